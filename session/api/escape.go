@@ -1,0 +1,77 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape makes hostile text into one line of printable characters: what would
+// move a cursor, change the order of reading, take no space or isn't valid
+// UTF-8 becomes a visible escape (\t, \n, \x1b, \u202e).
+// Text without any of
+// these is returned as it is.
+func Escape(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case visible(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Unclear says whether Escape had to change s, so that a screen can warn.
+func Unclear(s string) bool { return !plain(s) }
+
+func plain(s string) bool {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || !visible(r) {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// visible says whether a rune can be shown as it is. Spaces other than U+0020
+// look like it but don't behave like it in a shell, and combining marks, fillers
+// and variation selectors can hide in the rune before them.
+func visible(r rune) bool {
+	switch {
+	case r == ' ':
+		return true
+	case r < 0x20 || r == 0x7f:
+		return false
+	case r < 0x7f:
+		return true
+	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800: // blank letters
+		return false
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || unicode.Is(unicode.Cf, r):
+		return false
+	}
+	return unicode.IsPrint(r)
+}
