@@ -39,23 +39,25 @@ const (
 
 // Session is one agent run in one sandbox over one project folder.
 type Session struct {
-	ID        string       `json:"id"`               // random, [a-z2-7]{8}
-	Number    int64        `json:"number,omitempty"` // counts up in one store
-	Name      string       `json:"name"`
-	Agent     string       `json:"agent"`     // the profile's name
-	Command   string       `json:"command"`   // what was asked for, escaped
-	Workspace string       `json:"workspace"` // absolute host path, escaped
-	Mode      Mode         `json:"mode"`
-	State     SessionState `json:"state"`
-	StartedAt time.Time    `json:"started_at"`
-	EndedAt   time.Time    `json:"ended_at,omitzero"`
-	Exit      *Exit        `json:"exit,omitempty"`
-	Cols      int          `json:"cols,omitempty"` // the agent's terminal
-	Rows      int          `json:"rows,omitempty"`
-	Limits    Limits       `json:"limits"`
-	Warnings  []string     `json:"warnings,omitempty"` // protections that are weaker than usual here, in words
-	Hidden    []string     `json:"hidden,omitempty"`   // project files that the agent can't see
-	Hosts     []string     `json:"hosts,omitempty"`    // hosts that may be dialled, as NAME or NAME:PORT
+	ID          string       `json:"id"`               // random, [a-z2-7]{8}
+	Number      int64        `json:"number,omitempty"` // counts up in one store
+	Name        string       `json:"name"`
+	Agent       string       `json:"agent"`     // the profile's name
+	Command     string       `json:"command"`   // what was asked for, escaped
+	Workspace   string       `json:"workspace"` // absolute host path, escaped
+	Folder      string       `json:"folder"`    // the same, exact
+	Mode        Mode         `json:"mode"`
+	State       SessionState `json:"state"`
+	StartedAt   time.Time    `json:"started_at"`
+	EndedAt     time.Time    `json:"ended_at,omitzero"`
+	Exit        *Exit        `json:"exit,omitempty"`
+	Cols        int          `json:"cols,omitempty"` // the agent's terminal
+	Rows        int          `json:"rows,omitempty"`
+	Limits      Limits       `json:"limits"`
+	Warnings    []string     `json:"warnings,omitempty"`     // protections that are weaker than usual here, in words
+	Hidden      []string     `json:"hidden,omitempty"`       // project files that the agent can't see
+	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
+	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 
 	// Counts, for lists.
 	Actions    int    `json:"actions"`
@@ -63,6 +65,8 @@ type Session struct {
 	Unreviewed int    `json:"unreviewed"` // ended actions whose changes were neither kept nor rolled back
 	Attempts   int    `json:"attempts"`
 	LastAction string `json:"last_action,omitempty"`
+
+	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
 }
 
 // Live says whether a supervisor owns the session, so that it can be decided on.

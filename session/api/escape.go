@@ -9,9 +9,9 @@ import (
 
 // Escape makes hostile text into one line of printable characters: what would
 // move a cursor, change the order of reading, take no space or isn't valid
-// UTF-8 becomes a visible escape (\t, \n, \x1b, \u202e).
-// Text without any of
-// these is returned as it is.
+// UTF-8 becomes a visible escape such as \t, \n, \x1b or \u202e. All other
+// text, backslashes included, is returned as it is: the result is for people to
+// read, not to be parsed back.
 func Escape(s string) string {
 	if plain(s) {
 		return s

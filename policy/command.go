@@ -1,0 +1,269 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// simple judges one command and adds its parts. text is how it is shown,
+// program the file that will run, where that is known.
+func (j *judging) simple(text string, ws []word, program string, at place) {
+	f := j.chain(text, ws, program, at)
+	if f != nil {
+		j.add(text, *f)
+	}
+}
+
+const (
+	whatUnknown = "which program it runs is only known when it runs"
+	fromInput   = "it runs what another command writes"
+)
+
+// chain judges a command and all that it is a wrapper of. nil: all that there
+// is to say of it has been added as parts.
+func (j *judging) chain(text string, ws []word, program string, at place) *finding {
+	if j.depth++; j.depth > maxDepth {
+		f := askFor(tooDeep)
+		j.depth--
+		return &f
+	}
+	defer func() { j.depth-- }()
+	if len(ws) == 0 {
+		return nil
+	}
+	name, ok := ws[0].name()
+	if !ok || name == "" {
+		f := askFor(whatUnknown)
+		return &f
+	}
+	called := names(name, program)
+	args := ws[1:]
+	g := grammarOf(called)
+	for _, n := range called {
+		if stem, word1, ok := strings.Cut(n, "-"); ok && grammar()[stem] != nil && grammar()[stem].Stem {
+			called, g, args = []string{stem}, grammar()[stem], append(words([]string{word1}), args...)
+			break
+		}
+	}
+	f := j.policy.weigh(g.invoke(called, args, at))
+	switch inner, more := j.within(called, g, args, at, text); {
+	case inner == nil && !more:
+		return &f
+	case inner != nil:
+		f = f.or(*inner)
+		return &f
+	case f.layer != "": // a wrapper that a rule is about is a part of its own
+		return &f
+	}
+	return nil
+}
+
+// within judges what a command runs in turn: an inner command as a finding, or
+// a script as parts of their own (more).
+func (j *judging) within(called []string, g *program, args []word, at place, text string) (inner *finding, more bool) {
+	switch {
+	case g.Shell:
+		return j.shell(called, args, at, text)
+	case g.Interpreter && at.piped && readsInput(g, args):
+		f := askFor(fromInput)
+		return &f, false
+	case called[0] == "find":
+		return j.find(args, at, text)
+	}
+	if b, ok := builtins[called[0]]; ok {
+		return b(j, args, at, text)
+	}
+	if g.Runs != nil {
+		return j.wrapper(g, args, at, text)
+	}
+	return nil, false
+}
+
+// readsInput says whether an interpreter has neither a file nor an option that
+// holds its program.
+func readsInput(g *program, args []word) bool {
+	for i := 0; i < len(args); i++ {
+		switch t := args[i].text; {
+		case t == "-", t == "/dev/stdin", strings.HasPrefix(t, "/dev/fd/"), strings.HasPrefix(t, "/proc/self/fd/"):
+			return true
+		case t == "--":
+			return i+1 == len(args)
+		case !strings.HasPrefix(t, "-"):
+			return false
+		case slices.Contains(g.Values, t):
+			if !slices.Contains(g.Flags, t) { // flags there: harmless values
+				return false
+			}
+			i++
+		case !strings.HasPrefix(t, "--") && slices.Contains(g.Values, t[:2]) && !slices.Contains(g.Flags, t[:2]):
+			return false
+		}
+	}
+	return true
+}
+
+// wrapper looks through a program that runs another.
+func (j *judging) wrapper(g *program, args []word, at place, text string) (*finding, bool) {
+	r := g.Runs
+	unsure := false
+	var found *finding
+	more := false
+	merge := func(f *finding, m bool) {
+		if f != nil {
+			if found != nil {
+				*f = found.or(*f)
+			}
+			found = f
+		}
+		more = more || m
+	}
+	skip, module := r.Skip, r.Module == ""
+	i := 0
+options:
+	for ; i < len(args); i++ {
+		w := args[i]
+		opt, val, attached := strings.Cut(w.text, "=")
+		switch {
+		case slices.Contains(r.Lookup, w.text):
+			return found, more
+		case w.text == "--":
+			if i++; skip == 0 {
+				break options
+			}
+			i--
+		case w.wild() && len(w.text) > 0:
+			unsure = true
+			if skip > 0 {
+				skip--
+				continue
+			}
+			break options
+		case r.Module != "" && w.text == r.Module:
+			module = true
+			i++
+			break options
+		case len(w.text) > 1 && w.text[0] == '-':
+			if slices.Contains(r.Scripts, opt) || slices.Contains(r.Split, opt) || !attached && short(r.Scripts, &opt, &val) || !attached && short(r.Split, &opt, &val) {
+				if val == "" && !attached {
+					if i++; i == len(args) {
+						break options
+					}
+					val = args[i].text
+				}
+				if slices.Contains(r.Split, opt) {
+					return j.split(val, args[i+1:], at, text, found)
+				}
+				merge(j.script(val, word{text: val}.known(), "bash", at, text))
+				continue
+			}
+			switch {
+			case slices.Contains(g.Values, w.text):
+				i++
+			case slices.Contains(g.Flags, w.text), attached && slices.Contains(g.Values, opt),
+				len(w.text) > 2 && w.text[1] != '-' && slices.Contains(g.Values, w.text[:2]):
+			case len(w.text) > 2 && w.text[1] != '-' && bundle(w.text[1:], g.Flags):
+			default:
+				unsure = true
+			}
+		case r.Assignments && strings.IndexByte(w.text, '=') > 0:
+		case skip > 0:
+			skip--
+			if skip == 0 && !r.Options {
+				i++
+				for r.Assignments && i < len(args) && strings.IndexByte(args[i].text, '=') > 0 {
+					i++
+				}
+				if i < len(args) && args[i].text == "--" {
+					i++
+				}
+				break options
+			}
+		default:
+			break options
+		}
+	}
+	if i >= len(args) || !module {
+		return found, more
+	}
+	rest := args[i:]
+	if r.Joined {
+		merge(j.joined(rest, at, text))
+		return found, more
+	}
+	if r.Input {
+		rest = append(slices.Clone(rest), word{text: unknown, many: true})
+		at.piped = false
+	}
+	n := 1
+	if unsure {
+		n = min(len(rest), 32)
+	}
+	for k := range n {
+		f := j.chain(text, rest[k:], "", at)
+		if unsure && k > 0 && f != nil && f.layer == "" {
+			continue // most of these are no commands at all
+		}
+		if f == nil {
+			merge(nil, true)
+			continue
+		}
+		merge(f, false)
+	}
+	return found, more
+}
+
+// short finds a one-letter option with its value attached, or at the end of a bundle.
+func short(options []string, opt, val *string) bool {
+	s := *opt
+	if len(s) < 3 || s[1] == '-' {
+		return false
+	}
+	for _, o := range options {
+		if len(o) != 2 {
+			continue
+		}
+		if i := strings.IndexByte(s, o[1]); i > 0 && letters(s[1:i+1]) {
+			*opt, *val = o, s[i+1:]
+			return true
+		}
+	}
+	return false
+}
+
+// bundle says whether s is made of one-letter flags only.
+func bundle(s string, flags []string) bool {
+	for i := range len(s) {
+		if !slices.Contains(flags, "-"+s[i:i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// split is env -S: one argument that holds several.
+func (j *judging) split(val string, rest []word, at place, text string, found *finding) (*finding, bool) {
+	if strings.ContainsAny(val, "\\'\"$"+unknown) {
+		f := askFor(whatUnknown)
+		return &f, false
+	}
+	ws := words(append([]string{"env"}, strings.Fields(val)...))
+	f := j.chain(text, append(ws, rest...), "", at)
+	if f == nil {
+		return found, true
+	}
+	if found != nil {
+		*f = found.or(*f)
+	}
+	return f, false
+}
+
+// joined is a command given in pieces to a shell.
+func (j *judging) joined(ws []word, at place, text string) (*finding, bool) {
+	parts := make([]string, len(ws))
+	known := true
+	for i, w := range ws {
+		parts[i] = w.text
+		known = known && w.known()
+	}
+	return j.script(strings.Join(parts, " "), known, "bash", at, text)
+}

@@ -1,0 +1,115 @@
+package policy
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// program is how one program reads its arguments, as far as rules need it.
+type program struct {
+	// Values are options that take the next argument.
+	Values []string `yaml:"values"`
+	// Flags are options of a wrapper that take none. An option of a wrapper
+	// that is neither makes it unsure where its command begins, and then
+	// every place is tried.
+	Flags []string `yaml:"flags"`
+	// Shell says that it reads scripts: -c SCRIPT, a file, or its input.
+	Shell bool `yaml:"shell"`
+	// Interpreter says that it reads a program from its input when it has no
+	// operand.
+	Interpreter bool `yaml:"interpreter"`
+	// Stem says that another program by the name stem-WORD is this one with
+	// WORD as its first argument.
+	Stem bool `yaml:"stem"`
+	// Runs says that it is a wrapper: its arguments hold a command.
+	Runs *runs `yaml:"runs"`
+}
+
+// runs is where in a wrapper's arguments its command is.
+type runs struct {
+	Skip        int      `yaml:"skip"`        // operands before the command
+	Assignments bool     `yaml:"assignments"` // NAME=VALUE may stand before it
+	Input       bool     `yaml:"input"`       // it gets more arguments from its standard input
+	Joined      bool     `yaml:"joined"`      // its arguments are joined with spaces and given to a shell
+	Scripts     []string `yaml:"scripts"`     // options whose value is given to a shell
+	Split       []string `yaml:"split"`       // options whose value is split into arguments
+	Module      string   `yaml:"module"`      // the command is what follows this option; otherwise there is none
+	Lookup      []string `yaml:"lookup"`      // options with which it runs nothing
+	Options     bool     `yaml:"options"`     // options may stand among the skipped operands
+}
+
+//go:embed grammar.yaml
+var grammarYAML []byte
+
+var grammar = sync.OnceValue(func() map[string]*program {
+	var f struct {
+		Programs []struct {
+			Names   []string `yaml:"names"`
+			Program program  `yaml:",inline"`
+		} `yaml:"programs"`
+	}
+	if err := decode("grammar.yaml", grammarYAML, &f); err != nil {
+		panic(err) // the file is part of the program, and tested
+	}
+	out := map[string]*program{}
+	for i := range f.Programs {
+		for _, n := range f.Programs[i].Names {
+			if out[n] != nil {
+				panic("grammar.yaml has " + n + " twice")
+			}
+			out[n] = &f.Programs[i].Program
+		}
+	}
+	return out
+})
+
+var noGrammar = &program{}
+
+// grammarOf finds how a program reads its arguments, whichever of its names is known.
+func grammarOf(names []string) *program {
+	g := grammar()
+	for _, n := range names {
+		if p := g[n]; p != nil {
+			return p
+		}
+		// python3.12, bash5 and the like
+		if p := g[strings.TrimRight(n, "0123456789.-")]; p != nil && n != "" {
+			return p
+		}
+	}
+	return noGrammar
+}
+
+// invoke takes arguments apart into options and operands.
+func (p *program) invoke(names []string, args []word, at place) *invocation {
+	v := &invocation{names: names, args: args, at: at}
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		switch {
+		case w.text == "--":
+			v.operands = append(v.operands, args[i+1:]...)
+			return v
+		case len(w.text) < 2 || w.text[0] != '-':
+			v.operands = append(v.operands, w)
+		case slices.Contains(p.Values, w.text) && i+1 < len(args):
+			i++
+			v.options = append(v.options, word{text: w.text + "=" + args[i].text})
+		default:
+			v.options = append(v.options, p.attached(w))
+		}
+	}
+	return v
+}
+
+// attached makes -nVALUE into -n=VALUE where -n is known to take a value.
+func (p *program) attached(w word) word {
+	for _, o := range p.Values {
+		if len(o) == 2 && len(w.text) > 2 && strings.HasPrefix(w.text, o) && w.text[1] != '-' {
+			w.text = o + "=" + w.text[2:]
+			break
+		}
+	}
+	return w
+}

@@ -1,0 +1,465 @@
+package policy
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	scriptUnknown = "the script that it runs is only known when it runs"
+	scriptSyntax  = "its script can't be read"
+)
+
+// script judges a shell's script, each simple command as a part of its own.
+// known says that src is exactly what will run.
+func (j *judging) script(src string, known bool, dialect string, at place, text string) (*finding, bool) {
+	if j.depth++; j.depth > maxDepth {
+		j.depth--
+		f := askFor(tooDeep)
+		return &f, false
+	}
+	defer func() { j.depth-- }()
+	if !known {
+		f := askFor(scriptUnknown)
+		return &f, false
+	}
+	lang := syntax.LangBash
+	switch dialect {
+	case "zsh":
+		lang = syntax.LangZsh
+	case "mksh", "ksh":
+		lang = syntax.LangMirBSDKorn
+	}
+	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(src), "")
+	if err != nil {
+		f := askFor(scriptSyntax)
+		return &f, false
+	}
+	s := &scan{j: j, src: src, seen: map[syntax.Node]bool{}, r: reader{home: j.home, set: assigned(file)}, fish: dialect == "fish"}
+	before := len(j.parts)
+	s.stmts(file.Stmts, &at)
+	// Commands in substitutions, defaults of variables and the like, which the
+	// walk above doesn't follow: where they run isn't known.
+	nowhere := at
+	nowhere.dirs, nowhere.piped = nil, false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			s.call(n, nil, &nowhere)
+		case *syntax.DeclClause:
+			s.decl(n)
+		}
+		return true
+	})
+	if len(j.parts) == before {
+		j.add(text, finding{verdict: Allow, rule: noRule})
+	}
+	return nil, true
+}
+
+// assigned are the variables that a script sets in any way that can be seen.
+func assigned(f *syntax.File) map[string]bool {
+	set := map[string]bool{}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil {
+				set[n.Name.Value] = true
+			}
+		case *syntax.WordIter:
+			set[n.Name.Value] = true
+		case *syntax.CallExpr: // read NAME, unset NAME, printf -v NAME, …
+			if len(n.Args) > 1 {
+				switch n.Args[0].Lit() {
+				case "read", "unset", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "set":
+					for _, a := range n.Args[1:] {
+						set[a.Lit()] = true
+					}
+				}
+			}
+		}
+		return true
+	})
+	return set
+}
+
+// scan walks a script.
+type scan struct {
+	j    *judging
+	src  string
+	r    reader
+	seen map[syntax.Node]bool
+	own  map[string]bool // functions that the script defines
+	fish bool
+}
+
+func (s *scan) stmts(list []*syntax.Stmt, at *place) {
+	for _, st := range list {
+		s.stmt(st, at)
+	}
+}
+
+// stmt follows one statement and leaves in at where the next one runs.
+func (s *scan) stmt(st *syntax.Stmt, at *place) {
+	if st == nil || st.Cmd == nil {
+		return
+	}
+	here := *at
+	for _, r := range st.Redirs {
+		switch r.Op {
+		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.WordHdoc, syntax.Hdoc, syntax.DashHdoc:
+			if r.N == nil || r.N.Value == "0" {
+				here.piped = r.Op == syntax.DplIn || s.r.word(r.Word).process
+			}
+		}
+	}
+	switch c := st.Cmd.(type) {
+	case *syntax.CallExpr:
+		s.call(c, st, &here)
+		at.dirs = s.cd(c, here)
+	case *syntax.BinaryCmd:
+		s.binary(c, at)
+	case *syntax.Subshell:
+		s.stmts(c.Stmts, &here)
+	case *syntax.Block:
+		s.stmts(c.Stmts, &here)
+		at.dirs = here.dirs
+	case *syntax.IfClause:
+		var ends [][]string
+		for i := c; i != nil; i = i.Else {
+			s.stmts(i.Cond, &here)
+			branch := here
+			s.stmts(i.Then, &branch)
+			ends = append(ends, branch.dirs)
+		}
+		ends = append(ends, here.dirs)
+		at.dirs = union(ends...)
+	case *syntax.WhileClause:
+		s.loop(at, here, c.Cond, c.Do)
+	case *syntax.ForClause:
+		s.loop(at, here, c.Do)
+	case *syntax.CaseClause:
+		ends := [][]string{here.dirs}
+		for _, item := range c.Items {
+			branch := here
+			s.stmts(item.Stmts, &branch)
+			ends = append(ends, branch.dirs)
+		}
+		at.dirs = union(ends...)
+	case *syntax.TimeClause:
+		s.stmt(c.Stmt, &here)
+		at.dirs = here.dirs
+	case *syntax.CoprocClause:
+		here.piped = true
+		s.stmt(c.Stmt, &here)
+	case *syntax.FuncDecl:
+		body := here
+		body.dirs, body.piped = nil, false
+		s.stmt(c.Body, &body)
+		if s.own == nil {
+			s.own = map[string]bool{}
+		}
+		if c.Name != nil {
+			s.own[c.Name.Value] = true
+		}
+		for _, n := range c.Names {
+			s.own[n.Value] = true
+		}
+	case *syntax.DeclClause:
+		s.decl(c)
+	}
+}
+
+// loop follows a body that may run any number of times.
+func (s *scan) loop(at *place, here place, bodies ...[]*syntax.Stmt) {
+	if moves(bodies...) {
+		here.dirs = nil
+	}
+	for _, b := range bodies {
+		s.stmts(b, &here)
+	}
+	at.dirs = union(at.dirs, here.dirs)
+}
+
+// moves says whether statements may change the working directory.
+func moves(bodies ...[]*syntax.Stmt) bool {
+	found := false
+	for _, b := range bodies {
+		for _, st := range b {
+			syntax.Walk(st, func(n syntax.Node) bool {
+				if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+					switch c.Args[0].Lit() {
+					case "cd", "chdir", "pushd", "popd", "builtin", "command", "eval", "source", ".", "":
+						found = true
+					}
+				}
+				return !found
+			})
+		}
+	}
+	return found
+}
+
+func (s *scan) binary(c *syntax.BinaryCmd, at *place) {
+	here := *at
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		s.stmt(c.X, &here)
+		right := *at
+		right.piped = true
+		s.stmt(c.Y, &right)
+	case syntax.AndStmt:
+		s.stmt(c.X, &here)
+		if x, ok := c.X.Cmd.(*syntax.CallExpr); ok && !c.X.Negated {
+			if to, ok := s.target(x, *at); ok { // it went there, or the rest doesn't run
+				here.dirs = to
+			}
+		}
+		right := here
+		s.stmt(c.Y, &right)
+		at.dirs = union(at.dirs, here.dirs, right.dirs)
+		if s.stops(c, at) {
+			return
+		}
+	default:
+		s.stmt(c.X, &here)
+		right := here
+		s.stmt(c.Y, &right)
+		at.dirs = union(here.dirs, right.dirs)
+		// cd DIR || exit
+		if x, ok := c.X.Cmd.(*syntax.CallExpr); ok && leaves(c.Y) {
+			if to, ok := s.target(x, *at); ok {
+				at.dirs = to
+			}
+		}
+	}
+}
+
+func (s *scan) stops(*syntax.BinaryCmd, *place) bool { return true }
+
+// leaves says whether a statement ends the script.
+func leaves(st *syntax.Stmt) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	return ok && len(c.Args) > 0 && (c.Args[0].Lit() == "exit" || c.Args[0].Lit() == "return")
+}
+
+// union is all folders of several sets; unknown if one of them is.
+func union(sets ...[]string) []string {
+	var out []string
+	for _, set := range sets {
+		if len(set) == 0 {
+			return nil
+		}
+	next:
+		for _, d := range set {
+			for _, o := range out {
+				if o == d {
+					continue next
+				}
+			}
+			if out = append(out, d); len(out) > 8 {
+				return nil
+			}
+		}
+	}
+	return out
+}
+
+// target is where a cd goes to if it succeeds.
+func (s *scan) target(c *syntax.CallExpr, at place) ([]string, bool) {
+	if len(c.Args) == 0 {
+		return nil, false
+	}
+	name := c.Args[0].Lit()
+	if name != "cd" && name != "chdir" && name != "pushd" {
+		return nil, false
+	}
+	if s.own[name] || len(c.Assigns) > 0 || s.r.set["CDPATH"] {
+		return nil, true
+	}
+	s.look(at)
+	args := c.Args[1:]
+	for len(args) > 0 && (args[0].Lit() == "--" || args[0].Lit() == "-P" || args[0].Lit() == "-L") {
+		args = args[1:]
+	}
+	if len(args) != 1 {
+		if len(args) == 0 && s.j.home != "" && !s.r.set["HOME"] && name != "pushd" {
+			return []string{s.j.home}, true
+		}
+		return nil, true
+	}
+	w := s.r.word(args[0])
+	if !w.known() || w.text == "" || w.text[0] == '-' || w.text[0] == '+' || strings.ContainsAny(args[0].Lit(), "{") {
+		return nil, true
+	}
+	if path.IsAbs(w.text) {
+		return []string{path.Clean(w.text)}, true
+	}
+	if len(at.dirs) == 0 {
+		return nil, true
+	}
+	var out []string
+	for _, d := range at.dirs {
+		out = append(out, path.Join(d, w.text))
+	}
+	return out, true
+}
+
+// cd is where the statement after c runs.
+func (s *scan) cd(c *syntax.CallExpr, at place) []string {
+	if to, ok := s.target(c, at); ok {
+		return union(at.dirs, to) // it may have failed
+	}
+	if len(c.Args) > 0 {
+		switch n := c.Args[0].Lit(); n {
+		case "popd", "builtin", "command", "eval", "source", ".", "":
+			if n != "source" && n != "." {
+				return nil
+			}
+		default:
+			if s.own[n] { // its body may go anywhere
+				return nil
+			}
+		}
+	}
+	return at.dirs
+}
+
+// look tells the reader where it is.
+func (s *scan) look(at place) {
+	s.r.pwd = ""
+	if len(at.dirs) == 1 {
+		s.r.pwd = at.dirs[0]
+	}
+}
+
+// call judges a simple command. st is its statement, for what is shown.
+func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *place) {
+	if s.seen[c] {
+		return
+	}
+	s.seen[c] = true
+	if len(c.Args) == 0 {
+		return
+	}
+	s.look(*at)
+	var ws []word
+	for _, a := range c.Args {
+		ws = append(ws, s.r.fields(a)...)
+	}
+	from, to := c.Pos(), c.End()
+	if st != nil && st.End().IsValid() && st.End().After(to) {
+		to = st.End()
+	}
+	text := s.text(from, to)
+	if s.fish || true {
+		for len(ws) > 1 && keywordLike(ws[0].text, s.fish) {
+			ws = ws[1:]
+		}
+	}
+	if len(ws) > 0 && st != nil {
+		if f, done := s.fed(ws, st, at, text); done {
+			if f != nil {
+				s.j.add(text, *f)
+			}
+			return
+		}
+	}
+	s.j.simple(text, ws, "", *at)
+}
+
+// keywordLike are words before a command that change how it is run only.
+func keywordLike(s string, fish bool) bool {
+	switch s {
+	case "noglob", "nocorrect", "-": // zsh
+		return true
+	case "and", "or", "not", "begin":
+		return fish
+	}
+	return false
+}
+
+// fed judges a here-document or here-string that a shell reads as its script.
+func (s *scan) fed(ws []word, st *syntax.Stmt, at *place, text string) (*finding, bool) {
+	name, ok := ws[0].name()
+	if !ok || !grammarOf([]string{name}).Shell {
+		return nil, false
+	}
+	if _, has, file, unsure := shellArgs(ws[1:]); has || unsure || file != nil && !isInput(file.text) && !file.process {
+		return nil, false
+	}
+	for _, r := range st.Redirs {
+		if r.N != nil && r.N.Value != "0" {
+			continue
+		}
+		var w word
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			if r.Hdoc == nil {
+				return nil, true
+			}
+			quoted := quotedWord(r.Word)
+			w = s.heredoc(r.Hdoc, quoted)
+		case syntax.WordHdoc:
+			w = s.r.word(r.Word)
+		default:
+			continue
+		}
+		inner := *at
+		inner.piped = false
+		f, _ := s.j.script(w.text, w.known(), name, inner, text)
+		return f, true
+	}
+	return nil, false
+}
+
+func quotedWord(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.Contains(p.Value, `\`) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// heredoc is the text of a here-document.
+func (s *scan) heredoc(w *syntax.Word, quoted bool) word {
+	var b build
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok {
+			if quoted {
+				b.lit(l.Value)
+			} else {
+				b.lit(unescape(l.Value, "$`\\"))
+			}
+			continue
+		}
+		b.unknown(true)
+	}
+	b.w.text = b.text.String()
+	return b.w
+}
+
+func (s *scan) decl(c *syntax.DeclClause) {
+	if s.seen[c] {
+		return
+	}
+	s.seen[c] = true
+	s.j.add(s.text(c.Pos(), c.End()), finding{verdict: Allow, rule: noRule})
+}
+
+// text is a piece of the source, without what surrounds it.
+func (s *scan) text(from, to syntax.Pos) string {
+	a, b := int(from.Offset()), int(to.Offset())
+	if a < 0 || b > len(s.src) || a > b {
+		return s.src
+	}
+	return strings.TrimSpace(s.src[a:b])
+}

@@ -1,0 +1,316 @@
+package policy
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// unknown stands in a word's text for what only the run will tell. No argument
+// can hold a NUL, so it can't be mistaken.
+const unknown = "\x00"
+
+// word is one argument as far as it is known before the command runs.
+type word struct {
+	text string // with unknown for what a shell will put in
+	glob bool   // a shell expands its wildcards, of which those that are meant are in text and others escaped in pattern
+	// pattern is text as a glob, where glob is set.
+	pattern string
+	many    bool // what is unknown may become several arguments, or none
+	process bool // it is the name of a pipe from a process: <(…)
+}
+
+// known says whether the argument is exactly text.
+func (w word) known() bool { return !w.glob && !strings.Contains(w.text, unknown) }
+
+// wild says whether it may be any argument at all.
+func (w word) wild() bool { return strings.HasPrefix(w.text, unknown) }
+
+// words makes words of arguments as execve gets them.
+func words(argv []string) []word {
+	out := make([]word, len(argv))
+	for i, a := range argv {
+		out[i].text = a
+	}
+	return out
+}
+
+// texts is the opposite, for words that are all known.
+func texts(ws []word) ([]string, bool) {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		if !w.known() {
+			return nil, false
+		}
+		out[i] = w.text
+	}
+	return out, true
+}
+
+// name is the part after the last slash, when it is known: what a program is called.
+func (w word) name() (string, bool) {
+	s := w.text[strings.LastIndexByte(w.text, '/')+1:]
+	if w.glob || w.many || strings.Contains(s, unknown) {
+		return "", false
+	}
+	return s, true
+}
+
+// reader makes words of a script's.
+type reader struct {
+	home string          // what ~ is; "" isn't known
+	set  map[string]bool // variables that the script itself sets
+	pwd  string          // what $PWD is; "" isn't known
+}
+
+// build collects one word.
+type build struct {
+	text, pattern strings.Builder
+	w             word
+}
+
+func (b *build) lit(s string) {
+	b.text.WriteString(s)
+	for i := range len(s) {
+		if strings.IndexByte(`*?[\`, s[i]) >= 0 {
+			b.pattern.WriteByte('\\')
+		}
+		b.pattern.WriteByte(s[i])
+	}
+}
+
+func (b *build) unknown(many bool) {
+	b.text.WriteString(unknown)
+	b.pattern.WriteString(unknown)
+	b.w.many = b.w.many || many
+}
+
+// fields is what one word of a script becomes: several when it has braces.
+func (r *reader) fields(w *syntax.Word) []word {
+	if !strings.ContainsRune(w.Lit(), '{') && !braced(w) {
+		return []word{r.word(w)}
+	}
+	split := *w
+	split.Parts = append([]syntax.WordPart(nil), w.Parts...)
+	if !syntax.SplitBraces(&split) {
+		return []word{r.word(w)}
+	}
+	out, ok := r.braces(split.Parts, 64)
+	if !ok {
+		return []word{{text: unknown, many: true}}
+	}
+	return out
+}
+
+// braced says whether an unquoted part may hold a brace expansion.
+func braced(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// braces expands {a,b}, as long as it makes no more than limit words.
+func (r *reader) braces(parts []syntax.WordPart, limit int) ([]word, bool) {
+	for i, p := range parts {
+		be, ok := p.(*syntax.BraceExp)
+		if !ok {
+			continue
+		}
+		if be.Sequence {
+			return nil, false
+		}
+		var out []word
+		for _, e := range be.Elems {
+			whole := append(append(append([]syntax.WordPart(nil), parts[:i]...), e.Parts...), parts[i+1:]...)
+			ws, ok := r.braces(whole, limit-len(out))
+			if !ok {
+				return nil, false
+			}
+			out = append(out, ws...)
+			if len(out) > limit {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	if limit < 1 {
+		return nil, false
+	}
+	return []word{r.word(&syntax.Word{Parts: parts})}, true
+}
+
+// word is what a word without braces becomes.
+func (r *reader) word(w *syntax.Word) word {
+	var b build
+	for i, p := range w.Parts {
+		r.part(&b, p, false, i == 0)
+	}
+	b.w.text = b.text.String()
+	if b.w.glob {
+		b.w.pattern = b.pattern.String()
+	}
+	return b.w
+}
+
+func (r *reader) part(b *build, p syntax.WordPart, quoted, first bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		if quoted {
+			b.lit(unescape(p.Value, "$`\"\\"))
+			return
+		}
+		r.bare(b, p.Value, first)
+	case *syntax.SglQuoted:
+		if !p.Dollar {
+			b.lit(p.Value)
+		} else if s, ok := ansi(p.Value); ok {
+			b.lit(s)
+		} else {
+			b.unknown(false)
+		}
+	case *syntax.DblQuoted:
+		if p.Dollar { // looked up in a translation
+			b.unknown(false)
+			return
+		}
+		for _, q := range p.Parts {
+			r.part(b, q, true, false)
+		}
+	case *syntax.ParamExp:
+		r.param(b, p, quoted)
+	case *syntax.ArithmExp:
+		b.lit("0") // some number
+	case *syntax.ProcSubst:
+		b.w.process = true
+		b.lit("/dev/fd/63")
+	default: // command substitution, extended globs
+		b.unknown(!quoted)
+	}
+}
+
+// bare is text outside of quotes.
+func (r *reader) bare(b *build, s string, first bool) {
+	if first && strings.HasPrefix(s, "~") {
+		user, rest := s, ""
+		if i := strings.IndexByte(s, '/'); i >= 0 {
+			user, rest = s[:i], s[i:]
+		}
+		if user == "~" && r.home != "" && !r.set["HOME"] {
+			b.lit(r.home)
+		} else {
+			b.unknown(false)
+		}
+		s = rest
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			if i++; i < len(s) && s[i] != '\n' {
+				b.lit(s[i : i+1])
+			}
+		case '*', '?', '[':
+			b.w.glob = true
+			b.text.WriteByte(c)
+			b.pattern.WriteByte(c)
+		case ']', '^', '!', '-':
+			b.text.WriteByte(c)
+			b.pattern.WriteByte(c)
+		default:
+			b.lit(s[i : i+1])
+		}
+	}
+}
+
+// unescape takes the backslashes before any of chars and before newlines off.
+func unescape(s, chars string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if s[i+1] == '\n' {
+				i++
+				continue
+			}
+			if strings.IndexByte(chars, s[i+1]) >= 0 {
+				i++
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// numeric variables hold some number unless a script sets them.
+var numeric = map[string]bool{
+	"?": true, "$": true, "!": true, "#": true, "RANDOM": true, "SECONDS": true, "UID": true, "EUID": true,
+	"PPID": true, "LINENO": true, "BASHPID": true, "EPOCHSECONDS": true, "SHLVL": true,
+}
+
+func (r *reader) param(b *build, p *syntax.ParamExp, quoted bool) {
+	plain := p.Param != nil && p.Flags == nil && !p.Excl && !p.Width && !p.IsSet && p.Index == nil && p.NestedParam == nil &&
+		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+	if !plain {
+		b.unknown(!quoted)
+		return
+	}
+	name := p.Param.Value
+	switch {
+	case p.Length, numeric[name] && !r.set[name]:
+		b.lit("0")
+	case name == "HOME" && r.home != "" && !r.set[name]:
+		b.lit(r.home)
+	case name == "PWD" && r.pwd != "" && !r.set[name]:
+		b.lit(r.pwd)
+	default:
+		b.unknown(!quoted || name == "@")
+	}
+}
+
+// ansi is what $'s' means to bash. False: it isn't known, or differs with the
+// locale or the shell.
+func ansi(s string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i++; i == len(s) {
+			return "", false
+		}
+		switch c := s[i]; c {
+		case 'x':
+			n, v := 0, 0
+			for n < 2 && i+1 < len(s) {
+				d := strings.IndexByte("0123456789abcdefABCDEF", s[i+1])
+				if d < 0 {
+					break
+				}
+				if d > 15 {
+					d -= 6
+				}
+				v = v<<4 | d
+				i++
+				n++
+			}
+			if v == 0 {
+				return "", false
+			}
+			b.WriteByte(byte(v))
+		case '\\', '\'', '"', '?':
+			b.WriteByte(c)
+		default:
+			j := strings.IndexByte("abeEfnrtv", c)
+			if j < 0 {
+				return "", false
+			}
+			b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v"[j])
+		}
+	}
+	return b.String(), true
+}

@@ -1,0 +1,258 @@
+// Package box makes one sandbox with libcontainer, of which it is the only
+// importer: a root filesystem of read-only pieces of the host's, the project as
+// an overlay at its own path, a PID 1 without capabilities, and the cgroups
+// around it.
+//
+// A box joins the user and network namespaces of a holder (see package holder)
+// by path and makes mount, pid, ipc, uts and cgroup namespaces of its own. The
+// caller's uid and gid are 0 inside, and nothing else is mapped: no helper
+// binary is needed, and it works the same for an ordinary user and for root.
+//
+// Start runs in the supervisor; libcontainer re-executes this program with the
+// argument "init" (see Init). A Box may be used from several goroutines.
+// Nothing that lives in the sandbox is trusted; the specification is.
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	_ "github.com/opencontainers/runc/libcontainer/nsenter" // joins namespaces before the Go runtime starts
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/seqpacket"
+)
+
+// Spec says what a box looks like. Paths are absolute and clean; host paths
+// have no symbolic links in them.
+type Spec struct {
+	ID     string // [a-z0-9-]; also the host name is built from it
+	Dir    string // an existing folder for what lives as long as the box
+	Holder int    // pid whose user and network namespaces are joined
+	Root   bool   // the caller's uid is 0: what only root may read is hidden
+
+	Workspace string   // host path of the project, mounted at the same path
+	Upper     string   // the overlay's upper folder; kept
+	Work      string   // the overlay's work folder, on the same filesystem
+	Temp      string   // what /tmp is; kept
+	Home      string   // host folder mounted read-write at HomeTarget; "" for none
+	HomeTo    string   // where Home is mounted, and what the home directory is
+	Binds     []Bind   // read-only
+	Hidden    []string // paths below Workspace, relative, that don't exist inside
+	Files     map[string][]byte
+
+	Cols, Rows int
+	Limits     Limits
+	Limited    bool // by cgroups; else as far as rlimits go
+
+	Control *os.File // PID 1's end of its control socket; the caller's
+	// Created is called once the first process exists and has its cgroups to
+	// join, before it runs anything of the sandbox.
+	Created func(pid int) error
+}
+
+// Bind is a host file or folder shown read-only.
+type Bind struct {
+	Source string // host path
+	Target string // path inside; "" for the same
+}
+
+// Limits bound what the agent may use; zero means no bound.
+type Limits struct {
+	Memory int64   // bytes
+	CPUs   float64 // processors' worth of time
+	Pids   int64   // processes and threads
+}
+
+// Box is a running sandbox's first process and its terminal.
+type Box struct {
+	PID      int      // of PID 1, on the host
+	Terminal *os.File // the master, non-blocking; the caller's to close
+	Notes    []string // protections that are weaker than usual, in words
+
+	process *libcontainer.Process
+	pidfd   int
+	done    chan struct{} // closed once PID 1 was reaped
+	killMu  sync.Mutex    // held while pidfd is used or closed
+}
+
+// Init is libcontainer's entry into a new sandbox. It never returns.
+func Init() { libcontainer.Init() }
+
+// quiet keeps libcontainer's log off the supervisor's standard error: what
+// matters in it comes back as errors.
+var quiet = sync.OnceFunc(func() { logrus.SetOutput(io.Discard) })
+
+// Start makes the sandbox and runs PID 1 in it, which then waits for the
+// supervisor's word. A failure leaves nothing but files below Dir behind.
+func Start(ctx context.Context, spec Spec) (*Box, error) {
+	quiet()
+	self, err := Self()
+	if err != nil {
+		return nil, err
+	}
+	config, notes, err := configure(spec)
+	if err != nil {
+		return nil, err
+	}
+	b := &Box{Notes: notes, pidfd: -1, done: make(chan struct{})}
+	config.Hooks = configs.Hooks{
+		configs.CreateRuntime: configs.HookList{configs.NewFunctionHook(func(state *specs.State) error {
+			return spec.Created(state.Pid)
+		})},
+	}
+	container, err := libcontainer.Create(filepath.Join(spec.Dir, "libcontainer"), spec.ID, config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot configure the sandbox: %w", err)
+	}
+	console, theirs, err := consolePair()
+	if err != nil {
+		return nil, err
+	}
+	defer console.Close()
+	b.process = &libcontainer.Process{
+		Args:          []string{"/proc/self/fd/3", "pid1"},
+		Cwd:           "/",
+		ExtraFiles:    []*os.File{self, spec.Control},
+		ConsoleSocket: theirs,
+		ConsoleWidth:  uint16(spec.Cols),
+		ConsoleHeight: uint16(spec.Rows),
+		Init:          true,
+	}
+	err = runUnder(ctx, container, b.process)
+	theirs.Close()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the sandbox: %w", err)
+	}
+	if b.PID, err = b.process.Pid(); err == nil {
+		b.pidfd, err = unix.PidfdOpen(b.PID, 0)
+	}
+	if err != nil {
+		abandon(b.process)
+		return nil, fmt.Errorf("cannot watch PID 1: %w", err)
+	}
+	go func() {
+		_, _ = b.process.Wait() // how PID 1 ended says nothing; the agent's end is reported
+		close(b.done)
+	}()
+	if b.Terminal, err = receiveTerminal(console); err != nil {
+		b.Kill()
+		<-b.done
+		b.release()
+		return nil, err
+	}
+	return b, nil
+}
+
+// runUnder runs a container's first process; libcontainer knows no contexts.
+func runUnder(ctx context.Context, container *libcontainer.Container, process *libcontainer.Process) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = process.Signal(unix.SIGKILL) })
+	err := container.Run(process)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		abandon(process)
+	}
+	return err
+}
+
+// abandon kills and reaps a first process that is of no use.
+func abandon(process *libcontainer.Process) {
+	if process.Signal(unix.SIGKILL) == nil {
+		_, _ = process.Wait()
+	}
+}
+
+// Kill ends every process of the box. It doesn't wait. Frozen processes of a
+// v1 cgroup have to be thawed for it to take effect.
+func (b *Box) Kill() {
+	b.killMu.Lock()
+	defer b.killMu.Unlock()
+	if b.pidfd >= 0 {
+		_ = unix.PidfdSendSignal(b.pidfd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// Done is closed once PID 1, and so every process of the box, is gone.
+func (b *Box) Done() <-chan struct{} { return b.done }
+
+// PidFD gives a new descriptor of PID 1 for another process.
+func PidFD(pid int) (*os.File, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open PID 1: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "pidfd"), nil
+}
+
+// Release frees the box's own descriptors once it is done; the terminal stays.
+func (b *Box) Release() {
+	<-b.done
+	b.release()
+}
+
+func (b *Box) release() {
+	b.killMu.Lock()
+	defer b.killMu.Unlock()
+	if b.pidfd >= 0 {
+		unix.Close(b.pidfd)
+		b.pidfd = -1
+	}
+}
+
+func consolePair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a socket for the terminal: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "console"), os.NewFile(uintptr(fds[1]), "console"), nil
+}
+
+// receiveTerminal takes the master that libcontainer sent. It was sent before
+// Run came back, so that nothing blocks for long.
+func receiveTerminal(console *os.File) (*os.File, error) {
+	fd, err := seqpacket.Number(console)
+	if err != nil {
+		return nil, fmt.Errorf("cannot receive the terminal: %w", err)
+	}
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(terminalWait / time.Second)})
+	name, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(fd, name, rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot receive the terminal: %w", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("cannot receive the terminal: none was sent")
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.New("cannot receive the terminal: none was sent")
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		return nil, fmt.Errorf("cannot use the terminal: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "terminal"), nil
+}
+
+const terminalWait = 5 * time.Second
+
+func namespacePath(pid int, kind string) string {
+	return "/proc/" + strconv.Itoa(pid) + "/ns/" + kind
+}

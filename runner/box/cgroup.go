@@ -1,0 +1,279 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// Words for what enforces limits.
+const (
+	SourceSystemd = "systemd user manager"
+	SourceV2      = "cgroup v2"
+	SourceV1      = "cgroup v1"
+	SourceNone    = "rlimits"
+)
+
+// agentFolder is the cgroup below a box's own that holds the agent's tree, so
+// that freezing it leaves PID 1 running.
+const agentFolder = "agent"
+
+// Cgroups are the cgroups of one box. Every field stays as it was made; methods
+// may be used from several goroutines. The zero value has none.
+type Cgroups struct {
+	Source  string
+	InForce Limits // what the kernel was made to enforce
+
+	// folders of the box, by controller; "" is the unified hierarchy's.
+	folders map[string]string
+	// freezer is the folder of the agent's tree in the hierarchy that can freeze;
+	// "" when none can.
+	freezer string
+	unified bool
+	extra   []string // folders that libcontainer makes beside ours
+}
+
+// hierarchy is one mounted cgroup hierarchy and where this process is in it.
+type hierarchy struct {
+	controllers []string
+	unified     bool
+	mount       string // where it is mounted
+	own         string // this process's folder, below mount
+}
+
+// hierarchies reads what is mounted and where this process is. See cgroups(7).
+func hierarchies() ([]hierarchy, error) {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the mounted cgroups: %w", err)
+	}
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the own cgroups: %w", err)
+	}
+	var found []hierarchy
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		h := hierarchy{unified: parts[1] == "", controllers: strings.Split(parts[1], ",")}
+		for _, m := range mounts {
+			if !h.matches(m) {
+				continue
+			}
+			h.mount, h.own = m.Mountpoint, m.Mountpoint
+			// A container sees its own part of the hierarchy as the mount's root.
+			if relative, err := filepath.Rel(m.Root, parts[2]); err == nil && filepath.IsLocal(relative) {
+				h.own = filepath.Join(m.Mountpoint, relative)
+			}
+			found = append(found, h)
+			break
+		}
+	}
+	return found, nil
+}
+
+func (h hierarchy) matches(m *mountinfo.Info) bool {
+	if h.unified || m.FSType == "cgroup2" {
+		return h.unified && m.FSType == "cgroup2"
+	}
+	options := strings.Split(m.VFSOptions, ",")
+	return slices.ContainsFunc(h.controllers, func(c string) bool { return slices.Contains(options, c) })
+}
+
+// MakeCgroups makes a box's cgroups with limits as far as this caller may;
+// where it may not, Source is SourceNone. Nothing is left behind on an error.
+func MakeCgroups(ctx context.Context, id string, limits Limits) (*Cgroups, error) {
+	all, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cgroups{Source: SourceNone, folders: make(map[string]string)}
+	name := cgroupName(id)
+	controllersInV1 := slices.ContainsFunc(all, func(h hierarchy) bool {
+		return !h.unified && slices.Contains(h.controllers, "memory")
+	})
+	if controllersInV1 {
+		err = c.makeV1(all, name, limits)
+	} else {
+		err = c.makeV2(ctx, all, name, limits)
+	}
+	if err == nil {
+		err = c.noteOthers(name)
+	}
+	if err != nil {
+		_ = c.Remove(ctx)
+		return nil, err
+	}
+	return c, nil
+}
+
+// noteOthers lists the folders that libcontainer makes where it can, for the
+// moment until Join, so that they are removed too.
+func (c *Cgroups) noteOthers(name string) error {
+	all, err := hierarchies() // again: this process may have moved
+	for _, h := range all {
+		c.extra = append(c.extra, filepath.Join(h.own, name))
+		if h.unified && h.own != h.mount {
+			c.extra = append(c.extra, filepath.Join(filepath.Dir(h.own), name))
+		}
+	}
+	return err
+}
+
+// Join puts a process, with its threads, into the box's cgroups.
+func (c *Cgroups) Join(pid int) error {
+	for _, folder := range c.folders {
+		if err := enter(folder, pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// JoinAgent puts the agent's first process into the folder that can be frozen.
+func (c *Cgroups) JoinAgent(pid int) error {
+	if c.freezer == "" {
+		return nil
+	}
+	return enter(c.freezer, pid)
+}
+
+func enter(folder string, pid int) error {
+	return set(folder, "cgroup.procs", strconv.Itoa(pid))
+}
+
+// set writes a value to a file of a cgroup.
+func set(folder, file, value string) error {
+	if err := os.WriteFile(filepath.Join(folder, file), []byte(value), 0); err != nil {
+		return fmt.Errorf("cannot set a cgroup: %w", err)
+	}
+	return nil
+}
+
+func get(folder, file string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(folder, file))
+	return strings.TrimSpace(string(text)), err
+}
+
+func getNumber(folder, file string) int64 {
+	text, err := get(folder, file)
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// Folders lists all folders, children before parents.
+func (c *Cgroups) Folders() []string {
+	var list []string
+	if c.freezer != "" {
+		list = append(list, c.freezer)
+	}
+	for _, folder := range c.folders {
+		list = append(list, folder)
+	}
+	list = append(list, c.extra...)
+	slices.SortFunc(list, func(a, b string) int { return depth(b) - depth(a) })
+	return slices.Compact(list)
+}
+
+// Remove removes the folders, which have to be empty by then or soon.
+func (c *Cgroups) Remove(ctx context.Context) error {
+	var failures []error
+	for _, folder := range c.Folders() {
+		for {
+			err := unix.Rmdir(folder)
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != unix.EBUSY || ctx.Err() != nil {
+				failures = append(failures, fmt.Errorf("cannot remove cgroup %q: %w", folder, err))
+				break
+			}
+			select { // the kernel takes a moment to see that the last process left
+			case <-ctx.Done():
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// Usage is what a box has used and uses.
+type Usage struct {
+	CPU    time.Duration // processor time so far
+	Memory int64         // bytes now, caches of files included
+	Pids   int           // processes and threads now
+}
+
+// Usage reads the counters; ok says whether there are any.
+func (c *Cgroups) Usage() (u Usage, ok bool) {
+	if c.unified {
+		folder := c.folders[""]
+		text, err := get(folder, "cpu.stat")
+		if err != nil {
+			return u, false
+		}
+		for line := range strings.Lines(text) {
+			if value, found := strings.CutPrefix(line, "usage_usec "); found {
+				n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+				u.CPU = time.Duration(n) * time.Microsecond
+			}
+		}
+		u.Memory, u.Pids = getNumber(folder, "memory.current"), int(getNumber(folder, "pids.current"))
+		return u, u.Memory > 0
+	}
+	cpu, memory, pids := c.folders["cpuacct"], c.folders["memory"], c.folders["pids"]
+	if cpu == "" || memory == "" || pids == "" {
+		return u, false
+	}
+	u.CPU = time.Duration(getNumber(cpu, "cpuacct.usage"))
+	u.Memory = getNumber(memory, "memory.usage_in_bytes")
+	u.Pids = int(getNumber(pids, "pids.current"))
+	return u, true
+}
+
+// Processes lists the agent's tree; ok says whether cgroups know it.
+func (c *Cgroups) Processes() (pids []int, ok bool) {
+	if c.freezer == "" {
+		return nil, false
+	}
+	return readIDs(filepath.Join(c.freezer, "cgroup.procs"))
+}
+
+// threads lists the agent's tree by thread.
+func (c *Cgroups) threads() []int {
+	file := "tasks"
+	if c.unified {
+		file = "cgroup.threads"
+	}
+	ids, _ := readIDs(filepath.Join(c.freezer, file))
+	return ids
+}
+
+func readIDs(path string) ([]int, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false
+	}
+	var ids []int
+	for field := range strings.FieldsSeq(string(text)) {
+		if id, err := strconv.Atoi(field); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, true
+}

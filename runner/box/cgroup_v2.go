@@ -1,0 +1,160 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervisorFolder is the leaf that this process moves to: a cgroup that hands
+// controllers down holds no processes itself (cgroups(7), "no internal
+// processes").
+const supervisorFolder = "supervisor"
+
+// delegated is where this process may make cgroups, found once: finding it
+// moves the process.
+var delegated struct {
+	sync.Mutex
+	known  bool
+	folder string
+	source string
+}
+
+// makeV2 makes the box's folder where this process was given a subtree.
+func (c *Cgroups) makeV2(ctx context.Context, all []hierarchy, name string, limits Limits) error {
+	i := slices.IndexFunc(all, func(h hierarchy) bool { return h.unified })
+	if i < 0 {
+		return nil
+	}
+	base, source := findDelegated(ctx, all[i])
+	if base == "" {
+		return nil
+	}
+	folder := filepath.Join(base, name)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+			return nil
+		}
+		return fmt.Errorf("cannot make a cgroup: %w", err)
+	}
+	c.Source, c.unified = source, true
+	c.folders[""] = folder
+	agent := filepath.Join(folder, agentFolder)
+	if err := os.Mkdir(agent, 0o755); err != nil {
+		return fmt.Errorf("cannot make a cgroup: %w", err)
+	}
+	c.freezer = agent
+	// A file is missing where its controller wasn't delegated.
+	if limits.Memory > 0 && set(folder, "memory.max", strconv.FormatInt(limits.Memory, 10)) == nil {
+		_ = set(folder, "memory.swap.max", "0")
+		c.InForce.Memory = limits.Memory
+	}
+	if limits.CPUs > 0 && set(folder, "cpu.max", fmt.Sprintf("%d %d", int(limits.CPUs*period), period)) == nil {
+		c.InForce.CPUs = limits.CPUs
+	}
+	if limits.Pids > 0 && set(folder, "pids.max", strconv.FormatInt(limits.Pids, 10)) == nil {
+		c.InForce.Pids = limits.Pids
+	}
+	return nil
+}
+
+// findDelegated finds the folder that boxes are made in, with controllers
+// enabled for them as far as possible: a scope asked of systemd, else the own
+// cgroup where that is this user's. The answer holds for the process's life.
+func findDelegated(ctx context.Context, h hierarchy) (folder, source string) {
+	delegated.Lock()
+	defer delegated.Unlock()
+	if delegated.known {
+		return delegated.folder, delegated.source
+	}
+	own, source := h.own, SourceV2
+	switch {
+	case ownScope(own):
+		// Started by one of ours, or by systemd-run for us.
+		if filepath.Base(own) == supervisorFolder {
+			own = filepath.Dir(own)
+		}
+		source = SourceSystemd
+	default:
+		if scope, err := askForScope(ctx); err == nil {
+			own, source = filepath.Join(h.mount, scope), SourceSystemd
+		}
+	}
+	if unix.Access(filepath.Join(own, "cgroup.procs"), unix.W_OK) != nil || unix.Access(own, unix.W_OK) != nil {
+		own, source = "", SourceNone
+	} else {
+		enableControllers(own)
+	}
+	delegated.known, delegated.folder, delegated.source = true, own, source
+	return own, source
+}
+
+// ownScope says whether a cgroup is a scope that was made for a supervisor.
+func ownScope(folder string) bool {
+	name := filepath.Base(folder)
+	if name == supervisorFolder {
+		name = filepath.Base(filepath.Dir(folder))
+	}
+	return strings.HasPrefix(name, scopePrefix) && strings.HasSuffix(name, ".scope")
+}
+
+// enableControllers hands controllers on to the folders below. Where processes
+// are in the way and all of them are this process and its children, they move
+// to a leaf; where others are, boxes go without limits but can be frozen.
+func enableControllers(folder string) {
+	enable := func() (missing bool) {
+		for _, controller := range []string{"memory", "pids", "cpu"} {
+			if set(folder, "cgroup.subtree_control", "+"+controller) != nil {
+				missing = missing || available(folder, controller)
+			}
+		}
+		return missing
+	}
+	if !enable() {
+		return
+	}
+	pids, ok := readIDs(filepath.Join(folder, "cgroup.procs"))
+	if !ok || slices.ContainsFunc(pids, func(pid int) bool { return !ours(pid) }) {
+		return
+	}
+	leaf := filepath.Join(folder, supervisorFolder)
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return
+	}
+	for _, pid := range pids {
+		_ = enter(leaf, pid)
+	}
+	enable()
+}
+
+func available(folder, controller string) bool {
+	text, err := get(folder, "cgroup.controllers")
+	return err == nil && slices.Contains(strings.Fields(text), controller)
+}
+
+// ours says whether a process is this one or descends from it.
+func ours(pid int) bool {
+	for range 64 {
+		if pid == os.Getpid() {
+			return true
+		}
+		if pid <= 1 {
+			return false
+		}
+		status, err := ReadStatus(pid)
+		if err != nil {
+			return err != nil && errors.Is(err, fs.ErrNotExist) // gone: not in the way
+		}
+		pid = status.Parent
+	}
+	return false
+}

@@ -1,0 +1,117 @@
+package box
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stepbox/runner/holder"
+)
+
+// CanFreeze says whether cgroups can freeze the agent's tree.
+func (c *Cgroups) CanFreeze() bool { return c.freezer != "" }
+
+// Freeze asks for the agent's tree to be frozen, or thawed; Frozen says whether
+// it is.
+func (c *Cgroups) Freeze(frozen bool) error {
+	write := c.freezeWrite(frozen)
+	return set(filepath.Dir(write.Path), filepath.Base(write.Path), write.Value)
+}
+
+// ThawWrites are the writes by which a holder thaws the tree.
+func (c *Cgroups) ThawWrites() []holder.Write {
+	if c.freezer == "" {
+		return nil
+	}
+	return []holder.Write{c.freezeWrite(false)}
+}
+
+func (c *Cgroups) freezeWrite(frozen bool) holder.Write {
+	if c.unified {
+		value := "0"
+		if frozen {
+			value = "1"
+		}
+		return holder.Write{Path: filepath.Join(c.freezer, "cgroup.freeze"), Value: value}
+	}
+	value := "THAWED"
+	if frozen {
+		value = "FROZEN"
+	}
+	return holder.Write{Path: filepath.Join(c.freezer, "freezer.state"), Value: value}
+}
+
+// Settling remembers between two looks what the threads of a tree that is being
+// frozen did.
+type Settling struct {
+	seen map[int]string // counters of threads that were at rest, by thread id
+}
+
+// Frozen says whether the tree is frozen, given the threads that wait for the
+// exec gate. Those can't be frozen, nor does the kernel call a tree frozen that
+// holds one; but they can't run either. So a tree with held threads counts as
+// frozen once all others were seen at rest twice with nothing done in between:
+// whatever wakes now is stopped on its way back to its program.
+func (c *Cgroups) Frozen(held []int, settling *Settling) (bool, error) {
+	if c.unified {
+		text, err := get(c.freezer, "cgroup.events")
+		if err != nil {
+			return false, err
+		}
+		if slices.Contains(strings.Split(text, "\n"), "frozen 1") {
+			return true, nil
+		}
+	} else {
+		text, err := get(c.freezer, "freezer.state")
+		if err != nil {
+			return false, err
+		}
+		if text == "FROZEN" {
+			return true, nil
+		}
+	}
+	if len(held) == 0 {
+		return false, nil
+	}
+	before := settling.seen
+	settling.seen = make(map[int]string)
+	still := before != nil
+	for _, thread := range c.threads() {
+		if slices.Contains(held, thread) {
+			continue
+		}
+		counters, rests := atRest(thread)
+		if !rests {
+			settling.seen = nil
+			return false, nil
+		}
+		settling.seen[thread] = counters
+		still = still && before[thread] == counters
+	}
+	return still, nil
+}
+
+// atRest says whether a thread isn't running, and what it has done so far. A
+// thread that is gone rests.
+func atRest(thread int) (counters string, rests bool) {
+	dir := "/proc/" + strconv.Itoa(thread)
+	status, err := ReadStatus(thread)
+	if err != nil {
+		return "", true
+	}
+	if status.State == 'R' {
+		// Some kernels show frozen threads as running; those sleep somewhere.
+		where, err := os.ReadFile(filepath.Join(dir, "wchan"))
+		if err != nil || len(where) == 0 || string(where) == "0" {
+			return "", errors.Is(err, os.ErrNotExist)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "schedstat"))
+	if err != nil {
+		return status.CPU.String(), true
+	}
+	return string(text), true
+}

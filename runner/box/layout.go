@@ -1,0 +1,149 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+)
+
+// systemFolders are shown as they are on the host, read-only. A link among them
+// (as /bin is where /usr is merged) stays a link.
+var systemFolders = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix",
+	"/var/lib/ca-certificates", // where openSUSE's /etc/ssl/certs leads
+}
+
+// emptyFolders are there because programs expect them.
+var emptyFolders = []string{"dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "var", "var/lib", "mnt", "media", "srv"}
+
+// layout is what a box's root filesystem is made of.
+type layout struct {
+	rootfs string
+	dir    string
+	mounts []*configs.Mount
+	masks  []string // paths inside that are covered
+	notes  []string
+}
+
+// layOut makes the skeleton of the root filesystem and lists what is mounted on
+// it, parents before children.
+func layOut(spec Spec, rootfs string) (*layout, error) {
+	if err := checkIdentity(); err != nil {
+		return nil, err
+	}
+	l := &layout{rootfs: rootfs, dir: spec.Dir}
+	if err := l.skeleton(); err != nil {
+		return nil, fmt.Errorf("cannot make the sandbox's root folder: %w", err)
+	}
+	mounts, err := mountTable()
+	if err != nil {
+		return nil, err
+	}
+	l.addKernel()
+	if err := l.addSystem(); err != nil {
+		return nil, err
+	}
+	if err := l.addEtc(spec, mounts); err != nil {
+		return nil, err
+	}
+	l.add(&configs.Mount{Source: spec.Temp, Destination: "/tmp", Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
+		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
+	if spec.Home != "" {
+		l.add(&configs.Mount{Source: spec.Home, Destination: spec.HomeTo, Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
+			RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
+	}
+	for _, bind := range spec.Binds {
+		if err := refuseSockets(bind.Source); err != nil {
+			return nil, err
+		}
+		target := bind.Target
+		if target == "" {
+			target = bind.Source
+		}
+		l.addReadOnly(bind.Source, target)
+	}
+	if err := l.addWorkspace(spec, mounts); err != nil {
+		return nil, err
+	}
+	if err := l.maskSockets(spec); err != nil {
+		return nil, err
+	}
+	if spec.Root {
+		if err := l.maskPrivate(); err != nil {
+			return nil, err
+		}
+	}
+	sort.SliceStable(l.mounts, func(i, j int) bool {
+		return depth(l.mounts[i].Destination) < depth(l.mounts[j].Destination)
+	})
+	return l, nil
+}
+
+func depth(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }
+
+func (l *layout) add(m *configs.Mount) { l.mounts = append(l.mounts, m) }
+
+// addReadOnly shows a host file or folder with all that is mounted below it.
+func (l *layout) addReadOnly(source, target string) {
+	l.add(&configs.Mount{Source: source, Destination: target, Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
+		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
+}
+
+// skeleton makes the folder that becomes the root; it is mounted read-only.
+func (l *layout) skeleton() error {
+	if err := os.Mkdir(l.rootfs, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, name := range emptyFolders {
+		if err := os.Mkdir(filepath.Join(l.rootfs, name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for name, target := range map[string]string{"var/tmp": "/tmp", "var/run": "/run", "var/lock": "/run/lock"} {
+		if err := os.Symlink(target, filepath.Join(l.rootfs, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// addKernel mounts what the kernel provides.
+func (l *layout) addKernel() {
+	const plain = unix.MS_NOSUID | unix.MS_NODEV
+	l.add(&configs.Mount{Source: "proc", Destination: "/proc", Device: "proc", Flags: plain | unix.MS_NOEXEC})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME, Data: "mode=755,size=64k"})
+	// No gid= option: with one id mapped there is no group for terminals.
+	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620"})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=1g"})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain, Data: "mode=755,size=64m"})
+}
+
+func (l *layout) addSystem() error {
+	for _, folder := range systemFolders {
+		info, err := os.Lstat(folder)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return fmt.Errorf("cannot show %q in the sandbox: %w", folder, err)
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(folder)
+			if err == nil {
+				err = os.Symlink(target, filepath.Join(l.rootfs, folder))
+			}
+			if err != nil && !errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("cannot show %q in the sandbox: %w", folder, err)
+			}
+		case info.IsDir():
+			l.addReadOnly(folder, folder)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+)
+
+// escape writes a path as an overlay's mount option: colons part lower layers,
+// commas part options. See overlayfs.rst.
+var escape = strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`).Replace
+
+func mountTable() ([]*mountinfo.Info, error) {
+	mounts, err := mountinfo.GetMounts(nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the host's mounts: %w", err)
+	}
+	return mounts, nil
+}
+
+// Submounts lists what is mounted below a folder, which no overlay in a user
+// namespace may have as its lower layer: the mounts are locked together.
+func Submounts(folder string) ([]string, error) {
+	mounts, err := mountTable()
+	if err != nil {
+		return nil, err
+	}
+	return submounts(mounts, folder), nil
+}
+
+func submounts(mounts []*mountinfo.Info, folder string) []string {
+	var below []string
+	prefix := strings.TrimSuffix(folder, "/") + "/"
+	for _, m := range mounts {
+		if strings.HasPrefix(m.Mountpoint, prefix) {
+			below = append(below, m.Mountpoint)
+		}
+	}
+	return below
+}
+
+// addWorkspace mounts the project's overlay at the project's own path.
+func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
+	if below := submounts(mounts, spec.Workspace); len(below) > 0 {
+		return fmt.Errorf("cannot use %q as a project: %q is mounted below it, and the kernel can't put such a folder under an overlay; start in a folder without mounts below it", spec.Workspace, below[0])
+	}
+	hidden := append([]string(nil), spec.Hidden...)
+	sockets, err := listeningBelow(spec.Workspace)
+	if err != nil {
+		return err
+	}
+	hidden = append(hidden, sockets...)
+	lower := escape(spec.Workspace)
+	var covered []string
+	if len(hidden) > 0 {
+		front := filepath.Join(l.dir, "hidden")
+		if covered, err = hide(front, spec.Workspace, hidden); err != nil {
+			return err
+		}
+		lower = escape(front) + ":" + lower
+	}
+	if err := mirror(spec.Upper, spec.Workspace); err != nil {
+		return fmt.Errorf("cannot prepare the session's upper folder: %w", err)
+	}
+	l.add(&configs.Mount{
+		Source: "overlay", Device: "overlay", Destination: spec.Workspace,
+		Flags: unix.MS_NOSUID | unix.MS_NODEV,
+		Data:  "lowerdir=" + lower + ",upperdir=" + escape(spec.Upper) + ",workdir=" + escape(spec.Work) + ",userxattr",
+	})
+	for _, path := range covered {
+		l.masks = append(l.masks, filepath.Join(spec.Workspace, path))
+	}
+	return nil
+}
+
+// mirror makes an upper folder look like the lower one that it covers, since
+// the merged folder's mode and times are the upper's. An existing one, of a
+// resumed session, is left as the agent left it.
+func mirror(upper, lower string) error {
+	if err := os.Mkdir(upper, 0o700); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return copyLook(upper, lower)
+}
+
+// copyLook gives a folder of ours another's mode and times.
+func copyLook(ours, theirs string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(theirs, &st); err != nil {
+		return err
+	}
+	if err := unix.Chmod(ours, st.Mode&0o7777); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, ours, []unix.Timespec{st.Atim, st.Mtim}, 0)
+}
+
+// hide fills a layer that goes in front of the project's own with whiteouts:
+// character devices 0/0, which any user may make since Linux 5.8 and overlayfs
+// of every age takes in a lower layer, unlike the newer attribute form (6.7).
+// Where the filesystem has none, the paths come back and are covered by mounts
+// instead: their names show, their contents don't.
+func hide(front, workspace string, paths []string) (covered []string, err error) {
+	fail := func(err error) error {
+		return fmt.Errorf("cannot hide the project's private files: %w", err)
+	}
+	if err := os.Mkdir(front, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fail(err)
+	}
+	made := map[string]bool{".": true}
+	order := []string{"."}
+	for _, path := range paths {
+		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
+			return nil, fail(fmt.Errorf("%q isn't below the project", path))
+		}
+		path = filepath.Clean(path)
+		if info, err := os.Lstat(filepath.Join(workspace, path)); err != nil || !realParents(workspace, path) {
+			_ = info
+			continue // nothing there to be hidden
+		}
+		for _, dir := range parents(path) {
+			if !made[dir] {
+				if err := os.Mkdir(filepath.Join(front, dir), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+					return nil, fail(err)
+				}
+				made[dir] = true
+				order = append(order, dir)
+			}
+		}
+		err := unix.Mknod(filepath.Join(front, path), unix.S_IFCHR, 0)
+		if err == unix.EPERM || err == unix.EOPNOTSUPP {
+			covered = append(covered, path)
+		} else if err != nil && err != unix.EEXIST {
+			return nil, fail(err)
+		}
+	}
+	// Children first, or making them would move their parents' times again.
+	for i := len(order) - 1; i >= 0; i-- {
+		if err := copyLook(filepath.Join(front, order[i]), filepath.Join(workspace, order[i])); err != nil {
+			return nil, fail(err)
+		}
+	}
+	return covered, nil
+}
+
+// parents lists the folders above a relative path, outermost first.
+func parents(path string) []string {
+	var out []string
+	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+		out = append([]string{dir}, out...)
+	}
+	return out
+}
+
+// realParents says whether every folder above a path is one, not a link to one.
+func realParents(root, path string) bool {
+	for _, dir := range parents(path) {
+		info, err := os.Lstat(filepath.Join(root, dir))
+		if err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}

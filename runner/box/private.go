@@ -1,0 +1,128 @@
+package box
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// scanLimit bounds how many names a scan of a bind or a system folder looks at.
+const scanLimit = 500_000
+
+var errTooMany = errors.New("it holds too many files to look through")
+
+// refuseSockets keeps a bind from carrying a socket in: a read-only mount
+// doesn't keep anybody from connecting to one.
+func refuseSockets(source string) error {
+	seen := 0
+	err := filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrPermission) && path != source {
+				return nil // the agent, of the same uid, can't look there either
+			}
+			return err
+		}
+		if seen++; seen > scanLimit {
+			return errTooMany
+		}
+		if entry.Type()&fs.ModeSocket != 0 {
+			return fmt.Errorf("%q is a socket", path)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot show %q in the sandbox: %w", source, err)
+	}
+	return nil
+}
+
+// maskSockets covers every bound socket of the host's that lies in what the
+// sandbox shows of the system. /proc/net/unix lists them all, so that the
+// folders themselves needn't be searched.
+func (l *layout) maskSockets(spec Spec) error {
+	for _, folder := range systemFolders {
+		below, err := listeningBelow(folder)
+		if err != nil {
+			return err
+		}
+		for _, path := range below {
+			l.masks = append(l.masks, filepath.Join(folder, path))
+		}
+	}
+	return nil
+}
+
+// listeningBelow lists the bound sockets below a folder, relative to it.
+func listeningBelow(folder string) ([]string, error) {
+	file, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the host's sockets: %w", err)
+	}
+	defer file.Close()
+	prefix := strings.TrimSuffix(folder, "/") + "/"
+	var found []string
+	seen := map[string]bool{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		// Num RefCount Protocol Flags Type St Inode Path, the path last and
+		// absent for sockets without a name.
+		at := strings.Index(lines.Text(), " "+prefix)
+		if at < 0 {
+			continue
+		}
+		path := lines.Text()[at+1+len(prefix):]
+		if info, err := os.Lstat(prefix + path); err == nil && info.Mode()&fs.ModeSocket != 0 && !seen[path] {
+			seen[path] = true
+			found = append(found, path)
+		}
+	}
+	return found, nil
+}
+
+// privateFolders are searched when the caller is root: inside, the agent owns
+// what root owns, though it has none of root's capabilities. The rest of /usr
+// is what packages put there, the same for everybody.
+var privateFolders = []string{"/etc", "/opt", "/usr/local"}
+
+// maskPrivate covers what the world may not read in the shown system folders,
+// so that the agent of a root caller sees what anybody else's does.
+func (l *layout) maskPrivate() error {
+	for _, folder := range privateFolders {
+		seen := 0
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				if path == folder && errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
+			}
+			if seen++; seen > scanLimit {
+				return errTooMany
+			}
+			if entry.Type()&fs.ModeSymlink != 0 {
+				return nil
+			}
+			var st unix.Stat_t
+			if err := unix.Lstat(path, &st); err != nil {
+				return nil // gone meanwhile
+			}
+			switch {
+			case entry.IsDir() && st.Mode&0o005 != 0o005:
+				l.masks = append(l.masks, path)
+				return fs.SkipDir
+			case !entry.IsDir() && st.Mode&0o004 == 0 && st.Mode&0o001 == 0:
+				l.masks = append(l.masks, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("cannot find what only root may read in %q: %w", folder, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package box
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Status is what /proc/PID/stat says of a process or thread.
+type Status struct {
+	PID    int
+	Name   string // hostile: a process names itself
+	State  byte   // R, S, D, T, t, Z, X, I
+	Parent int
+	Group  int           // process group
+	Start  uint64        // clock ticks after boot; with PID it names the process
+	CPU    time.Duration // used so far, children not included
+	Memory int64         // resident bytes
+	Count  int           // threads
+}
+
+const (
+	ticksPerSecond = 100 // USER_HZ, the same on every Linux that Go runs on
+	statFields     = 22  // fields after the name that are used
+)
+
+// ReadStatus reads a process's or thread's state. A process that is gone gives
+// fs.ErrNotExist. See proc_pid_stat(5).
+func ReadStatus(pid int) (Status, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		if strings.Contains(err.Error(), "no such process") {
+			err = fs.ErrNotExist
+		}
+		return Status{}, fmt.Errorf("cannot read the state of process %d: %w", pid, err)
+	}
+	return parseStatus(pid, text)
+}
+
+func parseStatus(pid int, text []byte) (Status, error) {
+	// The name is in parentheses and may hold any of the bytes around it.
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return Status{}, errors.New("cannot read a process's state: it has no name")
+	}
+	fields := strings.Fields(string(text[end+1:]))
+	if len(fields) < statFields || len(fields[0]) != 1 {
+		return Status{}, errors.New("cannot read a process's state: fields are missing")
+	}
+	number := func(i int) int64 {
+		n, _ := strconv.ParseInt(fields[i], 10, 64)
+		return n
+	}
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return Status{}, fmt.Errorf("cannot read a process's state: %w", err)
+	}
+	return Status{
+		PID: pid, Name: string(text[open+1 : end]), State: fields[0][0],
+		Parent: int(number(1)), Group: int(number(2)), Start: start,
+		CPU:    time.Duration(number(11)+number(12)) * time.Second / ticksPerSecond,
+		Count:  int(number(17)),
+		Memory: number(21) * int64(os.Getpagesize()),
+	}, nil
+}
+
+// Members lists the processes of a pid namespace, host pids, by looking at all
+// that this process can see. namespace is the inode of /proc/PID/ns/pid.
+func Members(namespace uint64) ([]int, error) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("cannot list processes: %w", err)
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list processes: %w", err)
+	}
+	var members []int
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if inode, err := PIDNamespace(pid); err == nil && inode == namespace {
+			members = append(members, pid)
+		}
+	}
+	return members, nil
+}
+
+// PIDNamespace is the inode number of a process's pid namespace.
+func PIDNamespace(pid int) (uint64, error) {
+	link, err := os.Readlink(namespacePath(pid, "pid"))
+	if err != nil {
+		return 0, err
+	}
+	inode, ok := strings.CutPrefix(link, "pid:[")
+	if !ok {
+		return 0, fmt.Errorf("cannot read a namespace's name %q", link)
+	}
+	return strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
+}

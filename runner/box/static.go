@@ -1,0 +1,9 @@
+package box
+
+// The binary is static: PID 1 of a sandbox is this program too, and a dynamic
+// one would load its libraries from the sandbox's root, which is the agent's to
+// write in part. libcontainer's nsenter needs cgo, so that a pure Go build,
+// static by itself, isn't to be had.
+
+// #cgo LDFLAGS: -static
+import "C"

@@ -1,0 +1,219 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+// What one gateway holds at most at a time.
+const (
+	// MaxPending TCP connections wait for a verdict, an upstream or a
+	// handshake. Netstack's own limit lies above, because it would drop
+	// beyond it without a word.
+	MaxPending = 512
+	// MaxFlows TCP connections are open; those beyond are refused.
+	MaxFlows = 1024
+	// MaxUDPFlows is the number of datagram flows, of whatever verdict.
+	MaxUDPFlows = 1024
+
+	maxInFlight = 4 * MaxPending // netstack's
+)
+
+// Options are what a Gateway needs from its sandbox's owner.
+type Options struct {
+	// Judge gives the verdict on an attempt. It may block for as long as it
+	// likes: the program sees a slow network. It must return soon after ctx
+	// is done, which is when the program has given up, or the gateway is
+	// closed; its verdict is then ignored. Nil denies everything.
+	Judge func(ctx context.Context, a Attempt) Verdict
+	// Quick, when not nil, is asked first and must not block. It doesn't
+	// know the program yet, which costs a search of /proc. When it isn't
+	// sure Judge is asked.
+	Quick func(a Attempt) (v Verdict, sure bool)
+	// Log takes a snapshot of each attempt when it opens, is held, gets its
+	// verdict, at most once a second while bytes move, and when it closes.
+	// Changes in quick succession arrive as one. While Log blocks, attempts
+	// go on until MaxUnlogged are waiting.
+	Log func(a Attempt)
+	// Processes lists the sandbox's processes, as host pids. Nil: attempts
+	// are logged without program.
+	Processes func() []int
+	// Environ is the environment that names upstream proxies, as NAME=value.
+	Environ []string
+	// Names are those that an earlier gateway of the session gave out.
+	Names map[string]netip.Addr
+	// Range is where new synthetic addresses are taken from; DefaultRange
+	// when not valid.
+	Range netip.Prefix
+	// LastID is the highest Attempt.ID the session has used.
+	LastID int64
+	// Resolver resolves allowed names; nil is the host's.
+	Resolver *net.Resolver
+}
+
+// Gateway is the far end of a sandbox's link. It owns the link's files.
+type Gateway struct {
+	link    Link
+	o       Options
+	names   *nameTable
+	journal *journal
+	owners  *owners
+	diag    *netlinkConn
+	guard   *guard
+	dialer  *dialer
+	stack   *stack.Stack
+	tap     *tap
+	udp     *udpTable
+
+	ctx     context.Context // done when the gateway closes
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // all goroutines but the journal's
+	logged  sync.WaitGroup // the journal's
+	stopLog context.CancelFunc
+
+	lastID   atomic.Int64
+	tcpFlows atomic.Int64
+	dnsConns atomic.Int64
+
+	mu      sync.Mutex
+	closed  bool                  // guarded by mu
+	pending map[*pending]struct{} // guarded by mu; at most MaxPending
+	flows   map[*flow]struct{}    // guarded by mu; at most MaxFlows
+}
+
+// New starts a gateway on the link, whose files it owns from then on, also
+// when it fails.
+func New(link Link, o Options) (*Gateway, error) {
+	g := &Gateway{
+		link: link, o: o,
+		owners:  &owners{processes: o.Processes, known: make(map[uint64]owner)},
+		pending: make(map[*pending]struct{}),
+		flows:   make(map[*flow]struct{}),
+	}
+	if err := g.start(); err != nil {
+		if g.guard != nil {
+			_ = g.guard.close()
+		}
+		_ = g.link.Close()
+		return nil, fmt.Errorf("cannot start the network gateway: %w", err)
+	}
+	return g, nil
+}
+
+func (g *Gateway) start() (err error) {
+	if g.link.Packet == nil {
+		return errors.New("the link has no packet socket")
+	}
+	if g.link.Diag != nil {
+		g.diag = &netlinkConn{file: g.link.Diag}
+	}
+	if g.names, err = newNameTable(g.o.Range, g.o.Names); err != nil {
+		return err
+	}
+	if g.guard, err = newGuard(); err != nil {
+		return err
+	}
+	upstream, err := newProxies(g.o.Environ)
+	if err != nil {
+		return err
+	}
+	g.dialer = &dialer{guard: g.guard, resolver: g.o.Resolver, proxies: upstream}
+	g.lastID.Store(g.o.LastID)
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	logger := g.o.Log
+	if logger == nil {
+		logger = func(Attempt) {}
+	}
+	g.journal = newJournal(logger, g.attributeLater)
+	g.udp = newUDPTable(g)
+	if err := g.startStack(); err != nil {
+		g.cancel()
+		return err
+	}
+	logging, stop := context.WithCancel(context.Background())
+	g.stopLog = stop
+	g.logged.Go(func() { g.journal.run(logging) })
+	g.wg.Go(g.watch)
+	return nil
+}
+
+// Names are the synthetic addresses given out so far.
+func (g *Gateway) Names() map[string]netip.Addr { return g.names.export() }
+
+// Close ends every flow, logs the last of each, and waits for all goroutines,
+// Judge calls included.
+func (g *Gateway) Close() error {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return nil
+	}
+	g.closed = true
+	g.cancel()
+	for f := range g.flows {
+		f.abort("the sandbox was closed")
+	}
+	g.mu.Unlock()
+	g.udp.close()
+	g.wg.Wait()
+	g.stopStack()
+	g.stopLog()
+	g.logged.Wait()
+	return errors.Join(g.guard.close(), g.link.Close())
+}
+
+// begin registers a goroutine that netstack started; false when the gateway
+// is closing and there is nothing left to do.
+func (g *Gateway) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.wg.Add(1)
+	return true
+}
+
+// watch looks after what nothing else wakes for: programs that gave up while
+// they waited, and connections that are closed on one side and silent.
+func (g *Gateway) watch() {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		g.mu.Lock()
+		waiting := make(map[*pending]*record, len(g.pending))
+		for p := range g.pending {
+			if p.rec != nil {
+				waiting[p] = p.rec
+			}
+		}
+		for f := range g.flows {
+			f.expire()
+		}
+		g.mu.Unlock()
+		for p, rec := range waiting {
+			if g.stillWaits(rec) {
+				continue
+			}
+			g.mu.Lock()
+			if _, still := g.pending[p]; still {
+				p.giveUp(errAbandoned)
+			}
+			g.mu.Unlock()
+		}
+		g.udp.expire()
+	}
+}

@@ -1,0 +1,210 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+)
+
+const (
+	// heldAfter is how long a verdict may take before the attempt is logged
+	// as waiting.
+	heldAfter  = 50 * time.Millisecond
+	watchEvery = 250 * time.Millisecond
+)
+
+var (
+	errAbandoned = errors.New("the program gave up while it waited")
+	errClosing   = errors.New("the sandbox was closed")
+)
+
+// Rules of verdicts that the gateway gives by itself.
+const (
+	ruleNowhere = "gateway: nothing is there"
+	ruleFlood   = "gateway: too many attempts"
+	ruleKind    = "gateway: not forwarded"
+)
+
+// open makes the record of a new attempt, nil when there are too many of them
+// to be logged one by one; it is then counted.
+func (g *Gateway) open(protocol string, t tuple) *record {
+	if g.journal.full() {
+		g.flood()
+		return nil
+	}
+	r := g.newRecord(protocol, t.remote)
+	r.tuple = t
+	r.a.Name, _ = g.names.name(t.remote.Addr())
+	if t.remote.Port() != 0 {
+		r.inode, _ = g.socketOf(t)
+	}
+	return r
+}
+
+func (g *Gateway) newRecord(protocol string, at netip.AddrPort) *record {
+	return &record{a: Attempt{
+		ID: g.lastID.Add(1), At: time.Now(), Protocol: protocol, Address: at, Open: true, Count: 1,
+	}}
+}
+
+// decide gets the verdict on an attempt; it blocks while the attempt is held.
+func (g *Gateway) decide(ctx context.Context, r *record) Verdict {
+	if fate, ok := g.nowhere(r); ok {
+		return fate
+	}
+	if g.o.Quick != nil {
+		if v, sure := g.o.Quick(r.snapshot(time.Now())); sure {
+			if !v.Allow {
+				// It may be gone as soon as it is refused.
+				g.attribute(r, scanNow)
+			}
+			return v
+		}
+	}
+	g.attribute(r, scanNow)
+	if g.o.Judge == nil {
+		return Verdict{Rule: "gateway: no judge"}
+	}
+	held := time.AfterFunc(heldAfter, func() {
+		r.mu.Lock()
+		waits := r.a.Verdict == ""
+		if waits {
+			r.a.Verdict = verdictAsk
+		}
+		r.mu.Unlock()
+		if waits {
+			g.journal.changed(r)
+		}
+	})
+	defer held.Stop()
+	return g.o.Judge(ctx, r.snapshot(time.Now()))
+}
+
+// nowhere gives the verdict on destinations that nobody needs to be asked
+// about, because nothing could be dialled for them.
+func (g *Gateway) nowhere(r *record) (Verdict, bool) {
+	addr, port := r.a.Address.Addr(), r.a.Address.Port()
+	switch {
+	case r.a.Name != "" && port != 0:
+		return Verdict{}, false
+	case port == 0, addr == g.link.Gateway4, addr == g.link.Gateway6, g.names.span.Contains(addr):
+		return Verdict{Rule: ruleNowhere}, true
+	}
+	switch Class(addr) {
+	case ClassUnspecified, ClassMulticast:
+		return Verdict{Rule: ruleNowhere}, true
+	}
+	return Verdict{}, false
+}
+
+// destination is what a verdict allows to be dialled.
+func (r *record) destination(v Verdict) destination {
+	d := destination{name: r.a.Name, port: r.a.Address.Port(), private: v.Private}
+	if d.name == "" {
+		d.addr = r.a.Address.Addr()
+	}
+	return d
+}
+
+// judged notes the verdict on a record.
+func (r *record) judged(v Verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.a.Rule = v.Rule
+	r.a.Verdict = verdictDeny
+	if v.Allow {
+		r.a.Verdict = verdictAllow
+	}
+}
+
+// refuse closes the record of an attempt that leads nowhere. An attempt that
+// nobody was shown yet may end in the flood count.
+func (g *Gateway) refuse(r *record, v Verdict, failure string) {
+	r.mu.Lock()
+	shown := r.a.Verdict != "" // it was logged as held, or its flow is open
+	r.mu.Unlock()
+	if !shown && !g.journal.spend() {
+		g.flood()
+		return
+	}
+	r.judged(v)
+	r.finish(failure)
+	g.journal.changed(r)
+}
+
+// finish sets the end of an attempt; the first one counts.
+func (r *record) finish(failure string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.a.Open {
+		return
+	}
+	r.a.Open = false
+	r.a.Duration = time.Since(r.a.At)
+	if r.a.Failure == "" {
+		r.a.Failure = failure
+	}
+}
+
+// flood counts an attempt that is refused because there are too many.
+func (g *Gateway) flood() {
+	j := g.journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.flood == nil {
+		j.flood = g.newRecord("flood", netip.AddrPort{})
+		j.flood.a.Verdict, j.flood.a.Rule = verdictDeny, ruleFlood
+		j.flood.a.Open, j.flood.a.Count = false, 0
+		j.flood.a.Failure = "attempts that came too fast to be listed, all refused"
+	}
+	j.flood.mu.Lock()
+	j.flood.a.Count++
+	j.flood.a.Duration = time.Since(j.flood.a.At)
+	j.flood.mu.Unlock()
+	if time.Since(j.flood.logged) >= logEvery {
+		j.push(j.flood)
+	}
+}
+
+// attribute finds the program behind an attempt, for at most limit.
+func (g *Gateway) attribute(r *record, limit time.Duration) {
+	r.mu.Lock()
+	done := r.searched || r.a.PID != 0
+	r.mu.Unlock()
+	if done {
+		return
+	}
+	if found, ok := g.owners.find(r.inode, limit); ok {
+		r.mu.Lock()
+		r.a.PID, r.a.Program = found.pid, found.program
+		r.mu.Unlock()
+	}
+}
+
+// attributeLater is the journal's second try, for attempts whose verdict
+// didn't need to know or whose search took too long.
+func (g *Gateway) attributeLater(r *record) {
+	g.attribute(r, scanLater)
+	r.mu.Lock()
+	r.searched = true // its socket won't show up later
+	r.mu.Unlock()
+}
+
+// stillWaits says whether the socket behind a waiting connection is still
+// there: one that its program gave up has no inode any more.
+func (g *Gateway) stillWaits(r *record) bool {
+	if r.inode == 0 {
+		return true // it was never found: nothing can be told
+	}
+	inode, ok := g.socketOf(r.tuple)
+	return ok && inode == r.inode
+}
+
+// socketOf is the inode of the socket behind a tuple.
+func (g *Gateway) socketOf(t tuple) (uint64, bool) {
+	if g.diag == nil {
+		return 0, false
+	}
+	return g.diag.lookup(t)
+}

@@ -1,0 +1,132 @@
+package egress
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestHostName(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	whole := long + "." + long + "." + long + "." + strings.Repeat("b", 61)
+	for in, want := range map[string]string{
+		"example.com": "example.com", "example.com.": "example.com", "ExAmPlE.COM": "example.com", "a": "a",
+		"_dmarc.example.com": "_dmarc.example.com", "xn--bcher-kva.example": "xn--bcher-kva.example",
+		"1.example": "1.example", "3com.com": "3com.com", whole: whole, long + ".x": long + ".x",
+		"": "", ".": "", "..": "", "a..b": "", ".a": "", "a b": "", "a\x00b": "", "a\nb": "", "ü.example": "",
+		"a/b": "", "a:80": "", "a%b": "", "a@b": "", "[::1]": "", "127.0.0.1": "", "127.0.0.1.": "", "1": "", "0x7f.1": "",
+		"x.0x7f000001": "", "example.0x": "", "example.123": "", whole + "c": "", long + "a.x": "", "*.example.com": "",
+	} {
+		if got, err := hostName(in); got != want || (err == nil) != (want != "") {
+			t.Errorf("hostName(%q) = %q, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
+// Names and addresses are one to one, for good, over any export and import.
+func TestNameTableProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		span := netip.MustParsePrefix(rapid.SampledFrom([]string{"198.18.0.0/15", "10.9.8.0/24", "100.64.0.0/10"}).Draw(t, "range"))
+		table, err := newNameTable(span, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make(map[string]netip.Addr)
+		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,3}\.example`), 0, 60).Draw(t, "names") {
+			addr, err := table.address(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if old, ok := want[name]; ok && old != addr {
+				t.Fatalf("%s moved from %s to %s", name, old, addr)
+			}
+			if got, ok := table.name(addr); !ok || got != name || !span.Contains(addr) {
+				t.Fatalf("%s: %s is %q", name, addr, got)
+			}
+			if last := addr.As4()[3]; last == 0 || last == 255 {
+				t.Fatalf("%s got %s", name, addr)
+			}
+			want[name] = addr
+			if rapid.Bool().Draw(t, "resume") {
+				if table, err = newNameTable(span, table.export()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		seen := make(map[netip.Addr]bool)
+		for name, addr := range want {
+			if seen[addr] {
+				t.Fatalf("%s is given out twice", addr)
+			}
+			seen[addr] = true
+			if got, _ := table.address(name); got != addr {
+				t.Fatalf("%s moved from %s to %s", name, addr, got)
+			}
+		}
+	})
+}
+
+func TestNameTableRefuses(t *testing.T) {
+	in := netip.MustParseAddr("198.18.0.7")
+	for what, known := range map[string]map[string]netip.Addr{
+		"an address outside": {"a.example": netip.MustParseAddr("10.0.0.1")},
+		"one address twice":  {"a.example": in, "b.example": in},
+		"a bad name":         {"a b": in},
+		"upper case":         {"A.example": in},
+		"no address":         {"a.example": {}},
+	} {
+		if _, err := newNameTable(netip.Prefix{}, known); err == nil {
+			t.Errorf("took up %s", what)
+		}
+	}
+	for _, span := range []string{"fd00::/64", "198.18.0.0/30"} {
+		if _, err := newNameTable(netip.MustParsePrefix(span), nil); err == nil {
+			t.Errorf("took %s for a range", span)
+		}
+	}
+}
+
+// However many names are asked for, the table stays bounded and those it has
+// keep their addresses.
+func TestNameTableIsBounded(t *testing.T) {
+	table, err := newNameTable(netip.Prefix{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := table.address("first.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range MaxNames + 100 {
+		if _, err := table.address("n" + strings.Repeat("x", i%40) + "." + itoa(i) + ".example"); err != nil {
+			refused++
+		}
+	}
+	if n := len(table.export()); n != MaxNames || refused != 101 {
+		t.Errorf("%d names, %d refused", n, refused)
+	}
+	if again, err := table.address("first.example"); err != nil || again != first {
+		t.Errorf("first moved: %s, %v", again, err)
+	}
+	small, err := newNameTable(netip.MustParsePrefix("10.9.8.0/24"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		small.address("n" + itoa(i) + ".example")
+	}
+	if n := len(small.export()); n != 254 {
+		t.Errorf("%d names in a /24", n)
+	}
+}
+
+func itoa(i int) string {
+	const digits = "0123456789"
+	if i < 10 {
+		return digits[i : i+1]
+	}
+	return itoa(i/10) + digits[i%10:i%10+1]
+}

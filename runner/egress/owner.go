@@ -1,0 +1,119 @@
+package egress
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxOwners   = 256              // sockets whose process is remembered
+	maxRecent   = 8                // processes that are looked at first
+	ownerTTL    = 30 * time.Second // of what is remembered
+	scanNow     = 3 * time.Millisecond
+	scanLater   = 100 * time.Millisecond
+	maxProgName = 4096
+)
+
+// owners finds out which process has a socket open. The search is over the
+// sandbox's own processes only, those that had the last sockets first.
+type owners struct {
+	processes func() []int
+
+	mu     sync.Mutex
+	recent []int            // guarded by mu; newest first
+	known  map[uint64]owner // guarded by mu; by inode
+}
+
+type owner struct {
+	pid     int
+	program string
+	found   time.Time
+}
+
+// find looks for the socket's owner for at most limit. Of several holders of
+// one socket the first found is taken.
+func (o *owners) find(inode uint64, limit time.Duration) (owner, bool) {
+	if inode == 0 || o.processes == nil {
+		return owner{}, false
+	}
+	start := time.Now()
+	o.mu.Lock()
+	was, ok := o.known[inode]
+	recent := slices.Clone(o.recent)
+	o.mu.Unlock()
+	if ok && start.Sub(was.found) < ownerTTL {
+		return was, true
+	}
+	want := "socket:[" + strconv.FormatUint(inode, 10) + "]"
+	for _, pid := range recent {
+		if holds(pid, want, start.Add(limit)) {
+			return o.remember(inode, pid), true
+		}
+	}
+	pids := o.processes()
+	// The newest processes are the likeliest to have just connected.
+	slices.SortFunc(pids, func(a, b int) int { return b - a })
+	for _, pid := range pids {
+		if time.Since(start) > limit {
+			break
+		}
+		if !slices.Contains(recent, pid) && holds(pid, want, start.Add(limit)) {
+			return o.remember(inode, pid), true
+		}
+	}
+	return owner{}, false
+}
+
+func (o *owners) remember(inode uint64, pid int) owner {
+	found := owner{pid: pid, program: program(pid), found: time.Now()}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.Index(o.recent, pid); i >= 0 {
+		o.recent = slices.Delete(o.recent, i, i+1)
+	}
+	o.recent = slices.Insert(o.recent, 0, pid)
+	o.recent = o.recent[:min(len(o.recent), maxRecent)]
+	if len(o.known) >= maxOwners {
+		clear(o.known)
+	}
+	o.known[inode] = found
+	return found
+}
+
+// holds says whether one of the process's descriptors is the wanted socket.
+func holds(pid int, want string, deadline time.Time) bool {
+	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
+	dir, err := os.Open(folder)
+	if err != nil {
+		return false // it ended
+	}
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(256)
+		for _, name := range slices.Backward(names) {
+			if target, err := os.Readlink(folder + "/" + name); err == nil && target == want {
+				return true
+			}
+		}
+		if err != nil || time.Now().After(deadline) {
+			return false
+		}
+	}
+}
+
+// program is the path of a process's executable in its own view.
+func program(pid int) string {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil {
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+		if err != nil {
+			return ""
+		}
+		path = strings.TrimSuffix(string(comm), "\n")
+	}
+	return path[:min(len(path), maxProgName)]
+}

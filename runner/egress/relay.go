@@ -1,0 +1,301 @@
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+const (
+	copySize = 64 << 10 // bytes a connection has in hand per direction, while bytes move
+	// A connection closed on one side is ended after this long without a byte.
+	halfOpenLimit = 5 * time.Minute
+)
+
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copySize); return &b }}
+
+var errReset = errors.New("connection reset")
+
+// guest is the sandbox's end of a TCP connection. Read, and Write together
+// with CloseWrite, are for one goroutine each; Abort is for any.
+type guest struct {
+	ep       tcpip.Endpoint
+	wq       *waiter.Queue
+	in, out  waiter.Entry
+	readable <-chan struct{}
+	writable <-chan struct{}
+}
+
+func newGuest(ep tcpip.Endpoint, wq *waiter.Queue) *guest {
+	c := &guest{ep: ep, wq: wq}
+	c.in, c.readable = waiter.NewChannelEntry(waiter.ReadableEvents | waiter.EventErr | waiter.EventHUp)
+	c.out, c.writable = waiter.NewChannelEntry(waiter.WritableEvents | waiter.EventErr | waiter.EventHUp)
+	wq.EventRegister(&c.in)
+	wq.EventRegister(&c.out)
+	return c
+}
+
+// wait blocks until there is something to read, an end or an error.
+func (c *guest) wait() {
+	for c.ep.Readiness(waiter.ReadableEvents|waiter.EventErr|waiter.EventHUp) == 0 {
+		<-c.readable
+	}
+}
+
+// Read takes what has arrived.
+func (c *guest) Read(p []byte) (int, error) {
+	for {
+		w := tcpip.SliceWriter(p)
+		res, err := c.ep.Read(&w, tcpip.ReadOptions{})
+		switch err.(type) {
+		case nil:
+			c.ep.ModerateRecvBuf(res.Count)
+			return res.Count, nil
+		case *tcpip.ErrWouldBlock:
+			<-c.readable
+		case *tcpip.ErrClosedForReceive:
+			return 0, io.EOF
+		default:
+			return 0, errReset
+		}
+	}
+}
+
+// Write puts all of p into the connection.
+func (c *guest) Write(p []byte) (int, error) {
+	var r bytes.Reader
+	for done := 0; done < len(p); {
+		r.Reset(p[done:])
+		n, err := c.ep.Write(&r, tcpip.WriteOptions{})
+		done += int(n)
+		switch err.(type) {
+		case nil:
+		case *tcpip.ErrWouldBlock:
+			<-c.writable
+		default:
+			return done, errReset
+		}
+	}
+	return len(p), nil
+}
+
+// CloseWrite sends FIN.
+func (c *guest) CloseWrite() { c.ep.Shutdown(tcpip.ShutdownWrite) }
+
+// Abort sends RST and fails what is blocked.
+func (c *guest) Abort() { c.ep.Abort() }
+
+// Close ends the connection in order.
+func (c *guest) Close() {
+	c.wq.EventUnregister(&c.in)
+	c.wq.EventUnregister(&c.out)
+	c.ep.Close()
+}
+
+// flow is an established TCP connection and its upstream.
+type flow struct {
+	rec      *record
+	guest    *guest
+	upstream net.Conn
+	half     atomic.Bool // one side has said FIN
+	once     sync.Once
+}
+
+// abort resets both sides; the copies then end.
+func (f *flow) abort(reason string) {
+	f.once.Do(func() {
+		f.rec.fail(reason)
+		f.guest.Abort()
+		reset(f.upstream)
+	})
+}
+
+// expire ends a connection that one side left and on which nothing moves.
+func (f *flow) expire() {
+	if f.half.Load() && f.rec.idle() > halfOpenLimit {
+		f.abort("closed on one side and silent")
+	}
+}
+
+// reset closes a connection with RST, as far as the transport can.
+func reset(conn net.Conn) {
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// fail notes how an attempt broke; the first word counts.
+func (r *record) fail(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.a.Failure == "" {
+		r.a.Failure = reason
+	}
+}
+
+// relay copies both ways until both have ended. It owns both connections.
+func (g *Gateway) relay(rec *record, c *guest, upstream net.Conn) {
+	f := &flow{rec: rec, guest: c, upstream: upstream}
+	g.mu.Lock()
+	g.flows[f] = struct{}{}
+	closed := g.closed
+	g.mu.Unlock()
+	if closed {
+		f.abort(errClosing.Error())
+	}
+	g.journal.track(rec)
+	g.journal.changed(rec)
+
+	var both sync.WaitGroup
+	both.Go(func() { f.down() })
+	f.up()
+	both.Wait()
+
+	g.mu.Lock()
+	delete(g.flows, f)
+	g.mu.Unlock()
+	c.Close()
+	_ = upstream.Close()
+	rec.finish("")
+	g.journal.untrack(rec)
+}
+
+// up copies what the sandbox sends.
+func (f *flow) up() {
+	sniff := newSniffer(f.rec.a.Name)
+	for {
+		f.guest.wait()
+		buf := copyBuffers.Get().(*[]byte)
+		n, err := f.guest.Read(*buf)
+		if n > 0 {
+			f.rec.moved(&f.rec.sent, n)
+			err = f.forward(sniff, (*buf)[:n])
+		}
+		copyBuffers.Put(buf)
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			f.half.Store(true)
+			if half, ok := f.upstream.(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+			}
+			return
+		default:
+			f.broken(err)
+			return
+		}
+	}
+}
+
+// forward sends bytes on unless they name another host.
+func (f *flow) forward(sniff *sniffer, b []byte) error {
+	if !sniff.done {
+		err := sniff.feed(b)
+		if sniff.seen != "" {
+			f.rec.mu.Lock()
+			f.rec.a.ServerName = sniff.seen
+			f.rec.mu.Unlock()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := f.upstream.Write(b)
+	return err
+}
+
+// down copies what the sandbox gets.
+func (f *flow) down() {
+	var err error
+	if tcp, ok := f.upstream.(*net.TCPConn); ok {
+		err = f.downTCP(tcp)
+	} else {
+		err = f.downAny()
+	}
+	if err != nil {
+		f.broken(err)
+		return
+	}
+	f.half.Store(true)
+	f.guest.CloseWrite()
+}
+
+// downTCP takes a buffer only when there is something to put in it, so that
+// idle connections have none.
+func (f *flow) downTCP(upstream *net.TCPConn) error {
+	raw, err := upstream.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		var buf *[]byte
+		var n int
+		var fail error
+		err := raw.Read(func(fd uintptr) bool {
+			buf = copyBuffers.Get().(*[]byte)
+			for {
+				n, fail = syscall.Read(int(fd), *buf)
+				if fail != syscall.EINTR {
+					break
+				}
+			}
+			if fail == syscall.EAGAIN {
+				copyBuffers.Put(buf)
+				return false
+			}
+			return true
+		})
+		if err != nil {
+			return err // closed; the buffer went back
+		}
+		if n > 0 {
+			f.rec.moved(&f.rec.received, n)
+			_, fail = f.guest.Write((*buf)[:n])
+		}
+		copyBuffers.Put(buf)
+		if fail != nil || n <= 0 {
+			return fail
+		}
+	}
+}
+
+func (f *flow) downAny() error {
+	buf := make([]byte, copySize/4)
+	for {
+		n, err := f.upstream.Read(buf)
+		if n > 0 {
+			f.rec.moved(&f.rec.received, n)
+			if _, err := f.guest.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// broken ends both sides after an error on either.
+func (f *flow) broken(err error) {
+	var mismatch *mismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		f.abort(mismatch.Error())
+	case errors.Is(err, errReset):
+		f.abort("reset by the program")
+	default:
+		f.abort(why(err))
+	}
+}

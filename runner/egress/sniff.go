@@ -1,0 +1,309 @@
+package egress
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// maxSniff is how many bytes of a connection's start are kept to find the name
+// in them.
+const maxSniff = 64 << 10
+
+// mismatchError is why a connection was cut: its first bytes name another host
+// than the one that was allowed, or hide it.
+type mismatchError struct{ what string }
+
+func (e *mismatchError) Error() string { return e.what }
+
+// sniffer looks at what a client sends first and vetoes a TLS hello or an HTTP
+// request for another host than the one the connection was allowed for. It
+// holds nothing back: a hello or a request header is of no use to a server
+// before its last byte, and that is the byte that goes through a veto. So it
+// can't stall any protocol.
+//
+// It is a second line: the connection already leads where the allowed name
+// resolved to. It doesn't see later requests on a kept connection, names
+// inside QUIC or HTTP/2 without TLS, or TLS that is begun in mid-stream.
+type sniffer struct {
+	name string // what the connection was allowed for
+	seen string // the name that the client gave, once known
+	done bool   // nothing more to look at
+	buf  []byte // all bytes so far, at most maxSniff
+	scan int    // how far lines have been looked for
+}
+
+// newSniffer checks for name; without one it only looks.
+func newSniffer(name string) *sniffer {
+	if name == HostName {
+		name = "" // a service of the person's own, whatever it calls itself
+	}
+	return &sniffer{name: name}
+}
+
+// feed looks at the next bytes, before they are sent.
+func (s *sniffer) feed(b []byte) error {
+	if s.done {
+		return nil
+	}
+	s.buf = append(s.buf, b...)
+	var verdict sniffVerdict
+	if s.buf[0] == recordHandshake {
+		verdict = s.tls()
+	} else {
+		verdict = s.http()
+	}
+	if verdict.more && len(s.buf) > maxSniff {
+		verdict = sniffVerdict{bad: "a hello or header of more than 64 KiB"}
+	}
+	if verdict.more {
+		return nil
+	}
+	s.done, s.buf = true, nil
+	for _, name := range verdict.names {
+		clean, err := hostName(name)
+		if err == nil {
+			s.seen = clean
+		}
+		if s.name != "" && clean != s.name {
+			return &mismatchError{fmt.Sprintf("closed: it asked for %.100q on a connection to %s", name, s.name)}
+		}
+	}
+	if verdict.bad != "" && s.name != "" {
+		return &mismatchError{"closed: cannot tell which host it asks for: " + verdict.bad}
+	}
+	return nil
+}
+
+// sniffVerdict is what the bytes so far say.
+type sniffVerdict struct {
+	more  bool     // too early to tell
+	names []string // hosts that are asked for
+	bad   string   // it is TLS or HTTP, but can't be read
+}
+
+const (
+	recordHandshake = 0x16
+	helloClient     = 1
+	extServerName   = 0
+)
+
+// tls reads the client hello (RFC 8446 sections 4.1.2 and 5.1), which may be
+// spread over several records.
+func (s *sniffer) tls() sniffVerdict {
+	if len(s.buf) < 2 {
+		return sniffVerdict{more: true}
+	}
+	if s.buf[1] != 3 {
+		return sniffVerdict{} // not TLS after all
+	}
+	var hello []byte
+	for rest := s.buf; ; {
+		if len(rest) < 5 {
+			return sniffVerdict{more: true}
+		}
+		n := int(binary.BigEndian.Uint16(rest[3:]))
+		if rest[0] != recordHandshake || n == 0 {
+			return sniffVerdict{bad: "a broken TLS record"}
+		}
+		part := rest[5:]
+		whole := len(part) >= n
+		if whole {
+			part, rest = part[:n], part[n:]
+		}
+		hello = append(hello, part...)
+		if len(hello) >= 1 && hello[0] != helloClient {
+			return sniffVerdict{bad: "TLS that doesn't start with a client hello"}
+		}
+		if len(hello) >= 4 {
+			size := int(hello[1])<<16 | int(hello[2])<<8 | int(hello[3])
+			if size > maxSniff {
+				return sniffVerdict{bad: "a TLS hello of more than 64 KiB"}
+			}
+			if len(hello) >= 4+size {
+				return helloNames(hello[4 : 4+size])
+			}
+		}
+		if !whole {
+			return sniffVerdict{more: true}
+		}
+	}
+}
+
+// field cuts a length-prefixed field off b; width is the prefix's, in bytes.
+func field(b []byte, width int) (value, rest []byte, ok bool) {
+	if len(b) < width {
+		return nil, nil, false
+	}
+	n := 0
+	for _, c := range b[:width] {
+		n = n<<8 | int(c)
+	}
+	if b = b[width:]; len(b) < n {
+		return nil, nil, false
+	}
+	return b[:n], b[n:], true
+}
+
+// helloNames takes the server name out of a client hello's body (RFC 6066
+// section 3).
+func helloNames(b []byte) sniffVerdict {
+	bad := sniffVerdict{bad: "a broken TLS hello"}
+	if len(b) < 2+32 {
+		return bad
+	}
+	b = b[2+32:]                           // version, random
+	for _, width := range []int{1, 2, 1} { // session, cipher suites, compression
+		_, rest, ok := field(b, width)
+		if !ok {
+			return bad
+		}
+		b = rest
+	}
+	if len(b) == 0 {
+		return sniffVerdict{}
+	}
+	extensions, after, ok := field(b, 2)
+	if !ok || len(after) != 0 {
+		return bad
+	}
+	var names []string
+	for len(extensions) > 0 {
+		if len(extensions) < 2 {
+			return bad
+		}
+		kind := binary.BigEndian.Uint16(extensions)
+		data, rest, ok := field(extensions[2:], 2)
+		if !ok {
+			return bad
+		}
+		extensions = rest
+		if kind != extServerName {
+			continue
+		}
+		list, after, ok := field(data, 2)
+		if !ok || len(after) != 0 {
+			return bad
+		}
+		for len(list) > 0 {
+			host, rest, ok := field(list[1:], 2)
+			if !ok {
+				return bad
+			}
+			if list[0] == 0 { // host_name
+				names = append(names, string(host))
+			}
+			list = rest
+		}
+	}
+	return sniffVerdict{names: names}
+}
+
+// http reads the header of an HTTP/1 request (RFC 9112).
+func (s *sniffer) http() sniffVerdict {
+	first, rest, ok := bytes.Cut(s.buf, []byte("\n"))
+	if !ok && s.scan == 0 {
+		if !mayBeRequestLine(first) || len(first) > maxSniff/2 {
+			return sniffVerdict{}
+		}
+		return sniffVerdict{more: true}
+	}
+	target, ok := requestTarget(string(bytes.TrimSuffix(first, []byte("\r"))))
+	if !ok {
+		return sniffVerdict{}
+	}
+	if s.scan == 0 {
+		s.scan = len(first)
+	}
+	// The header ends with an empty line. Only new bytes are searched.
+	from := s.scan
+	s.scan = max(len(first), len(s.buf)-3)
+	if !bytes.Contains(s.buf[from:], []byte("\n\n")) && !bytes.Contains(s.buf[from:], []byte("\n\r\n")) {
+		return sniffVerdict{more: true}
+	}
+	var v sniffVerdict
+	if target != "" {
+		v.names = append(v.names, target)
+	}
+	hosts, bad := hostLines(rest)
+	v.names, v.bad = append(v.names, hosts...), bad
+	return v
+}
+
+// mayBeRequestLine says whether b, the start of a line, could still become
+// "METHOD TARGET HTTP/1.1".
+func mayBeRequestLine(b []byte) bool {
+	method, rest, spaced := bytes.Cut(b, []byte(" "))
+	if len(method) > 32 || spaced && len(method) == 0 {
+		return false
+	}
+	for _, c := range method {
+		if !('A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return bytes.IndexFunc(rest, func(r rune) bool { return r < ' ' && r != '\r' && r != '\t' }) < 0
+}
+
+// requestTarget says whether line is an HTTP/1 request line, and which host
+// its target names, if it does.
+func requestTarget(line string) (host string, ok bool) {
+	words := strings.Fields(line)
+	if len(words) < 3 || !mayBeRequestLine([]byte(line)) {
+		return "", false
+	}
+	if version := words[len(words)-1]; !strings.HasPrefix(version, "HTTP/1.") && !strings.HasPrefix(version, "http/1.") {
+		return "", false
+	}
+	target := words[1]
+	if strings.EqualFold(words[0], "CONNECT") {
+		return hostOnly(target), true
+	}
+	if scheme, after, absolute := strings.Cut(target, "://"); absolute && !strings.ContainsAny(scheme, "/?#") {
+		if i := strings.IndexAny(after, "/?#"); i >= 0 {
+			after = after[:i]
+		}
+		return hostOnly(after[strings.LastIndexByte(after, '@')+1:]), true
+	}
+	return "", true
+}
+
+// hostLines collects the Host values of a header.
+func hostLines(header []byte) (hosts []string, bad string) {
+	wasHost := false
+	for len(header) > 0 {
+		var line []byte
+		line, header, _ = bytes.Cut(header, []byte("\n"))
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if len(line) == 0 {
+			break
+		}
+		if bytes.IndexByte(line, '\r') >= 0 {
+			return hosts, "a header line with a bare CR"
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			if wasHost {
+				return hosts, "a folded Host line"
+			}
+			continue
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		wasHost = ok && strings.EqualFold(string(bytes.TrimSpace(name)), "host")
+		if wasHost {
+			if host := hostOnly(string(bytes.TrimSpace(value))); host != "" {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts, ""
+}
+
+// hostOnly takes the port off HOST:PORT.
+func hostOnly(s string) string {
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		return host
+	}
+	return s
+}

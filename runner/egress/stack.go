@@ -1,0 +1,123 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/fdbased"
+	"gvisor.dev/gvisor/pkg/tcpip/network/arp"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
+)
+
+const nicID = tcpip.NICID(1)
+
+// Buffers of one TCP connection, in bytes. Together with MaxFlows they bound
+// what a sandbox can make the gateway keep; the round trip is microseconds, so
+// more wouldn't be faster.
+const (
+	bufferMin     = 4 << 10
+	bufferDefault = 256 << 10
+	bufferMax     = 1 << 20
+)
+
+// startStack builds the TCP/IP stack that answers for every address there is.
+func (g *Gateway) startStack() error {
+	s := stack.New(stack.Options{
+		// ARP is there for its neighbour table; none is ever spoken.
+		NetworkProtocols:   []stack.NetworkProtocolFactory{arp.NewProtocol, ipv4.NewProtocol, ipv6.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
+	})
+	g.stack = s // packets may arrive before it is wholly set up
+	if err := g.setUpStack(s); err != nil {
+		s.Destroy()
+		return err
+	}
+	return nil
+}
+
+func (g *Gateway) setUpStack(s *stack.Stack) error {
+	sack := tcpip.TCPSACKEnabled(true)
+	moderate := tcpip.TCPModerateReceiveBufferOption(true)
+	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
+	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
+	for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &receive, &send} {
+		if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
+			return fmt.Errorf("cannot set up TCP: %s", err)
+		}
+	}
+	ethernet := g.link.Kind == linkVeth
+	ep, err := fdbased.New(&fdbased.Options{
+		FDs:            []int{int(g.link.Packet.Fd())},
+		MTU:            uint32(g.link.MTU),
+		EthernetHeader: ethernet,
+		Address:        tcpip.LinkAddress(gatewayMAC),
+		// Frames from the sandbox's kernel never crossed a wire: their
+		// checksums are left for a network card to fill in.
+		RXChecksumOffload: true,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot read the link: %w", err)
+	}
+	// Packets arrive as soon as there is a NIC.
+	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, bufferDefault, maxInFlight, g.handleTCP).HandlePacket)
+	s.SetTransportProtocolHandler(udp.ProtocolNumber, g.udp.handle)
+	g.tap = newTap(g, ep)
+	if err := s.CreateNIC(nicID, g.tap); err != nil {
+		return fmt.Errorf("cannot attach the link: %s", err)
+	}
+	// Take packets to any address, and answer from any.
+	if err := errors.Join(asError(s.SetPromiscuousMode(nicID, true)), asError(s.SetSpoofing(nicID, true))); err != nil {
+		return fmt.Errorf("cannot answer for all addresses: %w", err)
+	}
+	var routes []tcpip.Route
+	for _, end := range []struct {
+		sandbox, gateway netip.Addr
+		proto            tcpip.NetworkProtocolNumber
+		all              tcpip.Subnet
+	}{
+		{g.link.Sandbox4, g.link.Gateway4, header.IPv4ProtocolNumber, header.IPv4EmptySubnet},
+		{g.link.Sandbox6, g.link.Gateway6, header.IPv6ProtocolNumber, header.IPv6EmptySubnet},
+	} {
+		if !end.sandbox.IsValid() {
+			continue
+		}
+		own := tcpip.ProtocolAddress{Protocol: end.proto, AddressWithPrefix: tcpip.AddrFromSlice(end.gateway.AsSlice()).WithPrefix()}
+		if err := s.AddProtocolAddress(nicID, own, stack.AddressProperties{}); err != nil {
+			return fmt.Errorf("cannot add address %s: %s", end.gateway, err)
+		}
+		sandbox := tcpip.AddrFromSlice(end.sandbox.AsSlice())
+		route := tcpip.Route{Destination: end.all, NIC: nicID}
+		if ethernet {
+			if err := s.AddStaticNeighbor(nicID, end.proto, sandbox, tcpip.LinkAddress(sandboxMAC)); err != nil {
+				return fmt.Errorf("cannot add neighbour %s: %s", end.sandbox, err)
+			}
+			route.Gateway = sandbox
+		}
+		routes = append(routes, route)
+	}
+	s.SetRouteTable(routes)
+	return nil
+}
+
+// stopStack ends the stack's goroutines; its flows have ended.
+func (g *Gateway) stopStack() { g.stack.Destroy() }
+
+func asError(err tcpip.Error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.String())
+}
+
+// address turns a netstack address into a netip one.
+func address(a tcpip.Address) netip.Addr {
+	addr, _ := netip.AddrFromSlice(a.AsSlice())
+	return addr
+}

@@ -1,0 +1,140 @@
+package egress
+
+import (
+	"context"
+	"net/netip"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+// pending is a TCP connection that is held or dialled.
+type pending struct {
+	rec    *record // guarded by Gateway.mu; nil until it is known who it is
+	giveUp context.CancelCauseFunc
+}
+
+// ends are the two sides of what a forwarder was given.
+func ends(id stack.TransportEndpointID, udp bool) tuple {
+	return tuple{
+		udp:    udp,
+		local:  netip.AddrPortFrom(address(id.RemoteAddress), id.RemotePort),
+		remote: netip.AddrPortFrom(address(id.LocalAddress), id.LocalPort),
+	}
+}
+
+// handleTCP is called by netstack on a goroutine of its own for each new SYN.
+// Retransmitted ones are dropped by netstack until Complete.
+func (g *Gateway) handleTCP(r *tcp.ForwarderRequest) {
+	if !g.begin() {
+		r.Complete(false)
+		return
+	}
+	defer g.wg.Done()
+	t := ends(r.ID(), false)
+	if t.remote.Port() == dnsPort {
+		g.serveDNSOverTCP(r)
+		return
+	}
+	ctx, giveUp := context.WithCancelCause(g.ctx)
+	defer giveUp(nil)
+	p := &pending{giveUp: giveUp}
+	if !g.admit(p) {
+		r.Complete(true)
+		g.flood()
+		return
+	}
+	defer g.dismiss(p)
+	rec := g.open("tcp", t)
+	if rec == nil {
+		r.Complete(true)
+		return
+	}
+	g.mu.Lock()
+	p.rec = rec
+	g.mu.Unlock()
+
+	v := g.decide(ctx, rec)
+	if ctx.Err() != nil {
+		r.Complete(false)
+		g.refuse(rec, Verdict{Rule: v.Rule}, abandoned(ctx))
+		return
+	}
+	if !v.Allow {
+		r.Complete(true)
+		g.refuse(rec, v, "")
+		return
+	}
+	g.establish(ctx, r, p, v)
+}
+
+// admit takes a place among the pending ones.
+func (g *Gateway) admit(p *pending) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.pending) >= MaxPending {
+		return false
+	}
+	g.pending[p] = struct{}{}
+	return true
+}
+
+func (g *Gateway) dismiss(p *pending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.pending, p)
+}
+
+// establish dials an allowed connection and then completes its handshake.
+func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pending, v Verdict) {
+	rec := p.rec
+	if g.tcpFlows.Add(1) > MaxFlows {
+		g.tcpFlows.Add(-1)
+		r.Complete(true)
+		g.refuse(rec, v, "too many open connections")
+		return
+	}
+	defer g.tcpFlows.Add(-1)
+	upstream, resolved, err := g.dialer.dial(ctx, "tcp", rec.destination(v))
+	if err != nil {
+		if ctx.Err() != nil {
+			r.Complete(false)
+			g.refuse(rec, v, abandoned(ctx))
+			return
+		}
+		r.Complete(true)
+		g.refuse(rec, v, why(err))
+		return
+	}
+	// From here on the handshake itself finds out whether somebody is there.
+	g.dismiss(p)
+	var wq waiter.Queue
+	// The handshake waits on the queue alone.
+	stop := context.AfterFunc(ctx, func() { wq.Notify(waiter.WritableEvents) })
+	ep, terr := r.CreateEndpoint(&wq)
+	r.Complete(false)
+	if !stop() || terr != nil {
+		if ep != nil {
+			ep.Abort()
+		}
+		reset(upstream)
+		g.refuse(rec, v, abandoned(ctx))
+		return
+	}
+	rec.mu.Lock()
+	rec.a.Resolved = resolved
+	rec.mu.Unlock()
+	rec.judged(v)
+	g.relay(rec, newGuest(ep, &wq), upstream)
+}
+
+// abandoned says why a connection that nobody refused didn't come about.
+func abandoned(ctx context.Context) string {
+	switch cause := context.Cause(ctx); cause {
+	case nil, errAbandoned:
+		return errAbandoned.Error()
+	default:
+		return errClosing.Error()
+	}
+}

@@ -1,0 +1,234 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// allow carries out an approval.
+func (g *Gate) allow(e *Exec) {
+	<-e.shown
+	g.watch.remove(int(e.watched.Load()))
+	verified := e.allowed&Unverified == 0
+	if verified && !g.fresh(e) {
+		g.refuse(e, "its file changed while it was held")
+		return
+	}
+	if g.exits.hand(e) {
+		return
+	}
+	if !verified {
+		g.allowUnverified(e)
+		return
+	}
+	onThread(func() (used bool) {
+		if !g.begin() {
+			e.close()
+			return false
+		}
+		keep := g.exits.trace && (e.allowed&NoExit == 0 || g.exits.traces(e.PID))
+		err := g.launch(e, keep)
+		g.finish()
+		if err != nil {
+			g.refuse(e, err.Error())
+			return false
+		}
+		return g.see(e, keep)
+	})
+}
+
+// fresh says whether the files of an Exec are still what they were when they
+// were shown. It is asked again when the image is there; here it avoids
+// having to kill.
+func (g *Gate) fresh(e *Exec) bool {
+	for i := range e.image.files {
+		if !e.image.files[i].unchanged() {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Gate) allowUnverified(e *Exec) {
+	if !g.begin() {
+		e.close()
+		return
+	}
+	g.answered(e.ID)
+	err := g.l.proceed(e.ID)
+	g.finish()
+	if err != nil {
+		g.failed(e, "its process went away while it was held")
+		return
+	}
+	if e.allowed&NoExit == 0 {
+		g.exits.follow(e)
+	}
+	e.close()
+}
+
+// launch seizes a held thread and lets its exec happen. The interrupt makes
+// sure that there is always something to wait for: the thread stops in the
+// new image, or, when the kernel refused the exec, on its way back to the old
+// one. It has no effect on an exec that works, as letting go of a thread
+// clears it.
+func (g *Gate) launch(e *Exec, keep bool) error {
+	options := uintptr(unix.PTRACE_O_TRACEEXEC)
+	if keep {
+		options |= unix.PTRACE_O_TRACEEXIT
+	}
+	if err := seize(e.TID, options); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			return errors.New("it cannot be checked, as another process traces its caller")
+		}
+		return fmt.Errorf("it cannot be checked: %w", err)
+	}
+	// An error of these means that the thread is being killed, and waiting
+	// for it will tell.
+	_ = interrupt(e.TID)
+	g.answered(e.ID)
+	_ = g.l.proceed(e.ID)
+	return nil
+}
+
+// see waits for the outcome of a launched exec on the thread that launched it.
+// It says whether the thread is used up.
+func (g *Gate) see(e *Exec, keep bool) (used bool) {
+	for {
+		s, err := await(0)
+		switch {
+		case err != nil || s.ended():
+			g.failed(e, "its process was killed before it ran")
+			return false
+		case s.event() == unix.PTRACE_EVENT_EXEC:
+			if err := e.verify(); err != nil {
+				g.kill(e, err)
+				return false
+			}
+			if keep {
+				g.exits.lead(e)
+				return true
+			}
+			g.released(e)
+			return false
+		case s.event() == unix.PTRACE_EVENT_EXIT:
+			_, _ = ptrace(unix.PTRACE_CONT, s.tid, 0, 0)
+		default:
+			// Back from the call without a new image.
+			errno := g.returned(s)
+			signal := s.signal()
+			if s.event() != 0 {
+				signal = 0
+			}
+			g.whenOpen(func() { letGo(s.tid, signal) })
+			g.refused(e, errno)
+			return false
+		}
+	}
+}
+
+// released lets a checked program go.
+func (g *Gate) released(e *Exec) {
+	g.whenOpen(func() { letGo(e.PID, 0) })
+	if e.allowed&NoExit == 0 {
+		g.exits.follow(e)
+	}
+	g.recheck(e)
+	e.close()
+}
+
+// recheck looks after other threads of a process that has just become
+// another program: they were held, and are no more.
+func (g *Gate) recheck(e *Exec) {
+	for _, o := range g.heldExecs(e.PID) {
+		if !g.waits(o.ID) {
+			g.gone(o)
+		}
+	}
+}
+
+// returned is the error that a failed exec has come back with.
+func (g *Gate) returned(s stop) unix.Errno {
+	r, err := result(s.tid)
+	if err != nil || r >= 0 || r < -4095 {
+		return 0
+	}
+	return unix.Errno(-r)
+}
+
+// kill ends a process whose new image isn't the one that was allowed. It has
+// not run an instruction of it.
+func (g *Gate) kill(e *Exec, why error) {
+	if err := unix.Kill(e.PID, unix.SIGKILL); err != nil {
+		g.o.Log(fmt.Sprintf("cannot kill the process %d: %v", e.PID, err))
+	}
+	bury()
+	g.o.Log(fmt.Sprintf("killed process %d before it ran: %v", e.PID, why))
+	g.failed(e, "killed before it ran: "+why.Error())
+}
+
+// The kernel's own words for "call again", which no program sees (linux/errno.h).
+const (
+	restartFirst = 512
+	restartLast  = 517
+)
+
+// againWithin is how soon an interrupted call comes again.
+const againWithin = time.Second
+
+// refused tells that the kernel didn't do an exec that was allowed. One that
+// it only put off comes again as a new notification and isn't asked twice.
+func (g *Gate) refused(e *Exec, errno unix.Errno) {
+	if errno < restartFirst || errno > restartLast {
+		why := "the kernel refused it"
+		if errno != 0 {
+			why = errno.Error()
+		}
+		g.failed(e, why)
+		return
+	}
+	g.mu.Lock()
+	g.again[e.TID] = e
+	g.mu.Unlock()
+	g.spawn(func() {
+		timer := time.NewTimer(againWithin)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-g.done:
+		}
+		g.mu.Lock()
+		mine := g.again[e.TID] == e
+		if mine {
+			delete(g.again, e.TID)
+		}
+		g.mu.Unlock()
+		if mine {
+			g.failed(e, "interrupted")
+		}
+	})
+}
+
+// resume lets an exec happen that was allowed before and that a signal kept
+// from happening.
+func (g *Gate) resume(e *Exec) bool {
+	g.mu.Lock()
+	before := g.again[e.TID]
+	if before == nil || before.Start != e.Start || before.Digest != e.Digest ||
+		!same(&before.image.loaded().stat, &e.image.loaded().stat) || !same(&before.image.named().stat, &e.image.named().stat) {
+		g.mu.Unlock()
+		return false
+	}
+	delete(g.again, e.TID)
+	g.mu.Unlock()
+	e.origin, e.allowed = before.shownAs(), before.allowed
+	before.close()
+	close(e.shown)
+	if e.resolve() {
+		g.spawn(func() { g.allow(e) })
+	}
+	return true
+}

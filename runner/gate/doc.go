@@ -1,0 +1,25 @@
+// Package gate holds every program start of a sandbox until its owner has
+// said yes or no, and makes sure that what then runs is what was judged.
+//
+// It has two halves. Inside the sandbox, [Install] puts a seccomp filter on
+// the thread that starts the agent: execve and execveat become notifications
+// (seccomp_unotify(2)), and what would let a process leave the sandbox or the
+// filter is refused. Outside, a [Gate] owned by the supervisor receives the
+// notifications, reads who wants to run what ([Exec]), and answers.
+//
+// An approval is checked: the caller is seized with ptrace(2) before it goes
+// on, and its new image is compared with what was judged (file, arguments,
+// environment, script and interpreter) before its first instruction runs. A
+// thread that swaps the path or the arguments after they were read gets its
+// process killed. Whatever can't be checked is refused. What a program does
+// once it runs is not the gate's matter: interpreters, built-in commands and
+// mapped code start nothing that it sees.
+//
+// Everything read from the sandbox is hostile: all sizes are bounded, nothing
+// is opened that could block, and identity is a process's pid together with
+// its start time. The gate trusts the kernel and its caller.
+//
+// All exported methods may be called from any goroutine. Callbacks run on the
+// gate's own goroutines, several at once; they may call any method but Close,
+// and must not block for long. If a sandbox's gate goes away, its execs fail.
+package gate

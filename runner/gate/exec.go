@@ -1,0 +1,163 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync/atomic"
+)
+
+// Process is one process. A pid is used again after its process is gone; the
+// start time, in clock ticks after boot (proc_pid_stat(5)), tells them apart.
+type Process struct {
+	PID   int // on the host
+	Start uint64
+	Name  string // of its main thread, of any bytes
+}
+
+// Program is the file that an exec runs. Interpreter is empty unless that is a
+// script; then it is the file that is loaded in the end, and Path, Dev and Ino
+// are the script's.
+type Program struct {
+	Path        string // resolved, as the sandbox sees it
+	Dev, Ino    uint64
+	Interpreter string
+}
+
+// Exec is one held program start. The exported fields don't change; strings
+// are of any bytes. Methods may be called from any goroutine.
+//
+// Files that aren't there or can't be run are never shown: the caller gets the
+// error that the kernel would give, and searches on along its PATH.
+type Exec struct {
+	ID     uint64 // names the exec in its gate
+	PID    int    // the process's id on the host
+	TID    int    // the thread that execs; becomes the process's only one
+	Parent int
+	PGID   int
+	SID    int
+	Start  uint64 // with PID names the process
+
+	Path      string   // as the caller gave it
+	Argv      []string // may be cut off, see Truncated
+	Env       []string
+	Truncated bool     // Argv or Env aren't whole
+	Digest    [32]byte // SHA-256 over path, arguments and environment, always whole
+	Cwd       string
+	Program   Program
+	Ancestors []Process // nearest first, without the sandbox's PID 1
+	Stdin     uint64    // inode of the pipe that it is, else 0
+	Stdout    uint64
+	TTY       bool // its standard input is a terminal
+	Traced    bool // another process traces the caller, so that it can't be checked: Allow fails unless Unverified
+
+	gate    *Gate
+	thread  procDir
+	leader  procDir // of the process; the same as thread when that is its main thread
+	pidfd   int     // -1 once it is the exit watch's
+	image   *image
+	view    *view
+	place   place
+	argv    words
+	env     words
+	state   atomic.Int32
+	shown   chan struct{} // closed when the Exec callback has returned
+	watched atomic.Int64  // of the gate's watch for the caller's end
+	origin  *Exec         // the one that was shown, when the kernel made the caller ask again
+	allowed Allowance
+}
+
+// What has become of an Exec.
+const (
+	execHeld     int32 = iota
+	execResolved       // allowed, denied, or failed
+)
+
+// Allowance changes what Allow does.
+type Allowance uint8
+
+const (
+	// NoExit says that nobody wants to know how the process ends.
+	NoExit Allowance = 1 << iota
+	// Unverified lets a program run without the check that it is the one
+	// that was shown: for verdicts that would be the same for any program.
+	Unverified
+)
+
+// Allow lets the program run, after it was checked to be what was shown. It
+// returns at once; what comes of it is told by the Exit or Failed callback.
+// Allow and Deny resolve an Exec once: later calls, and calls after it failed,
+// do nothing.
+func (e *Exec) Allow(with ...Allowance) {
+	if !e.resolve() {
+		return
+	}
+	for _, a := range with {
+		e.allowed |= a
+	}
+	e.gate.spawn(func() { e.gate.allow(e) })
+}
+
+// Deny makes the exec fail with EACCES. The reason is written to the
+// program's standard error first, as one line that begins with "stepbox: ",
+// where that is possible without waiting. It returns at once.
+func (e *Exec) Deny(reason string) {
+	if !e.resolve() {
+		return
+	}
+	e.gate.spawn(func() { e.gate.deny(e, reason) })
+}
+
+// Valid says whether the caller still waits for an answer that nobody has
+// given yet.
+func (e *Exec) Valid() bool {
+	return e.state.Load() == execHeld && e.gate.waits(e.ID)
+}
+
+func (e *Exec) resolve() bool { return e.state.CompareAndSwap(execHeld, execResolved) }
+
+// shownAs is the Exec that the caller of the gate knows.
+func (e *Exec) shownAs() *Exec {
+	if e.origin != nil {
+		return e.origin
+	}
+	return e
+}
+
+// close gives back what an Exec holds of the system. Nothing may use it any more.
+func (e *Exec) close() {
+	if e.image != nil {
+		e.image.close()
+	}
+	if e.view != nil {
+		e.view.close()
+	}
+	if e.place.open >= 0 {
+		procDir(e.place.open).close()
+	}
+	if e.place.from >= 0 && (e.view == nil || e.place.from != e.view.cwd) {
+		procDir(e.place.from).close()
+	}
+	procDir(e.pidfd).close()
+	if e.leader != e.thread {
+		e.leader.close()
+	}
+	e.thread.close()
+}
+
+// digest is over all that was given by the caller.
+func (e *Exec) digest() [32]byte {
+	h := sha256.New()
+	part := func(b []byte) {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(b)))
+		h.Write(b)
+	}
+	part([]byte(e.place.name))
+	for _, w := range []*words{&e.argv, &e.env} {
+		_ = binary.Write(h, binary.BigEndian, uint64(w.count))
+		part(w.first[:])
+		part(w.rest[:])
+	}
+	var sum [32]byte
+	h.Sum(sum[:0])
+	return sum
+}

@@ -1,0 +1,155 @@
+package gate
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// exits finds out how processes end. From Linux 6.15 on a pidfd tells even
+// after the process was waited for; before, the process stays traced until
+// then.
+type exits struct {
+	g     *Gate
+	trace bool
+
+	mu      sync.Mutex
+	watched map[Process]*ending // guarded by mu; without names
+	leaders map[int]*leader     // guarded by mu; traced ones
+	over    bool                // guarded by mu; no more are
+}
+
+// ending is the watch for one process's end by its pidfd.
+type ending struct {
+	process Process
+	pidfd   int
+	proc    procDir
+	number  int
+}
+
+func newExits(g *Gate, trace bool) *exits {
+	return &exits{
+		g: g, trace: trace || !pidfdTellsExit(),
+		watched: map[Process]*ending{}, leaders: map[int]*leader{},
+	}
+}
+
+// pidfdTellsExit says whether the kernel has PIDFD_INFO_EXIT. There is no way
+// to ask for it but to end a process.
+func pidfdTellsExit() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	major, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
+	minor := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	a, _ := strconv.Atoi(major)
+	b, _ := strconv.Atoi(minor)
+	return a > 6 || a == 6 && b >= 15
+}
+
+// follow reports the end of an Exec's process by its pidfd, which it takes.
+// One watch is enough for a process, however often it execs.
+func (x *exits) follow(e *Exec) {
+	key := Process{PID: e.PID, Start: e.Start}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.watched[key] != nil {
+		return
+	}
+	proc, err := unix.FcntlInt(uintptr(e.leader), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		x.g.o.Log("cannot watch for the end of process " + strconv.Itoa(e.PID) + ": " + err.Error())
+		return
+	}
+	n := &ending{process: key, pidfd: e.pidfd, proc: procDir(proc)}
+	n.number, err = x.g.watch.add(n.pidfd, func() { x.g.spawn(func() { x.ended(n) }) })
+	if err != nil {
+		x.g.o.Log(err.Error())
+		n.proc.close()
+		return
+	}
+	x.watched[key] = n
+	e.pidfd = -1
+}
+
+// ended reports a process that a pidfd said has ended.
+func (x *exits) ended(n *ending) {
+	exit := Exit{PID: n.process.PID, Start: n.process.Start, At: time.Now()}
+	status, known := waitStatus(n.pidfd, n.proc)
+	exit.set(status, known)
+	x.mu.Lock()
+	delete(x.watched, n.process)
+	x.mu.Unlock()
+	procDir(n.pidfd).close()
+	n.proc.close()
+	x.g.o.Exit(exit)
+}
+
+// set takes over a status as wait(2) gives it.
+func (e *Exit) set(status int, known bool) {
+	w := unix.WaitStatus(status)
+	switch {
+	case !known:
+	case w.Signaled():
+		e.Signal, e.Known = w.Signal(), true
+	case w.Exited():
+		e.Code, e.Known = w.ExitStatus(), true
+	}
+}
+
+// waitStatus finds out how a process ended: from its remains while its parent
+// hasn't waited for it, which may be never, else from the pidfd.
+func waitStatus(pidfd int, proc procDir) (status int, known bool) {
+	if status, known = pidfdStatus(pidfd); known {
+		return status, true
+	}
+	if s, err := proc.state(); err == nil && (s.letter == 'Z' || s.letter == 'X') {
+		return s.exit, true
+	}
+	return pidfdStatus(pidfd) // it was waited for between the two
+}
+
+// pidfdInfo is struct pidfd_info of linux/pidfd.h in its first version.
+type pidfdInfo struct {
+	Mask   uint64
+	Cgroup uint64
+	IDs    [11]uint32
+	Exit   int32
+}
+
+const pidfdGetInfo = 0xc040ff0b // PIDFD_GET_INFO for that version
+
+// pidfdStatus asks a pidfd how its process ended, once that was waited for.
+func pidfdStatus(pidfd int) (status int, known bool) {
+	info := pidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(pidfd), pidfdGetInfo, uintptr(unsafe.Pointer(&info)))
+	if e != 0 || info.Mask&unix.PIDFD_INFO_EXIT == 0 {
+		return 0, false
+	}
+	return int(info.Exit), true
+}
+
+// end stops to trace processes. Only Gate.Close calls it, before it waits for
+// what runs.
+func (x *exits) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over = true
+	for _, l := range x.leaders {
+		l.end()
+	}
+}
+
+// close gives up the watches, when nothing runs any more.
+func (x *exits) close() {
+	for _, n := range x.watched {
+		procDir(n.pidfd).close()
+		n.proc.close()
+	}
+	clear(x.watched)
+}

@@ -1,0 +1,341 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options are what a Gate's owner wants to be told. All callbacks but Exec may
+// be nil.
+type Options struct {
+	// Exec is told of every program start that could happen. The caller is
+	// held until the Exec is resolved.
+	Exec func(*Exec)
+	// Exit is told once of each process whose exec was allowed, unless with
+	// NoExit, when it has ended.
+	Exit func(Exit)
+	// Failed is told of an Exec that didn't lead to a running program though
+	// it wasn't denied: its process was killed, the kernel refused it, or it
+	// could not be checked. It comes after the Exec callback has returned.
+	Failed func(e *Exec, why string)
+	// Log is told of what is odd.
+	Log func(string)
+
+	// TraceExits watches exits with ptrace(2), as on kernels before 6.15,
+	// also where pidfds would do.
+	TraceExits bool
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	PID    int
+	Start  uint64
+	Code   int
+	Signal unix.Signal // that killed it, or 0
+	Known  bool        // whether Code and Signal could be found out
+	At     time.Time
+}
+
+// Gate answers the execs of one sandbox.
+type Gate struct {
+	o     Options
+	l     listener
+	stop  int           // eventfd that ends the receiver
+	done  chan struct{} // closed when the gate closes
+	tasks sync.WaitGroup
+	once  sync.Once
+
+	// sending is held shared while an answer goes out, and exclusively to
+	// stop and let go all answers.
+	sending sync.RWMutex
+	holds   int           // guarded by sending
+	open    chan struct{} // guarded by sending; closed when holds is 0
+	closed  bool          // guarded by sending
+
+	mu      sync.Mutex
+	waiting map[uint64]*waiter // guarded by mu; received and not answered
+	closing bool               // guarded by mu; nothing is started any more
+	denied  denials            // guarded by mu
+	again   map[int]*Exec      // guarded by mu; by thread: allowed, but interrupted by the kernel before it happened
+
+	watch   *watcher
+	exits   *exits
+	first   first
+	readers chan struct{} // bounds how many callers are read at once
+}
+
+// waiter is a thread that waits for an answer.
+type waiter struct {
+	tid  int
+	exec *Exec // nil while it is being read
+}
+
+// maxReaders is how many callers are read at once. Others wait their turn.
+const maxReaders = 32
+
+// New begins to answer the execs of a listener that [Install] made in the
+// sandbox. It owns the file from then on.
+func New(file *os.File, o Options) (*Gate, error) {
+	if o.Exec == nil {
+		return nil, errors.New("cannot gate execs: nobody decides on them")
+	}
+	if o.Exit == nil {
+		o.Exit = func(Exit) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(*Exec, string) {}
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the exec gate's switch: %w", err)
+	}
+	g := &Gate{
+		o: o, l: listener{fd: int(file.Fd()), file: file}, stop: stop, done: make(chan struct{}),
+		open: make(chan struct{}), waiting: map[uint64]*waiter{}, again: map[int]*Exec{},
+		readers: make(chan struct{}, maxReaders),
+	}
+	close(g.open)
+	if g.watch, err = newWatcher(); err != nil {
+		_ = unix.Close(stop)
+		return nil, err
+	}
+	g.exits = newExits(g, o.TraceExits)
+	g.l.wakeUpInPlace()
+	g.tasks.Add(2)
+	go func() { defer g.tasks.Done(); g.receive() }()
+	go func() { defer g.tasks.Done(); g.watch.run() }()
+	if g.exits.trace {
+		g.spawn(func() { g.exits.children(g.done) })
+	}
+	return g, nil
+}
+
+// spawn runs a task that Close waits for; not any more once the gate closes.
+func (g *Gate) spawn(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closing {
+		return
+	}
+	g.tasks.Add(1)
+	go func() { defer g.tasks.Done(); f() }()
+}
+
+// receive takes notifications as soon as they are there, whatever becomes of
+// them: only a received one is protected from signals.
+func (g *Gate) receive() {
+	fds := []unix.PollFd{{Fd: int32(g.l.fd), Events: unix.POLLIN}, {Fd: int32(g.stop), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(fds, -1)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			g.o.Log(fmt.Sprintf("cannot wait for execs: %v", err))
+			return
+		}
+		if fds[1].Revents != 0 {
+			return
+		}
+		if fds[0].Revents&unix.POLLIN == 0 { // the last process under the filter is gone
+			g.abandonAll()
+			return
+		}
+		n, ok, err := g.l.receive()
+		if err != nil {
+			g.o.Log(fmt.Sprintf("cannot receive an exec: %v", err))
+			return
+		}
+		if !ok {
+			continue
+		}
+		g.mu.Lock()
+		g.waiting[n.ID] = &waiter{tid: int(n.TID)}
+		g.mu.Unlock()
+		g.spawn(func() { g.handle(n) })
+	}
+}
+
+// abandonAll fails what is held once nobody is left under the filter.
+func (g *Gate) abandonAll() {
+	for _, e := range g.heldExecs(0) {
+		g.gone(e)
+	}
+}
+
+// heldExecs lists the Execs that wait, of one process or (0) of all.
+func (g *Gate) heldExecs(pid int) []*Exec {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var l []*Exec
+	for _, w := range g.waiting {
+		if w.exec != nil && (pid == 0 || w.exec.PID == pid) {
+			l = append(l, w.exec)
+		}
+	}
+	return l
+}
+
+// begin waits until answers may go out. When it says yes, none is stopped
+// until finish is called, which must be soon.
+func (g *Gate) begin() bool {
+	for {
+		g.sending.RLock()
+		if g.closed {
+			g.sending.RUnlock()
+			return false
+		}
+		if g.holds == 0 {
+			return true
+		}
+		open := g.open
+		g.sending.RUnlock()
+		select {
+		case <-open:
+		case <-g.done:
+			return false
+		}
+	}
+}
+
+func (g *Gate) finish() { g.sending.RUnlock() }
+
+// whenOpen does something that lets a process run, as soon as no answers are
+// held, or when the gate closes.
+func (g *Gate) whenOpen(f func()) {
+	if g.begin() {
+		defer g.finish()
+	}
+	f()
+}
+
+// Hold stops all answers: when it returns, none is on its way, and none will
+// be until Release was called as often as Hold. Decisions may go on; they
+// queue up.
+func (g *Gate) Hold() {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	if g.holds++; g.holds == 1 {
+		g.open = make(chan struct{})
+	}
+}
+
+// Release undoes one Hold.
+func (g *Gate) Release() {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	if g.holds == 0 {
+		return
+	}
+	if g.holds--; g.holds == 0 {
+		close(g.open)
+	}
+}
+
+// Held lists the threads, by their ids on the host, that wait for an answer.
+// They run no code of their own, and a freezer may not be able to stop them.
+func (g *Gate) Held() []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := make([]int, 0, len(g.waiting))
+	for _, w := range g.waiting {
+		l = append(l, w.tid)
+	}
+	return l
+}
+
+// waits says whether the thread of a notification still waits.
+func (g *Gate) waits(id uint64) bool {
+	g.sending.RLock()
+	defer g.sending.RUnlock()
+	return !g.closed && g.l.valid(id)
+}
+
+// answered forgets a notification.
+func (g *Gate) answered(id uint64) {
+	g.mu.Lock()
+	delete(g.waiting, id)
+	g.mu.Unlock()
+}
+
+// fail answers a notification with an error once that may be done.
+func (g *Gate) fail(id uint64, e unix.Errno) {
+	if !g.begin() {
+		return
+	}
+	defer g.finish()
+	g.answered(id)
+	// It fails only when the thread is gone.
+	_ = g.l.fail(id, e)
+}
+
+// mind watches for the end of a process whose Exec is still open.
+func (g *Gate) mind(e *Exec) {
+	if e.state.Load() != execHeld {
+		return
+	}
+	n, err := g.watch.add(e.pidfd, func() { g.gone(e) })
+	if err != nil {
+		g.o.Log(err.Error())
+	}
+	e.watched.Store(int64(n))
+	if e.state.Load() != execHeld {
+		g.watch.remove(n)
+	}
+}
+
+// gone tells that an Exec's process went away while it was held.
+func (g *Gate) gone(e *Exec) {
+	if !e.resolve() {
+		return
+	}
+	g.answered(e.ID)
+	g.spawn(func() { g.failed(e, "its process went away while it was held") })
+}
+
+// failed tells that an Exec, which was resolved, will not run, and ends it.
+func (g *Gate) failed(e *Exec, why string) {
+	<-e.shown
+	g.watch.remove(int(e.watched.Load()))
+	g.o.Failed(e.shownAs(), why)
+	e.close()
+}
+
+// Close ends the gate: execs that are held or come later fail with ENOSYS. It
+// returns when nothing of the gate runs any more; callbacks are over then.
+func (g *Gate) Close() error {
+	g.once.Do(func() {
+		g.sending.Lock()
+		g.closed = true
+		g.mu.Lock()
+		g.closing = true
+		for id := range g.waiting {
+			_ = g.l.fail(id, unix.ENOSYS)
+		}
+		g.mu.Unlock()
+		g.sending.Unlock()
+		close(g.done)
+		_, _ = unix.Write(g.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		g.watch.end()
+		g.exits.end()
+		g.tasks.Wait()
+		for _, e := range g.heldExecs(0) {
+			if e.resolve() {
+				e.close()
+			}
+		}
+		g.exits.close()
+		g.watch.close()
+		_ = unix.Close(g.stop)
+		_ = g.l.file.Close()
+	})
+	return nil
+}

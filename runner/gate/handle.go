@@ -1,0 +1,248 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// errGone says that a caller went away while it was looked at.
+var errGone = errors.New("the process is gone")
+
+// Flags of execveat(2) that the unix package doesn't name.
+const atExecveCheck = 0x10000 // 6.14: look whether it would work, run nothing
+
+// handle decides what to do about one notification: most go to the Exec
+// callback, the rest are answered here.
+func (g *Gate) handle(n notification) {
+	g.readers <- struct{}{}
+	e, err := g.read(n)
+	<-g.readers
+	var errno unix.Errno
+	var cannot unreadable
+	switch {
+	case err == nil:
+	case errors.Is(err, errGone):
+		g.answered(n.ID)
+		return
+	case errors.Is(err, errCheckOnly):
+		g.passCheck(n.ID)
+		return
+	case errors.As(err, &errno):
+		g.fail(n.ID, errno)
+		return
+	case errors.As(err, &cannot), true:
+		g.o.Log(fmt.Sprintf("refused an exec of thread %d: %v", n.TID, err))
+		g.fail(n.ID, unix.EACCES)
+		return
+	}
+	if g.repeats(e) {
+		g.fail(n.ID, unix.EACCES)
+		e.close()
+		return
+	}
+	g.mu.Lock()
+	if w := g.waiting[n.ID]; w != nil {
+		w.exec = e
+	}
+	g.mu.Unlock()
+	if g.resume(e) {
+		return
+	}
+	g.o.Exec(e)
+	close(e.shown)
+	g.mind(e)
+}
+
+var errCheckOnly = errors.New("only asks whether a program could be run")
+
+// passCheck lets a call happen that runs nothing; its flags are in a register,
+// out of the reach of other threads.
+func (g *Gate) passCheck(id uint64) {
+	if !g.begin() {
+		return
+	}
+	defer g.finish()
+	g.answered(id)
+	_ = g.l.proceed(id)
+}
+
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+// read finds out who wants to run what. Errors of type unix.Errno are the
+// answer that the caller gets.
+func (g *Gate) read(n notification) (*Exec, error) {
+	e := &Exec{
+		ID: n.ID, TID: int(n.TID), gate: g, thread: -1, leader: -1, pidfd: -1, shown: make(chan struct{}),
+		place: place{from: -1, open: -1},
+	}
+	err := e.read(n)
+	if err == nil && !g.waits(n.ID) {
+		err = errGone
+	}
+	if err != nil {
+		if !g.waits(n.ID) {
+			err = errGone
+		}
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Exec) read(n notification) (err error) {
+	if e.thread, err = openProc(e.TID); err != nil {
+		return err
+	}
+	e.leader = e.thread
+	st, err := e.thread.status()
+	if err != nil {
+		return err
+	}
+	e.PID = st.tgid
+	if e.PID != e.TID {
+		if e.leader, err = openProc(e.PID); err != nil {
+			e.leader = e.thread
+			return err
+		}
+	}
+	if e.pidfd, err = unix.PidfdOpen(e.PID, 0); err != nil {
+		e.pidfd = -1
+		return fmt.Errorf("cannot open the process %d: %w", e.PID, err)
+	}
+	// Whatever was opened by number belongs to the caller if it still waits.
+	if !e.gate.waits(n.ID) {
+		return errGone
+	}
+	e.Traced = st.tracer != 0 && !e.gate.exits.traces(e.PID)
+	if e.view, err = openView(e.thread, st); err != nil {
+		return err
+	}
+	if err := e.readArguments(n); err != nil {
+		return err
+	}
+	if e.image, err = e.view.resolve(e.place); err != nil {
+		return err
+	}
+	named, loaded := e.image.named(), e.image.loaded()
+	e.Program = Program{Path: named.path, Dev: named.stat.Dev, Ino: named.stat.Ino}
+	if named != loaded {
+		e.Program.Interpreter = loaded.path
+	}
+	return e.readProcess()
+}
+
+// readArguments reads what the call was given.
+func (e *Exec) readArguments(n notification) error {
+	mem, err := e.thread.open("mem", unix.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("cannot read the memory of process %d: %v", e.PID, err)
+	}
+	defer unix.Close(mem)
+	text, pointers := memories.Get().(*memory), memories.Get().(*memory)
+	defer func() {
+		*text, *pointers = memory{}, memory{}
+		memories.Put(text)
+		memories.Put(pointers)
+	}()
+	text.source, pointers.source = memFile(mem), memFile(mem)
+
+	args := n.Args[:]
+	flags, dirfd := uint32(0), int32(unix.AT_FDCWD)
+	if n.Nr == unix.SYS_EXECVEAT {
+		dirfd, flags = int32(n.Args[0]), uint32(n.Args[4])
+		args = args[1:]
+	}
+	if e.Path, err = text.path(untag(args[0])); err != nil {
+		return err
+	}
+	if err := e.locate(dirfd, flags); err != nil {
+		return err
+	}
+	if e.argv, err = text.words(untag(args[1]), maxStrings, keepArgv, pointers, true); err != nil {
+		return err
+	}
+	if e.env, err = text.words(untag(args[2]), maxStrings-e.argv.size, keepEnv, pointers, false); err != nil {
+		return err
+	}
+	e.Argv, e.Env = e.argv.list, e.env.list
+	e.Truncated = e.argv.truncated || e.env.truncated
+	e.Digest = e.digest()
+	if flags&atExecveCheck != 0 {
+		return errCheckOnly
+	}
+	return nil
+}
+
+// locate works out which file a call names, as execveat(2) says.
+func (e *Exec) locate(dirfd int32, flags uint32) error {
+	if flags&^(unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW|atExecveCheck) != 0 {
+		return unix.EINVAL
+	}
+	p := &e.place
+	p.path, p.name, p.noFollow = e.Path, e.Path, flags&unix.AT_SYMLINK_NOFOLLOW != 0
+	p.from = e.view.cwd
+	switch {
+	case e.Path == "" && flags&unix.AT_EMPTY_PATH == 0:
+		return unix.ENOENT
+	case dirfd == unix.AT_FDCWD && e.Path == "":
+		return unix.EACCES // the working directory
+	case dirfd == unix.AT_FDCWD || e.Path != "" && e.Path[0] == '/':
+		return nil
+	}
+	fd, err := e.view.descriptor(dirfd)
+	if err != nil {
+		return err
+	}
+	p.name = fmt.Sprintf("/dev/fd/%d", dirfd)
+	if e.Path == "" {
+		p.open = fd
+		return nil
+	}
+	p.name += "/" + e.Path
+	p.from = fd
+	return nil
+}
+
+// readProcess reads what else is worth knowing of the caller.
+func (e *Exec) readProcess() error {
+	s, err := e.leader.state()
+	if err != nil {
+		return err
+	}
+	e.Parent, e.PGID, e.SID, e.Start = s.parent, s.pgid, s.sid, s.start
+	if e.Cwd, err = e.thread.link("cwd"); err != nil {
+		return err
+	}
+	e.Stdin, e.TTY = e.thread.stream("0")
+	e.Stdout, _ = e.thread.stream("1")
+	e.Ancestors = e.gate.ancestors(e.leader, s)
+	return nil
+}
+
+// Terminals by their major device numbers (Documentation/admin-guide/devices.txt).
+const (
+	majorTTY     = 4
+	majorTTYAux  = 5
+	majorPTYs    = 136 // the first of the eight of Unix98 pseudo terminals
+	majorPTYsEnd = 143
+)
+
+// stream looks at a standard stream: the inode of the pipe that it is, and
+// whether it is a terminal.
+func (d procDir) stream(fd string) (pipe uint64, terminal bool) {
+	var st unix.Stat_t
+	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil {
+		return 0, false
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		return st.Ino, false
+	case unix.S_IFCHR:
+		m := unix.Major(st.Rdev)
+		return 0, m == majorTTY || m == majorTTYAux || m >= majorPTYs && m <= majorPTYsEnd
+	}
+	return 0, false
+}

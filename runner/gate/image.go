@@ -1,0 +1,152 @@
+package gate
+
+import (
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// file is a regular file that was looked up, kept open with O_PATH so that
+// its inode number can't go to another one.
+type file struct {
+	fd   int
+	path string
+	stat unix.Stat_t
+}
+
+// same says whether two looks at files met the same one, unchanged. The time
+// of the last change can't be set by hand.
+func same(a, b *unix.Stat_t) bool {
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Ctim == b.Ctim && a.Mtim == b.Mtim
+}
+
+// unchanged says whether a file is what it was when it was looked up.
+func (f *file) unchanged() bool {
+	var st unix.Stat_t
+	return unix.Fstat(f.fd, &st) == nil && same(&f.stat, &st)
+}
+
+// image is what an exec is going to run: the file that was named, the scripts'
+// interpreters in turn, and the program that the kernel loads in the end.
+type image struct {
+	files  []file   // named first, loaded last
+	prefix []string // what takes argv[0]'s place when the first is a script
+}
+
+func (i *image) close() {
+	for _, f := range i.files {
+		_ = unix.Close(f.fd)
+	}
+	i.files = nil
+}
+
+func (i *image) named() *file  { return &i.files[0] }
+func (i *image) loaded() *file { return &i.files[len(i.files)-1] }
+
+// unreadable says that a program can't be checked, as its file can't be read.
+type unreadable struct{ path string }
+
+func (u unreadable) Error() string {
+	return fmt.Sprintf("cannot check %q: its file cannot be read", u.path)
+}
+
+// place says which file an exec names: a path from a folder, or an open file.
+type place struct {
+	from     int // folder for relative paths
+	path     string
+	open     int    // the file itself when path is empty, else -1
+	name     string // what the kernel calls it towards the program (AT_EXECFN)
+	noFollow bool
+}
+
+// resolve finds what an exec would run. Errors of type unix.Errno are what
+// the thread would get from the kernel.
+func (v *view) resolve(p place) (*image, error) {
+	img := &image{}
+	name := p.name
+	for depth := 0; ; depth++ {
+		fd, err := v.find(p)
+		if err != nil {
+			img.close()
+			return nil, err
+		}
+		f, head, err := examine(fd)
+		if err != nil {
+			_ = unix.Close(fd)
+			img.close()
+			return nil, err
+		}
+		img.files = append(img.files, f)
+		switch headFormat(head) {
+		case formatELF:
+			return img, nil
+		case formatOther:
+			img.close()
+			return nil, unix.ENOEXEC
+		}
+		if depth == maxInterpreters {
+			img.close()
+			return nil, unix.ELOOP
+		}
+		interpreter, argument, has, err := parseScript(head)
+		if err != nil {
+			img.close()
+			return nil, err
+		}
+		// The kernel puts the interpreter, its argument and the script's
+		// name where the first argument was.
+		front := []string{interpreter}
+		if has {
+			front = append(front, argument)
+		}
+		front = append(front, name)
+		if len(img.prefix) > 0 {
+			img.prefix = img.prefix[1:]
+		}
+		img.prefix = append(front, img.prefix...)
+		name = interpreter
+		p = place{from: v.cwd, path: interpreter, open: -1}
+	}
+}
+
+func (v *view) find(p place) (int, error) {
+	if p.path == "" && p.open >= 0 {
+		return unix.FcntlInt(uintptr(p.open), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	return v.lookup(p.from, p.path, p.noFollow)
+}
+
+// examine checks that an open file can be run and reads its head. It owns the
+// descriptor only when it succeeds.
+func examine(fd int) (file, []byte, error) {
+	f := file{fd: fd}
+	if err := unix.Fstat(fd, &f.stat); err != nil {
+		return f, nil, err
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return f, nil, err
+	}
+	if f.stat.Mode&unix.S_IFMT != unix.S_IFREG || f.stat.Mode&0o111 == 0 || fs.Flags&unix.ST_NOEXEC != 0 {
+		return f, nil, unix.EACCES
+	}
+	self := "/proc/self/fd/" + strconv.Itoa(fd)
+	path, err := readLink(unix.AT_FDCWD, self)
+	if err != nil {
+		return f, nil, err
+	}
+	f.path = path
+	// Not to be held up by a lease that the agent took on the file.
+	r, err := unix.Open(self, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return f, nil, unreadable{path}
+	}
+	defer unix.Close(r)
+	head := make([]byte, headSize)
+	n, err := unix.Pread(r, head, 0)
+	if err != nil {
+		return f, nil, unreadable{path}
+	}
+	return f, head[:n], nil
+}

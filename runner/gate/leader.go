@@ -1,0 +1,240 @@
+package gate
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leader is a process that stays traced until it ends, as its pidfd wouldn't
+// tell how. One locked thread belongs to it, and does nothing but pass on what
+// the process would have got without a tracer: signals, stops, continuing.
+// Only its main thread is traced: that one's end is the process's.
+type leader struct {
+	x       *exits
+	process Process
+	wake    chan struct{} // holds one: something happened to one of our children
+	execs   chan handed
+	stop    chan struct{} // closed to let go of the process
+	over    chan struct{} // closed when the thread has let go
+	pending *Exec         // launched, not seen yet
+}
+
+// handed is an Exec by the main thread of a traced process, to be launched by
+// the thread that traces it.
+type handed struct {
+	e        *Exec
+	launched chan struct{}
+}
+
+// traces says whether we trace a process ourselves.
+func (x *exits) traces(pid int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.leaders[pid] != nil
+}
+
+// hand gives an approved Exec to the thread that traces its caller already, if
+// there is one.
+func (x *exits) hand(e *Exec) bool {
+	x.mu.Lock()
+	l := x.leaders[e.PID]
+	x.mu.Unlock()
+	if l == nil || l.process.Start != e.Start || e.TID != e.PID {
+		return false
+	}
+	if !x.g.begin() {
+		e.close()
+		return true
+	}
+	h := handed{e: e, launched: make(chan struct{})}
+	select {
+	case l.execs <- h:
+		<-h.launched
+		x.g.finish()
+	case <-l.over:
+		x.g.finish()
+		x.g.failed(e, "its process went away while it was held")
+	}
+	return true
+}
+
+// lead keeps tracing a process that stands in its new image, on the thread
+// that brought it there, until it ends. That thread is then used up.
+func (x *exits) lead(e *Exec) {
+	l := &leader{
+		x: x, process: Process{PID: e.PID, Start: e.Start}, wake: make(chan struct{}, 1),
+		execs: make(chan handed), stop: make(chan struct{}), over: make(chan struct{}),
+	}
+	x.mu.Lock()
+	if x.over {
+		x.mu.Unlock()
+		letGo(e.PID, 0)
+		e.close()
+		return
+	}
+	x.leaders[e.PID] = l
+	x.mu.Unlock()
+	x.g.recheck(e)
+	e.close()
+	l.resume(e.PID, 0)
+	status, known := l.run()
+	x.mu.Lock()
+	mine := x.leaders[l.process.PID] == l
+	if mine {
+		delete(x.leaders, l.process.PID)
+	}
+	x.mu.Unlock()
+	close(l.over)
+	if l.pending != nil {
+		x.g.failed(l.pending, "its process was killed before it ran")
+	}
+	if known {
+		exit := Exit{PID: l.process.PID, Start: l.process.Start, At: time.Now()}
+		exit.set(int(status), true)
+		x.g.o.Exit(exit)
+	}
+}
+
+// resume lets the process run on, unless answers are held: a freezer takes a
+// process that stands in a tracer's stop for a stopped one.
+func (l *leader) resume(tid int, s unix.Signal) {
+	l.x.g.whenOpen(func() { _, _ = ptrace(unix.PTRACE_CONT, tid, 0, uintptr(s)) })
+}
+
+// run passes on what happens to the process until it has ended (known), or
+// isn't ours to trace any more.
+func (l *leader) run() (status unix.WaitStatus, known bool) {
+	for {
+		s, err := await(unix.WNOHANG)
+		switch {
+		case err != nil:
+			// Another thread of the process has become its only one by an
+			// exec of its own, which has its own tracer.
+			return 0, false
+		case s.tid == 0:
+			select {
+			case <-l.wake:
+			case h := <-l.execs:
+				l.launch(h)
+			case <-l.stop:
+				return 0, false // the thread's end lets go of the process
+			}
+		case s.ended():
+			return s.status, true
+		default:
+			l.pass(s)
+		}
+	}
+}
+
+func (l *leader) launch(h handed) {
+	g := l.x.g
+	l.pending = h.e
+	_ = interrupt(h.e.TID)
+	g.answered(h.e.ID)
+	_ = g.l.proceed(h.e.ID)
+	close(h.launched)
+}
+
+var stopSignals = []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
+
+// pass carries on a stopped process as if it weren't traced (ptrace(2), "Group-stop").
+func (l *leader) pass(s stop) {
+	switch s.event() {
+	case unix.PTRACE_EVENT_EXEC:
+		l.arrived(s)
+		return
+	case 0:
+		l.cameBack(s)
+		l.resume(s.tid, s.signal())
+	case eventStop:
+		l.cameBack(s)
+		if slices.Contains(stopSignals, s.signal()) {
+			_, _ = ptrace(unix.PTRACE_LISTEN, s.tid, 0, 0)
+			return
+		}
+		l.resume(s.tid, 0)
+	default:
+		l.resume(s.tid, 0)
+	}
+}
+
+// arrived checks the new image of a launched exec.
+func (l *leader) arrived(s stop) {
+	e := l.pending
+	l.pending = nil
+	if e == nil {
+		l.resume(s.tid, 0) // it was allowed unverified, or by another thread
+		return
+	}
+	g := l.x.g
+	if e.allowed&Unverified == 0 {
+		if err := e.verify(); err != nil {
+			_ = unix.Kill(e.PID, unix.SIGKILL)
+			l.resume(s.tid, 0)
+			g.failed(e, "killed before it ran: "+err.Error())
+			return
+		}
+	}
+	l.resume(s.tid, 0)
+	g.recheck(e)
+	e.close()
+}
+
+// cameBack tells that a launched exec has returned.
+func (l *leader) cameBack(s stop) {
+	if e := l.pending; e != nil {
+		l.pending = nil
+		l.x.g.refused(e, l.x.g.returned(s))
+	}
+}
+
+func (l *leader) end() { close(l.stop) }
+
+// children wakes the threads that trace processes whenever something happened
+// to one: SIGCHLD tells all, not whose.
+func (x *exits) children(done <-chan struct{}) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, unix.SIGCHLD)
+	defer signal.Stop(c)
+	for {
+		select {
+		case <-done:
+			return
+		case <-c:
+		}
+		x.mu.Lock()
+		for _, l := range x.leaders {
+			select {
+			case l.wake <- struct{}{}:
+			default: // it has a wake-up waiting
+			}
+		}
+		x.mu.Unlock()
+	}
+}
+
+// onThread runs f on an operating system's thread of its own choice, which f
+// may leave to die with what it traces by returning true. The process's main
+// thread never dies, so it isn't used.
+func onThread(f func() (used bool)) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			onThread(f)
+		}()
+		<-done
+		runtime.UnlockOSThread()
+		return
+	}
+	if !f() {
+		runtime.UnlockOSThread()
+	}
+}

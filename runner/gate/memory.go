@@ -1,0 +1,219 @@
+package gate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxString is the kernel's bound on one string with its end, MAX_ARG_STRLEN
+// in linux/binfmts.h.
+var maxString = 32 * os.Getpagesize()
+
+// Bounds on what is read from a caller. The kernel takes at most 6 MiB of
+// arguments and environment (fs/exec.c, three quarters of _STK_LIM); a call
+// beyond that fails by itself.
+const (
+	maxPath    = unix.PathMax
+	maxStrings = 6 << 20
+	keepArgv   = 256 << 10 // of argv kept for showing and judging, bytes
+	keepEnv    = 64 << 10  // of the environment
+	keepCount  = 16 << 10  // strings kept of either
+)
+
+// memory reads the memory of a thread through /proc/TID/mem, in windows, for
+// one goroutine.
+type memory struct {
+	source interface {
+		ReadAt(p []byte, at uint64) (int, error)
+	}
+	base   uint64 // address of the window
+	window []byte
+	buffer [16 << 10]byte
+}
+
+const pageSize = 4096 // the smallest there is; larger ones are multiples
+
+// memFile is an open /proc/TID/mem.
+type memFile int
+
+// ReadAt reads up to len(p) bytes; fewer when what follows isn't mapped.
+func (f memFile) ReadAt(p []byte, at uint64) (int, error) {
+	for {
+		n, err := unix.Pread(int(f), p, int64(at))
+		if !errors.Is(err, unix.EINTR) {
+			return max(n, 0), err
+		}
+	}
+}
+
+// at returns the bytes at an address, at least one, as far as the window goes.
+func (m *memory) at(address uint64) ([]byte, error) {
+	if off := address - m.base; address >= m.base && off < uint64(len(m.window)) {
+		return m.window[off:], nil
+	}
+	m.base = address &^ (pageSize - 1)
+	m.window = nil
+	if m.base > 1<<63-uint64(len(m.buffer)) { // would be a negative file offset
+		return nil, unix.EFAULT
+	}
+	n, err := m.source.ReadAt(m.buffer[:], m.base)
+	if err != nil && !errors.Is(err, unix.EIO) {
+		return nil, err
+	}
+	if uint64(n) <= address-m.base {
+		return nil, unix.EFAULT
+	}
+	m.window = m.buffer[:n]
+	return m.window[address-m.base:], nil
+}
+
+// text reads the string at an address, of at most max bytes, and passes it on
+// in pieces without its end. It fails with E2BIG when there is more.
+func (m *memory) text(address uint64, max int, piece func([]byte)) error {
+	for {
+		b, err := m.at(address)
+		if err != nil {
+			return err
+		}
+		end := bytes.IndexByte(b, 0)
+		part := b
+		if end >= 0 {
+			part = b[:end]
+		}
+		if len(part) > max {
+			return unix.E2BIG
+		}
+		piece(part)
+		if end >= 0 {
+			return nil
+		}
+		max -= len(part)
+		address += uint64(len(part))
+	}
+}
+
+// path reads a file name as execve(2) does.
+func (m *memory) path(address uint64) (string, error) {
+	var b []byte
+	err := m.text(address, maxPath-1, func(p []byte) { b = append(b, p...) })
+	if errors.Is(err, unix.E2BIG) {
+		return "", unix.ENAMETOOLONG
+	}
+	return string(b), err
+}
+
+// words is a list of strings, argv or an environment, as it was read: the
+// first of them, and digests that cover all.
+type words struct {
+	list      []string
+	count     int
+	size      int // bytes of all, with their ends
+	truncated bool
+	first     [sha256.Size]byte // of the first string
+	rest      [sha256.Size]byte // of the others, each with its end
+}
+
+// digest takes in a list of strings one after the other.
+type digest struct {
+	count       int
+	first, rest hash.Hash
+}
+
+func newDigest() *digest { return &digest{first: sha256.New(), rest: sha256.New()} }
+
+// part takes in a piece of a string.
+func (d *digest) part(b []byte) {
+	if d.count == 0 {
+		d.first.Write(b)
+	} else {
+		d.rest.Write(b)
+	}
+}
+
+var zero = []byte{0}
+
+// end takes in the end of a string.
+func (d *digest) end() {
+	if d.count > 0 {
+		d.rest.Write(zero)
+	}
+	d.count++
+}
+
+// words reads the list of pointers at an address and the strings they lead
+// to, at most budget bytes. Each byte is read once, so what is kept is what
+// the digests are of. A list without strings is one with an empty string,
+// where the kernel makes it so (argv, since 5.18).
+func (m *memory) words(address uint64, budget, keep int, pointers *memory, filled bool) (words, error) {
+	var w words
+	d := newDigest()
+	for at := address; address != 0; at += 8 {
+		pointer, err := pointers.pointer(at)
+		if err != nil {
+			return w, err
+		}
+		if pointer == 0 {
+			break
+		}
+		var text []byte
+		kept := len(w.list) < keepCount && w.size < keep
+		start := w.size
+		err = m.text(untag(pointer), min(maxString-1, budget-w.size-1), func(p []byte) {
+			d.part(p)
+			w.size += len(p)
+			if kept {
+				text = append(text, p[:min(len(p), keep-len(text)-start)]...)
+			}
+		})
+		if err != nil {
+			return w, err
+		}
+		d.end()
+		w.size++
+		if kept {
+			w.list = append(w.list, string(text))
+		}
+		if !kept || len(text) < w.size-1-start {
+			w.truncated = true
+		}
+		// Pointers count too: a list of them is as good a way as any to be
+		// endless.
+		if w.size+8*d.count > budget {
+			return w, unix.E2BIG
+		}
+	}
+	if d.count == 0 && filled {
+		d.end()
+		w.list, w.size = []string{""}, 1
+	}
+	w.count = d.count
+	d.first.Sum(w.first[:0])
+	d.rest.Sum(w.rest[:0])
+	return w, nil
+}
+
+// pointer reads one pointer, which may lie across the edge of two windows.
+func (m *memory) pointer(address uint64) (uint64, error) {
+	b, err := m.at(address)
+	if err != nil {
+		return 0, err
+	}
+	if len(b) >= 8 {
+		return binary.NativeEndian.Uint64(b), nil
+	}
+	var w [8]byte
+	for i := range w {
+		b, err := m.at(address + uint64(i))
+		if err != nil {
+			return 0, err
+		}
+		w[i] = b[0]
+	}
+	return binary.NativeEndian.Uint64(w[:]), nil
+}

@@ -1,0 +1,188 @@
+package gate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// procDir is an open folder /proc/PID. It stays with the process it was
+// opened for: once that is gone, reads fail rather than meet another one.
+type procDir int
+
+func openProc(pid int) (procDir, error) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("cannot open the process %d: %w", pid, err)
+	}
+	return procDir(fd), nil
+}
+
+func (d procDir) close() {
+	if d >= 0 {
+		_ = unix.Close(int(d))
+	}
+}
+
+func (d procDir) open(name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(int(d), name, flags|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+// read returns a file of the folder, at most max bytes of it.
+func (d procDir) read(name string, max int) ([]byte, error) {
+	fd, err := d.open(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, min(max, 1024))
+	n := 0
+	for n < max {
+		if n == len(b) {
+			b = append(b, make([]byte, min(max-n, 3*n))...)
+		}
+		m, err := unix.Read(fd, b[n:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m == 0 {
+			break
+		}
+		n += m
+	}
+	return b[:n], nil
+}
+
+// link reads a symbolic link of the folder.
+func (d procDir) link(name string) (string, error) { return readLink(int(d), name) }
+
+// readLink reads a symbolic link below an open folder, or that is open itself
+// when the name is empty.
+func readLink(dir int, name string) (string, error) {
+	var b [unix.PathMax]byte
+	n, err := unix.Readlinkat(dir, name, b[:])
+	if err != nil {
+		return "", err
+	}
+	return string(b[:n]), nil
+}
+
+// state is what /proc/PID/stat says of a process, proc_pid_stat(5).
+type state struct {
+	name     string // the thread's name, of any bytes
+	letter   byte   // Z when it is gone but not waited for
+	parent   int
+	pgid     int
+	sid      int
+	terminal int    // its controlling terminal, 0: none
+	start    uint64 // clock ticks after boot
+	exit     int    // as waitpid(2) would have it; 0 unless we may know
+}
+
+func (d procDir) state() (state, error) {
+	b, err := d.read("stat", 4096)
+	if err != nil {
+		return state{}, err
+	}
+	return parseState(b)
+}
+
+var errStat = errors.New("cannot understand the state of a process")
+
+// parseState reads a line of /proc/PID/stat. The name stands in parentheses
+// and may hold any bytes, parentheses, blanks and line ends too; nothing after
+// it can hold a parenthesis.
+func parseState(b []byte) (state, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return state{}, errStat
+	}
+	s := state{name: string(b[open+1 : end])}
+	fields := bytes.Fields(b[end+1:]) // the first is field 3 of the man page
+	if len(fields) < 50 || len(fields[0]) != 1 {
+		return state{}, errStat
+	}
+	s.letter = fields[0][0]
+	var err error
+	number := func(field int) int {
+		n, e := strconv.Atoi(string(fields[field-3]))
+		err = errors.Join(err, e)
+		return n
+	}
+	s.parent, s.pgid, s.sid, s.terminal, s.exit = number(4), number(5), number(6), number(7), number(52)
+	start, e := strconv.ParseUint(string(fields[22-3]), 10, 64)
+	s.start = start
+	if errors.Join(err, e) != nil {
+		return state{}, errStat
+	}
+	return s, nil
+}
+
+// status is what /proc/PID/status says of a thread, proc_pid_status(5).
+type status struct {
+	tgid   int
+	tracer int
+	inner  int // its thread id in its own pid namespace
+	group  int // its process's id there
+}
+
+func (d procDir) status() (status, error) {
+	b, err := d.read("status", 8192)
+	if err != nil {
+		return status{}, err
+	}
+	return parseStatus(b)
+}
+
+var errStatus = errors.New("cannot understand the status of a process")
+
+// parseStatus reads /proc/PID/status. Its first line holds the name, which
+// the kernel escapes.
+func parseStatus(b []byte) (status, error) {
+	s := status{tgid: -1, tracer: -1, inner: -1, group: -1}
+	for len(b) > 0 {
+		line, rest, _ := bytes.Cut(b, []byte{'\n'})
+		b = rest
+		key, value, ok := bytes.Cut(line, []byte{':'})
+		if !ok {
+			continue
+		}
+		var to *int
+		switch string(key) {
+		case "Tgid":
+			to = &s.tgid
+		case "TracerPid":
+			to = &s.tracer
+		case "NSpid":
+			to = &s.inner
+		case "NStgid":
+			to = &s.group
+		default:
+			continue
+		}
+		fields := bytes.Fields(value)
+		if len(fields) == 0 {
+			return status{}, errStatus
+		}
+		n, err := strconv.Atoi(string(fields[len(fields)-1]))
+		if err != nil || n < 0 {
+			return status{}, errStatus
+		}
+		*to = n
+	}
+	if s.tgid <= 0 || s.tracer < 0 || s.inner <= 0 || s.group <= 0 {
+		return status{}, errStatus
+	}
+	return s, nil
+}

@@ -1,0 +1,250 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["search"] = playSearch
+	roles["execve"] = playExecve
+	roles["thread"] = playThread
+	roles["flip"] = playFlip
+	roles["big"] = playBig
+	roles["orphan"] = playOrphan
+	roles["zombie"] = playZombie
+	roles["traceme"] = playTraceMe
+	roles["execveat"] = playExecveat
+	roles["threads"] = playThreads
+	roles["retry"] = playRetry
+}
+
+// say prints what a call brought, by the name of its error.
+func say(what string, err error) {
+	var e unix.Errno
+	switch {
+	case err == nil:
+		fmt.Println(what, "ok")
+	case errors.As(err, &e):
+		fmt.Println(what, unix.ErrnoName(e))
+	default:
+		fmt.Println(what, err)
+	}
+}
+
+// clean is the environment without what the tests put there.
+func clean() []string {
+	var l []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, roleEnv) {
+			l = append(l, v)
+		}
+	}
+	return l
+}
+
+// playSearch tries a program in folder after folder, as execvp(3) does.
+func playSearch(args []string) {
+	for _, dir := range strings.Split(args[0], ":") {
+		say(dir, unix.Exec(dir+"/"+args[1], args[1:], clean()))
+	}
+}
+
+// playRetry execs the same file several times.
+func playRetry(args []string) {
+	for range 3 {
+		say("try", unix.Exec(args[0], args, clean()))
+		time.Sleep(2 * repeatTime)
+	}
+}
+
+// playExecve execs one program and says why it couldn't.
+func playExecve(args []string) {
+	say("execve", unix.Exec(args[0], args, clean()))
+}
+
+// playThread execs from a thread that isn't the first.
+func playThread(args []string) {
+	done := make(chan struct{})
+	// A locked goroutine keeps its thread, so one of the two isn't the first.
+	runtime.LockOSThread()
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			fmt.Println("it is the first thread")
+		}
+		say("execve", unix.Exec(args[0], args, clean()))
+		close(done)
+	}()
+	<-done
+}
+
+// playThreads execs from several threads at once.
+func playThreads(args []string) {
+	for range 4 {
+		go func() {
+			runtime.LockOSThread()
+			_ = unix.Exec(args[0], args, clean())
+		}()
+	}
+	select {}
+}
+
+// cString is memory of our own that doesn't move.
+func cString(s string) []byte { return append([]byte(s), 0) }
+
+// playFlip execs a path again and again while another thread flips it between
+// two names of the same length: ./true_s and ./evil_s. What runs in the end is
+// for the caller to see.
+func playFlip(args []string) {
+	rounds, _ := strconv.Atoi(args[0])
+	for range rounds {
+		c := exec.Command("/proc/self/exe", "-")
+		c.Env = append(clean(), roleEnv+"=flipper")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		_ = c.Run()
+	}
+}
+
+func init() { roles["flipper"] = playFlipper }
+
+func playFlipper([]string) {
+	names := [2]uint64{}
+	for i, n := range []string{"true", "evil"} {
+		copy((*[8]byte)(unsafe.Pointer(&names[i]))[:], n)
+	}
+	// "./" and the name in one word, so that it flips at once.
+	path := (*[16]byte)(unsafe.Pointer(&make([]uint64, 2)[0]))
+	copy(path[:], "bin/")
+	word := (*uint32)(unsafe.Pointer(&path[4]))
+	good, evil := uint32(names[0]), uint32(names[1])
+	atomic.StoreUint32(word, good)
+	var stop atomic.Bool
+	go func() {
+		runtime.LockOSThread()
+		for !stop.Load() {
+			atomic.StoreUint32(word, evil)
+			for range 50 {
+				runtime.KeepAlive(word)
+			}
+			atomic.StoreUint32(word, good)
+			for range 50 {
+				runtime.KeepAlive(word)
+			}
+		}
+	}()
+	argv := []*byte{&cString("x")[0], nil}
+	env := []*byte{nil}
+	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+	stop.Store(true)
+	say("execve", e)
+}
+
+// playBig execs with arguments of many bytes.
+func playBig(args []string) {
+	size, _ := strconv.Atoi(args[0])
+	if len(args) > 2 { // with room for few
+		limit, _ := strconv.Atoi(args[2])
+		say("limit", unix.Setrlimit(unix.RLIMIT_STACK, &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)}))
+	}
+	argv := []string{args[1]}
+	for ; size > 0; size -= 100 << 10 {
+		argv = append(argv, strings.Repeat("x", min(size, 100<<10)))
+	}
+	say("execve", unix.Exec(args[1], argv, clean()))
+}
+
+// playOrphan starts a program through a child that goes away at once.
+func playOrphan(args []string) {
+	c := exec.Command("sh", "-c", args[0]+" & echo started")
+	c.Stdout = os.Stdout
+	c.Env = clean()
+	if err := c.Run(); err != nil {
+		fmt.Println(err)
+	}
+	time.Sleep(patience) // until killed
+}
+
+// playZombie starts a program and never waits for it.
+func playZombie(args []string) {
+	_, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{Env: clean(), Files: []uintptr{0, 1, 2}})
+	say("start", err)
+	time.Sleep(patience) // until killed
+}
+
+// playTraceMe starts a program under its own ptrace(2), as strace does.
+func playTraceMe(args []string) {
+	runtime.LockOSThread()
+	_, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{
+		Env: clean(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Ptrace: true},
+	})
+	say("start", err)
+}
+
+// playExecveat execs through descriptors. Modes: empty FILE, memory FILE, dir
+// DIR NAME, check FILE, flags, nofollow FILE, baddir.
+func playExecveat(args []string) {
+	at := func(fd int, path string, flags uintptr) {
+		p := cString(path)
+		argv := []*byte{&cString("name")[0], &cString("one")[0], nil}
+		env := []*byte{&cString("A=b")[0], nil}
+		_, _, e := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(&p[0])),
+			uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])), flags, 0)
+		if e != 0 {
+			say("execveat", e)
+		} else {
+			say("execveat", nil)
+		}
+	}
+	open := func(path string, flags int) int {
+		fd, err := unix.Open(path, flags, 0)
+		if err != nil {
+			say("open", err)
+			os.Exit(1)
+		}
+		return fd
+	}
+	switch args[0] {
+	case "empty":
+		at(open(args[1], unix.O_RDONLY), "", unix.AT_EMPTY_PATH)
+	case "path":
+		at(open(args[1], unix.O_PATH), "", unix.AT_EMPTY_PATH)
+	case "memory":
+		fd, err := unix.MemfdCreate("prog", 0)
+		if err != nil {
+			say("memfd", err)
+			return
+		}
+		b, _ := os.ReadFile(args[1])
+		unix.Write(fd, b)
+		// A file that is open for writing can't be run.
+		at(open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY), "", unix.AT_EMPTY_PATH)
+		ro := open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY)
+		unix.Close(fd)
+		at(ro, "", unix.AT_EMPTY_PATH)
+	case "dir":
+		at(open(args[1], unix.O_PATH|unix.O_DIRECTORY), args[2], 0)
+	case "check":
+		at(unix.AT_FDCWD, args[1], 0x10000)
+	case "flags":
+		at(unix.AT_FDCWD, args[1], 0x40000)
+	case "nofollow":
+		at(unix.AT_FDCWD, args[1], unix.AT_SYMLINK_NOFOLLOW)
+	case "baddir":
+		at(77, "x", 0)
+		at(open(args[1], unix.O_RDONLY), "x", 0)
+		at(unix.AT_FDCWD, "", 0)
+		at(unix.AT_FDCWD, "", unix.AT_EMPTY_PATH)
+	}
+}

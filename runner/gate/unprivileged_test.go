@@ -1,0 +1,70 @@
+package gate
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+const otherUser = 12345
+
+// TestAsUnprivileged runs the other tests as an ordinary user, who is the one
+// that the gate is made for.
+func TestAsUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("is one already")
+	}
+	home, err := os.MkdirTemp("", "gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	// The binary may lie where only root may look.
+	binary := filepath.Join(home, "gate.test")
+	copyFile(t, binary, "/proc/self/exe")
+	for _, p := range []string{home, binary} {
+		if err := os.Chown(p, otherUser, otherUser); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"-test.timeout=120s", "-test.count=1"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	if testing.Verbose() {
+		args = append(args, "-test.v")
+	}
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = home
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + home, "TMPDIR=" + home}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as an ordinary user: %v\n%s", err, out)
+	}
+	if testing.Verbose() {
+		t.Logf("as an ordinary user:\n%s", out)
+	}
+}
+
+func copyFile(t *testing.T, to, from string) {
+	t.Helper()
+	r, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

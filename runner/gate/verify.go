@@ -1,0 +1,191 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// verify compares the image that a process has just got, before it runs, with
+// what was shown. What it says goes to a person.
+func (e *Exec) verify() error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(e.leader), "exe", &st, 0); err != nil {
+		return fmt.Errorf("cannot tell which program was loaded: %w", err)
+	}
+	if !same(&st, &e.image.loaded().stat) {
+		return fmt.Errorf("another program was loaded than %q", e.image.loaded().path)
+	}
+	if err := e.verifyName(); err != nil {
+		return err
+	}
+	if err := e.verifyWords("cmdline", &e.argv, e.image.prefix); err != nil {
+		return err
+	}
+	if err := e.verifyWords("environ", &e.env, nil); err != nil {
+		return err
+	}
+	if len(e.image.files) > 1 {
+		return e.verifyScript()
+	}
+	return nil
+}
+
+var errName = errors.New("another name was executed than was shown")
+
+// verifyName compares the path that was given to the kernel, which leaves it
+// in the new image (getauxval(3), AT_EXECFN).
+func (e *Exec) verifyName() error {
+	const atExecFn = 31
+	aux, err := e.leader.read("auxv", 4096)
+	if err != nil {
+		return fmt.Errorf("cannot read the name that was executed: %w", err)
+	}
+	for ; len(aux) >= 16; aux = aux[16:] {
+		if binary.NativeEndian.Uint64(aux) != atExecFn {
+			continue
+		}
+		mem, err := e.leader.open("mem", unix.O_RDONLY)
+		if err != nil {
+			return fmt.Errorf("cannot read the name that was executed: %w", err)
+		}
+		defer unix.Close(mem)
+		want := append([]byte(e.place.name), 0)
+		got := make([]byte, len(want))
+		n, err := memFile(mem).ReadAt(got, binary.NativeEndian.Uint64(aux[8:]))
+		if err != nil || !bytes.Equal(got[:n], want) {
+			return errName
+		}
+		return nil
+	}
+	return errName
+}
+
+// verifyWords compares a list of strings of the new image, as /proc gives it,
+// with the digests of what was shown. Where a script is run, its interpreter
+// and path stand in the first string's place.
+func (e *Exec) verifyWords(name string, want *words, prefix []string) error {
+	fd, err := e.leader.open(name, unix.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("cannot read what was executed: %w", err)
+	}
+	defer unix.Close(fd)
+	c := newComparer(want, prefix)
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := unix.Read(fd, buffer)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read what was executed: %w", err)
+		}
+		if n == 0 {
+			break
+		}
+		if _, err := c.Write(buffer[:n]); err != nil {
+			return err
+		}
+	}
+	return c.done()
+}
+
+var errWords = errors.New("other arguments or another environment were executed than were shown")
+
+// comparer takes in strings with their ends and tells whether they are the
+// ones that were digested.
+type comparer struct {
+	want   *words
+	prefix []byte // still to be met
+	d      *digest
+	size   int
+}
+
+func newComparer(want *words, prefix []string) *comparer {
+	c := &comparer{want: want, d: newDigest()}
+	for _, p := range prefix {
+		c.prefix = append(append(c.prefix, p...), 0)
+	}
+	if len(prefix) > 0 {
+		// The first string was taken out.
+		c.d.first = nil
+		c.d.count = 1
+	}
+	return c
+}
+
+// Write takes in more of the strings.
+func (c *comparer) Write(p []byte) (int, error) {
+	all := len(p)
+	if n := min(len(p), len(c.prefix)); n > 0 {
+		if !bytes.Equal(p[:n], c.prefix[:n]) {
+			return 0, errWords
+		}
+		p, c.prefix = p[n:], c.prefix[n:]
+	}
+	if c.size += len(p); c.size > c.want.size {
+		return 0, errWords
+	}
+	for len(p) > 0 {
+		if c.d.count > 0 { // what follows on the first is digested with its ends
+			c.d.rest.Write(p)
+			c.d.count += bytes.Count(p, zero)
+			break
+		}
+		end := bytes.IndexByte(p, 0)
+		if end < 0 {
+			c.d.part(p)
+			break
+		}
+		c.d.part(p[:end])
+		c.d.end()
+		p = p[end+1:]
+	}
+	return all, nil
+}
+
+var _ io.Writer = (*comparer)(nil)
+
+// done says whether all of it was what was shown.
+func (c *comparer) done() error {
+	count := c.want.count
+	if c.d.first == nil {
+		count = max(count, 1)
+	} else {
+		var first [32]byte
+		c.d.first.Sum(first[:0])
+		if first != c.want.first {
+			return errWords
+		}
+	}
+	var rest [32]byte
+	c.d.rest.Sum(rest[:0])
+	if len(c.prefix) > 0 || rest != c.want.rest || c.d.count != count {
+		return errWords
+	}
+	return nil
+}
+
+// verifyScript looks the script and its interpreters up again: the kernel
+// leaves no trace of the files themselves. An interpreter opens the script
+// once more by its path, later, which nobody can look at.
+func (e *Exec) verifyScript() error {
+	again, err := e.view.resolve(e.place)
+	if err != nil {
+		return fmt.Errorf("cannot find the script again: %w", err)
+	}
+	defer again.close()
+	if len(again.files) != len(e.image.files) {
+		return fmt.Errorf("the script %q has changed", e.image.named().path)
+	}
+	for i := range again.files {
+		if !same(&again.files[i].stat, &e.image.files[i].stat) {
+			return fmt.Errorf("the file %q has changed", e.image.files[i].path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+// Package holder is the supervisor's helper that owns a sandbox's user and
+// network namespace: root there, and outside of the sandbox's pid namespace and
+// cgroups, where no process of the sandbox can see or signal it.
+//
+// It does what takes rights in the user namespace and must never be done among
+// hostile processes: making the link and sockets in the sandbox's network,
+// opening files that the caller's uid alone can't, restoring files through the
+// merged mount. And it outlives its supervisor just long enough to end the
+// sandbox and remove what it leaves.
+//
+// The holder is this program re-executed; Main is its side, Holder is the
+// supervisor's, and both trust each other. A Holder may be used from several
+// goroutines; its operations run side by side.
+package holder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/seqpacket"
+)
+
+const (
+	opHello   = "hello"
+	opProbe   = "probe"
+	opGuard   = "guard"
+	opLink    = "link"
+	opOpen    = "open"
+	opSocket  = "socket"
+	opDial    = "dial"
+	opRestore = "restore"
+	opContent = "content" // asked by the holder
+)
+
+type (
+	openRequest struct {
+		Root string
+		Path []byte
+	}
+	socketRequest  struct{ Domain, Type, Protocol int }
+	dialRequest    struct{ Port int }
+	probeRequest   struct{ Dir string }
+	restoreRequest struct {
+		ID      uint64
+		Project string
+	}
+	contentRequest struct {
+		Restore uint64
+		Step    int
+	}
+	contentAnswer struct{ Data []byte } // unless a file comes along
+)
+
+// inlineLimit is the largest content that is sent in a message, in bytes.
+const inlineLimit = 32 << 10
+
+// Holder is the supervisor's side of a running holder.
+type Holder struct {
+	PID int
+
+	peer   *peer
+	cmd    *exec.Cmd
+	served chan struct{} // closed once nothing comes from the holder any more
+
+	mu       sync.Mutex
+	restores map[uint64]Contents // guarded by mu
+	last     uint64              // guarded by mu
+}
+
+// Start makes a holder from self, this program's sealed copy, and waits until
+// it answers. It keeps lock open for as long as it lives; the caller keeps its
+// own copy.
+func Start(ctx context.Context, self, lock *os.File) (*Holder, error) {
+	conn, theirs, err := seqpacket.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	number, err := seqpacket.Number(self)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	cmd := &exec.Cmd{
+		Path:       "/proc/self/fd/" + strconv.Itoa(number),
+		Args:       []string{"stepbox", "holder"},
+		Dir:        "/",
+		Env:        []string{"GOMAXPROCS=2"},
+		Stderr:     os.Stderr,
+		ExtraFiles: []*os.File{theirs, lock},
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+			Setsid:      true,
+		},
+	}
+	if err := cmd.Start(); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("cannot make a user namespace for the sandbox: %w", err)
+	}
+	h := &Holder{PID: cmd.Process.Pid, cmd: cmd, served: make(chan struct{}), restores: make(map[uint64]Contents)}
+	h.peer = newPeer(conn, h.handle)
+	go func() {
+		_ = h.peer.serve(context.Background())
+		close(h.served)
+	}()
+	if _, err := h.peer.call(ctx, opHello, nil, nil); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("cannot start the session's holder: %w", err)
+	}
+	return h, nil
+}
+
+// Close tells the holder to end the sandbox and clean up, and waits until it
+// has. Calls that still run fail.
+func (h *Holder) Close() error {
+	h.peer.conn.Close()
+	<-h.served
+	err := h.cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return fmt.Errorf("the session's holder failed: %w", err)
+	}
+	return err
+}
+
+// Gone is closed once the holder doesn't answer any more.
+func (h *Holder) Gone() <-chan struct{} { return h.served }
+
+// SetGuard tells what has to go with the sandbox; it replaces what was told
+// before. pidfd is PID 1's, nil before there is one.
+func (h *Holder) SetGuard(ctx context.Context, guard Guard, pidfd *os.File) error {
+	var files []*os.File
+	if pidfd != nil {
+		files = append(files, pidfd)
+	}
+	_, err := h.peer.call(ctx, opGuard, guard, nil, files...)
+	return err
+}
+
+// Link makes the sandbox's link and decodes its description into link.
+func (h *Holder) Link(ctx context.Context, link any) ([]*os.File, error) {
+	files, err := h.peer.call(ctx, opLink, nil, link)
+	if err != nil {
+		return nil, fmt.Errorf("cannot link the sandbox's network: %w", err)
+	}
+	return files, nil
+}
+
+// Open opens a regular file or folder below root, a host path, that the caller
+// can't. The path may hold any bytes; links in it aren't followed.
+func (h *Holder) Open(ctx context.Context, root, path string) (*os.File, error) {
+	return h.file(ctx, opOpen, openRequest{Root: root, Path: []byte(path)})
+}
+
+// Socket makes a socket in the sandbox's network namespace. See socket(2).
+func (h *Holder) Socket(ctx context.Context, domain, kind, protocol int) (*os.File, error) {
+	return h.file(ctx, opSocket, socketRequest{domain, kind, protocol})
+}
+
+// ProbeOverlay mounts an overlay with an empty lower folder and an upper folder
+// below dir, which has to be empty but for hidden names, and works in it. The
+// mount goes with the holder.
+func (h *Holder) ProbeOverlay(ctx context.Context, dir string) error {
+	_, err := h.peer.call(ctx, opProbe, probeRequest{dir}, nil)
+	return err
+}
+
+// Dial connects to a TCP port of the sandbox's own loopback.
+func (h *Holder) Dial(ctx context.Context, port int) (*os.File, error) {
+	return h.file(ctx, opDial, dialRequest{port})
+}
+
+func (h *Holder) file(ctx context.Context, op string, request any) (*os.File, error) {
+	files, err := h.peer.call(ctx, op, request, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		closeAll(files)
+		return nil, errors.New("the holder gave no file")
+	}
+	return files[0], nil
+}
+
+// Restore carries an encoded plan out on the project, a path inside, and
+// decodes the report.
+func (h *Holder) Restore(ctx context.Context, project string, plan []byte, contents Contents, report any) error {
+	file, err := memory(plan)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	h.mu.Lock()
+	h.last++
+	id := h.last
+	h.restores[id] = contents
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.restores, id)
+		h.mu.Unlock()
+	}()
+	_, err = h.peer.call(ctx, opRestore, restoreRequest{ID: id, Project: project}, report, file)
+	return err
+}
+
+// handle answers the holder, which asks for contents only.
+func (h *Holder) handle(ctx context.Context, op string, body json.RawMessage, files []*os.File) (any, []*os.File, error) {
+	closeAll(files)
+	var request contentRequest
+	if err := json.Unmarshal(body, &request); err != nil || op != opContent {
+		return nil, nil, fmt.Errorf("there is no operation %q", op)
+	}
+	h.mu.Lock()
+	open := h.restores[request.Restore]
+	h.mu.Unlock()
+	if open == nil {
+		return nil, nil, errors.New("that restore is over")
+	}
+	reader, err := open(ctx, request.Step)
+	if err != nil {
+		return nil, nil, err
+	}
+	if file, ok := reader.(*os.File); ok {
+		return nil, []*os.File{file}, nil
+	}
+	defer reader.Close()
+	start := make([]byte, inlineLimit)
+	n, err := io.ReadFull(reader, start)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return contentAnswer{start[:n]}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := memory(start)
+	if err != nil {
+		return nil, nil, err
+	}
+	// The rest follows what memory wrote; readers use offsets of their own.
+	if _, err := file.Seek(0, io.SeekEnd); err == nil {
+		_, err = io.Copy(file, reader)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return nil, []*os.File{file}, nil
+}
+
+// memory is an anonymous file that holds data, positioned at its start.
+func memory(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("stepbox", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a memfd: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "memory")
+	_, err = file.Write(data)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("cannot fill a memfd: %w", err)
+	}
+	return file, nil
+}
+
+// readAll reads a file from its start, whatever its position is.
+func readAll(file *os.File) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(file, 0, info.Size()))
+}
+
+// CloseTimeout bounds what callers should give a Close before they clean up
+// themselves.
+const CloseTimeout = 2 * time.Second

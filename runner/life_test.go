@@ -1,0 +1,277 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+)
+
+// supervisorSpec is the variable that holds a test supervisor's Spec.
+const supervisorSpec = "STEPBOX_TEST_SPEC"
+
+// alive is what a test supervisor says of its sandbox.
+type alive struct {
+	Holder, PID int
+	Namespace   uint64
+	Cgroups     []string
+}
+
+// testSupervisor is a supervisor of its own, to be killed.
+func testSupervisor() {
+	var spec Spec
+	if err := json.Unmarshal([]byte(os.Getenv(supervisorSpec)), &spec); err != nil {
+		panic(err)
+	}
+	s, err := Start(context.Background(), spec, Handlers{Gate: allowAll()})
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		buffer := make([]byte, 4096)
+		for {
+			n, err := s.Terminal().Read(buffer)
+			os.Stderr.Write(buffer[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	if strings.Contains(spec.Argv[len(spec.Argv)-1], "FREEZE") {
+		for len(s.pids()) < 3 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := s.Freeze(context.Background()); err != nil {
+			panic(err)
+		}
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(alive{s.holder.PID, s.PID(), s.namespace, s.cgroups.Folders()})
+	select {}
+}
+
+// supervise runs a sandbox in a supervisor process.
+func (r *rig) supervise(argv ...string) (*exec.Cmd, alive) {
+	r.t.Helper()
+	r.spec.Argv = argv
+	encoded, err := json.Marshal(r.spec)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(r.t.Context(), "/proc/self/exe", "test-supervisor")
+	cmd.Env = append(os.Environ(), supervisorSpec+"="+string(encoded))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	var a alive
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &a)
+	}
+	if err != nil {
+		cmd.Process.Kill()
+		_ = cmd.Wait()
+		r.t.Fatalf("the supervisor says %q: %v", line, err)
+	}
+	return cmd, a
+}
+
+// assertGone checks that nothing is left of a sandbox, within a bound.
+func (r *rig) assertGone(a alive, bound time.Duration) {
+	r.t.Helper()
+	var left []string
+	for end := time.Now().Add(bound); ; time.Sleep(5 * time.Millisecond) {
+		left = r.leftovers(a)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("after %v there is still %v", bound, left)
+		}
+	}
+}
+
+func (r *rig) leftovers(a alive) (left []string) {
+	members, err := box.Members(a.Namespace)
+	if err != nil || len(members) > 0 {
+		left = append(left, "processes "+strings.Trim(strings.Join(strings.Fields(strings.Trim(jsonText(members), "[]")), " "), " "))
+	}
+	for name, pid := range map[string]int{"PID 1": a.PID, "holder": a.Holder} {
+		if status, err := box.ReadStatus(pid); err == nil && status.State != 'Z' {
+			left = append(left, name)
+		}
+	}
+	for _, folder := range a.Cgroups {
+		if _, err := os.Stat(folder); err == nil {
+			left = append(left, folder)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.spec.RunDir, r.spec.ID)); !errors.Is(err, fs.ErrNotExist) {
+		left = append(left, "the run-time folder")
+	}
+	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), r.base) {
+		left = append(left, "mounts")
+	}
+	return left
+}
+
+func jsonText(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// assertNoCgroups looks for cgroups named after a sandbox.
+func assertNoCgroups(t testing.TB, id string) {
+	t.Helper()
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.HasSuffix(entry.Name(), id) {
+			t.Errorf("cgroup %q is left", path)
+		}
+		return nil
+	})
+}
+
+func TestSupervisorKilled(t *testing.T) {
+	for name, script := range map[string]string{
+		"running":  "setsid sleep 1000 & trap '' TERM HUP INT; (trap '' TERM HUP; sleep 1000) & cat",
+		"frozen":   "sleep 1000 & sleep 1001; : FREEZE",
+		"stopping": "kill -STOP $$",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			cmd, a := r.supervise("/bin/sh", "-c", script)
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			r.assertGone(a, 2*time.Second)
+		})
+	}
+}
+
+// TestBothKilled leaves nobody to clean up: PID 1 follows by itself, and Sweep
+// does the rest, frozen processes included.
+func TestBothKilled(t *testing.T) {
+	for name, script := range map[string]string{
+		"running": "setsid sleep 1000 & cat",
+		"frozen":  "sleep 1000 & sleep 1001; : FREEZE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			cmd, a := r.supervise("/bin/sh", "-c", script)
+			if swept, err := Sweep(t.Context(), r.spec.RunDir); len(swept) != 0 || err != nil {
+				t.Fatalf("a live sandbox is swept: %v, %v", swept, err)
+			}
+			// The holder first, before it can act.
+			if err := unix.Kill(a.Holder, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			swept, err := Sweep(t.Context(), r.spec.RunDir)
+			if err != nil || len(swept) != 1 || swept[0] != r.spec.ID {
+				t.Fatalf("swept %v, %v", swept, err)
+			}
+			r.assertGone(a, 2*time.Second)
+		})
+	}
+}
+
+// TestHolderKilled: the session goes on without its holder, and is cleaned up
+// by its supervisor.
+func TestHolderKilled(t *testing.T) {
+	r := newRig(t)
+	run := r.start("/bin/cat")
+	a := alive{run.holder.PID, run.PID(), run.namespace, run.cgroups.Folders()}
+	if err := unix.Kill(run.holder.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-run.holder.Gone()
+	if _, err := run.OpenUpper(t.Context(), "."); err == nil {
+		t.Error("a dead holder opens files")
+	}
+	run.closing.Do(func() {
+		if err := run.close(t.Context()); err == nil {
+			t.Error("nobody hears that the holder was killed")
+		}
+	})
+	r.assertGone(a, 0)
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	r := newRig(t)
+	run := r.start("/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & cat")
+	a := alive{run.holder.PID, run.PID(), run.namespace, run.cgroups.Folders()}
+	if err := run.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.assertGone(a, 0)
+	if err := run.Close(t.Context()); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+	if exit, _ := run.Wait(); exit.Known {
+		t.Errorf("exit is %+v", exit)
+	}
+}
+
+// TestResume: what the agent left in upper and /tmp is there again.
+func TestResume(t *testing.T) {
+	r := newRig(t)
+	r.sh("echo kept >file; mkdir dir; echo temp >/tmp/scratch")
+	r.spec.ID += "-again"
+	out, _ := r.sh("cat file /tmp/scratch; rmdir dir && echo gone")
+	if out != "kept\ntemp\ngone\n" {
+		t.Errorf("the next sandbox sees %q", out)
+	}
+}
+
+// TestHelpersRefuse: the entries for helpers are of no use to anybody else.
+func TestHelpersRefuse(t *testing.T) {
+	for _, entry := range []string{"holder", "pid1"} {
+		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", entry)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "stepbox: "+entry) {
+			t.Errorf("%s: %q, %v", entry, out, err)
+		}
+	}
+}
+
+// TestAtLeast compares kernel releases.
+func TestAtLeast(t *testing.T) {
+	for release, want := range map[string]bool{"5.19.0": true, "5.18.19": false, "6.1.0-13-amd64": true, "6.12-rc1": true, "4.20": false, "7": false, "": false, "5.19+": true} {
+		if got := atLeast(release, 5, 19); got != want {
+			t.Errorf("%q: %v", release, got)
+		}
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	for _, f := range Preflight(t.Context(), filepath.Join(t.TempDir(), "data")) {
+		t.Logf("%-26s ok=%v fatal=%v %s", f.Name, f.OK, f.Fatal, f.Detail)
+		if !f.OK && f.Fatal {
+			t.Errorf("%s: %s\n%s", f.Name, f.Detail, f.Fix)
+		}
+		if !f.OK && f.Fix == "" {
+			t.Errorf("%s: nothing says how to mend it", f.Name)
+		}
+	}
+	assertNoCgroups(t, "probe-"+strconv.Itoa(os.Getpid()))
+}

@@ -1,0 +1,66 @@
+package runner
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// unprivilegedUID is who the tests run as a second time.
+const unprivilegedUID = 12345
+
+// asUnprivileged guards TestAsUnprivileged against itself.
+const asUnprivileged = "STEPBOX_TEST_UNPRIVILEGED"
+
+func TestMain(m *testing.M) {
+	Reexec()
+	if len(os.Args) > 1 && os.Args[1] == "test-supervisor" {
+		testSupervisor()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestAsUnprivileged runs the other tests as an ordinary user.
+func TestAsUnprivileged(t *testing.T) {
+	if os.Getuid() != 0 || os.Getenv(asUnprivileged) != "" {
+		t.Skip("this is the ordinary user")
+	}
+	base, err := os.MkdirTemp("", "stepbox-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	env := []string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"} {
+		path := filepath.Join(base, dir)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(path, unprivilegedUID, unprivilegedUID); err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, name+"="+path)
+	}
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.count=1"}
+	for _, name := range []string{"test.run", "test.v", "test.short", "test.timeout"} {
+		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", append(args, "-test.skip=^TestAsUnprivileged$")...)
+	cmd.Env = env
+	cmd.Dir = filepath.Join(base, "tmp")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivilegedUID, Gid: unprivilegedUID}}
+	out, err := cmd.CombinedOutput()
+	fmt.Printf("--- as uid %d\n%s", unprivilegedUID, out)
+	if err != nil {
+		t.Fatalf("the tests fail as uid %d: %v", unprivilegedUID, err)
+	}
+}

@@ -1,0 +1,293 @@
+package overlay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Status is how a path differs, in git's letters.
+type Status string
+
+const (
+	Added    Status = "A"
+	Modified Status = "M"
+	Deleted  Status = "D"
+	Renamed  Status = "R" // same content under another name
+	Retyped  Status = "T" // a file became a link, a directory a file and so on
+)
+
+// File is one side of a Change.
+type File struct {
+	Entry
+	Path  string // where it is in that state
+	Lower bool   // its content is the host's file, as it is now
+}
+
+// Change is one path that differs between two states of the files.
+type Change struct {
+	Path     string
+	Status   Status
+	From     string // of Renamed: the old path
+	Old, New *File  // nil where the state has nothing
+
+	// What differs of a Modified or Renamed path.
+	Content, Mode, Owner, Xattrs bool
+}
+
+// Kind is what the path is now, or was if it is gone.
+func (c *Change) Kind() Kind {
+	if c.New != nil {
+		return c.New.Kind
+	}
+	return c.Old.Kind
+}
+
+// DiffOptions bound a Diff. Zero fields have the default.
+type DiffOptions struct {
+	Max        int   // changes that are listed; further ones are counted. 20,000
+	RenameData int64 // bytes of deleted host files that are read to recognise renames; below zero none. 256 MiB
+}
+
+// Difference is what a Diff found, sorted by path.
+type Difference struct {
+	Changes []Change
+	More    int // changes beyond those listed; renames aren't looked for then
+}
+
+// Diff says what differs between two states of the files by content, mode,
+// owner, extended attributes, kind and link target. Time stamps, hard links
+// and mere presence in an upper make no difference. A nil manifest is the
+// plain lower. Directories are listed when they are empty on the side that has
+// them, when they changed themselves, or when their kind changed.
+//
+// The lower is read as it is now. A nil lower is an empty one.
+func Diff(ctx context.Context, lower *Lower, from, to *Manifest, o DiffOptions) (Difference, error) {
+	if o.Max <= 0 {
+		o.Max = 20_000
+	}
+	if o.RenameData == 0 {
+		o.RenameData = 256 << 20
+	}
+	d := &differ{ctx: ctx, max: o.Max}
+	d.pair = pair{lower: lower, visit: d.visit}
+	a, b := startPlaces(lower, from, to)
+	if from != nil && to != nil && from != to {
+		if err := d.modified("", &version{Entry: &from.root.Entry, node: from.root}, &version{Entry: &to.root.Entry, node: to.root}); err != nil {
+			return Difference{}, fmt.Errorf("cannot compare: %w", err)
+		}
+	}
+	if err := d.pair.dir(ctx, "", a, b); err != nil {
+		return Difference{}, fmt.Errorf("cannot compare: %w", err)
+	}
+	if d.more == 0 {
+		if err := d.renames(lower, o.RenameData); err != nil {
+			return Difference{}, fmt.Errorf("cannot recognise renames: %w", err)
+		}
+	}
+	slices.SortFunc(d.changes, func(x, y Change) int { return comparePaths(x.Path, y.Path) })
+	return Difference{Changes: d.changes, More: d.more}, nil
+}
+
+// comparePaths orders a directory before what it holds, and that before
+// anything else.
+func comparePaths(a, b string) int {
+	for {
+		x, restA, moreA := strings.Cut(a, "/")
+		y, restB, moreB := strings.Cut(b, "/")
+		if c := strings.Compare(x, y); c != 0 {
+			return c
+		}
+		if !moreA || !moreB {
+			return cmp.Compare(len(a), len(b))
+		}
+		a, b = restA, restB
+	}
+}
+
+type differ struct {
+	ctx     context.Context
+	pair    pair
+	max     int
+	changes []Change
+	more    int
+}
+
+func (d *differ) emit(c Change) {
+	if len(d.changes) >= d.max {
+		d.more++
+		return
+	}
+	d.changes = append(d.changes, c)
+}
+
+func (d *differ) found() int { return len(d.changes) + d.more }
+
+func fileOf(path string, v *version) *File {
+	if v == nil {
+		return nil
+	}
+	return &File{Entry: *v.Entry, Path: path, Lower: v.low != nil}
+}
+
+func (d *differ) visit(path string, a, b *version) error {
+	aDir, bDir := a.is(KindDir), b.is(KindDir)
+	if a != nil && b != nil && a.Kind == b.Kind {
+		if err := d.modified(path, a, b); err != nil {
+			return err
+		}
+		if aDir && a.Unsaved == "" && b.Unsaved == "" {
+			return d.pair.dir(d.ctx, path, a.sub, b.sub)
+		}
+		return nil
+	}
+	for _, v := range []*version{a, b} {
+		if err := v.load(d.ctx); err != nil {
+			return err
+		}
+	}
+	before := d.found()
+	if a != nil && b != nil {
+		d.emit(Change{Path: path, Status: Retyped, Old: fileOf(path, a), New: fileOf(path, b), Content: true})
+		before = -1
+	}
+	if aDir {
+		if err := d.pair.dir(d.ctx, path, a.sub, place{}); err != nil {
+			return err
+		}
+	}
+	if bDir {
+		if err := d.pair.dir(d.ctx, path, place{}, b.sub); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a == nil && (!bDir || d.found() == before):
+		d.emit(Change{Path: path, Status: Added, New: fileOf(path, b), Content: true})
+	case b == nil && (!aDir || d.found() == before):
+		d.emit(Change{Path: path, Status: Deleted, Old: fileOf(path, a), Content: true})
+	}
+	return nil
+}
+
+// modified compares two versions of the same kind.
+func (d *differ) modified(path string, a, b *version) error {
+	if a.node != nil && a.node == b.node || a.low != nil && b.low != nil {
+		return nil
+	}
+	for _, v := range []*version{a, b} {
+		if err := v.load(d.ctx); err != nil {
+			return err
+		}
+	}
+	c := Change{Path: path, Status: Modified}
+	switch a.Kind {
+	case KindFile:
+		same, err := sameContent(d.ctx, a, b)
+		if err != nil {
+			return err
+		}
+		c.Content = !same
+	case KindSymlink:
+		c.Content = a.Target != b.Target
+	}
+	c.Mode = a.Mode != b.Mode && a.Kind != KindSymlink
+	c.Owner = a.UID != b.UID || a.GID != b.GID
+	c.Xattrs = !a.sameXattrs(b.Entry)
+	if c.Content || c.Mode || c.Owner || c.Xattrs {
+		c.Old, c.New = fileOf(path, a), fileOf(path, b)
+		d.emit(c)
+	}
+	return nil
+}
+
+// renames joins deleted and added files of equal content.
+func (d *differ) renames(lower *Lower, budget int64) error {
+	type key struct {
+		size int64
+		hash Hash
+	}
+	added := map[key][]int{}
+	sizes := map[int64]bool{}
+	for i := range d.changes {
+		if c := &d.changes[i]; c.Status == Added && c.New.Kind == KindFile && c.New.Size > 0 && c.New.Unsaved == "" && !c.New.Hash.IsZero() {
+			k := key{c.New.Size, c.New.Hash}
+			added[k] = append(added[k], i)
+			sizes[c.New.Size] = true
+		}
+	}
+	drop := map[int]bool{}
+	for i := range d.changes {
+		c := &d.changes[i]
+		if c.Status != Deleted || c.Old.Kind != KindFile || c.Old.Unsaved != "" || !sizes[c.Old.Size] {
+			continue
+		}
+		if c.Old.Hash.IsZero() {
+			if budget -= c.Old.Size; budget < 0 {
+				continue
+			}
+			e, err := lower.Lookup(d.ctx, c.Old.Path)
+			if err != nil {
+				return err
+			}
+			if e == nil || e.Kind != KindFile {
+				continue
+			}
+			c.Old.Hash, c.Old.Size = e.Hash, e.Size
+		}
+		k := key{c.Old.Size, c.Old.Hash}
+		from := added[k]
+		if len(from) == 0 {
+			continue
+		}
+		best := 0
+		_, base := split(c.Path)
+		for j, at := range from {
+			if _, name := split(d.changes[at].Path); name == base {
+				best = j
+				break
+			}
+		}
+		n := &d.changes[from[best]]
+		n.Status, n.From, n.Old, n.Content = Renamed, c.Path, c.Old, false
+		n.Mode = c.Old.Mode != n.New.Mode
+		n.Owner = c.Old.UID != n.New.UID || c.Old.GID != n.New.GID
+		n.Xattrs = !c.Old.sameXattrs(&n.New.Entry)
+		added[k] = slices.Delete(slices.Clone(from), best, best+1)
+		drop[i] = true
+	}
+	if len(drop) == 0 {
+		return nil
+	}
+	kept := d.changes[:0]
+	for i := range d.changes {
+		if !drop[i] {
+			kept = append(kept, d.changes[i])
+		}
+	}
+	d.changes = kept
+	return nil
+}
+
+// Content opens one side of a change for reading and says how long it is: a
+// file's bytes, or a link's target. The caller closes it.
+func Content(ctx context.Context, lower *Lower, b Bodies, f *File) (io.ReadCloser, int64, error) {
+	switch {
+	case f == nil || f.Kind == KindDir || f.Kind == KindFIFO || f.Kind == KindSocket || f.Kind == KindDevice:
+		return io.NopCloser(strings.NewReader("")), 0, nil
+	case f.Kind == KindSymlink:
+		return io.NopCloser(strings.NewReader(f.Target)), int64(len(f.Target)), nil
+	case f.Lower:
+		return lower.Open(ctx, f.Path)
+	case f.Unsaved != "":
+		return nil, 0, fmt.Errorf("cannot open %q: %s", f.Path, f.Unsaved)
+	}
+	r, err := openStored(ctx, b, f.Hash, f.Size)
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot open %q: %w", f.Path, err)
+	}
+	return r, f.Size, nil
+}

@@ -1,0 +1,251 @@
+package overlay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Report says what Execute did.
+type Report struct {
+	Removed int       // names, with what was below them
+	Written int       // files
+	Linked  int       // further names of files
+	Made    int       // directories, links, FIFOs and sockets
+	Set     int       // of which only owner, mode, attributes or times were set
+	Bytes   int64     // written
+	Failed  []Problem // what wasn't carried out; everything else was
+}
+
+// ErrNotOverlay says that a root isn't the root of an overlay mount.
+var ErrNotOverlay = errors.New("it isn't an overlay")
+
+// tempPrefix begins the names of files that are being restored. One that is
+// left over from a crash is removed by the next restore, because no checkpoint
+// has it.
+const tempPrefix = ".stepbox-"
+
+// Execute carries a plan out below root, the directory of the merged view. It
+// is for root of the sandbox's user namespace with /proc at hand, while the
+// sandbox is frozen; should a process of it run nevertheless, it can make
+// steps fail but not lead them out of the mount: every path is walked by
+// openat2(2) without links, and every name is worked on in an open directory.
+//
+// A step that fails is reported in Failed, and the others go on. The error is
+// for what ends the whole: a cancelled context, a full disk, a root that isn't
+// an overlay. After that, or after a crash at any moment, a new scan, plan and
+// Execute reach the same target.
+func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, error) {
+	x := &executor{ctx: ctx, plan: p, src: src, root: int(root.Fd()), dirs: map[string]int{}, failed: map[string]bool{}, overwritten: map[string]bool{}}
+	defer x.forget()
+	var fs unix.Statfs_t
+	if err := retryEINTR(func() error { return unix.Fstatfs(x.root, &fs) }); err != nil {
+		return x.report, fmt.Errorf("cannot restore below %q: %w", root.Name(), err)
+	}
+	if int64(fs.Type) != unix.OVERLAYFS_SUPER_MAGIC {
+		return x.report, fmt.Errorf("cannot restore below %q: %w", root.Name(), ErrNotOverlay)
+	}
+	for i := range p.Ops {
+		if err := ctx.Err(); err != nil {
+			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
+		}
+		op := &p.Ops[i]
+		err := x.step(i, op)
+		if err == nil {
+			continue
+		}
+		x.failed[op.Path] = true
+		x.report.Failed = append(x.report.Failed, Problem{op.Path, fmt.Sprintf("cannot %s: %v", op.Kind, err)})
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
+		}
+	}
+	return x.report, nil
+}
+
+type executor struct {
+	ctx    context.Context
+	plan   *Plan
+	src    Source
+	root   int
+	dirs   map[string]int // open directories by path
+	failed map[string]bool
+	report Report
+
+	overwritten map[string]bool // files written in place
+	buf    []byte
+}
+
+// maxOpenDirs is how many directories stay open between steps.
+const maxOpenDirs = 64
+
+func (x *executor) forget() {
+	for _, fd := range x.dirs {
+		_ = unix.Close(fd)
+	}
+	clear(x.dirs)
+}
+
+// dir opens the directory at path; it stays open for the steps to come.
+func (x *executor) dir(path string) (int, error) {
+	if fd, ok := x.dirs[path]; ok {
+		return fd, nil
+	}
+	fd, err := openDirBeneath(x.root, path)
+	if err != nil {
+		return -1, fmt.Errorf("cannot open its directory: %w", err)
+	}
+	x.dirs[path] = fd
+	return fd, nil
+}
+
+func (x *executor) step(i int, op *Op) error {
+	if !validPath(op.Path) || op.Path == "" && op.Kind != OpMeta {
+		return unix.EINVAL
+	}
+	if len(x.dirs) >= maxOpenDirs {
+		x.forget()
+	}
+	if op.Path == "" {
+		return x.meta(x.root, ".", op)
+	}
+	dirPath, name := split(op.Path)
+	dirfd, err := x.dir(dirPath)
+	if err != nil {
+		if op.Kind == OpRemove && gone(err) {
+			return nil // what held it is gone
+		}
+		return err
+	}
+	switch op.Kind {
+	case OpRemove:
+		n, err := x.remove(dirfd, name)
+		x.report.Removed += n
+		return err
+	case OpMkdir:
+		return x.mkdir(dirfd, name)
+	case OpFile:
+		return x.file(dirfd, name, i, op)
+	case OpLink:
+		return x.link(dirfd, name, op)
+	case OpSymlink:
+		return x.replace(dirfd, name, op, func(temp string) error { return unix.Symlinkat(op.Target, dirfd, temp) })
+	case OpFIFO:
+		return x.replace(dirfd, name, op, func(temp string) error { return unix.Mknodat(dirfd, temp, unix.S_IFIFO|0o600, 0) })
+	case OpSocket:
+		return x.replace(dirfd, name, op, func(temp string) error { return unix.Mknodat(dirfd, temp, unix.S_IFSOCK|0o600, 0) })
+	case OpMeta:
+		return x.meta(dirfd, name, op)
+	}
+	return fmt.Errorf("%w: an unknown step", errForm)
+}
+
+func (x *executor) mkdir(dirfd int, name string) error {
+	err := unix.Mkdirat(dirfd, name, 0o700)
+	if err == unix.EEXIST { // a restore that crashed made it
+		fd, err := beneath(dirfd, name, unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		return unix.Close(fd)
+	}
+	if err == nil {
+		x.report.Made++
+	}
+	return err
+}
+
+// meta sets the attributes of what is there.
+func (x *executor) meta(dirfd int, name string, op *Op) error {
+	fd, err := beneath(dirfd, name, unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := setAttrs(fd, op); err != nil {
+		return err
+	}
+	x.report.Set++
+	return nil
+}
+
+// replace makes something under a temporary name, gives it its attributes and
+// puts it in the name's place.
+func (x *executor) replace(dirfd int, name string, op *Op, create func(temp string) error) error {
+	temp, err := withTemp(create)
+	if err != nil {
+		return err
+	}
+	fd, err := beneath(dirfd, temp, unix.O_PATH)
+	if err == nil {
+		err = setAttrs(fd, op)
+		_ = unix.Close(fd)
+	}
+	if err == nil {
+		err = renameOver(dirfd, temp, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dirfd, temp, 0)
+		return err
+	}
+	x.report.Made++
+	return nil
+}
+
+func renameOver(dirfd int, temp, name string) error {
+	return retryEINTR(func() error { return unix.Renameat(dirfd, temp, dirfd, name) })
+}
+
+// withTemp calls create with names until one is free.
+func withTemp(create func(temp string) error) (string, error) {
+	for range 16 {
+		var r [12]byte
+		_, _ = rand.Read(r[:])
+		temp := tempPrefix + hex.EncodeToString(r[:])
+		err := retryEINTR(func() error { return create(temp) })
+		if err == unix.EEXIST {
+			continue
+		}
+		return temp, err
+	}
+	return "", unix.EEXIST
+}
+
+// link gives a file another name.
+func (x *executor) link(dirfd int, name string, op *Op) error {
+	if x.failed[op.Source] {
+		return fmt.Errorf("the file it shares, %q, wasn't restored", op.Source)
+	}
+	if !validPath(op.Source) || op.Source == "" {
+		return unix.EINVAL
+	}
+	if x.overwritten[op.Source] {
+		return nil // the names still share the file: only then a plan writes in place
+	}
+	fromDir, from := split(op.Source)
+	fromfd, err := x.dir(fromDir)
+	if err != nil {
+		return err
+	}
+	temp, err := withTemp(func(temp string) error { return unix.Linkat(fromfd, from, dirfd, temp, 0) })
+	if err != nil {
+		return err
+	}
+	// The old name goes first: it may be the same file already, and a rename
+	// between two names of one file does nothing; on overlayfs, where those
+	// names can have different inodes, it fails with ESTALE.
+	if _, err = x.remove(dirfd, name); err == nil {
+		err = renameOver(dirfd, temp, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dirfd, temp, 0)
+		return err
+	}
+	x.report.Linked++
+	return nil
+}

@@ -1,0 +1,272 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Opener opens what the calling process can't: a file of mode 000, say. path
+// is below the upper ("" for the upper itself). It must behave as OpenUpper.
+// The caller closes the file.
+type Opener func(ctx context.Context, path string) (*os.File, error)
+
+// ErrTooMany says that an upper has more entries than Limits allow.
+var ErrTooMany = errors.New("too many files")
+
+// Limits bound what one scan takes in. Zero fields have the default.
+type Limits struct {
+	Entries  int   // in the upper; more fail the scan with ErrTooMany. 2,000,000
+	FileData int64 // bytes of data of one file, holes not counted; a larger one is recorded as Unsaved. 32 GiB
+	Depth    int   // directories below each other; deeper ones are recorded as Unsaved. 256
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Entries <= 0 {
+		l.Entries = 2_000_000
+	}
+	if l.FileData <= 0 {
+		l.FileData = 32 << 30
+	}
+	if l.Depth <= 0 || l.Depth > maxDepth {
+		l.Depth = 256
+	}
+	return l
+}
+
+// Racy is whether two writes may leave the same time stamp.
+type Racy uint8
+
+const (
+	RacyAuto   Racy = iota // as the kernel and the file system need it
+	RacyAlways             // files written just before a scan are read again by the next
+	RacyNever
+)
+
+// FileID names a file by device and inode.
+type FileID struct{ Dev, Ino uint64 }
+
+// ScanOptions are for one scan.
+type ScanOptions struct {
+	// Dirty are the directories whose entries are looked at (not those of
+	// directories below, unless they are new); the rest is taken over from the
+	// last scan. Nil means all.
+	Dirty []string
+	// Mapped are files that living processes have mapped writable and shared,
+	// by path or by the upper's device and inode. Stores to pages that are
+	// dirty already move no time stamp, so these are written back before they
+	// are looked at where that helps, and read again where it doesn't.
+	Mapped    []string
+	MappedIDs []FileID
+	Racy      Racy
+	Limits    Limits
+}
+
+// Problem is something about one path that a person should know.
+type Problem struct {
+	Path string
+	Text string
+}
+
+// Stats say what a scan did.
+type Stats struct {
+	Entries     int   // in the manifest
+	Stated      int   // inodes looked at
+	Opened      int   // files and links whose content or attributes were read
+	Read        int64 // bytes
+	Stored      int   // bodies given to Bodies
+	StoredBytes int64
+	Unstable    []string  // files that changed while they were read; read again next time
+	Problems    []Problem // what couldn't be saved
+	Took        time.Duration
+}
+
+// Scanner takes manifests of one upper, each costing what moved since the one
+// before. It is safe for concurrent use; scans run one at a time.
+type Scanner struct {
+	upper  string
+	bodies Bodies
+	opener Opener
+
+	mu    sync.Mutex
+	root  int       // guarded by mu; -1 once closed
+	cache *dirCache // guarded by mu; of the last scan that succeeded
+	last  *Manifest // guarded by mu
+	racy  bool      // guarded by mu; RacyAuto means this
+	noSFR bool      // guarded by mu; writing pages back doesn't make stores visible here
+}
+
+// NewScanner makes a scanner of the upper directory at that path. A nil b
+// hashes without storing; a nil o leaves files that can't be opened Unsaved.
+func NewScanner(upper string, b Bodies, o Opener) (*Scanner, error) {
+	fd, err := openAt(unix.AT_FDCWD, upper, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open upper directory %q: %w", upper, err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("cannot look at the file system of %q: %w", upper, err)
+	}
+	return &Scanner{
+		upper: upper, bodies: b, opener: o, root: fd,
+		racy: !multigrain(int64(fs.Type)), noSFR: int64(fs.Type) == unix.TMPFS_MAGIC,
+	}, nil
+}
+
+// Close releases the upper. Manifests stay valid.
+func (s *Scanner) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root < 0 {
+		return nil
+	}
+	err := unix.Close(s.root)
+	s.root, s.cache = -1, nil
+	return err
+}
+
+// Last is the manifest of the last scan; nil before the first.
+func (s *Scanner) Last() *Manifest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// multigrain says whether every change that follows a stat moves the time
+// stamps: from Linux 6.13 on, on file systems that have it (kernel
+// Documentation/filesystems/multigrain-ts.rst).
+func multigrain(fs int64) bool {
+	switch fs {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+	default:
+		return false
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var major, minor int
+	if n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); n != 2 {
+		return false
+	}
+	return major > 6 || major == 6 && minor >= 13
+}
+
+// Scan looks at the upper and returns what is in it now. When nothing moved
+// it returns the last manifest itself and opens no file.
+func (s *Scanner) Scan(ctx context.Context, o ScanOptions) (*Manifest, Stats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begin := time.Now()
+	w, err := s.walk(ctx, o)
+	if err != nil {
+		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
+	}
+	w.queue = newBatch(s.bodies)
+	cache, err := w.top(s.cache)
+	if err == nil {
+		err = w.queue.flush(ctx)
+	}
+	if err != nil {
+		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
+	}
+	if s.last == nil || cache.node != s.last.root {
+		s.last = &Manifest{root: cache.node}
+	}
+	s.cache = cache
+	w.stats.Entries, w.stats.Took = s.last.Len(), time.Since(begin)
+	w.stats.Stored, w.stats.StoredBytes = w.queue.stored, w.queue.storedBytes
+	slices.Sort(w.stats.Unstable)
+	slices.SortFunc(w.stats.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return s.last, w.stats, nil
+}
+
+// Moved says whether a scan would find something else than the last one did,
+// by time stamps alone. It opens directories only, and may say true where a
+// scan finds nothing after all.
+func (s *Scanner) Moved(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cache == nil {
+		return true, nil
+	}
+	w, err := s.walk(ctx, ScanOptions{})
+	if err != nil {
+		return false, fmt.Errorf("cannot look at %q: %w", s.upper, err)
+	}
+	w.lookOnly = true
+	_, err = w.top(s.cache)
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot look at %q: %w", s.upper, err)
+	}
+	return false, nil
+}
+
+// walk prepares one pass over the upper. The caller holds s.mu.
+func (s *Scanner) walk(ctx context.Context, o ScanOptions) (*walk, error) {
+	if s.root < 0 {
+		return nil, os.ErrClosed
+	}
+	w := &walk{s: s, ctx: ctx, limits: o.Limits.withDefaults(), noSFR: s.noSFR}
+	if o.Dirty != nil && s.cache != nil {
+		w.dirty = &dirtyTree{}
+		for _, p := range o.Dirty {
+			if !validPath(p) {
+				return nil, fmt.Errorf("cannot use path %q", p)
+			}
+			w.dirty.add(p)
+		}
+	}
+	w.mapped = make(map[string]bool, len(o.Mapped))
+	for _, p := range o.Mapped {
+		w.mapped[p] = true
+	}
+	w.mappedIDs = make(map[FileID]bool, len(o.MappedIDs))
+	for _, id := range o.MappedIDs {
+		w.mappedIDs[id] = true
+	}
+	if o.Racy == RacyAlways || o.Racy == RacyAuto && s.racy {
+		var now unix.Timespec
+		// Inodes get their stamps from the coarse clock; it ticks every 10 ms
+		// at the slowest.
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
+			return nil, err
+		}
+		t := time.Unix(now.Unix()).Add(-10 * time.Millisecond)
+		w.racyFrom, w.racy = Time{Sec: t.Unix(), Nsec: uint32(t.Nanosecond())}, true
+	}
+	return w, nil
+}
+
+// dirtyTree holds the directories to look at and the way to them.
+type dirtyTree struct {
+	here bool
+	sub  map[string]*dirtyTree
+}
+
+func (t *dirtyTree) add(path string) {
+	for path != "" {
+		name, rest, _ := strings.Cut(path, "/")
+		next := t.sub[name]
+		if next == nil {
+			next = &dirtyTree{}
+			if t.sub == nil {
+				t.sub = map[string]*dirtyTree{}
+			}
+			t.sub[name] = next
+		}
+		t, path = next, rest
+	}
+	t.here = true
+}

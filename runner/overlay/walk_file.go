@@ -1,0 +1,250 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readTries   = 3 // times that a file is read before it counts as unstable
+	readWorkers = 4 // at most this many files are read at once
+	fewFiles    = 8 // not worth a second goroutine
+)
+
+func (w *walk) isMapped(dirPath, name string, st *unix.Stat_t) bool {
+	if len(w.mappedIDs) > 0 && w.mappedIDs[FileID{uint64(st.Dev), st.Ino}] {
+		return true
+	}
+	return len(w.mapped) > 0 && w.mapped[join(dirPath, name)]
+}
+
+// writeBack makes stores through mappings visible to a stat, and looks again.
+// After sync_file_range(2) the pages are clean and write-protected, so that
+// the next store moves the time stamp. It says false where that doesn't help:
+// pages of tmpfs have nothing to be written to.
+func (w *walk) writeBack(dirfd int, dirPath, name string, st *unix.Stat_t) bool {
+	if w.noSFR {
+		return false
+	}
+	fd, err := w.open(dirfd, dirPath, name, unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	const flags = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
+	if err := retryEINTR(func() error { return unix.SyncFileRange(fd, 0, 0, flags) }); err != nil {
+		return false
+	}
+	var now unix.Stat_t
+	if err := fstat(fd, &now); err != nil || now.Ino != st.Ino {
+		return false
+	}
+	*st = now
+	return true
+}
+
+// read reads the files of one directory that moved.
+func (l *listing) read() error {
+	if len(l.jobs) == 0 {
+		return nil
+	}
+	workers := 1
+	if len(l.jobs) >= fewFiles {
+		workers = min(readWorkers, runtime.GOMAXPROCS(0))
+	}
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	errs := make([]error, workers)
+	ctx, cancel := context.WithCancel(l.w.ctx)
+	defer cancel()
+	for k := range workers {
+		work := func() {
+			c := l.w.hasher()
+			defer l.w.countRead(c)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(l.jobs) {
+					return
+				}
+				if err := l.file(ctx, c, &l.jobs[i]); err != nil {
+					errs[k] = err
+					cancel()
+					return
+				}
+			}
+		}
+		if workers == 1 {
+			work()
+			break
+		}
+		wg.Go(work)
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return l.settle()
+}
+
+// settle takes out what vanished while it was read, and keeps the old nodes of
+// files whose content and attributes turned out to be the same.
+func (l *listing) settle() error {
+	vanished := false
+	for i := range l.jobs {
+		j := &l.jobs[i]
+		it := &l.items[j.at]
+		if it.node == nil {
+			vanished = true
+			continue
+		}
+		if j.prev != nil && it.node.equal(j.prev.node) {
+			it.node = j.prev.node
+			delete(l.changed, it.node.Name)
+		}
+	}
+	if !vanished {
+		return nil
+	}
+	kept := l.items[:0]
+	l.changed = map[string]int{}
+	for i := range l.items {
+		if l.items[i].node != nil {
+			l.changed[l.items[i].node.Name] = len(kept) // all: rare
+			kept = append(kept, l.items[i])
+		}
+	}
+	clear(l.items[len(kept):])
+	l.items = kept
+	return nil
+}
+
+func (w *walk) hasher() *contentHasher {
+	c := &contentHasher{limit: w.limits.FileData}
+	if w.s.bodies != nil {
+		c.queue = func(ctx context.Context, h Hash, body []byte) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.queue.add(ctx, h, body)
+		}
+	}
+	return c
+}
+
+func (w *walk) countRead(c *contentHasher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Read += c.bytes
+}
+
+// file reads one file into its item. The item's node becomes nil when there is
+// no such file any more.
+func (l *listing) file(ctx context.Context, c *contentHasher, j *fileJob) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	it := &l.items[j.at]
+	name := it.node.Name
+	var prior *chunkList
+	if j.prev != nil {
+		prior = j.prev.chunks
+	}
+	for range readTries {
+		again, err := l.readOnce(ctx, c, j, it, prior)
+		if errors.Is(err, errVanished) {
+			it.node = nil
+			l.w.unstable(join(l.path, name))
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read %q: %w", join(l.path, name), err)
+		}
+		if !again {
+			return nil
+		}
+	}
+	it.distrust = true
+	l.w.unstable(join(l.path, name))
+	return nil
+}
+
+// readOnce reads a file between two looks at it, and says whether it moved
+// meanwhile.
+func (l *listing) readOnce(ctx context.Context, c *contentHasher, j *fileJob, it *item, prior *chunkList) (again bool, err error) {
+	w, name := l.w, it.node.Name
+	unsaved := func(why string) (bool, error) {
+		it.node.Unsaved, it.node.Hash = why, Hash{}
+		w.problem(join(l.path, name), why)
+		return false, nil
+	}
+	fd, err := w.open(l.fd, l.path, name, unix.O_RDONLY)
+	switch {
+	case gone(err) || errors.Is(err, unix.ENXIO):
+		return false, errVanished
+	case denied(err):
+		it.distrust = true
+		return unsaved("it can't be opened: " + err.Error())
+	case err != nil:
+		return false, err
+	}
+	defer unix.Close(fd)
+	var before, after unix.Stat_t
+	if err := fstat(fd, &before); err != nil {
+		return false, err
+	}
+	if before.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false, errVanished
+	}
+	e := entryOf(name, &before)
+	it.node = &node{Entry: e}
+	it.key, it.chunks = keyOf(&before), nil
+	it.distrust = it.distrust || w.isRacy(before.Ctim)
+	w.mu.Lock()
+	w.stats.Opened++
+	w.mu.Unlock()
+	a, err := readAttrs(fd)
+	if errors.Is(err, errXattrs) {
+		return unsaved(err.Error())
+	}
+	if err != nil {
+		return false, err
+	}
+	if a.foreign != "" {
+		return unsaved("it has " + a.foreign + ", which this mount can't have made")
+	}
+	if a.whiteout && before.Size == 0 {
+		it.node = &node{Entry: Entry{Name: name, Kind: KindWhiteout}}
+		return false, nil
+	}
+	it.node.Xattrs = a.kept
+	h, list, err := c.file(ctx, fd, before.Size, prior)
+	switch {
+	case errors.Is(err, errTooMuch):
+		return unsaved(fmt.Sprintf("its data are more than %d bytes", c.limit))
+	case errors.Is(err, errMoved):
+		it.node.Unsaved = errMoved.Error() // until a try succeeds
+		return true, nil
+	case errors.Is(err, unix.EIO):
+		it.distrust = true
+		return unsaved(err.Error())
+	case err != nil:
+		return false, err
+	}
+	it.node.Hash, it.chunks = h, list
+	if err := fstat(fd, &after); err != nil {
+		return false, err
+	}
+	return keyOf(&after) != keyOf(&before), nil
+}

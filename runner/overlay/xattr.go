@@ -1,0 +1,197 @@
+package overlay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What overlayfs keeps for itself in a mount with userxattr, and how it
+// escapes names of that kind when the sandbox sets them: see "Nesting
+// overlayfs mounts" in the kernel's Documentation/filesystems/overlayfs.rst.
+const (
+	ovlPrefix    = "user.overlay."
+	ovlEscape    = "user.overlay.overlay."
+	ovlOpaque    = "user.overlay.opaque"
+	ovlWhiteout  = "user.overlay.whiteout"
+	ovlRedirect  = "user.overlay.redirect"
+	ovlMetacopy  = "user.overlay.metacopy"
+	capability   = "security.capability"
+	aclAccess    = "system.posix_acl_access"
+	aclDefault   = "system.posix_acl_default"
+	maxXattrs    = 1 << 20 // bytes of names and values of one inode
+	maxXattrName = 255
+)
+
+// attrs is what the extended attributes of an inode say.
+type attrs struct {
+	kept     []Xattr
+	opaque   bool
+	whiteout bool
+	foreign  string // an attribute that this package's mounts never make
+}
+
+var errXattrs = fmt.Errorf("its extended attributes take more than %d bytes", maxXattrs)
+
+// mergedName is the name under which the merged view shows an attribute that
+// is stored as name, and whether a checkpoint keeps it.
+func mergedName(name string) (string, bool) {
+	switch {
+	case strings.HasPrefix(name, ovlEscape):
+		return ovlPrefix + name[len(ovlEscape):], true
+	case strings.HasPrefix(name, ovlPrefix):
+		return "", false
+	case strings.HasPrefix(name, "user."):
+		return name, true
+	}
+	return name, name == capability || name == aclAccess || name == aclDefault
+}
+
+// ours says whether restoring may set or remove an attribute of that name.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "user.") || name == capability || name == aclAccess || name == aclDefault
+}
+
+// readAttrs reads the attributes of an open file or directory. A descriptor
+// from O_PATH works too.
+func readAttrs(fd int) (attrs, error) {
+	var a attrs
+	names, err := listXattr(fd)
+	if err != nil || len(names) == 0 {
+		return a, err
+	}
+	total := len(names)
+	for raw := range bytes.SplitSeq(names, []byte{0}) {
+		if len(raw) == 0 {
+			continue
+		}
+		name := string(raw)
+		shown, keep := mergedName(name)
+		if !keep && !strings.HasPrefix(name, ovlPrefix) {
+			continue
+		}
+		switch name {
+		case ovlWhiteout:
+			a.whiteout = true
+			continue
+		case ovlRedirect, ovlMetacopy:
+			a.foreign = name
+			continue
+		}
+		if !keep && name != ovlOpaque {
+			continue
+		}
+		value, err := getXattr(fd, name)
+		if errors.Is(err, unix.ENODATA) {
+			continue // removed meanwhile; the inode's ctime says so
+		}
+		if err != nil {
+			return a, err
+		}
+		if name == ovlOpaque {
+			a.opaque = string(value) == "y"
+			continue
+		}
+		if total += len(value); total > maxXattrs {
+			return a, errXattrs
+		}
+		if name == capability {
+			value = plainCapability(value)
+		}
+		a.kept = append(a.kept, Xattr{Name: shown, Value: value})
+	}
+	slices.SortFunc(a.kept, func(x, y Xattr) int { return strings.Compare(x.Name, y.Name) })
+	return a, nil
+}
+
+func listXattr(fd int) ([]byte, error) {
+	var small [512]byte
+	list := func(b []byte) (int, error) {
+		n, err := unix.Flistxattr(fd, b)
+		if err == unix.EBADF {
+			n, err = unix.Listxattr(fdPath(fd), b)
+		}
+		return n, err
+	}
+	for buf := small[:]; ; {
+		n, err := list(buf)
+		switch {
+		case err == unix.ERANGE:
+			if len(buf) >= maxXattrs {
+				return nil, errXattrs
+			}
+			buf = make([]byte, len(buf)*8)
+		case err == unix.EOPNOTSUPP:
+			return nil, nil
+		case err != nil:
+			return nil, err
+		default:
+			return slices.Clone(buf[:n]), nil
+		}
+	}
+}
+
+func getXattr(fd int, name string) ([]byte, error) {
+	for size := 256; ; size *= 8 {
+		buf := make([]byte, size)
+		n, err := unix.Fgetxattr(fd, name, buf)
+		if err == unix.EBADF {
+			n, err = unix.Getxattr(fdPath(fd), name, buf)
+		}
+		if err == unix.ERANGE && size < maxXattrs {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return buf[:n:n], nil
+	}
+}
+
+// plainCapability turns capabilities bound to a user namespace's root
+// (VFS_CAP_REVISION_3) into the form that the same namespace sees and sets
+// (revision 2), see capabilities(7): outside, the same file reads otherwise
+// than inside.
+func plainCapability(v []byte) []byte {
+	const rev2, rev3, mask = 0x02000000, 0x03000000, 0xff000000
+	if len(v) != 24 {
+		return v
+	}
+	magic := binary.LittleEndian.Uint32(v)
+	if magic&mask != rev3 {
+		return v
+	}
+	out := slices.Clone(v[:20])
+	binary.LittleEndian.PutUint32(out, magic&^uint32(mask)|rev2)
+	return out
+}
+
+// mapACL rewrites the ids that a POSIX ACL names. The layout is that of
+// include/uapi/linux/posix_acl_xattr.h: version 2, then tag, perm, id. It says
+// false when an id has no counterpart or the value isn't an ACL.
+func mapACL(v []byte, uid, gid func(uint32) (uint32, bool)) ([]byte, bool) {
+	const user, group = 0x02, 0x08
+	if len(v) < 4 || (len(v)-4)%8 != 0 || binary.LittleEndian.Uint32(v) != 2 {
+		return nil, false
+	}
+	out := slices.Clone(v)
+	for b := out[4:]; len(b) > 0; b = b[8:] {
+		id, ok := binary.LittleEndian.Uint32(b[4:]), true
+		switch binary.LittleEndian.Uint16(b) {
+		case user:
+			id, ok = uid(id)
+		case group:
+			id, ok = gid(id)
+		}
+		if !ok {
+			return nil, false
+		}
+		binary.LittleEndian.PutUint32(b[4:], id)
+	}
+	return out, true
+}

@@ -1,0 +1,359 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+	"stepbox/runner/holder"
+)
+
+// Finding is one thing that a sandbox needs of its host.
+type Finding struct {
+	Name   string
+	OK     bool
+	Fatal  bool   // without it no sandbox starts; else something is weaker
+	Detail string // what was found
+	Why    string // what it is for
+	Fix    string // the exact commands, or what to do; "" when OK
+}
+
+// Preflight looks at what sandboxes need of this host, by doing it wherever it
+// can, and leaves nothing behind. stateDir is where sessions will be kept; it is
+// made if it doesn't exist. The order is that of a person mending things.
+func Preflight(ctx context.Context, stateDir string) []Finding {
+	findings := []Finding{checkKernel(), checkSeccomp(), checkMemfd(), checkPtrace()}
+	userns := checkUserNamespaces(ctx)
+	findings = append(findings, userns, checkStateDir(ctx, stateDir, userns.OK), checkCgroups(ctx))
+	for _, f := range findings {
+		if f.Fatal && !f.OK {
+			return append(findings, checkContainer()...)
+		}
+	}
+	sandbox := checkSandbox(ctx, stateDir)
+	findings = append(findings, sandbox)
+	if !sandbox.OK {
+		findings = append(findings, checkContainer()...)
+	}
+	return findings
+}
+
+func checkKernel() Finding {
+	f := Finding{Name: "kernel", Fatal: true, Why: "held programs need Linux 5.19 or newer"}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	release := unix.ByteSliceToString(name.Release[:])
+	f.Detail = release
+	if f.OK = atLeast(release, 5, 19); !f.OK {
+		f.Fix = "boot a newer kernel (Debian 12, Ubuntu 22.10, Fedora 37 and later have one)"
+	}
+	return f
+}
+
+// atLeast compares the first two numbers of a kernel release.
+func atLeast(release string, major, minor int) bool {
+	parts := strings.SplitN(release, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	digits := func(s string) int {
+		n, _ := strconv.Atoi(strings.TrimRightFunc(s, func(r rune) bool { return r < '0' || r > '9' }))
+		return n
+	}
+	first, second := digits(parts[0]), digits(strings.FieldsFunc(parts[1], func(r rune) bool { return r < '0' || r > '9' })[0])
+	return first > major || first == major && second >= minor
+}
+
+// checkSeccomp offers no filter at all: a kernel that knows the flags complains
+// about the missing filter, another about the flags.
+func checkSeccomp() Finding {
+	f := Finding{Name: "seccomp notification", Fatal: true, Why: "programs are held by it before they run"}
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	f.OK = errno == unix.EFAULT
+	f.Detail = "available"
+	switch errno {
+	case unix.EFAULT:
+	case unix.EPERM, unix.ENOSYS:
+		f.Detail = "refused: " + errno.Error()
+		f.Fix = "a container's own seccomp profile is in the way: start it with --security-opt seccomp=unconfined"
+	default:
+		f.Detail = errno.Error()
+		f.Fix = "boot a kernel of 5.19 or newer with CONFIG_SECCOMP_FILTER"
+	}
+	return f
+}
+
+func checkMemfd() Finding {
+	f := Finding{Name: "executable memory files", Fatal: true, OK: true, Detail: "allowed",
+		Why: "the sandbox's first process runs from a sealed copy of stepbox that the agent can't change"}
+	if value, ok := sysctl("vm/memfd_noexec"); ok && value == "2" {
+		f.OK, f.Detail = false, "vm.memfd_noexec is 2"
+		f.Fix = "sudo sysctl -w vm.memfd_noexec=1"
+	}
+	return f
+}
+
+func checkPtrace() Finding {
+	f := Finding{Name: "ptrace", Fatal: true, OK: true, Detail: "allowed",
+		Why: "a program that was approved is checked before its first instruction"}
+	if value, ok := sysctl("kernel/yama/ptrace_scope"); ok {
+		f.Detail = "kernel.yama.ptrace_scope is " + value
+		if value == "3" {
+			f.OK = false
+			f.Fix = "set kernel.yama.ptrace_scope to 1 in /etc/sysctl.d and restart: the kernel keeps 3 until then"
+		}
+	}
+	return f
+}
+
+func sysctl(name string) (string, bool) {
+	text, err := os.ReadFile(filepath.Join("/proc/sys", name))
+	return strings.TrimSpace(string(text)), err == nil
+}
+
+// checkUserNamespaces makes one, with capabilities in it.
+func checkUserNamespaces(ctx context.Context) Finding {
+	f := Finding{Name: "user namespaces", Fatal: true, Why: "the sandbox needs no root because it is root of a namespace of its own"}
+	h, err := probeHolder(ctx)
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), usernsFix(err)
+		return f
+	}
+	defer h.Close()
+	f.OK, f.Detail = true, "allowed"
+	return f
+}
+
+// probeHolder makes a holder that is good for nothing but probes.
+func probeHolder(ctx context.Context) (*holder.Holder, error) {
+	self, err := box.Self()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := os.Open("/dev/null")
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	return holder.Start(ctx, self, lock)
+}
+
+// usernsFix finds which of the known switches forbids user namespaces.
+func usernsFix(err error) string {
+	const persist = "; to keep it, put the setting into /etc/sysctl.d/60-stepbox.conf"
+	if value, ok := sysctl("kernel/unprivileged_userns_clone"); ok && value == "0" {
+		return "sudo sysctl -w kernel.unprivileged_userns_clone=1" + persist
+	}
+	if value, ok := sysctl("user/max_user_namespaces"); ok && value == "0" {
+		return "sudo sysctl -w user.max_user_namespaces=15000" + persist
+	}
+	if value, ok := sysctl("kernel/apparmor_restrict_unprivileged_userns"); ok && value == "1" {
+		return appArmorFix()
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) {
+		return "too many user namespaces are in use: sudo sysctl -w user.max_user_namespaces=15000" + persist
+	}
+	if inContainer() {
+		return containerFix
+	}
+	return "this kernel may lack CONFIG_USER_NS, or a security module forbids user namespaces"
+}
+
+// appArmorFix is for Ubuntu 23.10 and later, which allow user namespaces only
+// to programs that have an AppArmor profile saying so.
+func appArmorFix() string {
+	path, err := os.Executable()
+	if err != nil || strings.HasPrefix(path, "/memfd:") {
+		path = "/usr/local/bin/stepbox"
+	}
+	return fmt.Sprintf(`sudo tee /etc/apparmor.d/stepbox >/dev/null <<'END'
+abi <abi/4.0>,
+include <tunables/global>
+profile stepbox %q flags=(unconfined) {
+  userns,
+}
+END
+sudo apparmor_parser -r /etc/apparmor.d/stepbox
+(or, for all programs: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0)`, path)
+}
+
+// checkStateDir mounts an overlay with its upper folder where sessions will be.
+func checkStateDir(ctx context.Context, stateDir string, userns bool) Finding {
+	f := Finding{Name: "session folder", Fatal: true, Why: "the agent's changes are kept there, in an overlay over the project"}
+	fail := func(err error, fix string) Finding {
+		f.Detail, f.Fix = err.Error(), fix
+		return f
+	}
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return fail(err, "set STEPBOX_DATA to a folder that you can write")
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(stateDir, &st); err != nil {
+		return fail(err, "set STEPBOX_DATA to a folder that you can write")
+	}
+	const elsewhere = "set STEPBOX_DATA to a folder on a local filesystem such as ext4, xfs, btrfs or tmpfs"
+	switch uint32(st.Type) {
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		fix := elsewhere
+		if inContainer() {
+			fix = "give the container a volume for it: docker run -v stepbox:/stepbox -e STEPBOX_DATA=/stepbox …"
+		}
+		return fail(fmt.Errorf("%q is on an overlay itself", stateDir), fix)
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC:
+		return fail(fmt.Errorf("%q is on a network filesystem", stateDir), elsewhere)
+	}
+	dir, err := os.MkdirTemp(stateDir, ".probe-")
+	if err != nil {
+		return fail(err, "set STEPBOX_DATA to a folder that you can write")
+	}
+	defer os.RemoveAll(dir)
+	if err := unix.Setxattr(dir, "user.stepbox", []byte("y"), 0); err != nil {
+		return fail(fmt.Errorf("%q has no extended attributes: %w", stateDir, err), elsewhere)
+	}
+	if err := unix.Mknod(filepath.Join(dir, "whiteout"), unix.S_IFCHR, 0); err != nil {
+		fix := elsewhere
+		if inContainer() {
+			fix = containerFix
+		}
+		return fail(fmt.Errorf("%q can't hold marks of deleted files: %w", stateDir, err), fix)
+	}
+	f.Detail = stateDir
+	if f.OK = true; !userns {
+		return f
+	}
+	h, err := probeHolder(ctx)
+	if err != nil {
+		return fail(err, usernsFix(err))
+	}
+	defer h.Close()
+	if err := h.ProbeOverlay(ctx, dir); err != nil {
+		f.OK = false
+		return fail(err, elsewhere+"; the kernel needs CONFIG_OVERLAY_FS (sudo modprobe overlay)")
+	}
+	return f
+}
+
+func checkCgroups(ctx context.Context) Finding {
+	f := Finding{Name: "cgroups", Why: "they bound memory, processors and the number of processes, and freeze the agent"}
+	probe := Limits{Memory: 64 << 20, CPUs: 1, Pids: 64}
+	c, err := box.MakeCgroups(ctx, "probe-"+strconv.Itoa(os.Getpid()), probe)
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	defer removeCgroups(c)
+	f.OK = c.InForce == probe && c.CanFreeze()
+	f.Detail = c.Source
+	if f.OK {
+		return f
+	}
+	var missing []string
+	for _, m := range []struct {
+		name string
+		has  bool
+	}{{"memory", c.InForce.Memory > 0}, {"cpu", c.InForce.CPUs > 0}, {"pids", c.InForce.Pids > 0}, {"freezing", c.CanFreeze()}} {
+		if !m.has {
+			missing = append(missing, m.name)
+		}
+	}
+	f.Detail += ", without " + strings.Join(missing, ", ")
+	f.Fix = "log in with a systemd user session (loginctl show-user shows it), or start with systemd-run --user --scope -p Delegate=yes stepbox …"
+	if c.Source == box.SourceSystemd {
+		f.Fix = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again"
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/memory/memory.limit_in_bytes"); err == nil || hybrid() {
+		f.Fix = fmt.Sprintf("for c in memory cpu cpuacct pids freezer; do sudo mkdir -p /sys/fs/cgroup/$c/stepbox/%[1]d && sudo chown -R %[1]d /sys/fs/cgroup/$c/stepbox/%[1]d; done (again after each restart)", os.Getuid())
+	}
+	return f
+}
+
+func hybrid() bool {
+	_, err := os.Stat("/sys/fs/cgroup/freezer")
+	return err == nil
+}
+
+// containerFix is what a container needs to have sandboxes in it.
+const containerFix = "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined, and a volume for STEPBOX_DATA"
+
+func inContainer() bool {
+	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(mark); err == nil {
+			return true
+		}
+	}
+	return os.Getenv("container") != ""
+}
+
+// checkContainer says what stands in the way where a container is the host.
+func checkContainer() []Finding {
+	if !inContainer() {
+		return nil
+	}
+	f := Finding{Name: "container", Fatal: true, Detail: "this host is a container itself", Fix: containerFix,
+		Why: "a sandbox needs a /proc of its own, which the kernel gives only where nothing of the outer /proc is covered"}
+	if covered, err := box.Submounts("/proc"); err == nil && len(covered) > 0 {
+		f.Detail += ", and its /proc is covered in part: " + list(covered)
+	}
+	return []Finding{f}
+}
+
+// checkSandbox runs a program in a real sandbox.
+func checkSandbox(ctx context.Context, stateDir string) (f Finding) {
+	f = Finding{Name: "a sandbox", Fatal: true, Why: "everything together"}
+	dir, err := os.MkdirTemp(stateDir, ".probe-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	defer os.RemoveAll(dir)
+	project := filepath.Join(dir, "project")
+	if err := os.Mkdir(project, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		f.Detail = err.Error()
+		return f
+	}
+	spec := Spec{
+		ID: "probe-" + strconv.Itoa(os.Getpid()), StateDir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"),
+		Workspace: project, Argv: []string{"/bin/sh", "-c", "exit 7"}, Env: []string{"PATH=/usr/bin:/bin"},
+	}
+	s, err := Start(ctx, spec, Handlers{Gate: allowAll()})
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), "see above, or report this with the output of stepbox doctor"
+		return f
+	}
+	defer s.Close(ctx)
+	select {
+	case <-s.Exited():
+	case <-ctx.Done():
+		f.Detail = ctx.Err().Error()
+		return f
+	}
+	if exit, err := s.Wait(); err != nil || exit.Code != 7 {
+		f.Detail = fmt.Sprintf("a shell in it ended as %+v (%v)", exit, err)
+		return f
+	}
+	f.OK, f.Detail = true, "works"
+	return f
+}
+
+// explain adds what mends it to a start that the host forbids.
+func explain(err error) error {
+	if fix := usernsFix(err); fix != "" && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
+		return fmt.Errorf("%w\nto mend it: %s", err, fix)
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+// Package runner makes sandboxes: Start turns a specification into a running
+// Sandbox, whose agent is held at its first program, and a Sandbox can be
+// frozen, killed, resized, measured and restored. It knows nothing of sessions.
+//
+// A sandbox is a supervisor (the caller), a holder, a PID 1 and the agent's
+// tree; see the packages holder, box, pid1 and gate. If the supervisor dies, the
+// holder and PID 1 each end the sandbox; if those die too, Sweep does.
+//
+// A Sandbox may be used from several goroutines. Nothing inside it is trusted;
+// the specification and its paths are.
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"stepbox/runner/box"
+	"stepbox/runner/holder"
+	"stepbox/runner/pid1"
+)
+
+// Reexec runs what this program does as a helper of a sandbox, if it was
+// started as one, and doesn't return then. It has to come first in main and in
+// every TestMain whose tests make sandboxes.
+func Reexec() {
+	if len(os.Args) != 2 {
+		return
+	}
+	switch os.Args[1] {
+	case "init":
+		box.Init()
+	case "pid1":
+		pid1.Main(installGate)
+	case "holder":
+		holder.Main(holder.Ops{Link: makeLink, Restore: restore})
+	}
+}
+
+// Self is this program's sealed copy, from which all helpers are executed; see
+// box.Self. A supervisor that runs from it itself starts sandboxes faster.
+func Self() (*os.File, error) { return box.Self() }
+
+// Bind is a host file or folder shown read-only.
+type Bind = box.Bind
+
+// Limits bound what the agent may use; zero means no bound.
+type Limits = box.Limits
+
+// Spec says what a sandbox is. Paths are absolute host paths; missing folders
+// below StateDir and RunDir are made.
+type Spec struct {
+	ID       string // [a-z0-9-]{1,64}, unique among live sandboxes
+	StateDir string // the session's own folder, kept: upper, work and tmp are below it
+	RunDir   string // where the run-time folders of all sandboxes are, on a local filesystem
+
+	Workspace  string            // the project; see CheckWorkspace
+	Home       string            // mounted read-write at HomeTarget; "" for no home
+	HomeTarget string            // the home directory inside, absolute
+	Binds      []Bind            // shown read-only
+	Hidden     []string          // paths below Workspace, relative, that don't exist inside
+	Files      map[string][]byte // files of /etc, by name below it, beyond those that are always generated
+
+	Argv []string // Argv[0] is looked up in Env's PATH, inside
+	Env  []string
+	Cwd  string // "" for the Workspace
+
+	Limits     Limits
+	Cols, Rows int // of the terminal; 80×24 when zero
+}
+
+// ErrNotFrozen is returned for what takes a frozen sandbox.
+var ErrNotFrozen = errors.New("the sandbox isn't frozen")
+
+// ErrEnded is returned once the sandbox is gone.
+var ErrEnded = errors.New("the sandbox has ended")
+
+// StartError is a start that failed because of what was asked for, such as a
+// program that doesn't exist inside, rather than because of this host.
+type StartError struct{ Reason string }
+
+func (e *StartError) Error() string { return e.Reason }
+
+func (s *Spec) prepare() error {
+	if !validID(s.ID) {
+		return fmt.Errorf("cannot use %q as a sandbox's name", s.ID)
+	}
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		return &StartError{"no program was named"}
+	}
+	if s.Cols <= 0 || s.Rows <= 0 {
+		s.Cols, s.Rows = 80, 24
+	}
+	if s.Cwd == "" {
+		s.Cwd = s.Workspace
+	}
+	return nil
+}
+
+func validID(id string) bool {
+	if len(id) < 1 || len(id) > 64 || id[0] == '-' {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// Exit is how an agent ended.
+type Exit struct {
+	Code   int    // 0…255
+	Signal string // SIGKILL and so on, when it was killed
+	Known  bool   // false when the sandbox ended before its agent's end was reported
+}
+
+// cleanup is a stack of what undoes a half-made sandbox.
+type cleanup []func()
+
+func (c *cleanup) add(f func()) { *c = append(*c, f) }
+
+// run undoes everything, the last first.
+func (c *cleanup) run() {
+	for i := len(*c) - 1; i >= 0; i-- {
+		(*c)[i]()
+	}
+	*c = nil
+}
+
+// keep forgets what there was to undo.
+func (c *cleanup) keep() { *c = nil }

@@ -1,0 +1,254 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+	"stepbox/runner/egress"
+	"stepbox/runner/holder"
+	"stepbox/runner/pid1"
+	"stepbox/runner/seqpacket"
+)
+
+// drainLimit bounds how long a sandbox whose agent ended waits for the agent's
+// last output to be read: ending PID 1 hangs the terminal up, which throws
+// unread output away.
+const drainLimit = 5 * time.Second
+
+// Sandbox is a running sandbox. Close it when done, however it ended.
+type Sandbox struct {
+	spec    Spec
+	dir     string // its run-time folder
+	lock    *os.File
+	guard   holder.Guard
+	cgroups *box.Cgroups
+	holder  *holder.Holder
+	box     *box.Box
+	control *seqpacket.Conn
+	gate    execGate
+	gateway *egress.Gateway
+
+	namespace uint64 // of its pid namespace, which names its processes
+
+	freezing  sync.Mutex // held while freezing, thawing or killing a tree
+	frozen    bool       // guarded by freezing
+	stopped   []stopped  // guarded by freezing; by the fallback without cgroups
+	lastMu    sync.Mutex
+	lastUsage box.Usage // guarded by lastMu
+	lastAt    time.Time // guarded by lastMu
+
+	exit     chan struct{} // closed once outcome is set
+	outcome  Exit
+	failure  error         // why the agent couldn't run although it was approved; set before exit closes
+	ended    chan struct{} // closed once every process of the sandbox is gone
+	closing  sync.Once
+	closeErr error
+}
+
+// Terminal is the master of the agent's terminal, non-blocking. It stays the
+// sandbox's; reads end with EIO once the agent's side is gone.
+func (s *Sandbox) Terminal() *os.File { return s.box.Terminal }
+
+// PID is PID 1's on the host.
+func (s *Sandbox) PID() int { return s.box.PID }
+
+// Notes lists protections that are weaker than usual on this host, in words.
+func (s *Sandbox) Notes() []string { return s.box.Notes }
+
+// Upper is the host folder of what the agent changed, Lower that of the project
+// below it. Neither is to be written while the sandbox lives.
+func (s *Sandbox) Upper() string { return filepath.Join(s.spec.StateDir, "upper") }
+
+// Lower is the project on the host.
+func (s *Sandbox) Lower() string { return s.spec.Workspace }
+
+// Limits are the bounds in force, and Source says what enforces them.
+func (s *Sandbox) Limits() (limits Limits, source string) {
+	limits, source = s.cgroups.InForce, s.cgroups.Source
+	if limits.Memory == 0 || limits.Pids == 0 {
+		// Processes, not the tree, and not root's number of them.
+		limits.Memory = s.spec.Limits.Memory
+		if os.Geteuid() != 0 {
+			limits.Pids = s.spec.Limits.Pids
+		}
+		if source == box.SourceNone {
+			return limits, source
+		}
+		source += " and rlimits"
+	}
+	return limits, source
+}
+
+// Resize tells the terminal, and with it the agent, its size in cells.
+func (s *Sandbox) Resize(cols, rows int) error {
+	if cols < 1 || rows < 1 || cols > 0xffff || rows > 0xffff {
+		return fmt.Errorf("cannot make the terminal %d×%d", cols, rows)
+	}
+	fd, err := seqpacket.Number(s.box.Terminal)
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot resize the terminal: %w", err)
+	}
+	return nil
+}
+
+// watch follows PID 1 until the sandbox is gone.
+func (s *Sandbox) watch() {
+	defer close(s.ended)
+	reported := s.follow()
+	if reported {
+		s.drain()
+		_ = s.say(pid1.End)
+	} else {
+		s.box.Kill()
+	}
+	close(s.exit)
+	select {
+	case <-s.box.Done():
+	case <-time.After(holder.CloseTimeout):
+		s.box.Kill()
+	}
+	s.thawForGood()
+	<-s.box.Done()
+}
+
+// follow hears PID 1 out and says whether the agent's end was reported.
+func (s *Sandbox) follow() bool {
+	for {
+		m, files, err := s.receive()
+		closeFiles(files)
+		switch {
+		case err != nil:
+			return false
+		case m.Kind == pid1.Exited:
+			s.outcome = Exit{Code: m.Code, Known: true}
+			if m.Signal != 0 {
+				s.outcome.Signal = signalName(m.Signal)
+			}
+			return true
+		case m.Kind == pid1.Failed:
+			s.failure = &StartError{m.Error}
+			s.outcome = Exit{Code: 127, Known: true}
+			return false
+		case m.Kind != pid1.Started || len(files) != 0:
+			return false // it isn't ours any more
+		}
+	}
+}
+
+func signalName(number int) string {
+	if name := unix.SignalName(unix.Signal(number)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("SIGRTMIN+%d", number-32)
+}
+
+// drain waits until the terminal's reader has caught up with the agent's
+// output.
+func (s *Sandbox) drain() {
+	fd, err := seqpacket.Number(s.box.Terminal)
+	if err != nil {
+		return
+	}
+	for end := time.Now().Add(drainLimit); time.Now().Before(end); {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, 0); err != nil && err != unix.EINTR || n == 0 || fds[0].Revents&unix.POLLIN == 0 {
+			return
+		}
+		select {
+		case <-s.box.Done():
+			return
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// Wait waits until the agent ended and gives how. The error is set when the
+// agent was approved and still couldn't run, as with a file that isn't a
+// program.
+func (s *Sandbox) Wait() (Exit, error) {
+	<-s.exit
+	return s.outcome, s.failure
+}
+
+// Exited is closed once Wait would return.
+func (s *Sandbox) Exited() <-chan struct{} { return s.exit }
+
+// Ended is closed once every process of the sandbox is gone.
+func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
+
+// Kill ends every process of the sandbox, frozen or not. It doesn't wait.
+func (s *Sandbox) Kill() {
+	s.box.Kill()
+	s.thawForGood()
+}
+
+// thawForGood lets frozen processes die.
+func (s *Sandbox) thawForGood() {
+	for _, thaw := range s.cgroups.ThawWrites() {
+		_ = os.WriteFile(thaw.Path, []byte(thaw.Value), 0)
+	}
+}
+
+// Close ends the sandbox if it lives, and removes all but what StateDir holds.
+// A context that ends makes it stop waiting; the holder goes on by itself.
+func (s *Sandbox) Close(ctx context.Context) error {
+	s.closing.Do(func() { s.closeErr = s.close(ctx) })
+	return s.closeErr
+}
+
+func (s *Sandbox) close(ctx context.Context) error {
+	s.Kill()
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+		// The rest goes on at its own pace: the holder sees its socket close.
+		go s.holder.Close()
+		return fmt.Errorf("cannot wait for the sandbox to end: %w", ctx.Err())
+	}
+	var failures []error
+	if s.gateway != nil {
+		failures = append(failures, s.gateway.Close())
+	}
+	failures = append(failures, s.gate.Close())
+	s.control.Close()
+	s.box.Release()
+	s.box.Terminal.Close()
+	failures = append(failures, s.holder.Close())
+	// Usually nothing is left; a holder that failed leaves it to us.
+	limit, cancel := context.WithTimeout(ctx, holder.CloseTimeout)
+	defer cancel()
+	failures = append(failures, s.guard.Clean(limit, -1))
+	s.lock.Close()
+	return errors.Join(failures...)
+}
+
+// OpenUpper opens a file or folder of the upper that the caller can't: rel may
+// hold any bytes, and links in it aren't followed.
+func (s *Sandbox) OpenUpper(ctx context.Context, rel string) (*os.File, error) {
+	return s.holder.Open(ctx, s.Upper(), rel)
+}
+
+// Dial connects to a TCP port on the sandbox's own loopback.
+func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
+	file, err := s.holder.Dial(ctx, port)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to port %d in the sandbox: %w", port, err)
+	}
+	defer file.Close()
+	return net.FileConn(file)
+}
+
+// Gateway is the sandbox's way out; nil when it has none.
+func (s *Sandbox) Gateway() *egress.Gateway { return s.gateway }

@@ -1,0 +1,280 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+	"stepbox/runner/egress"
+	"stepbox/runner/holder"
+	"stepbox/runner/pid1"
+	"stepbox/runner/seqpacket"
+)
+
+// startLimit bounds a start up to the moment the agent waits for its approval.
+const startLimit = 30 * time.Second
+
+// Start makes a sandbox and starts its agent, whose own first exec is held at
+// the gate and comes to h.Gate.Exec like any other. A failed start leaves
+// nothing behind but what StateDir holds.
+func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if err := spec.prepare(); err != nil {
+		return nil, err
+	}
+	if err := CheckWorkspace(spec.Workspace, spec.StateDir, spec.RunDir); err != nil {
+		return nil, err
+	}
+	var undo cleanup
+	defer undo.run()
+	s := &Sandbox{
+		spec:  spec,
+		dir:   filepath.Join(spec.RunDir, spec.ID),
+		exit:  make(chan struct{}),
+		ended: make(chan struct{}),
+	}
+	lock, err := s.makeFolders()
+	if err != nil {
+		return nil, err
+	}
+	s.lock = lock
+	undo.add(func() { s.removeFolders() })
+	self, err := box.Self()
+	if err != nil {
+		return nil, err
+	}
+	if s.cgroups, err = box.MakeCgroups(ctx, spec.ID, spec.Limits); err != nil {
+		return nil, err
+	}
+	undo.add(func() { removeCgroups(s.cgroups) })
+	if s.holder, err = holder.Start(ctx, self, lock); err != nil {
+		return nil, explain(err)
+	}
+	undo.add(func() { s.holder.Close() })
+	if err := s.setGuard(ctx, 0); err != nil {
+		return nil, err
+	}
+	link := s.beginLink(ctx, h)
+	undo.add(func() { link.abandon() })
+	if err := s.makeBox(ctx, &undo); err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx, h, link, &undo); err != nil {
+		return nil, err
+	}
+	undo.keep()
+	go s.watch()
+	return s, nil
+}
+
+// makeFolders makes the session's and the run-time folders, and locks the
+// latter: who gets the lock knows that neither supervisor nor holder lives.
+func (s *Sandbox) makeFolders() (*os.File, error) {
+	for _, dir := range []string{s.spec.StateDir, s.spec.RunDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
+		}
+	}
+	for name, mode := range map[string]os.FileMode{"work": 0o700, "tmp": 0o777 | os.ModeSticky} {
+		dir := filepath.Join(s.spec.StateDir, name)
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			err = os.Chmod(dir, mode)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
+		}
+	}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the sandbox's run-time folder: %w", err)
+	}
+	lock, err := lockFolder(s.dir)
+	if err != nil {
+		os.Remove(s.dir)
+		return nil, err
+	}
+	return lock, nil
+}
+
+func (s *Sandbox) removeFolders() {
+	_ = os.RemoveAll(s.dir)
+	s.lock.Close()
+}
+
+func removeCgroups(c *box.Cgroups) {
+	ctx, cancel := context.WithTimeout(context.Background(), holder.CloseTimeout)
+	defer cancel()
+	_ = c.Remove(ctx)
+}
+
+// setGuard tells the holder, and a later Sweep, what has to go with the
+// sandbox; pid is PID 1's, 0 while there is none.
+func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
+	guard := holder.Guard{Thaw: s.cgroups.ThawWrites(), Cgroups: s.cgroups.Folders(), Dirs: []string{s.dir}}
+	var pidfd *os.File
+	if pid != 0 {
+		var err error
+		if pidfd, err = box.PidFD(pid); err != nil {
+			return err
+		}
+		defer pidfd.Close()
+		status, err := box.ReadStatus(pid)
+		if err != nil {
+			return err
+		}
+		guard.PID, guard.Start = pid, status.Start
+	}
+	s.guard = guard
+	if err := writeGuard(s.dir, guard); err != nil {
+		return err
+	}
+	return s.holder.SetGuard(ctx, guard, pidfd)
+}
+
+// makeBox makes the sandbox up to a PID 1 that waits to be told what to start.
+func (s *Sandbox) makeBox(ctx context.Context, undo *cleanup) error {
+	control, theirs, err := seqpacket.Pair()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	s.control = control
+	undo.add(func() { control.Close() })
+	if err := sendProgram(control, pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd}); err != nil {
+		return err
+	}
+	limited := s.cgroups.InForce
+	s.box, err = box.Start(ctx, box.Spec{
+		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
+		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: filepath.Join(s.spec.StateDir, "work"),
+		Temp: filepath.Join(s.spec.StateDir, "tmp"), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
+		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Files: s.files(),
+		Cols: s.spec.Cols, Rows: s.spec.Rows, Limits: s.spec.Limits,
+		Limited: limited.Memory > 0 && limited.Pids > 0,
+		Control: theirs,
+		Created: func(pid int) error {
+			if err := s.cgroups.Join(pid); err != nil {
+				return err
+			}
+			return s.setGuard(ctx, pid)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	undo.add(func() {
+		s.box.Kill()
+		s.thawForGood()
+		s.box.Release()
+		s.box.Terminal.Close()
+	})
+	return nil
+}
+
+// sendProgram says what to start in a file, since arguments and environment may
+// be larger than a message; it is queued before PID 1 exists.
+func sendProgram(control *seqpacket.Conn, program pid1.Program) error {
+	encoded, err := json.Marshal(program)
+	if err != nil {
+		return err
+	}
+	if len(encoded) > pid1.ProgramLimit {
+		return &StartError{"the program's arguments and environment are too large"}
+	}
+	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("cannot make a memfd: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "program")
+	defer file.Close()
+	if _, err := file.Write(encoded); err != nil {
+		return fmt.Errorf("cannot say what to start: %w", err)
+	}
+	message, err := json.Marshal(pid1.Message{Kind: pid1.Start})
+	if err != nil {
+		return err
+	}
+	return control.Send(message, file)
+}
+
+// connect takes the gate's listener from PID 1, brings gate and gateway up, and
+// lets the agent start.
+func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, undo *cleanup) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = s.control.SetReadDeadline(deadline)
+	}
+	m, files, err := s.receive()
+	if err != nil {
+		return err
+	}
+	if m.Kind != pid1.Ready || len(files) != 1 {
+		closeFiles(files)
+		if m.Kind == pid1.Failed {
+			return &StartError{m.Error}
+		}
+		return errors.New("cannot start the agent: PID 1 sent no listener")
+	}
+	// Not to be read before: until its exec PID 1 belongs to libcontainer, whose
+	// first process is out of an ordinary user's reach.
+	if s.namespace, err = box.PIDNamespace(s.box.PID); err != nil {
+		closeFiles(files)
+		return fmt.Errorf("cannot recognise the sandbox's processes: %w", err)
+	}
+	if s.gate, err = newGate(files[0], s.gateOptions(h)); err != nil {
+		return err
+	}
+	undo.add(func() { s.gate.Close() })
+	if err := s.openGateway(ctx, h, link); err != nil {
+		return err
+	}
+	if s.gateway != nil {
+		undo.add(func() { s.gateway.Close() })
+	}
+	_ = s.control.SetReadDeadline(time.Time{})
+	return s.say(pid1.Go)
+}
+
+func (s *Sandbox) say(kind pid1.Kind) error {
+	message, err := json.Marshal(pid1.Message{Kind: kind})
+	if err != nil {
+		return err
+	}
+	return s.control.Send(message)
+}
+
+func (s *Sandbox) receive() (pid1.Message, []*os.File, error) {
+	buffer := make([]byte, pid1.MessageLimit)
+	n, files, err := s.control.Receive(buffer, 1)
+	if err != nil {
+		return pid1.Message{}, nil, fmt.Errorf("cannot hear from PID 1: %w", err)
+	}
+	m, err := pid1.Parse(buffer[:n])
+	if err != nil {
+		closeFiles(files)
+		return pid1.Message{}, nil, err
+	}
+	return m, files, nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// files adds to the generated /etc what depends on the network.
+func (s *Sandbox) files() map[string][]byte {
+	files := map[string][]byte{"resolv.conf": []byte("nameserver " + egress.Nameserver + "\noptions timeout:10 attempts:2\n")}
+	for name, content := range s.spec.Files {
+		files[name] = content
+	}
+	return files
+}

@@ -1,0 +1,178 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+)
+
+// Process is one process of the agent's tree. With PID, Start names it.
+type Process struct {
+	PID    int    // on the host
+	Parent int    // on the host; PID 1's for orphans
+	Start  uint64 // clock ticks after boot
+	Name   string // as it calls itself: hostile
+	State  byte   // as in proc_pid_stat(5)
+}
+
+// pids lists the agent's tree, and the agent before it was moved to its cgroup.
+func (s *Sandbox) pids() []int {
+	pids, ok := s.cgroups.Processes()
+	if !ok {
+		pids, _ = box.Members(s.namespace)
+	}
+	return slices.DeleteFunc(pids, func(pid int) bool { return pid == s.box.PID })
+}
+
+// Processes lists the agent's tree. It is a snapshot: what it lists may be gone.
+func (s *Sandbox) Processes() ([]Process, error) {
+	var list []Process
+	for _, pid := range s.pids() {
+		status, err := box.ReadStatus(pid)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if status.State == 'Z' || status.State == 'X' {
+			continue
+		}
+		list = append(list, Process{PID: pid, Parent: status.Parent, Start: status.Start, Name: status.Name, State: status.State})
+	}
+	return list, nil
+}
+
+// Usage is what the sandbox uses.
+type Usage struct {
+	CPU     float64       // of one processor since the last call, 1 = all of it
+	CPUTime time.Duration // so far
+	Memory  int64         // bytes
+	Pids    int           // processes and threads
+}
+
+// Usage measures the sandbox, by its cgroups or else by its processes.
+func (s *Sandbox) Usage() Usage {
+	now := time.Now()
+	sum, ok := s.cgroups.Usage()
+	if !ok {
+		for _, pid := range s.pids() {
+			if status, err := box.ReadStatus(pid); err == nil {
+				sum.CPU += status.CPU
+				sum.Memory += status.Memory
+				sum.Pids += status.Count
+			}
+		}
+	}
+	s.lastMu.Lock()
+	defer s.lastMu.Unlock()
+	u := Usage{CPUTime: sum.CPU, Memory: sum.Memory, Pids: sum.Pids}
+	if elapsed := now.Sub(s.lastAt); !s.lastAt.IsZero() && elapsed > 0 {
+		// Processes that ended take their time along when only they are counted.
+		u.CPU = min(max(float64(sum.CPU-s.lastUsage.CPU)/float64(elapsed), 0), float64(runtime.NumCPU()))
+	}
+	s.lastUsage, s.lastAt = sum, now
+	return u
+}
+
+// ErrGone is returned for a process that doesn't live any more, or whose number
+// is another's now.
+var ErrGone = errors.New("that process is gone")
+
+// Signal sends a signal to one process of the agent's tree.
+func (s *Sandbox) Signal(pid int, start uint64, signal unix.Signal) error {
+	fd, err := s.open(pid, start)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil {
+		return fmt.Errorf("cannot signal process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// open gives a pidfd of a process of the tree. The number is looked at after it
+// was opened, when it can't become another's unnoticed.
+func (s *Sandbox) open(pid int, start uint64) (int, error) {
+	if pid <= 1 || pid == s.box.PID {
+		return -1, fmt.Errorf("cannot signal process %d: %w", pid, ErrGone)
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1, fmt.Errorf("cannot signal process %d: %w", pid, ErrGone)
+	}
+	status, err := box.ReadStatus(pid)
+	namespace, nsErr := box.PIDNamespace(pid)
+	if err != nil || nsErr != nil || status.Start != start || namespace != s.namespace {
+		unix.Close(fd)
+		return -1, fmt.Errorf("cannot signal process %d: %w", pid, ErrGone)
+	}
+	return fd, nil
+}
+
+// KillTree kills a process and all that descend from it. The tree is frozen
+// meanwhile where that works in time, so that nothing is forked away from the
+// list; where it doesn't, the list is taken again until nothing is left.
+// Descendants whose parents ended before belong to PID 1 and aren't found.
+func (s *Sandbox) KillTree(ctx context.Context, pid int, start uint64) error {
+	fd, err := s.open(pid, start)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	s.freezing.Lock()
+	defer s.freezing.Unlock()
+	if !s.frozen {
+		if err := s.freeze(ctx); err == nil {
+			defer s.thaw()
+		}
+	}
+	// Parents would be lost with their first kill: collect, then kill.
+	for range 10 {
+		list, err := s.Processes()
+		if err != nil {
+			return err
+		}
+		doomed := descendants(list, pid)
+		if len(doomed) == 0 {
+			break
+		}
+		for _, process := range doomed {
+			_ = s.Signal(process.PID, process.Start, unix.SIGKILL)
+		}
+		if s.frozen {
+			break // nothing could be forked meanwhile
+		}
+	}
+	return nil
+}
+
+// descendants lists a process, if it is in the list, and all below it.
+func descendants(list []Process, root int) []Process {
+	var found []Process
+	wanted := map[int]bool{root: true}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range list {
+			if wanted[p.Parent] && !wanted[p.PID] {
+				wanted[p.PID] = true
+				grown = true
+			}
+		}
+	}
+	for _, p := range list {
+		if wanted[p.PID] {
+			found = append(found, p)
+		}
+	}
+	return found
+}

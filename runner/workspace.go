@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+)
+
+// reserved are folders that a sandbox has of its own, or shows as they are.
+var reserved = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"}
+
+// CheckWorkspace says in words why a folder can't be a project, or nil. The
+// path has to be absolute, clean and free of links; others are the session's
+// own folders, which must not be below it or above it.
+func CheckWorkspace(path string, others ...string) error {
+	refuse := func(format string, args ...any) error {
+		return &StartError{fmt.Sprintf("cannot use %q as a project: ", path) + fmt.Sprintf(format, args...)}
+	}
+	if !utf8.ValidString(path) {
+		return refuse("its name isn't valid UTF-8")
+	}
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return refuse("its name holds control characters")
+	}
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return refuse("it isn't an absolute path")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("there is no such folder")
+	case errors.Is(err, fs.ErrPermission):
+		return refuse("it can't be read")
+	case err != nil:
+		return refuse("%v", err)
+	case !info.IsDir():
+		return refuse("it is a file, not a folder")
+	}
+	if real, err := filepath.EvalSymlinks(path); err != nil || real != path {
+		return refuse("it leads through a symbolic link; use %q", real)
+	}
+	if unix.Access(path, unix.R_OK|unix.X_OK) != nil {
+		return refuse("it can't be read")
+	}
+	if path == "/" {
+		return refuse("it is the root of all files; start in a project's folder")
+	}
+	if home, err := os.UserHomeDir(); err == nil && home != "" {
+		if resolved, err := filepath.EvalSymlinks(home); err == nil {
+			home = resolved
+		}
+		if within(home, path) {
+			return refuse("it is your home folder or holds it, with keys and settings that aren't the agent's business; start in a project's folder")
+		}
+	}
+	for _, folder := range reserved {
+		if within(path, folder) || path == "/usr" || path == "/var" || path == "/tmp" || path == "/opt" || path == "/home" {
+			return refuse("it is the system's; start in a project's folder")
+		}
+	}
+	for _, other := range others {
+		if resolved, err := filepath.EvalSymlinks(other); err == nil {
+			other = resolved
+		}
+		if within(path, other) || within(other, path) {
+			return refuse("Stepbox keeps its own files in %q", other)
+		}
+	}
+	below, err := box.Submounts(path)
+	if err != nil {
+		return err
+	}
+	if len(below) > 0 {
+		slices.Sort(below)
+		return refuse("something is mounted below it (%s), and the kernel can't put such a folder under an overlay; unmount it, or start in a folder without mounts below", list(below))
+	}
+	return nil
+}
+
+// within says whether path is folder or below it.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// list names the first few of several things.
+func list(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,255 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// maxAnswer bounds what a client reads of one answer, in bytes.
+const maxAnswer = 64 << 20
+
+// Client speaks to a supervisor, or to a stepbox command that knows all
+// sessions. It is safe for concurrent use; errors that came from the other
+// side are of type *Problem.
+type Client struct {
+	dial func(ctx context.Context) (net.Conn, error)
+	http *http.Client
+}
+
+// NewClient makes a client of the server that listens on a unix socket.
+func NewClient(socket string) *Client {
+	return NewClientFunc(func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	})
+}
+
+// NewClientFunc makes a client of whatever dial connects to.
+func NewClientFunc(dial func(ctx context.Context) (net.Conn, error)) *Client {
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+	}
+	return &Client{dial: dial, http: &http.Client{Transport: transport}}
+}
+
+// Close drops idle connections; requests under way go on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Sessions lists all sessions, newest first.
+func (c *Client) Sessions(ctx context.Context) ([]Session, error) {
+	return fetch[[]Session](ctx, c, http.MethodGet, "/v1/sessions", nil)
+}
+
+// Session fetches one session.
+func (c *Client) Session(ctx context.Context, id string) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodGet, path(id), nil)
+}
+
+// Actions lists a session's actions, oldest first.
+func (c *Client) Actions(ctx context.Context, id string) ([]Action, error) {
+	return fetch[[]Action](ctx, c, http.MethodGet, path(id, "actions"), nil)
+}
+
+// Action fetches one action.
+func (c *Client) Action(ctx context.Context, id string, n int) (Action, error) {
+	return fetch[Action](ctx, c, http.MethodGet, path(id, "actions", strconv.Itoa(n)), nil)
+}
+
+// Execs lists the programs that an action started; for action 0 those of the agent itself.
+func (c *Client) Execs(ctx context.Context, id string, n int) ([]Exec, error) {
+	return fetch[[]Exec](ctx, c, http.MethodGet, path(id, "actions", strconv.Itoa(n), "execs"), nil)
+}
+
+// Questions lists what is held, oldest first.
+func (c *Client) Questions(ctx context.Context, id string) ([]Question, error) {
+	return fetch[[]Question](ctx, c, http.MethodGet, path(id, "questions"), nil)
+}
+
+// Attempts lists a session's network attempts, oldest first.
+func (c *Client) Attempts(ctx context.Context, id string) ([]Attempt, error) {
+	return fetch[[]Attempt](ctx, c, http.MethodGet, path(id, "attempts"), nil)
+}
+
+// Changes lists what an action changed, or for action 0 how the session's
+// files differ from the project folder.
+func (c *Client) Changes(ctx context.Context, id string, action int) (Changes, error) {
+	return fetch[Changes](ctx, c, http.MethodGet, path(id, "changes")+query(action), nil)
+}
+
+// Diff fetches one changed file's difference in the scope that Changes has for
+// the same action. The key is a Change's.
+func (c *Client) Diff(ctx context.Context, id, key string, action int) (FileDiff, error) {
+	return fetch[FileDiff](ctx, c, http.MethodGet, path(id, "diff")+query(action, "key", key), nil)
+}
+
+// Decide answers a question and returns it closed. A *Problem with CodeDecided,
+// CodeStale or CodeGone says that the answer didn't count.
+func (c *Client) Decide(ctx context.Context, id string, d Decision) (Question, error) {
+	return fetch[Question](ctx, c, http.MethodPost, path(id, "decisions"), d)
+}
+
+// Keep marks an action's changes as reviewed.
+func (c *Client) Keep(ctx context.Context, id string, n int) (Action, error) {
+	return fetch[Action](ctx, c, http.MethodPost, path(id, "actions", strconv.Itoa(n), "keep"), nil)
+}
+
+// KillAction kills an action's process tree.
+func (c *Client) KillAction(ctx context.Context, id string, n int) (Action, error) {
+	return fetch[Action](ctx, c, http.MethodPost, path(id, "actions", strconv.Itoa(n), "kill"), nil)
+}
+
+// RollbackPlan says what going back to just before an action would do.
+func (c *Client) RollbackPlan(ctx context.Context, id string, toBefore int) (RollbackPlan, error) {
+	return fetch[RollbackPlan](ctx, c, http.MethodGet, path(id, "rollback")+"?to_before="+strconv.Itoa(toBefore), nil)
+}
+
+// RollbackRequest carries out a plan that was shown.
+type RollbackRequest struct {
+	ToBefore int    `json:"to_before"`
+	Hash     string `json:"hash"`
+	By       string `json:"by,omitempty"`
+}
+
+// Rollback carries out the plan with that hash; CodeStale says that the files
+// have moved on since the plan was made.
+func (c *Client) Rollback(ctx context.Context, id string, r RollbackRequest) (Rollback, error) {
+	return fetch[Rollback](ctx, c, http.MethodPost, path(id, "rollback"), r)
+}
+
+// ModeRequest changes how a session judges.
+type ModeRequest struct {
+	Mode Mode `json:"mode"`
+}
+
+// SetMode changes the mode. Questions already open stay open.
+func (c *Client) SetMode(ctx context.Context, id string, m Mode) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodPost, path(id, "mode"), ModeRequest{Mode: m})
+}
+
+// Pause freezes every process of the agent.
+func (c *Client) Pause(ctx context.Context, id string) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodPost, path(id, "pause"), nil)
+}
+
+// Continue thaws a paused session.
+func (c *Client) Continue(ctx context.Context, id string) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodPost, path(id, "continue"), nil)
+}
+
+// Kill ends the whole sandbox.
+func (c *Client) Kill(ctx context.Context, id string) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodPost, path(id, "kill"), nil)
+}
+
+// Events yields a session's events from a sequence number on, as they happen,
+// until the session has ended or ctx is done. An error ends the sequence; the
+// caller may go on from the last Seq it saw plus one.
+func (c *Client) Events(ctx context.Context, id string, from uint64) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?from="+strconv.FormatUint(from, 10))
+}
+
+// Recorded yields the events from a sequence number on that are recorded by now.
+func (c *Client) Recorded(ctx context.Context, id string, from uint64) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?follow=false&from="+strconv.FormatUint(from, 10))
+}
+
+func (c *Client) events(ctx context.Context, path string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		resp, err := c.do(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		dec := json.NewDecoder(resp.Body)
+		for {
+			var e Event
+			if err := dec.Decode(&e); err != nil {
+				if !errors.Is(err, io.EOF) {
+					yield(Event{}, fmt.Errorf("cannot read the event stream: %w", err))
+				}
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func path(id string, more ...string) string {
+	p := "/v1/sessions/" + url.PathEscape(id)
+	for _, m := range more {
+		p += "/" + url.PathEscape(m)
+	}
+	return p
+}
+
+func query(action int, more ...string) string {
+	q := url.Values{}
+	if action != 0 {
+		q.Set("action", strconv.Itoa(action))
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+func fetch[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
+	var out T
+	resp, err := c.do(ctx, method, path, body)
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
+		return out, fmt.Errorf("cannot read the answer to %s %s: %w", method, path, err)
+	}
+	return out, nil
+}
+
+// do sends a request and turns every answer that isn't a success into a *Problem.
+func (c *Client) do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("cannot encode the request: %w", err)
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://stepbox"+path, r)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the session: %w", errors.Unwrap(err))
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	p := &Problem{Code: CodeInternal, Message: resp.Status}
+	if b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16)); err == nil {
+		// A body that isn't a Problem leaves the status line as the message.
+		_ = json.Unmarshal(b, p)
+	}
+	return nil, p
+}

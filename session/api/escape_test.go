@@ -1,0 +1,48 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestEscape(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"plain", "go test ./... é 漢 🙂", "go test ./... é 漢 🙂"},
+		{"tab hides what follows", "ls\t\t\trm", `ls\t\t\trm`},
+		{"newline", "a\nb", `a\nb`},
+		{"carriage return overwrites", "rm -rf /\rls", `rm -rf /\rls`},
+		{"terminal escape", "\x1b[2Jx", `\x1b[2Jx`},
+		{"C1 control", "\u009b2J", `\u009b2J`},
+		{"right-to-left override", "a\u202eb", `a\u202eb`},
+		{"zero width", "a\u200bb", `a\u200bb`},
+		{"tag characters", "a\U000e0041b", `a\U000e0041b`},
+		{"no-break space", "a\u00a0b", `a\u00a0b`},
+		{"hangul filler", "a\u3164b", `a\u3164b`},
+		{"combining mark", "e\u0301", `e\u0301`},
+		{"not UTF-8", "a\xffb", `a\xffb`},
+		{"a real replacement character", "\ufffd", "\ufffd"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Escape(tt.in); got != tt.want {
+				t.Errorf("Escape(%q) = %q, want %q", tt.in, got, tt.want)
+			}
+			if got := Unclear(tt.in); got != (tt.in != tt.want) {
+				t.Errorf("Unclear(%q) = %v", tt.in, got)
+			}
+		})
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add("ls\x1b[0m\u202e")
+	f.Fuzz(func(t *testing.T, s string) {
+		e := Escape(s)
+		if !utf8.ValidString(e) || strings.ContainsAny(e, "\n\r\t\x1b\x00") {
+			t.Fatalf("Escape(%q) = %q", s, e)
+		}
+		if Escape(e) != e {
+			t.Fatalf("escaping twice changes %q", e)
+		}
+	})
+}

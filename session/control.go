@@ -1,0 +1,201 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner"
+	"stepbox/runner/egress"
+	"stepbox/session/api"
+)
+
+// SetMode changes how actions are judged from now on.
+func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) {
+	switch m {
+	case api.ModeStep, api.ModePolicy, api.ModeWatch:
+	default:
+		return api.Session{}, problem(api.CodeInvalid, "there is no mode %q: use step, policy or watch", api.Escape(string(m)))
+	}
+	return s.change(ctx, "mode", func() error { s.info.Mode = m; return nil })
+}
+
+// change sets something and returns once it is in the record.
+func (s *Session) change(ctx context.Context, kind string, set func() error) (api.Session, error) {
+	var out api.Session
+	done := make(chan error, 1)
+	err := s.call(ctx, func() {
+		if err := set(); err != nil {
+			done <- err
+			return
+		}
+		e := s.changed(kind)
+		out = *e.Session
+		s.record(func() { done <- nil }, e)
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, s.wait(ctx, done)
+}
+
+// Pause freezes every process of the agent until Continue. What is held stays held.
+func (s *Session) Pause(ctx context.Context) (api.Session, error) {
+	thaw, err := s.freezer.freeze(ctx)
+	if err != nil {
+		return api.Session{}, problem(api.CodeBusy, "cannot pause: %v", err)
+	}
+	used := false
+	out, err := s.change(ctx, "paused", func() error {
+		if s.thaw != nil {
+			return nil
+		}
+		used, s.thaw, s.info.State = true, thaw, api.SessionPaused
+		return nil
+	})
+	if !used { // it was paused already, or has ended
+		if terr := thaw(); terr != nil && err == nil {
+			err = terr
+		}
+	}
+	return out, err
+}
+
+// Continue lets a paused agent go on.
+func (s *Session) Continue(ctx context.Context) (api.Session, error) {
+	var thaw func() error
+	out, err := s.change(ctx, "continued", func() error {
+		if s.thaw == nil {
+			return problem(api.CodeInvalid, "the session isn't paused")
+		}
+		thaw, s.thaw, s.info.State = s.thaw, nil, api.SessionRunning
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	if err := thaw(); err != nil {
+		return out, fmt.Errorf("cannot continue: %w", err)
+	}
+	return out, nil
+}
+
+// Kill ends the whole sandbox. It returns when the record is complete.
+func (s *Session) Kill(ctx context.Context) (api.Session, error) {
+	out, err := s.change(ctx, "killed", func() error { return nil })
+	if err != nil {
+		return out, err
+	}
+	s.box.Kill()
+	select {
+	case <-s.ended:
+		return s.final, nil
+	case <-ctx.Done():
+		return out, ctx.Err()
+	}
+}
+
+// KillAction ends an action's processes, and all that they started.
+func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
+	var a *action
+	var out api.Action
+	if err := s.call(ctx, func() { a = s.action(n) }); err != nil {
+		return out, err
+	}
+	if a == nil {
+		return out, problem(api.CodeNotFound, "there is no action %d", n)
+	}
+	if err := s.killTree(ctx, a); err != nil {
+		return out, err
+	}
+	err := s.call(ctx, func() { out = a.Action })
+	return out, err
+}
+
+// onAttempt records what the gateway saw.
+func (s *Session) onAttempt(at egress.Attempt) {
+	a := attempt(at)
+	if a.Action == 0 && a.Pid != 0 {
+		for _, p := range s.procs {
+			if p.pid == a.Pid && p.action != nil {
+				a.Action = p.action.N
+			}
+		}
+	}
+	kind := "attempt.changed"
+	if a.ID > s.attempts {
+		kind, s.attempts = "attempt.opened", a.ID
+	}
+	if known, ok := s.ofAttempts[a.ID]; ok {
+		a.Action = known
+	} else if a.Action != 0 && a.Open {
+		s.ofAttempts[a.ID] = a.Action
+	}
+	if !a.Open {
+		kind = "attempt.closed"
+		delete(s.ofAttempts, a.ID)
+	}
+	s.record(nil, api.Event{Kind: kind, Attempt: &a})
+}
+
+// attempt is the wire form of what the gateway saw.
+func attempt(at egress.Attempt) api.Attempt {
+	a := api.Attempt{
+		ID: at.ID, At: at.At.UTC(), Pid: at.PID, Program: api.Escape(at.Program), Protocol: at.Protocol,
+		Name: api.Escape(at.Name), Resolved: api.Escape(at.Resolved), Verdict: api.Verdict(at.Verdict), Rule: api.Escape(at.Rule),
+		Sent: at.Sent, Received: at.Received, Duration: at.Duration, Open: at.Open, Failure: api.Escape(at.Failure),
+	}
+	if at.Address.IsValid() {
+		a.Address, a.Port = at.Address.Addr().String(), int(at.Address.Port())
+	}
+	return a
+}
+
+// allowed is the gateway's judge: hosts that were named at the start.
+func (s *Session) allowed(_ context.Context, at egress.Attempt) egress.Verdict {
+	name := at.Name
+	if name == "" {
+		name = at.Address.Addr().String()
+	}
+	for _, h := range s.cfg.AllowHosts {
+		if h.Match(name, int(at.Address.Port())) {
+			return egress.Verdict{Allow: true, Rule: "--allow-host " + h.String(), Private: private(h)}
+		}
+	}
+	return egress.Verdict{Rule: "no rule allows it"}
+}
+
+// private says whether a rule names a place that the dial guard else refuses: an
+// address itself, or a port of this host.
+func private(h policy.HostRule) bool {
+	_, err := netip.ParseAddr(h.Name)
+	return err == nil || h.Name == egress.HostName
+}
+
+// usageEvery is how often viewers are told what the agent uses.
+const usageEvery = time.Second
+
+// watchUsage tells viewers what the agent uses, until the session ends. It
+// costs nothing while nobody looks.
+func (s *Session) watchUsage() {
+	tick := time.NewTicker(usageEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if !s.news.watched() {
+				continue
+			}
+			u := s.box.Usage()
+			s.news.pass(api.Event{At: time.Now().UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
+		case <-s.ended:
+			return
+		}
+	}
+}
+
+func limits(l runner.Limits, source string, wall time.Duration) api.Limits {
+	return api.Limits{Source: source, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids, WallTime: wall}
+}

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"context"
+	"sync"
+)
+
+// freezer lets several reasons to freeze the agent overlap: the first freezes,
+// the last to go thaws.
+type freezer struct {
+	box interface {
+		Freeze(ctx context.Context) error
+		Thaw() error
+	}
+	// mu is held across freezing and thawing on purpose: whoever asks second
+	// must find the agent frozen when it is told so.
+	mu      sync.Mutex
+	reasons int  // guarded by mu
+	frozen  bool // guarded by mu
+}
+
+// freeze stops every process of the agent until the returned function is
+// called, which must happen once. An error says that the agent isn't frozen;
+// there is nothing to undo then.
+func (f *freezer) freeze(ctx context.Context) (thaw func() error, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.frozen {
+		if err := f.box.Freeze(ctx); err != nil {
+			return nil, err
+		}
+		f.frozen = true
+	}
+	f.reasons++
+	var once sync.Once
+	return func() error {
+		var err error
+		once.Do(func() { err = f.release() })
+		return err
+	}, nil
+}
+
+func (f *freezer) release() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reasons--
+	if f.reasons > 0 {
+		return nil
+	}
+	f.frozen = false
+	return f.box.Thaw()
+}

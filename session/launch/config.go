@@ -1,0 +1,89 @@
+package launch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner"
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/session/server"
+	"stepbox/store"
+)
+
+// config checks a request and completes it.
+func (r Request) config(dir, root string) (session.Config, error) {
+	id := NewID()
+	c := session.Config{
+		ID: id, Name: r.Name, Workspace: r.Workspace, Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode,
+		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, RunDir: root, DataDir: dir,
+	}
+	if len(c.Argv) == 0 {
+		return c, fmt.Errorf("cannot run nothing: name a command")
+	}
+	for _, h := range r.AllowHosts {
+		rule, err := policy.ParseHost(h)
+		if err != nil {
+			return c, err
+		}
+		c.AllowHosts = append(c.AllowHosts, rule)
+	}
+	if err := runner.CheckWorkspace(c.Workspace, dir, root); err != nil {
+		return c, err
+	}
+	if c.Name == "" {
+		c.Name = api.Escape(filepath.Base(c.Workspace))
+	}
+	return c, nil
+}
+
+// NewID makes a session's name: 40 random bits, in letters that are easy to read out.
+func NewID() string {
+	var b [5]byte
+	_, _ = rand.Read(b[:]) // never fails, crypto/rand
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// Hub connects to all sessions: those recorded through this process, those
+// alive through their supervisors. Closing it ends only this process's part.
+func Hub(ctx context.Context) (*api.Client, func(), error) {
+	dir, err := store.Dir()
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := RunRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := runner.Sweep(ctx, root); err != nil {
+		return nil, nil, fmt.Errorf("cannot remove what a dead session left: %w", err)
+	}
+	st, err := store.Open(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	find := func(id string) string { return Socket(root, id) }
+	h := server.NewHub(session.NewHistory(st, func(id string) bool { return find(id) != "" }), find)
+	pipe := server.NewPipe()
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(pipe) // ends with Close
+	}()
+	client := api.NewClientFunc(pipe.Dial)
+	return client, func() {
+		client.Close()
+		srv.Close()
+		pipe.Close()
+		<-done
+		st.Close()
+	}, nil
+}

@@ -1,0 +1,244 @@
+// Package launch starts supervisors and finds those that are alive. A
+// supervisor is a process of its own: it outlives the terminal it was started
+// from, and a fault in one session stays there.
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner"
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/session/server"
+	"stepbox/store"
+)
+
+// Request is what a supervisor is asked to run.
+type Request struct {
+	Name       string        `json:"name"`
+	Workspace  string        `json:"workspace"`
+	Argv       []string      `json:"argv"`
+	Env        []string      `json:"env"`
+	Home       string        `json:"home"`
+	Mode       api.Mode      `json:"mode"`
+	AllowHosts []string      `json:"allow_hosts,omitempty"`
+	Limits     runner.Limits `json:"limits"`
+	WallTime   time.Duration `json:"wall_time,omitempty"`
+	Cols       int           `json:"cols"`
+	Rows       int           `json:"rows"`
+}
+
+// Started is the supervisor's answer.
+type Started struct {
+	ID    string `json:"id,omitempty"`
+	Error string `json:"error,omitempty"`
+	Code  int    `json:"code,omitempty"` // exit code that the error means
+	Host  bool   `json:"host,omitempty"` // it isn't what was asked for that failed, but this host
+}
+
+// Error is why a session couldn't be started, in words for a person, with the
+// exit code that says so to a script.
+type Error struct {
+	Code    int
+	Message string
+	Host    bool // stepbox doctor knows more
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// RunRoot is the folder with the run-time folders of live sessions: below
+// XDG_RUNTIME_DIR, or below the data folder where there is none.
+func RunRoot() (string, error) {
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if base != "" {
+		if st, err := os.Stat(base); err != nil || !st.IsDir() {
+			base = ""
+		}
+	}
+	var dir string
+	if base != "" {
+		dir = filepath.Join(base, "stepbox")
+	} else {
+		data, err := store.Dir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(data, "run")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make the run-time folder: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return "", fmt.Errorf("cannot look at the run-time folder %q: %w", dir, err)
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return "", fmt.Errorf("the run-time folder %q isn't a folder; remove it", dir)
+	case int(st.Uid) != os.Getuid():
+		return "", fmt.Errorf("the run-time folder %q belongs to uid %d; remove it or set XDG_RUNTIME_DIR", dir, st.Uid)
+	case st.Mode&0o077 != 0:
+		return "", fmt.Errorf("the run-time folder %q is open to others (mode %04o); run: chmod 700 %s", dir, st.Mode&0o7777, dir)
+	}
+	return dir, nil
+}
+
+// socket is where a session's supervisor listens.
+func socket(root, id string) string { return filepath.Join(root, id, "sock") }
+
+// Socket is the path of a live session's socket, or "" when nobody listens there.
+func Socket(root, id string) string {
+	if id == "" || filepath.Base(id) != id || id == "." || id == ".." {
+		return ""
+	}
+	p := socket(root, id)
+	c, err := net.DialTimeout("unix", p, time.Second)
+	if err != nil {
+		return ""
+	}
+	c.Close()
+	return p
+}
+
+// Start starts a supervisor and waits until its agent runs. The supervisor is
+// in a session of its own (setsid(2)) and goes on when the caller ends.
+func Start(ctx context.Context, req Request) (string, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return "", fmt.Errorf("cannot encode the request: %w", err)
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		return "", fmt.Errorf("cannot make a pipe: %w", err)
+	}
+	defer in.Close()
+	// Through /proc/self/exe: "go run" deletes the file that it runs.
+	cmd := exec.Command("/proc/self/exe", "supervise")
+	cmd.Args[0] = "stepbox"
+	cmd.ExtraFiles = []*os.File{out}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Dir = "/"
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		out.Close()
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		out.Close()
+		return "", fmt.Errorf("cannot start the supervisor: %w", err)
+	}
+	out.Close()
+	if _, err := stdin.Write(body); err != nil {
+		return "", fmt.Errorf("cannot tell the supervisor what to run: %w", err)
+	}
+	stdin.Close()
+	go func() { _ = cmd.Wait() }() // reaped while this process lives, init's afterwards
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	var s Started
+	if err := json.NewDecoder(io.LimitReader(in, 1<<20)).Decode(&s); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", errors.New("the supervisor ended before it said why; stepbox doctor checks the host")
+	}
+	if s.Error != "" {
+		return "", &Error{Code: s.Code, Message: s.Error, Host: s.Host}
+	}
+	return s.ID, nil
+}
+
+// Supervise is the supervisor's own main: it reads a Request, starts the
+// session, says how that went and serves the session until its end.
+func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
+	tell := func(s Started) {
+		_ = json.NewEncoder(out).Encode(s) // whoever asked is gone: the session goes on without
+		out.Close()
+	}
+	s, finish, err := start(ctx, in)
+	if err != nil {
+		var asked *runner.StartError
+		tell(Started{Error: err.Error(), Code: 125, Host: !errors.As(err, &asked)})
+		return err
+	}
+	tell(Started{ID: s.ID()})
+	return finish()
+}
+
+// start makes the session and its socket; finish serves it until its end.
+func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func() error, err error) {
+	var req Request
+	if err := json.NewDecoder(io.LimitReader(in, 16<<20)).Decode(&req); err != nil {
+		return nil, nil, fmt.Errorf("cannot read what to run: %w", err)
+	}
+	dir, err := store.Dir()
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := RunRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := store.Open(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := req.config(dir, root)
+	if err != nil {
+		st.Close()
+		return nil, nil, err
+	}
+	s, err := session.Start(ctx, st, cfg)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(st.SessionDir(cfg.ID)), st.Close())
+		return nil, nil, err
+	}
+	l, err := server.Listen(socket(root, cfg.ID))
+	if err != nil {
+		_, kerr := s.Kill(ctx)
+		return nil, nil, errors.Join(err, kerr, st.Close())
+	}
+	return s, func() error {
+		defer st.Close()
+		return serve(ctx, s, l)
+	}, nil
+}
+
+// grace is how long clients may take to fetch the end of a session.
+const grace = 2 * time.Second
+
+// serve answers clients until the session has ended. A signal to the
+// supervisor ends the session in good order.
+func serve(ctx context.Context, s *session.Session, l net.Listener) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	h := server.New(s.Reader(), func(id string) server.Controller {
+		if id != s.ID() {
+			return nil
+		}
+		return s
+	})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, l, h, grace) }()
+	select {
+	case <-s.Done():
+	case <-ctx.Done():
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		_, _ = s.Kill(end) // it has ended meanwhile, or it couldn't: nothing more can be done
+		cancel()
+	}
+	stop()
+	return <-served
+}

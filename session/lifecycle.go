@@ -1,0 +1,46 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"stepbox/session/api"
+)
+
+// transitions is the life of an action. What isn't listed can't happen, and is
+// refused rather than carried out.
+var transitions = map[api.ActionState][]api.ActionState{
+	"":                  {api.ActionHeld, api.ActionRunning, api.ActionDenied, api.ActionEnded}, // an edit is over when it is seen
+	api.ActionHeld:      {api.ActionRunning, api.ActionDenied, api.ActionAbandoned},
+	api.ActionRunning:   {api.ActionEnded},
+	api.ActionEnded:     {},
+	api.ActionDenied:    {},
+	api.ActionAbandoned: {},
+}
+
+// reviews is what may follow on a review: an action may be kept after it was
+// looked at twice, but what was taken back can't be kept.
+var reviews = map[api.Review][]api.Review{
+	api.ReviewNone:       {api.ReviewOpen, api.ReviewRolledBack, api.ReviewKept},
+	api.ReviewOpen:       {api.ReviewKept, api.ReviewRolledBack},
+	api.ReviewKept:       {api.ReviewRolledBack},
+	api.ReviewRolledBack: {},
+}
+
+// to moves an action on; a move that the table doesn't have is a fault of ours.
+func (a *action) to(next api.ActionState) error {
+	if !slices.Contains(transitions[a.State], next) {
+		return fmt.Errorf("cannot move action %d from %q to %q", a.N, a.State, next)
+	}
+	a.State = next
+	return nil
+}
+
+// review sets what was said of an action's changes.
+func (a *action) review(next api.Review) error {
+	if !slices.Contains(reviews[a.Review], next) {
+		return fmt.Errorf("cannot move the review of action %d from %q to %q", a.N, a.Review, next)
+	}
+	a.Review = next
+	return nil
+}

@@ -1,0 +1,133 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"stepbox/runner/overlay"
+	"stepbox/session/api"
+)
+
+// Live reads a session that this process owns: from the record, which is ahead
+// of everything shown, and for what moves (the files, what is held, events as
+// they happen) from the session itself.
+type Live struct {
+	*History
+	s *Session
+}
+
+// Reader answers questions about the session.
+func (s *Session) Reader() *Live {
+	return &Live{History: NewHistory(s.store, func(id string) bool { return id == s.cfg.ID }), s: s}
+}
+
+// Questions lists what is held, oldest first.
+func (l *Live) Questions(ctx context.Context, id string) ([]api.Question, error) {
+	out := []api.Question{}
+	err := l.s.call(ctx, func() {
+		for _, q := range l.s.questions {
+			if q.Open() {
+				out = append(out, q.Question)
+			}
+		}
+	})
+	if errors.Is(err, ErrEnded) {
+		return l.History.Questions(ctx, id)
+	}
+	return out, err
+}
+
+// Changes lists what an action changed, or for action 0 how the files differ
+// from the project folder.
+func (l *Live) Changes(ctx context.Context, id string, n int) (api.Changes, error) {
+	from, to, scope, err := l.scope(ctx, n)
+	if errors.Is(err, ErrEnded) {
+		return l.History.Changes(ctx, id, n)
+	}
+	if err != nil {
+		return api.Changes{}, err
+	}
+	return l.s.files.changes(ctx, scope, from, to)
+}
+
+// Diff is one changed file's difference in the scope that Changes has.
+func (l *Live) Diff(ctx context.Context, id, key string, n int) (api.FileDiff, error) {
+	from, to, _, err := l.scope(ctx, n)
+	if errors.Is(err, ErrEnded) {
+		return l.History.Diff(ctx, id, key, n)
+	}
+	if err != nil {
+		return api.FileDiff{}, err
+	}
+	return l.s.files.diff(ctx, key, from, to)
+}
+
+// scope is the two states that an answer compares.
+func (l *Live) scope(ctx context.Context, n int) (from, to *overlay.Manifest, scope string, err error) {
+	var a *action
+	var copied api.Action
+	if err := l.s.call(ctx, func() {
+		if a = l.s.action(n); a != nil {
+			copied = a.Action
+		}
+	}); err != nil {
+		return nil, nil, "", err
+	}
+	now, err := l.s.files.scan(ctx)
+	if err != nil || n == 0 {
+		return nil, now, "session", err
+	}
+	if a == nil {
+		return nil, nil, "", problem(api.CodeNotFound, "there is no action %d", n)
+	}
+	if from, to, err = l.s.files.ofAction(ctx, copied, now); to == nil && err == nil {
+		from, to = now, now // it hasn't run, so it has changed nothing
+	}
+	return from, to, "action " + itoa(n), err
+}
+
+// Events yields recorded events from a sequence number on, then what happens.
+func (l *Live) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.Event, error] {
+	return l.s.Events(ctx, from)
+}
+
+// View is one viewer's place at the session's terminal. One goroutine may call
+// Next while others call the rest.
+type View struct {
+	t *terminal
+	v *viewer
+}
+
+// Terminal joins the session's terminal; the first frame is a keyframe.
+func (s *Session) Terminal() *View { return &View{t: s.term, v: s.term.join()} }
+
+// Output follows the session's output from its first byte on; there are no
+// keyframes. A follower that doesn't read slows the agent.
+func (s *Session) Output() (*View, error) {
+	v, err := s.term.follow()
+	if err != nil {
+		return nil, err
+	}
+	return &View{t: s.term, v: v}, nil
+}
+
+// Next waits for frames. io.EOF says that the terminal closed or ctx is done.
+func (v *View) Next(ctx context.Context) ([]api.Frame, error) {
+	frames, err := v.v.next(ctx.Done())
+	if err != nil {
+		return nil, io.EOF
+	}
+	return frames, nil
+}
+
+// Input queues bytes for the agent, in the order of the calls; it blocks while
+// the agent doesn't read them.
+func (v *View) Input(p []byte) { v.t.send(p) }
+
+// Resize sets the size of the agent's terminal; the last viewer to ask wins.
+func (v *View) Resize(cols, rows int) { v.t.setSize(cols, rows) }
+
+// Close leaves the terminal.
+func (v *View) Close() { v.t.leave(v.v) }

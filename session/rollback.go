@@ -1,0 +1,281 @@
+package session
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"stepbox/runner/overlay"
+	"stepbox/session/api"
+)
+
+// rollback is a plan with what carries it out.
+type rollback struct {
+	plan   api.RollbackPlan
+	target *overlay.Manifest
+	source *overlay.Manifest
+	root   overlay.Hash // of source
+	ends   []*action
+}
+
+// RollbackPlan says what going back to just before an action would do.
+func (s *Session) RollbackPlan(ctx context.Context, toBefore int) (api.RollbackPlan, error) {
+	r, err := s.plan(ctx, toBefore)
+	if err != nil {
+		return api.RollbackPlan{}, err
+	}
+	return r.plan, nil
+}
+
+// plan compares the files as they are with the checkpoint before an action.
+func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
+	r := &rollback{plan: api.RollbackPlan{ToBefore: toBefore, Actions: []int{}, Files: []api.Change{}}}
+	var before int64
+	var bad error
+	err := s.call(ctx, func() {
+		a := s.action(toBefore)
+		switch {
+		case a == nil:
+			bad = problem(api.CodeNotFound, "there is no action %d", toBefore)
+			return
+		case a.Before == 0:
+			bad = problem(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", toBefore)
+			return
+		}
+		before = a.Before
+		for _, o := range s.actions[toBefore-1:] {
+			if o.Housekeeping || o.Review == api.ReviewRolledBack {
+				continue
+			}
+			switch {
+			case o.State == api.ActionRunning && o.agent == nil:
+				r.ends = append(r.ends, o)
+				r.plan.Ends = append(r.plan.Ends, o.N)
+				r.plan.Actions = append(r.plan.Actions, o.N)
+			case o.State == api.ActionEnded && o.Files > 0:
+				r.plan.Actions = append(r.plan.Actions, o.N)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	if r.target, err = s.files.at(ctx, before); err != nil {
+		return nil, err
+	}
+	if r.source, err = s.files.scan(ctx); err != nil {
+		return nil, err
+	}
+	if r.root, err = s.files.save(ctx, r.source); err != nil {
+		return nil, err
+	}
+	changed, err := s.files.between(ctx, r.source, r.target)
+	if err != nil {
+		return nil, err
+	}
+	r.plan.Files = s.files.list(changed, maxListed)
+	r.plan.More = len(changed) - len(r.plan.Files)
+	r.plan.Hash = r.digest(before)
+	return r, nil
+}
+
+// digest covers what a person was shown: the files as they are, where they go
+// and which actions end.
+func (r *rollback) digest(before int64) string {
+	h := blake3.New()
+	_, _ = fmt.Fprintf(h, "%d %d %s %v", r.plan.ToBefore, before, r.root, r.plan.Ends) // a hash never fails
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Rollback carries out the plan that was shown.
+func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Rollback, error) {
+	r, err := s.plan(ctx, req.ToBefore)
+	if err != nil {
+		return api.Rollback{}, err
+	}
+	if r.plan.Hash != req.Hash {
+		return api.Rollback{}, problem(api.CodeStale, "the files have changed since the plan was made; look at it again")
+	}
+	// Once it has begun it isn't stopped halfway by a client that goes away.
+	return s.carryOut(context.WithoutCancel(ctx), r, req.By)
+}
+
+// takeBack answers an edit's question with a roll back to just before it.
+func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) error {
+	r, err := s.plan(ctx, q.Action)
+	if err != nil {
+		return err
+	}
+	if len(r.plan.Actions) > 1 {
+		return problem(api.CodeBusy, "later actions changed files too (%v); roll back to before action %d to take them back as well, or keep its changes",
+			r.plan.Actions[1:], q.Action)
+	}
+	if _, err := s.carryOut(ctx, r, d.By); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	if err := s.call(ctx, func() {
+		if !q.Open() { // the roll back closed it, as it does all that it covers
+			done <- nil
+			return
+		}
+		s.close(q, d, func() { done <- nil })
+	}); err != nil {
+		return err
+	}
+	return s.wait(ctx, done)
+}
+
+// carryOut restores files through the merged view while the agent is frozen.
+func (s *Session) carryOut(ctx context.Context, r *rollback, by string) (api.Rollback, error) {
+	rec := api.Rollback{ToBefore: r.plan.ToBefore, Actions: r.plan.Actions, Files: len(r.plan.Files) + r.plan.More, By: api.Escape(trim(by, 64))}
+	done := make(chan error, 1)
+	if err := s.call(ctx, func() {
+		s.rollbacks++
+		rec.ID, rec.At, rec.Checkpoint = s.rollbacks, time.Now().UTC(), s.actions[r.plan.ToBefore-1].Before
+		copied := rec
+		s.record(func() { done <- nil }, api.Event{Kind: "rollback.started", Rollback: &copied})
+	}); err != nil {
+		return rec, err
+	}
+	if err := s.wait(ctx, done); err != nil {
+		return rec, err
+	}
+	err := s.restore(ctx, r)
+	if err != nil {
+		rec.Failure = err.Error()
+	}
+	done = make(chan error, 1)
+	if cerr := s.call(ctx, func() {
+		s.checking = false
+		s.rolledBack(r, &rec, err, func() { done <- err })
+	}); cerr != nil {
+		return rec, cerr
+	}
+	return rec, s.wait(ctx, done)
+}
+
+// restore ends what has to end and then writes the files. No checkpoint is
+// taken meanwhile.
+func (s *Session) restore(ctx context.Context, r *rollback) error {
+	if err := s.holdCheckpoints(ctx); err != nil {
+		return err
+	}
+	for _, a := range r.ends {
+		if err := s.killTree(ctx, a); err != nil {
+			return fmt.Errorf("cannot end action %d first: %w", a.N, err)
+		}
+	}
+	thaw, err := s.freezer.freeze(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot freeze the agent, so nothing was rolled back: %w", err)
+	}
+	defer func() {
+		if err := thaw(); err != nil {
+			s.log.Error("cannot thaw the agent", "error", err)
+		}
+	}()
+	cur, err := s.files.scan(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := overlay.PlanRestore(ctx, s.files.lower, cur, r.target, overlay.RestoreOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot plan the roll back: %w", err)
+	}
+	report, err := s.box.Restore(ctx, plan, overlay.NewSource(s.files.lower, bodies{s.store}))
+	if err != nil {
+		return fmt.Errorf("cannot roll back: %w", err)
+	}
+	if failed := append(plan.Problems, report.Failed...); len(failed) > 0 {
+		return fmt.Errorf("cannot roll back all files: %d failed, the first is %s: %s", len(failed), api.Escape(failed[0].Path), failed[0].Text)
+	}
+	m, err := s.files.scan(ctx)
+	if err != nil {
+		return err
+	}
+	r.source = m
+	r.root, err = s.files.save(ctx, m)
+	return err
+}
+
+// holdCheckpoints waits until no checkpoint is being taken and keeps others
+// from it until checking is reset in the loop.
+func (s *Session) holdCheckpoints(ctx context.Context) error {
+	ready := make(chan error, 1)
+	var try func()
+	try = func() {
+		if s.checking {
+			s.waiting = append(s.waiting, try)
+			return
+		}
+		s.checking = true
+		ready <- nil
+	}
+	if err := s.call(ctx, try); err != nil {
+		return err
+	}
+	return s.wait(ctx, ready)
+}
+
+// rolledBack records how a roll back went. The state that it left is a
+// checkpoint of its own, so that it can be undone by another.
+func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then func()) {
+	copied := *rec
+	events := []api.Event{{Kind: "rollback.done", Rollback: &copied}}
+	if err != nil {
+		copied.Failure = api.Escape(err.Error())
+		events[0].Kind = "rollback.failed"
+	} else {
+		cp := &checkpoint{id: s.lastFiles.id + 1, root: r.root, manifest: r.source}
+		s.lastFiles = cp
+		s.files.remember(cp)
+		events = append(events, api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
+			ID: cp.id, At: time.Now().UTC(), Root: r.root.String(), Files: r.source.Len(),
+		}})
+		for _, n := range r.plan.Actions {
+			a := s.actions[n-1]
+			if a.review(api.ReviewRolledBack) == nil {
+				events = append(events, s.actionEvent(a, "rolledback"))
+			}
+			for _, q := range s.questions {
+				if q.Open() && q.Subject == api.SubjectEdit && q.action == a {
+					q.Closed, q.by = "rollback", rec.By
+					closed := q.Question
+					events = append(events, api.Event{Kind: "question.closed", Question: &closed})
+					defer s.unfreeze(q)
+				}
+			}
+		}
+	}
+	events = append(events, s.changed("counted"))
+	v := s.files.bump()
+	s.news.pass(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v})
+	s.record(then, events...)
+	if len(s.waiting) > 0 && !s.checking {
+		next := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		next()
+	}
+}
+
+// killTree ends an action's processes and all that they started.
+func (s *Session) killTree(ctx context.Context, a *action) error {
+	var tree []proc
+	if err := s.call(ctx, func() { tree = s.tree(a) }); err != nil {
+		return err
+	}
+	for _, p := range tree {
+		if err := s.box.KillTree(ctx, p.pid, p.start); err != nil {
+			return fmt.Errorf("cannot kill process %s: %w", strconv.Itoa(p.pid), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package screen
+
+import (
+	"time"
+
+	uv "github.com/charmbracelet/ultraviolet"
+)
+
+const (
+	// syncLimit is how long a frame being built may hide the screen.
+	syncLimit = 150 * time.Millisecond
+	// A guest may begin frames as fast as it likes; keeping the picture costs
+	// a screen's cells, so that is done so many times at once, and then once
+	// per interval. In between the last picture serves on.
+	pictureBurst    = 8
+	pictureInterval = 4 * time.Millisecond
+)
+
+// frame is the last complete picture while the guest builds the next
+// (synchronized output, mode 2026). Only drawing looks at it: the screen's
+// state doesn't depend on it, nor on the clock.
+type frame struct {
+	held    bool // lines hold a picture of this size
+	since   time.Time
+	over    bool // it has hidden the screen for too long
+	lines   []line
+	cursor  uv.Cursor
+	top     int // history.total then
+	alt     bool
+	version uint64
+
+	spent  int // pictures taken of the burst
+	refill time.Time
+}
+
+// end drops the picture.
+func (f *frame) end() { f.held = false }
+
+// expire notes once that the picture is no longer shown.
+func (f *frame) expire() bool {
+	if !f.held || f.over {
+		return false
+	}
+	f.over = true
+	return true
+}
+
+// synchronize is mode 2026.
+func (s *Screen) synchronize(on bool) {
+	if on == s.modes.sync {
+		return // beginning again doesn't prolong
+	}
+	s.modes.sync = on
+	if !on {
+		return // the picture stays: it serves when frames come too fast
+	}
+	f := &s.frame
+	now := s.now()
+	f.since, f.over = now, false
+	f.version = s.version + 1 // what this Write will end with
+	if n := int(now.Sub(f.refill) / pictureInterval); n > 0 {
+		f.spent, f.refill = max(f.spent-n, 0), now
+	}
+	if f.spent >= pictureBurst && f.held {
+		return
+	}
+	f.spent++
+	if len(f.lines) != s.rows {
+		f.lines = make([]line, s.rows)
+	}
+	for y := range f.lines {
+		s.page.grid.save(y, &f.lines[y])
+	}
+	f.cursor = s.liveCursor()
+	f.top = s.history.total
+	f.alt = s.page != s.main
+	f.held = true
+}
+
+// frozen says that the picture is what is to be seen.
+func (s *Screen) frozen() bool {
+	f := &s.frame
+	return s.modes.sync && f.held && !f.over && s.now().Sub(f.since) < syncLimit
+}

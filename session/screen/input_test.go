@@ -1,0 +1,141 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"pgregory.net/rapid"
+)
+
+func TestEncodeKey(t *testing.T) {
+	for _, c := range []struct {
+		modes string
+		key   uv.KeyPressEvent
+		want  string
+	}{
+		{"", uv.KeyPressEvent{Code: 'a', Text: "a"}, "a"},
+		{"", uv.KeyPressEvent{Code: 'a', Text: "A", Mod: uv.ModShift}, "A"},
+		{"", uv.KeyPressEvent{Code: 'a', Mod: uv.ModShift}, "A"},
+		{"", uv.KeyPressEvent{Code: 'é', Text: "é"}, "é"},
+		{"", uv.KeyPressEvent{Code: uv.KeyExtended, Text: "👍🏽"}, "👍🏽"},
+		{"", uv.KeyPressEvent{Code: 'a', Mod: uv.ModAlt}, "\x1ba"},
+		{"", uv.KeyPressEvent{Code: 'c', Mod: uv.ModCtrl}, "\x03"},
+		{"", uv.KeyPressEvent{Code: 'c', Mod: uv.ModCtrl | uv.ModAlt}, "\x1b\x03"},
+		{"", uv.KeyPressEvent{Code: uv.KeySpace, Text: " "}, " "},
+		{"", uv.KeyPressEvent{Code: uv.KeySpace, Mod: uv.ModCtrl}, "\x00"},
+		{"", uv.KeyPressEvent{Code: ']', Mod: uv.ModCtrl}, "\x1d"},
+		{"", uv.KeyPressEvent{Code: '/', Mod: uv.ModCtrl}, "\x1f"},
+		{"", uv.KeyPressEvent{Code: uv.KeyEnter}, "\r"},
+		{"", uv.KeyPressEvent{Code: uv.KeyEnter, Mod: uv.ModAlt}, "\x1b\r"},
+		{"", uv.KeyPressEvent{Code: uv.KeyTab}, "\t"},
+		{"", uv.KeyPressEvent{Code: uv.KeyTab, Mod: uv.ModShift}, "\x1b[Z"},
+		{"", uv.KeyPressEvent{Code: uv.KeyBackspace}, "\x7f"},
+		{"", uv.KeyPressEvent{Code: uv.KeyBackspace, Mod: uv.ModAlt}, "\x1b\x7f"},
+		{"", uv.KeyPressEvent{Code: uv.KeyEscape}, "\x1b"},
+		{"", uv.KeyPressEvent{Code: uv.KeyUp}, "\x1b[A"},
+		{"\x1b[?1h", uv.KeyPressEvent{Code: uv.KeyUp}, "\x1bOA"},
+		{"\x1b[?1h", uv.KeyPressEvent{Code: uv.KeyUp, Mod: uv.ModCtrl}, "\x1b[1;5A"},
+		{"", uv.KeyPressEvent{Code: uv.KeyHome}, "\x1b[H"},
+		{"", uv.KeyPressEvent{Code: uv.KeyEnd, Mod: uv.ModShift | uv.ModAlt}, "\x1b[1;4F"},
+		{"", uv.KeyPressEvent{Code: uv.KeyPgUp}, "\x1b[5~"},
+		{"", uv.KeyPressEvent{Code: uv.KeyDelete, Mod: uv.ModCtrl}, "\x1b[3;5~"},
+		{"", uv.KeyPressEvent{Code: uv.KeyF1}, "\x1bOP"},
+		{"", uv.KeyPressEvent{Code: uv.KeyF1, Mod: uv.ModShift}, "\x1b[1;2P"},
+		{"", uv.KeyPressEvent{Code: uv.KeyF5}, "\x1b[15~"},
+		{"", uv.KeyPressEvent{Code: uv.KeyF12, Mod: uv.ModCtrl | uv.ModShift}, "\x1b[24;6~"},
+		{"", uv.KeyPressEvent{Code: uv.KeyKp5, Text: "5"}, "5"},
+		{"\x1b=", uv.KeyPressEvent{Code: uv.KeyKp5, Text: "5"}, "\x1bOu"},
+		{"\x1b=", uv.KeyPressEvent{Code: uv.KeyKpEnter}, "\x1bOM"},
+		{"", uv.KeyPressEvent{Code: uv.KeyKpEnter}, "\r"},
+		{"", uv.KeyPressEvent{Code: uv.KeyKpUp}, "\x1b[A"},
+		{"\x1b[20h", uv.KeyPressEvent{Code: uv.KeyEnter}, "\r\n"},
+		{"", uv.KeyPressEvent{Code: uv.KeyLeftShift}, ""},
+		{"", uv.KeyPressEvent{Code: uv.KeyCapsLock}, ""},
+	} {
+		s := New(10, 5)
+		s.Write([]byte(c.modes))
+		if got := string(s.EncodeKey(c.key)); got != c.want {
+			t.Errorf("%q %+v: %q, want %q", c.modes, c.key, got, c.want)
+		}
+	}
+}
+
+func TestEncodeMouse(t *testing.T) {
+	left := uv.Mouse{Button: uv.MouseLeft}
+	none := uv.Mouse{}
+	for _, c := range []struct {
+		modes string
+		ev    uv.MouseEvent
+		x, y  int
+		want  string
+	}{
+		{"", uv.MouseClickEvent(left), 1, 1, ""},
+		{"\x1b[?9h", uv.MouseClickEvent(left), 1, 2, "\x1b[M \"#"},
+		{"\x1b[?9h", uv.MouseReleaseEvent(left), 1, 2, ""},
+		{"\x1b[?9h", uv.MouseWheelEvent{Button: uv.MouseWheelUp}, 1, 2, ""},
+		{"\x1b[?1000h", uv.MouseClickEvent(left), 1, 2, "\x1b[M \"#"},
+		{"\x1b[?1000h", uv.MouseReleaseEvent(left), 1, 2, "\x1b[M#\"#"},
+		{"\x1b[?1000h", uv.MouseMotionEvent(left), 1, 2, ""},
+		{"\x1b[?1000;1006h", uv.MouseClickEvent(left), 1, 2, "\x1b[<0;2;3M"},
+		{"\x1b[?1000;1006h", uv.MouseReleaseEvent(left), 1, 2, "\x1b[<0;2;3m"},
+		{"\x1b[?1000;1006h", uv.MouseWheelEvent{Button: uv.MouseWheelDown, Mod: uv.ModCtrl}, 0, 0, "\x1b[<81;1;1M"},
+		{"\x1b[?1002;1006h", uv.MouseMotionEvent(left), 1, 2, "\x1b[<32;2;3M"},
+		{"\x1b[?1002;1006h", uv.MouseMotionEvent(none), 1, 2, ""},
+		{"\x1b[?1003;1006h", uv.MouseMotionEvent(none), 1, 2, "\x1b[<35;2;3M"},
+		{"\x1b[?1000;1006h", uv.MouseClickEvent(left), -1, 2, ""},
+		{"\x1b[?1000;1006h", uv.MouseClickEvent(left), 300, 2, ""},
+		{"\x1b[?1000;1006h", uv.MouseReleaseEvent(left), 400, -2, "\x1b[<0;300;1m"},
+		{"\x1b[?1000h", uv.MouseClickEvent(left), 250, 2, ""},
+		{"\x1b[?1003h\x1b[?1003l", uv.MouseClickEvent(left), 1, 2, ""},
+	} {
+		s := New(300, 5)
+		s.Write([]byte(c.modes))
+		if got := string(s.EncodeMouse(c.ev, c.x, c.y)); got != c.want {
+			t.Errorf("%q %T %+v at %d,%d: %q, want %q", c.modes, c.ev, c.ev, c.x, c.y, got, c.want)
+		}
+	}
+}
+
+// Pasted text can't end the paste, nor press anything but Enter and Tab.
+func TestPasteStaysAPaste(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := New(10, 5)
+		s.Write([]byte("\x1b[?2004h"))
+		parts := rapid.SliceOf(rapid.OneOf(
+			rapid.SampledFrom([]string{"\x1b[201~", "\x1b[20", "1~", "\x1b", "\x9b201~", "\u009b201~", "\r\n", "\n", "\x03", "\x7f", "rm -rf", "é", "\xff"}),
+			rapid.String(),
+		)).Draw(t, "parts")
+		got := string(s.EncodePaste(strings.Join(parts, "")))
+		inner, ok := strings.CutPrefix(got, "\x1b[200~")
+		inner, ok2 := strings.CutSuffix(inner, "\x1b[201~")
+		if !ok || !ok2 {
+			t.Fatalf("not bracketed: %q", got)
+		}
+		for _, r := range inner {
+			if unicode.IsControl(r) && r != '\t' && r != '\r' {
+				t.Fatalf("%q holds a control", inner)
+			}
+		}
+	})
+	s := New(10, 5)
+	if got := string(s.EncodePaste("a\nb\x1b[201~;\x03c\t\U0001f44d")); got != "a\rb;c\t\U0001f44d" {
+		t.Errorf("plain paste %q", got)
+	}
+	s.Write([]byte("\x1b[?2004h"))
+	if got := string(s.EncodePaste("a\x1b[20\x1b[201~1~rm\n")); got != "\x1b[200~a[201~rm\r\x1b[201~" {
+		t.Errorf("bracketed paste %q", got)
+	}
+}
+
+func TestEncodeFocus(t *testing.T) {
+	s := New(10, 5)
+	if s.EncodeFocus(true) != nil {
+		t.Error("told a guest that didn't ask")
+	}
+	s.Write([]byte("\x1b[?1004h"))
+	if a, b := string(s.EncodeFocus(true)), string(s.EncodeFocus(false)); a != "\x1b[I" || b != "\x1b[O" {
+		t.Errorf("%q, %q", a, b)
+	}
+}

@@ -1,0 +1,403 @@
+package screen
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"image/color"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// maxKeyframe bounds a keyframe. One that would be larger (a huge screen that a
+// hostile guest fills with styles, marks and links) leaves out, in this order:
+// scrollback, links, styles and marks.
+const maxKeyframe = 12 << 20
+
+// privateState begins an APC that carries what no standard sequence says: a
+// pending wrap, where a mark would still join, what REP repeats, which lines
+// were wrapped. It is only of use after the rest of a keyframe. A guest that
+// sends it gets nothing it couldn't have by printing.
+const privateState = "stepbox;"
+
+// Keyframe is the state as bytes: written to a fresh Screen of the same size
+// they give the same screens, scrollback, cursor, pen, modes, region, tab stops,
+// character sets, titles and saved cursors, and a sequence begun is begun there
+// too. Callbacks, counters and absolute line numbers aren't part of it.
+func (s *Screen) Keyframe() []byte {
+	k := keyframe{s: s}
+	for k.level = 0; ; k.level++ {
+		k.Reset()
+		k.write()
+		if k.Len() <= maxKeyframe || k.level == 3 {
+			return k.Bytes()
+		}
+	}
+}
+
+// keyframe collects the bytes and keeps track of the reading screen's pen.
+type keyframe struct {
+	bytes.Buffer
+	s     *Screen
+	level int // how much is left out
+	now   pen
+}
+
+func (k *keyframe) csi(format string, args ...any) {
+	k.WriteString("\x1b[")
+	fmt.Fprintf(k, format, args...)
+}
+
+func (k *keyframe) write() {
+	s := k.s
+	k.now = pen{}
+	k.WriteString("\x1bc\x1b[3J") // also right for a screen that isn't fresh
+	if k.level == 0 {
+		k.history()
+	}
+	onAlt := s.page != s.main
+	frozen := s.modes.sync && s.frame.held && s.frame.alt == onAlt && len(s.frame.lines) == s.rows
+	if !onAlt && frozen {
+		k.picture()
+	}
+	k.page(s.main.grid)
+	k.savedCursor(&s.main.saved)
+	if onAlt {
+		k.csi("?1047h")
+		if frozen {
+			k.picture()
+		}
+		k.page(s.alt.grid)
+		k.savedCursor(&s.alt.saved)
+	}
+	if !slices.Equal(s.tabs, defaultTabs(s.cols)) {
+		k.csi("3g")
+		for x, t := range s.tabs {
+			if t {
+				k.csi("%dG\x1bH", x+1)
+			}
+		}
+	}
+	k.titles()
+	for i, c := range s.colors {
+		if c != nil {
+			r, g, b, _ := c.RGBA()
+			fmt.Fprintf(k, "\x1b]%d;#%02x%02x%02x\x1b\\", 10+i, r>>8, g>>8, b>>8)
+		}
+	}
+	m := s.margins
+	if m.top != 0 || m.bottom != s.rows {
+		k.csi("%d;%dr", m.top+1, m.bottom)
+	}
+	if s.modes.margins {
+		k.csi("?69h")
+		if m.left != 0 || m.right != s.cols {
+			k.csi("%d;%ds", m.left+1, m.right)
+		}
+	}
+	k.modes()
+	k.charsets(&s.charsets)
+	c := &s.cursor
+	k.pen(&c.pen)
+	k.csi("%d;%dH", c.y+1, c.x+1) // in origin mode the private state corrects it
+	k.private()
+	k.Write(s.pending())
+}
+
+// history prints the scrollback and scrolls it out.
+func (k *keyframe) history() {
+	h := &k.s.history
+	k.csi("?7l")
+	for i := range h.len() {
+		l := h.line(i)
+		k.line(l, k.s.cols)
+		k.pen(nil)
+		if l.soft {
+			k.WriteString("\x1b_" + privateState + "soft" + "\x1b\\")
+		}
+		k.WriteString("\r\n")
+	}
+	if rest := min(h.len(), k.s.rows-1); rest > 0 {
+		k.csi("%dS", rest)
+	}
+	k.csi("?7h")
+}
+
+// line prints a kept line's cells.
+func (k *keyframe) line(l *line, cols int) {
+	l.each(func(x int, c *cell) {
+		if x+int(c.width) <= cols {
+			k.cell(c)
+		}
+	})
+}
+
+func (k *keyframe) cell(c *cell) {
+	k.pen(c.pen)
+	content := c.text
+	if len(content) > 1 {
+		// What only stands beside it must not join it here: any control parts them.
+		if r, _ := utf8.DecodeRuneInString(content); !k.s.class(r).plain {
+			k.WriteByte(0)
+		}
+	}
+	if k.level >= 3 && len(content) > 4 {
+		content = " "
+		if c.width > 1 {
+			content = "  "
+		}
+	}
+	k.WriteString(content)
+}
+
+// page prints a grid over whatever is shown.
+func (k *keyframe) page(g *grid) {
+	k.csi("?7l")
+	for y := range g.lines {
+		l := &g.lines[y]
+		k.pen(nil)
+		k.csi("%dH\x1b[2K", y+1)
+		used := l.trimmed()
+		for x := 0; x < used; x++ {
+			if c := &l.cells[x]; c.width > 0 {
+				k.cell(c)
+			}
+		}
+		if l.soft {
+			k.WriteString("\x1b_" + privateState + "soft\x1b\\")
+		}
+	}
+	k.pen(nil)
+	k.csi("?7h")
+}
+
+// picture prints the last complete frame and begins the one being built, so
+// that the reader shows the same meanwhile.
+func (k *keyframe) picture() {
+	f := &k.s.frame
+	k.csi("?7l")
+	for y := range f.lines {
+		k.csi("%dH", y+1)
+		k.line(&f.lines[y], k.s.cols)
+		k.pen(nil)
+	}
+	k.csi("?7h")
+	if f.cursor.Hidden {
+		k.csi("?25l")
+	}
+	k.csi("%d q", f.cursor.Shape.Encode(f.cursor.Blink))
+	k.csi("%d;%dH\x1b[?2026h", f.cursor.Y+1, f.cursor.X+1)
+	k.csi("?25h\x1b[0 q")
+}
+
+// savedCursor prints what DECSC keeps, if it was used.
+func (k *keyframe) savedCursor(v *saved) {
+	if *v == (saved{}) {
+		return
+	}
+	k.pen(&v.pen)
+	k.charsets(&v.charsets)
+	if v.origin {
+		k.csi("?6h")
+	}
+	// The region is still the whole screen.
+	k.csi("%d;%dH", v.y+1, v.x+1)
+	if v.wrap {
+		k.WriteString("\x1b_" + privateState + "wrap\x1b\\")
+	}
+	k.WriteString("\x1b7")
+	if v.origin {
+		k.csi("?6l")
+	}
+	k.charsets(&charsets{})
+	k.pen(nil)
+}
+
+func (k *keyframe) titles() {
+	t := &k.s.title
+	for _, v := range t.stack {
+		k.WriteString("\x1b]2;" + v + "\x1b\\\x1b[22t")
+	}
+	if t.now != "" || len(t.stack) > 0 {
+		k.WriteString("\x1b]2;" + t.now + "\x1b\\")
+	}
+}
+
+// modes prints those that differ from a fresh screen's.
+func (k *keyframe) modes() {
+	now, fresh := k.s.modes, defaultModes()
+	if now.insert {
+		k.csi("4h")
+	}
+	if now.newline {
+		k.csi("20h")
+	}
+	if now.shape != 0 {
+		k.csi("%d q", now.shape)
+		fresh.blink = now.shape%2 == 1
+	}
+	for _, n := range []int{1, 5, 7, 12, 66, 1004, 1006, 1007, 2004} {
+		if on := *now.flag(n); on != *fresh.flag(n) {
+			k.csi("?%d%c", n, setOrReset(on))
+		}
+	}
+	for n, m := range mouseModes {
+		if now.mouse == m {
+			k.csi("?%dh", n)
+		}
+	}
+	if now.hidden {
+		k.csi("?25l")
+	}
+	if now.sync {
+		k.csi("?2026h") // already, if there was a picture
+	}
+	if now.origin {
+		k.csi("?6h")
+	}
+}
+
+func setOrReset(on bool) byte {
+	if on {
+		return 'h'
+	}
+	return 'l'
+}
+
+func (k *keyframe) charsets(c *charsets) {
+	for i, set := range c.set {
+		if set == 0 {
+			set = 'B'
+		}
+		k.Write([]byte{0x1b, "()*+"[i], set})
+	}
+	switch c.gl {
+	case 0:
+		k.WriteByte(0x0f)
+	case 1:
+		k.WriteByte(0x0e)
+	case 2:
+		k.WriteString("\x1bn")
+	case 3:
+		k.WriteString("\x1bo")
+	}
+	switch c.single {
+	case 2:
+		k.WriteString("\x1bN")
+	case 3:
+		k.WriteString("\x1bO")
+	}
+}
+
+// pen changes the reading screen's pen; nil is the one without style.
+func (k *keyframe) pen(p *pen) {
+	var to pen
+	if p != nil {
+		to = *p
+	}
+	if k.level >= 2 {
+		to.link = uv.Link{}
+	}
+	if k.level >= 3 {
+		to.style = uv.Style{}
+	}
+	if to.style != k.now.style {
+		k.Write(appendSGR(append(k.AvailableBuffer(), "\x1b["...), &to.style))
+	}
+	if to.link != k.now.link {
+		k.WriteString("\x1b]8;" + to.link.Params + ";" + to.link.URL + "\x1b\\")
+	}
+	k.now = to
+}
+
+// sgrBytes is the SGR that sets exactly this style, without its CSI.
+func sgrBytes(v *uv.Style) string { return string(appendSGR(nil, v)) }
+
+func appendSGR(b []byte, v *uv.Style) []byte {
+	b = append(b, '0')
+	for i, n := range "12356789" { // in the order of uv's attribute bits
+		if v.Attrs&(1<<i) != 0 {
+			b = append(b, ';', byte(n))
+		}
+	}
+	if v.Underline != 0 {
+		b = append(b, ";4:"...)
+		b = strconv.AppendInt(b, int64(v.Underline), 10)
+	}
+	b = appendColor(b, 30, v.Fg)
+	b = appendColor(b, 40, v.Bg)
+	b = appendColor(b, 50, v.UnderlineColor)
+	return append(b, 'm')
+}
+
+func appendColor(b []byte, base int, c color.Color) []byte {
+	add := func(nums ...int) {
+		for _, n := range nums {
+			b = strconv.AppendInt(append(b, ';'), int64(n), 10)
+		}
+	}
+	switch c := c.(type) {
+	case nil:
+	case ansi.BasicColor:
+		switch n := int(c); {
+		case base == 50:
+			add(58, 5, n)
+		case n < 8:
+			add(base + n)
+		default:
+			add(base + 60 + n - 8)
+		}
+	case ansi.IndexedColor:
+		add(base+8, 5, int(c))
+	default:
+		r, g, bl, _ := c.RGBA()
+		add(base+8, 2, int(r>>8), int(g>>8), int(bl>>8))
+	}
+	return b
+}
+
+// private says the rest, see privateState.
+func (k *keyframe) private() {
+	s := k.s
+	k.WriteString("\x1b_" + privateState)
+	if s.modes.origin {
+		fmt.Fprintf(k, "at=%d,%d;", s.cursor.x, s.cursor.y)
+	}
+	if s.cursor.wrap {
+		k.WriteString("wrap;")
+	}
+	fmt.Fprintf(k, "repeat=%x;", s.repeat)
+	if j := s.joint; j.valid {
+		fmt.Fprintf(k, "joint=%d,%d;", j.x, j.y)
+	}
+	k.WriteString("\x1b\\")
+}
+
+// restore reads it. Whoever sent it: each value is checked.
+func (s *Screen) restore(state string) {
+	for item := range strings.SplitSeq(state, ";") {
+		key, value, _ := strings.Cut(item, "=")
+		var x, y int
+		n, _ := fmt.Sscanf(value, "%d,%d", &x, &y) // not numbers: n says so
+		at := n == 2 && x >= 0 && x < s.cols && y >= 0 && y < s.rows
+		switch {
+		case key == "at" && at:
+			s.cursor.x, s.cursor.y = x, y
+		case key == "wrap":
+			s.cursor.wrap = true
+		case key == "soft":
+			s.page.grid.lines[s.cursor.y].soft = true
+		case key == "joint" && at && s.page.grid.cell(x, y).width > 0:
+			s.joint = joint{valid: true, x: x, y: y}
+		case key == "repeat" && len(value) <= 2*maxCluster:
+			if b, err := hex.DecodeString(value); err == nil && (len(b) == 0 || wholeCluster(string(b))) {
+				s.repeat = string(b)
+			}
+		}
+	}
+}

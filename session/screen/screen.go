@@ -1,0 +1,238 @@
+// Package screen is the terminal that an agent sees: it reads the bytes that
+// the agent prints, keeps the screen they make, answers the agent's questions,
+// encodes the person's keys and mouse, and draws.
+//
+// The bytes are hostile. The scanner keeps bounded buffers and passes on whole
+// instructions only, each of which does a bounded amount of work; numbers are
+// clamped where they are read. A fault is caught as the last resort, shown on
+// the screen, and leaves an empty screen that works. What would reach the
+// person's own terminal (title, links, clipboard, notifications) is filtered
+// and bounded here, and the pane decides.
+//
+// The state after some bytes depends on the bytes and the resizes between them,
+// not on how they were cut into writes. [Screen.Keyframe] gives bytes that
+// bring a fresh Screen to the same state, also in the middle of a sequence.
+//
+// A Screen isn't safe for concurrent use: its owner serialises all calls.
+// Callbacks run inside Write on the caller's goroutine, must not block and must
+// not call back into the Screen.
+package screen
+
+import (
+	"image/color"
+	"time"
+
+	uv "github.com/charmbracelet/ultraviolet"
+)
+
+const (
+	// maxSize bounds columns and rows; what is asked beyond is clamped.
+	maxSize = 1000
+	// historyLines and historyBytes bound the scrollback.
+	historyLines = 2000
+	historyBytes = 8 << 20
+)
+
+// Screen is one emulated terminal. Make it with [New].
+type Screen struct {
+	cols, rows int
+	main, alt  *page // alt is nil until the guest first asks for it
+	page       *page // the one shown
+	history    history
+	pens       pens
+	inks       inks
+
+	cursor   cursor
+	margins  margins
+	modes    modes
+	tabs     []bool // one per column
+	charsets charsets
+	colors   [3]color.Color // foreground, background, cursor as the guest set them; nil: the defaults
+	joint    joint
+	repeat   string // what REP prints: the last printed cluster
+	recent   [1024]runeClass
+
+	scan   scanner
+	replyb []byte // answers of the running Write
+	calls  callbacks
+	title  title
+	bells  uint64
+	faults int
+
+	version uint64
+	frame   frame // synchronized output
+	drawn   drawing
+	now     func() time.Time
+
+	work uint64 // cells written or moved; tests bound it by the bytes that caused it
+	trip func() // tests only: runs before each instruction
+}
+
+// page is the main or the alternate screen.
+type page struct {
+	grid  *grid
+	saved saved // DECSC, one per page as in xterm
+}
+
+// margins is the scroll region; bottom and right are exclusive.
+type margins struct{ top, bottom, left, right int }
+
+// New makes an empty terminal. Sizes are clamped to 1 to 1000.
+func New(cols, rows int) *Screen {
+	s := &Screen{
+		cols: clamp(cols, 1, maxSize), rows: clamp(rows, 1, maxSize),
+		now: time.Now,
+	}
+	s.history.init(historyLines, historyBytes)
+	s.main = &page{grid: newGrid(s.cols, s.rows, &s.work)}
+	s.page = s.main
+	s.reset()
+	s.version = 1
+	return s
+}
+
+// reset is what RIS does: everything but the size, the scrollback, the counters
+// and the callbacks.
+func (s *Screen) reset() {
+	s.page = s.main
+	s.main.grid.clear()
+	s.main.saved = saved{}
+	if s.alt != nil {
+		s.alt.grid.clear()
+		s.alt.saved = saved{}
+	}
+	s.cursor = cursor{}
+	s.inks = inks{}
+	s.margins = s.fullMargins()
+	s.modes = defaultModes()
+	s.tabs = defaultTabs(s.cols)
+	s.charsets = charsets{}
+	s.colors = [3]color.Color{}
+	s.joint = joint{}
+	s.repeat = ""
+	s.title.clear()
+	s.frame.end()
+}
+
+// Write reads what the guest printed. It never fails and keeps nothing of p.
+func (s *Screen) Write(p []byte) (int, error) {
+	n := len(p)
+	if n == 0 {
+		return 0, nil
+	}
+	for len(p) > 0 {
+		p = s.guarded(p)
+	}
+	s.version++
+	s.deliver()
+	return n, nil
+}
+
+// Size is the terminal's size in cells.
+func (s *Screen) Size() (cols, rows int) { return s.cols, s.rows }
+
+// Resize changes the size. Lines aren't reflowed: columns that fall off are
+// lost from the screen (not from the scrollback). Rows that don't fit above the
+// cursor move into the scrollback, and come back when there is room again.
+func (s *Screen) Resize(cols, rows int) {
+	cols, rows = clamp(cols, 1, maxSize), clamp(rows, 1, maxSize)
+	if cols == s.cols && rows == s.rows {
+		return
+	}
+	s.frame.end()
+	s.joint = joint{}
+	moved := s.refit(s.main, cols, rows, s.page == s.main)
+	if s.alt != nil {
+		d := s.refit(s.alt, cols, rows, s.page == s.alt)
+		if s.page == s.alt {
+			moved = d
+		}
+	}
+	s.tabs = resizeTabs(s.tabs, cols)
+	s.cols, s.rows = cols, rows
+	s.margins = s.fullMargins()
+	s.cursor.x = min(s.cursor.x, cols-1)
+	s.cursor.y = clamp(s.cursor.y+moved, 0, rows-1)
+	s.cursor.wrap = false
+	s.version++
+}
+
+// refit gives a page its new size and returns by how many rows its content
+// moved down (negative: up).
+func (s *Screen) refit(p *page, cols, rows int, current bool) int {
+	moved := 0
+	if rows < s.rows {
+		y := p.saved.y
+		if current {
+			y = s.cursor.y
+		}
+		if over := y - (rows - 1); over > 0 {
+			if p == s.main {
+				s.keep(over)
+			}
+			p.grid.scroll(0, s.rows, over, nil)
+			moved = -over
+		}
+	}
+	p.grid.resize(cols, rows)
+	if p == s.main && current && rows > s.rows {
+		if back := min(rows-s.rows, s.history.len()); back > 0 {
+			p.grid.scroll(0, rows, -back, nil)
+			for y := back - 1; y >= 0; y-- {
+				s.history.pop(func(l *line) { p.grid.load(y, l) })
+			}
+			moved = back
+		}
+	}
+	p.saved.x = min(p.saved.x, cols-1)
+	p.saved.y = clamp(p.saved.y+moved, 0, rows-1)
+	p.saved.wrap = false
+	return moved
+}
+
+// keep copies the main page's first n rows into the scrollback.
+func (s *Screen) keep(n int) {
+	for y := range n {
+		s.history.push(func(l *line) { s.main.grid.save(y, l) })
+	}
+}
+
+// Close ends the Screen's use. It holds nothing but memory.
+func (s *Screen) Close() {}
+
+// Version changes whenever what Draw shows, or what the other getters say, may
+// have changed. While a synchronized frame is being built it stays as it is.
+func (s *Screen) Version() uint64 {
+	if s.frozen() {
+		return s.frame.version
+	}
+	if s.frame.expire() {
+		s.version++
+	}
+	return s.version
+}
+
+// ScrollbackLen is how many lines have been kept above the screen.
+func (s *Screen) ScrollbackLen() int { return s.history.len() }
+
+// Bells is how often the guest has rung the bell.
+func (s *Screen) Bells() uint64 { return s.bells }
+
+// Faults is how often the emulator failed and was made anew: a bug worth reporting.
+func (s *Screen) Faults() int { return s.faults }
+
+// AltScreen says whether the alternate screen is shown.
+func (s *Screen) AltScreen() bool { return s.page != s.main }
+
+// MouseMode is which mouse events the guest wants.
+func (s *Screen) MouseMode() uv.MouseMode { return s.modes.mouse }
+
+// BracketedPaste, FocusEvents and AlternateScroll say whether the guest set
+// modes 2004, 1004 and 1007.
+func (s *Screen) BracketedPaste() bool  { return s.modes.paste }
+func (s *Screen) FocusEvents() bool     { return s.modes.focus }
+func (s *Screen) AlternateScroll() bool { return s.modes.altScroll }
+
+func (s *Screen) fullMargins() margins { return margins{bottom: s.rows, right: s.cols} }
+
+func clamp(v, low, high int) int { return max(low, min(v, high)) }

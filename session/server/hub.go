@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+)
+
+// NewHub serves recorded sessions from their record and passes what concerns a
+// live one on to its supervisor. Socket returns the path of a live session's
+// socket, or "".
+func NewHub(r Reader, socket func(id string) string) http.Handler {
+	recorded := New(r, func(string) Controller { return nil })
+	transport := &http.Transport{
+		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			id, _, err := net.SplitHostPort(addr)
+			if err != nil {
+				return nil, err
+			}
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket(id))
+		},
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", recorded)
+	one := func(w http.ResponseWriter, q *http.Request) {
+		id := q.PathValue("id")
+		if socket(id) == "" {
+			recorded.ServeHTTP(w, q)
+			return
+		}
+		proxy := &httputil.ReverseProxy{
+			Transport:     transport,
+			FlushInterval: -1, // events are sent as they happen
+			Rewrite: func(p *httputil.ProxyRequest) {
+				p.SetURL(&url.URL{Scheme: "http", Host: id})
+			},
+			ErrorHandler: func(w http.ResponseWriter, q *http.Request, _ error) {
+				// It ended between the look and the request: its record answers.
+				recorded.ServeHTTP(w, q)
+			},
+		}
+		proxy.ServeHTTP(w, q)
+	}
+	mux.HandleFunc("/v1/sessions/{id}", one)
+	mux.HandleFunc("/v1/sessions/{id}/{rest...}", one)
+	return mux
+}
+
+// Pipe is a listener in memory, for a hub that only its own process asks.
+type Pipe struct {
+	conns chan net.Conn
+	done  context.Context
+	close context.CancelFunc
+}
+
+// NewPipe makes a listener that is reached through its Dial.
+func NewPipe() *Pipe {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Pipe{conns: make(chan net.Conn), done: ctx, close: cancel}
+}
+
+// Dial connects to the listener.
+func (p *Pipe) Dial(ctx context.Context) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.done.Done():
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept waits for the next Dial.
+func (p *Pipe) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the listener.
+func (p *Pipe) Close() error { p.close(); return nil }
+
+// Addr names the listener.
+func (p *Pipe) Addr() net.Addr { return pipeAddr{} }
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }

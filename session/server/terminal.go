@@ -1,0 +1,105 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+
+	"stepbox/session"
+	"stepbox/session/api"
+)
+
+// terminal joins a viewer to a session's terminal, or shows the last screen of
+// one that is over.
+func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
+	id := q.PathValue("id")
+	c := s.control(id)
+	if c == nil {
+		f, err := s.r.Screen(q.Context(), id)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		if conn, _ := hijack(w, q); conn != nil {
+			_ = api.WriteFrame(conn, f)
+			conn.Close()
+		}
+		return
+	}
+	var t *session.View
+	if q.URL.Query().Get("from") == "start" {
+		var err error
+		if t, err = c.Output(); err != nil {
+			fail(w, err)
+			return
+		}
+	} else {
+		t = c.Terminal()
+	}
+	defer t.Close()
+	conn, in := hijack(w, q)
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer cancel()
+		for {
+			f, err := api.ReadFrame(in)
+			if err != nil {
+				return
+			}
+			switch f.Kind {
+			case api.FrameInput:
+				t.Input(f.Data)
+			case api.FrameResize:
+				t.Resize(f.Cols, f.Rows)
+			}
+		}
+	}()
+	for {
+		frames, err := t.Next(ctx)
+		if err != nil {
+			break
+		}
+		if write(conn, frames) != nil {
+			break
+		}
+	}
+	conn.Close() // ends the reader
+	<-read
+}
+
+func write(conn net.Conn, frames []api.Frame) error {
+	w := bufio.NewWriterSize(conn, 64<<10)
+	for _, f := range frames {
+		if err := api.WriteFrame(w, f); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// hijack switches protocols; nil when the request isn't one for that.
+func hijack(w http.ResponseWriter, q *http.Request) (net.Conn, *bufio.Reader) {
+	if q.Header.Get("Upgrade") != api.Upgrade {
+		w.Header().Set("Upgrade", api.Upgrade)
+		fail(w, &api.Problem{Code: api.CodeInvalid, Message: "ask for this with Upgrade: " + api.Upgrade})
+		return nil, nil
+	}
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		fail(w, err)
+		return nil, nil
+	}
+	if _, err := conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.Upgrade + "\r\n\r\n")); err != nil {
+		conn.Close()
+		return nil, nil
+	}
+	return conn, rw.Reader
+}

@@ -1,0 +1,218 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner"
+	"stepbox/runner/egress"
+	"stepbox/runner/gate"
+	"stepbox/runner/overlay"
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// begin makes the sandbox. The agent's own start already goes through the gate
+// and the record, so the loop runs before the sandbox does.
+func (s *Session) begin(ctx context.Context) error {
+	cfg := s.cfg
+	s.profile = policy.ProfileFor(cfg.Argv, lookPath(cfg.Argv[0], pathOf(cfg.Env)))
+	spec, err := s.spec()
+	if err != nil {
+		return err
+	}
+	if s.files, err = openFiles(s.store, cfg.ID, cfg.Workspace, spec.Hidden); err != nil {
+		return err
+	}
+	s.info = api.Session{
+		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
+		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(spec.Hidden), HiddenPaths: spec.Hidden,
+	}
+	for _, h := range cfg.AllowHosts {
+		s.info.Hosts = append(s.info.Hosts, h.String())
+	}
+	s.rec = newRecorder(s.store, cfg.ID, s.news.recorded)
+	go s.loop()
+
+	box, err := runner.Start(ctx, spec, runner.Handlers{
+		Gate:   s.handlers(),
+		Egress: &egress.Options{Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }},
+	})
+	if err != nil {
+		s.giveUp()
+		return err
+	}
+	s.box = box
+	s.freezer = &freezer{box: box}
+	if err := s.attach(ctx); err != nil {
+		err = errors.Join(err, box.Close(ctx))
+		s.giveUp()
+		return err
+	}
+	close(s.started)
+	go s.watchUsage()
+	go func() {
+		exit, err := box.Wait()
+		s.submit(func() { s.end(exit, err) })
+	}()
+	if cfg.WallTime > 0 {
+		s.wall = time.AfterFunc(cfg.WallTime, func() {
+			s.submit(func() {
+				s.note(true, "the session's wall time of %s is over", cfg.WallTime)
+				s.box.Kill()
+			})
+		})
+	}
+	return nil
+}
+
+// giveUp ends a session whose sandbox didn't come to be.
+func (s *Session) giveUp() {
+	s.rec.close()
+	if s.term != nil {
+		s.term.close()
+	}
+	if s.watcher != nil {
+		s.watcher.Close()
+	}
+	s.files.close()
+	close(s.finished)
+	close(s.ended)
+}
+
+// attach joins what looks at a running sandbox: its terminal and its files.
+func (s *Session) attach(ctx context.Context) error {
+	scanner, err := overlay.NewScanner(s.box.Upper(), bodies{s.store}, s.box.OpenUpper)
+	if err != nil {
+		return fmt.Errorf("cannot read the session's files: %w", err)
+	}
+	s.files.scanner = scanner
+	m, err := s.files.scan(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot take the first checkpoint: %w", err)
+	}
+	root, err := s.files.save(ctx, m)
+	if err != nil {
+		return fmt.Errorf("cannot keep the first checkpoint: %w", err)
+	}
+	select {
+	case <-s.created:
+	case <-s.box.Exited():
+		_, err := s.box.Wait()
+		return cmp.Or(err, errors.New("the agent ended before it was started"))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	journal, err := s.store.Journal(s.cfg.ID)
+	if err != nil {
+		return fmt.Errorf("cannot record the terminal: %w", err)
+	}
+	s.term = newTerminal(s.box.Terminal(), s.cfg.Cols, s.cfg.Rows, journal, func() iter.Seq2[store.Frame, error] {
+		return s.store.ReadJournal(s.cfg.ID)
+	}, s.box.Resize, func(err error) {
+		s.post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) })
+	})
+	watcher, err := overlay.NewWatcher(s.box.Upper(), func(overlay.Wake) { s.submit(s.touched) }, overlay.WatchOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot watch the session's files: %w", err)
+	}
+	s.watcher = watcher
+	return s.call(ctx, func() {
+		s.lastFiles = &checkpoint{id: 1, root: root, manifest: m}
+		s.files.remember(s.lastFiles)
+		s.info.State = api.SessionRunning
+		inForce, source := s.box.Limits()
+		s.info.Limits = limits(inForce, source, s.cfg.WallTime)
+		s.info.Warnings = append(s.warnings, s.box.Notes()...)
+		s.record(nil,
+			api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{ID: 1, At: time.Now().UTC(), Root: root.String(), Files: m.Len()}},
+			s.changed("started"))
+	})
+}
+
+// whenStarted hands something that the sandbox did to the loop, once there is
+// a sandbox to act on.
+func (s *Session) whenStarted(f func()) {
+	select {
+	case <-s.started:
+		s.submit(f)
+	case <-s.ended:
+	}
+}
+
+// onAgent is the agent's own start. Its program is known to exist then, so this
+// is when the session gets its row: a mistyped command leaves nothing behind.
+func (s *Session) onAgent(e *gate.Exec) {
+	doc, err := json.Marshal(s.changed("created").Session)
+	if err == nil {
+		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
+	}
+	if err != nil {
+		e.Deny("the session can't be recorded")
+		s.fail(fmt.Errorf("cannot record the session: %w", err))
+		return
+	}
+	close(s.created)
+	s.agentSID = e.SID
+	s.admit(e, s.profile, "the agent")
+}
+
+// spec says what the sandbox is made of.
+func (s *Session) spec() (runner.Spec, error) {
+	cfg := s.cfg
+	state := s.store.SessionDir(cfg.ID)
+	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
+	for _, dir := range []string{state, home} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return runner.Spec{}, fmt.Errorf("cannot make the session's folder: %w", err)
+		}
+	}
+	hidden, whole := secrets(cfg.Workspace)
+	if !whole {
+		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
+	}
+	path := pathOf(cfg.Env)
+	s.env = agentEnv(cfg, path, s.profile)
+	return runner.Spec{
+		ID: cfg.ID, StateDir: state, RunDir: cfg.RunDir,
+		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: hidden,
+		Binds: tools(cfg.Argv[0], path, cfg.Home, cfg.Workspace, cfg.DataDir),
+		Argv:  s.profile.Args(cfg.Argv), Env: s.env, Cwd: cfg.Workspace,
+		Limits: cfg.Limits, Cols: cfg.Cols, Rows: cfg.Rows,
+	}, nil
+}
+
+// agentEnv is what the agent's environment is made of: what the rules let pass
+// of the person's own, and what the sandbox itself is.
+func agentEnv(cfg Config, path string, profile *policy.Profile) []string {
+	own := []string{"HOME=" + cfg.Home, "PATH=" + path, "PWD=" + cfg.Workspace}
+	env := own
+	for _, e := range policy.Environment(cfg.Env, profile) {
+		name, _, _ := strings.Cut(e, "=")
+		if !slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// pathOf finds PATH in an environment.
+func pathOf(env []string) string {
+	for _, e := range env {
+		if len(e) > 5 && e[:5] == "PATH=" {
+			return e[5:]
+		}
+	}
+	return "/usr/local/bin:/usr/bin:/bin"
+}

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// broadcast tells viewers that there is news. Recorded events are not handed
+// from here but read from the store, so that a slow viewer misses none and
+// costs nothing; passing ones are dropped when a viewer doesn't keep up, since
+// a newer one says more.
+type broadcast struct {
+	mu     sync.Mutex
+	subs   map[*subscriber]struct{} // guarded by mu
+	closed bool                     // guarded by mu
+}
+
+type subscriber struct {
+	wake    chan struct{}  // holds one: there are recorded events
+	passing chan api.Event // lossy
+	closed  chan struct{}
+}
+
+func newBroadcast() *broadcast { return &broadcast{subs: make(map[*subscriber]struct{})} }
+
+func (b *broadcast) subscribe() *subscriber {
+	s := &subscriber{wake: make(chan struct{}, 1), passing: make(chan api.Event, 8), closed: make(chan struct{})}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		close(s.closed)
+	} else {
+		b.subs[s] = struct{}{}
+	}
+	return s
+}
+
+func (b *broadcast) unsubscribe(s *subscriber) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.subs, s)
+}
+
+// recorded says that events were committed.
+func (b *broadcast) recorded([]api.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.subs {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pass sends an event that isn't recorded.
+func (b *broadcast) pass(e api.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.subs {
+		select {
+		case s.passing <- e:
+		default:
+		}
+	}
+}
+
+// watched says whether anyone listens.
+func (b *broadcast) watched() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.subs) > 0
+}
+
+func (b *broadcast) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for s := range b.subs {
+		close(s.closed)
+		delete(b.subs, s)
+	}
+}
+
+// Events yields recorded events from a sequence number on, then what happens,
+// until the session has ended or ctx is done.
+func (s *Session) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		sub := s.news.subscribe()
+		defer s.news.unsubscribe(sub)
+		for {
+			over := false
+			select {
+			case <-sub.closed:
+				over = true // read once more: the last events were committed before
+			default:
+			}
+			next, ok := recorded(ctx, s.store, s.cfg.ID, from, yield)
+			if !ok {
+				return
+			}
+			from = next
+			if over {
+				return
+			}
+			select {
+			case <-sub.wake:
+			case e := <-sub.passing:
+				if !yield(e, nil) {
+					return
+				}
+			case <-sub.closed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// recorded yields all committed events from a sequence number on and returns
+// the next one, or false when the reader is gone or the store failed.
+func recorded(ctx context.Context, st *store.Store, id string, from uint64, yield func(api.Event, error) bool) (uint64, bool) {
+	const page = 512
+	for {
+		events, err := st.Events(ctx, id, from, page)
+		if err != nil {
+			if ctx.Err() == nil {
+				yield(api.Event{}, err)
+			}
+			return from, false
+		}
+		for _, se := range events {
+			from = se.Seq + 1
+			e, err := event(se)
+			if err == nil && empty(e) {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return from, false
+			}
+		}
+		if len(events) < page {
+			return from, true
+		}
+	}
+}
+
+// empty says whether an event carries no resource: the index of the terminal's record.
+func empty(e api.Event) bool {
+	return e.Session == nil && e.Action == nil && e.Question == nil && e.Decision == nil && e.Exec == nil &&
+		e.Attempt == nil && e.Checkpoint == nil && e.Rollback == nil && e.Note == nil
+}

@@ -1,0 +1,356 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"sync"
+	"syscall"
+
+	"stepbox/session/api"
+	"stepbox/session/screen"
+	"stepbox/store"
+)
+
+// terminal is the session's side of the agent's PTY. One goroutine reads it,
+// one owns the emulator, the record and the viewers, one writes to the agent.
+// Every byte is in the record before a viewer gets it. The PTY's own
+// back-pressure slows an agent that prints faster than this. A viewer that reads
+// too slowly loses no state: its backlog is replaced by a keyframe. A follower
+// gets every byte from the first one on and slows the agent instead, as the
+// reader of a pipe does.
+type terminal struct {
+	pty      *os.File
+	resize   func(cols, rows int) error
+	journal  *store.Journal
+	recorded func() iter.Seq2[store.Frame, error] // what the journal holds
+	failed   func(error)                          // called once, when bytes can't be recorded
+
+	output chan []byte      // one read in flight: reading stops while it is full
+	input  chan []byte      // to the agent, in order; full: the viewer that types waits
+	calls  chan func()      // run by the owner
+	stop   chan struct{}    // closed by close
+	done   chan struct{}    // closed when the owner has stopped
+	eof    chan struct{}    // closed when the agent's last byte is in the record
+	room   chan struct{}    // holds one: a follower has caught up
+	wg     sync.WaitGroup   // the three goroutines
+	screen *screen.Screen   // owned by the owner
+	views  map[*viewer]bool // owned by the owner
+	cols   int              // owned by the owner
+	rows   int              // owned by the owner
+}
+
+// backlog is how many bytes a viewer may lag behind before a keyframe replaces them.
+const backlog = 1 << 20
+
+// inputs bounds the keystrokes on their way to an agent that doesn't read.
+const inputs = 256
+
+func newTerminal(pty *os.File, cols, rows int, j *store.Journal, recorded func() iter.Seq2[store.Frame, error], resize func(int, int) error, failed func(error)) *terminal {
+	t := &terminal{
+		pty: pty, resize: resize, journal: j, recorded: recorded, failed: failed,
+		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()),
+		stop: make(chan struct{}), done: make(chan struct{}), eof: make(chan struct{}),
+		room:   make(chan struct{}, 1),
+		screen: screen.New(cols, rows), views: make(map[*viewer]bool), cols: cols, rows: rows,
+	}
+	t.screen.OnReply(func(p []byte) {
+		// The agent asked its terminal something. An agent that asks
+		// without ever reading the answers must not block its own output.
+		select {
+		case t.input <- append([]byte(nil), p...):
+		default:
+		}
+	})
+	t.wg.Add(3)
+	go t.read()
+	go t.write()
+	go t.own()
+	return t
+}
+
+// read takes what the agent prints until the PTY closes.
+func (t *terminal) read() {
+	defer t.wg.Done()
+	defer close(t.output)
+	for {
+		buf := make([]byte, 32<<10)
+		n, err := t.pty.Read(buf)
+		if n > 0 {
+			select {
+			case t.output <- buf[:n]:
+			case <-t.stop:
+				return
+			}
+		}
+		if err != nil {
+			// EIO is how a PTY says that its other end closed (pty(7)).
+			return
+		}
+	}
+}
+
+// write hands input to the agent, in order.
+func (t *terminal) write() {
+	defer t.wg.Done()
+	for {
+		select {
+		case p := <-t.input:
+			if _, err := t.pty.Write(p); err != nil && !errors.Is(err, syscall.EAGAIN) {
+				return
+			}
+		case <-t.stop:
+			return
+		}
+	}
+}
+
+// own is the owner: it orders output, resizes and viewers.
+func (t *terminal) own() {
+	defer t.wg.Done()
+	defer close(t.done)
+	output := t.output
+	for {
+		in := output
+		if t.behind() {
+			in = nil
+		}
+		select {
+		case <-t.room:
+		case p, ok := <-in:
+			if !ok {
+				output = nil
+				close(t.eof)
+				for v := range t.views {
+					v.end()
+				}
+				clear(t.views)
+				continue
+			}
+			if err := t.journal.Output(p); err != nil {
+				t.failed(err)
+				return
+			}
+			_, _ = t.screen.Write(p) // never fails: hostile bytes are its business
+			for v := range t.views {
+				v.push(api.Frame{Kind: api.FrameOutput, Data: p})
+			}
+		case f := <-t.calls:
+			f()
+		case <-t.stop:
+			for v := range t.views {
+				v.end()
+			}
+			t.screen.Close()
+			return
+		}
+	}
+}
+
+// do runs f in the owner and waits; false when the terminal is closed.
+func (t *terminal) do(f func()) bool {
+	ran := make(chan struct{})
+	select {
+	case t.calls <- func() { f(); close(ran) }:
+		<-ran
+		return true
+	case <-t.done:
+		return false
+	}
+}
+
+// setSize resizes the agent's terminal; the resize is recorded between the bytes around it.
+func (t *terminal) setSize(cols, rows int) {
+	cols, rows = min(max(cols, 2), 1000), min(max(rows, 1), 1000)
+	t.do(func() {
+		if cols == t.cols && rows == t.rows {
+			return
+		}
+		t.cols, t.rows = cols, rows
+		if err := t.journal.Resize(cols, rows); err != nil {
+			t.failed(err)
+			return
+		}
+		t.screen.Resize(cols, rows)
+		for v := range t.views {
+			v.push(api.Frame{Kind: api.FrameResize, Cols: cols, Rows: rows})
+		}
+		_ = t.resize(cols, rows) // the agent is gone: nobody to tell
+	})
+}
+
+// send queues input for the agent; it blocks while the queue is full.
+func (t *terminal) send(p []byte) {
+	select {
+	case t.input <- p:
+	case <-t.stop:
+	case <-t.done:
+	}
+}
+
+// join adds a viewer; its first frame is a keyframe.
+func (t *terminal) join() *viewer {
+	v := &viewer{ready: make(chan struct{}, 1)}
+	v.renew = func() {
+		if !t.do(func() { v.reset(t.keyframe()) }) {
+			v.end()
+		}
+	}
+	if !t.do(func() { v.reset(t.keyframe()); t.views[v] = true }) {
+		v.end()
+	}
+	return v
+}
+
+// follow adds a viewer that gets all output since the agent started.
+func (t *terminal) follow() (*viewer, error) {
+	v := &viewer{ready: make(chan struct{}, 1), room: t.room}
+	var err error
+	if !t.do(func() {
+		for f, jerr := range t.recorded() {
+			if jerr != nil {
+				err = fmt.Errorf("cannot read the terminal's record: %w", jerr)
+				return
+			}
+			if f.Kind == store.FrameOutput {
+				v.push(api.Frame{Kind: api.FrameOutput, Data: bytes.Clone(f.Data)})
+			}
+		}
+		select {
+		case <-t.eof:
+			v.end()
+		default:
+			t.views[v] = true
+		}
+	}) {
+		v.end()
+	}
+	return v, err
+}
+
+// behind says whether a follower has more than enough to read.
+func (t *terminal) behind() bool {
+	for v := range t.views {
+		if v.room != nil && v.waiting() > backlog {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *terminal) leave(v *viewer) {
+	t.do(func() { delete(t.views, v) })
+}
+
+func (t *terminal) keyframe() api.Frame {
+	return api.Frame{Kind: api.FrameKeyframe, Cols: t.cols, Rows: t.rows, Data: t.screen.Keyframe()}
+}
+
+// size is a terminal's, in cells.
+type size struct{ cols, rows int }
+
+// last is the screen as it is now, for the record.
+func (t *terminal) last() ([]byte, size) {
+	var f api.Frame
+	t.do(func() { f = t.keyframe() })
+	return f.Data, size{f.Cols, f.Rows}
+}
+
+// close ends the goroutines; the PTY must have been closed or be at its end.
+func (t *terminal) close() {
+	close(t.stop)
+	t.pty.Close()
+	t.wg.Wait()
+	if err := t.journal.Close(); err != nil {
+		t.failed(err)
+	}
+}
+
+// viewer is one reader of the terminal.
+type viewer struct {
+	ready chan struct{} // holds one: there are frames, or the end
+	renew func()        // asks the owner for a keyframe
+	room  chan struct{} // of a follower: told when it has read
+
+	mu      sync.Mutex
+	frames  []api.Frame // guarded by mu
+	size    int         // guarded by mu; bytes in frames
+	lagging bool        // guarded by mu; frames were dropped, a keyframe must come first
+	ended   bool        // guarded by mu
+}
+
+func (v *viewer) push(f api.Frame) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.lagging || v.ended {
+		return
+	}
+	if v.room == nil && v.size+len(f.Data) > backlog {
+		v.frames, v.size, v.lagging = nil, 0, true
+	} else {
+		v.frames = append(v.frames, f)
+		v.size += len(f.Data)
+	}
+	v.signal()
+}
+
+func (v *viewer) reset(f api.Frame) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.frames, v.size, v.lagging = []api.Frame{f}, 0, false
+	v.signal()
+}
+
+func (v *viewer) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended, v.lagging = true, false
+	v.signal()
+}
+
+// waiting is how many bytes the viewer hasn't taken yet.
+func (v *viewer) waiting() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.size
+}
+
+func (v *viewer) signal() {
+	select {
+	case v.ready <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for frames. io.EOF says that the terminal closed.
+func (v *viewer) next(stop <-chan struct{}) ([]api.Frame, error) {
+	for {
+		v.mu.Lock()
+		frames, lagging, ended := v.frames, v.lagging, v.ended
+		v.frames, v.size = nil, 0
+		v.mu.Unlock()
+		switch {
+		case len(frames) > 0:
+			if v.room != nil {
+				select {
+				case v.room <- struct{}{}:
+				default:
+				}
+			}
+			return frames, nil
+		case lagging:
+			v.renew()
+			continue
+		case ended:
+			return nil, io.EOF
+		}
+		select {
+		case <-v.ready:
+		case <-stop:
+			return nil, io.EOF
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"stepbox/session/api"
+)
+
+// What of a hostile argument list is kept in the record and shown, at most.
+const (
+	maxArgs = 256
+	maxArg  = 4096 // bytes each
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// escaped is an argument list made fit to be shown.
+func escaped(argv []string) []string {
+	out := make([]string, len(argv))
+	for i, a := range argv {
+		out[i] = api.Escape(a)
+	}
+	return out
+}
+
+// bounded cuts an argument list to what the record keeps of it.
+func bounded(argv []string) []string {
+	more := len(argv) - maxArgs
+	if more > 0 {
+		argv = append(argv[:maxArgs:maxArgs], fmt.Sprintf("… and %d more", more))
+	}
+	out := make([]string, len(argv))
+	for i, a := range argv {
+		if out[i] = trim(a, maxArg); len(a) > maxArg {
+			out[i] += fmt.Sprintf("… and %d bytes more", len(a)-len(out[i]))
+		}
+	}
+	return out
+}
+
+// trim cuts text to at most n bytes, between runes.
+func trim(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[:n]
+	for len(s) > 0 {
+		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// problem is an answer that a client can act on.
+func problem(code, format string, args ...any) error {
+	return &api.Problem{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func exitWords(e *api.Exit) string {
+	if e == nil {
+		return "ended"
+	}
+	if e.Signal != "" {
+		return e.Signal
+	}
+	return "exit " + itoa(e.Code)
+}
+
+// listed joins the first few of a number of names.
+func listed(names []string, total, most int) string {
+	if total <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), total-most+1)
+}
+
+// usual variables differ for every program and say nothing.
+var usual = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, "COLUMNS": true, "LINES": true}
+
+// maxEnv bounds the variables that are shown of one program.
+const maxEnv = 64
+
+// differing lists the variables of a program that differ from the agent's own.
+func differing(own, env []string) []string {
+	have := make(map[string]bool, len(own))
+	for _, e := range own {
+		have[e] = true
+	}
+	var out []string
+	more := 0
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		if have[e] || usual[name] {
+			continue
+		}
+		if len(out) == maxEnv {
+			more++
+			continue
+		}
+		v := trim(e, 512)
+		if len(v) < len(e) {
+			v += "…"
+		}
+		out = append(out, api.Escape(v))
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("… and %d more", more))
+	}
+	return out
+}

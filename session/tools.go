@@ -1,0 +1,211 @@
+package session
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stepbox/runner"
+)
+
+// systemFolders are visible in every sandbox, so what is in them needs no mount.
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/etc"}
+
+// companions are what tools under the home folder need besides their own
+// folder: the narrowest one that works.
+var companions = map[string][]string{
+	".cargo/bin":   {".rustup"},
+	".local/bin":   {".local/share/uv", ".local/pipx"},
+	".pyenv/bin":   {".pyenv"},
+	".pyenv/shims": {".pyenv"},
+	".volta/bin":   {".volta"},
+	".asdf/shims":  {".asdf"},
+	".rbenv/shims": {".rbenv"},
+}
+
+// secretFolders are never visible, whatever PATH says.
+var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".password-store",
+	".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".config/gh", ".netrc", ".git-credentials"}
+
+// toolFinder collects the read-only mounts that make the person's own tools
+// visible: the folders of PATH outside the system, and what their links lead to.
+type toolFinder struct {
+	home, workspace string
+	refused         []string // folders that hold what the sandbox must not see
+	binds           []string
+}
+
+// tools lists the folders to mount for a PATH and for the agent's own program.
+func tools(argv0, path, home, workspace string, hidden ...string) []runner.Bind {
+	f := &toolFinder{home: home, workspace: workspace, refused: append([]string{home, workspace}, hidden...)}
+	for _, s := range secretFolders {
+		f.refused = append(f.refused, filepath.Join(home, s))
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // relative to wherever the agent is: its own files
+		}
+		f.folder(filepath.Clean(dir))
+	}
+	f.program(argv0, path)
+	var out []runner.Bind
+	for _, b := range f.binds {
+		out = append(out, runner.Bind{Source: b, Target: b})
+	}
+	return out
+}
+
+// folder adds one folder of PATH.
+func (f *toolFinder) folder(dir string) {
+	if !f.add(dir) {
+		return
+	}
+	if rel, err := filepath.Rel(f.home, dir); err == nil {
+		for _, c := range companions[rel] {
+			if p := filepath.Join(f.home, c); isDir(p) {
+				f.add(p)
+			}
+		}
+		if before, _, ok := strings.Cut(rel, "/versions/"); ok { // nvm, pyenv, fnm: versions link to each other
+			f.add(filepath.Join(f.home, before, "versions"))
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	const most = 2000 // a folder of programs; more is something else
+	for _, e := range entries[:min(len(entries), most)] {
+		if e.Type()&fs.ModeSymlink != 0 {
+			f.target(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// program adds what the agent's own program needs: where its links lead, and
+// its script's interpreter.
+func (f *toolFinder) program(argv0, path string) {
+	p := lookPath(argv0, path)
+	if p == "" {
+		return
+	}
+	if !f.covered(p) {
+		f.add(filepath.Dir(p))
+	}
+	f.target(p)
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return
+	}
+	if interpreter := shebang(real, path); interpreter != "" && interpreter != p {
+		f.target(interpreter)
+		if !f.covered(interpreter) {
+			f.add(filepath.Dir(interpreter))
+		}
+	}
+}
+
+// target adds the folder that a link leads to: of a package the whole package,
+// since its program reads its neighbours.
+func (f *toolFinder) target(link string) {
+	real, err := filepath.EvalSymlinks(link)
+	if err != nil || f.covered(real) {
+		return
+	}
+	dir := filepath.Dir(real)
+	if i := strings.Index(dir+"/", "/node_modules/"); i >= 0 {
+		dir = dir[:i] + "/node_modules"
+	} else if filepath.Base(dir) == "bin" {
+		// prefix/bin/tool with prefix/lib beside it
+		if p := filepath.Dir(dir); isDir(filepath.Join(p, "lib")) && len(strings.Split(p, "/")) > 2 {
+			dir = p
+		}
+	}
+	f.add(dir)
+}
+
+// add takes a folder unless it is visible anyway or must not be.
+func (f *toolFinder) add(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || !isDir(real) || dir == "/" || real == "/" {
+		return false
+	}
+	if f.covered(dir) {
+		return slices.Contains(f.binds, dir)
+	}
+	for _, r := range f.refused {
+		if within(r, dir) || within(r, real) || r != f.home && within(dir, r) || r != f.home && within(real, r) {
+			return false // it would show what must stay hidden
+		}
+	}
+	f.binds = append(f.binds, dir)
+	return true
+}
+
+func (f *toolFinder) covered(p string) bool {
+	if within(p, f.workspace) {
+		return true
+	}
+	for _, d := range slices.Concat(systemFolders, f.binds) {
+		if within(p, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// within says whether p is dir or below it.
+func within(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+func isDir(p string) bool {
+	st, err := os.Stat(p)
+	return err == nil && st.IsDir()
+}
+
+// lookPath finds a program as execvp(3) does.
+func lookPath(name, path string) string {
+	if strings.Contains(name, "/") {
+		p, err := filepath.Abs(name)
+		if err != nil {
+			return ""
+		}
+		return p
+	}
+	for _, dir := range filepath.SplitList(path) {
+		p := filepath.Join(dir, name)
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 && filepath.IsAbs(p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// shebang finds the program that runs a script.
+func shebang(script, path string) string {
+	file, err := os.Open(script)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	line, err := bufio.NewReaderSize(file, 256).ReadSlice('\n') // the kernel reads 256 bytes, execve(2)
+	if err != nil || !strings.HasPrefix(string(line), "#!") {
+		return ""
+	}
+	words := strings.Fields(string(line[2:]))
+	if len(words) == 0 {
+		return ""
+	}
+	if filepath.Base(words[0]) == "env" {
+		for _, w := range words[1:] {
+			if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
+				return lookPath(w, path)
+			}
+		}
+	}
+	return words[0]
+}

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestTools(t *testing.T) {
+	home := t.TempDir()
+	project := filepath.Join(home, "project")
+	make := func(path, content string) string {
+		t.Helper()
+		p := filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	link := func(target, path string) {
+		t.Helper()
+		p := filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	make("project/bin/own", "x")
+	make(".cargo/bin/cargo", "x")
+	make(".rustup/toolchains/x", "x")
+	make(".ssh/bin/tool", "x")
+	make("npm/lib/node_modules/agent/cli.js", "#!/usr/bin/env node\n")
+	link("../lib/node_modules/agent/cli.js", "npm/bin/agent")
+	make("node/v1/bin/node", "x")
+	make(".local/share/app/versions/1/app", "x")
+	link(filepath.Join(home, ".local/share/app/versions/1/app"), ".local/bin/app")
+	link(filepath.Join(home, ".ssh/bin/tool"), ".local/bin/leak")
+
+	path := filepath.Join(home, "npm/bin") + ":" + filepath.Join(home, ".cargo/bin") + ":/usr/bin:" + filepath.Join(home, "node/v1/bin") +
+		":" + filepath.Join(home, ".ssh/bin") + ":" + home + ":" + filepath.Join(home, ".local/bin") + ":" + filepath.Join(project, "bin") + ":/:relative"
+	var got []string
+	for _, b := range tools("agent", path, home, project) {
+		rel, err := filepath.Rel(home, b.Source)
+		if err != nil || b.Source != b.Target {
+			t.Fatalf("unexpected bind %v", b)
+		}
+		got = append(got, rel)
+	}
+	slices.Sort(got)
+	want := []string{".cargo/bin", ".local/bin", ".local/share/app/versions/1", ".rustup", "node/v1/bin", "npm/bin", "npm/lib/node_modules"}
+	if !slices.Equal(got, want) {
+		t.Errorf("mounted\n %q, want\n %q", got, want)
+	}
+}
+
+func TestSecretFile(t *testing.T) {
+	for name, want := range map[string]bool{
+		".env": true, ".env.local": true, ".env.example": false, ".env.production": true, ".ENV": true,
+		"id_rsa": true, "id_rsa.pub": false, "id_ed25519": true, "server.key": true, "cert.pem": false,
+		"keyboard.go": false, ".environment": false, "credentials.json": true, "main.go": false,
+	} {
+		if got := secretFile(name); got != want {
+			t.Errorf("secretFile(%q) = %v, want %v", name, got, want)
+		}
+	}
+}

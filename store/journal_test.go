@@ -1,0 +1,385 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func openJournal(t testing.TB, s *Store, id string) *Journal {
+	t.Helper()
+	j, err := s.Journal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() }) // tests that care have closed it
+	return j
+}
+
+// frames copies all frames of a journal.
+func frames(t testing.TB, s *Store, id string) []Frame {
+	t.Helper()
+	var fs []Frame
+	for f, err := range s.ReadJournal(id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Data = bytes.Clone(f.Data)
+		fs = append(fs, f)
+	}
+	return fs
+}
+
+func TestJournal(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	if fs := frames(t, s, id); len(fs) != 0 {
+		t.Errorf("%d frames of no journal", len(fs))
+	}
+	j := openJournal(t, s, id)
+	if fs := frames(t, s, id); len(fs) != 0 {
+		t.Errorf("%d frames of an empty journal", len(fs))
+	}
+	steps := []error{
+		j.Resize(80, 24), j.Output([]byte("hello\x1b[0m")), j.Output(nil), j.Input(3), j.Resize(120, 35),
+		j.Output(bytes.Repeat([]byte("y"), 2*frameMost+5)),
+	}
+	if err := errors.Join(steps...); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		t.Helper()
+		fs := frames(t, s, id)
+		if len(fs) != 7 || fs[0].Cols != 80 || fs[0].Rows != 24 || string(fs[1].Data) != "hello\x1b[0m" || fs[2].Typed != 3 ||
+			fs[3].Cols != 120 || len(fs[4].Data) != frameMost || len(fs[6].Data) != 5 {
+			t.Errorf("%s: %d frames %.200v", when, len(fs), fs)
+		}
+	}
+	check("while it is written")
+	for _, e := range []error{j.Resize(-1, 2), j.Resize(1, 1<<20), j.Input(-1)} {
+		if e == nil {
+			t.Error("nonsense was recorded")
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("when it is closed")
+	if err := j.Output([]byte("late")); !errors.Is(err, ErrClosed) {
+		t.Errorf("Output after Close = %v", err)
+	}
+	verify(t, s, id)
+	// Reopened, it goes on, and so does its time.
+	before := frames(t, s, id)
+	j = openJournal(t, s, id)
+	if err := errors.Join(j.Output([]byte("again")), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after := frames(t, s, id)
+	if len(after) != 8 || string(after[7].Data) != "again" || after[7].At < before[6].At {
+		t.Errorf("after it was reopened: %d frames", len(after))
+	}
+	// Opened and closed without a frame, nothing changes.
+	if err := openJournal(t, s, id).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if fs := frames(t, s, id); len(fs) != 8 {
+		t.Errorf("%d frames", len(fs))
+	}
+	verify(t, s, id)
+}
+
+// Output from several goroutines fills many files; a reader beside sees a
+// prefix at any time; at the end all of it is there, packed and in the chain.
+func TestJournalRotates(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	j := openJournal(t, s, id)
+	const writers, each, size = 3, 120, 40 << 10
+	noise := make([]byte, size)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			p := bytes.Clone(noise)
+			for i := range each {
+				p[0], p[1] = byte(w), byte(i)
+				if err := j.Output(p); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	stop := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		last := 0
+		for {
+			n := len(frames(t, s, id))
+			if n < last {
+				t.Errorf("%d frames after %d", n, last)
+			}
+			last = n
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	wg.Wait()
+	close(stop)
+	reader.Wait()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var next [writers]int
+	for _, f := range frames(t, s, id) {
+		w := f.Data[0]
+		if int(f.Data[1]) != next[w] || len(f.Data) != size {
+			t.Fatalf("writer %d: frame %d follows on %d", w, f.Data[1], next[w])
+		}
+		next[w]++
+	}
+	if next != [writers]int{each, each, each} {
+		t.Errorf("frames %v", next)
+	}
+	docs, err := s.Docs(t.Context(), id, KindChunk, 0, 0)
+	if err != nil || len(docs) < 13 {
+		t.Errorf("%d chunks, %v", len(docs), err)
+	}
+	if raw, err := filepath.Glob(filepath.Join(j.dir, "*.raw")); err != nil || len(raw) != 0 {
+		t.Errorf("raw files left: %v, %v", raw, err)
+	}
+	verify(t, s, id)
+}
+
+// What kill -9 may leave at each moment of packing is taken up.
+func TestJournalPackingInterrupted(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		leave func(t *testing.T, s *Store, j *Journal, raw []byte)
+	}{
+		{"before it began", func(*testing.T, *Store, *Journal, []byte) {}},
+		{"half of the packed file", func(t *testing.T, _ *Store, j *Journal, _ []byte) {
+			write(t, j.chunk(1)+".tmp", []byte("half"))
+		}},
+		{"before the row", func(t *testing.T, _ *Store, j *Journal, raw []byte) {
+			write(t, j.chunk(1), must(compress(raw)))
+		}},
+		{"after the row", func(t *testing.T, _ *Store, j *Journal, raw []byte) {
+			if err := j.packOne(context.Background(), 1); err != nil {
+				t.Fatal(err)
+			}
+			write(t, j.raw(1), raw)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t)
+			id := session(t, s, "aaaaaaaa")
+			j := openJournal(t, s, id)
+			if err := j.Output([]byte("one")); err != nil {
+				t.Fatal(err)
+			}
+			raw := must(os.ReadFile(j.raw(1)))
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			// Another session's journal is made to look like a killed one's.
+			id = session(t, s, "bbbbbbbb")
+			if err := os.MkdirAll(filepath.Join(s.SessionDir(id), terminal), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			left := &Journal{store: s, session: id, dir: filepath.Join(s.SessionDir(id), terminal)}
+			write(t, left.raw(1), raw)
+			tt.leave(t, s, left, raw)
+			if fs := frames(t, s, id); len(fs) != 1 || string(fs[0].Data) != "one" {
+				t.Errorf("before it is taken up: %v", fs)
+			}
+			j = openJournal(t, s, id)
+			if err := errors.Join(j.Output([]byte("two")), j.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if fs := frames(t, s, id); len(fs) != 2 || string(fs[0].Data) != "one" || string(fs[1].Data) != "two" {
+				t.Errorf("after it was taken up: %v", fs)
+			}
+			if docs, err := s.Docs(t.Context(), id, KindChunk, 0, 0); err != nil || len(docs) != 2 {
+				t.Errorf("%d chunks, %v", len(docs), err)
+			}
+			verify(t, s, id)
+		})
+	}
+}
+
+// A journal cut anywhere in its last frames gives all whole frames and goes on;
+// one that was overwritten says so, and loses nothing before.
+func TestJournalTail(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	j := openJournal(t, s, id)
+	for _, p := range []string{"one", "two", "three"} {
+		if err := j.Output([]byte(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := must(os.ReadFile(j.raw(1)))
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var ends []int // of the header and of each frame
+	p := parser{b: raw[headerSize:], number: 1}
+	for err := error(nil); err == nil; _, err = p.next() {
+		ends = append(ends, headerSize+p.off)
+	}
+	id = session(t, s, "bbbbbbbb")
+	dir := filepath.Join(s.SessionDir(id), terminal)
+	file := filepath.Join(dir, "000001.raw")
+	for cut := range raw {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, raw[:cut])
+		whole := 0
+		for _, e := range ends[1:] {
+			if cut >= e {
+				whole++
+			}
+		}
+		if fs := frames(t, s, id); len(fs) != whole {
+			t.Fatalf("cut at %d: %d frames of %d", cut, len(fs), whole)
+		}
+		if cut%9 != 0 {
+			continue // taking up is slower than reading
+		}
+		left := &Journal{store: s, session: id, dir: dir}
+		if err := left.recover(); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if fs := frames(t, s, id); len(fs) != whole || (whole > 0) != (left.number == 2) {
+			t.Fatalf("cut at %d and taken up: %d frames of %d, next file %d", cut, len(fs), whole, left.number)
+		}
+	}
+	// Overwritten in its second frame, as by a disk that lost power.
+	bad := bytes.Clone(raw)
+	clear(bad[ends[1]:])
+	write(t, file, bad)
+	n := 0
+	for _, err := range s.ReadJournal(id) {
+		if err != nil {
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Error(err)
+			}
+			break
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d frames before the damage", n)
+	}
+	if err := (&Journal{store: s, session: id, dir: dir}).recover(); err != nil {
+		t.Fatal(err)
+	}
+	if kept := must(os.ReadFile(filepath.Join(dir, "000001.damaged"))); !bytes.Equal(kept, bad[ends[1]:]) {
+		t.Errorf("%d bytes of the damaged end were kept", len(kept))
+	}
+	if fs := frames(t, s, id); len(fs) != 1 {
+		t.Errorf("%d frames", len(fs))
+	}
+}
+
+// A journal is tampered with after its supervisor has gone: each way is found.
+func TestJournalTampered(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		tamper func(t *testing.T, j *Journal)
+		read   bool // reading finds it too
+	}{
+		{"changed", func(t *testing.T, j *Journal) {
+			raw := must(unpack(j.chunk(1), Hash{}, false))
+			i := bytes.Index(raw, []byte("rm -rf"))
+			p := parser{b: raw[headerSize:], number: 1}
+			if _, err := p.next(); err != nil {
+				t.Fatal(err)
+			}
+			frame := raw[headerSize : headerSize+p.off]
+			copy(raw[i:], "ls -la")
+			forged := appendFrame(nil, FrameOutput, 0, []byte("ls -la"), 1) // with a good checksum
+			copy(frame[len(frame)-4:], forged[len(forged)-4:])
+			write(t, j.chunk(1), must(compress(raw)))
+		}, true},
+		{"removed", func(t *testing.T, j *Journal) {
+			if err := os.Remove(j.chunk(2)); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"swapped", func(t *testing.T, j *Journal) {
+			one, two := must(os.ReadFile(j.chunk(1))), must(os.ReadFile(j.chunk(2)))
+			write(t, j.chunk(1), two)
+			write(t, j.chunk(2), one)
+		}, true},
+		{"added", func(t *testing.T, j *Journal) {
+			write(t, j.chunk(3), must(compress(appendFrame(appendHeader(nil, time.Now(), 3), FrameOutput, 0, []byte("x"), 3))))
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t)
+			id := session(t, s, "aaaaaaaa")
+			for range 2 {
+				j := openJournal(t, s, id)
+				if err := errors.Join(j.Output([]byte("rm -rf")), j.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			verify(t, s, id)
+			tt.tamper(t, &Journal{dir: filepath.Join(s.SessionDir(id), terminal)})
+			if err := s.Verify(t.Context(), id); !errors.Is(err, ErrTampered) {
+				t.Errorf("Verify = %v", err)
+			}
+			var err error
+			for _, e := range s.ReadJournal(id) {
+				err = e
+			}
+			if (err != nil) != tt.read {
+				t.Errorf("ReadJournal = %v", err)
+			}
+		})
+	}
+}
+
+func TestReadJournalOfNobody(t *testing.T) {
+	s := open(t)
+	for f, err := range s.ReadJournal("../../etc") {
+		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "no session") {
+			t.Errorf("%v, %v", f, err)
+		}
+	}
+}
+
+func write(t testing.TB, p string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(p, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

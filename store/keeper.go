@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// flockShared is the way in which a record's users hold its schema lock.
+const flockShared = unix.LOCK_SH
+
+// keeper makes commits durable and keeps the log short, off the way of the
+// commits themselves: with synchronous=NORMAL SQLite syncs only when it moves
+// the log into the database, so power loss could take much more than the last
+// second otherwise.
+type keeper struct {
+	db    *sql.DB
+	wal   *os.File
+	bytes atomic.Int64 // written since the log was last moved
+	dirty chan struct{}
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+}
+
+const (
+	syncEvery = time.Second
+	moveAfter = 4 << 20   // bytes of log
+	moveHard  = 128 << 20 // bytes of log at which writers may have to wait for it
+)
+
+func newKeeper(dir, dsn string) (*keeper, error) {
+	db, err := sql.Open("sqlite3", dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &keeper{db: db, dirty: make(chan struct{}, 1), stop: cancel}
+	// The log exists: a connection has read the database. Its locks are
+	// elsewhere, so it may be opened and closed here.
+	if k.wal, err = os.Open(filepath.Join(dir, database+"-wal")); err != nil {
+		cancel()
+		return nil, errors.Join(fmt.Errorf("cannot open the record's log: %w", err), db.Close())
+	}
+	k.done.Go(func() { k.run(ctx) })
+	return k, nil
+}
+
+// wrote says that about n bytes were committed. It never blocks.
+func (k *keeper) wrote(n int) {
+	k.bytes.Add(int64(n))
+	select {
+	case k.dirty <- struct{}{}:
+	default: // one is enough
+	}
+}
+
+func (k *keeper) run(ctx context.Context) {
+	timer := time.NewTimer(syncEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-k.dirty:
+		case <-ctx.Done():
+			return
+		}
+		timer.Reset(syncEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		// A failed sync is found again by SQLite's own when it moves the
+		// log; commits in between are what NORMAL may lose anyway.
+		_ = unix.Fdatasync(int(k.wal.Fd()))
+		if k.bytes.Load() >= moveAfter {
+			k.move()
+		}
+	}
+}
+
+// move copies the log into the database as far as readers allow. It holds up
+// writers only once the log has grown out of proportion.
+func (k *keeper) move() {
+	var busy, log, moved int
+	if k.db.QueryRow(`PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &log, &moved) != nil {
+		return // the next one may do better; the log only grows meanwhile
+	}
+	if log == moved {
+		k.bytes.Store(0)
+	}
+	if int64(log)*4096 > moveHard {
+		_, _ = k.db.Exec(`PRAGMA wal_checkpoint(RESTART)`) // as above
+	}
+}
+
+func (k *keeper) close() error {
+	k.stop()
+	k.done.Wait()
+	return errors.Join(k.wal.Close(), k.db.Close())
+}
+
+// bootTime is when this machine started, to the second.
+func bootTime() time.Time {
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(-time.Duration(up.Nano()))
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"slices"
+	"sync"
+)
+
+// Kind is a kind of resource. Each has its table.
+type Kind string
+
+// The kinds. A chunk is the store's own: a packed piece of a terminal journal.
+const (
+	KindSession    Kind = "session"
+	KindAction     Kind = "action"
+	KindQuestion   Kind = "question"
+	KindDecision   Kind = "decision"
+	KindExec       Kind = "exec"
+	KindAttempt    Kind = "attempt"
+	KindCheckpoint Kind = "checkpoint"
+	KindRollback   Kind = "rollback"
+	KindChunk      Kind = "chunk"
+	KindNote       Kind = "note"
+)
+
+// kind describes the table of one kind.
+type kind struct {
+	name    Kind
+	table   string
+	since   int // the schema version that made the table
+	columns []column
+	bodies  []string // members of the document that hold the hash of a body, or are empty
+}
+
+// column is a generated column: what json_extract finds in the document.
+type column struct {
+	name  string
+	typ   string
+	path  string
+	since int // the schema version that added it
+}
+
+const (
+	text    = "TEXT"
+	integer = "INTEGER"
+	real    = "REAL"
+)
+
+// same describes columns named as the members of the document are.
+func same(typ string, since int, names ...string) []column {
+	var cs []column
+	for _, n := range names {
+		cs = append(cs, column{n, typ, "$." + n, since})
+	}
+	return cs
+}
+
+func join(lists ...[]column) []column {
+	var cs []column
+	for _, l := range lists {
+		cs = append(cs, l...)
+	}
+	return cs
+}
+
+// exitColumns describe how a process ended.
+var exitColumns = []column{{"exit_code", integer, "$.exit.code", 1}, {"exit_signal", text, "$.exit.signal", 1}}
+
+// described is the table that DDL and queries are made of. A later schema adds
+// lines with a higher since; lines that are there never change, since they are
+// what an older migration made. It is built on first use: every re-execution of
+// the binary would pay for it otherwise.
+var described = sync.OnceValue(func() []*kind {
+	return []*kind{
+		{name: KindSession, table: "sessions", since: 1, bodies: []string{"screen"}, columns: join(
+			same(integer, 1, "number"),
+			same(text, 1, "name", "agent", "command", "workspace", "folder", "mode", "state", "started_at", "ended_at"),
+			exitColumns,
+			same(integer, 1, "cols", "rows"),
+			[]column{
+				{"limits_source", text, "$.limits.source", 1}, {"limits_memory", integer, "$.limits.memory", 1},
+				{"limits_cpus", real, "$.limits.cpus", 1}, {"limits_pids", integer, "$.limits.pids", 1},
+				{"limits_wall_time", integer, "$.limits.wall_time", 1},
+			},
+			same(text, 1, "warnings", "hidden", "hosts"),
+			same(integer, 1, "actions", "held", "unreviewed", "attempts"),
+			same(text, 1, "last_action", "screen"),
+		)},
+		{name: KindAction, table: "actions", since: 1, columns: join(
+			[]column{{"action_kind", text, "$.kind", 1}},
+			same(text, 1, "state", "review", "title"),
+			same(integer, 1, "housekeeping"),
+			same(text, 1, "verdict", "rule", "by", "reason", "started_at", "released_at", "ended_at"),
+			exitColumns,
+			same(integer, 1, "execs", "left_running", "files", "added", "removed", "shared", "before", "after"),
+		)},
+		{name: KindQuestion, table: "questions", since: 1, columns: join(
+			same(integer, 1, "action"),
+			same(text, 1, "subject", "title", "hash", "rule", "held_at", "closed"),
+			[]column{
+				{"line", text, "$.command.line", 1}, {"argv", text, "$.command.argv", 1}, {"cwd", text, "$.command.cwd", 1},
+				{"program", text, "$.command.program", 1}, {"written", integer, "$.command.written", 1}, {"pid", integer, "$.command.pid", 1},
+			},
+			same(text, 1, "changes"),
+		)},
+		{name: KindDecision, table: "decisions", since: 1, columns: join(
+			same(integer, 1, "question", "action"),
+			same(text, 1, "hash", "answer", "reason", "by", "at"),
+		)},
+		{name: KindExec, table: "execs", since: 1, columns: join(
+			same(integer, 1, "action", "pid", "parent"),
+			same(text, 1, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
+			exitColumns,
+			same(text, 1, "failure"),
+		)},
+		{name: KindAttempt, table: "attempts", since: 1, columns: join(
+			same(integer, 1, "action", "pid"),
+			same(text, 1, "at", "program", "protocol", "name", "address"),
+			same(integer, 1, "port"),
+			same(text, 1, "resolved", "verdict", "rule"),
+			same(integer, 1, "sent", "received", "duration", "open"),
+			same(text, 1, "failure"),
+		)},
+		{name: KindCheckpoint, table: "checkpoints", since: 1, bodies: []string{"root"}, columns: join(
+			same(integer, 1, "action"),
+			same(text, 1, "at", "root"),
+			same(integer, 1, "files", "bytes"),
+		)},
+		{name: KindRollback, table: "rollbacks", since: 1, columns: join(
+			same(integer, 1, "to_before", "checkpoint"),
+			same(text, 1, "at", "actions"),
+			same(integer, 1, "files"),
+			same(text, 1, "by", "failure"),
+		)},
+		{name: KindChunk, table: "chunks", since: 1, columns: join(
+			same(text, 1, "file", "hash"),
+			same(integer, 1, "frames", "bytes", "packed", "from_ms", "to_ms"),
+		)},
+		{name: KindNote, table: "notes", since: 1, columns: join(
+			same(text, 1, "at", "text"),
+			same(integer, 1, "warn"),
+		)},
+	}
+})
+
+// kindOf finds a description, or nil.
+func kindOf(name Kind) *kind {
+	for _, k := range described() {
+		if k.name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// Kinds lists all kinds, in the order of the alphabet.
+func Kinds() []Kind {
+	var ks []Kind
+	for _, k := range described() {
+		ks = append(ks, k.name)
+	}
+	slices.Sort(ks)
+	return ks
+}

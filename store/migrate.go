@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// schema is the version that this code writes.
+const schema = 1
+
+// applicationID tells file(1) and us that a database is a Stepbox record: "Stbx".
+const applicationID = 0x53746278
+
+// migrations[v] brings a database from version v to v+1. What one does never
+// changes once it was released.
+var migrations = [schema]func() []string{
+	0: firstSchema,
+}
+
+// firstSchema makes the tables of version 1.
+func firstSchema() []string {
+	return append([]string{
+		`CREATE TABLE events (
+	session TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	time INTEGER NOT NULL,
+	at TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%S', time / 1000000000, 'unixepoch') || printf('.%09dZ', time % 1000000000)) VIRTUAL,
+	kind TEXT NOT NULL,
+	event TEXT NOT NULL,
+	key INTEGER NOT NULL,
+	doc TEXT NOT NULL,
+	prev BLOB NOT NULL,
+	hash BLOB NOT NULL,
+	PRIMARY KEY (session, seq)
+) STRICT`,
+		`CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END`,
+		`CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END`,
+		`CREATE TABLE bodies (
+	hash BLOB NOT NULL PRIMARY KEY,
+	data BLOB NOT NULL
+) STRICT`,
+	}, append(kindStatements(1), `CREATE UNIQUE INDEX sessions_number ON sessions (number)`)...)
+}
+
+// kindStatements are what a version adds for the kinds: tables, and columns of
+// tables that were there.
+func kindStatements(version int) []string {
+	var out []string
+	for _, k := range described() {
+		var cols []string
+		for _, c := range k.columns {
+			def := fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (json_extract(doc, '%s')) VIRTUAL`, c.name, c.typ, c.path)
+			switch {
+			case k.since == version && c.since <= version:
+				cols = append(cols, def)
+			case k.since < version && c.since == version:
+				out = append(out, fmt.Sprintf(`ALTER TABLE "%s" ADD COLUMN %s`, k.table, def))
+			}
+		}
+		if k.since == version {
+			out = append(out, fmt.Sprintf("CREATE TABLE \"%s\" (\n\tsession TEXT NOT NULL,\n\tkey INTEGER NOT NULL,\n\tseq INTEGER NOT NULL,\n\tdoc TEXT NOT NULL,\n\t%s,\n\tPRIMARY KEY (session, key)\n)",
+				k.table, strings.Join(cols, ",\n\t")))
+		}
+	}
+	return out
+}
+
+// version reads a database's schema version and refuses what isn't a record.
+// A file without any table is version 0.
+func version(ctx context.Context, db querier) (int, error) {
+	var v, app, tables int
+	err := db.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)`).
+		Scan(&v, &app, &tables)
+	if err != nil {
+		return 0, err
+	}
+	if v == 0 && tables == 0 {
+		return 0, nil
+	}
+	if app != applicationID || v <= 0 {
+		return 0, errForeign
+	}
+	return v, nil
+}
+
+var errForeign = errors.New("it is another program's database")
+
+// checkVersion refuses schemas that this code doesn't know.
+func checkVersion(dir string, v int) error {
+	if v <= schema {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has schema %d and this Stepbox knows those up to %d; use the newer Stepbox, or set STEPBOX_DATA to another folder",
+		ErrNewer, quote(dir), v, schema)
+}
+
+// upgrade returns when the database has the current schema and the lock is held
+// shared. Exactly one of several processes that open an older database at once
+// migrates it; none does while an older Stepbox has it open.
+func upgrade(ctx context.Context, dir string, lock *schemaLock, db *sql.DB) error {
+	end := time.Now().Add(patience)
+	for {
+		ok, err := lock.wait(ctx, unix.LOCK_SH, time.Until(end))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("%w: another process is upgrading %s and hasn't finished; try again", ErrBusy, quote(dir))
+		}
+		v, err := version(ctx, db)
+		if err != nil {
+			return err
+		}
+		if err := checkVersion(dir, v); err != nil || v == schema {
+			return err
+		}
+		// Changing a shared lock into an exclusive one isn't atomic, so
+		// the version is read again once it is held.
+		if ok, err = lock.try(unix.LOCK_EX); err != nil {
+			return err
+		}
+		if ok {
+			if err := migrate(ctx, dir, db); err != nil {
+				return err
+			}
+			continue // take the lock shared and look again
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%w: %s has schema %d and must be upgraded to %d, which live sessions prevent; end them (stepbox ls shows them), or go on with the Stepbox that started them",
+				ErrInUse, quote(dir), v, schema)
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// migrate brings the database to the current schema, each step in a
+// transaction of its own. The caller holds the schema lock exclusively.
+func migrate(ctx context.Context, dir string, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	v, err := version(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(dir, v); err != nil {
+		return err
+	}
+	if v == 0 { // it persists in the file
+		var mode string
+		if err := c.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+			return err
+		}
+		if mode != "wal" {
+			return fmt.Errorf("cannot use write-ahead logging in %q: SQLite stays at %q", dir, mode)
+		}
+	}
+	for ; v < schema; v++ {
+		if err := step(ctx, c, v); err != nil {
+			return fmt.Errorf("cannot upgrade the record from schema %d to %d: %w", v, v+1, err)
+		}
+	}
+	return nil
+}
+
+func step(ctx context.Context, c *sql.Conn, v int) error {
+	if _, err := c.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	statements := append(migrations[v](),
+		fmt.Sprintf(`PRAGMA application_id = %d`, applicationID), fmt.Sprintf(`PRAGMA user_version = %d`, v+1), `COMMIT`)
+	for _, s := range statements {
+		if _, err := c.ExecContext(ctx, s); err != nil {
+			_, rerr := c.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+			return errors.Join(err, rerr)
+		}
+	}
+	return nil
+}
+
+// querier is what sql.DB, sql.Conn and sql.Tx have in common.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}

@@ -1,0 +1,244 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Store is an open record. It is safe for concurrent use.
+type Store struct {
+	dir      string
+	readonly bool
+	lock     *schemaLock // held shared; nil when a read-only folder has none
+	reads    *sql.DB
+	writes   *writer // nil when readonly
+	keep     *keeper // nil when readonly
+
+	closing sync.Once
+	closed  error // what Close returned
+
+	mu      sync.Mutex
+	numbers map[string]int64 // guarded by mu; numbers of sessions, which never change
+}
+
+// readers bounds the connections that read at the same time.
+const readers = 4
+
+// Open opens the record in dir and creates what is missing. It refuses folders
+// that others can enter, network filesystems, databases that are damaged, of a
+// newer Stepbox or not ours, and what can't be written (ErrReadOnly); each
+// error says what to do.
+func Open(ctx context.Context, dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the record in %q: %w", dir, err)
+	}
+	if err := prepareDir(dir); err != nil {
+		return nil, fmt.Errorf("cannot open the record: %w", err)
+	}
+	s := &Store{dir: dir, numbers: make(map[string]int64)}
+	if err := s.open(ctx); err != nil {
+		return nil, fmt.Errorf("cannot open the record: %w", errors.Join(err, s.Close()))
+	}
+	sweepTemps(dir)
+	return s, nil
+}
+
+func prepareDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		// Nothing is written before the folder is known to be right.
+		for _, check := range []func(string) error{checkFilesystem, checkPrivate, checkWritable} {
+			if err := check(dir); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range []func(string) error{makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase} {
+		if err := f(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
+	if s.lock, err = openLock(s.dir, true); err != nil {
+		return fileFault(s.dir, err)
+	}
+	db, err := sql.Open("sqlite3", s.dsn("rw"))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	suspicious := s.suspicious()
+	if err := upgrade(ctx, s.dir, s.lock, db); err != nil {
+		return s.refuse(errors.Join(err, db.Close()))
+	}
+	if s.writes, err = newWriter(ctx, s.dir, db); err != nil {
+		return s.refuse(errors.Join(err, db.Close()))
+	}
+	if s.keep, err = newKeeper(s.dir, s.dsn("rw")); err != nil {
+		return err
+	}
+	s.writes.wrote = s.keep.wrote
+	if err := s.openReads(s.dsn("ro")); err != nil {
+		return err
+	}
+	if suspicious {
+		return s.quickCheck(ctx)
+	}
+	return nil
+}
+
+// OpenReadOnly opens a record without changing anything in it; what writes
+// fails with ErrReadOnly. It also reads older schemas.
+func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the record in %q: %w", dir, err)
+	}
+	s := &Store{dir: dir, readonly: true, numbers: make(map[string]int64)}
+	if err := s.openReadOnly(ctx); err != nil {
+		return nil, fmt.Errorf("cannot read the record: %w", errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+func (s *Store) openReadOnly(ctx context.Context) (err error) {
+	if _, err := os.Stat(filepath.Join(s.dir, database)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is none in %q: %w", s.dir, ErrNotFound)
+	}
+	for _, check := range []func(string) error{checkFilesystem, checkPrivate} {
+		if err := check(s.dir); err != nil {
+			return err
+		}
+	}
+	if s.lock, err = openLock(s.dir, false); err == nil {
+		ok, err := s.lock.wait(ctx, flockShared, patience)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("%w: another process is upgrading %s and hasn't finished; try again", ErrBusy, quote(s.dir))
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dsn, err := s.readOnlyDSN()
+	if err != nil {
+		return err
+	}
+	if err := s.openReads(dsn); err != nil {
+		return err
+	}
+	v, err := version(ctx, s.reads)
+	if err != nil {
+		return s.refuse(err)
+	}
+	if v == 0 {
+		return fmt.Errorf("there is none in %q: %w", s.dir, ErrNotFound)
+	}
+	return checkVersion(s.dir, v)
+}
+
+// readOnlyDSN reads a record in a folder that can't be written: SQLite needs
+// its shared memory file unless it is told that nobody writes, which is so when
+// there is no log (sqlite.org/wal.html, "Read-Only Databases").
+func (s *Store) readOnlyDSN() (string, error) {
+	if checkWritable(s.dir) == nil {
+		return s.dsn("ro"), nil
+	}
+	exists := func(suffix string) bool {
+		_, err := os.Stat(filepath.Join(s.dir, database+suffix))
+		return err == nil
+	}
+	switch {
+	case !exists("-wal"):
+		return s.dsn("ro") + "&immutable=1", nil
+	case exists("-shm"):
+		return s.dsn("ro"), nil
+	}
+	return "", fmt.Errorf("%w: it wasn't closed and can't be recovered in place; copy %s to a folder that you can write and set STEPBOX_DATA to it",
+		ErrReadOnly, quote(s.dir))
+}
+
+func (s *Store) openReads(dsn string) error {
+	db, err := sql.Open("sqlite3", dsn)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	s.reads = db
+	return nil
+}
+
+// dsn names the database for the driver. Other tools may lock the database for
+// a while, for which SQLite waits busyFor.
+func (s *Store) dsn(mode string) string {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.Join(s.dir, database)}
+	return fmt.Sprintf("%s?mode=%s&_busy_timeout=%d&_synchronous=NORMAL&_stmt_cache_size=32", u.String(), mode, busyFor.Milliseconds())
+}
+
+const busyFor = 5 * time.Second
+
+// refuse gives an error from opening its words.
+func (s *Store) refuse(err error) error {
+	if errors.Is(err, errForeign) {
+		return fmt.Errorf("cannot use %q: %w; set STEPBOX_DATA to another folder", filepath.Join(s.dir, database), err)
+	}
+	return fault(s.dir, err)
+}
+
+// suspicious says whether the database should be checked before it is trusted:
+// an earlier run met damage, or the machine went down while it was open.
+func (s *Store) suspicious() bool {
+	if _, err := os.Stat(filepath.Join(s.dir, suspicion)); err == nil {
+		return true
+	}
+	wal, err := os.Stat(filepath.Join(s.dir, database+"-wal"))
+	return err == nil && wal.Size() > 0 && wal.ModTime().Before(bootTime())
+}
+
+// quickCheck looks at every page of the database.
+func (s *Store) quickCheck(ctx context.Context) error {
+	var said string
+	if err := s.reads.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said); err != nil {
+		return fault(s.dir, err)
+	}
+	if said != "ok" {
+		suspect(s.dir)
+		return corrupt(s.dir, errors.New(said))
+	}
+	if err := os.Remove(filepath.Join(s.dir, suspicion)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileFault(s.dir, err)
+	}
+	return nil
+}
+
+// Close commits what was accepted, makes it durable and closes the record. What
+// is called afterwards fails with ErrClosed. Journals must be closed before.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		var errs []error
+		if s.keep != nil {
+			errs = append(errs, s.keep.close())
+		}
+		if s.reads != nil {
+			errs = append(errs, s.reads.Close())
+		}
+		if s.writes != nil { // last: SQLite empties its log when nobody else has it open
+			errs = append(errs, s.writes.close())
+		}
+		s.closed = fault(s.dir, errors.Join(append(errs, s.lock.close())...))
+	})
+	return s.closed
+}

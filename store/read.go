@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Sessions lists the documents of all sessions, newest first.
+func (s *Store) Sessions(ctx context.Context) ([]json.RawMessage, error) {
+	docs, err := s.docs(ctx, `SELECT doc FROM sessions ORDER BY number DESC`)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the sessions: %w", err)
+	}
+	return docs, nil
+}
+
+// Docs lists resources of a kind in the order of their numbers, those above
+// after, at most limit of them (0: all). A session that isn't there has none.
+func (s *Store) Docs(ctx context.Context, session string, kind Kind, after int64, limit int) ([]json.RawMessage, error) {
+	k := kindOf(kind)
+	if k == nil {
+		return nil, fmt.Errorf("cannot list resources: there is no kind %q", kind)
+	}
+	if limit <= 0 {
+		limit = -1 // SQLite's word for all
+	}
+	docs, err := s.docs(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? AND key > ? ORDER BY key LIMIT ?`, session, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the %s of session %s: %w", k.table, session, err)
+	}
+	return docs, nil
+}
+
+func (s *Store) docs(ctx context.Context, query string, args ...any) ([]json.RawMessage, error) {
+	rows, err := s.reads.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	var docs []json.RawMessage
+	for rows.Next() {
+		var d []byte
+		if err := rows.Scan(&d); err != nil {
+			return nil, s.fault(err)
+		}
+		docs = append(docs, d)
+	}
+	return docs, s.fault(rows.Err())
+}
+
+// Doc is one resource as it was last recorded; ErrNotFound when it never was.
+func (s *Store) Doc(ctx context.Context, session string, kind Kind, key int64) (json.RawMessage, error) {
+	k := kindOf(kind)
+	if k == nil {
+		return nil, fmt.Errorf("cannot read a resource: there is no kind %q", kind)
+	}
+	var doc []byte
+	err := s.reads.QueryRowContext(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? AND key = ?`, session, key).Scan(&doc)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, fmt.Errorf("%s %d of session %.80q: %w", kind, key, session, ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s %d of session %s: %w", kind, key, session, s.fault(err))
+	}
+	return doc, nil
+}
+
+// Events lists a session's events in order, those with a sequence number of at
+// least from, at most limit of them (0: all).
+func (s *Store) Events(ctx context.Context, session string, from uint64, limit int) ([]Event, error) {
+	if limit <= 0 {
+		limit = -1
+	}
+	var events []Event
+	err := eachEvent(ctx, s.reads, session, from, limit, func(e Event) error {
+		events = append(events, e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the events of session %s: %w", session, s.fault(err))
+	}
+	return events, nil
+}
+
+// eachEvent calls f for events in order, without holding more than one.
+func eachEvent(ctx context.Context, q querier, session string, from uint64, limit int, f func(Event) error) error {
+	rows, err := q.QueryContext(ctx,
+		`SELECT seq, time, kind, event, key, doc, prev, hash FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`,
+		session, int64(min(from, 1<<62)), limit)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		e := Event{Session: session}
+		var at int64
+		var doc, prev, hash []byte
+		if err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash); err != nil {
+			return err
+		}
+		if len(prev) != len(e.Prev) || len(hash) != len(e.Hash) {
+			return fmt.Errorf("event %d has hashes of %d and %d bytes: %w", e.Seq, len(prev), len(hash), ErrTampered)
+		}
+		e.At, e.Doc = time.Unix(0, at).UTC(), doc
+		copy(e.Prev[:], prev)
+		copy(e.Hash[:], hash)
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// journalFile is one numbered file of a journal, packed or raw. A file that is
+// both counts as raw: packing it wasn't finished.
+type journalFile struct {
+	number uint32
+	raw    bool
+}
+
+// listJournal lists a journal's files by number.
+func listJournal(dir string) ([]journalFile, error) {
+	entries, err := os.ReadDir(dir) // sorted by name; numbers have leading zeros
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var files []journalFile
+	for _, e := range entries {
+		base, ext, _ := strings.Cut(e.Name(), ".")
+		n, err := strconv.ParseUint(base, 10, 32)
+		if err != nil || ext != "raw" && ext != "zst" {
+			continue
+		}
+		if k := len(files) - 1; k >= 0 && files[k].number == uint32(n) {
+			files[k].raw = true
+			continue
+		}
+		files = append(files, journalFile{uint32(n), ext == "raw"})
+	}
+	return files, nil
+}
+
+// ReadJournal yields the frames of a session's terminal in order, of recorded
+// sessions and of live ones up to now; a session without a journal has none.
+// It holds one file, about 1 MiB, at a time. A frame that isn't whole at the
+// end is left out: it was never acknowledged. Where the record is damaged the
+// last pair is an error that wraps io.ErrUnexpectedEOF, ErrBody when a chunk
+// isn't the one that was recorded.
+func (s *Store) ReadJournal(session string) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		err := s.readJournal(session, yield)
+		if err != nil {
+			yield(Frame{}, fmt.Errorf("cannot read the terminal journal of session %.80q: %w", session, err))
+		}
+	}
+}
+
+func (s *Store) readJournal(session string, yield func(Frame, error) bool) error {
+	if err := checkID(session); err != nil {
+		return err
+	}
+	chunks, err := s.chunks(context.Background(), session)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(s.SessionDir(session), terminal)
+	files, err := listJournal(dir)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if f.number != uint32(i+1) {
+			return fmt.Errorf("file %d is missing: %w", i+1, io.ErrUnexpectedEOF)
+		}
+		raw, _, err := s.readJournalFile(dir, f, chunks)
+		last := i == len(files)-1
+		if last && f.raw && errors.Is(err, errTorn) {
+			return nil // its writer was stopped before the first frame
+		}
+		if err != nil {
+			return fmt.Errorf("file %d: %w: %w", f.number, io.ErrUnexpectedEOF, err)
+		}
+		p := parser{b: raw[headerSize:], number: f.number}
+		for {
+			frame, err := p.next()
+			if errors.Is(err, io.EOF) || last && f.raw && errors.Is(err, errTorn) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("file %d at byte %d: %w: %w", f.number, headerSize+p.off, io.ErrUnexpectedEOF, err)
+			}
+			if !yield(frame, nil) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// chunks lists what is recorded of a session's packed files, by number.
+func (s *Store) chunks(ctx context.Context, session string) (map[uint32]chunk, error) {
+	docs, err := s.Docs(ctx, session, KindChunk, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	chunks := make(map[uint32]chunk, len(docs))
+	for _, d := range docs {
+		c, err := parseChunk(d)
+		if err != nil {
+			return nil, err
+		}
+		chunks[uint32(c.N)] = c
+	}
+	return chunks, nil
+}
+
+func parseChunk(doc json.RawMessage) (chunk, error) {
+	var c chunk
+	err := json.Unmarshal(doc, &c)
+	if err == nil {
+		c.Hash, err = ParseHash(c.Name)
+	}
+	if err == nil && (c.N < 1 || c.N > 1<<31 || c.File != chunkName(uint32(c.N))) {
+		err = fmt.Errorf("it names %q", c.File)
+	}
+	if err != nil {
+		return c, fmt.Errorf("cannot read the row of a chunk: %w", err)
+	}
+	return c, nil
+}
+
+// readJournalFile reads a file, unpacked and with a good header. The packer may
+// be at work: a raw file that has gone is there packed.
+func (s *Store) readJournalFile(dir string, f journalFile, chunks map[uint32]chunk) (raw []byte, began time.Time, err error) {
+	if f.raw {
+		raw, err = readWhole(filepath.Join(dir, fmt.Sprintf(journalFmt+".raw", f.number)), rawMost)
+	}
+	if !f.raw || errors.Is(err, fs.ErrNotExist) {
+		c, known := chunks[f.number]
+		raw, err = unpack(filepath.Join(dir, chunkName(f.number)), c.Hash, known)
+	}
+	if err != nil {
+		return nil, began, err
+	}
+	began, err = parseHeader(raw, f.number)
+	return raw, began, err
+}
+
+// unpack reads a packed file. A hash that is known must be that of its bytes.
+func unpack(p string, want Hash, known bool) ([]byte, error) {
+	// Incompressible bytes grow a little.
+	packed, err := readWhole(p, rawMost+64<<10)
+	if err != nil {
+		return nil, err
+	}
+	if known && HashOf(packed) != want {
+		return nil, fmt.Errorf("%q: %w", p, ErrBody)
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(rawMost)), zstd.WithDecoderMaxWindow(8<<20))
+	if err != nil {
+		return nil, err
+	}
+	defer dec.Close()
+	raw, err := dec.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot unpack %q: %w", p, err)
+	}
+	return raw, nil
+}

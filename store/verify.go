@@ -1,0 +1,329 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// References finds bodies that a resource leads to beyond those that its
+// document names, like the objects of a manifest.
+type References func(ctx context.Context, kind Kind, doc json.RawMessage) ([]Hash, error)
+
+// Verify checks a session's record: that no event was changed, removed, added
+// or reordered; that the other tables say what the events say; that each body
+// that a resource names is there and is what its name says, and so for the
+// chunks of the terminal. What it finds is in an error that wraps ErrTampered;
+// any other error means that it couldn't look. Removing the last events with
+// all that follows from them leaves a shorter record that agrees with itself:
+// only a signed head finds that.
+func (s *Store) Verify(ctx context.Context, session string, more ...References) error {
+	v := &verifier{store: s, session: session, latest: make(map[resource]state), bodies: make(map[Hash]string)}
+	if err := v.run(ctx, more); err != nil {
+		return fmt.Errorf("cannot verify session %.80q: %w", session, s.fault(err))
+	}
+	return v.report()
+}
+
+// resource names a row of a kind's table.
+type resource struct {
+	kind Kind
+	key  int64
+}
+
+// state is what the events last said of a resource.
+type state struct {
+	seq uint64
+	doc Hash
+}
+
+// verifier holds about 100 bytes per resource and body.
+type verifier struct {
+	store    *Store
+	session  string
+	latest   map[resource]state
+	bodies   map[Hash]string // who names it
+	chunks   []chunk
+	problems []error
+	more     int // problems beyond those kept
+}
+
+func (v *verifier) problem(format string, args ...any) {
+	if len(v.problems) >= 20 {
+		v.more++
+		return
+	}
+	v.problems = append(v.problems, fmt.Errorf(format, args...))
+}
+
+func (v *verifier) report() error {
+	if len(v.problems) == 0 {
+		return nil
+	}
+	if v.more > 0 {
+		v.problems = append(v.problems, fmt.Errorf("and %d more", v.more))
+	}
+	return fmt.Errorf("session %s: %w: %w", v.session, ErrTampered, errors.Join(v.problems...))
+}
+
+func (v *verifier) run(ctx context.Context, more []References) error {
+	// One snapshot, so that a live session can be verified.
+	tx, err := v.store.reads.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // it only read
+	if err := v.chain(ctx, tx); err != nil {
+		return err
+	}
+	var docs []namedDoc
+	for _, k := range described() {
+		if err := v.table(ctx, tx, k, len(more) > 0, &docs); err != nil {
+			return err
+		}
+	}
+	if err := tx.Rollback(); err != nil {
+		return err
+	}
+	for _, d := range docs {
+		for _, f := range more {
+			hashes, err := f(ctx, d.kind, d.doc)
+			if err != nil {
+				v.problem("%s %d: %w", d.kind, d.key, err)
+			}
+			for _, h := range hashes {
+				v.bodies[h] = fmt.Sprintf("%s %d", d.kind, d.key)
+			}
+		}
+	}
+	for h, who := range v.bodies {
+		if err := v.body(ctx, h, who); err != nil {
+			return err
+		}
+	}
+	return v.terminal()
+}
+
+// namedDoc is a document that References want to see.
+type namedDoc struct {
+	resource
+	doc json.RawMessage
+}
+
+// chain checks the events by themselves and remembers what they last said.
+func (v *verifier) chain(ctx context.Context, q querier) error {
+	var last Event
+	err := eachEvent(ctx, q, v.session, 0, -1, func(e Event) error {
+		switch {
+		case e.Seq != last.Seq+1:
+			v.problem("event %d follows on %d: events were removed or added", e.Seq, last.Seq)
+		case e.Prev != last.Hash:
+			v.problem("event %d doesn't name the one before it: events were changed or reordered", e.Seq)
+		case last.Seq > 0 && !e.At.After(last.At):
+			v.problem("event %d isn't later than the one before it", e.Seq)
+		case last.Seq == 0 && e.Kind != KindSession:
+			v.problem("the first event is a %s, not the session's own", e.Kind)
+		}
+		if e.digest() != e.Hash {
+			v.problem("event %d (%s %s %d) isn't what its hash says: it was changed", e.Seq, e.Event, e.Kind, e.Key)
+		}
+		if kindOf(e.Kind) == nil {
+			v.problem("event %d has the unknown kind %q", e.Seq, e.Kind)
+		}
+		v.latest[resource{e.Kind, e.Key}] = state{e.Seq, HashOf(e.Doc)}
+		last = Event{Seq: e.Seq, At: e.At, Hash: e.Hash}
+		return nil
+	})
+	if errors.Is(err, ErrTampered) {
+		v.problem("%w", err)
+		return nil
+	}
+	if err == nil && last.Seq == 0 {
+		return ErrNotFound
+	}
+	return err
+}
+
+// table compares a kind's table with the events.
+func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, docs *[]namedDoc) error {
+	rows, err := q.QueryContext(ctx, `SELECT key, seq, doc FROM "`+k.table+`" WHERE session = ? ORDER BY key`, v.session)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key int64
+		var seq uint64
+		var doc []byte
+		if err := rows.Scan(&key, &seq, &doc); err != nil {
+			return err
+		}
+		id := resource{k.name, key}
+		want, ok := v.latest[id]
+		delete(v.latest, id)
+		switch {
+		case !ok:
+			v.problem("%s %d was never recorded", k.name, key)
+			continue
+		case want.seq != seq:
+			v.problem("%s %d is of event %d and the last one that tells it is %d", k.name, key, seq, want.seq)
+		case want.doc != HashOf(doc):
+			v.problem("%s %d doesn't say what event %d says: run a rebuild", k.name, key, seq)
+		}
+		v.names(k, key, doc)
+		if keep {
+			*docs = append(*docs, namedDoc{id, doc})
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for id, st := range v.latest {
+		if id.kind == k.name {
+			v.problem("%s %d of event %d is missing from its table: run a rebuild", id.kind, id.key, st.seq)
+		}
+	}
+	return nil
+}
+
+// names collects the bodies and chunks that a document names.
+func (v *verifier) names(k *kind, key int64, doc []byte) {
+	if k.name == KindChunk {
+		c, err := parseChunk(doc)
+		if err != nil {
+			v.problem("chunk %d: %w", key, err)
+			return
+		}
+		v.chunks = append(v.chunks, c)
+	}
+	if len(k.bodies) == 0 {
+		return
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil {
+		v.problem("%s %d: %w", k.name, key, err)
+		return
+	}
+	for _, m := range k.bodies {
+		var name string
+		if raw, ok := members[m]; !ok || json.Unmarshal(raw, &name) == nil && name == "" {
+			continue
+		}
+		h, err := ParseHash(name)
+		if err != nil {
+			v.problem("%s %d names a body in %s: %w", k.name, key, m, err)
+			continue
+		}
+		v.bodies[h] = fmt.Sprintf("%s %d", k.name, key)
+	}
+}
+
+// body reads a whole body, which checks it.
+func (v *verifier) body(ctx context.Context, h Hash, who string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, _, err := v.store.OpenBody(ctx, h)
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+		r.Close() // only read
+	}
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrBody) {
+		v.problem("%s names body %s: %w", who, h, err)
+		return nil
+	}
+	return err
+}
+
+// terminal checks the packed files against their rows.
+func (v *verifier) terminal() error {
+	dir := filepath.Join(v.store.SessionDir(v.session), terminal)
+	known := make(map[uint32]bool, len(v.chunks))
+	for _, c := range v.chunks {
+		known[uint32(c.N)] = true
+		raw, err := unpack(filepath.Join(dir, c.File), c.Hash, true)
+		if err == nil {
+			err = c.check(raw)
+		}
+		if err != nil {
+			v.problem("chunk %d of the terminal: %w", c.N, err)
+		}
+	}
+	files, err := listJournal(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.raw || known[f.number] {
+			continue
+		}
+		// A live session may have packed it since the snapshot.
+		_, err := v.store.Doc(context.Background(), v.session, KindChunk, int64(f.number))
+		if errors.Is(err, ErrNotFound) {
+			v.problem("chunk %d of the terminal was never recorded", f.number)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check compares a chunk's row with the frames that its file holds.
+func (c chunk) check(raw []byte) error {
+	if _, err := parseHeader(raw, uint32(c.N)); err != nil {
+		return err
+	}
+	p := parser{b: raw[headerSize:], number: uint32(c.N)}
+	for {
+		_, err := p.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.frames != c.Frames || int64(len(raw)) != c.Bytes {
+		return fmt.Errorf("it holds %d frames in %d bytes, and %d in %d were recorded", p.frames, len(raw), c.Frames, c.Bytes)
+	}
+	return nil
+}
+
+// Rebuild makes a session's rows again from its events. It refuses a broken
+// chain, since rows made from that would hide it. Each kind takes one
+// transaction, as long as the session is large.
+func (s *Store) Rebuild(ctx context.Context, session string) error {
+	fail := func(err error) error { return fmt.Errorf("cannot rebuild session %.80q: %w", session, err) }
+	if s.readonly {
+		return fail(ErrReadOnly)
+	}
+	v := &verifier{store: s, session: session, latest: make(map[resource]state)}
+	if err := v.chain(ctx, s.reads); err != nil {
+		return fail(s.fault(err))
+	}
+	if err := v.report(); err != nil {
+		return fail(err)
+	}
+	for _, k := range described() {
+		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
+			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
+				return err
+			}
+			// Beside max(), the other columns are of the row that has the
+			// maximum (sqlite.org/lang_select.html, "bare columns").
+			return t.exec(`INSERT INTO "`+k.table+`" (session, key, seq, doc)
+SELECT session, key, max(seq), doc FROM events WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
+		})
+		if err != nil {
+			return fail(err)
+		}
+	}
+	if err := os.MkdirAll(s.SessionDir(session), 0o700); err != nil {
+		return fail(fileFault(s.dir, err))
+	}
+	return nil
+}

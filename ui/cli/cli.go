@@ -1,0 +1,231 @@
+// Package cli is the plain counterpart of the screens: commands that look at
+// sessions and decide on them, for scripts, other terminals and screen readers.
+// They speak to sessions through package api and to people through writers.
+//
+// Text from the sandbox arrives escaped and is printed as it is.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+)
+
+// Exit codes. The run command ends with the agent's own instead.
+const (
+	ExitOK      = 0
+	ExitFailure = 1   // it didn't work
+	ExitUsage   = 2   // the command line is wrong
+	ExitRefused = 3   // the session refused: decided already, changed meanwhile, not held any more
+	ExitNoRun   = 125 // run: the sandbox can't be started
+)
+
+// Connect gives a client of all sessions and a function that lets it go.
+type Connect func(ctx context.Context) (*api.Client, func(), error)
+
+// ErrUsage marks errors of the command line.
+var ErrUsage = errors.New("usage")
+
+// Code maps an error to the exit code that it means.
+func Code(err error) int {
+	var p *api.Problem
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ErrUsage):
+		return ExitUsage
+	case errors.As(err, &p):
+		switch p.Code {
+		case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive:
+			return ExitRefused
+		}
+	}
+	return ExitFailure
+}
+
+// command is what every command gets.
+type command struct {
+	ctx    context.Context
+	client *api.Client
+	out    io.Writer
+	json   bool
+}
+
+// Commands lists the commands that look at sessions and decide on them.
+func Commands(connect Connect) []*cobra.Command {
+	return []*cobra.Command{
+		list(connect), show(connect), logs(connect), diff(connect),
+		approve(connect), deny(connect), keep(connect), mode(connect),
+		pause(connect), resume(connect), kill(connect), rollback(connect),
+	}
+}
+
+// wrap connects, runs and lets go.
+func wrap(connect Connect, f func(c command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		client, done, err := connect(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer done()
+		asJSON, _ := cmd.Flags().GetBool("json") // commands that print no data don't have it
+		return f(command{ctx: cmd.Context(), client: client, out: cmd.OutOrStdout(), json: asJSON}, args)
+	}
+}
+
+func withJSON(c *cobra.Command) *cobra.Command {
+	c.Flags().Bool("json", false, "print JSON")
+	return c
+}
+
+// print writes a value as JSON, or what plain writes.
+func (c command) print(v any, plain func(w io.Writer)) error {
+	if c.json {
+		e := json.NewEncoder(c.out)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	plain(w)
+	return w.Flush()
+}
+
+// session finds a session by name, number, id or unique prefix. With no word
+// it is the only live one.
+func (c command) session(word string) (api.Session, error) {
+	all, err := c.client.Sessions(c.ctx)
+	if err != nil {
+		return api.Session{}, err
+	}
+	return Find(all, word)
+}
+
+// Find picks the session that a person means: by name (the newest, a live one
+// first), number, id or a unique prefix of name or id; with no word the only
+// live one.
+func Find(all []api.Session, word string) (api.Session, error) {
+	if word == "" {
+		var live []api.Session
+		for _, s := range all {
+			if s.Live() {
+				live = append(live, s)
+			}
+		}
+		switch len(live) {
+		case 1:
+			return live[0], nil
+		case 0:
+			return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "no session is running; stepbox ls lists the past ones"}
+		}
+		return api.Session{}, fmt.Errorf("%w: %d sessions are running (%s): name one", ErrUsage, len(live), names(live))
+	}
+	exact := func(match func(api.Session) bool) (api.Session, bool) {
+		var found api.Session
+		ok := false
+		for _, s := range all { // newest first
+			if match(s) && (!ok || s.Live() && !found.Live()) {
+				found, ok = s, true
+			}
+		}
+		return found, ok
+	}
+	if s, ok := exact(func(s api.Session) bool { return s.ID == word || s.Name == word }); ok {
+		return s, nil
+	}
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		if s, ok := exact(func(s api.Session) bool { return s.Number == n }); ok {
+			return s, nil
+		}
+	}
+	var hits []api.Session
+	for _, s := range all {
+		if strings.HasPrefix(s.ID, word) || strings.HasPrefix(s.Name, word) {
+			hits = append(hits, s)
+		}
+	}
+	switch len(hits) {
+	case 1:
+		return hits[0], nil
+	case 0:
+		return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no session %q; stepbox ls lists them", api.Escape(word))}
+	}
+	return api.Session{}, fmt.Errorf("%w: %q may be any of %s: say more of it, or its number", ErrUsage, api.Escape(word), names(hits))
+}
+
+func names(ss []api.Session) string {
+	var l []string
+	for _, s := range ss[:min(len(ss), 5)] {
+		l = append(l, fmt.Sprintf("%s (%d)", s.Name, s.Number))
+	}
+	if len(ss) > 5 {
+		l = append(l, "…")
+	}
+	return strings.Join(l, ", ")
+}
+
+// sessionAnd splits "[SESSION] N" arguments: a session and an action.
+func (c command) sessionAnd(args []string) (api.Session, int, error) {
+	word := ""
+	if len(args) == 2 {
+		word = args[0]
+	}
+	n, err := strconv.Atoi(args[len(args)-1])
+	if err != nil || n < 1 {
+		return api.Session{}, 0, fmt.Errorf("%w: %q is no action number; stepbox show lists the actions", ErrUsage, api.Escape(args[len(args)-1]))
+	}
+	s, err := c.session(word)
+	return s, n, err
+}
+
+func optional(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return ""
+}
+
+// usageArgs marks an argument count that is off as a fault of the command line.
+func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f(cmd, args); err != nil {
+			return fmt.Errorf("%w: %w (%s)", ErrUsage, err, cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+func since(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := time.Since(t).Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return t.Local().Format("2006-01-02")
+}
+
+func exitWords(e *api.Exit) string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Signal != "":
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
+}

@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+)
+
+func list(connect Connect) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "ls", Short: "List live and past sessions", Args: usageArgs(cobra.NoArgs),
+		RunE: wrap(connect, func(c command, _ []string) error {
+			all, err := c.client.Sessions(c.ctx)
+			if err != nil {
+				return err
+			}
+			return c.print(all, func(w io.Writer) {
+				if len(all) == 0 {
+					fmt.Fprintln(w, "no sessions yet; stepbox run starts one, stepbox demo shows one")
+					return
+				}
+				fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
+				for _, s := range all {
+					state := string(s.State)
+					if s.Exit != nil {
+						state += " " + exitWords(s.Exit)
+					}
+					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
+				}
+			})
+		}),
+	})
+}
+
+func show(connect Connect) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "show [SESSION] [ACTION]", Short: "Show a session with its actions, or one action whole", Args: usageArgs(cobra.MaximumNArgs(2)),
+		RunE: wrap(connect, func(c command, args []string) error {
+			if len(args) == 2 {
+				s, n, err := c.sessionAnd(args)
+				if err != nil {
+					return err
+				}
+				return c.showAction(s, n)
+			}
+			s, err := c.session(optional(args))
+			if err != nil {
+				return err
+			}
+			actions, err := c.client.Actions(c.ctx, s.ID)
+			if err != nil {
+				return err
+			}
+			questions, err := c.client.Questions(c.ctx, s.ID)
+			if err != nil {
+				return err
+			}
+			type whole struct {
+				api.Session
+				Actions   []api.Action   `json:"action_list"`
+				Questions []api.Question `json:"questions"`
+			}
+			return c.print(whole{s, actions, questions}, func(w io.Writer) { printSession(w, s, actions, questions) })
+		}),
+	})
+}
+
+func printSession(w io.Writer, s api.Session, actions []api.Action, questions []api.Question) {
+	fmt.Fprintf(w, "session %d\t%s\n", s.Number, s.Name)
+	fmt.Fprintf(w, "id\t%s\n", s.ID)
+	fmt.Fprintf(w, "agent\t%s: %s\n", s.Agent, s.Command)
+	fmt.Fprintf(w, "project\t%s\n", s.Workspace)
+	state := string(s.State)
+	if s.Exit != nil {
+		state += ", " + exitWords(s.Exit)
+	}
+	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
+	fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
+	for _, x := range s.Warnings {
+		fmt.Fprintf(w, "warning\t%s\n", x)
+	}
+	if len(s.Hidden) > 0 {
+		fmt.Fprintf(w, "hidden\t%s\n", strings.Join(s.Hidden, ", "))
+	}
+	fmt.Fprintln(w)
+	for _, a := range actions {
+		fmt.Fprintln(w, actionLine(a))
+	}
+	for _, q := range questions {
+		fmt.Fprintf(w, "held: action %d\t%s\t(%s)\n", q.Action, q.Title, q.Rule)
+	}
+}
+
+func limitWords(l api.Limits) string {
+	var parts []string
+	if l.Memory > 0 {
+		parts = append(parts, fmt.Sprintf("memory %dM", l.Memory>>20))
+	}
+	if l.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("cpus %g", l.CPUs))
+	}
+	if l.Pids > 0 {
+		parts = append(parts, fmt.Sprintf("pids %d", l.Pids))
+	}
+	if l.WallTime > 0 {
+		parts = append(parts, "wall time "+l.WallTime.String())
+	}
+	return strings.Join(parts, ", ") + " (" + l.Source + ")"
+}
+
+var marks = map[api.ActionState]string{
+	api.ActionHeld: "HELD", api.ActionRunning: "running", api.ActionEnded: "ended",
+	api.ActionDenied: "denied", api.ActionAbandoned: "abandoned",
+}
+
+func actionLine(a api.Action) string {
+	state := marks[a.State]
+	if a.Exit != nil {
+		state = exitWords(a.Exit)
+	}
+	var more []string
+	if a.Files > 0 {
+		more = append(more, fmt.Sprintf("%d files +%d -%d", a.Files, a.Added, a.Removed))
+	}
+	if a.Review != api.ReviewNone {
+		more = append(more, string(a.Review))
+	}
+	if a.LeftRunning > 0 {
+		more = append(more, fmt.Sprintf("%d left running", a.LeftRunning))
+	}
+	if a.Housekeeping {
+		more = append(more, "housekeeping")
+	}
+	return fmt.Sprintf("%4d\t%s\t%s\t%s", a.N, state, cut(a.Title, 100), strings.Join(more, ", "))
+}
+
+func (c command) showAction(s api.Session, n int) error {
+	a, err := c.client.Action(c.ctx, s.ID, n)
+	if err != nil {
+		return err
+	}
+	execs, err := c.client.Execs(c.ctx, s.ID, n)
+	if err != nil {
+		return err
+	}
+	questions, err := c.client.Questions(c.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	var held []api.Question
+	for _, q := range questions {
+		if q.Action == n {
+			held = append(held, q)
+		}
+	}
+	type whole struct {
+		api.Action
+		Execs     []api.Exec     `json:"exec_list"`
+		Questions []api.Question `json:"questions"`
+	}
+	return c.print(whole{a, execs, held}, func(w io.Writer) {
+		fmt.Fprintf(w, "action %d\t%s\n", a.N, a.Title)
+		fmt.Fprintf(w, "state\t%s %s\n", marks[a.State], exitWords(a.Exit))
+		if a.Verdict != "" {
+			fmt.Fprintf(w, "verdict\t%s by %s (%s)\n", a.Verdict, a.By, a.Rule)
+		}
+		if a.Reason != "" {
+			fmt.Fprintf(w, "reason\t%s\n", a.Reason)
+		}
+		if a.Files > 0 {
+			fmt.Fprintf(w, "changes\t%d files +%d -%d %s\n", a.Files, a.Added, a.Removed, a.Review)
+		}
+		for _, q := range held {
+			printQuestion(w, q)
+		}
+		for _, e := range execs {
+			fmt.Fprintf(w, "exec %d\t%s\t%s %s%s\n", e.Pid, strings.Join(e.Argv, " "), e.Verdict, exitWords(e.Exit), e.Failure)
+		}
+	})
+}
+
+// printQuestion shows all that a decision covers.
+func printQuestion(w io.Writer, q api.Question) {
+	fmt.Fprintf(w, "held\t%s\n", q.Title)
+	fmt.Fprintf(w, "why\t%s\n", q.Rule)
+	if c := q.Command; c != nil {
+		for i, a := range c.Argv {
+			fmt.Fprintf(w, "argv[%d]\t%s\n", i, a)
+		}
+		fmt.Fprintf(w, "program\t%s\n", c.Program)
+		if c.Written {
+			fmt.Fprintf(w, "\tthis session wrote that file\n")
+		}
+		fmt.Fprintf(w, "in\t%s\n", c.Cwd)
+		for _, e := range c.Env {
+			fmt.Fprintf(w, "env\t%s\n", e)
+		}
+		for _, p := range c.Parts {
+			fmt.Fprintf(w, "part\t%s\t%s (%s)\n", p.Text, p.Verdict, p.Rule)
+		}
+		for _, p := range c.Pipeline {
+			fmt.Fprintf(w, "piped to\t%s\n", p.Line)
+		}
+	}
+	for _, f := range q.Changes {
+		fmt.Fprintf(w, "changed\t%s %s %s\n", f.Status, f.Path, f.Words)
+	}
+	fmt.Fprintf(w, "hash\t%s\n", q.Hash)
+}
+
+func logs(connect Connect) *cobra.Command {
+	var follow bool
+	cmd := withJSON(&cobra.Command{
+		Use: "log [SESSION]", Short: "Print what happened, one line per event, network attempts included", Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: wrap(connect, func(c command, args []string) error {
+			s, err := c.session(optional(args))
+			if err != nil {
+				return err
+			}
+			enc := json.NewEncoder(c.out)
+			events := c.client.Recorded
+			if follow {
+				events = c.client.Events
+			}
+			for e, err := range events(c.ctx, s.ID, 0) {
+				if err != nil {
+					return err
+				}
+				if e.Seq == 0 {
+					continue
+				}
+				if c.json {
+					if err := enc.Encode(e); err != nil {
+						return err
+					}
+				} else if line := eventLine(s, e); line != "" {
+					if _, err := fmt.Fprintln(c.out, line); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}),
+	})
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session ends")
+	return cmd
+}
+
+// eventLine is one event for people; empty for what only programs need.
+func eventLine(s api.Session, e api.Event) string {
+	at := e.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
+	line := func(format string, a ...any) string {
+		return fmt.Sprintf("%10s  %-18s %s", at, e.Kind, fmt.Sprintf(format, a...))
+	}
+	switch {
+	case e.Session != nil && e.Kind != "session.counted":
+		return line("%s, mode %s", e.Session.State, e.Session.Mode)
+	case e.Action != nil && e.Kind != "action.counted":
+		return line("%d %s %s", e.Action.N, e.Action.Title, strings.TrimSpace(exitWords(e.Action.Exit)+" "+string(e.Action.Review)))
+	case e.Decision != nil:
+		return line("action %d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
+	case e.Exec != nil && e.Kind != "exec.ended":
+		return line("[%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
+	case e.Attempt != nil && e.Kind != "attempt.changed":
+		a := e.Attempt
+		host := a.Address
+		if a.Name != "" {
+			host = a.Name
+		}
+		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, host, a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
+	case e.Checkpoint != nil:
+		return line("%d, %d files", e.Checkpoint.ID, e.Checkpoint.Files)
+	case e.Rollback != nil:
+		return line("to before action %d, %d files %s", e.Rollback.ToBefore, e.Rollback.Files, e.Rollback.Failure)
+	case e.Note != nil:
+		return line("%s", e.Note.Text)
+	}
+	return ""
+}
+
+func diff(connect Connect) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "diff [SESSION] [ACTION]", Short: "Show what a session or one of its actions changed", Args: usageArgs(cobra.MaximumNArgs(2)),
+		RunE: wrap(connect, func(c command, args []string) error {
+			n := 0
+			var s api.Session
+			var err error
+			if len(args) == 2 {
+				s, n, err = c.sessionAnd(args)
+			} else {
+				s, err = c.session(optional(args))
+			}
+			if err != nil {
+				return err
+			}
+			changes, err := c.client.Changes(c.ctx, s.ID, n)
+			if err != nil {
+				return err
+			}
+			diffs := []api.FileDiff{}
+			for _, f := range changes.Files {
+				d, err := c.client.Diff(c.ctx, s.ID, f.Key, n)
+				if err != nil {
+					return err
+				}
+				diffs = append(diffs, d)
+			}
+			if c.json {
+				return c.print(diffs, nil)
+			}
+			for _, d := range diffs {
+				printDiff(c.out, d)
+			}
+			if changes.More > 0 {
+				fmt.Fprintf(c.out, "… and %d more changed files\n", changes.More)
+			}
+			return nil
+		}),
+	})
+}
+
+func printDiff(w io.Writer, d api.FileDiff) {
+	fmt.Fprintf(w, "%s %s", d.Change.Status, d.Change.Path)
+	if d.Change.From != "" {
+		fmt.Fprintf(w, " (from %s)", d.Change.From)
+	}
+	for _, x := range []string{d.Change.Words, d.Note} {
+		if x != "" {
+			fmt.Fprintf(w, "  %s", x)
+		}
+	}
+	fmt.Fprintln(w)
+	for _, h := range d.Hunks {
+		fmt.Fprintf(w, "@@ -%s +%s @@\n", span(h.OldLine, h.OldCount), span(h.NewLine, h.NewCount))
+		for _, l := range h.Lines {
+			fmt.Fprintf(w, "%s%s\n", l.Op, l.Text)
+		}
+	}
+}
+
+func span(line, count int) string {
+	if count == 1 {
+		return strconv.Itoa(line)
+	}
+	return fmt.Sprintf("%d,%d", line, count)
+}
+
+// cut shortens a line for a list; the whole of it is one command away.
+func cut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}

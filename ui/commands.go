@@ -1,0 +1,99 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/session/api"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+	"stepbox/ui/screen/home"
+	"stepbox/ui/screen/workbench"
+)
+
+// tick is the clock's next message.
+func (m *Model) tick() tea.Cmd {
+	return func() tea.Msg {
+		t := time.NewTimer(min(tick, home.PollEvery))
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return clock{}
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// poll reads the list, unless that is already under way.
+func (m *Model) poll() tea.Cmd {
+	if m.polling {
+		return nil
+	}
+	m.polling = true
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, request)
+		defer cancel()
+		list, err := m.opt.Client.Sessions(ctx)
+		return sessions{list, err}
+	}
+}
+
+func (m *Model) listed(s sessions) tea.Cmd {
+	m.polling = false
+	if s.err != nil {
+		m.home.Problem = "the list can't be read: " + paint.Clean(s.err.Error())
+		return nil
+	}
+	m.home.Set(s.list)
+	return nil
+}
+
+// find reads what is known of a session before it is joined.
+func (m *Model) find(id string) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, request)
+		defer cancel()
+		s, err := m.opt.Client.Session(ctx, id)
+		return opened{id, s, err}
+	}
+}
+
+func (m *Model) start() tea.Cmd {
+	return func() tea.Msg {
+		id, err := m.opt.Start(m.ctx)
+		return started{id, err}
+	}
+}
+
+// join opens the workbench of a session.
+func (m *Model) join(o opened) tea.Cmd {
+	if o.err != nil {
+		if o.id == m.opt.Session {
+			// Asked for on the command line: there is nothing else to show.
+			m.err = fmt.Errorf("cannot open session %q: %w", o.id, o.err)
+			return tea.Quit
+		}
+		words := o.err.Error()
+		var p *api.Problem
+		if errors.As(o.err, &p) {
+			words = p.Message
+		}
+		m.home.Notice = "can't open it: " + paint.Clean(words)
+		return nil
+	}
+	m.close()
+	m.home.Notice = ""
+	m.bench = workbench.New(workbench.Config{
+		Client: m.opt.Client,
+		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
+		Keys:   m.keys, Now: m.opt.Now, Known: o.session,
+		Method: func() ansi.Method { return m.method },
+	})
+	return tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))
+}

@@ -1,0 +1,198 @@
+package dialog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+// Confirm asks once before what is hard to take back. Enter says no.
+type Confirm struct {
+	sheet
+	Title  string
+	Do     intent.Intent // what yes means; nil while it isn't known yet
+	YesFor string        // the word beside the key for yes
+	Off    string        // why yes does nothing, or ""
+	Note   string        // what is still being found out, or went wrong
+	Wait   time.Duration // until keys can answer; told before each frame
+	Token  string        // names what is shown, so that a key for one text isn't a key for another
+
+	build func(dst uv.Screen, width int) []row
+}
+
+// Scope is where its keys are bound.
+func (c *Confirm) Scope() keys.Scope { return keys.Confirm }
+
+// Handle turns a yes into what was asked.
+func (c *Confirm) Handle(i intent.Intent) intent.Intent {
+	if c.scroll(i) {
+		return nil
+	}
+	switch i := i.(type) {
+	case intent.Back:
+		return i
+	case intent.Yes:
+		if c.Do != nil && c.Off == "" {
+			return c.Do
+		}
+	}
+	return nil
+}
+
+// Draw draws the question.
+func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := c.measure(area, 92)
+	rows := []row{blank()}
+	if c.build != nil {
+		rows = append(rows, c.build(dst, width)...)
+	}
+	rows = append(rows, blank())
+	note := text{c.Note, themes.Info}
+	switch {
+	case c.Off != "":
+		note = text{"! " + c.Off, themes.Warn}
+	case c.Note == "" && c.Wait > 0:
+		note = text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+	}
+	hints := []hint{
+		{"y", c.YesFor, c.Off != "" || c.Do == nil || c.Wait > 0},
+		{"n esc", "no, leave everything as it is", false},
+	}
+	title := paint.Line{{Text: c.Title, Style: f.P.S(themes.Strong)}}
+	c.draw(dst, area, f, title, rows, hints, note)
+	return nil
+}
+
+// ConfirmKill asks before an action's processes, or with n 0 the whole sandbox,
+// are killed.
+func ConfirmKill(n int, title string) *Confirm {
+	c := &Confirm{Title: fmt.Sprintf("Kill action %d?", n), Do: intent.DoKill{Action: n}, YesFor: "kill its processes", Token: fmt.Sprintf("kill %d", n)}
+	words := "Its processes end at once. Its changes stay and can be rolled back."
+	if n == 0 {
+		c.Title, c.YesFor = "Kill the whole sandbox?", "kill everything in it"
+		words = "The agent and all it started end at once, and the session is over. Its record, and the changes in it, stay."
+	}
+	c.build = func(dst uv.Screen, width int) []row {
+		var out []row
+		if title != "" {
+			out = append(command(dst, title, width), blank())
+		}
+		return append(out, wrapped(dst, words, width, themes.Surface, themes.Surface, 0)...)
+	}
+	return c
+}
+
+// Rollback asks before files go back. It starts without a plan.
+type Rollback struct {
+	Confirm
+	Action int
+	Later  bool // later actions too
+}
+
+// NewRollback opens the question; SetPlan makes it answerable.
+func NewRollback(action int, later bool) *Rollback {
+	r := &Rollback{Action: action, Later: later}
+	r.YesFor = "roll back"
+	r.reset()
+	return r
+}
+
+func (r *Rollback) reset() {
+	r.Title = fmt.Sprintf("Roll back action %d?", r.Action)
+	if r.Later {
+		r.Title = fmt.Sprintf("Roll back to just before action %d?", r.Action)
+	}
+	r.Do, r.Off, r.Token = nil, "", ""
+	r.Note = "⋯ finding out what would go back"
+	r.build = nil
+}
+
+// SetPlan shows what would go back.
+func (r *Rollback) SetPlan(p api.RollbackPlan) {
+	r.Note, r.Token = "", p.Hash
+	r.Do = intent.DoRollback{ToBefore: p.ToBefore, Hash: p.Hash}
+	r.Off = ""
+	others := 0
+	for _, n := range p.Actions {
+		if n != r.Action {
+			others++
+		}
+	}
+	switch {
+	case len(p.Files) == 0 && p.More == 0:
+		r.Off = "there is nothing to roll back"
+	case others > 0 && !r.Later:
+		r.Off = fmt.Sprintf("later actions changed files too: %s. U takes all of them back", numbers(p.Actions))
+	}
+	r.build = func(dst uv.Screen, width int) []row { return planRows(dst, width, p, r.Action) }
+}
+
+// Fail says why there is no plan, or why it could not be carried out.
+func (r *Rollback) Fail(words string) {
+	r.Note, r.Off, r.Do = "", words, nil
+}
+
+func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
+	var out []row
+	if len(p.Actions) > 1 || len(p.Actions) == 1 && p.Actions[0] != action {
+		out = append(out, pair(dst, "actions", numbers(p.Actions)+" are taken back", width, themes.Surface)...)
+	}
+	if len(p.Ends) > 0 {
+		out = append(out, pair(dst, "ends", "still running and killed first: "+numbers(p.Ends), width, themes.Warn)...)
+	}
+	if len(out) > 0 {
+		out = append(out, blank())
+	}
+	for _, c := range p.Files {
+		out = append(out, change(dst, c, width))
+	}
+	if p.More > 0 {
+		out = append(out, muted(fmt.Sprintf("⋯ and %d more", p.More)))
+	}
+	return out
+}
+
+func numbers(ns []int) string {
+	var b strings.Builder
+	for i, n := range ns {
+		switch {
+		case i == 0:
+		case i == len(ns)-1:
+			b.WriteString(" and ")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+		if i == 30 {
+			fmt.Fprintf(&b, " and %d more", len(ns)-31)
+			break
+		}
+	}
+	return b.String()
+}
+
+// ConfirmEdit asks before an edit that waits is taken back.
+func ConfirmEdit(q api.Question, print string) *Confirm {
+	return &Confirm{
+		Title:  fmt.Sprintf("Take back edit %d?", q.Action),
+		Do:     intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerRollback},
+		YesFor: "take it back",
+		Token:  print,
+		build: func(dst uv.Screen, width int) []row {
+			var out []row
+			for _, c := range q.Changes {
+				out = append(out, change(dst, c, width))
+			}
+			return out
+		},
+	}
+}

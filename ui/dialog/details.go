@@ -1,0 +1,274 @@
+package dialog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+// Details tells all that is known of one thing.
+type Details struct {
+	sheet
+	Title string
+	Glyph string
+	Token themes.Token
+	build func(dst uv.Screen, width int, now time.Time) []row
+
+	// Of an action:
+	Action  int
+	execs   []api.Exec
+	loaded  bool
+	problem string
+}
+
+// Scope is where its keys are bound.
+func (d *Details) Scope() keys.Scope { return keys.Details }
+
+// Handle scrolls and closes.
+func (d *Details) Handle(i intent.Intent) intent.Intent {
+	if d.scroll(i) {
+		return nil
+	}
+	if Closes(i) {
+		return i
+	}
+	return nil
+}
+
+// Draw draws it.
+func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := d.measure(area, 116)
+	rows := append([]row{blank()}, d.build(dst, width, f.Now)...)
+	rows = append(rows, blank())
+	title := paint.Line{{Text: d.Title, Style: f.P.S(themes.Strong)}}
+	if d.Glyph != "" {
+		title = append(paint.Line{{Text: d.Glyph + " ", Style: f.P.S(d.Token)}}, title...)
+	}
+	d.draw(dst, area, f, title, rows, []hint{{"↑↓ pgdn", "scroll", false}, {"esc", "close", false}}, text{})
+	return nil
+}
+
+// SetExecs takes the programs that the action started.
+func (d *Details) SetExecs(execs []api.Exec, problem string) {
+	d.execs, d.loaded, d.problem = execs, true, problem
+}
+
+// ActionDetails tells of an action. The function says what it is now, so that
+// the dialog stays right while the action goes on.
+func ActionDetails(n int, get func() (api.Action, bool), words func(api.Action, time.Time) (glyph string, k themes.Token, status string)) *Details {
+	d := &Details{Title: "Action " + strconv.Itoa(n), Action: n}
+	d.build = func(dst uv.Screen, width int, now time.Time) []row {
+		a, ok := get()
+		if !ok {
+			return []row{muted("it is no longer known")}
+		}
+		glyph, k, status := words(a, now)
+		d.Glyph, d.Token = glyph, k
+		out := append(command(dst, a.Title, width), blank())
+		add := func(name, value string, token themes.Token) {
+			if value != "" {
+				out = append(out, pair(dst, name, value, width, token)...)
+			}
+		}
+		add("state", status, k)
+		verdict := string(a.Verdict)
+		if a.By != "" {
+			verdict += " by " + a.By
+		}
+		add("verdict", verdict, themes.Surface)
+		add("rule", a.Rule, themes.Surface)
+		add("reason", a.Reason, themes.Surface)
+		add("started", a.StartedAt.Local().Format("15:04:05"), themes.Surface)
+		if !a.EndedAt.IsZero() {
+			add("ended", a.EndedAt.Local().Format("15:04:05"), themes.Surface)
+		}
+		if a.Files > 0 {
+			add("changes", fmt.Sprintf("%s, +%d −%d lines", paint.Count(a.Files, "file", "files"), a.Added, a.Removed), themes.Surface)
+		}
+		if a.Shared {
+			add("", "others ran meanwhile, so some of these changes may be theirs", themes.Warn)
+		}
+		if a.LeftRunning > 0 {
+			add("left", paint.Count(a.LeftRunning, "process goes on", "processes go on"), themes.Warn)
+		}
+		if a.Before != 0 {
+			add("undo", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
+		}
+		out = append(out, blank())
+		return append(out, d.execRows(dst, width)...)
+	}
+	return d
+}
+
+func (d *Details) execRows(dst uv.Screen, width int) []row {
+	switch {
+	case d.problem != "":
+		return wrapped(dst, "! "+d.problem, width, themes.Warn, themes.Surface, 0)
+	case !d.loaded:
+		return []row{muted("reading the programs it started…")}
+	case len(d.execs) == 0:
+		return []row{muted("it started no programs")}
+	}
+	out := []row{muted(paint.Count(len(d.execs), "program", "programs") + " started")}
+	const most = 2000
+	for i, e := range d.execs {
+		if i == most {
+			out = append(out, muted(fmt.Sprintf("⋯ and %d more", len(d.execs)-most)))
+			break
+		}
+		glyph, k := "✓", themes.OK
+		if e.Verdict == api.Deny {
+			glyph, k = "✗", themes.Denied
+		}
+		right := ""
+		switch {
+		case e.Failure != "":
+			glyph, k, right = "!", themes.Warn, e.Failure
+		case e.Exit != nil && e.Exit.Signal != "":
+			right = e.Exit.Signal
+		case e.Exit != nil:
+			right = "exit " + strconv.Itoa(e.Exit.Code)
+		}
+		line := paint.Clean(strings.Join(e.Argv, " "))
+		room := width - 12 - paint.Width(dst, right)
+		line = paint.Shorten(dst, line, max(10, room))
+		out = append(out, row{ground: themes.Surface, spans: []text{
+			{glyph + " ", k}, {fmt.Sprintf("%7d  ", e.Pid), themes.SurfaceMuted}, {line, themes.Surface}, {"  " + right, themes.SurfaceMuted},
+		}})
+	}
+	return out
+}
+
+// AttemptDetails tells of attempts at one destination.
+func AttemptDetails(title string, attempts []api.Attempt) *Details {
+	d := &Details{Title: title}
+	d.build = func(dst uv.Screen, width int, _ time.Time) []row {
+		var out []row
+		for i := len(attempts) - 1; i >= 0; i-- {
+			a := attempts[i]
+			add := func(name, value string, k themes.Token) {
+				if value != "" {
+					out = append(out, pair(dst, name, value, width, k)...)
+				}
+			}
+			k, word := themes.OK, "✓ allowed"
+			switch a.Verdict {
+			case api.Deny:
+				k, word = themes.Denied, "✗ denied"
+			case api.Ask:
+				k, word = themes.Held, "◆ held"
+			}
+			out = append(out, row{ground: themes.Surface, spans: []text{
+				{word, k}, {"  " + a.At.Local().Format("15:04:05.000"), themes.Surface},
+			}})
+			add("  rule", a.Rule, themes.Surface)
+			add("  failure", a.Failure, themes.Warn)
+			add("  program", program(a), themes.Surface)
+			add("  address", a.Address, themes.Surface)
+			add("  resolved", a.Resolved, themes.Surface)
+			words := fmt.Sprintf("%s out, %s in, %s", paint.Bytes(a.Sent), paint.Bytes(a.Received), paint.Took(a.Duration))
+			if a.Open {
+				words += ", still open"
+			}
+			add("  traffic", words, themes.Surface)
+			if a.Action != 0 {
+				add("  action", strconv.Itoa(a.Action), themes.Surface)
+			}
+			out = append(out, blank())
+		}
+		return out
+	}
+	return d
+}
+
+func program(a api.Attempt) string {
+	if a.Program == "" && a.Pid == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (process %d)", orDash(a.Program), a.Pid)
+}
+
+// SessionFacts tells what holds for a session.
+func SessionFacts(get func() api.Session) *Details {
+	d := &Details{}
+	d.build = func(dst uv.Screen, width int, _ time.Time) []row {
+		s := get()
+		d.Title = "Session " + paint.Clean(s.Name)
+		var out []row
+		add := func(name, value string, k themes.Token) {
+			if value != "" {
+				out = append(out, pair(dst, name, value, width, k)...)
+			}
+		}
+		for _, w := range s.Warnings {
+			out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
+		}
+		if len(out) > 0 {
+			out = append(out, blank())
+		}
+		add("command", s.Command, themes.Surface)
+		add("agent", s.Agent, themes.Surface)
+		add("folder", s.Workspace, themes.Surface)
+		add("id", s.ID, themes.Surface)
+		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
+		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
+		add("limits", Limits(s.Limits), themes.Surface)
+		add("enforced by", orDash(s.Limits.Source), themes.Surface)
+		hosts := "none: every connection is refused"
+		if len(s.Hosts) > 0 {
+			hosts = strings.Join(s.Hosts, ", ")
+		}
+		add("hosts", hosts, themes.Surface)
+		hidden := "nothing"
+		if len(s.Hidden) > 0 {
+			hidden = strings.Join(s.Hidden, ", ")
+		}
+		add("hidden", hidden, themes.Surface)
+		return out
+	}
+	return d
+}
+
+// ModeWords says what a mode does.
+func ModeWords(m api.Mode) string {
+	switch m {
+	case api.ModeStep:
+		return "hold every action that isn't housekeeping"
+	case api.ModePolicy:
+		return "rules decide: allow, ask or deny"
+	case api.ModeWatch:
+		return "let all pass, record all"
+	}
+	return "unknown"
+}
+
+// Limits says which bounds are in force.
+func Limits(l api.Limits) string {
+	var out []string
+	if l.Memory > 0 {
+		out = append(out, paint.Bytes(l.Memory)+" memory")
+	}
+	if l.CPUs > 0 {
+		out = append(out, strconv.FormatFloat(l.CPUs, 'g', 3, 64)+" processors")
+	}
+	if l.Pids > 0 {
+		out = append(out, strconv.FormatInt(l.Pids, 10)+" processes")
+	}
+	if l.WallTime > 0 {
+		out = append(out, paint.Took(l.WallTime))
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, ", ")
+}

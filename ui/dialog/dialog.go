@@ -1,0 +1,271 @@
+// Package dialog holds what lies over the workbench while it asks or tells
+// something: opened questions, confirmations, details, help and the palette.
+//
+// A dialog handles intents and returns what follows from them; it changes
+// nothing but itself. What decides something (intent.Decide, DoRollback, DoKill)
+// names what was on the screen, and the workbench checks it again.
+package dialog
+
+import (
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+// Dialog is one of them.
+type Dialog interface {
+	// Scope is where its keys are bound.
+	Scope() keys.Scope
+	// Handle takes an intent and returns what follows from it: nil for nothing,
+	// intent.Back to close.
+	Handle(i intent.Intent) intent.Intent
+	// Draw draws it in the middle of an area.
+	Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
+}
+
+// Writer is a dialog that takes text.
+type Writer interface {
+	Dialog
+	Type(k tea.KeyPressMsg) bool // whether the key was text or editing
+	Paste(text string)
+}
+
+// Closes says whether an intent leaves the dialog.
+func Closes(i intent.Intent) bool {
+	_, ok := i.(intent.Back)
+	return ok
+}
+
+// text is a run in a dialog's row.
+type text struct {
+	s string
+	k themes.Token
+}
+
+// row is one row of a dialog's body.
+type row struct {
+	spans  []text
+	ground themes.Token // Surface or Inset
+	indent int
+}
+
+func plain(s string) row { return row{spans: []text{{s, themes.Surface}}, ground: themes.Surface} }
+
+func muted(s string) row { return row{spans: []text{{s, themes.SurfaceMuted}}, ground: themes.Surface} }
+
+func blank() row { return row{ground: themes.Surface} }
+
+// hint is a key in a dialog's last rows.
+type hint struct {
+	key, words string
+	off        bool
+}
+
+// sheet is the frame that dialogs share: a title, rows that scroll, and hints.
+type sheet struct {
+	top    int // first row in view
+	height int // rows in view
+	total  int
+	width  int // columns for rows
+	area   uv.Rectangle
+}
+
+// scroll handles the intents that move the view, and says whether i was one.
+func (s *sheet) scroll(i intent.Intent) bool {
+	switch i := i.(type) {
+	case intent.Move:
+		s.top += i.By
+	case intent.Page:
+		s.top += i.By * max(s.height-1, 1)
+	case intent.Top:
+		s.top = 0
+	case intent.Bottom:
+		s.top = s.total
+	default:
+		return false
+	}
+	s.clamp()
+	return true
+}
+
+// Wheel scrolls by rows.
+func (s *sheet) Wheel(by int) {
+	s.top += by
+	s.clamp()
+}
+
+// Area is where the dialog was drawn last.
+func (s *sheet) Area() uv.Rectangle { return s.area }
+
+func (s *sheet) clamp() { s.top = max(0, min(s.top, s.total-s.height)) }
+
+// measure is the room for rows in an area, before the rows are made.
+func (s *sheet) measure(area uv.Rectangle, most int) int {
+	s.width = max(10, min(area.Dx()-2, most)-6)
+	return s.width
+}
+
+// draw draws the frame, the rows in view and the foot. It returns the area of
+// the rows.
+func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title paint.Line, rows []row, hints []hint, note text) uv.Rectangle {
+	p := f.P
+	foot := wrapHints(dst, hints, s.width)
+	chrome := 2 + len(foot)
+	if note.s != "" {
+		chrome++
+	}
+	if len(foot) > 0 || note.s != "" {
+		chrome++ // a rule above
+	}
+	s.total = len(rows)
+	s.height = max(1, min(len(rows), area.Dy()-chrome))
+	s.clamp()
+	w, h := s.width+6, s.height+chrome
+	x := area.Min.X + max(0, (area.Dx()-w)/2)
+	y := area.Min.Y + max(0, (area.Dy()-h)/2)
+	s.area = uv.Rect(x, y, min(w, area.Dx()), min(h, area.Dy()))
+	paint.Fill(dst, s.area, p.S(themes.Surface))
+	paint.Heavy(dst, s.area, p.S(themes.SurfaceBorder))
+	end := s.area.Max.X - 2
+	border := p.S(themes.SurfaceBorder)
+	n := paint.Text(dst, x+2, y, end, " ", border)
+	for _, sp := range title {
+		st := sp.Style
+		st.Bg = p.S(themes.Surface).Bg
+		n = paint.Clip(dst, n, y, end, sp.Text, st)
+	}
+	paint.Text(dst, n, y, end, " ", border)
+
+	body := uv.Rect(x+3, y+1, s.width, s.height)
+	for i := range s.height {
+		if k := s.top + i; k < len(rows) {
+			drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, rows[k], p)
+		}
+	}
+	paint.Scrollbar(dst, s.area.Max.X-1, body, s.top, len(rows), border)
+
+	at := body.Max.Y
+	if len(foot) > 0 || note.s != "" {
+		if s.total > s.height {
+			words := "more below"
+			switch {
+			case s.top+s.height >= s.total:
+				words = "end"
+			case s.top > 0:
+				words = "more above and below"
+			}
+			paint.Rule(dst, x+1, at, s.area.Max.X-1, p.On(themes.Border, themes.Surface))
+			paint.Right(dst, x+3, at, s.area.Max.X-3, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
+		} else {
+			paint.Rule(dst, x+1, at, s.area.Max.X-1, p.On(themes.Border, themes.Surface))
+		}
+		at++
+	}
+	if note.s != "" && at < s.area.Max.Y-1 {
+		paint.Clip(dst, body.Min.X, at, body.Max.X, note.s, p.On(note.k, themes.Surface))
+		at++
+	}
+	for _, line := range foot {
+		if at >= s.area.Max.Y-1 {
+			break
+		}
+		drawHints(dst, body.Min.X, at, body.Max.X, line, p)
+		at++
+	}
+	return body
+}
+
+func drawRow(dst uv.Screen, x, y, end int, r row, p *paint.Palette) {
+	if r.ground == themes.Inset {
+		paint.Fill(dst, uv.Rect(x, y, end-x, 1), p.S(themes.Inset))
+	}
+	x += r.indent
+	for _, sp := range r.spans {
+		st := p.S(sp.k)
+		if sp.k != themes.Surface && sp.k != themes.Inset {
+			st = p.On(sp.k, r.ground)
+		}
+		if r.ground == themes.Inset && sp.k == themes.Surface {
+			st = p.S(themes.Inset)
+		}
+		x = paint.Clip(dst, x, y, end, sp.s, st)
+	}
+}
+
+func (h hint) width(dst uv.Screen) int {
+	return paint.Width(dst, h.key) + 1 + paint.Width(dst, h.words)
+}
+
+const hintGap = 3
+
+func wrapHints(dst uv.Screen, hints []hint, width int) [][]hint {
+	var out [][]hint
+	var line []hint
+	used := 0
+	for _, h := range hints {
+		w := h.width(dst)
+		if len(line) > 0 && used+hintGap+w > width {
+			out, line, used = append(out, line), nil, 0
+		}
+		if len(line) > 0 {
+			used += hintGap
+		}
+		line, used = append(line, h), used+w
+	}
+	if len(line) > 0 {
+		out = append(out, line)
+	}
+	return out
+}
+
+func drawHints(dst uv.Screen, x, y, end int, line []hint, p *paint.Palette) {
+	for i, h := range line {
+		if i > 0 {
+			x += hintGap
+		}
+		key, words := p.On(themes.Key, themes.Surface), p.On(themes.Hint, themes.Surface)
+		if h.off {
+			key = p.On(themes.KeyOff, themes.Surface)
+			key.Attrs |= uv.AttrStrikethrough
+			words = p.On(themes.KeyOff, themes.Surface)
+		}
+		x = paint.Text(dst, x, y, end, h.key, key)
+		x = paint.Text(dst, x, y, end, " "+h.words, words)
+	}
+}
+
+// wrapped breaks text into rows of one look.
+func wrapped(dst uv.Screen, s string, width int, k, ground themes.Token, indent int) []row {
+	var out []row
+	for _, r := range paint.Wrap(dst, s, width-indent) {
+		out = append(out, row{spans: []text{{r, k}}, ground: ground, indent: indent})
+	}
+	return out
+}
+
+// pair is a fact: a name in a column and its value, wrapped beside it.
+func pair(dst uv.Screen, name, value string, width int, k themes.Token) []row {
+	const column = 12
+	var out []row
+	for i, r := range paint.Wrap(dst, value, width-column) {
+		label := ""
+		if i == 0 {
+			label = name
+		}
+		out = append(out, row{ground: themes.Surface, spans: []text{
+			{pad(label, column), themes.SurfaceMuted}, {r, k},
+		}})
+	}
+	return out
+}
+
+func pad(s string, n int) string {
+	for len(s) < n {
+		s += " "
+	}
+	return s
+}

@@ -1,0 +1,213 @@
+package dialog
+
+import (
+	"sort"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+// Help shows every key of a place, from the innermost scope out.
+type Help struct {
+	sheet
+	Keys  *keys.Table
+	Place []keys.Scope
+	Intro string
+	Why   func(intent.Intent) string // why an intent does nothing now
+}
+
+// Scope is where its keys are bound.
+func (h *Help) Scope() keys.Scope { return keys.Lists }
+
+// Handle scrolls and closes.
+func (h *Help) Handle(i intent.Intent) intent.Intent {
+	if h.scroll(i) {
+		return nil
+	}
+	if Closes(i) {
+		return i
+	}
+	return nil
+}
+
+// Draw draws it.
+func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := h.measure(area, 100)
+	rows := []row{blank()}
+	if h.Intro != "" {
+		rows = append(rows, wrapped(dst, h.Intro, width, themes.SurfaceMuted, themes.Surface, 0)...)
+		rows = append(rows, blank())
+	}
+	for _, s := range h.Place {
+		title := s.Title()
+		if s == keys.Leader {
+			title += "  " + h.Keys.Leader
+		}
+		rows = append(rows, row{ground: themes.Surface, spans: []text{{title, themes.Strong}}})
+		for _, b := range h.Keys.In(s) {
+			words, k, key := b.Help, themes.Surface, themes.Key
+			if h.Why != nil {
+				if why := h.Why(b.Intent); why != "" {
+					k, key = themes.SurfaceMuted, themes.KeyOff
+					if !strings.Contains(words, why) {
+						words += " — " + why
+					}
+				}
+			}
+			for i, r := range paint.Wrap(dst, words, width-20) {
+				label := ""
+				if i == 0 {
+					label = b.Key()
+				}
+				rows = append(rows, row{ground: themes.Surface, indent: 2, spans: []text{
+					{padCells(dst, label, 16), key}, {r, k},
+				}})
+			}
+		}
+		rows = append(rows, blank())
+	}
+	h.draw(dst, area, f, paint.Line{{Text: "Keys", Style: f.P.S(themes.Strong)}}, rows,
+		[]hint{{"↑↓ pgdn", "scroll", false}, {"esc", "close", false}}, text{})
+	return nil
+}
+
+func padCells(dst uv.Screen, s string, n int) string {
+	return s + strings.Repeat(" ", max(1, n-paint.Width(dst, s)))
+}
+
+// Palette finds a command by a part of its name.
+type Palette struct {
+	sheet
+	all  []keys.Binding
+	why  func(intent.Intent) string
+	line line
+	at   int
+}
+
+// NewPalette offers commands; why says why one does nothing now.
+func NewPalette(all []keys.Binding, why func(intent.Intent) string) *Palette {
+	return &Palette{all: all, why: why, line: line{most: 100}}
+}
+
+// Scope is where its keys are bound.
+func (p *Palette) Scope() keys.Scope { return keys.Picker }
+
+// Handle moves, runs and closes.
+func (p *Palette) Handle(i intent.Intent) intent.Intent {
+	found := p.found()
+	switch i := i.(type) {
+	case intent.Back:
+		return i
+	case intent.Move:
+		if n := len(found); n > 0 {
+			p.at = (p.at + i.By + n) % n
+		}
+	case intent.Yes:
+		if p.at < len(found) && p.why(found[p.at].Intent) == "" {
+			return intent.Run{Intent: found[p.at].Intent}
+		}
+	}
+	return nil
+}
+
+// Type takes a key.
+func (p *Palette) Type(k tea.KeyPressMsg) bool {
+	if !p.line.key(k) {
+		return false
+	}
+	p.at = 0
+	return true
+}
+
+// Paste takes pasted text.
+func (p *Palette) Paste(s string) {
+	p.line.insert(s)
+	p.at = 0
+}
+
+// found is what matches, the best first.
+func (p *Palette) found() []keys.Binding {
+	type hit struct {
+		b     keys.Binding
+		score int
+	}
+	want := strings.ToLower(strings.TrimSpace(p.line.String()))
+	var hits []hit
+	for _, b := range p.all {
+		if s, ok := fuzzy(strings.ToLower(b.Name), want); ok {
+			hits = append(hits, hit{b, s})
+		}
+	}
+	sort.SliceStable(hits, func(i, j int) bool { return hits[i].score < hits[j].score })
+	out := make([]keys.Binding, len(hits))
+	for i, h := range hits {
+		out[i] = h.b
+	}
+	return out
+}
+
+// fuzzy says whether all letters of want are in name in their order, and how far
+// apart: less is better.
+func fuzzy(name, want string) (int, bool) {
+	score, last := 0, -1
+	for _, r := range want {
+		if r == ' ' {
+			continue
+		}
+		i := strings.IndexRune(name[last+1:], r)
+		if i < 0 {
+			return 0, false
+		}
+		score += i
+		last += i + 1
+	}
+	return score, true
+}
+
+// Draw draws it.
+func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := p.measure(area, 76)
+	found := p.found()
+	p.at = max(0, min(p.at, len(found)-1))
+	rows := []row{blank(), blank()}
+	for i, b := range found {
+		k, words, note := themes.Surface, b.Help, themes.SurfaceMuted
+		if why := p.why(b.Intent); why != "" {
+			k, words = themes.KeyOff, why
+		}
+		mark := "  "
+		if i == p.at {
+			mark = "▸ "
+			if k == themes.Surface {
+				k = themes.Key
+			}
+		}
+		rows = append(rows, row{ground: themes.Surface, spans: []text{
+			{mark, themes.Key}, {padCells(dst, b.Name, 20), k},
+			{paint.Shorten(dst, words, width-22), note},
+		}})
+	}
+	if len(found) == 0 {
+		rows = append(rows, muted("  no command has these letters"))
+	}
+	// The list keeps its height while letters narrow it down.
+	for len(rows) < len(p.all)+2 {
+		rows = append(rows, blank())
+	}
+	p.height = min(len(rows), max(1, area.Dy()-5))
+	p.total = len(rows)
+	if at := p.at + 2; at >= p.top+p.height {
+		p.top = at - p.height + 1
+	} else if at < p.top+2 {
+		p.top = max(0, at-2)
+	}
+	body := p.draw(dst, area, f, paint.Line{{Text: "Commands", Style: f.P.S(themes.Strong)}}, rows,
+		[]hint{{"enter", "run", false}, {"↑↓", "choose", false}, {"esc", "close", false}}, text{})
+	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P.S(themes.Inset), "type a part of a name", f.P.On(themes.SurfaceMuted, themes.Inset))
+}

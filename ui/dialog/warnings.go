@@ -1,0 +1,59 @@
+package dialog
+
+import (
+	"strings"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// Warnings says what needs care in a question before it is answered.
+func Warnings(q api.Question) []string {
+	var out []string
+	texts := []string{q.Title}
+	if c := q.Command; c != nil {
+		texts = []string{c.Line, c.Program, c.Cwd}
+		texts = append(texts, c.Env...)
+		for _, p := range c.Pipeline {
+			texts = append(texts, p.Line, p.Program)
+		}
+	}
+	escapes, foreign := false, false
+	for _, t := range texts {
+		e, f := paint.Unusual(t)
+		escapes, foreign = escapes || e, foreign || f
+	}
+	if escapes {
+		out = append(out, "tabs, line breaks or invisible characters are in it; they are shown as marked escapes")
+	}
+	if foreign {
+		out = append(out, "letters outside of ASCII are in it; some look like others, so they are marked")
+	}
+	c := q.Command
+	if c == nil {
+		return out
+	}
+	if c.Truncated {
+		out = append(out, "the arguments were too long to be read whole: you can't see all that would run")
+	}
+	if c.Written {
+		out = append(out, "this session wrote the program that would run: "+c.Program)
+	}
+	for _, p := range c.Pipeline {
+		if p.Written {
+			out = append(out, "this session wrote the program that would run: "+p.Program)
+		}
+	}
+	if len(c.Sources) > 0 {
+		out = append(out, "it first reads a file that the agent can write: "+strings.Join(c.Sources, ", "))
+	}
+	return out
+}
+
+// Plain says whether a question is only its command's line: nothing else in it
+// needs to be read, so that a row which shows the line whole shows all.
+func Plain(q api.Question) bool {
+	c := q.Command
+	return q.Subject != api.SubjectEdit && c != nil && len(Warnings(q)) == 0 &&
+		len(c.Env) == 0 && len(c.Pipeline) == 0 && len(c.Parts) < 2 && c.Line == q.Title
+}

@@ -1,0 +1,409 @@
+// Package fake stands in for sessions in tests and previews of the interface: a
+// Client whose sessions are plain data, and a terminal emulator that knows only
+// lines.
+package fake
+
+import (
+	"context"
+	"io"
+	"iter"
+	"sync"
+
+	"stepbox/session/api"
+	"stepbox/ui/link"
+)
+
+// Client is a server of sessions held in memory. It is safe for concurrent use.
+type Client struct {
+	mu        sync.Mutex
+	list      []api.Session                   // guarded by mu
+	events    []api.Event                     // guarded by mu
+	more      chan struct{}                   // guarded by mu; closed and replaced when events grow
+	ended     bool                            // guarded by mu; the stream ends
+	broken    error                           // guarded by mu; the stream breaks
+	decisions []api.Decision                  // guarded by mu
+	calls     []string                        // guarded by mu
+	terms     []*Stream                       // guarded by mu
+	changes   map[int]api.Changes             // guarded by mu
+	diffs     map[string]api.FileDiff         // guarded by mu
+	execs     map[int][]api.Exec              // guarded by mu
+	plans     map[int]api.RollbackPlan        // guarded by mu
+	refuse    func(api.Decision) *api.Problem // guarded by mu
+	screen    api.Frame                       // guarded by mu
+}
+
+// New makes a Client that knows these sessions.
+func New(list ...api.Session) *Client {
+	return &Client{
+		list: list, more: make(chan struct{}),
+		changes: map[int]api.Changes{}, diffs: map[string]api.FileDiff{},
+		execs: map[int][]api.Exec{}, plans: map[int]api.RollbackPlan{},
+		screen: api.Frame{Kind: api.FrameKeyframe, Cols: 80, Rows: 24},
+	}
+}
+
+// Put adds events to the stream. Those without a Seq get the next one when they
+// are of a recorded kind.
+func (c *Client) Put(events ...api.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range events {
+		if e.Seq == 0 && e.Usage == nil && e.Changes == nil {
+			e.Seq = uint64(len(c.events) + 1)
+		}
+		c.events = append(c.events, e)
+		if e.Session != nil {
+			for i := range c.list {
+				if c.list[i].ID == e.Session.ID {
+					c.list[i] = *e.Session
+				}
+			}
+		}
+	}
+	c.wake()
+}
+
+// wake is called with mu held.
+func (c *Client) wake() {
+	close(c.more)
+	c.more = make(chan struct{})
+}
+
+// End ends the stream, as a session that is over does; Break breaks it.
+func (c *Client) End() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.wake()
+}
+
+// Break makes streams fail with err until it is called with nil.
+func (c *Client) Break(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = err
+	c.wake()
+}
+
+// SetScreen sets the keyframe that terminals begin with.
+func (c *Client) SetScreen(cols, rows int, data string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.screen = api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: []byte(data)}
+}
+
+// SetChanges, SetDiff, SetExecs, SetPlan and Refuse set what requests answer.
+func (c *Client) SetChanges(action int, x api.Changes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes[action] = x
+}
+
+func (c *Client) SetDiff(d api.FileDiff) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.diffs[d.Change.Key] = d
+}
+
+func (c *Client) SetExecs(n int, x []api.Exec) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.execs[n] = x
+}
+
+func (c *Client) SetPlan(n int, p api.RollbackPlan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plans[n] = p
+}
+
+func (c *Client) Refuse(f func(api.Decision) *api.Problem) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuse = f
+}
+
+// Decisions lists what was decided, Calls everything else that was asked for.
+func (c *Client) Decisions() []api.Decision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]api.Decision(nil), c.decisions...)
+}
+
+func (c *Client) Calls() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.calls...)
+}
+
+func (c *Client) called(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, what)
+}
+
+func (c *Client) find(id string) (api.Session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.list {
+		if s.ID == id {
+			return s, nil
+		}
+	}
+	return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "there is no session " + id}
+}
+
+func (c *Client) Sessions(context.Context) ([]api.Session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]api.Session(nil), c.list...), nil
+}
+
+func (c *Client) Session(_ context.Context, id string) (api.Session, error) { return c.find(id) }
+
+func (c *Client) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.execs[n], nil
+}
+
+func (c *Client) Changes(_ context.Context, _ string, n int) (api.Changes, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes[n], nil
+}
+
+func (c *Client) Diff(_ context.Context, _, key string, _ int) (api.FileDiff, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, ok := c.diffs[key]
+	if !ok {
+		return d, &api.Problem{Code: api.CodeNotFound, Message: "that file isn't changed any more"}
+	}
+	return d, nil
+}
+
+func (c *Client) Decide(_ context.Context, _ string, d api.Decision) (api.Question, error) {
+	c.mu.Lock()
+	c.decisions = append(c.decisions, d)
+	refuse := c.refuse
+	c.mu.Unlock()
+	if refuse != nil {
+		if p := refuse(d); p != nil {
+			return api.Question{}, p
+		}
+	}
+	return api.Question{ID: d.Question, Hash: d.Hash, Closed: string(d.Answer)}, nil
+}
+
+func (c *Client) action(n int) api.Action {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := api.Action{N: n}
+	for _, e := range c.events {
+		if e.Action != nil && e.Action.N == n {
+			a = *e.Action
+		}
+	}
+	return a
+}
+
+func (c *Client) Keep(_ context.Context, _ string, n int) (api.Action, error) {
+	c.called("keep")
+	a := c.action(n)
+	a.Review = api.ReviewKept
+	return a, nil
+}
+
+func (c *Client) KillAction(_ context.Context, _ string, n int) (api.Action, error) {
+	c.called("kill action")
+	return c.action(n), nil
+}
+
+func (c *Client) RollbackPlan(_ context.Context, _ string, n int) (api.RollbackPlan, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.plans[n], nil
+}
+
+func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (api.Rollback, error) {
+	c.called("rollback " + r.Hash)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.plans[r.ToBefore]
+	if p.Hash != r.Hash {
+		return api.Rollback{}, &api.Problem{Code: api.CodeStale, Message: "the files have moved on"}
+	}
+	return api.Rollback{ToBefore: r.ToBefore, Files: len(p.Files)}, nil
+}
+
+func (c *Client) SetMode(_ context.Context, id string, m api.Mode) (api.Session, error) {
+	c.called("mode " + string(m))
+	s, err := c.find(id)
+	s.Mode = m
+	return s, err
+}
+
+func (c *Client) Pause(_ context.Context, id string) (api.Session, error) {
+	c.called("pause")
+	s, err := c.find(id)
+	s.State = api.SessionPaused
+	return s, err
+}
+
+func (c *Client) Continue(_ context.Context, id string) (api.Session, error) {
+	c.called("continue")
+	s, err := c.find(id)
+	s.State = api.SessionRunning
+	return s, err
+}
+
+func (c *Client) Kill(_ context.Context, id string) (api.Session, error) {
+	c.called("kill")
+	s, err := c.find(id)
+	s.State = api.SessionEnded
+	return s, err
+}
+
+// Events yields what was put from a sequence number on, and waits for more.
+func (c *Client) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		at := 0
+		for {
+			c.mu.Lock()
+			events, more, ended, broken := c.events, c.more, c.ended, c.broken
+			c.mu.Unlock()
+			if broken != nil {
+				yield(api.Event{}, broken)
+				return
+			}
+			for ; at < len(events); at++ {
+				if s := events[at].Seq; s != 0 && s < from {
+					continue
+				}
+				if !yield(events[at], nil) {
+					return
+				}
+			}
+			if ended {
+				return
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				yield(api.Event{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// Terminal joins the terminal.
+func (c *Client) Terminal(_ context.Context, id string) (link.Stream, error) {
+	s, err := c.find(id)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &Stream{out: make(chan api.Frame, 256), done: make(chan struct{}), sent: make(chan struct{}, 1)}
+	t.out <- c.screen
+	if !s.Live() {
+		close(t.out)
+	}
+	c.terms = append(c.terms, t)
+	return t, nil
+}
+
+// LastTerminal is the newest terminal connection, or nil.
+func (c *Client) LastTerminal() *Stream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.terms) == 0 {
+		return nil
+	}
+	return c.terms[len(c.terms)-1]
+}
+
+// Stream is a terminal connection.
+type Stream struct {
+	out  chan api.Frame
+	done chan struct{}
+	once sync.Once
+	sent chan struct{}
+
+	mu    sync.Mutex
+	input []byte   // guarded by mu
+	sizes [][2]int // guarded by mu
+	stuck bool     // guarded by mu; the agent doesn't read
+}
+
+// Output sends a frame to the viewer.
+func (t *Stream) Output(data string) {
+	select {
+	case t.out <- api.Frame{Kind: api.FrameOutput, Data: []byte(data)}:
+	case <-t.done:
+	}
+}
+
+// Stick makes the agent stop reading its input.
+func (t *Stream) Stick() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stuck = true
+}
+
+// Got is all input so far, Sizes all sizes that were asked for.
+func (t *Stream) Got() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.input)
+}
+
+func (t *Stream) Sizes() [][2]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([][2]int(nil), t.sizes...)
+}
+
+func (t *Stream) Read() (api.Frame, error) {
+	select {
+	case f, ok := <-t.out:
+		if !ok {
+			return api.Frame{}, io.EOF
+		}
+		return f, nil
+	case <-t.done:
+		return api.Frame{}, io.ErrClosedPipe
+	}
+}
+
+func (t *Stream) Input(p []byte) error {
+	t.mu.Lock()
+	stuck := t.stuck
+	if !stuck {
+		t.input = append(t.input, p...)
+	}
+	t.mu.Unlock()
+	if stuck {
+		<-t.done
+		return io.ErrClosedPipe
+	}
+	return nil
+}
+
+func (t *Stream) Resize(cols, rows int) error {
+	t.mu.Lock()
+	t.sizes = append(t.sizes, [2]int{cols, rows})
+	t.mu.Unlock()
+	select {
+	case t.out <- api.Frame{Kind: api.FrameResize, Cols: cols, Rows: rows}:
+	case <-t.done:
+	}
+	return nil
+}
+
+func (t *Stream) Close() error {
+	t.once.Do(func() { close(t.done) })
+	return nil
+}

@@ -1,0 +1,94 @@
+// Package link joins the interface to one session: it follows the event stream
+// and the terminal, hands both on in batches that a frame can take, and sends
+// what is typed.
+//
+// A Link owns its goroutines; Close stops them and waits. What they find out
+// leaves through one bounded channel, read by the command that Next returns.
+// When the interface is slow the channel fills and the goroutines wait, so that
+// the supervisor slows down or cuts the viewer off; nothing is dropped on the
+// way, and a stream that broke is joined again where it broke.
+//
+// Bytes for the agent's terminal go through one bounded queue with one writer,
+// in the order in which they were given. The queue holds 1 MiB or 4096 pieces.
+// When the agent doesn't read and the queue is full, Type refuses the piece as
+// a whole and says so: a person is told, and no half of a paste arrives. What is
+// queued when the connection breaks is discarded, so that nothing typed at one
+// prompt is delivered to a later one.
+package link
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+)
+
+// Client is what the interface needs of the sessions' server. All methods are
+// safe for concurrent use and return when ctx is done.
+type Client interface {
+	Sessions(ctx context.Context) ([]api.Session, error)
+	Session(ctx context.Context, id string) (api.Session, error)
+	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
+	Changes(ctx context.Context, id string, action int) (api.Changes, error)
+	Diff(ctx context.Context, id, key string, action int) (api.FileDiff, error)
+	Decide(ctx context.Context, id string, d api.Decision) (api.Question, error)
+	Keep(ctx context.Context, id string, n int) (api.Action, error)
+	KillAction(ctx context.Context, id string, n int) (api.Action, error)
+	RollbackPlan(ctx context.Context, id string, toBefore int) (api.RollbackPlan, error)
+	Rollback(ctx context.Context, id string, r api.RollbackRequest) (api.Rollback, error)
+	SetMode(ctx context.Context, id string, m api.Mode) (api.Session, error)
+	Pause(ctx context.Context, id string) (api.Session, error)
+	Continue(ctx context.Context, id string) (api.Session, error)
+	Kill(ctx context.Context, id string) (api.Session, error)
+	Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
+	Terminal(ctx context.Context, id string) (Stream, error)
+}
+
+// Stream is a viewer's side of a session's terminal. One goroutine reads while
+// another sends; Close unblocks both.
+type Stream interface {
+	Read() (api.Frame, error)
+	Input(p []byte) error
+	Resize(cols, rows int) error
+	Close() error
+}
+
+// FromAPI makes a Client of the one that speaks HTTP.
+func FromAPI(c *api.Client) Client { return remote{c} }
+
+type remote struct{ *api.Client }
+
+func (r remote) Terminal(ctx context.Context, id string) (Stream, error) {
+	t, err := r.Client.Terminal(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Emulator is a terminal emulator that draws into cells. It need not be safe
+// for concurrent use. It must bear any bytes.
+type Emulator interface {
+	io.Writer
+	Resize(cols, rows int)
+	Size() (cols, rows int)
+	// Draw draws the screen as it was that many lines back from the end.
+	Draw(dst uv.Screen, area uv.Rectangle, scrollback int)
+	Cursor() uv.Cursor // Hidden when the program hid it
+	Title() string
+	ScrollbackLen() int
+	AltScreen() bool
+	MouseMode() uv.MouseMode // what the program wants to hear of the mouse
+	EncodeKey(k uv.KeyPressEvent) []byte
+	EncodeMouse(m uv.MouseEvent, x, y int) []byte
+	EncodePaste(s string) []byte
+	AlternateScroll() bool // whether the wheel is to become arrow keys on the alternate screen
+	Text() []string
+	Close()
+}
+
+// NewEmulator makes one. It is called off the drawing goroutine.
+type NewEmulator func(cols, rows int) Emulator

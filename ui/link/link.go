@@ -1,0 +1,398 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+)
+
+// Timing. Frames are at most 60 a second; a stream that was lost is joined
+// again after a wait that doubles up to a bound.
+const (
+	frame     = time.Second / 60
+	idle      = 40 * time.Millisecond // no event for so long: the history has been read
+	maxBatch  = 2048                  // events in one message
+	slice     = 8 << 10               // bytes fed to the emulator under one lock
+	firstWait = 250 * time.Millisecond
+	lastWait  = 4 * time.Second
+)
+
+// Messages of a link. Each names the link it came from, so that what a closed
+// one still had to say is recognised.
+type (
+	// Events is what happened, in order. Caught is set from the moment on when
+	// everything recorded before has been delivered.
+	Events struct {
+		Link   *Link
+		Batch  []api.Event
+		Caught bool
+	}
+	// Drawn says that the terminal's screen moved on.
+	Drawn struct{ Link *Link }
+	// Lost says that a stream broke and is being joined again; with a nil error,
+	// that it was.
+	Lost struct {
+		Link     *Link
+		Terminal bool // of the terminal's stream, else of the events'
+		Err      error
+	}
+	// Over says that the session has ended and nothing more will come.
+	Over struct {
+		Link    *Link
+		Session api.Session
+		Err     error // why the last state could not be fetched
+	}
+)
+
+// Link joins one session.
+type Link struct {
+	ID     string
+	Screen Screen
+
+	client  Client
+	newEmu  NewEmulator
+	out     chan tea.Msg  // 16; when full, the senders wait for the interface
+	wake    chan struct{} // 1; a screen that is to be drawn
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	input   *queue
+	closeMu sync.Once
+}
+
+// Open joins a session. The caller owns the Link and closes it. ctx bounds its
+// life; it is kept because the Link is a set of goroutines, not a call.
+func Open(ctx context.Context, c Client, id string, newEmu NewEmulator) *Link {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &Link{
+		ID: id, client: c, newEmu: newEmu,
+		out: make(chan tea.Msg, 16), wake: make(chan struct{}, 1),
+		ctx: ctx, cancel: cancel, input: newQueue(),
+	}
+	l.wg.Add(4)
+	go l.follow()
+	go l.watch()
+	go l.pace()
+	go l.input.run(ctx, &l.wg)
+	return l
+}
+
+// Close leaves the session, which goes on. It waits for the goroutines, so it
+// is called off the drawing goroutine.
+func (l *Link) Close() {
+	l.closeMu.Do(func() {
+		l.cancel()
+		l.input.drop()
+		l.wg.Wait()
+		if old := l.Screen.replace(nil); old != nil {
+			old.Close()
+		}
+	})
+}
+
+// Next is a command that waits for the next message. Exactly one should be
+// waiting, so that messages keep their order.
+func (l *Link) Next() tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case m := <-l.out:
+			return m
+		case <-l.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Type queues bytes for the agent. It never blocks; false says that they were
+// refused, because the agent doesn't read or because the terminal is out of reach.
+func (l *Link) Type(p []byte) bool { return l.input.put(p) }
+
+// Resize asks for another size of the agent's terminal. The last size that was
+// asked for is what counts, also after joining again.
+func (l *Link) Resize(cols, rows int) { l.input.resize(cols, rows) }
+
+func (l *Link) send(m tea.Msg) bool {
+	select {
+	case l.out <- m:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// follow reads the event stream, joins it again when it breaks, and ends when
+// the session has.
+func (l *Link) follow() {
+	defer l.wg.Done()
+	var seq uint64
+	wait, lost := firstWait, false
+	for l.ctx.Err() == nil {
+		before := seq
+		err := l.stream(&seq, &lost)
+		if l.ctx.Err() != nil {
+			return
+		}
+		var gone *api.Problem
+		missing := errors.As(err, &gone) && gone.Code == api.CodeNotFound
+		if err == nil || missing {
+			s, serr := l.client.Session(l.ctx, l.ID)
+			if serr == nil && !s.Live() || missing {
+				l.send(Over{Link: l, Session: s, Err: serr})
+				return
+			}
+			if serr != nil {
+				err = serr
+			} else {
+				err = errors.New("the stream ended while the session goes on")
+			}
+		}
+		if l.ctx.Err() != nil {
+			return
+		}
+		lost = true
+		if !l.send(Lost{Link: l, Err: err}) {
+			return
+		}
+		if seq > before {
+			wait = firstWait
+		}
+		if !l.sleep(wait) {
+			return
+		}
+		wait = min(2*wait, lastWait)
+	}
+}
+
+// stream follows one connection. A reader goroutine hands events over a bounded
+// channel; when the interface is behind, the reader stops reading.
+func (l *Link) stream(seq *uint64, lost *bool) error {
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	events := make(chan api.Event, 256)
+	done := make(chan error, 1)
+	go func() {
+		defer close(events)
+		for e, err := range l.client.Events(ctx, l.ID, *seq+1) {
+			if err != nil {
+				done <- err
+				return
+			}
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range events { // the reader closes it when it ends
+		}
+	}()
+
+	quiet := time.NewTimer(idle)
+	defer quiet.Stop()
+	caught := false
+	for {
+		batch := make([]api.Event, 0, 16)
+		ended := false
+		select {
+		case e, ok := <-events:
+			if !ok {
+				ended = true
+				break
+			}
+			batch = append(batch, e)
+			*seq = max(*seq, e.Seq)
+			if *lost {
+				*lost = false
+				if !l.send(Lost{Link: l}) {
+					return nil
+				}
+			}
+			ended = l.gather(&batch, events, seq, caught)
+			if !caught {
+				quiet.Reset(idle)
+			}
+		case <-quiet.C:
+			caught = true
+			if *lost {
+				*lost = false
+				if !l.send(Lost{Link: l}) {
+					return nil
+				}
+			}
+		case <-l.ctx.Done():
+			return nil
+		}
+		if ended {
+			caught = true
+		}
+		if !l.send(Events{Link: l, Batch: batch, Caught: caught}) {
+			return nil
+		}
+		if ended {
+			select {
+			case err := <-done:
+				return err
+			default:
+				return nil
+			}
+		}
+	}
+}
+
+// gather takes what else arrives within a frame; while history is being read it
+// takes more, because nothing is drawn from it yet. It says whether the stream ended.
+func (l *Link) gather(batch *[]api.Event, events <-chan api.Event, seq *uint64, caught bool) bool {
+	span := frame
+	if !caught {
+		span = 2 * idle
+	}
+	deadline := time.NewTimer(span)
+	defer deadline.Stop()
+	gap := time.NewTimer(idle)
+	defer gap.Stop()
+	for len(*batch) < maxBatch {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return true
+			}
+			*batch = append(*batch, e)
+			*seq = max(*seq, e.Seq)
+			gap.Reset(idle)
+		case <-deadline.C:
+			return false
+		case <-gap.C:
+			return false
+		case <-l.ctx.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// watch joins the terminal, again and again while the session lives.
+func (l *Link) watch() {
+	defer l.wg.Done()
+	wait := firstWait
+	for l.ctx.Err() == nil {
+		started := time.Now()
+		err := l.view()
+		if l.ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, io.EOF) {
+			// The end of the terminal is the end of the session, unless the
+			// supervisor says otherwise.
+			s, serr := l.client.Session(l.ctx, l.ID)
+			if serr == nil && !s.Live() {
+				return
+			}
+		}
+		var p *api.Problem
+		if errors.As(err, &p) && (p.Code == api.CodeNotFound || p.Code == api.CodeNotLive) {
+			return
+		}
+		if l.ctx.Err() != nil || !l.send(Lost{Link: l, Terminal: true, Err: err}) {
+			return
+		}
+		if time.Since(started) > lastWait {
+			wait = firstWait
+		}
+		if !l.sleep(wait) {
+			return
+		}
+		wait = min(2*wait, lastWait)
+	}
+}
+
+// view follows one terminal connection to its end.
+func (l *Link) view() error {
+	conn, err := l.client.Terminal(l.ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
+	defer func() {
+		l.input.detach(conn)
+		stop()
+		conn.Close()
+	}()
+	first := true
+	for {
+		f, err := conn.Read()
+		if err != nil {
+			return err
+		}
+		if f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0 {
+			if old := l.Screen.replace(l.newEmu(f.Cols, f.Rows)); old != nil {
+				old.Close()
+			}
+		}
+		switch f.Kind {
+		case api.FrameResize:
+			if f.Cols > 0 && f.Rows > 0 {
+				l.Screen.resize(f.Cols, f.Rows)
+			}
+		case api.FrameKeyframe, api.FrameOutput:
+			for b := f.Data; len(b) > 0 && l.ctx.Err() == nil; {
+				n := min(len(b), slice)
+				l.Screen.feed(b[:n])
+				b = b[n:]
+				l.dirty()
+			}
+		}
+		l.dirty()
+		if first {
+			first = false
+			l.input.attach(conn)
+			if !l.send(Lost{Link: l, Terminal: true}) {
+				return nil
+			}
+		}
+	}
+}
+
+func (l *Link) dirty() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // one is under way, and it will see this change too
+	}
+}
+
+// pace turns any number of changes into at most one message per frame.
+func (l *Link) pace() {
+	defer l.wg.Done()
+	for {
+		select {
+		case <-l.wake:
+		case <-l.ctx.Done():
+			return
+		}
+		if !l.send(Drawn{Link: l}) || !l.sleep(frame) {
+			return
+		}
+	}
+}
+
+func (l *Link) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// Context is done once the link is being closed.
+func (l *Link) Context() context.Context { return l.ctx }

@@ -1,0 +1,87 @@
+package link
+
+import (
+	"sync"
+
+	uv "github.com/charmbracelet/ultraviolet"
+)
+
+// Screen is the agent's screen, fed by one goroutine and drawn by another. The
+// feeder lets go of the lock between slices, so a frame or a key waits for one
+// slice at most.
+type Screen struct {
+	mu      sync.Mutex
+	emu     Emulator // guarded by mu; nil before the first keyframe
+	version uint64   // guarded by mu; grows with every slice
+}
+
+// replace puts another emulator in place, and returns the former one for the
+// caller to close.
+func (s *Screen) replace(e Emulator) Emulator {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.emu
+	s.emu = e
+	s.version++
+	return old
+}
+
+// feed writes one slice.
+func (s *Screen) feed(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.emu == nil {
+		return
+	}
+	// An emulator takes all bytes; what it can't make sense of it ignores.
+	_, _ = s.emu.Write(p)
+	s.version++
+}
+
+func (s *Screen) resize(cols, rows int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.emu == nil {
+		return
+	}
+	s.emu.Resize(cols, rows)
+	s.version++
+}
+
+// With runs f with the emulator, or doesn't when there is none yet. f must not
+// keep it.
+func (s *Screen) With(f func(Emulator)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.emu == nil {
+		return false
+	}
+	f(s.emu)
+	return true
+}
+
+// Version grows whenever the screen may look different.
+func (s *Screen) Version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// Key encodes a key as the program in the terminal wants it.
+func (s *Screen) Key(k uv.KeyPressEvent) (out []byte) {
+	s.With(func(e Emulator) { out = e.EncodeKey(k) })
+	return out
+}
+
+// Paste encodes pasted text.
+func (s *Screen) Paste(text string) (out []byte) {
+	s.With(func(e Emulator) { out = e.EncodePaste(text) })
+	return out
+}
+
+// Mouse encodes a mouse event at a cell, or returns nothing when the program
+// doesn't listen to the mouse.
+func (s *Screen) Mouse(m uv.MouseEvent, x, y int) (out []byte) {
+	s.With(func(e Emulator) { out = e.EncodeMouse(m, x, y) })
+	return out
+}

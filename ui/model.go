@@ -1,0 +1,365 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+	"stepbox/ui/screen/home"
+	"stepbox/ui/screen/workbench"
+)
+
+// Model is the root of the interface. It is used by one goroutine.
+type Model struct {
+	opt    Options
+	keys   *keys.Table
+	ctx    context.Context // the program's life; links and requests end with it
+	cancel context.CancelFunc
+	links  sync.WaitGroup // links that are being closed
+
+	cols, rows int
+	method     ansi.Method
+	palette    *paint.Palette
+	dark       bool
+	colours    colorprofile.Profile
+
+	home    home.Screen
+	polling bool
+	help    *dialog.Help
+	bench   *workbench.Screen
+
+	buf      uv.ScreenBuffer
+	newest   int64     // the newest question that was announced
+	rang     time.Time // when the bell rang last
+	updated  time.Time // when the last update ended
+	slow     bool      // the last frame took long
+	farewell string
+	err      error
+}
+
+// Messages of the root.
+type (
+	clock    struct{}
+	sessions struct {
+		list []api.Session
+		err  error
+	}
+	started struct {
+		id  string
+		err error
+	}
+	opened struct {
+		id      string
+		session api.Session
+		err     error
+	}
+)
+
+// Timing of the root.
+const (
+	tick      = time.Second
+	stall     = 3 * tick               // between updates: the program was stopped
+	slowFrame = 150 * time.Millisecond // a frame that keys may have overtaken
+	bellEvery = 2 * time.Second
+	request   = 30 * time.Second
+)
+
+// New makes the interface's model. An unusable leader or theme is an error that
+// Run reports; New falls back to the defaults and keeps it for Err.
+func New(o Options) *Model {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	m := &Model{opt: o, dark: true, method: ansi.WcWidth}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	var err error
+	if m.keys, err = keys.New(o.Leader); err != nil {
+		m.err = err
+		m.keys, _ = keys.New("") // the default leader is a usable one
+	}
+	if err := m.retheme(); err != nil {
+		m.err = err
+		m.opt.Theme = ""
+		if err := m.retheme(); err != nil {
+			m.err = err // the embedded themes are tested to load
+			m.palette = paint.NewPalette(&themes.Theme{}, m.colours)
+		}
+	}
+	m.home = home.Screen{Keys: m.keys, Version: o.Version, CanStart: o.Start != nil}
+	m.updated = m.opt.Now()
+	return m
+}
+
+// Err is what was wrong with the options.
+func (m *Model) Err() error { return m.err }
+
+// retheme loads the theme that fits the options and the background.
+func (m *Model) retheme() error {
+	few := m.colours < colorprofile.ANSI256 && m.colours != colorprofile.Unknown
+	name := themes.Choose(m.opt.Theme, m.dark, few, m.opt.Getenv)
+	t, err := themes.Load(name, m.opt.ThemeDir)
+	if err != nil {
+		return err
+	}
+	m.palette = paint.NewPalette(t, m.colours)
+	return nil
+}
+
+// Init starts the clock, asks for the background, and joins the session or
+// reads the list.
+func (m *Model) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.tick(), tea.RequestBackgroundColor}
+	if m.opt.Session != "" {
+		cmds = append(cmds, m.find(m.opt.Session))
+	} else {
+		cmds = append(cmds, m.poll())
+	}
+	return tea.Batch(cmds...)
+}
+
+// Update takes a message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	now := m.opt.Now()
+	if m.bench != nil && (m.slow || now.Sub(m.updated) > stall) {
+		// Keys pressed while nothing was drawn were for what was seen before.
+		m.bench.Restart()
+	}
+	m.slow = false
+	cmd := m.update(msg)
+	if m.bench != nil {
+		cmd = tea.Batch(cmd, m.announce(), m.goTo(m.bench.Leave()))
+	}
+	m.updated = m.opt.Now()
+	return m, cmd
+}
+
+func (m *Model) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.cols, m.rows = msg.Width, msg.Height
+		if m.bench != nil {
+			return m.bench.Resize(m.cols, m.rows)
+		}
+		return nil
+	case tea.BackgroundColorMsg:
+		m.dark = msg.IsDark()
+		if err := m.retheme(); err != nil {
+			m.home.Notice = paint.Clean(err.Error())
+		}
+		return nil
+	case tea.ColorProfileMsg:
+		m.colours = msg.Profile
+		if err := m.retheme(); err != nil {
+			m.home.Notice = paint.Clean(err.Error())
+		}
+		return nil
+	case tea.ModeReportMsg:
+		if msg.Mode == ansi.ModeUnicodeCore && (msg.Value == ansi.ModeReset || msg.Value == ansi.ModeSet || msg.Value == ansi.ModePermanentlySet) {
+			m.method = ansi.GraphemeWidth
+		}
+		return nil
+	case clock:
+		cmds := []tea.Cmd{m.tick()}
+		if m.bench != nil {
+			cmds = append(cmds, m.bench.Tick())
+		} else {
+			cmds = append(cmds, m.poll())
+		}
+		return tea.Batch(cmds...)
+	case sessions:
+		return m.listed(msg)
+	case opened:
+		return m.join(msg)
+	case started:
+		if msg.err != nil {
+			m.home.Notice = "can't start: " + paint.Clean(msg.err.Error())
+			return nil
+		}
+		m.home.Notice = ""
+		return m.find(msg.id)
+	case tea.FocusMsg, tea.BlurMsg:
+		if m.bench != nil {
+			_, focused := msg.(tea.FocusMsg)
+			m.bench.Window(focused)
+		}
+		return nil
+	}
+	if m.bench != nil {
+		return m.toBench(msg)
+	}
+	if k, ok := msg.(tea.KeyPressMsg); ok {
+		return m.homeKey(k)
+	}
+	if w, ok := msg.(tea.MouseWheelMsg); ok {
+		switch w.Button {
+		case tea.MouseWheelUp:
+			m.home.Handle(intent.Move{By: -1})
+		case tea.MouseWheelDown:
+			m.home.Handle(intent.Move{By: 1})
+		}
+	}
+	return nil
+}
+
+func (m *Model) toBench(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return m.bench.Key(msg)
+	case tea.PasteMsg:
+		return m.bench.Paste(msg.Content)
+	case tea.MouseMsg:
+		return m.bench.Mouse(msg)
+	}
+	if from(msg) != nil && from(msg) != m.bench.Link() {
+		return nil // of a link that was left
+	}
+	return m.bench.Update(msg)
+}
+
+// from is the link that a message came from, or nil.
+func from(msg tea.Msg) *link.Link {
+	switch m := msg.(type) {
+	case link.Events:
+		return m.Link
+	case link.Drawn:
+		return m.Link
+	case link.Lost:
+		return m.Link
+	case link.Over:
+		return m.Link
+	}
+	return nil
+}
+
+func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
+	if m.help != nil {
+		if b, ok := m.keys.Find(k.String(), keys.Lists); ok && dialog.Closes(m.help.Handle(b.Intent)) {
+			m.help = nil
+		}
+		return nil
+	}
+	b, ok := m.keys.Find(k.String(), keys.Home)
+	if !ok {
+		return nil
+	}
+	switch b.Intent.(type) {
+	case intent.Quit:
+		return tea.Quit
+	case intent.Help:
+		m.help = &dialog.Help{Keys: m.keys, Place: []keys.Scope{keys.Home}}
+	case intent.New:
+		if m.opt.Start == nil {
+			m.home.Notice = "stepbox run starts a session"
+			return nil
+		}
+		m.home.Notice = "starting a session…"
+		return m.start()
+	case intent.Open:
+		if s, ok := m.home.Selected(); ok {
+			return m.find(s.ID)
+		}
+	default:
+		m.home.Handle(b.Intent)
+	}
+	return nil
+}
+
+// goTo leaves the workbench for where the person asked to go.
+func (m *Model) goTo(to intent.Intent) tea.Cmd {
+	switch to.(type) {
+	case intent.Detach, intent.Quit:
+		m.farewell = m.bench.Farewell()
+		m.close()
+		return tea.Quit
+	case intent.Home:
+		m.close()
+		return m.poll()
+	}
+	return nil
+}
+
+// close leaves the session that is shown. Its goroutines are waited for off this one.
+func (m *Model) close() {
+	if m.bench == nil {
+		return
+	}
+	l := m.bench.Link()
+	m.bench, m.newest = nil, 0
+	m.links.Go(l.Close)
+}
+
+// announce rings when a question came up since the last time.
+func (m *Model) announce() tea.Cmd {
+	n := m.bench.Newest()
+	if n <= m.newest {
+		return nil
+	}
+	m.newest = n
+	now := m.opt.Now()
+	if now.Sub(m.rang) < bellEvery {
+		return nil
+	}
+	m.rang = now
+	out := ""
+	if !m.opt.Quiet {
+		out = "\a"
+	}
+	if m.opt.Notify {
+		out += ansi.Notify("stepbox: " + m.bench.WindowTitle())
+	}
+	if out == "" {
+		return nil
+	}
+	return tea.Raw(out)
+}
+
+// View draws the frame.
+func (m *Model) View() tea.View {
+	began := time.Now()
+	v := tea.View{AltScreen: true, ReportFocus: true, MouseMode: tea.MouseModeCellMotion, WindowTitle: "stepbox"}
+	if m.cols < 1 || m.rows < 1 {
+		return v
+	}
+	if m.buf.RenderBuffer == nil || m.buf.Width() != m.cols || m.buf.Height() != m.rows {
+		m.buf = uv.NewScreenBuffer(m.cols, m.rows)
+	} else {
+		m.buf.Buffer.Clear()
+	}
+	m.buf.Method = m.method
+	area := uv.Rect(0, 0, m.cols, m.rows)
+	if m.bench != nil {
+		v.Cursor = m.bench.Draw(m.buf, area, m.palette)
+		v.WindowTitle = m.bench.WindowTitle()
+	} else {
+		f := paint.Frame{P: m.palette, Now: m.opt.Now()}
+		m.home.Draw(m.buf, area, f)
+		if n := m.home.Held(); n > 0 {
+			v.WindowTitle = fmt.Sprintf("◆ %d held — stepbox", n)
+		}
+		if m.help != nil {
+			body := uv.Rect(0, 1, m.cols, max(1, m.rows-2))
+			paint.Dim(m.buf, body, m.palette.S(themes.Faint))
+			m.help.Draw(m.buf, body, f)
+		}
+	}
+	v.SetContent(m.buf.Render())
+	m.slow = time.Since(began) > slowFrame
+	return v
+}

@@ -1,0 +1,56 @@
+// Package ui is Stepbox's terminal interface: the list of sessions, the
+// workbench of one, and the program that runs them.
+//
+// There is one tea.Model; screens and panes are plain structs that draw into
+// cells and handle intents. Updating never does IO, and commands never change
+// state: they fetch, and return what they found as a message. Keys for the agent
+// are not commands, whose order isn't kept; they go through a Link's queue.
+//
+// What comes out of a sandbox is hostile. It is escaped by whoever serves the
+// API, again when it is drawn, and it can't move the cursor, name a link or
+// answer a question.
+//
+// The package knows sessions only through Client, and terminals only through
+// Emulator.
+package ui
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/ui/link"
+)
+
+// Client is what the interface needs of the sessions' server.
+type Client = link.Client
+
+// Emulator is a terminal emulator that draws into cells.
+type Emulator = link.Emulator
+
+// FromAPI makes a Client of the one that speaks HTTP.
+func FromAPI(c *api.Client) Client { return link.FromAPI(c) }
+
+// Options say what the interface works with. Client and NewTerminal are needed.
+type Options struct {
+	Client      Client
+	NewTerminal func(cols, rows int) Emulator
+	Session     string // the session to join; empty for the list
+	Theme       string // a theme's name; empty or "auto" goes by the terminal's background
+	ThemeDir    string // a folder of the person's own themes, or empty
+	Leader      string // the leader key; empty for ctrl+]
+	Version     string // shown on the list
+	Quiet       bool   // no bell when something waits
+	Notify      bool   // an OSC 9 notification too
+
+	// Start starts a session and returns its ID; nil when none can be started.
+	// It runs off the drawing goroutine.
+	Start func(ctx context.Context) (id string, err error)
+
+	In      io.Reader                // nil for standard input
+	Out     io.Writer                // nil for standard output
+	Environ []string                 // nil for the process's own
+	Now     func() time.Time         // nil for time.Now
+	Getenv  func(name string) string // nil for os.Getenv
+}

@@ -1,0 +1,116 @@
+package paint
+
+import (
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+)
+
+// Border glyphs. Focus is told by weight as well as by colour.
+var (
+	thin  = [6]string{"╭", "─", "╮", "│", "╰", "╯"}
+	heavy = [6]string{"┏", "━", "┓", "┃", "┗", "┛"}
+)
+
+// Box is a pane's border and the words in it.
+type Box struct {
+	Number  string // what key focuses it, "" when none does
+	Title   string
+	Facts   Line // after the title, given up when there is no room
+	Right   Line // at the right end of the top edge
+	Foot    Line // at the right end of the bottom edge
+	Focused bool
+}
+
+// Draw draws the border and returns the area inside.
+func (b Box) Draw(dst uv.Screen, area uv.Rectangle, p *Palette) uv.Rectangle {
+	if area.Dx() < 2 || area.Dy() < 2 {
+		return uv.Rectangle{}
+	}
+	glyphs, st, title := thin, p.S(themes.Border), p.S(themes.Title)
+	if b.Focused {
+		glyphs, st, title = heavy, p.S(themes.BorderFocus), p.S(themes.TitleFocus)
+	}
+	edge(dst, area, glyphs, st)
+
+	x, y, end := area.Min.X+1, area.Min.Y, area.Max.X-2
+	start := end + 1
+	if len(b.Right) > 0 {
+		if w := LineWidth(dst, b.Right); w+12 < area.Dx() {
+			start = end - w
+			Text(dst, start-1, y, end+1, " ", st)
+			Draw(dst, start, y, end, b.Right)
+			Text(dst, end, y, end+1, " ", st)
+			start -= 2
+		}
+	}
+	if b.Title != "" {
+		name := b.Title
+		if b.Number != "" {
+			name = b.Number + " " + name
+		}
+		x = Clip(dst, x, y, start, " "+name+" ", title)
+		if len(b.Facts) > 0 && x+LineWidth(dst, b.Facts)+2 <= start {
+			x = Text(dst, x, y, start, " ", st)
+			x = Draw(dst, x, y, start, b.Facts)
+			Text(dst, x, y, start, " ", st)
+		}
+	}
+	if len(b.Foot) > 0 {
+		w := LineWidth(dst, b.Foot)
+		if w+6 <= area.Dx() {
+			at := area.Max.X - 3 - w
+			Text(dst, at-1, area.Max.Y-1, area.Max.X, " ", st)
+			Draw(dst, at, area.Max.Y-1, area.Max.X-1, b.Foot)
+			Text(dst, area.Max.X-3, area.Max.Y-1, area.Max.X, " ", st)
+		}
+	}
+	return area.Inset(1)
+}
+
+// edge draws a border of six glyphs: top left, horizontal, top right,
+// vertical, bottom left, bottom right.
+func edge(dst uv.Screen, area uv.Rectangle, glyphs [6]string, st uv.Style) {
+	set := func(x, y int, g string) {
+		dst.SetCell(x, y, &uv.Cell{Content: g, Width: 1, Style: st})
+	}
+	for x := area.Min.X + 1; x < area.Max.X-1; x++ {
+		set(x, area.Min.Y, glyphs[1])
+		set(x, area.Max.Y-1, glyphs[1])
+	}
+	for y := area.Min.Y + 1; y < area.Max.Y-1; y++ {
+		set(area.Min.X, y, glyphs[3])
+		set(area.Max.X-1, y, glyphs[3])
+	}
+	set(area.Min.X, area.Min.Y, glyphs[0])
+	set(area.Max.X-1, area.Min.Y, glyphs[2])
+	set(area.Min.X, area.Max.Y-1, glyphs[4])
+	set(area.Max.X-1, area.Max.Y-1, glyphs[5])
+}
+
+// Heavy draws the heavy border that dialogs have.
+func Heavy(dst uv.Screen, area uv.Rectangle, st uv.Style) { edge(dst, area, heavy, st) }
+
+// Rule draws a horizontal line.
+func Rule(dst uv.Screen, x, y, end int, st uv.Style) {
+	for ; x < end; x++ {
+		dst.SetCell(x, y, &uv.Cell{Content: "─", Width: 1, Style: st})
+	}
+}
+
+// Scrollbar marks, in the right border of an area, which part of total rows is
+// in view. Nothing is drawn when all of them are.
+func Scrollbar(dst uv.Screen, x int, area uv.Rectangle, top, total int, st uv.Style) {
+	h := area.Dy()
+	if total <= h || h < 2 {
+		return
+	}
+	size := max(1, h*h/total)
+	at := 0
+	if total > h {
+		at = top * (h - size) / (total - h)
+	}
+	for i := range size {
+		dst.SetCell(x, area.Min.Y+min(at+i, h-1), &uv.Cell{Content: "▐", Width: 1, Style: st})
+	}
+}

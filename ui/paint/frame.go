@@ -1,0 +1,11 @@
+package paint
+
+import "time"
+
+// Frame is what a pane needs to know besides its own data to draw itself.
+type Frame struct {
+	P       *Palette
+	Now     time.Time
+	Focused bool
+	Number  string // the key that focuses the pane
+}

@@ -1,0 +1,86 @@
+package paint
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"stepbox/session/api"
+)
+
+// Part is a run of text that is, or isn't, of the kind that can deceive.
+type Part struct {
+	Text string
+	Odd  bool
+}
+
+// Marked splits text into parts: visible escapes and letters outside of ASCII
+// are odd.
+func Marked(s string) []Part {
+	s = Clean(s)
+	var out []Part
+	add := func(t string, odd bool) {
+		if n := len(out); n > 0 && out[n-1].Odd == odd {
+			out[n-1].Text += t
+			return
+		}
+		out = append(out, Part{t, odd})
+	}
+	for len(s) > 0 {
+		if n := escape(s); n > 0 {
+			add(s[:n], true)
+			s = s[n:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
+		add(s[:n], r >= utf8.RuneSelf && unicode.IsLetter(r))
+		s = s[n:]
+	}
+	return out
+}
+
+// Unusual says whether text has visible escapes, or characters that will become
+// ones, and whether it has letters outside of ASCII.
+func Unusual(s string) (escapes, letters bool) {
+	escapes = api.Unclear(s)
+	for i := 0; i < len(s); {
+		if s[i] == '\\' && escape(s[i:]) > 0 {
+			escapes = true
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r >= utf8.RuneSelf && unicode.IsLetter(r) {
+			letters = true
+		}
+		i += n
+	}
+	return escapes, letters
+}
+
+// escape is the length of the visible escape that s starts with, or 0.
+func escape(s string) int {
+	if len(s) < 2 || s[0] != '\\' {
+		return 0
+	}
+	digits := 0
+	switch s[1] {
+	case 'n', 't', 'r':
+		return 2
+	case 'x':
+		digits = 2
+	case 'u':
+		digits = 4
+	case 'U':
+		digits = 8
+	default:
+		return 0
+	}
+	if len(s) < 2+digits {
+		return 0
+	}
+	for i := 2; i < 2+digits; i++ {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return 0
+		}
+	}
+	return 2 + digits
+}

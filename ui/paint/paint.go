@@ -1,0 +1,340 @@
+// Package paint draws text, rules and boxes into terminal cells. It is the only
+// place where strings become cells, so it is also where text that came out of
+// the sandbox is made harmless a last time: escapes are stripped or shown, and
+// widths are the ones the terminal will use.
+//
+// Nothing here keeps state; a Screen belongs to the goroutine that draws.
+package paint
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+)
+
+// Palette is a theme ready to be drawn with.
+type Palette struct {
+	Theme  *themes.Theme
+	styles [themes.Count]uv.Style
+}
+
+// NewPalette prepares a theme for a terminal with so many colours.
+func NewPalette(t *themes.Theme, colours colorprofile.Profile) *Palette {
+	p := &Palette{Theme: t}
+	for k := themes.Token(0); k < themes.Count; k++ {
+		s := t.Style(k)
+		st := uv.Style{Fg: s.Fg, Bg: s.Bg}
+		if colours == colorprofile.ANSI256 {
+			st.Fg, st.Bg = indexed(s.Fg, s.Fg256), indexed(s.Bg, s.Bg256)
+		}
+		for _, a := range []struct {
+			on  bool
+			bit uint8
+		}{
+			{s.Bold, uv.AttrBold}, {s.Faint, uv.AttrFaint}, {s.Italic, uv.AttrItalic},
+			{s.Reverse, uv.AttrReverse}, {s.Strike, uv.AttrStrikethrough},
+		} {
+			if a.on {
+				st.Attrs |= a.bit
+			}
+		}
+		if s.Underline {
+			st.Underline = uv.UnderlineSingle
+		}
+		p.styles[k] = st
+	}
+	return p
+}
+
+// S is a token's style.
+func (p *Palette) S(k themes.Token) uv.Style {
+	if k < 0 || k >= themes.Count {
+		k = themes.Text
+	}
+	return p.styles[k]
+}
+
+// On is a token's style on the ground of another: a state's word on a selected
+// row, or a muted fact in a dialog. Where the ground reverses (plain themes do),
+// the ground's own style is kept whole.
+func (p *Palette) On(k, ground themes.Token) uv.Style {
+	s, g := p.S(k), p.S(ground)
+	if g.Attrs&uv.AttrReverse != 0 {
+		g.Attrs |= s.Attrs & uv.AttrBold
+		return g
+	}
+	if s.Bg == nil {
+		s.Bg = g.Bg
+	}
+	if s.Fg == nil {
+		s.Fg = g.Fg
+	}
+	if g.Underline != uv.UnderlineNone {
+		s.Underline = g.Underline
+	}
+	return s
+}
+
+// Span is a run of text in one style.
+type Span struct {
+	Text  string
+	Style uv.Style
+}
+
+// Line is a row of spans.
+type Line []Span
+
+// Clean makes text safe to draw on one line: what isn't printable becomes a
+// visible escape. Text without anything of the kind is returned as it is.
+func Clean(s string) string { return api.Escape(s) }
+
+// Width is how many columns s takes on dst, once it is clean.
+func Width(dst uv.Screen, s string) int { return widthOf(dst.WidthMethod(), Clean(s)) }
+
+func widthOf(m uv.WidthMethod, s string) int {
+	if ascii(s) {
+		return len(s)
+	}
+	return m.StringWidth(s)
+}
+
+// LineWidth is how many columns a line takes on dst.
+func LineWidth(dst uv.Screen, l Line) int {
+	w := 0
+	for _, s := range l {
+		w += Width(dst, s.Text)
+	}
+	return w
+}
+
+// Text draws s from column x of row y on, up to but not including column end,
+// and returns the column after it. A character that would cross end is left out.
+func Text(dst uv.Screen, x, y, end int, s string, st uv.Style) int {
+	s = Clean(s)
+	method := method(dst)
+	for len(s) > 0 {
+		var cell uv.Cell
+		if n := asciiRun(s); n > 0 {
+			cell = uv.Cell{Content: s[:1], Width: 1, Style: st}
+			s = s[1:]
+		} else {
+			cluster, w := ansi.FirstGraphemeCluster(s, method)
+			if len(cluster) == 0 {
+				return x
+			}
+			s = s[len(cluster):]
+			if w <= 0 {
+				continue
+			}
+			cell = uv.Cell{Content: cluster, Width: w, Style: st}
+		}
+		if x+cell.Width > end {
+			return x
+		}
+		dst.SetCell(x, y, &cell)
+		x += cell.Width
+	}
+	return x
+}
+
+// asciiRun says whether s starts with an ASCII character that stands alone: one
+// that no following character can join.
+func asciiRun(s string) int {
+	if s[0] >= 0x80 || len(s) > 1 && s[1] >= 0x80 {
+		return 0
+	}
+	return 1
+}
+
+func method(dst uv.Screen) ansi.Method {
+	if m, ok := dst.WidthMethod().(ansi.Method); ok {
+		return m
+	}
+	return ansi.WcWidth
+}
+
+// Draw draws a line of spans and returns the column after it.
+func Draw(dst uv.Screen, x, y, end int, l Line) int {
+	for _, s := range l {
+		x = Text(dst, x, y, end, s.Text, s.Style)
+	}
+	return x
+}
+
+// Clip draws s like Text, with an ellipsis in place of what doesn't fit.
+func Clip(dst uv.Screen, x, y, end int, s string, st uv.Style) int {
+	return Text(dst, x, y, end, Shorten(dst, s, end-x), st)
+}
+
+// Shorten cuts clean text to width columns, with an ellipsis where it was cut.
+func Shorten(dst uv.Screen, s string, width int) string {
+	s = Clean(s)
+	if width <= 0 {
+		return ""
+	}
+	if len(s) <= width && ascii(s) {
+		return s
+	}
+	return method(dst).Truncate(s, width, "…")
+}
+
+// ShortenLeft cuts clean text at its start: for paths, whose end tells more.
+func ShortenLeft(dst uv.Screen, s string, width int) string {
+	s = Clean(s)
+	w := widthOf(dst.WidthMethod(), s)
+	if width <= 0 {
+		return ""
+	}
+	if w <= width {
+		return s
+	}
+	return method(dst).TruncateLeft(s, w-width+1, "…")
+}
+
+// Right draws a line so that it ends before column end, unless it would start
+// before column x: then nothing is drawn. It returns where it starts.
+func Right(dst uv.Screen, x, y, end int, l Line) int {
+	w := LineWidth(dst, l)
+	if end-w < x {
+		return end
+	}
+	Draw(dst, end-w, y, end, l)
+	return end - w
+}
+
+// Fill covers an area with blanks of a style.
+func Fill(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	cell := uv.Cell{Content: " ", Width: 1, Style: st}
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			dst.SetCell(x, y, &cell)
+		}
+	}
+}
+
+// Ground gives every cell of an area that has no background of its own the
+// ground's, so that a row's highlight lies beneath what was drawn on it.
+func Ground(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			c := dst.CellAt(x, y)
+			if c == nil || c.Width == 0 {
+				continue
+			}
+			n := *c
+			if n.Style.Bg == nil {
+				n.Style.Bg = st.Bg
+			}
+			if n.Style.Fg == nil {
+				n.Style.Fg = st.Fg
+			}
+			n.Style.Attrs |= st.Attrs
+			if st.Underline != uv.UnderlineNone {
+				n.Style.Underline = st.Underline
+			}
+			dst.SetCell(x, y, &n)
+		}
+	}
+}
+
+// Dim makes an area recede, for what lies behind a dialog: colours go, so that
+// nothing there calls for attention.
+func Dim(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			c := dst.CellAt(x, y)
+			if c == nil || c.Width == 0 {
+				continue
+			}
+			n := *c
+			n.Style, n.Link = st, uv.Link{}
+			dst.SetCell(x, y, &n)
+		}
+	}
+}
+
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 || s[i] < 0x20 || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// Wrap breaks clean text into rows of at most width columns. It breaks at
+// blanks where it can, never drops a character, and starts a new row after a
+// visible \n, so that a script reads as one.
+func Wrap(dst uv.Screen, s string, width int) []string {
+	s = Clean(s)
+	if width < 1 {
+		width = 1
+	}
+	var rows []string
+	for {
+		i := strings.Index(s, `\n`)
+		if i < 0 {
+			break
+		}
+		rows = append(rows, wrapRow(dst, s[:i+2], width)...)
+		s = s[i+2:]
+	}
+	if s != "" || len(rows) == 0 {
+		rows = append(rows, wrapRow(dst, s, width)...)
+	}
+	return rows
+}
+
+func wrapRow(dst uv.Screen, s string, width int) []string {
+	m := method(dst)
+	var rows []string
+	for {
+		col, at, cut := 0, 0, -1 // cut: after the last blank in this row
+		for at < len(s) {
+			n, w := 1, 1
+			if asciiRun(s[at:]) == 0 {
+				var c string
+				c, w = ansi.FirstGraphemeCluster(s[at:], m)
+				n = max(len(c), 1)
+			}
+			if col+w > width && at > 0 {
+				break
+			}
+			col += w
+			at += n
+			if s[at-1] == ' ' {
+				cut = at
+			}
+		}
+		if at >= len(s) {
+			return append(rows, s)
+		}
+		// A blank far to the left would leave a ragged hole; then break hard.
+		if cut > 0 && widthOf(m, s[:cut]) >= width/2 {
+			at = cut
+		}
+		rows = append(rows, s[:at])
+		s = s[at:]
+	}
+}
+
+// From is clean text without its first columns. A character that the cut goes
+// through is left out whole.
+func From(dst uv.Screen, s string, columns int) string {
+	s = Clean(s)
+	m := method(dst)
+	for columns > 0 && len(s) > 0 {
+		cluster, w := ansi.FirstGraphemeCluster(s, m)
+		if len(cluster) == 0 {
+			break
+		}
+		s = s[len(cluster):]
+		columns -= w
+	}
+	return s
+}

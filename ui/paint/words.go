@@ -1,0 +1,89 @@
+package paint
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Clock writes a span of time as MM:SS, or H:MM:SS from an hour on.
+func Clock(d time.Duration) string {
+	if d < 0 {
+		d = 0
+	}
+	s := int64(d / time.Second)
+	if s < 3600 {
+		return fmt.Sprintf("%02d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// Long writes a span of time as HH:MM:SS.
+func Long(d time.Duration) string {
+	if d < 0 {
+		d = 0
+	}
+	s := int64(d / time.Second)
+	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// Took writes how long something took, short.
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Second:
+		return strconv.Itoa(int(d/time.Millisecond)) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(float64(d/(100*time.Millisecond))/10, 'f', 1, 64) + "s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d/time.Minute), int(d/time.Second)%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d/time.Hour), int(d/time.Minute)%60)
+}
+
+// Ago writes when something was, for lists.
+func Ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + " min ago"
+	case d < 24*time.Hour:
+		return strconv.Itoa(int(d/time.Hour)) + " h ago"
+	case d < 48*time.Hour:
+		return "yesterday"
+	}
+	return strconv.Itoa(int(d/(24*time.Hour))) + " days ago"
+}
+
+// Bytes writes a size in at most four characters and a unit.
+func Bytes(n int64) string {
+	const unit = 1024
+	if n < 0 {
+		n = 0
+	}
+	if n < unit {
+		return strconv.FormatInt(n, 10)
+	}
+	f, units := float64(n), "kMGTPE"
+	for i := 0; ; i++ {
+		f /= unit
+		if f < 999.5 || i == len(units)-1 {
+			if f < 9.95 && f != float64(int64(f)) {
+				return strconv.FormatFloat(f, 'f', 1, 64) + units[i:i+1]
+			}
+			return strconv.FormatFloat(f, 'f', 0, 64) + units[i:i+1]
+		}
+	}
+}
+
+// Count writes a number with the noun that goes with it.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

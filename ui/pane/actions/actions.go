@@ -1,0 +1,298 @@
+// Package actions is the pane that lists what the agent did, one row each, with
+// the agent's housekeeping folded away.
+package actions
+
+import (
+	"fmt"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/rows"
+	"stepbox/ui/state"
+)
+
+// Pane lists a session's actions.
+type Pane struct {
+	State   *state.State
+	List    rows.List
+	Notice  paint.Line // shown in the lower edge
+	Loading bool
+	Auto    bool // the selection was led to what is held, so the list still follows
+
+	unfolded bool
+	items    []item
+	version  uint64
+	built    bool
+	area     uv.Rectangle
+}
+
+// item is a row: an action, or a run of folded ones.
+type item struct {
+	index  int // of the action, or of the run's first
+	folded int // how many are folded here; 0 for an action
+}
+
+// Fold shows or folds housekeeping.
+func (p *Pane) Fold() {
+	n := p.Selected()
+	p.unfolded = !p.unfolded
+	p.built = false
+	if !p.List.Follows() {
+		p.Select(n)
+	}
+}
+
+// Total is how many rows there are.
+func (p *Pane) Total() int { return len(p.rows()) }
+
+// Selected is the selected action's number, or 0.
+func (p *Pane) Selected() int {
+	items := p.rows()
+	if len(items) == 0 {
+		return 0
+	}
+	i := p.List.At()
+	if p.List.Follows() || i >= len(items) {
+		i = len(items) - 1
+	}
+	if items[i].folded > 0 {
+		return 0
+	}
+	return p.State.Actions[items[i].index].N
+}
+
+// Select selects an action by its number, if it is listed.
+func (p *Pane) Select(n int) bool {
+	for i, it := range p.rows() {
+		if it.folded == 0 && p.State.Actions[it.index].N == n {
+			p.List.Select(i)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Pane) rows() []item {
+	if p.built && p.version == p.State.Version {
+		return p.items
+	}
+	keep := -1 // the action whose row the selection stays on while rows come and go
+	if p.built && !p.List.Follows() && p.List.At() < len(p.items) {
+		keep = p.items[p.List.At()].index
+	}
+	p.items, p.version, p.built = p.items[:0], p.State.Version, true
+	for i, a := range p.State.Actions {
+		if !a.Housekeeping || p.unfolded || a.State == api.ActionHeld {
+			p.items = append(p.items, item{index: i})
+			continue
+		}
+		if n := len(p.items); n > 0 && p.items[n-1].folded > 0 {
+			p.items[n-1].folded++
+			continue
+		}
+		p.items = append(p.items, item{index: i, folded: 1})
+	}
+	if keep >= 0 {
+		for i, it := range p.items {
+			if it.index == keep {
+				p.List.Select(i)
+			}
+		}
+	}
+	return p.items
+}
+
+// Whole says whether the action's title was drawn whole in its row, so that the
+// row shows what a decision on it covers.
+func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
+	if p.area.Empty() {
+		return false
+	}
+	c := columnsFor(p.area.Dx(), p.digits())
+	return paint.Width(dst, a.Title) <= c.title(p.area.Dx(), a.State == api.ActionHeld)
+}
+
+func (p *Pane) digits() int {
+	if n := len(p.State.Actions); n > 0 {
+		return max(2, len(strconv.Itoa(p.State.Actions[n-1].N)))
+	}
+	return 2
+}
+
+// Draw draws the pane.
+func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	items := p.rows()
+	box := paint.Box{Number: f.Number, Title: "Actions", Focused: f.Focused, Foot: p.Notice, Facts: p.facts(f)}
+	if len(items) > 0 {
+		follow, token := "○ paused", themes.Muted
+		if p.List.Follows() || p.Auto {
+			follow, token = "● following", themes.OK
+		}
+		box.Right = paint.Line{
+			{Text: follow, Style: f.P.S(token)},
+			{Text: fmt.Sprintf("  %d/%d", p.at(items)+1, len(items)), Style: f.P.S(themes.Muted)},
+		}
+	}
+	inner := box.Draw(dst, area, f.P)
+	p.area = inner
+	if inner.Empty() {
+		return nil
+	}
+	if len(items) == 0 {
+		words := "nothing yet: each command the agent starts appears here"
+		if p.Loading {
+			words = "reading the record…"
+		}
+		paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, words, f.P.S(themes.Muted))
+		return nil
+	}
+	p.List.Fit(len(items), inner.Dy())
+	for i := range inner.Dy() {
+		n := p.List.Top() + i
+		if n >= len(items) {
+			break
+		}
+		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
+		p.row(dst, row, f, items[n])
+		if n == p.List.At() {
+			ground := themes.SelectedIdle
+			if f.Focused {
+				ground = themes.Selected
+			}
+			fill(dst, row, f.P.S(ground))
+		}
+	}
+	bar := f.P.S(themes.Border)
+	if f.Focused {
+		bar = f.P.S(themes.BorderFocus)
+	}
+	paint.Scrollbar(dst, area.Max.X-1, inner, p.List.Top(), len(items), bar)
+	return nil
+}
+
+func (p *Pane) at(items []item) int {
+	if p.List.Follows() {
+		return len(items) - 1
+	}
+	return min(p.List.At(), len(items)-1)
+}
+
+func (p *Pane) facts(f paint.Frame) paint.Line {
+	var out paint.Line
+	add := func(n int, words string, k themes.Token) {
+		if n == 0 {
+			return
+		}
+		if len(out) > 0 {
+			out = append(out, paint.Span{Text: " · ", Style: f.P.S(themes.Faint)})
+		}
+		out = append(out, paint.Span{Text: strconv.Itoa(n) + " " + words, Style: f.P.S(k)})
+	}
+	add(len(p.State.Questions), "held", themes.Held)
+	add(p.State.Unreviewed(), "unreviewed", themes.Info)
+	return out
+}
+
+// fill lays a row's highlight beneath it.
+func fill(dst uv.Screen, row uv.Rectangle, st uv.Style) { paint.Ground(dst, row, st) }
+
+func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
+	y, end := r.Min.Y, r.Max.X-1
+	x := r.Min.X + 1
+	if it.folded > 0 {
+		c := columnsFor(r.Dx(), p.digits())
+		paint.Clip(dst, x, y, end, "⋯", f.P.S(themes.Faint))
+		paint.Clip(dst, x+3+c.digits, y, end, paint.Count(it.folded, "housekeeping step", "housekeeping steps")+" folded", f.P.S(themes.Faint))
+		return
+	}
+	a := p.State.Actions[it.index]
+	c := columnsFor(r.Dx(), p.digits())
+	glyph, token := Glyph(a)
+	paint.Text(dst, x, y, end, glyph, f.P.S(token))
+	x += 2
+	num := fmt.Sprintf("%*d", c.digits, a.N)
+	paint.Text(dst, x, y, end, num, f.P.S(themes.Muted))
+	x += c.digits + 2
+	title := f.P.S(themes.Text)
+	switch {
+	case a.State == api.ActionHeld:
+		title = f.P.S(themes.Strong)
+	case a.Housekeeping, a.State == api.ActionAbandoned:
+		title = f.P.S(themes.Muted)
+	}
+	held := a.State == api.ActionHeld
+	paint.Clip(dst, x, y, x+c.title(r.Dx(), held), a.Title, title)
+
+	right := r.Max.X - 1
+	if held {
+		p.heldWords(dst, right-c.heldWidth(), y, right, a, f)
+		return
+	}
+	at := right - c.width()
+	paint.Clip(dst, at, y, at+c.status-1, fitting(a, f.Now, c.status-1), f.P.S(statusToken(a)))
+	at += c.status
+	if c.took > 0 {
+		if t := took(a, f.Now); t != "" {
+			paint.Right(dst, at, y, at+c.took-2, paint.Line{{Text: t, Style: f.P.S(themes.Muted)}})
+		}
+		at += c.took
+	}
+	if c.lines > 0 {
+		if a.Added > 0 || a.Removed > 0 {
+			n := paint.Text(dst, at, y, at+c.lines, "+"+strconv.Itoa(a.Added), f.P.S(themes.AddedWord))
+			paint.Text(dst, n+1, y, at+c.lines, "−"+strconv.Itoa(a.Removed), f.P.S(themes.RemovedWord))
+		} else if a.Files > 0 {
+			paint.Text(dst, at, y, at+c.lines, paint.Count(a.Files, "file", "files"), f.P.S(themes.Muted))
+		}
+		at += c.lines
+	}
+	if c.execs > 0 && a.Execs > 0 {
+		paint.Text(dst, at, y, right, paint.Count(a.Execs, "exec", "execs"), f.P.S(themes.Muted))
+	}
+}
+
+func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Frame) {
+	since := a.StartedAt
+	if q, ok := p.State.QuestionOf(a.N); ok {
+		since = q.HeldAt
+	}
+	x = paint.Text(dst, x, y, end, "HELD "+paint.Clock(f.Now.Sub(since)), f.P.S(themes.Held))
+	if a.Rule != "" {
+		paint.Clip(dst, x+2, y, end, a.Rule, f.P.S(themes.Muted))
+	}
+}
+
+// columns are the widths of what stands to the right of a title, gaps included.
+type columns struct{ digits, status, took, lines, execs int }
+
+func columnsFor(width, digits int) columns {
+	c := columns{digits: digits, status: 13}
+	if width >= 56 {
+		c.took = 8
+	}
+	if width >= 72 {
+		c.lines = 11
+	}
+	if width >= 96 {
+		c.status, c.execs = 21, 10
+	}
+	return c
+}
+
+func (c columns) width() int { return c.status + c.took + c.lines + c.execs }
+
+func (c columns) heldWidth() int { return max(11, c.width()) }
+
+// title is the room for a title in a row of that width.
+func (c columns) title(width int, held bool) int {
+	right := c.width()
+	if held {
+		right = c.heldWidth()
+	}
+	return max(0, width-2-2-c.digits-2-right-1)
+}

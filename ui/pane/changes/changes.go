@@ -1,0 +1,315 @@
+// Package changes is the pane that lists changed files and shows one's diff.
+// What it shows is fetched by others; it says what it wants.
+package changes
+
+import (
+	"fmt"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/rows"
+)
+
+// Want names a diff: a file of a scope at a version.
+type Want struct {
+	Key     string
+	Action  int
+	Version int64
+}
+
+// Pane shows the changes of one scope.
+type Pane struct {
+	Action  int  // the scope: an action, or 0 for the whole session
+	Loading bool // the first answer is still under way
+	Problem string
+
+	Reading bool // the diff alone, without the list of files
+
+	changes  api.Changes
+	list     rows.List
+	touched  bool // the person chose a file
+	selected string
+	diff     *Diff
+	diffOf   Want
+	diffErr  string
+	top      int // first row of the diff in view
+	slide    int // columns scrolled to the right
+	diffRows int // rows in view
+	files    uv.Rectangle
+	body     uv.Rectangle
+}
+
+// SetChanges takes what differs in a scope. An answer for a scope that is no
+// longer shown is ignored.
+func (p *Pane) SetChanges(action int, c api.Changes) {
+	if action != p.Action {
+		return
+	}
+	p.changes, p.Loading, p.Problem = c, false, ""
+	at := -1
+	for i, f := range c.Files {
+		if f.Key == p.selected {
+			at = i
+		}
+	}
+	switch {
+	case len(c.Files) == 0:
+		p.selected, p.diff, p.diffErr = "", nil, ""
+	case at < 0 || !p.touched:
+		p.choose(max(0, min(p.list.At(), len(c.Files)-1)))
+		if !p.touched {
+			p.choose(0)
+		}
+	default:
+		p.list.Select(at)
+	}
+}
+
+// SetScope shows an action's changes, or with 0 the whole session's.
+func (p *Pane) SetScope(action int) {
+	if action == p.Action {
+		return
+	}
+	*p = Pane{Action: action, Loading: true, Reading: p.Reading, diffRows: p.diffRows}
+}
+
+// SetDiff takes a prepared diff, or the words for why there is none.
+func (p *Pane) SetDiff(w Want, d *Diff, problem string) {
+	if w.Key != p.selected || w.Action != p.Action {
+		return
+	}
+	if p.diffOf.Key != w.Key || p.diffOf.Action != w.Action {
+		p.top, p.slide = 0, 0
+	}
+	p.diff, p.diffOf, p.diffErr = d, w, problem
+	p.scroll(0)
+}
+
+// Wanted is the diff that should be shown and isn't yet.
+func (p *Pane) Wanted() (Want, bool) {
+	w := Want{Key: p.selected, Action: p.Action, Version: p.changes.Version}
+	return w, w.Key != "" && w != p.diffOf
+}
+
+// Version is the version of the changes that are shown.
+func (p *Pane) Version() int64 { return p.changes.Version }
+
+// Count is how many files are listed.
+func (p *Pane) Count() int { return len(p.changes.Files) }
+
+func (p *Pane) choose(i int) {
+	p.list.Select(i)
+	if i < 0 || i >= len(p.changes.Files) {
+		return
+	}
+	if key := p.changes.Files[i].Key; key != p.selected {
+		p.selected, p.top, p.slide = key, 0, 0
+		p.diff, p.diffErr, p.diffOf = nil, "", Want{}
+	}
+}
+
+// Move selects another file.
+func (p *Pane) Move(by int) {
+	if n := len(p.changes.Files); n > 0 {
+		p.touched = true
+		p.choose(max(0, min(p.list.At()+by, n-1)))
+	}
+}
+
+// Page scrolls the diff by pages, Slide by columns.
+func (p *Pane) Page(by int)  { p.scroll(by * max(p.diffRows-1, 1)) }
+func (p *Pane) Slide(by int) { p.slide = max(0, min(p.slide+by, maxLine)) }
+
+// Wheel scrolls what is under a point.
+func (p *Pane) Wheel(x, y, by int) {
+	if uv.Pos(x, y).In(p.files) {
+		p.list.Scroll(by, len(p.changes.Files))
+		return
+	}
+	p.scroll(by)
+}
+
+func (p *Pane) scroll(by int) {
+	n := 0
+	if p.diff != nil {
+		n = len(p.diff.Rows)
+	}
+	p.top = max(0, min(p.top+by, n-p.diffRows))
+}
+
+// Draw draws the pane.
+func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused, Facts: p.facts(f)}
+	if p.Action != 0 {
+		box.Right = paint.Line{{Text: "action " + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
+	}
+	if p.Reading && p.list.At() < len(p.changes.Files) {
+		words := fmt.Sprintf("  %d/%d", p.list.At()+1, len(p.changes.Files))
+		name := paint.ShortenLeft(dst, p.changes.Files[p.list.At()].Path, max(8, area.Dx()-50))
+		box.Right = append(box.Right, paint.Span{Text: "  " + name, Style: f.P.S(themes.Strong)}, paint.Span{Text: words, Style: f.P.S(themes.Muted)})
+	}
+	inner := box.Draw(dst, area, f.P)
+	p.files, p.body = uv.Rectangle{}, uv.Rectangle{}
+	if inner.Empty() {
+		return nil
+	}
+	files := p.changes.Files
+	if len(files) == 0 {
+		p.empty(dst, inner, f)
+		return nil
+	}
+	bar := f.P.S(themes.Border)
+	if f.Focused {
+		bar = f.P.S(themes.BorderFocus)
+	}
+	body := inner
+	if !p.Reading {
+		extra := 0
+		if p.changes.More > 0 {
+			extra++
+		}
+		if len(p.changes.Apart) > 0 {
+			extra++
+		}
+		h := min(len(files)+extra, max(2, inner.Dy()*2/5))
+		if inner.Dy() < 6 {
+			h = inner.Dy()
+		}
+		p.files = uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), h)
+		p.drawFiles(dst, p.files, f, extra)
+		paint.Scrollbar(dst, area.Max.X-1, p.files, p.list.Top(), len(files)+extra, bar)
+		if inner.Dy()-h < 3 {
+			return nil
+		}
+		y := inner.Min.Y + h
+		paint.Rule(dst, inner.Min.X, y, inner.Max.X, f.P.S(themes.Border))
+		body = uv.Rect(inner.Min.X, y+1, inner.Dx(), inner.Max.Y-y-1)
+	}
+	p.body = body
+	p.drawDiff(dst, body, f)
+	if p.diff != nil {
+		paint.Scrollbar(dst, area.Max.X-1, body, p.top, len(p.diff.Rows), bar)
+	}
+	return nil
+}
+
+func (p *Pane) facts(f paint.Frame) paint.Line {
+	n := len(p.changes.Files) + p.changes.More
+	if n == 0 {
+		return nil
+	}
+	return paint.Line{
+		{Text: paint.Count(n, "file", "files"), Style: f.P.S(themes.Muted)},
+		{Text: "  +" + strconv.Itoa(p.changes.Added), Style: f.P.S(themes.AddedWord)},
+		{Text: " −" + strconv.Itoa(p.changes.Removed), Style: f.P.S(themes.RemovedWord)},
+	}
+}
+
+func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+	words := "no changes: the project is as it was"
+	switch {
+	case p.Problem != "":
+		words = p.Problem
+	case p.Loading:
+		words = "reading changes…"
+	case p.Action != 0:
+		words = fmt.Sprintf("action %d changed no files", p.Action)
+	}
+	for i, row := range paint.Wrap(dst, words, r.Dx()-2) {
+		if i < r.Dy() {
+			paint.Text(dst, r.Min.X+1, r.Min.Y+i, r.Max.X, row, f.P.S(themes.Muted))
+		}
+	}
+}
+
+func (p *Pane) drawFiles(dst uv.Screen, r uv.Rectangle, f paint.Frame, extra int) {
+	files := p.changes.Files
+	p.list.Fit(len(files)+extra, r.Dy())
+	for i := range r.Dy() {
+		n, y := p.list.Top()+i, r.Min.Y+i
+		row := uv.Rect(r.Min.X, y, r.Dx(), 1)
+		switch {
+		case n < len(files):
+			p.file(dst, row, f, files[n])
+			if n == p.list.At() {
+				ground := themes.SelectedIdle
+				if f.Focused {
+					ground = themes.Selected
+				}
+				paint.Ground(dst, row, f.P.S(ground))
+			}
+		case n == len(files) && p.changes.More > 0:
+			paint.Clip(dst, r.Min.X+1, y, r.Max.X, fmt.Sprintf("⋯ and %d more, not listed", p.changes.More), f.P.S(themes.Muted))
+		case n < len(files)+extra:
+			words := fmt.Sprintf("⚠ outside the project: %s", p.changes.Apart[0])
+			if k := len(p.changes.Apart) - 1; k > 0 {
+				words += fmt.Sprintf(" and %d more", k)
+			}
+			paint.Clip(dst, r.Min.X+1, y, r.Max.X, words, f.P.S(themes.Warn))
+		}
+	}
+}
+
+func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c api.Change) {
+	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
+	letter := paint.Shorten(dst, c.Status, 1)
+	paint.Text(dst, x, y, end, letter, f.P.S(StatusToken(c.Status)))
+	x += 2
+	right := Counts(c, f.P)
+	stop := end - paint.LineWidth(dst, right)
+	if stop < x+10 {
+		stop = end
+	} else {
+		paint.Draw(dst, stop, y, end, right)
+		stop -= 1
+	}
+	name := c.Path
+	if c.From != "" {
+		name = c.From + " → " + c.Path
+	}
+	n := paint.Text(dst, x, y, stop, paint.ShortenLeft(dst, name, stop-x), f.P.S(themes.Text))
+	if c.Words != "" {
+		paint.Clip(dst, n+2, y, stop, c.Words, f.P.S(themes.Muted))
+	}
+}
+
+// StatusToken is the look of a status letter.
+func StatusToken(status string) themes.Token {
+	switch status {
+	case "A":
+		return themes.AddedWord
+	case "D":
+		return themes.RemovedWord
+	case "M", "T":
+		return themes.Warn
+	}
+	return themes.Info
+}
+
+// Counts says how much of a file changed: lines, or sizes where lines mean nothing.
+func Counts(c api.Change, p *paint.Palette) paint.Line {
+	switch {
+	case c.Kind != "" && c.Kind != "file":
+		return paint.Line{{Text: paint.Clean(c.Kind), Style: p.S(themes.Muted)}}
+	case c.Binary:
+		return paint.Line{{Text: "binary " + paint.Bytes(c.NewSize), Style: p.S(themes.Muted)}}
+	case !c.Counted:
+		return paint.Line{{Text: paint.Bytes(max(c.NewSize, c.OldSize)), Style: p.S(themes.Muted)}}
+	}
+	added, removed := "", ""
+	if c.Added > 0 {
+		added = "+" + strconv.Itoa(c.Added)
+	}
+	if c.Removed > 0 {
+		removed = "−" + strconv.Itoa(c.Removed)
+	}
+	return paint.Line{
+		{Text: fmt.Sprintf("%5s", added), Style: p.S(themes.AddedWord)},
+		{Text: fmt.Sprintf("%5s", removed), Style: p.S(themes.RemovedWord)},
+	}
+}

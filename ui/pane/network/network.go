@@ -1,0 +1,260 @@
+// Package network is the pane that lists what the agent tried to reach. Attempts
+// at the same destination by the same program with the same verdict fold into
+// one row with a count.
+package network
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/rows"
+	"stepbox/ui/state"
+)
+
+// Pane lists a session's attempts.
+type Pane struct {
+	State *state.State
+	List  rows.List
+
+	folds   []Fold
+	version uint64
+	built   bool
+}
+
+// Fold is a row: attempts at one destination.
+type Fold struct {
+	Last           api.Attempt
+	Count          int
+	Sent, Received int64
+	Open           int
+	Failed         int
+	IDs            []int64 // the newest ones, at most maxIDs
+	held           bool
+}
+
+const maxIDs = 500
+
+type destination struct {
+	verdict                          api.Verdict
+	protocol, name, address, program string
+	port                             int
+	failed                           bool
+}
+
+func (p *Pane) rows() []Fold {
+	if p.built && p.version == p.State.Version {
+		return p.folds
+	}
+	p.version, p.built = p.State.Version, true
+	p.folds = Folds(p.State.Attempts)
+	return p.folds
+}
+
+// Folds folds attempts, in the order in which their destinations were first tried.
+func Folds(attempts []api.Attempt) []Fold {
+	where := map[destination]int{}
+	var out []Fold
+	for _, a := range attempts {
+		d := destination{a.Verdict, a.Protocol, a.Name, a.Address, a.Program, a.Port, a.Failure != ""}
+		if a.Name != "" {
+			d.address = ""
+		}
+		i, ok := where[d]
+		if !ok {
+			i = len(out)
+			where[d] = i
+			out = append(out, Fold{})
+		}
+		f := &out[i]
+		f.Last = a
+		f.Count++
+		f.Sent += a.Sent
+		f.Received += a.Received
+		if a.Open {
+			f.Open++
+		}
+		if a.Failure != "" {
+			f.Failed++
+		}
+		f.held = a.Verdict == api.Ask
+		if len(f.IDs) < maxIDs {
+			f.IDs = append(f.IDs, a.ID)
+		}
+	}
+	return out
+}
+
+// Total is how many rows there are.
+func (p *Pane) Total() int { return len(p.rows()) }
+
+// Selected is the selected row, if there is any.
+func (p *Pane) Selected() (Fold, bool) {
+	folds := p.rows()
+	if len(folds) == 0 {
+		return Fold{}, false
+	}
+	i := min(p.List.At(), len(folds)-1)
+	if p.List.Follows() {
+		i = len(folds) - 1
+	}
+	return folds[i], true
+}
+
+// Draw draws the pane.
+func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	folds := p.rows()
+	box := paint.Box{Number: f.Number, Title: "Network", Focused: f.Focused}
+	if n := len(p.State.Attempts); n > 0 {
+		box.Facts = paint.Line{{Text: paint.Count(n, "attempt", "attempts"), Style: f.P.S(themes.Muted)}}
+		denied := 0
+		for _, a := range p.State.Attempts {
+			if a.Verdict == api.Deny {
+				denied++
+			}
+		}
+		if denied > 0 {
+			box.Facts = append(box.Facts,
+				paint.Span{Text: " · ", Style: f.P.S(themes.Faint)},
+				paint.Span{Text: strconv.Itoa(denied) + " denied", Style: f.P.S(themes.Fail)})
+		}
+	}
+	inner := box.Draw(dst, area, f.P)
+	if inner.Empty() {
+		return nil
+	}
+	if len(folds) == 0 {
+		for i, row := range paint.Wrap(dst, "nothing yet: each connection the agent tries appears here", inner.Dx()-2) {
+			if i < inner.Dy() {
+				paint.Text(dst, inner.Min.X+1, inner.Min.Y+i, inner.Max.X, row, f.P.S(themes.Muted))
+			}
+		}
+		return nil
+	}
+	p.List.Fit(len(folds), inner.Dy())
+	for i := range inner.Dy() {
+		n := p.List.Top() + i
+		if n >= len(folds) {
+			break
+		}
+		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
+		p.row(dst, row, f, folds[n])
+		if n == p.List.At() && f.Focused {
+			paint.Ground(dst, row, f.P.S(themes.Selected))
+		}
+	}
+	bar := f.P.S(themes.Border)
+	if f.Focused {
+		bar = f.P.S(themes.BorderFocus)
+	}
+	paint.Scrollbar(dst, area.Max.X-1, inner, p.List.Top(), len(folds), bar)
+	return nil
+}
+
+func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
+	a := fold.Last
+	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
+	glyph, token, words := Verdict(fold)
+	x = paint.Text(dst, x, y, end, glyph+" ", f.P.S(token))
+	start := p.State.Session.StartedAt
+	if r.Dx() >= 34 {
+		at := "--:--"
+		if !start.IsZero() && !a.At.IsZero() {
+			at = paint.Clock(a.At.Sub(start).Truncate(time.Second))
+		}
+		x = paint.Text(dst, x, y, end, at+" ", f.P.S(themes.Muted))
+	}
+	right := paint.Line{}
+	if words != "" {
+		right = append(right, paint.Span{Text: words, Style: f.P.S(token)})
+	} else {
+		right = append(right, traffic(f, fold, r.Dx() >= 60)...)
+	}
+	if fold.Count > 1 {
+		right = append(right, paint.Span{Text: fmt.Sprintf(" ×%d", fold.Count), Style: f.P.S(themes.Info)})
+	}
+	w := paint.LineWidth(dst, right)
+	stop := end
+	if w+14 < end-x {
+		stop = end - w - 1
+		paint.Draw(dst, end-w, y, end, right)
+	}
+	host := Destination(a)
+	title := f.P.S(themes.Text)
+	if a.Verdict == api.Deny {
+		title = f.P.S(themes.Strong)
+	}
+	after := x
+	if a.Program != "" && stop-x > paint.Width(dst, host)+len(base(a.Program))+3 {
+		after = paint.Text(dst, x, y, stop, host, title)
+		paint.Clip(dst, after+2, y, stop, base(a.Program), f.P.S(themes.Faint))
+		return
+	}
+	paint.Clip(dst, after, y, stop, host, title)
+}
+
+// traffic is a row's bytes; those of a connection that is open look alive.
+func traffic(f paint.Frame, fold Fold, roomy bool) paint.Line {
+	st := f.P.S(themes.Muted)
+	if fold.Open > 0 {
+		st = f.P.S(themes.Running)
+	}
+	l := paint.Line{
+		{Text: paint.Bytes(fold.Sent) + "↑ ", Style: st},
+		{Text: paint.Bytes(fold.Received) + "↓", Style: st},
+	}
+	if fold.Open > 0 && roomy {
+		l = append(l, paint.Span{Text: " open", Style: f.P.S(themes.Running)})
+	}
+	return l
+}
+
+// Verdict is the mark and the word of a row. An allowed one has no word: its
+// bytes say more.
+func Verdict(fold Fold) (glyph string, token themes.Token, words string) {
+	switch {
+	case fold.Last.Verdict == api.Deny:
+		return "✗", themes.Denied, "denied"
+	case fold.held:
+		return "◆", themes.Held, "HELD"
+	case fold.Last.Failure != "":
+		return "!", themes.Warn, "failed"
+	}
+	return "✓", themes.OK, ""
+}
+
+// Destination is where an attempt went, as a person would write it.
+func Destination(a api.Attempt) string {
+	host := a.Name
+	if host == "" {
+		host = a.Address
+	}
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = paint.Clean(host)
+	if a.Port != 0 {
+		host = net.JoinHostPort(host, strconv.Itoa(a.Port))
+	}
+	if a.Protocol != "" && a.Protocol != "tcp" {
+		host += " " + paint.Clean(a.Protocol)
+	}
+	return host
+}
+
+func base(program string) string {
+	program = paint.Clean(program)
+	for i := len(program) - 1; i >= 0; i-- {
+		if program[i] == '/' {
+			return program[i+1:]
+		}
+	}
+	return program
+}

@@ -1,0 +1,61 @@
+// Package rows is the scrolling and selecting that lists share: which row is
+// selected, which is the first in view, and whether the list follows its end.
+package rows
+
+// List is the position in a list of rows. The zero value follows the end.
+type List struct {
+	at, top int
+	away    bool // the person moved off the end, so the list stays
+	height  int  // rows in view, from the last Fit
+}
+
+// Fit adapts to a number of rows and the height of the view.
+func (l *List) Fit(total, height int) {
+	l.height = max(height, 1)
+	if !l.away {
+		l.at = total - 1
+	}
+	l.at = max(0, min(l.at, total-1))
+	if l.at < l.top {
+		l.top = l.at
+	}
+	if l.at >= l.top+l.height {
+		l.top = l.at - l.height + 1
+	}
+	l.top = max(0, min(l.top, total-l.height))
+}
+
+// At is the selected row, Top the first one in view.
+func (l *List) At() int  { return l.at }
+func (l *List) Top() int { return l.top }
+
+// Follows says whether new rows pull the selection along.
+func (l *List) Follows() bool { return !l.away }
+
+// Move selects another row; reaching the last one by moving down follows again.
+func (l *List) Move(by, total int) {
+	l.Select(max(0, min(l.at+by, total-1)))
+	if by > 0 && l.at >= total-1 {
+		l.away = false
+	}
+}
+
+// Page moves by views.
+func (l *List) Page(by, total int) { l.Move(by*max(l.height-1, 1), total) }
+
+// Select selects a row and stays there.
+func (l *List) Select(i int) { l.at, l.away = max(i, 0), true }
+
+// Follow goes to the end and stays with it.
+func (l *List) Follow() { l.away = false }
+
+// Scroll moves the view and takes the selection along only when it would leave it.
+func (l *List) Scroll(by, total int) {
+	l.away = true
+	l.top = max(0, min(l.top+by, total-l.height))
+	l.at = max(l.top, min(l.at, l.top+l.height-1))
+	if by > 0 && l.top >= total-l.height {
+		l.at = max(0, total-1)
+		l.away = false
+	}
+}

@@ -1,0 +1,211 @@
+// Package terminal is the pane that shows the agent's own screen. Cells come
+// from an emulator that has already borne whatever the agent wrote; they are
+// checked once more here before they reach the person's terminal.
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/themes"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+)
+
+// Pane draws a Screen that others feed.
+type Pane struct {
+	Screen   *link.Screen
+	Waiting  string // what is said while there is no screen yet
+	ReadOnly bool   // the session is over; the cursor isn't shown
+
+	back       int // lines scrolled back
+	scrollback int // lines there were when it was drawn last
+	inner      uv.Rectangle
+	scratch    uv.ScreenBuffer
+	title      string
+}
+
+// Size is the room for the agent's screen when it was drawn last; zero before.
+func (p *Pane) Size() (cols, rows int) { return p.inner.Dx(), p.inner.Dy() }
+
+// Inner is where the agent's screen was drawn last.
+func (p *Pane) Inner() uv.Rectangle { return p.inner }
+
+// Back is how many lines the view is scrolled back.
+func (p *Pane) Back() int { return p.back }
+
+// Scroll moves the view back by lines; negative ones move it forward.
+func (p *Pane) Scroll(lines int) {
+	p.Screen.With(func(e link.Emulator) {
+		n := e.ScrollbackLen()
+		if e.AltScreen() {
+			n = 0
+		}
+		p.back = max(0, min(p.back+lines, n))
+		p.scrollback = n
+	})
+}
+
+// End shows the newest output again.
+func (p *Pane) End() { p.back = 0 }
+
+// Title is the title that the agent gave its terminal.
+func (p *Pane) Title() string { return p.title }
+
+// Draw draws the border and the screen in it, and returns the agent's cursor
+// when the pane has the focus.
+func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	box := paint.Box{Number: f.Number, Title: "Terminal", Focused: f.Focused}
+	if p.title != "" {
+		box.Facts = paint.Line{{Text: paint.Shorten(dst, p.title, max(0, area.Dx()-30)), Style: f.P.S(themes.Muted)}}
+	}
+	if p.back > 0 {
+		box.Right = paint.Line{{Text: fmt.Sprintf("↑ %s back", paint.Count(p.back, "line", "lines")), Style: f.P.S(themes.Warn)}}
+	}
+	p.inner = area.Inset(1)
+	var cursor *tea.Cursor
+	var cols, rows int
+	drawn := p.Screen.With(func(e link.Emulator) {
+		p.title = strings.TrimSpace(paint.Clean(e.Title()))
+		cols, rows = e.Size()
+		p.follow(e)
+		origin := p.blit(dst, e, cols, rows)
+		if f.Focused && p.back == 0 && !p.ReadOnly {
+			cursor = place(e.Cursor(), p.inner, origin)
+		}
+	})
+	if drawn && (cols != p.inner.Dx() || rows != p.inner.Dy()) && box.Right == nil {
+		box.Right = paint.Line{{Text: fmt.Sprintf("%d×%d", cols, rows), Style: f.P.S(themes.Muted)}}
+	}
+	box.Draw(dst, area, f.P)
+	if !drawn && p.Waiting != "" {
+		x := p.inner.Min.X + max(0, (p.inner.Dx()-paint.Width(dst, p.Waiting))/2)
+		paint.Clip(dst, x, p.inner.Min.Y+p.inner.Dy()/2, p.inner.Max.X, p.Waiting, f.P.S(themes.Muted))
+	}
+	return cursor
+}
+
+// follow keeps what is in view in place while output goes on below it.
+func (p *Pane) follow(e link.Emulator) {
+	n := e.ScrollbackLen()
+	if e.AltScreen() {
+		n = 0
+	}
+	if p.back > 0 && n > p.scrollback {
+		p.back += n - p.scrollback
+	}
+	p.back = min(p.back, n)
+	p.scrollback = n
+}
+
+// blit draws the emulator's cells and returns which of its cells is at the top
+// left: a screen that is larger than the pane is shown where its cursor is.
+func (p *Pane) blit(dst uv.Screen, e link.Emulator, cols, rows int) uv.Position {
+	var origin uv.Position
+	if cols < 1 || rows < 1 || p.inner.Empty() {
+		return origin
+	}
+	if p.scratch.RenderBuffer == nil || p.scratch.Width() != cols || p.scratch.Height() != rows {
+		p.scratch = uv.NewScreenBuffer(cols, rows)
+	} else {
+		p.scratch.Buffer.Clear()
+	}
+	if m, ok := dst.WidthMethod().(ansi.Method); ok {
+		p.scratch.Method = m
+	}
+	e.Draw(p.scratch, uv.Rect(0, 0, cols, rows), p.back)
+	if rows > p.inner.Dy() && p.back == 0 {
+		c := e.Cursor()
+		origin.Y = max(0, min(c.Y-p.inner.Dy()+1, rows-p.inner.Dy()))
+	}
+	m := dst.WidthMethod()
+	for y := range min(rows, p.inner.Dy()) {
+		line := p.scratch.Line(y + origin.Y)
+		for x := 0; x < min(cols, p.inner.Dx()); x++ {
+			c := line.At(x + origin.X)
+			if c == nil || c.Width == 0 {
+				continue
+			}
+			n := Safe(*c, m)
+			if x+n.Width > p.inner.Dx() {
+				n = uv.Cell{Content: " ", Width: 1, Style: n.Style}
+			}
+			dst.SetCell(p.inner.Min.X+x, p.inner.Min.Y+y, &n)
+		}
+	}
+	return origin
+}
+
+// Safe returns a cell that can be sent to the person's terminal: printable, as
+// wide as it claims by the measure m, with no link but an ordinary web address.
+func Safe(c uv.Cell, m uv.WidthMethod) uv.Cell {
+	if !webLink(c.Link) {
+		c.Link = uv.Link{}
+	}
+	if len(c.Content) == 1 && c.Content[0] >= 0x20 && c.Content[0] < 0x7f && c.Width == 1 {
+		return c
+	}
+	c.Width = max(1, min(c.Width, 2))
+	if ok(c.Content, c.Width, m) {
+		return c
+	}
+	// A cluster whose parts this terminal would draw side by side: the first
+	// character stands for it when it has the room.
+	for _, r := range c.Content {
+		if s := string(r); ok(s, c.Width, m) {
+			c.Content = s
+			return c
+		}
+		break
+	}
+	c.Content, c.Width = " ", 1
+	return c
+}
+
+func ok(s string, width int, m uv.WidthMethod) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, r := range s {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffd && len(s) == 1 || bidi(r) {
+			return false
+		}
+	}
+	return m.StringWidth(s) == width
+}
+
+// bidi says whether a rune changes the direction in which what follows is read.
+func bidi(r rune) bool {
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+func webLink(l uv.Link) bool {
+	if l.URL == "" || len(l.URL) > 2048 || len(l.Params) > 256 {
+		return false
+	}
+	if !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "http://") {
+		return false
+	}
+	for _, s := range []string{l.URL, l.Params} {
+		for i := 0; i < len(s); i++ {
+			if s[i] <= 0x20 || s[i] >= 0x7f || s[i] == ';' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func place(c uv.Cursor, inner uv.Rectangle, origin uv.Position) *tea.Cursor {
+	at := uv.Pos(inner.Min.X+c.X-origin.X, inner.Min.Y+c.Y-origin.Y)
+	if c.Hidden || !at.In(inner) {
+		return nil
+	}
+	t := tea.NewCursor(at.X, at.Y)
+	t.Shape, t.Blink = tea.CursorShape(c.Shape), c.Blink
+	return t
+}

@@ -1,0 +1,396 @@
+package workbench
+
+import (
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+)
+
+// Key takes a key press.
+func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
+	cmd := s.key(k)
+	s.guard.Key(s.cfg.Now())
+	return tea.Batch(cmd, s.settle())
+}
+
+func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
+	name := k.String()
+	if s.leader {
+		s.leader = false
+		b, ok := s.cfg.Keys.Find(name, keys.Leader)
+		if !ok {
+			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), s.cfg.Keys.Leader)
+			return nil
+		}
+		if _, ok := b.Intent.(intent.Leader); ok {
+			return s.toAgent(k)
+		}
+		return s.handle(b.Intent, k.IsRepeat)
+	}
+	if name == s.cfg.Keys.Leader {
+		s.leader = true
+		return nil
+	}
+	if d := s.dialog(); d != nil {
+		return s.dialogKey(d, k)
+	}
+	if s.focus == intent.Terminal && s.live() {
+		return s.toAgent(k)
+	}
+	if b, ok := s.cfg.Keys.Find(name, s.scopes()...); ok {
+		return s.handle(b.Intent, k.IsRepeat)
+	}
+	if name == "q" && !s.live() {
+		s.leave = intent.Home{}
+	}
+	return nil
+}
+
+func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
+	if b, ok := s.cfg.Keys.Find(k.String(), d.Scope()); ok {
+		return s.dialogIntent(d, b.Intent, k.IsRepeat)
+	}
+	if w, ok := d.(dialog.Writer); ok {
+		w.Type(k)
+	}
+	return nil
+}
+
+// scopes is where keys of the focused pane are bound, from the innermost out.
+func (s *Screen) scopes() []keys.Scope {
+	switch s.focus {
+	case intent.Changes:
+		return []keys.Scope{keys.Changes, keys.Panes}
+	case intent.Network:
+		return []keys.Scope{keys.Network, keys.Panes}
+	case intent.Actions:
+		return []keys.Scope{keys.Actions, keys.Panes}
+	}
+	return []keys.Scope{keys.Panes}
+}
+
+// toAgent sends a key to the agent, through the one queue.
+func (s *Screen) toAgent(k tea.KeyPressMsg) tea.Cmd {
+	if !s.live() {
+		return nil
+	}
+	s.terminal.End()
+	s.send(s.link.Screen.Key(uv.KeyPressEvent(k)))
+	return nil
+}
+
+func (s *Screen) send(p []byte) {
+	if len(p) > 0 && !s.link.Type(p) {
+		why := "the agent isn't reading"
+		if s.lostTm != "" {
+			why = "the terminal can't be reached"
+		}
+		s.tell(themes.Warn, "not sent: %s", why)
+	}
+}
+
+// Paste takes pasted text: it goes to the agent or into a line, and never
+// answers anything.
+func (s *Screen) Paste(text string) tea.Cmd {
+	switch d := s.dialog(); {
+	case d != nil:
+		if w, ok := d.(dialog.Writer); ok {
+			w.Paste(text)
+		}
+	case s.focus == intent.Terminal && s.live():
+		s.terminal.End()
+		s.send(s.link.Screen.Paste(text))
+	}
+	s.guard.Key(s.cfg.Now())
+	return s.settle()
+}
+
+const tooSoon = "too soon: a question takes keys once it was in view, and the keyboard quiet, for 0.4 s"
+
+// dialogIntent lets a dialog handle an intent, and carries out what follows.
+func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
+	now, target := s.cfg.Now(), s.target()
+	switch d := d.(type) {
+	case *dialog.Decision:
+		if decides(i) {
+			if why := d.Why(i); why != "" {
+				s.tell(themes.Warn, "%s", why)
+				return nil
+			}
+			if repeat || !s.guard.Ready(target, now) {
+				s.tell(themes.Warn, tooSoon)
+				return nil
+			}
+		}
+		if why, ok := i.(intent.Always); ok {
+			s.tell(themes.Info, "%s", d.Why(why))
+			return nil
+		}
+	case *dialog.Confirm, *dialog.Rollback:
+		if _, yes := i.(intent.Yes); yes && (repeat || !s.guard.Ready(target, now)) {
+			s.tell(themes.Warn, tooSoon)
+			return nil
+		}
+	case *dialog.Reason:
+		if _, yes := i.(intent.Yes); yes && (repeat || !s.guard.Settled(target, now)) {
+			s.tell(themes.Warn, tooSoon)
+			return nil
+		}
+	}
+	switch r := d.Handle(i).(type) {
+	case nil:
+	case intent.Back:
+		s.closeDialog(d)
+	case intent.Decide:
+		if c, ok := d.(*dialog.Confirm); ok {
+			s.closeDialog(c)
+		}
+		return s.decide(r)
+	case intent.AskReason:
+		if dec, ok := d.(*dialog.Decision); ok {
+			q, print := dec.Shown()
+			s.open(dialog.NewReason(q, print))
+		}
+	case intent.DoRollback:
+		if rb, ok := d.(*dialog.Rollback); ok {
+			return s.rollback(r, rb)
+		}
+	case intent.DoKill:
+		s.closeDialog(d)
+		return s.kill(r.Action)
+	case intent.Run:
+		s.closeDialog(d)
+		return s.handle(r.Intent, repeat)
+	case intent.HeldStep:
+		s.closeDialog(d)
+		return s.walk(r.By, true)
+	case intent.Help:
+		s.open(&dialog.Help{Keys: s.cfg.Keys, Place: []keys.Scope{d.Scope()}, Why: s.whyIn(d)})
+	}
+	return nil
+}
+
+func (s *Screen) whyIn(d dialog.Dialog) func(intent.Intent) string {
+	if dec, ok := d.(*dialog.Decision); ok {
+		return dec.Why
+	}
+	return nil
+}
+
+// decides says whether an intent answers a question.
+func decides(i intent.Intent) bool {
+	switch i.(type) {
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback:
+		return true
+	}
+	return false
+}
+
+// handle carries out an intent outside of dialogs.
+func (s *Screen) handle(i intent.Intent, repeat bool) tea.Cmd {
+	if why := s.Why(i); why != "" {
+		s.tell(themes.Info, "%s", why)
+		return nil
+	}
+	switch i := i.(type) {
+	case intent.Focus:
+		s.setFocus(i.Pane)
+	case intent.FocusStep:
+		s.stepFocus(i.By)
+	case intent.FocusTo:
+		s.moveFocus(i.DX, i.DY)
+	case intent.Zoom:
+		s.zoom = !s.zoom
+	case intent.SideCycle:
+		s.cycleSide()
+	case intent.Split:
+		s.setSplit(s.splitNow() + i.By)
+	case intent.Move, intent.Page, intent.Top, intent.Bottom, intent.Slide, intent.Scope, intent.Fold:
+		return s.inPane(i)
+	case intent.Scroll:
+		_, rows := s.terminal.Size()
+		s.terminal.Scroll(i.Back * max(1, rows-1))
+	case intent.Open:
+		return s.openSelected()
+	case intent.Back:
+		s.back()
+	case intent.Help:
+		s.help()
+	case intent.Palette:
+		s.palette()
+	case intent.Facts:
+		s.open(dialog.SessionFacts(func() api.Session { return s.st.Session }))
+	case intent.Detach, intent.Home, intent.Quit:
+		s.leave = i
+	case intent.FirstHeld:
+		s.openQuestion(s.st.Questions[0])
+	case intent.HeldStep:
+		if len(s.st.Questions) == 0 {
+			s.stepFocus(i.By)
+			return nil
+		}
+		return s.walk(i.By, false)
+	case intent.Pause:
+		return s.pause()
+	case intent.Unavailable:
+		s.tell(themes.Info, "%s", i.Why)
+	case intent.KillSandbox:
+		s.open(dialog.ConfirmKill(0, ""))
+	default:
+		return s.judge(i, repeat)
+	}
+	return nil
+}
+
+// judge carries out what decides something. Keys count only once what they
+// decide has been in view, and the keyboard quiet, long enough.
+func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
+	now, target := s.cfg.Now(), s.target()
+	ready := !repeat && s.guard.Ready(target, now)
+	switch i.(type) {
+	case intent.Continue, intent.SetMode:
+		ready = !repeat && s.guard.Wait(now) <= 0
+	}
+	if !ready {
+		s.tell(themes.Warn, tooSoon)
+		return nil
+	}
+	q, held := s.question()
+	a, _ := s.st.Action(s.actions.Selected())
+	switch i := i.(type) {
+	case intent.Continue:
+		return s.setMode(api.ModePolicy)
+	case intent.SetMode:
+		return s.setMode(i.Mode)
+	case intent.Approve, intent.StepInto, intent.StepOver:
+		if !s.whole(s.ruler(), q) {
+			s.openQuestion(q)
+			s.tell(themes.Info, "read it whole first: the row can't show all of it")
+			return nil
+		}
+		return s.decide(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: answerFor(i)})
+	case intent.Deny:
+		s.open(dialog.NewReason(q, s.print(q)))
+	case intent.Keep:
+		if held {
+			if a.Title != q.Title || !s.actions.Whole(s.ruler(), a) {
+				s.openQuestion(q)
+				return nil
+			}
+			return s.decide(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep})
+		}
+		return s.keep(a.N)
+	case intent.Rollback:
+		if held && q.Subject == api.SubjectEdit {
+			s.open(dialog.ConfirmEdit(q, s.print(q)))
+			return nil
+		}
+		n := a.N
+		if s.focus == intent.Changes {
+			n = s.changes.Action
+		}
+		r := dialog.NewRollback(n, i.Later)
+		s.open(r)
+		return s.plan(r)
+	case intent.KillAction:
+		s.open(dialog.ConfirmKill(a.N, a.Title))
+	}
+	return nil
+}
+
+func answerFor(i intent.Intent) api.Answer {
+	switch i.(type) {
+	case intent.StepInto:
+		return api.AnswerStepInto
+	case intent.StepOver:
+		return api.AnswerStepOver
+	}
+	return api.AnswerApprove
+}
+
+// Why says why an intent does nothing here and now, or "".
+func (s *Screen) Why(i intent.Intent) string {
+	switch i.(type) {
+	case intent.Always:
+		return "rules from a decision come later"
+	case intent.Apply:
+		return "applying changes to the real folder comes later"
+	case intent.FirstHeld:
+		if len(s.st.Questions) == 0 {
+			return "nothing is held"
+		}
+	}
+	needsLive := true
+	switch i.(type) {
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback,
+		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode:
+	default:
+		needsLive = false
+	}
+	if needsLive && !s.live() {
+		return "the session has ended"
+	}
+	return s.whyAction(i)
+}
+
+func (s *Screen) whyAction(i intent.Intent) string {
+	q, held := s.question()
+	a, selected := s.st.Action(s.actions.Selected())
+	edit := held && q.Subject == api.SubjectEdit
+	switch i := i.(type) {
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
+		switch {
+		case !held && len(s.st.Questions) > 0:
+			return "the selected action isn't held; tab goes to the one that is"
+		case !held:
+			return "nothing is held"
+		case edit:
+			return "an edit is kept (y) or taken back (u)"
+		case s.pending[q.ID]:
+			return "the answer is on its way"
+		}
+	case intent.Keep:
+		switch {
+		case edit && s.pending[q.ID]:
+			return "the answer is on its way"
+		case edit:
+		case !selected:
+			return "no action is selected"
+		case a.Review != api.ReviewOpen:
+			return sprintf("action %d has no changes that wait for a word", a.N)
+		}
+	case intent.Rollback:
+		switch {
+		case s.focus == intent.Changes && s.changes.Action == 0:
+			return "choose an action's changes first (s): a whole session isn't rolled back"
+		case s.focus == intent.Changes || edit && !i.Later:
+		case !selected:
+			return "no action is selected"
+		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
+			return sprintf("action %d didn't run: there is nothing to roll back", a.N)
+		case a.Before == 0:
+			return sprintf("action %d has no checkpoint to go back to", a.N)
+		}
+	case intent.KillAction:
+		if !selected || a.State != api.ActionRunning && a.LeftRunning == 0 {
+			return "the selected action has no running processes"
+		}
+	case intent.Pause:
+		if st := s.st.Session.State; st == api.SessionStarting {
+			return "the session is still starting"
+		}
+	case intent.Scope:
+		if s.focus == intent.Actions && !selected {
+			return "no action is selected"
+		}
+	}
+	return ""
+}
+
+// ready says whether keys answer the target now.
+func (s *Screen) ready() bool { return s.guard.Ready(s.target(), s.cfg.Now()) }

@@ -1,0 +1,348 @@
+package workbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/changes"
+)
+
+// Pauses before fetching again what keeps changing.
+const (
+	changesPause = 150 * time.Millisecond
+	diffPause    = 60 * time.Millisecond
+)
+
+// fetching keeps at most one request for changes and one for a diff under way.
+type fetching struct {
+	waiting, running, again  bool
+	diffWaiting, diffRunning bool
+}
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// problemWords says in words why a request failed.
+func problemWords(err error) string {
+	var p *api.Problem
+	if !errors.As(err, &p) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return "no answer in time"
+		}
+		return paint.Clean(err.Error())
+	}
+	switch p.Code {
+	case api.CodeDecided:
+		return "someone else answered first"
+	case api.CodeStale:
+		return "what is held isn't what you saw any more: look again"
+	case api.CodeGone:
+		return "nothing is held any more: what asked went away"
+	case api.CodeNotLive:
+		return "the session has ended"
+	}
+	return paint.Clean(p.Message)
+}
+
+// decide sends an answer, unless what it answers isn't what is held.
+func (s *Screen) decide(d intent.Decide) tea.Cmd {
+	q, ok := s.st.Question(d.Question)
+	switch {
+	case !ok:
+		s.tell(themes.Warn, "not answered: %s", s.whyClosed(d.Question))
+		return nil
+	case q.Hash != d.Hash:
+		s.tell(themes.Warn, "not answered: the question changed: look again")
+		return nil
+	case s.pending[q.ID]:
+		s.tell(themes.Info, "the answer to %d is on its way", q.Action)
+		return nil
+	}
+	s.pending[q.ID] = true
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		closed, err := c.Decide(ctx, id, api.Decision{
+			Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, By: "tui",
+		})
+		return func(s *Screen) tea.Cmd {
+			delete(s.pending, q.ID)
+			if err != nil {
+				s.refused(q, problemWords(err))
+				return nil
+			}
+			s.tell(answerToken(d.Answer), "%s %d", answerWords(d.Answer), q.Action)
+			s.st.Answered(closed)
+			s.closeFor(q.ID)
+			s.follow()
+			return nil
+		}
+	})
+}
+
+// refused says that an answer didn't count, where the person looks.
+func (s *Screen) refused(q api.Question, words string) {
+	for _, d := range s.dialogs {
+		if dec, ok := d.(*dialog.Decision); ok {
+			if shown, _ := dec.Shown(); shown.ID == q.ID {
+				dec.Notice = "! not answered: " + words
+			}
+		}
+	}
+	s.tell(themes.Warn, "%d not answered: %s", q.Action, words)
+}
+
+// closeFor closes the dialogs of a question that this interface answered.
+func (s *Screen) closeFor(id int64) {
+	kept := s.dialogs[:0]
+	for _, d := range s.dialogs {
+		switch d := d.(type) {
+		case *dialog.Decision:
+			if q, _ := d.Shown(); q.ID == id {
+				continue
+			}
+		case *dialog.Reason:
+			if q, _ := d.Shown(); q.ID == id {
+				continue
+			}
+		}
+		kept = append(kept, d)
+	}
+	s.dialogs = kept
+}
+
+func answerWords(a api.Answer) string {
+	switch a {
+	case api.AnswerApprove:
+		return "✓ approved"
+	case api.AnswerDeny:
+		return "✗ denied"
+	case api.AnswerStepInto:
+		return "✓ stepping into"
+	case api.AnswerStepOver:
+		return "✓ stepping over"
+	case api.AnswerKeep:
+		return "✓ kept"
+	case api.AnswerRollback:
+		return "↶ taken back:"
+	}
+	return "answered"
+}
+
+func answerToken(a api.Answer) themes.Token {
+	switch a {
+	case api.AnswerDeny:
+		return themes.Denied
+	case api.AnswerRollback:
+		return themes.Undone
+	}
+	return themes.OK
+}
+
+// simple sends a request whose only answer is whether it worked.
+func (s *Screen) simple(token themes.Token, done string, f func(context.Context, link.Client, string) (api.Event, error)) tea.Cmd {
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		e, err := f(ctx, c, id)
+		return func(s *Screen) tea.Cmd {
+			if err != nil {
+				s.tell(themes.Warn, "%s", problemWords(err))
+				return nil
+			}
+			s.st.Apply(e)
+			s.tell(token, "%s", done)
+			return nil
+		}
+	})
+}
+
+func (s *Screen) keep(n int) tea.Cmd {
+	return s.simple(themes.OK, sprintf("✓ kept %d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		a, err := c.Keep(ctx, id, n)
+		return api.Event{Action: &a}, err
+	})
+}
+
+func (s *Screen) kill(n int) tea.Cmd {
+	if n == 0 {
+		return s.simple(themes.Warn, "the sandbox was killed", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+			ses, err := c.Kill(ctx, id)
+			return api.Event{Session: &ses}, err
+		})
+	}
+	return s.simple(themes.Warn, sprintf("killed %d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		a, err := c.KillAction(ctx, id, n)
+		return api.Event{Action: &a}, err
+	})
+}
+
+func (s *Screen) setMode(m api.Mode) tea.Cmd {
+	thaw := s.st.Session.State == api.SessionPaused && m == api.ModePolicy
+	return s.simple(themes.OK, sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		ses, err := c.SetMode(ctx, id, m)
+		if err == nil && thaw {
+			ses, err = c.Continue(ctx, id)
+		}
+		return api.Event{Session: &ses}, err
+	})
+}
+
+func (s *Screen) pause() tea.Cmd {
+	if s.st.Session.State == api.SessionPaused {
+		return s.simple(themes.OK, "✓ goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+			ses, err := c.Continue(ctx, id)
+			return api.Event{Session: &ses}, err
+		})
+	}
+	return s.simple(themes.Info, "frozen: p goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		ses, err := c.Pause(ctx, id)
+		return api.Event{Session: &ses}, err
+	})
+}
+
+// plan fetches what a rollback would do, for the dialog that asks.
+func (s *Screen) plan(r *dialog.Rollback) tea.Cmd {
+	n := r.Action
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		p, err := c.RollbackPlan(ctx, id, n)
+		return func(*Screen) tea.Cmd {
+			if err != nil {
+				r.Fail(problemWords(err))
+				return nil
+			}
+			r.SetPlan(p)
+			return nil
+		}
+	})
+}
+
+func (s *Screen) rollback(d intent.DoRollback, r *dialog.Rollback) tea.Cmd {
+	r.Do, r.Note = nil, "⋯ rolling back"
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		done, err := c.Rollback(ctx, id, api.RollbackRequest{ToBefore: d.ToBefore, Hash: d.Hash, By: "tui"})
+		return func(s *Screen) tea.Cmd {
+			var p *api.Problem
+			switch {
+			case errors.As(err, &p) && p.Code == api.CodeStale:
+				// The files moved on since the list was made: show the new one.
+				s.tell(themes.Warn, "files changed since the list was made: here is the new one")
+				return s.plan(r)
+			case err != nil:
+				r.Fail(problemWords(err))
+				return nil
+			case done.Failure != "":
+				r.Fail(paint.Clean(done.Failure))
+				return s.changed(0)
+			}
+			s.closeDialog(r)
+			s.tell(themes.Undone, "↶ rolled back %s", paint.Count(done.Files, "file", "files"))
+			return s.changed(0)
+		}
+	})
+}
+
+func (s *Screen) closeDialog(gone dialog.Dialog) {
+	kept := s.dialogs[:0]
+	for _, d := range s.dialogs {
+		if d != gone {
+			kept = append(kept, d)
+		}
+	}
+	s.dialogs = kept
+}
+
+func (s *Screen) execs(d *dialog.Details) tea.Cmd {
+	n := d.Action
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		execs, err := c.Execs(ctx, id, n)
+		return func(*Screen) tea.Cmd {
+			words := ""
+			if err != nil {
+				words = problemWords(err)
+			}
+			d.SetExecs(execs, words)
+			return nil
+		}
+	})
+}
+
+// changed fetches the changes of the scope that is shown, after a pause in which
+// further reasons to do so are folded.
+func (s *Screen) changed(pause time.Duration) tea.Cmd {
+	if s.fetch.waiting {
+		return nil
+	}
+	if s.fetch.running {
+		s.fetch.again = true
+		return nil
+	}
+	s.fetch.waiting = true
+	if pause <= 0 {
+		return s.fetchChanges()
+	}
+	return s.after(pause, (*Screen).fetchChanges)
+}
+
+func (s *Screen) fetchChanges() tea.Cmd {
+	s.fetch.waiting, s.fetch.running = false, true
+	action := s.changes.Action
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		got, err := c.Changes(ctx, id, action)
+		return func(s *Screen) tea.Cmd {
+			s.fetch.running = false
+			if err != nil {
+				s.changes.Loading, s.changes.Problem = false, problemWords(err)
+			} else {
+				s.changes.SetChanges(action, got)
+			}
+			var more tea.Cmd
+			if s.fetch.again || action != s.changes.Action {
+				s.fetch.again = false
+				more = s.changed(changesPause)
+			}
+			return tea.Batch(more, s.wantDiff(0))
+		}
+	})
+}
+
+// wantDiff fetches the selected file's diff when it isn't shown yet.
+func (s *Screen) wantDiff(pause time.Duration) tea.Cmd {
+	if _, ok := s.changes.Wanted(); !ok || s.fetch.diffWaiting || s.fetch.diffRunning {
+		return nil
+	}
+	s.fetch.diffWaiting = true
+	if pause <= 0 {
+		return s.fetchDiff()
+	}
+	return s.after(pause, (*Screen).fetchDiff)
+}
+
+func (s *Screen) fetchDiff() tea.Cmd {
+	s.fetch.diffWaiting = false
+	w, ok := s.changes.Wanted()
+	if !ok {
+		return nil
+	}
+	s.fetch.diffRunning = true
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		got, err := c.Diff(ctx, id, w.Key, w.Action)
+		var d *changes.Diff
+		words := ""
+		if err != nil {
+			words = problemWords(err)
+		} else {
+			d = changes.Prepare(got)
+		}
+		return func(s *Screen) tea.Cmd {
+			s.fetch.diffRunning = false
+			s.changes.SetDiff(w, d, words)
+			return s.wantDiff(0)
+		}
+	})
+}

@@ -1,0 +1,493 @@
+// Package workbench is the screen of one session: its terminal, changes,
+// network and actions, and what is asked. A past session has the same screen,
+// read-only.
+//
+// A Screen belongs to the goroutine that updates the interface. It does no IO:
+// what it wants done leaves as commands, whose results come back as messages.
+package workbench
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/layout"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/actions"
+	"stepbox/ui/pane/changes"
+	"stepbox/ui/pane/network"
+	"stepbox/ui/pane/terminal"
+	"stepbox/ui/state"
+)
+
+// Config is what a Screen is made of.
+type Config struct {
+	Client link.Client
+	Link   *link.Link
+	Keys   *keys.Table
+	Now    func() time.Time
+	Method func() ansi.Method // how the person's terminal measures text
+	Known  api.Session        // what is known of the session before its events arrive
+}
+
+// Screen is the workbench of one session.
+type Screen struct {
+	cfg  Config
+	link *link.Link
+	st   state.State
+
+	terminal terminal.Pane
+	changes  changes.Pane
+	network  network.Pane
+	actions  actions.Pane
+
+	cols, rows int
+	panes      layout.Panes
+	focus      intent.Pane
+	zoom       bool
+	side       intent.Pane
+	split      int
+	leader     bool // the leader key was pressed
+
+	dialogs []dialog.Dialog
+	guard   state.Guard
+	wake    bool             // a message for the end of the quiet time is under way
+	pending map[int64]bool   // questions whose answer is on its way
+	prints  map[int64]string // fingerprints of open questions
+	printed uint64           // the state they are of
+	cursor  int64            // the question that was walked to
+	auto    bool             // the selection was moved to a question, not by the person
+
+	caught  bool
+	loaded  bool // any event has arrived
+	lostEv  string
+	lostTm  string
+	over    bool
+	notice  notice
+	fetch   fetching
+	window  bool      // the person's terminal window has the focus
+	refocus time.Time // when it got it last
+	drag    bool      // the border between the columns is being moved
+	pressed bool      // a button went down inside of the agent's screen
+	size    [2]int    // what the agent's terminal was asked to be
+
+	tabAt []uv.Rectangle
+
+	leave intent.Intent // where to go; taken by Leave
+}
+
+type notice struct {
+	text  string
+	token themes.Token
+	until time.Time
+}
+
+// New makes the screen of a session that was joined.
+func New(c Config) *Screen {
+	s := &Screen{
+		cfg: c, link: c.Link, focus: intent.Terminal, side: intent.Changes,
+		pending: map[int64]bool{}, prints: map[int64]string{}, window: true,
+	}
+	s.st.Session = c.Known
+	s.terminal.Screen = &c.Link.Screen
+	s.terminal.Waiting = "joining the terminal…"
+	s.network.State, s.actions.State = &s.st, &s.st
+	s.actions.Loading, s.changes.Loading = true, true
+	return s
+}
+
+// Init starts what the screen lives on.
+func (s *Screen) Init() tea.Cmd {
+	return tea.Batch(s.link.Next(), s.changed(0))
+}
+
+// Session is the session as it is known now.
+func (s *Screen) Session() api.Session { return s.st.Session }
+
+// Link is the connection that the screen lives on.
+func (s *Screen) Link() *link.Link { return s.link }
+
+// Held is how many questions wait, Newest the newest one's ID.
+func (s *Screen) Held() int { return len(s.st.Questions) }
+
+// Newest is the ID of the newest open question, or 0.
+func (s *Screen) Newest() int64 {
+	if n := len(s.st.Questions); n > 0 && s.caught {
+		return s.st.Questions[n-1].ID
+	}
+	return 0
+}
+
+// Leave is where the person asked to go, once: intent.Detach, Home or Quit.
+func (s *Screen) Leave() intent.Intent {
+	i := s.leave
+	s.leave = nil
+	return i
+}
+
+// Over says whether the session is known to have ended.
+func (s *Screen) Over() bool { return s.over || s.st.Session.State != "" && !s.st.Session.Live() }
+
+// live says whether there is an agent to type to and to decide on.
+func (s *Screen) live() bool { return !s.Over() }
+
+// Resize takes the size of the person's terminal.
+func (s *Screen) Resize(cols, rows int) tea.Cmd {
+	s.cols, s.rows = cols, rows
+	return s.settle()
+}
+
+// Window takes whether the person's terminal window has the focus. What is on
+// the screen when it comes back is new to the eye.
+func (s *Screen) Window(focused bool) {
+	s.window = focused
+	if focused {
+		s.refocus = s.cfg.Now()
+		s.guard.Restart(s.refocus)
+	}
+}
+
+// Restart begins the quiet time anew, after the program was held up.
+func (s *Screen) Restart() { s.guard.Restart(s.cfg.Now()) }
+
+// Update takes a message of the link, or the result of a command.
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	var cmd tea.Cmd
+	switch m := msg.(type) {
+	case link.Events:
+		cmd = tea.Batch(s.events(m), s.link.Next())
+	case link.Drawn:
+		cmd = s.link.Next()
+	case link.Lost:
+		s.lost(m)
+		cmd = s.link.Next()
+	case link.Over:
+		s.ended(m)
+		cmd = s.link.Next()
+	case result:
+		if m.link != s.link {
+			return nil
+		}
+		cmd = m.then(s)
+	}
+	return tea.Batch(cmd, s.settle())
+}
+
+// Tick keeps clocks and notices going.
+func (s *Screen) Tick() tea.Cmd {
+	if s.notice.text != "" && s.cfg.Now().After(s.notice.until) {
+		s.notice = notice{}
+	}
+	return s.settle()
+}
+
+func (s *Screen) events(m link.Events) tea.Cmd {
+	before := s.st.Changes
+	ended := false
+	for _, e := range m.Batch {
+		s.st.Apply(e)
+		ended = ended || e.Action != nil && !e.Action.EndedAt.IsZero() || e.Rollback != nil
+		if e.Note != nil && s.caught {
+			s.tell(themes.Info, "%s", e.Note.Text)
+			if e.Note.Warn {
+				s.notice.token = themes.Warn
+			}
+		}
+	}
+	s.loaded = s.loaded || len(m.Batch) > 0
+	if m.Caught && !s.caught {
+		s.caught = true
+		s.actions.Loading = false
+	}
+	s.lostEv = ""
+	if s.caught {
+		s.follow()
+	}
+	if s.caught && (s.st.Changes != before || ended) {
+		return s.changed(changesPause)
+	}
+	return nil
+}
+
+func (s *Screen) lost(m link.Lost) {
+	words := ""
+	if m.Err != nil {
+		words = problemWords(m.Err)
+	}
+	if m.Terminal {
+		s.lostTm = words
+		if words != "" {
+			s.terminal.Waiting = "the terminal can't be reached: " + words
+		}
+		s.size = [2]int{}
+		return
+	}
+	s.lostEv = words
+}
+
+func (s *Screen) ended(m link.Over) {
+	s.over, s.caught = true, true
+	s.actions.Loading = false
+	s.lostEv, s.lostTm = "", ""
+	if m.Err != nil {
+		s.tell(themes.Warn, "the session's last state can't be read: %s", problemWords(m.Err))
+		return
+	}
+	if m.Session.ID != "" {
+		s.st.Apply(api.Event{Session: &m.Session})
+	}
+	s.terminal.Waiting = "no screen was recorded"
+}
+
+// follow keeps the selection on what waits while the person isn't using the list.
+func (s *Screen) follow() {
+	selected := s.actions.Selected()
+	if _, held := s.st.QuestionOf(selected); held {
+		return
+	}
+	free := s.focus != intent.Actions || s.actions.List.Follows() || s.auto
+	if !free {
+		return
+	}
+	if len(s.st.Questions) > 0 {
+		if s.actions.Select(s.st.Questions[0].Action) {
+			s.cursor, s.auto = s.st.Questions[0].ID, true
+		}
+		return
+	}
+	if s.auto {
+		s.actions.List.Follow()
+		s.auto = false
+	}
+}
+
+// settle is called at the end of every update: it brings dialogs, the guard and
+// the agent's terminal in line with what will be drawn next.
+func (s *Screen) settle() tea.Cmd {
+	s.panes = layout.Workbench(layout.Wish{
+		Cols: s.cols, Rows: s.rows, Focus: s.focus, Zoom: s.zoom, Side: s.side, Split: s.split,
+	})
+	s.terminal.ReadOnly = !s.live()
+	s.syncDialogs()
+	now := s.cfg.Now()
+	target := s.target()
+	s.guard.Shown(target, now)
+	s.setWaits(s.guard.Wait(now))
+	if r := s.panes.Terminal.Inset(1); !r.Empty() && s.live() {
+		if size := [2]int{r.Dx(), r.Dy()}; size != s.size {
+			s.size = size
+			s.link.Resize(size[0], size[1])
+		}
+	}
+	if wait := s.guard.Wait(now); wait > 0 && target != (state.Target{}) && !s.wake {
+		s.wake = true
+		return s.after(wait, func(s *Screen) tea.Cmd {
+			s.wake = false
+			return nil
+		})
+	}
+	return nil
+}
+
+// target is what keys would decide now.
+func (s *Screen) target() state.Target {
+	if d := s.dialog(); d != nil {
+		switch d := d.(type) {
+		case *dialog.Decision:
+			if d.Over() {
+				return state.Target{}
+			}
+			q, print := d.Shown()
+			return state.Target{Question: q.ID, Hash: print, Place: "dialog"}
+		case *dialog.Reason:
+			q, print := d.Shown()
+			return state.Target{Question: q.ID, Hash: print, Place: "reason"}
+		case *dialog.Confirm:
+			return state.Target{Hash: d.Token, Place: "confirm"}
+		case *dialog.Rollback:
+			return state.Target{Hash: d.Token, Place: "rollback"}
+		}
+		return state.Target{}
+	}
+	if s.focus != intent.Actions {
+		return state.Target{}
+	}
+	if q, ok := s.question(); ok {
+		a, _ := s.st.Action(q.Action)
+		return state.Target{Question: q.ID, Hash: s.print(q) + a.Title, Place: "strip"}
+	}
+	return state.Target{Question: int64(s.actions.Selected()), Place: "action"}
+}
+
+// question is the open question of the selected action.
+func (s *Screen) question() (api.Question, bool) {
+	n := s.actions.Selected()
+	if n == 0 {
+		return api.Question{}, false
+	}
+	if q, ok := s.st.Question(s.cursor); ok && q.Action == n {
+		return q, true
+	}
+	return s.st.QuestionOf(n)
+}
+
+// print is a fingerprint of all that is shown of a question: two questions with
+// the same one read the same. The question's own hash is part of it.
+func (s *Screen) print(q api.Question) string {
+	if s.printed != s.st.Version {
+		s.printed = s.st.Version
+		clear(s.prints)
+	}
+	if p, ok := s.prints[q.ID]; ok {
+		return p
+	}
+	b, err := json.Marshal(q)
+	if err != nil {
+		b = []byte(q.Hash)
+	}
+	h := fnv.New64a()
+	h.Write(b) // never fails
+	p := q.Hash + "/" + strconv.FormatUint(h.Sum64(), 16)
+	s.prints[q.ID] = p
+	return p
+}
+
+func (s *Screen) dialog() dialog.Dialog {
+	if n := len(s.dialogs); n > 0 {
+		return s.dialogs[n-1]
+	}
+	return nil
+}
+
+func (s *Screen) open(d dialog.Dialog) { s.dialogs = append(s.dialogs, d) }
+
+func (s *Screen) pop() {
+	if n := len(s.dialogs); n > 0 {
+		s.dialogs = s.dialogs[:n-1]
+	}
+}
+
+// syncDialogs tells dialogs what became of what they show.
+func (s *Screen) syncDialogs() {
+	for i := 0; i < len(s.dialogs); i++ {
+		switch d := s.dialogs[i].(type) {
+		case *dialog.Decision:
+			shown, _ := d.Shown()
+			d.Pending = s.pending[shown.ID]
+			d.Place, d.Of = s.place(shown.ID), len(s.st.Questions)
+			if q, ok := s.st.Question(shown.ID); ok {
+				d.Sync(q, s.print(q))
+			} else if !d.Over() && !d.Pending {
+				d.Close(s.whyClosed(shown.ID))
+			}
+		case *dialog.Reason:
+			shown, print := d.Shown()
+			q, ok := s.st.Question(shown.ID)
+			switch {
+			case !ok:
+				d.Off = s.whyClosed(shown.ID)
+			case s.print(q) != print:
+				d.Off = "the question changed meanwhile: go back and look again"
+			default:
+				d.Off = ""
+			}
+		}
+	}
+}
+
+// setWaits tells dialogs how long their keys sleep.
+func (s *Screen) setWaits(wait time.Duration) {
+	for _, d := range s.dialogs {
+		switch d := d.(type) {
+		case *dialog.Decision:
+			d.Wait = wait
+		case *dialog.Confirm:
+			d.Wait = wait
+		case *dialog.Rollback:
+			d.Wait = wait
+		}
+	}
+}
+
+func (s *Screen) place(id int64) int {
+	for i, q := range s.st.Questions {
+		if q.ID == id {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (s *Screen) whyClosed(id int64) string {
+	switch {
+	case s.Over():
+		return "the session has ended"
+	case s.st.WasAnswered(id):
+		return "it was answered elsewhere, or what asked went away"
+	}
+	return "it is no longer held"
+}
+
+// whole says whether the strip shows all that a decision on the question covers.
+func (s *Screen) whole(dst uv.Screen, q api.Question) bool {
+	a, ok := s.st.Action(q.Action)
+	return ok && dialog.Plain(q) && a.Title == q.Title && s.actions.Whole(dst, a)
+}
+
+// ruler is a screen to measure text with when none is being drawn.
+func (s *Screen) ruler() uv.Screen {
+	b := uv.NewScreenBuffer(0, 0)
+	b.Method = s.cfg.Method()
+	return b
+}
+
+func (s *Screen) tell(token themes.Token, format string, args ...any) {
+	s.notice = notice{text: paint.Clean(sprintf(format, args...)), token: token, until: s.cfg.Now().Add(6 * time.Second)}
+}
+
+// ctxTimeout bounds every request.
+const ctxTimeout = 30 * time.Second
+
+// do makes a command of a request. f runs off this goroutine and returns what
+// to do with its answer on it.
+func (s *Screen) do(f func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd) tea.Cmd {
+	l, c := s.link, s.cfg.Client
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(l.Context(), ctxTimeout)
+		defer cancel()
+		return result{link: l, then: f(ctx, c, l.ID)}
+	}
+}
+
+// after makes a command that waits.
+func (s *Screen) after(d time.Duration, then func(*Screen) tea.Cmd) tea.Cmd {
+	l := s.link
+	return func() tea.Msg {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return result{link: l, then: then}
+		case <-l.Context().Done():
+			return nil
+		}
+	}
+}
+
+// result is what a command found out, for the screen of the link it was for.
+type result struct {
+	link *link.Link
+	then func(*Screen) tea.Cmd
+}
