@@ -22,15 +22,19 @@ const (
 // chain judges a command and all that it is a wrapper of. nil: all that there
 // is to say of it has been added as parts.
 func (j *judging) chain(text string, ws []word, program string, at place) *finding {
-	if j.depth++; j.depth > maxDepth {
-		f := askFor(tooDeep)
-		j.depth--
-		return &f
-	}
-	defer func() { j.depth-- }()
 	if len(ws) == 0 {
 		return nil
 	}
+	if j.steps++; j.steps > maxSteps {
+		f := askFor(tooMany)
+		return &f
+	}
+	if j.depth >= maxDepth {
+		f := askFor(tooDeep)
+		return &f
+	}
+	j.depth++
+	defer func() { j.depth-- }()
 	name, ok := ws[0].name()
 	if !ok || name == "" {
 		f := askFor(whatUnknown)
@@ -67,7 +71,7 @@ func (j *judging) within(called []string, g *program, args []word, at place, tex
 	case g.Interpreter && at.piped && readsInput(g, args):
 		f := askFor(fromInput)
 		return &f, false
-	case called[0] == "find":
+	case slices.Contains(called, "find"), slices.Contains(called, "bfs"):
 		return j.find(args, at, text)
 	}
 	if b, ok := builtins[called[0]]; ok {
@@ -102,12 +106,97 @@ func readsInput(g *program, args []word) bool {
 	return true
 }
 
-// wrapper looks through a program that runs another.
-func (j *judging) wrapper(g *program, args []word, at place, text string) (*finding, bool) {
+// wrapped is what was found in a wrapper's arguments.
+type wrapped struct {
+	scripts []word // given to a shell
+	split   *word  // to be split into arguments, before rest
+	rest    []word // the command
+	unsure  bool   // it may begin later in rest
+}
+
+// unwrap finds the command in a wrapper's arguments.
+func (g *program) unwrap(args []word) (out wrapped) {
 	r := g.Runs
-	unsure := false
-	var found *finding
-	more := false
+	skip, module := r.Skip, r.Module == ""
+	i := 0
+	for ; i < len(args); i++ {
+		w := args[i]
+		opt, val, attached := strings.Cut(w.text, "=")
+		switch {
+		case slices.Contains(r.Lookup, w.text):
+			return wrapped{}
+		case w.wild():
+			out.unsure = true
+			if skip == 0 {
+				goto found
+			}
+			skip--
+		case w.text == "--":
+			if i++; skip > 0 {
+				i += skip
+			}
+			goto found
+		case !module && w.text == r.Module:
+			module = true
+			i++
+			goto found
+		case len(w.text) > 1 && w.text[0] == '-':
+			if takes(r.Scripts, &opt, &val, attached) || takes(r.Split, &opt, &val, attached) {
+				value := word{text: val}
+				if val == "" && !attached {
+					if i++; i == len(args) {
+						goto found
+					}
+					value = args[i]
+				}
+				if slices.Contains(r.Split, opt) {
+					out.split, out.rest = &value, args[i+1:]
+					return out
+				}
+				out.scripts = append(out.scripts, value)
+				continue
+			}
+			switch {
+			case slices.Contains(g.Values, w.text):
+				i++
+			case slices.Contains(g.Flags, w.text), slices.Contains(g.Flags, opt), attached && slices.Contains(g.Values, opt),
+				len(w.text) > 2 && w.text[1] != '-' && (slices.Contains(g.Values, w.text[:2]) || bundle(w.text[1:], g.Flags)):
+			default:
+				out.unsure = true
+			}
+		case w.text == "-" && slices.Contains(g.Flags, "-"):
+		case r.Assignments && strings.IndexByte(w.text, '=') > 0:
+		case slices.Contains(g.Flags, w.text): // words such as pipx' run
+		case skip == 0:
+			goto found
+		default:
+			if skip--; skip == 0 && !r.Options {
+				i++
+				goto found
+			}
+		}
+	}
+found:
+	for r.Assignments && i < len(args) && strings.IndexByte(args[i].text, '=') > 0 {
+		i++
+	}
+	if i < len(args) && args[i].text == "--" {
+		i++
+	}
+	if i < len(args) && module {
+		out.rest = args[i:]
+	}
+	return out
+}
+
+// takes says whether an option is one of those that take a value, also when the
+// value is attached or flags are in front.
+func takes(options []string, opt, val *string, attached bool) bool {
+	return slices.Contains(options, *opt) || !attached && short(options, opt, val)
+}
+
+// wrapper judges what a wrapper runs.
+func (j *judging) wrapper(g *program, args []word, at place, text string) (found *finding, more bool) {
 	merge := func(f *finding, m bool) {
 		if f != nil {
 			if found != nil {
@@ -117,97 +206,41 @@ func (j *judging) wrapper(g *program, args []word, at place, text string) (*find
 		}
 		more = more || m
 	}
-	skip, module := r.Skip, r.Module == ""
-	i := 0
-options:
-	for ; i < len(args); i++ {
-		w := args[i]
-		opt, val, attached := strings.Cut(w.text, "=")
-		switch {
-		case slices.Contains(r.Lookup, w.text):
-			return found, more
-		case w.text == "--":
-			if i++; skip == 0 {
-				break options
-			}
-			i--
-		case w.wild() && len(w.text) > 0:
-			unsure = true
-			if skip > 0 {
-				skip--
-				continue
-			}
-			break options
-		case r.Module != "" && w.text == r.Module:
-			module = true
-			i++
-			break options
-		case len(w.text) > 1 && w.text[0] == '-':
-			if slices.Contains(r.Scripts, opt) || slices.Contains(r.Split, opt) || !attached && short(r.Scripts, &opt, &val) || !attached && short(r.Split, &opt, &val) {
-				if val == "" && !attached {
-					if i++; i == len(args) {
-						break options
-					}
-					val = args[i].text
-				}
-				if slices.Contains(r.Split, opt) {
-					return j.split(val, args[i+1:], at, text, found)
-				}
-				merge(j.script(val, word{text: val}.known(), "bash", at, text))
-				continue
-			}
-			switch {
-			case slices.Contains(g.Values, w.text):
-				i++
-			case slices.Contains(g.Flags, w.text), attached && slices.Contains(g.Values, opt),
-				len(w.text) > 2 && w.text[1] != '-' && slices.Contains(g.Values, w.text[:2]):
-			case len(w.text) > 2 && w.text[1] != '-' && bundle(w.text[1:], g.Flags):
-			default:
-				unsure = true
-			}
-		case r.Assignments && strings.IndexByte(w.text, '=') > 0:
-		case skip > 0:
-			skip--
-			if skip == 0 && !r.Options {
-				i++
-				for r.Assignments && i < len(args) && strings.IndexByte(args[i].text, '=') > 0 {
-					i++
-				}
-				if i < len(args) && args[i].text == "--" {
-					i++
-				}
-				break options
-			}
-		default:
-			break options
-		}
+	u := g.unwrap(args)
+	for _, s := range u.scripts {
+		merge(j.script(s.text, s.known(), "bash", at, text))
 	}
-	if i >= len(args) || !module {
+	if u.split != nil {
+		merge(j.split(*u.split, u.rest, at, text))
 		return found, more
 	}
-	rest := args[i:]
-	if r.Joined {
+	rest := u.rest
+	if len(rest) == 0 {
+		return found, more
+	}
+	if g.Runs.Joined {
 		merge(j.joined(rest, at, text))
 		return found, more
 	}
-	if r.Input {
+	if g.Runs.Input {
 		rest = append(slices.Clone(rest), word{text: unknown, many: true})
+		for i := range rest {
+			if strings.Contains(rest[i].text, "{}") { // replaced with what comes in, or left
+				rest[i].text = strings.ReplaceAll(rest[i].text, "{}", unknown)
+			}
+		}
 		at.piped = false
 	}
 	n := 1
-	if unsure {
+	if u.unsure {
 		n = min(len(rest), 32)
 	}
 	for k := range n {
 		f := j.chain(text, rest[k:], "", at)
-		if unsure && k > 0 && f != nil && f.layer == "" {
+		if k > 0 && f != nil && f.layer == "" {
 			continue // most of these are no commands at all
 		}
-		if f == nil {
-			merge(nil, true)
-			continue
-		}
-		merge(f, false)
+		merge(f, f == nil)
 	}
 	return found, more
 }
@@ -241,20 +274,13 @@ func bundle(s string, flags []string) bool {
 }
 
 // split is env -S: one argument that holds several.
-func (j *judging) split(val string, rest []word, at place, text string, found *finding) (*finding, bool) {
-	if strings.ContainsAny(val, "\\'\"$"+unknown) {
+func (j *judging) split(val word, rest []word, at place, text string) (*finding, bool) {
+	if !val.known() || strings.ContainsAny(val.text, `\'"$`) {
 		f := askFor(whatUnknown)
 		return &f, false
 	}
-	ws := words(append([]string{"env"}, strings.Fields(val)...))
-	f := j.chain(text, append(ws, rest...), "", at)
-	if f == nil {
-		return found, true
-	}
-	if found != nil {
-		*f = found.or(*f)
-	}
-	return f, false
+	f := j.chain(text, append(words(append([]string{"env"}, strings.Fields(val.text)...)), rest...), "", at)
+	return f, f == nil
 }
 
 // joined is a command given in pieces to a shell.

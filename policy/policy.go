@@ -44,6 +44,13 @@ type Command struct {
 	Written bool     // this session wrote that file
 	Project string   // the project folder in the sandbox; "" isn't known
 	Home    string   // the home folder in the sandbox; "" isn't known
+	// Wrote says whether this session wrote a file, given by its path in the
+	// sandbox; nil: only Written is known.
+	Wrote func(path string) bool
+}
+
+func (c *Command) wrote() bool {
+	return c.Written || c.Wrote != nil && c.Program != "" && c.Wrote(c.Program)
 }
 
 // Judgement is what the rules say of a command or a connection.
@@ -71,7 +78,9 @@ const (
 	maxBytes = 64 << 10
 	maxArgs  = 4096
 	maxParts = 256
-	maxDepth = 8
+	maxSteps = 1024 // commands looked at, wrapped ones included
+	maxDepth = 16   // scripts and wrappers in one another
+	maxNests = 1000 // parentheses, keywords and the like in a script
 )
 
 const (
@@ -182,6 +191,7 @@ type judging struct {
 	parts  []Part
 	nested []bool
 	depth  int
+	steps  int
 	full   bool
 }
 

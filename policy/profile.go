@@ -2,8 +2,7 @@ package policy
 
 import (
 	"embed"
-	"fmt"
-	"maps"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -13,12 +12,12 @@ import (
 // Profile is what is known about one kind of agent. It is immutable.
 type Profile struct {
 	Name string
-	file profileFile
 
-	housekeeping []housekeeping
-	wrappers     []wrapper
-	hosts        []HostRule
-	layer        Layer
+	file  profileFile
+	hosts []HostRule
+	keep  []upkeep
+	wraps []wrap
+	roots []Rule
 }
 
 //go:embed profiles/*.yaml
@@ -28,7 +27,7 @@ var profileFiles embed.FS
 var profiles = sync.OnceValue(func() []*Profile {
 	entries, err := profileFiles.ReadDir("profiles")
 	if err != nil {
-		panic(err)
+		panic(err) // the files are part of the program, and tested
 	}
 	var out []*Profile
 	var generic *Profile
@@ -38,12 +37,9 @@ var profiles = sync.OnceValue(func() []*Profile {
 		if err != nil {
 			panic(err)
 		}
-		if e.Name() == "environment.yaml" {
-			continue
-		}
 		p, err := parseProfile(file, data)
 		if err != nil {
-			panic(err) // the file is part of the program, and tested
+			panic(err)
 		}
 		if p.Name == "generic" {
 			generic = p
@@ -55,44 +51,43 @@ var profiles = sync.OnceValue(func() []*Profile {
 })
 
 type profileFile struct {
-	Name  string `yaml:"name"`
-	Agent bool   `yaml:"agent"`
-	Match struct {
-		Programs     []string `yaml:"programs"`     // what argv[0] or the file is called
-		Paths        textList `yaml:"paths"`        // globs for the resolved file, or for the script of an interpreter
-		Interpreters []string `yaml:"interpreters"` // programs whose first operand is the script
-	} `yaml:"match"`
-	Env  map[string]string `yaml:"env"`  // set for the agent
-	Pass []string          `yaml:"pass"` // names or globs of variables that pass beside the usual ones
-	Args []struct {
-		Add    []string `yaml:"add"`    // put behind the program's name
-		Unless textList `yaml:"unless"` // not when one of these arguments is given
-	} `yaml:"args"`
-	Hosts        textList `yaml:"hosts"` // what its own service needs
-	Home         Home     `yaml:"home"`
-	Housekeeping []struct {
-		Run     textList `yaml:"run"`     // as a rule that allows
-		Paths   textList `yaml:"paths"`   // where the program may be; none: the system's folders
-		Scripts textList `yaml:"scripts"` // the last argument is exactly one of these, with holes
-		Why     string   `yaml:"why"`
-	} `yaml:"housekeeping"`
-	Wrappers []struct {
-		Run    textList `yaml:"run"`
-		Script text     `yaml:"script"`
-		Why    string   `yaml:"why"`
-	} `yaml:"wrappers"`
-	Notes string `yaml:"notes"`
+	Name  string    `yaml:"name"`
+	Agent bool      `yaml:"agent"`
+	Match matchFile `yaml:"match"`
+	// Env is set for the agent; an empty value unsets nothing, it is empty.
+	Env map[string]string `yaml:"env"`
+	// Pass are variables that pass to it beside those that always do.
+	Pass []string `yaml:"pass"`
+	// Args are put behind the program's name.
+	Args  []string `yaml:"args"`
+	Hosts textList `yaml:"hosts"`
+	Home  Home     `yaml:"home"`
+	// Roots are programs to whom the agent, or a person, feeds commands.
+	Roots        textList     `yaml:"roots"`
+	Housekeeping []upkeepFile `yaml:"housekeeping"`
+	Wrappers     []wrapFile   `yaml:"wrappers"`
 }
 
-// Home is what an agent keeps in its Stepbox home, for a person to know.
-// Paths are relative to it.
+// matchFile is how a program is recognised.
+type matchFile struct {
+	Programs     []string `yaml:"programs"`     // what its file is called
+	Paths        textList `yaml:"paths"`        // globs for its file, or for the script that an interpreter runs
+	Interpreters []string `yaml:"interpreters"` // programs that run it as a script
+	// Faces are names in argv[0] under which its file is another program.
+	Faces []string `yaml:"faces"`
+	// Modes are globs for a first argument with which it is a helper.
+	Modes textList `yaml:"modes"`
+}
+
+// Home is what an agent keeps in its home, for a person to know. Paths are
+// relative to it.
 type Home struct {
 	Folders []string `yaml:"folders"`
 	Files   []string `yaml:"files"`
-	Secrets []string `yaml:"secrets"` // those of them that hold its sign-in
+	Secrets []string `yaml:"secrets"` // those that hold its sign-in
 }
 
-// Profiles are the names of all that there are.
+// Profiles are the names of all there are.
 func Profiles() []string {
 	var out []string
 	for _, p := range profiles() {
@@ -111,9 +106,10 @@ func ProfileNamed(name string) *Profile {
 	return nil
 }
 
-// ProfileFor finds the profile of a program by what it is called and the file
-// that it really is (resolved, may be ""). It is never nil: shells and
-// programs nobody knows get "generic".
+// ProfileFor finds the profile of a program by its arguments and the file that
+// it really is, links resolved ("": not known). It is never nil: shells, and
+// programs that nobody knows, get "generic". So do the helpers that an agent's
+// file also is, under other names.
 func ProfileFor(argv []string, resolved string) *Profile {
 	all := profiles()
 	for _, p := range all[:len(all)-1] {
@@ -124,67 +120,91 @@ func ProfileFor(argv []string, resolved string) *Profile {
 	return all[len(all)-1]
 }
 
+// is says whether a program is the agent itself.
 func (p *Profile) is(argv []string, resolved string) bool {
 	m := &p.file.Match
-	candidates := []string{resolved}
-	if len(argv) > 0 {
-		candidates = append(candidates, argv[0])
-		if slices.Contains(m.Interpreters, path.Base(argv[0])) || slices.Contains(m.Interpreters, path.Base(resolved)) {
-			for _, a := range argv[1:] {
-				if !strings.HasPrefix(a, "-") {
-					candidates = append(candidates, a)
-					break
-				}
+	if len(argv) == 0 || slices.Contains(m.Faces, path.Base(argv[0])) {
+		return false
+	}
+	if len(argv) > 1 {
+		for _, g := range m.Modes {
+			if glob(g.s).match(argv[1]) {
+				return false
 			}
 		}
 	}
-	for _, c := range candidates {
-		if c == "" {
-			continue
-		}
-		if slices.Contains(m.Programs, path.Base(c)) {
+	if resolved == "" {
+		resolved = argv[0]
+	}
+	if m.fits(resolved) {
+		return true
+	}
+	if i := m.script(argv, resolved); i > 0 {
+		return m.fits(argv[i])
+	}
+	return false
+}
+
+func (m *matchFile) fits(file string) bool {
+	if slices.Contains(m.Programs, path.Base(file)) {
+		return true
+	}
+	for _, g := range m.Paths {
+		if glob(g.s).match(file) {
 			return true
 		}
-		for _, g := range m.Paths {
-			if glob(g.s).match(c) {
-				return true
-			}
-		}
 	}
 	return false
 }
 
-// Agent says whether it is an agent's, whose programs are judged one by one
-// even when it was started by another program.
+// script is the index of the script that an interpreter runs; 0: none.
+func (m *matchFile) script(argv []string, resolved string) int {
+	if !slices.Contains(m.Interpreters, path.Base(argv[0])) && !slices.Contains(m.Interpreters, path.Base(resolved)) {
+		return 0
+	}
+	for i, a := range argv[1:] {
+		if !strings.HasPrefix(a, "-") {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Agent says whether it is an agent's: what it starts is judged by itself, also
+// when another program started it.
 func (p *Profile) Agent() bool { return p.file.Agent }
 
-// Env is what is set for the agent: what turns off a sandbox of its own, which
-// can't work in ours, updates and telemetry, and what lets it run as uid 0,
-// which is the caller's own uid outside. The caller may change the map.
-func (p *Profile) Env() map[string]string { return maps.Clone(p.file.Env) }
-
-// Args is argv with what the agent needs to be told as arguments. The result
-// is a new slice.
-func (p *Profile) Args(argv []string) []string {
-	out := slices.Clone(argv)
-	if len(out) == 0 {
-		return out
+// Self says whether a program is the agent starting itself again, such as its
+// native program from its launcher. Then it is a root as the agent is. The
+// file decides, not what it calls itself.
+func (p *Profile) Self(c Command) bool {
+	if !p.file.Agent || c.wrote() || c.Program == "" || len(c.Argv) == 0 {
+		return false
 	}
-	for _, a := range p.file.Args {
-		if !given(argv[1:], a.Unless) {
-			out = slices.Insert(out, 1, a.Add...)
-		}
+	m := &p.file.Match
+	file := c.Program
+	if i := m.script(c.Argv, c.Program); i > 0 && path.IsAbs(c.Argv[i]) {
+		file = c.Argv[i]
 	}
-	return out
+	return p.is(c.Argv, c.Program) && m.fits(file)
 }
 
-func given(args []string, any textList) bool {
-	for _, a := range args {
-		if a == "--" {
-			break
-		}
-		for _, g := range any {
-			if glob(g.s).match(a) {
+// Root says whether a program will be fed commands, from a terminal or a pipe:
+// an interactive shell, one without a script, a terminal multiplexer. It
+// belongs to no action; what it starts does.
+func (p *Profile) Root(argv []string) bool {
+	if len(argv) == 0 {
+		return false
+	}
+	name := path.Base(strings.TrimPrefix(argv[0], "-"))
+	if grammarOf([]string{name}).Shell {
+		_, has, file, _ := shellArgs(words(argv[1:]))
+		return !has && (file == nil || isInput(file.text))
+	}
+	v := invocation{names: []string{name}, args: words(argv[1:])}
+	for _, list := range [][]Rule{p.roots, profiles()[len(profiles())-1].roots} {
+		for i := range list {
+			if list[i].match(&v) {
 				return true
 			}
 		}
@@ -192,83 +212,96 @@ func given(args []string, any textList) bool {
 	return false
 }
 
-// Hosts are those of the agent's own service: signing in and working.
+// Args is argv with what the agent needs to be told as arguments. The result is
+// a new slice.
+func (p *Profile) Args(argv []string) []string {
+	out := slices.Clone(argv)
+	if len(out) == 0 || len(p.file.Args) == 0 {
+		return out
+	}
+	return slices.Insert(out, p.file.Match.script(argv, argv[0])+1, p.file.Args...)
+}
+
+// Hosts are those of the agent's own service, for signing in and for working.
 func (p *Profile) Hosts() []HostRule { return slices.Clone(p.hosts) }
 
 // Layer is the profile as rules: its hosts are allowed.
-func (p *Profile) Layer() Layer { return p.layer }
+func (p *Profile) Layer() Layer { return Layer{Name: "profile " + p.Name, Allow: p.hosts} }
 
-// Home is what the agent keeps in its Stepbox home.
+// Home is what the agent keeps in its home.
 func (p *Profile) Home() Home { return p.file.Home }
 
-// parseProfile reads one file, strictly.
+// parseProfile reads one file, strictly. Errors are of type *FileError.
 func parseProfile(file string, data []byte) (*Profile, error) {
 	p := &Profile{}
 	if err := decode(file, data, &p.file); err != nil {
 		return nil, err
 	}
-	f := &p.file
-	if f.Name == "" {
-		return nil, &FileError{File: file, Err: fmt.Errorf("a profile needs a name")}
+	if p.file.Name == "" {
+		return nil, &FileError{File: file, Err: errors.New("a profile needs a name")}
 	}
-	p.Name = f.Name
-	err := p.compile()
-	if fe, ok := err.(*FileError); ok {
-		fe.File = file
+	p.Name = p.file.Name
+	if err := p.compile(); err != nil {
+		var fe *FileError
+		if errors.As(err, &fe) {
+			fe.File = file
+		}
+		return nil, err
 	}
-	return p, err
+	return p, nil
 }
 
+// compile checks and prepares what the file says.
 func (p *Profile) compile() (err error) {
 	f := &p.file
-	for _, g := range f.Match.Paths {
-		if err := checkGlob(g.s); err != nil {
-			return g.bad(0, err)
+	for _, l := range []textList{f.Match.Paths, f.Match.Modes} {
+		if err := l.globs(); err != nil {
+			return err
 		}
 	}
 	if p.hosts, err = f.Hosts.hosts(); err != nil {
 		return err
 	}
-	p.layer = Layer{Name: "profile " + p.Name, Allow: p.hosts}
+	if p.roots, err = f.Roots.rules(); err != nil {
+		return err
+	}
+	for i := range f.Housekeeping {
+		k, err := f.Housekeeping[i].compile()
+		if err != nil {
+			return err
+		}
+		p.keep = append(p.keep, k)
+	}
+	for i := range f.Wrappers {
+		w, err := f.Wrappers[i].compile()
+		if err != nil {
+			return err
+		}
+		p.wraps = append(p.wraps, w)
+	}
 	return nil
 }
 
-type housekeeping struct{}
-type wrapper struct{}
-
-// Peeled is a command without what an agent wrapped around it.
-type Peeled struct {
-	// Line is the command as a person would write it: the script itself where
-	// a wrapper was peeled off, else Line(argv). It is exact, and not escaped.
-	Line string
-	// Argv is what to judge: a shell with the script, or all of argv.
-	Argv    []string
-	Wrapped bool
-	// Sources are files that the wrapper reads commands from.
-	Sources []string
-}
-
-// Peel takes off what an agent puts around the commands it runs.
-func (p *Profile) Peel(argv []string) Peeled {
-	return Peeled{Line: Line(argv), Argv: argv}
-}
-
-// Housekeeping says whether a command is the agent's own upkeep.
-func (p *Profile) Housekeeping(c Command) bool { return false }
-
-// Root says whether a program is a shell that will be fed commands, or a
-// terminal multiplexer: it belongs to no action, and what it starts does.
-func (p *Profile) Root(argv []string) bool {
-	if len(argv) == 0 {
-		return false
+// globs checks each as a pattern.
+func (l textList) globs() error {
+	for _, t := range l {
+		if err := checkGlob(t.s); err != nil {
+			return t.bad(0, err)
+		}
 	}
-	g := grammarOf([]string{path.Base(strings.TrimPrefix(argv[0], "-"))})
-	if !g.Shell {
-		return false
-	}
-	_, has, file, _ := shellArgs(words(argv[1:]))
-	return !has && (file == nil || isInput(file.text))
+	return nil
 }
 
-// Environment is what passes from the person's environment to an agent.
-func Environment(host []string, p *Profile) []string { return nil }
+// rules reads each as the words of a rule that is matched argument for argument.
+func (l textList) rules() ([]Rule, error) {
+	var out []Rule
+	for _, t := range l {
+		r, offset, err := parseRule(Allow, t.s, true)
+		if err != nil {
+			return nil, t.bad(offset, err)
+		}
+		r.Line = t.line
+		out = append(out, r)
+	}
+	return out, nil
+}

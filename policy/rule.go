@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -125,26 +126,17 @@ func (r *Rule) match(v *invocation) bool {
 	if r.Exactly {
 		return fit(r.elements, v.args, &v.at, r.Verdict != Allow)
 	}
-	free := 0 // words that may be options, from the first
+	operands := v.operands
 	for _, alts := range r.options {
 		if hasOption(alts, v.options) {
 			continue
 		}
-		n := nextWild(v.operands, free)
-		if n < 0 {
+		n := slices.IndexFunc(operands, word.wild)
+		if n < 0 || strings.Contains(string(alts[0]), "=") {
 			return false
 		}
-		if !v.operands[n].many {
-			free = n + 1
-		}
-	}
-	operands := v.operands
-	if free > 0 { // those that stand for options can't be operands too
-		operands = append(make([]word, 0, len(operands)), operands...)
-		for i := free - 1; i >= 0; i-- {
-			if operands[i].wild() && !operands[i].many {
-				operands = append(operands[:i], operands[i+1:]...)
-			}
+		if !operands[n].many { // what stands for an option can't be an operand too
+			operands = slices.Delete(slices.Clone(operands), n, n+1)
 		}
 	}
 	return fit(r.elements, operands, &v.at, true)
@@ -159,15 +151,6 @@ func (r *Rule) named(names []string) bool {
 		}
 	}
 	return false
-}
-
-func nextWild(ws []word, from int) int {
-	for i := from; i < len(ws); i++ {
-		if ws[i].wild() && !ws[i].glob {
-			return i
-		}
-	}
-	return -1
 }
 
 // hasOption says whether one of the alternatives is among the options.

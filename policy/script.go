@@ -15,16 +15,16 @@ const (
 // script judges a shell's script, each simple command as a part of its own.
 // known says that src is exactly what will run.
 func (j *judging) script(src string, known bool, dialect string, at place, text string) (*finding, bool) {
-	if j.depth++; j.depth > maxDepth {
-		j.depth--
-		f := askFor(tooDeep)
-		return &f, false
-	}
-	defer func() { j.depth-- }()
 	if !known {
 		f := askFor(scriptUnknown)
 		return &f, false
 	}
+	if j.depth >= maxDepth || nests(src) > maxNests {
+		f := askFor(tooDeep)
+		return &f, false
+	}
+	j.depth++
+	defer func() { j.depth-- }()
 	lang := syntax.LangBash
 	switch dialect {
 	case "zsh":
@@ -37,7 +37,12 @@ func (j *judging) script(src string, known bool, dialect string, at place, text 
 		f := askFor(scriptSyntax)
 		return &f, false
 	}
-	s := &scan{j: j, src: src, seen: map[syntax.Node]bool{}, r: reader{home: j.home, set: assigned(file)}, fish: dialect == "fish"}
+	s := &scan{
+		j: j, src: src, fish: dialect == "fish",
+		seen: map[syntax.Node]bool{},
+		own:  map[string]bool{},
+	}
+	s.r = reader{home: j.home, set: assigned(file), own: s.own}
 	before := len(j.parts)
 	s.stmts(file.Stmts, &at)
 	// Commands in substitutions, defaults of variables and the like, which the
@@ -57,6 +62,24 @@ func (j *judging) script(src string, known bool, dialect string, at place, text 
 		j.add(text, finding{verdict: Allow, rule: noRule})
 	}
 	return nil, true
+}
+
+// nests is how deep a script can be nested at most. The parser recurses, and
+// whoever wrote the script may be after its stack.
+func nests(src string) int {
+	n := 0
+	for i := range len(src) {
+		switch src[i] {
+		case '(', '{', '[', '`', '!':
+			n++
+		}
+	}
+	for w := range strings.FieldsSeq(src) {
+		if len(w) <= 6 && syntax.IsKeyword(w) {
+			n++
+		}
+	}
+	return n
 }
 
 // assigned are the variables that a script sets in any way that can be seen.
@@ -158,9 +181,6 @@ func (s *scan) stmt(st *syntax.Stmt, at *place) {
 		body := here
 		body.dirs, body.piped = nil, false
 		s.stmt(c.Body, &body)
-		if s.own == nil {
-			s.own = map[string]bool{}
-		}
 		if c.Name != nil {
 			s.own[c.Name.Value] = true
 		}
@@ -183,25 +203,6 @@ func (s *scan) loop(at *place, here place, bodies ...[]*syntax.Stmt) {
 	at.dirs = union(at.dirs, here.dirs)
 }
 
-// moves says whether statements may change the working directory.
-func moves(bodies ...[]*syntax.Stmt) bool {
-	found := false
-	for _, b := range bodies {
-		for _, st := range b {
-			syntax.Walk(st, func(n syntax.Node) bool {
-				if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-					switch c.Args[0].Lit() {
-					case "cd", "chdir", "pushd", "popd", "builtin", "command", "eval", "source", ".", "":
-						found = true
-					}
-				}
-				return !found
-			})
-		}
-	}
-	return found
-}
-
 func (s *scan) binary(c *syntax.BinaryCmd, at *place) {
 	here := *at
 	switch c.Op {
@@ -220,9 +221,6 @@ func (s *scan) binary(c *syntax.BinaryCmd, at *place) {
 		right := here
 		s.stmt(c.Y, &right)
 		at.dirs = union(at.dirs, here.dirs, right.dirs)
-		if s.stops(c, at) {
-			return
-		}
 	default:
 		s.stmt(c.X, &here)
 		right := here
@@ -237,107 +235,9 @@ func (s *scan) binary(c *syntax.BinaryCmd, at *place) {
 	}
 }
 
-func (s *scan) stops(*syntax.BinaryCmd, *place) bool { return true }
-
-// leaves says whether a statement ends the script.
-func leaves(st *syntax.Stmt) bool {
-	c, ok := st.Cmd.(*syntax.CallExpr)
-	return ok && len(c.Args) > 0 && (c.Args[0].Lit() == "exit" || c.Args[0].Lit() == "return")
-}
-
-// union is all folders of several sets; unknown if one of them is.
-func union(sets ...[]string) []string {
-	var out []string
-	for _, set := range sets {
-		if len(set) == 0 {
-			return nil
-		}
-	next:
-		for _, d := range set {
-			for _, o := range out {
-				if o == d {
-					continue next
-				}
-			}
-			if out = append(out, d); len(out) > 8 {
-				return nil
-			}
-		}
-	}
-	return out
-}
-
-// target is where a cd goes to if it succeeds.
-func (s *scan) target(c *syntax.CallExpr, at place) ([]string, bool) {
-	if len(c.Args) == 0 {
-		return nil, false
-	}
-	name := c.Args[0].Lit()
-	if name != "cd" && name != "chdir" && name != "pushd" {
-		return nil, false
-	}
-	if s.own[name] || len(c.Assigns) > 0 || s.r.set["CDPATH"] {
-		return nil, true
-	}
-	s.look(at)
-	args := c.Args[1:]
-	for len(args) > 0 && (args[0].Lit() == "--" || args[0].Lit() == "-P" || args[0].Lit() == "-L") {
-		args = args[1:]
-	}
-	if len(args) != 1 {
-		if len(args) == 0 && s.j.home != "" && !s.r.set["HOME"] && name != "pushd" {
-			return []string{s.j.home}, true
-		}
-		return nil, true
-	}
-	w := s.r.word(args[0])
-	if !w.known() || w.text == "" || w.text[0] == '-' || w.text[0] == '+' || strings.ContainsAny(args[0].Lit(), "{") {
-		return nil, true
-	}
-	if path.IsAbs(w.text) {
-		return []string{path.Clean(w.text)}, true
-	}
-	if len(at.dirs) == 0 {
-		return nil, true
-	}
-	var out []string
-	for _, d := range at.dirs {
-		out = append(out, path.Join(d, w.text))
-	}
-	return out, true
-}
-
-// cd is where the statement after c runs.
-func (s *scan) cd(c *syntax.CallExpr, at place) []string {
-	if to, ok := s.target(c, at); ok {
-		return union(at.dirs, to) // it may have failed
-	}
-	if len(c.Args) > 0 {
-		switch n := c.Args[0].Lit(); n {
-		case "popd", "builtin", "command", "eval", "source", ".", "":
-			if n != "source" && n != "." {
-				return nil
-			}
-		default:
-			if s.own[n] { // its body may go anywhere
-				return nil
-			}
-		}
-	}
-	return at.dirs
-}
-
-// look tells the reader where it is.
-func (s *scan) look(at place) {
-	s.r.pwd = ""
-	if len(at.dirs) == 1 {
-		s.r.pwd = at.dirs[0]
-	}
-}
-
 // call judges a simple command. st is its statement, for what is shown.
 func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *place) {
-	if s.seen[c] {
+	if s.seen[c] || s.j.full {
 		return
 	}
 	s.seen[c] = true
@@ -354,10 +254,8 @@ func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *place) {
 		to = st.End()
 	}
 	text := s.text(from, to)
-	if s.fish || true {
-		for len(ws) > 1 && keywordLike(ws[0].text, s.fish) {
-			ws = ws[1:]
-		}
+	for len(ws) > 1 && keywordLike(ws[0].text, s.fish) {
+		ws = ws[1:]
 	}
 	if len(ws) > 0 && st != nil {
 		if f, done := s.fed(ws, st, at, text); done {
@@ -379,72 +277,6 @@ func keywordLike(s string, fish bool) bool {
 		return fish
 	}
 	return false
-}
-
-// fed judges a here-document or here-string that a shell reads as its script.
-func (s *scan) fed(ws []word, st *syntax.Stmt, at *place, text string) (*finding, bool) {
-	name, ok := ws[0].name()
-	if !ok || !grammarOf([]string{name}).Shell {
-		return nil, false
-	}
-	if _, has, file, unsure := shellArgs(ws[1:]); has || unsure || file != nil && !isInput(file.text) && !file.process {
-		return nil, false
-	}
-	for _, r := range st.Redirs {
-		if r.N != nil && r.N.Value != "0" {
-			continue
-		}
-		var w word
-		switch r.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			if r.Hdoc == nil {
-				return nil, true
-			}
-			quoted := quotedWord(r.Word)
-			w = s.heredoc(r.Hdoc, quoted)
-		case syntax.WordHdoc:
-			w = s.r.word(r.Word)
-		default:
-			continue
-		}
-		inner := *at
-		inner.piped = false
-		f, _ := s.j.script(w.text, w.known(), name, inner, text)
-		return f, true
-	}
-	return nil, false
-}
-
-func quotedWord(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			if strings.Contains(p.Value, `\`) {
-				return true
-			}
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// heredoc is the text of a here-document.
-func (s *scan) heredoc(w *syntax.Word, quoted bool) word {
-	var b build
-	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok {
-			if quoted {
-				b.lit(l.Value)
-			} else {
-				b.lit(unescape(l.Value, "$`\\"))
-			}
-			continue
-		}
-		b.unknown(true)
-	}
-	b.w.text = b.text.String()
-	return b.w
 }
 
 func (s *scan) decl(c *syntax.DeclClause) {

@@ -68,9 +68,7 @@ func shellArgs(args []word) (script word, has bool, file *word, unsure bool) {
 		if strings.Contains(t, unknown) {
 			return word{}, false, nil, true
 		}
-		if strings.ContainsAny(t[1:], "cC") && t[0] == '-' {
-			command = command || strings.Contains(t, "c") || fishInit(t)
-		}
+		command = command || t[0] == '-' && strings.Contains(t, "c")
 		input = input || t[0] == '-' && strings.Contains(t, "s")
 		if n := strings.Count(t, "o") + strings.Count(t, "O"); n > 0 { // -o NAME
 			i += n
@@ -84,11 +82,6 @@ func shellArgs(args []word) (script word, has bool, file *word, unsure bool) {
 	}
 	return word{}, false, nil, false
 }
-
-// fishInit says whether -C, fish's script to run first, is meant. Elsewhere
-// it is an option without a value (noclobber), and nothing follows it that
-// could be taken for a script.
-func fishInit(string) bool { return false }
 
 // builtins are commands of the shell itself that run others.
 var builtins map[string]func(j *judging, args []word, at place, text string) (*finding, bool)
@@ -138,7 +131,7 @@ func (j *judging) find(args []word, at place, text string) (*finding, bool) {
 		switch {
 		case t == "-H" || t == "-L" || t == "-P" || strings.HasPrefix(t, "-O"):
 			continue
-		case t == "-D":
+		case t == "-D", t == "-S", t == "-regextype": // bfs takes the latter two here
 			i++
 			continue
 		case args[i].wild():

@@ -54,7 +54,7 @@ func TestHostFiles(t *testing.T) {
 		for f in /evil /usr/evil /bin/evil /etc/evil /opt/evil /home/evil /var/evil /lib/evil /proc/sys/kernel/core_pattern /srv/evil; do
 			(echo evil >$f) 2>/dev/null && echo wrote $f
 		done
-		echo evil >` + outside + ` 2>/dev/null && echo wrote outside
+		echo evil >` + outside + ` 2>/dev/null
 		chmod 777 /etc /usr / 2>/dev/null && echo chmod
 		mount -o remount,rw /usr 2>/dev/null && echo remount
 		umount "$PWD" 2>/dev/null && echo umount
@@ -265,6 +265,7 @@ except OSError as e: print(e)
 	}
 
 	listen(filepath.Join(tools, "deep.sock"))
+	r = newRig(t)
 	r.spec.Binds = []Bind{{Source: tools}}
 	r.spec.Argv = []string{"/bin/true"}
 	if s, err := Start(t.Context(), r.spec, r.handler); err == nil {

@@ -135,12 +135,13 @@ func pause(ctx context.Context, wait time.Duration) error {
 }
 
 // stopAll is for hosts without a cgroup to freeze: SIGSTOP for every process of
-// the sandbox but PID 1, until two looks find the same ones, all stopped.
-// Processes that were stopped before aren't ours to continue. A parent sees its
-// children stop, as job control shells do: children are stopped first, and
-// continued first, so that no parent acts on it meanwhile.
+// the sandbox but PID 1, until none is left that runs. Processes that were
+// stopped before aren't ours to continue. A parent sees its children stop, as
+// job control shells do: children are stopped first, and continued first, so
+// that no parent acts on it meanwhile.
 func (s *Sandbox) stopAll(ctx context.Context) error {
 	s.stopped = nil
+	var settling box.Settling
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
 		list, err := s.Processes()
 		if err != nil {
@@ -148,27 +149,36 @@ func (s *Sandbox) stopAll(ctx context.Context) error {
 		}
 		slices.SortFunc(list, func(a, b Process) int { return generation(list, b) - generation(list, a) })
 		held := s.gate.Held()
-		settled := true
+		all := true
+		var unsettled []int
 		for _, p := range list {
-			if p.State == 'T' || p.State == 't' || slices.Contains(held, p.PID) {
-				continue // stopped, or can't run
+			running := slices.DeleteFunc(box.Threads(p.PID), func(thread int) bool { return slices.Contains(held, thread) || isStopped(thread) })
+			if len(running) == 0 {
+				continue
 			}
-			settled = false
-			known := slices.ContainsFunc(s.stopped, func(o stopped) bool { return o.pid == p.PID && o.start == p.Start })
-			if known {
-				continue // on its way
+			if slices.ContainsFunc(s.stopped, func(o stopped) bool { return o.pid == p.PID && o.start == p.Start }) {
+				// On its way, or where a signal is only taken once the kernel is
+				// done: a vfork whose child is held.
+				unsettled = append(unsettled, running...)
+				continue
 			}
+			all = false
 			if s.Signal(p.PID, p.Start, unix.SIGSTOP) == nil {
 				s.stopped = append(s.stopped, stopped{p.PID, p.Start})
 			}
 		}
-		if settled {
+		if all && (len(unsettled) == 0 || settling.Look(unsettled)) {
 			return nil
 		}
 		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
+}
+
+func isStopped(thread int) bool {
+	status, err := box.ReadStatus(thread)
+	return err != nil || status.State == 'T' || status.State == 't' || status.State == 'Z' || status.State == 'X'
 }
 
 // continueAll continues what stopAll stopped, children before parents.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,9 @@ const asUnprivileged = "STEPBOX_TEST_UNPRIVILEGED"
 
 func TestMain(m *testing.M) {
 	Reexec()
+	if err := Seal(); err != nil {
+		panic(err)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "test-supervisor" {
 		testSupervisor()
 	}
@@ -28,6 +30,12 @@ func TestMain(m *testing.M) {
 
 // TestAsUnprivileged runs the other tests as an ordinary user.
 func TestAsUnprivileged(t *testing.T) {
+	runAsUnprivileged(t, flag.Lookup("test.run").Value.String())
+}
+
+// runAsUnprivileged runs tests of this binary again as an ordinary user with
+// folders of its own.
+func runAsUnprivileged(t *testing.T, pattern string, more ...string) {
 	if os.Getuid() != 0 || os.Getenv(asUnprivileged) != "" {
 		t.Skip("this is the ordinary user")
 	}
@@ -36,7 +44,7 @@ func TestAsUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	env := []string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	env := append([]string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, more...)
 	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"} {
 		path := filepath.Join(base, dir)
 		if err := os.Mkdir(path, 0o700); err != nil {
@@ -50,16 +58,16 @@ func TestAsUnprivileged(t *testing.T) {
 	if err := os.Chmod(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.count=1"}
-	for _, name := range []string{"test.run", "test.v", "test.short", "test.timeout"} {
+	args := []string{"-test.count=1", "-test.skip=^(TestAsUnprivileged|TestDelegatedV1)$", "-test.run=" + pattern}
+	for _, name := range []string{"test.v", "test.short", "test.timeout"} {
 		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
 	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", append(args, "-test.skip=^TestAsUnprivileged$")...)
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 	cmd.Env = env
 	cmd.Dir = filepath.Join(base, "tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivilegedUID, Gid: unprivilegedUID}}
 	out, err := cmd.CombinedOutput()
-	fmt.Printf("--- as uid %d\n%s", unprivilegedUID, out)
+	t.Logf("as uid %d:\n%s", unprivilegedUID, out)
 	if err != nil {
 		t.Fatalf("the tests fail as uid %d: %v", unprivilegedUID, err)
 	}

@@ -218,7 +218,7 @@ func checkStateDir(ctx context.Context, stateDir string, userns bool) Finding {
 	if err != nil {
 		return fail(err, "set STEPBOX_DATA to a folder that you can write")
 	}
-	defer os.RemoveAll(dir)
+	defer holder.RemoveAll(dir)
 	if err := unix.Setxattr(dir, "user.stepbox", []byte("y"), 0); err != nil {
 		return fail(fmt.Errorf("%q has no extended attributes: %w", stateDir, err), elsewhere)
 	}
@@ -320,7 +320,7 @@ func checkSandbox(ctx context.Context, stateDir string) (f Finding) {
 		f.Detail = err.Error()
 		return f
 	}
-	defer os.RemoveAll(dir)
+	defer holder.RemoveAll(dir)
 	project := filepath.Join(dir, "project")
 	if err := os.Mkdir(project, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		f.Detail = err.Error()

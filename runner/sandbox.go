@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/egress"
+	"stepbox/runner/gate"
 	"stepbox/runner/holder"
 	"stepbox/runner/pid1"
 	"stepbox/runner/seqpacket"
@@ -34,7 +36,7 @@ type Sandbox struct {
 	holder  *holder.Holder
 	box     *box.Box
 	control *seqpacket.Conn
-	gate    execGate
+	gate    *gate.Gate
 	gateway *egress.Gateway
 
 	namespace uint64 // of its pid namespace, which names its processes
@@ -74,16 +76,16 @@ func (s *Sandbox) Lower() string { return s.spec.Workspace }
 // Limits are the bounds in force, and Source says what enforces them.
 func (s *Sandbox) Limits() (limits Limits, source string) {
 	limits, source = s.cgroups.InForce, s.cgroups.Source
-	if limits.Memory == 0 || limits.Pids == 0 {
-		// Processes, not the tree, and not root's number of them.
-		limits.Memory = s.spec.Limits.Memory
-		if os.Geteuid() != 0 {
-			limits.Pids = s.spec.Limits.Pids
+	for _, rlimit := range s.rlimits() {
+		switch {
+		case rlimit.Resource == unix.RLIMIT_DATA:
+			limits.Memory = int64(rlimit.Value)
+		case os.Geteuid() != 0:
+			limits.Pids = int64(rlimit.Value)
 		}
-		if source == box.SourceNone {
-			return limits, source
+		if source != box.SourceNone && !strings.Contains(source, box.SourceNone) {
+			source += " and " + box.SourceNone
 		}
-		source += " and rlimits"
 	}
 	return limits, source
 }

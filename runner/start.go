@@ -83,15 +83,15 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 		}
 	}
-	for name, mode := range map[string]os.FileMode{"work": 0o700, "tmp": 0o777 | os.ModeSticky} {
-		dir := filepath.Join(s.spec.StateDir, name)
-		err := os.MkdirAll(dir, 0o700)
-		if err == nil {
-			err = os.Chmod(dir, mode)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
-		}
+	err := os.MkdirAll(s.work(), 0o700)
+	if err == nil {
+		err = os.MkdirAll(s.temp(), 0o700)
+	}
+	if err == nil {
+		err = os.Chmod(s.temp(), 0o777|os.ModeSticky)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the sandbox's run-time folder: %w", err)
@@ -104,8 +104,15 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 	return lock, nil
 }
 
+// work is overlayfs's own folder, of no use once the sandbox is gone.
+func (s *Sandbox) work() string { return filepath.Join(s.spec.StateDir, "work") }
+
+// temp is /tmp inside.
+func (s *Sandbox) temp() string { return filepath.Join(s.spec.StateDir, "tmp") }
+
 func (s *Sandbox) removeFolders() {
-	_ = os.RemoveAll(s.dir)
+	_ = holder.RemoveAll(s.dir)
+	_ = holder.RemoveAll(s.work())
 	s.lock.Close()
 }
 
@@ -118,7 +125,7 @@ func removeCgroups(c *box.Cgroups) {
 // setGuard tells the holder, and a later Sweep, what has to go with the
 // sandbox; pid is PID 1's, 0 while there is none.
 func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
-	guard := holder.Guard{Thaw: s.cgroups.ThawWrites(), Cgroups: s.cgroups.Folders(), Dirs: []string{s.dir}}
+	guard := holder.Guard{Thaw: s.cgroups.ThawWrites(), Cgroups: s.cgroups.Folders(), Dirs: []string{s.dir, s.work()}}
 	var pidfd *os.File
 	if pid != 0 {
 		var err error
@@ -148,18 +155,16 @@ func (s *Sandbox) makeBox(ctx context.Context, undo *cleanup) error {
 	defer theirs.Close()
 	s.control = control
 	undo.add(func() { control.Close() })
-	if err := sendProgram(control, pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd}); err != nil {
+	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits()}
+	if err := sendProgram(control, program); err != nil {
 		return err
 	}
-	limited := s.cgroups.InForce
 	s.box, err = box.Start(ctx, box.Spec{
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
-		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: filepath.Join(s.spec.StateDir, "work"),
-		Temp: filepath.Join(s.spec.StateDir, "tmp"), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
+		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
+		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
 		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Files: s.files(),
-		Cols: s.spec.Cols, Rows: s.spec.Rows, Limits: s.spec.Limits,
-		Limited: limited.Memory > 0 && limited.Pids > 0,
-		Control: theirs,
+		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Created: func(pid int) error {
 			if err := s.cgroups.Join(pid); err != nil {
 				return err
@@ -177,6 +182,20 @@ func (s *Sandbox) makeBox(ctx context.Context, undo *cleanup) error {
 		s.box.Terminal.Close()
 	})
 	return nil
+}
+
+// rlimits stand in for cgroups that couldn't be had, on the agent and what it
+// starts alone. Memory is each process's own data, so weaker; processes are
+// counted per user namespace since Linux 5.14, and root is exempt.
+func (s *Sandbox) rlimits() []pid1.Rlimit {
+	var list []pid1.Rlimit
+	if want := s.spec.Limits.Memory; want > 0 && s.cgroups.InForce.Memory == 0 {
+		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(want)})
+	}
+	if want := s.spec.Limits.Pids; want > 0 && s.cgroups.InForce.Pids == 0 {
+		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_NPROC, Value: uint64(want)})
+	}
+	return list
 }
 
 // sendProgram says what to start in a file, since arguments and environment may
@@ -228,7 +247,7 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 		closeFiles(files)
 		return fmt.Errorf("cannot recognise the sandbox's processes: %w", err)
 	}
-	if s.gate, err = newGate(files[0], s.gateOptions(h)); err != nil {
+	if err := s.openGate(files[0], h.Gate); err != nil {
 		return err
 	}
 	undo.add(func() { s.gate.Close() })

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -205,18 +206,34 @@ func (s *Session) weigh(a *action) (api.Verdict, string) {
 	return worst, why
 }
 
-// join adds a member to an action that hasn't been shown yet; one that has been
-// shown doesn't grow, so that an approval covers what was read and no more.
+// join adds a member to an action. One that has been shown doesn't grow, so
+// that an approval covers what was read and no more; what joins one that runs
+// is judged by itself.
 func (s *Session) join(a *action, e *gate.Exec) {
-	if a.question != nil {
+	switch {
+	case a.State == api.ActionRunning:
+		a.add(e)
+		var lines []string
+		for _, m := range a.members {
+			lines = append(lines, api.Escape(a.profile.Peel(m.Argv).Line))
+		}
+		a.Title = strings.Join(lines, " | ")
 		s.nested(a, e)
-		return
+	case a.question != nil:
+		s.nested(a, e)
+	default:
+		a.add(e)
+		if a.forming != nil {
+			_, a.Rule = s.weigh(a)
+			a.forming.Reset(joinTime)
+		}
 	}
+}
+
+// add puts a member where it stands in its job: a shell forks them in order.
+func (a *action) add(e *gate.Exec) {
 	a.members = append(a.members, e)
-	if a.forming != nil {
-		_, a.Rule = s.weigh(a)
-		a.forming.Reset(joinTime)
-	}
+	slices.SortStableFunc(a.members, func(x, y *gate.Exec) int { return cmp.Compare(x.Start, y.Start)*2 + cmp.Compare(x.PID, y.PID) })
 }
 
 // job finds the action whose job an exec belongs to: the same process group
@@ -273,7 +290,7 @@ func (s *Session) owner(e *gate.Exec) (*process, *action) {
 
 // nested is a program that an action starts.
 func (s *Session) nested(a *action, e *gate.Exec) {
-	if a.State == api.ActionHeld || a.State == api.ActionRunning || a.State == api.ActionEnded {
+	if !slices.Contains(a.members, e) {
 		a.Execs++
 	}
 	c := s.command(e, a.profile)
@@ -355,9 +372,6 @@ func (s *Session) start(a *action, e *gate.Exec, c api.Command, rule string, als
 	if !p.leader && (slices.Contains(a.members, e) || a.Housekeeping) {
 		p.leader = true
 		a.leaders++
-	}
-	if p.leader && a.Execs == 0 {
-		a.Execs = 0 // leaders aren't counted: they are the action
 	}
 	p.exec = s.execRecord(a, e, c, api.Allow, rule)
 	exec := p.exec

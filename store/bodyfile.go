@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/zeebo/blake3"
@@ -20,6 +21,14 @@ func (s *Store) bodyPath(h Hash) string {
 	name := h.String()
 	return filepath.Join(s.dir, bodiesDir, name[:2], name[2:])
 }
+
+// fileWriter is what streaming a body needs, used again and again.
+type fileWriter struct {
+	hasher *blake3.Hasher
+	buf    []byte
+}
+
+var fileWriters = sync.Pool{New: func() any { return &fileWriter{blake3.New(), make([]byte, 256<<10)} }}
 
 // putFile streams a body to a file beside the others and gives it its name
 // once that is known, so that a body under its name is always whole.
@@ -37,8 +46,10 @@ func (s *Store) putFile(ctx context.Context, r io.Reader) (h Hash, n int64, err 
 	if err := unix.Flock(int(tmp.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		return h, 0, fmt.Errorf("cannot lock %q: %w", tmp.Name(), err)
 	}
-	hasher := blake3.New()
-	buf := make([]byte, 256<<10)
+	w := fileWriters.Get().(*fileWriter)
+	defer fileWriters.Put(w)
+	w.hasher.Reset()
+	hasher, buf := w.hasher, w.buf
 	for {
 		if err := ctx.Err(); err != nil {
 			return h, 0, err
@@ -63,10 +74,13 @@ func (s *Store) putFile(ctx context.Context, r io.Reader) (h Hash, n int64, err 
 	if st, err := os.Stat(final); err == nil && st.Mode().IsRegular() && st.Size() == n {
 		return h, n, nil
 	}
-	if err := os.Mkdir(filepath.Dir(final), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return h, 0, fileFault(s.dir, err)
+	err = os.Rename(tmp.Name(), final)
+	if errors.Is(err, fs.ErrNotExist) { // the first of its folder
+		if err = os.Mkdir(filepath.Dir(final), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = os.Rename(tmp.Name(), final)
+		}
 	}
-	if err := os.Rename(tmp.Name(), final); err != nil {
+	if err != nil {
 		return h, 0, fileFault(s.dir, err)
 	}
 	err = tmp.Close()
@@ -86,6 +100,9 @@ func (s *Store) openFile(h Hash) (io.ReadCloser, int64, error) {
 	f, err := os.OpenFile(s.bodyPath(h), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, fmt.Errorf("body %s: %w", h, ErrNotFound)
+	}
+	if errors.Is(err, unix.ELOOP) {
+		return nil, 0, fmt.Errorf("cannot use body %s, a symbolic link: %w", h, ErrBody)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("cannot open body %s: %w", h, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 )
 
@@ -48,6 +47,7 @@ type verifier struct {
 	latest   map[resource]state
 	bodies   map[Hash]string // who names it
 	chunks   []chunk
+	last     uint64 // event
 	problems []error
 	more     int // problems beyond those kept
 }
@@ -136,6 +136,7 @@ func (v *verifier) chain(ctx context.Context, q querier) error {
 		}
 		v.latest[resource{e.Kind, e.Key}] = state{e.Seq, HashOf(e.Doc)}
 		last = Event{Seq: e.Seq, At: e.At, Hash: e.Hash}
+		v.last = e.Seq
 		return nil
 	})
 	if errors.Is(err, ErrTampered) {
@@ -289,41 +290,6 @@ func (c chunk) check(raw []byte) error {
 	}
 	if p.frames != c.Frames || int64(len(raw)) != c.Bytes {
 		return fmt.Errorf("it holds %d frames in %d bytes, and %d in %d were recorded", p.frames, len(raw), c.Frames, c.Bytes)
-	}
-	return nil
-}
-
-// Rebuild makes a session's rows again from its events. It refuses a broken
-// chain, since rows made from that would hide it. Each kind takes one
-// transaction, as long as the session is large.
-func (s *Store) Rebuild(ctx context.Context, session string) error {
-	fail := func(err error) error { return fmt.Errorf("cannot rebuild session %.80q: %w", session, err) }
-	if s.readonly {
-		return fail(ErrReadOnly)
-	}
-	v := &verifier{store: s, session: session, latest: make(map[resource]state)}
-	if err := v.chain(ctx, s.reads); err != nil {
-		return fail(s.fault(err))
-	}
-	if err := v.report(); err != nil {
-		return fail(err)
-	}
-	for _, k := range described() {
-		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
-			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
-				return err
-			}
-			// Beside max(), the other columns are of the row that has the
-			// maximum (sqlite.org/lang_select.html, "bare columns").
-			return t.exec(`INSERT INTO "`+k.table+`" (session, key, seq, doc)
-SELECT session, key, max(seq), doc FROM events WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
-		})
-		if err != nil {
-			return fail(err)
-		}
-	}
-	if err := os.MkdirAll(s.SessionDir(session), 0o700); err != nil {
-		return fail(fileFault(s.dir, err))
 	}
 	return nil
 }

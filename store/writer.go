@@ -57,7 +57,9 @@ func newWriter(ctx context.Context, dir string, db *sql.DB) (*writer, error) {
 		return nil, err
 	}
 	// The keeper moves the log; this is for a process whose keeper can't.
-	if _, err := conn.ExecContext(ctx, `PRAGMA wal_autocheckpoint = 16384`); err != nil {
+	// SQLite's own waiting goes in steps of up to 100 ms, in which others that
+	// write a lot slip past again and again; begin asks more often.
+	if _, err := conn.ExecContext(ctx, `PRAGMA wal_autocheckpoint = 16384; PRAGMA busy_timeout = 0`); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	w := &writer{
@@ -180,19 +182,22 @@ func (w *writer) commit(t *tx, jobs []*job) {
 // begin takes the write lock. Jobs whose callers gave up meanwhile are dropped;
 // on error the rest is returned claimed.
 func (w *writer) begin(t *tx, jobs []*job) ([]*job, error) {
-	end := time.Now().Add(lockedFor)
-	for {
+	var end time.Time
+	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
 		err := t.exec(`BEGIN IMMEDIATE`)
 		if err == nil {
 			return jobs, nil
+		}
+		if end.IsZero() {
+			end = time.Now().Add(lockedFor)
 		}
 		if !isBusy(err) || time.Now().After(end) {
 			return claim(jobs), err
 		}
 		select {
+		case <-time.After(pause):
 		case <-w.stop:
 			return claim(jobs), err
-		default:
 		}
 	}
 }

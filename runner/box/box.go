@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/runc/libcontainer"
@@ -52,9 +53,7 @@ type Spec struct {
 	Hidden    []string // paths below Workspace, relative, that don't exist inside
 	Files     map[string][]byte
 
-	Cols, Rows int
-	Limits     Limits
-	Limited    bool // by cgroups; else as far as rlimits go
+	Cols, Rows int // of the terminal
 
 	Control *os.File // PID 1's end of its control socket; the caller's
 	// Created is called once the first process exists and has its cgroups to
@@ -107,8 +106,10 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 		return nil, err
 	}
 	b := &Box{Notes: notes, pidfd: -1, done: make(chan struct{})}
+	var created atomic.Int64 // pid of the first process
 	config.Hooks = configs.Hooks{
 		configs.CreateRuntime: configs.HookList{configs.NewFunctionHook(func(state *specs.State) error {
+			created.Store(int64(state.Pid))
 			return spec.Created(state.Pid)
 		})},
 	}
@@ -130,7 +131,7 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 		ConsoleHeight: uint16(spec.Rows),
 		Init:          true,
 	}
-	err = runUnder(ctx, container, b.process)
+	err = runUnder(ctx, container, b.process, &created)
 	theirs.Close()
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the sandbox: %w", err)
@@ -156,11 +157,16 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 }
 
 // runUnder runs a container's first process; libcontainer knows no contexts.
-func runUnder(ctx context.Context, container *libcontainer.Container, process *libcontainer.Process) error {
+func runUnder(ctx context.Context, container *libcontainer.Container, process *libcontainer.Process, created *atomic.Int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = process.Signal(unix.SIGKILL) })
+	stop := context.AfterFunc(ctx, func() {
+		// Not reaped before Run returned, so the number is still this process's.
+		if pid := int(created.Load()); pid > 0 {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	})
 	err := container.Run(process)
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -171,11 +177,11 @@ func runUnder(ctx context.Context, container *libcontainer.Container, process *l
 	return err
 }
 
-// abandon kills and reaps a first process that is of no use.
+// abandon kills and reaps a first process that is of no use. libcontainer may
+// have done so already; then nothing happens.
 func abandon(process *libcontainer.Process) {
-	if process.Signal(unix.SIGKILL) == nil {
-		_, _ = process.Wait()
-	}
+	_ = process.Signal(unix.SIGKILL)
+	_, _ = process.Wait()
 }
 
 // Kill ends every process of the box. It doesn't wait. Frozen processes of a

@@ -64,7 +64,7 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 		Mounts:        plan.mounts,
 		MaskPaths:     append(plan.masks, maskedPaths...),
 		ReadonlyPaths: readonlyPaths,
-		Rlimits:       rlimits(spec),
+		Rlimits:       rlimits(),
 		// Only a place to put the first process before it is moved to cgroups of
 		// our own: where that isn't allowed, libcontainer goes on without.
 		Cgroups: &cgroups.Cgroup{Name: cgroupName(spec.ID), Rootless: true, Resources: &cgroups.Resources{}},
@@ -73,21 +73,11 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 }
 
 // rlimits never exceed the caller's own hard limits, which only root could.
-func rlimits(spec Spec) []configs.Rlimit {
+func rlimits() []configs.Rlimit {
 	wanted := []configs.Rlimit{
 		{Type: unix.RLIMIT_CORE},
 		{Type: unix.RLIMIT_NOFILE, Soft: 65536, Hard: 65536},
 		{Type: unix.RLIMIT_MEMLOCK, Soft: 8 << 20, Hard: 8 << 20},
-	}
-	if !spec.Limited {
-		if spec.Limits.Memory > 0 { // per process, so weaker than a cgroup's
-			wanted = append(wanted, configs.Rlimit{Type: unix.RLIMIT_DATA,
-				Soft: uint64(spec.Limits.Memory), Hard: uint64(spec.Limits.Memory)})
-		}
-		if spec.Limits.Pids > 0 { // counted per user namespace since Linux 5.14; root is exempt
-			wanted = append(wanted, configs.Rlimit{Type: unix.RLIMIT_NPROC,
-				Soft: uint64(spec.Limits.Pids), Hard: uint64(spec.Limits.Pids)})
-		}
 	}
 	for i, limit := range wanted {
 		var own unix.Rlimit
@@ -101,8 +91,7 @@ func rlimits(spec Spec) []configs.Rlimit {
 
 func cgroupName(id string) string { return "stepbox-" + id }
 
-// unmapped says why a caller can't be mapped; the message of the kernel's own
-// refusal would only be EINVAL.
+// checkIdentity refuses what the map of a single id can't show.
 func checkIdentity() error {
 	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
 		return fmt.Errorf("cannot make a sandbox from a setuid program")

@@ -44,10 +44,27 @@ func (c *Cgroups) freezeWrite(frozen bool) holder.Write {
 	return holder.Write{Path: filepath.Join(c.freezer, "freezer.state"), Value: value}
 }
 
-// Settling remembers between two looks what the threads of a tree that is being
-// frozen did.
+// Settling watches threads come to rest, over several looks.
 type Settling struct {
-	seen map[int]string // counters of threads that were at rest, by thread id
+	seen map[int]string // what threads had done by the last look, by thread id
+}
+
+// Look says whether all threads were seen at rest twice with nothing done in
+// between.
+func (s *Settling) Look(threads []int) bool {
+	before := s.seen
+	s.seen = make(map[int]string)
+	still := before != nil
+	for _, thread := range threads {
+		counters, rests := atRest(thread)
+		if !rests {
+			s.seen = nil
+			return false
+		}
+		s.seen[thread] = counters
+		still = still && before[thread] == counters
+	}
+	return still
 }
 
 // Frozen says whether the tree is frozen, given the threads that wait for the
@@ -76,22 +93,8 @@ func (c *Cgroups) Frozen(held []int, settling *Settling) (bool, error) {
 	if len(held) == 0 {
 		return false, nil
 	}
-	before := settling.seen
-	settling.seen = make(map[int]string)
-	still := before != nil
-	for _, thread := range c.threads() {
-		if slices.Contains(held, thread) {
-			continue
-		}
-		counters, rests := atRest(thread)
-		if !rests {
-			settling.seen = nil
-			return false, nil
-		}
-		settling.seen[thread] = counters
-		still = still && before[thread] == counters
-	}
-	return still, nil
+	others := slices.DeleteFunc(c.threads(), func(thread int) bool { return slices.Contains(held, thread) })
+	return settling.Look(others), nil
 }
 
 // atRest says whether a thread isn't running, and what it has done so far. A

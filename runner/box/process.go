@@ -69,6 +69,21 @@ func parseStatus(pid int, text []byte) (Status, error) {
 	}, nil
 }
 
+// Threads lists a process's threads; none when it is gone.
+func Threads(pid int) []int {
+	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return nil
+	}
+	threads := make([]int, 0, len(entries))
+	for _, entry := range entries {
+		if id, err := strconv.Atoi(entry.Name()); err == nil {
+			threads = append(threads, id)
+		}
+	}
+	return threads
+}
+
 // Members lists the processes of a pid namespace, host pids, by looking at all
 // that this process can see. namespace is the inode of /proc/PID/ns/pid.
 func Members(namespace uint64) ([]int, error) {

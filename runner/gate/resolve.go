@@ -60,10 +60,10 @@ func (v *view) lookup(from int, path string, noFollow bool) (int, error) {
 	if path == "" {
 		return -1, unix.ENOENT
 	}
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_BENEATH}
 	if noFollow {
-		how.Flags |= unix.O_NOFOLLOW
+		return v.walk(from, path, true)
 	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_BENEATH}
 	if strings.HasPrefix(path, "/") {
 		from = v.root
 		how.Resolve = unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_IN_ROOT
@@ -74,7 +74,7 @@ func (v *view) lookup(from int, path string, noFollow bool) (int, error) {
 	}
 	// A link may lead out of the folder, or to /proc/self, which isn't the
 	// thread when it is us who look.
-	return v.walk(from, path, noFollow)
+	return v.walk(from, path, false)
 }
 
 // walk looks a path up one name at a time.

@@ -104,52 +104,75 @@ func playThreads(args []string) {
 // cString is memory of our own that doesn't move.
 func cString(s string) []byte { return append([]byte(s), 0) }
 
-// playFlip execs a path again and again while another thread flips it between
-// two names of the same length: ./true_s and ./evil_s. What runs in the end is
-// for the caller to see.
+// playFlip makes attempts, one after the other, to run something evil.
 func playFlip(args []string) {
 	rounds, _ := strconv.Atoi(args[0])
 	for range rounds {
-		c := exec.Command("/proc/self/exe", "-")
+		c := exec.Command("/proc/self/exe", args[1])
 		c.Env = append(clean(), roleEnv+"=flipper")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
-		_ = c.Run()
+		_ = c.Run() // the reader of the output sees what became of it
 	}
 }
 
 func init() { roles["flipper"] = playFlipper }
 
-func playFlipper([]string) {
-	names := [2]uint64{}
-	for i, n := range []string{"true", "evil"} {
-		copy((*[8]byte)(unsafe.Pointer(&names[i]))[:], n)
+// playFlipper execs while another thread flips something between two states.
+func playFlipper(args []string) {
+	path, arg, env := fixed("bin/good"), fixed("good"), fixed("V=good")
+	good, evil := word("good"), word("evil")
+	flip := func(at *uint32) func() {
+		now := good
+		return func() {
+			now = good + evil - now
+			atomic.StoreUint32(at, now)
+		}
 	}
-	// "./" and the name in one word, so that it flips at once.
-	path := (*[16]byte)(unsafe.Pointer(&make([]uint64, 2)[0]))
-	copy(path[:], "bin/")
-	word := (*uint32)(unsafe.Pointer(&path[4]))
-	good, evil := uint32(names[0]), uint32(names[1])
-	atomic.StoreUint32(word, good)
+	var flips func()
+	switch args[0] {
+	case "path":
+		flips = flip((*uint32)(unsafe.Pointer(&path[4])))
+	case "argument":
+		copy(path, "bin/echo")
+		flips = flip((*uint32)(unsafe.Pointer(&arg[0])))
+	case "variable":
+		// To flip it at once it has to lie on a word.
+		v := fixed("\x00\x00V=good")[2:]
+		copy(path, "bin/echo")
+		copy(arg, "\x00")
+		env = v
+		flips = flip((*uint32)(unsafe.Pointer(&v[2])))
+	case "file":
+		copy(path, "bin/one\x00")
+		copy(arg, "it i")
+		arg = fixed("it is evil")
+		flips = func() { _ = unix.Renameat2(unix.AT_FDCWD, "bin/one", unix.AT_FDCWD, "bin/two", unix.RENAME_EXCHANGE) }
+	}
 	var stop atomic.Bool
 	go func() {
 		runtime.LockOSThread()
 		for !stop.Load() {
-			atomic.StoreUint32(word, evil)
-			for range 50 {
-				runtime.KeepAlive(word)
-			}
-			atomic.StoreUint32(word, good)
-			for range 50 {
-				runtime.KeepAlive(word)
+			flips()
+			for range 30 {
+				runtime.KeepAlive(path)
 			}
 		}
 	}()
-	argv := []*byte{&cString("x")[0], nil}
-	env := []*byte{nil}
-	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+	argv := []*byte{&path[0], &arg[0], nil}
+	envp := []*byte{&env[0], nil}
+	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envp[0])))
 	stop.Store(true)
 	say("execve", e)
 }
+
+// fixed is a string in memory that is aligned and doesn't move.
+func fixed(s string) []byte {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&make([]uint64, 8)[0])), 64)
+	copy(b, s)
+	return b
+}
+
+func word(s string) uint32 { return *(*uint32)(unsafe.Pointer(&[]byte(s)[0])) }
 
 // playBig execs with arguments of many bytes.
 func playBig(args []string) {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 20 * time.Second // for what should happen at once
+const patience = 10 * time.Second // for what should happen at once
 
 func init() {
 	roles["first"] = playFirst

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,9 +38,7 @@ func (g Guard) Clean(ctx context.Context, pidfd int) error {
 		failures = append(failures, removeCgroup(ctx, folder))
 	}
 	for _, dir := range g.Dirs {
-		if err := os.RemoveAll(dir); err != nil {
-			failures = append(failures, fmt.Errorf("cannot remove %q: %w", dir, err))
-		}
+		failures = append(failures, RemoveAll(dir))
 	}
 	return errors.Join(failures...)
 }
@@ -65,6 +64,25 @@ func (g Guard) kill(ctx context.Context, pidfd int) error {
 			return errors.New("the sandbox didn't end in time")
 		}
 	}
+}
+
+// RemoveAll removes a folder of ours with all that it holds, also the folder of
+// mode 000 that overlayfs makes below its work folder.
+func RemoveAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
+			if entry != nil && entry.IsDir() {
+				_ = unix.Chmod(path, 0o700)
+			}
+			return nil
+		})
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove %q: %w", dir, err)
+	}
+	return nil
 }
 
 // removeCgroup removes an empty cgroup; the kernel takes a moment to see that

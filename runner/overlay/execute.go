@@ -78,7 +78,7 @@ type executor struct {
 	report Report
 
 	overwritten map[string]bool // files written in place
-	buf    []byte
+	buf         []byte
 }
 
 // maxOpenDirs is how many directories stay open between steps.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +88,9 @@ type Stats struct {
 	Problems    []Problem // what couldn't be saved
 	Took        time.Duration
 }
+
+// scanWorkers is how many goroutines look at an upper together.
+const scanWorkers = 4
 
 // Scanner takes manifests of one upper, each costing what moved since the one
 // before. It is safe for concurrent use; scans run one at a time.
@@ -219,6 +223,10 @@ func (s *Scanner) walk(ctx context.Context, o ScanOptions) (*walk, error) {
 		return nil, os.ErrClosed
 	}
 	w := &walk{s: s, ctx: ctx, limits: o.Limits.withDefaults(), noSFR: s.noSFR}
+	w.spare = make(chan struct{}, scanWorkers)
+	for range min(scanWorkers, runtime.GOMAXPROCS(0)) - 1 {
+		w.spare <- struct{}{}
+	}
 	if o.Dirty != nil && s.cache != nil {
 		w.dirty = &dirtyTree{}
 		for _, p := range o.Dirty {

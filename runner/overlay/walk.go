@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,18 +43,71 @@ type walk struct {
 	racy      bool
 	racyFrom  Time
 	lookOnly  bool // stop with errFound at the first difference
-	bufs      [][]byte
-	count     int
+
+	// spare holds a token for each goroutine that may still be started; they
+	// all end before the call that started them returns.
+	spare chan struct{}
+	count atomic.Int64 // names listed
 
 	mu    sync.Mutex
 	queue *batch // guarded by mu
-	stats Stats  // guarded by mu while files are read by several goroutines
+	stats Stats  // guarded by mu
 }
+
+// listBufs are for getdents64(2).
+var listBufs = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 var (
 	errFound    = errors.New("something moved")
 	errVanished = errors.New("it vanished")
 )
+
+// parallel calls f for 0 to n-1, with as many further goroutines as are to
+// spare. It returns the first error that says more than that another failed.
+func (w *walk) parallel(n int, f func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	var next atomic.Int64
+	var mu sync.Mutex
+	var first error // guarded by mu
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = f(ctx, i)
+			}
+			if err != nil {
+				mu.Lock()
+				if first == nil || errors.Is(first, context.Canceled) {
+					first = err
+				}
+				mu.Unlock()
+				cancel()
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+spread:
+	for range n - 1 {
+		select {
+		case <-w.spare:
+			wg.Go(func() {
+				work()
+				w.spare <- struct{}{}
+			})
+		default:
+			break spread
+		}
+	}
+	work()
+	wg.Wait()
+	return first
+}
 
 func (w *walk) problem(path, text string) {
 	w.mu.Lock()
@@ -130,7 +184,6 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, 
 	if err := fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	w.stats.Stated++
 	next := &dirCache{key: keyOf(&st), distrust: w.isRacy(st.Ctim)}
 	e, err := w.dirEntry(fd, path, name, &st, prev)
 	if err != nil {
@@ -142,7 +195,7 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, 
 	}
 	l := &listing{w: w, fd: fd, path: path, prev: prev, old: old, depth: depth}
 	switch {
-	case depth > w.limits.Depth:
+	case depth > w.limits.Depth: // its names aren't even listed
 		e.Unsaved = fmt.Sprintf("more than %d directories below each other", w.limits.Depth)
 		w.problem(path, e.Unsaved)
 	case dirty == nil || dirty.here || prev == nil:
@@ -223,6 +276,18 @@ type listing struct {
 	seen    []bool         // once apart: of prev.items
 	index   map[string]int // of prev.items, once needed
 	jobs    []fileJob
+	subs    []subJob
+	stated  int
+}
+
+// subJob is a directory that has to be looked at.
+type subJob struct {
+	name  string
+	at    int // in items, or in prev.items as long as the listing isn't apart
+	prior int // in prev.items; -1 for none
+	dirty *dirtyTree
+	found *dirCache // nil when it vanished
+	fault string    // why it can't be looked at
 }
 
 // fileJob is a file that has to be read.
@@ -314,14 +379,9 @@ func (l *listing) same() bool { return !l.apart && l.at == len(l.prior()) && l.p
 
 // list reads the directory.
 func (l *listing) list() error {
-	w := l.w
-	for len(w.bufs) <= l.depth {
-		w.bufs = append(w.bufs, nil)
-	}
-	if w.bufs[l.depth] == nil {
-		w.bufs[l.depth] = make([]byte, 32<<10)
-	}
-	err := eachName(l.fd, w.bufs[l.depth], l.name)
+	buf := listBufs.Get().(*[32 << 10]byte)
+	err := eachName(l.fd, buf[:], l.name)
+	listBufs.Put(buf)
 	if err != nil {
 		return err
 	}
@@ -330,7 +390,22 @@ func (l *listing) list() error {
 			return err
 		}
 	}
-	return l.read()
+	return l.finish()
+}
+
+// finish does what was put off while names were listed.
+func (l *listing) finish() error {
+	w := l.w
+	w.mu.Lock()
+	w.stats.Stated += l.stated
+	w.mu.Unlock()
+	if err := l.below(); err != nil {
+		return err
+	}
+	if err := l.read(); err != nil {
+		return err
+	}
+	return l.settle()
 }
 
 // only looks at those directories below that are on the way to dirty ones.
@@ -344,20 +419,20 @@ func (l *listing) only() error {
 			}
 			continue
 		}
-		if err := l.subdir([]byte(it.node.Name), i, d); err != nil {
+		if err := l.subdir(it.node.Name, i, d); err != nil {
 			return err
 		}
 	}
-	return l.read()
+	return l.finish()
 }
 
 // name looks at one name that the kernel listed.
 func (l *listing) name(raw []byte) error {
 	w := l.w
-	if w.count++; w.count > w.limits.Entries {
-		return fmt.Errorf("%w: more than %d", ErrTooMany, w.limits.Entries)
-	}
-	if w.count&255 == 0 {
+	if l.stated++; l.stated&63 == 0 {
+		if w.count.Add(64) > int64(w.limits.Entries) {
+			return fmt.Errorf("%w: more than %d", ErrTooMany, w.limits.Entries)
+		}
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
@@ -372,7 +447,11 @@ func (l *listing) name(raw []byte) error {
 		i, name = -1, string(raw)
 	}
 	var st unix.Stat_t
-	if err := w.stat(l.fd, l.path, name, &st); err != nil {
+	err := lstatRaw(l.fd, raw, &st)
+	if err != nil && denied(err) {
+		err = w.stat(l.fd, l.path, name, &st)
+	}
+	if err != nil {
 		if gone(err) {
 			return nil // what was remembered of it isn't seen, and so is dropped
 		}
@@ -382,7 +461,6 @@ func (l *listing) name(raw []byte) error {
 		}
 		return fmt.Errorf("cannot look at %q: %w", join(l.path, name), err)
 	}
-	w.stats.Stated++
 	kind := kindOf(&st)
 	switch {
 	case kind == KindWhiteout:
@@ -397,7 +475,7 @@ func (l *listing) name(raw []byte) error {
 				d = &dirtyTree{} // nothing to look at below
 			}
 		}
-		return l.subdir(raw, i, d)
+		return l.subdir(name, i, d)
 	}
 	key := keyOf(&st)
 	mapped := kind == KindFile && w.isMapped(l.path, name, &st)
@@ -421,7 +499,7 @@ func (l *listing) name(raw []byte) error {
 		if err != nil {
 			return fmt.Errorf("cannot read link %q: %w", join(l.path, name), err)
 		}
-		w.stats.Opened++
+		w.opened()
 		it.node.Target = target
 	}
 	if kind == KindFile {
@@ -451,43 +529,95 @@ func (w *walk) readlink(dirfd int, dirPath, name string) (string, error) {
 	return readlinkAt(int(f.Fd()), "")
 }
 
-// subdir walks the directory of that name, which was prior item i unless that
-// is negative.
-func (l *listing) subdir(raw []byte, i int, dirty *dirtyTree) error {
-	w := l.w
-	var prev *dirCache
-	name := string(raw)
-	if i >= 0 {
-		prev = l.prev.items[i].sub
+// subdir puts off the directory of that name, which was prior item i unless
+// that is negative, and keeps its place in the order.
+func (l *listing) subdir(name string, i int, dirty *dirtyTree) error {
+	j := subJob{name: name, at: l.at, prior: i, dirty: dirty}
+	if i >= 0 && l.prev.items[i].sub == nil {
+		j.prior = -1 // it was something else
+		if err := l.part(); err != nil {
+			return err
+		}
+		l.seen[i], l.at = true, i+1
 	}
-	path := join(l.path, name)
-	fd, err := w.open(l.fd, l.path, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if j.prior >= 0 {
+		if err := l.keep(i); err != nil {
+			return err
+		}
+	} else if err := l.part(); err != nil {
+		return err
+	} else {
+		l.items = append(l.items, item{})
+	}
+	if l.apart {
+		j.at = len(l.items) - 1
+	}
+	l.subs = append(l.subs, j)
+	return nil
+}
+
+// below looks at the directories that were put off.
+func (l *listing) below() error {
+	if len(l.subs) == 0 {
+		return nil
+	}
+	err := l.w.parallel(len(l.subs), func(_ context.Context, k int) error { return l.descend(&l.subs[k]) })
 	if err != nil {
-		if gone(err) {
-			return l.drop()
+		return err
+	}
+	for k := range l.subs {
+		j := &l.subs[k]
+		if j.prior >= 0 && j.found == l.prev.items[j.prior].sub {
+			continue
 		}
-		if denied(err) {
-			w.problem(path, "it can't be opened: "+err.Error())
-			return l.add(item{node: &node{Entry: Entry{Name: name, Kind: KindDir, Unsaved: "it can't be opened"}, sub: newDir(nil, nil)}, distrust: true}, i)
+		if err := l.part(); err != nil {
+			return err
 		}
+		it := item{}
+		switch c := j.found; {
+		case c != nil:
+			it = item{node: c.node, key: statKey{ino: c.key.ino}, sub: c}
+		case j.fault != "":
+			it = item{node: &node{Entry: Entry{Name: j.name, Kind: KindDir, Unsaved: j.fault}, sub: newDir(nil, nil)}, distrust: true}
+		}
+		l.items[j.at] = it
+		if it.node != nil {
+			l.changed[j.name] = j.at
+		}
+		if j.prior >= 0 && it.node == l.prev.items[j.prior].node {
+			delete(l.changed, j.name)
+		}
+	}
+	return nil
+}
+
+// descend walks one directory that was put off.
+func (l *listing) descend(j *subJob) error {
+	w := l.w
+	path := join(l.path, j.name)
+	fd, err := w.open(l.fd, l.path, j.name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if gone(err) {
+		return nil
+	}
+	if denied(err) {
+		j.fault = "it can't be opened"
+		w.problem(path, "it can't be opened: "+err.Error())
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("cannot open directory %q: %w", path, err)
 	}
 	defer unix.Close(fd)
-	c, err := w.dir(fd, path, name, prev, dirty, l.depth+1)
-	if err != nil {
-		if gone(err) {
-			return l.drop()
-		}
-		return err
+	var prev *dirCache
+	if j.prior >= 0 {
+		prev = l.prev.items[j.prior].sub
 	}
-	if i >= 0 && c == prev {
-		return l.keep(i)
+	j.found, err = w.dir(fd, path, j.name, prev, j.dirty, l.depth+1)
+	if gone(err) {
+		j.found, err = nil, nil
 	}
-	return l.add(item{node: c.node, key: statKey{ino: c.key.ino}, sub: c}, i)
+	return err
 }
-
-// drop leaves out a name that vanished.
-func (l *listing) drop() error { return l.part() }
 
 // merged is the sorted list of nodes after what changed.
 func (l *listing) merged() []*node {

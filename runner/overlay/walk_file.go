@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	readTries   = 3 // times that a file is read before it counts as unstable
-	readWorkers = 4 // at most this many files are read at once
-	fewFiles    = 8 // not worth a second goroutine
+	readTries = 3 // times that a file is read before it counts as unstable
+	fewFiles  = 8 // not worth a second goroutine
 )
 
 func (w *walk) isMapped(dirPath, name string, st *unix.Stat_t) bool {
@@ -54,55 +50,28 @@ func (l *listing) read() error {
 	if len(l.jobs) == 0 {
 		return nil
 	}
-	workers := 1
-	if len(l.jobs) >= fewFiles {
-		workers = min(readWorkers, runtime.GOMAXPROCS(0))
-	}
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	errs := make([]error, workers)
-	ctx, cancel := context.WithCancel(l.w.ctx)
-	defer cancel()
-	for k := range workers {
-		work := func() {
-			c := l.w.hasher()
-			defer l.w.countRead(c)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(l.jobs) {
-					return
-				}
-				if err := l.file(ctx, c, &l.jobs[i]); err != nil {
-					errs[k] = err
-					cancel()
-					return
-				}
+	groups := (len(l.jobs) + fewFiles - 1) / fewFiles
+	return l.w.parallel(groups, func(ctx context.Context, k int) error {
+		c := l.w.hasher()
+		defer l.w.countRead(c)
+		for i := k * fewFiles; i < min((k+1)*fewFiles, len(l.jobs)); i++ {
+			if err := l.file(ctx, c, &l.jobs[i]); err != nil {
+				return err
 			}
 		}
-		if workers == 1 {
-			work()
-			break
-		}
-		wg.Go(work)
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return l.settle()
+		return nil
+	})
 }
 
 // settle takes out what vanished while it was read, and keeps the old nodes of
 // files whose content and attributes turned out to be the same.
 func (l *listing) settle() error {
 	vanished := false
+	for i := range l.subs {
+		if j := &l.subs[i]; l.apart && l.items[j.at].node == nil {
+			vanished = true
+		}
+	}
 	for i := range l.jobs {
 		j := &l.jobs[i]
 		it := &l.items[j.at]
@@ -141,6 +110,12 @@ func (w *walk) hasher() *contentHasher {
 		}
 	}
 	return c
+}
+
+func (w *walk) opened() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Opened++
 }
 
 func (w *walk) countRead(c *contentHasher) {
@@ -211,9 +186,7 @@ func (l *listing) readOnce(ctx context.Context, c *contentHasher, j *fileJob, it
 	it.node = &node{Entry: e}
 	it.key, it.chunks = keyOf(&before), nil
 	it.distrust = it.distrust || w.isRacy(before.Ctim)
-	w.mu.Lock()
-	w.stats.Opened++
-	w.mu.Unlock()
+	w.opened()
 	a, err := readAttrs(fd)
 	if errors.Is(err, errXattrs) {
 		return unsaved(err.Error())

@@ -22,6 +22,15 @@ type Program struct {
 	Argv []string // Argv[0] is looked up in the environment's PATH unless it has a slash
 	Env  []string
 	Cwd  string // absolute
+
+	Rlimits []Rlimit // of the agent and what it starts
+}
+
+// Rlimit is a resource limit, soft and hard, that is lowered to Value where it
+// is higher. See getrlimit(2).
+type Rlimit struct {
+	Resource int
+	Value    uint64
 }
 
 // Kind names a message.

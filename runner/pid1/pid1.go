@@ -131,7 +131,7 @@ func (p *process) start(program Program, path string) error {
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		tty = 0
 	}
-	pid, err := spawn(path, program.Argv, program.Env, program.Cwd, tty, pipe[1])
+	pid, err := spawn(path, program, tty, pipe[1])
 	unix.Close(pipe[1])
 	if err != nil {
 		return fmt.Errorf("cannot start %q: %w", program.Argv[0], err)

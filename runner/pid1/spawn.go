@@ -4,7 +4,7 @@ package pid1
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/close_range.h>
@@ -16,7 +16,8 @@ package pid1
 // only what signal-safety(7) allows is called. It returns the child's pid or a
 // negative errno; a failure in the child is an int written to report, which
 // closes when the program runs.
-static pid_t stepbox_spawn(const char *path, char **argv, char **envp, const char *dir, int tty, int report) {
+static pid_t stepbox_spawn(const char *path, char **argv, char **envp, const char *dir,
+		const int *resources, const unsigned long *limits, int count, int tty, int report) {
 	sigset_t all, old;
 	sigfillset(&all);
 	if (sigprocmask(SIG_SETMASK, &all, &old) != 0)
@@ -40,6 +41,19 @@ static pid_t stepbox_spawn(const char *path, char **argv, char **envp, const cha
 	}
 	if (!failure && chdir(dir) != 0)
 		failure = errno;
+	for (int i = 0; i < count && !failure; i++) {
+		struct rlimit limit;
+		if (getrlimit(resources[i], &limit) != 0) {
+			failure = errno;
+			break;
+		}
+		if (limit.rlim_max > limits[i])
+			limit.rlim_max = limits[i];
+		if (limit.rlim_cur > limits[i])
+			limit.rlim_cur = limits[i];
+		if (setrlimit(resources[i], &limit) != 0)
+			failure = errno;
+	}
 	if (!failure) {
 		// The report closes on exec; nothing else above the standard three survives.
 		syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -63,15 +77,20 @@ import (
 
 // spawn starts a program from the calling thread, whose filters it inherits,
 // and says its pid. Its terminal is tty when that isn't negative.
-func spawn(path string, argv, env []string, dir string, tty, report int) (int, error) {
-	cpath, cdir := C.CString(path), C.CString(dir)
+func spawn(path string, program Program, tty, report int) (int, error) {
+	cpath, cdir := C.CString(path), C.CString(program.Cwd)
 	defer C.free(unsafe.Pointer(cpath))
 	defer C.free(unsafe.Pointer(cdir))
-	cargv, freeArgv := vector(argv)
+	argv, freeArgv := vector(program.Argv)
 	defer freeArgv()
-	cenv, freeEnv := vector(env)
+	env, freeEnv := vector(program.Env)
 	defer freeEnv()
-	pid := C.stepbox_spawn(cpath, cargv, cenv, cdir, C.int(tty), C.int(report))
+	resources := make([]C.int, len(program.Rlimits)+1) // never empty, so that it has an address
+	limits := make([]C.ulong, len(program.Rlimits)+1)
+	for i, rlimit := range program.Rlimits {
+		resources[i], limits[i] = C.int(rlimit.Resource), C.ulong(rlimit.Value)
+	}
+	pid := C.stepbox_spawn(cpath, argv, env, cdir, &resources[0], &limits[0], C.int(len(program.Rlimits)), C.int(tty), C.int(report))
 	if pid < 0 {
 		return 0, syscall.Errno(-pid)
 	}

@@ -2,12 +2,20 @@ package screen
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/creack/pty"
 )
 
 // output makes about n bytes of what programs print, with line ends as a PTY has them.
@@ -81,4 +89,93 @@ func BenchmarkKeyframe(b *testing.B) {
 	for b.Loop() {
 		b.SetBytes(int64(len(s.Keyframe())))
 	}
+}
+
+// BenchmarkBesideTmux has cat print 100 MB into a PTY that this package reads,
+// and the same into one that tmux reads, and gives what each needs of the CPU,
+// reading included. ours/tmux is the budget's figure: at most 2.
+func BenchmarkBesideTmux(b *testing.B) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		b.Skip("needs tmux")
+	}
+	for _, kind := range []string{"plain", "coloured", "unicode", "repaint", "region"} {
+		b.Run(kind, func(b *testing.B) {
+			file := filepath.Join(b.TempDir(), "output")
+			p := output(kind, 100<<20)
+			if err := os.WriteFile(file, p, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			mb := float64(len(p)) / 1e6
+			for b.Loop() {
+				ours, theirs := readHere(b, file), readByTmux(b, file)
+				b.ReportMetric(mb/ours.Seconds(), "ours-MB/cpu-s")
+				b.ReportMetric(mb/theirs.Seconds(), "tmux-MB/cpu-s")
+				b.ReportMetric(ours.Seconds()/theirs.Seconds(), "ours/tmux")
+			}
+		})
+	}
+}
+
+func readHere(b *testing.B, file string) time.Duration {
+	c := exec.CommandContext(b.Context(), "sh", "-c", "stty raw -echo; cat "+file)
+	before := cpu(b, "/proc/self/stat")
+	tty, err := pty.StartWithSize(c, &pty.Winsize{Cols: 120, Rows: 40})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := New(120, 40)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := tty.Read(buf)
+		s.Write(buf[:n])
+		if err != nil {
+			break // EIO: cat is done
+		}
+	}
+	tty.Close()
+	if err := c.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return cpu(b, "/proc/self/stat") - before
+}
+
+func readByTmux(b *testing.B, file string) time.Duration {
+	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+	defer cancel()
+	socket := filepath.Join(b.TempDir(), "s")
+	tmux := func(args ...string) string {
+		c := exec.CommandContext(ctx, "tmux", append([]string{"-u", "-S", socket, "-f", "/dev/null"}, args...)...)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			b.Fatalf("tmux %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	tmux("new-session", "-d", "-x", "120", "-y", "40", "sh", "-c",
+		fmt.Sprintf("stty raw -echo; tmux -S %q wait-for go; cat %q; tmux -S %q wait-for -S done; exec cat >/dev/null", socket, file, socket))
+	defer tmux("kill-server")
+	stat := "/proc/" + tmux("display-message", "-p", "#{pid}") + "/stat"
+	before := cpu(b, stat)
+	tmux("wait-for", "-S", "go")
+	tmux("wait-for", "done")
+	return cpu(b, stat) - before
+}
+
+// cpu is the time a process has used, see proc_pid_stat(5).
+func cpu(b *testing.B, stat string) time.Duration {
+	if stat == "/proc/self/stat" {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	p, err := os.ReadFile(stat)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := strings.Fields(string(p[bytes.LastIndexByte(p, ')')+1:]))
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
 }

@@ -46,6 +46,7 @@ type keyframe struct {
 	s     *Screen
 	level int // how much is left out
 	now   pen
+	plain bool // the last cell written can't be joined by a plain one
 }
 
 func (k *keyframe) csi(format string, args ...any) {
@@ -140,12 +141,16 @@ func (k *keyframe) line(l *line, cols int) {
 func (k *keyframe) cell(c *cell) {
 	k.pen(c.pen)
 	content := c.text
+	plain := true
 	if len(content) > 1 {
-		// What only stands beside it must not join it here: any control parts them.
-		if r, _ := utf8.DecodeRuneInString(content); !k.s.class(r).plain {
+		r, n := utf8.DecodeRuneInString(content)
+		plain = n == len(content) && k.s.class(r).plain
+		if !plain || !k.plain {
+			// What only stands side by side must not join: any control parts it.
 			k.WriteByte(0)
 		}
 	}
+	k.plain = plain
 	if k.level >= 3 && len(content) > 4 {
 		content = " "
 		if c.width > 1 {

@@ -63,24 +63,32 @@ func (d *Details) SetExecs(execs []api.Exec, problem string) {
 	d.execs, d.loaded, d.problem = execs, true, problem
 }
 
+// State is an action's state: a mark and words, each with its look.
+type State struct {
+	Glyph string
+	Mark  themes.Token
+	Words string
+	Token themes.Token
+}
+
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
-func ActionDetails(n int, get func() (api.Action, bool), words func(api.Action, time.Time) (glyph string, k themes.Token, status string)) *Details {
+func ActionDetails(n int, get func() (api.Action, bool), describe func(api.Action, time.Time) State) *Details {
 	d := &Details{Title: "Action " + strconv.Itoa(n), Action: n}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {
 			return []row{muted("it is no longer known")}
 		}
-		glyph, k, status := words(a, now)
-		d.Glyph, d.Token = glyph, k
+		st := describe(a, now)
+		d.Glyph, d.Token = st.Glyph, st.Mark
 		out := append(command(dst, a.Title, width), blank())
 		add := func(name, value string, token themes.Token) {
 			if value != "" {
 				out = append(out, pair(dst, name, value, width, token)...)
 			}
 		}
-		add("state", status, k)
+		add("state", st.Words, st.Token)
 		verdict := string(a.Verdict)
 		if a.By != "" {
 			verdict += " by " + a.By

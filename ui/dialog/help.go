@@ -84,10 +84,11 @@ func padCells(dst uv.Screen, s string, n int) string {
 // Palette finds a command by a part of its name.
 type Palette struct {
 	sheet
-	all  []keys.Binding
-	why  func(intent.Intent) string
-	line line
-	at   int
+	all   []keys.Binding
+	why   func(intent.Intent) string
+	line  line
+	at    int
+	first int // first command in view
 }
 
 // NewPalette offers commands; why says why one does nothing now.
@@ -196,17 +197,21 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	if len(found) == 0 {
 		rows = append(rows, muted("  no command has these letters"))
 	}
-	// The list keeps its height while letters narrow it down.
-	for len(rows) < len(p.all)+2 {
-		rows = append(rows, blank())
+	// The list scrolls under the line, and keeps its height while letters narrow
+	// it down.
+	height := min(max(1, area.Dy()-7), 14)
+	p.first = max(0, min(p.first, len(found)-height))
+	p.first = max(min(p.first, p.at), p.at-height+1)
+	shown := append([]row(nil), rows[:2]...)
+	for i := range height {
+		if k := 2 + p.first + i; k < len(rows) {
+			shown = append(shown, rows[k])
+			continue
+		}
+		shown = append(shown, blank())
 	}
-	p.height = min(len(rows), max(1, area.Dy()-5))
-	p.total = len(rows)
-	if at := p.at + 2; at >= p.top+p.height {
-		p.top = at - p.height + 1
-	} else if at < p.top+2 {
-		p.top = max(0, at-2)
-	}
+	rows = shown
+	p.top = 0
 	body := p.draw(dst, area, f, paint.Line{{Text: "Commands", Style: f.P.S(themes.Strong)}}, rows,
 		[]hint{{"enter", "run", false}, {"↑↓", "choose", false}, {"esc", "close", false}}, text{})
 	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P.S(themes.Inset), "type a part of a name", f.P.On(themes.SurfaceMuted, themes.Inset))

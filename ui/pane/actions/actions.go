@@ -234,7 +234,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		return
 	}
 	at := right - c.width()
-	paint.Clip(dst, at, y, at+c.status-1, fitting(a, f.Now, c.status-1), f.P.S(statusToken(a)))
+	paint.Clip(dst, at, y, at+c.status-1, fitting(a, f.Now, c.status-1), f.P.S(StatusToken(a)))
 	at += c.status
 	if c.took > 0 {
 		if t := took(a, f.Now); t != "" {

@@ -81,7 +81,8 @@ func ExitWords(e *api.Exit) string {
 	return "exit " + strconv.Itoa(e.Code)
 }
 
-func statusToken(a api.Action) themes.Token {
+// StatusToken is the look of an action's state in words.
+func StatusToken(a api.Action) themes.Token {
 	switch {
 	case a.State == api.ActionDenied:
 		return themes.Denied

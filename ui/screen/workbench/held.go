@@ -46,6 +46,11 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		}
 		x = paint.Text(dst, x, y, stop, words, p.S(themes.Held)) + 3
 	}
+	if len(s.dialogs) > 0 && s.notice.text != "" {
+		// A dialog covers the place where notices usually are.
+		paint.Clip(dst, x, y, stop, s.notice.text, p.S(s.notice.token))
+		return
+	}
 	drawHints(dst, x, y, stop, s.hints(dst), p)
 }
 

@@ -8,7 +8,6 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -373,7 +372,8 @@ func (s *Screen) wheelTerminal(e tea.Mouse, m tea.MouseWheelMsg, by int) {
 	s.terminal.Scroll(-by)
 }
 
-func describe(a api.Action, now time.Time) (string, themes.Token, string) {
+// describe says an action's state for its details.
+func describe(a api.Action, now time.Time) dialog.State {
 	glyph, k := actions.Glyph(a)
-	return glyph, k, actions.Status(a, now)
+	return dialog.State{Glyph: glyph, Mark: k, Words: actions.Status(a, now), Token: actions.StatusToken(a)}
 }

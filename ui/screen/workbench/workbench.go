@@ -253,12 +253,11 @@ func (s *Screen) ended(m link.Over) {
 
 // follow keeps the selection on what waits while the person isn't using the list.
 func (s *Screen) follow() {
-	selected := s.actions.Selected()
-	if _, held := s.st.QuestionOf(selected); held {
-		return
+	follows := s.actions.List.Follows()
+	if _, held := s.st.QuestionOf(s.actions.Selected()); held && !follows {
+		return // it stays until it is answered, whatever else comes up
 	}
-	free := s.focus != intent.Actions || s.actions.List.Follows() || s.auto
-	if !free {
+	if s.focus == intent.Actions && !follows && !s.auto {
 		return
 	}
 	if len(s.st.Questions) > 0 {

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"stepbox/runner"
+)
+
+// asUser says that these tests were re-run by themselves as an ordinary user.
+const asUser = "STEPBOX_TEST_AS_USER"
+
+// ordinary is a uid that needs no account.
+const ordinary = 12345
+
+func TestMain(m *testing.M) {
+	runner.Reexec() // the sandboxes' own processes are this binary too
+	testscript.Main(leftovers{m}, map[string]func(){"stepbox": main})
+}
+
+// leftovers runs the tests and then looks for what they left behind.
+type leftovers struct{ m *testing.M }
+
+func (l leftovers) Run() int {
+	before := traces()
+	code := l.m.Run()
+	var left []string
+	for end := time.Now().Add(5 * time.Second); ; {
+		left = slices.DeleteFunc(traces(), func(t string) bool { return slices.Contains(before, t) })
+		if len(left) == 0 || time.Now().After(end) {
+			break
+		}
+		<-time.After(50 * time.Millisecond) // the kernel takes namespaces down in its own time
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "the tests left behind:\n  %s\n", strings.Join(left, "\n  "))
+		return 1
+	}
+	return code
+}
+
+// ofSession matches the cgroups of sessions; other packages' tests, which run at
+// the same time, name theirs otherwise.
+var ofSession = regexp.MustCompile(`^stepbox-[a-z2-7]{8}(\.scope)?$`)
+
+// traces lists what sandboxes of this binary leave if they leave something:
+// processes, mounts, cgroups and temporary folders.
+func traces() []string {
+	var out []string
+	self, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	procs, _ := filepath.Glob("/proc/[0-9]*") // a pattern that is well-formed
+	for _, p := range procs {
+		if p == fmt.Sprintf("/proc/%d", os.Getpid()) || p == fmt.Sprintf("/proc/%d", os.Getppid()) {
+			continue
+		}
+		name, _ := os.ReadFile(p + "/cmdline") // it may be gone: then it isn't left
+		exe, err := os.Stat(p + "/exe")
+		if err == nil && os.SameFile(exe, self) || bytes.Contains(name, []byte("pid1\x00")) || bytes.HasPrefix(name, []byte("stepbox\x00")) {
+			out = append(out, "process "+p+" "+strings.ReplaceAll(string(name), "\x00", " "))
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		out = append(out, err.Error())
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, "stepbox") {
+			out = append(out, "mount "+strings.TrimSpace(line))
+		}
+	}
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && ofSession.MatchString(d.Name()) {
+			out = append(out, "cgroup "+p)
+		}
+		return nil // what can't be read isn't ours
+	})
+	temp, _ := filepath.Glob(filepath.Join(os.TempDir(), "stepbox-demo-*")) // a pattern that is well-formed
+	return append(out, temp...)
+}
+
+// TestScripts runs the program as a person would, as whoever runs the tests.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "ui/cli/testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			project := filepath.Join(e.WorkDir, "project")
+			run := filepath.Join(e.WorkDir, "run")
+			for _, dir := range []string{home, project, run} {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					return err
+				}
+			}
+			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "TERM=dumb", "PROJECT="+project)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"until":    until,
+			"kill-9":   killNine,
+			"approve1": answerFirst("approve"),
+		},
+	})
+}
+
+// until runs a command until its output holds a text: until TEXT COMMAND…
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: until TEXT COMMAND…")
+	}
+	var last string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		last = ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if strings.Contains(last, args[0]) != neg {
+			return
+		}
+		if err != nil {
+			last += err.Error()
+		}
+	}
+	ts.Fatalf("%q didn't come within 30 s; the last output was\n%s", args[0], last)
+}
+
+// killNine kills the supervisor of the only live session, and with "all" its holder too.
+func killNine(ts *testscript.TestScript, _ bool, args []string) {
+	for _, kind := range args {
+		found := false
+		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		ts.Check(err)
+		for _, p := range procs {
+			b, err := os.ReadFile(p)
+			if err != nil || !strings.Contains(string(b), "\x00"+kind) {
+				continue
+			}
+			env, err := os.ReadFile(filepath.Join(filepath.Dir(p), "environ"))
+			if err != nil || kind == "supervise" && !strings.Contains(string(env), "STEPBOX_DATA="+ts.Getenv("STEPBOX_DATA")) {
+				continue
+			}
+			var pid int
+			if _, err := fmt.Sscanf(p, "/proc/%d/cmdline", &pid); err != nil {
+				continue
+			}
+			if kind != "supervise" && !parentGone(pid) {
+				continue
+			}
+			ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+			found = true
+		}
+		if !found {
+			ts.Fatalf("there is no %s to kill", kind)
+		}
+	}
+}
+
+func parentGone(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	var state string
+	var ppid int
+	_, err = fmt.Sscan(string(b[bytes.LastIndexByte(b, ')')+1:]), &state, &ppid)
+	return err == nil && ppid <= 1
+}
+
+// answerFirst waits for a question and answers it.
+func answerFirst(verb string) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+			ts.Check(ts.Exec("stepbox", "show", "--json"))
+			var s struct {
+				Questions []struct{ Action int } `json:"questions"`
+			}
+			ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &s))
+			if len(s.Questions) > 0 {
+				ts.Check(ts.Exec("stepbox", append([]string{verb, fmt.Sprint(s.Questions[0].Action)}, args...)...))
+				return
+			}
+		}
+		ts.Fatalf("nothing was held within 30 s")
+	}
+}
+
+// TestScriptsAsOrdinaryUser runs the scripts again as a user with no rights at all.
+func TestScriptsAsOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the scripts were run as an ordinary user already")
+	}
+	dir, err := os.MkdirTemp("", "ordinary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, ordinary, ordinary); err != nil {
+		t.Fatal(err)
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The checkout may be where that user can't go.
+	scripts := filepath.Join(dir, "ui/cli/testdata/script")
+	if err := os.CopyFS(scripts, os.DirFS(filepath.Join(wd, "ui/cli/testdata/script"))); err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "stepbox.test")
+	if err := copyFile("/proc/self/exe", exe); err != nil {
+		t.Fatal(err)
+	}
+	if err := chownAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe, "-test.run", "^TestScripts$", "-test.v="+fmt.Sprint(testing.Verbose()))
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, asUser + "=1", "GORACE=" + os.Getenv("GORACE")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as uid %d: %v\n%s", ordinary, err, out)
+	}
+	t.Logf("%s", out)
+}
+
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o755)
+}
+
+func chownAll(dir string) error {
+	return filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(p, ordinary, ordinary))
+	})
+}

@@ -1,0 +1,63 @@
+package policy
+
+import (
+	_ "embed"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed environment.yaml
+var environmentYAML []byte
+
+// passing are the variables that pass to every agent.
+var passing = sync.OnceValue(func() []string {
+	var f struct {
+		Pass []string `yaml:"pass"`
+	}
+	if err := decode("environment.yaml", environmentYAML, &f); err != nil {
+		panic(err) // the file is part of the program, and tested
+	}
+	return f.Pass
+})
+
+// maxValue bounds what passes: no setting of a terminal or an editor is longer.
+const maxValue = 4096
+
+// Environment is what an agent's environment gets from the person's (host, each
+// NAME=value) and from its profile: variables that are known to carry no
+// secret, those that the profile names, and those that it sets. HOME, PATH and
+// PWD aren't among them, since they say what the sandbox looks like.
+func Environment(host []string, p *Profile) []string {
+	set := p.Env()
+	var out []string
+	seen := map[string]bool{}
+	for _, e := range host {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" || seen[name] || len(value) > maxValue {
+			continue
+		}
+		if _, own := set[name]; own {
+			continue
+		}
+		if slices.Contains(passing(), name) || slices.Contains(p.file.Pass, name) {
+			seen[name] = true
+			out = append(out, e)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, name+"="+set[name])
+	}
+	return out
+}
+
+// Env is what is set for the agent: what turns off a sandbox of its own, which
+// can't work in ours, and updates and telemetry, and what lets it run as uid 0,
+// which is the person's own uid outside. The caller may change the map.
+func (p *Profile) Env() map[string]string {
+	if p.file.Env == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(p.file.Env)
+}

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// upkeepFile is one kind of command that an agent runs for itself, without
+// being told to. Since nobody is asked about it, it must be one that only looks,
+// and be recognised exactly.
+type upkeepFile struct {
+	// Run are commands, matched argument for argument.
+	Run textList `yaml:"run"`
+	// Program says what file it must be: "" in one of the system's folders and
+	// called as the command is, "self" the agent's own.
+	Program string `yaml:"program"`
+	// Never are globs; an argument that matches one makes it something else.
+	Never textList `yaml:"never"`
+	// Script is what the last argument must be, when that is a script.
+	Script *scriptFile `yaml:"script"`
+	// Reads are files in the home folder that it takes commands from.
+	Reads []string `yaml:"reads"`
+	// Children says that what it starts is part of it.
+	Children bool `yaml:"children"`
+}
+
+// scriptFile recognises a script without repeating it.
+type scriptFile struct {
+	// Holes are regular expressions whose first group is left out.
+	Holes textList `yaml:"holes"`
+	// SHA256 are sums, in hexadecimal, of what remains; one per known version.
+	SHA256 []string `yaml:"sha256"`
+}
+
+// upkeep is an upkeepFile, checked.
+type upkeep struct {
+	upkeepFile
+	run   []Rule
+	holes []*regexp.Regexp
+}
+
+func (f *upkeepFile) compile() (u upkeep, err error) {
+	u.upkeepFile = *f
+	if u.run, err = f.Run.rules(); err != nil {
+		return u, err
+	}
+	if err = f.Never.globs(); err != nil {
+		return u, err
+	}
+	if f.Program != "" && f.Program != "self" {
+		return u, &FileError{Err: errors.New(`a program of housekeeping can only be "self"`)}
+	}
+	if f.Script == nil {
+		return u, nil
+	}
+	for _, h := range f.Script.Holes {
+		re, err := regexp.Compile(h.s)
+		if err == nil && re.NumSubexp() != 1 {
+			err = errors.New("a hole has one group")
+		}
+		if err != nil {
+			return u, h.bad(0, err)
+		}
+		u.holes = append(u.holes, re)
+	}
+	return u, nil
+}
+
+// systemFolders are where programs are that the agent can't write.
+var systemFolders = []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"}
+
+// Housekeeping says whether a command is the agent's own upkeep, which is
+// recorded but not asked about. It must be one that the profile knows, the
+// file must be what the command says, and nothing that it runs or reads
+// commands from may have been written in this session.
+func (p *Profile) Housekeeping(c Command) bool { return p.upkeep(c) != nil }
+
+// HousekeepingChildren says whether what an upkeep command starts is part of
+// it. Where not, it starts nothing as a rule, and what it does start is to be
+// judged: a repository can be made to have git run programs.
+func (p *Profile) HousekeepingChildren(c Command) bool {
+	u := p.upkeep(c)
+	return u != nil && u.Children
+}
+
+func (p *Profile) upkeep(c Command) *upkeep {
+	if len(c.Argv) == 0 || c.wrote() {
+		return nil
+	}
+	size := 0
+	for _, a := range c.Argv {
+		size += len(a)
+	}
+	if size > maxBytes {
+		return nil
+	}
+	v := invocation{names: []string{path.Base(c.Argv[0])}, args: words(c.Argv[1:])}
+	for i := range p.keep {
+		u := &p.keep[i]
+		if slices.ContainsFunc(u.run, func(r Rule) bool { return r.match(&v) }) && u.allows(p, c) {
+			return u
+		}
+	}
+	return nil
+}
+
+// allows checks what the words don't say.
+func (u *upkeep) allows(p *Profile, c Command) bool {
+	name := path.Base(c.Argv[0])
+	if u.Program == "self" {
+		if !p.file.Match.fits(c.Program) {
+			return false
+		}
+	} else if !system(c.Program, name) || strings.Contains(c.Argv[0], "/") && !slices.Contains(systemFolders, path.Dir(c.Argv[0])) {
+		return false
+	}
+	for _, a := range c.Argv[1:] {
+		for _, g := range u.Never {
+			if glob(g.s).match(a) {
+				return false
+			}
+		}
+	}
+	for _, r := range u.Reads {
+		if c.Wrote != nil && (c.Home == "" || c.Wrote(path.Join(c.Home, r))) {
+			return false
+		}
+	}
+	if u.Script != nil {
+		return slices.Contains(u.Script.SHA256, u.sum(c.Argv[len(c.Argv)-1]))
+	}
+	return true
+}
+
+// system says whether a file is the system's program of that name. Links are
+// resolved by then: awk may be mawk and sh may be dash, but not anything.
+func system(file, name string) bool {
+	if !slices.Contains(systemFolders, path.Dir(file)) {
+		return false
+	}
+	base := path.Base(file)
+	switch {
+	case base == name, strings.HasPrefix(base, name+"."):
+		return true
+	case name == "sh":
+		return base == "dash" || base == "bash" || base == "busybox"
+	}
+	return base == "busybox" || base == "coreutils"
+}
+
+// sum is that of a script without its holes.
+func (u *upkeep) sum(script string) string {
+	for _, re := range u.holes {
+		var b strings.Builder
+		last := 0
+		for _, m := range re.FindAllStringSubmatchIndex(script, 256) {
+			b.WriteString(script[last:m[2]])
+			last = m[3]
+		}
+		b.WriteString(script[last:])
+		script = b.String()
+	}
+	h := sha256.Sum256([]byte(script))
+	return hex.EncodeToString(h[:])
+}

@@ -1,0 +1,257 @@
+package policy
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Peeled is a command without what an agent put around it.
+type Peeled struct {
+	// Line is the command as a person would write it: where something was
+	// peeled off, exactly what remains, which may be many lines; else
+	// Line(argv). It isn't escaped.
+	Line string
+	// Argv is what to judge: a shell with what remains, or all of argv.
+	Argv    []string
+	Wrapped bool
+	// Sources are files that the wrapper reads commands from, in the sandbox.
+	Sources []string
+	// Startup are the files, relative to the home folder, from which the
+	// shell reads commands first because it is a login shell.
+	Startup []string
+}
+
+// wrapFile is what an agent puts around the commands it runs.
+type wrapFile struct {
+	// Shells are the shells that it is run with, and Flags what stands before
+	// the script, in any of these forms.
+	Shells []string `yaml:"shells"`
+	Flags  []string `yaml:"flags"`
+	// Script is the whole script, exactly, with holes: «payload» is a quoted
+	// word, whose text runs; «payload!» is all the rest as it is; «source
+	// GLOB» a file read for commands; «path GLOB» any other file.
+	Script text `yaml:"script"`
+	// Run is a wrapper without a shell: a command whose arguments from Rest
+	// on are the command that runs. The one before them names its program.
+	Run  textList `yaml:"run"`
+	Rest int      `yaml:"rest"`
+}
+
+// wrap is a wrapFile, checked.
+type wrap struct {
+	wrapFile
+	flags  [][]string
+	pieces []piece
+	run    []Rule
+}
+
+// piece is literal text, or a hole.
+type piece struct {
+	literal string
+	hole    string // payload, payload!, source, path
+	glob    string
+}
+
+func (f *wrapFile) compile() (w wrap, err error) {
+	w.wrapFile = *f
+	if w.run, err = f.Run.rules(); err != nil {
+		return w, err
+	}
+	if len(w.run) > 0 {
+		if f.Rest < 2 {
+			return w, f.Run[0].bad(0, errors.New("rest says from which argument on the command stands"))
+		}
+		return w, nil
+	}
+	for _, s := range f.Flags {
+		w.flags = append(w.flags, strings.Fields(s))
+	}
+	payloads := 0
+	for s := f.Script.s; s != ""; {
+		before, after, found := strings.Cut(s, "«")
+		if before != "" {
+			w.pieces = append(w.pieces, piece{literal: before})
+		}
+		if !found {
+			break
+		}
+		hole, rest, ok := strings.Cut(after, "»")
+		if !ok {
+			return w, f.Script.bad(0, errors.New("a hole isn't closed"))
+		}
+		kind, glob, _ := strings.Cut(hole, " ")
+		switch kind {
+		case "payload", "payload!":
+			payloads++
+			if kind == "payload!" && rest != "" {
+				return w, f.Script.bad(0, errors.New("nothing can follow the rest"))
+			}
+		case "source", "path":
+			if !doublestar.ValidatePattern(glob) || !path.IsAbs(glob) {
+				return w, f.Script.bad(0, errors.New("a hole for a file needs a pattern of absolute paths"))
+			}
+		default:
+			return w, f.Script.bad(0, errors.New("no such hole"))
+		}
+		w.pieces = append(w.pieces, piece{hole: kind, glob: glob})
+		s = rest
+	}
+	if payloads != 1 {
+		return w, f.Script.bad(0, errors.New("a wrapper has one payload"))
+	}
+	return w, nil
+}
+
+// Peel takes off what the agent puts around its commands, if it is exactly what
+// the profile knows. What it returns is never less than what runs: text that
+// isn't known before it runs, an odd quote or a file elsewhere leaves the
+// command as it is.
+func (p *Profile) Peel(argv []string) Peeled {
+	for i := range p.wraps {
+		out, ok := p.wraps[i].peel(argv)
+		if !ok {
+			continue
+		}
+		if len(p.wraps[i].run) > 0 { // another may be in it
+			if in := p.Peel(out.Argv); in.Wrapped {
+				return in
+			}
+		}
+		out.Wrapped = true
+		return out
+	}
+	return Peeled{Line: Line(argv), Argv: argv}
+}
+
+func (w *wrap) peel(argv []string) (Peeled, bool) {
+	if len(argv) < 3 {
+		return Peeled{}, false
+	}
+	if len(w.run) > 0 {
+		return w.command(argv)
+	}
+	if !slices.Contains(w.Shells, path.Base(argv[0])) {
+		return Peeled{}, false
+	}
+	script := argv[len(argv)-1]
+	flags := argv[1 : len(argv)-1]
+	if strings.HasPrefix(script, "-") || strings.HasPrefix(script, "+") || // an option, to some shells
+		!slices.ContainsFunc(w.flags, func(f []string) bool { return slices.Equal(f, flags) }) {
+		return Peeled{}, false
+	}
+	out, ok := w.match(script)
+	if !ok {
+		return Peeled{}, false
+	}
+	out.Argv = []string{argv[0], "-c", out.Line}
+	if strings.HasPrefix(out.Line, "-") || strings.HasPrefix(out.Line, "+") {
+		return Peeled{}, false
+	}
+	for _, f := range flags {
+		if strings.HasPrefix(f, "-") && strings.Contains(f, "l") {
+			out.Startup = startup(path.Base(argv[0]))
+		}
+	}
+	return out, true
+}
+
+// startup are the files that a login shell reads in its home folder.
+func startup(shell string) []string {
+	switch shell {
+	case "bash":
+		return []string{".bash_profile", ".bash_login", ".profile"}
+	case "zsh":
+		return []string{".zshenv", ".zprofile", ".zlogin"}
+	}
+	return []string{".profile"}
+}
+
+// command peels a wrapper that isn't a shell.
+func (w *wrap) command(argv []string) (Peeled, bool) {
+	v := invocation{names: []string{argv[0]}, args: words(argv[1:])}
+	if len(argv) <= w.Rest || !slices.ContainsFunc(w.run, func(r Rule) bool { return r.match(&v) }) {
+		return Peeled{}, false
+	}
+	rest := argv[w.Rest:]
+	if argv[w.Rest-1] != rest[0] { // it would run under another name
+		return Peeled{}, false
+	}
+	return Peeled{Line: Line(rest), Argv: rest}, true
+}
+
+// match fits the template to a script.
+func (w *wrap) match(script string) (out Peeled, ok bool) {
+	s := script
+	for _, p := range w.pieces {
+		switch p.hole {
+		case "":
+			if s, ok = strings.CutPrefix(s, p.literal); !ok {
+				return out, false
+			}
+			continue
+		case "payload!":
+			out.Line, s = s, ""
+			continue
+		}
+		text, rest, ok := shellWord(s)
+		if !ok {
+			return out, false
+		}
+		s = rest
+		if p.hole == "payload" {
+			out.Line = text
+			continue
+		}
+		if in, err := doublestar.Match(p.glob, text); err != nil || !in || path.Clean(text) != text {
+			return out, false
+		}
+		if p.hole == "source" {
+			out.Sources = append(out.Sources, text)
+		}
+	}
+	return out, s == "" && strings.TrimSpace(out.Line) != ""
+}
+
+// shellWord reads one word from the beginning of s, if it is one whose text any
+// shell knows without running anything.
+func shellWord(s string) (text, rest string, ok bool) {
+	var b strings.Builder
+	i := 0
+loop:
+	for i < len(s) {
+		switch c := s[i]; {
+		case c == '\'':
+			end := strings.IndexByte(s[i+1:], '\'')
+			if end < 0 {
+				return "", "", false
+			}
+			b.WriteString(s[i+1 : i+1+end])
+			i += end + 2
+		case c == '"':
+			for i++; ; i++ {
+				if i >= len(s) || s[i] == '$' || s[i] == '`' || s[i] == '\\' || s[i] == '!' {
+					// Escapes in double quotes differ between shells.
+					return "", "", false
+				}
+				if s[i] == '"' {
+					break
+				}
+				b.WriteByte(s[i])
+			}
+			i++
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("_@%+=:,./-", c) >= 0:
+			b.WriteByte(c)
+			i++
+		default:
+			break loop
+		}
+	}
+	if i == 0 || s[0] == '=' || strings.HasPrefix(s, "-") {
+		return "", "", false
+	}
+	return b.String(), s[i:], true
+}

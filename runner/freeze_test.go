@@ -1,0 +1,227 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+	"stepbox/runner/gate"
+)
+
+// counting is a script whose output says whether it runs.
+const counting = `i=0; while :; do i=$((i+1)); echo $i >count; done & while :; do :; done & echo started; cat`
+
+func (r *running) count() string {
+	text, _ := os.ReadFile(filepath.Join(r.Upper(), "count"))
+	return string(text)
+}
+
+// assertStill checks that a counter stands still.
+func (r *running) assertStill() {
+	r.t.Helper()
+	before := r.count()
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+		if now := r.count(); now != before {
+			r.t.Fatalf("it counts on while frozen: %q, %q", before, now)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (r *running) assertMoves() {
+	r.t.Helper()
+	before := r.count()
+	eventually(r.t, func() bool { return r.count() != before }, func() string { return "it doesn't count" })
+}
+
+func TestFreeze(t *testing.T) {
+	for _, how := range []string{"as detected", "stop signals"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			run := r.start("/bin/sh", "-c", counting)
+			run.expect("started")
+			if how == "stop signals" {
+				run.withoutFreezer()
+			}
+			run.assertMoves()
+			if err := run.Thaw(); !errors.Is(err, ErrNotFrozen) {
+				t.Errorf("thawing what runs: %v", err)
+			}
+			for range 5 {
+				if err := run.Freeze(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := run.Freeze(t.Context()); err != nil || !run.Frozen() {
+					t.Errorf("freezing twice: %v", err)
+				}
+				run.assertStill()
+				if err := run.Thaw(); err != nil {
+					t.Fatal(err)
+				}
+				run.assertMoves()
+			}
+		})
+	}
+}
+
+// withoutFreezer makes a sandbox one of a host without cgroups to freeze.
+func (r *running) withoutFreezer() {
+	held := r.cgroups
+	r.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = held.Remove(ctx)
+	})
+	r.cgroups = &box.Cgroups{Source: box.SourceNone}
+}
+
+// TestFreezeLeavesStopped: jobs that their shell stopped stay stopped.
+func TestFreezeLeavesStopped(t *testing.T) {
+	r := newRig(t)
+	run := r.start("/bin/sh", "-c", "sleep 1000 & kill -STOP $!; echo started; cat")
+	run.expect("started")
+	run.withoutFreezer()
+	states := func() (all string) {
+		list, _ := run.Processes()
+		for _, p := range list {
+			all += p.Name + string(p.State) + " "
+		}
+		return all
+	}
+	eventually(t, func() bool { return strings.Contains(states(), "T ") && strings.Contains(states(), "catS") }, states)
+	if err := run.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := states(); strings.Contains(s, "S ") || strings.Contains(s, "R ") {
+		t.Errorf("frozen: %s", s)
+	}
+	if err := run.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return strings.Contains(states(), "catS") }, states)
+	if s := states(); strings.Count(s, "T ") != 1 {
+		t.Errorf("it continued what the agent had stopped: %s", s)
+	}
+}
+
+// TestFreezeWithHeldExec: a program that waits for its approval counts as
+// frozen, nothing is answered while frozen, and it runs after.
+func TestFreezeWithHeldExec(t *testing.T) {
+	for _, how := range []string{"as detected", "stop signals"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			held := make(chan *gate.Exec, 1)
+			r.handler.Gate.Exec = func(e *gate.Exec) {
+				if strings.HasSuffix(e.Program.Path, "/true") {
+					held <- e
+					return
+				}
+				e.Allow(gate.NoExit)
+			}
+			run := r.start("/bin/sh", "-c", "while :; do :; done & i=0; (while :; do i=$((i+1)); echo $i >count; done) & /bin/true; echo ran; cat")
+			exec := <-held
+			if how == "stop signals" {
+				run.withoutFreezer()
+			}
+			run.assertMoves()
+			began := time.Now()
+			if err := run.Freeze(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("frozen within %v", time.Since(began))
+			exec.Allow(gate.NoExit)
+			run.assertStill()
+			if strings.Contains(run.text(), "ran") {
+				t.Error("the gate answered while frozen")
+			}
+			if err := run.Thaw(); err != nil {
+				t.Fatal(err)
+			}
+			run.expect("ran")
+		})
+	}
+}
+
+// TestFreezeGivesUp: a freeze that is cancelled leaves the agent running.
+func TestFreezeGivesUp(t *testing.T) {
+	run := newRig(t).start("/bin/sh", "-c", counting)
+	run.expect("started")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run.Freeze(ctx); err == nil { // it may be quicker than the context
+		if err := run.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if run.Frozen() {
+		t.Error("it says frozen")
+	}
+	run.assertMoves()
+}
+
+func TestKillWhileFrozen(t *testing.T) {
+	run := newRig(t).start("/bin/sh", "-c", counting)
+	run.expect("started")
+	if err := run.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run.Kill()
+	select {
+	case <-run.Ended():
+	case <-time.After(2 * time.Second):
+		t.Fatal("it doesn't end")
+	}
+	if err := run.Freeze(t.Context()); err != nil && !errors.Is(err, ErrEnded) {
+		t.Errorf("freezing what ended: %v", err)
+	}
+}
+
+func TestKillTree(t *testing.T) {
+	r := newRig(t)
+	run := r.start("/bin/sh", "-c", `sh -c 'sleep 1001 & (sleep 1002 & sleep 1003 & wait) & while :; do sh -c :; done' & sleep 1004 & wait`)
+	var tree Process
+	eventually(t, func() bool {
+		list, _ := run.Processes()
+		for _, p := range list {
+			below := descendants(list, p.PID)
+			if p.Name == "sh" && p.Parent != run.PID() && len(below) >= 5 && slices.ContainsFunc(list, func(q Process) bool { return q.PID == p.Parent && q.Parent == run.PID() }) {
+				tree = p
+				return true
+			}
+		}
+		return false
+	}, func() string { return "the tree doesn't come up" })
+	if err := run.KillTree(t.Context(), tree.PID, tree.Start+1); !errors.Is(err, ErrGone) {
+		t.Errorf("another process of that number: %v", err)
+	}
+	if err := run.KillTree(t.Context(), os.Getpid(), 0); !errors.Is(err, ErrGone) {
+		t.Errorf("a process outside: %v", err)
+	}
+	if err := run.KillTree(t.Context(), run.PID(), 0); !errors.Is(err, ErrGone) {
+		t.Errorf("PID 1: %v", err)
+	}
+	if err := run.KillTree(t.Context(), tree.PID, tree.Start); err != nil {
+		t.Fatal(err)
+	}
+	names := func() string {
+		list, _ := run.Processes()
+		var all []string
+		for _, p := range list {
+			all = append(all, p.Name)
+		}
+		slices.Sort(all)
+		return strings.Join(all, " ")
+	}
+	eventually(t, func() bool { return names() == "sh sleep" }, names)
+	if err := run.Signal(tree.PID, tree.Start, unix.SIGTERM); !errors.Is(err, ErrGone) {
+		t.Errorf("signalling what is gone: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"stepbox/runner/egress"
+	"stepbox/runner/gate"
+)
+
+// Handlers are who decides on what the sandbox asks for. Callbacks run on other
+// goroutines and may come before Start returns.
+type Handlers struct {
+	Gate   gate.Options
+	Egress *egress.Options // nil: no network but the sandbox's own loopback
+}
+
+// agentOOM is added to the agent's badness when memory runs out, so that the
+// kernel takes it rather than PID 1. See proc_pid_oom_score_adj(5).
+const agentOOM = 300
+
+// installGate is PID 1's part.
+func installGate() (int, error) { return gate.Install() }
+
+// Gate answers the sandbox's execs.
+func (s *Sandbox) Gate() *gate.Gate { return s.gate }
+
+// openGate begins to answer the execs of PID 1's listener, which it owns.
+func (s *Sandbox) openGate(listener *os.File, o gate.Options) error {
+	decide := o.Exec
+	if decide == nil {
+		decide = func(e *gate.Exec) { e.Deny("nobody decides on programs here") }
+	}
+	var first sync.Once
+	o.Exec = func(e *gate.Exec) {
+		first.Do(func() { s.adopt(e.PID) })
+		decide(e)
+	}
+	g, err := gate.New(listener, o)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	s.gate = g
+	return nil
+}
+
+// adopt moves the agent's first process to where it can be frozen without PID 1,
+// while it is held before its first exec: all others descend from it.
+func (s *Sandbox) adopt(pid int) {
+	if err := s.cgroups.JoinAgent(pid); err != nil {
+		// It would run where it can't be frozen.
+		s.box.Kill()
+		return
+	}
+	path := filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj")
+	_ = os.WriteFile(path, fmt.Append(nil, agentOOM), 0)
+}
+
+// allowAll is for probes.
+func allowAll() gate.Options {
+	return gate.Options{Exec: func(e *gate.Exec) { e.Allow(gate.NoExit | gate.Unverified) }}
+}

@@ -1,0 +1,135 @@
+package gate
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+func TestExits(t *testing.T) {
+	both(t, func(t *testing.T, o Options) {
+		b := start(t, setup{
+			args:    []string{"sh", "-c", "for c in 'exit 0' 'exit 1' 'exit 66' 'exit 255' 'kill -KILL $$' 'kill -SEGV $$' 'kill -TERM $$' '(exit 3) & wait $!'; do sh -c \"$c\"; done 2>/dev/null"},
+			options: o,
+		})
+		b.wait()
+		want := []Exit{{Code: 0}, {Code: 1}, {Code: 66}, {Code: 255}, {Signal: unix.SIGKILL}, {Signal: unix.SIGSEGV}, {Signal: unix.SIGTERM}, {Code: 3}}
+		if len(b.seen()) != 1+len(want) {
+			t.Fatalf("%d execs", len(b.seen()))
+		}
+		for i, w := range want {
+			if x := b.exitOf(b.seen()[1+i]); !x.Known || x.Code != w.Code || x.Signal != w.Signal || x.At.IsZero() {
+				t.Errorf("%q ended with %+v, want %+v", b.seen()[1+i].Argv[2], x, w)
+			}
+		}
+	})
+}
+
+// A process whose parent is gone, and one whose parent never asks.
+func TestExitsThatNobodyWaitsFor(t *testing.T) {
+	for _, role := range []string{"orphan", "zombie"} {
+		t.Run(role, func(t *testing.T) {
+			both(t, func(t *testing.T, o Options) {
+				dir := t.TempDir()
+				script := filepath.Join(dir, "script")
+				if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 42\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				b := start(t, setup{role: role, args: []string{script}, options: o})
+				b.eventually("it execs", func() bool { return b.find("script") != nil })
+				if x := b.exitOf(b.find("script")); !x.Known || x.Code != 42 {
+					t.Errorf("it ended with %+v", x)
+				}
+			})
+		})
+	}
+}
+
+func TestNoExit(t *testing.T) {
+	both(t, func(t *testing.T, o Options) {
+		b := start(t, setup{
+			args: []string{"sh", "-c", "/bin/true; /bin/false; exit 2"}, options: o,
+			decide: func(e *Exec) {
+				if filepath.Base(e.Path) == "sh" {
+					e.Allow()
+				} else {
+					e.Allow(NoExit)
+				}
+			},
+		})
+		b.wait()
+		b.exitOf(b.seen()[0])
+		if n := len(b.ended()); n != 1 {
+			t.Errorf("%d exits were told", n)
+		}
+	})
+}
+
+// Job control of a shell over a traced process: stop, continue, in the
+// foreground and back, and the stop signals that it doesn't survive.
+func TestJobControl(t *testing.T) {
+	both(t, func(t *testing.T, o Options) {
+		master, slave, err := pty.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		screen := newScreen(master)
+		t.Cleanup(func() {
+			screen.wait()
+			master.Close()
+			if t.Failed() {
+				t.Logf("the terminal: %q", screen.since(0))
+			}
+		})
+		b := start(t, setup{
+			args: []string{"bash", "--norc", "--noprofile", "-i"}, options: o,
+			env:   []string{"PS1=ready> ", "TERM=dumb", "HISTFILE="},
+			stdin: slave, stdout: slave, stderr: slave,
+			attr: func(a *syscall.SysProcAttr) { a.Setpgid, a.Setsid, a.Setctty, a.Ctty = false, true, true, 0 },
+		})
+		slave.Close()
+		step := func(input string, want ...string) {
+			t.Helper()
+			from := screen.mark()
+			if _, err := io.WriteString(master, input); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range want {
+				b.eventually(fmt.Sprintf("%q after %q in %q", w, input, screen.since(from)), func() bool {
+					return strings.Contains(screen.since(from), w)
+				})
+			}
+		}
+		b.eventually("a prompt", func() bool { return strings.Contains(screen.since(0), "ready> ") })
+		step("cat\n")
+		b.eventually("cat", func() bool { return b.find("cat") != nil })
+		step("hello\n", "hello\r\nhello")
+		step("\x1a", "Stopped", "ready> ") // ^Z
+		step("jobs\n", "Stopped", "cat", "ready> ")
+		step("bg\n", "cat &", "ready> ")
+		step("jobs\n", "cat", "ready> ") // stopped by its reading, in the background
+		step("fg\n", "cat")
+		step("again\n", "again\r\nagain")
+		step("\x03", "ready> ") // ^C
+		if x := b.exitOf(b.find("cat")); !x.Known || x.Signal != unix.SIGINT {
+			t.Errorf("cat ended with %+v", x)
+		}
+		step("sh -c 'kill -STOP $$; echo went on; exit 4'\n", "Stopped", "ready> ")
+		step("fg; echo was $?\n", "went on", "was 4", "ready> ")
+		step("sh -c 'kill -STOP $$' &\n", "ready> ")
+		step("wait -n; jobs\n", "Stopped", "ready> ")
+		step("kill -KILL %1; wait\n", "Killed", "ready> ")
+		step("exit 6\n")
+		if code := b.wait(); code != 6 {
+			t.Errorf("the shell ended with %d", code)
+		}
+		b.eventually("all exits", func() bool { return len(b.ended()) == len(b.seen()) })
+	})
+}

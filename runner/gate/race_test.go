@@ -1,0 +1,94 @@
+package gate
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestSwapped is the classic attack on a supervisor that reads what it judges:
+// another thread swaps the path, an argument, a variable or the file itself
+// after it was read and before the kernel reads it again. The owner denies
+// what is evil and allows all else. What is evil says so when it runs.
+func TestSwapped(t *testing.T) {
+	rounds := 150
+	if testing.Short() {
+		rounds = 40
+	}
+	for _, what := range []string{"path", "argument", "variable", "file"} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range map[string]string{
+				"good": "#!/bin/sh\n", "evil": "#!/bin/sh\necho it is evil\n",
+				"echo": "#!/bin/sh\necho it is $1$V\n",
+			} {
+				if err := os.WriteFile(filepath.Join(dir, "bin", name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			copyFile(t, filepath.Join(dir, "bin", "one"), "/bin/true")
+			copyFile(t, filepath.Join(dir, "bin", "two"), "/bin/echo")
+			var two unix.Stat_t
+			if err := unix.Stat(filepath.Join(dir, "bin", "two"), &two); err != nil {
+				t.Fatal(err)
+			}
+			isEvil := func(e *Exec) bool {
+				return filepath.Base(e.Path) == "evil" || len(e.Argv) > 1 && e.Argv[1] == "evil" ||
+					len(e.Env) > 0 && e.Env[0] == "V=evil" || e.Program.Ino == two.Ino
+			}
+			attack := func(with ...Allowance) (evil, killed, denied int) {
+				b := start(t, setup{
+					role: "flip", args: []string{strconv.Itoa(rounds), what}, dir: dir,
+					decide: func(e *Exec) {
+						switch {
+						case isEvil(e):
+							e.Deny("evil")
+						case strings.HasPrefix(e.Path, "bin/"):
+							e.Allow(with...)
+						default:
+							e.Allow()
+						}
+					},
+				})
+				b.wait()
+				for _, why := range b.failures() {
+					if strings.HasPrefix(why, "killed before it ran") {
+						killed++
+					}
+				}
+				return strings.Count(b.out.String(), "it is evil"), killed, strings.Count(b.out.String(), "EACCES")
+			}
+			t.Run("unchecked", func(t *testing.T) {
+				for range 10 {
+					evil, _, denied := attack(Unverified)
+					t.Logf("of %d attempts %d were denied and %d ran what was denied", rounds, denied, evil)
+					if evil > 0 {
+						return
+					}
+				}
+				t.Error("the attack never worked, so that this test shows nothing")
+			})
+			t.Run("checked", func(t *testing.T) {
+				reached := 0
+				for range 10 {
+					evil, killed, denied := attack()
+					t.Logf("of %d attempts %d were denied, %d ran what was denied, %d were killed", rounds, denied, evil, killed)
+					if evil > 0 {
+						t.Fatal("what was denied has run")
+					}
+					if reached += killed; reached > 0 {
+						return
+					}
+				}
+				t.Error("the attack never got as far as the check, so that this test shows nothing")
+			})
+		})
+	}
+}

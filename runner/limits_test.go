@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/runner/box"
+)
+
+// limited starts with limits and skips the test when cgroups can't be used by
+// this caller, since then limits are rlimits; see TestRlimits.
+func (r *rig) limited(limits Limits, argv ...string) *running {
+	r.t.Helper()
+	r.spec.Limits = limits
+	run := r.start(argv...)
+	if in, source := run.Limits(); source == box.SourceNone {
+		r.t.Skipf("no cgroup may be made here: %+v by %s", in, source)
+	}
+	return run
+}
+
+// TestMemoryLimit: what takes too much is killed, and PID 1 isn't.
+func TestMemoryLimit(t *testing.T) {
+	run := newRig(t).limited(Limits{Memory: 64 << 20, Pids: 100}, "/bin/sh", "-c",
+		`python3 -c 'x = bytearray(200 << 20); print("GOT IT")'; echo status $?`)
+	out, exit := run.wait()
+	if strings.Contains(out, "GOT IT") || !strings.Contains(out, "status 137") || exit.Code != 0 {
+		t.Errorf("exit is %+v: %q", exit, out)
+	}
+}
+
+// TestForkBomb tells how an agent takes all process numbers of the host.
+func TestForkBomb(t *testing.T) {
+	run := newRig(t).limited(Limits{Pids: 40, Memory: 256 << 20, CPUs: 1}, "/bin/bash", "-c",
+		`for i in $(seq 100); do sleep 100 & done 2>&1 | grep -q -i resource && echo refused; echo counted; wait`)
+	eventually(t, func() bool {
+		return run.Usage().Pids <= 40 && strings.Contains(run.text(), "counted") || strings.Contains(run.text(), "fork")
+	}, run.text)
+	if u := run.Usage(); u.Pids > 40 {
+		t.Errorf("it has %d processes", u.Pids)
+	}
+}
+
+// TestCPULimit: two busy loops get a quarter of a processor.
+func TestCPULimit(t *testing.T) {
+	run := newRig(t).limited(Limits{CPUs: 0.25, Pids: 50, Memory: 256 << 20}, "/bin/sh", "-c", "while :; do :; done & while :; do :; done & echo started; cat")
+	run.expect("started")
+	run.Usage()
+	began := time.Now()
+	eventually(t, func() bool { return time.Since(began) > time.Second }, run.text)
+	if u := run.Usage(); u.CPU > 0.5 || u.CPU <= 0 || u.CPUTime <= 0 || u.Memory <= 0 || u.Pids < 3 {
+		t.Errorf("usage is %+v", u)
+	}
+}
+
+// TestRlimits is for callers without cgroups: the number of processes is the
+// user namespace's.
+func TestRlimits(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root is exempt from RLIMIT_NPROC")
+	}
+	r := newRig(t)
+	r.spec.Limits = Limits{Pids: 30, Memory: 128 << 20}
+	run := r.start("/bin/bash", "-c", `for i in $(seq 60); do sleep 100 & done; echo counted; wait`)
+	if _, source := run.Limits(); source != box.SourceNone {
+		t.Skipf("%s bounds them", source)
+	}
+	run.expect("Resource temporarily unavailable")
+	if u := run.Usage(); u.Pids > 30 || u.Memory == 0 {
+		t.Errorf("usage is %+v", u)
+	}
+	r = newRig(t)
+	r.spec.Limits = Limits{Memory: 128 << 20}
+	if out, _ := r.sh(`python3 -c 'x = bytearray(300 << 20); print("GOT IT")'`); strings.Contains(out, "GOT IT") {
+		t.Errorf("a process has more than its limit:\n%s", out)
+	}
+}
+
+// TestDelegatedV1 makes cgroups where an administrator made folders for a user.
+func TestDelegatedV1(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making the folders takes root")
+	}
+	for _, controller := range []string{"memory", "cpu", "cpuacct", "pids", "freezer"} {
+		mount := filepath.Join("/sys/fs/cgroup", controller)
+		if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
+			t.Skipf("this host has no v1 controller %s", controller)
+		}
+		parent := filepath.Join(mount, "stepbox")
+		folder := filepath.Join(parent, "12345")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Remove(folder); os.Remove(parent) })
+		if err := os.Chown(folder, unprivilegedUID, unprivilegedUID); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"cgroup.procs", "tasks"} {
+			if err := os.Chown(filepath.Join(folder, file), unprivilegedUID, unprivilegedUID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	runAsUnprivileged(t, "^(TestMemoryLimit|TestForkBomb|TestCPULimit|TestFreeze|TestFreezeWithHeldExec|TestSupervisorKilled|TestBothKilled|TestKillTree)$", delegatedV1+"=1")
+}
+
+// delegatedV1 says in the environment that cgroups may be made.
+const delegatedV1 = "STEPBOX_TEST_DELEGATED"
+
+func TestDelegationIsUsed(t *testing.T) {
+	if os.Getenv(delegatedV1) == "" {
+		t.Skip("nothing is delegated")
+	}
+	run := newRig(t).start("/bin/cat")
+	if _, source := run.Limits(); source != box.SourceV1 {
+		t.Errorf("limits come from %s", source)
+	}
+}

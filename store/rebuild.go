@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Rebuild makes a session's rows again from its events. It refuses a broken
+// chain, and rows of events that aren't there any more, since it would remove
+// what shows that. Each kind takes one transaction, as long as the session is
+// large.
+func (s *Store) Rebuild(ctx context.Context, session string) error {
+	fail := func(err error) error { return fmt.Errorf("cannot rebuild session %.80q: %w", session, err) }
+	if s.readonly {
+		return fail(ErrReadOnly)
+	}
+	v := &verifier{store: s, session: session, latest: make(map[resource]state)}
+	if err := v.chain(ctx, s.reads); err != nil {
+		return fail(s.fault(err))
+	}
+	for _, k := range described() {
+		if err := v.beyond(ctx, k); err != nil {
+			return fail(s.fault(err))
+		}
+	}
+	if err := v.report(); err != nil {
+		return fail(err)
+	}
+	for _, k := range described() {
+		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
+			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
+				return err
+			}
+			// Beside max(), the other columns are of the row that has the
+			// maximum (sqlite.org/lang_select.html, "bare columns").
+			return t.exec(`INSERT INTO "`+k.table+`" (session, key, seq, doc)
+SELECT session, key, max(seq), doc FROM events WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
+		})
+		if err != nil {
+			return fail(err)
+		}
+	}
+	if err := os.MkdirAll(s.SessionDir(session), 0o700); err != nil {
+		return fail(fileFault(s.dir, err))
+	}
+	return nil
+}
+
+// beyond looks for rows of events after the chain's last. A live session may
+// have added some since, which are there then.
+func (v *verifier) beyond(ctx context.Context, k *kind) error {
+	var rows, last int64
+	err := v.store.reads.QueryRowContext(ctx, `SELECT count(*), coalesce(max(seq), 0) FROM "`+k.table+`" AS k
+WHERE session = ?1 AND seq > ?2 AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq = k.seq)`, v.session, int64(v.last)).Scan(&rows, &last)
+	if err == nil && rows > 0 {
+		v.problem("%d rows of %s are of events up to %d and the last is %d: events were removed", rows, k.table, last, v.last)
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package ui
+
+import (
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"go.uber.org/goleak"
+
+	"stepbox/session/api"
+	"stepbox/ui/internal/fake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// driver presses keys and looks at what a person sees. Messages are delivered
+// as the program would: one at a time, a frame drawn after each.
+type driver struct {
+	t    *testing.T
+	m    *Model
+	c    *fake.Client
+	now  atomic.Int64
+	msgs chan tea.Msg
+	quit bool
+	raw  string
+	view tea.View
+	seen strings.Builder // every frame, for what must never have been shown
+}
+
+func drive(t *testing.T, c *fake.Client, cols, rows int, o Options) *driver {
+	t.Helper()
+	d := &driver{t: t, c: c, msgs: make(chan tea.Msg, 4096)}
+	d.now.Store(fake.Now.UnixNano())
+	o.Client, o.NewTerminal = c, fake.NewEmulator
+	o.Now = func() time.Time { return time.Unix(0, d.now.Load()).UTC() }
+	o.Getenv = func(string) string { return "" }
+	d.m = New(o)
+	if err := d.m.Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.m.Close)
+	d.run(d.m.Init())
+	d.send(tea.WindowSizeMsg{Width: cols, Height: rows})
+	return d
+}
+
+// bench drives the workbench of the scene's session until it has all arrived.
+func bench(t *testing.T, c *fake.Client, cols, rows int, theme string) *driver {
+	t.Helper()
+	d := drive(t, c, cols, rows, Options{Session: fake.Session().ID, Theme: theme})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && strings.Contains(d.text(), "Actions") })
+	d.idle()
+	d.advance(time.Second)
+	return d
+}
+
+func (d *driver) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	go func() {
+		msg := cmd()
+		if msg == nil {
+			return
+		}
+		// Batches and sequences are slices of commands.
+		if v := reflect.ValueOf(msg); v.Kind() == reflect.Slice {
+			for i := range v.Len() {
+				if c, ok := v.Index(i).Interface().(tea.Cmd); ok {
+					d.run(c)
+				}
+			}
+			return
+		}
+		d.msgs <- msg
+	}()
+}
+
+func (d *driver) send(msg tea.Msg) {
+	switch m := msg.(type) {
+	case tea.QuitMsg:
+		d.quit = true
+		return
+	case tea.RawMsg:
+		if s, ok := m.Msg.(string); ok {
+			d.raw += s
+		}
+		return
+	}
+	_, cmd := d.m.Update(msg)
+	d.view = d.m.View()
+	d.m.slow = false // a busy machine isn't what is tested
+	d.seen.WriteString(d.view.Content)
+	d.run(cmd)
+}
+
+// take handles a message if one comes in time.
+func (d *driver) take(wait time.Duration) bool {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case m := <-d.msgs:
+		d.send(m)
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// idle handles messages until none comes for a while.
+func (d *driver) idle() {
+	deadline := time.Now().Add(5 * time.Second)
+	for d.take(120*time.Millisecond) && time.Now().Before(deadline) {
+	}
+}
+
+func (d *driver) until(what string, cond func() bool) {
+	d.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !cond() {
+		if time.Now().After(deadline) {
+			d.t.Fatalf("never: %s\n%s", what, d.text())
+		}
+		d.take(50 * time.Millisecond)
+	}
+}
+
+func (d *driver) shows(words string) {
+	d.t.Helper()
+	d.until("shows "+words, func() bool { return strings.Contains(d.text(), words) })
+}
+
+func (d *driver) lacks(words string) {
+	d.t.Helper()
+	if strings.Contains(d.text(), words) {
+		d.t.Fatalf("shows %q\n%s", words, d.text())
+	}
+}
+
+func (d *driver) text() string { return ansi.Strip(d.view.Content) }
+
+func (d *driver) advance(by time.Duration) {
+	// In steps, since a long gap means that the program was stopped.
+	for by > 0 {
+		step := min(by, time.Second)
+		d.now.Add(int64(step))
+		d.send(struct{}{})
+		by -= step
+	}
+}
+
+func (d *driver) press(keys ...string) {
+	for _, k := range keys {
+		d.send(key(k))
+	}
+}
+
+// calmly presses keys with pauses in which questions come to be answerable.
+func (d *driver) calmly(keys ...string) {
+	for _, k := range keys {
+		d.advance(500 * time.Millisecond)
+		d.press(k)
+	}
+}
+
+// decided waits for the answers to arrive, and gives those that would still
+// come a chance to.
+func (d *driver) decided(want ...api.Answer) {
+	d.t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for len(d.c.Decisions()) < len(want) && time.Now().Before(deadline) {
+		d.take(20 * time.Millisecond)
+	}
+	d.idle()
+	var got []api.Answer
+	for _, x := range d.c.Decisions() {
+		got = append(got, x.Answer)
+	}
+	if len(got) != len(want) {
+		d.t.Fatalf("decided %v, want %v\n%s", got, want, d.text())
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			d.t.Fatalf("decided %v, want %v", got, want)
+		}
+	}
+}
+
+func key(name string) tea.KeyPressMsg {
+	switch name {
+	case "enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter}
+	case "esc":
+		return tea.KeyPressMsg{Code: tea.KeyEscape}
+	case "tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "shift+tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
+	case "pgdown":
+		return tea.KeyPressMsg{Code: tea.KeyPgDown}
+	case "pgup":
+		return tea.KeyPressMsg{Code: tea.KeyPgUp}
+	case "up":
+		return tea.KeyPressMsg{Code: tea.KeyUp}
+	case "down":
+		return tea.KeyPressMsg{Code: tea.KeyDown}
+	case "left":
+		return tea.KeyPressMsg{Code: tea.KeyLeft}
+	case "right":
+		return tea.KeyPressMsg{Code: tea.KeyRight}
+	case "end":
+		return tea.KeyPressMsg{Code: tea.KeyEnd}
+	case "backspace":
+		return tea.KeyPressMsg{Code: tea.KeyBackspace}
+	}
+	if rest, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: []rune(rest)[0], Mod: tea.ModCtrl}
+	}
+	r := []rune(name)[0]
+	k := tea.KeyPressMsg{Code: r, Text: name}
+	if r >= 'A' && r <= 'Z' {
+		k.Code, k.ShiftedCode, k.Mod = r+32, r, tea.ModShift
+	}
+	return k
+}
+
+func click(x, y int) tea.MouseClickMsg { return tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft} }

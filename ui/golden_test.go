@@ -1,0 +1,147 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"stepbox/session/api"
+	"stepbox/ui/internal/fake"
+)
+
+var sizes = [][2]int{{80, 24}, {120, 35}, {200, 50}}
+
+// Golden screens: what a person sees, cell by cell, colours included. Run with
+// -update after a change that is meant, and look at the difference.
+func TestGolden(t *testing.T) {
+	scenes := []struct {
+		name  string
+		open  func(*testing.T, int, int, string) *driver
+		shows string
+	}{
+		{"home", func(t *testing.T, w, h int, theme string) *driver {
+			d := drive(t, fake.New(fake.Sessions()...), w, h, Options{Theme: theme, Version: "v0.1.0"})
+			d.shows("bump-deps")
+			return d
+		}, "fix-tests"},
+		{"calm", keysOn(nil), "nothing"},
+		{"held", keysOn([]api.Question{fake.Question()}), ""},
+		{"held-actions", keysOn([]api.Question{fake.Question()}, leader, "4", "w"), ""},
+		{"held-leader", keysOn([]api.Question{fake.Question()}, leader), ""},
+		{"decision", keysOn([]api.Question{fake.Question()}, leader, "a", "w"), ""},
+		{"decision-waits", keysOn([]api.Question{fake.Question()}, leader, "a"), ""},
+		{"decision-raw", keysOn([]api.Question{fake.Question()}, leader, "a", "w", "v"), ""},
+		{"decision-long", keysOn([]api.Question{fake.Question(), fake.LongQuestion()}, leader, "a", "tab", "w"), ""},
+		{"deny", keysOn([]api.Question{fake.Question()}, leader, "4", "w", "d", "n", "o"), ""},
+		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Roll back"},
+		{"kill", keysOn(nil, leader, "4", "w", "ctrl+k", "w"), "Kill"},
+		{"help", keysOn(nil, leader, "4", "?"), "Keys"},
+		{"details", keysOn(nil, leader, "4", "k", "k", "enter"), "Action 11"},
+		{"facts", keysOn(nil, leader, "i"), "enforced by"},
+		{"palette", keysOn(nil, leader, ":", "k"), "Commands"},
+		{"changes", keysOn(nil, leader, "2", "enter"), "1/5"},
+		{"network", keysOn(nil, leader, "3"), "Network"},
+	}
+	for _, s := range scenes {
+		for _, size := range sizes {
+			for _, theme := range []string{"dark", "plain"} {
+				name := fmt.Sprintf("%s-%dx%d-%s", s.name, size[0], size[1], theme)
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					d := s.open(t, size[0], size[1], theme)
+					d.idle()
+					golden.RequireEqual(t, d.view.Content)
+				})
+			}
+		}
+	}
+}
+
+// keysOn opens the scene and presses keys; "w" waits until questions take keys
+// and what was asked for has arrived.
+func keysOn(qs []api.Question, keys ...string) func(*testing.T, int, int, string) *driver {
+	return func(t *testing.T, w, h int, theme string) *driver {
+		d := bench(t, fake.Workbench(qs...), w, h, theme)
+		for _, k := range keys {
+			if k == "w" {
+				d.idle()
+				d.advance(time.Second)
+				continue
+			}
+			d.press(k)
+		}
+		return d
+	}
+}
+
+func TestGoldenStates(t *testing.T) {
+	t.Run("ended", func(t *testing.T) {
+		c := fake.Workbench()
+		s := fake.Session()
+		s.State, s.EndedAt, s.Exit, s.Held = api.SessionEnded, fake.Now, &api.Exit{Code: 3}, 0
+		c.Put(api.Event{Session: &s})
+		c.End()
+		d := bench(t, c, 120, 35, "dark")
+		d.shows("ENDED: exit 3")
+		d.idle()
+		golden.RequireEqual(t, d.view.Content)
+	})
+	t.Run("paused", func(t *testing.T) {
+		c := fake.Workbench(fake.Question())
+		s := fake.Session()
+		s.State, s.Mode = api.SessionPaused, api.ModeWatch
+		c.Put(api.Event{Session: &s})
+		d := bench(t, c, 80, 24, "dark")
+		d.shows("PAUSED")
+		d.idle()
+		golden.RequireEqual(t, d.view.Content)
+	})
+	t.Run("narrow", func(t *testing.T) {
+		d := bench(t, fake.Workbench(fake.Question()), 60, 20, "dark")
+		d.press(leader, "2")
+		d.idle()
+		golden.RequireEqual(t, d.view.Content)
+	})
+	t.Run("small", func(t *testing.T) {
+		d := drive(t, fake.Workbench(fake.Question()), 30, 8, Options{Session: fake.Session().ID, Theme: "plain"})
+		d.shows("stepbox needs 40×12 cells")
+		d.shows("1 held")
+		golden.RequireEqual(t, d.view.Content)
+	})
+	t.Run("light", func(t *testing.T) {
+		d := bench(t, fake.Workbench(fake.Question()), 120, 35, "light")
+		golden.RequireEqual(t, d.view.Content)
+	})
+	t.Run("empty-home", func(t *testing.T) {
+		d := drive(t, fake.New(), 80, 24, Options{Theme: "plain"})
+		d.shows("no agent runs now")
+		golden.RequireEqual(t, d.view.Content)
+	})
+}
+
+// No frame may be wider or taller than the screen, whatever the size.
+func TestEverySizeFits(t *testing.T) {
+	d := bench(t, fake.Workbench(fake.Question(), fake.LongQuestion()), 120, 35, "plain")
+	for _, keys := range [][]string{nil, {leader, "2"}, {"z"}, {"3"}, {"4"}, {"enter"}, {"esc", "?"}, {"esc", ":"}} {
+		d.press(keys...)
+		for w := 1; w <= 210; w += 13 {
+			for h := 1; h <= 60; h += 7 {
+				d.m.bench.Resize(w, h)
+				d.m.cols, d.m.rows = w, h
+				v := d.m.View()
+				lines := strings.Split(v.Content, "\n")
+				if len(lines) > h {
+					t.Fatalf("%d rows at %dx%d", len(lines), w, h)
+				}
+				for _, l := range lines {
+					if n := d.m.method.StringWidth(l); n > w {
+						t.Fatalf("%d columns at %dx%d: %q", n, w, h, l)
+					}
+				}
+			}
+		}
+	}
+}

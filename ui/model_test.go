@@ -1,0 +1,272 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/ui/internal/fake"
+)
+
+func TestHomeAttachesAndComesBack(t *testing.T) {
+	d := drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain"})
+	d.shows("fix-tests")
+	d.press("j", "k", "enter")
+	d.shows("1 Terminal")
+	d.press(leader, "h")
+	d.shows("Past")
+	d.press("j", "j", "enter")
+	d.shows("ENDED")
+	d.press("q")
+	d.shows("Past")
+	d.press("q")
+	d.idle()
+	if !d.quit {
+		t.Error("q didn't leave")
+	}
+}
+
+func TestNewSession(t *testing.T) {
+	d := drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return fake.Session().ID, nil }})
+	d.shows("fix-tests")
+	d.press("n")
+	d.shows("1 Terminal")
+
+	d = drive(t, fake.New(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return "", errors.New("no user\x1b[2J namespaces") }})
+	d.shows("n starts one")
+	d.press("n")
+	d.shows(`can't start: no user\x1b[2J namespaces`)
+}
+
+func TestDetachSaysSo(t *testing.T) {
+	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d.press(leader, "d")
+	d.until("it quits", func() bool { return d.quit })
+	if want := "stepbox attach k3v7qpxa"; !strings.Contains(d.m.farewell, want) {
+		t.Errorf("said %q, want %q in it", d.m.farewell, want)
+	}
+}
+
+func TestUnknownSession(t *testing.T) {
+	d := drive(t, fake.New(), 100, 30, Options{Session: "none"})
+	d.until("it quits", func() bool { return d.quit })
+	if err := d.m.Err(); err == nil || !strings.Contains(err.Error(), `cannot open session "none"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLeaderTwiceSendsOne(t *testing.T) {
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d.press(leader, leader, "x")
+	d.until("the agent got it", func() bool { return d.c.LastTerminal().Got() == "\x1dx" })
+
+	d = drive(t, fake.Workbench(), 120, 35, Options{Session: fake.Session().ID, Theme: "plain", Leader: "ctrl+b"})
+	d.shows("Actions")
+	d.idle()
+	d.press("ctrl+b", "4")
+	d.shows("? help")
+	if m := New(Options{Leader: "x"}); m.Err() == nil {
+		t.Error("x was taken as the leader key")
+	}
+}
+
+func TestBellAndTitleTell(t *testing.T) {
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	if d.raw != "" || strings.Contains(d.view.WindowTitle, "held") {
+		t.Errorf("rang without a reason: %q, %q", d.raw, d.view.WindowTitle)
+	}
+	put(d, ask(6, 14, "rm x"))
+	d.until("it rings", func() bool { return d.raw == "\a" })
+	if !strings.HasPrefix(d.view.WindowTitle, "◆ 1 held") {
+		t.Errorf("the title is %q", d.view.WindowTitle)
+	}
+	put(d, ask(7, 15, "rm y")) // at once: one bell is enough
+	d.idle()
+	if d.raw != "\a" {
+		t.Errorf("rang %q", d.raw)
+	}
+}
+
+func TestHeldNeverStealsTheFocus(t *testing.T) {
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d.press(leader, "2")
+	put(d, ask(6, 14, "rm x"))
+	d.press("j")
+	d.shows("◆ 14 held")
+	d.lacks("command held")
+	d.press("1", "z")
+	d.until("typed", func() bool { return d.c.LastTerminal().Got() == "z" })
+}
+
+func TestTabWalksWhatIsHeld(t *testing.T) {
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	for i := range 3 {
+		put(d, ask(int64(6+i), 14+i, fmt.Sprintf("rm %d", i)))
+	}
+	d.press(leader, "2", "tab")
+	d.shows("1 of 3 held")
+	d.press("tab")
+	d.shows("2 of 3 held")
+	d.press("tab", "tab")
+	d.shows("1 of 3 held")
+	d.press("shift+tab")
+	d.shows("3 of 3 held")
+	d.calmly("d", "enter")
+	d.decided(api.AnswerDeny)
+	if got := d.c.Decisions()[0].Question; got != 8 {
+		t.Errorf("question %d was answered, want the third", got)
+	}
+}
+
+// Keys, pastes and resizes reach the agent whole and in the order of typing,
+// also while it floods its terminal and keys come faster than frames.
+func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	term := d.c.LastTerminal()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				term.Output("flooding the terminal with lines\n")
+			}
+		}
+	}()
+	var want strings.Builder
+	var slowest time.Duration
+	for i := range 400 {
+		k := string(rune('a' + i%26))
+		want.WriteString(k)
+		began := time.Now()
+		d.press(k)
+		slowest = max(slowest, time.Since(began))
+		if i%50 == 0 {
+			d.send(tea.PasteMsg{Content: "<paste>"})
+			want.WriteString("<paste>")
+			d.take(0)
+		}
+	}
+	d.until("all arrived", func() bool { return len(term.Got()) >= want.Len() })
+	close(stop)
+	for waiting := true; waiting; {
+		select {
+		case <-done:
+			waiting = false
+		default:
+			d.take(time.Millisecond)
+		}
+	}
+	if got := term.Got(); got != want.String() {
+		t.Errorf("the agent got %q, want %q", got, want.String())
+	}
+	t.Logf("slowest key, its frame included: %v", slowest)
+}
+
+func TestAgentThatDoesNotRead(t *testing.T) {
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d.c.LastTerminal().Stick()
+	for range 5000 {
+		d.m.bench.Key(key("x"))
+	}
+	d.press("x")
+	d.shows("not sent: the agent isn't reading")
+	d.press(leader, "d")
+	d.until("it can still be left", func() bool { return d.quit })
+}
+
+func TestDisconnectedIsVisible(t *testing.T) {
+	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d.c.Break(errors.New("connection reset"))
+	d.shows("DISCONNECTED")
+	d.c.Break(nil)
+	d.until("joined again", func() bool { return !strings.Contains(d.text(), "DISCONNECTED") })
+	put(d, ask(6, 14, "rm x"))
+	d.shows("of 2 held")
+}
+
+func TestEndedSessionIsReadOnly(t *testing.T) {
+	c := fake.Workbench(fake.Question())
+	d := bench(t, c, 120, 35, "plain")
+	s := fake.Session()
+	s.State, s.EndedAt, s.Exit = api.SessionEnded, fake.Now, &api.Exit{}
+	c.Put(api.Event{Session: &s})
+	c.End()
+	d.shows("ENDED: exit 0")
+	d.press("4")
+	d.calmly("a", "p", "ctrl+k")
+	d.decided()
+	d.shows("the session has ended")
+	if d.view.Cursor != nil {
+		t.Error("a past session has a cursor")
+	}
+}
+
+func TestThemeFollowsTheBackground(t *testing.T) {
+	d := drive(t, fake.New(), 80, 24, Options{})
+	dark := d.m.palette.Theme.Name
+	d.send(tea.BackgroundColorMsg{Color: white{}})
+	if light := d.m.palette.Theme.Name; dark != "dark" || light != "light" {
+		t.Errorf("themes are %s and %s", dark, light)
+	}
+}
+
+type white struct{}
+
+func (white) RGBA() (r, g, b, a uint32) { return 0xffff, 0xffff, 0xffff, 0xffff }
+
+// The real program, with bytes for a terminal: it starts, answers, and leaves
+// nothing behind.
+func TestRun(t *testing.T) {
+	in, feed := io.Pipe()
+	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	c := fake.Workbench()
+	go func() {
+		done <- Run(ctx, Options{Client: c, NewTerminal: fake.NewEmulator, Session: fake.Session().ID, In: in, Out: &out,
+			Environ: []string{"TERM=xterm-256color"}, Quiet: true})
+	}()
+	deadline := time.Now().Add(15 * time.Second)
+	for time.Now().Before(deadline) {
+		if s := c.LastTerminal(); s != nil && s.Got() != "" {
+			break
+		}
+		fmt.Fprint(feed, "x")
+		<-time.After(50 * time.Millisecond)
+	}
+	fmt.Fprint(feed, "\x1d")
+	fmt.Fprint(feed, "d")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	feed.Close()
+	if !strings.Contains(out.String(), "Detached from fix-tests") {
+		t.Error("leaving wasn't told")
+	}
+	if err := Run(ctx, Options{}); err == nil {
+		t.Error("ran without a client")
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	in, feed := io.Pipe()
+	defer feed.Close()
+	err := Run(ctx, Options{Client: fake.Workbench(), NewTerminal: fake.NewEmulator, In: in, Out: io.Discard, Environ: []string{"TERM=xterm"}})
+	if err != nil {
+		t.Error(err)
+	}
+}
