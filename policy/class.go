@@ -76,7 +76,7 @@ func (at *place) wide(abs string) bool {
 		return true
 	case strings.HasPrefix(abs, "/proc/"):
 		return name == "cwd" || name == "root" || strings.Contains(abs, "/cwd/") || strings.Contains(abs, "/root/")
-	case above(abs, at.project), above(abs, at.home), at.home != "" && parent == path.Clean(at.home) && !above(at.home, at.project):
+	case above(abs, at.project), above(abs, at.home), at.home != "" && parent == path.Clean(at.home) && !above(at.project, at.home):
 		return true
 	}
 	return path.Base(parent) == ".git" && (name == "objects" || name == "refs")
@@ -143,7 +143,7 @@ func broad(pattern string) bool {
 			n++
 		}
 	}
-	return n > 1 || g.match(".git") || g.match(".env.d")
+	return n > 1 || g.match(".git")
 }
 
 // manyTogether is from how many entries of the project's top folder on a

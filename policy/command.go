@@ -237,7 +237,7 @@ func (j *judging) wrapper(g *program, args []word, at place, text string) (found
 	}
 	for k := range n {
 		f := j.chain(text, rest[k:], "", at)
-		if k > 0 && f != nil && f.layer == "" {
+		if k > 0 && f != nil && f.layer == "" && f.rule != tooMany && f.rule != tooDeep {
 			continue // most of these are no commands at all
 		}
 		merge(f, f == nil)

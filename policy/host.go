@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -128,9 +129,12 @@ func parsePort(s string) int {
 // normalName is a host name as rules hold it, or why it is none (RFC 1035 for
 // lengths; underscores are allowed, as names of services have them).
 func normalName(s string) (string, error) {
+	if len(s) > 1024 { // well above 253 in any spelling; longer ones take long
+		return "", errors.New("a name has at most 253 characters")
+	}
 	s = strings.TrimSuffix(s, ".")
 	for _, r := range s {
-		if !seen(r) || r == ' ' {
+		if r == utf8.RuneError || !seen(r) || r == ' ' {
 			return "", errors.New("a host name can't have spaces or invisible characters")
 		}
 	}
@@ -138,7 +142,7 @@ func normalName(s string) (string, error) {
 	if err != nil {
 		// The profile refuses underscores, which are in use; nothing else
 		// may pass that isn't a letter, digit or hyphen.
-		if !ascii(s) {
+		if !ascii(s) || strings.HasPrefix(strings.ToLower(s), "xn--") || strings.Contains(strings.ToLower(s), ".xn--") {
 			return "", errors.New("not a valid international name")
 		}
 		a = strings.ToLower(s)

@@ -49,7 +49,8 @@ type Rule struct {
 	Exactly bool   // matched argument for argument
 	Line    int    // in its file, from 1
 
-	programs []glob
+	names    []string // of its program, those without wildcards
+	patterns []glob   // the others
 	options  [][]glob // for each, one of its alternatives must be there
 	elements []element
 }
@@ -93,7 +94,13 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 		}
 		switch {
 		case i == 0:
-			r.programs = alts
+			for _, a := range alts {
+				if a.literal() {
+					r.names = append(r.names, string(a))
+				} else {
+					r.patterns = append(r.patterns, a)
+				}
+			}
 		case f == "**", f == "*" && i == len(fields)-1:
 			r.elements = append(r.elements, element{any: true})
 		case !r.Exactly && strings.HasPrefix(f, "-"):
@@ -143,8 +150,11 @@ func (r *Rule) match(v *invocation) bool {
 }
 
 func (r *Rule) named(names []string) bool {
-	for _, g := range r.programs {
-		for _, n := range names {
+	for _, n := range names {
+		if slices.Contains(r.names, n) {
+			return true
+		}
+		for _, g := range r.patterns {
 			if g.match(n) {
 				return true
 			}

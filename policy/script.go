@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -45,10 +44,11 @@ func (j *judging) script(src string, known bool, dialect string, at place, text 
 	s.r = reader{home: j.home, set: assigned(file), own: s.own}
 	before := len(j.parts)
 	s.stmts(file.Stmts, &at)
-	// Commands in substitutions, defaults of variables and the like, which the
-	// walk above doesn't follow: where they run isn't known.
+	// Whatever commands stand where the walk above doesn't go, such as in the
+	// default of a variable, run it isn't known where.
 	nowhere := at
 	nowhere.dirs, nowhere.piped = nil, false
+	s.inner(file, &nowhere)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -250,22 +250,44 @@ func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *place) {
 		ws = append(ws, s.r.fields(a)...)
 	}
 	from, to := c.Pos(), c.End()
-	if st != nil && st.End().IsValid() && st.End().After(to) {
-		to = st.End()
+	if st != nil && st.End().After(to) { // with its redirections
+		if to = st.End(); st.Semicolon.IsValid() {
+			to = st.Semicolon
+		}
 	}
 	text := s.text(from, to)
 	for len(ws) > 1 && keywordLike(ws[0].text, s.fish) {
 		ws = ws[1:]
 	}
-	if len(ws) > 0 && st != nil {
-		if f, done := s.fed(ws, st, at, text); done {
-			if f != nil {
-				s.j.add(text, *f)
-			}
-			return
-		}
+	f, done := s.fed(ws, st, at, text)
+	switch {
+	case !done:
+		s.j.simple(text, ws, "", *at)
+	case f != nil:
+		s.j.add(text, *f)
 	}
-	s.j.simple(text, ws, "", *at)
+	if st != nil {
+		s.inner(st, at)
+	}
+}
+
+// inner follows the commands in a node's substitutions, which run where it does.
+func (s *scan) inner(n syntax.Node, at *place) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		var list []*syntax.Stmt
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			list = n.Stmts
+		case *syntax.ProcSubst:
+			list = n.Stmts
+		default:
+			return true
+		}
+		here := *at
+		here.piped = false
+		s.stmts(list, &here)
+		return true
+	})
 }
 
 // keywordLike are words before a command that change how it is run only.

@@ -93,6 +93,9 @@ func (r *reader) word(w *syntax.Word) word {
 		r.part(&b, p, false, i == 0)
 	}
 	b.w.text = b.text.String()
+	if b.w.text == "[" { // the command
+		b.w.glob = false
+	}
 	if b.w.glob {
 		b.w.pattern = b.pattern.String()
 	}

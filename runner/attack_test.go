@@ -26,11 +26,14 @@ func foreground(pid int) bool {
 }
 
 func TestNoPrivileges(t *testing.T) {
-	out, _ := newRig(t).sh("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; cat /proc/self/uid_map /proc/self/gid_map")
+	out, _ := newRig(t).sh("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; cat /proc/self/uid_map /proc/self/gid_map; for fd in /proc/self/fd/*; do echo fd ${fd##*/}; done")
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		if !strings.Contains(out, set+":\t0000000000000000\n") {
 			t.Errorf("%s isn't empty:\n%s", set, out)
 		}
+	}
+	if n := strings.Count(out, "fd "); n > 4 { // the standard three and the folder's own
+		t.Errorf("files are inherited:\n%s", out)
 	}
 	if !strings.Contains(out, "NoNewPrivs:\t1\n") || !strings.Contains(out, "Seccomp:\t2\n") {
 		t.Errorf("privileges could be gained:\n%s", out)
@@ -54,7 +57,7 @@ func TestHostFiles(t *testing.T) {
 		for f in /evil /usr/evil /bin/evil /etc/evil /opt/evil /home/evil /var/evil /lib/evil /proc/sys/kernel/core_pattern /srv/evil; do
 			(echo evil >$f) 2>/dev/null && echo wrote $f
 		done
-		echo evil >` + outside + ` 2>/dev/null
+		(echo evil >` + outside + `) 2>/dev/null
 		chmod 777 /etc /usr / 2>/dev/null && echo chmod
 		mount -o remount,rw /usr 2>/dev/null && echo remount
 		umount "$PWD" 2>/dev/null && echo umount

@@ -56,8 +56,14 @@ func testSupervisor() {
 				panic("the agent's processes don't come up")
 			}
 		}
-		if err := s.Freeze(context.Background()); err != nil {
-			panic(err)
+		for attempt := 0; ; attempt++ {
+			err := s.Freeze(context.Background())
+			if err == nil {
+				break
+			}
+			if attempt == 20 {
+				panic(err)
+			}
 		}
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(alive{s.holder.PID, s.PID(), s.namespace, s.cgroups.Folders()})

@@ -147,7 +147,15 @@ func probeHolder(ctx context.Context) (*holder.Holder, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	return holder.Start(ctx, self, lock)
+	h, err := holder.Start(self, lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Ready(ctx); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
 }
 
 // usernsFix finds which of the known switches forbids user namespaces.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/runner/holder"
 )
 
 // rig is a project, a session's folders and an ID, for one sandbox.
@@ -48,10 +50,10 @@ func newRig(t testing.TB) *rig {
 	return r
 }
 
-// removeAll also removes overlayfs's own work folder, of mode 000.
+// removeAll also removes what agents made unreadable.
 func removeAll(t testing.TB, dir string) {
-	if err := os.RemoveAll(dir); err != nil {
-		t.Errorf("cannot remove %q: %v", dir, err)
+	if err := holder.RemoveAll(dir); err != nil {
+		t.Error(err)
 	}
 }
 

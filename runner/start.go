@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,16 +56,28 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 		return nil, err
 	}
 	undo.add(func() { removeCgroups(s.cgroups) })
-	if s.holder, err = holder.Start(ctx, self, lock); err != nil {
+	if s.holder, err = holder.Start(self, lock); err != nil {
 		return nil, explain(err)
 	}
 	undo.add(func() { s.holder.Close() })
-	if err := s.setGuard(ctx, 0); err != nil {
-		return nil, err
-	}
+	// The holder comes up while the box is made, which needs no more of it than
+	// its namespaces until there is a first process to guard.
+	ready := make(chan error, 1)
+	go func() {
+		err := s.holder.Ready(ctx)
+		if err == nil {
+			err = s.setGuard(ctx, 0)
+		}
+		ready <- err
+	}()
+	guarded := sync.OnceValue(func() error { return <-ready })
+	undo.add(func() { _ = guarded() })
 	link := s.beginLink(ctx, h)
 	undo.add(func() { link.abandon() })
-	if err := s.makeBox(ctx, &undo); err != nil {
+	if err := s.makeBox(ctx, guarded, &undo); err != nil {
+		if failure := guarded(); failure != nil {
+			err = explain(failure) // which is why the box failed
+		}
 		return nil, err
 	}
 	if err := s.connect(ctx, h, link, &undo); err != nil {
@@ -147,7 +160,7 @@ func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
 }
 
 // makeBox makes the sandbox up to a PID 1 that waits to be told what to start.
-func (s *Sandbox) makeBox(ctx context.Context, undo *cleanup) error {
+func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *cleanup) error {
 	control, theirs, err := seqpacket.Pair()
 	if err != nil {
 		return err
@@ -167,6 +180,9 @@ func (s *Sandbox) makeBox(ctx context.Context, undo *cleanup) error {
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Created: func(pid int) error {
 			if err := s.cgroups.Join(pid); err != nil {
+				return err
+			}
+			if err := guarded(); err != nil {
 				return err
 			}
 			return s.setGuard(ctx, pid)

@@ -16,8 +16,12 @@ import (
 	"stepbox/runner/box"
 )
 
-// reserved are folders that a sandbox has of its own, or shows as they are.
-var reserved = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"}
+// system are folders that a sandbox has of its own or shows as they are, with
+// all that is below them; alone are those of which that isn't so.
+var (
+	system = []string{"/proc", "/sys", "/dev", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"}
+	alone  = []string{"/run", "/usr", "/var", "/tmp", "/opt", "/home", "/mnt", "/media", "/srv", "/nix"}
+)
 
 // CheckWorkspace says in words why a folder can't be a project, or nil. The
 // path has to be absolute, clean and free of links; others are the session's
@@ -63,10 +67,8 @@ func CheckWorkspace(path string, others ...string) error {
 			return refuse("it is your home folder or holds it, with keys and settings that aren't the agent's business; start in a project's folder")
 		}
 	}
-	for _, folder := range reserved {
-		if within(path, folder) || path == "/usr" || path == "/var" || path == "/tmp" || path == "/opt" || path == "/home" {
-			return refuse("it is the system's; start in a project's folder")
-		}
+	if slices.Contains(alone, path) || slices.ContainsFunc(system, func(folder string) bool { return within(path, folder) }) {
+		return refuse("it is the system's; start in a project's folder")
 	}
 	for _, other := range others {
 		if resolved, err := filepath.EvalSymlinks(other); err == nil {

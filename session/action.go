@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,8 @@ type action struct {
 	forming  *time.Timer     // runs out when no more members are expected
 	question *question
 	last     *api.Exit // of the leaders that exited so far
-	lingers  bool      // its leader is gone, but not all that it started
+	atExit   *checkpoint
+	lingers  bool // its leader is gone, but not all that it started
 }
 
 // joinTime is how long a held action waits for the rest of its job. A shell
@@ -60,12 +62,18 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		Truncated: e.Truncated,
 		Cwd:       api.Escape(e.Cwd),
 		Program:   api.Escape(e.Program.Path),
-		Written:   s.files.wrote(e.Program.Path),
+		Written:   s.places.wrote(e.Program.Path),
 		Env:       differing(s.env, e.Env),
 		Pid:       e.PID,
 	}
-	for _, src := range peeled.Sources {
-		if s.files.writable(src) {
+	sources := peeled.Sources
+	for _, f := range peeled.Startup {
+		if f = path.Join(s.cfg.Home, f); s.places.wrote(f) {
+			sources = append(sources, f)
+		}
+	}
+	for _, src := range sources {
+		if s.suspect(src) {
 			c.Sources = append(c.Sources, api.Escape(src))
 		}
 	}
@@ -80,10 +88,7 @@ func (s *Session) judge(e *gate.Exec, c *api.Command, profile *policy.Profile) p
 	if e.Truncated {
 		return policy.Judgement{Verdict: policy.Ask, Rule: "its arguments are too large to be read whole"}
 	}
-	j := s.policy.Command(policy.Command{
-		Argv: profile.Peel(e.Argv).Argv, Cwd: e.Cwd, Program: e.Program.Path, Written: c.Written,
-		Project: s.cfg.Workspace, Home: s.cfg.Home,
-	})
+	j := s.policy.Command(s.facts(e, profile.Peel(e.Argv).Argv))
 	for _, p := range j.Parts {
 		c.Parts = append(c.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
 	}
@@ -91,6 +96,14 @@ func (s *Session) judge(e *gate.Exec, c *api.Command, profile *policy.Profile) p
 		j.Verdict, j.Rule = policy.Ask, "it reads commands from "+c.Sources[0]+", which the agent can write"
 	}
 	return j
+}
+
+// facts is one exec as the rules see it.
+func (s *Session) facts(e *gate.Exec, argv []string) policy.Command {
+	return policy.Command{
+		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.places.wrote(e.Program.Path),
+		Project: s.cfg.Workspace, Home: s.cfg.Home, Wrote: s.places.wrote,
+	}
 }
 
 // verdict is what the mode makes of the rules' judgement for an action that begins.
@@ -133,13 +146,16 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 	if parent != nil && parent.profile != nil {
 		profile = parent.profile
 	}
-	if profile.Root(e.Argv) {
+	c := s.facts(e, e.Argv)
+	switch {
+	case profile.Root(e.Argv):
 		s.admit(e, profile, "a shell that is fed commands: what it starts is judged")
 		return
-	}
-	c := policy.Command{Argv: e.Argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.files.wrote(e.Program.Path)}
-	if !c.Written && !e.Truncated && profile.Housekeeping(c) {
-		s.housekeep(e, profile)
+	case !e.Truncated && !c.Written && profile.Self(c):
+		s.admit(e, profile, "the agent itself: what it starts is judged")
+		return
+	case !e.Truncated && !c.Written && profile.Housekeeping(c):
+		s.housekeep(e, c, profile)
 		return
 	}
 	if a := s.job(e, parent); a != nil {
@@ -331,13 +347,13 @@ func (s *Session) admit(e *gate.Exec, profile *policy.Profile, rule string) {
 }
 
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
-func (s *Session) housekeep(e *gate.Exec, profile *policy.Profile) {
+func (s *Session) housekeep(e *gate.Exec, facts policy.Command, profile *policy.Profile) {
 	c := s.command(e, profile)
 	a := &action{profile: profile}
 	a.N, a.Kind, a.Housekeeping = len(s.actions)+1, api.KindCommand, true
 	a.Title, a.Verdict, a.By, a.Rule = c.Line, api.Allow, "rule", "housekeeping of "+profile.Name
 	a.StartedAt = time.Now().UTC()
-	a.ReleasedAt, a.children = a.StartedAt, true
+	a.ReleasedAt, a.children = a.StartedAt, profile.HousekeepingChildren(facts)
 	s.actions = append(s.actions, a)
 	if err := a.to(api.ActionRunning); err != nil {
 		s.fail(err)
@@ -375,7 +391,13 @@ func (s *Session) start(a *action, e *gate.Exec, c api.Command, rule string, als
 	}
 	p.exec = s.execRecord(a, e, c, api.Allow, rule)
 	exec := p.exec
-	s.record(func() { e.Allow() }, append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
+	s.record(func() {
+		if p.leader && !a.Housekeeping && a.agent == nil {
+			e.Allow(gate.HoldExit) // its end waits for the checkpoint after it
+			return
+		}
+		e.Allow()
+	}, append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 }
 
 // refuse records that a program was denied and then tells it.

@@ -122,7 +122,7 @@ func (s *Session) account(t taken, then func(*checkpoint)) {
 
 	var alive []*action
 	for _, a := range s.actions {
-		if a.Kind == api.KindCommand && !a.Housekeeping && a.agent == nil && (a.State == api.ActionRunning || a.lingers) {
+		if a.Kind == api.KindCommand && !a.Housekeeping && a.agent == nil && (a.State == api.ActionRunning && a.atExit == nil || a.lingers) {
 			alive = append(alive, a)
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Session) rested() {
 		return
 	}
 	for _, a := range s.actions {
-		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.Kind == api.KindCommand {
+		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.atExit == nil && a.Kind == api.KindCommand {
 			return // it will be accounted for at that action's end
 		}
 	}
@@ -229,6 +229,7 @@ func (s *Session) rested() {
 func (s *Session) finish(a *action, exit *api.Exit) {
 	if a.Housekeeping {
 		a.EndedAt, a.Exit = time.Now().UTC(), exit
+		s.upkeep = append(s.upkeep, span{a.StartedAt, a.EndedAt})
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return
@@ -238,7 +239,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	}
 	ended := time.Now().UTC()
 	left := s.leftRunning(a)
-	s.checkpoint(func(cp *checkpoint) {
+	done := func(cp *checkpoint) {
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return
@@ -249,7 +250,12 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			changed, err := s.files.betweenIDs(context.Background(), before, after)
 			s.post(func() { s.settled(a, changed, err) })
 		}()
-	})
+	}
+	if a.atExit != nil {
+		done(a.atExit)
+		return
+	}
+	s.checkpoint(done)
 }
 
 func (s *Session) settled(a *action, changed []overlay.Change, err error) {

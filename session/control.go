@@ -153,7 +153,8 @@ func attempt(at egress.Attempt) api.Attempt {
 	return a
 }
 
-// allowed is the gateway's judge: hosts that were named at the start.
+// allowed is the gateway's judge: hosts that were named at the start, and those
+// that the agent's profile needs to work at all.
 func (s *Session) allowed(_ context.Context, at egress.Attempt) egress.Verdict {
 	name := at.Name
 	if name == "" {
@@ -163,6 +164,9 @@ func (s *Session) allowed(_ context.Context, at egress.Attempt) egress.Verdict {
 		if h.Match(name, int(at.Address.Port())) {
 			return egress.Verdict{Allow: true, Rule: "--allow-host " + h.String(), Private: private(h)}
 		}
+	}
+	if j := s.policy.Host(name, int(at.Address.Port())); j.Verdict == policy.Allow {
+		return egress.Verdict{Allow: true, Rule: j.Rule}
 	}
 	return egress.Verdict{Rule: "no rule allows it"}
 }

@@ -19,6 +19,7 @@ const drainTime = 2 * time.Second
 // end records how everything stood when the sandbox ended and closes the session.
 func (s *Session) end(exit runner.Exit, failure error) {
 	s.stopping = true
+	close(s.closing)
 	if failure != nil {
 		s.note(true, "the agent didn't run: %v", failure)
 	}

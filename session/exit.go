@@ -35,6 +35,21 @@ func (s *Session) onExit(e gate.Exit) {
 	s.finish(a, a.last)
 }
 
+// onExiting is an action's leader that is about to end, which nobody has noticed
+// yet: what the files are now is what the action left, and what its parent does
+// next isn't its doing.
+func (s *Session) onExiting(e gate.Exit, goOn func()) {
+	p := s.procs[proc{e.PID, e.Start}]
+	if p == nil || p.action == nil || !p.leader || p.action.leaders > 1 || p.action.State != api.ActionRunning {
+		goOn()
+		return
+	}
+	s.checkpoint(func(cp *checkpoint) {
+		p.action.atExit = cp
+		goOn()
+	})
+}
+
 // later picks the exit that a shell reports for a job: its last member's.
 func later(last, now *api.Exit, pid int, a *action) *api.Exit {
 	if len(a.members) > 0 && a.members[len(a.members)-1].PID == pid || last == nil {

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,35 +156,6 @@ func (f *files) now(ctx context.Context) (*overlay.Manifest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.current, nil
-}
-
-// wrote says whether the session wrote a file, given by its path in the sandbox.
-func (f *files) wrote(p string) bool {
-	rel, ok := f.inside(p)
-	if !ok {
-		return false
-	}
-	f.mu.Lock()
-	m := f.current
-	f.mu.Unlock()
-	return m != nil && m.Lookup(rel) != nil
-}
-
-// writable says whether the agent can write a file, given by its path in the
-// sandbox: everything but the system is.
-func (f *files) writable(p string) bool {
-	p = path.Clean(p)
-	for _, ro := range []string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/nix/"} {
-		if strings.HasPrefix(p, ro) {
-			return false
-		}
-	}
-	return true
-}
-
-func (f *files) inside(p string) (string, bool) {
-	rel, err := filepath.Rel(f.folder, path.Clean(p))
-	return rel, err == nil && filepath.IsLocal(rel)
 }
 
 // Changes lists what differs between two states, with line counts.

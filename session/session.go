@@ -69,13 +69,16 @@ type Session struct {
 	created  chan struct{} // closed when the session has its row
 	started  chan struct{} // closed when box, term and files are set
 	finished chan struct{} // closed to end the loop
+	closing  chan struct{} // closed when the sandbox is gone
 	ended    chan struct{} // closed when the record is complete
 	final    api.Session   // set before ended is closed
 
 	// Below: owned by the loop.
 	info       api.Session
 	warnings   []string
-	env        []string  // the agent's
+	env        []string // the agent's
+	places     *places
+	upkeep     []span    // when housekeeping ran
 	actions    []*action // actions[i].N == i+1
 	forming    []*action // without a number yet, or not shown yet
 	procs      map[proc]*process
@@ -106,9 +109,9 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
-		created: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{}), ended: make(chan struct{}),
+		created: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{}), closing: make(chan struct{}), ended: make(chan struct{}),
 		procs: make(map[proc]*process), ofAttempts: make(map[int64]int),
-		news: newBroadcast(), policy: policy.Builtin(),
+		news: newBroadcast(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -245,6 +248,14 @@ func (s *Session) handlers() gate.Options {
 				return
 			}
 			s.whenStarted(func() { s.onExec(e) })
+		},
+		Exiting: func(e gate.Exit) {
+			done := make(chan struct{})
+			s.whenStarted(func() { s.onExiting(e, func() { close(done) }) })
+			select {
+			case <-done:
+			case <-s.closing: // the sandbox is gone, and this process with it
+			}
 		},
 		Exit:   func(e gate.Exit) { s.whenStarted(func() { s.onExit(e) }) },
 		Failed: func(e *gate.Exec, why string) { s.whenStarted(func() { s.onFailed(e, why) }) },

@@ -182,6 +182,11 @@ func (s *Session) spec() (runner.Spec, error) {
 	if !whole {
 		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
 	}
+	s.places = &places{
+		project: cfg.Workspace, upper: filepath.Join(state, "upper"), home: cfg.Home, homeDir: home,
+		temp: filepath.Join(state, "tmp"), began: time.Now(),
+	}
+	s.policy = policy.Builtin().With(s.profile.Layer())
 	path := pathOf(cfg.Env)
 	s.env = agentEnv(cfg, path, s.profile)
 	return runner.Spec{

@@ -37,6 +37,20 @@ func typical(n int64) Fact {
 		n, n, strings.Repeat("x", 300)))}
 }
 
+// A record that another process has open, as beside live sessions.
+func BenchmarkOpen(b *testing.B) {
+	s := open(b)
+	timed(b, func(int) {
+		s, err := Open(context.Background(), s.dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

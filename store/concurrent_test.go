@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -97,6 +98,34 @@ func TestGivingUpWhileLocked(t *testing.T) {
 		t.Errorf("event %d: what was given up was recorded", ev[0].Seq)
 	}
 	verify(t, s, id)
+}
+
+// The log is moved into the database by the keeper and doesn't grow for ever.
+func TestLogIsMoved(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	var fs []Fact
+	for i := range int64(100) {
+		fs = append(fs, fact(i, strings.Repeat("x", 4000)))
+	}
+	for left, deadline := int64(-1), time.Now().Add(20*time.Second); left != 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes of log aren't moved", left)
+		}
+		appendFacts(t, s, id, fs...)
+		log, moved, err := s.keep.checkpoint("NOOP")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log > 2*moveHard {
+			t.Fatalf("%d bytes of log", log)
+		}
+		if moved > 0 {
+			left = 0
+		} else {
+			left = log
+		}
+	}
 }
 
 func init() {

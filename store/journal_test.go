@@ -166,6 +166,55 @@ func TestJournalRotates(t *testing.T) {
 	verify(t, s, id)
 }
 
+// When files can't be packed, output waits rather than filling the disk with
+// raw files, and goes on when they can.
+func TestJournalIsBounded(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	j := openJournal(t, s, id)
+	c, err := s.keep.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil { // no row can be written
+		t.Fatal(err)
+	}
+	const total = 2 * unpacked
+	wrote := make(chan error, 1)
+	go func() {
+		for range total {
+			if err := j.Output(make([]byte, frameMost)); err != nil {
+				wrote <- err
+				return
+			}
+		}
+		wrote <- nil
+	}()
+	raws := func() int { return len(must(filepath.Glob(filepath.Join(j.dir, "*.raw")))) }
+	for deadline := time.Now().Add(10 * time.Second); raws() < unpacked+2 && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond) // nothing tells of a file that was made
+	}
+	select {
+	case err := <-wrote:
+		t.Fatalf("output didn't wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if n := raws(); n != unpacked+2 {
+		t.Errorf("%d raw files", n)
+	}
+	if _, err := c.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(<-wrote, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if fs := frames(t, s, id); len(fs) != total {
+		t.Errorf("%d frames", len(fs))
+	}
+	verify(t, s, id)
+}
+
 // What kill -9 may leave at each moment of packing is taken up.
 func TestJournalPackingInterrupted(t *testing.T) {
 	for _, tt := range []struct {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,16 +23,16 @@ const flockShared = unix.LOCK_SH
 type keeper struct {
 	db    *sql.DB
 	wal   *os.File
-	bytes atomic.Int64 // written since the log was last moved
-	dirty chan struct{}
+	dirty chan struct{} // holds one: something was committed
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 }
 
 const (
 	syncEvery = time.Second
-	moveAfter = 4 << 20   // bytes of log
+	moveAfter = 4 << 20   // bytes of log that aren't in the database
 	moveHard  = 128 << 20 // bytes of log at which writers may have to wait for it
+	pageSize  = 4096      // SQLite's default
 )
 
 func newKeeper(dir, dsn string) (*keeper, error) {
@@ -54,9 +53,8 @@ func newKeeper(dir, dsn string) (*keeper, error) {
 	return k, nil
 }
 
-// wrote says that about n bytes were committed. It never blocks.
-func (k *keeper) wrote(n int) {
-	k.bytes.Add(int64(n))
+// wrote says that something was committed. It never blocks.
+func (k *keeper) wrote() {
 	select {
 	case k.dirty <- struct{}{}:
 	default: // one is enough
@@ -80,25 +78,29 @@ func (k *keeper) run(ctx context.Context) {
 		// A failed sync is found again by SQLite's own when it moves the
 		// log; commits in between are what NORMAL may lose anyway.
 		_ = unix.Fdatasync(int(k.wal.Fd()))
-		if k.bytes.Load() >= moveAfter {
-			k.move()
-		}
+		k.move()
 	}
 }
 
-// move copies the log into the database as far as readers allow. It holds up
-// writers only once the log has grown out of proportion.
+// move copies the log into the database, once there is enough of it and as far
+// as readers allow. It holds up writers only once the log has grown out of
+// proportion. An error leaves a longer log, which the next call meets.
 func (k *keeper) move() {
-	var busy, log, moved int
-	if k.db.QueryRow(`PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &log, &moved) != nil {
-		return // the next one may do better; the log only grows meanwhile
+	log, moved, err := k.checkpoint("NOOP") // only counts
+	if err != nil || log-moved < moveAfter {
+		return
 	}
-	if log == moved {
-		k.bytes.Store(0)
+	if log, _, err = k.checkpoint("PASSIVE"); err == nil && log > moveHard {
+		_, _, _ = k.checkpoint("RESTART") // see above
 	}
-	if int64(log)*4096 > moveHard {
-		_, _ = k.db.Exec(`PRAGMA wal_checkpoint(RESTART)`) // as above
-	}
+}
+
+// checkpoint returns how many bytes the log has, and how many of them are in
+// the database.
+func (k *keeper) checkpoint(mode string) (log, moved int64, err error) {
+	var busy int
+	err = k.db.QueryRow(`PRAGMA wal_checkpoint(`+mode+`)`).Scan(&busy, &log, &moved)
+	return log * pageSize, moved * pageSize, err
 }
 
 func (k *keeper) close() error {

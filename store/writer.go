@@ -20,7 +20,7 @@ type writer struct {
 	jobs  chan *job // full: callers wait, or give up with their context
 	stop  chan struct{}
 	done  chan struct{} // closed when run has ended and all accepted jobs are answered
-	wrote func(int)     // told how many bytes were committed; set before the first job
+	wrote func()        // told of each commit; set before the first job
 
 	mu     sync.RWMutex // held shared while a job is handed over
 	closed bool         // guarded by mu
@@ -64,7 +64,7 @@ func newWriter(ctx context.Context, dir string, db *sql.DB) (*writer, error) {
 	}
 	w := &writer{
 		dir: dir, db: db, conn: conn, jobs: make(chan *job, groupJobs),
-		stop: make(chan struct{}), done: make(chan struct{}), wrote: func(int) {},
+		stop: make(chan struct{}), done: make(chan struct{}), wrote: func() {},
 	}
 	go w.run()
 	return w, nil
@@ -205,12 +205,10 @@ func (w *writer) begin(t *tx, jobs []*job) ([]*job, error) {
 // together runs and commits jobs in the transaction that begin opened.
 func (w *writer) together(t *tx, jobs []*job) error {
 	t.begun()
-	size := 0
 	for _, j := range jobs {
 		if err := j.run(t); err != nil {
 			return errors.Join(err, t.rollback())
 		}
-		size += j.size
 	}
 	if len(jobs) == 0 {
 		return t.rollback()
@@ -218,7 +216,7 @@ func (w *writer) together(t *tx, jobs []*job) error {
 	if err := t.exec(`COMMIT`); err != nil {
 		return errors.Join(err, t.rollback())
 	}
-	w.wrote(size)
+	w.wrote()
 	return nil
 }
 

@@ -15,7 +15,10 @@ import (
 	"stepbox/ui/internal/fake"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // golden screens have times of day in them
+	goleak.VerifyTestMain(m)
+}
 
 // driver presses keys and looks at what a person sees. Messages are delivered
 // as the program would: one at a time, a frame drawn after each.

@@ -19,7 +19,7 @@ var sizes = [][2]int{{80, 24}, {120, 35}, {200, 50}}
 func TestGolden(t *testing.T) {
 	scenes := []struct {
 		name  string
-		open  func(*testing.T, int, int, string) *driver
+		open  func(t *testing.T, cols, rows int, theme string) *driver
 		shows string
 	}{
 		{"home", func(t *testing.T, w, h int, theme string) *driver {
@@ -27,7 +27,7 @@ func TestGolden(t *testing.T) {
 			d.shows("bump-deps")
 			return d
 		}, "fix-tests"},
-		{"calm", keysOn(nil), "nothing"},
+		{"calm", keysOn(nil), ""},
 		{"held", keysOn([]api.Question{fake.Question()}), ""},
 		{"held-actions", keysOn([]api.Question{fake.Question()}, leader, "4", "w"), ""},
 		{"held-leader", keysOn([]api.Question{fake.Question()}, leader), ""},
@@ -47,15 +47,23 @@ func TestGolden(t *testing.T) {
 	}
 	for _, s := range scenes {
 		for _, size := range sizes {
-			for _, theme := range []string{"dark", "plain"} {
-				name := fmt.Sprintf("%s-%dx%d-%s", s.name, size[0], size[1], theme)
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					d := s.open(t, size[0], size[1], theme)
-					d.idle()
-					golden.RequireEqual(t, d.view.Content)
-				})
-			}
+			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
+				t.Parallel()
+				d := s.open(t, size[0], size[1], "dark")
+				if s.shows != "" {
+					d.shows(s.shows)
+				}
+				d.idle()
+				for _, theme := range []string{"dark", "plain"} {
+					t.Run(theme, func(t *testing.T) {
+						d.m.opt.Theme = theme
+						if err := d.m.retheme(); err != nil {
+							t.Fatal(err)
+						}
+						golden.RequireEqual(t, d.m.View().Content)
+					})
+				}
+			})
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 )
 
 func TestHomeAttachesAndComesBack(t *testing.T) {
+	t.Parallel()
 	d := drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain"})
 	d.shows("fix-tests")
 	d.press("j", "k", "enter")
@@ -35,6 +36,7 @@ func TestHomeAttachesAndComesBack(t *testing.T) {
 }
 
 func TestNewSession(t *testing.T) {
+	t.Parallel()
 	d := drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return fake.Session().ID, nil }})
 	d.shows("fix-tests")
 	d.press("n")
@@ -47,6 +49,7 @@ func TestNewSession(t *testing.T) {
 }
 
 func TestDetachSaysSo(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
 	d.press(leader, "d")
 	d.until("it quits", func() bool { return d.quit })
@@ -56,6 +59,7 @@ func TestDetachSaysSo(t *testing.T) {
 }
 
 func TestUnknownSession(t *testing.T) {
+	t.Parallel()
 	d := drive(t, fake.New(), 100, 30, Options{Session: "none"})
 	d.until("it quits", func() bool { return d.quit })
 	if err := d.m.Err(); err == nil || !strings.Contains(err.Error(), `cannot open session "none"`) {
@@ -64,6 +68,7 @@ func TestUnknownSession(t *testing.T) {
 }
 
 func TestLeaderTwiceSendsOne(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	d.press(leader, leader, "x")
 	d.until("the agent got it", func() bool { return d.c.LastTerminal().Got() == "\x1dx" })
@@ -79,6 +84,7 @@ func TestLeaderTwiceSendsOne(t *testing.T) {
 }
 
 func TestBellAndTitleTell(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	if d.raw != "" || strings.Contains(d.view.WindowTitle, "held") {
 		t.Errorf("rang without a reason: %q, %q", d.raw, d.view.WindowTitle)
@@ -96,6 +102,7 @@ func TestBellAndTitleTell(t *testing.T) {
 }
 
 func TestHeldNeverStealsTheFocus(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	d.press(leader, "2")
 	put(d, ask(6, 14, "rm x"))
@@ -107,6 +114,7 @@ func TestHeldNeverStealsTheFocus(t *testing.T) {
 }
 
 func TestTabWalksWhatIsHeld(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	for i := range 3 {
 		put(d, ask(int64(6+i), 14+i, fmt.Sprintf("rm %d", i)))
@@ -129,6 +137,7 @@ func TestTabWalksWhatIsHeld(t *testing.T) {
 // Keys, pastes and resizes reach the agent whole and in the order of typing,
 // also while it floods its terminal and keys come faster than frames.
 func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	term := d.c.LastTerminal()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -174,6 +183,7 @@ func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
 }
 
 func TestAgentThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	d.c.LastTerminal().Stick()
 	for range 5000 {
@@ -186,6 +196,7 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 }
 
 func TestDisconnectedIsVisible(t *testing.T) {
+	t.Parallel()
 	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
 	d.c.Break(errors.New("connection reset"))
 	d.shows("DISCONNECTED")
@@ -196,6 +207,7 @@ func TestDisconnectedIsVisible(t *testing.T) {
 }
 
 func TestEndedSessionIsReadOnly(t *testing.T) {
+	t.Parallel()
 	c := fake.Workbench(fake.Question())
 	d := bench(t, c, 120, 35, "plain")
 	s := fake.Session()
@@ -213,6 +225,7 @@ func TestEndedSessionIsReadOnly(t *testing.T) {
 }
 
 func TestThemeFollowsTheBackground(t *testing.T) {
+	t.Parallel()
 	d := drive(t, fake.New(), 80, 24, Options{})
 	dark := d.m.palette.Theme.Name
 	d.send(tea.BackgroundColorMsg{Color: white{}})
@@ -228,6 +241,7 @@ func (white) RGBA() (r, g, b, a uint32) { return 0xffff, 0xffff, 0xffff, 0xffff 
 // The real program, with bytes for a terminal: it starts, answers, and leaves
 // nothing behind.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	in, feed := io.Pipe()
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -261,6 +275,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	in, feed := io.Pipe()

@@ -212,11 +212,14 @@ func (c *Cgroups) Remove(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
+// ownPids is added to the bound on processes for PID 1's threads.
+const ownPids = 16
+
 // Usage is what a box has used and uses.
 type Usage struct {
 	CPU    time.Duration // processor time so far
 	Memory int64         // bytes now, caches of files included
-	Pids   int           // processes and threads now
+	Pids   int           // the agent's processes and threads now
 }
 
 // Usage reads the counters; ok says whether there are any.
@@ -233,16 +236,16 @@ func (c *Cgroups) Usage() (u Usage, ok bool) {
 				u.CPU = time.Duration(n) * time.Microsecond
 			}
 		}
-		u.Memory, u.Pids = getNumber(folder, "memory.current"), int(getNumber(folder, "pids.current"))
+		u.Memory, u.Pids = getNumber(folder, "memory.current"), len(c.threads())
 		return u, u.Memory > 0
 	}
-	cpu, memory, pids := c.folders["cpuacct"], c.folders["memory"], c.folders["pids"]
-	if cpu == "" || memory == "" || pids == "" {
+	cpu, memory := c.folders["cpuacct"], c.folders["memory"]
+	if cpu == "" || memory == "" || c.freezer == "" {
 		return u, false
 	}
 	u.CPU = time.Duration(getNumber(cpu, "cpuacct.usage"))
 	u.Memory = getNumber(memory, "memory.usage_in_bytes")
-	u.Pids = int(getNumber(pids, "pids.current"))
+	u.Pids = len(c.threads())
 	return u, true
 }
 

@@ -67,7 +67,7 @@ func (c *Cgroups) makeV1(all []hierarchy, name string, limits Limits) error {
 		c.InForce.CPUs = limits.CPUs
 	}
 	if folder := c.folders["pids"]; folder != "" && limits.Pids > 0 {
-		if err := set(folder, "pids.max", strconv.FormatInt(limits.Pids, 10)); err != nil {
+		if err := set(folder, "pids.max", strconv.FormatInt(limits.Pids+ownPids, 10)); err != nil {
 			return err
 		}
 		c.InForce.Pids = limits.Pids

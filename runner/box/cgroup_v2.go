@@ -61,7 +61,7 @@ func (c *Cgroups) makeV2(ctx context.Context, all []hierarchy, name string, limi
 	if limits.CPUs > 0 && set(folder, "cpu.max", fmt.Sprintf("%d %d", int(limits.CPUs*period), period)) == nil {
 		c.InForce.CPUs = limits.CPUs
 	}
-	if limits.Pids > 0 && set(folder, "pids.max", strconv.FormatInt(limits.Pids, 10)) == nil {
+	if limits.Pids > 0 && set(folder, "pids.max", strconv.FormatInt(limits.Pids+ownPids, 10)) == nil {
 		c.InForce.Pids = limits.Pids
 	}
 	return nil
@@ -107,38 +107,31 @@ func ownScope(folder string) bool {
 	return strings.HasPrefix(name, scopePrefix) && strings.HasSuffix(name, ".scope")
 }
 
-// enableControllers hands controllers on to the folders below. Where processes
-// are in the way and all of them are this process and its children, they move
-// to a leaf; where others are, boxes go without limits but can be frozen.
+// enableControllers hands controllers on to the folders below. Processes in the
+// way move to a leaf first: with them in place the kernel would still hand on
+// cpu and pids, and make the folder the root of a threaded subtree, in which
+// boxes can't be (cgroups(7), "Cgroups v2 thread mode"). Where some of them aren't
+// this process or its children, boxes go without limits but can be frozen.
 func enableControllers(folder string) {
-	enable := func() (missing bool) {
-		for _, controller := range []string{"memory", "pids", "cpu"} {
-			if set(folder, "cgroup.subtree_control", "+"+controller) != nil {
-				missing = missing || available(folder, controller)
-			}
-		}
-		return missing
-	}
-	if !enable() {
-		return
-	}
 	pids, ok := readIDs(filepath.Join(folder, "cgroup.procs"))
 	if !ok || slices.ContainsFunc(pids, func(pid int) bool { return !ours(pid) }) {
 		return
 	}
-	leaf := filepath.Join(folder, supervisorFolder)
-	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return
+	if len(pids) > 0 {
+		leaf := filepath.Join(folder, supervisorFolder)
+		if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return
+		}
+		for _, pid := range pids {
+			if enter(leaf, pid) != nil && unix.Kill(pid, 0) == nil {
+				return
+			}
+		}
 	}
-	for _, pid := range pids {
-		_ = enter(leaf, pid)
+	for _, controller := range []string{"memory", "pids", "cpu"} {
+		// One that wasn't delegated is missing from the limits in force.
+		_ = set(folder, "cgroup.subtree_control", "+"+controller)
 	}
-	enable()
-}
-
-func available(folder, controller string) bool {
-	text, err := get(folder, "cgroup.controllers")
-	return err == nil && slices.Contains(strings.Fields(text), controller)
 }
 
 // ours says whether a process is this one or descends from it.

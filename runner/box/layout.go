@@ -56,23 +56,21 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	l.add(&configs.Mount{Source: spec.Temp, Destination: "/tmp", Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
 		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
 	if spec.Home != "" {
+		if info, err := os.Stat(spec.Home); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("cannot use %q as a home folder: there is no such folder", spec.Home)
+		}
 		l.add(&configs.Mount{Source: spec.Home, Destination: spec.HomeTo, Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
 			RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
 	}
 	for _, bind := range spec.Binds {
-		if err := refuseSockets(bind.Source); err != nil {
+		if err := l.addBind(bind); err != nil {
 			return nil, err
 		}
-		target := bind.Target
-		if target == "" {
-			target = bind.Source
-		}
-		l.addReadOnly(bind.Source, target)
 	}
 	if err := l.addWorkspace(spec, mounts); err != nil {
 		return nil, err
 	}
-	if err := l.maskSockets(spec); err != nil {
+	if err := l.maskSockets(); err != nil {
 		return nil, err
 	}
 	if spec.Root {
@@ -94,6 +92,24 @@ func (l *layout) add(m *configs.Mount) { l.mounts = append(l.mounts, m) }
 func (l *layout) addReadOnly(source, target string) {
 	l.add(&configs.Mount{Source: source, Destination: target, Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
 		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
+}
+
+// addBind shows what the specification names. Links in the source are followed
+// here, once, so that what was searched for sockets is what is shown.
+func (l *layout) addBind(bind Bind) error {
+	source, err := filepath.EvalSymlinks(bind.Source)
+	if err != nil {
+		return fmt.Errorf("cannot show %q in the sandbox: %w", bind.Source, err)
+	}
+	if err := refuseSockets(source); err != nil {
+		return err
+	}
+	target := bind.Target
+	if target == "" {
+		target = bind.Source
+	}
+	l.addReadOnly(source, target)
+	return nil
 }
 
 // skeleton makes the folder that becomes the root; it is mounted read-only.

@@ -51,17 +51,14 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 	if below := submounts(mounts, spec.Workspace); len(below) > 0 {
 		return fmt.Errorf("cannot use %q as a project: %q is mounted below it, and the kernel can't put such a folder under an overlay; start in a folder without mounts below it", spec.Workspace, below[0])
 	}
-	hidden := append([]string(nil), spec.Hidden...)
-	sockets, err := listeningBelow(spec.Workspace)
-	if err != nil {
-		return err
-	}
-	hidden = append(hidden, sockets...)
+	// Sockets in the project need no hiding: through an overlay their inode is
+	// another, and nobody listens there.
 	lower := escape(spec.Workspace)
 	var covered []string
-	if len(hidden) > 0 {
+	if len(spec.Hidden) > 0 {
 		front := filepath.Join(l.dir, "hidden")
-		if covered, err = hide(front, spec.Workspace, hidden); err != nil {
+		var err error
+		if covered, err = hide(front, spec.Workspace, spec.Hidden); err != nil {
 			return err
 		}
 		lower = escape(front) + ":" + lower
@@ -124,8 +121,7 @@ func hide(front, workspace string, paths []string) (covered []string, err error)
 			return nil, fail(fmt.Errorf("%q isn't below the project", path))
 		}
 		path = filepath.Clean(path)
-		if info, err := os.Lstat(filepath.Join(workspace, path)); err != nil || !realParents(workspace, path) {
-			_ = info
+		if _, err := os.Lstat(filepath.Join(workspace, path)); err != nil || !realParents(workspace, path) {
 			continue // nothing there to be hidden
 		}
 		for _, dir := range parents(path) {

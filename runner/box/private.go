@@ -45,7 +45,7 @@ func refuseSockets(source string) error {
 // maskSockets covers every bound socket of the host's that lies in what the
 // sandbox shows of the system. /proc/net/unix lists them all, so that the
 // folders themselves needn't be searched.
-func (l *layout) maskSockets(spec Spec) error {
+func (l *layout) maskSockets() error {
 	for _, folder := range systemFolders {
 		below, err := listeningBelow(folder)
 		if err != nil {

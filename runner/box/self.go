@@ -70,7 +70,7 @@ func seal() (*os.File, error) {
 	if _, err := io.Copy(memory, exe); err != nil {
 		return nil, fmt.Errorf("cannot copy this program into memory: %w", err)
 	}
-	if err := unix.Fchmod(fd, 0o500); err != nil {
+	if err := unix.Fchmod(fd, 0o555); err != nil {
 		return nil, fmt.Errorf("cannot make the copy of this program executable: %w", err)
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {

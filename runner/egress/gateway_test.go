@@ -27,6 +27,8 @@ type sandbox struct {
 	gw   *Gateway
 	link Link
 
+	helper int // process whose processor time counts in benchmarks
+
 	mu   sync.Mutex
 	log  []Attempt // every snapshot
 	more chan struct{}

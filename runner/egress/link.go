@@ -182,6 +182,11 @@ func (l *Link) openFar() (*os.File, *netlink.Handle, error) {
 		return nil, nil, fmt.Errorf("cannot make a packet socket: %w", err)
 	}
 	l.Packet = os.NewFile(uintptr(fd), "packet socket")
+	if envInt("GSO", 0) > 0 {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+			return nil, nil, err
+		}
+	}
 	// The kernel activates the interface's queue some time after its other end
 	// is up, and drops what is sent before. Without the queue there is
 	// nothing to wait for (packet(7); kernel: net/core/link_watch.c).

@@ -20,7 +20,7 @@ const (
 	halfOpenLimit = 5 * time.Minute
 )
 
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copySize); return &b }}
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, envInt("COPY", copySize)); return &b }}
 
 var errReset = errors.New("connection reset")
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"strconv"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -46,7 +48,7 @@ func (g *Gateway) startStack() error {
 func (g *Gateway) setUpStack(s *stack.Stack) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
-	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
+	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: envInt("RCV", bufferDefault), Max: envInt("RCVMAX", bufferMax)}
 	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
 	// The sandbox's kernel may use a port again as soon as it has closed it,
 	// and netstack would let such a SYN wait for the whole of TIME-WAIT. There
@@ -68,13 +70,15 @@ func (g *Gateway) setUpStack(s *stack.Stack) error {
 		RXChecksumOffload: true,
 		// Deliver on the reading goroutine: a hand-over costs more than it
 		// spreads (measured: BenchmarkConnect, BenchmarkRoundTrip).
-		ProcessorsPerChannel: 1,
+		GSOMaxSize: uint32(envInt("GSO", 0)),
+		PacketDispatchMode: fdbased.PacketDispatchMode(envInt("PDM", 0)),
+		ProcessorsPerChannel: envInt("PPC", 1),
 	})
 	if err != nil {
 		return fmt.Errorf("cannot read the link: %w", err)
 	}
 	// Packets arrive as soon as there is a NIC.
-	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, bufferDefault, maxInFlight, g.handleTCP).HandlePacket)
+	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, envInt("RCV", bufferDefault), maxInFlight, g.handleTCP).HandlePacket)
 	s.SetTransportProtocolHandler(udp.ProtocolNumber, g.udp.handle)
 	g.tap = newTap(g, ep)
 	if err := s.CreateNIC(nicID, g.tap); err != nil {
@@ -114,8 +118,13 @@ func (g *Gateway) setUpStack(s *stack.Stack) error {
 	return nil
 }
 
-// stopStack ends the stack's goroutines; its flows have ended.
-func (g *Gateway) stopStack() { g.stack.Destroy() }
+// stopStack ends the stack's goroutines; its flows have ended. The link goes
+// first: Destroy waits for its reader with a lock held that the reader may be
+// waiting for.
+func (g *Gateway) stopStack() {
+	g.tap.Attach(nil)
+	g.stack.Destroy()
+}
 
 func asError(err tcpip.Error) error {
 	if err == nil {
@@ -128,4 +137,11 @@ func asError(err tcpip.Error) error {
 func address(a tcpip.Address) netip.Addr {
 	addr, _ := netip.AddrFromSlice(a.AsSlice())
 	return addr
+}
+
+func envInt(n string, d int) int {
+	if v, err := strconv.Atoi(os.Getenv(n)); err == nil {
+		return v
+	}
+	return d
 }

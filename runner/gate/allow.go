@@ -29,7 +29,7 @@ func (g *Gate) allow(e *Exec) {
 			e.close()
 			return false
 		}
-		keep := g.exits.trace && (e.allowed&NoExit == 0 || g.exits.traces(e.PID))
+		keep := e.allowed&HoldExit != 0 || g.exits.trace && (e.allowed&NoExit == 0 || g.exits.traces(e.PID))
 		err := g.launch(e, keep)
 		g.finish()
 		if err != nil {
@@ -119,12 +119,15 @@ func (g *Gate) see(e *Exec, keep bool) (used bool) {
 		default:
 			// Back from the call without a new image.
 			errno := g.returned(s)
+			again := g.putOff(e, errno)
 			signal := s.signal()
 			if s.event() != 0 {
 				signal = 0
 			}
 			g.whenOpen(func() { letGo(s.tid, signal) })
-			g.refused(e, errno)
+			if !again {
+				g.refused(e, errno)
+			}
 			return false
 		}
 	}
@@ -179,16 +182,22 @@ const (
 // againWithin is how soon an interrupted call comes again.
 const againWithin = time.Second
 
-// refused tells that the kernel didn't do an exec that was allowed. One that
-// it only put off comes again as a new notification and isn't asked twice.
+// refused tells that the kernel didn't do an exec that was allowed.
 func (g *Gate) refused(e *Exec, errno unix.Errno) {
+	why := "the kernel refused it"
+	if errno != 0 {
+		why = errno.Error()
+	}
+	g.failed(e, why)
+}
+
+// putOff says whether the kernel only put an allowed exec off: it comes again
+// as a new notification, which isn't to be asked about. That happens when two
+// threads of a process exec at once, and, before Linux 6.17, when a signal
+// meets the answer. It comes before the thread is let go.
+func (g *Gate) putOff(e *Exec, errno unix.Errno) bool {
 	if errno < restartFirst || errno > restartLast {
-		why := "the kernel refused it"
-		if errno != 0 {
-			why = errno.Error()
-		}
-		g.failed(e, why)
-		return
+		return false
 	}
 	g.mu.Lock()
 	g.again[e.TID] = e
@@ -210,6 +219,7 @@ func (g *Gate) refused(e *Exec, errno unix.Errno) {
 			g.failed(e, "interrupted")
 		}
 	})
+	return true
 }
 
 // resume lets an exec happen that was allowed before and that a signal kept

@@ -81,6 +81,9 @@ const (
 	// Unverified lets a program run without the check that it is the one
 	// that was shown: for verdicts that would be the same for any program.
 	Unverified
+	// HoldExit keeps the process traced and has Exiting called before its
+	// end can be noticed. Each signal to its main thread costs a detour then.
+	HoldExit
 )
 
 // Allow lets the program run, after it was checked to be what was shown. It

@@ -125,7 +125,16 @@ func TestJobControl(t *testing.T) {
 		step("fg; echo was $?\n", "went on", "was 4", "ready> ")
 		step("sh -c 'kill -STOP $$' &\n", "ready> ")
 		step("wait -n; jobs\n", "Stopped", "ready> ")
-		step("kill -KILL %1; wait\n", "Killed", "ready> ")
+		step("kill -KILL %1\n", "ready> ")
+		last := b.seen()[len(b.seen())-1]
+		if x := b.exitOf(last); !x.Known || x.Signal != unix.SIGKILL {
+			t.Errorf("the stopped job ended with %+v", x)
+		}
+		b.eventually("the shell knows", func() bool {
+			from := screen.mark()
+			step("jobs; echo end\n", "end\r\n", "ready> ")
+			return !strings.Contains(screen.since(from), "Stopped")
+		})
 		step("exit 6\n")
 		if code := b.wait(); code != 6 {
 			t.Errorf("the shell ended with %d", code)

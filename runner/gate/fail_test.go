@@ -114,3 +114,28 @@ func fifo(t *testing.T, dir string) string {
 	}
 	return p
 }
+
+// Threads that exec at the same time get in each other's way: the kernel puts
+// one off and calls again. Each attempt is shown once all the same.
+func TestFailingExecsAtOnce(t *testing.T) {
+	program, err := os.ReadFile("/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint16(program[54:], 3) // e_phentsize
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	both(t, func(t *testing.T, o Options) {
+		b := start(t, setup{role: "failers", args: []string{broken}, options: o})
+		b.wait()
+		if b.out.String() != "wrong 0\n" {
+			t.Errorf("it said %q", b.out.String())
+		}
+		b.eventually("all have failed", func() bool { return len(b.failures()) >= 100 })
+		if n, m := len(b.seen())-1, len(b.failures()); n != 100 || m != 100 {
+			t.Errorf("of 100 attempts %d were shown and %d failed", n, m)
+		}
+	})
+}

@@ -19,6 +19,10 @@ type Options struct {
 	// Exit is told once of each process whose exec was allowed, unless with
 	// NoExit, when it has ended.
 	Exit func(Exit)
+	// Exiting is told of each process whose exec was allowed with HoldExit
+	// when it is about to end but nobody can have noticed yet, its parent
+	// neither. The process waits until the callback returns. Exit follows.
+	Exiting func(Exit)
 	// Failed is told of an Exec that didn't lead to a running program though
 	// it wasn't denied: its process was killed, the kernel refused it, or it
 	// could not be checked. It comes after the Exec callback has returned.
@@ -87,6 +91,9 @@ func New(file *os.File, o Options) (*Gate, error) {
 	if o.Exit == nil {
 		o.Exit = func(Exit) {}
 	}
+	if o.Exiting == nil {
+		o.Exiting = func(Exit) {}
+	}
 	if o.Failed == nil {
 		o.Failed = func(*Exec, string) {}
 	}
@@ -112,9 +119,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 	g.tasks.Add(2)
 	go func() { defer g.tasks.Done(); g.receive() }()
 	go func() { defer g.tasks.Done(); g.watch.run() }()
-	if g.exits.trace {
-		g.spawn(func() { g.exits.children(g.done) })
-	}
+	g.spawn(func() { g.exits.children(g.done) })
 	return g, nil
 }
 

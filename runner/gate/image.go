@@ -94,6 +94,10 @@ func (v *view) resolve(p place) (*image, error) {
 			img.close()
 			return nil, err
 		}
+		if interpreter == "" { // the kernel takes it for the working directory
+			img.close()
+			return nil, unix.EACCES
+		}
 		// The kernel puts the interpreter, its argument and the script's
 		// name where the first argument was.
 		front := []string{interpreter}

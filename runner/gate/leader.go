@@ -22,6 +22,7 @@ type leader struct {
 	stop    chan struct{} // closed to let go of the process
 	over    chan struct{} // closed when the thread has let go
 	pending *Exec         // launched, not seen yet
+	hold    bool          // Exiting is to be called
 }
 
 // handed is an Exec by the main thread of a traced process, to be launched by
@@ -69,6 +70,7 @@ func (x *exits) lead(e *Exec) {
 	l := &leader{
 		x: x, process: Process{PID: e.PID, Start: e.Start}, wake: make(chan struct{}, 1),
 		execs: make(chan handed), stop: make(chan struct{}), over: make(chan struct{}),
+		hold: e.allowed&HoldExit != 0,
 	}
 	x.mu.Lock()
 	if x.over {
@@ -149,6 +151,8 @@ func (l *leader) pass(s stop) {
 	case unix.PTRACE_EVENT_EXEC:
 		l.arrived(s)
 		return
+	case unix.PTRACE_EVENT_EXIT:
+		l.exiting(s)
 	case 0:
 		l.cameBack(s)
 		l.resume(s.tid, s.signal())
@@ -162,6 +166,19 @@ func (l *leader) pass(s stop) {
 	default:
 		l.resume(s.tid, 0)
 	}
+}
+
+// exiting lets a process end once that may be noticed. One that is killed
+// meanwhile ends at once, which is as well.
+func (l *leader) exiting(s stop) {
+	if l.hold {
+		exit := Exit{PID: l.process.PID, Start: l.process.Start, At: time.Now()}
+		if status, err := eventMessage(s.tid); err == nil {
+			exit.set(int(status), true)
+		}
+		l.x.g.o.Exiting(exit)
+	}
+	l.resume(s.tid, 0)
 }
 
 // arrived checks the new image of a launched exec.
@@ -190,7 +207,10 @@ func (l *leader) arrived(s stop) {
 func (l *leader) cameBack(s stop) {
 	if e := l.pending; e != nil {
 		l.pending = nil
-		l.x.g.refused(e, l.x.g.returned(s))
+		g := l.x.g
+		if errno := g.returned(s); !g.putOff(e, errno) {
+			g.spawn(func() { g.refused(e, errno) })
+		}
 	}
 }
 

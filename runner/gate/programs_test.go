@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // A Go program rarely execs from its first thread, and the kernel then gives
@@ -83,13 +81,13 @@ func TestPrograms(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			if unix.Access(path, unix.X_OK) != nil {
-				t.Skip(path + " can't be run")
+			switch c.name {
+			case "python3", "node", "perl": // may be installed for another user
+				if err := exec.Command(path, "--version").Run(); err != nil {
+					t.Skip(err)
+				}
 			}
 			both(t, func(t *testing.T, o Options) {
-				if exec.Command(c.args[0], "--version").Run() != nil && c.name != "ld.so" && c.name != "sh" && c.name != "go" && c.name != "busybox" {
-					t.Skip(c.args[0] + " doesn't work here")
-				}
 				b := start(t, setup{args: c.args, options: o})
 				if code := b.wait(); code != 0 {
 					t.Errorf("it ended with %d", code)

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,6 +33,14 @@ func seize(tid int, options uintptr) error {
 func interrupt(tid int) error {
 	_, err := ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0)
 	return err
+}
+
+// eventMessage is what a thread's ptrace event says: of its end the status, as
+// wait(2) will give it.
+func eventMessage(tid int) (uint, error) {
+	var m uint
+	_, err := ptrace(unix.PTRACE_GETEVENTMSG, tid, 0, uintptr(unsafe.Pointer(&m)))
+	return m, err
 }
 
 // letGo ends the tracing of a stopped thread, with a signal or 0 for it. One

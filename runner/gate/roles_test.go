@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ func init() {
 	roles["execveat"] = playExecveat
 	roles["threads"] = playThreads
 	roles["retry"] = playRetry
+	roles["failers"] = playFailers
 }
 
 // say prints what a call brought, by the name of its error.
@@ -92,13 +94,41 @@ func playThread(args []string) {
 
 // playThreads execs from several threads at once.
 func playThreads(args []string) {
+	path, argv, env := fixed(args[0]), []*byte{}, []*byte{nil}
+	for _, a := range args {
+		argv = append(argv, &cString(a)[0])
+	}
+	argv = append(argv, nil)
 	for range 4 {
 		go func() {
 			runtime.LockOSThread()
-			_ = unix.Exec(args[0], args, clean())
+			// Not by way of package syscall, which lets only one do so.
+			_, _, e := unix.Syscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+			say("execve", e)
 		}()
 	}
 	select {}
+}
+
+// playFailers execs from several threads again and again what the kernel
+// refuses.
+func playFailers(args []string) {
+	path, argv, env := fixed(args[0]), []*byte{&fixed("x")[0], nil}, []*byte{nil}
+	var group sync.WaitGroup
+	var wrong atomic.Int64
+	for range 4 {
+		group.Go(func() {
+			runtime.LockOSThread()
+			for range 25 {
+				_, _, e := unix.Syscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+				if e != unix.ENOEXEC {
+					wrong.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	fmt.Println("wrong", wrong.Load())
 }
 
 // cString is memory of our own that doesn't move.
@@ -251,11 +281,7 @@ func playExecveat(args []string) {
 		}
 		b, _ := os.ReadFile(args[1])
 		unix.Write(fd, b)
-		// A file that is open for writing can't be run.
-		at(open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY), "", unix.AT_EMPTY_PATH)
-		ro := open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY)
-		unix.Close(fd)
-		at(ro, "", unix.AT_EMPTY_PATH)
+		at(fd, "", unix.AT_EMPTY_PATH)
 	case "dir":
 		at(open(args[1], unix.O_PATH|unix.O_DIRECTORY), args[2], 0)
 	case "check":
@@ -270,4 +296,13 @@ func playExecveat(args []string) {
 		at(unix.AT_FDCWD, "", 0)
 		at(unix.AT_FDCWD, "", unix.AT_EMPTY_PATH)
 	}
+}
+
+// execRaw execs with lists as they are.
+//
+//go:norace
+func execRaw(path string, argv, env []*byte) unix.Errno {
+	p := fixed(path)
+	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&p[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+	return e
 }

@@ -78,10 +78,10 @@ type Holder struct {
 	last     uint64              // guarded by mu
 }
 
-// Start makes a holder from self, this program's sealed copy, and waits until
-// it answers. It keeps lock open for as long as it lives; the caller keeps its
-// own copy.
-func Start(ctx context.Context, self, lock *os.File) (*Holder, error) {
+// Start makes a holder from self, this program's sealed copy. Its namespaces
+// exist at once; Ready says whether they can be used. It keeps lock open for as
+// long as it lives; the caller keeps its own copy.
+func Start(self, lock *os.File) (*Holder, error) {
 	conn, theirs, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
@@ -116,11 +116,15 @@ func Start(ctx context.Context, self, lock *os.File) (*Holder, error) {
 		_ = h.peer.serve(context.Background())
 		close(h.served)
 	}()
-	if _, err := h.peer.call(ctx, opHello, nil, nil); err != nil {
-		h.Close()
-		return nil, fmt.Errorf("cannot start the session's holder: %w", err)
-	}
 	return h, nil
+}
+
+// Ready waits until the holder answers, and says why it can't be used.
+func (h *Holder) Ready(ctx context.Context) error {
+	if _, err := h.peer.call(ctx, opHello, nil, nil); err != nil {
+		return fmt.Errorf("cannot use the sandbox's user namespace: %w", err)
+	}
+	return nil
 }
 
 // Close tells the holder to end the sandbox and clean up, and waits until it

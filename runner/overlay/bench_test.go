@@ -137,6 +137,7 @@ func BenchmarkRollback(b *testing.B) {
 				}
 				target := s.scan()
 				var plan, run time.Duration
+				var writes []mutation
 				for range b.N {
 					b.StopTimer()
 					if kind == "modified" {
@@ -145,7 +146,13 @@ func BenchmarkRollback(b *testing.B) {
 								muts[i].Data = append(muts[i].Data, 'x')
 							}
 						}
-						s.agent(muts[1:]...)
+						for _, m := range muts {
+							if m.Op == "write" {
+								writes = append(writes, m)
+							}
+						}
+						s.agent(writes...)
+						writes = writes[:0]
 					} else {
 						s.agent(muts...)
 					}

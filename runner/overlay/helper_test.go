@@ -175,6 +175,11 @@ func (h *helper) open(ctx context.Context, upper string) Opener {
 
 // helperMain is the child.
 func helperMain() {
+	if os.Getenv(helperEnv) == "wait" {
+		fmt.Print("!")
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return
+	}
 	fail := func(err error) {
 		fmt.Fprintln(os.Stderr, "helper:", err)
 		os.Exit(1)
@@ -261,6 +266,7 @@ func serveOpener(c *net.UnixConn) {
 
 type served struct {
 	contents *os.File
+	extras   extras
 }
 
 func (s *served) serve(q request) (r response) {

@@ -15,7 +15,8 @@ import (
 )
 
 // Opener opens what the calling process can't: a file of mode 000, say. path
-// is below the upper ("" for the upper itself). It must behave as OpenUpper.
+// is below the upper ("" for the upper itself). It must behave as OpenUpper and
+// be safe for concurrent use.
 // The caller closes the file.
 type Opener func(ctx context.Context, path string) (*os.File, error)
 

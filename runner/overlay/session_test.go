@@ -52,23 +52,38 @@ func newSession(t testing.TB, h *helper, place string, fill func(lower string)) 
 	if fill != nil {
 		fill(s.q.Lower)
 	}
-	s.do("mount")
-	opener := h.open(bg, s.q.Upper)
-	s.scanner, err = NewScanner(s.q.Upper, s.bodies, opener)
-	must(t, err)
-	s.lower, err = OpenLower(s.q.Lower, LowerOptions{Opener: h.open(bg, s.q.Lower)})
-	must(t, err)
+	s.start()
 	s.close = func() {
 		must(t, s.scanner.Close(), s.lower.Close())
-		if _, err := h.call(s.with("unmount")); err != nil {
+		if _, err := s.h.call(s.with("unmount")); err != nil {
 			t.Error(err)
 		}
-		if _, err := h.call(s.with("clean")); err != nil {
+		if _, err := s.h.call(s.with("clean")); err != nil {
 			t.Error(err)
 		}
 		must(t, os.RemoveAll(dir))
 	}
 	return s
+}
+
+// start mounts the overlay and opens the outside's view of it.
+func (s *session) start() {
+	s.t.Helper()
+	s.do("mount")
+	var err error
+	s.scanner, err = NewScanner(s.q.Upper, s.bodies, s.h.open(bg, s.q.Upper))
+	must(s.t, err)
+	s.lower, err = OpenLower(s.q.Lower, LowerOptions{Opener: s.h.open(bg, s.q.Lower)})
+	must(s.t, err)
+}
+
+// crashed starts a new sandbox over the same upper after the helper died.
+func (s *session) crashed() {
+	s.t.Helper()
+	s.h.stop()
+	must(s.t, s.scanner.Close(), s.lower.Close())
+	s.h = startHelper(s.t)
+	s.start()
 }
 
 func (s *session) with(op string) request {

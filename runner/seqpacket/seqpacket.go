@@ -128,7 +128,8 @@ func Number(f *os.File) (int, error) {
 }
 
 // Receive reads one message into p, and at most maxFiles files that came with
-// it, which are the caller's from then on. The peer's end gives io.EOF.
+// it, which are the caller's from then on. The peer's end gives io.EOF, Close
+// os.ErrClosed.
 func (c *Conn) Receive(p []byte, maxFiles int) (int, []*os.File, error) {
 	rights := make([]byte, unix.CmsgSpace(4*max(maxFiles, 1)))
 	var n, oobn, flags int
@@ -142,6 +143,8 @@ func (c *Conn) Receive(p []byte, maxFiles int) (int, []*os.File, error) {
 		}
 	})
 	switch {
+	case wait != nil && !errors.Is(wait, os.ErrDeadlineExceeded):
+		return 0, nil, fmt.Errorf("cannot receive: %w", os.ErrClosed) // the poller has an error of its own for it
 	case wait != nil:
 		return 0, nil, fmt.Errorf("cannot receive: %w", wait)
 	case err == unix.ECONNRESET:

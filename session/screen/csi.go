@@ -1,9 +1,6 @@
 package screen
 
 import (
-	"image/color"
-
-	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/ansi/parser"
 )
@@ -337,101 +334,4 @@ func (s *Screen) setColumns(p *params) {
 	}
 	s.margins.left, s.margins.right = left, right
 	s.moveTo(0, 0)
-}
-
-func (s *Screen) eraseLine(how int) {
-	c := &s.cursor
-	bg := s.background()
-	switch how {
-	case 0:
-		s.page.grid.erase(c.x, s.cols, c.y, bg)
-	case 1:
-		s.page.grid.erase(0, c.x+1, c.y, bg)
-	case 2:
-		s.page.grid.erase(0, s.cols, c.y, bg)
-	}
-}
-
-func (s *Screen) eraseDisplay(how int) {
-	c := &s.cursor
-	g := s.page.grid
-	bg := s.background()
-	rows := func(from, to int) {
-		for y := from; y < to; y++ {
-			g.erase(0, s.cols, y, bg)
-		}
-	}
-	switch how {
-	case 0:
-		if c.x == 0 && c.y == 0 {
-			s.keepAll()
-		}
-		g.erase(c.x, s.cols, c.y, bg)
-		rows(c.y+1, s.rows)
-	case 1:
-		rows(0, c.y)
-		g.erase(0, c.x+1, c.y, bg)
-	case 2:
-		s.keepAll()
-		rows(0, s.rows)
-	case 3:
-		s.history.clear()
-	}
-}
-
-// keepAll keeps the main screen before it is cleared, up to its last row in
-// use, as tmux does.
-func (s *Screen) keepAll() {
-	if s.page != s.main {
-		return
-	}
-	last := s.rows
-	for last > 0 && s.main.grid.lines[last-1].trimmed() == 0 {
-		last--
-	}
-	s.keep(last)
-}
-
-// repeatLast is REP, to the end of the row at most: more has no honest use.
-func (s *Screen) repeatLast(n int) {
-	if s.repeat == "" {
-		return
-	}
-	w := 1
-	if len(s.repeat) > 1 {
-		_, w = ansi.FirstGraphemeCluster(s.repeat, ansi.GraphemeWidth)
-	}
-	n = min(n, s.cols-s.cursor.x)
-	for range n {
-		s.place(s.repeat, clamp(w, 1, 2), false)
-	}
-	s.joint = joint{}
-}
-
-// sgr sets the pen.
-func (s *Screen) sgr(p *params) {
-	style := &s.cursor.pen.style
-	s.inks = inks{}
-	if p.n == 0 {
-		*style = uv.Style{}
-		return
-	}
-	uv.ReadStyle(ansi.Params(p.v[:p.n]), style)
-	style.Fg, style.Bg = simple(style.Fg), simple(style.Bg)
-	style.UnderlineColor = simple(style.UnderlineColor)
-}
-
-// simple turns the colour models that no terminal shows into RGB, so that a
-// keyframe can say them.
-func simple(c color.Color) color.Color {
-	switch c := c.(type) {
-	case nil, ansi.BasicColor, ansi.IndexedColor, color.RGBA:
-		return c
-	default:
-		r, g, b, a := c.RGBA()
-		if a == 0 {
-			return nil
-		}
-		return color.RGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 0xff}
-	}
 }

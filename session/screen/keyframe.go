@@ -2,28 +2,17 @@ package screen
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
-	"image/color"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // maxKeyframe bounds a keyframe. One that would be larger (a huge screen that a
 // hostile guest fills with styles, marks and links) leaves out, in this order:
 // scrollback, links, styles and marks.
 const maxKeyframe = 12 << 20
-
-// privateState begins an APC that carries what no standard sequence says: a
-// pending wrap, where a mark would still join, what REP repeats, which lines
-// were wrapped. It is only of use after the rest of a keyframe. A guest that
-// sends it gets nothing it couldn't have by printing.
-const privateState = "stepbox;"
 
 // Keyframe is the state as bytes: written to a fresh Screen of the same size
 // they give the same screens, scrollback, cursor, pen, modes, region, tab stops,
@@ -318,91 +307,4 @@ func (k *keyframe) pen(p *pen) {
 		k.WriteString("\x1b]8;" + to.link.Params + ";" + to.link.URL + "\x1b\\")
 	}
 	k.now = to
-}
-
-// sgrBytes is the SGR that sets exactly this style, without its CSI.
-func sgrBytes(v *uv.Style) string { return string(appendSGR(nil, v)) }
-
-func appendSGR(b []byte, v *uv.Style) []byte {
-	b = append(b, '0')
-	for i, n := range "12356789" { // in the order of uv's attribute bits
-		if v.Attrs&(1<<i) != 0 {
-			b = append(b, ';', byte(n))
-		}
-	}
-	if v.Underline != 0 {
-		b = append(b, ";4:"...)
-		b = strconv.AppendInt(b, int64(v.Underline), 10)
-	}
-	b = appendColor(b, 30, v.Fg)
-	b = appendColor(b, 40, v.Bg)
-	b = appendColor(b, 50, v.UnderlineColor)
-	return append(b, 'm')
-}
-
-func appendColor(b []byte, base int, c color.Color) []byte {
-	add := func(nums ...int) {
-		for _, n := range nums {
-			b = strconv.AppendInt(append(b, ';'), int64(n), 10)
-		}
-	}
-	switch c := c.(type) {
-	case nil:
-	case ansi.BasicColor:
-		switch n := int(c); {
-		case base == 50:
-			add(58, 5, n)
-		case n < 8:
-			add(base + n)
-		default:
-			add(base + 60 + n - 8)
-		}
-	case ansi.IndexedColor:
-		add(base+8, 5, int(c))
-	default:
-		r, g, bl, _ := c.RGBA()
-		add(base+8, 2, int(r>>8), int(g>>8), int(bl>>8))
-	}
-	return b
-}
-
-// private says the rest, see privateState.
-func (k *keyframe) private() {
-	s := k.s
-	k.WriteString("\x1b_" + privateState)
-	if s.modes.origin {
-		fmt.Fprintf(k, "at=%d,%d;", s.cursor.x, s.cursor.y)
-	}
-	if s.cursor.wrap {
-		k.WriteString("wrap;")
-	}
-	fmt.Fprintf(k, "repeat=%x;", s.repeat)
-	if j := s.joint; j.valid {
-		fmt.Fprintf(k, "joint=%d,%d;", j.x, j.y)
-	}
-	k.WriteString("\x1b\\")
-}
-
-// restore reads it. Whoever sent it: each value is checked.
-func (s *Screen) restore(state string) {
-	for item := range strings.SplitSeq(state, ";") {
-		key, value, _ := strings.Cut(item, "=")
-		var x, y int
-		n, _ := fmt.Sscanf(value, "%d,%d", &x, &y) // not numbers: n says so
-		at := n == 2 && x >= 0 && x < s.cols && y >= 0 && y < s.rows
-		switch {
-		case key == "at" && at:
-			s.cursor.x, s.cursor.y = x, y
-		case key == "wrap":
-			s.cursor.wrap = true
-		case key == "soft":
-			s.page.grid.lines[s.cursor.y].soft = true
-		case key == "joint" && at && s.page.grid.cell(x, y).width > 0:
-			s.joint = joint{valid: true, x: x, y: y}
-		case key == "repeat" && len(value) <= 2*maxCluster:
-			if b, err := hex.DecodeString(value); err == nil && (len(b) == 0 || wholeCluster(string(b))) {
-				s.repeat = string(b)
-			}
-		}
-	}
 }

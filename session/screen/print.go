@@ -176,6 +176,15 @@ func (s *Screen) join(r rune) bool {
 	var buf [maxCluster + utf8.UTFMax]byte
 	n := copy(buf[:], head.text)
 	n += utf8.EncodeRune(buf[n:], r)
+	if r >= 0x300 && r < 0x370 {
+		// Combining diacritical marks join anything and change no width: those
+		// that a hostile guest stacks shouldn't cost more than they must.
+		j.plain = false
+		if n <= maxCluster {
+			s.setCluster(head, string(buf[:n]))
+		}
+		return true
+	}
 	cluster, w := ansi.FirstGraphemeCluster(buf[:n], ansi.GraphemeWidth)
 	if len(cluster) < n {
 		return false
@@ -184,12 +193,9 @@ func (s *Screen) join(r rune) bool {
 	if n > maxCluster {
 		return true // too many marks: dropped
 	}
-	text := string(cluster)
 	switch {
 	case w == int(head.width):
-		head.text = text
-		l := &g.lines[j.y]
-		l.used = max(l.used, j.x+w) // it may have been a blank
+		s.setCluster(head, string(cluster))
 	case w == 2:
 		// The mark makes it wide. Where there is no room it is left out: what
 		// a cell holds must never be wider than the cell.
@@ -201,16 +207,21 @@ func (s *Screen) join(r rune) bool {
 		if s.modes.insert {
 			g.shift(c.x, c.y, 1, right, s.background())
 		}
-		g.put(j.x, j.y, cell{text: text, pen: g.cell(j.x, j.y).pen, width: 2})
+		s.repeat = string(cluster)
+		g.put(j.x, j.y, cell{text: s.repeat, pen: g.cell(j.x, j.y).pen, width: 2})
 		c.x++
 		if c.wrap = c.x >= right; c.wrap {
 			c.x = right - 1
 		}
-	default:
-		return true // it would become narrow: leave it as it is
 	}
-	s.repeat = text
-	return true
+	return true // where it would become narrow it stays as it is
+}
+
+// setCluster changes what the last character's cell holds.
+func (s *Screen) setCluster(head *cell, text string) {
+	head.text, s.repeat = text, text
+	l := &s.page.grid.lines[s.joint.y]
+	l.used = max(l.used, s.joint.x+int(head.width)) // it may have been a blank
 }
 
 // runeClass is what is known of a character: its width alone, and whether it is

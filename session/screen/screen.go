@@ -13,6 +13,11 @@
 // not on how they were cut into writes. [Screen.Keyframe] gives bytes that
 // bring a fresh Screen to the same state, also in the middle of a sequence.
 //
+// It is its own emulator: those there are keep what a keyframe needs to
+// themselves (pen, margins, tab stops, saved cursors, the screen behind the
+// alternate one), and the closest, x/vt, fails on what vt_test.go lists. What
+// can be compared is compared, with it and with tmux.
+//
 // A Screen isn't safe for concurrent use: its owner serialises all calls.
 // Callbacks run inside Write on the caller's goroutine, must not block and must
 // not call back into the Screen.

@@ -36,6 +36,17 @@ type Decision struct {
 	whole   bool // all that a decision covers has been in view
 	over    string
 	changed bool
+	made    made
+}
+
+// made are the rows as they were made last; commands can be long.
+type made struct {
+	print   string
+	width   int
+	raw     bool
+	method  uv.WidthMethod
+	rows    []row
+	covered int
 }
 
 // NewDecision opens a question.
@@ -149,7 +160,11 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 // Draw draws the question.
 func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 116)
-	rows, covered := d.rows(dst, width)
+	if m := &d.made; m.rows == nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() {
+		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod()}
+		m.rows, m.covered = d.rows(dst, width)
+	}
+	rows, covered := d.made.rows, d.made.covered
 	if d.seenAt != width {
 		d.seen, d.seenAt = 0, width
 	}

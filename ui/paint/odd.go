@@ -18,22 +18,22 @@ type Part struct {
 func Marked(s string) []Part {
 	s = Clean(s)
 	var out []Part
-	add := func(t string, odd bool) {
-		if n := len(out); n > 0 && out[n-1].Odd == odd {
-			out[n-1].Text += t
-			return
+	from, odd := 0, false // of the part that is being read
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		now := r >= utf8.RuneSelf && unicode.IsLetter(r)
+		if e := escape(s[i:]); e > 0 {
+			n, now = e, true
 		}
-		out = append(out, Part{t, odd})
+		if now != odd && i > from {
+			out = append(out, Part{s[from:i], odd})
+			from = i
+		}
+		odd = now
+		i += n
 	}
-	for len(s) > 0 {
-		if n := escape(s); n > 0 {
-			add(s[:n], true)
-			s = s[n:]
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s)
-		add(s[:n], r >= utf8.RuneSelf && unicode.IsLetter(r))
-		s = s[n:]
+	if from < len(s) {
+		out = append(out, Part{s[from:], odd})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ package paint
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -173,10 +174,18 @@ func Clip(dst uv.Screen, x, y, end int, s string, st uv.Style) int {
 
 // Shorten cuts clean text to width columns, with an ellipsis where it was cut.
 func Shorten(dst uv.Screen, s string, width int) string {
-	s = Clean(s)
 	if width <= 0 {
 		return ""
 	}
+	// Each character takes a column at least, once it is clean: what is far
+	// beyond the end need not be looked at.
+	if most := 8*width + 64; len(s) > most {
+		for most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+		s = s[:most]
+	}
+	s = Clean(s)
 	if len(s) <= width && ascii(s) {
 		return s
 	}
@@ -190,8 +199,11 @@ func ShortenLeft(dst uv.Screen, s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
-	if w <= width {
+	switch {
+	case w <= width:
 		return s
+	case width == 1:
+		return "…"
 	}
 	return method(dst).TruncateLeft(s, w-width+1, "…")
 }

@@ -6,7 +6,10 @@
 package state
 
 import (
+	"encoding/json"
+	"hash/fnv"
 	"sort"
+	"strconv"
 
 	"stepbox/session/api"
 )
@@ -30,7 +33,8 @@ type State struct {
 	Seq       uint64     // last recorded event that was applied
 	Version   uint64     // grows with every change, for caches
 
-	closed map[int64]bool // questions known to be answered, so that a late event can't reopen one
+	prints map[int64]string // fingerprints of open questions
+	closed map[int64]bool   // questions known to be answered, so that a late event can't reopen one
 }
 
 // Apply reduces one event.
@@ -97,6 +101,7 @@ func (s *State) question(q api.Question) {
 			s.closed = map[int64]bool{}
 		}
 		s.closed[q.ID] = true
+		delete(s.prints, q.ID)
 		if at >= 0 {
 			s.Questions = append(s.Questions[:at:at], s.Questions[at+1:]...)
 		}
@@ -105,6 +110,10 @@ func (s *State) question(q api.Question) {
 	if s.closed[q.ID] {
 		return
 	}
+	if s.prints == nil {
+		s.prints = map[int64]string{}
+	}
+	s.prints[q.ID] = print(q)
 	if at >= 0 {
 		s.Questions[at] = q
 		return
@@ -157,6 +166,20 @@ func (s *State) Question(id int64) (api.Question, bool) {
 		}
 	}
 	return api.Question{}, false
+}
+
+// Print is a fingerprint of all that is shown of an open question: two questions
+// with the same one read the same. The question's own hash is part of it.
+func (s *State) Print(id int64) string { return s.prints[id] }
+
+func print(q api.Question) string {
+	b, err := json.Marshal(q)
+	if err != nil {
+		return q.Hash // its fields are plain data, which can always be encoded
+	}
+	h := fnv.New64a()
+	h.Write(b) // never fails
+	return q.Hash + "/" + strconv.FormatUint(h.Sum64(), 16)
 }
 
 // WasAnswered says whether a question is known to be closed.

@@ -58,17 +58,19 @@ func (s *Scanner) Line(text string) []Span {
 		return []Span{{text, themes.Text}}
 	}
 	var out []Span
+	rest, from := text, 0 // from: where the span that is being read begins
+	kind := themes.Count  // of that span
 	add := func(t string, k themes.Token) {
 		if t == "" {
 			return
 		}
-		if n := len(out); n > 0 && out[n-1].Kind == k {
-			out[n-1].Text += t
-			return
+		at := len(text) - len(rest)
+		if k != kind && at > from {
+			out = append(out, Span{text[from:at], kind})
+			from = at
 		}
-		out = append(out, Span{t, k})
+		kind = k
 	}
-	rest := text
 	if s.in != "" {
 		i := strings.Index(rest, s.in)
 		if i < 0 {
@@ -79,12 +81,15 @@ func (s *Scanner) Line(text string) []Span {
 	}
 	start := true // nothing but blanks so far
 	for rest != "" {
-		n, kind := s.token(rest, start)
-		add(rest[:n], kind)
+		n, k := s.token(rest, start)
+		add(rest[:n], k)
 		if strings.TrimSpace(rest[:n]) != "" {
 			start = false
 		}
 		rest = rest[n:]
+	}
+	if from < len(text) {
+		out = append(out, Span{text[from:], kind})
 	}
 	return out
 }

@@ -34,6 +34,7 @@ type Pane struct {
 // item is a row: an action, or a run of folded ones.
 type item struct {
 	index  int // of the action, or of the run's first
+	n      int // its number
 	folded int // how many are folded here; 0 for an action
 }
 
@@ -81,25 +82,25 @@ func (p *Pane) rows() []item {
 	if p.built && p.version == p.State.Version {
 		return p.items
 	}
-	keep := -1 // the action whose row the selection stays on while rows come and go
+	keep, was := 0, false // the action whose row the selection stays on while rows come and go
 	if p.built && !p.List.Follows() && p.List.At() < len(p.items) {
-		keep = p.items[p.List.At()].index
+		keep, was = p.items[p.List.At()].n, true
 	}
 	p.items, p.version, p.built = p.items[:0], p.State.Version, true
 	for i, a := range p.State.Actions {
 		if !a.Housekeeping || p.unfolded || a.State == api.ActionHeld {
-			p.items = append(p.items, item{index: i})
+			p.items = append(p.items, item{index: i, n: a.N})
 			continue
 		}
 		if n := len(p.items); n > 0 && p.items[n-1].folded > 0 {
 			p.items[n-1].folded++
 			continue
 		}
-		p.items = append(p.items, item{index: i, folded: 1})
+		p.items = append(p.items, item{index: i, n: a.N, folded: 1})
 	}
-	if keep >= 0 {
+	if was {
 		for i, it := range p.items {
-			if it.index == keep {
+			if it.n == keep {
 				p.List.Select(i)
 			}
 		}
@@ -114,7 +115,11 @@ func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
 		return false
 	}
 	c := columnsFor(p.area.Dx(), p.digits())
-	return paint.Width(dst, a.Title) <= c.title(p.area.Dx(), a.State == api.ActionHeld)
+	room, _ := c.title(p.area.Dx(), a.State == api.ActionHeld)
+	if len(a.Title) > 4*room {
+		return false // no column takes more bytes
+	}
+	return paint.Width(dst, a.Title) <= room
 }
 
 func (p *Pane) digits() int {
@@ -226,7 +231,11 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		title = f.P.S(themes.Muted)
 	}
 	held := a.State == api.ActionHeld
-	paint.Clip(dst, x, y, x+c.title(r.Dx(), held), a.Title, title)
+	room, alone := c.title(r.Dx(), held)
+	paint.Clip(dst, x, y, min(end, x+room), a.Title, title)
+	if alone {
+		return
+	}
 
 	right := r.Max.X - 1
 	if held {
@@ -288,11 +297,16 @@ func (c columns) width() int { return c.status + c.took + c.lines + c.execs }
 
 func (c columns) heldWidth() int { return max(11, c.width()) }
 
-// title is the room for a title in a row of that width.
-func (c columns) title(width int, held bool) int {
+// title is the room for a title in a row of that width, and whether there is
+// room for nothing else.
+func (c columns) title(width int, held bool) (room int, alone bool) {
 	right := c.width()
 	if held {
 		right = c.heldWidth()
 	}
-	return max(0, width-2-2-c.digits-2-right-1)
+	all := max(0, width-2-2-c.digits-2)
+	if room = all - right - 1; room < 4 {
+		return all, true
+	}
+	return room, false
 }

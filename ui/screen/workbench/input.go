@@ -275,7 +275,7 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 		}
 		return s.decide(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: answerFor(i)})
 	case intent.Deny:
-		s.open(dialog.NewReason(q, s.print(q)))
+		s.open(dialog.NewReason(q, s.st.Print(q.ID)))
 	case intent.Keep:
 		if held {
 			if a.Title != q.Title || !s.actions.Whole(s.ruler(), a) {
@@ -287,7 +287,7 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 		return s.keep(a.N)
 	case intent.Rollback:
 		if held && q.Subject == api.SubjectEdit {
-			s.open(dialog.ConfirmEdit(q, s.print(q)))
+			s.open(dialog.ConfirmEdit(q, s.st.Print(q.ID)))
 			return nil
 		}
 		n := a.N

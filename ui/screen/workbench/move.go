@@ -189,7 +189,7 @@ func (s *Screen) walk(by int, opened bool) tea.Cmd {
 func (s *Screen) openQuestion(q api.Question) {
 	s.cursor = q.ID
 	s.actions.Select(q.Action)
-	s.open(dialog.NewDecision(q, s.print(q), s.cfg.Keys))
+	s.open(dialog.NewDecision(q, s.st.Print(q.ID), s.cfg.Keys))
 }
 
 // openSelected opens what is selected in the focused pane.

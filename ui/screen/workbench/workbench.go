@@ -8,9 +8,6 @@ package workbench
 
 import (
 	"context"
-	"encoding/json"
-	"hash/fnv"
-	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -63,12 +60,10 @@ type Screen struct {
 
 	dialogs []dialog.Dialog
 	guard   state.Guard
-	wake    bool             // a message for the end of the quiet time is under way
-	pending map[int64]bool   // questions whose answer is on its way
-	prints  map[int64]string // fingerprints of open questions
-	printed uint64           // the state they are of
-	cursor  int64            // the question that was walked to
-	auto    bool             // the selection was moved to a question, not by the person
+	wake    bool           // a message for the end of the quiet time is under way
+	pending map[int64]bool // questions whose answer is on its way
+	cursor  int64          // the question that was walked to
+	auto    bool           // the selection was moved to a question, not by the person
 
 	caught  bool
 	loaded  bool // any event has arrived
@@ -98,7 +93,7 @@ type notice struct {
 func New(c Config) *Screen {
 	s := &Screen{
 		cfg: c, link: c.Link, focus: intent.Terminal, side: intent.Changes,
-		pending: map[int64]bool{}, prints: map[int64]string{}, window: true,
+		pending: map[int64]bool{}, window: true,
 	}
 	s.st.Session = c.Known
 	s.terminal.Screen = &c.Link.Screen
@@ -325,7 +320,7 @@ func (s *Screen) target() state.Target {
 	}
 	if q, ok := s.question(); ok {
 		a, _ := s.st.Action(q.Action)
-		return state.Target{Question: q.ID, Hash: s.print(q) + a.Title, Place: "strip"}
+		return state.Target{Question: q.ID, Hash: s.st.Print(q.ID) + a.Title, Place: "strip"}
 	}
 	return state.Target{Question: int64(s.actions.Selected()), Place: "action"}
 }
@@ -340,27 +335,6 @@ func (s *Screen) question() (api.Question, bool) {
 		return q, true
 	}
 	return s.st.QuestionOf(n)
-}
-
-// print is a fingerprint of all that is shown of a question: two questions with
-// the same one read the same. The question's own hash is part of it.
-func (s *Screen) print(q api.Question) string {
-	if s.printed != s.st.Version {
-		s.printed = s.st.Version
-		clear(s.prints)
-	}
-	if p, ok := s.prints[q.ID]; ok {
-		return p
-	}
-	b, err := json.Marshal(q)
-	if err != nil {
-		b = []byte(q.Hash)
-	}
-	h := fnv.New64a()
-	h.Write(b) // never fails
-	p := q.Hash + "/" + strconv.FormatUint(h.Sum64(), 16)
-	s.prints[q.ID] = p
-	return p
 }
 
 func (s *Screen) dialog() dialog.Dialog {
@@ -387,7 +361,7 @@ func (s *Screen) syncDialogs() {
 			d.Pending = s.pending[shown.ID]
 			d.Place, d.Of = s.place(shown.ID), len(s.st.Questions)
 			if q, ok := s.st.Question(shown.ID); ok {
-				d.Sync(q, s.print(q))
+				d.Sync(q, s.st.Print(q.ID))
 			} else if !d.Over() && !d.Pending {
 				d.Close(s.whyClosed(shown.ID))
 			}
@@ -397,7 +371,7 @@ func (s *Screen) syncDialogs() {
 			switch {
 			case !ok:
 				d.Off = s.whyClosed(shown.ID)
-			case s.print(q) != print:
+			case s.st.Print(q.ID) != print:
 				d.Off = "the question changed meanwhile: go back and look again"
 			default:
 				d.Off = ""

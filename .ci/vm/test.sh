@@ -1,0 +1,71 @@
+#!/bin/bash
+# A short end-to-end test for a machine as users have it: systemd with cgroup v2 and an ordinary user in a login
+# session. Needs ./stepbox beside it. docs/develop.md says how to run it.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+s=$here/stepbox
+work=$(mktemp -d) && cd "$work" || exit 1
+fails=0
+ok() { echo "ok    $*"; }
+no() { echo "FAIL  $*"; fails=$((fails + 1)); }
+check() { local what=$1; shift; if "$@" >out 2>&1; then ok "$what"; else no "$what (exit $?)"; sed 's/^/      /' out | tail -n 15; fi; }
+wants() { local what=$1 text=$2; if grep -q -- "$text" out; then ok "$what"; else no "$what: no \"$text\""; sed 's/^/      /' out | tail -n 15; fi; }
+until_() { local text=$1; shift; for _ in $(seq 200); do "$@" >out 2>&1; grep -q -- "$text" out && return 0; sleep 0.1; done; return 1; }
+
+uname -r
+check doctor "$s" doctor; cat out
+check "demo --auto" timeout 120 "$s" demo --auto
+mkdir p && cd p || exit 1
+
+timeout 60 "$s" run --mode watch -- sh -c 'exit 7' >out 2>&1 </dev/null; [ $? = 7 ] && ok "exit code" || no "exit code"
+timeout 60 "$s" run --mode watch -- sh -c 'kill -9 $$' >out 2>&1 </dev/null; [ $? = 137 ] && ok "exit by a signal" || no "exit by a signal"
+timeout 60 "$s" run --mode watch --name exits -- bash -c 'bash -c "exit 3"; bash -c "kill -TERM \$\$"; true' >out 2>&1 </dev/null
+"$s" show exits >out 2>&1; wants "an action's exit code" "exit 3"; wants "an action's signal" "SIGTERM"
+
+# Limits that are really enforced.
+"$s" run --mode watch --name limits --detach -- sleep 60 >out 2>&1
+"$s" show limits >out 2>&1; wants "limits by systemd" "systemd"
+"$s" kill limits >out 2>&1
+timeout 60 "$s" run --mode watch --memory 64M -- python3 -c 'x = bytearray(512 << 20); print("survived")' >out 2>&1 </dev/null
+rc=$?; { [ $rc = 137 ] && ! grep -q survived out; } && ok "out of memory is a kill" || { no "out of memory: exit $rc"; cat out; }
+timeout 120 "$s" run --mode watch --pids 64 --wall-time 60s -- bash -c 'n=0; while [ $n -lt 200 ]; do sleep 30 & n=$((n+1)); done; kill $(jobs -p); echo forked' >out 2>&1 </dev/null
+wants "a fork bomb is stopped" "Resource temporarily unavailable"
+
+# Freeze and thaw, with a held program.
+printf 'i=0\nwhile :; do i=$((i+1)); echo $i > /tmp/tick; [ $((i %% 50)) = 0 ] && sleep 0.01; done\n' > loop.sh
+"$s" run --mode watch --name f --detach -- bash loop.sh >out 2>&1
+until_ "sleep 0.01" "$s" show f || no "the loop runs"
+check pause "$s" pause f
+data=${XDG_DATA_HOME:-$HOME/.local/share}/stepbox
+id=$("$s" ls --json | python3 -c 'import json,sys; print([x["id"] for x in json.load(sys.stdin) if x["name"]=="f"][0])')
+tick=$data/sessions/$id/tmp/tick
+a=$(cat "$tick"); sleep 1; b=$(cat "$tick"); [ "$a" = "$b" ] && ok "paused means still" || no "it ran on while paused: $a to $b"
+check continue "$s" continue f
+for _ in $(seq 50); do c=$(cat "$tick"); [ "$c" != "$b" ] && break; sleep 0.1; done; [ "$c" != "$b" ] && ok "it goes on" || no "it stayed frozen"
+check kill "$s" kill f
+
+# Step, approve, deny and roll back from another terminal.
+echo hello > a.txt
+printf 'cat a.txt\nrm a.txt\nsed -i s/hello/changed/ a.txt\nsleep 600\n' > agent.sh
+"$s" run --mode step --name s --detach -- sh agent.sh >out 2>&1
+until_ "held: action 1" "$s" show s && ok "held" || no "held"
+check approve "$s" approve s 1
+until_ "held: action 2" "$s" show s || no "the second is held"
+check deny "$s" deny s 2 --reason no
+until_ "held: action 3" "$s" show s || no "the third is held"
+check "approve the third" "$s" approve s 3
+until_ "unreviewed" "$s" show s || no "its changes wait"
+check "pause with a held program" "$s" pause s
+check "continue with a held program" "$s" continue s
+check "roll back" "$s" rollback s --to-before 3
+"$s" diff s >out 2>&1; [ -s out ] && { no "the roll back isn't exact"; cat out; } || ok "the roll back is exact"
+[ "$(cat a.txt)" = hello ] && ok "the host's file is untouched" || no "the host's file changed"
+
+# Killing the supervisor leaves nothing alive.
+pkill -9 -f 'stepbox supervise'; for _ in $(seq 40); do pgrep -f 'agent.sh|pid1' >/dev/null || break; sleep 0.1; done
+pgrep -af 'agent.sh|pid1' && no "processes are left" || ok "no process is left"
+"$s" ls >out 2>&1; wants "interrupted" "interrupted"
+left=$(find /sys/fs/cgroup -name 'stepbox-*' -type d 2>/dev/null); [ -z "$left" ] && ok "no cgroup is left" || no "cgroups are left: $left"
+cd / && rm -rf "$work"
+echo "$fails failed"
+[ $fails = 0 ]

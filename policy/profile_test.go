@@ -1,0 +1,359 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func TestProfilesParse(t *testing.T) {
+	if got := Profiles(); !slices.Equal(got, []string{"aider", "claude", "codex", "opencode", "generic"}) {
+		t.Errorf("profiles: %v", got)
+	}
+	if len(passing()) == 0 || len(grammar()) == 0 {
+		t.Error("the other files are empty")
+	}
+	for in, want := range map[string]string{
+		"name: x\nshel: y\n":                                       `line 2, column 1: unknown field "shel"`,
+		"agent: true\n":                                            "needs a name",
+		"name: x\nhosts:\n  - a.com:0\n":                           "line 3, column 5",
+		"name: x\nmatch:\n  paths: ['[']\n":                        "line 3, column 12",
+		"name: x\nhousekeeping:\n  - run: git [\n":                 "line 3, column 14",
+		"name: x\nhousekeeping:\n  - run: git\n    program: any\n": `can only be "self"`,
+		"name: x\nhousekeeping:\n  - run: sh -c *\n    script: {holes: ['(a)(b)']}\n":          "a hole has one group",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'eval «payload'}\n":       "a hole isn't closed",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'ls'}\n":                  "one payload",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«source x»«payload»'}\n": "absolute paths",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«payload!» x'}\n":        "nothing can follow",
+	} {
+		var fe *FileError
+		if _, err := parseProfile("f.yaml", []byte(in)); !errors.As(err, &fe) || fe.File != "f.yaml" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", in, err, want)
+		}
+	}
+}
+
+const (
+	claudeFile = "/usr/lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe"
+	codexFile  = "/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+)
+
+func TestProfileFor(t *testing.T) {
+	for _, c := range []struct {
+		want, file string
+		argv       []string
+	}{
+		{"claude", claudeFile, []string{"claude"}},
+		{"claude", claudeFile, []string{"/usr/bin/claude", "-p", "x"}},
+		{"claude", "", []string{"claude"}},
+		{"claude", "/home/me/.local/share/claude/versions/2.1.197", []string{"claude"}},
+		{"claude", "/usr/bin/node", []string{"node", "--no-warnings", "/x/@anthropic-ai/claude-code/cli.js"}},
+		{"generic", claudeFile, []string{"rg", "x"}}, // the same file, called to search
+		{"generic", claudeFile, []string{"bfs", "."}},
+		{"codex", "/x/@openai/codex/bin/codex.js", []string{"codex"}},
+		{"codex", "/usr/bin/node", []string{"node", "/usr/bin/codex"}},
+		{"codex", codexFile, []string{codexFile}},
+		{"generic", codexFile, []string{"/proc/self/exe", "--codex-run-as-process-setup", "1"}},
+		{"generic", codexFile, []string{"apply_patch", "x"}},
+		{"opencode", "/x/opencode-ai/bin/opencode.exe", []string{"opencode"}},
+		{"aider", "/usr/bin/python3", []string{"python3", "/home/me/.local/bin/aider"}},
+		{"generic", "/usr/bin/bash", []string{"bash"}},
+		{"generic", "/usr/bin/ls", []string{"claude"}}, // called so, but isn't
+		{"generic", "/usr/bin/node", []string{"node", "claude-x.js"}},
+		{"generic", "", nil},
+	} {
+		if got := ProfileFor(c.argv, c.file).Name; got != c.want {
+			t.Errorf("%q %s: %s, want %s", c.argv, c.file, got, c.want)
+		}
+	}
+}
+
+// A launcher's native program is the agent; what only claims to be isn't.
+func TestSelf(t *testing.T) {
+	p := ProfileNamed("codex")
+	for _, c := range []struct {
+		c    Command
+		want bool
+	}{
+		{Command{Argv: []string{codexFile, "exec"}, Program: codexFile}, true},
+		{Command{Argv: []string{"node", "/x/@openai/codex/bin/codex.js"}, Program: "/usr/bin/node"}, true},
+		{Command{Argv: []string{codexFile}, Program: "/usr/bin/rm"}, false},
+		{Command{Argv: []string{codexFile}, Program: codexFile, Written: true}, false},
+		{Command{Argv: []string{codexFile}, Program: codexFile, Wrote: func(string) bool { return true }}, false},
+		{Command{Argv: []string{"/proc/self/exe", "--codex-run-as-process-setup"}, Program: codexFile}, false},
+		{Command{Argv: []string{codexFile}}, false},
+	} {
+		if got := p.Self(c.c); got != c.want {
+			t.Errorf("%q: %v", c.c.Argv, got)
+		}
+	}
+}
+
+func TestRoot(t *testing.T) {
+	p := ProfileNamed("claude")
+	for s, want := range map[string]bool{
+		"bash": true, "-bash": true, "/bin/bash -l": true, "bash -i": true, "sh": true, "zsh -il": true, "fish": true, "bash --norc": true, "bash --rcfile x": true, "bash -s a": true, "bash -o vi": true, "bash +x": true, "bash -": true, "bash /dev/stdin": true,
+		"tmux": true, "tmux new -s x": true, "screen": true, "screen -S x": true,
+		"bash -c ls": false, "bash -lc ls": false, "bash x.sh": false, "sh -x x.sh": false, "bash -o vi x.sh": false, "bash -O extglob -c ls": false, "zsh -o nomatch x": false, "fish -c ls": false, "bash -- x.sh": false,
+		"ls": false, "tmux send-keys x": false, "tmux ls": false, "env bash": false, "node": false,
+	} {
+		if got := p.Root(strings.Fields(s)); got != want {
+			t.Errorf("%s: %v", s, got)
+		}
+	}
+	if p.Root(nil) {
+		t.Error("nothing is no shell")
+	}
+}
+
+func TestHousekeeping(t *testing.T) {
+	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
+	git := func(s string) Command { return Command{Argv: strings.Fields("git " + s), Program: "/usr/bin/git"} }
+	for _, c := range []struct {
+		p    *Profile
+		c    Command
+		want bool
+	}{
+		{claude, git("--no-optional-locks status --short"), true},
+		{claude, Command{Argv: []string{"/usr/bin/git", "config", "--get", "remote.origin.url"}, Program: "/usr/bin/git"}, true},
+		{claude, git("-c core.hooksPath=/dev/null -c core.fsmonitor= -C /p ls-files --error-unmatch -- :(icase)x"), true},
+		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false rev-parse HEAD"), true},
+		{codex, Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}, true},
+		{claude, Command{Argv: []string{"which", "uv"}, Program: "/usr/bin/which.debianutils"}, true},
+		{claude, Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}, true},
+		{claude, Command{Argv: []string{"rg", "--no-config", "--files", "/p"}, Program: claudeFile}, true},
+		// Another program by that name, wherever it is.
+		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/p/git"}, false},
+		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/usr/bin/rm"}, false},
+		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}}, false},
+		{claude, Command{Argv: []string{"./git", "--no-optional-locks", "status", "--short"}, Program: "/usr/bin/git"}, false},
+		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/usr/bin/git", Written: true}, false},
+		{claude, Command{Argv: []string{"rg", "x"}, Program: "/usr/bin/sh"}, false},
+		// More than it does.
+		{claude, git("--no-optional-locks status --short x"), false},
+		{claude, git("-c core.fsmonitor=./evil status --short"), false},
+		{claude, git("config user.name evil"), false},
+		{claude, git("push"), false},
+		{claude, git("-c core.hooksPath=/dev/null -c core.fsmonitor= -C /p clean -fdx"), false},
+		{claude, Command{Argv: []string{"rg", "--pre", "./evil", "x"}, Program: claudeFile}, false},
+		{claude, Command{Argv: []string{"rg", "--pre=./evil", "x"}, Program: claudeFile}, false},
+		{claude, Command{Argv: []string{"rg", "-nz", "x"}, Program: claudeFile}, false},
+		{claude, Command{Argv: []string{"bash", "-c", "env; evil"}, Program: "/usr/bin/bash"}, false},
+		{claude, Command{Argv: []string{"bash", "-c", "-l", "evil"}, Program: "/usr/bin/bash"}, false},
+		{claude, Command{Argv: []string{"bash", "-c", "evil", "env"}, Program: "/usr/bin/bash"}, false},
+		{claude, Command{Argv: []string{"sh", "-c", "ps aux"}, Program: "/usr/bin/dash"}, false},
+		{ProfileNamed("generic"), git("--no-optional-locks status --short"), false},
+		{claude, Command{}, false},
+	} {
+		if got := c.p.Housekeeping(c.c); got != c.want {
+			t.Errorf("%s %q %s: %v", c.p.Name, c.c.Argv, c.c.Program, got)
+		}
+	}
+	if claude.HousekeepingChildren(git("--no-optional-locks status --short")) {
+		t.Error("git may be made to run programs by a repository")
+	}
+	if !codex.HousekeepingChildren(Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}) {
+		t.Error("lsb_release is a script")
+	}
+}
+
+// A known script is recognised whatever its file names are, but not when a file
+// name brings commands with it, or it reads a file that the agent wrote.
+func TestHousekeepingScript(t *testing.T) {
+	sum := sha256.Sum256([]byte("F=\nsource ~/.rc; declare -f > $F\n"))
+	p, err := parseProfile("f.yaml", []byte("name: x\nhousekeeping:\n  - run: bash -c *\n    script:\n      holes: ['F=(/[a-z/.]+)\\n']\n      sha256: ["+hex.EncodeToString(sum[:])+"]\n    reads: [.rc]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(script string, wrote string) bool {
+		return p.Housekeeping(Command{Argv: []string{"bash", "-c", script}, Program: "/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return f == wrote }})
+	}
+	if !is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "") {
+		t.Error("it should be recognised")
+	}
+	for _, s := range []string{"F=/tmp/x; rm -rf .\nsource ~/.rc; declare -f > $F\n", "F=/tmp/x\nsource ~/.rc; declare -f > $F\nrm -rf .\n", "F=$(rm)\nsource ~/.rc; declare -f > $F\n", "F=\nF=/x\nsource ~/.rc; declare -f > $F\n", ""} {
+		if is(s, "") {
+			t.Errorf("%q is another script", s)
+		}
+	}
+	if is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "/home/me/.rc") {
+		t.Error("the agent wrote what it reads")
+	}
+	if is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "/bin/bash") {
+		t.Error("the agent wrote the shell")
+	}
+}
+
+func claudeWrapped(payload string) string {
+	return "source /home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval " + payload + " < /dev/null && pwd -P >| /tmp/claude-1a2b-cwd"
+}
+
+func TestPeel(t *testing.T) {
+	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
+	snapshot := []string{"/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"}
+	for _, c := range []struct {
+		p    *Profile
+		argv []string
+		line string // "" is not peeled
+		src  []string
+	}{
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls")}, "ls", snapshot},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("'rm -rf . && echo done'")}, "rm -rf . && echo done", snapshot},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`'it'"'"'s'`)}, "it's", snapshot},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("'a\nb'")}, "a\nb", snapshot},
+		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("'cat <<E\nE'"), " < /dev/null", "", 1)}, "cat <<E\nE", snapshot},
+		{claude, []string{"/bin/bash", "-c", "-l", "shopt -u extglob 2>/dev/null || true && eval ls < /dev/null && pwd -P >| /tmp/claude-1-cwd"}, "ls", nil},
+		{codex, []string{"/bin/bash", "-lc", "ls | wc"}, "ls | wc", nil},
+		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/bash", "/bin/bash", "-lc", "ls"}, "ls", nil},
+		// Not exactly that: more runs than would be shown.
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls") + "; rm -rf ."}, "", nil},
+		{claude, []string{"/bin/bash", "-c", "rm -rf .; " + claudeWrapped("ls")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("'ls' 'rm'")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls;rm")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("$X")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`"$(rm -rf .)"`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("`rm`")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`l\s`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`'ls`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`*`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`~`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`''`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped(`-- rm`)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("-x")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls"), "x"}, "", nil},
+		{claude, []string{"/bin/bash", "-i", "-c", claudeWrapped("ls")}, "", nil},
+		{claude, []string{"/bin/zsh", "-c", claudeWrapped("ls")}, "", nil},
+		{claude, []string{"/p/notbash", "-c", claudeWrapped("ls")}, "", nil},
+		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "/p/evil.sh", 1)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "shell-snapshots/", "shell-snapshots/../../p/snapshot-bash-", 1)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/tmp/claude-1a2b-cwd", "/p/.bashrc", 1)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/tmp/claude-1a2b-cwd", "/tmp/claude-1a/../../p/x-cwd", 1)}, "", nil},
+		{codex, []string{"/bin/bash", "-lc", "ls", "x"}, "", nil},
+		{codex, []string{"/bin/bash", "-lc", "-x"}, "", nil},
+		{codex, []string{"/bin/bash", "-ic", "ls"}, "", nil},
+		{codex, []string{"/bin/bash", "-lc", " "}, "", nil},
+		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/sh", "/bin/bash", "-lc", "ls"}, "", nil}, // another program by that name
+		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/p/evil", "/p/evil", "-lc", "ls"}, "", nil},
+		{ProfileNamed("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
+		{claude, nil, "", nil},
+	} {
+		got := c.p.Peel(c.argv)
+		if got.Wrapped != (c.line != "") || got.Wrapped && got.Line != c.line || !slices.Equal(got.Sources, c.src) {
+			t.Errorf("%q: %+v", c.argv, got)
+		}
+		if !got.Wrapped && (got.Line != Line(c.argv) || !slices.Equal(got.Argv, c.argv)) {
+			t.Errorf("%q: not peeled, but changed: %+v", c.argv, got)
+		}
+		if got.Wrapped && got.Argv[len(got.Argv)-1] != got.Line {
+			t.Errorf("%q: shown %q but judged %q", c.argv, got.Line, got.Argv)
+		}
+	}
+	if got := codex.Peel([]string{"bash", "-lc", "ls"}); !slices.Contains(got.Startup, ".bash_profile") {
+		t.Errorf("a login shell reads files: %+v", got)
+	}
+}
+
+// What is peeled off Claude's wrapper is all that is left to run: an
+// independent reading of the script finds the wrapper's own commands and one
+// eval, whose text is the line.
+func FuzzPeel(f *testing.F) {
+	for _, s := range []string{"ls", "'a b'", `'it'"'"'s'`, "'x' < /dev/null; rm", "$(x)", "a;b", "'a\nb'", "\"a\"", "=a", "{a,b}", "#"} {
+		f.Add(claudeWrapped(s))
+	}
+	p := ProfileNamed("claude")
+	f.Fuzz(func(t *testing.T, script string) {
+		got := p.Peel([]string{"/bin/bash", "-c", script})
+		if !got.Wrapped {
+			if got.Line != Line([]string{"/bin/bash", "-c", script}) {
+				t.Fatalf("%q shown as %q", script, got.Line)
+			}
+			return
+		}
+		file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+		if err != nil {
+			t.Fatalf("%q was peeled but can't be parsed: %v", script, err)
+		}
+		evals := 0
+		syntax.Walk(file, func(n syntax.Node) bool {
+			c, ok := n.(*syntax.CallExpr)
+			if !ok {
+				return true
+			}
+			switch name := c.Args[0].Lit(); name {
+			case "source", "true", "shopt", "pwd":
+			case "eval":
+				evals++
+				if len(c.Args) != 2 {
+					t.Fatalf("%q: eval with %d arguments", script, len(c.Args))
+				}
+				text, err := expand.Literal(&expand.Config{}, c.Args[1])
+				if err != nil || text != got.Line {
+					t.Fatalf("%q evaluates %q but shows %q", script, text, got.Line)
+				}
+			default:
+				t.Fatalf("%q also runs %q", script, name)
+			}
+			return true
+		})
+		if evals != 1 {
+			t.Fatalf("%q: %d evals", script, evals)
+		}
+	})
+}
+
+func TestArgs(t *testing.T) {
+	codex := ProfileNamed("codex")
+	got := codex.Args([]string{"codex", "exec", "x"})
+	if got[0] != "codex" || got[1] != "-c" || !slices.Equal(got[len(got)-2:], []string{"exec", "x"}) || !slices.Contains(got, "sandbox_mode=danger-full-access") {
+		t.Errorf("%q", got)
+	}
+	got = codex.Args([]string{"node", "/x/codex.js", "exec"})
+	if !slices.Equal(got[:3], []string{"node", "/x/codex.js", "-c"}) || got[len(got)-1] != "exec" {
+		t.Errorf("%q", got)
+	}
+	for _, p := range profiles() {
+		in := []string{"x", "y"}
+		p.Args(in)[0] = "z"
+		if in[0] != "x" || p.Args(nil) != nil {
+			t.Errorf("%s changes what it is given", p.Name)
+		}
+	}
+}
+
+// Of a person's environment only what is known passes, and never a token.
+func TestEnvironment(t *testing.T) {
+	host := []string{
+		"TERM=xterm", "LANG=C.UTF-8", "LC_ALL=C", "EDITOR=vi", "NO_COLOR=1", "TZ=UTC", "COLORTERM=truecolor", "TERM=dumb", "PAGER=" + strings.Repeat("x", 5000),
+		"ANTHROPIC_API_KEY=secret", "OPENAI_API_KEY=secret", "GITHUB_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret", "LC_TOKEN=secret", "LC_=secret", "TERM_TOKEN=secret", "SSH_AUTH_SOCK=secret", "DBUS_SESSION_BUS_ADDRESS=secret", "XAUTHORITY=secret",
+		"HTTP_PROXY=http://u:secret@h", "LD_PRELOAD=secret", "BASH_ENV=secret", "NODE_OPTIONS=secret", "HOME=secret", "PATH=secret", "BASH_FUNC_ls%%=() { secret; }", "=secret", "secret", "IS_SANDBOX=0", "ANTHROPIC_MODEL=m",
+	}
+	got := Environment(host, ProfileNamed("claude"))
+	for _, e := range got {
+		if strings.Contains(e, "secret") {
+			t.Errorf("%s passes", e)
+		}
+	}
+	for _, want := range []string{"TERM=xterm", "LC_ALL=C", "IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "ANTHROPIC_MODEL=m"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s doesn't pass: %v", want, got)
+		}
+	}
+	for _, no := range []string{"TERM=dumb", "IS_SANDBOX=0"} {
+		if slices.Contains(got, no) {
+			t.Errorf("%s passes, too", no)
+		}
+	}
+	if got := Environment(host, ProfileNamed("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
+		t.Errorf("generic: %v", got)
+	}
+	ProfileNamed("claude").Env()["IS_SANDBOX"] = "0"
+	if ProfileNamed("claude").Env()["IS_SANDBOX"] != "1" {
+		t.Error("a profile can be changed from outside")
+	}
+}

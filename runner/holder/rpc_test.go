@@ -1,0 +1,184 @@
+package holder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/seqpacket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// peers are two connected sides; both serve until the test ends.
+func peers(t *testing.T, a, b handler) (*peer, *peer) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	make := func(fd int, h handler) *peer {
+		conn, err := seqpacket.New(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPeer(conn, h)
+		served.Go(func() { _ = p.serve(context.Background()) })
+		return p
+	}
+	left, right := make(fds[0], a), make(fds[1], b)
+	t.Cleanup(func() {
+		left.conn.Close()
+		right.conn.Close()
+		served.Wait()
+	})
+	return left, right
+}
+
+func TestCallsSideBySide(t *testing.T) {
+	release := make(chan struct{})
+	left, _ := peers(t, nil, func(ctx context.Context, op string, body json.RawMessage, files []*os.File) (any, []*os.File, error) {
+		closeAll(files)
+		var n int
+		if err := json.Unmarshal(body, &n); err != nil {
+			return nil, nil, err
+		}
+		if n == 0 {
+			<-release
+		}
+		if n == 13 {
+			return nil, nil, errors.New("unlucky")
+		}
+		return n * n, nil, nil
+	})
+	slow := make(chan error, 1)
+	go func() {
+		_, err := left.call(context.Background(), "square", 0, nil)
+		slow <- err
+	}()
+	var all sync.WaitGroup
+	for n := 1; n <= 50; n++ {
+		all.Go(func() {
+			var got int
+			_, err := left.call(t.Context(), "square", n, &got)
+			if n == 13 {
+				if err == nil || err.Error() != "unlucky" {
+					t.Errorf("the error is %v", err)
+				}
+			} else if err != nil || got != n*n {
+				t.Errorf("%d² is %d, %v", n, got, err)
+			}
+		})
+	}
+	all.Wait()
+	close(release)
+	if err := <-slow; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCallGivenUp(t *testing.T) {
+	release := make(chan struct{})
+	left, _ := peers(t, nil, func(context.Context, string, json.RawMessage, []*os.File) (any, []*os.File, error) {
+		<-release
+		file, err := os.Open("/dev/null")
+		return nil, []*os.File{file}, err
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := left.call(ctx, "wait", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	close(release)
+	if files, err := left.call(t.Context(), "wait", nil, nil); err != nil || len(files) != 1 {
+		t.Errorf("the next call gives %v, %v", files, err)
+	} else {
+		closeAll(files)
+	}
+}
+
+func TestCallToNobody(t *testing.T) {
+	left, right := peers(t, nil, nil)
+	right.conn.Close()
+	if _, err := left.call(t.Context(), "x", nil, nil); err == nil {
+		t.Error("nobody answered")
+	}
+	if _, err := left.call(t.Context(), "x", strings.Repeat("x", messageLimit), nil); err == nil {
+		t.Error("a message that is too large is sent")
+	}
+}
+
+// TestContents: files of any size reach the other side whole.
+func TestContents(t *testing.T) {
+	h := &Holder{restores: map[uint64]Contents{1: func(_ context.Context, step int) (io.ReadCloser, error) {
+		if step < 0 {
+			return nil, fmt.Errorf("no step %d", step)
+		}
+		return io.NopCloser(strings.NewReader(strings.Repeat("x", step))), nil
+	}}}
+	for _, size := range []int{0, 1, inlineLimit - 1, inlineLimit, inlineLimit + 1, 3 << 20} {
+		body, _ := json.Marshal(contentRequest{Restore: 1, Step: size})
+		result, files, err := h.handle(t.Context(), opContent, body, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		if len(files) == 1 {
+			text, err := io.ReadAll(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = len(text)
+			files[0].Close()
+		} else {
+			got = len(result.(contentAnswer).Data)
+		}
+		if got != size {
+			t.Errorf("%d bytes arrive of %d", got, size)
+		}
+	}
+	for _, request := range []contentRequest{{1, -1}, {2, 1}} {
+		body, _ := json.Marshal(request)
+		if _, _, err := h.handle(t.Context(), opContent, body, nil); err == nil {
+			t.Errorf("%+v is answered", request)
+		}
+	}
+	if _, _, err := h.handle(t.Context(), "guard", nil, nil); err == nil {
+		t.Error("a supervisor takes orders")
+	}
+}
+
+func TestGuardCleans(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	closed := filepath.Join(dir, "work", "work")
+	if err := os.MkdirAll(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(closed, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	guard := Guard{Dirs: []string{dir}, Cgroups: []string{filepath.Join(dir, "none")}, Thaw: []Write{{filepath.Join(dir, "none"), "x"}}}
+	for range 2 { // the second finds nothing
+		if err := guard.Clean(t.Context(), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		t.Error("the folder is left")
+	}
+}

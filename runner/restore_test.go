@@ -1,0 +1,144 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"stepbox/runner/overlay"
+)
+
+// bodies is overlay.Bodies in memory.
+type bodies struct {
+	mu   sync.Mutex
+	held map[overlay.Hash][]byte // guarded by mu
+}
+
+func (b *bodies) Put(_ context.Context, r io.Reader) (overlay.Hash, int64, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return overlay.Hash{}, 0, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	hash := overlay.Hash(blake3.Sum256(text))
+	b.held[hash] = text
+	return hash, int64(len(text)), nil
+}
+
+func (b *bodies) Open(_ context.Context, hash overlay.Hash) (io.ReadCloser, int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text, ok := b.held[hash]
+	if !ok {
+		return nil, 0, fmt.Errorf("there is no body %v", hash)
+	}
+	return io.NopCloser(bytes.NewReader(text)), int64(len(text)), nil
+}
+
+// TestRestore goes back while the agent lives: through the holder, into the
+// merged mount, with files of mode 000 and bodies small and large.
+func TestRestore(t *testing.T) {
+	r := newRig(t)
+	for name, text := range map[string]string{"kept": "host\n", "deleted": "host\n", "sub/deep": "host\n"} {
+		path := filepath.Join(r.project, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := r.start("/bin/bash", "-c", `
+		echo one >made; mkdir dir; echo two >dir/two; echo secret >closed; chmod 000 closed; ln -s kept link
+		head -c 300000 /dev/zero | tr '\0' x >large
+		echo checkpoint; read line
+		rm -rf dir deleted sub link; echo changed >kept; echo changed >made; rm -f closed; echo other >large; echo more >new
+		echo changed; read line
+		cat kept deleted sub/deep made dir/two link; stat -c '%a %n' closed; chmod 600 closed; cat closed; wc -c <large; ls new 2>&1 | tail -n 1; echo done`)
+	run.expect("checkpoint")
+	store := &bodies{held: make(map[overlay.Hash][]byte)}
+	scanner, err := overlay.NewScanner(run.Upper(), store, run.OpenUpper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scanner.Close()
+	scan := func() *overlay.Manifest {
+		t.Helper()
+		run.freezeNow()
+		m, _, err := scanner.Scan(t.Context(), overlay.ScanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	target := scan()
+	if err := run.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	run.typeIn("\n")
+	run.expect("changed")
+	current := scan()
+	lower, err := overlay.OpenLower(run.Lower(), overlay.LowerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lower.Close()
+	plan, err := overlay.PlanRestore(t.Context(), lower, current, target, overlay.RestoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	report, err := run.Restore(t.Context(), plan, overlay.NewSource(lower, store))
+	if err != nil || len(report.Failed) > 0 {
+		t.Fatalf("report is %+v, %v", report, err)
+	}
+	t.Logf("restored in %v: %+v", time.Since(began), report)
+	if err := run.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	run.typeIn("\n")
+	run.expect("done")
+	out := strings.ReplaceAll(run.text(), "\r\n", "\n")
+	want := "host\nhost\nhost\none\ntwo\nhost\n0 closed\nsecret\n300000\nls: cannot access 'new': No such file or directory\ndone\n"
+	if !strings.HasSuffix(out, want) {
+		t.Errorf("the agent sees:\n%s", out)
+	}
+}
+
+// TestOpenUpper opens what the caller's uid may not, and nothing outside.
+func TestOpenUpper(t *testing.T) {
+	r := newRig(t)
+	secret := filepath.Join(r.base, "outside")
+	if err := os.WriteFile(secret, []byte("SECRET"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := r.start("/bin/sh", "-c", "mkdir d; echo inside >d/closed; chmod 000 d/closed d; ln -s "+secret+" link; ln -s ../../outside up; mkfifo pipe; ln -s .. dots; echo ready; cat")
+	run.expect("ready")
+	if run.Upper() == "" {
+		t.Fatal("no upper")
+	}
+	file, err := run.OpenUpper(t.Context(), "d/closed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if text, err := io.ReadAll(file); err != nil || string(text) != "inside\n" {
+		t.Errorf("it reads %q, %v", text, err)
+	}
+	for _, path := range []string{"link", "up", "../../outside", secret, "dots/../outside", "pipe", "none"} {
+		if file, err := run.OpenUpper(t.Context(), path); err == nil {
+			file.Close()
+			t.Errorf("%q is opened", path)
+		}
+	}
+}

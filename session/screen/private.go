@@ -1,0 +1,54 @@
+package screen
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// privateState begins an APC that carries what no standard sequence says: a
+// pending wrap, where a mark would still join, what REP repeats, which lines
+// were wrapped. It is only of use after the rest of a keyframe. A guest that
+// sends it gets nothing it couldn't have by printing.
+const privateState = "stepbox;"
+
+// private says the rest, see privateState.
+func (k *keyframe) private() {
+	s := k.s
+	k.WriteString("\x1b_" + privateState)
+	if s.modes.origin {
+		fmt.Fprintf(k, "at=%d,%d;", s.cursor.x, s.cursor.y)
+	}
+	if s.cursor.wrap {
+		k.WriteString("wrap;")
+	}
+	fmt.Fprintf(k, "repeat=%x;", s.repeat)
+	if j := s.joint; j.valid {
+		fmt.Fprintf(k, "joint=%d,%d;", j.x, j.y)
+	}
+	k.WriteString("\x1b\\")
+}
+
+// restore reads it. Whoever sent it: each value is checked.
+func (s *Screen) restore(state string) {
+	for item := range strings.SplitSeq(state, ";") {
+		key, value, _ := strings.Cut(item, "=")
+		var x, y int
+		n, _ := fmt.Sscanf(value, "%d,%d", &x, &y) // not numbers: n says so
+		at := n == 2 && x >= 0 && x < s.cols && y >= 0 && y < s.rows
+		switch {
+		case key == "at" && at:
+			s.cursor.x, s.cursor.y = x, y
+		case key == "wrap":
+			s.cursor.wrap = true
+		case key == "soft":
+			s.page.grid.lines[s.cursor.y].soft = true
+		case key == "joint" && at && s.page.grid.cell(x, y).width > 0:
+			s.joint = joint{valid: true, x: x, y: y}
+		case key == "repeat" && len(value) <= 2*maxCluster:
+			if b, err := hex.DecodeString(value); err == nil && (len(b) == 0 || wholeCluster(string(b))) {
+				s.repeat = string(b)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package session
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// places knows where on the host the agent's writes are, so that a program or a
+// sourced file can be told from one that this session made. It only looks at
+// names, and never through a link that the agent may have planted.
+type places struct {
+	project, upper string    // in the sandbox; on the host
+	home, homeDir  string    // in the sandbox; on the host
+	temp           string    // what /tmp is on the host
+	began          time.Time // of the session: its home is older
+}
+
+// wrote says whether this session wrote a file, given by its path in the sandbox.
+func (p *places) wrote(file string) bool {
+	st, where := p.stat(file)
+	switch where {
+	case inProject, inTemp:
+		return st != nil
+	case inHome:
+		return st != nil && !time.Unix(st.Ctim.Unix()).Before(p.began)
+	}
+	return false
+}
+
+// changedAt is when a file that the agent can write last changed; false when
+// it can't write that file, or there is none.
+func (p *places) changedAt(file string) (time.Time, bool) {
+	st, _ := p.stat(file)
+	if st == nil {
+		return time.Time{}, false
+	}
+	return time.Unix(st.Ctim.Unix()), true
+}
+
+type place int
+
+const (
+	elsewhere place = iota
+	inProject
+	inHome
+	inTemp
+)
+
+// stat looks at the session's own version of a file; nil when there is none.
+func (p *places) stat(file string) (*unix.Stat_t, place) {
+	file = path.Clean(file)
+	for _, m := range []struct {
+		inside, host string
+		where        place
+	}{{p.project, p.upper, inProject}, {p.home, p.homeDir, inHome}, {"/tmp", p.temp, inTemp}} {
+		if m.inside == "" || !within(file, m.inside) {
+			continue
+		}
+		return beneath(m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/")), m.where
+	}
+	return nil, elsewhere
+}
+
+// beneath stats what is below a host folder without following any link.
+func beneath(root, rel string) *unix.Stat_t {
+	if rel == "" || !filepath.IsLocal(rel) {
+		return nil
+	}
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, rel, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return nil
+	}
+	return &st
+}
+
+// upkeepSlop is how far the clocks of a file system and of this process may be
+// apart: a tick of the slowest kernel.
+const upkeepSlop = 20 * time.Millisecond
+
+// span is when one of the agent's housekeeping programs ran.
+type span struct{ from, to time.Time }
+
+// suspect says whether a file that a wrapper reads commands from may hold
+// others than the agent's own housekeeping put there.
+func (s *Session) suspect(file string) bool {
+	at, ok := s.places.changedAt(file)
+	if !ok {
+		return false // the system's, or it doesn't exist
+	}
+	for _, u := range s.upkeep {
+		if !at.Before(u.from.Add(-upkeepSlop)) && !at.After(u.to.Add(upkeepSlop)) {
+			return false
+		}
+	}
+	return true
+}

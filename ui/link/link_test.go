@@ -1,0 +1,214 @@
+package link_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"go.uber.org/goleak"
+
+	"stepbox/session/api"
+	"stepbox/ui/internal/fake"
+	"stepbox/ui/link"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// next waits for a message that f accepts.
+func next(t *testing.T, l *link.Link, what string, f func(tea.Msg) bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		got := make(chan tea.Msg, 1)
+		go func() { got <- l.Next()() }()
+		select {
+		case m := <-got:
+			if f(m) {
+				return
+			}
+		case <-time.After(10 * time.Second):
+			l.Close() // lets the waiting one go
+			<-got
+		}
+	}
+	t.Fatalf("never: %s", what)
+}
+
+func open(t *testing.T, c *fake.Client) *link.Link {
+	t.Helper()
+	l := link.Open(t.Context(), c, fake.Session().ID, fake.NewEmulator)
+	t.Cleanup(l.Close)
+	return l
+}
+
+func TestEventsArriveOnceAndInOrder(t *testing.T) {
+	c := fake.New(fake.Session())
+	const n = 5000
+	for i := range n {
+		c.Put(api.Event{Action: &api.Action{N: i + 1}})
+	}
+	l := open(t, c)
+	seen := 0
+	caught := false
+	collect := func(m tea.Msg) bool {
+		e, ok := m.(link.Events)
+		if !ok {
+			return false
+		}
+		for _, x := range e.Batch {
+			seen++
+			if int(x.Seq) != seen {
+				t.Fatalf("event %d came as the %dth", x.Seq, seen)
+			}
+		}
+		caught = e.Caught
+		return seen >= n && caught
+	}
+	next(t, l, "the history", collect)
+
+	// Broken and joined again: nothing twice, nothing lost.
+	c.Break(errors.New("reset"))
+	next(t, l, "the loss is told", func(m tea.Msg) bool {
+		lost, ok := m.(link.Lost)
+		return ok && lost.Err != nil && !lost.Terminal
+	})
+	c.Put(api.Event{Action: &api.Action{N: n + 1}})
+	c.Break(nil)
+	next(t, l, "what came meanwhile", func(m tea.Msg) bool {
+		collect(m)
+		return seen == n+1
+	})
+}
+
+func TestOverWhenTheSessionEnded(t *testing.T) {
+	c := fake.New(fake.Session())
+	s := fake.Session()
+	s.State = api.SessionEnded
+	c.Put(api.Event{Session: &s})
+	c.End()
+	l := open(t, c)
+	next(t, l, "it is over", func(m tea.Msg) bool {
+		o, ok := m.(link.Over)
+		return ok && o.Err == nil && o.Session.State == api.SessionEnded
+	})
+}
+
+func TestUnknownSessionIsOver(t *testing.T) {
+	l := link.Open(t.Context(), fake.New(), "none", fake.NewEmulator)
+	defer l.Close()
+	c := fake.New()
+	c.Break(&api.Problem{Code: api.CodeNotFound, Message: "gone"})
+	m := link.Open(t.Context(), c, "none", fake.NewEmulator)
+	defer m.Close()
+	next(t, m, "it is over", func(msg tea.Msg) bool {
+		_, ok := msg.(link.Over)
+		return ok
+	})
+}
+
+func text(l *link.Link) (out string) {
+	l.Screen.With(func(e link.Emulator) { out = strings.Join(e.Text(), "\n") })
+	return out
+}
+
+func TestTerminal(t *testing.T) {
+	c := fake.New(fake.Session())
+	c.SetScreen(80, 24, "keyframe\n")
+	l := open(t, c)
+	next(t, l, "it is joined", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
+	if !strings.Contains(text(l), "keyframe") {
+		t.Error("joined without a keyframe")
+	}
+	l.Resize(100, 40)
+	l.Resize(100, 40)
+	if !l.Type([]byte("hello")) || !l.Type(nil) {
+		t.Error("typing was refused")
+	}
+	term := c.LastTerminal()
+	term.Output(strings.Repeat("x", 100<<10))
+	next(t, l, "all output", func(tea.Msg) bool { return strings.Count(text(l), "x") == 100<<10 })
+	poll(t, "input", func() bool { return term.Got() == "hello" })
+	poll(t, "one resize", func() bool { s := term.Sizes(); return len(s) == 1 && s[0] == [2]int{100, 40} })
+
+	// The connection breaks: what is typed meanwhile is refused, what comes
+	// after the next keyframe is typed to that one, and the size is told anew.
+	term.Close()
+	next(t, l, "the loss is told", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err != nil })
+	if l.Type([]byte("lost")) {
+		t.Error("typing without a terminal was taken")
+	}
+	c.SetScreen(80, 24, "second\n")
+	next(t, l, "it is joined again", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
+	if got := text(l); strings.Contains(got, "x") || !strings.Contains(got, "second") {
+		t.Error("the old screen is still there")
+	}
+	l.Type([]byte("again"))
+	poll(t, "input", func() bool { return c.LastTerminal().Got() == "again" })
+	poll(t, "the size", func() bool { return len(c.LastTerminal().Sizes()) == 1 })
+}
+
+func poll(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !f() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func TestTypeIsBounded(t *testing.T) {
+	c := fake.New(fake.Session())
+	l := open(t, c)
+	next(t, l, "it is joined", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
+	c.LastTerminal().Stick()
+	n := 0
+	for l.Type([]byte("x")) {
+		if n++; n > 10000 {
+			t.Fatal("the queue has no end")
+		}
+	}
+	if n < 1000 {
+		t.Errorf("only %d pieces were taken", n)
+	}
+	if l.Type(make([]byte, 2<<20)) {
+		t.Error("a paste of 2 MiB was taken")
+	}
+}
+
+// Closing ends everything, also with the agent stuck and nobody reading.
+func TestCloseEndsEverything(t *testing.T) {
+	c := fake.New(fake.Session())
+	for i := range 100000 {
+		c.Put(api.Event{Action: &api.Action{N: i + 1}})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l := link.Open(ctx, c, fake.Session().ID, fake.NewEmulator)
+	poll(t, "a terminal", func() bool { return c.LastTerminal() != nil })
+	c.LastTerminal().Stick()
+	l.Type([]byte("x"))
+	done := make(chan struct{})
+	go func() { l.Close(); l.Close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close hangs")
+	}
+	if l.Type([]byte("x")) {
+		t.Error("a closed link takes input")
+	}
+	cancel()
+	if m := l.Next()(); m != nil {
+		if _, ok := m.(link.Events); !ok {
+			if _, ok := m.(link.Drawn); !ok {
+				if _, ok := m.(link.Lost); !ok {
+					t.Errorf("got %T", m)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package paint
+
+import (
+	"image/color"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/themes"
+)
+
+func screen(w, h int) uv.ScreenBuffer { return uv.NewScreenBuffer(w, h) }
+
+func TestTextStaysInside(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		end  int
+		want string
+	}{
+		{"plain", 10, "plain"},
+		{"plain", 3, "pla"},
+		{"漢字漢字", 7, "漢字漢"},
+		{"漢字", 1, ""},
+		{"a\x1b[31mb", 20, `a\x1b[31mb`},
+		{"a\tb\u202ec", 20, `a\tb\u202ec`},
+		{"e\u0301", 20, `e\u0301`},
+	} {
+		s := screen(20, 1)
+		Text(s, 0, 0, tt.end, tt.in, uv.Style{})
+		if got := strings.TrimRight(s.Line(0).String(), " "); got != tt.want {
+			t.Errorf("%q in %d columns is drawn as %q, want %q", tt.in, tt.end, got, tt.want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	s := screen(1, 1)
+	for _, tt := range []struct {
+		in    string
+		width int
+		right string
+		left  string
+	}{
+		{"abcdef", 6, "abcdef", "abcdef"},
+		{"abcdef", 4, "abc…", "…def"},
+		{"abcdef", 1, "…", "…"},
+		{"abcdef", 0, "", ""},
+		{"漢字漢字", 5, "漢字…", "…漢字"},
+	} {
+		if got := Shorten(s, tt.in, tt.width); got != tt.right {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.right)
+		}
+		if got := ShortenLeft(s, tt.in, tt.width); got != tt.left {
+			t.Errorf("ShortenLeft(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.left)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	s := screen(1, 1)
+	for _, tt := range []struct {
+		in    string
+		width int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"one two three", 8, []string{"one two ", "three"}},
+		{"abcdefghij", 4, []string{"abcd", "efgh", "ij"}},
+		{"a bcdefghij", 8, []string{"a bcdefg", "hij"}},
+		{`cd x\nls\n`, 20, []string{`cd x\n`, `ls\n`}},
+		{"漢字漢字", 5, []string{"漢字", "漢字"}},
+	} {
+		got := Wrap(s, tt.in, tt.width)
+		if strings.Join(got, "|") != strings.Join(tt.want, "|") {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
+		}
+	}
+}
+
+func FuzzWrap(f *testing.F) {
+	f.Add("one two\tthree\u202e", 7)
+	f.Add("👨‍👩‍👧‍👦 🇩🇪🇫🇷 e\u0301\n", 2)
+	f.Fuzz(func(t *testing.T, in string, width int) {
+		width = width%200 + 1
+		for _, m := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
+			s := screen(1, 1)
+			s.Method = m
+			rows := Wrap(s, in, width)
+			if got := strings.Join(rows, ""); got != Clean(in) {
+				t.Fatalf("wrapping lost something: %q from %q", got, Clean(in))
+			}
+			for _, r := range rows {
+				if w := Width(s, r); w > max(width, 2) && ansi.StringWidth(r) > max(width, 2) {
+					t.Fatalf("%q is %d wide, want %d", r, w, width)
+				}
+			}
+			var b strings.Builder
+			for _, p := range Marked(in) {
+				b.WriteString(p.Text)
+			}
+			if b.String() != Clean(in) {
+				t.Fatalf("marking lost something: %q from %q", b.String(), Clean(in))
+			}
+			From(s, in, width)
+			Shorten(s, in, width)
+			ShortenLeft(s, in, width)
+		}
+	})
+}
+
+func TestUnusual(t *testing.T) {
+	for _, tt := range []struct {
+		in               string
+		escapes, letters bool
+	}{
+		{"go test ./...", false, false},
+		{`a\tb`, true, false},
+		{"a\tb", true, false},
+		{`a\u200bb`, true, false},
+		{`C:\path`, false, false},
+		{`a\xzz`, false, false},
+		{"раypal", false, true},
+		{"naïve", false, true},
+		{"→ ✓", false, false},
+	} {
+		e, l := Unusual(tt.in)
+		if e != tt.escapes || l != tt.letters {
+			t.Errorf("Unusual(%q) = %v, %v", tt.in, e, l)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{Bytes(0), "0"}, {Bytes(1023), "1023"}, {Bytes(1024), "1k"}, {Bytes(1536), "1.5k"}, {Bytes(412 << 20), "412M"},
+		{Bytes(2 << 30), "2G"}, {Bytes(-5), "0"}, {Bytes(1<<63 - 1), "8E"},
+		{Took(-1), "0s"}, {Took(12 * time.Millisecond), "12ms"}, {Took(3250 * time.Millisecond), "3.2s"}, {Took(61 * time.Second), "1m01s"}, {Took(90 * time.Minute), "1h30m"},
+		{Clock(67 * time.Second), "01:07"}, {Clock(time.Hour), "1:00:00"}, {Clock(-time.Hour), "00:00"}, {Long(849 * time.Second), "00:14:09"},
+		{Ago(0), "just now"}, {Ago(3 * time.Hour), "3 h ago"}, {Ago(30 * time.Hour), "yesterday"}, {Ago(72 * time.Hour), "3 days ago"},
+		{Count(1, "file", "files"), "1 file"}, {Count(0, "file", "files"), "0 files"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+func TestIndexedKeepsGreysGrey(t *testing.T) {
+	for in, want := range map[color.RGBA]ansi.IndexedColor{
+		{0x1f, 0x24, 0x30, 0xff}: 235, {0xff, 0xff, 0xff, 0xff}: 231, {0, 0, 0, 0xff}: 16, {0xff, 0, 0, 0xff}: 196,
+	} {
+		if got := indexed(in, 0); got != want {
+			t.Errorf("%v is shown as %v, want %v", in, got, want)
+		}
+	}
+	if indexed(nil, 3) != nil || indexed(color.Black, 3) != ansi.IndexedColor(3) {
+		t.Error("no colour stays none, and a theme's own choice stands")
+	}
+}
+
+func TestBox(t *testing.T) {
+	th, err := themes.Load("plain", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPalette(th, colorprofile.TrueColor)
+	s := screen(30, 3)
+	b := Box{Number: "2", Title: "Changes", Facts: Line{{Text: "5 files"}}, Right: Line{{Text: "x"}}, Foot: Line{{Text: "done"}}}
+	if got := b.Draw(s, uv.Rect(0, 0, 30, 3), p); got != uv.Rect(1, 1, 28, 1) {
+		t.Errorf("the inside is %v", got)
+	}
+	want := "╭ 2 Changes  5 files ───── x ╮\n│                            │\n╰───────────────────── done ─╯"
+	if got := s.String(); got != want {
+		t.Errorf("drawn\n%s\nwant\n%s", got, want)
+	}
+	b.Focused = true
+	b.Draw(s, uv.Rect(0, 0, 30, 3), p)
+	if got := s.String(); !strings.HasPrefix(got, "┏ 2 Changes") {
+		t.Errorf("focus isn't told by weight:\n%s", got)
+	}
+	for w := range 12 {
+		for h := range 4 {
+			b.Draw(s, uv.Rect(0, 0, w, h), p)
+		}
+	}
+}

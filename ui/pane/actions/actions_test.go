@@ -1,0 +1,161 @@
+package actions
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/internal/fake"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+var palette = sync.OnceValues(func() (*paint.Palette, error) {
+	th, err := themes.Load("dark", "")
+	if err != nil {
+		return nil, err
+	}
+	return paint.NewPalette(th, colorprofile.TrueColor), nil
+})
+
+func frame(t testing.TB) paint.Frame {
+	p, err := palette()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paint.Frame{P: p, Now: fake.Now, Number: "4"}
+}
+
+func scene() *Pane {
+	var s state.State
+	for _, a := range fake.Actions() {
+		s.Apply(api.Event{Action: &a})
+	}
+	return &Pane{State: &s}
+}
+
+func show(t testing.TB, p *Pane, w, h int) string {
+	s := uv.NewScreenBuffer(w, h)
+	p.Draw(s, uv.Rect(0, 0, w, h), frame(t))
+	return s.String()
+}
+
+func TestEveryStateHasAMarkAndWords(t *testing.T) {
+	now := fake.Now
+	seen := map[string]bool{}
+	for _, tt := range []struct {
+		a     api.Action
+		glyph string
+		words string
+	}{
+		{api.Action{State: api.ActionHeld}, "◆", "HELD"},
+		{api.Action{State: api.ActionRunning}, "▸", "running"},
+		{api.Action{State: api.ActionDenied}, "✗", "denied"},
+		{api.Action{State: api.ActionAbandoned}, "∅", "gone"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Code: 1}}, "✓", "exit 1"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Signal: "SIGSEGV"}}, "✓", "SIGSEGV"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewOpen}, "✓", "exit 0 · unreviewed"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewKept}, "✓", "exit 0 · kept"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewRolledBack}, "↶", "rolled back"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, LeftRunning: 2}, "✓", "exit 0 · left 2"},
+		{api.Action{State: api.ActionEnded, Kind: api.KindEdit}, "✓", "edited"},
+	} {
+		glyph, _ := Glyph(tt.a)
+		words := Status(tt.a, now)
+		if glyph != tt.glyph || words != tt.words {
+			t.Errorf("%+v is %q %q, want %q %q", tt.a, glyph, words, tt.glyph, tt.words)
+		}
+		if seen[words] {
+			t.Errorf("%q means two things", words)
+		}
+		seen[words] = true
+	}
+}
+
+func TestHousekeepingFolds(t *testing.T) {
+	p := scene()
+	s := show(t, p, 120, 20)
+	if !strings.Contains(s, "2 housekeeping steps folded") || strings.Contains(s, "git status") {
+		t.Errorf("housekeeping isn't folded:\n%s", s)
+	}
+	p.Select(11)
+	p.Fold()
+	if s := show(t, p, 120, 20); !strings.Contains(s, "git status") || p.Selected() != 11 {
+		t.Errorf("unfolding lost the selection (%d):\n%s", p.Selected(), s)
+	}
+	p.Fold()
+	if p.Selected() != 11 {
+		t.Errorf("folding lost the selection: %d", p.Selected())
+	}
+	hk := api.Action{N: 20, Housekeeping: true, State: api.ActionHeld, Title: "held all the same"}
+	p.State.Apply(api.Event{Action: &hk})
+	if s := show(t, p, 120, 20); !strings.Contains(s, "held all the same") {
+		t.Error("something held is folded away")
+	}
+}
+
+func TestFollowAndStay(t *testing.T) {
+	p := scene()
+	if p.Selected() != 13 {
+		t.Errorf("following, %d is selected", p.Selected())
+	}
+	add := func(n int) {
+		p.State.Apply(api.Event{Action: &api.Action{N: n, Title: "later", State: api.ActionRunning, StartedAt: fake.Now.Add(-time.Second)}})
+	}
+	add(14)
+	if p.Selected() != 14 {
+		t.Error("it doesn't follow")
+	}
+	show(t, p, 100, 6)
+	p.List.Move(-2, p.Total())
+	was := p.Selected()
+	add(15)
+	add(1) // rows above come late
+	show(t, p, 100, 6)
+	if p.Selected() != was {
+		t.Errorf("the selection went from %d to %d", was, p.Selected())
+	}
+	p.List.Follow()
+	if p.Selected() != 15 {
+		t.Error("it doesn't follow again")
+	}
+}
+
+func TestWhole(t *testing.T) {
+	p := scene()
+	a := api.Action{N: 16, State: api.ActionHeld, Title: strings.Repeat("x", 40)}
+	s := uv.NewScreenBuffer(1, 1)
+	if p.Whole(s, a) {
+		t.Error("whole before it was drawn")
+	}
+	for w := 20; w < 200; w++ {
+		p.State.Apply(api.Event{Action: &a})
+		p.List.Follow()
+		drawn := strings.Contains(show(t, p, w, 6), a.Title)
+		if p.Whole(s, a) != drawn {
+			t.Fatalf("at %d columns it is drawn whole: %v, and said to be: %v", w, drawn, !drawn)
+		}
+	}
+}
+
+func FuzzDraw(f *testing.F) {
+	f.Add("ls\x1b[2J\u202e", "rule\x00", "held", 80, 10, 3)
+	f.Add("漢字👨‍👩‍👧‍👦", "\xff", "ended", 30, 4, -9)
+	f.Fuzz(func(t *testing.T, title, rule, st string, w, h, n int) {
+		w, h = max(0, w%160), max(0, h%40)
+		p := scene()
+		a := api.Action{N: n, Title: title, Rule: rule, State: api.ActionState(st), Review: api.Review(rule), Exit: &api.Exit{Code: n, Signal: rule}, Added: n, Execs: n, EndedAt: fake.Now}
+		p.State.Apply(api.Event{Action: &a})
+		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: n}})
+		p.Notice = paint.Line{{Text: title}}
+		s := uv.NewScreenBuffer(w+4, h+4)
+		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
+		fake.CheckCells(t, s, uv.Rect(2, 2, w, h))
+	})
+}

@@ -1,0 +1,86 @@
+package network
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/internal/fake"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+var palette = sync.OnceValues(func() (*paint.Palette, error) {
+	th, err := themes.Load("dark", "")
+	if err != nil {
+		return nil, err
+	}
+	return paint.NewPalette(th, colorprofile.TrueColor), nil
+})
+
+func frame(t testing.TB) paint.Frame {
+	p, err := palette()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paint.Frame{P: p, Now: fake.Now, Focused: true, Number: "3"}
+}
+
+func TestFolds(t *testing.T) {
+	folds := Folds(fake.Attempts())
+	if len(folds) != 4 {
+		t.Fatalf("%d rows: %+v", len(folds), folds)
+	}
+	first := folds[0]
+	if first.Count != 2 || first.Sent != 17300 || first.Received != 100000 || first.Open != 1 || len(first.IDs) != 2 {
+		t.Errorf("the first row is %+v", first)
+	}
+	// Another verdict for the same host is another row.
+	again := append(fake.Attempts(), api.Attempt{ID: 9, Protocol: "tcp", Name: "pastebin.com", Port: 443, Program: "/usr/bin/curl", Verdict: api.Allow})
+	if n := len(Folds(again)); n != 5 {
+		t.Errorf("%d rows with another verdict", n)
+	}
+}
+
+func TestRows(t *testing.T) {
+	s := state.State{Session: fake.Session()}
+	for _, a := range fake.Attempts() {
+		s.Apply(api.Event{Attempt: &a})
+	}
+	s.Apply(api.Event{Attempt: &api.Attempt{ID: 20, Protocol: "udp", Address: "2001:db8::1", Port: 53, Verdict: api.Ask}})
+	p := &Pane{State: &s}
+	b := uv.NewScreenBuffer(80, 10)
+	p.Draw(b, uv.Rect(0, 0, 80, 10), frame(t))
+	got := b.String()
+	for _, want := range []string{
+		"7 attempts · 3 denied", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
+		"! 03:20 proxy.golang.org:443", "failed", "◆", "[2001:db8::1]:53 udp", "HELD",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q isn't shown:\n%s", want, got)
+		}
+	}
+	if f, ok := p.Selected(); !ok || f.Last.ID != 20 {
+		t.Errorf("following, %+v is selected", f.Last)
+	}
+}
+
+func FuzzDraw(f *testing.F) {
+	f.Add("evil\x1b[2J.example", "198.18.0.1:80", "/bin/\u202esh", "tcp", 60, 8, 443)
+	f.Add("", "::1", "漢", "icmp", 30, 3, -1)
+	f.Fuzz(func(t *testing.T, name, address, program, protocol string, w, h, port int) {
+		w, h = max(0, w%160), max(0, h%40)
+		var s state.State
+		s.Apply(api.Event{Attempt: &api.Attempt{ID: 1, Name: name, Address: address, Program: program, Protocol: protocol, Port: port, Verdict: api.Verdict(protocol), Failure: name, Sent: int64(port)}})
+		s.Apply(api.Event{Attempt: &api.Attempt{ID: 2, Address: address, Program: program, Verdict: api.Allow, Open: true}})
+		p := &Pane{State: &s}
+		b := uv.NewScreenBuffer(w+4, h+4)
+		p.Draw(b, uv.Rect(2, 2, w, h), frame(t))
+		fake.CheckCells(t, b, uv.Rect(2, 2, w, h))
+	})
+}

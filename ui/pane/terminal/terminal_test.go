@@ -1,0 +1,186 @@
+package terminal
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+	"go.uber.org/goleak"
+
+	"stepbox/themes"
+	"stepbox/ui/internal/fake"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSafe(t *testing.T) {
+	web := uv.Link{URL: "https://example.com/a?b=c"}
+	for _, tt := range []struct {
+		name string
+		in   uv.Cell
+		m    ansi.Method
+		want uv.Cell
+	}{
+		{"plain", uv.Cell{Content: "a", Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"wide", uv.Cell{Content: "漢", Width: 2}, ansi.WcWidth, uv.Cell{Content: "漢", Width: 2}},
+		{"accent", uv.Cell{Content: "e\u0301", Width: 1}, ansi.WcWidth, uv.Cell{Content: "e\u0301", Width: 1}},
+		{"control", uv.Cell{Content: "\x1b", Width: 1}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
+		{"sequence", uv.Cell{Content: "\x1b[2J", Width: 1}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
+		{"C1", uv.Cell{Content: "\u009b", Width: 1}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
+		{"bidi", uv.Cell{Content: "a\u202e", Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"lies about its width", uv.Cell{Content: "abc", Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"family, for a terminal without clusters", uv.Cell{Content: "👨‍👩‍👧", Width: 2}, ansi.WcWidth, uv.Cell{Content: "👨", Width: 2}},
+		{"family, for one with them", uv.Cell{Content: "👨‍👩‍👧", Width: 2}, ansi.GraphemeWidth, uv.Cell{Content: "👨‍👩‍👧", Width: 2}},
+		{"endless cluster", uv.Cell{Content: "a" + strings.Repeat("\u0301", 500), Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"web link", uv.Cell{Content: "a", Width: 1, Link: web}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1, Link: web}},
+		{"link that escapes", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "https://x\x1b\\\x1b]52;c;AAAA\a"}}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"link to a file", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "file:///etc/passwd"}}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"link whose parameters escape", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: web.URL, Params: "id=1\x07"}}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
+		{"empty", uv.Cell{}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
+	} {
+		if got := Safe(tt.in, tt.m); !got.Equal(&tt.want) {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func FuzzSafe(f *testing.F) {
+	f.Add("\x1b]52;c;x\a", "https://a", 1)
+	f.Add("👨‍👩‍👧‍👦", "", 2)
+	f.Fuzz(func(t *testing.T, content, url string, width int) {
+		for _, m := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
+			c := Safe(uv.Cell{Content: content, Width: width, Link: uv.Link{URL: url}}, m)
+			if c.Width < 1 || c.Width > 2 || m.StringWidth(c.Content) != c.Width {
+				t.Fatalf("%q became %q, which claims %d", content, c.Content, c.Width)
+			}
+			for _, r := range c.Content + c.Link.URL {
+				if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 {
+					t.Fatalf("%q, %q became %q, %q", content, url, c.Content, c.Link.URL)
+				}
+			}
+		}
+	})
+}
+
+// hostile is an emulator whose cells and answers are as bad as they get.
+type hostile struct{ fake.Emulator }
+
+func (hostile) Size() (int, int)   { return 50, 10 }
+func (hostile) Title() string      { return "title\x1b]0;x\a\u202e" }
+func (hostile) Cursor() uv.Cursor  { return uv.Cursor{Position: uv.Pos(-5, 99)} }
+func (hostile) ScrollbackLen() int { return -3 }
+func (hostile) Draw(dst uv.Screen, area uv.Rectangle, _ int) {
+	for y := area.Min.Y - 2; y < area.Max.Y+2; y++ {
+		for x := area.Min.X - 2; x < area.Max.X+2; x++ {
+			dst.SetCell(x, y, &uv.Cell{Content: "\x1b[2J", Width: 1 + (x+5)%3, Link: uv.Link{URL: "javascript:x"}})
+		}
+	}
+}
+
+func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int) *Pane {
+	t.Helper()
+	c := fake.New(fake.Session())
+	c.SetScreen(cols, rows, keyframe)
+	l := link.Open(t.Context(), c, fake.Session().ID, newEmu)
+	t.Cleanup(l.Close)
+	for {
+		if lost, ok := l.Next()().(link.Lost); ok && lost.Terminal {
+			break
+		}
+	}
+	return &Pane{Screen: &l.Screen}
+}
+
+var palette = sync.OnceValues(func() (*paint.Palette, error) {
+	th, err := themes.Load("dark", "")
+	if err != nil {
+		return nil, err
+	}
+	return paint.NewPalette(th, colorprofile.TrueColor), nil
+})
+
+func frame(t testing.TB) paint.Frame {
+	p, err := palette()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paint.Frame{P: p, Now: fake.Now, Focused: true, Number: "1"}
+}
+
+func TestHostileEmulator(t *testing.T) {
+	p := pane(t, func(int, int) link.Emulator { return &hostile{} }, "x", 50, 10)
+	for _, size := range [][2]int{{60, 20}, {20, 5}, {3, 3}, {2, 2}, {0, 0}} {
+		s := uv.NewScreenBuffer(size[0]+4, size[1]+4)
+		area := uv.Rect(2, 2, size[0], size[1])
+		if c := p.Draw(s, area, frame(t)); c != nil {
+			t.Errorf("a cursor outside of the screen is drawn at %v", c.Position)
+		}
+		fake.CheckCells(t, s, area)
+	}
+}
+
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString("line " + string(rune('a'+i%26)))
+	}
+	return b.String()
+}
+
+func TestScrollback(t *testing.T) {
+	p := pane(t, fake.NewEmulator, lines(26), 30, 5)
+	s := uv.NewScreenBuffer(32, 7)
+	area := uv.Rect(0, 0, 32, 7)
+	if c := p.Draw(s, area, frame(t)); c == nil || c.Y != 5 {
+		t.Errorf("the cursor is %+v", c)
+	}
+	if !strings.Contains(s.String(), "line z") || p.Back() != 0 {
+		t.Errorf("the end isn't shown:\n%s", s.String())
+	}
+	p.Scroll(10)
+	if c := p.Draw(s, area, frame(t)); c != nil {
+		t.Error("scrolled back there is a cursor")
+	}
+	if got := s.String(); !strings.Contains(got, "line p") || !strings.Contains(got, "10 lines back") {
+		t.Errorf("scrolled back:\n%s", got)
+	}
+	// Output goes on below: what is read stays.
+	p.Screen.With(func(e link.Emulator) { _, _ = e.Write([]byte("\nnew\nnew")) })
+	p.Draw(s, area, frame(t))
+	if got := s.String(); !strings.Contains(got, "line p") || p.Back() != 12 {
+		t.Errorf("the view moved:\n%s", got)
+	}
+	p.Scroll(1000)
+	p.Draw(s, area, frame(t))
+	if !strings.Contains(s.String(), "line a") {
+		t.Error("the beginning can't be reached")
+	}
+	p.End()
+	p.Draw(s, area, frame(t))
+	if !strings.Contains(s.String(), "new") {
+		t.Error("the end can't be reached")
+	}
+}
+
+// A screen larger than the pane, as a past session's may be, is shown where its
+// cursor is.
+func TestLargerScreen(t *testing.T) {
+	p := pane(t, fake.NewEmulator, lines(20), 100, 20)
+	s := uv.NewScreenBuffer(32, 7)
+	c := p.Draw(s, uv.Rect(0, 0, 32, 7), frame(t))
+	if got := s.String(); !strings.Contains(got, "line t") || !strings.Contains(got, "100×20") || c == nil || c.Y != 5 {
+		t.Errorf("cursor %+v:\n%s", c, got)
+	}
+	p.ReadOnly = true
+	if c := p.Draw(s, uv.Rect(0, 0, 32, 7), frame(t)); c != nil {
+		t.Error("a past session has a cursor")
+	}
+}
