@@ -62,6 +62,11 @@ func (s *Sandbox) freeze(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, freezeLimit)
 	defer cancel()
+	select {
+	case <-s.adopted:
+	case <-ctx.Done():
+		return late(ctx)
+	}
 	s.gate.Hold()
 	var err error
 	if s.cgroups.CanFreeze() {
@@ -125,13 +130,18 @@ func (s *Sandbox) freezeCgroup(ctx context.Context) error {
 func pause(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return ErrFreeze
-		}
-		return ctx.Err()
+		return late(ctx)
 	case <-time.After(wait):
 		return nil
 	}
+}
+
+// late is the error for a freeze whose context ended.
+func late(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ErrFreeze
+	}
+	return ctx.Err()
 }
 
 // stopAll is for hosts without a cgroup to freeze: SIGSTOP for every process of

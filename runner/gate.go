@@ -48,16 +48,20 @@ func (s *Sandbox) openGate(listener *os.File, o gate.Options) error {
 	return nil
 }
 
-// adopt moves the agent's first process to where it can be frozen without PID 1,
-// while it is held before its first exec: all others descend from it.
+// adopt leaves the agent's first process, held before its first exec, as the
+// only one where it can be frozen: all others descend from it. That takes a
+// while and the agent needn't wait for it; a freeze does.
 func (s *Sandbox) adopt(pid int) {
-	if err := s.cgroups.JoinAgent(pid); err != nil {
-		// It would run where it can't be frozen.
-		s.box.Kill()
-		return
-	}
 	path := filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj")
 	_ = os.WriteFile(path, fmt.Append(nil, agentOOM), 0)
+	s.tasks.Go(func() {
+		if err := s.cgroups.Leave(s.box.PID); err != nil {
+			// A freeze would take PID 1 along, and with it the watch over its supervisor.
+			s.box.Kill()
+			return
+		}
+		close(s.adopted)
+	})
 }
 
 // allowAll is for probes.

@@ -41,6 +41,9 @@ type Sandbox struct {
 
 	namespace uint64 // of its pid namespace, which names its processes
 
+	tasks   sync.WaitGroup // short ones, waited for by Close
+	adopted chan struct{}  // closed once PID 1 isn't among what can be frozen
+
 	freezing  sync.Mutex // held while freezing, thawing or killing a tree
 	frozen    bool       // guarded by freezing
 	stopped   []stopped  // guarded by freezing; by the fallback without cgroups
@@ -224,6 +227,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 		failures = append(failures, s.gateway.Close())
 	}
 	failures = append(failures, s.gate.Close())
+	s.tasks.Wait()
 	s.control.Close()
 	s.box.Release()
 	s.box.Terminal.Close()

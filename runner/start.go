@@ -39,8 +39,9 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 	s := &Sandbox{
 		spec:  spec,
 		dir:   filepath.Join(spec.RunDir, spec.ID),
-		exit:  make(chan struct{}),
-		ended: make(chan struct{}),
+		adopted: make(chan struct{}),
+		exit:    make(chan struct{}),
+		ended:   make(chan struct{}),
 	}
 	lock, err := s.makeFolders()
 	if err != nil {
@@ -172,6 +173,7 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 	if err := sendProgram(control, program); err != nil {
 		return err
 	}
+	var joining chan error // holds the result once the first process joined its cgroups
 	s.box, err = box.Start(ctx, box.Spec{
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
 		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
@@ -179,15 +181,23 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Files: s.files(),
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Created: func(pid int) error {
-			if err := s.cgroups.Join(pid); err != nil {
-				return err
-			}
+			joining = make(chan error, 1)
+			go func() { joining <- s.cgroups.Join(pid) }()
 			if err := guarded(); err != nil {
 				return err
 			}
 			return s.setGuard(ctx, pid)
 		},
 	})
+	if joining != nil {
+		// PID 1 runs nothing before it is told to.
+		if failure := <-joining; err == nil && failure != nil {
+			s.box.Kill()
+			s.box.Release()
+			s.box.Terminal.Close()
+			return failure
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -266,7 +276,10 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 	if err := s.openGate(files[0], h.Gate); err != nil {
 		return err
 	}
-	undo.add(func() { s.gate.Close() })
+	undo.add(func() {
+		s.gate.Close()
+		s.tasks.Wait()
+	})
 	if err := s.openGateway(ctx, h, link); err != nil {
 		return err
 	}

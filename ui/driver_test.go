@@ -55,7 +55,9 @@ func drive(t *testing.T, c *fake.Client, cols, rows int, o Options) *driver {
 func bench(t *testing.T, c *fake.Client, cols, rows int, theme string) *driver {
 	t.Helper()
 	d := drive(t, c, cols, rows, Options{Session: fake.Session().ID, Theme: theme})
-	d.until("the session is shown", func() bool { return d.m.bench != nil && strings.Contains(d.text(), "Actions") })
+	d.until("the session is shown", func() bool {
+		return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil
+	})
 	d.idle()
 	d.advance(time.Second)
 	return d

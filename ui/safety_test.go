@@ -346,6 +346,25 @@ func TestLongCommandMustBeScrolledThrough(t *testing.T) {
 	d.decided(api.AnswerDeny)
 }
 
+// What was read of one text doesn't count for the next one, which is just as long.
+func TestReadingCountsForOneTextOnly(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(fake.LongQuestion()), 100, 30, "plain")
+	d.press(leader, "a")
+	for range 30 {
+		d.press("pgdown")
+	}
+	d.idle()
+	d.lacks("scroll through all of it first")
+	q := fake.LongQuestion()
+	q.Hash = "h6b"
+	q.Command.Line = "true; " + q.Command.Line
+	d.c.Put(api.Event{Question: &q})
+	d.shows("scroll through all of it first")
+	d.calmly("a")
+	d.decided()
+}
+
 // Resizing makes rows anew: what was seen at another width doesn't count.
 func TestResizeForgetsWhatWasSeen(t *testing.T) {
 	t.Parallel()

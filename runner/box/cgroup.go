@@ -132,9 +132,15 @@ func (c *Cgroups) noteOthers(name string) error {
 	return err
 }
 
-// Join puts a process, with its threads, into the box's cgroups.
+// Join puts the box's first process, with its threads, into the cgroups, there
+// among what can be frozen: what it starts is born there. Leave takes itself out
+// again. Moving a process may wait for a grace period of the kernel's, many
+// milliseconds, so that callers do it beside other work.
 func (c *Cgroups) Join(pid int) error {
 	for _, folder := range c.folders {
+		if folder == filepath.Dir(c.freezer) {
+			folder = c.freezer
+		}
 		if err := enter(folder, pid); err != nil {
 			return err
 		}
@@ -142,12 +148,13 @@ func (c *Cgroups) Join(pid int) error {
 	return nil
 }
 
-// JoinAgent puts the agent's first process into the folder that can be frozen.
-func (c *Cgroups) JoinAgent(pid int) error {
+// Leave moves PID 1 out of what can be frozen, once the agent's first process
+// was born there.
+func (c *Cgroups) Leave(pid int) error {
 	if c.freezer == "" {
 		return nil
 	}
-	return enter(c.freezer, pid)
+	return enter(filepath.Dir(c.freezer), pid)
 }
 
 func enter(folder string, pid int) error {

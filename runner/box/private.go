@@ -93,36 +93,55 @@ var privateFolders = []string{"/etc", "/opt", "/usr/local"}
 // so that the agent of a root caller sees what anybody else's does.
 func (l *layout) maskPrivate() error {
 	for _, folder := range privateFolders {
-		seen := 0
-		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				if path == folder && errors.Is(err, fs.ErrNotExist) {
-					return nil
-				}
-				return err
-			}
-			if seen++; seen > scanLimit {
-				return errTooMany
-			}
-			if entry.Type()&fs.ModeSymlink != 0 {
-				return nil
-			}
-			var st unix.Stat_t
-			if err := unix.Lstat(path, &st); err != nil {
-				return nil // gone meanwhile
-			}
-			switch {
-			case entry.IsDir() && st.Mode&0o005 != 0o005:
-				l.masks = append(l.masks, path)
-				return fs.SkipDir
-			case !entry.IsDir() && st.Mode&0o004 == 0 && st.Mode&0o001 == 0:
-				l.masks = append(l.masks, path)
-			}
-			return nil
-		})
+		left := scanLimit
+		masks, err := private(folder, &left)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("cannot find what only root may read in %q: %w", folder, err)
 		}
+		l.masks = append(l.masks, masks...)
 	}
 	return nil
+}
+
+// private lists the files below a folder that the world may neither read nor
+// execute, and the folders that it may not both list and enter. It looks at no
+// more than left names.
+func private(folder string, left *int) (found []string, err error) {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	if *left -= len(entries); *left < 0 {
+		return nil, errTooMany
+	}
+	for _, entry := range entries {
+		if entry.Type()&fs.ModeSymlink != 0 {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Fstatat(int(dir.Fd()), entry.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			continue // gone meanwhile
+		}
+		path := filepath.Join(folder, entry.Name())
+		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+		switch {
+		case isDir && st.Mode&0o005 == 0o005:
+			below, err := private(path, left)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			found = append(found, below...)
+		case isDir, st.Mode&0o005 == 0:
+			found = append(found, path)
+		}
+	}
+	return found, nil
 }

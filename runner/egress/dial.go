@@ -36,11 +36,11 @@ func (x *dialer) dial(ctx context.Context, network string, d destination) (conn 
 		}
 		conn, err = direct.DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(d.port))))
 	case d.name == "":
-		// The guard would see it too, but a proxy has no guard.
-		if err := x.guard.check(d.addr, d); err != nil {
-			return nil, "", err
-		}
 		if proxy := x.proxies.forDestination(network, d); proxy != nil {
+			// Nobody checks behind a proxy.
+			if err := x.guard.check(d.addr, d); err != nil {
+				return nil, "", err
+			}
 			return x.proxies.dial(ctx, proxy, d)
 		}
 		conn, err = direct.DialContext(ctx, network, netip.AddrPortFrom(d.addr, d.port).String())

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -86,16 +88,19 @@ func (o *owners) remember(inode uint64, pid int) owner {
 
 // holds says whether one of the process's descriptors is the wanted socket.
 func holds(pid int, want string, deadline time.Time) bool {
-	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
-	dir, err := os.Open(folder)
+	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err != nil {
 		return false // it ended
 	}
 	defer dir.Close()
+	var target [64]byte
 	for {
 		names, err := dir.Readdirnames(256)
 		for _, name := range slices.Backward(names) {
-			if target, err := os.Readlink(folder + "/" + name); err == nil && target == want {
+			// Only the link is read: a look at the file itself could hang,
+			// on a network filesystem for one.
+			n, err := unix.Readlinkat(int(dir.Fd()), name, target[:])
+			if err == nil && string(target[:n]) == want {
 				return true
 			}
 		}

@@ -10,8 +10,6 @@ import (
 
 // allow carries out an approval.
 func (g *Gate) allow(e *Exec) {
-	<-e.shown
-	g.watch.remove(int(e.watched.Load()))
 	verified := e.allowed&Unverified == 0
 	if verified && !g.fresh(e) {
 		g.refuse(e, "its file changed while it was held")
@@ -61,7 +59,7 @@ func (g *Gate) allowUnverified(e *Exec) {
 	err := g.l.proceed(e.ID)
 	g.finish()
 	if err != nil {
-		g.failed(e, "its process went away while it was held")
+		g.failed(e, whyGone)
 		return
 	}
 	if e.allowed&NoExit == 0 {
@@ -86,12 +84,16 @@ func (g *Gate) launch(e *Exec, keep bool) error {
 		}
 		return fmt.Errorf("it cannot be checked: %w", err)
 	}
-	// An error of these means that the thread is being killed, and waiting
-	// for it will tell.
+	g.release(e)
+	return nil
+}
+
+// release lets the exec of a seized thread happen. An error means that the
+// thread is being killed, and waiting for it will tell.
+func (g *Gate) release(e *Exec) {
 	_ = interrupt(e.TID)
 	g.answered(e.ID)
 	_ = g.l.proceed(e.ID)
-	return nil
 }
 
 // see waits for the outcome of a launched exec on the thread that launched it.
@@ -101,7 +103,7 @@ func (g *Gate) see(e *Exec, keep bool) (used bool) {
 		s, err := await(0)
 		switch {
 		case err != nil || s.ended():
-			g.failed(e, "its process was killed before it ran")
+			g.failed(e, whyKilled)
 			return false
 		case s.event() == unix.PTRACE_EVENT_EXEC:
 			if err := e.verify(); err != nil {
@@ -184,25 +186,24 @@ const againWithin = time.Second
 
 // refused tells that the kernel didn't do an exec that was allowed.
 func (g *Gate) refused(e *Exec, errno unix.Errno) {
-	why := "the kernel refused it"
-	if errno != 0 {
-		why = errno.Error()
-	}
-	g.failed(e, why)
+	g.failed(e, errno.Error())
 }
 
 // putOff says whether the kernel only put an allowed exec off: it comes again
 // as a new notification, which isn't to be asked about. That happens when two
 // threads of a process exec at once, and, before Linux 6.17, when a signal
 // meets the answer. It comes before the thread is let go.
+//
+// Where the kernel rewinds a call before it stops for its tracer (arm64),
+// there is no error to be seen.
 func (g *Gate) putOff(e *Exec, errno unix.Errno) bool {
-	if errno < restartFirst || errno > restartLast {
+	if errno != 0 && (errno < restartFirst || errno > restartLast) {
 		return false
 	}
 	g.mu.Lock()
 	g.again[e.TID] = e
 	g.mu.Unlock()
-	g.spawn(func() {
+	g.end(e, func() {
 		timer := time.NewTimer(againWithin)
 		defer timer.Stop()
 		select {
@@ -216,7 +217,7 @@ func (g *Gate) putOff(e *Exec, errno unix.Errno) bool {
 		}
 		g.mu.Unlock()
 		if mine {
-			g.failed(e, "interrupted")
+			g.failed(e, "a signal kept it from happening")
 		}
 	})
 	return true
@@ -238,7 +239,7 @@ func (g *Gate) resume(e *Exec) bool {
 	before.close()
 	close(e.shown)
 	if e.resolve() {
-		g.spawn(func() { g.allow(e) })
+		g.end(e, func() { g.allow(e) })
 	}
 	return true
 }

@@ -16,7 +16,8 @@ const (
 // the top byte for themselves (Documentation/arch/arm64/tagged-pointers.rst).
 func untag(p uint64) uint64 { return p &^ (0xff << 56) }
 
-// result is what the system call that a stopped thread made has returned.
+// result is what the system call that a stopped thread made has returned, or
+// its first argument where it is to be made again.
 func result(tid int) (int64, error) {
 	var r unix.PtraceRegs
 	v := unix.Iovec{Base: (*byte)(unsafe.Pointer(&r)), Len: uint64(unsafe.Sizeof(r))}

@@ -10,8 +10,6 @@ import (
 
 // deny carries out a refusal by the gate's owner.
 func (g *Gate) deny(e *Exec, reason string) {
-	<-e.shown
-	g.watch.remove(int(e.watched.Load()))
 	g.reject(e, reason)
 	e.close()
 }
@@ -22,7 +20,7 @@ func (g *Gate) refuse(e *Exec, reason string) {
 		g.reject(e, reason)
 	} else {
 		g.answered(e.ID)
-		reason = "its process went away while it was held"
+		reason = whyGone
 	}
 	g.failed(e, reason)
 }

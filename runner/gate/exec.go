@@ -60,11 +60,17 @@ type Exec struct {
 	argv    words
 	env     words
 	state   atomic.Int32
-	shown   chan struct{} // closed when the Exec callback has returned
-	watched atomic.Int64  // of the gate's watch for the caller's end
+	shown   chan struct{} // closed when the Exec callback has returned; nobody ends the Exec before
+	watched int           // number of the watch for the caller's end; settled when shown is closed
 	origin  *Exec         // the one that was shown, when the kernel made the caller ask again
 	allowed Allowance
 }
+
+// Why an Exec failed, for its owner.
+const (
+	whyGone   = "its process went away while it was held"
+	whyKilled = "its process was killed before it ran"
+)
 
 // What has become of an Exec.
 const (
@@ -97,7 +103,7 @@ func (e *Exec) Allow(with ...Allowance) {
 	for _, a := range with {
 		e.allowed |= a
 	}
-	e.gate.spawn(func() { e.gate.allow(e) })
+	e.gate.end(e, func() { e.gate.allow(e) })
 }
 
 // Deny makes the exec fail with EACCES. The reason is written to the
@@ -107,7 +113,7 @@ func (e *Exec) Deny(reason string) {
 	if !e.resolve() {
 		return
 	}
-	e.gate.spawn(func() { e.gate.deny(e, reason) })
+	e.gate.end(e, func() { e.gate.deny(e, reason) })
 }
 
 // Valid says whether the caller still waits for an answer that nobody has

@@ -31,6 +31,11 @@ type ending struct {
 	number  int
 }
 
+func (n *ending) close() {
+	procDir(n.pidfd).close()
+	n.proc.close()
+}
+
 func newExits(g *Gate, trace bool) *exits {
 	return &exits{
 		g: g, trace: trace || !pidfdTellsExit(),
@@ -79,14 +84,19 @@ func (x *exits) follow(e *Exec) {
 
 // ended reports a process that a pidfd said has ended.
 func (x *exits) ended(n *ending) {
+	x.mu.Lock()
+	mine := x.watched[n.process] == n
+	if mine {
+		delete(x.watched, n.process)
+	}
+	x.mu.Unlock()
+	if !mine { // its tracer tells
+		return
+	}
 	exit := Exit{PID: n.process.PID, Start: n.process.Start, At: time.Now()}
 	status, known := waitStatus(n.pidfd, n.proc)
 	exit.set(status, known)
-	x.mu.Lock()
-	delete(x.watched, n.process)
-	x.mu.Unlock()
-	procDir(n.pidfd).close()
-	n.proc.close()
+	n.close()
 	x.g.o.Exit(exit)
 }
 
@@ -148,8 +158,7 @@ func (x *exits) end() {
 // close gives up the watches, when nothing runs any more.
 func (x *exits) close() {
 	for _, n := range x.watched {
-		procDir(n.pidfd).close()
-		n.proc.close()
+		n.close()
 	}
 	clear(x.watched)
 }

@@ -64,6 +64,7 @@ type Gate struct {
 	mu      sync.Mutex
 	waiting map[uint64]*waiter // guarded by mu; received and not answered
 	closing bool               // guarded by mu; nothing is started any more
+	left    []*Exec            // guarded by mu; resolved when nothing was started any more
 	denied  denials            // guarded by mu
 	again   map[int]*Exec      // guarded by mu; by thread: allowed, but interrupted by the kernel before it happened
 
@@ -124,14 +125,30 @@ func New(file *os.File, o Options) (*Gate, error) {
 }
 
 // spawn runs a task that Close waits for; not any more once the gate closes.
-func (g *Gate) spawn(f func()) {
+func (g *Gate) spawn(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closing {
-		return
+		return false
 	}
 	g.tasks.Add(1)
 	go func() { defer g.tasks.Done(); f() }()
+	return true
+}
+
+// end runs the task that ends an Exec, which was resolved. A gate that closes
+// gives up what the Exec holds by itself.
+func (g *Gate) end(e *Exec, f func()) {
+	ended := g.spawn(func() {
+		<-e.shown
+		g.watch.remove(e.watched)
+		f()
+	})
+	if !ended {
+		g.mu.Lock()
+		g.left = append(g.left, e)
+		g.mu.Unlock()
+	}
 }
 
 // receive takes notifications as soon as they are there, whatever becomes of
@@ -193,22 +210,30 @@ func (g *Gate) heldExecs(pid int) []*Exec {
 // until finish is called, which must be soon.
 func (g *Gate) begin() bool {
 	for {
-		g.sending.RLock()
-		if g.closed {
-			g.sending.RUnlock()
-			return false
-		}
-		if g.holds == 0 {
+		ok, open := g.tryBegin()
+		if ok {
 			return true
 		}
-		open := g.open
-		g.sending.RUnlock()
 		select {
 		case <-open:
 		case <-g.done:
 			return false
 		}
 	}
+}
+
+// tryBegin is begin without waiting. The channel is closed when it is worth
+// another try.
+func (g *Gate) tryBegin() (ok bool, open <-chan struct{}) {
+	g.sending.RLock()
+	if g.holds == 0 && !g.closed {
+		return true, nil
+	}
+	defer g.sending.RUnlock()
+	if g.closed {
+		return false, nil
+	}
+	return false, g.open
 }
 
 func (g *Gate) finish() { g.sending.RUnlock() }
@@ -290,11 +315,9 @@ func (g *Gate) mind(e *Exec) {
 	n, err := g.watch.add(e.pidfd, func() { g.gone(e) })
 	if err != nil {
 		g.o.Log(err.Error())
+		return
 	}
-	e.watched.Store(int64(n))
-	if e.state.Load() != execHeld {
-		g.watch.remove(n)
-	}
+	e.watched = n
 }
 
 // gone tells that an Exec's process went away while it was held.
@@ -303,13 +326,11 @@ func (g *Gate) gone(e *Exec) {
 		return
 	}
 	g.answered(e.ID)
-	g.spawn(func() { g.failed(e, "its process went away while it was held") })
+	g.end(e, func() { g.failed(e, whyGone) })
 }
 
 // failed tells that an Exec, which was resolved, will not run, and ends it.
 func (g *Gate) failed(e *Exec, why string) {
-	<-e.shown
-	g.watch.remove(int(e.watched.Load()))
 	g.o.Failed(e.shownAs(), why)
 	e.close()
 }
@@ -336,6 +357,9 @@ func (g *Gate) Close() error {
 			if e.resolve() {
 				e.close()
 			}
+		}
+		for _, e := range g.left {
+			e.close()
 		}
 		g.exits.close()
 		g.watch.close()

@@ -20,22 +20,8 @@ func (g *Gate) handle(n notification) {
 	g.readers <- struct{}{}
 	e, err := g.read(n)
 	<-g.readers
-	var errno unix.Errno
-	var cannot unreadable
-	switch {
-	case err == nil:
-	case errors.Is(err, errGone):
-		g.answered(n.ID)
-		return
-	case errors.Is(err, errCheckOnly):
-		g.passCheck(n.ID)
-		return
-	case errors.As(err, &errno):
-		g.fail(n.ID, errno)
-		return
-	case errors.As(err, &cannot), true:
-		g.o.Log(fmt.Sprintf("refused an exec of thread %d: %v", n.TID, err))
-		g.fail(n.ID, unix.EACCES)
+	if err != nil {
+		g.answer(n, err)
 		return
 	}
 	if g.repeats(e) {
@@ -52,8 +38,29 @@ func (g *Gate) handle(n notification) {
 		return
 	}
 	g.o.Exec(e)
-	close(e.shown)
 	g.mind(e)
+	close(e.shown)
+}
+
+// answer ends a call that isn't shown. Errors that come bare are the caller's
+// own; all others say why it can't be judged.
+func (g *Gate) answer(n notification, err error) {
+	errno, own := err.(unix.Errno) //nolint:errorlint // wrapped ones are troubles of ours
+	switch errno {
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
+		own = false
+	}
+	switch {
+	case errors.Is(err, errGone):
+		g.answered(n.ID)
+	case errors.Is(err, errCheckOnly):
+		g.passCheck(n.ID)
+	case own:
+		g.fail(n.ID, errno)
+	default:
+		g.o.Log(fmt.Sprintf("refused an exec of thread %d: %v", n.TID, err))
+		g.fail(n.ID, unix.EACCES)
+	}
 }
 
 var errCheckOnly = errors.New("only asks whether a program could be run")

@@ -18,18 +18,12 @@ type leader struct {
 	x       *exits
 	process Process
 	wake    chan struct{} // holds one: something happened to one of our children
-	execs   chan handed
+	execs   chan *Exec    // approved, to be launched by this thread
 	stop    chan struct{} // closed to let go of the process
 	over    chan struct{} // closed when the thread has let go
+	queued  *Exec         // not launched yet
 	pending *Exec         // launched, not seen yet
 	hold    bool          // Exiting is to be called
-}
-
-// handed is an Exec by the main thread of a traced process, to be launched by
-// the thread that traces it.
-type handed struct {
-	e        *Exec
-	launched chan struct{}
 }
 
 // traces says whether we trace a process ourselves.
@@ -48,18 +42,11 @@ func (x *exits) hand(e *Exec) bool {
 	if l == nil || l.process.Start != e.Start || e.TID != e.PID {
 		return false
 	}
-	if !x.g.begin() {
-		e.close()
-		return true
-	}
-	h := handed{e: e, launched: make(chan struct{})}
 	select {
-	case l.execs <- h:
-		<-h.launched
-		x.g.finish()
+	case l.execs <- e:
 	case <-l.over:
-		x.g.finish()
-		x.g.failed(e, "its process went away while it was held")
+		x.g.answered(e.ID)
+		x.g.failed(e, whyGone)
 	}
 	return true
 }
@@ -69,7 +56,7 @@ func (x *exits) hand(e *Exec) bool {
 func (x *exits) lead(e *Exec) {
 	l := &leader{
 		x: x, process: Process{PID: e.PID, Start: e.Start}, wake: make(chan struct{}, 1),
-		execs: make(chan handed), stop: make(chan struct{}), over: make(chan struct{}),
+		execs: make(chan *Exec), stop: make(chan struct{}), over: make(chan struct{}),
 		hold: e.allowed&HoldExit != 0,
 	}
 	x.mu.Lock()
@@ -80,7 +67,13 @@ func (x *exits) lead(e *Exec) {
 		return
 	}
 	x.leaders[e.PID] = l
+	before := x.watched[l.process]
+	delete(x.watched, l.process)
 	x.mu.Unlock()
+	if before != nil { // an earlier exec of this process; one of us is enough
+		x.g.watch.remove(before.number)
+		before.close()
+	}
 	x.g.recheck(e)
 	e.close()
 	l.resume(e.PID, 0)
@@ -92,8 +85,12 @@ func (x *exits) lead(e *Exec) {
 	}
 	x.mu.Unlock()
 	close(l.over)
+	if l.queued != nil {
+		x.g.answered(l.queued.ID)
+		x.g.failed(l.queued, whyGone)
+	}
 	if l.pending != nil {
-		x.g.failed(l.pending, "its process was killed before it ran")
+		x.g.failed(l.pending, whyKilled)
 	}
 	if known {
 		exit := Exit{PID: l.process.PID, Start: l.process.Start, At: time.Now()}
@@ -121,8 +118,8 @@ func (l *leader) run() (status unix.WaitStatus, known bool) {
 		case s.tid == 0:
 			select {
 			case <-l.wake:
-			case h := <-l.execs:
-				l.launch(h)
+			case l.queued = <-l.execs:
+			case <-l.launch():
 			case <-l.stop:
 				return 0, false // the thread's end lets go of the process
 			}
@@ -134,13 +131,21 @@ func (l *leader) run() (status unix.WaitStatus, known bool) {
 	}
 }
 
-func (l *leader) launch(h handed) {
-	g := l.x.g
-	l.pending = h.e
-	_ = interrupt(h.e.TID)
-	g.answered(h.e.ID)
-	_ = g.l.proceed(h.e.ID)
-	close(h.launched)
+// launch lets a queued exec happen. If answers are held, it returns what to
+// wait for.
+func (l *leader) launch() <-chan struct{} {
+	e, g := l.queued, l.x.g
+	if e == nil {
+		return nil
+	}
+	ok, open := g.tryBegin()
+	if !ok {
+		return open
+	}
+	defer g.finish()
+	l.queued, l.pending = nil, e
+	g.release(e)
+	return nil
 }
 
 var stopSignals = []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
@@ -189,6 +194,7 @@ func (l *leader) arrived(s stop) {
 		l.resume(s.tid, 0) // it was allowed unverified, or by another thread
 		return
 	}
+	l.hold = l.hold || e.allowed&HoldExit != 0
 	g := l.x.g
 	if e.allowed&Unverified == 0 {
 		if err := e.verify(); err != nil {
@@ -209,7 +215,7 @@ func (l *leader) cameBack(s stop) {
 		l.pending = nil
 		g := l.x.g
 		if errno := g.returned(s); !g.putOff(e, errno) {
-			g.spawn(func() { g.refused(e, errno) })
+			g.end(e, func() { g.refused(e, errno) })
 		}
 	}
 }

@@ -148,7 +148,7 @@ func start(t testing.TB, s setup) *box {
 	}
 	b.cmd = exec.Command("/proc/self/exe", s.args...)
 	b.cmd.Dir = b.dir
-	b.cmd.Env = append(append(os.Environ(), roleEnv+"=first", skipEnv+"="+s.skip, "GOMAXPROCS=2"), s.env...)
+	b.cmd.Env = append(append(os.Environ(), roleEnv+"=first", skipEnv+"="+s.skip, "GOMAXPROCS=2", "GORACE=atexit_sleep_ms=0"), s.env...)
 	b.cmd.ExtraFiles = []*os.File{theirs}
 	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.err
 	if s.stdin != nil {

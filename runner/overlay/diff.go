@@ -204,43 +204,60 @@ func (d *differ) modified(path string, a, b *version) error {
 	return nil
 }
 
-// renames joins deleted and added files of equal content.
+// renames joins deleted and added files of equal content. Host files are read
+// for it only when one of their length is on the other side, and only as long
+// as the budget of bytes lasts.
 func (d *differ) renames(lower *Lower, budget int64) error {
 	type key struct {
 		size int64
 		hash Hash
 	}
-	added := map[key][]int{}
-	sizes := map[int64]bool{}
+	sizes := map[Status]map[int64]bool{Added: {}, Deleted: {}}
+	side := func(c *Change) *File {
+		f := c.New
+		if c.Status == Deleted {
+			f = c.Old
+		}
+		if c.Status != Added && c.Status != Deleted || f.Kind != KindFile || f.Size == 0 || f.Unsaved != "" {
+			return nil
+		}
+		return f
+	}
 	for i := range d.changes {
-		if c := &d.changes[i]; c.Status == Added && c.New.Kind == KindFile && c.New.Size > 0 && c.New.Unsaved == "" && !c.New.Hash.IsZero() {
-			k := key{c.New.Size, c.New.Hash}
-			added[k] = append(added[k], i)
-			sizes[c.New.Size] = true
+		if f := side(&d.changes[i]); f != nil {
+			sizes[d.changes[i].Status][f.Size] = true
+		}
+	}
+	keys := make([]key, len(d.changes)) // the zero key for what has no counterpart
+	added := map[key][]int{}
+	for i := range d.changes {
+		c := &d.changes[i]
+		f := side(c)
+		if f == nil || !sizes[Added][f.Size] || !sizes[Deleted][f.Size] {
+			continue
+		}
+		if f.Hash.IsZero() {
+			if budget -= f.Size; budget < 0 {
+				continue
+			}
+			e, err := lower.Lookup(d.ctx, f.Path)
+			if err != nil {
+				return err
+			}
+			if e == nil || e.Kind != KindFile || e.Hash.IsZero() {
+				continue
+			}
+			f.Hash, f.Size = e.Hash, e.Size
+		}
+		keys[i] = key{f.Size, f.Hash}
+		if c.Status == Added {
+			added[keys[i]] = append(added[keys[i]], i)
 		}
 	}
 	drop := map[int]bool{}
 	for i := range d.changes {
-		c := &d.changes[i]
-		if c.Status != Deleted || c.Old.Kind != KindFile || c.Old.Unsaved != "" || !sizes[c.Old.Size] {
-			continue
-		}
-		if c.Old.Hash.IsZero() {
-			if budget -= c.Old.Size; budget < 0 {
-				continue
-			}
-			e, err := lower.Lookup(d.ctx, c.Old.Path)
-			if err != nil {
-				return err
-			}
-			if e == nil || e.Kind != KindFile {
-				continue
-			}
-			c.Old.Hash, c.Old.Size = e.Hash, e.Size
-		}
-		k := key{c.Old.Size, c.Old.Hash}
-		from := added[k]
-		if len(from) == 0 {
+		c, from := &d.changes[i], added[keys[i]]
+		if c.Status != Deleted || keys[i].hash.IsZero() || len(from) == 0 {
 			continue
 		}
 		best := 0
@@ -256,7 +273,7 @@ func (d *differ) renames(lower *Lower, budget int64) error {
 		n.Mode = c.Old.Mode != n.New.Mode
 		n.Owner = c.Old.UID != n.New.UID || c.Old.GID != n.New.GID
 		n.Xattrs = !c.Old.sameXattrs(&n.New.Entry)
-		added[k] = slices.Delete(slices.Clone(from), best, best+1)
+		added[keys[i]] = slices.Delete(slices.Clone(from), best, best+1)
 		drop[i] = true
 	}
 	if len(drop) == 0 {

@@ -125,6 +125,12 @@ func (s *Screen) Newest() int64 {
 	return 0
 }
 
+// Arrived says whether what was recorded has been read, and the terminal and
+// the changes have been seen: from then on the screen shows what is.
+func (s *Screen) Arrived() bool {
+	return s.caught && !s.changes.Loading && s.fetch == (fetching{}) && s.link.Screen.Version() > 0
+}
+
 // Leave is where the person asked to go, once: intent.Detach, Home or Quit.
 func (s *Screen) Leave() intent.Intent {
 	i := s.leave

@@ -1,0 +1,96 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/box"
+	"stepbox/runner/holder"
+)
+
+// checkUserNamespaces makes one, with capabilities in it.
+func checkUserNamespaces(ctx context.Context) Finding {
+	f := Finding{Name: "user namespaces", Fatal: true, Why: "the sandbox needs no root because it is root of a namespace of its own"}
+	h, err := probeHolder(ctx)
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), usernsFix(err)
+		return f
+	}
+	defer h.Close()
+	f.OK, f.Detail = true, "allowed"
+	return f
+}
+
+// probeHolder makes a holder that is good for nothing but probes.
+func probeHolder(ctx context.Context) (*holder.Holder, error) {
+	self, err := box.Self()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := os.Open("/dev/null")
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	h, err := holder.Start(self, lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Ready(ctx); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// usernsFix finds which of the known switches forbids user namespaces.
+func usernsFix(err error) string {
+	const persist = "; to keep it, put the setting into /etc/sysctl.d/60-stepbox.conf"
+	if value, ok := sysctl("kernel/unprivileged_userns_clone"); ok && value == "0" {
+		return "sudo sysctl -w kernel.unprivileged_userns_clone=1" + persist
+	}
+	if value, ok := sysctl("user/max_user_namespaces"); ok && value == "0" {
+		return "sudo sysctl -w user.max_user_namespaces=15000" + persist
+	}
+	if value, ok := sysctl("kernel/apparmor_restrict_unprivileged_userns"); ok && value == "1" {
+		return appArmorFix()
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) {
+		return "too many user namespaces are in use: sudo sysctl -w user.max_user_namespaces=15000" + persist
+	}
+	if inContainer() {
+		return containerFix
+	}
+	return "this kernel may lack CONFIG_USER_NS, or a security module forbids user namespaces"
+}
+
+// appArmorFix is for Ubuntu 23.10 and later, which allow user namespaces only
+// to programs that have an AppArmor profile saying so.
+func appArmorFix() string {
+	path, err := os.Executable()
+	if err != nil || strings.HasPrefix(path, "/memfd:") {
+		path = "/usr/local/bin/stepbox"
+	}
+	return fmt.Sprintf(`sudo tee /etc/apparmor.d/stepbox >/dev/null <<'END'
+abi <abi/4.0>,
+include <tunables/global>
+profile stepbox %q flags=(unconfined) {
+  userns,
+}
+END
+sudo apparmor_parser -r /etc/apparmor.d/stepbox
+(or, for all programs: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0)`, path)
+}
+
+// explain adds what mends it to a start that the host forbids.
+func explain(err error) error {
+	if fix := usernsFix(err); fix != "" && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
+		return fmt.Errorf("%w\nto mend it: %s", err, fix)
+	}
+	return err
+}
