@@ -81,6 +81,9 @@ type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("the agent ended with %d", e.code) }
 
+// Is says that there is nothing to add: the agent has said what was wrong.
+func (e *exitError) Is(target error) bool { return target == cli.ErrSaid }
+
 // version is what the module system knows of this build.
 func version() string {
 	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
@@ -354,7 +357,7 @@ func doctorCommand() *cobra.Command {
 				return err
 			}
 			if fatal {
-				return fmt.Errorf("this host can't run a sandbox yet (%w)", cli.Silent)
+				return fmt.Errorf("this host can't run a sandbox yet (%w)", cli.ErrSaid)
 			}
 			return nil
 		},

@@ -255,3 +255,69 @@ func chownAll(dir string) error {
 		return errors.Join(err, os.Lchown(p, ordinary, ordinary))
 	})
 }
+
+// directions says what each room of the tree may import of the others.
+var directions = map[string][]string{
+	"runner": nil, "policy": nil, "store": nil, "themes": nil,
+	"session/api":    nil,
+	"session/screen": nil,
+	"session/demo":   {"session/api"},
+	"session":        {"runner", "policy", "store", "session/api", "session/screen"},
+	"session/server": {"session", "session/api"},
+	"session/launch": {"runner", "policy", "store", "session", "session/api", "session/server"},
+	"ui":             {"session/api", "themes"},
+}
+
+// only says which package alone may import a library.
+var only = map[string]string{
+	"github.com/opencontainers/runc/": "runner/box",
+	"github.com/mattn/go-sqlite3":     "store",
+	"charm.land/bubbletea/":           "ui",
+	"gvisor.dev/gvisor/pkg/tcpip":     "runner/egress",
+}
+
+func TestImports(t *testing.T) {
+	if os.Getenv(asUser) != "" {
+		t.Skip("the sources were checked by the one who could read them")
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-tags", "netgo,osusergo,sqlite_omit_load_extension",
+		"-f", "{{.ImportPath}} {{range .Imports}}{{.}} {{end}}", "./...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		from, ours := strings.CutPrefix(words[0], "stepbox/")
+		if !ours {
+			continue // main wires everything
+		}
+		for _, imported := range words[1:] {
+			for library, room := range only {
+				if strings.HasPrefix(imported, library) && !inRoom(from, room) {
+					t.Errorf("%s imports %s: only %s may", from, imported, room)
+				}
+			}
+			to, ours := strings.CutPrefix(imported, "stepbox/")
+			if !ours {
+				continue
+			}
+			a, b := room(from), room(to)
+			if a != b && !slices.Contains(directions[a], b) {
+				t.Errorf("%s imports %s: %s may import only %v", from, to, a, directions[a])
+			}
+		}
+	}
+}
+
+// room is the part of the tree that a package belongs to.
+func room(pkg string) string {
+	best := ""
+	for r := range directions {
+		if inRoom(pkg, r) && len(r) > len(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+func inRoom(pkg, room string) bool { return pkg == room || strings.HasPrefix(pkg, room+"/") }

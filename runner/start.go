@@ -37,8 +37,8 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 	var undo cleanup
 	defer undo.run()
 	s := &Sandbox{
-		spec:  spec,
-		dir:   filepath.Join(spec.RunDir, spec.ID),
+		spec:    spec,
+		dir:     filepath.Join(spec.RunDir, spec.ID),
 		adopted: make(chan struct{}),
 		exit:    make(chan struct{}),
 		ended:   make(chan struct{}),

@@ -93,6 +93,7 @@ func edits(before, after string) []udiff.Edit {
 	b, a = b[:len(b)-suffix], a[:len(a)-suffix]
 	var out []udiff.Edit
 	if strings.Count(a, "\n")+strings.Count(b, "\n") <= exactLines {
+		//lint:ignore SA1019 minimal beyond some fifty edits, as the successor is not
 		out = myers.ComputeEdits(b, a)
 	} else {
 		out = udiff.Lines(b, a)

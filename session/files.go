@@ -148,17 +148,7 @@ func (f *files) betweenIDs(ctx context.Context, from int64, to *checkpoint) ([]o
 	return f.between(ctx, m, to.manifest)
 }
 
-// now is the state of the files: scanned, or as a recorded session left them.
-func (f *files) now(ctx context.Context) (*overlay.Manifest, error) {
-	if f.scanner != nil {
-		return f.scan(ctx)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.current, nil
-}
-
-// Changes lists what differs between two states, with line counts.
+// changes lists what differs between two states, with line counts.
 func (f *files) changes(ctx context.Context, scope string, from, to *overlay.Manifest) (api.Changes, error) {
 	out := api.Changes{Scope: scope, Version: f.version.Load(), Files: []api.Change{}}
 	changed, err := f.between(ctx, from, to)

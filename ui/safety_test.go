@@ -360,6 +360,8 @@ func TestReadingCountsForOneTextOnly(t *testing.T) {
 	q.Hash = "h6b"
 	q.Command.Line = "true; " + q.Command.Line
 	d.c.Put(api.Event{Question: &q})
+	d.shows("this question changed while it was open")
+	d.advance(time.Second)
 	d.shows("scroll through all of it first")
 	d.calmly("a")
 	d.decided()

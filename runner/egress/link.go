@@ -56,8 +56,10 @@ type Link struct {
 	// tells which socket an attempt comes from.
 	Diag *os.File `json:"-"`
 
-	Kind     string     `json:"kind"` // veth or tun
-	MTU      int        `json:"mtu"`  // bytes
+	Kind       string `json:"kind"`                  // veth or tun
+	MTU        int    `json:"mtu"`                   // bytes
+	VnetHeader bool   `json:"vnet_header,omitempty"` // frames have a virtio header
+
 	Sandbox4 netip.Addr `json:"sandbox4"`
 	Gateway4 netip.Addr `json:"gateway4"`
 	Sandbox6 netip.Addr `json:"sandbox6,omitzero"` // not valid: the kernel has no IPv6
@@ -182,11 +184,9 @@ func (l *Link) openFar() (*os.File, *netlink.Handle, error) {
 		return nil, nil, fmt.Errorf("cannot make a packet socket: %w", err)
 	}
 	l.Packet = os.NewFile(uintptr(fd), "packet socket")
-	if envInt("GSO", 0) > 0 {
-		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
-			return nil, nil, err
-		}
-	}
+	// With a virtio header before each frame the gateway needn't compute
+	// checksums that nobody looks at.
+	l.VnetHeader = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1) == nil
 	// The kernel activates the interface's queue some time after its other end
 	// is up, and drops what is sent before. Without the queue there is
 	// nothing to wait for (packet(7); kernel: net/core/link_watch.c).

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	copySize = 64 << 10 // bytes a connection has in hand per direction, while bytes move
+	copySize = 256 << 10 // bytes a connection has in hand per direction, while bytes move
 	// A connection closed on one side is ended after this long without a byte.
 	halfOpenLimit = 5 * time.Minute
 )
 
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, envInt("COPY", copySize)); return &b }}
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copySize); return &b }}
 
 var errReset = errors.New("connection reset")
 

@@ -4,14 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/link/fdbased"
-	"gvisor.dev/gvisor/pkg/tcpip/network/arp"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -33,8 +29,7 @@ const (
 // startStack builds the TCP/IP stack that answers for every address there is.
 func (g *Gateway) startStack() error {
 	s := stack.New(stack.Options{
-		// ARP is there for its neighbour table; none is ever spoken.
-		NetworkProtocols:   []stack.NetworkProtocolFactory{arp.NewProtocol, ipv4.NewProtocol, ipv6.NewProtocol},
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
 	})
 	g.stack = s // packets may arrive before it is wholly set up
@@ -48,7 +43,7 @@ func (g *Gateway) startStack() error {
 func (g *Gateway) setUpStack(s *stack.Stack) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
-	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: envInt("RCV", bufferDefault), Max: envInt("RCVMAX", bufferMax)}
+	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
 	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
 	// The sandbox's kernel may use a port again as soon as it has closed it,
 	// and netstack would let such a SYN wait for the whole of TIME-WAIT. There
@@ -59,29 +54,16 @@ func (g *Gateway) setUpStack(s *stack.Stack) error {
 			return fmt.Errorf("cannot set up TCP: %s", err)
 		}
 	}
-	ethernet := g.link.Kind == linkVeth
-	ep, err := fdbased.New(&fdbased.Options{
-		FDs:            []int{int(g.link.Packet.Fd())},
-		MTU:            uint32(g.link.MTU),
-		EthernetHeader: ethernet,
-		Address:        tcpip.LinkAddress(gatewayMAC),
-		// Frames from the sandbox's kernel never crossed a wire: their
-		// checksums are left for a network card to fill in.
-		RXChecksumOffload: true,
-		// Deliver on the reading goroutine: a hand-over costs more than it
-		// spreads (measured: BenchmarkConnect, BenchmarkRoundTrip).
-		GSOMaxSize: uint32(envInt("GSO", 0)),
-		PacketDispatchMode: fdbased.PacketDispatchMode(envInt("PDM", 0)),
-		ProcessorsPerChannel: envInt("PPC", 1),
-	})
+	w, err := newWire(&g.link)
 	if err != nil {
 		return fmt.Errorf("cannot read the link: %w", err)
 	}
 	// Packets arrive as soon as there is a NIC.
-	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, envInt("RCV", bufferDefault), maxInFlight, g.handleTCP).HandlePacket)
+	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, bufferDefault, maxInFlight, g.handleTCP).HandlePacket)
 	s.SetTransportProtocolHandler(udp.ProtocolNumber, g.udp.handle)
-	g.tap = newTap(g, ep)
+	g.tap = newTap(g, w)
 	if err := s.CreateNIC(nicID, g.tap); err != nil {
+		w.Close()
 		return fmt.Errorf("cannot attach the link: %s", err)
 	}
 	// Take packets to any address, and answer from any.
@@ -104,15 +86,7 @@ func (g *Gateway) setUpStack(s *stack.Stack) error {
 		if err := s.AddProtocolAddress(nicID, own, stack.AddressProperties{}); err != nil {
 			return fmt.Errorf("cannot add address %s: %s", end.gateway, err)
 		}
-		sandbox := tcpip.AddrFromSlice(end.sandbox.AsSlice())
-		route := tcpip.Route{Destination: end.all, NIC: nicID}
-		if ethernet {
-			if err := s.AddStaticNeighbor(nicID, end.proto, sandbox, tcpip.LinkAddress(sandboxMAC)); err != nil {
-				return fmt.Errorf("cannot add neighbour %s: %s", end.sandbox, err)
-			}
-			route.Gateway = sandbox
-		}
-		routes = append(routes, route)
+		routes = append(routes, tcpip.Route{Destination: end.all, NIC: nicID})
 	}
 	s.SetRouteTable(routes)
 	return nil
@@ -137,11 +111,4 @@ func asError(err tcpip.Error) error {
 func address(a tcpip.Address) netip.Addr {
 	addr, _ := netip.AddrFromSlice(a.AsSlice())
 	return addr
-}
-
-func envInt(n string, d int) int {
-	if v, err := strconv.Atoi(os.Getenv(n)); err == nil {
-		return v
-	}
-	return d
 }

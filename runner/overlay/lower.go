@@ -105,6 +105,9 @@ func (d *lowerDir) open(ctx context.Context) error {
 	if d.up == nil {
 		for i, layer := range d.l.layers {
 			fd, err := openAt(layer, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+			if denied(err) && d.l.asks(i) {
+				fd, err = d.l.askOpener(ctx, "")
+			}
 			if err != nil {
 				return d.fault(err)
 			}
@@ -122,7 +125,7 @@ func (d *lowerDir) open(ctx context.Context) error {
 	}
 	for _, p := range d.up.parts {
 		var st unix.Stat_t
-		if err := lstatAt(p.fd, d.name, &st); err != nil {
+		if err := d.up.stat(ctx, p, d.name, &st); err != nil {
 			if gone(err) {
 				continue
 			}
@@ -136,7 +139,7 @@ func (d *lowerDir) open(ctx context.Context) error {
 		if gone(err) || errors.Is(err, unix.EXDEV) {
 			continue
 		}
-		if denied(err) && d.l.opener != nil && p.layer == len(d.l.layers)-1 {
+		if denied(err) && d.l.asks(p.layer) {
 			fd, err = d.l.askOpener(ctx, d.path)
 		}
 		if err != nil {
@@ -144,7 +147,7 @@ func (d *lowerDir) open(ctx context.Context) error {
 		}
 		d.parts = append(d.parts, lowerPart{fd, p.layer})
 		if len(d.l.layers) > 1 {
-			if a, err := readAttrs(fd); err == nil && a.opaque {
+			if a, err := readAttrs(fd, nil); err == nil && a.opaque {
 				break
 			}
 		}
@@ -156,8 +159,25 @@ func (d *lowerDir) fault(err error) error {
 	return fmt.Errorf("cannot open lower directory %q: %w", d.path, err)
 }
 
+// asks says whether the opener knows a layer: the last, the project itself.
+func (l *Lower) asks(layer int) bool { return l.opener != nil && layer == len(l.layers)-1 }
+
+// stat looks at a name in one part of the directory.
+func (d *lowerDir) stat(ctx context.Context, p lowerPart, name string, st *unix.Stat_t) error {
+	err := lstatAt(p.fd, name, st)
+	if !denied(err) || !d.l.asks(p.layer) {
+		return err
+	}
+	fd, err := d.l.askOpener(ctx, join(d.path, name))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return fstat(fd, st)
+}
+
 func (l *Lower) askOpener(ctx context.Context, path string) (int, error) {
-	f, err := l.opener(ctx, path)
+	f, err := l.opener.ask(ctx, path)
 	if err != nil {
 		return -1, err
 	}
@@ -183,14 +203,7 @@ func (d *lowerDir) find(ctx context.Context, name string) (*lowerEntry, error) {
 	}
 	for _, p := range d.parts {
 		var st unix.Stat_t
-		err := lstatAt(p.fd, name, &st)
-		if denied(err) && d.l.opener != nil && p.layer == len(d.l.layers)-1 {
-			var fd int
-			if fd, err = d.l.askOpener(ctx, join(d.path, name)); err == nil {
-				err = fstat(fd, &st)
-				_ = unix.Close(fd)
-			}
-		}
+		err := d.stat(ctx, p, name, &st)
 		if gone(err) {
 			continue
 		}
@@ -237,7 +250,7 @@ func (d *lowerDir) openEntry(ctx context.Context, e *lowerEntry) (int, error) {
 			continue
 		}
 		fd, err := openAt(p.fd, e.Name, unix.O_RDONLY)
-		if denied(err) && d.l.opener != nil && p.layer == len(d.l.layers)-1 {
+		if denied(err) && d.l.asks(p.layer) {
 			fd, err = d.l.askOpener(ctx, join(d.path, e.Name))
 		}
 		return fd, err
@@ -254,6 +267,13 @@ func (d *lowerDir) complete(ctx context.Context, e *lowerEntry) error {
 		for _, p := range d.parts {
 			if p.layer == e.layer {
 				target, err := readlinkAt(p.fd, e.Name)
+				if denied(err) && d.l.asks(p.layer) {
+					var fd int
+					if fd, err = d.l.askOpener(ctx, path); err == nil {
+						target, err = readlinkAt(fd, "")
+						_ = unix.Close(fd)
+					}
+				}
 				if err != nil {
 					return fmt.Errorf("cannot read lower link %q: %w", path, err)
 				}
@@ -270,7 +290,11 @@ func (d *lowerDir) complete(ctx context.Context, e *lowerEntry) error {
 			return fmt.Errorf("cannot open lower %q: %w", path, err)
 		}
 		defer unix.Close(fd)
-		a, err := readAttrs(fd)
+		a, err := readAttrs(fd, d.l.opener.attrs(ctx, path))
+		if denied(err) {
+			e.Unsaved = "the host's file's attributes can't be read: " + err.Error()
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("cannot read attributes of lower %q: %w", path, err)
 		}

@@ -176,9 +176,11 @@ func TestScanForms(t *testing.T) {
 func TestScanUnreadable(t *testing.T) {
 	s := newSession(t, startHelper(t), os.TempDir(), nil)
 	defer s.close()
-	s.agent(mutation{Op: "write", Path: "file", Data: []byte("locked")}, mutation{Op: "chmod", Path: "file", N: 0},
+	s.agent(mutation{Op: "write", Path: "file", Data: []byte("locked")}, mutation{Op: "setxattr", Path: "file", To: "user.x", Data: []byte("v")},
+		mutation{Op: "chmod", Path: "file", N: 0},
 		mutation{Op: "mkdir", Path: "dir"}, mutation{Op: "write", Path: "dir/inner", Data: []byte("inner")}, mutation{Op: "symlink", Path: "dir/link", To: "x"},
 		mutation{Op: "fifo", Path: "dir/fifo", N: 0}, mutation{Op: "mkdir", Path: "dir/sub"}, mutation{Op: "write", Path: "dir/sub/deep"},
+		mutation{Op: "setxattr", Path: "dir", To: "user.overlay.opaque", Data: []byte("y")},
 		mutation{Op: "chmod", Path: "dir/sub", N: 0}, mutation{Op: "chmod", Path: "dir", N: 0})
 	m, st := scanWith(t, s.scanner, ScanOptions{})
 	if len(st.Problems) > 0 || m.Len() != 7 {
@@ -186,6 +188,9 @@ func TestScanUnreadable(t *testing.T) {
 	}
 	if h := m.Lookup("dir/inner").Hash; h != hashOf([]byte("inner")) || m.Lookup("dir/link").Target != "x" || m.Lookup("dir/fifo").Kind != KindFIFO {
 		t.Error("what is below a locked directory was read wrongly")
+	}
+	if x, y := m.Lookup("file").Xattrs, m.Lookup("dir").Xattrs; len(x) != 1 || string(x[0].Value) != "v" || len(y) != 1 || y[0].Name != ovlOpaque {
+		t.Errorf("attributes %q %q", x, y)
 	}
 	if again, st := scanWith(t, s.scanner, ScanOptions{}); again != m || st.Opened != 0 {
 		t.Errorf("a second scan: %+v", st)

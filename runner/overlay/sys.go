@@ -231,4 +231,5 @@ func gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ESTALE)
 }
 
+// denied says whether an error means that the caller lacks a right.
 func denied(err error) bool { return errors.Is(err, os.ErrPermission) }

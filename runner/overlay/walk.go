@@ -132,7 +132,7 @@ func (w *walk) open(dirfd int, dirPath, name string, flags int) (int, error) {
 	if name != "." {
 		path = join(dirPath, name)
 	}
-	f, err := w.s.opener(w.ctx, path)
+	f, err := w.s.opener.ask(w.ctx, path)
 	if err != nil {
 		return -1, err
 	}
@@ -150,7 +150,7 @@ func (w *walk) stat(dirfd int, dirPath, name string, st *unix.Stat_t) error {
 	if err == nil || !denied(err) || w.s.opener == nil {
 		return err
 	}
-	f, err := w.s.opener(w.ctx, join(dirPath, name))
+	f, err := w.s.opener.ask(w.ctx, join(dirPath, name))
 	if err != nil {
 		return err
 	}
@@ -195,6 +195,8 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, 
 	}
 	l := &listing{w: w, fd: fd, path: path, prev: prev, old: old, depth: depth}
 	switch {
+	case e.Unsaved != "":
+		next.distrust = true
 	case depth > w.limits.Depth: // its names aren't even listed
 		e.Unsaved = fmt.Sprintf("more than %d directories below each other", w.limits.Depth)
 		w.problem(path, e.Unsaved)
@@ -243,10 +245,15 @@ func (w *walk) dirEntry(fd int, path, name string, st *unix.Stat_t, prev *dirCac
 	if w.lookOnly {
 		return e, errFound
 	}
-	a, err := readAttrs(fd)
+	a, err := readAttrs(fd, w.s.opener.attrs(w.ctx, path))
 	if errors.Is(err, errXattrs) {
 		w.problem(path, err.Error())
 		err = nil
+	}
+	if denied(err) {
+		e.Unsaved = "its attributes can't be read"
+		w.problem(path, e.Unsaved+": "+err.Error())
+		return e, nil
 	}
 	if err != nil {
 		return e, fmt.Errorf("cannot read attributes of %q: %w", path, err)
@@ -521,7 +528,7 @@ func (w *walk) readlink(dirfd int, dirPath, name string) (string, error) {
 	if err == nil || !denied(err) || w.s.opener == nil {
 		return target, err
 	}
-	f, err := w.s.opener(w.ctx, join(dirPath, name))
+	f, err := w.s.opener.ask(w.ctx, join(dirPath, name))
 	if err != nil {
 		return "", err
 	}
@@ -655,10 +662,13 @@ func (l *listing) merged() []*node {
 }
 
 // OpenUpper opens what an Opener is asked for: the entry at path below the
-// directory root, without following links or blocking. Files and directories
-// come open for reading, links, FIFOs and sockets as O_PATH descriptors. It is
-// for the process that may read what the scanner can't.
+// directory root, which may be an O_PATH descriptor, without following links
+// or blocking. Files and directories come open for reading, links, FIFOs and
+// sockets as O_PATH descriptors. A path may also ask for an inode's extended
+// attributes, which come as a file of this package's own form. It is for the
+// process that may read what the scanner can't.
 func OpenUpper(root *os.File, path string) (*os.File, error) {
+	path, attrs := strings.CutSuffix(path, attrsSuffix)
 	if !validPath(path) {
 		return nil, fmt.Errorf("cannot open %q: %w", path, unix.EINVAL)
 	}
@@ -666,7 +676,16 @@ func OpenUpper(root *os.File, path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %q: %w", path, err)
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	f := os.NewFile(uintptr(fd), path)
+	if !attrs {
+		return f, nil
+	}
+	defer f.Close()
+	a, err := sendAttrs(fd)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the attributes of %q: %w", path, err)
+	}
+	return a, nil
 }
 
 func openEntry(root int, path string) (int, error) {

@@ -187,9 +187,13 @@ func (l *listing) readOnce(ctx context.Context, c *contentHasher, j *fileJob, it
 	it.key, it.chunks = keyOf(&before), nil
 	it.distrust = it.distrust || w.isRacy(before.Ctim)
 	w.opened()
-	a, err := readAttrs(fd)
+	a, err := readAttrs(fd, w.s.opener.attrs(ctx, join(l.path, name)))
 	if errors.Is(err, errXattrs) {
 		return unsaved(err.Error())
+	}
+	if denied(err) {
+		it.distrust = true
+		return unsaved("its attributes can't be read: " + err.Error())
 	}
 	if err != nil {
 		return false, err

@@ -5,8 +5,8 @@ say() { printf '\n\033[1;36magent:\033[0m %s\n' "$*"; }
 hint() { printf '\033[2m   you: %s\033[0m\n' "$*"; }
 
 say "Hello. I am a scripted agent, and you are my supervisor."
-hint "everything I start is held until you say so: it shows in Actions below."
-hint "ctrl+] then a opens the question, a approves, d denies. ? helps."
+hint "each thing I start is held until you say so (4 Actions)."
+hint "ctrl+] a opens the question; then a approves, d denies."
 
 say "First I read the project's README."
 cat README.md
@@ -15,7 +15,7 @@ say "Next I run its test."
 sh test.sh
 echo "   the test ended with $?"
 
-say "I write down what I found. No program runs for this: it is an edit."
+say "I write down what I found: an edit, no program runs."
 hint "I am frozen until you keep it (y) or take it back (u)."
 echo "greet.sh greets nobody" >> notes.txt
 
@@ -28,16 +28,16 @@ sh test.sh
 echo "   the test ended with $?"
 
 say "This folder looks cluttered to me. I will delete it."
-hint "deny this one (d), with a reason if you like: I get to read it."
+hint "deny this one (d); a reason, if you give one, reaches me."
 rm -rf ./*
 if [ -f README.md ]; then
   say "It was denied, so I leave it alone."
 else
-  say "All gone. Take it back: select that action and press U."
+  say "All gone. Select that action and press U to take it back."
 fi
 
 say "Let me phone home."
-hint "no question: only hosts you named may be reached. Look at Network."
+hint "nothing to decide: only named hosts are reached (3 Network)."
 if (exec 3<>/dev/tcp/telemetry.example/443) 2>/dev/null; then
   echo "   telemetry.example answered"
 else

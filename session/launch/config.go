@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,6 +27,11 @@ func (r Request) config(dir, root string) (session.Config, error) {
 		ID: id, Name: r.Name, Workspace: r.Workspace, Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode,
 		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, RunDir: root, DataDir: dir,
 	}
+	log, err := openLog(id)
+	if err != nil {
+		return c, err
+	}
+	c.Log = log
 	if len(c.Argv) == 0 {
 		return c, fmt.Errorf("cannot run nothing: name a command")
 	}
@@ -42,6 +49,20 @@ func (r Request) config(dir, root string) (session.Config, error) {
 		c.Name = api.Escape(filepath.Base(c.Workspace))
 	}
 	return c, nil
+}
+
+// openLog is where a supervisor says what is odd: the file that STEPBOX_LOG
+// names, else nowhere. The file is closed with the process.
+func openLog(id string) (*slog.Logger, error) {
+	name := os.Getenv("STEPBOX_LOG")
+	if name == "" {
+		return slog.New(slog.DiscardHandler), nil
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the file that STEPBOX_LOG names: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(f, nil)).With("session", id), nil
 }
 
 // NewID makes a session's name: 40 random bits, in letters that are easy to read out.

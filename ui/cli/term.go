@@ -30,12 +30,12 @@ func Size() (cols, rows int) {
 	return 80, 24
 }
 
-// Silent marks errors that were said already.
-var Silent = errors.New("said")
+// ErrSaid marks errors that need no more words.
+var ErrSaid = errors.New("said")
 
 // PrintError is where errors become words on the terminal.
 func PrintError(w io.Writer, _ fang.Styles, err error) {
-	if errors.Is(err, Silent) {
+	if errors.Is(err, ErrSaid) {
 		return
 	}
 	fmt.Fprintf(w, "stepbox: %v\n", err)

@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+	"stepbox/session/demo"
+)
+
+// A person goes through the whole demo, at the sizes that terminals have: each
+// thing that it promises happens in front of them, and their machine is as it was.
+func TestDemo(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 35}, {200, 50}} {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			t.Parallel()
+			watchDemo(t, size[0], size[1])
+		})
+	}
+}
+
+func watchDemo(t *testing.T, cols, rows int) {
+	p := newPerson(t)
+	secret(p)
+	tm := p.open(cols, rows, "demo")
+
+	// A command: opened, read, approved.
+	tm.held("1 held")
+	tm.shows("STEP")
+	tm.ask("◆ 1 command held")
+	tm.shows("$ cat README.md", "step mode holds every action")
+	tm.press("a")
+	tm.held("2 held")
+	tm.agentShows("greet.sh says hello")
+	tm.ask("◆ 2 command held")
+	tm.press("a")
+
+	// An edit by no program: kept.
+	tm.held("1 of 2 held")
+	tm.ask("◆ 3 edit held")
+	tm.shows("M notes.txt")
+	tm.press("y")
+	tm.held("4 held")
+	tm.ask("◆ 4 command held")
+	tm.press("a")
+	tm.held("1 of 2 held")
+	tm.ask("◆ 4 edit held")
+	tm.shows("M greet.sh")
+	tm.press("y")
+	tm.held("5 held")
+	tm.ask("◆ 5 command held")
+	tm.press("a")
+
+	// The attempt to delete everything: denied, with a reason that the agent reads.
+	tm.held("6 held")
+	tm.ask("◆ 6 command held")
+	tm.shows("$ rm -rf ./README.md")
+	tm.press("d")
+	tm.shows("Deny command")
+	typed := ""
+	for _, c := range "it is not clutter" { // as a person types: looking
+		tm.press(string(c))
+		typed += string(c)
+		tm.shows(strings.TrimSpace(typed))
+	}
+	tm.press(enter)
+	tm.gone("Deny command")
+	tm.agentShows("stepbox: denied: it is not clutter")
+
+	// The network is refused without a question, and says so.
+	tm.held("7 held")
+	tm.press(leader + "3")
+	tm.until("the refusal is in Network", func() bool {
+		return slices.ContainsFunc(tm.box("3 Network"), func(r string) bool {
+			return strings.Contains(r, "telemetry.example") && strings.Contains(r, "denied")
+		})
+	})
+	tm.press(leader + "1")
+	tm.agentShows("telemetry.example refused the connection")
+
+	// The person's key isn't there.
+	tm.ask("◆ 7 command held")
+	tm.press("a")
+	tm.agentShows("there is no key here")
+
+	// The tidying: approved, looked at, taken back from the list.
+	tm.held("8 held")
+	tm.ask("◆ 8 command held")
+	tm.press("a")
+	tm.held("1 of 2 held")
+	tm.press(leader + "4")
+	tm.awake("u roll back")
+	tm.press("u")
+	tm.shows("Take back edit 8?", "M greet.sh", "M notes.txt", "y take it back")
+	tm.gone("keys answer in a moment")
+	tm.press("y")
+	tm.held("9 held")
+	tm.until("the list says that it was taken back", func() bool {
+		return slices.ContainsFunc(tm.box("4 Actions"), func(r string) bool {
+			return strings.Contains(r, "sh tidy.sh") && strings.Contains(r, "rolled back")
+		})
+	})
+	tm.ask("◆ 9 command held")
+	tm.press("a")
+
+	// The end: the agent saw its files as they were before the tidying.
+	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED: exit 0") })
+	tm.press(leader + "1")
+	tm.agentShows(`echo hello "$1"`)
+	tm.agentShows("That was all. Nothing outside this sandbox")
+	if s := tm.text(); strings.Contains(s, secretText) {
+		t.Errorf("the agent has the person's key:\n%s", s)
+	}
+	sameProject(t, p)
+	got := map[int]string{}
+	for _, a := range p.show("demo").Actions {
+		got[a.N] = fmt.Sprint(a.State, " ", a.Review)
+	}
+	if got[6] != "denied " || got[3] != "ended kept" || got[4] != "ended kept" || got[8] != "ended rolled back" {
+		t.Errorf("the record says %v", got)
+	}
+
+	tm.press(leader + "d")
+	code, words := tm.ended()
+	if code != 0 || !strings.Contains(words, "Session demo ended: exit 0.") {
+		t.Errorf("exit %d, last words %q", code, words)
+	}
+	if list := p.sessions(); len(list) != 1 || list[0].State != api.SessionEnded {
+		t.Errorf("the record lists %+v", list)
+	}
+	// That the demo's folder is gone is seen to when the person leaves.
+}
+
+const secretText = "SECRET-OF-THE-HOST"
+
+// secret puts a key where the demo's agent looks for one.
+func secret(p *person) {
+	p.t.Helper()
+	if err := os.Mkdir(filepath.Join(p.home, ".ssh"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.home, ".ssh", "id_ed25519"), []byte(secretText+"\n"), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sameProject compares the demo's project on the host with a fresh one.
+func sameProject(t *testing.T, p *person) {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(p.temp, "stepbox-demo-*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("the demo's project is in %q (%v)", dirs, err)
+	}
+	fresh, err := demo.Project()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(fresh)
+	want, got := files(t, fresh), files(t, dirs[0])
+	if len(got) != len(want) {
+		t.Errorf("the project on the host has %d files, want %d", len(got), len(want))
+	}
+	for name, text := range want {
+		if !bytes.Equal(got[name], text) {
+			t.Errorf("%s changed on the host: %q", name, got[name])
+		}
+	}
+}
+
+func files(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, f := range list {
+		if out[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}

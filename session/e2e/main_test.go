@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const (
+	// ready names a program that was built already; without it the tests build theirs.
+	ready = "STEPBOX_TEST_PROGRAM"
+	// asUser says that these tests were re-run by themselves as an ordinary user.
+	asUser = "STEPBOX_TEST_AS_USER"
+	// ordinary is a uid that needs no account.
+	ordinary = 12345
+	tags     = "netgo,osusergo,sqlite_omit_load_extension"
+)
+
+// program is the file that is tested.
+var program = os.Getenv(ready)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if program == "" {
+		dir, err := os.MkdirTemp("", "program")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			program, err = build(dir)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "cannot build the program: %v\n", err)
+			return 1
+		}
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// build makes the program of the module that this package is in.
+func build(dir string) (string, error) {
+	// go test keeps results of what it can't see change. It sees what is
+	// listed here, so that a change of any file of the program runs the tests.
+	err := filepath.WalkDir("../..", func(_ string, _ fs.DirEntry, err error) error { return err })
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	file := filepath.Join(dir, "stepbox")
+	out, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", file, "stepbox").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return file, os.Chmod(dir, 0o755) // for the ordinary user
+}
+
+// TestAsOrdinaryUser runs the main ways through the program as a user with no
+// rights at all.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the tests run as an ordinary user already")
+	}
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "e2e.test") // the one of go test is where only root can go
+	err = errors.Join(os.WriteFile(exe, self, 0o755), os.Chown(dir, ordinary, ordinary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe, "-test.run", "^(TestDemo/120x35|TestDetachAndAttach|TestKilledInterface)$", "-test.v="+fmt.Sprint(testing.Verbose()))
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + os.Getenv("GORACE"),
+		ready + "=" + program, asUser + "=1",
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS") {
+		t.Fatalf("as uid %d: %v\n%s", ordinary, err, out)
+	}
+}

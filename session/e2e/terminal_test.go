@@ -1,0 +1,296 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"stepbox/session/screen"
+)
+
+// patience is how long anything is waited for. It is long because the machine
+// may be busy; what doesn't come at all is what it is for.
+const patience = 30 * time.Second
+
+// Keys as terminals send them.
+const (
+	leader = "\x1d" // ctrl+]
+	enter  = "\r"
+	escape = "\x1b"
+	ctrlC  = "\x03"
+	ctrlZ  = "\x1a"
+)
+
+// terminal is a person's terminal in which the program runs.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	pty  *os.File
+	done chan struct{} // closed when all has been read
+
+	mu      sync.Mutex
+	screen  *screen.Screen // guarded by mu
+	changed chan struct{}  // guarded by mu; closed at the next change
+	exit    error          // set before done is closed
+}
+
+// open starts the program in a terminal of its own.
+func (p *person) open(cols, rows int, args ...string) *terminal {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	tm := &terminal{t: p.t, cmd: p.command(ctx, args...), done: make(chan struct{}), screen: screen.New(cols, rows), changed: make(chan struct{})}
+	var err error
+	tm.pty, err = pty.StartWithSize(tm.cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
+	if err != nil {
+		cancel()
+		p.t.Fatal(err)
+	}
+	go tm.read()
+	p.t.Cleanup(func() {
+		cancel() // kills it, if it still runs
+		<-tm.done
+		tm.pty.Close()
+	})
+	return tm
+}
+
+// read feeds the screen until the program is gone, and answers what it asks.
+func (tm *terminal) read() {
+	defer close(tm.done)
+	var replies []byte
+	tm.screen.OnReply(func(p []byte) { replies = append(replies, p...) })
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := tm.pty.Read(buf)
+		replies = replies[:0]
+		tm.mu.Lock()
+		if n > 0 {
+			tm.screen.Write(buf[:n])
+		}
+		close(tm.changed)
+		tm.changed = make(chan struct{})
+		tm.mu.Unlock()
+		if len(replies) > 0 {
+			tm.pty.Write(replies) // few and short: a terminal holds thousands of bytes
+		}
+		if err != nil {
+			break // EIO: nobody has the other end any more
+		}
+	}
+	tm.exit = tm.cmd.Wait()
+}
+
+// look calls f with the screen.
+func (tm *terminal) look(f func(s *screen.Screen)) {
+	tm.mu.Lock()
+	defer tm.mu.Unlock()
+	f(tm.screen)
+}
+
+// rows is what is on the screen.
+func (tm *terminal) rows() (out []string) {
+	tm.look(func(s *screen.Screen) { out = s.Text() })
+	return out
+}
+
+func (tm *terminal) text() string { return strings.Join(tm.rows(), "\n") }
+
+// first and last are the title line and the held line.
+func (tm *terminal) first() string { return tm.rows()[0] }
+
+func (tm *terminal) last() string { r := tm.rows(); return r[len(r)-1] }
+
+// until waits for a condition of the screen.
+func (tm *terminal) until(what string, cond func() bool) {
+	tm.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		tm.mu.Lock()
+		changed := tm.changed
+		tm.mu.Unlock()
+		if cond() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-tm.done:
+			if cond() {
+				return
+			}
+			tm.t.Fatalf("the program ended (%v) before: %s\n%s", tm.exit, what, tm.text())
+		case <-deadline.C:
+			tm.t.Fatalf("never: %s\n%s", what, tm.text())
+		}
+	}
+}
+
+// shows waits for words anywhere on the screen.
+func (tm *terminal) shows(words ...string) {
+	tm.t.Helper()
+	for _, w := range words {
+		tm.until("shows "+w, func() bool { return strings.Contains(tm.text(), w) })
+	}
+}
+
+// gone waits until words are nowhere on the screen.
+func (tm *terminal) gone(words string) {
+	tm.t.Helper()
+	tm.until("shows no more "+words, func() bool { return !strings.Contains(tm.text(), words) })
+}
+
+// held waits until the held line begins with words.
+func (tm *terminal) held(words string) {
+	tm.t.Helper()
+	tm.until("the held line says "+words, func() bool { return strings.HasPrefix(tm.last(), " ◆ "+words+" ") })
+}
+
+// press sends keys, all at once.
+func (tm *terminal) press(keys string) {
+	tm.t.Helper()
+	if _, err := io.WriteString(tm.pty, keys); err != nil {
+		tm.t.Fatalf("cannot press %q: %v\n%s", keys, err, tm.text())
+	}
+}
+
+// ask opens the first question and waits until keys answer it.
+func (tm *terminal) ask(title string) {
+	tm.t.Helper()
+	tm.press(leader + "a")
+	tm.shows(title, "keys answer this question")
+}
+
+// awake waits until a key that the held line offers works: then it looks as the
+// key for help does, which always works.
+func (tm *terminal) awake(hint string) {
+	tm.t.Helper()
+	tm.until("the key works: "+hint, func() bool {
+		var offered, help uv.Style
+		found := 0
+		tm.look(func(s *screen.Screen) {
+			cols, rows := s.Size()
+			buf := uv.NewScreenBuffer(cols, rows)
+			s.Draw(buf, buf.Bounds(), 0)
+			line := s.Text()[rows-1]
+			for at, style := range map[string]*uv.Style{" " + hint: &offered, " ? help": &help} {
+				if i := strings.Index(line, at); i >= 0 {
+					found++
+					*style = buf.CellAt(len([]rune(line[:i]))+1, rows-1).Style
+				}
+			}
+		})
+		return found == 2 && offered.Equal(&help)
+	})
+}
+
+// box is the inside of a pane, by the title in its border.
+func (tm *terminal) box(title string) []string {
+	rows := make([][]rune, 0, 64)
+	for _, r := range tm.rows() {
+		rows = append(rows, []rune(r))
+	}
+	at := func(x, y int) rune {
+		if y < len(rows) && x < len(rows[y]) {
+			return rows[y][x]
+		}
+		return ' '
+	}
+	for y := range rows {
+		for x := range rows[y] {
+			if c := at(x, y); c != '╭' && c != '┏' || !strings.HasPrefix(string(rows[y][x+1:]), " "+title+" ") && !strings.HasPrefix(string(rows[y][x+1:]), "━ "+title+" ") {
+				continue
+			}
+			right := x + 1
+			for c := at(right, y); c != '╮' && c != '┓' && c != ' ' || right <= x+len([]rune(title))+2; c = at(right, y) {
+				if right++; right > len(rows[y]) {
+					break
+				}
+			}
+			var in []string
+			for below := y + 1; at(x, below) == '│' || at(x, below) == '┃'; below++ {
+				line := make([]rune, 0, right)
+				for i := x + 1; i < right; i++ {
+					line = append(line, at(i, below))
+				}
+				in = append(in, string(line))
+			}
+			return in
+		}
+	}
+	return nil
+}
+
+// agent is what the agent's own screen shows.
+func (tm *terminal) agent() string {
+	var b strings.Builder
+	for _, r := range tm.box("1 Terminal") {
+		b.WriteString(strings.TrimRight(r, " ") + "\n")
+	}
+	return b.String()
+}
+
+// agentShows waits for words in the agent's screen.
+func (tm *terminal) agentShows(words string) {
+	tm.t.Helper()
+	tm.until("the agent shows "+words, func() bool { return strings.Contains(tm.agent(), words) })
+}
+
+// resize changes the terminal's size.
+func (tm *terminal) resize(cols, rows int) {
+	tm.t.Helper()
+	tm.look(func(s *screen.Screen) { s.Resize(cols, rows) })
+	if err := pty.Setsize(tm.pty, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}); err != nil {
+		tm.t.Fatal(err)
+	}
+}
+
+// ended waits for the program's exit and returns its code and its last words.
+// The terminal has to be as it was before.
+func (tm *terminal) ended() (code int, words string) {
+	tm.t.Helper()
+	select {
+	case <-tm.done:
+	case <-time.After(patience):
+		tm.t.Fatalf("the program didn't end\n%s", tm.text())
+	}
+	var failed *exec.ExitError
+	if tm.exit != nil && !errors.As(tm.exit, &failed) {
+		tm.t.Fatal(tm.exit)
+	}
+	tm.look(func(s *screen.Screen) {
+		if s.AltScreen() || s.MouseMode() != uv.MouseModeNone || s.BracketedPaste() || s.FocusEvents() || s.Cursor().Hidden {
+			tm.t.Errorf("the terminal's modes were left changed: alternate screen %v, mouse %v, paste %v, focus %v, cursor hidden %v",
+				s.AltScreen(), s.MouseMode(), s.BracketedPaste(), s.FocusEvents(), s.Cursor().Hidden)
+		}
+	})
+	if tio, err := unix.IoctlGetTermios(int(tm.pty.Fd()), unix.TCGETS); err != nil {
+		tm.t.Error(err)
+	} else if tio.Lflag&unix.ICANON == 0 || tio.Lflag&unix.ECHO == 0 {
+		tm.t.Error("the terminal was left raw")
+	}
+	return tm.cmd.ProcessState.ExitCode(), strings.TrimSpace(tm.text())
+}
+
+// kill9 kills the program as the kernel would when memory is short.
+func (tm *terminal) kill9() {
+	tm.t.Helper()
+	if err := tm.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		tm.t.Fatal(err)
+	}
+	select {
+	case <-tm.done:
+	case <-time.After(patience):
+		tm.t.Fatal("the program wasn't killed, or somebody else has its terminal")
+	}
+}
