@@ -86,6 +86,7 @@ func TestFreeze(t *testing.T) {
 
 // withoutFreezer makes a sandbox one of a host without cgroups to freeze.
 func (r *running) withoutFreezer() {
+	<-r.adopted
 	held := r.cgroups
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

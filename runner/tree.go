@@ -112,7 +112,7 @@ func (s *Sandbox) open(pid int, start uint64) (int, error) {
 	}
 	status, err := box.ReadStatus(pid)
 	namespace, nsErr := box.PIDNamespace(pid)
-	if err != nil || nsErr != nil || status.Start != start || namespace != s.namespace {
+	if err != nil || nsErr != nil || status.Start != start || namespace != s.namespace || status.State == 'Z' || status.State == 'X' {
 		unix.Close(fd)
 		return -1, fmt.Errorf("cannot signal process %d: %w", pid, ErrGone)
 	}

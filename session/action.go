@@ -162,6 +162,10 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 		s.join(a, e)
 		return
 	}
+	if a := s.again(e, parent, profile); a != nil {
+		s.refuse(a, e, s.command(e, profile), "the same command was denied just now", a.Reason)
+		return
+	}
 	a := &action{parent: parent, profile: profile}
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.members = []*gate.Exec{e}
@@ -170,6 +174,24 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 	// number before this one, and this state is what the action can be
 	// rolled back to.
 	s.checkpoint(func(cp *checkpoint) { s.formed(a, cp) })
+}
+
+// againTime is how soon after a denial the same command is the same attempt.
+const againTime = time.Second
+
+// again finds the denied action that an exec only repeats: some agents start a
+// command in another way as soon as the first way is refused.
+func (s *Session) again(e *gate.Exec, parent *process, profile *policy.Profile) *action {
+	const recent = 16
+	for _, a := range s.actions[max(0, len(s.actions)-recent):] {
+		if a.State != api.ActionDenied || a.parent != parent || time.Since(a.EndedAt) > againTime || len(a.members) != 1 {
+			continue
+		}
+		if m := a.members[0]; m.Cwd == e.Cwd && !e.Truncated && slices.Equal(profile.Peel(m.Argv).Argv, profile.Peel(e.Argv).Argv) {
+			return a
+		}
+	}
+	return nil
 }
 
 // formed gives an action its number and its verdict.

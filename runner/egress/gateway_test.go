@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -280,6 +281,46 @@ func TestHeld(t *testing.T) {
 				t.Errorf("%d log entries for one attempt", n)
 			}
 		})
+	}
+}
+
+// Where the kernel has no veth a TUN device does the same.
+func TestTUN(t *testing.T) {
+	if f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); err != nil {
+		t.Skipf("this user can't make TUN devices: %v", err)
+	} else {
+		f.Close()
+	}
+	at := serve(t, internet, publicAddr+":0", echo)
+	sp, err := newSpace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sp.close()
+	var link *Link
+	sp.do(func() {
+		l := &Link{Kind: linkTUN, MTU: LinkMTU, Sandbox4: sandbox4, Gateway4: gateway4, Sandbox6: sandbox6, Gateway6: gateway6}
+		link, err = l.finish(l.makeTUN())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sandbox{space: sp, t: t, more: make(chan struct{}, 1), link: *link}
+	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
+	gw, err := New(*link, Options{Judge: allow, Resolver: z.resolver()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gw.Close()
+	c, err := s.connect("good.example", at.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
+	go c.Write(make([]byte, 1<<20))
+	if _, err := io.ReadFull(c, make([]byte, 1<<20)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -113,9 +113,15 @@ func MakeLink() (*Link, error) {
 	}
 	err := l.makeVeth()
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		l.Kind = linkTUN
+		l.Kind, l.VnetHeader = linkTUN, false
+		_ = l.Close()
 		err = l.makeTUN()
 	}
+	return l.finish(err)
+}
+
+// finish sets up an interface that was made, or undoes what was.
+func (l *Link) finish(err error) (*Link, error) {
 	if err == nil {
 		err = l.configure()
 	}

@@ -15,12 +15,38 @@ import (
 )
 
 const (
-	copySize = 256 << 10 // bytes a connection has in hand per direction, while bytes move
+	// Bytes that a connection has in hand per direction while bytes move:
+	// a few segments of the link, or less when there are many connections.
+	copySize    = 256 << 10
+	copyCrowded = 32 << 10
+
 	// A connection closed on one side is ended after this long without a byte.
 	halfOpenLimit = 5 * time.Minute
 )
 
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copySize); return &b }}
+// bufferPool lends buffers for as long as bytes are in hand: idle connections
+// have none.
+type bufferPool struct{ large, small sync.Pool }
+
+var copyBuffers = bufferPool{
+	large: sync.Pool{New: func() any { b := make([]byte, copySize); return &b }},
+	small: sync.Pool{New: func() any { b := make([]byte, copyCrowded); return &b }},
+}
+
+func (p *bufferPool) get(crowded bool) *[]byte {
+	if crowded {
+		return p.small.Get().(*[]byte)
+	}
+	return p.large.Get().(*[]byte)
+}
+
+func (p *bufferPool) put(b *[]byte) {
+	if len(*b) == copyCrowded {
+		p.small.Put(b)
+	} else {
+		p.large.Put(b)
+	}
+}
 
 var errReset = errors.New("connection reset")
 
@@ -102,6 +128,7 @@ func (c *guest) Close() {
 
 // flow is an established TCP connection and its upstream.
 type flow struct {
+	g        *Gateway
 	rec      *record
 	guest    *guest
 	upstream net.Conn
@@ -117,6 +144,8 @@ func (f *flow) abort(reason string) {
 		reset(f.upstream)
 	})
 }
+
+func (f *flow) crowded() bool { return f.g.tcpFlows.Load() > roomyFlows }
 
 // expire ends a connection that one side left and on which nothing moves.
 func (f *flow) expire() {
@@ -144,7 +173,7 @@ func (r *record) fail(reason string) {
 
 // relay copies both ways until both have ended. It owns both connections.
 func (g *Gateway) relay(rec *record, c *guest, upstream net.Conn) {
-	f := &flow{rec: rec, guest: c, upstream: upstream}
+	f := &flow{g: g, rec: rec, guest: c, upstream: upstream}
 	g.mu.Lock()
 	g.flows[f] = struct{}{}
 	closed := g.closed
@@ -174,13 +203,13 @@ func (f *flow) up() {
 	sniff := newSniffer(f.rec.a.Name)
 	for {
 		f.guest.wait()
-		buf := copyBuffers.Get().(*[]byte)
+		buf := copyBuffers.get(f.crowded())
 		n, err := f.guest.Read(*buf)
 		if n > 0 {
 			f.rec.moved(&f.rec.sent, n)
 			err = f.forward(sniff, (*buf)[:n])
 		}
-		copyBuffers.Put(buf)
+		copyBuffers.put(buf)
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
@@ -241,7 +270,7 @@ func (f *flow) downTCP(upstream *net.TCPConn) error {
 		var n int
 		var fail error
 		err := raw.Read(func(fd uintptr) bool {
-			buf = copyBuffers.Get().(*[]byte)
+			buf = copyBuffers.get(f.crowded())
 			for {
 				n, fail = syscall.Read(int(fd), *buf)
 				if fail != syscall.EINTR {
@@ -249,7 +278,7 @@ func (f *flow) downTCP(upstream *net.TCPConn) error {
 				}
 			}
 			if fail == syscall.EAGAIN {
-				copyBuffers.Put(buf)
+				copyBuffers.put(buf)
 				return false
 			}
 			return true
@@ -261,7 +290,7 @@ func (f *flow) downTCP(upstream *net.TCPConn) error {
 			f.rec.moved(&f.rec.received, n)
 			_, fail = f.guest.Write((*buf)[:n])
 		}
-		copyBuffers.Put(buf)
+		copyBuffers.put(buf)
 		if fail != nil || n <= 0 {
 			return fail
 		}
@@ -269,7 +298,7 @@ func (f *flow) downTCP(upstream *net.TCPConn) error {
 }
 
 func (f *flow) downAny() error {
-	buf := make([]byte, copySize/4)
+	buf := make([]byte, copyCrowded)
 	for {
 		n, err := f.upstream.Read(buf)
 		if n > 0 {

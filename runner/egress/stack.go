@@ -17,13 +17,19 @@ import (
 
 const nicID = tcpip.NICID(1)
 
-// Buffers of one TCP connection, in bytes. Together with MaxFlows they bound
-// what a sandbox can make the gateway keep; the round trip is microseconds, so
-// more wouldn't be faster.
+// Buffers of one TCP connection, in bytes: together with MaxFlows they bound
+// what a sandbox can make the gateway keep (270 MB, when every connection is
+// stuck in both directions). The round trip is microseconds, so more wouldn't
+// be faster; and a window that is larger than the packet socket's own buffer
+// would only be lost there.
 const (
 	bufferMin     = 4 << 10
-	bufferDefault = 256 << 10
-	bufferMax     = 1 << 20
+	windowSize    = 256 << 10 // of what the sandbox sends
+	sendBuffer    = 256 << 10 // of what it gets, to begin with
+	sendBufferMax = 512 << 10
+	// Beyond so many open connections new ones get small buffers.
+	roomyFlows    = 64
+	crowdedBuffer = 64 << 10
 )
 
 // startStack builds the TCP/IP stack that answers for every address there is.
@@ -42,14 +48,13 @@ func (g *Gateway) startStack() error {
 
 func (g *Gateway) setUpStack(s *stack.Stack) error {
 	sack := tcpip.TCPSACKEnabled(true)
-	moderate := tcpip.TCPModerateReceiveBufferOption(true)
-	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
-	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: bufferDefault, Max: bufferMax}
+	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: bufferMin, Default: windowSize, Max: windowSize}
+	send := tcpip.TCPSendBufferSizeRangeOption{Min: bufferMin, Default: sendBuffer, Max: sendBufferMax}
 	// The sandbox's kernel may use a port again as soon as it has closed it,
 	// and netstack would let such a SYN wait for the whole of TIME-WAIT. There
 	// is no network between the two that could delay an old segment.
 	timeWait := tcpip.TCPTimeWaitTimeoutOption(time.Millisecond)
-	for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &receive, &send, &timeWait} {
+	for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &receive, &send, &timeWait} {
 		if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
 			return fmt.Errorf("cannot set up TCP: %s", err)
 		}
@@ -59,7 +64,7 @@ func (g *Gateway) setUpStack(s *stack.Stack) error {
 		return fmt.Errorf("cannot read the link: %w", err)
 	}
 	// Packets arrive as soon as there is a NIC.
-	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, bufferDefault, maxInFlight, g.handleTCP).HandlePacket)
+	s.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(s, windowSize, maxInFlight, g.handleTCP).HandlePacket)
 	s.SetTransportProtocolHandler(udp.ProtocolNumber, g.udp.handle)
 	g.tap = newTap(g, w)
 	if err := s.CreateNIC(nicID, g.tap); err != nil {

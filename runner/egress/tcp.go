@@ -122,6 +122,10 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 		g.refuse(rec, v, abandoned(ctx))
 		return
 	}
+	if g.tcpFlows.Load() > roomyFlows {
+		ep.SocketOptions().SetSendBufferSize(crowdedBuffer, true)
+		ep.SocketOptions().SetReceiveBufferSize(crowdedBuffer, true)
+	}
 	rec.mu.Lock()
 	rec.a.Resolved = resolved
 	rec.mu.Unlock()

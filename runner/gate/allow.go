@@ -18,7 +18,8 @@ func (g *Gate) allow(e *Exec) {
 	if g.exits.hand(e) {
 		return
 	}
-	if !verified {
+	keep := e.allowed&HoldExit != 0 || g.exits.trace && e.allowed&NoExit == 0 || g.exits.traces(e.PID)
+	if !verified && !keep {
 		g.allowUnverified(e)
 		return
 	}
@@ -27,14 +28,17 @@ func (g *Gate) allow(e *Exec) {
 			e.close()
 			return false
 		}
-		keep := e.allowed&HoldExit != 0 || g.exits.trace && (e.allowed&NoExit == 0 || g.exits.traces(e.PID))
 		err := g.launch(e, keep)
 		g.finish()
-		if err != nil {
+		switch {
+		case err == nil:
+			return g.see(e, keep)
+		case verified:
 			g.refuse(e, err.Error())
-			return false
+		default:
+			g.allowUnverified(e)
 		}
-		return g.see(e, keep)
+		return false
 	})
 }
 
@@ -50,6 +54,7 @@ func (g *Gate) fresh(e *Exec) bool {
 	return true
 }
 
+// allowUnverified lets an exec happen and looks no further.
 func (g *Gate) allowUnverified(e *Exec) {
 	if !g.begin() {
 		e.close()
@@ -106,9 +111,11 @@ func (g *Gate) see(e *Exec, keep bool) (used bool) {
 			g.failed(e, whyKilled)
 			return false
 		case s.event() == unix.PTRACE_EVENT_EXEC:
-			if err := e.verify(); err != nil {
-				g.kill(e, err)
-				return false
+			if e.allowed&Unverified == 0 {
+				if err := e.verify(); err != nil {
+					g.kill(e, err)
+					return false
+				}
 			}
 			if keep {
 				g.exits.lead(e)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,8 @@ type exits struct {
 
 	mu      sync.Mutex
 	watched map[Process]*ending // guarded by mu; without names
-	leaders map[int]*leader     // guarded by mu; traced ones
+	leaders map[int]*leader     // guarded by mu; traced ones, by pid
+	tracers map[*leader]bool    // guarded by mu; all whose thread runs
 	over    bool                // guarded by mu; no more are
 }
 
@@ -39,7 +41,7 @@ func (n *ending) close() {
 func newExits(g *Gate, trace bool) *exits {
 	return &exits{
 		g: g, trace: trace || !pidfdTellsExit(),
-		watched: map[Process]*ending{}, leaders: map[int]*leader{},
+		watched: map[Process]*ending{}, leaders: map[int]*leader{}, tracers: map[*leader]bool{},
 	}
 }
 
@@ -57,29 +59,44 @@ func pidfdTellsExit() bool {
 	return a > 6 || a == 6 && b >= 15
 }
 
-// follow reports the end of an Exec's process by its pidfd, which it takes.
-// One watch is enough for a process, however often it execs.
-func (x *exits) follow(e *Exec) {
-	key := Process{PID: e.PID, Start: e.Start}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.watched[key] != nil {
-		return
-	}
+// take makes an ending of an Exec's process. It takes over the pidfd.
+func (x *exits) take(e *Exec) (*ending, error) {
 	proc, err := unix.FcntlInt(uintptr(e.leader), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		x.g.o.Log("cannot watch for the end of process " + strconv.Itoa(e.PID) + ": " + err.Error())
+		return nil, fmt.Errorf("cannot watch for the end of process %d: %w", e.PID, err)
+	}
+	n := &ending{process: Process{PID: e.PID, Start: e.Start}, pidfd: e.pidfd, proc: procDir(proc)}
+	e.pidfd = -1
+	return n, nil
+}
+
+// follow reports the end of an Exec's process by its pidfd.
+func (x *exits) follow(e *Exec) {
+	n, err := x.take(e)
+	if err != nil {
+		x.g.o.Log(err.Error())
 		return
 	}
-	n := &ending{process: key, pidfd: e.pidfd, proc: procDir(proc)}
+	x.add(n)
+}
+
+// add watches for an end. One watch is enough for a process, however often it
+// execs.
+func (x *exits) add(n *ending) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.watched[n.process] != nil {
+		n.close()
+		return
+	}
+	var err error
 	n.number, err = x.g.watch.add(n.pidfd, func() { x.g.spawn(func() { x.ended(n) }) })
 	if err != nil {
 		x.g.o.Log(err.Error())
-		n.proc.close()
+		n.close()
 		return
 	}
-	x.watched[key] = n
-	e.pidfd = -1
+	x.watched[n.process] = n
 }
 
 // ended reports a process that a pidfd said has ended.
@@ -150,7 +167,7 @@ func (x *exits) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.over = true
-	for _, l := range x.leaders {
+	for l := range x.tracers {
 		l.end()
 	}
 }

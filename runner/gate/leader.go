@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,14 +17,14 @@ import (
 // Only its main thread is traced: that one's end is the process's.
 type leader struct {
 	x       *exits
-	process Process
+	ending  *ending       // of its process, for when tracing is over early
 	wake    chan struct{} // holds one: something happened to one of our children
 	execs   chan *Exec    // approved, to be launched by this thread
 	stop    chan struct{} // closed to let go of the process
 	over    chan struct{} // closed when the thread has let go
 	queued  *Exec         // not launched yet
 	pending *Exec         // launched, not seen yet
-	hold    bool          // Exiting is to be called
+	hold    atomic.Bool   // Exiting is to be called
 }
 
 // traces says whether we trace a process ourselves.
@@ -39,7 +40,7 @@ func (x *exits) hand(e *Exec) bool {
 	x.mu.Lock()
 	l := x.leaders[e.PID]
 	x.mu.Unlock()
-	if l == nil || l.process.Start != e.Start || e.TID != e.PID {
+	if l == nil || l.ending.process.Start != e.Start || e.TID != e.PID {
 		return false
 	}
 	select {
@@ -54,36 +55,29 @@ func (x *exits) hand(e *Exec) bool {
 // lead keeps tracing a process that stands in its new image, on the thread
 // that brought it there, until it ends. That thread is then used up.
 func (x *exits) lead(e *Exec) {
-	l := &leader{
-		x: x, process: Process{PID: e.PID, Start: e.Start}, wake: make(chan struct{}, 1),
-		execs: make(chan *Exec), stop: make(chan struct{}), over: make(chan struct{}),
-		hold: e.allowed&HoldExit != 0,
-	}
-	x.mu.Lock()
-	if x.over {
-		x.mu.Unlock()
+	n, err := x.take(e)
+	if err != nil {
+		x.g.o.Log(err.Error())
 		letGo(e.PID, 0)
 		e.close()
 		return
 	}
-	x.leaders[e.PID] = l
-	before := x.watched[l.process]
-	delete(x.watched, l.process)
-	x.mu.Unlock()
-	if before != nil { // an earlier exec of this process; one of us is enough
-		x.g.watch.remove(before.number)
-		before.close()
+	l := &leader{
+		x: x, ending: n, wake: make(chan struct{}, 1), execs: make(chan *Exec),
+		stop: make(chan struct{}), over: make(chan struct{}),
+	}
+	l.hold.Store(e.allowed&HoldExit != 0)
+	if !x.enlist(l) {
+		letGo(e.PID, 0)
+		e.close()
+		n.close()
+		return
 	}
 	x.g.recheck(e)
 	e.close()
-	l.resume(e.PID, 0)
+	l.resume(n.process.PID, 0)
 	status, known := l.run()
-	x.mu.Lock()
-	mine := x.leaders[l.process.PID] == l
-	if mine {
-		delete(x.leaders, l.process.PID)
-	}
-	x.mu.Unlock()
+	mine := x.dismiss(l)
 	close(l.over)
 	if l.queued != nil {
 		x.g.answered(l.queued.ID)
@@ -92,11 +86,52 @@ func (x *exits) lead(e *Exec) {
 	if l.pending != nil {
 		x.g.failed(l.pending, whyKilled)
 	}
-	if known {
-		exit := Exit{PID: l.process.PID, Start: l.process.Start, At: time.Now()}
+	switch {
+	case known:
+		exit := Exit{PID: n.process.PID, Start: n.process.Start, At: time.Now()}
 		exit.set(int(status), true)
+		n.close()
 		x.g.o.Exit(exit)
+	case mine:
+		x.add(n) // what can be found out without tracing
+	default:
+		n.close()
 	}
+}
+
+// enlist notes a leader in the place of others that watch its process: of an
+// earlier exec, or the thread that was its first before this one became that.
+func (x *exits) enlist(l *leader) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return false
+	}
+	p := l.ending.process
+	if old := x.leaders[p.PID]; old != nil && old.ending.process == p {
+		l.hold.Store(l.hold.Load() || old.hold.Load())
+	}
+	x.leaders[p.PID] = l
+	x.tracers[l] = true
+	if n := x.watched[p]; n != nil {
+		delete(x.watched, p)
+		x.g.watch.remove(n.number)
+		n.close()
+	}
+	return true
+}
+
+// dismiss forgets a leader, and says whether none has taken its place.
+func (x *exits) dismiss(l *leader) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.tracers, l)
+	pid := l.ending.process.PID
+	if x.leaders[pid] != l {
+		return false
+	}
+	delete(x.leaders, pid)
+	return true
 }
 
 // resume lets the process run on, unless answers are held: a freezer takes a
@@ -176,8 +211,8 @@ func (l *leader) pass(s stop) {
 // exiting lets a process end once that may be noticed. One that is killed
 // meanwhile ends at once, which is as well.
 func (l *leader) exiting(s stop) {
-	if l.hold {
-		exit := Exit{PID: l.process.PID, Start: l.process.Start, At: time.Now()}
+	if l.hold.Load() {
+		exit := Exit{PID: l.ending.process.PID, Start: l.ending.process.Start, At: time.Now()}
 		if status, err := eventMessage(s.tid); err == nil {
 			exit.set(int(status), true)
 		}
@@ -194,7 +229,9 @@ func (l *leader) arrived(s stop) {
 		l.resume(s.tid, 0) // it was allowed unverified, or by another thread
 		return
 	}
-	l.hold = l.hold || e.allowed&HoldExit != 0
+	if e.allowed&HoldExit != 0 {
+		l.hold.Store(true)
+	}
 	g := l.x.g
 	if e.allowed&Unverified == 0 {
 		if err := e.verify(); err != nil {
@@ -235,7 +272,7 @@ func (x *exits) children(done <-chan struct{}) {
 		case <-c:
 		}
 		x.mu.Lock()
-		for _, l := range x.leaders {
+		for l := range x.tracers {
 			select {
 			case l.wake <- struct{}{}:
 			default: // it has a wake-up waiting

@@ -234,7 +234,7 @@ func TestOddArguments(t *testing.T) {
 func init() {
 	roles["odd"] = func([]string) {
 		run := func(argv, env []*byte) {
-			pid, _, _ := unix.RawSyscall(unix.SYS_FORK, 0, 0, 0)
+			pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 			if pid == 0 {
 				execRaw("/bin/true", argv, env)
 				unix.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -100,6 +101,10 @@ func fillLower(t *rapid.T, lower string) {
 	for _, m := range append([]mutation{{Op: "mkdir", Path: "dir"}, {Op: "mkdir", Path: "dir/sub"}, {Op: "write", Path: "dir/a", Data: []byte("dir a")}}, muts...) {
 		if strings.HasPrefix(m.To, ovlPrefix) || m.To == capability {
 			continue // the host has none of those
+		}
+		if m.To == aclAccess || m.To == aclDefault { // the host calls the sandbox's root otherwise
+			m.Data = slices.Clone(m.Data)
+			binary.LittleEndian.PutUint32(m.Data[16:], uint32(os.Geteuid()))
 		}
 		_ = m.apply(lower)
 	}

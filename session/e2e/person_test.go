@@ -101,7 +101,7 @@ func (p *person) sessions() []api.Session {
 // shown is the session whose name is given, with what it did and asks.
 type shown struct {
 	Session   api.Session    `json:"session"`
-	Actions   []api.Action   `json:"actions"`
+	Actions   []api.Action   `json:"action_list"`
 	Questions []api.Question `json:"questions"`
 }
 

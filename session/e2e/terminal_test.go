@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -21,7 +22,7 @@ import (
 
 // patience is how long anything is waited for. It is long because the machine
 // may be busy; what doesn't come at all is what it is for.
-const patience = 30 * time.Second
+const patience = 20 * time.Second
 
 // Keys as terminals send them.
 const (
@@ -156,6 +157,17 @@ func (tm *terminal) held(words string) {
 	tm.until("the held line says "+words, func() bool { return strings.HasPrefix(tm.last(), " ◆ "+words+" ") })
 }
 
+// tick waits for the clock in the title to move on twice, so that at least a
+// second went by for the person and the program.
+func (tm *terminal) tick() {
+	tm.t.Helper()
+	for range 2 {
+		before := tm.first()
+		clock := before[strings.LastIndex(before, " ")+1:]
+		tm.until("the clock moves on from "+clock, func() bool { return !strings.HasSuffix(tm.first(), clock) })
+	}
+}
+
 // press sends keys, all at once.
 func (tm *terminal) press(keys string) {
 	tm.t.Helper()
@@ -212,10 +224,8 @@ func (tm *terminal) box(title string) []string {
 				continue
 			}
 			right := x + 1
-			for c := at(right, y); c != '╮' && c != '┓' && c != ' ' || right <= x+len([]rune(title))+2; c = at(right, y) {
-				if right++; right > len(rows[y]) {
-					break
-				}
+			for right < len(rows[y]) && at(right, y) != '╮' && at(right, y) != '┓' {
+				right++
 			}
 			var in []string
 			for below := y + 1; at(x, below) == '│' || at(x, below) == '┃'; below++ {
@@ -294,3 +304,17 @@ func (tm *terminal) kill9() {
 		tm.t.Fatal("the program wasn't killed, or somebody else has its terminal")
 	}
 }
+
+// hangUp closes the person's end, as closing a terminal's window does.
+func (tm *terminal) hangUp() {
+	tm.t.Helper()
+	tm.pty.Close()
+	select {
+	case <-tm.done:
+	case <-time.After(patience):
+		tm.t.Fatal("the program goes on without a terminal")
+	}
+}
+
+// mouse writes a click of the left button, as terminals send it (SGR 1006).
+func mouse(w io.Writer, x, y int) { fmt.Fprintf(w, "\x1b[<0;%d;%dM\x1b[<0;%d;%dm", x, y, x, y) }

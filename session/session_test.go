@@ -1,0 +1,328 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"stepbox/runner"
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+func TestMain(m *testing.M) {
+	runner.Reexec() // the sandboxes' own processes are this binary too
+	goleak.VerifyTestMain(m)
+}
+
+// world is one session in a real sandbox.
+type world struct {
+	*testing.T
+	*session.Session
+	read    *session.Live
+	store   *store.Store
+	project string
+}
+
+func start(t *testing.T, mode api.Mode, script string) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, project: filepath.Join(dir, "project")}
+	home, data, run := filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "run")
+	for _, d := range []string{w.project, home, data, run} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("hello\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if w.store, err = store.Open(t.Context(), data); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	w.Session, err = session.Start(t.Context(), w.store, session.Config{
+		ID: "test" + strings.ToLower(filepath.Base(dir)), Name: "t", Workspace: w.project, Home: home,
+		Argv: []string{"bash", "-c", script}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
+		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
+		Limits: runner.Limits{Pids: 200},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if _, err := w.Kill(ctx); err != nil && !errors.Is(err, session.ErrEnded) {
+			t.Errorf("cannot end the session: %v", err)
+		}
+		if err := w.store.Close(); err != nil {
+			t.Errorf("cannot close the store: %v", err)
+		}
+	})
+	w.read = w.Reader()
+	return w
+}
+
+// held waits for the next open question after some number.
+func (w *world) held(after int64) api.Question {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	defer cancel()
+	for e, err := range w.Events(ctx, 0) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		if q := e.Question; q != nil && q.ID > after && e.Kind == "question.opened" {
+			return *q
+		}
+	}
+	w.Fatalf("nothing was held after question %d", after)
+	return api.Question{}
+}
+
+// happened waits for an event.
+func (w *world) happened(what string, is func(api.Event) bool) api.Event {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	defer cancel()
+	for e, err := range w.Events(ctx, 0) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		if is(e) {
+			return e
+		}
+	}
+	w.Fatalf("%s didn't happen", what)
+	return api.Event{}
+}
+
+func (w *world) decide(q api.Question, a api.Answer) error {
+	_, err := w.Decide(w.Context(), api.Decision{Question: q.ID, Hash: q.Hash, Answer: a, By: "test"})
+	return err
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func code(err error) string {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Code
+	}
+	return ""
+}
+
+func TestFirstAnswerWins(t *testing.T) {
+	w := start(t, api.ModeStep, "cat a.txt; sleep 60")
+	q := w.held(0)
+	var wg sync.WaitGroup
+	results := make(chan error, 16)
+	for i := range cap(results) {
+		wg.Go(func() {
+			answer := api.AnswerApprove
+			if i%2 == 0 {
+				answer = api.AnswerDeny
+			}
+			results <- w.decide(q, answer)
+		})
+	}
+	wg.Wait()
+	close(results)
+	won := 0
+	for err := range results {
+		switch {
+		case err == nil:
+			won++
+		case code(err) != api.CodeDecided:
+			t.Errorf("a late answer got %v, want %s", err, api.CodeDecided)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d answers counted, want 1", won)
+	}
+	decisions, err := w.store.Docs(t.Context(), w.ID(), store.KindDecision, -1, 0)
+	w.must(err)
+	if len(decisions) != 1 {
+		t.Errorf("%d decisions are recorded, want 1", len(decisions))
+	}
+}
+
+func TestDecisionIsBoundToWhatWasShown(t *testing.T) {
+	w := start(t, api.ModeStep, "cat a.txt; sleep 60")
+	q := w.held(0)
+	other := q
+	other.Hash = strings.Repeat("0", len(q.Hash))
+	if err := w.decide(other, api.AnswerApprove); code(err) != api.CodeStale {
+		t.Errorf("a decision on something else got %v, want %s", err, api.CodeStale)
+	}
+	other = q
+	other.ID = 99
+	if err := w.decide(other, api.AnswerApprove); code(err) != api.CodeNotFound {
+		t.Errorf("a decision on nothing got %v, want %s", err, api.CodeNotFound)
+	}
+	if err := w.decide(q, api.AnswerKeep); code(err) != api.CodeInvalid {
+		t.Errorf("keeping what hasn't run got %v, want %s", err, api.CodeInvalid)
+	}
+	w.must(w.decide(q, api.AnswerApprove))
+}
+
+func TestWhatGoesAwayCannotBeApproved(t *testing.T) {
+	w := start(t, api.ModeStep, "(sh -c true) & sleep 0.1 2>/dev/null; read -t 0.3 x < <(:); kill -9 $!; exec -a last sleep 60")
+	q := w.held(0)
+	_, err := w.Kill(t.Context())
+	w.must(err)
+	if err := w.decide(q, api.AnswerApprove); err == nil {
+		t.Error("a question of a dead session was answered")
+	}
+	var closed api.Question
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Question != nil && e.Question.ID == q.ID {
+			closed = *e.Question
+		}
+	}
+	if closed.Closed != "withdrawn" {
+		t.Errorf("the question ended as %q, want withdrawn", closed.Closed)
+	}
+}
+
+func TestStepIntoHoldsWhatAnActionStarts(t *testing.T) {
+	w := start(t, api.ModeStep, "sh -c 'cat a.txt; true'; sleep 60")
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerStepInto))
+	nested := w.held(q.ID)
+	if nested.Subject != api.SubjectNested || nested.Action != q.Action || nested.Title != "cat a.txt" {
+		t.Errorf("held %s %q of action %d, want a nested cat a.txt of action %d", nested.Subject, nested.Title, nested.Action, q.Action)
+	}
+	w.must(w.decide(nested, api.AnswerDeny))
+	e := w.happened("the action's end", func(e api.Event) bool { return e.Kind == "action.ended" })
+	if e.Action.Exit == nil || e.Action.Exit.Code != 0 {
+		t.Errorf("the action ended with %v, want its own 0", e.Action.Exit)
+	}
+}
+
+func TestStepOverHoldsTheNextAction(t *testing.T) {
+	w := start(t, api.ModePolicy, "rm -rf .; cat a.txt; sleep 60")
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerStepOver))
+	if next := w.held(q.ID); next.Title != "cat a.txt" {
+		t.Errorf("held %q, want cat a.txt", next.Title)
+	}
+}
+
+func TestReviewComesFirstInStepMode(t *testing.T) {
+	w := start(t, api.ModeStep, "cp a.txt b.txt; cat b.txt; sleep 60")
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerApprove))
+	review := w.held(q.ID)
+	if review.Subject != api.SubjectEdit || review.Action != q.Action {
+		t.Fatalf("held %s of action %d, want the review of action %d", review.Subject, review.Action, q.Action)
+	}
+	next := w.held(review.ID)
+	if err := w.decide(next, api.AnswerApprove); code(err) != api.CodeBusy {
+		t.Errorf("the next action got %v before the review, want %s", err, api.CodeBusy)
+	}
+	w.must(w.decide(review, api.AnswerRollback))
+	if err := w.decide(review, api.AnswerKeep); code(err) != api.CodeDecided {
+		t.Errorf("keeping what was rolled back got %v, want %s", err, api.CodeDecided)
+	}
+	changes, err := w.read.Changes(t.Context(), w.ID(), 0)
+	w.must(err)
+	if len(changes.Files) != 0 {
+		t.Errorf("after the roll back %v differs", changes.Files)
+	}
+	w.must(w.decide(next, api.AnswerApprove))
+	e := w.happened("the end of cat", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.Title == "cat b.txt" })
+	if e.Action.Exit.Code == 0 {
+		t.Error("cat still found the file that was rolled back")
+	}
+}
+
+func TestEditsAreNotACommands(t *testing.T) {
+	// The shell writes the moment that cat has ended; cat must not get the blame.
+	w := start(t, api.ModePolicy, "for i in 1 2 3 4 5 6 7 8 9 10; do cat a.txt; echo $i > b.txt; done; read x")
+	w.happened("the last edit", func(e api.Event) bool {
+		n, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "upper", "b.txt"))
+		return err == nil && string(n) == "10\n"
+	})
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if a := e.Action; e.Kind == "action.ended" && a.Kind == api.KindCommand && a.Files != 0 {
+			t.Errorf("action %d, %s, is said to have changed %d files", a.N, a.Title, a.Files)
+		}
+	}
+}
+
+func TestNothingRunsUnrecorded(t *testing.T) {
+	w := start(t, api.ModePolicy, "read x; touch done; read y")
+	w.must(w.store.Close()) // no row can be committed from here on
+	v := w.Terminal()
+	defer v.Close()
+	v.Input([]byte("\n"))
+	select {
+	case <-w.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the session went on without its record")
+	}
+	if _, err := os.Stat(filepath.Join(w.store.SessionDir(w.ID()), "upper", "done")); err == nil {
+		t.Error("touch ran, though it couldn't be recorded")
+	}
+}
+
+func TestPausedMeansStill(t *testing.T) {
+	w := start(t, api.ModePolicy, "while :; do echo x >> ticks.txt; done")
+	ticks := filepath.Join(w.store.SessionDir(w.ID()), "upper", "ticks.txt")
+	size := func() int64 {
+		st, err := os.Stat(ticks)
+		if err != nil {
+			return 0
+		}
+		return st.Size()
+	}
+	grown := func(from int64) bool {
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+			if size() > from {
+				return true
+			}
+		}
+		return false
+	}
+	if !grown(0) {
+		t.Fatal("the agent doesn't run")
+	}
+	s, err := w.Pause(t.Context())
+	w.must(err)
+	if s.State != api.SessionPaused {
+		t.Errorf("the session is %s, want paused", s.State)
+	}
+	still := size()
+	select {
+	case <-time.After(300 * time.Millisecond): // long enough for thousands of ticks
+	case <-w.Done():
+	}
+	if now := size(); now != still {
+		t.Errorf("the file grew from %d to %d while paused", still, now)
+	}
+	_, err = w.Continue(t.Context())
+	w.must(err)
+	if !grown(still) {
+		t.Error("the agent doesn't go on")
+	}
+}
