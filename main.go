@@ -24,6 +24,7 @@ import (
 	"stepbox/session/launch"
 	"stepbox/session/screen"
 	"stepbox/store"
+	"stepbox/themes"
 	"stepbox/ui"
 	"stepbox/ui/cli"
 )
@@ -113,7 +114,14 @@ func attach(ctx context.Context, id string) error {
 	}
 	defer done()
 	return ui.Run(ctx, ui.Options{
-		Client: ui.FromAPI(client), Session: id, Version: version(),
+		Client: ui.FromAPI(client), Session: id, Version: version(), ThemeDir: themes.Dir(),
+		Start: func(ctx context.Context) (string, error) {
+			req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
+			if err != nil {
+				return "", err
+			}
+			return start(ctx, req)
+		},
 		NewTerminal: func(cols, rows int) ui.Emulator { return screen.New(cols, rows) },
 	})
 }
@@ -127,6 +135,13 @@ type runFlags struct {
 	pids                          int64
 	wall                          time.Duration
 }
+
+// What an agent may use unless it is said otherwise: enough for a build, not
+// enough to take a laptop down.
+const (
+	defaultMemory = "4G"
+	defaultPids   = 2048
+)
 
 func runCommand() *cobra.Command {
 	var f runFlags
@@ -145,9 +160,9 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
 	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
 	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
-	cmd.Flags().StringVar(&f.memory, "memory", "4G", "most memory the agent may use; 0: no limit")
+	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
 	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use; 0: no limit")
-	cmd.Flags().Int64Var(&f.pids, "pids", 2048, "most processes and threads; 0: no limit")
+	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
 	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
 	return cmd
 }
@@ -223,7 +238,14 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 		return err
 	}
 	if s.Live() {
+		if cli.Terminal() {
+			return nil // the screen has said so
+		}
 		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
+	}
+	if s.State == api.SessionInterrupted {
+		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
+			"see whether the disk is full, and stepbox log " + s.ID}
 	}
 	if s.Exit != nil && s.Exit.Code != 0 {
 		return &exitError{code: s.Exit.Code}

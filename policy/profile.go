@@ -77,6 +77,11 @@ type matchFile struct {
 	Faces []string `yaml:"faces"`
 	// Modes are globs for a first argument with which it is a helper.
 	Modes textList `yaml:"modes"`
+	// Starters are those of the modes in which it only becomes the command
+	// that stands behind: it is still the agent, and that command is judged.
+	// So a denied one fails there, where its output is read, and the agent
+	// doesn't take it for a fault of its own and try another way.
+	Starters []string `yaml:"starters"`
 }
 
 // Home is what an agent keeps in its home, for a person to know. Paths are
@@ -182,11 +187,14 @@ func (p *Profile) Self(c Command) bool {
 		return false
 	}
 	m := &p.file.Match
-	file := c.Program
-	if i := m.script(c.Argv, c.Program); i > 0 && path.IsAbs(c.Argv[i]) {
-		file = c.Argv[i]
+	argv, file := c.Argv, c.Program
+	if len(argv) > 1 && slices.Contains(m.Starters, argv[1]) {
+		argv = argv[:1]
 	}
-	return p.is(c.Argv, c.Program) && m.fits(file)
+	if i := m.script(argv, c.Program); i > 0 && path.IsAbs(argv[i]) {
+		file = argv[i]
+	}
+	return p.is(argv, c.Program) && m.fits(file)
 }
 
 // Root says whether a program will be fed commands, from a terminal or a pipe:

@@ -86,7 +86,12 @@ func TestSelf(t *testing.T) {
 		{Command{Argv: []string{codexFile}, Program: "/usr/bin/rm"}, false},
 		{Command{Argv: []string{codexFile}, Program: codexFile, Written: true}, false},
 		{Command{Argv: []string{codexFile}, Program: codexFile, Wrote: func(string) bool { return true }}, false},
-		{Command{Argv: []string{"/proc/self/exe", "--codex-run-as-process-setup"}, Program: codexFile}, false},
+		// It becomes the command behind, which is judged when it does.
+		{Command{Argv: []string{"/proc/self/exe", "--codex-run-as-process-setup"}, Program: codexFile}, true},
+		{Command{Argv: []string{"/proc/self/exe", "--codex-run-as-process-setup"}, Program: "/p/exe"}, false},
+		{Command{Argv: []string{"/proc/self/exe", "--codex-run-as-process-setup"}, Program: codexFile, Written: true}, false},
+		{Command{Argv: []string{"/proc/self/exe", "--codex-run-as-apply-patch"}, Program: codexFile}, false},
+		{Command{Argv: []string{"apply_patch", "--codex-run-as-process-setup"}, Program: codexFile}, false},
 		{Command{Argv: []string{codexFile}}, false},
 	} {
 		if got := p.Self(c.c); got != c.want {

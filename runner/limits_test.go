@@ -3,6 +3,7 @@ package runner
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,10 @@ func TestRlimits(t *testing.T) {
 	}
 }
 
+// delegatedUID is a user of whom no other test's sandboxes are, so that none
+// uses the folders that are delegated to it.
+const delegatedUID = 12399
+
 // TestDelegatedV1 makes cgroups where an administrator made folders for a user.
 func TestDelegatedV1(t *testing.T) {
 	if os.Getuid() != 0 {
@@ -90,21 +95,21 @@ func TestDelegatedV1(t *testing.T) {
 			t.Skipf("this host has no v1 controller %s", controller)
 		}
 		parent := filepath.Join(mount, "stepbox")
-		folder := filepath.Join(parent, "12345")
+		folder := filepath.Join(parent, strconv.Itoa(delegatedUID))
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.Remove(folder); os.Remove(parent) })
-		if err := os.Chown(folder, unprivilegedUID, unprivilegedUID); err != nil {
+		if err := os.Chown(folder, delegatedUID, delegatedUID); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range []string{"cgroup.procs", "tasks"} {
-			if err := os.Chown(filepath.Join(folder, file), unprivilegedUID, unprivilegedUID); err != nil {
+			if err := os.Chown(filepath.Join(folder, file), delegatedUID, delegatedUID); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	runAsUnprivileged(t, "^(TestMemoryLimit|TestForkBomb|TestCPULimit|TestFreeze|TestFreezeWithHeldExec|TestSupervisorKilled|TestBothKilled|TestKillTree)$", delegatedV1+"=1")
+	runAs(t, delegatedUID, "^(TestMemoryLimit|TestForkBomb|TestCPULimit|TestFreeze|TestFreezeWithHeldExec|TestSupervisorKilled|TestBothKilled|TestKillTree|TestDelegationIsUsed)$", delegatedV1+"=1")
 }
 
 // delegatedV1 says in the environment that cgroups may be made.

@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 
 // TestAsUnprivileged runs the other tests as an ordinary user.
 func TestAsUnprivileged(t *testing.T) {
-	runAsUnprivileged(t, flag.Lookup("test.run").Value.String())
+	runAs(t, unprivilegedUID, flag.Lookup("test.run").Value.String())
 }
 
-// runAsUnprivileged runs tests of this binary again as an ordinary user with
-// folders of its own.
-func runAsUnprivileged(t *testing.T, pattern string, more ...string) {
+// runAs runs tests of this binary again as an ordinary user with folders of its
+// own.
+func runAs(t *testing.T, uid int, pattern string, more ...string) {
 	if os.Getuid() != 0 || os.Getenv(asUnprivileged) != "" {
 		t.Skip("this is the ordinary user")
 	}
@@ -50,7 +50,7 @@ func runAsUnprivileged(t *testing.T, pattern string, more ...string) {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chown(path, unprivilegedUID, unprivilegedUID); err != nil {
+		if err := os.Chown(path, uid, uid); err != nil {
 			t.Fatal(err)
 		}
 		env = append(env, name+"="+path)
@@ -65,10 +65,10 @@ func runAsUnprivileged(t *testing.T, pattern string, more ...string) {
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 	cmd.Env = env
 	cmd.Dir = filepath.Join(base, "tmp")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivilegedUID, Gid: unprivilegedUID}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	out, err := cmd.CombinedOutput()
-	t.Logf("as uid %d:\n%s", unprivilegedUID, out)
+	t.Logf("as uid %d:\n%s", uid, out)
 	if err != nil {
-		t.Fatalf("the tests fail as uid %d: %v", unprivilegedUID, err)
+		t.Fatalf("the tests fail as uid %d: %v", uid, err)
 	}
 }

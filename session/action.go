@@ -57,7 +57,7 @@ const joinTime = 50 * time.Millisecond
 func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 	peeled := profile.Peel(e.Argv)
 	c := api.Command{
-		Line:      api.Escape(peeled.Line),
+		Line:      api.Escape(peeled.Line) + unlike(e),
 		Argv:      escaped(e.Argv),
 		Truncated: e.Truncated,
 		Cwd:       api.Escape(e.Cwd),
@@ -81,6 +81,20 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		c.Parents = append(c.Parents, api.Escape(a.Name))
 	}
 	return c
+}
+
+// unlike names the program that runs when its name isn't what it calls itself.
+// A script and what the system's alternatives lead to are told by /bin/ls and
+// the like having one of the names.
+func unlike(e *gate.Exec) string {
+	if len(e.Argv) == 0 {
+		return " [runs " + api.Escape(e.Program.Path) + "]"
+	}
+	name := strings.TrimPrefix(path.Base(e.Argv[0]), "-")
+	if name == path.Base(e.Program.Path) || name == path.Base(e.Path) && strings.HasPrefix(path.Dir(e.Program.Path), "/usr/") {
+		return ""
+	}
+	return " [runs " + api.Escape(e.Program.Path) + "]"
 }
 
 // judge asks the rules about one exec.
@@ -148,7 +162,7 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 	}
 	c := s.facts(e, e.Argv)
 	switch {
-	case profile.Root(e.Argv):
+	case profile.Root(e.Argv) && !c.Written && shells[path.Base(e.Program.Path)]:
 		s.admit(e, profile, "a shell that is fed commands: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Self(c):
@@ -162,10 +176,6 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 		s.join(a, e)
 		return
 	}
-	if a := s.again(e, parent, profile); a != nil {
-		s.refuse(a, e, s.command(e, profile), "the same command was denied just now", a.Reason)
-		return
-	}
 	a := &action{parent: parent, profile: profile}
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.members = []*gate.Exec{e}
@@ -176,22 +186,10 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 	s.checkpoint(func(cp *checkpoint) { s.formed(a, cp) })
 }
 
-// againTime is how soon after a denial the same command is the same attempt.
-const againTime = time.Second
-
-// again finds the denied action that an exec only repeats: some agents start a
-// command in another way as soon as the first way is refused.
-func (s *Session) again(e *gate.Exec, parent *process, profile *policy.Profile) *action {
-	const recent = 16
-	for _, a := range s.actions[max(0, len(s.actions)-recent):] {
-		if a.State != api.ActionDenied || a.parent != parent || time.Since(a.EndedAt) > againTime || len(a.members) != 1 {
-			continue
-		}
-		if m := a.members[0]; m.Cwd == e.Cwd && !e.Truncated && slices.Equal(profile.Peel(m.Argv).Argv, profile.Peel(e.Argv).Argv) {
-			return a
-		}
-	}
-	return nil
+// shells are the files that a root may be, whatever it calls itself.
+var shells = map[string]bool{
+	"bash": true, "rbash": true, "dash": true, "sh": true, "zsh": true, "zsh5": true, "fish": true, "ksh": true, "mksh": true,
+	"ksh93": true, "busybox": true, "tmux": true, "screen": true,
 }
 
 // formed gives an action its number and its verdict.

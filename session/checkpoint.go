@@ -44,7 +44,11 @@ func (s *Session) checkpoint(then func(*checkpoint)) {
 		t := s.take(context.Background(), last)
 		s.post(func() {
 			if t.err != nil {
+				s.checking = false
 				s.fail(fmt.Errorf("cannot take a checkpoint: %w", t.err))
+				if s.ending { // the last one stands, and the end has to be told
+					then(s.lastFiles)
+				}
 				return
 			}
 			s.account(t, func(cp *checkpoint) {
@@ -69,6 +73,11 @@ func (s *Session) take(ctx context.Context, last *checkpoint) taken {
 		return taken{err: err}
 	}
 	if !moved {
+		// Someone who looked at the changes may have scanned since the last
+		// checkpoint: what that found isn't in one yet.
+		if m := s.files.scanned(); m != nil && m != last.manifest {
+			return s.settle(ctx, last, m)
+		}
 		return taken{manifest: last.manifest, root: last.root, same: true}
 	}
 	if _, err := s.files.scan(ctx); err != nil {

@@ -18,7 +18,7 @@ const drainTime = 2 * time.Second
 
 // end records how everything stood when the sandbox ended and closes the session.
 func (s *Session) end(exit runner.Exit, failure error) {
-	s.stopping = true
+	s.stopping, s.ending = true, true
 	close(s.closing)
 	if failure != nil {
 		s.note(true, "the agent didn't run: %v", failure)
@@ -117,6 +117,9 @@ func (s *Session) conclude(exit runner.Exit, cp *checkpoint) {
 				events = append(events, s.actionEvent(a, "ended"))
 			}
 			s.info.State, s.info.EndedAt = api.SessionEnded, now
+			if !exit.Known { // PID 1 was killed, and the agent with it
+				exit.Signal = "SIGKILL"
+			}
 			s.info.Exit = &api.Exit{Code: exit.Code, Signal: exit.Signal}
 			if n := unix.SignalNum(exit.Signal); n != 0 {
 				s.info.Exit.Code = 128 + int(n) // as a shell says it

@@ -95,6 +95,13 @@ func (f *files) scan(ctx context.Context) (*overlay.Manifest, error) {
 	return m, nil
 }
 
+// scanned is what the last scan found; nil before the first.
+func (f *files) scanned() *overlay.Manifest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current
+}
+
 // save keeps a manifest, so that its root names the state of all files.
 func (f *files) save(ctx context.Context, m *overlay.Manifest) (overlay.Hash, error) {
 	return m.Save(ctx, bodies{f.store})

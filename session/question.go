@@ -44,7 +44,7 @@ func (s *Session) ask(a *action) {
 	}
 	q := &question{
 		Question: api.Question{Action: a.N, Subject: api.SubjectCommand, Title: a.Title, Rule: a.Rule, Command: &first},
-		execs:    a.members, action: a,
+		execs:    slices.Clone(a.members), action: a,
 	}
 	a.question = q
 	s.open(q, s.actionEvent(a, "held"))

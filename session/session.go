@@ -88,8 +88,9 @@ type Session struct {
 	rollbacks  int64
 	attempts   int64
 	agentSID   int
-	holdNext   bool // step over: hold the next action whatever the mode
-	stopping   bool
+	holdNext   bool         // step over: hold the next action whatever the mode
+	stopping   bool         // nothing is let run any more
+	ending     bool         // the sandbox is gone
 	thaw       func() error // of a pause
 	wall       *time.Timer
 	quiet      *time.Timer
@@ -184,7 +185,9 @@ func (s *Session) record(then func(), events ...api.Event) {
 		s.post(func() {
 			if err != nil {
 				s.fail(err)
-				return
+				if !s.ending {
+					return
+				}
 			}
 			if then != nil {
 				then()

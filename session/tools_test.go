@@ -59,6 +59,51 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// Agents come from npm, into a prefix of the person's own, with a node that a
+// version switcher put beside it.
+func TestToolsOfNpm(t *testing.T) {
+	home := t.TempDir()
+	for path, content := range map[string]string{
+		".npm-global/lib/node_modules/@x/agent/bin/cli.js":  "#!/usr/bin/env node\n",
+		".npm-global/lib/node_modules/@x/agent-linux/agent": "x",
+		".npm-global/etc/npmrc":                             "secret",
+		".nvm/versions/node/v20/bin/node":                   "x",
+		".nvm/alias/default":                                "v20",
+		".npmrc":                                            "secret",
+		"project/README":                                    "x",
+	} {
+		p := filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Join(home, ".npm-global/bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../lib/node_modules/@x/agent/bin/cli.js", filepath.Join(bin, "agent")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		bin + ":" + filepath.Join(home, ".nvm/versions/node/v20/bin") + ":/usr/bin",
+		"/usr/bin:" + filepath.Join(home, ".nvm/versions/node/v20/bin") + ":" + bin,
+	} {
+		var got []string
+		for _, b := range tools("agent", path, home, filepath.Join(home, "project")) {
+			got = append(got, b.Source)
+		}
+		slices.Sort(got)
+		want := []string{bin, filepath.Join(home, ".npm-global/lib/node_modules"), filepath.Join(home, ".nvm/versions/node/v20/bin"), filepath.Join(home, ".nvm/versions")}
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("PATH %s: mounted\n %q, want\n %q", path, got, want)
+		}
+	}
+}
+
 func TestSecretFile(t *testing.T) {
 	for name, want := range map[string]bool{
 		".env": true, ".env.local": true, ".env.example": false, ".env.production": true, ".ENV": true,

@@ -119,7 +119,7 @@ func (d *driver) take(wait time.Duration) bool {
 // idle handles messages until none comes for a while.
 func (d *driver) idle() {
 	deadline := time.Now().Add(5 * time.Second)
-	for d.take(120*time.Millisecond) && time.Now().Before(deadline) {
+	for d.take(60*time.Millisecond) && time.Now().Before(deadline) {
 	}
 }
 

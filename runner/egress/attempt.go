@@ -59,6 +59,7 @@ type record struct {
 
 	mu       sync.Mutex
 	a        Attempt // guarded by mu, but for ID, At, Protocol, Name, Address, which never change
+	shown    bool    // guarded by mu: it was given to the journal
 	searched bool    // guarded by mu: there is no use in looking for the program again
 
 	queued bool      // guarded by the journal's mu

@@ -70,7 +70,7 @@ func (g *Gateway) decide(ctx context.Context, r *record) Verdict {
 		r.mu.Lock()
 		waits := r.a.Verdict == ""
 		if waits {
-			r.a.Verdict = verdictAsk
+			r.a.Verdict, r.shown = verdictAsk, true
 		}
 		r.mu.Unlock()
 		if waits {
@@ -107,8 +107,8 @@ func (r *record) destination(v Verdict) destination {
 	return d
 }
 
-// judged notes the verdict on a record.
-func (r *record) judged(v Verdict) {
+// judged notes the verdict on a record; true when it has been shown as held.
+func (r *record) judged(v Verdict) (shown bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.a.Rule = v.Rule
@@ -116,13 +116,24 @@ func (r *record) judged(v Verdict) {
 	if v.Allow {
 		r.a.Verdict = verdictAllow
 	}
+	return r.shown
+}
+
+// connected notes what was dialled and hands the record to the journal, which
+// from now on looks at its bytes.
+func (g *Gateway) connected(r *record, resolved string) {
+	r.mu.Lock()
+	r.a.Resolved, r.shown = resolved, true
+	r.mu.Unlock()
+	g.journal.track(r)
+	g.journal.changed(r)
 }
 
 // refuse closes the record of an attempt that leads nowhere. An attempt that
 // nobody was shown yet may end in the flood count.
 func (g *Gateway) refuse(r *record, v Verdict, failure string) {
 	r.mu.Lock()
-	shown := r.a.Verdict != "" // it was logged as held, or its flow is open
+	shown := r.shown
 	r.mu.Unlock()
 	if !shown && !g.journal.spend() {
 		g.flood()

@@ -18,7 +18,7 @@ const (
 	// Bytes that a connection has in hand per direction while bytes move:
 	// a few segments of the link, or less when there are many connections.
 	copySize    = 256 << 10
-	copyCrowded = 32 << 10
+	copyCrowded = 64 << 10 // holds any datagram
 
 	// A connection closed on one side is ended after this long without a byte.
 	halfOpenLimit = 5 * time.Minute
@@ -98,19 +98,21 @@ func (c *guest) Read(p []byte) (int, error) {
 // Write puts all of p into the connection.
 func (c *guest) Write(p []byte) (int, error) {
 	var r bytes.Reader
-	for done := 0; done < len(p); {
+	for done := 0; ; {
 		r.Reset(p[done:])
 		n, err := c.ep.Write(&r, tcpip.WriteOptions{})
 		done += int(n)
 		switch err.(type) {
 		case nil:
+			if done == len(p) {
+				return done, nil
+			}
 		case *tcpip.ErrWouldBlock:
 			<-c.writable
 		default:
 			return done, errReset
 		}
 	}
-	return len(p), nil
 }
 
 // CloseWrite sends FIN.
@@ -181,8 +183,6 @@ func (g *Gateway) relay(rec *record, c *guest, upstream net.Conn) {
 	if closed {
 		f.abort(errClosing.Error())
 	}
-	g.journal.track(rec)
-	g.journal.changed(rec)
 
 	var both sync.WaitGroup
 	both.Go(func() { f.down() })
@@ -258,43 +258,51 @@ func (f *flow) down() {
 	f.guest.CloseWrite()
 }
 
-// downTCP takes a buffer only when there is something to put in it, so that
-// idle connections have none.
+// downTCP is down for a plain connection.
 func (f *flow) downTCP(upstream *net.TCPConn) error {
-	raw, err := upstream.SyscallConn()
-	if err != nil {
-		return err
-	}
 	for {
-		var buf *[]byte
-		var n int
-		var fail error
-		err := raw.Read(func(fd uintptr) bool {
-			buf = copyBuffers.get(f.crowded())
-			for {
-				n, fail = syscall.Read(int(fd), *buf)
-				if fail != syscall.EINTR {
-					break
-				}
-			}
-			if fail == syscall.EAGAIN {
-				copyBuffers.put(buf)
-				return false
-			}
-			return true
+		n, err := readPooled(upstream, f.crowded(), func(b []byte) error {
+			f.rec.moved(&f.rec.received, len(b))
+			_, err := f.guest.Write(b)
+			return err
 		})
-		if err != nil {
-			return err // closed; the buffer went back
-		}
-		if n > 0 {
-			f.rec.moved(&f.rec.received, n)
-			_, fail = f.guest.Write((*buf)[:n])
-		}
-		copyBuffers.put(buf)
-		if fail != nil || n <= 0 {
-			return fail
+		if err != nil || n == 0 {
+			return err
 		}
 	}
+}
+
+// readPooled reads once. It takes a buffer only when there is something to put
+// in it, and gives it back after use.
+func readPooled(conn syscall.Conn, crowded bool, use func([]byte) error) (n int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var buf *[]byte
+	var fail error
+	err = raw.Read(func(fd uintptr) bool {
+		buf = copyBuffers.get(crowded)
+		for {
+			n, fail = syscall.Read(int(fd), *buf)
+			if fail != syscall.EINTR {
+				break
+			}
+		}
+		if fail == syscall.EAGAIN {
+			copyBuffers.put(buf)
+			return false
+		}
+		return true
+	})
+	if err != nil {
+		return 0, err // it was closed; the buffer went back
+	}
+	defer copyBuffers.put(buf)
+	if fail != nil {
+		return 0, fail
+	}
+	return n, use((*buf)[:n])
 }
 
 func (f *flow) downAny() error {

@@ -31,8 +31,20 @@ type sniffer struct {
 	name string // what the connection was allowed for
 	seen string // the name that the client gave, once known
 	done bool   // nothing more to look at
-	buf  []byte // all bytes so far, at most maxSniff
-	scan int    // how far lines have been looked for
+	tls  bool   // it starts like TLS
+	size int    // bytes fed so far
+	buf  []byte // the bytes so far; of TLS, those of the hello without record headers
+
+	// TLS: the header of the current record and how much of it is missing.
+	record []byte
+	left   int
+	doubt  bool // a version that only some servers take: it may be no TLS at all
+
+	// HTTP: what was found so far.
+	spaced bool   // the first word has ended
+	line   bool   // the request line was read
+	target string // the host in it
+	rest   int    // where the lines after it start
 }
 
 // newSniffer checks for name; without one it only looks.
@@ -43,19 +55,23 @@ func newSniffer(name string) *sniffer {
 	return &sniffer{name: name}
 }
 
-// feed looks at the next bytes, before they are sent.
+// feed looks at the next bytes, before they are sent. Each byte is looked at
+// once or twice, however they are cut.
 func (s *sniffer) feed(b []byte) error {
-	if s.done {
+	if s.done || len(b) == 0 {
 		return nil
 	}
-	s.buf = append(s.buf, b...)
 	var verdict sniffVerdict
-	if s.buf[0] == recordHandshake {
-		verdict = s.tls()
-	} else {
-		verdict = s.http()
+	if s.size == 0 {
+		s.tls = b[0] == recordHandshake
 	}
-	if verdict.more && len(s.buf) > maxSniff {
+	s.size += len(b)
+	if s.tls {
+		verdict = s.feedTLS(b)
+	} else {
+		verdict = s.feedHTTP(b)
+	}
+	if verdict.more && s.size > maxSniff {
 		verdict = sniffVerdict{bad: "a hello or header of more than 64 KiB"}
 	}
 	if verdict.more {
@@ -71,7 +87,7 @@ func (s *sniffer) feed(b []byte) error {
 			return &mismatchError{fmt.Sprintf("closed: it asked for %.100q on a connection to %s", name, s.name)}
 		}
 	}
-	if verdict.bad != "" && s.name != "" {
+	if verdict.bad != "" && s.name != "" && !s.doubt {
 		return &mismatchError{"closed: cannot tell which host it asks for: " + verdict.bad}
 	}
 	return nil
@@ -90,46 +106,42 @@ const (
 	extServerName   = 0
 )
 
-// tls reads the client hello (RFC 8446 sections 4.1.2 and 5.1), which may be
-// spread over several records.
-func (s *sniffer) tls() sniffVerdict {
-	if len(s.buf) < 2 {
-		return sniffVerdict{more: true}
-	}
-	if s.buf[1] != 3 {
-		return sniffVerdict{} // not TLS after all
-	}
-	var hello []byte
-	for rest := s.buf; ; {
-		if len(rest) < 5 {
-			return sniffVerdict{more: true}
+// feedTLS reads the client hello (RFC 8446 sections 4.1.2 and 5.1), which may
+// be spread over several records.
+func (s *sniffer) feedTLS(b []byte) sniffVerdict {
+	for len(b) > 0 {
+		if s.left == 0 {
+			n := min(5-len(s.record), len(b))
+			s.record, b = append(s.record, b[:n]...), b[n:]
+			if len(s.record) >= 2 && s.record[1] != 3 {
+				s.doubt = true
+			}
+			if len(s.record) < 5 {
+				return sniffVerdict{more: true}
+			}
+			s.left = int(binary.BigEndian.Uint16(s.record[3:]))
+			if s.record[0] != recordHandshake || s.left == 0 {
+				return sniffVerdict{bad: "a broken TLS record"}
+			}
+			s.record = s.record[:0]
 		}
-		n := int(binary.BigEndian.Uint16(rest[3:]))
-		if rest[0] != recordHandshake || n == 0 {
-			return sniffVerdict{bad: "a broken TLS record"}
-		}
-		part := rest[5:]
-		whole := len(part) >= n
-		if whole {
-			part, rest = part[:n], part[n:]
-		}
-		hello = append(hello, part...)
-		if len(hello) >= 1 && hello[0] != helloClient {
+		n := min(s.left, len(b))
+		s.buf, b, s.left = append(s.buf, b[:n]...), b[n:], s.left-n
+		if len(s.buf) > 0 && s.buf[0] != helloClient {
 			return sniffVerdict{bad: "TLS that doesn't start with a client hello"}
 		}
-		if len(hello) >= 4 {
-			size := int(hello[1])<<16 | int(hello[2])<<8 | int(hello[3])
-			if size > maxSniff {
-				return sniffVerdict{bad: "a TLS hello of more than 64 KiB"}
-			}
-			if len(hello) >= 4+size {
-				return helloNames(hello[4 : 4+size])
-			}
+		if len(s.buf) < 4 {
+			continue
 		}
-		if !whole {
-			return sniffVerdict{more: true}
+		size := int(s.buf[1])<<16 | int(s.buf[2])<<8 | int(s.buf[3])
+		if size > maxSniff {
+			return sniffVerdict{bad: "a TLS hello of more than 64 KiB"}
+		}
+		if len(s.buf) >= 4+size {
+			return helloNames(s.buf[4 : 4+size])
 		}
 	}
+	return sniffVerdict{more: true}
 }
 
 // field cuts a length-prefixed field off b; width is the prefix's, in bytes.
@@ -201,57 +213,76 @@ func helloNames(b []byte) sniffVerdict {
 	return sniffVerdict{names: names}
 }
 
-// http reads the header of an HTTP/1 request (RFC 9112).
-func (s *sniffer) http() sniffVerdict {
-	first, rest, ok := bytes.Cut(s.buf, []byte("\n"))
-	if !ok && s.scan == 0 {
-		if !mayBeRequestLine(first) || len(first) > maxSniff/2 {
+// feedHTTP reads the header of an HTTP/1 request (RFC 9112).
+func (s *sniffer) feedHTTP(b []byte) sniffVerdict {
+	from := len(s.buf)
+	if from == 0 {
+		b = bytes.TrimLeft(b, "\r\n") // servers skip empty lines before a request
+	}
+	s.buf = append(s.buf, b...)
+	if !s.line {
+		n := bytes.IndexByte(s.buf[from:], '\n')
+		end := len(s.buf)
+		if n >= 0 {
+			end = from + n
+		}
+		// A request line that is half of what is kept is none.
+		if end > maxSniff/2 || !s.mayBeRequestLine(from, end) {
 			return sniffVerdict{}
 		}
+		if n < 0 {
+			return sniffVerdict{more: true}
+		}
+		var ok bool
+		s.rest = from + n + 1
+		if s.target, ok = requestTarget(string(bytes.TrimSuffix(s.buf[:s.rest-1], []byte("\r")))); !ok {
+			return sniffVerdict{}
+		}
+		s.line, from = true, s.rest-1
+	}
+	// The header ends with an empty line; it may have begun in earlier bytes.
+	tail := s.buf[max(from-2, s.rest-1):]
+	if !bytes.Contains(tail, []byte("\n\n")) && !bytes.Contains(tail, []byte("\n\r\n")) {
 		return sniffVerdict{more: true}
 	}
-	target, ok := requestTarget(string(bytes.TrimSuffix(first, []byte("\r"))))
-	if !ok {
-		return sniffVerdict{}
+	hosts, bad := hostLines(s.buf[s.rest:])
+	v := sniffVerdict{names: hosts, bad: bad}
+	if s.target != "" {
+		v.names = append([]string{s.target}, hosts...)
 	}
-	if s.scan == 0 {
-		s.scan = len(first)
-	}
-	// The header ends with an empty line. Only new bytes are searched.
-	from := s.scan
-	s.scan = max(len(first), len(s.buf)-3)
-	if !bytes.Contains(s.buf[from:], []byte("\n\n")) && !bytes.Contains(s.buf[from:], []byte("\n\r\n")) {
-		return sniffVerdict{more: true}
-	}
-	var v sniffVerdict
-	if target != "" {
-		v.names = append(v.names, target)
-	}
-	hosts, bad := hostLines(rest)
-	v.names, v.bad = append(v.names, hosts...), bad
 	return v
 }
 
-// mayBeRequestLine says whether b, the start of a line, could still become
-// "METHOD TARGET HTTP/1.1".
-func mayBeRequestLine(b []byte) bool {
-	method, rest, spaced := bytes.Cut(b, []byte(" "))
-	if len(method) > 32 || spaced && len(method) == 0 {
-		return false
-	}
-	for _, c := range method {
-		if !('A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '-' || c == '_') {
+// mayBeRequestLine says whether the line so far, which ends at end, could
+// become "METHOD TARGET HTTP/1.1"; what lies before from has been found fit.
+func (s *sniffer) mayBeRequestLine(from, end int) bool {
+	for i := from; i < end; i++ {
+		switch c := s.buf[i]; {
+		case c == ' ' && !s.spaced:
+			s.spaced = i > 0
+			if !s.spaced {
+				return false
+			}
+		case s.spaced:
+			if c < ' ' && c != '\r' && c != '\t' {
+				return false
+			}
+		case i >= 32 || !methodByte(c):
 			return false
 		}
 	}
-	return bytes.IndexFunc(rest, func(r rune) bool { return r < ' ' && r != '\r' && r != '\t' }) < 0
+	return true
+}
+
+func methodByte(c byte) bool {
+	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '-' || c == '_'
 }
 
 // requestTarget says whether line is an HTTP/1 request line, and which host
 // its target names, if it does.
 func requestTarget(line string) (host string, ok bool) {
 	words := strings.Fields(line)
-	if len(words) < 3 || !mayBeRequestLine([]byte(line)) {
+	if len(words) < 3 {
 		return "", false
 	}
 	if version := words[len(words)-1]; !strings.HasPrefix(version, "HTTP/1.") && !strings.HasPrefix(version, "http/1.") {

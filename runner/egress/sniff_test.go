@@ -66,6 +66,7 @@ func TestSniffer(t *testing.T) {
 		"with port and case":          {bytes: get("GET / HTTP/1.1", "hOsT:GOOD.example.:8080"), seen: "good.example"},
 		"HTTP for another":            {bytes: get("GET / HTTP/1.1", "Host: other.example"), veto: "other.example", seen: "other.example"},
 		"with LF alone":               {bytes: []byte("GET / HTTP/1.1\nHost: other.example\n\n"), veto: "other.example", seen: "other.example"},
+		"after empty lines":           {bytes: []byte("\r\n\n\r\nGET / HTTP/1.1\r\nHost: other.example\r\n\r\n"), veto: "other.example", seen: "other.example"},
 		"lower-case method":           {bytes: get("get / HTTP/1.1", "Host: other.example"), veto: "other.example", seen: "other.example"},
 		"a second Host":               {bytes: get("GET / HTTP/1.1", "Host: good.example", "X: y", "Host: other.example"), veto: "other.example"},
 		"space before the colon":      {bytes: get("GET / HTTP/1.1", "Host : other.example"), veto: "other.example"},

@@ -96,6 +96,9 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 		return
 	}
 	defer g.tcpFlows.Add(-1)
+	if rec.judged(v) {
+		g.journal.changed(rec)
+	}
 	upstream, resolved, err := g.dialer.dial(ctx, "tcp", rec.destination(v))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -126,10 +129,7 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 		ep.SocketOptions().SetSendBufferSize(crowdedBuffer, true)
 		ep.SocketOptions().SetReceiveBufferSize(crowdedBuffer, true)
 	}
-	rec.mu.Lock()
-	rec.a.Resolved = resolved
-	rec.mu.Unlock()
-	rec.judged(v)
+	g.connected(rec, resolved)
 	g.relay(rec, newGuest(ep, &wq), upstream)
 }
 

@@ -2,11 +2,11 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 	"gvisor.dev/gvisor/pkg/waiter"
@@ -40,8 +40,8 @@ type udpFlow struct {
 	denied bool                  // guarded by udpTable.mu
 	since  time.Time             // guarded by udpTable.mu: when it was denied
 	queue  []*stack.PacketBuffer // guarded by udpTable.mu; references owned
-	guest  *gonet.UDPConn        // guarded by udpTable.mu; nil until it is open
-	up     net.Conn              // guarded by udpTable.mu; likewise
+	guest  *guest                // guarded by udpTable.mu; nil until it is open
+	up     *net.UDPConn          // guarded by udpTable.mu; likewise
 }
 
 func newUDPTable(g *Gateway) *udpTable {
@@ -114,29 +114,28 @@ func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	g := u.g
 	v := g.decide(ctx, f.rec)
 	if ctx.Err() != nil {
-		u.deny(f, v, errClosing.Error())
+		u.deny(f, v, abandoned(ctx))
 		return
 	}
 	if !v.Allow {
 		u.deny(f, v, "")
 		return
 	}
-	upstream, resolved, err := g.dialer.dial(ctx, "udp", f.rec.destination(v))
+	if f.rec.judged(v) {
+		g.journal.changed(f.rec)
+	}
+	conn, resolved, err := g.dialer.dial(ctx, "udp", f.rec.destination(v))
 	if err != nil {
 		u.deny(f, v, why(err))
 		return
 	}
-	defer upstream.Close()
-	if !u.attach(f, upstream) {
+	defer conn.Close()
+	upstream, ok := conn.(*net.UDPConn)
+	if !ok || !u.attach(f, upstream) {
 		u.deny(f, v, errClosing.Error())
 		return
 	}
-	f.rec.mu.Lock()
-	f.rec.a.Resolved = resolved
-	f.rec.mu.Unlock()
-	f.rec.judged(v)
-	g.journal.track(f.rec)
-	g.journal.changed(f.rec)
+	g.connected(f.rec, resolved)
 	var both sync.WaitGroup
 	both.Go(func() { u.copyIn(f) })
 	u.copyOut(f)
@@ -149,7 +148,7 @@ func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 }
 
 // attach gives the flow an endpoint in the stack and what has waited.
-func (u *udpTable) attach(f *udpFlow, upstream net.Conn) bool {
+func (u *udpTable) attach(f *udpFlow, upstream *net.UDPConn) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	queue := u.take(f)
@@ -169,7 +168,7 @@ func (u *udpTable) attach(f *udpFlow, upstream net.Conn) bool {
 			h.HandlePacket(f.id, pkt)
 		}
 	}
-	f.guest, f.up = gonet.NewUDPConn(&wq, ep), upstream
+	f.guest, f.up = newGuest(ep, &wq), upstream
 	return true
 }
 
@@ -196,15 +195,18 @@ func (u *udpTable) deny(f *udpFlow, v Verdict, failure string) {
 // copyOut carries datagrams out of the sandbox until the flow ends.
 func (u *udpTable) copyOut(f *udpFlow) {
 	defer u.end(f)
-	buf := make([]byte, 64<<10)
 	for {
-		n, err := f.guest.Read(buf)
-		if err != nil {
-			return
+		f.guest.wait()
+		buf := copyBuffers.get(true)
+		n, err := f.guest.Read(*buf)
+		if err == nil {
+			f.rec.moved(&f.rec.sent, n)
+			if _, err = f.up.Write((*buf)[:n]); err != nil && broke(err) {
+				f.rec.fail(why(err))
+			}
 		}
-		f.rec.moved(&f.rec.sent, n)
-		if _, err := f.up.Write(buf[:n]); err != nil && broke(err) {
-			f.rec.fail(why(err))
+		copyBuffers.put(buf)
+		if err != nil {
 			return
 		}
 	}
@@ -213,17 +215,16 @@ func (u *udpTable) copyOut(f *udpFlow) {
 // copyIn carries datagrams into the sandbox until the flow ends.
 func (u *udpTable) copyIn(f *udpFlow) {
 	defer u.end(f)
-	buf := make([]byte, 64<<10)
 	for {
-		n, err := f.up.Read(buf)
+		_, err := readPooled(f.up, true, func(b []byte) error {
+			f.rec.moved(&f.rec.received, len(b))
+			_, err := f.guest.Write(b)
+			return err
+		})
 		if err != nil {
-			if broke(err) {
+			if broke(err) && !errors.Is(err, errReset) {
 				f.rec.fail(why(err))
 			}
-			return
-		}
-		f.rec.moved(&f.rec.received, n)
-		if _, err := f.guest.Write(buf[:n]); err != nil {
 			return
 		}
 	}
@@ -240,12 +241,13 @@ func (u *udpTable) end(f *udpFlow) {
 func (f *udpFlow) close() {
 	f.giveUp(errClosing)
 	if f.guest != nil {
-		_ = f.guest.Close()
+		f.guest.ep.Close() // wakes its reader
 		_ = f.up.Close()
 	}
 }
 
-// expire forgets flows that are over.
+// expire forgets flows that are over. One that is held stays when its program
+// has gone: many only send and exit.
 func (u *udpTable) expire() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -244,7 +244,6 @@ func (g *Gate) resume(e *Exec) bool {
 	g.mu.Unlock()
 	e.origin, e.allowed = before.shownAs(), before.allowed
 	before.close()
-	close(e.shown)
 	if e.resolve() {
 		g.end(e, func() { g.allow(e) })
 	}

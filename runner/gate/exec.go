@@ -3,6 +3,7 @@ package gate
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"sync"
 	"sync/atomic"
 )
 
@@ -48,7 +49,6 @@ type Exec struct {
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
 	TTY       bool // its standard input is a terminal
-	Traced    bool // another process traces the caller, so that it can't be checked: Allow fails unless Unverified
 
 	gate    *Gate
 	thread  procDir
@@ -60,10 +60,13 @@ type Exec struct {
 	argv    words
 	env     words
 	state   atomic.Int32
-	shown   chan struct{} // closed when the Exec callback has returned; nobody ends the Exec before
-	watched int           // number of the watch for the caller's end; settled when shown is closed
-	origin  *Exec         // the one that was shown, when the kernel made the caller ask again
+	watched int   // number of the watch for the caller's end
+	origin  *Exec // the one that was shown, when the kernel made the caller ask again
 	allowed Allowance
+
+	mu      sync.Mutex
+	showing bool   // guarded by mu; the Exec callback runs
+	after   func() // guarded by mu; what ends the Exec once it has returned
 }
 
 // Why an Exec failed, for its owner.
@@ -123,6 +126,48 @@ func (e *Exec) Valid() bool {
 }
 
 func (e *Exec) resolve() bool { return e.state.CompareAndSwap(execHeld, execResolved) }
+
+// Traced says whether another process, like a debugger in the sandbox, traces
+// the caller. Then the program can't be checked: Allow fails unless Unverified.
+func (e *Exec) Traced() bool {
+	e.gate.sending.RLock()
+	defer e.gate.sending.RUnlock()
+	if e.gate.closed || e.state.Load() != execHeld {
+		return false
+	}
+	st, err := e.thread.status()
+	return err == nil && st.tracer != 0 && !e.gate.exits.traces(e.PID)
+}
+
+// show calls the Exec callback, and then ends the Exec if that was decided
+// meanwhile, or watches for the end of its process.
+func (e *Exec) show() {
+	e.mu.Lock()
+	e.showing = true
+	e.mu.Unlock()
+	e.gate.o.Exec(e)
+	e.mu.Lock()
+	after := e.after
+	if after == nil {
+		e.gate.mind(e)
+	}
+	e.showing = false
+	e.mu.Unlock()
+	if after != nil {
+		after()
+	}
+}
+
+// afterShowing leaves what ends an Exec to the goroutine that shows it, if
+// there is one.
+func (e *Exec) afterShowing(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.showing {
+		e.after = f
+	}
+	return e.showing
+}
 
 // shownAs is the Exec that the caller of the gate knows.
 func (e *Exec) shownAs() *Exec {

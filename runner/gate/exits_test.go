@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -72,10 +74,67 @@ func TestNoExit(t *testing.T) {
 	})
 }
 
+// all runs a test with all ways to hear of an exit.
+func all(t *testing.T, f func(t *testing.T, o Options, with ...Allowance)) {
+	t.Run("pidfd", func(t *testing.T) { f(t, Options{}) })
+	t.Run("trace", func(t *testing.T) { f(t, Options{TraceExits: true}) })
+	t.Run("hold", func(t *testing.T) { f(t, Options{}, HoldExit) })
+}
+
+// With HoldExit the gate's owner sees a process end before its parent does, and
+// what that does next isn't there yet.
+func TestHoldExit(t *testing.T) {
+	both(t, func(t *testing.T, o Options) {
+		dir := t.TempDir()
+		next := filepath.Join(dir, "next")
+		var held []Exit
+		var early atomic.Bool
+		o.Exiting = func(x Exit) {
+			if held = append(held, x); len(held) > 1 {
+				return // the second is the parent itself
+			}
+			for range 20 {
+				if _, err := os.Stat(next); err == nil {
+					early.Store(true)
+				}
+				time.Sleep(time.Millisecond) // for the parent to be wrong
+			}
+		}
+		b := start(t, setup{
+			args: []string{"sh", "-c", "/bin/sh -c 'exit 3'; echo $? >next; exec /bin/sh -c 'exec sh -c \"kill -KILL \\$\\$\"'"}, options: o, dir: dir,
+			decide: func(e *Exec) {
+				if e.Path == "/bin/sh" {
+					e.Allow(HoldExit)
+				} else {
+					e.Allow()
+				}
+			},
+		})
+		if code := b.wait(); code != 128+int(unix.SIGKILL) {
+			t.Errorf("it ended with %d", code)
+		}
+		if early.Load() {
+			t.Error("the parent went on while its child's end was held")
+		}
+		if x := b.exitOf(b.seen()[1]); !x.Known || x.Code != 3 {
+			t.Errorf("it ended with %+v", x)
+		}
+		if x := b.exitOf(b.seen()[0]); !x.Known || x.Signal != unix.SIGKILL {
+			t.Errorf("the first ended with %+v", x)
+		}
+		if len(held) == 0 || held[0].PID != b.seen()[1].PID || held[0].Code != 3 {
+			t.Errorf("held were %+v", held)
+		}
+		if n := len(b.ended()); n != 2 {
+			t.Errorf("%d exits of two processes: %+v", n, b.ended())
+		}
+	})
+}
+
 // Job control of a shell over a traced process: stop, continue, in the
 // foreground and back, and the stop signals that it doesn't survive.
 func TestJobControl(t *testing.T) {
-	both(t, func(t *testing.T, o Options) {
+	all(t, func(t *testing.T, o Options, with ...Allowance) {
 		master, slave, err := pty.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -90,8 +149,9 @@ func TestJobControl(t *testing.T) {
 		})
 		b := start(t, setup{
 			args: []string{"bash", "--norc", "--noprofile", "-i"}, options: o,
-			env:   []string{"PS1=ready> ", "TERM=dumb", "HISTFILE="},
-			stdin: slave, stdout: slave, stderr: slave,
+			decide: func(e *Exec) { e.Allow(with...) },
+			env:    []string{"PS1=ready> ", "TERM=dumb", "HISTFILE="},
+			stdin:  slave, stdout: slave, stderr: slave,
 			attr: func(a *syscall.SysProcAttr) { a.Setpgid, a.Setsid, a.Setctty, a.Ctty = false, true, true, 0 },
 		})
 		slave.Close()

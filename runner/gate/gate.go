@@ -136,24 +136,35 @@ func (g *Gate) spawn(f func()) bool {
 	return true
 }
 
-// end runs the task that ends an Exec, which was resolved. A gate that closes
-// gives up what the Exec holds by itself.
+// end runs the task that ends an Exec, which was resolved. While the Exec
+// callback runs that has to wait, and is then done by the callback's
+// goroutine. A gate that closes gives up what the Exec holds by itself.
 func (g *Gate) end(e *Exec, f func()) {
-	ended := g.spawn(func() {
-		<-e.shown
-		g.watch.remove(e.watched)
-		f()
-	})
-	if !ended {
+	if e.afterShowing(f) {
+		return
+	}
+	if !g.spawn(func() { g.watch.remove(e.watched); f() }) {
 		g.mu.Lock()
 		g.left = append(g.left, e)
 		g.mu.Unlock()
 	}
 }
 
-// receive takes notifications as soon as they are there, whatever becomes of
-// them: only a received one is protected from signals.
+// receive takes the next notification, passes its post on and handles what it
+// got: notifications are received as soon as they are there, whatever becomes
+// of them, as only a received one is protected from signals; and they are
+// handled without a detour over another thread.
 func (g *Gate) receive() {
+	n, ok := g.next()
+	if !ok {
+		return
+	}
+	g.spawn(g.receive)
+	g.handle(n)
+}
+
+// next waits for a notification. There are none any more when it says no.
+func (g *Gate) next() (n notification, ok bool) {
 	fds := []unix.PollFd{{Fd: int32(g.l.fd), Events: unix.POLLIN}, {Fd: int32(g.stop), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)
@@ -162,19 +173,19 @@ func (g *Gate) receive() {
 		}
 		if err != nil {
 			g.o.Log(fmt.Sprintf("cannot wait for execs: %v", err))
-			return
+			return n, false
 		}
 		if fds[1].Revents != 0 {
-			return
+			return n, false
 		}
 		if fds[0].Revents&unix.POLLIN == 0 { // the last process under the filter is gone
 			g.abandonAll()
-			return
+			return n, false
 		}
-		n, ok, err := g.l.receive()
+		n, ok, err = g.l.receive()
 		if err != nil {
 			g.o.Log(fmt.Sprintf("cannot receive an exec: %v", err))
-			return
+			return n, false
 		}
 		if !ok {
 			continue
@@ -182,7 +193,7 @@ func (g *Gate) receive() {
 		g.mu.Lock()
 		g.waiting[n.ID] = &waiter{tid: int(n.TID)}
 		g.mu.Unlock()
-		g.spawn(func() { g.handle(n) })
+		return n, true
 	}
 }
 
@@ -309,9 +320,6 @@ func (g *Gate) fail(id uint64, e unix.Errno) {
 
 // mind watches for the end of a process whose Exec is still open.
 func (g *Gate) mind(e *Exec) {
-	if e.state.Load() != execHeld {
-		return
-	}
 	n, err := g.watch.add(e.pidfd, func() { g.gone(e) })
 	if err != nil {
 		g.o.Log(err.Error())

@@ -161,19 +161,16 @@ func (b *box) await(name string) *Exec {
 	var e *Exec
 	b.eventually("an exec of "+name, func() bool {
 		e = b.find(name)
-		return e != nil && e.closedShown()
+		return e != nil && e.shown()
 	})
 	return e
 }
 
-// closedShown says whether the Exec callback has returned.
-func (e *Exec) closedShown() bool {
-	select {
-	case <-e.shown:
-		return true
-	default:
-		return false
-	}
+// shown says whether the Exec callback has returned.
+func (e *Exec) shown() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.showing
 }
 
 func TestSignalsDoNotDisturb(t *testing.T) {
@@ -230,10 +227,13 @@ func TestHold(t *testing.T) {
 }
 
 // Without its gate a sandbox can start nothing, and what was held fails.
-func TestListenerGone(t *testing.T) {
+func TestListenerGone(t *testing.T) { both(t, testListenerGone) }
+
+func testListenerGone(t *testing.T, o Options) {
 	b := start(t, setup{
-		args:   []string{"sh", "-c", "/bin/echo one; /bin/echo two; echo builtin $?"},
-		decide: func(e *Exec) { holdBut(e, "sh") },
+		args:    []string{"sh", "-c", "/bin/echo one; /bin/echo two; echo builtin $?"},
+		decide:  func(e *Exec) { holdBut(e, "sh") },
+		options: o,
 	})
 	b.await("echo")
 	if err := b.gate.Close(); err != nil {

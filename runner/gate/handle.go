@@ -37,9 +37,7 @@ func (g *Gate) handle(n notification) {
 	if g.resume(e) {
 		return
 	}
-	g.o.Exec(e)
-	g.mind(e)
-	close(e.shown)
+	e.show()
 }
 
 // answer ends a call that isn't shown. Errors that come bare are the caller's
@@ -82,17 +80,16 @@ var memories = sync.Pool{New: func() any { return new(memory) }}
 // answer that the caller gets.
 func (g *Gate) read(n notification) (*Exec, error) {
 	e := &Exec{
-		ID: n.ID, TID: int(n.TID), gate: g, thread: -1, leader: -1, pidfd: -1, shown: make(chan struct{}),
+		ID: n.ID, TID: int(n.TID), gate: g, thread: -1, leader: -1, pidfd: -1,
 		place: place{from: -1, open: -1},
 	}
 	err := e.read(n)
-	if err == nil && !g.waits(n.ID) {
+	// Whatever was found by the thread's number belongs to the caller if that
+	// still waits now.
+	if !g.waits(n.ID) {
 		err = errGone
 	}
 	if err != nil {
-		if !g.waits(n.ID) {
-			err = errGone
-		}
 		e.close()
 		return nil, err
 	}
@@ -104,27 +101,10 @@ func (e *Exec) read(n notification) (err error) {
 		return err
 	}
 	e.leader = e.thread
-	st, err := e.thread.status()
-	if err != nil {
+	if err := e.readIDs(); err != nil {
 		return err
 	}
-	e.PID = st.tgid
-	if e.PID != e.TID {
-		if e.leader, err = openProc(e.PID); err != nil {
-			e.leader = e.thread
-			return err
-		}
-	}
-	if e.pidfd, err = unix.PidfdOpen(e.PID, 0); err != nil {
-		e.pidfd = -1
-		return fmt.Errorf("cannot open the process %d: %w", e.PID, err)
-	}
-	// Whatever was opened by number belongs to the caller if it still waits.
-	if !e.gate.waits(n.ID) {
-		return errGone
-	}
-	e.Traced = st.tracer != 0 && !e.gate.exits.traces(e.PID)
-	if e.view, err = openView(e.thread, st); err != nil {
+	if e.view, err = openView(e.thread); err != nil {
 		return err
 	}
 	if err := e.readArguments(n); err != nil {
@@ -141,6 +121,30 @@ func (e *Exec) read(n notification) (err error) {
 	return e.readProcess()
 }
 
+// readIDs finds the process that a thread belongs to.
+func (e *Exec) readIDs() (err error) {
+	// A pidfd of a thread that isn't its process's first can't be had this way.
+	if e.pidfd, err = unix.PidfdOpen(e.TID, 0); err == nil {
+		e.PID = e.TID
+		return nil
+	}
+	e.pidfd = -1
+	st, err := e.thread.status()
+	if err != nil {
+		return err
+	}
+	e.PID = st.tgid
+	if e.leader, err = openProc(e.PID); err != nil {
+		e.leader = e.thread
+		return err
+	}
+	if e.pidfd, err = unix.PidfdOpen(e.PID, 0); err != nil {
+		e.pidfd = -1
+		return fmt.Errorf("cannot open the process %d: %w", e.PID, err)
+	}
+	return nil
+}
+
 // readArguments reads what the call was given.
 func (e *Exec) readArguments(n notification) error {
 	mem, err := e.thread.open("mem", unix.O_RDONLY)
@@ -150,7 +154,8 @@ func (e *Exec) readArguments(n notification) error {
 	defer unix.Close(mem)
 	text, pointers := memories.Get().(*memory), memories.Get().(*memory)
 	defer func() {
-		*text, *pointers = memory{}, memory{}
+		text.forget()
+		pointers.forget()
 		memories.Put(text)
 		memories.Put(pointers)
 	}()

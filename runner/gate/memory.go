@@ -37,6 +37,9 @@ type memory struct {
 	buffer [16 << 10]byte
 }
 
+// forget makes a memory fit for the next thread.
+func (m *memory) forget() { m.source, m.base, m.window = nil, 0, nil }
+
 const pageSize = 4096 // the smallest there is; larger ones are multiples
 
 // memFile is an open /proc/TID/mem.

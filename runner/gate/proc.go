@@ -36,32 +36,25 @@ func (d procDir) open(name string, flags int) (int, error) {
 	}
 }
 
-// read returns a file of the folder, at most max bytes of it.
+// read returns one of the folder's short files, at most max bytes of it. Those
+// come whole with one call if there is room.
 func (d procDir) read(name string, max int) ([]byte, error) {
 	fd, err := d.open(name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	b := make([]byte, min(max, 1024))
-	n := 0
-	for n < max {
-		if n == len(b) {
-			b = append(b, make([]byte, min(max-n, 3*n))...)
-		}
-		m, err := unix.Read(fd, b[n:])
+	b := make([]byte, max)
+	for {
+		n, err := unix.Read(fd, b)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if m == 0 {
-			break
-		}
-		n += m
+		return b[:n:n], err
 	}
-	return b[:n], nil
 }
 
 // link reads a symbolic link of the folder.
@@ -91,7 +84,7 @@ type state struct {
 }
 
 func (d procDir) state() (state, error) {
-	b, err := d.read("stat", 4096)
+	b, err := d.read("stat", 1024)
 	if err != nil {
 		return state{}, err
 	}
@@ -138,7 +131,7 @@ type status struct {
 }
 
 func (d procDir) status() (status, error) {
-	b, err := d.read("status", 8192)
+	b, err := d.read("status", 4096)
 	if err != nil {
 		return status{}, err
 	}

@@ -6,9 +6,7 @@ import "sync/atomic"
 const maxAncestors = 512
 
 // ancestors follows the chain of parents up to the sandbox's first process,
-// which isn't among them. A parent is looked up by its number, and then the
-// child is asked for it again: a number that was given to another process
-// meanwhile isn't taken for it.
+// which isn't among them.
 func (g *Gate) ancestors(child procDir, s state) []Process {
 	var l []Process
 	var opened []procDir
@@ -24,13 +22,17 @@ func (g *Gate) ancestors(child procDir, s state) []Process {
 			opened = append(opened, parent)
 			ps, err = parent.state()
 		}
-		again, gone := child.state()
-		if gone != nil {
-			break
-		}
-		if err != nil || again.parent != s.parent {
-			s = again // it was handed to another parent
-			continue
+		// The parent was looked up by its number, which may have been given
+		// to another process meanwhile. That can't be older than the child.
+		if err != nil || ps.start >= s.start {
+			again, gone := child.state()
+			if gone != nil {
+				break
+			}
+			if err != nil || again.parent != s.parent {
+				s = again // it was handed to another parent
+				continue
+			}
 		}
 		p := Process{PID: s.parent, Start: ps.start, Name: ps.name}
 		if g.first.is(parent, p) {

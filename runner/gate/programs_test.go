@@ -149,7 +149,7 @@ func TestTraced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := start(t, setup{role: "traceme", args: []string{"/bin/echo", "hello"}, decide: func(e *Exec) {
 				if filepath.Base(e.Path) == "echo" {
-					if !e.Traced {
+					if !e.Traced() {
 						t.Error("it isn't seen to be traced")
 					}
 					e.Allow(with...)

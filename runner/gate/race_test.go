@@ -15,10 +15,7 @@ import (
 // after it was read and before the kernel reads it again. The owner denies
 // what is evil and allows all else. What is evil says so when it runs.
 func TestSwapped(t *testing.T) {
-	rounds := 150
-	if testing.Short() {
-		rounds = 40
-	}
+	const rounds, repeats = 30, 40 // until it was seen
 	for _, what := range []string{"path", "argument", "variable", "file"} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
@@ -66,7 +63,7 @@ func TestSwapped(t *testing.T) {
 				return strings.Count(b.out.String(), "it is evil"), killed, strings.Count(b.out.String(), "EACCES")
 			}
 			t.Run("unchecked", func(t *testing.T) {
-				for range 10 {
+				for range repeats {
 					evil, _, denied := attack(Unverified)
 					t.Logf("of %d attempts %d were denied and %d ran what was denied", rounds, denied, evil)
 					if evil > 0 {
@@ -77,7 +74,7 @@ func TestSwapped(t *testing.T) {
 			})
 			t.Run("checked", func(t *testing.T) {
 				reached := 0
-				for range 10 {
+				for range repeats {
 					evil, killed, denied := attack()
 					t.Logf("of %d attempts %d were denied, %d ran what was denied, %d were killed", rounds, denied, evil, killed)
 					if evil > 0 {

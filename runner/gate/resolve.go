@@ -19,13 +19,12 @@ type view struct {
 	proc  procDir // of the thread
 	root  int
 	cwd   int
-	inner int // thread id in the sandbox
-	group int // process id in the sandbox
+	ids   status // read when needed
 	base  unix.Statx_t
 }
 
 // openView opens the root and the working directory of a thread.
-func openView(proc procDir, st status) (*view, error) {
+func openView(proc procDir) (*view, error) {
 	root, err := proc.open("root", unix.O_PATH)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the root of a process: %w", err)
@@ -35,7 +34,7 @@ func openView(proc procDir, st status) (*view, error) {
 		_ = unix.Close(root)
 		return nil, fmt.Errorf("cannot open the working directory of a process: %w", err)
 	}
-	return &view{proc: proc, root: root, cwd: cwd, inner: st.inner, group: st.group}, nil
+	return &view{proc: proc, root: root, cwd: cwd}, nil
 }
 
 func (v *view) close() {
@@ -182,11 +181,16 @@ func (v *view) follow(at, link int, name string) (next int, target string, err e
 		if err := unix.Fstat(at, &st); err != nil {
 			return -1, "", err
 		}
+		if st.Ino == procRoot && v.ids.group == 0 {
+			if v.ids, err = v.proc.status(); err != nil {
+				return -1, "", err
+			}
+		}
 		switch {
 		case st.Ino == procRoot && name == "self":
-			return -1, strconv.Itoa(v.group), nil
+			return -1, strconv.Itoa(v.ids.group), nil
 		case st.Ino == procRoot && name == "thread-self":
-			return -1, strconv.Itoa(v.group) + "/task/" + strconv.Itoa(v.inner), nil
+			return -1, strconv.Itoa(v.ids.group) + "/task/" + strconv.Itoa(v.ids.inner), nil
 		case st.Ino != procRoot:
 			next, err = unix.Openat(at, name, unix.O_PATH|unix.O_CLOEXEC, 0)
 			return next, "", err

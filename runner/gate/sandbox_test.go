@@ -24,7 +24,10 @@ func init() {
 	roles["first"] = playFirst
 }
 
-const skipEnv = "STEPBOX_GATE_TEST_SKIP" // the guard to leave out, or "all", "bounds", "native"
+const (
+	skipEnv    = "STEPBOX_GATE_TEST_SKIP"    // the guard to leave out, or "bounds", or "native": no filter at all
+	prepareEnv = "STEPBOX_GATE_TEST_PREPARE" // what to do before the filter is on
+)
 
 // playFirst is PID 1 of a sandbox: it installs the filter on one thread, hands
 // the listener out on descriptor 3, runs the program from that thread, and
@@ -35,8 +38,17 @@ func playFirst(args []string) {
 			die("mount proc", err)
 		}
 	}
+	if f := prepare[os.Getenv(prepareEnv)]; f != nil {
+		dir, err := os.Getwd()
+		if err == nil {
+			err = f(dir)
+		}
+		if err != nil {
+			die("prepare", err)
+		}
+	}
 	skip := os.Getenv(skipEnv)
-	for _, v := range []string{roleEnv, skipEnv} {
+	for _, v := range []string{roleEnv, skipEnv, prepareEnv} {
 		os.Unsetenv(v)
 	}
 	if role := os.Getenv("AGENT_ROLE"); role != "" {
@@ -45,7 +57,7 @@ func playFirst(args []string) {
 	}
 	runtime.LockOSThread()
 	if skip != "native" {
-		list := slices.DeleteFunc(guards(), func(g guard) bool { return g.name == skip || skip == "all" && g.name != "exec" })
+		list := slices.DeleteFunc(guards(), func(g guard) bool { return g.name == skip })
 		fd, err := install(assemble(list, skip != "bounds"))
 		if err != nil {
 			die("install", err)
@@ -122,7 +134,7 @@ type setup struct {
 	stderr  *os.File
 	dir     string
 	attr    func(*syscall.SysProcAttr)
-	plain   bool // no namespaces
+	quiet   bool // keep no account
 }
 
 // start brings a sandbox up. It is gone when the test ends.
@@ -161,11 +173,9 @@ func start(t testing.TB, s setup) *box {
 		b.cmd.Stderr = s.stderr
 	}
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	if !s.plain {
-		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
-	}
+	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	if s.attr != nil {
 		s.attr(attr)
 	}
@@ -195,9 +205,11 @@ func start(t testing.TB, s setup) *box {
 		o := s.options
 		inner := o
 		o.Exec = func(e *Exec) {
-			b.mu.Lock()
-			b.execs = append(b.execs, e)
-			b.mu.Unlock()
+			if !s.quiet {
+				b.mu.Lock()
+				b.execs = append(b.execs, e)
+				b.mu.Unlock()
+			}
 			if s.decide != nil {
 				s.decide(e)
 			} else {
@@ -205,9 +217,11 @@ func start(t testing.TB, s setup) *box {
 			}
 		}
 		o.Exit = func(x Exit) {
-			b.mu.Lock()
-			b.exits = append(b.exits, x)
-			b.mu.Unlock()
+			if !s.quiet {
+				b.mu.Lock()
+				b.exits = append(b.exits, x)
+				b.mu.Unlock()
+			}
 			if inner.Exit != nil {
 				inner.Exit(x)
 			}
@@ -266,7 +280,11 @@ func receiveListener(t testing.TB, fd int) *os.File {
 // wait waits for the sandbox's end and returns its exit code.
 func (b *box) wait() int {
 	b.t.Helper()
-	timer := time.AfterFunc(patience, func() { b.cmd.Process.Kill() })
+	limit := patience
+	if _, bench := b.t.(*testing.B); bench {
+		limit = 10 * time.Minute
+	}
+	timer := time.AfterFunc(limit, func() { b.cmd.Process.Kill() })
 	defer timer.Stop()
 	b.cmd.Wait()
 	if b.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {

@@ -30,10 +30,7 @@ func TestAsUnprivileged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"-test.timeout=120s", "-test.count=1"}
-	if testing.Short() {
-		args = append(args, "-test.short")
-	}
+	args := []string{"-test.timeout=240s", "-test.count=1"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}

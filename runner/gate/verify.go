@@ -41,7 +41,7 @@ var errName = errors.New("another name was executed than was shown")
 // in the new image (getauxval(3), AT_EXECFN).
 func (e *Exec) verifyName() error {
 	const atExecFn = 31
-	aux, err := e.leader.read("auxv", 4096)
+	aux, err := e.leader.read("auxv", 1024)
 	if err != nil {
 		return fmt.Errorf("cannot read the name that was executed: %w", err)
 	}
@@ -75,7 +75,8 @@ func (e *Exec) verifyWords(name string, want *words, prefix []string) error {
 	}
 	defer unix.Close(fd)
 	c := newComparer(want, prefix)
-	buffer := make([]byte, 16<<10)
+	// With one byte more than there should be, one call tells all of it.
+	buffer := make([]byte, min(len(c.prefix)+want.size+1, 64<<10))
 	for {
 		n, err := unix.Read(fd, buffer)
 		if errors.Is(err, unix.EINTR) {
@@ -85,13 +86,15 @@ func (e *Exec) verifyWords(name string, want *words, prefix []string) error {
 			return fmt.Errorf("cannot read what was executed: %w", err)
 		}
 		if n == 0 {
-			break
+			return c.done()
 		}
 		if _, err := c.Write(buffer[:n]); err != nil {
 			return err
 		}
+		if n < len(buffer) && c.done() == nil {
+			return nil
+		}
 	}
-	return c.done()
 }
 
 var errWords = errors.New("other arguments or another environment were executed than were shown")

@@ -197,7 +197,28 @@ func (x *executor) replace(dirfd int, name string, op *Op, create func(temp stri
 	return nil
 }
 
+// renameOver puts a temporary name in a name's place. It exchanges the two and
+// then takes the old one away: a rename that replaces a file makes ext4 write
+// the new one to disk at once (auto_da_alloc, ext4(5)), ten times the cost.
 func renameOver(dirfd int, temp, name string) error {
+	swap := func() error {
+		return retryEINTR(func() error { return unix.Renameat2(dirfd, temp, dirfd, name, unix.RENAME_EXCHANGE) })
+	}
+	switch err := swap(); err {
+	case nil:
+	case unix.ENOENT, unix.EINVAL: // there is no old one, or no exchange
+		return rename(dirfd, temp, name)
+	default:
+		return err
+	}
+	err := retryEINTR(func() error { return unix.Unlinkat(dirfd, temp, 0) })
+	if err == nil || err == unix.ENOENT {
+		return nil
+	}
+	return errors.Join(err, swap()) // something else than a plan replaces was there
+}
+
+func rename(dirfd int, temp, name string) error {
 	return retryEINTR(func() error { return unix.Renameat(dirfd, temp, dirfd, name) })
 }
 
@@ -240,7 +261,7 @@ func (x *executor) link(dirfd int, name string, op *Op) error {
 	// between two names of one file does nothing; on overlayfs, where those
 	// names can have different inodes, it fails with ESTALE.
 	if _, err = x.remove(dirfd, name); err == nil {
-		err = renameOver(dirfd, temp, name)
+		err = rename(dirfd, temp, name)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dirfd, temp, 0)

@@ -32,41 +32,30 @@ func watchDemo(t *testing.T, cols, rows int) {
 	// A command: opened, read, approved.
 	tm.held("1 held")
 	tm.shows("STEP")
-	tm.ask("◆ 1 command held")
-	tm.shows("$ cat README.md", "step mode holds every action")
-	tm.press("a")
+	tm.decide("◆ 1 command held", "a", "$ cat README.md", "step mode holds every action")
 	tm.held("2 held")
 	tm.agentShows("greet.sh says hello")
-	tm.ask("◆ 2 command held")
-	tm.press("a")
+	tm.decide("◆ 2 command held", "a")
 
 	// An edit by no program: kept.
 	tm.held("1 of 2 held")
-	tm.ask("◆ 3 edit held")
-	tm.shows("M notes.txt")
-	tm.press("y")
+	tm.decide("◆ 3 edit held", "y", "M notes.txt")
 	tm.held("4 held")
-	tm.ask("◆ 4 command held")
-	tm.press("a")
+	tm.decide("◆ 4 command held", "a")
 	tm.held("1 of 2 held")
-	tm.ask("◆ 4 edit held")
-	tm.shows("M greet.sh")
-	tm.press("y")
+	tm.decide("◆ 4 edit held", "y", "M greet.sh")
 	tm.held("5 held")
-	tm.ask("◆ 5 command held")
-	tm.press("a")
+	tm.decide("◆ 5 command held", "a")
 
 	// The attempt to delete everything: denied, with a reason that the agent reads.
 	tm.held("6 held")
 	tm.ask("◆ 6 command held")
 	tm.shows("$ rm -rf ./README.md")
-	tm.press("d")
-	tm.shows("Deny command")
+	tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny command") })
 	tm.press("it is not clutter")
 	tm.shows("it is not clutter")
 	tm.tick() // a line that was typed before the question was in view isn't sent
-	tm.press(enter)
-	tm.gone("Deny command")
+	tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny command") })
 	tm.agentShows("stepbox: denied: it is not clutter")
 
 	// The network is refused without a question, and says so.
@@ -81,41 +70,39 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.agentShows("telemetry.example refused the connection")
 
 	// The person's key isn't there.
-	tm.ask("◆ 7 command held")
-	tm.press("a")
+	tm.decide("◆ 7 command held", "a")
 	tm.agentShows("there is no key here")
 
 	// The tidying: approved, looked at, taken back from the list.
 	tm.held("8 held")
-	tm.ask("◆ 8 command held")
-	tm.press("a")
+	tm.decide("◆ 8 command held", "a")
 	tm.held("1 of 2 held")
 	tm.press(leader + "4")
 	tm.awake("u roll back")
-	tm.press("u")
-	tm.shows("Take back edit 8?", "M greet.sh", "M notes.txt", "y take it back")
+	const plan = "Take back edit 8?"
+	tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), plan) })
+	tm.shows("M greet.sh", "M notes.txt", "y take it back")
 	tm.gone("keys answer in a moment")
-	tm.press("y")
+	tm.answer("y", "taken back", func() bool { return !strings.Contains(tm.text(), plan) })
 	tm.held("9 held")
 	tm.until("the list says that it was taken back", func() bool {
 		return slices.ContainsFunc(tm.box("4 Actions"), func(r string) bool {
 			return strings.Contains(r, "sh tidy.sh") && strings.Contains(r, "rolled back")
 		})
 	})
-	tm.ask("◆ 9 command held")
-	tm.press("a")
+	tm.decide("◆ 9 command held", "a")
 
 	// The end: the agent saw its files as they were before the tidying.
 	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED: exit 0") })
 	tm.press(leader + "1")
 	tm.agentShows(`echo hello "$1"`)
-	tm.agentShows("That was all. Nothing outside this sandbox")
+	tm.agentShows("That was all. Nothing outside this sand")
 	if s := tm.text(); strings.Contains(s, secretText) {
 		t.Errorf("the agent has the person's key:\n%s", s)
 	}
 	sameProject(t, p)
 	got := map[int]string{}
-	for _, a := range p.show("demo").Actions {
+	for _, a := range p.show("demo").List {
 		got[a.N] = fmt.Sprint(a.State, " ", a.Review)
 	}
 	if got[6] != "denied " || got[3] != "ended kept" || got[4] != "ended kept" || got[8] != "ended rolled back" {

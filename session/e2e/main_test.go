@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -42,6 +43,11 @@ func run(m *testing.M) int {
 			fmt.Fprintf(os.Stderr, "cannot build the program: %v\n", err)
 			return 1
 		}
+	}
+	// Most of the time is spent waiting; the command line may say otherwise.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	code := m.Run()
 	if err := goleak.Find(); err != nil {
@@ -92,7 +98,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, exe, "-test.run", "^(TestDemo/120x35|TestDetachAndAttach|TestKilledInterface)$", "-test.v="+fmt.Sprint(testing.Verbose()))
+	cmd := exec.CommandContext(ctx, exe, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
 	cmd.Dir = dir
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + os.Getenv("GORACE"),

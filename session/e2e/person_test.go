@@ -100,8 +100,8 @@ func (p *person) sessions() []api.Session {
 
 // shown is the session whose name is given, with what it did and asks.
 type shown struct {
-	Session   api.Session    `json:"session"`
-	Actions   []api.Action   `json:"action_list"`
+	api.Session
+	List      []api.Action   `json:"action_list"`
 	Questions []api.Question `json:"questions"`
 }
 
@@ -122,7 +122,7 @@ func (p *person) holds(name string, action int) {
 	if len(s.Questions) != 1 || s.Questions[0].Action != action || !s.Questions[0].Open() {
 		p.t.Fatalf("held are %+v, want only action %d", s.Questions, action)
 	}
-	for _, a := range s.Actions {
+	for _, a := range s.List {
 		if a.N == action && a.State != api.ActionHeld {
 			p.t.Fatalf("action %d is %s", action, a.State)
 		}

@@ -10,7 +10,7 @@ import (
 func TestKeysInFlightNeverDecide(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	p.write("agent.sh", "touch made\nuname -s\n")
+	p.write("agent.sh", "uname -m\nuname -s\n")
 	tm := p.open(120, 35, "run", "--name", "s", "--mode", "step", "--", "sh", "agent.sh")
 	tm.held("1 held")
 
@@ -21,7 +21,9 @@ func TestKeysInFlightNeverDecide(t *testing.T) {
 	tm.shows("keys answer this question")
 	// Once it takes keys, other keys make it wait again.
 	tm.press("vvvva")
-	tm.until("it waits again", func() bool { return strings.Contains(tm.text(), "too soon") && strings.Contains(tm.text(), "keys answer this question") })
+	tm.until("it waits again", func() bool {
+		return strings.Contains(tm.text(), "too soon") && strings.Contains(tm.text(), "keys answer this question")
+	})
 	p.holds("s", 1)
 
 	// In the list.
@@ -48,7 +50,7 @@ func TestKeysInFlightNeverDecide(t *testing.T) {
 
 	// A calm key does answer, once, and not what comes next.
 	tm.shows("keys answer this question")
-	tm.press("aaaa")
+	tm.answer("aaaa", "approved", func() bool { return !strings.Contains(tm.text(), "◆ 1 command held") })
 	tm.held("2 held")
 	p.holds("s", 2)
 	tm.tick()
@@ -73,8 +75,7 @@ func TestTypingToTheAgentNeverDecides(t *testing.T) {
 	tm.press("\x1b[200~a\x1b[201~") // pasted at a question
 	tm.tick()
 	p.holds("s", 1)
-	tm.shows("keys answer this question")
-	tm.press("a")
+	tm.answer("a", "approved", func() bool { return !strings.Contains(tm.text(), "◆ 1 command held") })
 	tm.agentShows("got: anna, aaayuin, a.")
 }
 
@@ -99,7 +100,6 @@ func TestClicksNeverDecide(t *testing.T) {
 	clicks()
 	tm.ask("◆ 1 command held")
 	clicks()
-	tm.shows("keys answer this question")
-	tm.press("a")
+	tm.answer("a", "approved", func() bool { return !strings.Contains(tm.text(), "◆ 1 command held") })
 	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED") })
 }

@@ -128,11 +128,15 @@ func TestFullScreenPrograms(t *testing.T) {
 	}
 	if noLess == nil {
 		tm.press("seq 1000 | " + less + enter)
-		tm.until("less fills the screen", func() bool { return strings.HasPrefix(tm.agent(), "1 \n") || strings.HasPrefix(tm.agent(), "1\n2\n3\n") })
+		tm.until("less fills the screen", func() bool {
+			return strings.HasPrefix(tm.agent(), "1 \n") || strings.HasPrefix(tm.agent(), "1\n2\n3\n")
+		})
 		tm.press("G")
 		tm.agentShows("\n1000\n")
 		tm.press("q")
-		tm.until("the shell's screen is back", func() bool { return strings.Contains(tm.agent(), "before") && !strings.Contains(tm.agent(), "\n1000\n") })
+		tm.until("the shell's screen is back", func() bool {
+			return strings.Contains(tm.agent(), "before") && !strings.Contains(tm.agent(), "\n1000\n")
+		})
 	}
 }
 
@@ -143,7 +147,7 @@ func TestJobControl(t *testing.T) {
 	tm := p.shell(120, 35)
 	running := func(title string) {
 		t.Helper()
-		tm.until(title+" runs", func() bool {
+		tm.until("runs "+title, func() bool {
 			for _, r := range tm.box("4 Actions") {
 				if strings.Contains(r, title) && strings.Contains(r, "running") {
 					return true
@@ -155,15 +159,18 @@ func TestJobControl(t *testing.T) {
 	tm.press("sleep 1001" + enter)
 	running("sleep 1001")
 	tm.press(ctrlC)
+	tm.prompt()
 	tm.line("echo in''terrupted=$?", "interrupted=130")
 
 	tm.press("sleep 1002" + enter)
 	running("sleep 1002")
 	tm.press(ctrlZ)
 	tm.agentShows("Stopped")
+	tm.prompt()
 	tm.line("bg; jobs", "Running")
 	tm.line("kill %1; wait %1; echo wa''ited=$?", "waited=143")
-	tm.line("cat | tr a-z A-Z", "cat | tr")
+	tm.press("cat | tr a-z A-Z" + enter)
+	running("") // either of the two names the job
 	tm.press("end of file" + enter)
 	tm.agentShows("end of file")
 	tm.press("\x04")

@@ -206,6 +206,40 @@ func (tm *terminal) awake(hint string) {
 	})
 }
 
+// answer presses a key for what is asked and waits for what it does. A program
+// that was held up on a busy machine tells the person that it was too soon, who
+// then does it again.
+func (tm *terminal) answer(key, what string, done func() bool) {
+	tm.t.Helper()
+	tooSoon := func() bool { return strings.Contains(tm.text(), "too soon") }
+	for {
+		tm.until("earlier words are gone", func() bool { return !tooSoon() })
+		tm.press(key)
+		tm.until(what, func() bool { return done() || tooSoon() })
+		if done() {
+			return
+		}
+	}
+}
+
+// decide opens the first question, reads what it shows, and answers it.
+func (tm *terminal) decide(title, key string, words ...string) {
+	tm.t.Helper()
+	tm.ask(title)
+	tm.shows(words...)
+	tm.answer(key, "answered: "+title, func() bool { return !strings.Contains(tm.text(), title) })
+}
+
+// prompt waits until the agent, a shell, takes another line.
+func (tm *terminal) prompt() {
+	tm.t.Helper()
+	tm.until("the shell prompts", func() bool {
+		lines := strings.Split(strings.TrimSpace(tm.agent()), "\n")
+		last := lines[len(lines)-1]
+		return strings.HasPrefix(last, "bash-") && (strings.HasSuffix(last, "#") || strings.HasSuffix(last, "$"))
+	})
+}
+
 // box is the inside of a pane, by the title in its border.
 func (tm *terminal) box(title string) []string {
 	rows := make([][]rune, 0, 64)

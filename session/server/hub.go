@@ -2,10 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"time"
+
+	"stepbox/session/api"
 )
 
 // NewHub serves recorded sessions from their record and passes what concerns a
@@ -14,7 +19,8 @@ import (
 func NewHub(r Reader, socket func(id string) string) http.Handler {
 	recorded := New(r, func(string) Controller { return nil })
 	transport := &http.Transport{
-		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
+		ResponseHeaderTimeout: answerTime,
+		DisableKeepAlives:     true, // a supervisor that has ended leaves nothing behind here
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			id, _, err := net.SplitHostPort(addr)
 			if err != nil {
@@ -38,7 +44,12 @@ func NewHub(r Reader, socket func(id string) string) http.Handler {
 			Rewrite: func(p *httputil.ProxyRequest) {
 				p.SetURL(&url.URL{Scheme: "http", Host: id})
 			},
-			ErrorHandler: func(w http.ResponseWriter, q *http.Request, _ error) {
+			ErrorHandler: func(w http.ResponseWriter, q *http.Request, err error) {
+				var slow net.Error
+				if errors.As(err, &slow) && slow.Timeout() {
+					fail(w, &api.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("the supervisor of session %s doesn't answer; if it is stuck, killing it (%s) ends the session and keeps its record", id, owner(socket(id)))})
+					return
+				}
 				// It ended between the look and the request: its record answers.
 				recorded.ServeHTTP(w, q)
 			},
@@ -48,6 +59,24 @@ func NewHub(r Reader, socket func(id string) string) http.Handler {
 	mux.HandleFunc("/v1/sessions/{id}", one)
 	mux.HandleFunc("/v1/sessions/{id}/{rest...}", one)
 	return mux
+}
+
+// answerTime is how long a supervisor may take to begin an answer: longer than
+// the largest roll back, shorter than a person's patience.
+const answerTime = 30 * time.Second
+
+// owner names the process that listens on a socket.
+func owner(socket string) string {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return "it has ended meanwhile"
+	}
+	defer c.Close()
+	cred, err := peer(c)
+	if err != nil {
+		return "its process isn't known"
+	}
+	return fmt.Sprintf("kill -9 %d", cred.Pid)
 }
 
 // Pipe is a listener in memory, for a hub that only its own process asks.

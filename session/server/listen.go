@@ -55,22 +55,28 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *listener) check(c net.Conn) error {
+// peer is who connected, by the kernel's word (unix(7), SO_PEERCRED).
+func peer(c net.Conn) (*unix.Ucred, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return errors.New("not a unix socket")
+		return nil, errors.New("not a unix socket")
 	}
 	raw, err := u.SyscallConn()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var cred *unix.Ucred
 	var cerr error
 	if err := raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return err
+		return nil, err
 	}
-	if cerr != nil {
-		return cerr
+	return cred, cerr
+}
+
+func (l *listener) check(c net.Conn) error {
+	cred, err := peer(c)
+	if err != nil {
+		return err
 	}
 	if int(cred.Uid) != os.Getuid() {
 		return fmt.Errorf("uid %d is another user", cred.Uid)

@@ -1,0 +1,242 @@
+package dialog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+func subject(s api.Subject) string {
+	switch s {
+	case api.SubjectNested:
+		return "nested program"
+	case api.SubjectEdit:
+		return "edit"
+	}
+	return "command"
+}
+
+// foot is the keys and, above them, what stands in their way.
+func (d *Decision) foot() ([]hint, text) {
+	edit := d.shown.Subject == api.SubjectEdit
+	var hints []hint
+	var reason string
+	for _, b := range d.Keys.In(keys.Decision) {
+		if b.Short == "" {
+			continue
+		}
+		switch b.Intent.(type) {
+		case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
+			if edit {
+				continue
+			}
+		case intent.Keep, intent.Rollback:
+			if !edit {
+				continue
+			}
+		case intent.Raw:
+			if d.shown.Command == nil {
+				continue
+			}
+		case intent.HeldStep:
+			if d.Of < 2 {
+				continue
+			}
+		}
+		why := d.Why(b.Intent)
+		off := why != ""
+		if _, always := b.Intent.(intent.Always); always {
+			hints = append(hints, hint{b.Key(), "always… (rules come later)", true})
+			continue
+		}
+		if off && reason == "" {
+			reason = why
+		}
+		if decides(b.Intent) && d.Wait > 0 {
+			off = true
+		}
+		words := b.Short
+		if _, ok := b.Intent.(intent.Raw); ok && d.raw {
+			words = "hide raw argv"
+		}
+		hints = append(hints, hint{keys.Pretty(b.Keys[0]), words, off})
+	}
+	switch {
+	case d.over != "":
+		return hints, text{"✗ " + d.over, themes.Warn}
+	case d.Notice != "":
+		return hints, text{d.Notice, themes.Warn}
+	case d.Pending:
+		return hints, text{"⋯ the answer is on its way", themes.Info}
+	case d.changed && d.Wait > 0:
+		return hints, text{"! this question changed while it was open: look again", themes.Warn}
+	case reason != "":
+		return hints, text{"! " + reason, themes.Warn}
+	case d.Wait > 0:
+		return hints, text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+	case d.changed:
+		return hints, text{"! this question changed while it was open: look again", themes.Warn}
+	}
+	return hints, text{"✓ keys answer this question", themes.OK}
+}
+
+func decides(i intent.Intent) bool {
+	switch i.(type) {
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback:
+		return true
+	}
+	return false
+}
+
+// rows are the body, and how many of them, from the first on, show what a
+// decision covers.
+func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
+	q := d.shown
+	out = append(out, blank())
+	for _, w := range Warnings(q) {
+		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
+	}
+	if len(out) > 1 {
+		out = append(out, blank())
+	}
+	if c := q.Command; c != nil {
+		out = append(out, command(dst, c.Line, width)...)
+		for i := range c.Pipeline {
+			out = append(out, muted("together with, as one job:"))
+			out = append(out, command(dst, c.Pipeline[i].Line, width)...)
+		}
+		out = append(out, blank())
+		out = append(out, d.parts(dst, c, width)...)
+		out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
+		out = append(out, pair(dst, "program", orDash(c.Program), width, themes.Surface)...)
+		for i := range c.Pipeline {
+			out = append(out, pair(dst, "", c.Pipeline[i].Program, width, themes.Surface)...)
+		}
+		for i, e := range c.Env {
+			name := ""
+			if i == 0 {
+				name = "variables"
+			}
+			out = append(out, pair(dst, name, e, width, themes.Surface)...)
+		}
+	} else {
+		out = append(out, command(dst, q.Title, width)...)
+	}
+	for i := range q.Changes {
+		out = append(out, change(dst, q.Changes[i], width))
+	}
+	covered = len(out)
+	if d.raw && q.Command != nil {
+		out = append(out, blank(), muted("arguments as they are executed"))
+		for i, a := range q.Command.Argv {
+			out = append(out, pair(dst, "  "+strconv.Itoa(i), a, width, themes.Surface)...)
+		}
+	}
+	out = append(out, pair(dst, "asked by", orDash(q.Rule), width, themes.Surface)...)
+	if c := q.Command; c != nil {
+		if len(c.Parents) > 0 {
+			out = append(out, pair(dst, "started by", strings.Join(c.Parents, " ← "), width, themes.SurfaceMuted)...)
+		}
+		if c.LastTime != "" {
+			out = append(out, pair(dst, "last time", c.LastTime, width, themes.SurfaceMuted)...)
+		}
+		if c.Before != 0 {
+			out = append(out, pair(dst, "undo", fmt.Sprintf("can be rolled back to checkpoint %d", c.Before), width, themes.SurfaceMuted)...)
+		}
+	}
+	return append(out, blank()), covered
+}
+
+func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
+	if len(c.Parts) < 2 && (len(c.Parts) == 0 || c.Parts[0].Verdict != api.Deny) {
+		return nil
+	}
+	var out []row
+	for _, p := range c.Parts {
+		glyph, k, word := "◆", themes.Held, "ask"
+		switch p.Verdict {
+		case api.Allow:
+			glyph, k, word = "✓", themes.OK, "allow"
+		case api.Deny:
+			glyph, k, word = "✗", themes.Denied, "deny"
+		}
+		words := pad(word, 6)
+		rows := paint.Wrap(dst, p.Text, width-10)
+		for i, r := range rows {
+			if i == 0 {
+				out = append(out, row{ground: themes.Surface, spans: []text{{glyph + " " + words + " ", k}, {r, themes.Surface}}})
+				continue
+			}
+			out = append(out, row{ground: themes.Surface, indent: 9, spans: []text{{r, themes.Surface}}})
+		}
+		if p.Rule != "" {
+			out = append(out, row{ground: themes.Surface, indent: 9, spans: []text{{paint.Shorten(dst, p.Rule, width-10), themes.SurfaceMuted}}})
+		}
+	}
+	return append(out, blank())
+}
+
+// command is the block that shows a command whole, with what could deceive marked.
+func command(dst uv.Screen, line string, width int) []row {
+	var out []row
+	for i, r := range paint.Wrap(dst, line, width-4) {
+		prompt := "  "
+		if i == 0 {
+			prompt = "$ "
+		}
+		spans := []text{{" ", themes.Inset}, {prompt, themes.Held}}
+		for _, part := range paint.Marked(r) {
+			k := themes.Inset
+			if part.Odd {
+				k = themes.Odd
+			}
+			spans = append(spans, text{part.Text, k})
+		}
+		out = append(out, row{ground: themes.Inset, spans: spans})
+	}
+	return out
+}
+
+func change(dst uv.Screen, c api.Change, width int) row {
+	name := c.Path
+	if c.From != "" {
+		name = c.From + " → " + c.Path
+	}
+	counts := ""
+	if c.Counted {
+		counts = fmt.Sprintf("  +%d −%d", c.Added, c.Removed)
+	}
+	if c.Words != "" {
+		counts += "  " + c.Words
+	}
+	return row{ground: themes.Surface, spans: []text{
+		{paint.Shorten(dst, c.Status, 1) + " ", statusToken(c.Status)},
+		{paint.ShortenLeft(dst, name, max(10, width-2-paint.Width(dst, counts))), themes.Surface},
+		{counts, themes.SurfaceMuted},
+	}}
+}
+
+func statusToken(s string) themes.Token {
+	switch s {
+	case "A":
+		return themes.AddedWord
+	case "D":
+		return themes.RemovedWord
+	}
+	return themes.Warn
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "—"
+	}
+	return s
+}

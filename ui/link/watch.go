@@ -1,0 +1,120 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// watch joins the terminal, again and again while the session lives.
+func (l *Link) watch() {
+	defer l.wg.Done()
+	wait := firstWait
+	for l.ctx.Err() == nil {
+		started := time.Now()
+		err := l.view()
+		if l.ctx.Err() != nil {
+			return
+		}
+		if l.left(err) {
+			return
+		}
+		if l.ctx.Err() != nil || !l.send(Lost{Link: l, Terminal: true, Err: err}) {
+			return
+		}
+		if time.Since(started) > lastWait {
+			wait = firstWait
+		}
+		if !l.sleep(wait) {
+			return
+		}
+		wait = min(2*wait, lastWait)
+	}
+}
+
+// left says whether there will be no terminal again: it closed, or was refused,
+// and the session isn't live, or isn't there.
+func (l *Link) left(err error) bool {
+	var p *api.Problem
+	refused := errors.As(err, &p) && (p.Code == api.CodeNotFound || p.Code == api.CodeNotLive)
+	if !refused && !errors.Is(err, io.EOF) {
+		return false
+	}
+	s, err := l.client.Session(l.ctx, l.ID)
+	if err == nil {
+		return !s.Live()
+	}
+	return errors.As(err, &p) && p.Code == api.CodeNotFound
+}
+
+// view follows one terminal connection to its end.
+func (l *Link) view() error {
+	conn, err := l.client.Terminal(l.ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
+	defer func() {
+		l.input.detach(conn)
+		stop()
+		conn.Close()
+	}()
+	first := true
+	for {
+		f, err := conn.Read()
+		if err != nil {
+			return err
+		}
+		if f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0 {
+			if old := l.Screen.replace(l.newEmu(f.Cols, f.Rows)); old != nil {
+				old.Close()
+			}
+		}
+		switch f.Kind {
+		case api.FrameResize:
+			if f.Cols > 0 && f.Rows > 0 {
+				l.Screen.resize(f.Cols, f.Rows)
+			}
+		case api.FrameKeyframe, api.FrameOutput:
+			for b := f.Data; len(b) > 0 && l.ctx.Err() == nil; {
+				n := min(len(b), slice)
+				l.Screen.feed(b[:n])
+				b = b[n:]
+				l.dirty()
+			}
+		}
+		l.dirty()
+		if first {
+			first = false
+			l.input.attach(conn)
+			if !l.send(Lost{Link: l, Terminal: true}) {
+				return nil
+			}
+		}
+	}
+}
+
+func (l *Link) dirty() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // one is under way, and it will see this change too
+	}
+}
+
+// pace turns any number of changes into at most one message per frame.
+func (l *Link) pace() {
+	defer l.wg.Done()
+	for {
+		select {
+		case <-l.wake:
+		case <-l.ctx.Done():
+			return
+		}
+		if !l.send(Drawn{Link: l}) || !l.sleep(frame) {
+			return
+		}
+	}
+}

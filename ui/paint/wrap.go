@@ -1,0 +1,117 @@
+package paint
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Shorten cuts clean text to width columns, with an ellipsis where it was cut.
+func Shorten(dst uv.Screen, s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	// Each character takes a column at least, once it is clean: what is far
+	// beyond the end need not be looked at.
+	if most := 8*width + 64; len(s) > most {
+		for most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+		s = s[:most]
+	}
+	s = Clean(s)
+	if len(s) <= width && ascii(s) {
+		return s
+	}
+	return method(dst).Truncate(s, width, "…")
+}
+
+// ShortenLeft cuts clean text at its start: for paths, whose end tells more.
+func ShortenLeft(dst uv.Screen, s string, width int) string {
+	s = Clean(s)
+	w := widthOf(dst.WidthMethod(), s)
+	if width <= 0 {
+		return ""
+	}
+	switch {
+	case w <= width:
+		return s
+	case width == 1:
+		return "…"
+	}
+	return method(dst).TruncateLeft(s, w-width+1, "…")
+}
+
+// Wrap breaks clean text into rows of at most width columns. It breaks at
+// blanks where it can, never drops a character, and starts a new row after a
+// visible \n, so that a script reads as one.
+func Wrap(dst uv.Screen, s string, width int) []string {
+	s = Clean(s)
+	if width < 1 {
+		width = 1
+	}
+	var rows []string
+	for {
+		i := strings.Index(s, `\n`)
+		if i < 0 {
+			break
+		}
+		rows = append(rows, wrapRow(dst, s[:i+2], width)...)
+		s = s[i+2:]
+	}
+	if s != "" || len(rows) == 0 {
+		rows = append(rows, wrapRow(dst, s, width)...)
+	}
+	return rows
+}
+
+func wrapRow(dst uv.Screen, s string, width int) []string {
+	m := method(dst)
+	var rows []string
+	for {
+		col, at, cut := 0, 0, -1 // cut: after the last blank in this row
+		for at < len(s) {
+			n, w := 1, 1
+			if asciiRun(s[at:]) == 0 {
+				var c string
+				c, w = ansi.FirstGraphemeCluster(s[at:], m)
+				n = max(len(c), 1)
+			}
+			if col+w > width && at > 0 {
+				break
+			}
+			col += w
+			at += n
+			if s[at-1] == ' ' {
+				cut = at
+			}
+		}
+		if at >= len(s) {
+			return append(rows, s)
+		}
+		// A blank far to the left would leave a ragged hole; then break hard.
+		if cut > 0 && widthOf(m, s[:cut]) >= width/2 {
+			at = cut
+		}
+		rows = append(rows, s[:at])
+		s = s[at:]
+	}
+}
+
+// From is clean text without its first columns. A character that the cut goes
+// through is left out whole.
+func From(dst uv.Screen, s string, columns int) string {
+	s = Clean(s)
+	m := method(dst)
+	for columns > 0 && len(s) > 0 {
+		cluster, w := ansi.FirstGraphemeCluster(s, m)
+		if len(cluster) == 0 {
+			break
+		}
+		s = s[len(cluster):]
+		columns -= w
+	}
+	return s
+}

@@ -1,0 +1,197 @@
+package workbench
+
+import (
+	"fmt"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/actions"
+)
+
+// piece is a part of the title line; those with the least weight go first when
+// there isn't room for all.
+type piece struct {
+	text   string
+	token  themes.Token
+	weight int
+}
+
+func (s *Screen) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+	p := f.P
+	paint.Fill(dst, r, p.S(themes.Bar))
+	ses := s.st.Session
+	left := []piece{{" stepbox ", themes.Brand, 40}, {" " + name(ses), themes.Bar, 100}}
+	if ses.Agent != "" && ses.Agent != ses.Name {
+		left = append(left, piece{" · " + ses.Agent, themes.BarMuted, 60})
+	}
+	middle := s.badges()
+	right := s.figures(f)
+
+	fit := func() int {
+		w := 2
+		for _, ps := range [][]piece{left, middle, right} {
+			for _, x := range ps {
+				w += paint.Width(dst, x.text)
+			}
+		}
+		return w
+	}
+	for fit() > r.Dx() {
+		if !dropLightest(&left, &middle, &right) {
+			break
+		}
+	}
+	if over := fit() - r.Dx(); over > 0 {
+		for i := range left {
+			if left[i].weight == 100 {
+				left[i].text = paint.Shorten(dst, left[i].text, max(4, paint.Width(dst, left[i].text)-over))
+			}
+		}
+	}
+	x := r.Min.X
+	for _, ps := range left {
+		x = paint.Text(dst, x, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
+	}
+	x += 1
+	rw := 0
+	for _, ps := range right {
+		rw += paint.Width(dst, ps.text)
+	}
+	mw := 0
+	for _, ps := range middle {
+		mw += paint.Width(dst, ps.text)
+	}
+	start := r.Max.X - rw - 1
+	at := max(x, min(x+(start-x-mw)/2, start-mw))
+	for _, ps := range middle {
+		at = paint.Text(dst, at, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
+	}
+	for _, ps := range right {
+		start = paint.Text(dst, start, r.Min.Y, r.Max.X, ps.text, p.On(ps.token, themes.Bar))
+	}
+}
+
+func dropLightest(lists ...*[]piece) bool {
+	var from *[]piece
+	at, least := -1, 100
+	for _, l := range lists {
+		for i, x := range *l {
+			if x.weight < least {
+				from, at, least = l, i, x.weight
+			}
+		}
+	}
+	if from == nil {
+		return false
+	}
+	*from = append((*from)[:at:at], (*from)[at+1:]...)
+	return true
+}
+
+func name(s api.Session) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	if s.ID != "" {
+		return s.ID
+	}
+	return "session"
+}
+
+// badges are the mode and whatever isn't as usual about the session.
+func (s *Screen) badges() []piece {
+	ses := s.st.Session
+	var out []piece
+	add := func(words string, k themes.Token, weight int) {
+		if len(out) > 0 {
+			out = append(out, piece{" ", themes.Bar, weight})
+		}
+		out = append(out, piece{" " + words + " ", k, weight})
+	}
+	switch ses.Mode {
+	case api.ModeStep:
+		add("STEP", themes.ModeStep, 100)
+	case api.ModeWatch:
+		add("WATCH", themes.ModeWatch, 100)
+	case api.ModePolicy:
+		add("POLICY", themes.ModePolicy, 100)
+	}
+	switch {
+	case ses.State == api.SessionPaused:
+		add("PAUSED", themes.StatePaused, 100)
+	case ses.State == api.SessionStarting:
+		add("STARTING", themes.StatePaused, 90)
+	case ses.State == api.SessionInterrupted:
+		add("INTERRUPTED", themes.StateEnded, 100)
+	case s.Over():
+		words := "ENDED"
+		if ses.Exit != nil {
+			words += ": " + actions.ExitWords(ses.Exit)
+		}
+		add(words, themes.StateEnded, 100)
+	}
+	if s.lostEv != "" {
+		add("DISCONNECTED, joining again", themes.StateEnded, 100)
+	}
+	return out
+}
+
+// figures are what the session uses and how long it has been going on.
+func (s *Screen) figures(f paint.Frame) []piece {
+	ses := s.st.Session
+	var out []piece
+	add := func(words string, k themes.Token, weight int) {
+		out = append(out, piece{words + "  ", k, weight})
+	}
+	if n := len(ses.Warnings); n > 0 {
+		add(fmt.Sprintf("⚠ %s", paint.Count(n, "warning", "warnings")), themes.Warn, 80)
+	}
+	if u := s.st.Usage; u != nil {
+		share := u.CPU
+		if ses.Limits.CPUs > 0 {
+			share /= ses.Limits.CPUs
+		}
+		add(fmt.Sprintf("%s %d%% cpu", gauge(share), int(u.CPU*100+0.5)), themes.BarMuted, 50)
+		mem := paint.Bytes(u.Memory)
+		if ses.Limits.Memory > 0 {
+			mem += "/" + paint.Bytes(ses.Limits.Memory)
+		}
+		k := themes.BarMuted
+		if ses.Limits.Memory > 0 && u.Memory*10 > ses.Limits.Memory*9 {
+			k = themes.Warn
+		}
+		add(mem, k, 55)
+		add(paint.Count(u.Pids, "pid", "pids"), themes.BarMuted, 30)
+	}
+	if ses.Limits.Source != "" {
+		add(ses.Limits.Source, themes.BarMuted, 20)
+	}
+	if !ses.StartedAt.IsZero() {
+		end := f.Now
+		if !ses.EndedAt.IsZero() {
+			end = ses.EndedAt
+		}
+		add(paint.Long(end.Sub(ses.StartedAt)), themes.Bar, 70)
+	}
+	if n := len(out); n > 0 {
+		out[n-1].text = out[n-1].text[:len(out[n-1].text)-2]
+	}
+	return out
+}
+
+// gauge draws a share of one as three bars.
+func gauge(share float64) string {
+	full := min(3, int(share*3+0.5))
+	g := ""
+	for i := range 3 {
+		if i < full {
+			g += "▮"
+		} else {
+			g += "▯"
+		}
+	}
+	return g
+}

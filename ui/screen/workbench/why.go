@@ -1,0 +1,98 @@
+package workbench
+
+import (
+	"stepbox/session/api"
+	"stepbox/ui/intent"
+)
+
+func answerFor(i intent.Intent) api.Answer {
+	switch i.(type) {
+	case intent.StepInto:
+		return api.AnswerStepInto
+	case intent.StepOver:
+		return api.AnswerStepOver
+	}
+	return api.AnswerApprove
+}
+
+// Why says why an intent does nothing here and now, or "".
+func (s *Screen) Why(i intent.Intent) string {
+	switch i.(type) {
+	case intent.Always:
+		return "rules from a decision come later"
+	case intent.Apply:
+		return "applying changes to the real folder comes later"
+	case intent.FirstHeld:
+		if len(s.st.Questions) == 0 {
+			return "nothing is held"
+		}
+	}
+	needsLive := true
+	switch i.(type) {
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback,
+		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode:
+	default:
+		needsLive = false
+	}
+	if needsLive && !s.live() {
+		return "the session has ended"
+	}
+	return s.whyAction(i)
+}
+
+func (s *Screen) whyAction(i intent.Intent) string {
+	q, held := s.question()
+	a, selected := s.st.Action(s.actions.Selected())
+	edit := held && q.Subject == api.SubjectEdit
+	switch i := i.(type) {
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
+		switch {
+		case !held && len(s.st.Questions) > 0:
+			return "the selected action isn't held; tab goes to the one that is"
+		case !held:
+			return "nothing is held"
+		case edit:
+			return "an edit is kept (y) or taken back (u)"
+		case s.pending[q.ID]:
+			return "the answer is on its way"
+		}
+	case intent.Keep:
+		switch {
+		case edit && s.pending[q.ID]:
+			return "the answer is on its way"
+		case edit:
+		case !selected:
+			return "no action is selected"
+		case a.Review != api.ReviewOpen:
+			return sprintf("action %d has no changes that wait for a word", a.N)
+		}
+	case intent.Rollback:
+		switch {
+		case s.focus == intent.Changes && s.changes.Action == 0:
+			return "choose an action's changes first (s): a whole session isn't rolled back"
+		case s.focus == intent.Changes || edit && !i.Later:
+		case !selected:
+			return "no action is selected"
+		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
+			return sprintf("action %d didn't run: there is nothing to roll back", a.N)
+		case a.Before == 0:
+			return sprintf("action %d has no checkpoint to go back to", a.N)
+		}
+	case intent.KillAction:
+		if !selected || a.State != api.ActionRunning && a.LeftRunning == 0 {
+			return "the selected action has no running processes"
+		}
+	case intent.Pause:
+		if st := s.st.Session.State; st == api.SessionStarting {
+			return "the session is still starting"
+		}
+	case intent.Scope:
+		if s.focus == intent.Actions && !selected {
+			return "no action is selected"
+		}
+	}
+	return ""
+}
+
+// ready says whether keys answer the target now.
+func (s *Screen) ready() bool { return s.guard.Ready(s.target(), s.cfg.Now()) }
