@@ -169,7 +169,7 @@ func runCommand() *cobra.Command {
 
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: args, Env: os.Environ(), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
+	r := launch.Request{Name: f.name, Argv: launch.Bytes(args), Env: launch.Bytes(os.Environ()), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
 	switch r.Mode {
 	case api.ModeStep, api.ModePolicy, api.ModeWatch:
 	default:
@@ -187,17 +187,19 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		return r, fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(f.name))
 	}
 	if len(r.Argv) == 0 {
-		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
+		r.Argv = launch.Bytes([]string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")})
 	}
 	if r.Home, err = os.UserHomeDir(); err != nil {
 		return r, fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
 	}
-	if r.Workspace, err = filepath.Abs(f.workspace); err != nil {
+	workspace, err := filepath.Abs(f.workspace)
+	if err != nil {
 		return r, fmt.Errorf("cannot tell the project folder: %w", err)
 	}
-	if real, err := filepath.EvalSymlinks(r.Workspace); err == nil {
-		r.Workspace = real // else the supervisor says what is wrong with it
+	if real, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = real // else the supervisor says what is wrong with it
 	}
+	r.Workspace = []byte(workspace)
 	r.Cols, r.Rows = cli.Size()
 	return r, nil
 }

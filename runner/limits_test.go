@@ -36,7 +36,7 @@ func TestMemoryLimit(t *testing.T) {
 // TestForkBomb tells how an agent takes all process numbers of the host.
 func TestForkBomb(t *testing.T) {
 	run := newRig(t).limited(Limits{Pids: 40, Memory: 256 << 20, CPUs: 1}, "/bin/bash", "-c",
-		`for i in $(seq 100); do sleep 100 & done 2>&1 | grep -q -i resource && echo refused; echo counted; wait`)
+		`for i in $(seq 100); do sleep 100 & done 2>&1 | grep -q -i resource && echo refused; echo counted; cat`)
 	eventually(t, func() bool {
 		return run.Usage().Pids <= 56 && strings.Contains(run.text(), "counted") || strings.Contains(run.text(), "fork")
 	}, run.text)

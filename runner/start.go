@@ -170,7 +170,7 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 	s.control = control
 	undo.add(func() { control.Close() })
 	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits()}
-	if err := sendProgram(control, program); err != nil {
+	if err := sendProgram(control, program, s.cgroups.Thawer()); err != nil {
 		return err
 	}
 	var joining chan error // holds the result once the first process joined its cgroups
@@ -226,7 +226,7 @@ func (s *Sandbox) rlimits() []pid1.Rlimit {
 
 // sendProgram says what to start in a file, since arguments and environment may
 // be larger than a message; it is queued before PID 1 exists.
-func sendProgram(control *seqpacket.Conn, program pid1.Program) error {
+func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw *os.File) error {
 	encoded, err := json.Marshal(program)
 	if err != nil {
 		return err
@@ -247,7 +247,11 @@ func sendProgram(control *seqpacket.Conn, program pid1.Program) error {
 	if err != nil {
 		return err
 	}
-	return control.Send(message, file)
+	if thaw == nil {
+		return control.Send(message, file)
+	}
+	defer thaw.Close()
+	return control.Send(message, file, thaw)
 }
 
 // connect takes the gate's listener from PID 1, brings gate and gateway up, and

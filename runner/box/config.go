@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/cgroups"
-	devices "github.com/opencontainers/cgroups/devices/config"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
 )
@@ -26,6 +25,9 @@ var (
 )
 
 // shownDevices are bound from the host's /dev; everything else there is absent.
+// They are bound read-only, which keeps nobody from using a device, but keeps
+// root, who owns the host's nodes, from changing them. What libcontainer covers
+// with /dev/null is read-only with it.
 var shownDevices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
 // configure translates a specification for libcontainer and makes the folders
@@ -37,10 +39,6 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 		return nil, nil, err
 	}
 	uid, gid := int64(os.Getuid()), int64(os.Getgid())
-	nodes := make([]*devices.Device, len(shownDevices))
-	for i, name := range shownDevices {
-		nodes[i] = &devices.Device{Path: "/dev/" + name, FileMode: 0o666, Rule: devices.Rule{Type: devices.CharDevice}}
-	}
 	config := &configs.Config{
 		Rootfs:     rootfs,
 		Readonlyfs: true,
@@ -60,7 +58,6 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 		// No set holds a capability, the bounding set included, so that root's
 		// exec inside gives none either.
 		Capabilities:  &configs.Capabilities{},
-		Devices:       nodes,
 		Mounts:        plan.mounts,
 		MaskPaths:     append(plan.masks, maskedPaths...),
 		ReadonlyPaths: readonlyPaths,

@@ -29,6 +29,20 @@ func (c *Cgroups) ThawWrites() []holder.Write {
 	return []holder.Write{c.freezeWrite(false)}
 }
 
+// Thawer is where PID 1 lets frozen processes go, so that they die with it
+// even when nobody else is left: under cgroup v1 a frozen process doesn't die of
+// a kill. Nil where it isn't needed. The caller closes it.
+func (c *Cgroups) Thawer() *os.File {
+	if c.freezer == "" || c.unified {
+		return nil
+	}
+	f, err := os.OpenFile(c.freezeWrite(false).Path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil // the holder, and the next Sweep, thaw too
+	}
+	return f
+}
+
 func (c *Cgroups) freezeWrite(frozen bool) holder.Write {
 	if c.unified {
 		value := "0"

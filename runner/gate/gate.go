@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync"
 	"time"
 
@@ -117,10 +118,11 @@ func New(file *os.File, o Options) (*Gate, error) {
 	}
 	g.exits = newExits(g, o.TraceExits)
 	g.l.wakeUpInPlace()
-	g.tasks.Add(2)
-	go func() { defer g.tasks.Done(); g.receive() }()
-	go func() { defer g.tasks.Done(); g.watch.run() }()
-	g.spawn(func() { g.exits.children(g.done) })
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGCHLD) // before there is anything to miss
+	g.spawn(func() { g.exits.children(signals, g.done) })
+	g.spawn(g.watch.run)
+	g.spawn(g.receive)
 	return g, nil
 }
 

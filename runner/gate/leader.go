@@ -261,15 +261,14 @@ func (l *leader) end() { close(l.stop) }
 
 // children wakes the threads that trace processes whenever something happened
 // to one: SIGCHLD tells all, not whose.
-func (x *exits) children(done <-chan struct{}) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, unix.SIGCHLD)
-	defer signal.Stop(c)
+// One that comes while another waits to be taken needs none of its own.
+func (x *exits) children(signals chan os.Signal, done <-chan struct{}) {
+	defer signal.Stop(signals)
 	for {
 		select {
 		case <-done:
 			return
-		case <-c:
+		case <-signals:
 		}
 		x.mu.Lock()
 		for l := range x.tracers {

@@ -16,11 +16,11 @@ const maxLinks = 40
 // view is how a held thread sees files: its root, its working directory and
 // its descriptors, all by way of its folder in /proc. It is for one goroutine.
 type view struct {
-	proc  procDir // of the thread
-	root  int
-	cwd   int
-	ids   status // read when needed
-	base  unix.Statx_t
+	proc procDir // of the thread
+	root int
+	cwd  int
+	ids  status // read when needed
+	base unix.Statx_t
 }
 
 // openView opens the root and the working directory of a thread.

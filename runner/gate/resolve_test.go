@@ -67,13 +67,16 @@ func TestWaysToNameAProgram(t *testing.T) {
 		{"from a folder, up", "execveat", []string{"dir", sub, "../b/prog"}, "one", ""},
 		{"from a folder, absolute", "execveat", []string{"dir", "/", prog}, "one", ""},
 		{"memory", "execveat", []string{"memory", "/bin/echo"}, "one", "/memfd:prog (deleted)"},
-		{"only a check", "execveat", []string{"check", prog}, "execveat ok", "-"},
+		{"only a check", "execveat", []string{"check", prog}, "", "-"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			native := start(t, setup{role: c.role, args: c.args, dir: sub, skip: "native"})
 			native.wait()
 			b := start(t, setup{role: c.role, args: c.args, dir: sub})
 			b.wait()
+			if c.prog == "-" { // not known to every kernel
+				c.want = strings.TrimSpace(native.out.String())
+			}
 			if got := strings.TrimSpace(b.out.String()); got != c.want || b.out.String() != native.out.String() {
 				t.Errorf("it said %q, want %q; without the gate %q", got, c.want, native.out.String())
 			}

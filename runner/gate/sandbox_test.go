@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 10 * time.Second // for what should happen at once
+const patience = 20 * time.Second // for what should happen at once, also under emulation
 
 func init() {
 	roles["first"] = playFirst
@@ -263,6 +263,9 @@ func receiveListener(t testing.TB, fd int) *os.File {
 	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
 	data, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
+	for errors.Is(err, unix.EINTR) {
+		_, n, _, _, err = unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
+	}
 	if err != nil {
 		t.Fatalf("no listener: %v", err)
 	}

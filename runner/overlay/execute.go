@@ -52,7 +52,7 @@ func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, e
 	}
 	for i := range p.Ops {
 		if err := ctx.Err(); err != nil {
-			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
+			return x.report, errors.Join(fmt.Errorf("cannot finish the rollback: %w", err), x.clear())
 		}
 		op := &p.Ops[i]
 		err := x.step(i, op)
@@ -61,11 +61,11 @@ func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, e
 		}
 		x.failed[op.Path] = true
 		x.report.Failed = append(x.report.Failed, Problem{op.Path, fmt.Sprintf("cannot %s: %v", op.Kind, err)})
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
+		if full(err) {
+			return x.report, errors.Join(fmt.Errorf("cannot finish the rollback: %w", err), x.clear())
 		}
 	}
-	return x.report, nil
+	return x.report, x.clear()
 }
 
 type executor struct {
@@ -78,6 +78,8 @@ type executor struct {
 	report Report
 
 	overwritten map[string]bool // files written in place
+	old         []string        // what was replaced, under temporary names
+	oldBytes    int64           // about what it takes
 	buf         []byte
 }
 
@@ -110,6 +112,11 @@ func (x *executor) step(i int, op *Op) error {
 	}
 	if len(x.dirs) >= maxOpenDirs {
 		x.forget()
+	}
+	if op.Kind == OpMeta && op.What == KindDir { // taking names away later would move its times
+		if err := x.clear(); err != nil {
+			return err
+		}
 	}
 	if op.Path == "" {
 		return x.meta(x.root, ".", op)
@@ -187,7 +194,7 @@ func (x *executor) replace(dirfd int, name string, op *Op, create func(temp stri
 		_ = unix.Close(fd)
 	}
 	if err == nil {
-		err = renameOver(dirfd, temp, name)
+		err = x.renameOver(dirfd, temp, name, op)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dirfd, temp, 0)
@@ -197,26 +204,66 @@ func (x *executor) replace(dirfd int, name string, op *Op, create func(temp stri
 	return nil
 }
 
-// renameOver puts a temporary name in a name's place. It exchanges the two and
-// then takes the old one away: a rename that replaces a file makes ext4 write
-// the new one to disk at once (auto_da_alloc, ext4(5)), ten times the cost.
-func renameOver(dirfd int, temp, name string) error {
-	swap := func() error {
-		return retryEINTR(func() error { return unix.Renameat2(dirfd, temp, dirfd, name, unix.RENAME_EXCHANGE) })
-	}
-	switch err := swap(); err {
+// renameOver puts a temporary name in a name's place. It exchanges the two, so
+// that there is no moment without the name, and the old one is taken away
+// later: a rename that replaces a file makes ext4 write the new one to disk at
+// once (auto_da_alloc, ext4(5)), and an ext4 without a journal is slow to make
+// files while others were deleted just before.
+func (x *executor) renameOver(dirfd int, temp, name string, op *Op) error {
+	err := retryEINTR(func() error { return unix.Renameat2(dirfd, temp, dirfd, name, unix.RENAME_EXCHANGE) })
+	switch err {
 	case nil:
+		dirPath, _ := split(op.Path)
+		x.old = append(x.old, join(dirPath, temp))
+		if x.oldBytes += op.Content.Size; x.oldBytes > maxOldBytes || len(x.old) >= maxOld {
+			return x.clear()
+		}
+		return nil
 	case unix.ENOENT, unix.EINVAL: // there is no old one, or no exchange
 		return rename(dirfd, temp, name)
-	default:
-		return err
 	}
-	err := retryEINTR(func() error { return unix.Unlinkat(dirfd, temp, 0) })
-	if err == nil || err == unix.ENOENT {
-		return nil
-	}
-	return errors.Join(err, swap()) // something else than a plan replaces was there
+	return err
 }
+
+// How much that was replaced may wait to be taken away.
+const (
+	maxOld      = 20_000
+	maxOldBytes = 256 << 20
+)
+
+// clear takes away what was replaced.
+func (x *executor) clear() error {
+	var errs []error
+	at, fd := "", -1
+	for _, path := range x.old {
+		dirPath, name := split(path)
+		if fd < 0 || at != dirPath {
+			if fd >= 0 {
+				_ = unix.Close(fd)
+			}
+			var err error
+			if fd, err = openDirBeneath(x.root, dirPath); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			at = dirPath
+		}
+		if _, err := x.remove(fd, name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if fd >= 0 {
+		_ = unix.Close(fd)
+	}
+	x.old, x.oldBytes = nil, 0
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cannot take away what was replaced: %w", err)
+	}
+	return nil
+}
+
+// full says whether an error means that the disk is.
+func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 func rename(dirfd int, temp, name string) error {
 	return retryEINTR(func() error { return unix.Renameat(dirfd, temp, dirfd, name) })

@@ -24,6 +24,23 @@ func (x *executor) file(dirfd int, name string, i int, op *Op) error {
 			return err
 		}
 	}
+	if op.Content.Size > ChunkedAbove && len(x.old) > 0 {
+		// A stream can't be begun again, should the disk be full of what was replaced.
+		if err := x.clear(); err != nil {
+			return err
+		}
+	}
+	err = x.write(dirfd, name, op, body)
+	if full(err) && len(x.old) > 0 {
+		if err = x.clear(); err == nil {
+			err = x.write(dirfd, name, op, body)
+		}
+	}
+	return err
+}
+
+// write makes the file under a temporary name and puts it in the name's place.
+func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 	var fd int
 	temp, err := withTemp(func(temp string) error {
 		var err error
@@ -41,7 +58,7 @@ func (x *executor) file(dirfd int, name string, i int, op *Op) error {
 		err = cerr
 	}
 	if err == nil {
-		err = renameOver(dirfd, temp, name)
+		err = x.renameOver(dirfd, temp, name, op)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dirfd, temp, 0)

@@ -62,7 +62,7 @@ type Blob struct {
 // Plan says how to get from one state of the files to another. It is plain
 // data; gob and JSON keep it byte for byte.
 type Plan struct {
-	Ops      []Op      // in order: removals first, a directory's own attributes after what it holds
+	Ops      []Op      // in order: removals first, directories' own attributes last
 	Problems []Problem // what can't be restored, and why; the rest can
 }
 
@@ -142,7 +142,7 @@ func PlanRestore(ctx context.Context, lower *Lower, cur, target *Manifest, o Res
 	if cur != nil && target != nil {
 		p.dirMeta("", &version{Entry: &cur.root.Entry}, &version{Entry: &target.root.Entry})
 	}
-	p.plan.Ops = append(p.removes, p.ops...)
+	p.plan.Ops = slices.Concat(p.removes, p.ops, p.dirs)
 	return p.plan, nil
 }
 
@@ -152,6 +152,7 @@ type planner struct {
 	plan       *Plan
 	removes    []Op
 	ops        []Op
+	dirs       []Op            // directories' own attributes, those below first
 	touched    map[string]bool // directories in which something was touched
 	inPlace    map[string]bool
 	uids, gids []IDRange
@@ -264,6 +265,10 @@ func (p *planner) put(op Op, path string, v *version) {
 		p.problem(path, "its owner %d:%d isn't known in the sandbox; it gets the sandbox's own", v.UID, v.GID)
 	}
 	op.Xattrs = p.xattrs(path, v.Xattrs)
+	if op.Kind == OpMeta && v.Kind == KindDir {
+		p.dirs = append(p.dirs, op)
+		return
+	}
 	p.ops = append(p.ops, op)
 }
 

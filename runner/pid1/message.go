@@ -33,6 +33,44 @@ type Rlimit struct {
 	Value    uint64
 }
 
+// encoded is a Program in JSON, whose strings can't hold every byte.
+type encoded struct {
+	Argv, Env [][]byte
+	Cwd       []byte
+	Rlimits   []Rlimit
+}
+
+// MarshalJSON keeps the exact bytes.
+func (p Program) MarshalJSON() ([]byte, error) {
+	return json.Marshal(encoded{Argv: toBytes(p.Argv), Env: toBytes(p.Env), Cwd: []byte(p.Cwd), Rlimits: p.Rlimits})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (p *Program) UnmarshalJSON(b []byte) error {
+	var e encoded
+	if err := json.Unmarshal(b, &e); err != nil {
+		return err
+	}
+	*p = Program{Argv: toStrings(e.Argv), Env: toStrings(e.Env), Cwd: string(e.Cwd), Rlimits: e.Rlimits}
+	return nil
+}
+
+func toBytes(list []string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+func toStrings(list [][]byte) []string {
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = string(b)
+	}
+	return out
+}
+
 // Kind names a message.
 type Kind string
 

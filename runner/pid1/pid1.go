@@ -66,6 +66,7 @@ func Main(install func() (int, error)) {
 
 type process struct {
 	control *seqpacket.Conn
+	thaw    *os.File      // the agent's freezer, where frozen processes don't die of a kill; else nil
 	began   chan struct{} // closed once told to go
 }
 
@@ -96,15 +97,18 @@ func (p *process) run(install func() (int, error)) error {
 // program reads what to start from the supervisor.
 func (p *process) program() (Program, error) {
 	buffer := make([]byte, MessageLimit)
-	n, files, err := p.control.Receive(buffer, 1)
+	n, files, err := p.control.Receive(buffer, 2)
 	if err != nil {
 		return Program{}, err
 	}
 	var m Message
-	if err := json.Unmarshal(buffer[:n], &m); err != nil || m.Kind != Start || len(files) != 1 {
+	if err := json.Unmarshal(buffer[:n], &m); err != nil || m.Kind != Start || len(files) < 1 {
 		return Program{}, errors.New("the supervisor didn't say what to start")
 	}
 	defer files[0].Close()
+	if len(files) > 1 {
+		p.thaw = files[1]
+	}
 	var program Program
 	// The offset belongs to the description, which the supervisor has written through.
 	encoded, err := io.ReadAll(io.NewSectionReader(files[0], 0, ProgramLimit))
@@ -146,7 +150,7 @@ func (p *process) start(program Program, path string) error {
 			p.fail(fmt.Errorf("cannot start %q: %w", program.Argv[0], errno))
 		}
 		if p.say(Message{Kind: Started}) != nil {
-			end()
+			p.end()
 		}
 		p.reap(pid)
 	}()
@@ -174,7 +178,7 @@ func (p *process) reap(agent int) {
 			m.Code = status.ExitStatus()
 		}
 		if p.say(m) != nil {
-			end()
+			p.end()
 		}
 	}
 }
@@ -190,13 +194,13 @@ func (p *process) watch() {
 		}
 		var m Message
 		if err != nil || json.Unmarshal(buffer[:n], &m) != nil {
-			end()
+			p.end()
 		}
 		switch m.Kind {
 		case Go:
 			close(p.began)
 		default:
-			end()
+			p.end()
 		}
 	}
 }
@@ -226,12 +230,15 @@ func (p *process) fail(err error) {
 		// What was sent stays readable after this end is closed.
 		p.control.Close()
 	}
-	end()
+	p.end()
 }
 
 // end kills what is left. The kernel kills a pid namespace with its PID 1, but
 // this doesn't have to wait for the runtime's own way out.
-func end() {
+func (p *process) end() {
 	_ = unix.Kill(-1, unix.SIGKILL)
+	if p.thaw != nil {
+		_, _ = p.thaw.WriteString("THAWED")
+	}
 	os.Exit(0)
 }

@@ -24,7 +24,7 @@ import (
 func (r Request) config(dir, root string) (session.Config, error) {
 	id := NewID()
 	c := session.Config{
-		ID: id, Name: r.Name, Workspace: r.Workspace, Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode,
+		ID: id, Name: r.Name, Workspace: string(r.Workspace), Argv: toStrings(r.Argv), Env: toStrings(r.Env), Home: r.Home, Mode: r.Mode,
 		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
@@ -49,6 +49,23 @@ func (r Request) config(dir, root string) (session.Config, error) {
 		c.Name = api.Escape(filepath.Base(c.Workspace))
 	}
 	return c, nil
+}
+
+// Bytes are a list's exact bytes, for a Request.
+func Bytes(list []string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+func toStrings(list [][]byte) []string {
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = string(b)
+	}
+	return out
 }
 
 // openLog is where a supervisor says what is odd: the file that STEPBOX_LOG

@@ -28,9 +28,9 @@ import (
 // Request is what a supervisor is asked to run.
 type Request struct {
 	Name       string        `json:"name"`
-	Workspace  string        `json:"workspace"`
-	Argv       []string      `json:"argv"`
-	Env        []string      `json:"env"`
+	Workspace  []byte        `json:"workspace"`
+	Argv       [][]byte      `json:"argv"` // exact bytes, which JSON's strings can't hold
+	Env        [][]byte      `json:"env"`
 	Home       string        `json:"home"`
 	Mode       api.Mode      `json:"mode"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
