@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,50 +29,28 @@ const ordinary = 12345
 
 func TestMain(m *testing.M) {
 	runner.Reexec() // the sandboxes' own processes are this binary too
-	testscript.Main(leftovers{m}, map[string]func(){"stepbox": main})
+	testscript.Main(m, map[string]func(){"stepbox": main})
 }
 
-// leftovers runs the tests and then looks for what they left behind.
-type leftovers struct{ m *testing.M }
-
-func (l leftovers) Run() int {
-	before := traces()
-	code := l.m.Run()
+// leftovers lists what the sessions of one script left behind: processes,
+// mounts, cgroups, run-time folders. The kernel takes some of them down in its
+// own time, so it looks for a while.
+func leftovers(work string) []string {
 	var left []string
-	for end := time.Now().Add(5 * time.Second); ; {
-		left = slices.DeleteFunc(traces(), func(t string) bool { return slices.Contains(before, t) })
-		if len(left) == 0 || time.Now().After(end) {
-			break
+	for end := time.Now().Add(5 * time.Second); ; <-time.After(50 * time.Millisecond) {
+		if left = traces(work); len(left) == 0 || time.Now().After(end) {
+			return left
 		}
-		<-time.After(50 * time.Millisecond) // the kernel takes namespaces down in its own time
 	}
-	if len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "the tests left behind:\n  %s\n", strings.Join(left, "\n  "))
-		return 1
-	}
-	return code
 }
 
-// ofSession matches the cgroups of sessions; other packages' tests, which run at
-// the same time, name theirs otherwise.
-var ofSession = regexp.MustCompile(`^stepbox-[a-z2-7]{8}(\.scope)?$`)
-
-// traces lists what sandboxes of this binary leave if they leave something:
-// processes, mounts, cgroups and temporary folders.
-func traces() []string {
+func traces(work string) []string {
 	var out []string
-	self, err := os.Stat("/proc/self/exe")
-	if err != nil {
-		return []string{err.Error()}
-	}
-	procs, _ := filepath.Glob("/proc/[0-9]*") // a pattern that is well-formed
-	for _, p := range procs {
-		if p == fmt.Sprintf("/proc/%d", os.Getpid()) || p == fmt.Sprintf("/proc/%d", os.Getppid()) {
-			continue
-		}
-		name, _ := os.ReadFile(p + "/cmdline") // it may be gone: then it isn't left
-		exe, err := os.Stat(p + "/exe")
-		if err == nil && os.SameFile(exe, self) || bytes.Contains(name, []byte("pid1\x00")) || bytes.HasPrefix(name, []byte("stepbox\x00")) {
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // a pattern that is well-formed
+	for _, p := range environs {
+		env, err := os.ReadFile(p) // it may be gone: then it isn't left
+		if err == nil && bytes.Contains(env, []byte("STEPBOX_DATA="+work)) {
+			name, _ := os.ReadFile(filepath.Join(filepath.Dir(p), "cmdline")) // as above
 			out = append(out, "process "+p+" "+strings.ReplaceAll(string(name), "\x00", " "))
 		}
 	}
@@ -82,18 +59,21 @@ func traces() []string {
 		out = append(out, err.Error())
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, "stepbox") {
+		if strings.Contains(line, work) {
 			out = append(out, "mount "+strings.TrimSpace(line))
 		}
 	}
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && ofSession.MatchString(d.Name()) {
-			out = append(out, "cgroup "+p)
+	sessions, _ := filepath.Glob(filepath.Join(work, "data/sessions/*")) // as above
+	for _, s := range sessions {
+		for _, pattern := range []string{"/sys/fs/cgroup/*/stepbox/%s", "/sys/fs/cgroup/*/stepbox-%s", "/sys/fs/cgroup/*/*/stepbox-%s"} {
+			found, _ := filepath.Glob(fmt.Sprintf(pattern, filepath.Base(s))) // as above
+			for _, c := range found {
+				out = append(out, "cgroup "+c)
+			}
 		}
-		return nil // what can't be read isn't ours
-	})
-	temp, _ := filepath.Glob(filepath.Join(os.TempDir(), "stepbox-demo-*")) // a pattern that is well-formed
-	return append(out, temp...)
+	}
+	run, _ := filepath.Glob(filepath.Join(work, "run/stepbox/*")) // as above
+	return append(out, run...)
 }
 
 // TestScripts runs the program as a person would, as whoever runs the tests.
@@ -110,6 +90,11 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
+			e.Defer(func() {
+				if left := leftovers(e.WorkDir); len(left) > 0 {
+					t.Errorf("the script left behind:\n  %s", strings.Join(left, "\n  "))
+				}
+			})
 			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "TERM=dumb", "PROJECT="+project)
 			return nil
 		},

@@ -103,7 +103,10 @@ var ErrEnded = errors.New("the sandbox has ended")
 
 // StartError is a start that failed because of what was asked for, such as a
 // program that doesn't exist inside, rather than because of this host.
-type StartError struct{ Reason string }
+type StartError struct {
+	Reason string
+	Code   int // 126 or 127 as shells have it for programs, else 0
+}
 
 func (e *StartError) Error() string { return e.Reason }
 
@@ -112,7 +115,7 @@ func (s *Spec) prepare() error {
 		return fmt.Errorf("cannot use %q as a sandbox's name", s.ID)
 	}
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
-		return &StartError{"no program was named"}
+		return &StartError{Reason: "no program was named"}
 	}
 	if s.Cols <= 0 || s.Rows <= 0 {
 		s.Cols, s.Rows = 80, 24

@@ -143,7 +143,7 @@ func (s *Sandbox) follow() bool {
 			}
 			return true
 		case m.Kind == pid1.Failed:
-			s.failure = &StartError{m.Error}
+			s.failure = &StartError{Reason: m.Error, Code: m.Code}
 			s.outcome = Exit{Code: 127, Known: true}
 			return false
 		case m.Kind != pid1.Started || len(files) != 0:

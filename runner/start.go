@@ -232,7 +232,7 @@ func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw *os.File) e
 		return err
 	}
 	if len(encoded) > pid1.ProgramLimit {
-		return &StartError{"the program's arguments and environment are too large"}
+		return &StartError{Reason: "the program's arguments and environment are too large"}
 	}
 	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 	if m.Kind != pid1.Ready || len(files) != 1 {
 		closeFiles(files)
 		if m.Kind == pid1.Failed {
-			return &StartError{m.Error}
+			return &StartError{Reason: m.Error, Code: m.Code}
 		}
 		return errors.New("cannot start the agent: PID 1 sent no listener")
 	}

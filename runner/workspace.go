@@ -28,7 +28,7 @@ var (
 // own folders, which must not be below it or above it.
 func CheckWorkspace(path string, others ...string) error {
 	refuse := func(format string, args ...any) error {
-		return &StartError{fmt.Sprintf("cannot use %q as a project: ", path) + fmt.Sprintf(format, args...)}
+		return &StartError{Reason: fmt.Sprintf("cannot use %q as a project: ", path) + fmt.Sprintf(format, args...)}
 	}
 	if !utf8.ValidString(path) {
 		return refuse("its name isn't valid UTF-8")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -79,7 +80,27 @@ func (l *Link) configure() error {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("no IPv6 in the sandbox: %v", err))
 		l.Sandbox6, l.Gateway6 = netip.Addr{}, netip.Addr{}
 	}
+	if err := awaitLocal(l.Sandbox6); err != nil {
+		l.Warnings = append(l.Warnings, err.Error())
+	}
 	return nil
+}
+
+// awaitLocal waits until packets to an IPv6 address of this namespace are
+// taken in: the kernel adds its local route from a work queue, also without
+// duplicate address detection (net/ipv6/addrconf.c, addrconf_dad_work), and
+// drops what arrives before.
+func awaitLocal(addr netip.Addr) error {
+	const patience = 500 * time.Millisecond
+	for start := time.Now(); ; time.Sleep(200 * time.Microsecond) {
+		routes, err := netlink.RouteGet(addr.AsSlice())
+		if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
+			return nil
+		}
+		if time.Since(start) > patience {
+			return fmt.Errorf("cannot see %s become local in %v: its first packets may be lost", addr, patience)
+		}
+	}
 }
 
 // addFamily adds one address and the default route of its family.

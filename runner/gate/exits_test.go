@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -144,7 +145,8 @@ func TestJobControl(t *testing.T) {
 			screen.wait()
 			master.Close()
 			if t.Failed() {
-				t.Logf("the terminal: %q", screen.since(0))
+				text := screen.since(0)
+				t.Logf("the terminal: %q", text[:min(len(text), 4000)])
 			}
 		})
 		b := start(t, setup{
@@ -174,7 +176,11 @@ func TestJobControl(t *testing.T) {
 		step("\x1a", "Stopped", "ready> ") // ^Z
 		step("jobs\n", "Stopped", "cat", "ready> ")
 		step("bg\n", "cat &", "ready> ")
-		step("jobs\n", "cat", "ready> ") // stopped by its reading, in the background
+		b.eventually("cat is stopped by its reading, in the background", func() bool {
+			from := screen.mark()
+			step("jobs; echo end\n", "end\r\n", "ready> ")
+			return strings.Contains(screen.since(from), "Stopped")
+		})
 		step("fg\n", "cat")
 		step("again\n", "again\r\nagain")
 		step("\x03", "ready> ") // ^C
@@ -190,6 +196,7 @@ func TestJobControl(t *testing.T) {
 		if x := b.exitOf(last); !x.Known || x.Signal != unix.SIGKILL {
 			t.Errorf("the stopped job ended with %+v", x)
 		}
+		t.Cleanup(func() { if t.Failed() { out, _ := exec.Command("sh","-c","ps -eo pid,ppid,stat,wchan:30,cmd | grep -v 'ps -eo' | tail -15; cat /proc/"+fmt.Sprint(last.PID)+"/status; cat /proc/"+fmt.Sprint(b.seen()[0].PID)+"/status | grep Sig").CombinedOutput(); t.Logf("DEBUG %s", out) } })
 		b.eventually("the shell knows", func() bool {
 			from := screen.mark()
 			step("jobs; echo end\n", "end\r\n", "ready> ")

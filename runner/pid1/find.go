@@ -29,7 +29,11 @@ func Find(program Program) (string, error) {
 			path = filepath.Join(program.Cwd, path)
 		}
 		if err := executable(path); err != nil {
-			return "", fmt.Errorf("cannot start %q: %w in the sandbox", name, err)
+			code := CannotRun
+			if errors.Is(err, fs.ErrNotExist) {
+				code = NotFound
+			}
+			return "", &startError{code, fmt.Sprintf("cannot start %q: %v in the sandbox", name, err)}
 		}
 		return path, nil
 	}
@@ -47,10 +51,25 @@ func Find(program Program) (string, error) {
 		}
 	}
 	if denied {
-		return "", fmt.Errorf("cannot start %q: it may not be executed in the sandbox", name)
+		return "", &startError{CannotRun, fmt.Sprintf("cannot start %q: it may not be executed in the sandbox", name)}
 	}
-	return "", fmt.Errorf("cannot start %q: no such program in the sandbox's PATH", name)
+	return "", &startError{NotFound, fmt.Sprintf("cannot start %q: no such program in the sandbox's PATH", name)}
 }
+
+// The exit codes that shells give for programs that can't be started (POSIX,
+// "Exit Status for Commands").
+const (
+	CannotRun = 126
+	NotFound  = 127
+)
+
+// startError is a program that can't be started, with the code that says so.
+type startError struct {
+	code int
+	text string
+}
+
+func (e *startError) Error() string { return e.text }
 
 func executable(path string) error {
 	info, err := os.Stat(path)

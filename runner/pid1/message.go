@@ -92,7 +92,7 @@ const (
 type Message struct {
 	Kind   Kind   `json:"kind"`
 	Error  string `json:"error,omitempty"`  // of Failed: one line for a person
-	Code   int    `json:"code,omitempty"`   // of Exited: 0…255
+	Code   int    `json:"code,omitempty"`   // of Exited: 0…255; of Failed: CannotRun, NotFound or 0
 	Signal int    `json:"signal,omitempty"` // of Exited: 1…64, 0 when the agent exited by itself
 }
 
@@ -116,7 +116,8 @@ func Parse(p []byte) (Message, error) {
 	case Ready, Started:
 		ok = m == Message{Kind: m.Kind}
 	case Failed:
-		ok = m == Message{Kind: Failed, Error: m.Error} && m.Error != "" && printable(m.Error)
+		ok = m == Message{Kind: Failed, Error: m.Error, Code: m.Code} && m.Error != "" && printable(m.Error) &&
+			(m.Code == 0 || m.Code == CannotRun || m.Code == NotFound)
 	case Exited:
 		ok = m.Error == "" && m.Code >= 0 && m.Code <= 255 && m.Signal >= 0 && m.Signal <= 64 &&
 			(m.Code == 0 || m.Signal == 0)

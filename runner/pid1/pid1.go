@@ -147,7 +147,7 @@ func (p *process) start(program Program, path string) error {
 		unix.Close(pipe[0])
 		if n == len(failure) {
 			errno := unix.Errno(binary.NativeEndian.Uint32(failure[:]))
-			p.fail(fmt.Errorf("cannot start %q: %w", program.Argv[0], errno))
+			p.fail(&startError{CannotRun, fmt.Sprintf("cannot start %q: %v", program.Argv[0], errno)})
 		}
 		if p.say(Message{Kind: Started}) != nil {
 			p.end()
@@ -226,7 +226,12 @@ func (p *process) fail(err error) {
 		text = text[:MessageLimit/4]
 	}
 	text = strings.ToValidUTF8(text, "?")
-	if p.say(Message{Kind: Failed, Error: text}) == nil {
+	m := Message{Kind: Failed, Error: text}
+	var start *startError
+	if errors.As(err, &start) {
+		m.Code = start.code
+	}
+	if p.say(m) == nil {
 		// What was sent stays readable after this end is closed.
 		p.control.Close()
 	}

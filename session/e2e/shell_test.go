@@ -145,12 +145,14 @@ func TestJobControl(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	tm := p.shell(120, 35)
-	running := func(title string) {
+	running := func(titles ...string) {
 		t.Helper()
-		tm.until("runs "+title, func() bool {
+		tm.until("one of these runs: "+strings.Join(titles, ", "), func() bool {
 			for _, r := range tm.box("4 Actions") {
-				if strings.Contains(r, title) && strings.Contains(r, "running") {
-					return true
+				for _, title := range titles {
+					if strings.Contains(r, "  "+title) && strings.Contains(r, "running") {
+						return true
+					}
 				}
 			}
 			return false
@@ -170,7 +172,7 @@ func TestJobControl(t *testing.T) {
 	tm.line("bg; jobs", "Running")
 	tm.line("kill %1; wait %1; echo wa''ited=$?", "waited=143")
 	tm.press("cat | tr a-z A-Z" + enter)
-	running("") // either of the two names the job
+	running("cat", "tr a-z") // either of the two names the job
 	tm.press("end of file" + enter)
 	tm.agentShows("end of file")
 	tm.press("\x04")

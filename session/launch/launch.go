@@ -170,7 +170,11 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	s, finish, err := start(ctx, in)
 	if err != nil {
 		var asked *runner.StartError
-		tell(Started{Error: err.Error(), Code: 125, Host: !errors.As(err, &asked)})
+		started := Started{Error: err.Error(), Code: 125, Host: !errors.As(err, &asked)}
+		if asked != nil && asked.Code != 0 {
+			started.Code = asked.Code
+		}
+		tell(started)
 		return err
 	}
 	tell(Started{ID: s.ID()})
