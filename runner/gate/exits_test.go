@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -169,6 +169,14 @@ func TestJobControl(t *testing.T) {
 				})
 			}
 		}
+		jobs := func(want string) {
+			t.Helper()
+			b.eventually("a job is "+want, func() bool {
+				from := screen.mark()
+				step("jobs; echo end\n", "end\r\n", "ready> ")
+				return strings.Contains(screen.since(from), want)
+			})
+		}
 		b.eventually("a prompt", func() bool { return strings.Contains(screen.since(0), "ready> ") })
 		step("cat\n")
 		b.eventually("cat", func() bool { return b.find("cat") != nil })
@@ -176,11 +184,7 @@ func TestJobControl(t *testing.T) {
 		step("\x1a", "Stopped", "ready> ") // ^Z
 		step("jobs\n", "Stopped", "cat", "ready> ")
 		step("bg\n", "cat &", "ready> ")
-		b.eventually("cat is stopped by its reading, in the background", func() bool {
-			from := screen.mark()
-			step("jobs; echo end\n", "end\r\n", "ready> ")
-			return strings.Contains(screen.since(from), "Stopped")
-		})
+		jobs("Stopped") // by its reading, in the background
 		step("fg\n", "cat")
 		step("again\n", "again\r\nagain")
 		step("\x03", "ready> ") // ^C
@@ -190,22 +194,79 @@ func TestJobControl(t *testing.T) {
 		step("sh -c 'kill -STOP $$; echo went on; exit 4'\n", "Stopped", "ready> ")
 		step("fg; echo was $?\n", "went on", "was 4", "ready> ")
 		step("sh -c 'kill -STOP $$' &\n", "ready> ")
-		step("wait -n; jobs\n", "Stopped", "ready> ")
+		jobs("Stopped")
 		step("kill -KILL %1\n", "ready> ")
 		last := b.seen()[len(b.seen())-1]
 		if x := b.exitOf(last); !x.Known || x.Signal != unix.SIGKILL {
 			t.Errorf("the stopped job ended with %+v", x)
 		}
-		t.Cleanup(func() { if t.Failed() { out, _ := exec.Command("sh","-c","ps -eo pid,ppid,stat,wchan:30,cmd | grep -v 'ps -eo' | tail -15; cat /proc/"+fmt.Sprint(last.PID)+"/status; cat /proc/"+fmt.Sprint(b.seen()[0].PID)+"/status | grep Sig").CombinedOutput(); t.Logf("DEBUG %s", out) } })
-		b.eventually("the shell knows", func() bool {
-			from := screen.mark()
-			step("jobs; echo end\n", "end\r\n", "ready> ")
-			return !strings.Contains(screen.since(from), "Stopped")
-		})
+		step("exit 6\n") // asked once more where the shell hasn't noticed
 		step("exit 6\n")
 		if code := b.wait(); code != 6 {
 			t.Errorf("the shell ended with %d", code)
 		}
 		b.eventually("all exits", func() bool { return len(b.ended()) == len(b.seen()) })
 	})
+}
+
+// A parent hears of its child's stops, continuations and end as without a
+// tracer, by signal and by waiting.
+func TestParentHears(t *testing.T) {
+	all(t, func(t *testing.T, o Options, with ...Allowance) {
+		b := start(t, setup{role: "parent", options: o, decide: func(e *Exec) { e.Allow(with...) }})
+		b.wait()
+		got := b.out.String()
+		// One that stops again at once may have been seen continuing or not.
+		if strings.ReplaceAll(got, "continued ", "") != strings.Repeat("stopped stopped killed\n", 20) || !strings.Contains(got, "continued") {
+			t.Errorf("it heard %q", got)
+		}
+	})
+}
+
+func init() { roles["parent"] = playParent }
+
+func playParent([]string) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGCHLD)
+	for range 20 {
+		pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", "kill -STOP $$; kill -TSTP $$; kill -TTIN $$"}, &syscall.ProcAttr{Env: clean(), Files: []uintptr{0, 1, 2}})
+		if err != nil {
+			say("start", err)
+			return
+		}
+		var heard []string
+		for end := false; !end; {
+			select {
+			case <-signals:
+			case <-time.After(patience / 4):
+				heard = append(heard, "nothing")
+				end = true
+			}
+			for {
+				var status unix.WaitStatus
+				p, err := unix.Wait4(pid, &status, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
+				if err != nil || p == 0 {
+					break
+				}
+				switch {
+				case status.Stopped():
+					heard = append(heard, "stopped")
+					if len(heard) == 1 {
+						unix.Kill(pid, unix.SIGCONT)
+					} else {
+						unix.Kill(pid, unix.SIGKILL)
+					}
+				case status.Continued():
+					heard = append(heard, "continued")
+				case status.Signaled():
+					heard = append(heard, "killed")
+					end = true
+				default:
+					heard = append(heard, "ended")
+					end = true
+				}
+			}
+		}
+		fmt.Println(strings.Join(heard, " "))
+	}
 }

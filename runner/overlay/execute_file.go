@@ -170,10 +170,11 @@ func atEnd(r io.Reader) error {
 // write fills an empty file. Runs of zeros become holes.
 func (p *payload) write(x *executor, fd int) (int64, error) {
 	if p.size <= ChunkedAbove {
-		if err := writeData(fd, p.small, 0); err != nil {
-			return 0, err
+		err := writeData(fd, p.small, 0)
+		if err == nil && p.size > 0 && p.small[p.size-1] == 0 { // the end may be a hole
+			err = p.setSize(fd)
 		}
-		return p.size, p.setSize(fd)
+		return p.size, err
 	}
 	x.space(256 << 10)
 	buf := x.buf[:256<<10]

@@ -14,46 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Opener opens what the calling process can't: a file of mode 000, say. The
-// path, any bytes, is to be handed to OpenUpper in a process that can. It must
-// be safe for concurrent use. The caller closes the file.
-type Opener func(ctx context.Context, path string) (*os.File, error)
-
 // ErrTooMany says that an upper has more entries than Limits allow.
 var ErrTooMany = errors.New("too many files")
-
-// openerError is what an Opener failed with. Whatever it was: what can't be
-// opened isn't in the checkpoint, and that is said of the path.
-type openerError struct{ error }
-
-func (e openerError) Unwrap() error { return e.error }
-
-// Is makes every such error one of missing rights, but for those that say
-// that the name is gone.
-func (e openerError) Is(target error) bool { return target == os.ErrPermission && !gone(e.error) }
-
-// ask calls the opener unless there is none.
-func (o Opener) ask(ctx context.Context, path string) (*os.File, error) {
-	if o == nil {
-		return nil, unix.EACCES
-	}
-	f, err := o(ctx, path)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, openerError{err}
-	}
-	return f, nil
-}
-
-// attrs is the ask of readAttrs.
-func (o Opener) attrs(ctx context.Context, path string) func() (*os.File, error) {
-	if o == nil {
-		return nil
-	}
-	return func() (*os.File, error) { return o.ask(ctx, path+attrsSuffix) }
-}
 
 // Limits bound what one scan takes in. Zero fields have the default.
 type Limits struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -127,64 +126,6 @@ func readAttrs(fd int, ask func() (*os.File, error)) (attrs, error) {
 	}
 	slices.SortFunc(a.kept, func(x, y Xattr) int { return strings.Compare(x.Name, y.Name) })
 	return a, nil
-}
-
-// attrsSuffix after an Opener's path asks for the inode's user attributes, raw,
-// instead of its content. No path has a NUL.
-const attrsSuffix = "\x00attributes"
-
-// sendAttrs is the other end of receiveAttrs: an anonymous file with the user
-// attributes of an open inode.
-func sendAttrs(fd int) (*os.File, error) {
-	names, err := listXattr(fd)
-	if err != nil {
-		return nil, err
-	}
-	var xs []Xattr
-	total := len(names)
-	for raw := range bytes.SplitSeq(names, []byte{0}) {
-		if name := string(raw); strings.HasPrefix(name, "user.") {
-			value, err := getXattr(fd, name)
-			if errors.Is(err, unix.ENODATA) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			if total += len(value); total > maxXattrs {
-				return nil, errXattrs
-			}
-			xs = append(xs, Xattr{name, value})
-		}
-	}
-	slices.SortFunc(xs, func(x, y Xattr) int { return strings.Compare(x.Name, y.Name) })
-	mem, err := unix.MemfdCreate("attributes", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(mem), "attributes")
-	if _, err := f.WriteAt(appendXattrs(nil, xs), 0); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-func receiveAttrs(ask func() (*os.File, error)) (map[string][]byte, error) {
-	f, err := ask()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.NewSectionReader(f, 0, 2*maxXattrs))
-	if err != nil {
-		return nil, err
-	}
-	d := decoder{b: raw}
-	values := map[string][]byte{}
-	for _, x := range d.xattrs() {
-		values[x.Name] = x.Value
-	}
-	return values, d.end()
 }
 
 func listXattr(fd int) ([]byte, error) {

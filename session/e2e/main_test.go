@@ -92,7 +92,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	exe := filepath.Join(dir, "e2e.test") // the one of go test is where only root can go
-	syscall.ForkLock.RLock() // a child made meanwhile would have it open for writing: ETXTBSY
+	syscall.ForkLock.RLock()              // a child made meanwhile would have it open for writing: ETXTBSY
 	err = errors.Join(os.WriteFile(exe, self, 0o755), os.Chown(dir, ordinary, ordinary))
 	syscall.ForkLock.RUnlock()
 	if err != nil {
