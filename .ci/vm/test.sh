@@ -32,16 +32,16 @@ timeout 120 "$s" run --mode watch --pids 64 --wall-time 60s -- bash -c 'n=0; whi
 wants "a fork bomb is stopped" "Resource temporarily unavailable"
 
 # Freeze and thaw, with a held program.
-printf 'i=0\nwhile :; do i=$((i+1)); echo $i > /tmp/tick; [ $((i %% 50)) = 0 ] && sleep 0.01; done\n' > loop.sh
+printf 'i=0\nwhile :; do i=$((i+1)); echo $i >> /tmp/tick; [ $((i %% 50)) = 0 ] && sleep 0.01; done\n' > loop.sh
 "$s" run --mode watch --name f --detach -- bash loop.sh >out 2>&1
 id=$(sed -n 's/.*attach \([a-z2-7]*\) .*/\1/p' out)
 until_ "sleep 0.01" "$s" show f || no "the loop runs"
 check pause "$s" pause f
 data=${XDG_DATA_HOME:-$HOME/.local/share}/stepbox
 tick=$data/sessions/$id/tmp/tick
-a=$(cat "$tick"); sleep 1; b=$(cat "$tick"); [ -n "$a" ] && [ "$a" = "$b" ] && ok "paused means still" || no "it ran on while paused: $a to $b"
+a=$(wc -c <"$tick"); sleep 1; b=$(wc -c <"$tick"); [ -n "$a" ] && [ "$a" = "$b" ] && ok "paused means still" || no "it ran on while paused: $a to $b"
 check continue "$s" continue f
-for _ in $(seq 50); do c=$(cat "$tick"); [ "$c" != "$b" ] && break; sleep 0.1; done
+for _ in $(seq 50); do c=$(wc -c <"$tick"); [ "$c" != "$b" ] && break; sleep 0.1; done
 [ -n "$c" ] && [ "$c" != "$b" ] && ok "it goes on" || no "it stayed frozen"
 check kill "$s" kill f
 
