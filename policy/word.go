@@ -35,18 +35,6 @@ func words(argv []string) []word {
 	return out
 }
 
-// texts is the opposite, for words that are all known.
-func texts(ws []word) ([]string, bool) {
-	out := make([]string, len(ws))
-	for i, w := range ws {
-		if !w.known() {
-			return nil, false
-		}
-		out[i] = w.text
-	}
-	return out, true
-}
-
 // name is the part after the last slash, when it is known: what a program is called.
 func (w word) name() (string, bool) {
 	s := w.text[strings.LastIndexByte(w.text, '/')+1:]

@@ -78,8 +78,6 @@ func (s *Sandbox) openGateway(ctx context.Context, h Handlers, p *pendingLink) e
 		return fmt.Errorf("cannot open the sandbox's gateway: %w", err)
 	}
 	s.gateway = gateway
-	for _, warning := range link.Warnings {
-		s.box.Notes = append(s.box.Notes, warning)
-	}
+	s.box.Notes = append(s.box.Notes, link.Warnings...)
 	return ctx.Err()
 }

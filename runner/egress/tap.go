@@ -124,6 +124,7 @@ func (t *tap) judge4(pkt *stack.PacketBuffer, h header.IPv4) (s swallowed, l tup
 // judge6 is judge4 for IPv6.
 func (t *tap) judge6(pkt *stack.PacketBuffer, h header.IPv6) (s swallowed, l tuple, pass bool) {
 	src, dst := address(h.SourceAddress()), address(h.DestinationAddress())
+	//lint:ignore SA1019 the next header as it stands is what decides here: packets with extension headers are dropped
 	proto := h.TransportProtocol()
 	l, known := t.ports(pkt, header.IPv6MinimumSize, proto, src, dst, true)
 	s.to = l.remote

@@ -39,6 +39,7 @@ func FuzzTap(f *testing.F) {
 			}
 		}
 		if h, ok := pkt.Data().PullUp(header.IPv6MinimumSize); ok && header.IPVersion(h) == 6 {
+			//lint:ignore SA1019 as in judge6
 			if _, l, pass := tp.judge6(pkt, header.IPv6(h)); pass && (l.local.Addr() != sandbox6 || l.remote.Addr().IsMulticast() && header.IPv6(h).TransportProtocol() != header.ICMPv6ProtocolNumber) {
 				t.Errorf("let %+v through", l)
 			}

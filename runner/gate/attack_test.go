@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"errors"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -219,5 +218,3 @@ func TestForeignArchitecture(t *testing.T) {
 	b.wait()
 	t.Logf("without the filter: %q", b.out.String())
 }
-
-var errNoInt80 = errors.New("not on this architecture")

@@ -90,6 +90,10 @@ func (g *Gate) read(n notification) (*Exec, error) {
 		err = errGone
 	}
 	if err != nil {
+		var u unreadable
+		if errors.As(err, &u) {
+			_ = e.say(err.Error())
+		}
 		e.close()
 		return nil, err
 	}

@@ -326,6 +326,12 @@ func (b *box) failures() []string {
 	return slices.Clone(b.failed)
 }
 
+func (b *box) logged() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.logs)
+}
+
 // find is the first exec that was shown of a program by its base name.
 func (b *box) find(name string) *Exec {
 	for _, e := range b.seen() {

@@ -254,7 +254,7 @@ func (h *Holder) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return nil, nil, err
 	}
 	// The rest follows what memory wrote; readers use offsets of their own.
-	if _, err := file.Seek(0, io.SeekEnd); err == nil {
+	if _, err = file.Seek(0, io.SeekEnd); err == nil {
 		_, err = io.Copy(file, reader)
 	}
 	if err == nil {

@@ -74,7 +74,7 @@ func aimedAt(t *testing.T, dir string) (_ string, untouched func()) {
 // An agent that escaped the freeze swaps a directory for a link to the host's
 // files while they are restored through it.
 func TestAttackSwapWhileExecuting(t *testing.T) {
-	target, untouched := host(t)
+	target, _ := host(t)
 	h := startHelper(t)
 	s := newSession(t, h, os.TempDir(), nil)
 	defer s.close()
@@ -88,7 +88,7 @@ func TestAttackSwapWhileExecuting(t *testing.T) {
 		muts = append(muts, mutation{Op: "mkdir", Path: "dir/" + d})
 		writes = append(writes, mutation{Op: "write", Path: "dir/" + d + "/file", Data: []byte("then")})
 	}
-	target, untouched = aimedAt(t, target)
+	target, untouched := aimedAt(t, target)
 	// The link is there then and now, or the plan would begin by removing it.
 	s.agent(append(append(muts, writes...), mutation{Op: "symlink", Path: "evil", To: target})...)
 	then := s.scan()

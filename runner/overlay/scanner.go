@@ -148,15 +148,7 @@ func multigrain(fs int64) bool {
 	default:
 		return false
 	}
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return false
-	}
-	var major, minor int
-	if n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); n != 2 {
-		return false
-	}
-	return major > 6 || major == 6 && minor >= 13
+	return kernelSince(6, 13)
 }
 
 // Scan looks at the upper and returns what is in it now. When nothing moved

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -151,4 +152,20 @@ func (s *session) restore(target *Manifest, o RestoreOptions) Report {
 		s.t.Errorf("execute: %q: %s", f.Path, f.Text)
 	}
 	return rep
+}
+
+// settle scans until nothing is read again, so that what a later scan opens is
+// what moved since: without multigrain time stamps that takes a while.
+func (s *session) settle() *Manifest {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		m, st, err := s.scanner.Scan(bg, ScanOptions{})
+		must(s.t, err)
+		if st.Opened == 0 {
+			return m
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("files are read again and again")
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 
@@ -223,6 +224,20 @@ func join(dir, name string) string {
 		return name
 	}
 	return dir + "/" + name
+}
+
+// kernelSince says whether the running kernel is that version or newer; no if
+// it can't be told.
+func kernelSince(major, minor int) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var x, y int
+	if n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &x, &y); n != 2 {
+		return false
+	}
+	return x > major || x == major && y >= minor
 }
 
 // gone says whether an error means that a name vanished or became something

@@ -58,6 +58,7 @@ type Watcher struct {
 	dirty map[string]bool
 	full  bool
 	why   string
+	deaf  string    // a why that doesn't pass
 	due   time.Time // of the next Wake; zero for none
 }
 
@@ -91,6 +92,11 @@ func NewWatcher(upper string, notify func(Wake), o WatchOptions) (*Watcher, erro
 		root: root, in: os.NewFile(uintptr(fd), "inotify"), o: o, notify: notify, done: make(chan struct{}),
 		paths: map[int32]string{}, wds: map[string]int32{}, dirty: map[string]bool{},
 	}
+	if !kernelSince(6, 8) {
+		// Before, overlayfs opened the files of its upper so that writes give no event.
+		w.deaf = "this kernel doesn't tell of writes through an overlay; Linux 6.8 does"
+	}
+	w.why = w.deaf
 	w.add("")
 	w.publish()
 	go w.run()
@@ -268,7 +274,7 @@ func (w *Watcher) again() {
 		w.unwatch(wd)
 		w.forget(wd, path)
 	}
-	w.why = ""
+	w.why = w.deaf
 	w.add("")
 }
 

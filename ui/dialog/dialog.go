@@ -53,8 +53,6 @@ type row struct {
 	indent int
 }
 
-func plain(s string) row { return row{spans: []text{{s, themes.Surface}}, ground: themes.Surface} }
-
 func muted(s string) row { return row{spans: []text{{s, themes.SurfaceMuted}}, ground: themes.Surface} }
 
 func blank() row { return row{ground: themes.Surface} }

@@ -4,6 +4,8 @@
 package terminal
 
 import (
+	"unicode/utf8"
+
 	"fmt"
 	"strings"
 
@@ -155,12 +157,9 @@ func Safe(c uv.Cell, m uv.WidthMethod) uv.Cell {
 	}
 	// A cluster whose parts this terminal would draw side by side: the first
 	// character stands for it when it has the room.
-	for _, r := range c.Content {
-		if s := string(r); ok(s, c.Width, m) {
-			c.Content = s
-			return c
-		}
-		break
+	if r, _ := utf8.DecodeRuneInString(c.Content); ok(string(r), c.Width, m) {
+		c.Content = string(r)
+		return c
 	}
 	c.Content, c.Width = " ", 1
 	return c

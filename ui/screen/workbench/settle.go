@@ -92,12 +92,6 @@ func (s *Screen) dialog() dialog.Dialog {
 
 func (s *Screen) open(d dialog.Dialog) { s.dialogs = append(s.dialogs, d) }
 
-func (s *Screen) pop() {
-	if n := len(s.dialogs); n > 0 {
-		s.dialogs = s.dialogs[:n-1]
-	}
-}
-
 // syncDialogs tells dialogs what became of what they show.
 func (s *Screen) syncDialogs() {
 	for i := 0; i < len(s.dialogs); i++ {
