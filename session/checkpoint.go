@@ -26,6 +26,7 @@ type taken struct {
 	root     overlay.Hash
 	same     bool // nothing moved: the last checkpoint stands
 	changed  []overlay.Change
+	torn     error // why the agent ran on while it was taken
 	err      error
 }
 
@@ -50,6 +51,11 @@ func (s *Session) checkpoint(then func(*checkpoint)) {
 					then(s.lastFiles)
 				}
 				return
+			}
+			if t.torn != nil && !s.ending && !s.tornSaid {
+				// The state may be one that never was; that is said, once.
+				s.tornSaid = true
+				s.note(true, "checkpoints are taken while the agent runs: it can't be frozen: %v", t.torn)
 			}
 			s.account(t, func(cp *checkpoint) {
 				s.checking = false
@@ -83,11 +89,8 @@ func (s *Session) take(ctx context.Context, last *checkpoint) taken {
 	if _, err := s.files.scan(ctx); err != nil {
 		return taken{err: err}
 	}
-	thaw, err := s.freezer.freeze(ctx)
-	if err != nil {
-		// The state may be torn; that is said rather than hidden.
-		s.log.Warn("a checkpoint was taken without freezing the agent", "error", err)
-	} else {
+	thaw, torn := s.freezer.freeze(ctx)
+	if torn == nil {
 		defer func() {
 			if err := thaw(); err != nil {
 				s.log.Error("cannot thaw the agent", "error", err)
@@ -98,7 +101,9 @@ func (s *Session) take(ctx context.Context, last *checkpoint) taken {
 	if err != nil {
 		return taken{err: err}
 	}
-	return s.settle(ctx, last, m)
+	t := s.settle(ctx, last, m)
+	t.torn = torn
+	return t
 }
 
 // settle saves a manifest and says how it differs from the last checkpoint.

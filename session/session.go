@@ -88,7 +88,8 @@ type Session struct {
 	rollbacks  int64
 	attempts   int64
 	agentSID   int
-	holdNext   bool         // step over: hold the next action whatever the mode
+	holdNext   bool // step over: hold the next action whatever the mode
+	tornSaid   bool
 	stopping   bool         // nothing is let run any more
 	ending     bool         // the sandbox is gone
 	thaw       func() error // of a pause
