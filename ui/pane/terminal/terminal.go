@@ -157,7 +157,7 @@ func Safe(c uv.Cell, m uv.WidthMethod) uv.Cell {
 	}
 	// A cluster whose parts this terminal would draw side by side: the first
 	// character stands for it when it has the room.
-	if r, _ := utf8.DecodeRuneInString(c.Content); ok(string(r), c.Width, m) {
+	if r, n := utf8.DecodeRuneInString(c.Content); n > 0 && ok(string(r), c.Width, m) {
 		c.Content = string(r)
 		return c
 	}
