@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zeebo/blake3"
+	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay"
 )
@@ -60,11 +62,15 @@ func TestRestore(t *testing.T) {
 	}
 	run := r.start("/bin/bash", "-c", `
 		echo one >made; mkdir dir; echo two >dir/two; echo secret >closed; chmod 000 closed; ln -s kept link
+		for m in 000 200; do echo $m >x$m; python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.note", b"one")' x$m; chmod $m x$m; done
 		head -c 300000 /dev/zero | tr '\0' x >large
 		echo checkpoint; read line
 		rm -rf dir deleted sub link; echo changed >kept; echo changed >made; rm -f closed; echo other >large; echo more >new
+		for m in 000 200; do chmod 600 x$m; echo changed >x$m; python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.note", b"two")' x$m; chmod $m x$m; done
 		echo changed; read line
-		cat kept deleted sub/deep made dir/two link; stat -c '%a %n' closed; chmod 600 closed; cat closed; wc -c <large; ls new 2>&1 | tail -n 1; echo done`)
+		cat kept deleted sub/deep made dir/two link; stat -c '%a %n' closed; chmod 600 closed; cat closed; wc -c <large; ls new 2>&1 | tail -n 1
+		for m in 000 200; do stat -c '%a %n' x$m; chmod 600 x$m; python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.note").decode())' x$m; cat x$m; done
+		echo done`)
 	run.expect("checkpoint")
 	store := &bodies{held: make(map[overlay.Hash][]byte)}
 	scanner, err := overlay.NewScanner(run.Upper(), store, run.OpenUpper)
@@ -94,8 +100,8 @@ func TestRestore(t *testing.T) {
 	}
 	defer lower.Close()
 	plan, err := overlay.PlanRestore(t.Context(), lower, current, target, overlay.RestoreOptions{})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(plan.Problems) > 0 {
+		t.Fatalf("the plan has problems: %v, %v", plan.Problems, err)
 	}
 	began := time.Now()
 	report, err := run.Restore(t.Context(), plan, overlay.NewSource(lower, store))
@@ -109,7 +115,7 @@ func TestRestore(t *testing.T) {
 	run.typeIn("\n")
 	run.expect("done")
 	out := strings.ReplaceAll(run.text(), "\r\n", "\n")
-	want := "host\nhost\nhost\none\ntwo\nhost\n0 closed\nsecret\n300000\nls: cannot access 'new': No such file or directory\ndone\n"
+	want := "host\nhost\nhost\none\ntwo\nhost\n0 closed\nsecret\n300000\nls: cannot access 'new': No such file or directory\n0 x000\none\n000\n200 x200\none\n200\ndone\n"
 	if !strings.HasSuffix(out, want) {
 		t.Errorf("the agent sees:\n%s", out)
 	}
@@ -135,10 +141,20 @@ func TestOpenUpper(t *testing.T) {
 	if text, err := io.ReadAll(file); err != nil || string(text) != "inside\n" {
 		t.Errorf("it reads %q, %v", text, err)
 	}
-	for _, path := range []string{"link", "up", "../../outside", secret, "dots/../outside", "pipe", "none"} {
+	for _, path := range []string{"../../outside", secret, "dots/../outside", "dots/outside", "none"} {
 		if file, err := run.OpenUpper(t.Context(), path); err == nil {
 			file.Close()
 			t.Errorf("%q is opened", path)
 		}
+	}
+	for _, path := range []string{"link", "up", "pipe"} { // themselves, not what they lead to
+		file, err := run.OpenUpper(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.Read(make([]byte, 1)); !errors.Is(err, unix.EBADF) {
+			t.Errorf("%q is open for reading: %v", path, err)
+		}
+		file.Close()
 	}
 }

@@ -240,8 +240,8 @@ func (s *Sandbox) close(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// OpenUpper opens a file or folder of the upper that the caller can't: rel may
-// hold any bytes, and links in it aren't followed.
+// OpenUpper is an overlay.Opener of the upper, for what the caller can't open:
+// rel may hold any bytes, and links aren't followed.
 func (s *Sandbox) OpenUpper(ctx context.Context, rel string) (*os.File, error) {
 	return s.holder.Open(ctx, s.Upper(), rel)
 }

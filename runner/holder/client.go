@@ -162,8 +162,8 @@ func (h *Holder) Link(ctx context.Context, link any) ([]*os.File, error) {
 	return files, nil
 }
 
-// Open opens a regular file or folder below root, a host path, that the caller
-// can't. The path may hold any bytes; links in it aren't followed.
+// Open opens what path names below root, a host path, where the caller's own
+// rights don't reach. The path may hold any bytes, and is Ops.Open's to read.
 func (h *Holder) Open(ctx context.Context, root, path string) (*os.File, error) {
 	return h.file(ctx, opOpen, openRequest{Root: root, Path: []byte(path)})
 }

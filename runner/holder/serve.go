@@ -36,6 +36,9 @@ type Ops struct {
 	// Link makes the sandbox's only way out, on a locked thread in the sandbox's
 	// network namespace: what describes it, and its descriptors.
 	Link func() (any, []*os.File, error)
+	// Open opens what an asker for a path below a folder wants: without
+	// following links, and without anything that could block.
+	Open func(root *os.File, path string) (*os.File, error)
 	// Restore carries a plan out on the project as the sandbox sees it, with
 	// contents that the supervisor has. The report becomes JSON.
 	Restore func(ctx context.Context, project *os.File, plan []byte, contents Contents) (any, error)
@@ -157,7 +160,7 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		runtime.LockOSThread() // never unlocked: the thread ends with this call's goroutine
 		return h.ops.Link()
 	case opOpen:
-		return one(open(body))
+		return one(h.open(body))
 	case opSocket:
 		return one(socket(body))
 	case opDial:
@@ -260,33 +263,21 @@ func (h *server) project(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// open opens a file below a folder that the caller's uid alone may not read,
+// open opens what is below a folder that the caller's uid alone may not read,
 // as a file of mode 000 is. The agent chose all of the names and may change
 // them meanwhile.
-func open(body json.RawMessage) (*os.File, error) {
+func (h *server) open(body json.RawMessage) (*os.File, error) {
 	var request openRequest
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
-	root, err := unix.Open(request.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(request.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: request.Root, Err: err}
 	}
-	defer unix.Close(root)
-	fd, err := unix.Openat2(root, string(request.Path), &unix.OpenHow{
-		// A FIFO or a device must neither block nor be opened for what it is.
-		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-	})
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: string(request.Path), Err: err}
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		unix.Close(fd)
-		return nil, &os.PathError{Op: "open", Path: string(request.Path), Err: unix.EINVAL}
-	}
-	return os.NewFile(uintptr(fd), "upper"), nil
+	root := os.NewFile(uintptr(fd), request.Root)
+	defer root.Close()
+	return h.ops.Open(root, string(request.Path))
 }
 
 // socket makes a socket in the sandbox's network namespace.
