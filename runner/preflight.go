@@ -14,6 +14,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/holder"
+	"stepbox/runner/pid1"
 )
 
 // Finding is one thing that a sandbox needs of its host.
@@ -30,7 +31,7 @@ type Finding struct {
 // can, and leaves nothing behind. stateDir is where sessions will be kept; it is
 // made if it doesn't exist. The order is that of a person mending things.
 func Preflight(ctx context.Context, stateDir string) []Finding {
-	findings := []Finding{checkKernel(), checkSeccomp(), checkMemfd(), checkPtrace()}
+	findings := []Finding{checkKernel(), checkSeccomp(), checkMemfd(), checkPtrace(), checkMemory(pid1.MemoryGuard())}
 	userns := checkUserNamespaces(ctx)
 	findings = append(findings, userns, checkStateDir(ctx, stateDir, userns.OK), checkCgroups(ctx))
 	for _, f := range findings {
@@ -114,6 +115,20 @@ func checkPtrace() Finding {
 			f.OK = false
 			f.Fix = "set kernel.yama.ptrace_scope to 1 in /etc/sysctl.d and restart: the kernel keeps 3 until then"
 		}
+	}
+	return f
+}
+
+// memoryOpen says what stays open without Landlock.
+const memoryOpen = "Landlock is off: the agent can write into programs that you approved, through /proc/PID/mem"
+
+// checkMemory tells whether an agent is kept from what it got approved.
+func checkMemory(guarded bool) Finding {
+	f := Finding{Name: "Landlock", OK: guarded, Detail: "on",
+		Why: "it keeps the agent from writing into the memory of programs that were approved"}
+	if !guarded {
+		f.Detail = memoryOpen
+		f.Fix = "add landlock to the kernel's list of security modules: boot with lsm=landlock,… (the present list, from /sys/kernel/security/lsm, after it); the kernel needs CONFIG_SECURITY_LANDLOCK"
 	}
 	return f
 }

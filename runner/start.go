@@ -201,6 +201,9 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 	if err != nil {
 		return err
 	}
+	if !pid1.MemoryGuard() {
+		s.box.Notes = append(s.box.Notes, memoryOpen)
+	}
 	undo.add(func() {
 		s.box.Kill()
 		s.thawForGood()

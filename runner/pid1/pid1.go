@@ -83,6 +83,9 @@ func (p *process) run(install func() (int, error)) error {
 	if err != nil {
 		return fmt.Errorf("cannot install the exec gate: %w", err)
 	}
+	if err := guardMemory(); err != nil {
+		return fmt.Errorf("cannot guard the memory of processes: %w", err)
+	}
 	file := os.NewFile(uintptr(listener), "listener")
 	if err := p.say(Message{Kind: Ready}, file); err != nil {
 		return err
