@@ -1,0 +1,279 @@
+// Package git reads what a repository on the host says about itself: which
+// paths it ignores, which it tracks, and where its configuration holds secrets.
+//
+// It never runs git, which would run what a repository's configuration names.
+// It opens regular files only, through no symbolic link, and reads a bounded
+// part of them. Answers are about the moment when the files were read: nothing
+// that changes later is noticed. Where it can't tell, nothing is ignored, since
+// what is ignored is looked at less.
+package git
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Person is where git looks for one person's settings.
+type Person struct {
+	Home   string // the home folder; "" for none
+	Config string // $XDG_CONFIG_HOME; "" for Home/.config
+}
+
+// files are the configuration files that git reads before a repository's own,
+// in its order.
+func (p Person) files() []string {
+	files := []string{"/etc/gitconfig"}
+	if dir := p.configDir(); dir != "" {
+		files = append(files, filepath.Join(dir, "git/config"))
+	}
+	if p.Home != "" {
+		files = append(files, filepath.Join(p.Home, ".gitconfig"))
+	}
+	return files
+}
+
+func (p Person) configDir() string {
+	if p.Config != "" {
+		return p.Config
+	}
+	if p.Home != "" {
+		return filepath.Join(p.Home, ".config")
+	}
+	return ""
+}
+
+// Repository is what one project folder's repository says. It isn't safe for
+// use while ReadFolder runs; after that it doesn't change.
+type Repository struct {
+	project  string // the folder that paths are relative to
+	root     string // the folder that holds .git, or project where there is none
+	prefix   string // from root to project, "" where they are one
+	metadata string // the folder with HEAD and index; "" outside of a repository
+	common   string // the folder with config, objects and info: metadata, but for linked worktrees
+
+	outer    []pattern            // core.excludesFile, then info/exclude
+	folders  map[string][]pattern // each folder's .gitignore, by its path from root; "" is root
+	tracked  []string             // sorted, from root
+	unsure   bool                 // something couldn't be read: nothing is ignored
+	patterns int                  // read so far
+}
+
+// maxPatterns bounds all patterns of a repository together.
+const maxPatterns = 20_000
+
+// Open reads what holds for a whole project folder: an absolute, clean path
+// without symbolic links. Of the folders below it, ReadFolder reads the rules.
+// A folder outside of any repository has rules too, if it has a .gitignore.
+func Open(project string, person Person) *Repository {
+	r := &Repository{project: project, root: project, folders: map[string][]pattern{}}
+	for dir := project; ; dir = filepath.Dir(dir) {
+		if metadata, common := repositoryAt(dir); metadata != "" {
+			r.root, r.metadata, r.common = dir, metadata, common
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if r.root != project {
+		r.prefix = strings.TrimPrefix(strings.TrimPrefix(project, r.root), "/")
+	}
+	r.readOuter(person)
+	for _, dir := range above(r.prefix) {
+		r.readRules(dir)
+	}
+	if r.metadata != "" {
+		names, err := readIndex(filepath.Join(r.metadata, "index"))
+		r.unsure = r.unsure || err != nil
+		slices.Sort(names)
+		r.tracked = names
+	}
+	return r
+}
+
+// repositoryAt says where a working tree's repository is, if a folder is one's
+// root: in .git, or where a linked worktree's or a submodule's file leads to.
+func repositoryAt(dir string) (metadata, common string) {
+	metadata = filepath.Join(dir, ".git")
+	info, err := os.Lstat(metadata)
+	switch {
+	case err != nil:
+		return "", ""
+	case info.Mode().IsRegular():
+		data, err := readFile(metadata, 4096)
+		to, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+		if err != nil || !ok {
+			return "", ""
+		}
+		metadata = beside(dir, to)
+	case !info.IsDir():
+		return "", ""
+	}
+	if info, err := os.Lstat(filepath.Join(metadata, "HEAD")); err != nil || info.IsDir() {
+		return "", ""
+	}
+	common = metadata
+	if data, err := readFile(filepath.Join(metadata, "commondir"), 4096); err == nil {
+		common = beside(metadata, strings.TrimSpace(string(data)))
+	}
+	return metadata, common
+}
+
+// beside resolves a path that may be relative to a folder.
+func beside(dir, to string) string {
+	if filepath.IsAbs(to) {
+		return filepath.Clean(to)
+	}
+	return filepath.Join(dir, to)
+}
+
+// readOuter reads the rules that lie outside of the working tree.
+func (r *Repository) readOuter(person Person) {
+	excludes := ""
+	if dir := person.configDir(); dir != "" {
+		excludes = filepath.Join(dir, "git/ignore")
+	}
+	files := person.files()
+	if r.common != "" {
+		files = append(files, filepath.Join(r.common, "config"))
+	}
+	for _, file := range files {
+		data, err := readFile(file, maxConfig)
+		if err != nil {
+			continue // git treats a missing one the same; no rule is lost that hides
+		}
+		for _, e := range parseConfig(data) {
+			if e.section == "core" && e.subsection == "" && e.key == "excludesfile" {
+				excludes = e.value
+				if rest, ok := strings.CutPrefix(excludes, "~/"); ok && person.Home != "" {
+					excludes = filepath.Join(person.Home, rest)
+				}
+			}
+		}
+	}
+	if filepath.IsAbs(excludes) {
+		r.outer = append(r.outer, r.read(excludes)...)
+	}
+	if r.common != "" {
+		r.outer = append(r.outer, r.read(filepath.Join(r.common, "info/exclude"))...)
+	}
+}
+
+// ReadFolder reads the .gitignore of a folder, given relative to the project.
+// Folders come before those in them; an ignored folder needs none.
+func (r *Repository) ReadFolder(dir string) {
+	if full := r.full(dir); full != "" {
+		r.readRules(full)
+	}
+}
+
+func (r *Repository) readRules(full string) {
+	if _, ok := r.folders[full]; ok {
+		return
+	}
+	if rules := r.read(filepath.Join(r.root, full, ".gitignore")); len(rules) > 0 {
+		r.folders[full] = rules
+	}
+}
+
+// read reads a file of patterns. Without it too much or too little may count
+// as ignored, so that a file which is there and can't be read ends all of it.
+func (r *Repository) read(file string) []pattern {
+	data, err := readFile(file, maxRules)
+	if err != nil {
+		if !notThere(err) {
+			r.unsure = true
+		}
+		return nil
+	}
+	rules := parsePatterns(data)
+	if r.patterns += len(rules); r.patterns > maxPatterns {
+		r.unsure = true
+	}
+	return rules
+}
+
+// Unsure gives up: whoever read the folders didn't see all of them.
+func (r *Repository) Unsure() { r.unsure = true }
+
+// Ignored says whether git ignores a path, given relative to the project. What
+// it tracks, or a folder with something tracked in it, it doesn't ignore.
+func (r *Repository) Ignored(name string, folder bool) bool {
+	full := r.full(name)
+	if r.unsure || full == "" || r.Tracked(name) {
+		return false
+	}
+	// A folder that is ignored is so with all in it: nothing below it counts.
+	for i := range len(full) {
+		if full[i] == '/' && r.excluded(full[:i], true) {
+			return true
+		}
+	}
+	return r.excluded(full, folder)
+}
+
+// excluded asks the rules about one path, the deepest folder's and in it the
+// last rule first.
+func (r *Repository) excluded(full string, folder bool) bool {
+	for dir := path.Dir(full); ; dir = path.Dir(dir) {
+		base := dir + "/"
+		if dir == "." {
+			base = ""
+		}
+		if found, ignored := last(r.folders[strings.TrimSuffix(base, "/")], full[len(base):], folder); found {
+			return ignored
+		}
+		if dir == "." {
+			break
+		}
+	}
+	_, ignored := last(r.outer, full, folder)
+	return ignored
+}
+
+// last finds the last rule that matches.
+func last(rules []pattern, name string, folder bool) (found, ignored bool) {
+	for _, p := range slices.Backward(rules) {
+		if p.matches(name, folder) {
+			return true, !p.negated
+		}
+	}
+	return false, false
+}
+
+// Tracked says whether a path is in the repository's index, or a folder that
+// something in the index is below.
+func (r *Repository) Tracked(name string) bool {
+	full := r.full(name)
+	if _, ok := slices.BinarySearch(r.tracked, full); ok {
+		return true
+	}
+	i, _ := slices.BinarySearch(r.tracked, full+"/")
+	return i < len(r.tracked) && strings.HasPrefix(r.tracked[i], full+"/")
+}
+
+// full is a path of the project's as seen from the root; "" for the root itself.
+func (r *Repository) full(name string) string {
+	full := path.Join(r.prefix, name)
+	if full == "." || !filepath.IsLocal(full) {
+		return ""
+	}
+	return full
+}
+
+// above lists the folders from the root down to one, itself included.
+func above(dir string) []string {
+	out := []string{""}
+	for i := range len(dir) {
+		if dir[i] == '/' {
+			out = append(out, dir[:i])
+		}
+	}
+	if dir != "" {
+		out = append(out, dir)
+	}
+	return out
+}
