@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,7 +14,8 @@ import (
 	"stepbox/store"
 )
 
-// maxListed bounds the changes of one answer; what is beyond is counted.
+// maxListed bounds the changes that a question or a plan lists; what is beyond
+// is counted.
 const maxListed = 5000
 
 // files knows the state of a session's files: the upper of a live session, or
@@ -31,15 +30,11 @@ type files struct {
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
 
-	mu      sync.Mutex
-	current *overlay.Manifest           // guarded by mu; the last scan's
-	seen    map[int64]*overlay.Manifest // guarded by mu; checkpoints by number
-	counts  map[string]lineCount        // guarded by mu; by the two contents compared
-}
-
-type lineCount struct {
-	added, removed int
-	ok             bool
+	mu       sync.Mutex
+	current  *overlay.Manifest           // guarded by mu; the last scan's
+	seen     map[int64]*overlay.Manifest // guarded by mu; checkpoints by number
+	compared []*comparison               // guarded by mu; the last few, newest first
+	counts   lineCounts
 }
 
 // bodies lets the overlay package keep contents in the store.
@@ -61,7 +56,7 @@ func openFiles(st *store.Store, session, folder string, hidden []string) (*files
 	}
 	return &files{
 		store: st, session: session, folder: folder, lower: lower,
-		seen: make(map[int64]*overlay.Manifest), counts: make(map[string]lineCount),
+		seen: make(map[int64]*overlay.Manifest),
 	}, nil
 }
 
@@ -138,41 +133,12 @@ func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
 	return m, nil
 }
 
-// between lists what differs between two states; nil is the project folder.
-func (f *files) between(ctx context.Context, from, to *overlay.Manifest) ([]overlay.Change, error) {
-	d, err := overlay.Diff(ctx, f.lower, from, to, overlay.DiffOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("cannot compare the files: %w", err)
-	}
-	return d.Changes, nil
-}
-
 func (f *files) betweenIDs(ctx context.Context, from int64, to *checkpoint) ([]overlay.Change, error) {
 	m, err := f.at(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	return f.between(ctx, m, to.manifest)
-}
-
-// changes lists what differs between two states, with line counts.
-func (f *files) changes(ctx context.Context, scope string, from, to *overlay.Manifest) (api.Changes, error) {
-	out := api.Changes{Scope: scope, Version: f.version.Load(), Files: []api.Change{}}
-	changed, err := f.between(ctx, from, to)
-	if err != nil {
-		return out, err
-	}
-	out.Files = f.list(changed, maxListed)
-	out.More = len(changed) - len(out.Files)
-	for i := range out.Files {
-		c := &out.Files[i]
-		n := f.countLines(ctx, changed[i])
-		c.Added, c.Removed, c.Counted = n.added, n.removed, n.ok
-		c.Binary = c.Kind == "file" && !n.ok
-		out.Added += n.added
-		out.Removed += n.removed
-	}
-	return out, nil
 }
 
 // list describes changes without reading their contents.
@@ -207,126 +173,6 @@ func words(c overlay.Change) string {
 		w = append(w, "points to "+api.Escape(c.New.Target))
 	}
 	return strings.Join(w, ", ")
-}
-
-// key names a path in requests, whatever its bytes are.
-func key(p string) string { return base64.RawURLEncoding.EncodeToString([]byte(p)) }
-
-// diff is one changed file's difference.
-func (f *files) diff(ctx context.Context, key string, from, to *overlay.Manifest) (api.FileDiff, error) {
-	p, err := base64.RawURLEncoding.DecodeString(key)
-	if err != nil {
-		return api.FileDiff{}, problem(api.CodeInvalid, "%q names no changed file", api.Escape(key))
-	}
-	changed, err := f.between(ctx, from, to)
-	if err != nil {
-		return api.FileDiff{}, err
-	}
-	for _, c := range changed {
-		if c.Path != string(p) {
-			continue
-		}
-		out := api.FileDiff{Change: f.list([]overlay.Change{c}, 1)[0]}
-		before, after, note, err := f.sides(ctx, c)
-		if err != nil || note != "" {
-			out.Note = note
-			return out, err
-		}
-		hs, added, removed, err := hunks(before, after)
-		if err != nil {
-			return out, fmt.Errorf("cannot compare %q: %w", out.Change.Path, err)
-		}
-		out.Hunks, out.Change.Added, out.Change.Removed, out.Change.Counted = hs, added, removed, true
-		if len(hs) == 0 && out.Change.Words == "" {
-			out.Note = "the contents are the same"
-		}
-		return out, nil
-	}
-	return api.FileDiff{}, problem(api.CodeNotFound, "%q hasn't changed", api.Escape(string(p)))
-}
-
-// sides reads both contents of a change; note says why they can't be shown as text.
-func (f *files) sides(ctx context.Context, c overlay.Change) (before, after, note string, err error) {
-	read := func(e *overlay.File) ([]byte, error) {
-		switch {
-		case e == nil || e.Kind != overlay.KindFile:
-			return nil, nil
-		case e.Unsaved != "":
-			return nil, fmt.Errorf("the content wasn't kept: %s", e.Unsaved)
-		case e.Size > maxDiffBytes:
-			return nil, errTooLarge
-		}
-		r, _, err := overlay.Content(ctx, f.lower, bodies{f.store}, e)
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		b, err := io.ReadAll(io.LimitReader(r, maxDiffBytes+1))
-		if len(b) > maxDiffBytes {
-			return nil, errTooLarge
-		}
-		return b, err
-	}
-	b, err := read(c.Old)
-	if err == nil {
-		var a []byte
-		if a, err = read(c.New); err == nil {
-			if !text(b) || !text(a) {
-				return "", "", "binary", nil
-			}
-			return string(b), string(a), "", nil
-		}
-	}
-	if errors.Is(err, errTooLarge) {
-		return "", "", "too large to be shown as text", nil
-	}
-	return "", "", "", err
-}
-
-var errTooLarge = errors.New("too large")
-
-// countLines counts added and removed lines of one change, once per pair of contents.
-func (f *files) countLines(ctx context.Context, c overlay.Change) lineCount {
-	id := countKey(c)
-	f.mu.Lock()
-	n, ok := f.counts[id]
-	f.mu.Unlock()
-	if ok {
-		return n
-	}
-	before, after, note, err := f.sides(ctx, c)
-	if err == nil && note == "" {
-		if _, n.added, n.removed, err = hunks(before, after); err == nil {
-			n.ok = true
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.counts) > 4*maxListed {
-		clear(f.counts)
-	}
-	f.counts[id] = n
-	return n
-}
-
-func countKey(c overlay.Change) string {
-	side := func(e *overlay.File) string {
-		if e == nil {
-			return "-"
-		}
-		return fmt.Sprintf("%s %s %d %v", e.Kind, e.Hash, e.Size, e.MTime)
-	}
-	return c.Path + "\x00" + side(c.Old) + "\x00" + side(c.New)
-}
-
-// lines adds up the lines of some changes.
-func (f *files) lines(ctx context.Context, changed []overlay.Change) (added, removed int) {
-	for _, c := range changed[:min(len(changed), maxListed)] {
-		n := f.countLines(ctx, c)
-		added += n.added
-		removed += n.removed
-	}
-	return added, removed
 }
 
 func parseHash(s string) (overlay.Hash, error) {

@@ -206,8 +206,8 @@ func (f *files) ofAction(ctx context.Context, a api.Action, now *overlay.Manifes
 	return from, to, err
 }
 
-// Changes lists what an action of a recorded session changed, or all of it did.
-func (h *History) Changes(ctx context.Context, id string, n int) (api.Changes, error) {
+// Changes is a page of what an action of a recorded session changed, or all of it did.
+func (h *History) Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error) {
 	f, from, to, scope, err := h.open(ctx, id, n)
 	if f != nil {
 		defer f.close()
@@ -216,9 +216,11 @@ func (h *History) Changes(ctx context.Context, id string, n int) (api.Changes, e
 		return api.Changes{}, err
 	}
 	if to == nil {
-		return api.Changes{Scope: scope, Files: []api.Change{}}, nil
+		return api.Changes{Scope: scope, Final: true, Files: []api.Change{}}, nil
 	}
-	return f.changes(ctx, scope, from, to)
+	out, err := f.page(ctx, from, to, p)
+	out.Scope, out.Final = scope, true
+	return out, err
 }
 
 // Diff is one changed file's difference.
@@ -234,6 +236,23 @@ func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff
 		return api.FileDiff{}, problem(api.CodeNotFound, "nothing has changed")
 	}
 	return f.diff(ctx, key, from, to)
+}
+
+// Diffs yields the differences of all changed files, by path.
+func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error] {
+	return func(yield func(api.FileDiff, error) bool) {
+		f, from, to, _, err := h.open(ctx, id, n)
+		if f != nil {
+			defer f.close()
+		}
+		if err != nil {
+			yield(api.FileDiff{}, err)
+			return
+		}
+		if to != nil {
+			f.diffs(ctx, from, to)(yield)
+		}
+	}
 }
 
 // Screen is the last screen of a recorded session.

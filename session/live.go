@@ -39,17 +39,19 @@ func (l *Live) Questions(ctx context.Context, id string) ([]api.Question, error)
 	return out, err
 }
 
-// Changes lists what an action changed, or for action 0 how the files differ
-// from the project folder.
-func (l *Live) Changes(ctx context.Context, id string, n int) (api.Changes, error) {
+// Changes is a page of what an action changed, or for action 0 of how the files
+// differ from the project folder.
+func (l *Live) Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error) {
 	from, to, scope, err := l.scope(ctx, n)
 	if errors.Is(err, ErrEnded) {
-		return l.History.Changes(ctx, id, n)
+		return l.History.Changes(ctx, id, n, p)
 	}
 	if err != nil {
 		return api.Changes{}, err
 	}
-	return l.s.files.changes(ctx, scope, from, to)
+	out, err := l.s.files.page(ctx, from, to, p)
+	out.Scope, out.Version = scope, l.s.files.version.Load()
+	return out, err
 }
 
 // Diff is one changed file's difference in the scope that Changes has.
@@ -62,6 +64,21 @@ func (l *Live) Diff(ctx context.Context, id, key string, n int) (api.FileDiff, e
 		return api.FileDiff{}, err
 	}
 	return l.s.files.diff(ctx, key, from, to)
+}
+
+// Diffs yields the differences of all changed files in that scope, by path.
+func (l *Live) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error] {
+	return func(yield func(api.FileDiff, error) bool) {
+		from, to, _, err := l.scope(ctx, n)
+		switch {
+		case errors.Is(err, ErrEnded):
+			l.History.Diffs(ctx, id, n)(yield)
+		case err != nil:
+			yield(api.FileDiff{}, err)
+		default:
+			l.s.files.diffs(ctx, from, to)(yield)
+		}
+	}
 }
 
 // scope is the two states that an answer compares.

@@ -243,7 +243,7 @@ func TestReviewComesFirstInStepMode(t *testing.T) {
 	if err := w.decide(review, api.AnswerKeep); code(err) != api.CodeDecided {
 		t.Errorf("keeping what was rolled back got %v, want %s", err, api.CodeDecided)
 	}
-	changes, err := w.read.Changes(t.Context(), w.ID(), 0)
+	changes, err := w.read.Changes(t.Context(), w.ID(), 0, api.Page{})
 	w.must(err)
 	if len(changes.Files) != 0 {
 		t.Errorf("after the roll back %v differs", changes.Files)

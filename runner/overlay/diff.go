@@ -58,6 +58,12 @@ type Difference struct {
 	More    int // changes beyond those listed; renames aren't looked for then
 }
 
+// Search is the index of path among the changes and whether it is there, or else
+// where it would be.
+func (d *Difference) Search(path string) (int, bool) {
+	return slices.BinarySearchFunc(d.Changes, path, func(c Change, path string) int { return comparePaths(c.Path, path) })
+}
+
 // Diff says what differs between two states of the files by content, mode,
 // owner, extended attributes, kind and link target. Time stamps, hard links
 // and mere presence in an upper make no difference. A nil manifest is the
@@ -229,7 +235,7 @@ func (d *differ) renames(lower *Lower, budget int64) error {
 		}
 	}
 	keys := make([]key, len(d.changes)) // the zero key for what has no counterpart
-	added := map[key][]int{}
+	added := map[key]*candidates{}
 	for i := range d.changes {
 		c := &d.changes[i]
 		f := side(c)
@@ -251,29 +257,27 @@ func (d *differ) renames(lower *Lower, budget int64) error {
 		}
 		keys[i] = key{f.Size, f.Hash}
 		if c.Status == Added {
-			added[keys[i]] = append(added[keys[i]], i)
+			if added[keys[i]] == nil {
+				added[keys[i]] = &candidates{named: map[string][]int{}, taken: map[int]bool{}}
+			}
+			added[keys[i]].add(c.Path, i)
 		}
 	}
 	drop := map[int]bool{}
 	for i := range d.changes {
 		c, from := &d.changes[i], added[keys[i]]
-		if c.Status != Deleted || keys[i].hash.IsZero() || len(from) == 0 {
+		if c.Status != Deleted || keys[i].hash.IsZero() || from == nil {
 			continue
 		}
-		best := 0
-		_, base := split(c.Path)
-		for j, at := range from {
-			if _, name := split(d.changes[at].Path); name == base {
-				best = j
-				break
-			}
+		at, ok := from.take(c.Path)
+		if !ok {
+			continue
 		}
-		n := &d.changes[from[best]]
+		n := &d.changes[at]
 		n.Status, n.From, n.Old, n.Content = Renamed, c.Path, c.Old, false
 		n.Mode = c.Old.Mode != n.New.Mode
 		n.Owner = c.Old.UID != n.New.UID || c.Old.GID != n.New.GID
 		n.Xattrs = !c.Old.sameXattrs(&n.New.Entry)
-		added[keys[i]] = slices.Delete(slices.Clone(from), best, best+1)
 		drop[i] = true
 	}
 	if len(drop) == 0 {
@@ -287,6 +291,38 @@ func (d *differ) renames(lower *Lower, budget int64) error {
 	}
 	d.changes = kept
 	return nil
+}
+
+// candidates are added files of one content, each the new name of at most one
+// deleted file.
+type candidates struct {
+	all   []int            // indices of changes, in order; those taken from the front are gone
+	named map[string][]int // the same by the last component of the path
+	taken map[int]bool
+}
+
+func (c *candidates) add(path string, i int) {
+	_, name := split(path)
+	c.all, c.named[name] = append(c.all, i), append(c.named[name], i)
+}
+
+// take picks the first one that has the same last component as path, else the first.
+func (c *candidates) take(path string) (int, bool) {
+	_, name := split(path)
+	first := func(list []int) (int, []int) {
+		for i, at := range list {
+			if !c.taken[at] {
+				c.taken[at] = true
+				return at, list[i+1:]
+			}
+		}
+		return -1, nil
+	}
+	at := -1
+	if at, c.named[name] = first(c.named[name]); at < 0 {
+		at, c.all = first(c.all)
+	}
+	return at, at >= 0
 }
 
 // Content opens one side of a change for reading and says how long it is: a

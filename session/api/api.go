@@ -302,13 +302,22 @@ type Change struct {
 	Counted bool   `json:"counted"` // whether Added and Removed are known
 }
 
+// Page says which part of a list is asked for.
+type Page struct {
+	After string // the Next of the page before; "" for the first
+	Limit int    // at most so many; 0 leaves it to the server
+}
+
 // Changes is what differs in a scope.
 type Changes struct {
-	Version int64    `json:"version"` // grows whenever the answer may have changed
-	Scope   string   `json:"scope"`   // "session" or "action N"
-	Files   []Change `json:"files"`
-	More    int      `json:"more,omitempty"` // changed paths beyond those listed
-	Added   int      `json:"added"`
+	Version int64    `json:"version"`         // as of when this is; the event stream tells the newest, and what is older is to be fetched again
+	Final   bool     `json:"final,omitempty"` // the session has ended: nothing newer will come
+	Scope   string   `json:"scope"`           // "session" or "action N"
+	Files   []Change `json:"files"`           // by path; one page of them
+	More    int      `json:"more,omitempty"`  // changed paths beyond those listed
+	Next    string   `json:"next,omitempty"`  // Page.After of the page that follows; "" when there is none
+	Total   int      `json:"total"`           // changed paths, on all pages
+	Added   int      `json:"added"`           // lines, on all pages
 	Removed int      `json:"removed"`
 	Apart   []string `json:"apart,omitempty"` // changes outside the project, which can't be rolled back exactly
 }
@@ -383,7 +392,7 @@ type Event struct {
 	Rollback   *Rollback   `json:"rollback,omitempty"`
 	Note       *Note       `json:"note,omitempty"`
 	Usage      *Usage      `json:"usage,omitempty"`   // passing
-	Changes    *int64      `json:"changes,omitempty"` // passing: the new version of Changes
+	Changes    *int64      `json:"changes,omitempty"` // passing: the newest version of Changes
 }
 
 // Problem is the body of every answer that isn't a success.

@@ -79,10 +79,41 @@ func (c *Client) Attempts(ctx context.Context, id string) ([]Attempt, error) {
 	return fetch[[]Attempt](ctx, c, http.MethodGet, path(id, "attempts"), nil)
 }
 
-// Changes lists what an action changed, or for action 0 how the session's
-// files differ from the project folder.
-func (c *Client) Changes(ctx context.Context, id string, action int) (Changes, error) {
-	return fetch[Changes](ctx, c, http.MethodGet, path(id, "changes")+query(action), nil)
+// ChangesPage fetches a page of what an action changed, or for action 0 of how
+// the session's files differ from the project folder.
+func (c *Client) ChangesPage(ctx context.Context, id string, action int, p Page) (Changes, error) {
+	var more []string
+	if p.After != "" {
+		more = append(more, "after", p.After)
+	}
+	if p.Limit > 0 {
+		more = append(more, "limit", strconv.Itoa(p.Limit))
+	}
+	return fetch[Changes](ctx, c, http.MethodGet, path(id, "changes")+query(action, more...), nil)
+}
+
+// Changes fetches page after page until it has at least most changes, or all of
+// them when most is 0. When the files move meanwhile the pages may be of
+// different states: the version is then that of the oldest, so that it is seen
+// to be outdated.
+func (c *Client) Changes(ctx context.Context, id string, action, most int) (Changes, error) {
+	out, err := c.ChangesPage(ctx, id, action, Page{Limit: most})
+	for err == nil && out.Next != "" && (most == 0 || len(out.Files) < most) {
+		var p Changes
+		if p, err = c.ChangesPage(ctx, id, action, Page{After: out.Next}); err != nil {
+			break
+		}
+		p.Files = append(out.Files, p.Files...)
+		p.Version = min(p.Version, out.Version)
+		out = p
+	}
+	return out, err
+}
+
+// Diffs yields the differences of all changed files of a scope, by path, as
+// they are worked out. A stream that breaks ends with an error.
+func (c *Client) Diffs(ctx context.Context, id string, action int) iter.Seq2[FileDiff, error] {
+	return stream[FileDiff](ctx, c, path(id, "diffs")+query(action), "the differences")
 }
 
 // Diff fetches one changed file's difference in the scope that Changes has for
@@ -163,23 +194,29 @@ func (c *Client) Recorded(ctx context.Context, id string, from uint64) iter.Seq2
 }
 
 func (c *Client) events(ctx context.Context, path string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+	return stream[Event](ctx, c, path, "the event stream")
+}
+
+// stream yields the values of an answer that has one on each line.
+func stream[T any](ctx context.Context, c *Client, path, what string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
 		resp, err := c.do(ctx, http.MethodGet, path, nil)
 		if err != nil {
-			yield(Event{}, err)
+			yield(none, err)
 			return
 		}
 		defer resp.Body.Close()
 		dec := json.NewDecoder(resp.Body)
 		for {
-			var e Event
-			if err := dec.Decode(&e); err != nil {
+			var v T
+			if err := dec.Decode(&v); err != nil {
 				if !errors.Is(err, io.EOF) {
-					yield(Event{}, fmt.Errorf("cannot read the event stream: %w", err))
+					yield(none, fmt.Errorf("cannot read %s: %w", what, err))
 				}
 				return
 			}
-			if !yield(e, nil) {
+			if !yield(v, nil) {
 				return
 			}
 		}

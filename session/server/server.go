@@ -29,8 +29,9 @@ type Reader interface {
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	Attempts(ctx context.Context, id string) ([]api.Attempt, error)
-	Changes(ctx context.Context, id string, action int) (api.Changes, error)
+	Changes(ctx context.Context, id string, action int, p api.Page) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, action int) (api.FileDiff, error)
+	Diffs(ctx context.Context, id string, action int) iter.Seq2[api.FileDiff, error]
 	Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	Screen(ctx context.Context, id string) (api.Frame, error)
@@ -82,7 +83,11 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return r.Changes(q.Context(), q.PathValue("id"), n)
+		limit, err := optional(q, "limit")
+		if err != nil {
+			return nil, err
+		}
+		return r.Changes(q.Context(), q.PathValue("id"), n, api.Page{After: q.URL.Query().Get("after"), Limit: limit})
 	})
 	get("/{id}/diff", func(q *http.Request) (any, error) {
 		n, err := optional(q, "action")
@@ -98,6 +103,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 		}
 		return c.RollbackPlan(q.Context(), n)
 	}))
+	mux.HandleFunc("GET /v1/sessions/{id}/diffs", s.diffs)
 	mux.HandleFunc("GET /v1/sessions/{id}/events", s.events)
 	mux.HandleFunc("GET /v1/sessions/{id}/terminal", s.terminal)
 
@@ -206,6 +212,36 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 			return // the stream ends early; the client joins again where it was
 		}
 	}
+}
+
+// diffs streams newline-delimited JSON, one changed file a line. What goes wrong
+// before the first is answered like any request; later the connection is cut,
+// so that half a list is never taken for all of it.
+func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
+	n, err := optional(q, "action")
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	enc, begun := json.NewEncoder(w), false
+	begin := func() {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			w.WriteHeader(http.StatusOK)
+		}
+	}
+	for d, err := range s.r.Diffs(q.Context(), q.PathValue("id"), n) {
+		if err != nil && !begun {
+			fail(w, err)
+			return
+		}
+		begin()
+		if err != nil || enc.Encode(d) != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	begin()
 }
 
 func number(s string) (int, error) {

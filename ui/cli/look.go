@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -300,30 +302,40 @@ func diff(connect Connect) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			changes, err := c.client.Changes(c.ctx, s.ID, n)
-			if err != nil {
-				return err
-			}
-			diffs := []api.FileDiff{}
-			for _, f := range changes.Files {
-				d, err := c.client.Diff(c.ctx, s.ID, f.Key, n)
-				if err != nil {
-					return err
-				}
-				diffs = append(diffs, d)
-			}
-			if c.json {
-				return c.print(diffs, nil)
-			}
-			for _, d := range diffs {
-				printDiff(c.out, d)
-			}
-			if changes.More > 0 {
-				fmt.Fprintf(c.out, "… and %d more changed files\n", changes.More)
-			}
-			return nil
+			return c.printDiffs(s, n)
 		}),
 	})
+}
+
+// printDiffs prints each difference as it comes, so that a long list neither
+// waits for its end nor is held in memory.
+func (c command) printDiffs(s api.Session, n int) error {
+	out := bufio.NewWriterSize(c.out, 64<<10)
+	before := "[\n  "
+	for d, err := range c.client.Diffs(c.ctx, s.ID, n) {
+		if err != nil {
+			return errors.Join(out.Flush(), err)
+		}
+		if c.json {
+			b, err := json.MarshalIndent(d, "  ", "  ")
+			if err != nil {
+				return fmt.Errorf("cannot encode a difference: %w", err)
+			}
+			_, _ = out.WriteString(before) // what fails is told by Flush
+			_, _ = out.Write(b)
+			before = ",\n  "
+		} else {
+			printDiff(out, d)
+		}
+	}
+	if c.json {
+		end := "\n]\n"
+		if before[0] == '[' {
+			end = "[]\n"
+		}
+		_, _ = out.WriteString(end)
+	}
+	return out.Flush()
 }
 
 func printDiff(w io.Writer, d api.FileDiff) {

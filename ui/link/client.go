@@ -32,7 +32,7 @@ type Client interface {
 	Sessions(ctx context.Context) ([]api.Session, error)
 	Session(ctx context.Context, id string) (api.Session, error)
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
-	Changes(ctx context.Context, id string, action int) (api.Changes, error)
+	Changes(ctx context.Context, id string, action, most int) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, action int) (api.FileDiff, error)
 	Decide(ctx context.Context, id string, d api.Decision) (api.Question, error)
 	Keep(ctx context.Context, id string, n int) (api.Action, error)

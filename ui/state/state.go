@@ -29,7 +29,7 @@ type State struct {
 	Attempts  []api.Attempt  // by ID
 	Notes     []api.Note
 	Usage     *api.Usage // nil until the first arrives
-	Changes   int64      // version of the session's changes
+	Changes   int64      // newest version of the session's changes that was told
 	Seq       uint64     // last recorded event that was applied
 	Version   uint64     // grows with every change, for caches
 
@@ -62,8 +62,6 @@ func (s *State) Apply(e api.Event) {
 		s.Usage = &u
 	case e.Changes != nil:
 		s.Changes = max(s.Changes, *e.Changes)
-	case e.Rollback != nil:
-		s.Changes++
 	}
 	if !s.Session.Live() && s.Session.State != "" {
 		s.Questions, s.Usage = nil, nil

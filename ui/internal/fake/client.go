@@ -167,10 +167,17 @@ func (c *Client) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
 	return c.execs[n], nil
 }
 
-func (c *Client) Changes(_ context.Context, _ string, n int) (api.Changes, error) {
+func (c *Client) Changes(_ context.Context, id string, n, most int) (api.Changes, error) {
+	s, err := c.find(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.changes[n], nil
+	x := c.changes[n]
+	x.Final, x.Total = err == nil && !s.Live(), len(x.Files)+x.More
+	if most > 0 && len(x.Files) > most {
+		x.More += len(x.Files) - most
+		x.Files, x.Next = x.Files[:most], x.Files[most-1].Key
+	}
+	return x, nil
 }
 
 func (c *Client) Diff(_ context.Context, _, key string, _ int) (api.FileDiff, error) {

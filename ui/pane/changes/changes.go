@@ -31,6 +31,7 @@ type Pane struct {
 	Reading bool // the diff alone, without the list of files
 
 	changes  api.Changes
+	end      bool // the person wants the last file, once it is there
 	list     rows.List
 	touched  bool // the person chose a file
 	selected string
@@ -44,13 +45,49 @@ type Pane struct {
 	body     uv.Rectangle
 }
 
+// Lack is what a pane lacks of the changes that it shows.
+type Lack int
+
+const (
+	Nothing Lack = iota
+	News         // there is a newer version
+	Files        // nothing has come yet, or the person has moved beyond what has
+)
+
+// pageRows is how many files are asked for at a time.
+const pageRows = 500
+
+// Lacks says whether what is shown is outdated: newest is the newest version
+// that was told of, over says that the session has ended.
+func (p *Pane) Lacks(newest int64, over bool) Lack {
+	switch {
+	case p.Loading || p.Problem != "" || p.changes.Next != "" && p.Rows() > len(p.changes.Files):
+		return Files
+	case !p.changes.Final && (over || p.changes.Version < newest):
+		return News
+	}
+	return Nothing
+}
+
+// Rows is how many files should be listed: those up to the view, and more.
+func (p *Pane) Rows() int {
+	if p.end {
+		return max(p.changes.Total, pageRows)
+	}
+	return (max(p.list.At(), p.list.Top()+p.files.Dy())/pageRows + 2) * pageRows
+}
+
 // SetChanges takes what differs in a scope. An answer for a scope that is no
-// longer shown is ignored.
+// longer shown is ignored, and so is one that is older than what is shown.
 func (p *Pane) SetChanges(action int, c api.Changes) {
-	if action != p.Action {
+	if action != p.Action || !p.Loading && !c.Final && (p.changes.Final || c.Version < p.changes.Version) {
 		return
 	}
 	p.changes, p.Loading, p.Problem = c, false, ""
+	if p.end && c.Next == "" {
+		p.end = false
+		p.choose(len(c.Files) - 1)
+	}
 	at := -1
 	for i, f := range c.Files {
 		if f.Key == p.selected {
@@ -116,9 +153,15 @@ func (p *Pane) choose(i int) {
 // Move selects another file.
 func (p *Pane) Move(by int) {
 	if n := len(p.changes.Files); n > 0 {
-		p.touched = true
+		p.touched, p.end = true, false
 		p.choose(max(0, min(p.list.At()+by, n-1)))
 	}
+}
+
+// End selects the last file, as soon as it is there.
+func (p *Pane) End() {
+	p.Move(len(p.changes.Files))
+	p.end = p.changes.Next != ""
 }
 
 // Page scrolls the diff by pages, Slide by columns.
@@ -244,7 +287,11 @@ func (p *Pane) drawFiles(dst uv.Screen, r uv.Rectangle, f paint.Frame, extra int
 				paint.Ground(dst, row, f.P.S(ground))
 			}
 		case n == len(files) && p.changes.More > 0:
-			paint.Clip(dst, r.Min.X+1, y, r.Max.X, fmt.Sprintf("⋯ and %d more, not listed", p.changes.More), f.P.S(themes.Muted))
+			words := fmt.Sprintf("⋯ and %d more, not listed", p.changes.More)
+			if p.changes.Next != "" {
+				words = fmt.Sprintf("⋯ and %d more, reading on…", p.changes.More)
+			}
+			paint.Clip(dst, r.Min.X+1, y, r.Max.X, words, f.P.S(themes.Muted))
 		case n < len(files)+extra:
 			words := fmt.Sprintf("⚠ outside the project: %s", p.changes.Apart[0])
 			if k := len(p.changes.Apart) - 1; k > 0 {

@@ -111,7 +111,7 @@ func (s *Screen) inPane(i intent.Intent) tea.Cmd {
 		case intent.Top:
 			s.changes.Move(-s.changes.Count())
 		case intent.Bottom:
-			s.changes.Move(s.changes.Count())
+			s.changes.End()
 		case intent.Slide:
 			s.changes.Slide(i.By)
 		case intent.Scope:
@@ -152,7 +152,8 @@ func (s *Screen) scope() tea.Cmd {
 	if s.panes.Kind == layout.Medium {
 		s.side = intent.Changes
 	}
-	return s.changed(0)
+	s.fetch.failed = false // of the scope that was shown before
+	return nil
 }
 
 // walk goes to the next held thing, and opens it when opened is set.

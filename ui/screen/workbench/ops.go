@@ -21,11 +21,13 @@ import (
 const (
 	changesPause = 150 * time.Millisecond
 	diffPause    = 60 * time.Millisecond
+	failurePause = 2 * time.Second // after a request that failed
 )
 
 // fetching keeps at most one request for changes and one for a diff under way.
 type fetching struct {
-	waiting, running, again  bool
+	waiting, running         bool
+	failed                   bool // the last request for changes
 	diffWaiting, diffRunning bool
 }
 
@@ -238,11 +240,11 @@ func (s *Screen) rollback(d intent.DoRollback, r *dialog.Rollback) tea.Cmd {
 				return nil
 			case done.Failure != "":
 				r.Fail(paint.Clean(done.Failure))
-				return s.changed(0)
+				return nil
 			}
 			s.closeDialog(r)
 			s.tell(themes.Undone, "↶ rolled back %s", paint.Count(done.Files, "file", "files"))
-			return s.changed(0)
+			return nil
 		}
 	})
 }
@@ -272,41 +274,38 @@ func (s *Screen) execs(d *dialog.Details) tea.Cmd {
 	})
 }
 
-// changed fetches the changes of the scope that is shown, after a pause in which
-// further reasons to do so are folded.
-func (s *Screen) changed(pause time.Duration) tea.Cmd {
-	if s.fetch.waiting {
-		return nil
-	}
-	if s.fetch.running {
-		s.fetch.again = true
+// catchUp fetches the changes of the scope that is shown for as long as what is
+// shown isn't all that is known to be there. It is asked after every message, and
+// compares versions instead of waiting for word: whatever was missed or came in
+// the wrong order, the next message puts it right.
+func (s *Screen) catchUp() tea.Cmd {
+	lacks := s.changes.Lacks(s.st.Changes, s.Over())
+	if s.fetch.waiting || s.fetch.running || lacks == changes.Nothing {
 		return nil
 	}
 	s.fetch.waiting = true
-	if pause <= 0 {
-		return s.fetchChanges()
+	switch {
+	case s.fetch.failed:
+		return s.after(failurePause, (*Screen).fetchChanges)
+	case lacks == changes.News:
+		return s.after(changesPause, (*Screen).fetchChanges)
 	}
-	return s.after(pause, (*Screen).fetchChanges)
+	return s.fetchChanges()
 }
 
 func (s *Screen) fetchChanges() tea.Cmd {
 	s.fetch.waiting, s.fetch.running = false, true
-	action := s.changes.Action
+	action, most := s.changes.Action, s.changes.Rows()
 	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
-		got, err := c.Changes(ctx, id, action)
+		got, err := c.Changes(ctx, id, action, most)
 		return func(s *Screen) tea.Cmd {
-			s.fetch.running = false
-			if err != nil {
-				s.changes.Loading, s.changes.Problem = false, problemWords(err)
-			} else {
+			s.fetch.running, s.fetch.failed = false, err != nil
+			if err == nil {
 				s.changes.SetChanges(action, got)
+			} else if action == s.changes.Action {
+				s.changes.Loading, s.changes.Problem = false, problemWords(err)
 			}
-			var more tea.Cmd
-			if s.fetch.again || action != s.changes.Action {
-				s.fetch.again = false
-				more = s.changed(changesPause)
-			}
-			return tea.Batch(more, s.wantDiff(0))
+			return s.wantDiff(0)
 		}
 	})
 }

@@ -33,12 +33,12 @@ func (s *Screen) settle() tea.Cmd {
 	}
 	if wait := s.guard.Wait(now); wait > 0 && target != (state.Target{}) && !s.wake {
 		s.wake = true
-		return s.after(wait, func(s *Screen) tea.Cmd {
+		return tea.Batch(s.catchUp(), s.after(wait, func(s *Screen) tea.Cmd {
 			s.wake = false
 			return nil
-		})
+		}))
 	}
-	return nil
+	return s.catchUp()
 }
 
 // target is what keys would decide now.

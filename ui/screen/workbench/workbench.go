@@ -105,7 +105,7 @@ func New(c Config) *Screen {
 
 // Init starts what the screen lives on.
 func (s *Screen) Init() tea.Cmd {
-	return tea.Batch(s.link.Next(), s.changed(0))
+	return tea.Batch(s.link.Next(), s.catchUp())
 }
 
 // Session is the session as it is known now.
@@ -168,7 +168,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
 	switch m := msg.(type) {
 	case link.Events:
-		cmd = tea.Batch(s.events(m), s.link.Next())
+		s.events(m)
+		cmd = s.link.Next()
 	case link.Drawn:
 		cmd = s.link.Next()
 	case link.Lost:
@@ -194,12 +195,9 @@ func (s *Screen) Tick() tea.Cmd {
 	return s.settle()
 }
 
-func (s *Screen) events(m link.Events) tea.Cmd {
-	before := s.st.Changes
-	ended := false
+func (s *Screen) events(m link.Events) {
 	for _, e := range m.Batch {
 		s.st.Apply(e)
-		ended = ended || e.Action != nil && !e.Action.EndedAt.IsZero() || e.Rollback != nil
 		if e.Note != nil && s.caught {
 			s.tell(themes.Info, "%s", e.Note.Text)
 			if e.Note.Warn {
@@ -216,10 +214,6 @@ func (s *Screen) events(m link.Events) tea.Cmd {
 	if s.caught {
 		s.follow()
 	}
-	if s.caught && (s.st.Changes != before || ended) {
-		return s.changed(changesPause)
-	}
-	return nil
 }
 
 func (s *Screen) lost(m link.Lost) {

@@ -1,0 +1,244 @@
+package session
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	"stepbox/runner/overlay"
+	"stepbox/session/api"
+)
+
+// Bounds of a comparison and its pages.
+const (
+	maxCompared = 500_000 // changed paths that are held; what is beyond is counted
+	maxPage     = 5000    // changes of one page
+	page        = 1000    // changes of a page when the asker doesn't say
+	comparisons = 4       // that are kept: those that viewers ask pages and diffs of
+)
+
+// comparison is what differs between two states of the files. It is worked out
+// once and then asked for pages and single files, so that showing n changes
+// costs n and not n². It is safe for concurrent use.
+type comparison struct {
+	from, to *overlay.Manifest
+	overlay.Difference
+
+	counting sync.Mutex  // one count at a time; held across the reading, which is its purpose
+	lines    []lineCount // guarded by counting; parallel to Changes, nil until counted
+	total    lineCount   // guarded by counting; of all
+}
+
+// compare finds out what differs between two states; nil is the project folder.
+func (f *files) compare(ctx context.Context, from, to *overlay.Manifest) (*comparison, error) {
+	f.mu.Lock()
+	for i, c := range f.compared {
+		if c.from == from && c.to == to {
+			copy(f.compared[1:], f.compared[:i])
+			f.compared[0] = c
+			f.mu.Unlock()
+			return c, nil
+		}
+	}
+	f.mu.Unlock()
+	d, err := overlay.Diff(ctx, f.lower, from, to, overlay.DiffOptions{Max: maxCompared})
+	if err != nil {
+		return nil, fmt.Errorf("cannot compare the files: %w", err)
+	}
+	c := &comparison{from: from, to: to, Difference: d}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.compared = append([]*comparison{c}, f.compared[:min(len(f.compared), comparisons-1)]...)
+	return c, nil
+}
+
+// between lists what differs between two states; nil is the project folder.
+func (f *files) between(ctx context.Context, from, to *overlay.Manifest) ([]overlay.Change, error) {
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return c.Changes, nil
+}
+
+// count counts the lines of all changes. Contents that were compared before
+// aren't read again.
+func (c *comparison) count(ctx context.Context, f *files) ([]lineCount, lineCount, error) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	if c.lines != nil {
+		return c.lines, c.total, nil
+	}
+	lines, total := make([]lineCount, len(c.Changes)), lineCount{}
+	for i := range c.Changes {
+		if err := ctx.Err(); err != nil {
+			return nil, lineCount{}, err
+		}
+		lines[i] = f.countLines(ctx, c.Changes[i])
+		total.added += lines[i].added
+		total.removed += lines[i].removed
+	}
+	c.lines, c.total = lines, total
+	return lines, total, nil
+}
+
+// page is a part of what differs between two states, with line counts, and the
+// totals of all of it.
+func (f *files) page(ctx context.Context, from, to *overlay.Manifest, p api.Page) (api.Changes, error) {
+	out := api.Changes{Files: []api.Change{}}
+	after, err := pathOfKey(p.After)
+	if err != nil {
+		return out, err
+	}
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return out, err
+	}
+	lines, total, err := c.count(ctx, f)
+	if err != nil {
+		return out, err
+	}
+	first := 0
+	if p.After != "" {
+		var found bool
+		if first, found = c.Search(after); found {
+			first++
+		}
+	}
+	size := p.Limit
+	if size <= 0 {
+		size = page
+	}
+	end := min(first+min(size, maxPage), len(c.Changes))
+	out.Files = f.list(c.Changes[first:end], end-first)
+	for i := range out.Files {
+		out.Files[i] = counted(out.Files[i], lines[first+i])
+	}
+	out.Total, out.More = len(c.Changes)+c.More, len(c.Changes)+c.More-end
+	out.Added, out.Removed = total.added, total.removed
+	if end < len(c.Changes) {
+		out.Next = key(c.Changes[end-1].Path)
+	}
+	return out, nil
+}
+
+func counted(c api.Change, n lineCount) api.Change {
+	c.Added, c.Removed, c.Counted = n.added, n.removed, n.ok
+	c.Binary = c.Kind == "file" && !n.ok
+	return c
+}
+
+// key names a path in requests, whatever its bytes are.
+func key(p string) string { return base64.RawURLEncoding.EncodeToString([]byte(p)) }
+
+func pathOfKey(key string) (string, error) {
+	p, err := base64.RawURLEncoding.DecodeString(key)
+	if err != nil {
+		return "", problem(api.CodeInvalid, "%q names no changed file", api.Escape(trim(key, 80)))
+	}
+	return string(p), nil
+}
+
+// diff is one changed file's difference.
+func (f *files) diff(ctx context.Context, key string, from, to *overlay.Manifest) (api.FileDiff, error) {
+	p, err := pathOfKey(key)
+	if err != nil {
+		return api.FileDiff{}, err
+	}
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return api.FileDiff{}, err
+	}
+	i, found := c.Search(p)
+	if !found {
+		return api.FileDiff{}, problem(api.CodeNotFound, "%q hasn't changed", api.Escape(p))
+	}
+	return f.fileDiff(ctx, c.Changes[i])
+}
+
+// diffs yields the differences of all changed files, by path. A file that can't
+// be compared says why in its note and doesn't keep the others from being shown.
+func (f *files) diffs(ctx context.Context, from, to *overlay.Manifest) iter.Seq2[api.FileDiff, error] {
+	return func(yield func(api.FileDiff, error) bool) {
+		c, err := f.compare(ctx, from, to)
+		if err != nil {
+			yield(api.FileDiff{}, err)
+			return
+		}
+		for i := range c.Changes {
+			d, err := f.fileDiff(ctx, c.Changes[i])
+			if ctx.Err() != nil {
+				yield(api.FileDiff{}, ctx.Err())
+				return
+			}
+			if err != nil {
+				d.Note = api.Escape(err.Error())
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *files) fileDiff(ctx context.Context, c overlay.Change) (api.FileDiff, error) {
+	out := api.FileDiff{Change: f.list([]overlay.Change{c}, 1)[0]}
+	before, after, note, err := f.sides(ctx, c)
+	if err != nil || note != "" {
+		out.Note = note
+		return out, err
+	}
+	hs, added, removed, err := hunks(before, after)
+	if err != nil {
+		return out, fmt.Errorf("cannot compare %q: %w", out.Change.Path, err)
+	}
+	out.Hunks, out.Change.Added, out.Change.Removed, out.Change.Counted = hs, added, removed, true
+	if len(hs) == 0 && out.Change.Words == "" && (c.Status == overlay.Modified || c.Status == overlay.Renamed) {
+		out.Note = "the contents are the same"
+	}
+	return out, nil
+}
+
+// sides reads both contents of a change; note says why they can't be shown as text.
+func (f *files) sides(ctx context.Context, c overlay.Change) (before, after, note string, err error) {
+	read := func(e *overlay.File) ([]byte, error) {
+		switch {
+		case e == nil || e.Kind != overlay.KindFile:
+			return nil, nil
+		case e.Unsaved != "":
+			return nil, fmt.Errorf("the content wasn't kept: %s", e.Unsaved)
+		case e.Size > maxDiffBytes:
+			return nil, errTooLarge
+		}
+		r, _, err := overlay.Content(ctx, f.lower, bodies{f.store}, e)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		b, err := io.ReadAll(io.LimitReader(r, maxDiffBytes+1))
+		if len(b) > maxDiffBytes {
+			return nil, errTooLarge
+		}
+		return b, err
+	}
+	b, err := read(c.Old)
+	if err == nil {
+		var a []byte
+		if a, err = read(c.New); err == nil {
+			if !text(b) || !text(a) {
+				return "", "", "binary", nil
+			}
+			return string(b), string(a), "", nil
+		}
+	}
+	if errors.Is(err, errTooLarge) {
+		return "", "", "too large to be shown as text", nil
+	}
+	return "", "", "", err
+}
+
+var errTooLarge = errors.New("too large")
