@@ -232,3 +232,43 @@ func TestKillTree(t *testing.T) {
 		t.Errorf("signalling what is gone: %v", err)
 	}
 }
+
+// TestFreezeWithHeldVfork: a parent that vforked can't be stopped before its
+// child executes, which is held; nor does it run.
+func TestFreezeWithHeldVfork(t *testing.T) {
+	for _, how := range []string{"as detected", "stop signals"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			held := make(chan *gate.Exec, 1)
+			r.handler.Gate.Exec = func(e *gate.Exec) {
+				if strings.HasSuffix(e.Program.Path, "/true") {
+					held <- e
+					return
+				}
+				e.Allow(gate.NoExit)
+			}
+			run := r.start("/bin/sh", "-c", `(i=0; while :; do i=$((i+1)); echo $i >count; done) &
+exec python3 -c '
+import subprocess, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+subprocess.run(["/bin/true"])
+print("ran", flush=True)
+input()'`)
+			exec := <-held
+			if how == "stop signals" {
+				run.withoutFreezer()
+			}
+			run.assertMoves()
+			for range 3 {
+				run.freezeNow()
+				run.assertStill()
+				if err := run.Thaw(); err != nil {
+					t.Fatal(err)
+				}
+				run.assertMoves()
+			}
+			exec.Allow(gate.NoExit)
+			run.expect("ran")
+		})
+	}
+}
