@@ -43,12 +43,18 @@ func (s *Sandbox) Processes() ([]Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		if status.State == 'Z' || status.State == 'X' {
+		if over(status) {
 			continue
 		}
 		list = append(list, Process{PID: pid, Parent: status.Parent, Start: status.Start, Name: status.Name, State: status.State})
 	}
 	return list, nil
+}
+
+// over says whether a process runs nothing any more. One whose first thread
+// ended is shown as a zombie while its other threads live.
+func over(status box.Status) bool {
+	return status.State == 'X' || status.State == 'Z' && status.Count <= 1
 }
 
 // Usage is what the sandbox uses.
@@ -112,7 +118,7 @@ func (s *Sandbox) open(pid int, start uint64) (int, error) {
 	}
 	status, err := box.ReadStatus(pid)
 	namespace, nsErr := box.PIDNamespace(pid)
-	if err != nil || nsErr != nil || status.Start != start || namespace != s.namespace || status.State == 'Z' || status.State == 'X' {
+	if err != nil || nsErr != nil || status.Start != start || namespace != s.namespace || over(status) {
 		unix.Close(fd)
 		return -1, fmt.Errorf("cannot signal process %d: %w", pid, ErrGone)
 	}

@@ -84,6 +84,40 @@ func Threads(pid int) []int {
 	return threads
 }
 
+// Ran is what a thread has run so far, as a text that grows with each time that
+// it is given a processor, and its state then; a thread that is gone gives
+// neither.
+func Ran(pid, thread int) (ran string, state byte) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(thread)
+	text, err := os.ReadFile(dir + "/schedstat")
+	if err != nil || bytes.Equal(bytes.TrimSpace(text), []byte("0 0 0")) { // a kernel without it
+		if text, err = switches(dir); err != nil {
+			return "", 0
+		}
+	}
+	status, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return "", 0
+	}
+	if end := bytes.LastIndexByte(status, ')'); end > 0 && end+2 < len(status) {
+		state = status[end+2]
+	}
+	return string(text), state
+}
+
+// switches counts how often a thread gave its processor away, proc_pid_status(5).
+func switches(dir string) ([]byte, error) {
+	text, err := os.ReadFile(dir + "/status")
+	if err != nil {
+		return nil, err
+	}
+	_, counts, ok := bytes.Cut(text, []byte("\nvoluntary_ctxt_switches:"))
+	if !ok {
+		return nil, errors.New("cannot tell what a thread has run")
+	}
+	return counts, nil
+}
+
 // Members lists the processes of a pid namespace, host pids, by looking at all
 // that this process can see. namespace is the inode of /proc/PID/ns/pid.
 func Members(namespace uint64) ([]int, error) {

@@ -1,0 +1,89 @@
+package runner
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// idle says whether no process that an earlier look saw has run since.
+func idle(before, now []Activity) bool {
+	for _, b := range before {
+		i := slices.IndexFunc(now, func(a Activity) bool { return a.PID == b.PID && a.Start == b.Start })
+		if b.Running || i < 0 || !maps.Equal(b.Threads, now[i].Threads) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestActivity: a process that waits has run nothing, one that was woken has,
+// and so has one whose first thread ended.
+func TestActivity(t *testing.T) {
+	run := newRig(t).start("/usr/bin/python3", "-c", `
+import ctypes, threading
+def rest():
+    open("ready", "w").close()
+    while True:
+        input()
+        open("woken", "a").close()
+        print("woken", flush=True)
+threading.Thread(target=rest).start()
+print("started", flush=True)
+ctypes.CDLL(None).pthread_exit(None)`)
+	run.expect("started")
+	look := func() []Activity {
+		t.Helper()
+		list, err := run.Activity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	var before []Activity
+	eventually(t, func() bool {
+		before = look()
+		return len(before) == 1 && idle(before, look()) && before[0].State == 'Z'
+	}, func() string { return "it doesn't come to rest" })
+	run.typeIn("\n")
+	run.expect("woken")
+	if idle(before, look()) {
+		t.Error("it printed and is said not to have run")
+	}
+	if err := run.KillAll([]Process{before[0].Process}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return len(look()) == 0 }, func() string { return "it lives" })
+	if err := run.KillAll([]Process{before[0].Process}); err != nil {
+		t.Errorf("killing what is gone: %v", err)
+	}
+}
+
+func TestOpenFiles(t *testing.T) {
+	run := newRig(t).start("/usr/bin/python3", "-c", `
+import mmap, os
+names = ["open", "shared", "gone", "line\nend"]
+files = [open(n, "w+b") for n in names]
+for f in files: f.write(b"x" * 4096); f.flush()
+m = mmap.mmap(files[1].fileno(), 4096)
+files[1].close()
+p = mmap.mmap(os.open("open", os.O_RDONLY), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+os.unlink("gone")
+print("ready", flush=True)
+input()`)
+	run.expect("ready")
+	run.freezeNow()
+	files := run.OpenFiles()
+	for _, l := range [][]string{files.Open, files.Shared, files.Private} {
+		slices.Sort(l)
+	}
+	if want := []string{"gone (deleted)", "line\nend", "open", "shared"}; !slices.Equal(files.Open, want) {
+		t.Errorf("open are %q, want %q", files.Open, want)
+	}
+	if want := []string{"shared"}; !slices.Equal(files.Shared, want) {
+		t.Errorf("mapped for writing are %q, want %q", files.Shared, want)
+	}
+	if want := []string{"open"}; !slices.Equal(files.Private, want) {
+		t.Errorf("mapped privately are %q, want %q", files.Private, want)
+	}
+}
