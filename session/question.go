@@ -231,9 +231,9 @@ func (s *Session) close(q *question, d api.Decision, then func()) {
 
 func reason(d api.Decision) string {
 	if d.Reason == "" {
-		return "denied by the person who supervises this session"
+		return "the person who supervises this session said no"
 	}
-	return "denied: " + d.Reason
+	return d.Reason
 }
 
 // withdraw closes a question whose subject went away.

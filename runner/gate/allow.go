@@ -77,9 +77,10 @@ func (g *Gate) allowUnverified(e *Exec) {
 // sure that there is always something to wait for: the thread stops in the
 // new image, or, when the kernel refused the exec, on its way back to the old
 // one. It has no effect on an exec that works, as letting go of a thread
-// clears it.
+// clears it. Should this process die before it has looked, the kernel kills
+// the other.
 func (g *Gate) launch(e *Exec, keep bool) error {
-	options := uintptr(unix.PTRACE_O_TRACEEXEC)
+	options := uintptr(unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACEEXEC)
 	if keep {
 		options |= unix.PTRACE_O_TRACEEXIT
 	}
@@ -196,7 +197,7 @@ func (g *Gate) refused(e *Exec, errno unix.Errno) {
 	g.failed(e, errno.Error())
 }
 
-// putOff says whether the kernel only put an allowed exec off: it comes again
+// putOff says whether the kernel only put a decided exec off: it comes again
 // as a new notification, which isn't to be asked about. That happens when two
 // threads of a process exec at once, and, before Linux 6.17, when a signal
 // meets the answer. It comes before the thread is let go.
@@ -223,14 +224,17 @@ func (g *Gate) putOff(e *Exec, errno unix.Errno) bool {
 			delete(g.again, e.TID)
 		}
 		g.mu.Unlock()
-		if mine {
+		switch {
+		case mine && e.denied:
+			e.close()
+		case mine:
 			g.failed(e, "a signal kept it from happening")
 		}
 	})
 	return true
 }
 
-// resume lets an exec happen that was allowed before and that a signal kept
+// resume carries out what was decided on an exec before, which a signal kept
 // from happening.
 func (g *Gate) resume(e *Exec) bool {
 	g.mu.Lock()
@@ -243,9 +247,17 @@ func (g *Gate) resume(e *Exec) bool {
 	delete(g.again, e.TID)
 	g.mu.Unlock()
 	e.origin, e.allowed = before.shownAs(), before.allowed
+	denied, reason := before.denied, before.reason
 	before.close()
-	if e.resolve() {
-		g.end(e, func() { g.allow(e) })
+	if !e.resolve() {
+		return true
 	}
+	g.end(e, func() {
+		if denied {
+			g.deny(e, reason)
+		} else {
+			g.allow(e)
+		}
+	})
 	return true
 }

@@ -10,35 +10,45 @@ import (
 
 // deny carries out a refusal by the gate's owner.
 func (g *Gate) deny(e *Exec, reason string) {
-	g.reject(e, reason)
-	e.close()
+	if !g.turnAway(e, reason) {
+		e.close()
+	}
 }
 
 // refuse carries out an approval that can't be.
 func (g *Gate) refuse(e *Exec, reason string) {
+	kept := false
 	if g.waits(e.ID) {
-		g.reject(e, reason)
+		kept = g.turnAway(e, reason)
 	} else {
 		g.answered(e.ID)
 		reason = whyGone
 	}
-	g.failed(e, reason)
+	g.o.Failed(e.shownAs(), reason)
+	if !kept {
+		e.close()
+	}
 }
 
 // reject tells a caller why not and makes its call fail.
-func (g *Gate) reject(e *Exec, reason string) {
+func (g *Gate) reject(e *Exec) {
 	if !g.begin() {
 		return
 	}
 	defer g.finish()
-	if err := e.say(reason); err != nil {
+	g.tell(e)
+	g.answered(e.ID)
+	_ = g.l.fail(e.ID, unix.EACCES)
+}
+
+// tell gives a caller whose call fails the reason, and remembers that it has it.
+func (g *Gate) tell(e *Exec) {
+	if err := e.say(e.reason); err != nil {
 		g.o.Log(err.Error())
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.denied.add(e, time.Now())
-	delete(g.waiting, e.ID)
-	g.mu.Unlock()
-	_ = g.l.fail(e.ID, unix.EACCES)
 }
 
 // repeats says whether an exec only carries on with one that was denied: a

@@ -11,7 +11,10 @@
 // on, and its new image is compared with what was judged (file, arguments,
 // environment, script and interpreter) before its first instruction runs. A
 // thread that swaps the path or the arguments after they were read gets its
-// process killed. Whatever can't be checked is refused. What a program does
+// process killed. Whatever can't be checked is refused. A denied program looks
+// like one that ran and failed: its exec happens, and the new image exits
+// before its first instruction. From the verdict to the check a process dies
+// with the gate's own, so that nothing runs unchecked. What a program does
 // once it runs is not the gate's matter: interpreters, built-in commands and
 // mapped code start nothing that it sees.
 //
@@ -21,5 +24,6 @@
 //
 // All exported methods may be called from any goroutine. Callbacks run on the
 // gate's own goroutines, several at once; they may call any method but Close,
-// and must not block for long. If a sandbox's gate goes away, its execs fail.
+// and must not block for long. If a sandbox's gate goes away, its execs fail,
+// and processes that it traces are killed.
 package gate

@@ -63,6 +63,9 @@ type Exec struct {
 	watched int   // number of the watch for the caller's end
 	origin  *Exec // the one that was shown, when the kernel made the caller ask again
 	allowed Allowance
+	newborn bool   // its process has run no program yet
+	denied  bool   // by its owner, or an approval couldn't be carried out
+	reason  string // for that
 
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs
@@ -109,9 +112,12 @@ func (e *Exec) Allow(with ...Allowance) {
 	e.gate.end(e, func() { e.gate.allow(e) })
 }
 
-// Deny makes the exec fail with EACCES. The reason is written to the
-// program's standard error first, as one line that begins with "stepbox: ",
-// where that is possible without waiting. It returns at once.
+// Deny keeps the program from running. One that a fresh child would have run
+// seems to run, prints the reason and exits with 126. A process that would have
+// become the program gets the reason and EACCES, and lives on; so does one that
+// another process traces. The reason is one line on the standard error that
+// begins with "stepbox: denied: ", where that is possible without waiting. Exit
+// and Failed don't tell of denied programs. It returns at once.
 func (e *Exec) Deny(reason string) {
 	if !e.resolve() {
 		return

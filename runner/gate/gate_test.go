@@ -67,7 +67,7 @@ func TestDeny(t *testing.T) {
 	if b.out.String() != "126\n" {
 		t.Errorf("it said %q", b.out.String())
 	}
-	if !strings.HasPrefix(b.err.String(), "stepbox: not today  [31m\n") {
+	if !strings.HasPrefix(b.err.String(), "stepbox: denied: not today  [31m\n") {
 		t.Errorf("on its standard error %q", b.err.String())
 	}
 	if e := b.find("echo"); e.Valid() {
@@ -240,6 +240,12 @@ func testListenerGone(t *testing.T, o Options) {
 		t.Fatal(err)
 	}
 	b.wait()
+	if o.TraceExits { // what is traced doesn't outlive its tracer
+		if b.out.Len() > 0 || b.cmd.ProcessState.ExitCode() != 128+int(unix.SIGKILL) {
+			t.Errorf("it said %q and ended with %v", b.out.String(), b.cmd.ProcessState)
+		}
+		return
+	}
 	if !strings.HasPrefix(b.out.String(), "builtin 12") || strings.Contains(b.out.String(), "one") || strings.Contains(b.out.String(), "two") {
 		t.Errorf("it said %q", b.out.String())
 	}

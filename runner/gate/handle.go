@@ -229,6 +229,7 @@ func (e *Exec) readProcess() error {
 		return err
 	}
 	e.Parent, e.PGID, e.SID, e.Start = s.parent, s.pgid, s.sid, s.start
+	e.newborn = s.flags&forkedOnly != 0
 	if e.Cwd, err = e.thread.link("cwd"); err != nil {
 		return err
 	}

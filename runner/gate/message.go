@@ -14,6 +14,9 @@ import (
 // maxMessage bounds a reason, so that the line goes into a pipe in one piece.
 const maxMessage = 500
 
+// front is how the line begins.
+const front = "stepbox: denied: "
+
 // message is the line that a denied program finds on its standard error.
 func message(reason string) []byte {
 	clean := strings.Map(func(r rune) rune {
@@ -29,7 +32,7 @@ func message(reason string) []byte {
 		}
 		clean = clean[:cut]
 	}
-	return []byte("stepbox: " + strings.TrimSpace(clean) + "\n")
+	return []byte(front + strings.TrimSpace(clean) + "\n")
 }
 
 // say writes a reason to the standard error of the process, if that is

@@ -25,7 +25,7 @@ func TestReasonGoesWhereTheProgramWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(got), "first\nstepbox: because\n") {
+	if !strings.HasPrefix(string(got), "first\nstepbox: denied: because\n") {
 		t.Errorf("the file has %q", got)
 	}
 	if b.out.String() != "done\n" {
@@ -141,7 +141,7 @@ func TestReasonOnTerminal(t *testing.T) {
 	}()
 	b.wait()
 	<-done
-	if !strings.Contains(got.String(), "stepbox: because\r\n") {
+	if !strings.Contains(got.String(), "stepbox: denied: because\r\n") {
 		t.Errorf("the terminal has %q", got.String())
 	}
 	if !b.seen()[0].TTY || b.seen()[0].Stdin != 0 {
@@ -155,10 +155,10 @@ func FuzzMessage(f *testing.F) {
 	f.Add(strings.Repeat("ä", 400))
 	f.Fuzz(func(t *testing.T, reason string) {
 		m := message(reason)
-		if !bytes.HasPrefix(m, []byte("stepbox: ")) || m[len(m)-1] != '\n' || bytes.Count(m, []byte("\n")) != 1 {
+		if !bytes.HasPrefix(m, []byte(front)) || m[len(m)-1] != '\n' || bytes.Count(m, []byte("\n")) != 1 {
 			t.Errorf("%q isn't a line", m)
 		}
-		if !utf8.Valid(m) || bytes.ContainsAny(m, "\x1b\r\t\x00") || len(m) > maxMessage+len("stepbox: \n") {
+		if !utf8.Valid(m) || bytes.ContainsAny(m, "\x1b\r\t\x00") || len(m) > maxMessage+len(front+"\n") {
 			t.Errorf("%q isn't fit for a terminal or too long", m)
 		}
 	})

@@ -79,6 +79,7 @@ type state struct {
 	pgid     int
 	sid      int
 	terminal int    // its controlling terminal, 0: none
+	flags    int    // PF_… of linux/sched.h
 	start    uint64 // clock ticks after boot
 	exit     int    // as waitpid(2) would have it; 0 unless we may know
 }
@@ -90,6 +91,10 @@ func (d procDir) state() (state, error) {
 	}
 	return parseState(b)
 }
+
+// forkedOnly is the flag of a thread that was made and hasn't executed anything
+// since: PF_FORKNOEXEC. A process's first thread tells of the process.
+const forkedOnly = 0x40
 
 var errStat = errors.New("cannot understand the state of a process")
 
@@ -113,7 +118,7 @@ func parseState(b []byte) (state, error) {
 		err = errors.Join(err, e)
 		return n
 	}
-	s.parent, s.pgid, s.sid, s.terminal, s.exit = number(4), number(5), number(6), number(7), number(52)
+	s.parent, s.pgid, s.sid, s.terminal, s.flags, s.exit = number(4), number(5), number(6), number(7), number(9), number(52)
 	start, e := strconv.ParseUint(string(fields[22-3]), 10, 64)
 	s.start = start
 	if errors.Join(err, e) != nil {

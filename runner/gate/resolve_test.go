@@ -261,7 +261,7 @@ func TestUnreadableProgram(t *testing.T) {
 	}
 	b := start(t, setup{role: "execve", args: []string{prog}})
 	b.wait()
-	if b.out.String() != "execve EACCES\n" || !strings.Contains(b.err.String(), "stepbox: cannot check") || len(b.logged()) != 1 {
+	if b.out.String() != "execve EACCES\n" || !strings.Contains(b.err.String(), front+"cannot check") || len(b.logged()) != 1 {
 		t.Errorf("it said %q and %q; logs %q", b.out.String(), b.err.String(), b.logged())
 	}
 }

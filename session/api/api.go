@@ -219,7 +219,7 @@ type Answer string
 
 const (
 	AnswerApprove  Answer = "approve"  // let it run
-	AnswerDeny     Answer = "deny"     // it fails with EACCES and the reason
+	AnswerDeny     Answer = "deny"     // it seems to run, prints the reason and exits with 126
 	AnswerStepInto Answer = "into"     // let it run, hold each program that it starts
 	AnswerStepOver Answer = "over"     // let it run, hold the next action
 	AnswerKeep     Answer = "keep"     // an edit: keep it
