@@ -464,6 +464,9 @@ func (s *Session) track(e *gate.Exec, a *action, profile *policy.Profile) *proce
 
 // actionEvent is the event that says how an action stands.
 func (s *Session) actionEvent(a *action, kind string) api.Event {
+	if !a.EndedAt.IsZero() {
+		s.files.bump() // the checkpoints that its changes lie between may be others now
+	}
 	copied := a.Action
 	return api.Event{Kind: "action." + kind, Action: &copied}
 }

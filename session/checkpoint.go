@@ -217,8 +217,7 @@ func (s *Session) review(a *action, changed []overlay.Change, freeze bool) {
 // touched is the wake-up of the watcher: files moved. When they rest, and no
 // command can have done it, it was the agent itself.
 func (s *Session) touched() {
-	v := s.files.bump()
-	s.news.pass(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v})
+	s.files.bump()
 	if s.quiet == nil {
 		s.quiet = time.AfterFunc(quietTime, func() { s.submit(s.rested) })
 		return

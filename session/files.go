@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
@@ -26,11 +25,12 @@ type files struct {
 	folder  string // the project folder on the host
 	lower   *overlay.Lower
 	scanner *overlay.Scanner // nil for a recorded session
-	version atomic.Int64
+	told    func(int64)      // hears of every new version; nil for nobody. It must not block
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
 
 	mu       sync.Mutex
+	version  int64                       // guarded by mu; see bump
 	current  *overlay.Manifest           // guarded by mu; the last scan's
 	seen     map[int64]*overlay.Manifest // guarded by mu; checkpoints by number
 	compared []*comparison               // guarded by mu; the last few, newest first
@@ -68,8 +68,28 @@ func (f *files) close() {
 	}
 }
 
-// bump says that the files may have changed.
-func (f *files) bump() int64 { return f.version.Add(1) }
+// bump makes a new version: something that Changes answers with may have moved.
+// Viewers compare: an answer carries the version that was current before any of
+// it was looked at, and they fetch again while that is older than the newest
+// version they were told. So nothing is missed whenever a bump comes after the
+// move that it is for.
+func (f *files) bump() int64 {
+	f.mu.Lock()
+	f.version++
+	v := f.version
+	f.mu.Unlock()
+	if f.told != nil {
+		f.told(v)
+	}
+	return v
+}
+
+// asOf is the version that an answer begun now may claim.
+func (f *files) asOf() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version
+}
 
 func (f *files) moved(ctx context.Context) (bool, error) {
 	f.scanning.Lock()
@@ -78,16 +98,30 @@ func (f *files) moved(ctx context.Context) (bool, error) {
 }
 
 func (f *files) scan(ctx context.Context) (*overlay.Manifest, error) {
+	m, _, err := f.scanSince(ctx, 0)
+	return m, err
+}
+
+// scanSince looks at the files for an answer that was begun when the version was
+// since, and says which version the answer is of: since, or the next one when
+// that is due to nothing but what this scan itself found out.
+func (f *files) scanSince(ctx context.Context, since int64) (*overlay.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	m, _, err := f.scanner.Scan(ctx, overlay.ScanOptions{})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	moved := m != f.current
 	f.current = m
-	return m, nil
+	f.mu.Unlock()
+	if moved {
+		if v := f.bump(); v == since+1 {
+			since = v
+		}
+	}
+	return m, since, nil
 }
 
 // scanned is what the last scan found; nil before the first.
@@ -104,8 +138,9 @@ func (f *files) save(ctx context.Context, m *overlay.Manifest) (overlay.Hash, er
 
 func (f *files) remember(cp *checkpoint) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.seen[cp.id] = cp.manifest
+	f.mu.Unlock()
+	f.bump()
 }
 
 // at is the state at a checkpoint.

@@ -184,7 +184,7 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 		return nil, nil, nil, "", problem(api.CodeNotFound, "there is no action %d", n)
 	}
 	from, to, err = f.ofAction(ctx, a, nil)
-	return f, from, to, "action " + itoa(n), err
+	return f, from, to, scopeName(n), err
 }
 
 // ofAction is the two states around an action; until it has ended the second is now.

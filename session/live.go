@@ -42,7 +42,7 @@ func (l *Live) Questions(ctx context.Context, id string) ([]api.Question, error)
 // Changes is a page of what an action changed, or for action 0 of how the files
 // differ from the project folder.
 func (l *Live) Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error) {
-	from, to, scope, err := l.scope(ctx, n)
+	from, to, version, err := l.scope(ctx, n)
 	if errors.Is(err, ErrEnded) {
 		return l.History.Changes(ctx, id, n, p)
 	}
@@ -50,7 +50,7 @@ func (l *Live) Changes(ctx context.Context, id string, n int, p api.Page) (api.C
 		return api.Changes{}, err
 	}
 	out, err := l.s.files.page(ctx, from, to, p)
-	out.Scope, out.Version = scope, l.s.files.version.Load()
+	out.Scope, out.Version = scopeName(n), version
 	return out, err
 }
 
@@ -81,8 +81,9 @@ func (l *Live) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDi
 	}
 }
 
-// scope is the two states that an answer compares.
-func (l *Live) scope(ctx context.Context, n int) (from, to *overlay.Manifest, scope string, err error) {
+// scope is the two states that an answer compares, and the version it is of.
+func (l *Live) scope(ctx context.Context, n int) (from, to *overlay.Manifest, version int64, err error) {
+	version = l.s.files.asOf() // before anything is looked at
 	var a *action
 	var copied api.Action
 	if err := l.s.call(ctx, func() {
@@ -90,19 +91,27 @@ func (l *Live) scope(ctx context.Context, n int) (from, to *overlay.Manifest, sc
 			copied = a.Action
 		}
 	}); err != nil {
-		return nil, nil, "", err
+		return nil, nil, 0, err
 	}
-	now, err := l.s.files.scan(ctx)
+	now, version, err := l.s.files.scanSince(ctx, version)
 	if err != nil || n == 0 {
-		return nil, now, "session", err
+		return nil, now, version, err
 	}
 	if a == nil {
-		return nil, nil, "", problem(api.CodeNotFound, "there is no action %d", n)
+		return nil, nil, 0, problem(api.CodeNotFound, "there is no action %d", n)
 	}
 	if from, to, err = l.s.files.ofAction(ctx, copied, now); to == nil && err == nil {
 		from, to = now, now // it hasn't run, so it has changed nothing
 	}
-	return from, to, "action " + itoa(n), err
+	return from, to, version, err
+}
+
+// scopeName is what Changes calls the scope of an action, or of all.
+func scopeName(n int) string {
+	if n == 0 {
+		return "session"
+	}
+	return "action " + itoa(n)
 }
 
 // Events yields recorded events from a sequence number on, then what happens.

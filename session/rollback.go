@@ -256,8 +256,7 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 		}
 	}
 	events = append(events, s.changed("counted"))
-	v := s.files.bump()
-	s.news.pass(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v})
+	s.files.bump()
 	s.record(then, events...)
 	if len(s.waiting) > 0 && !s.checking {
 		next := s.waiting[0]

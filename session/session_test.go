@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,7 @@ func start(t *testing.T, mode api.Mode, script string) *world {
 	}
 	t.Setenv("HOME", home)
 	w.Session, err = session.Start(t.Context(), w.store, session.Config{
-		ID: "test" + strings.ToLower(filepath.Base(dir)), Name: "t", Workspace: w.project, Home: home,
+		ID: fmt.Sprintf("test%d%s", os.Getpid(), strings.ToLower(filepath.Base(dir))), Name: "t", Workspace: w.project, Home: home,
 		Argv: []string{"bash", "-c", script}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
 		Limits: runner.Limits{Pids: 200},
@@ -325,4 +326,31 @@ func TestPausedMeansStill(t *testing.T) {
 	if !grown(still) {
 		t.Error("the agent doesn't go on")
 	}
+}
+
+// A viewer that joins when all is quiet hears which version of the changes is
+// the newest, and gets an answer of that version.
+func TestJoiningTellsTheNewestChanges(t *testing.T) {
+	w := start(t, api.ModeWatch, "rm a.txt; touch b c; read -t 60 x < <(sleep 61)")
+	w.happened("the end of touch", func(e api.Event) bool {
+		return e.Kind == "action.ended" && e.Action.Title == "touch b c"
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	// Follow as a viewer does: fetch until the answer is as new as what was told.
+	for e, err := range w.Events(ctx, 1<<40) {
+		w.must(err)
+		if e.Changes == nil {
+			continue
+		}
+		got, err := w.read.Changes(ctx, w.ID(), 0, api.Page{})
+		w.must(err)
+		if got.Version < *e.Changes {
+			t.Fatalf("told of version %d, the answer is of %d", *e.Changes, got.Version)
+		}
+		if got.Total == 3 {
+			return
+		}
+	}
+	t.Fatal("the changes were never told")
 }

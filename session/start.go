@@ -34,6 +34,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if s.files, err = openFiles(s.store, cfg.ID, cfg.Workspace, spec.Hidden); err != nil {
 		return err
 	}
+	s.files.told = s.news.moved
 	s.info = api.Session{
 		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,

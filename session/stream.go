@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -16,11 +17,12 @@ import (
 type broadcast struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{} // guarded by mu
+	newest int64                    // guarded by mu; version of the session's changes
 	closed bool                     // guarded by mu
 }
 
 type subscriber struct {
-	wake    chan struct{}  // holds one: there are recorded events
+	wake    chan struct{}  // holds one: there are recorded events, or a newer version
 	passing chan api.Event // lossy
 	closed  chan struct{}
 }
@@ -49,6 +51,27 @@ func (b *broadcast) unsubscribe(s *subscriber) {
 func (b *broadcast) recorded([]api.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.wake()
+}
+
+// moved says that there is a newer version of the changes. It is a state and no
+// event: every subscriber is told the newest one, also when it joins later, and
+// needn't hear of those between.
+func (b *broadcast) moved(version int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.newest = max(b.newest, version)
+	b.wake()
+}
+
+func (b *broadcast) version() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.newest
+}
+
+// wake is called with mu held.
+func (b *broadcast) wake() {
 	for s := range b.subs {
 		select {
 		case s.wake <- struct{}{}:
@@ -92,6 +115,7 @@ func (s *Session) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, 
 	return func(yield func(api.Event, error) bool) {
 		sub := s.news.subscribe()
 		defer s.news.unsubscribe(sub)
+		var told int64
 		for {
 			over := false
 			select {
@@ -104,6 +128,12 @@ func (s *Session) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, 
 				return
 			}
 			from = next
+			if v := s.news.version(); v > told {
+				told = v
+				if !yield(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v}, nil) {
+					return
+				}
+			}
 			if over {
 				return
 			}

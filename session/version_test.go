@@ -1,0 +1,59 @@
+package session
+
+import "testing"
+
+// An answer may only claim the version that was there before it looked.
+func TestAnswersClaimNoMoreThanTheySaw(t *testing.T) {
+	u := newUppers(t)
+	var told int64
+	u.told = func(v int64) { told = max(told, v) }
+	u.look()
+
+	since := u.asOf()
+	u.write(u.upper, "a", "1\n")
+	_, v, err := u.scanSince(t.Context(), since)
+	if err != nil || v != told || v == since {
+		t.Errorf("what only this scan found is of version %d (%v), told was %d, begun at %d", v, err, told, since)
+	}
+	if _, again, _ := u.scanSince(t.Context(), u.asOf()); again != v || told != v {
+		t.Errorf("nothing moved and the version went from %d to %d, told %d", v, again, told)
+	}
+
+	// A file is deleted and said to be while an answer is worked out: whatever
+	// that answer contains, it is older than the newest version.
+	since = u.asOf()
+	u.write(u.upper, "b", "2\n")
+	u.bump()
+	if _, v, err = u.scanSince(t.Context(), since); err != nil || v >= told {
+		t.Errorf("an answer that was begun before version %d claims %d (%v)", told, v, err)
+	}
+	if _, v, _ = u.scanSince(t.Context(), u.asOf()); v != told {
+		t.Errorf("fetched again it claims %d, want %d", v, told)
+	}
+
+	// Checkpoints are news too.
+	before := told
+	u.remember(&checkpoint{id: 1, manifest: u.scanned()})
+	if told <= before {
+		t.Error("a checkpoint made no version")
+	}
+}
+
+// The newest version is a state that every viewer hears of, however late it
+// joins and however slow it is.
+func TestNewestVersionReachesEveryViewer(t *testing.T) {
+	b := newBroadcast()
+	early := b.subscribe()
+	for v := range int64(1000) { // nobody reads meanwhile
+		b.moved(v + 1)
+	}
+	b.moved(7) // overtaken on its way
+	select {
+	case <-early.wake:
+	default:
+		t.Error("a viewer wasn't woken")
+	}
+	if v := b.version(); v != 1000 {
+		t.Errorf("the newest version is %d, want 1000", v)
+	}
+}
