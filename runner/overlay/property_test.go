@@ -156,6 +156,7 @@ func rollbackHistory(t *testing.T, rt *rapid.T, h *helper, place string) {
 			checkIncremental(t, s, marks[len(marks)-1], fail)
 			from := rapid.IntRange(0, len(marks)-1).Draw(rt, "from")
 			checkDiff(s, marks[from], marks[len(marks)-1], fail)
+			checkGraft(s, marks[from], marks[len(marks)-1], rapid.IntRange(0, 8).Draw(rt, "grafted"), fail)
 			continue
 		}
 		to := rapid.IntRange(0, len(marks)-1).Draw(rt, "to")
