@@ -137,7 +137,7 @@ func (s *Session) verdict(j policy.Judgement) (api.Verdict, string) {
 
 // onExec is a program that wants to start.
 func (s *Session) onExec(e *gate.Exec) {
-	if s.stopping {
+	if s.life.now >= phaseStopping {
 		e.Deny("the session is ending")
 		return
 	}
@@ -183,7 +183,13 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 	// Changes that the agent made by itself until now become an edit, with a
 	// number before this one, and this state is what the action can be
 	// rolled back to.
-	s.checkpoint(func(cp *checkpoint) { s.formed(a, cp) })
+	s.checkpoint(func(cp *checkpoint, err error) {
+		if err != nil {
+			s.unformed(a)
+			return
+		}
+		s.formed(a, cp)
+	})
 }
 
 // shells are the files that a root may be, whatever it calls itself.
@@ -191,6 +197,17 @@ var shells = map[string]bool{
 	"bash": true, "rbash": true, "dash": true, "sh": true, "zsh": true, "zsh5": true, "fish": true, "ksh": true, "mksh": true,
 	"ksh93": true, "busybox": true, "tmux": true, "screen": true,
 }
+
+// unformed lets go of an action that can't be: the session ends.
+func (s *Session) unformed(a *action) {
+	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
+	for _, e := range a.members {
+		e.Deny(whyUnrecorded)
+	}
+}
+
+// whyUnrecorded is what a program is told that would run unrecorded.
+const whyUnrecorded = "the session ends: what it does can't be recorded"
 
 // formed gives an action its number and its verdict.
 func (s *Session) formed(a *action, cp *checkpoint) {
@@ -363,7 +380,13 @@ func (s *Session) admit(e *gate.Exec, profile *policy.Profile, rule string) {
 	p := s.track(e, nil, profile)
 	p.exec = s.execRecord(nil, e, c, api.Allow, rule)
 	exec := p.exec
-	s.record(func() { e.Allow() }, api.Event{Kind: "exec.allowed", Exec: &exec})
+	s.record(func(err error) {
+		if err != nil {
+			e.Deny(whyUnrecorded)
+			return
+		}
+		e.Allow()
+	}, api.Event{Kind: "exec.allowed", Exec: &exec})
 }
 
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
@@ -411,19 +434,22 @@ func (s *Session) start(a *action, e *gate.Exec, c api.Command, rule string, als
 	}
 	p.exec = s.execRecord(a, e, c, api.Allow, rule)
 	exec := p.exec
-	s.record(func() {
-		if p.leader && !a.Housekeeping && a.agent == nil {
+	s.record(func(err error) {
+		switch {
+		case err != nil:
+			e.Deny(whyUnrecorded)
+		case p.leader && !a.Housekeeping && a.agent == nil:
 			e.Allow(gate.HoldExit) // its end waits for the checkpoint after it
-			return
+		default:
+			e.Allow()
 		}
-		e.Allow()
 	}, append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 }
 
 // refuse records that a program was denied and then tells it.
 func (s *Session) refuse(a *action, e *gate.Exec, c api.Command, rule, reason string) {
 	exec := s.execRecord(a, e, c, api.Deny, rule)
-	s.record(func() { e.Deny(reason) }, api.Event{Kind: "exec.denied", Exec: &exec})
+	s.record(func(error) { e.Deny(reason) }, api.Event{Kind: "exec.denied", Exec: &exec})
 }
 
 // deny ends a held action before it ran.
@@ -440,7 +466,7 @@ func (s *Session) deny(a *action, rule, reason string) {
 		exec := s.execRecord(a, e, a.commands[i], api.Deny, rule)
 		events = append(events, api.Event{Kind: "exec.denied", Exec: &exec})
 	}
-	s.record(func() {
+	s.record(func(error) {
 		for _, e := range members {
 			e.Deny(reason)
 		}

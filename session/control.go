@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -26,14 +27,14 @@ func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) 
 func (s *Session) change(ctx context.Context, kind string, set func() error) (api.Session, error) {
 	var out api.Session
 	done := make(chan error, 1)
-	err := s.call(ctx, func() {
+	err := s.request(ctx, func() {
 		if err := set(); err != nil {
 			done <- err
 			return
 		}
 		e := s.changed(kind)
 		out = *e.Session
-		s.record(func() { done <- nil }, e)
+		s.record(func(err error) { done <- err }, e)
 	})
 	if err != nil {
 		return out, err
@@ -84,16 +85,19 @@ func (s *Session) Continue(ctx context.Context) (api.Session, error) {
 
 // Kill ends the whole sandbox. It returns when the record is complete.
 func (s *Session) Kill(ctx context.Context) (api.Session, error) {
-	out, err := s.change(ctx, "killed", func() error { return nil })
-	if err != nil {
-		return out, err
+	if err := s.call(ctx, func() { s.stop(api.ByPerson, "it was killed") }); err != nil && !errors.Is(err, ErrEnded) {
+		return api.Session{}, err
 	}
-	s.box.Kill()
+	return s.Wait(ctx)
+}
+
+// Wait waits for the session's end and says how it ended.
+func (s *Session) Wait(ctx context.Context) (api.Session, error) {
 	select {
-	case <-s.ended:
+	case <-s.Done():
 		return s.final, nil
 	case <-ctx.Done():
-		return out, ctx.Err()
+		return api.Session{}, ctx.Err()
 	}
 }
 
@@ -194,7 +198,7 @@ func (s *Session) watchUsage() {
 			}
 			u := s.box.Usage()
 			s.news.pass(api.Event{At: time.Now().UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
-		case <-s.ended:
+		case <-s.Done():
 			return
 		}
 	}

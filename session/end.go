@@ -16,13 +16,16 @@ import (
 // sandbox that is gone ends by itself at once.
 const drainTime = 2 * time.Second
 
-// end records how everything stood when the sandbox ended and closes the session.
+// end settles what the sandbox left when it ended, whatever ended it: its last
+// words, its last files, what was open; then it is recorded, and the session is
+// closed. Every step goes on when one fails.
 func (s *Session) end(exit runner.Exit, failure error) {
-	s.stopping, s.ending = true, true
-	close(s.closing)
+	s.stop(api.ByAgent, "")
 	if failure != nil {
+		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(trim("the agent didn't run: "+failure.Error(), maxReason))
 		s.note(true, "the agent didn't run: %v", failure)
 	}
+	s.enter(phaseDraining)
 	if s.wall != nil {
 		s.wall.Stop()
 	}
@@ -35,7 +38,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		}
 	}
 	s.forming = nil
-	go func() {
+	s.aside(func() func() {
 		s.watcher.Close()
 		select {
 		case <-s.term.eof:
@@ -43,44 +46,77 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		}
 		frame, size := s.term.last()
 		s.term.close()
-		err := s.box.Close(context.Background())
+		cerr := s.box.Close(context.Background())
 		hash, _, herr := s.store.PutBody(context.Background(), bytes.NewReader(frame))
-		err = errors.Join(err, herr)
-		s.post(func() {
-			if err != nil {
-				s.note(true, "the sandbox wasn't removed cleanly: %v", err)
+		return func() {
+			if cerr != nil {
+				s.note(true, "the sandbox wasn't removed cleanly: %v", cerr)
 			}
 			if herr == nil {
 				s.info.Screen = hash.String()
 			}
 			s.info.Cols, s.info.Rows = size.cols, size.rows
-			s.settleFiles(exit)
+			s.lastCheckpoint(exit)
+		}
+	})
+}
+
+// lastCheckpoint says what the files were at the end. The session needn't be
+// failed any more for one that can't be taken: the one before stands.
+func (s *Session) lastCheckpoint(exit runner.Exit) {
+	s.checkpoint(func(cp *checkpoint, err error) {
+		if err != nil {
+			s.log.Error("the files at the end aren't known", "error", err)
+			if s.info.EndedBy != api.ByFailure {
+				s.info.Reason = api.Escape(trim("the files at its end aren't recorded: "+err.Error(), maxReason))
+			}
+			cp = s.lastFiles
+		}
+		// What ran until the end owns what it changed.
+		open := s.unfinished()
+		s.aside(func() func() {
+			for i := range open {
+				open[i].told = s.tell(open[i].before, cp)
+			}
+			return func() {
+				for _, o := range open {
+					o.a.After = cp.id
+					s.own(o.a, o.told)
+				}
+				s.whenIdle(func() { s.conclude(exit) })
+			}
 		})
-	}()
+	})
 }
 
-// settleFiles takes the last checkpoint; there is nothing left to freeze.
-func (s *Session) settleFiles(exit runner.Exit) {
-	if s.checking { // a checkpoint under way ends by itself
-		s.waiting = append([]func(){func() { s.settleFiles(exit) }}, s.waiting...)
-		return
+// lasting is an action that still runs at the end.
+type lasting struct {
+	a      *action
+	before int64
+	told   told
+}
+
+func (s *Session) unfinished() []lasting {
+	var out []lasting
+	for _, a := range s.actions {
+		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.Before != 0 {
+			out = append(out, lasting{a: a, before: a.Before})
+		}
 	}
-	s.waiting = nil
-	s.checkpoint(func(cp *checkpoint) { s.conclude(exit, cp) })
+	return out
 }
 
-// conclude ends what was going on and records the end.
-func (s *Session) conclude(exit runner.Exit, cp *checkpoint) {
+// conclude ends what was going on and records the end. Nothing else is under
+// way by now.
+func (s *Session) conclude(exit runner.Exit) {
 	now := time.Now().UTC()
-	var events []api.Event
+	events := s.lost.events(s)
 	for _, q := range s.questions {
-		if q.Open() {
-			q.Closed = "withdrawn"
+		if q.to(questionClosed, "", "withdrawn") == nil {
 			copied := q.Question
 			events = append(events, api.Event{Kind: "question.closed", Question: &copied})
 		}
 	}
-	var open []*action
 	for _, a := range s.actions {
 		switch a.State {
 		case api.ActionHeld:
@@ -89,59 +125,57 @@ func (s *Session) conclude(exit runner.Exit, cp *checkpoint) {
 			events = append(events, s.actionEvent(a, "abandoned"))
 		case api.ActionRunning:
 			_ = a.to(api.ActionEnded) // the table has it
-			a.EndedAt, a.After = now, cp.id
+			a.EndedAt = now
 			if a.Exit == nil {
 				a.Exit = a.last
 			}
-			open = append(open, a)
+			events = append(events, s.actionEvent(a, "ended"))
 		}
 	}
-	go func() {
-		// What ran until the end owns what it changed.
-		for _, a := range open {
-			if a.Housekeeping || a.agent != nil || a.Before == 0 {
-				continue
-			}
-			changed, err := s.files.betweenIDs(context.Background(), a.Before, cp)
-			if err != nil || len(changed) == 0 {
-				continue
-			}
-			a.Files = len(changed)
-			a.Added, a.Removed = s.files.lines(context.Background(), changed)
-			if a.Review == api.ReviewNone {
-				_ = a.review(api.ReviewOpen) // the table has it
-			}
+	s.info.State, s.info.EndedAt = api.SessionEnded, now
+	if !exit.Known { // PID 1 was killed, and the agent with it
+		exit.Signal = "SIGKILL"
+	}
+	s.info.Exit = &api.Exit{Code: exit.Code, Signal: exit.Signal}
+	if n := unix.SignalNum(exit.Signal); n != 0 {
+		s.info.Exit.Code = 128 + int(n) // as a shell says it
+	}
+	last := s.changed("ended")
+	s.final = *last.Session
+	if s.info.Number == 0 { // the agent never was: there is nothing to be told of
+		s.shut()
+		return
+	}
+	s.aside(func() func() {
+		if err := s.tellEnd(append(events, last)); err != nil {
+			s.log.Error("the session's end isn't recorded", "error", err)
 		}
-		s.post(func() {
-			for _, a := range open {
-				events = append(events, s.actionEvent(a, "ended"))
-			}
-			s.info.State, s.info.EndedAt = api.SessionEnded, now
-			if !exit.Known { // PID 1 was killed, and the agent with it
-				exit.Signal = "SIGKILL"
-			}
-			s.info.Exit = &api.Exit{Code: exit.Code, Signal: exit.Signal}
-			if n := unix.SignalNum(exit.Signal); n != 0 {
-				s.info.Exit.Code = 128 + int(n) // as a shell says it
-			}
-			last := s.changed("ended")
-			s.final = *last.Session
-			s.rec.record(func(err error) {
-				if err != nil {
-					s.log.Error("the session's end isn't recorded", "error", err)
-				}
-				go s.letGo()
-			}, append(events, last)...)
-		})
-	}()
+		return s.shut
+	})
 }
 
-// letGo ends the goroutines once the end is in the record.
-func (s *Session) letGo() {
+// tellEnd records the end. When the disk is full it makes the room that was
+// kept for this; if not all of it can be recorded, at least how the session
+// ended is.
+func (s *Session) tellEnd(events []api.Event) error {
+	err := s.rec.wait(events...)
+	if err == nil {
+		return nil
+	}
+	s.reserve.free()
+	if s.rec.wait(events...) == nil {
+		return nil
+	}
+	return errors.Join(err, s.rec.wait(events[len(events)-1]))
+}
+
+// shut lets go of everything, once the end is in the record or can't be.
+func (s *Session) shut() {
+	s.enter(phaseRecorded)
 	s.rec.close()
+	s.reserve.free()
 	s.news.close()
-	close(s.finished)
-	close(s.ended)
+	s.enter(phaseClosed)
 }
 
 // Exit is how the agent ended; valid once Done is closed.

@@ -44,8 +44,10 @@ func (s *Session) onExiting(e gate.Exit, goOn func()) {
 		goOn()
 		return
 	}
-	s.checkpoint(func(cp *checkpoint) {
-		p.action.atExit = cp
+	s.checkpoint(func(cp *checkpoint, err error) {
+		if err == nil {
+			p.action.atExit = cp
+		}
 		goOn()
 	})
 }

@@ -27,6 +27,38 @@ var reviews = map[api.Review][]api.Review{
 	api.ReviewRolledBack: {},
 }
 
+// questionState is where a question is in its life.
+type questionState int
+
+const (
+	questionOpen      questionState = iota
+	questionAnswering               // someone's answer is being carried out, and may still fail
+	questionClosed
+)
+
+// answers is the life of a question: while one answer is carried out no other
+// counts, and one that couldn't be carried out leaves the question open.
+var answers = map[questionState][]questionState{
+	questionOpen:      {questionAnswering, questionClosed},
+	questionAnswering: {questionOpen, questionClosed},
+	questionClosed:    {},
+}
+
+// to moves a question on. By is who answers, closed what the answer was.
+func (q *question) to(next questionState, by, closed string) error {
+	if !slices.Contains(answers[q.state], next) {
+		return fmt.Errorf("cannot move question %d from %d to %d", q.ID, q.state, next)
+	}
+	q.state, q.Answering = next, ""
+	switch next {
+	case questionAnswering:
+		q.Answering = by
+	case questionClosed:
+		q.Closed, q.ClosedBy = closed, by
+	}
+	return nil
+}
+
 // to moves an action on; a move that the table doesn't have is a fault of ours.
 func (a *action) to(next api.ActionState) error {
 	if !slices.Contains(transitions[a.State], next) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/store"
 )
 
 // question is an api.Question with what waits for its answer.
@@ -22,7 +24,7 @@ type question struct {
 	execs  []*gate.Exec // held; empty for a review
 	action *action
 	thaw   func() error // the agent is frozen until it is answered
-	by     string       // who answered
+	state  questionState
 }
 
 // maxReason bounds what is handed to the agent with a denial, in bytes.
@@ -52,7 +54,8 @@ func (s *Session) ask(a *action) {
 
 // open puts a question into the record and so before the person.
 func (s *Session) open(q *question, also ...api.Event) {
-	q.ID = int64(len(s.questions) + 1)
+	s.asked++
+	q.ID = s.asked
 	q.HeldAt = time.Now().UTC()
 	q.Hash = q.digest()
 	s.questions = append(s.questions, q)
@@ -93,15 +96,13 @@ func (q *question) digest() string {
 // wins; everyone else is told what became of it. It returns once the decision
 // is in the record.
 func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, error) {
-	type result struct {
-		q   api.Question
-		err error
-	}
-	done := make(chan result, 1)
-	err := s.call(ctx, func() {
+	done := make(chan result[api.Question], 1)
+	known := true
+	err := s.request(ctx, func() {
 		q, err := s.decidable(d)
 		if err != nil {
-			done <- result{err: err}
+			known = q != nil
+			done <- result[api.Question]{err: err}
 			return
 		}
 		d.At, d.Action = time.Now().UTC(), q.Action
@@ -109,31 +110,71 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 		if d.By = api.Escape(trim(d.By, 64)); d.By == "" {
 			d.By = "client"
 		}
+		reply := func(err error) { done <- result[api.Question]{q.Question, err} }
 		if d.Answer == api.AnswerRollback {
-			// It is closed once the files are back: a roll back may
-			// be refused.
-			go func() {
-				err := s.takeBack(context.WithoutCancel(ctx), q, d)
-				s.post(func() { done <- result{q.Question, err} })
-			}()
+			s.undo(context.WithoutCancel(ctx), q, d, reply)
 			return
 		}
-		s.close(q, d, func() { done <- result{q: q.Question} })
+		s.close(q, d, reply)
 	})
 	if err != nil {
 		return api.Question{}, err
 	}
-	select {
-	case r := <-done:
-		return r.q, r.err
-	case <-s.ended:
-		return api.Question{}, ErrEnded
-	case <-ctx.Done():
-		return api.Question{}, ctx.Err()
+	r, err := await(ctx, s, done)
+	if !known {
+		return r.value, s.answered(ctx, d.Question, r.err)
 	}
+	return r.value, errors.Join(r.err, err)
 }
 
-// decidable finds the question that a decision names, if it may be answered so.
+// undo answers a review with a roll back. Meanwhile no other answer counts; one
+// that is refused or fails leaves the question open.
+func (s *Session) undo(ctx context.Context, q *question, d api.Decision, reply func(error)) {
+	if err := q.to(questionAnswering, d.By, ""); err != nil {
+		reply(err)
+		return
+	}
+	copied := q.Question
+	s.record(func(err error) {
+		if err != nil {
+			reply(err)
+			return
+		}
+		s.aside(func() func() {
+			err := s.takeBack(ctx, q, d)
+			return func() { s.undone(q, err, reply) }
+		})
+	}, api.Event{Kind: "question.answering", Question: &copied})
+}
+
+// undone opens a question again whose roll back didn't happen.
+func (s *Session) undone(q *question, err error, reply func(error)) {
+	if q.state != questionAnswering {
+		reply(err)
+		return
+	}
+	if terr := q.to(questionOpen, "", ""); terr != nil {
+		s.fail(terr)
+	}
+	copied := q.Question
+	s.record(func(rerr error) { reply(errors.Join(err, rerr)) }, api.Event{Kind: "question.reopened", Question: &copied})
+}
+
+// answered says what became of a question that isn't held any more. Those that
+// were answered are in the record only.
+func (s *Session) answered(ctx context.Context, id int64, none error) error {
+	q, err := doc[api.Question](ctx, s.store, s.cfg.ID, store.KindQuestion, id)
+	if err != nil || q.Open() {
+		return none
+	}
+	if q.Closed == "withdrawn" {
+		return problem(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
+	}
+	return problem(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
+}
+
+// decidable finds the question that a decision names. The error says why it may
+// not be answered so.
 func (s *Session) decidable(d api.Decision) (*question, error) {
 	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.ID == d.Question })
 	if i < 0 {
@@ -141,48 +182,54 @@ func (s *Session) decidable(d api.Decision) (*question, error) {
 	}
 	q := s.questions[i]
 	if q.Closed == "withdrawn" {
-		return nil, problem(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
+		return q, problem(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
 	}
-	if !q.Open() {
-		return nil, problem(api.CodeDecided, "%s already answered: %s", q.by, q.Closed)
+	switch q.state {
+	case questionClosed:
+		return q, problem(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
+	case questionAnswering:
+		return q, problem(api.CodeDecided, "%s is answering already: the roll back of action %d is under way", q.Answering, q.Action)
 	}
 	if d.Hash != q.Hash {
-		return nil, problem(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
+		return q, problem(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
 	}
 	review := q.Subject == api.SubjectEdit
 	switch d.Answer {
 	case api.AnswerKeep, api.AnswerRollback:
 		if !review {
-			return nil, problem(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
+			return q, problem(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
 		}
 	case api.AnswerApprove, api.AnswerStepInto, api.AnswerStepOver:
 		if review {
-			return nil, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+			return q, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
 		if q.Subject == api.SubjectCommand && s.info.Mode == api.ModeStep {
 			for _, o := range s.questions {
 				if o.Open() && o.Subject == api.SubjectEdit {
-					return nil, problem(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
+					return q, problem(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
 				}
 			}
 		}
 	case api.AnswerDeny:
 		if review {
-			return nil, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+			return q, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
 	default:
-		return nil, problem(api.CodeInvalid, "there is no answer %q: use approve, deny, into, over, keep or rollback", api.Escape(trim(string(d.Answer), 40)))
+		return q, problem(api.CodeInvalid, "there is no answer %q: use approve, deny, into, over, keep or rollback", api.Escape(trim(string(d.Answer), 40)))
 	}
 	return q, nil
 }
 
 // close records the answer to a question and then carries it out.
-func (s *Session) close(q *question, d api.Decision, then func()) {
+func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	closed := map[api.Answer]string{
 		api.AnswerApprove: "allow", api.AnswerStepInto: "allow", api.AnswerStepOver: "allow",
 		api.AnswerDeny: "deny", api.AnswerKeep: "keep", api.AnswerRollback: "rollback",
 	}
-	q.Closed, q.by = closed[d.Answer], d.By
+	if err := q.to(questionClosed, d.By, closed[d.Answer]); err != nil {
+		then(err)
+		return
+	}
 	a := q.action
 	copied := q.Question
 	events := []api.Event{{Kind: "decision", Decision: &d}, {Kind: "question.closed", Question: &copied}}
@@ -215,9 +262,9 @@ func (s *Session) close(q *question, d api.Decision, then func()) {
 		next = func() {
 			// The agent's other threads may have edited while it was
 			// held: those edits aren't this action's.
-			s.checkpoint(func(cp *checkpoint) {
-				if a.State != api.ActionHeld {
-					return // it went away meanwhile
+			s.checkpoint(func(cp *checkpoint, err error) {
+				if err != nil || a.State != api.ActionHeld {
+					return // the session ends, or it went away meanwhile
 				}
 				a.Before = cp.id
 				s.release(a, "approved by "+d.By)
@@ -226,7 +273,21 @@ func (s *Session) close(q *question, d api.Decision, then func()) {
 		}
 	}
 	events = append(events, s.changed("counted"))
-	s.record(func() { next(); then() }, events...)
+	s.record(func(err error) {
+		s.forget(q)
+		if err == nil {
+			next()
+		}
+		then(err)
+	}, events...)
+}
+
+// forget drops a question that is closed in the record too.
+func (s *Session) forget(q *question) {
+	s.questions = slices.DeleteFunc(s.questions, func(o *question) bool { return o == q })
+	if q.action != nil && q.action.question == q && q.action.State != api.ActionHeld {
+		q.action.question = nil
+	}
 }
 
 func reason(d api.Decision) string {
@@ -238,12 +299,14 @@ func reason(d api.Decision) string {
 
 // withdraw closes a question whose subject went away.
 func (s *Session) withdraw(q *question, also ...api.Event) {
-	if !q.Open() {
+	if q.state != questionOpen || q.to(questionClosed, "", "withdrawn") != nil {
 		return
 	}
-	q.Closed = "withdrawn"
 	copied := q.Question
-	s.record(func() { s.unfreeze(q) }, append(also, api.Event{Kind: "question.closed", Question: &copied}, s.changed("counted"))...)
+	s.record(func(error) {
+		s.forget(q)
+		s.unfreeze(q)
+	}, append(also, api.Event{Kind: "question.closed", Question: &copied}, s.changed("counted"))...)
 }
 
 // unfreeze lets the agent go on after a review, unless another still waits.
@@ -251,7 +314,7 @@ func (s *Session) unfreeze(q *question) {
 	if q.thaw == nil {
 		return
 	}
-	if err := q.thaw(); err != nil {
+	if err := q.thaw(); err != nil && s.life.now < phaseStopping {
 		s.note(true, "cannot let the agent go on: %v", err)
 	}
 	q.thaw = nil

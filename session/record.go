@@ -52,7 +52,15 @@ func (r *recorder) record(then func(error), events ...api.Event) {
 	r.queue <- e
 }
 
-// close commits what is queued and stops.
+// wait records and returns when that is done. It isn't for the loop.
+func (r *recorder) wait(events ...api.Event) error {
+	done := make(chan error, 1)
+	r.record(func(err error) { done <- err }, events...)
+	return <-done
+}
+
+// close commits what is queued and stops. Nothing may be recorded afterwards:
+// the loop, which alone records, closes it last of all.
 func (r *recorder) close() {
 	close(r.queue)
 	<-r.done

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -122,11 +123,11 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 	}
 	done := make(chan error, 1)
 	if err := s.call(ctx, func() {
-		if !q.Open() { // the roll back closed it, as it does all that it covers
+		if q.state == questionClosed { // the roll back closed it, as it does all that it covers
 			done <- nil
 			return
 		}
-		s.close(q, d, func() { done <- nil })
+		s.close(q, d, func(err error) { done <- err })
 	}); err != nil {
 		return err
 	}
@@ -137,37 +138,38 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 func (s *Session) carryOut(ctx context.Context, r *rollback, by string) (api.Rollback, error) {
 	rec := api.Rollback{ToBefore: r.plan.ToBefore, Actions: r.plan.Actions, Files: len(r.plan.Files) + r.plan.More, By: api.Escape(trim(by, 64))}
 	done := make(chan error, 1)
-	if err := s.call(ctx, func() {
+	if err := s.request(ctx, func() {
 		s.rollbacks++
 		rec.ID, rec.At, rec.Checkpoint = s.rollbacks, time.Now().UTC(), s.actions[r.plan.ToBefore-1].Before
 		copied := rec
-		s.record(func() { done <- nil }, api.Event{Kind: "rollback.started", Rollback: &copied})
+		s.record(func(err error) { done <- err }, api.Event{Kind: "rollback.started", Rollback: &copied})
 	}); err != nil {
 		return rec, err
 	}
 	if err := s.wait(ctx, done); err != nil {
 		return rec, err
 	}
-	err := s.restore(ctx, r)
-	if err != nil {
-		rec.Failure = err.Error()
-	}
 	done = make(chan error, 1)
-	if cerr := s.call(ctx, func() {
-		s.checking = false
-		s.rolledBack(r, &rec, err, func() { done <- err })
-	}); cerr != nil {
-		return rec, cerr
+	if err := s.request(ctx, func() {
+		s.alone(func() error { return s.restore(ctx, r) }, func(err error, next func()) {
+			s.rolledBack(r, &rec, err, func(late error) {
+				next()
+				done <- errors.Join(err, late)
+			})
+		})
+	}); err != nil {
+		return rec, err
 	}
-	return rec, s.wait(ctx, done)
+	if err := s.wait(ctx, done); err != nil {
+		rec.Failure = err.Error()
+		return rec, err
+	}
+	return rec, nil
 }
 
-// restore ends what has to end and then writes the files. No checkpoint is
-// taken meanwhile.
+// restore ends what has to end and then writes the files. It is a job of the
+// worker's: no checkpoint is taken meanwhile.
 func (s *Session) restore(ctx context.Context, r *rollback) error {
-	if err := s.holdCheckpoints(ctx); err != nil {
-		return err
-	}
 	for _, a := range r.ends {
 		if err := s.killTree(ctx, a); err != nil {
 			return fmt.Errorf("cannot end action %d first: %w", a.N, err)
@@ -206,29 +208,11 @@ func (s *Session) restore(ctx context.Context, r *rollback) error {
 	return err
 }
 
-// holdCheckpoints waits until no checkpoint is being taken and keeps others
-// from it until checking is reset in the loop.
-func (s *Session) holdCheckpoints(ctx context.Context) error {
-	ready := make(chan error, 1)
-	var try func()
-	try = func() {
-		if s.checking {
-			s.waiting = append(s.waiting, try)
-			return
-		}
-		s.checking = true
-		ready <- nil
-	}
-	if err := s.call(ctx, try); err != nil {
-		return err
-	}
-	return s.wait(ctx, ready)
-}
-
 // rolledBack records how a roll back went. The state that it left is a
 // checkpoint of its own, so that it can be undone by another.
-func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then func()) {
+func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then func(error)) {
 	copied := *rec
+	var closing []*question
 	events := []api.Event{{Kind: "rollback.done", Rollback: &copied}}
 	if err != nil {
 		copied.Failure = api.Escape(err.Error())
@@ -246,23 +230,23 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 				events = append(events, s.actionEvent(a, "rolledback"))
 			}
 			for _, q := range s.questions {
-				if q.Open() && q.Subject == api.SubjectEdit && q.action == a {
-					q.Closed, q.by = "rollback", rec.By
+				if q.Subject == api.SubjectEdit && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
 					closed := q.Question
 					events = append(events, api.Event{Kind: "question.closed", Question: &closed})
-					defer s.unfreeze(q)
+					closing = append(closing, q)
 				}
 			}
 		}
 	}
 	events = append(events, s.changed("counted"))
 	s.files.bump()
-	s.record(then, events...)
-	if len(s.waiting) > 0 && !s.checking {
-		next := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		next()
-	}
+	s.record(func(err error) {
+		for _, q := range closing {
+			s.forget(q)
+			s.unfreeze(q)
+		}
+		then(err)
+	}, events...)
 }
 
 // killTree ends an action's processes and all that they started.

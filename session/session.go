@@ -64,16 +64,15 @@ type Session struct {
 	files   *files
 	freezer *freezer
 
-	inbox    chan func()
-	posts    *posts
-	created  chan struct{} // closed when the session has its row
-	started  chan struct{} // closed when box, term and files are set
-	finished chan struct{} // closed to end the loop
-	closing  chan struct{} // closed when the sandbox is gone
-	ended    chan struct{} // closed when the record is complete
-	final    api.Session   // set before ended is closed
+	inbox chan func()
+	posts *posts
+	life  *life       // box, term and files are set before it is running
+	final api.Session // set before it is closed
 
 	// Below: owned by the loop.
+	worker     worker
+	pending    int    // what the session itself has under way
+	idle       func() // waits for all of that
 	info       api.Session
 	warnings   []string
 	env        []string // the agent's
@@ -82,7 +81,8 @@ type Session struct {
 	actions    []*action // actions[i].N == i+1
 	forming    []*action // without a number yet, or not shown yet
 	procs      map[proc]*process
-	questions  []*question
+	questions  []*question // those that aren't closed in the record
+	asked      int64       // questions so far
 	execs      int64
 	notes      int64
 	rollbacks  int64
@@ -90,16 +90,14 @@ type Session struct {
 	agentSID   int
 	holdNext   bool // step over: hold the next action whatever the mode
 	tornSaid   bool
-	stopping   bool         // nothing is let run any more
-	ending     bool         // the sandbox is gone
 	thaw       func() error // of a pause
 	wall       *time.Timer
 	quiet      *time.Timer
 	watcher    *overlay.Watcher
 	lastFiles  *checkpoint   // the state that all changes so far are accounted for up to
-	checking   bool          // a checkpoint is being taken
-	waiting    []func()      // checkpoints asked for meanwhile
 	ofAttempts map[int64]int // actions of open attempts
+	lost       lost          // what couldn't be recorded, for another try at the end
+	reserve    *reserve      // room for the record of the end
 }
 
 // ErrEnded is returned for requests to a session that is over.
@@ -111,8 +109,7 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
-		created: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{}), closing: make(chan struct{}), ended: make(chan struct{}),
-		procs: make(map[proc]*process), ofAttempts: make(map[int64]int),
+		life: newLife(), procs: make(map[proc]*process), ofAttempts: make(map[int64]int),
 		news: newBroadcast(),
 	}
 	if s.log == nil {
@@ -125,14 +122,14 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 }
 
 // Done is closed when the agent has ended and the record is complete.
-func (s *Session) Done() <-chan struct{} { return s.ended }
+func (s *Session) Done() <-chan struct{} { return s.life.in(phaseClosed) }
 
 // ID names the session.
 func (s *Session) ID() string { return s.cfg.ID }
 
-// loop owns the state until the record of the session's end is committed.
+// loop owns the state until the session is closed.
 func (s *Session) loop() {
-	for {
+	for s.life.now != phaseClosed {
 		select {
 		case f := <-s.inbox:
 			f()
@@ -140,9 +137,8 @@ func (s *Session) loop() {
 			for _, f := range s.posts.take() {
 				f()
 			}
-		case <-s.finished:
-			return
 		}
+		s.rest()
 	}
 }
 
@@ -151,7 +147,7 @@ func (s *Session) call(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	select {
 	case s.inbox <- func() { f(); close(done) }:
-	case <-s.ended:
+	case <-s.Done():
 		return ErrEnded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -159,11 +155,30 @@ func (s *Session) call(ctx context.Context, f func()) error {
 	select {
 	case <-done:
 		return nil
-	case <-s.ended:
-		return ErrEnded
+	case <-s.Done():
+		select {
+		case <-done: // its turn was the last
+			return nil
+		default:
+			return ErrEnded
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// request is call for what changes something: nothing does once the agent is
+// gone, and what the end makes of it all is being recorded.
+func (s *Session) request(ctx context.Context, f func()) error {
+	var late error
+	err := s.call(ctx, func() {
+		if s.life.now >= phaseDraining {
+			late = ErrEnded
+			return
+		}
+		f()
+	})
+	return errors.Join(err, late)
 }
 
 // post runs f in the loop, later. It never blocks, so only completions of what
@@ -175,23 +190,24 @@ func (s *Session) post(f func()) { s.posts.add(f) }
 func (s *Session) submit(f func()) {
 	select {
 	case s.inbox <- f:
-	case <-s.ended:
+	case <-s.Done():
 	}
 }
 
-// record commits events and then runs the continuation in the loop. When it
-// can't be committed the session stops: nothing may happen unrecorded.
-func (s *Session) record(then func(), events ...api.Event) {
+// record commits events and then runs the continuation in the loop, always and
+// once, with the error that kept them from being committed. The session stops
+// then: nothing may happen unrecorded.
+func (s *Session) record(then func(error), events ...api.Event) {
+	s.pending++
 	s.rec.record(func(err error) {
 		s.post(func() {
+			s.pending--
 			if err != nil {
+				s.lost.add(events)
 				s.fail(err)
-				if !s.ending {
-					return
-				}
 			}
 			if then != nil {
-				then()
+				then(err)
 			}
 		})
 	}, events...)
@@ -199,14 +215,30 @@ func (s *Session) record(then func(), events ...api.Event) {
 
 // fail closes: the agent is killed, and what can still be recorded is.
 func (s *Session) fail(err error) {
-	if s.stopping {
+	if s.life.now >= phaseStopping {
 		return
 	}
-	s.stopping = true
 	s.log.Error("the session stops", "error", err)
 	fmt.Fprintf(os.Stderr, "stepbox: session %s stops: %v\n", s.cfg.Name, err)
+	s.stop(api.ByFailure, err.Error())
+}
+
+// stop ends the agent. The first reason is the one that is recorded.
+func (s *Session) stop(by api.EndedBy, reason string) {
+	if s.life.now >= phaseStopping {
+		return
+	}
+	s.info.EndedBy, s.info.Reason = by, api.Escape(trim(reason, maxReason))
+	s.enter(phaseStopping)
 	if s.box != nil { // else it hasn't started, and won't
 		s.box.Kill()
+	}
+}
+
+// enter moves the session on.
+func (s *Session) enter(p phase) {
+	if err := s.life.to(p); err != nil {
+		panic(err) // the table is wrong, or the code is: going on could only record what isn't
 	}
 }
 
@@ -232,7 +264,7 @@ func (s *Session) changed(kind string) api.Event {
 		}
 	}
 	for _, q := range s.questions {
-		if q.Open() {
+		if q.state != questionClosed {
 			s.info.Held++
 		}
 	}
@@ -243,12 +275,12 @@ func (s *Session) changed(kind string) api.Event {
 
 // handlers are the gate's way into the loop. The agent's own start comes while
 // the sandbox is still being put together; all else waits until it is.
-func (s *Session) handlers() gate.Options {
+func (s *Session) handlers(onAgent func(*gate.Exec)) gate.Options {
 	var first atomic.Bool
 	return gate.Options{
 		Exec: func(e *gate.Exec) {
 			if first.CompareAndSwap(false, true) {
-				s.submit(func() { s.onAgent(e) })
+				s.submit(func() { onAgent(e) })
 				return
 			}
 			s.whenStarted(func() { s.onExec(e) })
@@ -258,7 +290,7 @@ func (s *Session) handlers() gate.Options {
 			s.whenStarted(func() { s.onExiting(e, func() { close(done) }) })
 			select {
 			case <-done:
-			case <-s.closing: // the sandbox is gone, and this process with it
+			case <-s.life.in(phaseStopping): // all of the sandbox ends
 			}
 		},
 		Exit:   func(e gate.Exit) { s.whenStarted(func() { s.onExit(e) }) },

@@ -43,57 +43,61 @@ func (s *Session) begin(ctx context.Context) error {
 	for _, h := range cfg.AllowHosts {
 		s.info.Hosts = append(s.info.Hosts, h.String())
 	}
+	if s.reserve, err = keepRoom(spec.StateDir); err != nil {
+		s.files.close()
+		return err
+	}
 	s.rec = newRecorder(s.store, cfg.ID, s.news.recorded)
 	go s.loop()
 
+	row := make(chan error, 1) // how the session's row was made, once
 	box, err := runner.Start(ctx, spec, runner.Handlers{
-		Gate:   s.handlers(),
+		Gate:   s.handlers(func(e *gate.Exec) { row <- s.onAgent(e) }),
 		Egress: &egress.Options{Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }},
 	})
 	if err != nil {
-		s.giveUp()
-		return err
+		return s.giveUp(err)
 	}
-	s.box = box
-	s.freezer = &freezer{box: box}
-	if err := s.attach(ctx); err != nil {
-		err = errors.Join(err, box.Close(ctx))
-		s.giveUp()
-		return err
+	// The loop learns of the sandbox now, so that a failure can end it.
+	_ = s.call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
+		s.box, s.freezer = box, &freezer{box: box}
+		if s.life.now != phaseStarting {
+			box.Kill()
+		}
+	})
+	if err := s.attach(ctx, row); err != nil {
+		return s.giveUp(err)
 	}
-	close(s.started)
 	go s.watchUsage()
 	go func() {
 		exit, err := box.Wait()
 		s.submit(func() { s.end(exit, err) })
 	}()
-	if cfg.WallTime > 0 {
-		s.wall = time.AfterFunc(cfg.WallTime, func() {
-			s.submit(func() {
-				s.note(true, "the session's wall time of %s is over", cfg.WallTime)
-				s.box.Kill()
-			})
-		})
-	}
 	return nil
 }
 
-// giveUp ends a session whose sandbox didn't come to be.
-func (s *Session) giveUp() {
-	s.rec.close()
-	if s.term != nil {
-		s.term.close()
+// giveUp ends a session whose sandbox didn't come to be, and returns why. If
+// it has a row already, that says so too.
+func (s *Session) giveUp(err error) error {
+	// What is held on the way is let go first: closing the sandbox waits for it.
+	_ = s.call(context.Background(), func() { s.stop(api.ByFailure, err.Error()) })
+	if s.box != nil {
+		err = errors.Join(err, s.box.Close(context.Background()))
 	}
 	if s.watcher != nil {
 		s.watcher.Close()
 	}
+	if s.term != nil {
+		s.term.close()
+	}
+	_ = s.call(context.Background(), func() { s.whenIdle(func() { s.conclude(runner.Exit{}) }) })
+	<-s.Done()
 	s.files.close()
-	close(s.finished)
-	close(s.ended)
+	return err
 }
 
 // attach joins what looks at a running sandbox: its terminal and its files.
-func (s *Session) attach(ctx context.Context) error {
+func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	scanner, err := overlay.NewScanner(s.box.Upper(), bodies{s.store}, s.box.OpenUpper)
 	if err != nil {
 		return fmt.Errorf("cannot read the session's files: %w", err)
@@ -108,7 +112,10 @@ func (s *Session) attach(ctx context.Context) error {
 		return fmt.Errorf("cannot keep the first checkpoint: %w", err)
 	}
 	select {
-	case <-s.created:
+	case err := <-row:
+		if err != nil {
+			return err
+		}
 	case <-s.box.Exited():
 		_, err := s.box.Wait()
 		return cmp.Or(err, errors.New("the agent ended before it was started"))
@@ -129,9 +136,18 @@ func (s *Session) attach(ctx context.Context) error {
 		return fmt.Errorf("cannot watch the session's files: %w", err)
 	}
 	s.watcher = watcher
-	return s.call(ctx, func() {
+	var failed error
+	err = s.call(ctx, func() {
+		if s.life.now != phaseStarting { // its first row couldn't be committed
+			failed = errors.New(s.info.Reason)
+			return
+		}
 		s.lastFiles = &checkpoint{id: 1, root: root, manifest: m}
 		s.files.remember(s.lastFiles)
+		s.enter(phaseRunning)
+		if limit := s.cfg.WallTime; limit > 0 {
+			s.wall = time.AfterFunc(limit, func() { s.submit(func() { s.overtime(limit) }) })
+		}
 		s.info.State = api.SessionRunning
 		inForce, source := s.box.Limits()
 		s.info.Limits = limits(inForce, source, s.cfg.WallTime)
@@ -140,33 +156,46 @@ func (s *Session) attach(ctx context.Context) error {
 			api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{ID: 1, At: time.Now().UTC(), Root: root.String(), Files: m.Len()}},
 			s.changed("started"))
 	})
+	return errors.Join(err, failed)
+}
+
+// overtime ends a session that has had its time.
+func (s *Session) overtime(limit time.Duration) {
+	s.note(true, "the session's wall time of %s is over", limit)
+	s.stop(api.ByLimit, fmt.Sprintf("its wall time of %s was over", limit))
 }
 
 // whenStarted hands something that the sandbox did to the loop, once there is
 // a sandbox to act on.
 func (s *Session) whenStarted(f func()) {
 	select {
-	case <-s.started:
+	case <-s.life.in(phaseRunning):
 		s.submit(f)
-	case <-s.ended:
+	case <-s.life.in(phaseStopping): // it won't start, or it is over
+		select {
+		case <-s.life.in(phaseRunning):
+			s.submit(f)
+		default:
+		}
 	}
 }
 
 // onAgent is the agent's own start. Its program is known to exist then, so this
 // is when the session gets its row: a mistyped command leaves nothing behind.
-func (s *Session) onAgent(e *gate.Exec) {
+func (s *Session) onAgent(e *gate.Exec) error {
 	doc, err := json.Marshal(s.changed("created").Session)
 	if err == nil {
 		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
 	}
 	if err != nil {
 		e.Deny("the session can't be recorded")
-		s.fail(fmt.Errorf("cannot record the session: %w", err))
-		return
+		err = fmt.Errorf("cannot record the session: %w", err)
+		s.fail(err)
+		return err
 	}
-	close(s.created)
 	s.agentSID = e.SID
 	s.admit(e, s.profile, "the agent")
+	return nil
 }
 
 // spec says what the sandbox is made of.

@@ -51,7 +51,9 @@ type Session struct {
 	StartedAt   time.Time    `json:"started_at"`
 	EndedAt     time.Time    `json:"ended_at,omitzero"`
 	Exit        *Exit        `json:"exit,omitempty"`
-	Cols        int          `json:"cols,omitempty"` // the agent's terminal
+	EndedBy     EndedBy      `json:"ended_by,omitempty"` // set as soon as the end begins
+	Reason      string       `json:"reason,omitempty"`   // why it was ended, in words, when it wasn't by the agent
+	Cols        int          `json:"cols,omitempty"`     // the agent's terminal
 	Rows        int          `json:"rows,omitempty"`
 	Limits      Limits       `json:"limits"`
 	Warnings    []string     `json:"warnings,omitempty"`     // protections that are weaker than usual here, in words
@@ -68,6 +70,16 @@ type Session struct {
 
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
 }
+
+// EndedBy is what brought about a session's end.
+type EndedBy string
+
+const (
+	ByAgent   EndedBy = "agent"   // it ended by itself
+	ByPerson  EndedBy = "person"  // someone killed it
+	ByLimit   EndedBy = "limit"   // its time was over
+	ByFailure EndedBy = "failure" // Stepbox couldn't go on: nothing runs that can't be supervised and recorded
+)
 
 // Live says whether a supervisor owns the session, so that it can be decided on.
 func (s Session) Live() bool {
@@ -181,9 +193,13 @@ type Question struct {
 	HeldAt  time.Time `json:"held_at"`
 	Command *Command  `json:"command,omitempty"` // for commands and nested ones
 	Changes []Change  `json:"changes,omitempty"` // for edits
+	// Answering names who answers while that is carried out, as a roll back
+	// is; it may still fail, and then the question stands again.
+	Answering string `json:"answering,omitempty"`
 	// Closed is set once it can no longer be answered: "allow", "deny",
 	// "keep", "rollback" or "withdrawn".
-	Closed string `json:"closed,omitempty"`
+	Closed   string `json:"closed,omitempty"`
+	ClosedBy string `json:"closed_by,omitempty"` // what the one who answered called itself
 }
 
 // Open says whether the question waits for an answer.
