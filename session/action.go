@@ -41,6 +41,7 @@ type action struct {
 	children bool            // a rule allows what it starts
 	person   bool            // a person approved it
 	into     bool            // hold each program that it starts
+	keeps    bool            // what it changes was approved with it
 	agent    *policy.Profile // it starts another agent, which then is a root of its own
 	forming  *time.Timer     // runs out when no more members are expected
 	question *question

@@ -290,6 +290,7 @@ func (s *Session) settled(a *action, t told) {
 		s.note(true, "cannot tell what action %d changed: %v", a.N, t.err)
 	}
 	s.own(a, t)
+	s.keepByRule(a, t.changed)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {
 		s.review(a, t.changed, false)

@@ -199,6 +199,11 @@ func (s *Session) decidable(d api.Decision) (*question, error) {
 		if !review {
 			return q, problem(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
 		}
+	case api.AnswerApproveKeep:
+		if q.Subject != api.SubjectCommand {
+			return q, problem(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
+		}
+		fallthrough
 	case api.AnswerApprove, api.AnswerStepInto, api.AnswerStepOver:
 		if review {
 			return q, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
@@ -215,7 +220,7 @@ func (s *Session) decidable(d api.Decision) (*question, error) {
 			return q, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
 	default:
-		return q, problem(api.CodeInvalid, "there is no answer %q: use approve, deny, into, over, keep or rollback", api.Escape(trim(string(d.Answer), 40)))
+		return q, problem(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(trim(string(d.Answer), 40)))
 	}
 	return q, nil
 }
@@ -223,7 +228,7 @@ func (s *Session) decidable(d api.Decision) (*question, error) {
 // close records the answer to a question and then carries it out.
 func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	closed := map[api.Answer]string{
-		api.AnswerApprove: "allow", api.AnswerStepInto: "allow", api.AnswerStepOver: "allow",
+		api.AnswerApprove: "allow", api.AnswerApproveKeep: "allow", api.AnswerStepInto: "allow", api.AnswerStepOver: "allow",
 		api.AnswerDeny: "deny", api.AnswerKeep: "keep", api.AnswerRollback: "rollback",
 	}
 	if err := q.to(questionClosed, d.By, closed[d.Answer]); err != nil {
@@ -258,6 +263,7 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	default:
 		a.By, a.person = d.By, true
 		a.into = d.Answer == api.AnswerStepInto
+		a.keeps = d.Answer == api.AnswerApproveKeep
 		over := d.Answer == api.AnswerStepOver
 		next = func() {
 			// The agent's other threads may have edited while it was

@@ -1,77 +1,90 @@
 package session
 
 import (
-	"io/fs"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// Looking for secrets must not cost more than a glance at a large project.
-const (
-	secretDepth   = 4
-	secretEntries = 20000
-)
+const openFolder = unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// samples end names of files that show what a secret file would hold.
-var samples = []string{".example", ".sample", ".template", ".dist", ".defaults", ".test", ".schema"}
+// samples end names of files that show what a secret file would hold, or begin
+// them: example.env.
+var samples = []string{"example", "sample", "template", "dist", "defaults", "test", "schema"}
 
-// bulky folders hold other people's code; their keys are test data.
-var bulky = map[string]bool{".git": true, "node_modules": true, "vendor": true, "target": true, ".venv": true, "venv": true,
-	"__pycache__": true, "dist": true, "build": true}
+// secretNames are files that hold secrets wherever they are.
+var secretNames = map[string]bool{
+	".env": true, ".envrc": true, ".netrc": true, "_netrc": true, ".git-credentials": true, ".pypirc": true, ".npmrc": true,
+	".pgpass": true, ".htpasswd": true, ".vault-token": true, ".dockercfg": true, "kubeconfig": true,
+	"credentials.json": true, "service-account.json": true, "terraform.tfstate": true, "terraform.tfstate.backup": true,
+}
 
-// secretFile says whether a file's name tells that it holds a secret.
+// secretEnds are ends of such names.
+var secretEnds = []string{
+	".env", ".key", ".pem", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kubeconfig", ".tfstate", ".tfstate.backup",
+}
+
+// secretFile says whether a file's name alone tells that it holds a secret.
 func secretFile(name string) bool {
 	n := strings.ToLower(name)
-	for _, s := range samples {
-		if strings.HasSuffix(n, s) {
-			return false
+	if sample(n) {
+		return false
+	}
+	for _, kind := range []string{"id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"} {
+		if strings.HasPrefix(n, kind) {
+			return !strings.HasSuffix(n, ".pub")
 		}
 	}
-	switch {
-	case n == ".env" || strings.HasPrefix(n, ".env."):
-		return true
-	case strings.HasPrefix(n, "id_rsa"), strings.HasPrefix(n, "id_ed25519"), strings.HasPrefix(n, "id_ecdsa"), strings.HasPrefix(n, "id_dsa"):
-		return !strings.HasSuffix(n, ".pub")
-	case n == ".netrc", n == ".git-credentials", n == ".pypirc", n == "credentials.json", n == "service-account.json":
-		return true
+	return secretNames[n] || strings.HasPrefix(n, ".env.") ||
+		slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(n, end) })
+}
+
+func sample(name string) bool {
+	for _, s := range samples {
+		if strings.HasSuffix(name, "."+s) || strings.HasPrefix(name, s+".") {
+			return true
+		}
 	}
-	switch filepath.Ext(n) {
-	case ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk":
+	return false
+}
+
+// secretFolder says whether all in a folder of this name is secret.
+func secretFolder(name string) bool { return name == ".aws" || name == ".ssh" || name == ".gnupg" }
+
+// secretPath says whether a file is secret because of the folder it is in.
+func secretPath(rel string) bool {
+	switch path.Join(path.Base(path.Dir(rel)), path.Base(rel)) {
+	case ".docker/config.json", ".kube/config":
 		return true
 	}
 	return false
 }
 
-// secrets lists the project's files that the agent doesn't get to see, relative
-// to it, and says whether the whole project was looked at.
-func secrets(workspace string) (found []string, whole bool) {
-	whole = true
-	seen := 0
-	err := filepath.WalkDir(workspace, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // what the person can't read the agent can't either
-		}
-		if seen++; seen > secretEntries {
-			whole = false
-			return fs.SkipAll
-		}
-		rel, rerr := filepath.Rel(workspace, p)
-		if rerr != nil || rel == "." {
-			return nil
-		}
-		if d.IsDir() {
-			if bulky[d.Name()] || strings.Count(rel, "/") >= secretDepth {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.Type().IsRegular() && secretFile(d.Name()) {
-			found = append(found, rel)
-		}
-		return nil
-	})
-	if err != nil {
-		whole = false
+// secretIfIgnored says whether a file that git ignores, so that it is this
+// machine's own, tells by its name that it holds settings one doesn't share.
+func secretIfIgnored(name string) bool {
+	n := strings.ToLower(name)
+	if sample(n) {
+		return false
 	}
-	return found, whole
+	switch filepath.Ext(n) {
+	case ".tfvars":
+		return true
+	case "", ".json", ".yaml", ".yml", ".toml", ".ini", ".txt", ".cfg", ".conf", ".properties", ".xml":
+	default:
+		return false // code that deals with secrets holds none
+	}
+	if n == ".yarnrc.yml" || n == "auth.json" || n == "local.settings.json" {
+		return true
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(n, func(r rune) bool { return strings.ContainsRune("._- ", r) }), func(word string) bool {
+		switch strings.TrimSuffix(word, "s") {
+		case "secret", "credential", "password", "passwd", "token", "apikey":
+			return true
+		}
+		return false
+	})
 }

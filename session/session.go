@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay"
@@ -77,9 +78,10 @@ type Session struct {
 	warnings   []string
 	env        []string // the agent's
 	places     *places
-	upkeep     []span    // when housekeeping ran
-	actions    []*action // actions[i].N == i+1
-	forming    []*action // without a number yet, or not shown yet
+	ignores    *git.Repository // what git ignores, as of the start
+	upkeep     []span          // when housekeeping ran
+	actions    []*action       // actions[i].N == i+1
+	forming    []*action       // without a number yet, or not shown yet
 	procs      map[proc]*process
 	questions  []*question // those that aren't closed in the record
 	asked      int64       // questions so far

@@ -35,6 +35,12 @@ type world struct {
 
 func start(t *testing.T, mode api.Mode, script string) *world {
 	t.Helper()
+	return startWith(t, mode, script, func(string) {})
+}
+
+// startWith starts a session whose project was prepared.
+func startWith(t *testing.T, mode api.Mode, script string, prepare func(project string)) *world {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +55,7 @@ func start(t *testing.T, mode api.Mode, script string) *world {
 	if err := os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("hello\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	prepare(w.project)
 	if w.store, err = store.Open(t.Context(), data); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/egress"
 	"stepbox/runner/gate"
@@ -208,10 +209,11 @@ func (s *Session) spec() (runner.Spec, error) {
 			return runner.Spec{}, fmt.Errorf("cannot make the session's folder: %w", err)
 		}
 	}
-	hidden, whole := secrets(cfg.Workspace)
-	if !whole {
+	found := look(cfg.Workspace, git.Person{Home: cfg.Home, Config: variable(cfg.Env, "XDG_CONFIG_HOME")}, maxSurveyed)
+	if !found.whole {
 		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
 	}
+	s.ignores = found.ignores
 	s.places = &places{
 		project: cfg.Workspace, upper: filepath.Join(state, "upper"), home: cfg.Home, homeDir: home,
 		temp: filepath.Join(state, "tmp"), began: time.Now(),
@@ -221,7 +223,7 @@ func (s *Session) spec() (runner.Spec, error) {
 	s.env = agentEnv(cfg, path, s.profile)
 	return runner.Spec{
 		ID: cfg.ID, StateDir: state, RunDir: cfg.RunDir,
-		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: hidden,
+		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: found.hidden,
 		Binds: tools(cfg.Argv[0], path, cfg.Home, cfg.Workspace, cfg.DataDir),
 		Argv:  s.profile.Args(cfg.Argv), Env: s.env, Cwd: cfg.Workspace,
 		Limits: cfg.Limits, Cols: cfg.Cols, Rows: cfg.Rows,
@@ -244,10 +246,15 @@ func agentEnv(cfg Config, path string, profile *policy.Profile) []string {
 
 // pathOf finds PATH in an environment.
 func pathOf(env []string) string {
+	return cmp.Or(variable(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
+}
+
+// variable is a variable's value in an environment; "" when it isn't set.
+func variable(env []string, name string) string {
 	for _, e := range env {
-		if len(e) > 5 && e[:5] == "PATH=" {
-			return e[5:]
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
 		}
 	}
-	return "/usr/local/bin:/usr/bin:/bin"
+	return ""
 }

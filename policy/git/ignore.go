@@ -200,10 +200,11 @@ func (r *Repository) read(file string) []pattern {
 func (r *Repository) Unsure() { r.unsure = true }
 
 // Ignored says whether git ignores a path, given relative to the project. What
-// it tracks, or a folder with something tracked in it, it doesn't ignore.
+// it tracks, or a folder with something tracked in it, it doesn't ignore; nor
+// does a rule ever mean a repository's own folder.
 func (r *Repository) Ignored(name string, folder bool) bool {
 	full := r.full(name)
-	if r.unsure || full == "" || r.Tracked(name) {
+	if r.unsure || full == "" || r.Tracked(name) || slices.Contains(strings.Split(full, "/"), ".git") {
 		return false
 	}
 	// A folder that is ignored is so with all in it: nothing below it counts.

@@ -156,6 +156,7 @@ type Action struct {
 	Execs        int         `json:"execs,omitempty"`
 	LeftRunning  int         `json:"left_running,omitempty"` // descendants that outlived the leader
 	Files        int         `json:"files,omitempty"`        // changed by it
+	Kept         string      `json:"kept,omitempty"`         // why its changes were kept without a question
 	Added        int         `json:"added,omitempty"`        // lines
 	Removed      int         `json:"removed,omitempty"`
 	Shared       bool        `json:"shared,omitempty"` // others ran meanwhile, so some changes may be theirs
@@ -234,12 +235,15 @@ type Part struct {
 type Answer string
 
 const (
-	AnswerApprove  Answer = "approve"  // let it run
-	AnswerDeny     Answer = "deny"     // it seems to run, prints the reason and exits with 126
-	AnswerStepInto Answer = "into"     // let it run, hold each program that it starts
-	AnswerStepOver Answer = "over"     // let it run, hold the next action
-	AnswerKeep     Answer = "keep"     // an edit: keep it
-	AnswerRollback Answer = "rollback" // an edit: take it back
+	AnswerApprove Answer = "approve" // let it run
+	// AnswerApproveKeep lets it run and keeps what it changes, unread. What
+	// the person's own programs trust, as a repository's hooks, is asked about.
+	AnswerApproveKeep Answer = "approve-keep"
+	AnswerDeny        Answer = "deny"     // it seems to run, prints the reason and exits with 126
+	AnswerStepInto    Answer = "into"     // let it run, hold each program that it starts
+	AnswerStepOver    Answer = "over"     // let it run, hold the next action
+	AnswerKeep        Answer = "keep"     // an edit: keep it
+	AnswerRollback    Answer = "rollback" // an edit: take it back
 )
 
 // Decision answers a question. It is refused unless the question is open and

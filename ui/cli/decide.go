@@ -55,14 +55,16 @@ const hashHelp = "only if this is still the hash of what is held (from show or -
 
 func approve(connect Connect) *cobra.Command {
 	var hash string
-	var into, over bool
+	var into, over, keep bool
 	cmd := withJSON(&cobra.Command{
 		Use: "approve [SESSION] ACTION", Short: "Let a held action run", Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: wrap(connect, func(c command, args []string) error {
 			answer := api.AnswerApprove
 			switch {
-			case into && over:
-				return fmt.Errorf("%w: --into and --over exclude each other", ErrUsage)
+			case into && over, into && keep, over && keep:
+				return fmt.Errorf("%w: --into, --over and --keep exclude each other", ErrUsage)
+			case keep:
+				answer = api.AnswerApproveKeep
 			case into:
 				answer = api.AnswerStepInto
 			case over:
@@ -74,6 +76,7 @@ func approve(connect Connect) *cobra.Command {
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp)
 	cmd.Flags().BoolVar(&into, "into", false, "step into: hold each program that it starts")
 	cmd.Flags().BoolVar(&over, "over", false, "step over: run it, and hold the next action")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep what it changes, too, without being asked")
 	return cmd
 }
 

@@ -177,7 +177,7 @@ func (c command) showAction(s api.Session, n int) error {
 			fmt.Fprintf(w, "reason\t%s\n", a.Reason)
 		}
 		if a.Files > 0 {
-			fmt.Fprintf(w, "changes\t%d files +%d -%d %s\n", a.Files, a.Added, a.Removed, a.Review)
+			fmt.Fprintf(w, "changes\t%d files +%d -%d %s\n", a.Files, a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
 		}
 		for _, q := range held {
 			printQuestion(w, q)

@@ -91,6 +91,9 @@ func (d *Decision) Why(i intent.Intent) string {
 		if d.over == "" && !d.whole {
 			return "scroll through all of it first (pgdn)"
 		}
+		if keep, ok := i.(intent.Approve); ok && keep.Keep && d.shown.Subject == api.SubjectNested {
+			return "its changes are its action's: approve it (a)"
+		}
 	case intent.Keep:
 		if !edit {
 			return "only an edit can be kept before it is let through"
@@ -138,8 +141,11 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	if d.Why(i) != "" {
 		return nil
 	}
-	switch i.(type) {
+	switch i := i.(type) {
 	case intent.Approve:
+		if i.Keep {
+			return decide(api.AnswerApproveKeep)
+		}
 		return decide(api.AnswerApprove)
 	case intent.StepInto:
 		return decide(api.AnswerStepInto)

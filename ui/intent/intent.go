@@ -60,8 +60,8 @@ type (
 
 // Deciding.
 type (
-	Approve     struct{}
-	Always      struct{} // a rule from a decision
+	Approve     struct{ Keep bool } // Keep: what it changes is kept without a question
+	Always      struct{}            // a rule from a decision
 	Deny        struct{}
 	StepInto    struct{}
 	StepOver    struct{}

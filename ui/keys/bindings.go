@@ -87,6 +87,7 @@ func defaults(leader string) []Binding {
 	add(Actions,
 		bind(k("enter"), "", "inspect", "open the selected action, or its question", intent.Open{}),
 		bind(k("a"), "approve", "approve", "approve once", intent.Approve{}),
+		bind(k("b"), "approve and keep", "", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 		bind(k("A"), "always", "always…", "approve and make a rule ("+rulesLater+")", intent.Always{}),
 		bind(k("d"), "deny", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 		bind(k("i"), "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
@@ -130,6 +131,7 @@ func defaults(leader string) []Binding {
 	)
 	add(Decision,
 		bind(k("a"), "", "approve once", "approve once", intent.Approve{}),
+		bind(k("b"), "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 		bind(k("A"), "", "always…", "approve and make a rule ("+rulesLater+")", intent.Always{}),
 		bind(k("d"), "", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 		bind(k("i"), "", "step into", "hold each program that this action starts", intent.StepInto{}),

@@ -124,6 +124,8 @@ func answerWords(a api.Answer) string {
 	switch a {
 	case api.AnswerApprove:
 		return "✓ approved"
+	case api.AnswerApproveKeep:
+		return "✓ approved, its changes too:"
 	case api.AnswerDeny:
 		return "✗ denied"
 	case api.AnswerStepInto:

@@ -6,7 +6,11 @@ import (
 )
 
 func answerFor(i intent.Intent) api.Answer {
-	switch i.(type) {
+	switch i := i.(type) {
+	case intent.Approve:
+		if i.Keep {
+			return api.AnswerApproveKeep
+		}
 	case intent.StepInto:
 		return api.AnswerStepInto
 	case intent.StepOver:
@@ -55,6 +59,8 @@ func (s *Screen) whyAction(i intent.Intent) string {
 			return "an edit is kept (y) or taken back (u)"
 		case s.pending[q.ID]:
 			return "the answer is on its way"
+		case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
+			return "its changes are its action's: approve it (a)"
 		}
 	case intent.Keep:
 		switch {

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay"
+	"stepbox/session/api"
+)
+
+// keepByRule closes the review of an action that has just ended, where nobody
+// needs to be asked. It is recorded and shown as any other.
+func (s *Session) keepByRule(a *action, changed []overlay.Change) {
+	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep && !a.keeps {
+		return
+	}
+	why := keptByRule(a, changed, s.ignores)
+	if why == "" {
+		return
+	}
+	if err := a.review(api.ReviewKept); err != nil {
+		s.fail(err)
+		return
+	}
+	a.Kept = why
+}
+
+// keptByRule says in words why an action's changes don't wait for a person to
+// keep them; "" when they do. Its command was approved already; asking again is
+// worth a person's time only for what they may want to read.
+func keptByRule(a *action, changed []overlay.Change, ignores *git.Repository) string {
+	switch {
+	case a.Kind != api.KindCommand || a.Verdict != api.Allow || a.lingers || a.Shared || len(changed) == 0:
+		return ""
+	case len(changed) >= mostJudged: // what is beyond isn't listed
+		return ""
+	case a.keeps && !slices.ContainsFunc(changed, alwaysAsked):
+		return "approved together with what it changes"
+	case !needsReview(changed, ignores, onlyGit(a.commands)):
+		return "only build output that git ignores, or git's own objects and references"
+	}
+	return ""
+}
+
+// mostJudged is how many changes a difference lists at most: see overlay.DiffOptions.
+const mostJudged = 20_000
+
+// needsReview says whether some change is neither to a path that the project's
+// own rules ignore nor, when the command was git, to what git keeps its commits in.
+func needsReview(changed []overlay.Change, ignores *git.Repository, byGit bool) bool {
+	return slices.ContainsFunc(changed, func(c overlay.Change) bool {
+		if alwaysAsked(c) {
+			return true
+		}
+		for _, side := range sides(c) {
+			output := ignores.Ignored(side.path, side.kind == overlay.KindDir)
+			if !output && !(byGit && commits(side.path, side.kind)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// side is a path that a change touches, as what it was or as what it became.
+type side struct {
+	path string
+	kind overlay.Kind
+}
+
+func sides(c overlay.Change) []side {
+	var out []side
+	if c.Old != nil {
+		from := c.Path
+		if c.From != "" {
+			from = c.From
+		}
+		out = append(out, side{from, c.Old.Kind})
+	}
+	if c.New != nil {
+		out = append(out, side{c.Path, c.New.Kind})
+	}
+	return out
+}
+
+// started names what other programs run, or take settings from, by itself:
+// nobody ignores a change to it, whatever git ignores.
+var started = map[string]bool{".vscode": true, ".idea": true, ".husky": true, ".direnv": true, ".devcontainer": true}
+
+// alwaysAsked says whether a change is to something that the person's own
+// programs trust: secrets and settings, and of a repository all that isn't
+// commits, as its hooks and its configuration.
+func alwaysAsked(c overlay.Change) bool {
+	for _, side := range sides(c) {
+		parts := strings.Split(side.path, "/")
+		for i, name := range parts {
+			if started[name] || i == len(parts)-1 && secretFile(name) {
+				return true
+			}
+			if name == ".git" && !(i == 0 && commits(side.path, side.kind)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gitFiles are the files in .git that a commit, a fetch or a change of branch
+// writes; gitFolders are the folders of such files.
+var (
+	gitFiles   = []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "packed-refs"}
+	gitFolders = []string{"objects", "refs", "logs"}
+)
+
+// commits says whether a path is one where the project's repository keeps its
+// commits and what they are called.
+func commits(name string, kind overlay.Kind) bool {
+	name, ok := strings.CutPrefix(name, ".git/")
+	if !ok {
+		return false
+	}
+	top, below, deep := strings.Cut(name, "/")
+	switch {
+	case slices.Contains(gitFiles, name):
+		return kind == overlay.KindFile
+	case !slices.Contains(gitFolders, top) || kind != overlay.KindFile && kind != overlay.KindDir:
+		return false
+	case top == "objects" && (below == "info/alternates" || below == "info/http-alternates"):
+		return false // they make git read other folders
+	}
+	return deep || kind == overlay.KindDir
+}
+
+// onlyGit says whether an action's commands run git and nothing else, apart from
+// changing the folder.
+func onlyGit(commands []api.Command) bool {
+	found := false
+	for _, c := range commands {
+		if c.Written || c.Truncated || len(c.Sources) > 0 || len(c.Parts) == 0 {
+			return false
+		}
+		for _, p := range c.Parts {
+			word, _, _ := strings.Cut(p.Text, " ")
+			switch {
+			case path.Base(word) == "git":
+				found = true
+			case word != "cd":
+				return false
+			}
+		}
+	}
+	return found
+}

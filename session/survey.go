@@ -1,0 +1,92 @@
+package session
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"stepbox/policy/git"
+)
+
+// maxSurveyed bounds how many names of a project are looked at before its
+// session starts.
+const maxSurveyed = 300_000
+
+// bulky folders hold other people's code, whose keys are test data. They aren't
+// looked into: the first always, the others where git ignores them.
+var (
+	bulky = map[string]bool{"node_modules": true, ".venv": true, "venv": true, "__pycache__": true}
+	built = map[string]bool{"vendor": true, "target": true, "dist": true, "build": true, "out": true, ".next": true, ".gradle": true, ".tox": true}
+)
+
+// survey is what one look at a project folder found, before its session starts.
+type survey struct {
+	ignores *git.Repository
+	hidden  []string // secrets, relative; a folder's with all in it
+	repos   []string // folders named .git, relative
+	whole   bool     // all of the project was looked at
+}
+
+// look goes through a project folder, the nearest folders first, following no
+// links. What the person can't read the agent can't either, and is passed over.
+func look(workspace string, person git.Person, most int) survey {
+	s := survey{ignores: git.Open(workspace, person), whole: true}
+	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
+		dir := queue[0]
+		entries, err := readDir(filepath.Join(workspace, dir))
+		if err != nil {
+			continue
+		}
+		if most -= len(entries); most < 0 {
+			s.whole = false
+			s.ignores.Unsure()
+			break
+		}
+		s.ignores.ReadFolder(dir)
+		for _, e := range entries {
+			if below := s.entry(workspace, path.Join(dir, e.Name()), e); below != "" {
+				queue = append(queue, below)
+			}
+		}
+	}
+	return s
+}
+
+// entry judges one name; what comes back is a folder to look into.
+func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
+	name := e.Name()
+	switch {
+	case e.IsDir() && name == ".git":
+		s.repos = append(s.repos, rel)
+	case e.IsDir() && secretFolder(name):
+		s.hidden = append(s.hidden, rel)
+	case e.IsDir():
+		if !bulky[name] && !(built[name] && s.ignores.Ignored(rel, true)) {
+			return rel
+		}
+	case e.Type()&fs.ModeSymlink != 0:
+		// What a secret's name leads to in the project is the secret.
+		if secretFile(name) {
+			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && within(real, workspace) && real != workspace {
+				s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
+			}
+		}
+	case e.Type().IsRegular():
+		if secretFile(name) || secretPath(rel) || secretIfIgnored(name) && s.ignores.Ignored(rel, false) {
+			s.hidden = append(s.hidden, rel)
+		}
+	}
+	return ""
+}
+
+// readDir lists a folder that isn't reached through a link of that name.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	file, err := os.OpenFile(dir, os.O_RDONLY|openFolder, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.ReadDir(-1)
+}
