@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
-	"time"
 
-	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 
 	"stepbox/runner"
@@ -41,20 +38,24 @@ func main() {
 
 // run is the whole program but for its exit.
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
-	defer stop()
 	if len(args) == 1 && args[0] == "supervise" {
-		// Started by run, never by a person: descriptor 3 takes the answer.
-		// A hang-up of the terminal that it was started from isn't its end.
-		signal.Ignore(syscall.SIGHUP)
-		if err := launch.Supervise(ctx, os.Stdin, os.NewFile(3, "answer")); err != nil {
-			return cli.ExitFailure
-		}
-		return cli.ExitOK
+		return supervise()
 	}
+	ctx, release := interruptible(context.Background())
+	defer release()
 	root := command()
 	root.SetArgs(args)
-	err := fang.Execute(ctx, root, fang.WithVersion(version()), fang.WithoutManpage(), fang.WithErrorHandler(cli.PrintError))
+	err := root.ExecuteContext(ctx)
+	s, ok := stoppedBy(ctx)
+	if ok || errors.As(err, &s) {
+		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, s) {
+			cli.PrintError(os.Stderr, err)
+		}
+		return s.code()
+	}
+	if err != nil {
+		cli.PrintError(os.Stderr, err)
+	}
 	var agent *exitError
 	if errors.As(err, &agent) {
 		return agent.code
@@ -66,6 +67,19 @@ func run(args []string) int {
 	return cli.Code(err)
 }
 
+// supervise is the supervisor's main: it is started by run, never by a person,
+// and descriptor 3 takes its answer. A hang-up of the terminal that it was
+// started from isn't its end.
+func supervise() int {
+	signal.Ignore(syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := launch.Supervise(ctx, os.Stdin, os.NewFile(3, "answer")); err != nil {
+		return cli.ExitFailure
+	}
+	return cli.ExitOK
+}
+
 // command is the root with all its commands.
 func command() *cobra.Command {
 	root := &cobra.Command{
@@ -73,9 +87,11 @@ func command() *cobra.Command {
 		Short: "Supervise terminal agents: step, approve, deny, roll back, replay",
 		Long: "Stepbox runs a terminal agent in a rootless sandbox and puts you in charge of each thing it does.\n" +
 			"Without a command it shows the home screen: live sessions and history.",
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
+		Args:    cli.NoArgs,
+		Version: version(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
 	}
+	cli.Plain(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", cli.ErrUsage, err) })
 	root.AddCommand(runCommand(), attachCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
@@ -129,135 +145,6 @@ func attach(ctx context.Context, id string) error {
 		},
 		NewTerminal: func(cols, rows int) ui.Emulator { return screen.New(cols, rows) },
 	})
-}
-
-// runFlags are what the run command can be told.
-type runFlags struct {
-	mode, name, workspace, memory string
-	hosts                         []string
-	detach                        bool
-	cpus                          float64
-	pids                          int64
-	wall                          time.Duration
-}
-
-// What an agent may use unless it is said otherwise: enough for a build, not
-// enough to take a laptop down.
-const (
-	defaultMemory = "4G"
-	defaultPids   = 2048
-)
-
-func runCommand() *cobra.Command {
-	var f runFlags
-	cmd := &cobra.Command{
-		Use:   "run [flags] [--] [COMMAND [ARG...]]",
-		Short: "Run an agent, or your shell, in a sandbox over this folder",
-		Long: "Run an agent in a sandbox over this folder. Without a command it is your shell.\n" +
-			"Exits as the agent does; 125 when the sandbox can't be started, 126 and 127 when\n" +
-			"the command can't be run or doesn't exist in the sandbox.",
-		Example: "  stepbox run -- claude\n  stepbox run --mode step -- codex\n  stepbox run --allow-host api.example.com:443 --detach -- ./agent.sh",
-		RunE:    func(cmd *cobra.Command, args []string) error { return runAgent(cmd, f, args) },
-	}
-	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
-	cmd.Flags().StringVar(&f.mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
-	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
-	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
-	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
-	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
-	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
-	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use; 0: no limit")
-	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
-	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
-	return cmd
-}
-
-// request is what the supervisor is asked for.
-func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: launch.Bytes(args), Env: launch.Bytes(os.Environ()), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
-	switch r.Mode {
-	case api.ModeStep, api.ModePolicy, api.ModeWatch:
-	default:
-		return r, fmt.Errorf("%w: there is no mode %q: use step, policy or watch", cli.ErrUsage, api.Escape(f.mode))
-	}
-	if f.cpus < 0 || f.pids < 0 || f.wall < 0 {
-		return r, fmt.Errorf("%w: a limit can't be negative", cli.ErrUsage)
-	}
-	memory, err := cli.ParseSize(f.memory)
-	if err != nil {
-		return r, err
-	}
-	r.Limits = runner.Limits{Memory: memory, CPUs: f.cpus, Pids: f.pids}
-	if f.name != "" && !cli.ValidName(f.name) {
-		return r, fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(f.name))
-	}
-	if len(r.Argv) == 0 {
-		r.Argv = launch.Bytes([]string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")})
-	}
-	if r.Home, err = os.UserHomeDir(); err != nil {
-		return r, fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
-	}
-	workspace, err := filepath.Abs(f.workspace)
-	if err != nil {
-		return r, fmt.Errorf("cannot tell the project folder: %w", err)
-	}
-	if real, err := filepath.EvalSymlinks(workspace); err == nil {
-		workspace = real // else the supervisor says what is wrong with it
-	}
-	r.Workspace = []byte(workspace)
-	r.Cols, r.Rows = cli.Size()
-	return r, nil
-}
-
-func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
-	ctx := cmd.Context()
-	req, err := f.request(args)
-	if err != nil {
-		return err
-	}
-	client, done, err := launch.Hub(ctx)
-	if err != nil {
-		return &launch.Error{Code: cli.ExitNoRun, Message: err.Error()}
-	}
-	defer done()
-	id, err := start(ctx, req)
-	if err != nil {
-		return err
-	}
-	if f.detach {
-		return cli.Detached(ctx, cmd.OutOrStdout(), client, id)
-	}
-	if cli.Terminal() {
-		err = attach(ctx, id)
-	} else {
-		err = cli.Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	}
-	if err != nil {
-		return err
-	}
-	return leave(ctx, cmd, client, id)
-}
-
-// leave ends the run command: as the agent did, or with a word on where it went on.
-func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
-	s, err := client.Session(ctx, id)
-	if err != nil {
-		return err
-	}
-	if s.Live() {
-		if cli.Terminal() {
-			return nil // the screen has said so
-		}
-		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
-	}
-	if s.State == api.SessionInterrupted {
-		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
-			"see whether the disk is full, and stepbox log " + s.ID}
-	}
-	if s.Exit != nil && s.Exit.Code != 0 {
-		return &exitError{code: s.Exit.Code}
-	}
-	return nil
 }
 
 func attachCommand() *cobra.Command {

@@ -102,6 +102,9 @@ func TestScripts(t *testing.T) {
 			"until":    until,
 			"kill-9":   killNine,
 			"approve1": answerFirst("approve"),
+
+			"signalled": signalled,
+			"early":     early,
 		},
 	})
 }

@@ -281,3 +281,21 @@ func (h *History) Screen(ctx context.Context, id string) (api.Frame, error) {
 	}
 	return api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: sc.Keyframe()}, nil
 }
+
+// Output is all that the agent of a recorded session has printed.
+func (h *History) Output(ctx context.Context, id string) iter.Seq2[api.Frame, error] {
+	return func(yield func(api.Frame, error) bool) {
+		for f, err := range h.store.ReadJournal(id) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(api.Frame{}, err)
+				return
+			}
+			if f.Kind == store.FrameOutput && !yield(api.Frame{Kind: api.FrameOutput, Data: f.Data}, nil) {
+				return
+			}
+		}
+	}
+}

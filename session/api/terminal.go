@@ -24,6 +24,7 @@ const (
 	FrameOutput   FrameKind = 'O' // what the agent wrote, in order
 	FrameResize   FrameKind = 'R' // the terminal's size from here on
 	FrameInput    FrameKind = 'I' // to the agent
+	FrameEnd      FrameKind = 'E' // all output there is was sent; without it a follower's stream was cut off
 )
 
 // maxFrame bounds one frame's data. A keyframe with its scrollback is the
@@ -95,8 +96,9 @@ func (c *Client) Terminal(ctx context.Context, id string) (*TerminalConn, error)
 	return c.terminal(ctx, id, "")
 }
 
-// Output joins a live session's terminal for its bytes: all output since the
-// agent started, without keyframes. A reader that stops slows the agent.
+// Output joins a session's terminal for its bytes: all output since the agent
+// started, without keyframes, and FrameEnd after the last of it. A reader that
+// stops slows the agent. Of a session that is over the record is sent.
 func (c *Client) Output(ctx context.Context, id string) (*TerminalConn, error) {
 	return c.terminal(ctx, id, "?from=start")
 }

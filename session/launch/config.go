@@ -51,6 +51,12 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	return c, nil
 }
 
+// CheckHost says what is wrong with a host that is to be allowed.
+func CheckHost(host string) error {
+	_, err := policy.ParseHost(host)
+	return err
+}
+
 // Bytes are a list's exact bytes, for a Request.
 func Bytes(list []string) [][]byte {
 	out := make([][]byte, len(list))

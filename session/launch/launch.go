@@ -144,14 +144,20 @@ func Start(ctx context.Context, req Request) (string, error) {
 		return "", fmt.Errorf("cannot tell the supervisor what to run: %w", err)
 	}
 	stdin.Close()
-	go func() { _ = cmd.Wait() }() // reaped while this process lives, init's afterwards
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
-	defer stop()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // reaped while this process lives, init's afterwards
+		close(ended)
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	var s Started
-	if err := json.NewDecoder(io.LimitReader(in, 1<<20)).Decode(&s); err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
+	err = json.NewDecoder(io.LimitReader(in, 1<<20)).Decode(&s)
+	if !stop() {
+		// It was told to end, and takes along what there was by then.
+		<-ended
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
 		return "", errors.New("the supervisor ended before it said why; stepbox doctor checks the host")
 	}
 	if s.Error != "" {
@@ -163,10 +169,7 @@ func Start(ctx context.Context, req Request) (string, error) {
 // Supervise is the supervisor's own main: it reads a Request, starts the
 // session, says how that went and serves the session until its end.
 func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
-	tell := func(s Started) {
-		_ = json.NewEncoder(out).Encode(s) // whoever asked is gone: the session goes on without
-		out.Close()
-	}
+	tell := func(s Started) error { return errors.Join(json.NewEncoder(out).Encode(s), out.Close()) }
 	s, finish, err := start(ctx, in)
 	if err != nil {
 		var asked *runner.StartError
@@ -174,15 +177,19 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 		if asked != nil && asked.Code != 0 {
 			started.Code = asked.Code
 		}
-		tell(started)
+		_ = tell(started) // else whoever asked is gone: nobody to tell
 		return err
 	}
-	tell(Started{ID: s.ID()})
-	return finish()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if tell(Started{ID: s.ID()}) != nil {
+		cancel() // whoever asked is gone and nobody knows of the session: it ends
+	}
+	return finish(ctx)
 }
 
 // start makes the session and its socket; finish serves it until its end.
-func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func() error, err error) {
+func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(context.Context) error, err error) {
 	var req Request
 	if err := json.NewDecoder(io.LimitReader(in, 16<<20)).Decode(&req); err != nil {
 		return nil, nil, fmt.Errorf("cannot read what to run: %w", err)
@@ -214,7 +221,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func()
 		_, kerr := s.Kill(ctx)
 		return nil, nil, errors.Join(err, kerr, st.Close())
 	}
-	return s, func() error {
+	return s, func(ctx context.Context) error {
 		defer st.Close()
 		return serve(ctx, s, l)
 	}, nil

@@ -35,6 +35,7 @@ type Reader interface {
 	Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	Screen(ctx context.Context, id string) (api.Frame, error)
+	Output(ctx context.Context, id string) iter.Seq2[api.Frame, error] // of the agent, from its first byte on
 }
 
 // Controller is what can be asked of a live session besides.

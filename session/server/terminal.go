@@ -15,6 +15,11 @@ import (
 func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 	id := q.PathValue("id")
 	c := s.control(id)
+	all := q.URL.Query().Get("from") == "start"
+	if c == nil && all {
+		s.printed(w, q)
+		return
+	}
 	if c == nil {
 		f, err := s.r.Screen(q.Context(), id)
 		if err != nil {
@@ -28,7 +33,7 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	var t *session.View
-	if q.URL.Query().Get("from") == "start" {
+	if all {
 		var err error
 		if t, err = c.Output(); err != nil {
 			fail(w, err)
@@ -65,6 +70,9 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 	for {
 		frames, err := t.Next(ctx)
 		if err != nil {
+			if all && ctx.Err() == nil {
+				_ = api.WriteFrame(conn, api.Frame{Kind: api.FrameEnd}) // the viewer is gone: nobody to tell
+			}
 			break
 		}
 		if write(conn, frames) != nil {
@@ -73,6 +81,30 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 	}
 	conn.Close() // ends the reader
 	<-read
+}
+
+// printed sends all that the agent of a session that is over has printed.
+func (s *server) printed(w http.ResponseWriter, q *http.Request) {
+	id := q.PathValue("id")
+	if _, err := s.r.Session(q.Context(), id); err != nil {
+		fail(w, err)
+		return
+	}
+	conn, _ := hijack(w, q)
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	out := bufio.NewWriterSize(conn, 64<<10)
+	for f, err := range s.r.Output(q.Context(), id) {
+		if err != nil || api.WriteFrame(out, f) != nil {
+			_ = out.Flush() // what there is, without an end
+			return
+		}
+	}
+	if api.WriteFrame(out, api.Frame{Kind: api.FrameEnd}) == nil {
+		_ = out.Flush() // the viewer is gone: nobody to tell
+	}
 }
 
 func write(conn net.Conn, frames []api.Frame) error {

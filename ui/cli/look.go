@@ -364,6 +364,9 @@ func span(line, count int) string {
 	return fmt.Sprintf("%d,%d", line, count)
 }
 
+// lineMost bounds what of a command stands on one line, in characters.
+const lineMost = 200
+
 // cut shortens a line for a list; the whole of it is one command away.
 func cut(s string, n int) string {
 	r := []rune(s)

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -49,63 +47,6 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 	if os.Getenv("XDG_SESSION_ID") != "" {
 		fmt.Fprintln(w, "logging out ends it, unless lingering is on: loginctl enable-linger")
 	}
-	return nil
-}
-
-// Follow is run without a terminal: the agent's output goes to out as it is,
-// input comes from in, and what is held is said on diag.
-func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag io.Writer) error {
-	conn, err := c.Output(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	go func() {
-		buf := make([]byte, 32<<10)
-		for {
-			n, err := in.Read(buf)
-			if n > 0 && conn.Input(bytes.Clone(buf[:n])) != nil {
-				return
-			}
-			if err != nil {
-				_ = conn.Input([]byte{4}) // end of input, as a terminal says it; the session may be over
-				return
-			}
-		}
-	}()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	said := make(chan struct{})
-	go func() {
-		defer close(said)
-		for e, err := range c.Events(ctx, id, 0) {
-			if err != nil {
-				return
-			}
-			if q := e.Question; q != nil && q.Open() {
-				verbs := fmt.Sprintf("stepbox approve %s %d, or deny", id, q.Action)
-				if q.Subject == api.SubjectEdit {
-					verbs = fmt.Sprintf("stepbox keep %s %d, or rollback --to-before %d", id, q.Action, q.Action)
-				}
-				fmt.Fprintf(diag, "stepbox: held: %s (%s)\n", q.Title, verbs)
-			}
-		}
-	}()
-	for {
-		f, err := conn.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("cannot follow the session: %w", err)
-		}
-		if f.Kind == api.FrameOutput {
-			if _, err := out.Write(f.Data); err != nil {
-				return fmt.Errorf("cannot write the agent's output: %w", err)
-			}
-		}
-	}
-	<-said // ends with the session
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 
-	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -34,7 +33,7 @@ func Size() (cols, rows int) {
 var ErrSaid = errors.New("said")
 
 // PrintError is where errors become words on the terminal.
-func PrintError(w io.Writer, _ fang.Styles, err error) {
+func PrintError(w io.Writer, err error) {
 	if errors.Is(err, ErrSaid) {
 		return
 	}
