@@ -92,6 +92,7 @@ type Session struct {
 	agentSID   int
 	holdNext   bool // step over: hold the next action whatever the mode
 	tornSaid   bool
+	reachSaid  bool         // a process that reached for another was told of
 	thaw       func() error // of a pause
 	wall       *time.Timer
 	quiet      *time.Timer
@@ -297,7 +298,17 @@ func (s *Session) handlers(onAgent func(*gate.Exec)) gate.Options {
 		},
 		Exit:   func(e gate.Exit) { s.whenStarted(func() { s.onExit(e) }) },
 		Failed: func(e *gate.Exec, why string) { s.whenStarted(func() { s.onFailed(e, why) }) },
-		Log:    func(m string) { s.log.Warn("exec gate", "message", m) },
+		Reach: func(r gate.Reach) bool {
+			answer := make(chan bool, 1)
+			s.whenStarted(func() { answer <- s.mayReach(r) })
+			select {
+			case may := <-answer:
+				return may
+			case <-s.life.in(phaseStopping):
+				return false
+			}
+		},
+		Log: func(m string) { s.log.Warn("exec gate", "message", m) },
 	}
 }
 

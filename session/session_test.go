@@ -41,6 +41,12 @@ func start(t *testing.T, mode api.Mode, script string) *world {
 // startWith starts a session whose project was prepared.
 func startWith(t *testing.T, mode api.Mode, script string, prepare func(project string)) *world {
 	t.Helper()
+	return startProgram(t, mode, prepare, "bash", "-c", script)
+}
+
+// startProgram starts a session of another agent than a shell.
+func startProgram(t *testing.T, mode api.Mode, prepare func(project string), argv ...string) *world {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +68,7 @@ func startWith(t *testing.T, mode api.Mode, script string, prepare func(project 
 	t.Setenv("HOME", home)
 	w.Session, err = session.Start(t.Context(), w.store, session.Config{
 		ID: fmt.Sprintf("test%d%s", os.Getpid(), strings.ToLower(filepath.Base(dir))), Name: "t", Workspace: w.project, Home: home,
-		Argv: []string{"bash", "-c", script}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
+		Argv: argv, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
 		Limits: runner.Limits{Pids: 200},
 	})

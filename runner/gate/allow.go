@@ -30,10 +30,14 @@ func (g *Gate) allow(e *Exec) {
 		}
 		err := g.launch(e, keep)
 		g.finish()
+		debugged := false
+		if errors.Is(err, errTraced) {
+			_, debugged = g.tracer(e)
+		}
 		switch {
 		case err == nil:
 			return g.see(e, keep)
-		case verified:
+		case verified && !debugged:
 			g.refuse(e, err.Error())
 		default:
 			g.allowUnverified(e)
@@ -41,6 +45,8 @@ func (g *Gate) allow(e *Exec) {
 		return false
 	})
 }
+
+var errTraced = errors.New("it cannot be checked, as another process traces its caller")
 
 // fresh says whether the files of an Exec are still what they were when they
 // were shown. It is asked again when the image is there; here it avoids
@@ -54,8 +60,13 @@ func (g *Gate) fresh(e *Exec) bool {
 	return true
 }
 
-// allowUnverified lets an exec happen and looks no further.
+// allowUnverified lets an exec happen and looks no further, unless somebody
+// traces the caller who may not.
 func (g *Gate) allowUnverified(e *Exec) {
+	if traced, may := g.tracer(e); traced && !may {
+		g.refuse(e, errTraced.Error())
+		return
+	}
 	if !g.begin() {
 		e.close()
 		return
@@ -86,7 +97,7 @@ func (g *Gate) launch(e *Exec, keep bool) error {
 	}
 	if err := seize(e.TID, options); err != nil {
 		if errors.Is(err, unix.EPERM) {
-			return errors.New("it cannot be checked, as another process traces its caller")
+			return errTraced
 		}
 		return fmt.Errorf("it cannot be checked: %w", err)
 	}

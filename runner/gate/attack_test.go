@@ -108,6 +108,18 @@ func playAttack(args []string) {
 		say("is", raw(unix.SYS_BPF, 5, zeroes(), 120)) // BPF_PROG_LOAD
 	case "handle":
 		say("is", raw(unix.SYS_OPEN_BY_HANDLE_AT, 0, zeroes(), 0))
+	case "share a folder":
+		pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_FS|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if pid == 0 && e == 0 {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		if e != 0 {
+			say("is", e)
+		} else {
+			say("is", nil)
+		}
+	case "attach", "attach to a thread", "attach with high bits", "attach to nobody", "attach to the first", "seize", "write into", "take a descriptor":
+		say("is", reachFor(args[0], raw))
 	case "old syscall":
 		say("is", raw(1000))
 	case "i386":
@@ -129,6 +141,13 @@ func TestAttacks(t *testing.T) {
 		{"keyring", "keyrings", "is EPERM"},
 		{"add_key", "keyrings", "is EPERM"},
 		{"io_uring", "io_uring", "is EPERM"},
+		{"attach", "tracing", "is EPERM"},
+		{"attach to a thread", "tracing", "is EPERM"},
+		{"attach with high bits", "tracing", "is EPERM"},
+		{"seize", "tracing", "is EPERM"},
+		{"write into", "injecting", "is EPERM"},
+		{"take a descriptor", "injecting", "is EPERM"},
+		{"share a folder", "sharing", "is EPERM"},
 		{"vsock", "sockets", "is EAFNOSUPPORT"},
 		{"alg", "sockets", "is EAFNOSUPPORT"},
 		{"netlink", "sockets", "is EPROTONOSUPPORT"},

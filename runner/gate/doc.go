@@ -18,6 +18,11 @@
 // once it runs is not the gate's matter: interpreters, built-in commands and
 // mapped code start nothing that it sees.
 //
+// An approval is worth nothing where another process can change the program
+// once it runs, so the calls with which one gets hold of another are
+// notifications too, and the owner says whether it may ([Reach]). What no
+// filter can tell, writing to /proc/PID/mem, package pid1 takes care of.
+//
 // Everything read from the sandbox is hostile: all sizes are bounded, nothing
 // is opened that could block, and identity is a process's pid together with
 // its start time. The gate trusts the kernel and its caller.

@@ -59,6 +59,19 @@ func guards() []guard {
 		{"exec", []rule{
 			{calls: calls(unix.SYS_EXECVE, unix.SYS_EXECVEAT), answer: notify},
 		}},
+		{"tracing", []rule{
+			{calls(unix.SYS_PTRACE), []condition{is(0, unix.PTRACE_ATTACH)}, notify},
+			{calls(unix.SYS_PTRACE), []condition{is(0, unix.PTRACE_SEIZE)}, notify},
+		}},
+		// Nothing that works on one's own children needs these.
+		{"injecting", []rule{
+			{calls: calls(unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD), answer: errno(unix.EPERM)},
+		}},
+		// A child that isn't a thread and shares its working directory keeps
+		// doing so as another program.
+		{"sharing", []rule{
+			{calls(unix.SYS_CLONE), []condition{{0, namespaceFlags | unix.CLONE_PTRACE | unix.CLONE_FS | unix.CLONE_THREAD, unix.CLONE_FS}}, notify},
+		}},
 		{"namespaces", []rule{
 			// CLONE_PTRACE would hand a child to the gate's own tracer.
 			{calls(unix.SYS_CLONE), []condition{{0, namespaceFlags | unix.CLONE_PTRACE, 0}}, pass},

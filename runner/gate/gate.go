@@ -28,6 +28,9 @@ type Options struct {
 	// it wasn't denied: its process was killed, the kernel refused it, or it
 	// could not be checked. It comes after the Exec callback has returned.
 	Failed func(e *Exec, why string)
+	// Reach says whether a process may get hold of another; its call waits
+	// meanwhile. Without it none may.
+	Reach func(Reach) bool
 	// Log is told of what is odd.
 	Log func(string)
 
@@ -98,6 +101,9 @@ func New(file *os.File, o Options) (*Gate, error) {
 	}
 	if o.Failed == nil {
 		o.Failed = func(*Exec, string) {}
+	}
+	if o.Reach == nil {
+		o.Reach = func(Reach) bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}

@@ -15,8 +15,12 @@ var errGone = errors.New("the process is gone")
 const atExecveCheck = 0x10000 // 6.14: look whether it would work, run nothing
 
 // handle decides what to do about one notification: most go to the Exec
-// callback, the rest are answered here.
+// callback, others to the Reach callback, the rest are answered here.
 func (g *Gate) handle(n notification) {
+	if n.Nr != unix.SYS_EXECVE && n.Nr != unix.SYS_EXECVEAT {
+		g.reaches(n)
+		return
+	}
 	g.readers <- struct{}{}
 	e, err := g.read(n)
 	<-g.readers
@@ -52,7 +56,7 @@ func (g *Gate) answer(n notification, err error) {
 	case errors.Is(err, errGone):
 		g.answered(n.ID)
 	case errors.Is(err, errCheckOnly):
-		g.passCheck(n.ID)
+		g.pass(n.ID)
 	case own:
 		g.fail(n.ID, errno)
 	default:
@@ -63,9 +67,9 @@ func (g *Gate) answer(n notification, err error) {
 
 var errCheckOnly = errors.New("only asks whether a program could be run")
 
-// passCheck lets a call happen that runs nothing; its flags are in a register,
-// out of the reach of other threads.
-func (g *Gate) passCheck(id uint64) {
+// pass lets a call happen that runs nothing. What it was judged by is in
+// registers, out of the reach of other threads.
+func (g *Gate) pass(id uint64) {
 	if !g.begin() {
 		return
 	}

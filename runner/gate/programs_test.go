@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -143,28 +145,41 @@ func TestExecChain(t *testing.T) {
 }
 
 // What another process in the sandbox traces can't be checked, and is refused
-// unless it needn't be.
+// unless that one may reach it.
 func TestTraced(t *testing.T) {
-	for name, with := range map[string][]Allowance{"checked": nil, "unverified": {Unverified}} {
-		t.Run(name, func(t *testing.T) {
-			b := start(t, setup{role: "traceme", args: []string{"/bin/echo", "hello"}, decide: func(e *Exec) {
-				if filepath.Base(e.Path) == "echo" {
-					if !e.Traced() {
-						t.Error("it isn't seen to be traced")
+	for name, with := range map[string][]Allowance{"checked": nil, "unverified": {Unverified}, "to the end": {HoldExit}, "unverified to the end": {Unverified, HoldExit}} {
+		for _, may := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %v", name, may), func(t *testing.T) {
+				var asked atomic.Pointer[Reach]
+				var echo atomic.Pointer[Exec]
+				b := start(t, setup{role: "traceme", args: []string{"/bin/echo", "hello"}, decide: func(e *Exec) {
+					if filepath.Base(e.Path) == "echo" {
+						if !e.Traced() {
+							t.Error("it isn't seen to be traced")
+						}
+						echo.Store(e)
+						e.Allow(with...)
+						return
 					}
-					e.Allow(with...)
-					return
+					e.Allow()
+				}, options: Options{Reach: func(r Reach) bool {
+					asked.Store(&r)
+					return may
+				}}})
+				b.wait()
+				want := map[bool]string{false: "start EACCES\n", true: "start ok\n"}[may]
+				// Once its tracer is gone, the program may run to its end.
+				if got := strings.TrimSuffix(b.out.String(), "hello\n"); got != want {
+					t.Errorf("it said %q, want %q", b.out.String(), want)
 				}
-				e.Allow()
-			}})
-			b.wait()
-			want := map[string]string{"checked": "start EACCES\n", "unverified": "start ok\n"}[name]
-			if b.out.String() != want {
-				t.Errorf("it said %q, want %q", b.out.String(), want)
-			}
-			if name == "checked" && (len(b.failures()) != 1 || !strings.Contains(b.failures()[0], "traces") || !strings.Contains(b.err.String(), "stepbox: ")) {
-				t.Errorf("failures %q, on its standard error %q", b.failures(), b.err.String())
-			}
-		})
+				if !may && (len(b.failures()) != 1 || !strings.Contains(b.failures()[0], "traces") || !strings.Contains(b.err.String(), "stepbox: ")) {
+					t.Errorf("failures %q, on its standard error %q", b.failures(), b.err.String())
+				}
+				e, r := echo.Load(), asked.Load()
+				if e == nil || r == nil || r.Kind != ReachStart || r.Caller[0].PID != e.Parent || r.Target[0] != (Process{PID: e.PID, Start: e.Start}) || r.Target[1].PID != e.Parent {
+					t.Errorf("asked %+v about %+v", r, e)
+				}
+			})
+		}
 	}
 }

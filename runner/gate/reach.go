@@ -1,0 +1,194 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReachKind is what a process could do to another.
+type ReachKind uint8
+
+const (
+	// ReachTrace is a process that wants to attach to another with ptrace(2).
+	ReachTrace ReachKind = iota
+	// ReachShare is a process that wants a child whose working directory is
+	// the same as its own whichever of the two changes it, also after the
+	// child has become another program. There is no target yet.
+	ReachShare
+	// ReachStart is a process that traces another, which is about to start a
+	// program that was allowed. Nobody else can check it.
+	ReachStart
+)
+
+// Reach is a process of the sandbox that would get power over another one that
+// goes beyond being its parent. Each is given with its ancestors, nearest
+// first, without the sandbox's PID 1.
+type Reach struct {
+	Kind   ReachKind
+	Caller []Process
+	Target []Process
+}
+
+// reaches answers a call with which a process reaches for another.
+//
+// Between the answer and the attachment the target could end and its number
+// be given to another process. A caller that is never allowed to attach to
+// anything, as an agent that belongs to no action, gains nothing by that; one
+// that is could meet a process of another action so.
+func (g *Gate) reaches(n notification) {
+	g.readers <- struct{}{}
+	r, err := g.readReach(n)
+	<-g.readers
+	if !g.waits(n.ID) {
+		err = errGone
+	}
+	switch errno, own := err.(unix.Errno); { //nolint:errorlint // wrapped ones are troubles of ours
+	case errors.Is(err, errGone):
+		g.answered(n.ID)
+	case own && errno == unix.ESRCH:
+		g.fail(n.ID, unix.ESRCH)
+	case err != nil:
+		g.o.Log(fmt.Sprintf("kept thread %d from another process: %v", n.TID, err))
+		g.fail(n.ID, unix.EPERM)
+	case g.o.Reach(r):
+		g.pass(n.ID)
+	default:
+		g.fail(n.ID, unix.EPERM)
+	}
+}
+
+// readReach finds out who reaches for whom.
+func (g *Gate) readReach(n notification) (Reach, error) {
+	r := Reach{Kind: ReachShare}
+	thread, err := openProc(int(n.TID))
+	if err != nil {
+		return r, err
+	}
+	defer thread.close()
+	if r.Caller, err = g.lineage(thread); err != nil || n.Nr != unix.SYS_PTRACE {
+		return r, err
+	}
+	r.Kind = ReachTrace
+	target, err := thread.neighbour(int32(n.Args[1]))
+	if err != nil {
+		return r, err
+	}
+	defer target.close()
+	r.Target, err = g.lineage(target)
+	return r, err
+}
+
+// lineage is the process of a thread, with its ancestors after it.
+func (g *Gate) lineage(thread procDir) ([]Process, error) {
+	st, err := thread.status()
+	if err != nil {
+		return nil, err
+	}
+	process, err := openProc(st.tgid)
+	if err != nil {
+		return nil, err
+	}
+	defer process.close()
+	s, err := process.state()
+	if err != nil {
+		return nil, err
+	}
+	self := Process{PID: st.tgid, Start: s.start, Name: s.name}
+	return append([]Process{self}, g.ancestors(process, s)...), nil
+}
+
+// neighbour finds the process whose thread has a number in the thread's own
+// pid namespace. No call tells such a number's meaning outside (before Linux
+// 6.11), so every process of the host is looked at; few programs attach to others.
+func (d procDir) neighbour(tid int32) (procDir, error) {
+	group, err := d.groupOf(tid)
+	if err != nil {
+		return -1, err
+	}
+	namespace, err := d.link("ns/pid")
+	if err != nil {
+		return -1, err
+	}
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return -1, err
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return -1, err
+	}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		other, err := openProc(pid)
+		if err != nil {
+			continue
+		}
+		if st, err := other.status(); err == nil && st.group == group {
+			if its, err := other.link("ns/pid"); err == nil && its == namespace {
+				return other, nil
+			}
+		}
+		other.close()
+	}
+	return -1, unix.ESRCH
+}
+
+// groupOf is the process that a thread number of the thread's own pid
+// namespace belongs to, in that namespace, as the thread's own /proc says.
+func (d procDir) groupOf(tid int32) (int, error) {
+	if tid <= 0 {
+		return 0, unix.ESRCH
+	}
+	fd, err := d.open(fmt.Sprintf("root/proc/%d/status", tid), unix.O_RDONLY|unix.O_NONBLOCK)
+	if errors.Is(err, unix.ENOENT) {
+		return 0, unix.ESRCH
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot find the thread that it means: %w", err)
+	}
+	defer unix.Close(fd)
+	var where unix.Statfs_t
+	if err := unix.Fstatfs(fd, &where); err != nil || where.Type != unix.PROC_SUPER_MAGIC {
+		return 0, errors.New("its /proc is none")
+	}
+	var b [4096]byte
+	n, err := unix.Read(fd, b[:])
+	if err != nil {
+		return 0, fmt.Errorf("cannot find the thread that it means: %w", err)
+	}
+	st, err := parseStatus(b[:n])
+	return st.group, err
+}
+
+// tracer tells whether a process of the sandbox traces an Exec's caller, and
+// whether it may do so although the program can't be checked then. A held
+// thread can't ask to be traced, and who attaches to it has to ask, so that
+// the answer stays true.
+func (g *Gate) tracer(e *Exec) (traced, may bool) {
+	st, err := e.thread.status()
+	if err != nil || st.tracer == 0 || g.exits.traces(e.PID) {
+		return err != nil, false
+	}
+	thread, err := openProc(st.tracer)
+	if err != nil {
+		return true, false
+	}
+	defer thread.close()
+	caller, err := g.lineage(thread)
+	if err != nil {
+		return true, false
+	}
+	if caller[0].PID == os.Getpid() {
+		return false, false
+	}
+	target := append([]Process{{PID: e.PID, Start: e.Start}}, e.Ancestors...)
+	return true, g.o.Reach(Reach{Kind: ReachStart, Caller: caller, Target: target})
+}
