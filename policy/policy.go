@@ -47,6 +47,16 @@ type Command struct {
 	// Wrote says whether this session wrote a file, given by its path in the
 	// sandbox; nil: only Written is known.
 	Wrote func(path string) bool
+	// Resolve gives the file that a path leads to for the program, all links
+	// followed; "" when there is none. nil: paths are taken as they are.
+	Resolve func(path string) string
+}
+
+func (c *Command) file(name string) string {
+	if c.Resolve == nil {
+		return name
+	}
+	return c.Resolve(name)
 }
 
 func (c *Command) wrote() bool {

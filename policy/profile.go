@@ -188,13 +188,21 @@ func (p *Profile) Self(c Command) bool {
 	}
 	m := &p.file.Match
 	argv, file := c.Argv, c.Program
-	if len(argv) > 1 && slices.Contains(m.Starters, argv[1]) {
+	if p.Starter(argv) {
 		argv = argv[:1]
 	}
 	if i := m.script(argv, c.Program); i > 0 && path.IsAbs(argv[i]) {
-		file = argv[i]
+		if file = c.file(argv[i]); file == "" || c.Wrote != nil && c.Wrote(file) {
+			return false
+		}
 	}
 	return p.is(argv, c.Program) && m.fits(file)
+}
+
+// Starter says whether the agent's own program was started only to become the
+// command that stands behind.
+func (p *Profile) Starter(argv []string) bool {
+	return len(argv) > 1 && slices.Contains(p.file.Match.Starters, argv[1])
 }
 
 // Root says whether a program will be fed commands, from a terminal or a pipe:

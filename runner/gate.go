@@ -39,6 +39,9 @@ func (s *Sandbox) openGate(listener *os.File, o gate.Options) error {
 		first.Do(func() { s.adopt(e.PID) })
 		decide(e)
 	}
+	if s.cgroups.CanGroup() {
+		o.Group = s.cgroups.GroupIn
+	}
 	g, err := gate.New(listener, o)
 	if err != nil {
 		listener.Close()

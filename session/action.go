@@ -12,43 +12,42 @@ import (
 	"stepbox/session/api"
 )
 
-// proc names one process for good: a pid alone is used again.
-type proc struct {
-	pid   int
-	start uint64 // clock ticks since boot, proc(5)
-}
-
-// process is a living one that the gate has seen exec.
-type process struct {
-	proc
-	pgid, sid int
-	argv      []string
-	exec      api.Exec
-	action    *action         // nil: a root, which belongs to no action
-	profile   *policy.Profile // a root's
-	leader    bool            // the action ends with it
-}
-
 // action is an api.Action with what the session needs to run it.
 type action struct {
 	api.Action
 	members  []*gate.Exec // held ones that start it together: a job, or joined by pipes
+	seats    []seat       // the same, and what joined later, while it runs
 	commands []api.Command
 	profile  *policy.Profile // of the root that started it
 	parent   *process        // that root; nil for a stray
-	leaders  int             // living leaders
-	shown    [][]string      // argvs that a person saw and approved
+	kins     int             // how many it has had
+	leaders  int             // those that it waits for
+	shown    []shown         // what a person saw and approved
 	children bool            // a rule allows what it starts
 	person   bool            // a person approved it
 	into     bool            // hold each program that it starts
 	keeps    bool            // what it changes was approved with it
-	agent    *policy.Profile // it starts another agent, which then is a root of its own
+	becomes  bool            // an agent's own process becomes another program, and that the agent
+	agent    *policy.Profile // it is another agent, which then is a root of its own
+	doubt    string          // why it isn't of the action that it looks to be of
 	forming  *time.Timer     // runs out when no more members are expected
 	question *question
 	last     *api.Exit // of the leaders that exited so far
 	atExit   *checkpoint
 	lingers  bool // its leader is gone, but not all that it started
 }
+
+// shown is a program start that was approved, as far as a second one is the same.
+type shown struct {
+	argv     []string
+	dev, ino uint64
+}
+
+func (s shown) is(e *gate.Exec) bool {
+	return s.dev == e.Program.Dev && s.ino == e.Program.Ino && slices.Equal(s.argv, e.Argv)
+}
+
+func shownOf(e *gate.Exec) shown { return shown{e.Argv, e.Program.Dev, e.Program.Ino} }
 
 // joinTime is how long a held action waits for the rest of its job. A shell
 // forks the members of a pipeline one after the other.
@@ -92,10 +91,16 @@ func unlike(e *gate.Exec) string {
 		return " [runs " + api.Escape(e.Program.Path) + "]"
 	}
 	name := strings.TrimPrefix(path.Base(e.Argv[0]), "-")
-	if name == path.Base(e.Program.Path) || name == path.Base(e.Path) && strings.HasPrefix(path.Dir(e.Program.Path), "/usr/") {
+	if name == path.Base(e.Program.Path) || name == path.Base(e.Path) && systems(e.Path) && systems(e.Program.Path) {
 		return ""
 	}
 	return " [runs " + api.Escape(e.Program.Path) + "]"
+}
+
+// systems says whether a path is in a folder of the system's programs, whose
+// links the agent can't have made.
+func systems(file string) bool {
+	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/"}, func(dir string) bool { return strings.HasPrefix(path.Clean(file), dir) })
 }
 
 // judge asks the rules about one exec.
@@ -118,6 +123,13 @@ func (s *Session) facts(e *gate.Exec, argv []string) policy.Command {
 	return policy.Command{
 		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.places.wrote(e.Program.Path),
 		Project: s.cfg.Workspace, Home: s.cfg.Home, Wrote: s.places.wrote,
+		Resolve: func(name string) string {
+			f, err := e.Lookup(name)
+			if err != nil {
+				return ""
+			}
+			return f.Path
+		},
 	}
 }
 
@@ -142,21 +154,22 @@ func (s *Session) onExec(e *gate.Exec) {
 		e.Deny("the session is ending")
 		return
 	}
-	known, action := s.owner(e)
+	p, k, doubt := s.belongs(e)
+	itself := p != nil && p.proc == (proc{e.PID, e.Start})
 	switch {
-	case action != nil && action.State == api.ActionHeld:
-		s.join(action, e)
-	case action != nil && action.agent == nil:
-		s.nested(action, e)
-	case known != nil && known.proc == (proc{e.PID, e.Start}) && continues(known.argv, e.Argv):
-		s.admit(e, known.profile, "the agent starts its interpreter")
+	case itself && s.continues(p.next, e):
+		s.goOn(e, p)
+	case k != nil && k.action.agent == nil:
+		s.nested(k, e)
+	case itself && p.agent:
+		s.become(e, p)
 	default:
-		s.arise(e, known)
+		s.arise(e, p, doubt)
 	}
 }
 
 // arise is an exec by a process that belongs to no action.
-func (s *Session) arise(e *gate.Exec, parent *process) {
+func (s *Session) arise(e *gate.Exec, parent *process, doubt string) {
 	profile := s.profile
 	if parent != nil && parent.profile != nil {
 		profile = parent.profile
@@ -164,10 +177,10 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 	c := s.facts(e, e.Argv)
 	switch {
 	case profile.Root(e.Argv) && !c.Written && shells[path.Base(e.Program.Path)]:
-		s.admit(e, profile, "a shell that is fed commands: what it starts is judged")
+		s.admit(e, &process{}, profile, "a shell that is fed commands: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Self(c):
-		s.admit(e, profile, "the agent itself: what it starts is judged")
+		s.admit(e, &process{agent: !profile.Starter(e.Argv)}, profile, "the agent itself: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Housekeeping(c):
 		s.housekeep(e, c, profile)
@@ -177,7 +190,11 @@ func (s *Session) arise(e *gate.Exec, parent *process) {
 		s.join(a, e)
 		return
 	}
-	a := &action{parent: parent, profile: profile}
+	s.form(e, &action{parent: parent, profile: profile, doubt: doubt})
+}
+
+// form begins an action.
+func (s *Session) form(e *gate.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.members = []*gate.Exec{e}
 	s.forming = append(s.forming, a)
@@ -254,33 +271,56 @@ func (s *Session) weigh(a *action) (api.Verdict, string) {
 		lines = append(lines, c.Line)
 	}
 	a.Title = strings.Join(lines, " | ")
-	if p := policy.ProfileFor(a.members[0].Argv, a.members[0].Program.Path); p != nil && p.Agent() {
-		a.agent = p
+	for _, e := range a.members {
+		if p := policy.ProfileFor(e.Argv, e.Program.Path); p.Agent() {
+			a.agent = p
+		}
+	}
+	if a.becomes && worst != api.Deny {
+		why = becoming(a.commands[0]) + ": " + why
+	}
+	if a.doubt != "" && worst != api.Deny {
+		why = a.doubt + ": " + why
 	}
 	return worst, why
 }
 
-// join adds a member to an action. One that has been shown doesn't grow, so
-// that an approval covers what was read and no more; what joins one that runs
-// is judged by itself.
+// join adds a member to an action that nobody has seen yet. What joins one that
+// runs is shown with it and judged by itself.
 func (s *Session) join(a *action, e *gate.Exec) {
-	switch {
-	case a.State == api.ActionRunning:
-		a.add(e)
-		var lines []string
-		for _, m := range a.members {
-			lines = append(lines, api.Escape(a.profile.Peel(m.Argv).Line))
-		}
-		a.Title = strings.Join(lines, " | ")
-		s.nested(a, e)
-	case a.question != nil:
-		s.nested(a, e)
+	if a.State == api.ActionRunning {
+		s.joinRunning(a, e)
+		return
+	}
+	a.add(e)
+	if a.forming != nil {
+		_, a.Rule = s.weigh(a)
+		a.forming.Reset(joinTime)
+	}
+}
+
+func (s *Session) joinRunning(a *action, e *gate.Exec) {
+	c := s.command(e, a.profile)
+	j := s.judge(e, &c, a.profile)
+	a.seats = append(a.seats, seatOf(e, c.Line))
+	a.Title = titleOf(a.seats)
+	a.leaders++ // it isn't over before this is decided
+	k := s.kinOf(a)
+	k.children = j.NestedAllowed
+	verdict, rule := s.verdict(j)
+	rule = "it joins action " + itoa(a.N) + ", which runs, and is judged by itself: " + rule
+	grown := s.actionEvent(a, "counted")
+	switch verdict {
+	case api.Allow:
+		s.start(k, e, c, rule, true, []api.Event{grown})
+	case api.Deny:
+		s.refuse(a, e, c, rule, j.Rule)
+		s.leaderGone(a, nil)
 	default:
-		a.add(e)
-		if a.forming != nil {
-			_, a.Rule = s.weigh(a)
-			a.forming.Reset(joinTime)
-		}
+		s.open(&question{
+			Question: api.Question{Action: a.N, Subject: api.SubjectNested, Title: c.Line, Rule: rule, Command: &c},
+			execs:    []*gate.Exec{e}, action: a, kin: k, joins: true,
+		}, grown)
 	}
 }
 
@@ -290,63 +330,10 @@ func (a *action) add(e *gate.Exec) {
 	slices.SortStableFunc(a.members, func(x, y *gate.Exec) int { return cmp.Compare(x.Start, y.Start)*2 + cmp.Compare(x.PID, y.PID) })
 }
 
-// job finds the action whose job an exec belongs to: the same process group
-// as a shell with job control makes them, or joined to it by a pipe.
-func (s *Session) job(e *gate.Exec, parent *process) *action {
-	for _, a := range s.live() {
-		for _, m := range a.members {
-			if parent != nil && m.PGID == e.PGID && e.PGID != parent.pgid && parent == a.parent {
-				return a
-			}
-			if m.Stdout != 0 && m.Stdout == e.Stdin || m.Stdin != 0 && m.Stdin == e.Stdout {
-				return a
-			}
-		}
-	}
-	return nil
-}
-
-// live lists actions that new programs can belong to.
-func (s *Session) live() []*action {
-	l := slices.Clone(s.forming)
-	for _, a := range s.actions {
-		if a.Kind == api.KindCommand && !a.Housekeeping && (a.State == api.ActionHeld || a.State == api.ActionRunning) && a.agent == nil {
-			l = append(l, a)
-		}
-	}
-	return l
-}
-
-// owner finds the process or action that an exec belongs to.
-func (s *Session) owner(e *gate.Exec) (*process, *action) {
-	if p := s.procs[proc{e.PID, e.Start}]; p != nil {
-		return p, p.action
-	}
-	for _, a := range e.Ancestors {
-		if p := s.procs[proc{a.PID, a.Start}]; p != nil {
-			return p, p.action
-		}
-	}
-	// Its parents are gone: a daemon. Its session or process group may still
-	// tell which action made it.
-	for _, p := range s.procs {
-		if p.action != nil && (p.pgid == e.PGID || p.sid == e.SID && e.SID != s.agentSID) {
-			return p, p.action
-		}
-	}
-	for _, a := range s.actions {
-		if a.lingers && slices.ContainsFunc(a.members, func(m *gate.Exec) bool { return m.PGID == e.PGID }) {
-			return nil, a
-		}
-	}
-	return nil, nil
-}
-
-// nested is a program that an action starts.
-func (s *Session) nested(a *action, e *gate.Exec) {
-	if !slices.Contains(a.members, e) {
-		a.Execs++
-	}
+// nested is a program that a kin starts.
+func (s *Session) nested(k *kin, e *gate.Exec) {
+	a := k.action
+	a.Execs++
 	c := s.command(e, a.profile)
 	j := s.judge(e, &c, a.profile)
 	verdict, rule := api.Allow, "part of action "+itoa(a.N)
@@ -355,34 +342,40 @@ func (s *Session) nested(a *action, e *gate.Exec) {
 		verdict, rule = api.Deny, j.Rule
 	case a.into:
 		verdict, rule = api.Ask, "step into: every program of this action is held"
-	case s.info.Mode == api.ModeWatch || a.person || a.children:
-	case a.State == api.ActionHeld:
-		verdict, rule = api.Ask, "it joined an action that is held"
-	case slices.ContainsFunc(a.shown, func(argv []string) bool { return slices.Equal(argv, e.Argv) }):
-	case s.info.Mode == api.ModePolicy || !a.person:
+	case s.info.Mode == api.ModeWatch || k.person || k.children:
+	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(e) }):
+	case s.info.Mode == api.ModeStep:
+		verdict, rule = api.Ask, "step mode: nobody approved what starts this"
+	default:
 		verdict, rule = api.Verdict(j.Verdict), j.Rule
 	}
 	switch verdict {
 	case api.Allow:
-		s.start(a, e, c, rule, nil)
+		s.start(k, e, c, rule, false, nil)
 	case api.Deny:
 		s.refuse(a, e, c, rule, rule)
 	default:
 		s.open(&question{
 			Question: api.Question{Action: a.N, Subject: api.SubjectNested, Title: c.Line, Rule: rule, Command: &c},
-			execs:    []*gate.Exec{e}, action: a,
+			execs:    []*gate.Exec{e}, action: a, kin: k,
 		})
 	}
 }
 
-// admit lets a root start: it is recorded, but belongs to no action.
-func (s *Session) admit(e *gate.Exec, profile *policy.Profile, rule string) {
+// admit lets a root start: it is recorded, but belongs to no action, unless it
+// is an agent that another started.
+func (s *Session) admit(e *gate.Exec, p *process, profile *policy.Profile, rule string) {
 	c := s.command(e, profile)
-	p := s.track(e, nil, profile)
-	p.exec = s.execRecord(nil, e, c, api.Allow, rule)
+	p.proc, p.pgid, p.profile = proc{e.PID, e.Start}, e.PGID, profile
+	if p.agent {
+		p.next = s.chainOf(e)
+	}
+	p.exec = s.execRecord(p.action, e, c, api.Allow, rule)
 	exec := p.exec
+	s.await(e, p, false)
 	s.record(func(err error) {
 		if err != nil {
+			delete(s.starting, e)
 			e.Deny(whyUnrecorded)
 			return
 		}
@@ -403,7 +396,10 @@ func (s *Session) housekeep(e *gate.Exec, facts policy.Command, profile *policy.
 		s.fail(err)
 		return
 	}
-	s.start(a, e, c, a.Rule, []api.Event{s.actionEvent(a, "released")})
+	k := s.kinOf(a)
+	k.children = a.children
+	a.leaders++
+	s.start(k, e, c, a.Rule, true, []api.Event{s.actionEvent(a, "released")})
 }
 
 // release lets a held action run, once that is in the record.
@@ -419,27 +415,40 @@ func (s *Session) release(a *action, rule string) {
 	}
 	s.holdNext = false
 	more := []api.Event{s.actionEvent(a, "released")}
-	for i, e := range a.members {
-		a.shown = append(a.shown, e.Argv)
-		s.start(a, e, a.commands[i], rule, more)
+	k := s.kinOf(a)
+	k.person, k.children = a.person, a.children
+	members := a.members
+	a.members, a.leaders = nil, len(members)
+	for i, e := range members {
+		a.seats = append(a.seats, seatOf(e, a.commands[i].Line))
+		a.shown = append(a.shown, shownOf(e))
+	}
+	for i, e := range members {
+		s.start(k, e, a.commands[i], rule, true, more)
 		more = nil
 	}
 }
 
-// start records that a program of an action runs and then lets it.
-func (s *Session) start(a *action, e *gate.Exec, c api.Command, rule string, also []api.Event) {
-	p := s.track(e, a, a.profile)
-	if !p.leader && (slices.Contains(a.members, e) || a.Housekeeping) {
-		p.leader = true
-		a.leaders++
+// start records that a program of an action runs and then lets it. The action
+// waits for its end when it is counted.
+func (s *Session) start(k *kin, e *gate.Exec, c api.Command, rule string, counted bool, also []api.Event) {
+	a := k.action
+	p := &process{
+		proc: proc{e.PID, e.Start}, pgid: e.PGID, kin: k, action: a, profile: a.profile,
+		leader: counted, agent: counted && a.agent != nil,
+	}
+	if p.agent {
+		p.next = s.chainOf(e)
 	}
 	p.exec = s.execRecord(a, e, c, api.Allow, rule)
 	exec := p.exec
+	s.await(e, p, counted)
 	s.record(func(err error) {
 		switch {
 		case err != nil:
+			delete(s.starting, e)
 			e.Deny(whyUnrecorded)
-		case p.leader && !a.Housekeeping && a.agent == nil:
+		case counted && !a.Housekeeping && a.agent == nil:
 			e.Allow(gate.HoldExit) // its end waits for the checkpoint after it
 		default:
 			e.Allow()
@@ -463,6 +472,7 @@ func (s *Session) deny(a *action, rule, reason string) {
 	a.Verdict, a.Rule, a.Reason, a.EndedAt = api.Deny, rule, api.Escape(reason), time.Now().UTC()
 	events := []api.Event{s.actionEvent(a, "denied"), s.changed("counted")}
 	members := a.members
+	a.members = nil
 	for i, e := range members {
 		exec := s.execRecord(a, e, a.commands[i], api.Deny, rule)
 		events = append(events, api.Event{Kind: "exec.denied", Exec: &exec})
@@ -472,21 +482,6 @@ func (s *Session) deny(a *action, rule, reason string) {
 			e.Deny(reason)
 		}
 	}, events...)
-}
-
-// track remembers the process that an exec is made by.
-func (s *Session) track(e *gate.Exec, a *action, profile *policy.Profile) *process {
-	key := proc{e.PID, e.Start}
-	p := s.procs[key]
-	if p == nil {
-		p = &process{proc: key}
-		s.procs[key] = p
-	}
-	p.pgid, p.sid, p.argv, p.profile = e.PGID, e.SID, e.Argv, profile
-	if a != nil {
-		p.action = a
-	}
-	return p
 }
 
 // actionEvent is the event that says how an action stands.
@@ -509,16 +504,6 @@ func (s *Session) execRecord(a *action, e *gate.Exec, c api.Command, v api.Verdi
 		x.Action = a.N
 	}
 	return x
-}
-
-// continues says whether an exec is a root's own start going on: env(1) or a
-// script's interpreter runs the same words with something in front or without it.
-func continues(before, after []string) bool {
-	if len(before) == 0 || len(after) == 0 {
-		return false
-	}
-	tail := before[1:]
-	return len(tail) > 0 && len(after) >= len(tail) && slices.Equal(after[len(after)-len(tail):], tail)
 }
 
 func stricter(a, b api.Verdict) bool {

@@ -240,6 +240,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			s.fail(err)
 			return
 		}
+		s.shed(a)
 		s.record(nil, s.actionEvent(a, "ended"))
 		return
 	}
@@ -291,6 +292,7 @@ func (s *Session) settled(a *action, t told) {
 	}
 	s.own(a, t)
 	s.keepByRule(a, t.changed)
+	s.shed(a)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {
 		s.review(a, t.changed, false)

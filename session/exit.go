@@ -24,15 +24,13 @@ func (s *Session) onExit(e gate.Exit) {
 	}
 	s.record(nil, api.Event{Kind: "exec.ended", Exec: &exec})
 	a := p.action
+	if a != nil && a.State == api.ActionEnded {
+		s.shed(a)
+	}
 	if a == nil || !p.leader {
 		return
 	}
-	a.leaders--
-	a.last = later(a.last, exec.Exit, e.PID, a)
-	if a.leaders > 0 || a.State != api.ActionRunning {
-		return
-	}
-	s.finish(a, a.last)
+	s.leaderGone(a, later(a.last, exec.Exit, p.proc, a))
 }
 
 // onExiting is an action's leader that is about to end, which nobody has noticed
@@ -53,8 +51,8 @@ func (s *Session) onExiting(e gate.Exit, goOn func()) {
 }
 
 // later picks the exit that a shell reports for a job: its last member's.
-func later(last, now *api.Exit, pid int, a *action) *api.Exit {
-	if len(a.members) > 0 && a.members[len(a.members)-1].PID == pid || last == nil {
+func later(last, now *api.Exit, p proc, a *action) *api.Exit {
+	if len(a.seats) > 0 && a.seats[len(a.seats)-1].proc == p || last == nil {
 		return now
 	}
 	return last
@@ -73,37 +71,40 @@ func exitOf(e gate.Exit) *api.Exit {
 func (s *Session) onFailed(e *gate.Exec, why string) {
 	why = api.Escape(trim(why, 500))
 	for _, q := range s.questions {
-		if !q.Open() || !slices.Contains(q.execs, e) {
+		if !slices.Contains(q.execs, e) {
 			continue
 		}
 		q.execs = slices.DeleteFunc(q.execs, func(o *gate.Exec) bool { return o == e })
-		if len(q.execs) == 0 {
-			s.withdraw(q)
+		if len(q.execs) > 0 || !q.Open() {
+			continue
+		}
+		s.withdraw(q)
+		if q.joins {
+			s.leaderGone(q.action, nil)
 		}
 	}
-	_, a := s.owner(e)
-	for _, f := range append(slices.Clone(s.forming), s.actions...) {
-		if slices.Contains(f.members, e) {
-			a = f
+	if st, ok := s.starting[e]; ok {
+		// Its process, if it lives, is what it was before.
+		delete(s.starting, e)
+		exec := st.exec
+		exec.Failure = why
+		s.record(nil, api.Event{Kind: "exec.failed", Exec: &exec})
+		if st.counted {
+			s.leaderGone(st.action, nil)
 		}
-	}
-	if a == nil {
-		s.note(true, "%s did not start: %s", listedArgs(e.Argv), why)
 		return
 	}
-	if a.State == api.ActionHeld || a.State == "" {
+	for _, a := range append(slices.Clone(s.forming), s.actions...) {
+		if !slices.Contains(a.members, e) {
+			continue
+		}
 		a.members = slices.DeleteFunc(a.members, func(o *gate.Exec) bool { return o == e })
 		if len(a.members) == 0 && a.State == api.ActionHeld {
 			s.abandon(a, why)
 		}
 		return
 	}
-	exec := s.execRecord(a, e, s.command(e, a.profile), api.Allow, a.Rule)
-	exec.Failure = why
-	if p := s.procs[proc{e.PID, e.Start}]; p != nil {
-		exec.ID = p.exec.ID
-	}
-	s.record(nil, api.Event{Kind: "exec.failed", Exec: &exec})
+	s.note(true, "%s did not start: %s", listedArgs(e.Argv), why)
 }
 
 // abandon ends a held action whose processes went away.
@@ -120,58 +121,9 @@ func (s *Session) abandon(a *action, why string) {
 	s.record(nil, s.actionEvent(a, "abandoned"), s.changed("counted"))
 }
 
-// leftRunning counts what outlived an action's leaders.
-func (s *Session) leftRunning(a *action) int {
-	living, err := s.box.Processes()
-	if err != nil {
-		s.log.Warn("cannot list the sandbox's processes", "error", err)
-		return 0
-	}
-	mine := make(map[int]bool)
-	for _, p := range s.procs {
-		if p.action == a {
-			mine[p.pid] = true
-		}
-	}
-	groups := make(map[int]bool)
-	for _, m := range a.members {
-		if a.parent == nil || m.PGID != a.parent.pgid {
-			groups[m.PGID] = true
-		}
-	}
-	n := 0
-	for _, p := range living {
-		if mine[p.PID] || mine[p.Parent] || groups[pgid(p.PID)] {
-			mine[p.PID] = true
-			n++
-		}
-	}
-	return n
-}
-
-// tree lists the living processes of an action, for killing it.
-func (s *Session) tree(a *action) []proc {
-	var out []proc
-	for _, p := range s.procs {
-		if p.action == a {
-			out = append(out, p.proc)
-		}
-	}
-	return out
-}
-
 func listedArgs(argv []string) string {
 	if len(argv) == 0 {
 		return "a program"
 	}
 	return api.Escape(trim(argv[0], 200))
-}
-
-// pgid is a process's group; 0 when it is gone.
-func pgid(pid int) int {
-	g, err := unix.Getpgid(pid)
-	if err != nil {
-		return 0
-	}
-	return g
 }

@@ -23,6 +23,8 @@ type question struct {
 	api.Question
 	execs  []*gate.Exec // held; empty for a review
 	action *action
+	kin    *kin         // of a nested program
+	joins  bool         // it joins an action that runs: that waits for it
 	thaw   func() error // the agent is frozen until it is answered
 	state  questionState
 }
@@ -251,11 +253,23 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	case q.Subject == api.SubjectNested:
 		e, c := q.execs[0], *q.Command
 		if q.Closed == "allow" {
-			a.shown = append(a.shown, e.Argv)
+			a.shown = append(a.shown, shownOf(e))
 			a.into = a.into && d.Answer != api.AnswerStepOver
-			next = func() { s.start(a, e, c, "approved by "+d.By, nil) }
+			q.kin.person = q.kin.person || q.joins
+			next = func() {
+				if len(q.execs) > 0 {
+					s.start(q.kin, e, c, "approved by "+d.By, q.joins, nil)
+				} else if q.joins { // it went away meanwhile
+					s.leaderGone(a, nil)
+				}
+			}
 		} else {
-			next = func() { s.refuse(a, e, c, "denied by "+d.By, reason(d)) }
+			next = func() {
+				s.refuse(a, e, c, "denied by "+d.By, reason(d))
+				if q.joins {
+					s.leaderGone(a, nil)
+				}
+			}
 		}
 	case q.Closed == "deny":
 		a.By = d.By

@@ -83,13 +83,14 @@ type Session struct {
 	actions    []*action       // actions[i].N == i+1
 	forming    []*action       // without a number yet, or not shown yet
 	procs      map[proc]*process
-	questions  []*question // those that aren't closed in the record
-	asked      int64       // questions so far
+	starting   map[*gate.Exec]start // let happen, and not begun yet
+	kins       map[string]*kin      // by group
+	questions  []*question          // those that aren't closed in the record
+	asked      int64                // questions so far
 	execs      int64
 	notes      int64
 	rollbacks  int64
 	attempts   int64
-	agentSID   int
 	holdNext   bool // step over: hold the next action whatever the mode
 	tornSaid   bool
 	reachSaid  bool         // a process that reached for another was told of
@@ -112,7 +113,7 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
-		life: newLife(), procs: make(map[proc]*process), ofAttempts: make(map[int64]int),
+		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), ofAttempts: make(map[int64]int),
 		news: newBroadcast(),
 	}
 	if s.log == nil {

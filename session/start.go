@@ -194,8 +194,7 @@ func (s *Session) onAgent(e *gate.Exec) error {
 		s.fail(err)
 		return err
 	}
-	s.agentSID = e.SID
-	s.admit(e, s.profile, "the agent")
+	s.admit(e, &process{agent: true}, s.profile, "the agent")
 	return nil
 }
 

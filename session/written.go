@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
@@ -20,23 +22,31 @@ type places struct {
 }
 
 // wrote says whether this session wrote a file, given by its path in the sandbox.
+// What can't be looked at counts as written, such as a path through a link that
+// the agent made.
 func (p *places) wrote(file string) bool {
-	st, where := p.stat(file)
-	switch where {
-	case inProject, inTemp:
-		return st != nil
-	case inHome:
-		return st != nil && !time.Unix(st.Ctim.Unix()).Before(p.began)
+	st, where, err := p.stat(file)
+	switch {
+	case where == elsewhere:
+		return false
+	case err != nil:
+		return !errors.Is(err, fs.ErrNotExist)
+	case where == inHome:
+		return !time.Unix(st.Ctim.Unix()).Before(p.began)
 	}
-	return false
+	return true
 }
 
 // changedAt is when a file that the agent can write last changed; false when
-// it can't write that file, or there is none.
+// it can't write that file, or there is none. What can't be looked at changes
+// all the time.
 func (p *places) changedAt(file string) (time.Time, bool) {
-	st, _ := p.stat(file)
-	if st == nil {
+	st, where, err := p.stat(file)
+	switch {
+	case where == elsewhere || errors.Is(err, fs.ErrNotExist):
 		return time.Time{}, false
+	case err != nil:
+		return time.Now(), true
 	}
 	return time.Unix(st.Ctim.Unix()), true
 }
@@ -50,8 +60,9 @@ const (
 	inTemp
 )
 
-// stat looks at the session's own version of a file; nil when there is none.
-func (p *places) stat(file string) (*unix.Stat_t, place) {
+// stat looks at the session's own version of a file; fs.ErrNotExist when there
+// is none.
+func (p *places) stat(file string) (*unix.Stat_t, place, error) {
 	file = path.Clean(file)
 	for _, m := range []struct {
 		inside, host string
@@ -60,19 +71,23 @@ func (p *places) stat(file string) (*unix.Stat_t, place) {
 		if m.inside == "" || !within(file, m.inside) {
 			continue
 		}
-		return beneath(m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/")), m.where
+		st, err := beneath(m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/"))
+		return st, m.where, err
 	}
-	return nil, elsewhere
+	return nil, elsewhere, fs.ErrNotExist
 }
 
 // beneath stats what is below a host folder without following any link.
-func beneath(root, rel string) *unix.Stat_t {
-	if rel == "" || !filepath.IsLocal(rel) {
-		return nil
+func beneath(root, rel string) (*unix.Stat_t, error) {
+	if rel == "" {
+		return nil, fs.ErrNotExist // the folder itself
+	}
+	if !filepath.IsLocal(rel) {
+		return nil, fs.ErrInvalid
 	}
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer unix.Close(dir)
 	fd, err := unix.Openat2(dir, rel, &unix.OpenHow{
@@ -80,14 +95,14 @@ func beneath(root, rel string) *unix.Stat_t {
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return nil
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
 	}
-	return &st
+	return &st, nil
 }
 
 // upkeepSlop is how far the clocks of a file system and of this process may be

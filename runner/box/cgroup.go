@@ -200,7 +200,11 @@ func (c *Cgroups) Folders() []string {
 // Remove removes the folders, which have to be empty by then or soon.
 func (c *Cgroups) Remove(ctx context.Context) error {
 	var failures []error
-	for _, folder := range c.Folders() {
+	folders := c.Folders()
+	if c.freezer != "" {
+		folders = append(subfolders(c.freezer), folders...)
+	}
+	for _, folder := range folders {
 		for {
 			err := unix.Rmdir(folder)
 			if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -261,7 +265,7 @@ func (c *Cgroups) Processes() (pids []int, ok bool) {
 	if c.freezer == "" {
 		return nil, false
 	}
-	return readIDs(filepath.Join(c.freezer, "cgroup.procs"))
+	return c.tree("cgroup.procs")
 }
 
 // threads lists the agent's tree by thread.
@@ -270,7 +274,7 @@ func (c *Cgroups) threads() []int {
 	if c.unified {
 		file = "cgroup.threads"
 	}
-	ids, _ := readIDs(filepath.Join(c.freezer, file))
+	ids, _ := c.tree(file)
 	return ids
 }
 

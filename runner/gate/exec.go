@@ -50,6 +50,10 @@ type Exec struct {
 	Stdout    uint64
 	TTY       bool // its standard input is a terminal
 
+	Files  []File   // what is loaded: the file that was named, interpreters in turn, the program
+	Prefix []string // what the kernel puts in the place of Argv[0] when the first of Files is a script
+	Group  string   // the caller's, as Options.Group tells it
+
 	gate    *Gate
 	thread  procDir
 	leader  procDir // of the process; the same as thread when that is its main thread
@@ -66,6 +70,7 @@ type Exec struct {
 	newborn bool   // its process has run no program yet
 	denied  bool   // by its owner, or an approval couldn't be carried out
 	reason  string // for that
+	onBegin func(Beginning)
 
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs

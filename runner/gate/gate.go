@@ -33,6 +33,9 @@ type Options struct {
 	Reach func(Reach) bool
 	// Log is told of what is odd.
 	Log func(string)
+	// Group names the group that a process is in, given its /proc/PID/cgroup.
+	// It is called on the gate's goroutines; nil: there are no groups.
+	Group func(cgroup []byte) string
 
 	// TraceExits watches exits with ptrace(2), as on kernels before 6.15,
 	// also where pidfds would do.

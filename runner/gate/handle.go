@@ -121,6 +121,7 @@ func (e *Exec) read(n notification) (err error) {
 	if e.image, err = e.view.resolve(e.place); err != nil {
 		return err
 	}
+	e.readFiles()
 	named, loaded := e.image.named(), e.image.loaded()
 	e.Program = Program{Path: named.path, Dev: named.stat.Dev, Ino: named.stat.Ino}
 	if named != loaded {
@@ -240,7 +241,7 @@ func (e *Exec) readProcess() error {
 	e.Stdin, e.TTY = e.thread.stream("0")
 	e.Stdout, _ = e.thread.stream("1")
 	e.Ancestors = e.gate.ancestors(e.leader, s)
-	return nil
+	return e.readGroup()
 }
 
 // Terminals by their major device numbers (Documentation/admin-guide/devices.txt).

@@ -10,9 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verify compares the image that a process has just got, before it runs, with
-// what was shown. What it says goes to a person.
+// verify checks the image that a process has just got, before it runs, and lets
+// the Exec's owner know that it stands. What it says goes to a person.
 func (e *Exec) verify() error {
+	if err := e.verifyImage(); err != nil {
+		return err
+	}
+	e.begins()
+	return nil
+}
+
+// verifyImage compares the image with what was shown.
+func (e *Exec) verifyImage() error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(e.leader), "exe", &st, 0); err != nil {
 		return fmt.Errorf("cannot tell which program was loaded: %w", err)

@@ -85,9 +85,17 @@ func RemoveAll(dir string) error {
 	return nil
 }
 
-// removeCgroup removes an empty cgroup; the kernel takes a moment to see that
-// the last process left it.
+// removeCgroup removes an empty cgroup and those in it; the kernel takes a moment
+// to see that the last process left it.
 func removeCgroup(ctx context.Context, folder string) error {
+	entries, _ := os.ReadDir(folder) // gone already, perhaps
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeCgroup(ctx, filepath.Join(folder, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := unix.Rmdir(folder)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,130 @@
+package gate
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is a file as it was found when an Exec was read, or by [Exec.Lookup].
+type File struct {
+	Path     string // resolved, as the sandbox sees it
+	Dev, Ino uint64
+	Size     int64
+	Changed  time.Time // of its status (ctime), which can't be set by hand
+}
+
+// Same says whether two looks met the same file, unchanged.
+func (f File) Same(o File) bool {
+	return f.Dev == o.Dev && f.Ino == o.Ino && f.Size == o.Size && f.Changed.Equal(o.Changed)
+}
+
+func fileOf(path string, st *unix.Stat_t) File {
+	return File{Path: path, Dev: st.Dev, Ino: st.Ino, Size: st.Size, Changed: time.Unix(st.Ctim.Unix())}
+}
+
+// readFiles tells which files the exec loads, and how the kernel changes its
+// arguments when the first of them is a script.
+func (e *Exec) readFiles() {
+	for i := range e.image.files {
+		f := &e.image.files[i]
+		e.Files = append(e.Files, fileOf(f.path, &f.stat))
+	}
+	e.Prefix = e.image.prefix
+}
+
+// Lookup finds a file as the held caller would, by a path that may be relative
+// to its working directory, and follows links. It opens nothing that could
+// block. It fails for what isn't a regular file, and once the caller doesn't
+// wait any more.
+func (e *Exec) Lookup(path string) (File, error) {
+	thread, err := openProc(e.TID)
+	if err != nil {
+		return File{}, err
+	}
+	defer thread.close()
+	v, err := openView(thread)
+	if err != nil {
+		return File{}, err
+	}
+	defer v.close()
+	fd, err := v.lookup(v.cwd, path, false)
+	if err != nil {
+		return File{}, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return File{}, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return File{}, unix.EACCES
+	}
+	resolved, err := procDir(fd).self()
+	if err != nil {
+		return File{}, err
+	}
+	// What was found by the thread's number is the caller's if that waits now.
+	if !e.Valid() {
+		return File{}, errGone
+	}
+	return fileOf(resolved, &st), nil
+}
+
+// self is the path that an open file has.
+func (d procDir) self() (string, error) {
+	return readLink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(d)))
+}
+
+// Beginning is what is known of a process at the moment when a program that was
+// allowed stands in it, before its first instruction.
+type Beginning struct {
+	PID int
+	// Alone says that it has no children at that moment: whatever descends
+	// from it later was started by the new program.
+	Alone bool
+}
+
+// OnBegin has f called when the program stands in its process, checked, before
+// its first instruction. It must be set before Allow, which then has to verify.
+// f runs on the gate's goroutine that traces the process; it may block for a
+// moment, in which nothing that the program could start can be seen yet.
+func (e *Exec) OnBegin(f func(Beginning)) { e.onBegin = f }
+
+// begins calls OnBegin's function.
+func (e *Exec) begins() {
+	if f := e.shownAs().onBegin; f != nil {
+		f(Beginning{PID: e.PID, Alone: e.childless()})
+	}
+}
+
+// childless says whether a process that stands in its new image, with one
+// thread, has no children. Where the kernel doesn't tell, it may have some.
+func (e *Exec) childless() bool {
+	b, err := e.leader.read("task/"+strconv.Itoa(e.PID)+"/children", 64)
+	return err == nil && len(b) == 0
+}
+
+// maxGroups bounds /proc/PID/cgroup.
+const maxGroups = 16 << 10
+
+// readGroup finds the group that the caller is in.
+func (e *Exec) readGroup() error {
+	group := e.gate.o.Group
+	if group == nil {
+		return nil
+	}
+	b, err := e.leader.read("cgroup", maxGroups)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel without cgroups
+	}
+	if err != nil {
+		return err
+	}
+	e.Group = strings.Clone(group(b))
+	return nil
+}

@@ -1,0 +1,437 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"stepbox/runner"
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// begin starts an agent of its own over a project with these files. Names that
+// begin with "bin/" go to a folder of PATH outside the project.
+func begin(t *testing.T, mode api.Mode, files map[string]string, argv ...string) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, project: filepath.Join(dir, "project")}
+	home, data, run, bin := filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "run"), filepath.Join(dir, "bin")
+	for _, d := range []string{w.project, home, data, run, bin} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range files {
+		file := filepath.Join(w.project, name)
+		if rest, ok := strings.CutPrefix(name, "bin/"); ok {
+			file = filepath.Join(bin, rest)
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.store, err = store.Open(t.Context(), data); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	w.Session, err = session.Start(t.Context(), w.store, session.Config{
+		ID: "judge" + strings.ToLower(filepath.Base(dir)), Name: "t", Workspace: w.project, Home: home,
+		Argv: argv, Env: []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin"},
+		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
+		Limits: runner.Limits{Pids: 200},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if _, err := w.Kill(ctx); err != nil && !errors.Is(err, session.ErrEnded) {
+			t.Errorf("cannot end the session: %v", err)
+		}
+		if err := w.store.Close(); err != nil {
+			t.Errorf("cannot close the store: %v", err)
+		}
+	})
+	w.read = w.Reader()
+	return w
+}
+
+// asks waits for the next question after one and says whether it is about what
+// it should be.
+func (w *world) asks(after api.Question, title string) api.Question {
+	w.Helper()
+	q := w.held(after.ID)
+	if !strings.Contains(q.Title, title) {
+		w.Fatalf("held %q (%s), want %q", q.Title, q.Rule, title)
+	}
+	return q
+}
+
+// approves answers yes, and to reviews that they are kept, until something that
+// is about title is held.
+func (w *world) approves(q api.Question) api.Question {
+	w.Helper()
+	w.must(w.decide(q, api.AnswerApprove))
+	return q
+}
+
+// ran waits until a program was let run.
+func (w *world) ran(argv ...string) api.Exec {
+	w.Helper()
+	e := w.happened("the start of "+strings.Join(argv, " "), func(e api.Event) bool {
+		return e.Kind == "exec.allowed" && strings.Join(e.Exec.Argv, " ") == strings.Join(argv, " ")
+	})
+	return *e.Exec
+}
+
+// untouched says that the agent's victim is still there.
+func (w *world) untouched(names ...string) {
+	w.Helper()
+	for _, n := range names {
+		if _, err := os.Lstat(filepath.Join(w.store.SessionDir(w.ID()), "upper", n)); err == nil {
+			w.Errorf("%s was changed", n)
+		}
+	}
+}
+
+// TestJudgingAsUnprivileged runs the tests of this file as an ordinary user,
+// who has no cgroups here.
+func TestJudgingAsUnprivileged(t *testing.T) {
+	const uid, mark = 12345, "STEPBOX_TEST_JUDGING_UNPRIVILEGED"
+	if os.Getuid() != 0 || os.Getenv(mark) != "" {
+		t.Skip("this is the ordinary user")
+	}
+	base, err := os.MkdirTemp("", "stepbox-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	for _, dir := range []string{base, filepath.Join(base, "tmp"), filepath.Join(base, "run")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, uid, uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.count=1", "-test.run=^TestJudge",
+		"-test.v="+flag.Lookup("test.v").Value.String())
+	cmd.Env = []string{mark + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(base, "tmp"), "XDG_RUNTIME_DIR=" + filepath.Join(base, "run")}
+	cmd.Dir = filepath.Join(base, "tmp")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("as uid %d:\n%s", uid, out)
+	if err != nil {
+		t.Fatalf("the tests fail as uid %d: %v", uid, err)
+	}
+}
+
+func TestJudgeSelfExecIsAsked(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x", "agent.sh": "exec rm -v victim.txt agent.sh\n"}, "bash", "agent.sh")
+	q := w.asks(api.Question{}, "rm -v victim.txt agent.sh")
+	if !strings.Contains(q.Rule, "the agent becomes") || !strings.Contains(q.Rule, "/rm") {
+		t.Errorf("the question's rule is %q, want it to say what the agent becomes", q.Rule)
+	}
+	w.must(w.decide(q, api.AnswerDeny))
+	<-w.Done()
+	w.untouched("victim.txt", "agent.sh")
+}
+
+func TestJudgeSelfExecMeetsTheRules(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{"sub/victim.txt": "x", "b": "x"}, "bash", "-s", "--", ".")
+	v := w.Terminal()
+	defer v.Close()
+	v.Input([]byte("exec rm -rf -v . sub b -s -- .\n"))
+	q := w.asks(api.Question{}, "rm -rf -v . sub b -s -- .")
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("sub/victim.txt", "b")
+}
+
+func TestJudgeWhatTheAgentBecomesIsTheAgent(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"agent.sh": "exec -a node sh -c 'cat a; cat b; true'\n", "a": "1", "b": "2"}, "bash", "agent.sh")
+	q := w.asks(api.Question{}, "cat a; cat b")
+	w.approves(q)
+	for _, name := range []string{"cat a", "cat b"} {
+		q = w.asks(q, name)
+		if q.Subject != api.SubjectCommand {
+			t.Errorf("%s is held as %s, want an action of its own", name, q.Subject)
+		}
+		w.approves(q)
+	}
+	<-w.Done()
+}
+
+func TestJudgeScriptAgentWithoutArguments(t *testing.T) {
+	for name, line := range map[string]string{
+		"kernel": "#!/bin/sh",
+		"env":    "#!/usr/bin/env sh",
+		"split":  "#!/usr/bin/env -S sh -f",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{"bin/pi": line + "\ncat victim.txt\nrm -v victim.txt\n", "victim.txt": "x"}, "pi")
+			q := w.asks(api.Question{}, "cat victim.txt")
+			if q.Action != 1 {
+				t.Errorf("cat is action %d, want 1: the interpreter isn't one", q.Action)
+			}
+			q = w.asks(w.approves(q), "rm -v victim.txt")
+			w.must(w.decide(q, api.AnswerDeny))
+			<-w.Done()
+			w.untouched("victim.txt")
+		})
+	}
+}
+
+func TestJudgeScriptAgentWithArguments(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"bin/pi": "#!/usr/bin/env sh\ncat \"$1\"; true\n", "a": "x"}, "pi", "a")
+	q := w.asks(api.Question{}, "cat a")
+	if q.Action != 1 {
+		t.Errorf("cat is action %d, want 1", q.Action)
+	}
+}
+
+// Of the chain from env(1) to the interpreter only the very next exec passes.
+func TestJudgeInterpreterPassesOnce(t *testing.T) {
+	script := "#!/usr/bin/env bash\nif [ -z \"$again\" ]; then again=1; export again; fi; exec bash \"$0\"\n"
+	w := begin(t, api.ModeStep, map[string]string{"bin/pi": script}, "pi")
+	q := w.held(0)
+	if !strings.Contains(q.Rule, "the agent becomes") {
+		t.Errorf("the second interpreter is held as %q, want the agent becoming it", q.Rule)
+	}
+}
+
+func TestJudgeInterpreterIsTheOneOnPath(t *testing.T) {
+	// env is told by the agent's own program to start what only looks like it.
+	script := "#!/bin/sh\nmkdir -p x\n"
+	w := begin(t, api.ModeStep, map[string]string{
+		"bin/pi": "#!/usr/bin/env bash\nln -s /usr/bin/rm sh\nexec -a sh ./sh -v victim.txt\n", "victim.txt": "x", "unused": script,
+	}, "pi")
+	q := w.asks(api.Question{}, "ln -s /usr/bin/rm sh")
+	w.approves(q)
+	review := w.held(q.ID)
+	w.must(w.decide(review, api.AnswerKeep))
+	q = w.held(review.ID)
+	if !strings.Contains(q.Title, "/usr/bin/rm") || !strings.Contains(q.Rule, "the agent becomes") {
+		t.Errorf("held %q, %q; want what really runs", q.Title, q.Rule)
+	}
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}
+
+func TestJudgeAnExecThatFailsChangesNothing(t *testing.T) {
+	// Approved, but the kernel can't run it: the shell goes on as the agent.
+	w := begin(t, api.ModeStep, map[string]string{
+		"agent.sh":   "shopt -s execfail\nexec ./broken\nrm -v victim.txt\n",
+		"broken":     "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00\x3e\x00" + strings.Repeat("\x00", 100),
+		"victim.txt": "x",
+	}, "bash", "agent.sh")
+	q := w.asks(api.Question{}, "broken")
+	w.approves(q)
+	q = w.asks(q, "rm -v victim.txt")
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}
+
+func TestJudgePipeOfARunningAction(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x",
+		"agent.sh": "set -m; sleep 8 | { sleep 1; rm -v victim.txt; python3 -c 'open(\"own\",\"w\")'; }; read x\n"}, "bash", "agent.sh")
+	q := w.asks(api.Question{}, "sleep 8")
+	q = w.asks(w.approves(q), "rm -v victim.txt")
+	if q.Action != 1 || !strings.Contains(q.Rule, "joins action 1") {
+		t.Errorf("rm is held for action %d by %q, want as what joins action 1", q.Action, q.Rule)
+	}
+	w.must(w.decide(q, api.AnswerDeny))
+	q = w.asks(q, "python3")
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt", "own")
+}
+
+func TestJudgePipeThatTheAgentOpened(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x",
+		"agent.sh": "exec 3> >(read x); sleep 30 >&3 &\nread -t 1 x; rm -v victim.txt <&3 >&3; read x\n"}, "bash", "agent.sh")
+	q := w.asks(api.Question{}, "sleep 30")
+	q = w.asks(w.approves(q), "rm -v victim.txt")
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}
+
+// forker is a Python agent that gets a sleep approved and then tries to have
+// something else run on that.
+func forker(body string) map[string]string {
+	return map[string]string{"victim.txt": "x", "agent.py": `
+import os, sys, time, ctypes, signal, threading
+def wait_for(name):
+    while not os.path.exists("/proc/%d/comm" % name[0]) or open("/proc/%d/comm" % name[0]).read().strip() != name[1]:
+        time.sleep(0.01)
+RM = ["rm", "-v", "victim.txt"]
+` + body + `
+time.sleep(60)
+`}
+}
+
+// TestJudgeDescentIsByFork has agents join an approved program in every way but
+// descending from it.
+func TestJudgeDescentIsByFork(t *testing.T) {
+	for name, body := range map[string]string{
+		"group of an orphan": `
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.execvp("sleep", ["sleep", "60"])
+wait_for((child, "sleep"))
+if os.fork() == 0:
+    if os.fork() == 0:
+        while os.getppid() != 1: time.sleep(0.01)
+        os.setpgid(0, child)
+        os.execvp("rm", RM)
+    os._exit(0)
+os.wait()
+`,
+		"forked before the approval": `
+r, w = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(w); os.read(r, 1)
+        os.execvp("rm", RM)
+    os.close(w)
+    os.execvp("sleep", ["sleep", "60"])
+wait_for((child, "sleep"))
+os.write(w, b"x")
+`,
+		"forked before the approval, orphan": `
+r, w = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setsid(); me = os.getpid()
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os.close(w); os.read(r, 1)
+            while os.getppid() != me: time.sleep(0.01)
+            os.execvp("rm", RM)
+        os.read(r, 1)
+        os._exit(0)
+    os.close(w)
+    os.execvp("sleep", ["sleep", "60"])
+wait_for((child, "sleep"))
+os.write(w, b"xx")
+`,
+		"from a thread": `
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.execvp("sleep", ["sleep", "60"])
+wait_for((child, "sleep"))
+def run():
+    if os.fork() == 0:
+        os.setpgid(0, child)
+        os.execvp("rm", RM)
+threading.Thread(target=run).start()
+`,
+		"from a thread, in its own place": `
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.execvp("sleep", ["sleep", "60"])
+wait_for((child, "sleep"))
+threading.Thread(target=lambda: os.execvp("rm", RM)).start()
+`,
+		"its standard input": `
+a, b = os.pipe()
+child = os.fork()
+if child == 0:
+    os.dup2(b, 1)
+    os.execvp("sleep", ["sleep", "60"])
+wait_for((child, "sleep"))
+if os.fork() == 0:
+    os.dup2(a, 0)
+    os.execvp("rm", RM)
+`,
+		"an exec that failed": `
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    open("sleep", "wb").write(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\x3e\x00" + bytes(100))
+    os.chmod("sleep", 0o755)
+    try: os.execv("./sleep", ["sleep", "60"])
+    except OSError: pass
+    os.execvp("rm", RM)
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, forker(body), "python3", "agent.py")
+			w.denies("sleep 60", "rm -v victim.txt")
+		})
+	}
+}
+
+// denies approves one command, keeps what the agent edits, and denies another.
+func (w *world) denies(yes, no string) {
+	w.Helper()
+	q := api.Question{}
+	for {
+		q = w.held(q.ID)
+		switch {
+		case q.Subject == api.SubjectEdit:
+			w.must(w.decide(q, api.AnswerKeep))
+		case strings.HasPrefix(q.Title, yes):
+			w.approves(q)
+		case strings.HasPrefix(q.Title, no):
+			w.must(w.decide(q, api.AnswerDeny))
+			w.untouched("victim.txt")
+			return
+		default:
+			w.Fatalf("held %q, want %s or %s", q.Title, yes, no)
+		}
+	}
+}
+
+// What an approved program starts is covered, however it detaches itself; where
+// there are no cgroups to tell, it is judged by itself and that is said.
+func TestJudgeApprovalCoversAnOrphan(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"a": "1", "agent.sh": "sh -c 'cat a; (setsid sh -c \"sleep 0.3; cat a; touch done; sleep 60\" &)'; read x\n"}, "bash", "agent.sh")
+	q := w.approves(w.asks(api.Question{}, "sh -c"))
+	w.ran("cat", "a")
+	if os.Getuid() == 0 {
+		if e := w.ran("touch", "done"); e.Action != q.Action {
+			t.Errorf("what the orphan starts is said to be of action %d, want %d", e.Action, q.Action)
+		}
+		return
+	}
+	q = w.held(q.ID)
+	if !strings.Contains(q.Rule, "its parents are gone") {
+		t.Errorf("an orphan is held by %q, want it to say that its parents are gone", q.Rule)
+	}
+}
+
+func TestJudgeCgroupsGoWithTheirActions(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("an ordinary user has no cgroups here")
+	}
+	w := begin(t, api.ModePolicy, nil, "bash", "-c", "for i in 1 2 3; do /bin/true; sh -c 'true; true'; done; read x")
+	for range 1 {
+		w.happened("the sixth action's end", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.N == 6 })
+	}
+	found, err := filepath.Glob("/sys/fs/cgroup/*/*" + w.ID() + "*/agent/*-1")
+	w.must(err)
+	if more, _ := filepath.Glob("/sys/fs/cgroup/*" + w.ID() + "*/agent/*-1"); len(found)+len(more) != 0 {
+		t.Errorf("the groups %v are left of actions that are over", append(found, more...))
+	}
+}

@@ -1,0 +1,275 @@
+package session
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+)
+
+// proc names one process for good: a pid alone is used again.
+type proc struct {
+	pid   int
+	start uint64 // clock ticks since boot, proc(5)
+}
+
+// process is a living one in which a program began that the gate let start.
+type process struct {
+	proc
+	pgid    int
+	exec    api.Exec
+	kin     *kin            // nil: a root, which belongs to no action
+	action  *action         // the kin's
+	profile *policy.Profile // a root's
+	leader  bool            // the action ends with it
+	agent   bool            // an agent's own main process
+	next    *chain          // the interpreter that its script still has to start
+	grouped bool            // it is in its kin's group
+	alone   bool            // all that descends from it was started by what was judged
+}
+
+// kin are the processes that descend by fork from program starts that were
+// judged together, and what the verdict on those covers. A process is known to
+// be of a kin by its cgroup, which fork hands down and the agent can't change.
+// Where there are no cgroups, only an unbroken chain of living parents tells.
+// Process groups, sessions, pipes and names never do.
+type kin struct {
+	action   *action
+	group    string // its cgroup's name; "": it has none
+	person   bool   // a person approved it
+	children bool   // a rule allows what it starts
+}
+
+// seat is where a program that started an action stands in its job.
+type seat struct {
+	proc
+	pgid          int
+	stdin, stdout uint64 // inodes of the pipes that they are, else 0
+	line          string
+}
+
+func seatOf(e *gate.Exec, line string) seat {
+	return seat{proc: proc{e.PID, e.Start}, pgid: e.PGID, stdin: e.Stdin, stdout: e.Stdout, line: line}
+}
+
+// maxSeats bounds a job: what joins one that is full is an action of its own.
+const maxSeats = 16
+
+// kinOf makes a kin of an action, with a group of its own where there are any.
+func (s *Session) kinOf(a *action) *kin {
+	k := &kin{action: a}
+	if s.box.CanGroup() && !a.becomes {
+		a.kins++
+		k.group = itoa(a.N) + "-" + itoa(a.kins)
+		s.kins[k.group] = k
+	}
+	return k
+}
+
+// belongs finds the process that an exec descends from, as far as that is
+// known, and the kin that it is of. When there is none though it looks like
+// one's, doubt says why in words.
+func (s *Session) belongs(e *gate.Exec) (p *process, k *kin, doubt string) {
+	if p = s.procs[proc{e.PID, e.Start}]; p != nil {
+		return p, p.kin, ""
+	}
+	for _, a := range e.Ancestors {
+		if p = s.procs[proc{a.PID, a.Start}]; p != nil {
+			break
+		}
+	}
+	if k = s.kins[e.Group]; k != nil {
+		return p, k, ""
+	}
+	switch {
+	case p == nil && !s.box.CanGroup():
+		return nil, nil, "its parents are gone, and without cgroups nobody can tell what started it"
+	case p == nil:
+		return nil, nil, "" // an orphan of the agent's own
+	case p.kin == nil:
+		return p, nil, ""
+	case p.grouped || !p.alone:
+		return p, nil, "its parent became what was judged only after it had started this"
+	}
+	return p, p.kin, ""
+}
+
+// await puts a process in its place when the program begins that it was allowed
+// to start, and not before: the kernel may still refuse it, and then the process
+// stays what it was. counted says that the action waits for its end.
+func (s *Session) await(e *gate.Exec, p *process, counted bool) {
+	s.starting[e] = start{p, counted}
+	k := p.kin
+	within := false // already of that kin
+	if k != nil {
+		_, now, _ := s.belongs(e)
+		within = now == k
+	}
+	e.OnBegin(func(b gate.Beginning) {
+		// On the gate's goroutine; the process stands before its first
+		// instruction and is its only thread.
+		grouped := k != nil && k.group != "" && k.group == e.Group
+		if k != nil && k.group != "" && !grouped {
+			err := s.box.EnterGroup(k.group, b.PID)
+			if grouped = err == nil; !grouped {
+				s.log.Warn("what a process starts is followed by its parents alone", "pid", b.PID, "error", err)
+			}
+		}
+		s.submit(func() { s.began(e, grouped, b.Alone || within) })
+	})
+}
+
+// start is an exec that was let happen and hasn't yet.
+type start struct {
+	*process
+	counted bool
+}
+
+// began is a program that stands in its process now.
+func (s *Session) began(e *gate.Exec, grouped, alone bool) {
+	st, ok := s.starting[e]
+	if !ok {
+		return
+	}
+	delete(s.starting, e)
+	p, old := st.process, s.procs[st.proc]
+	p.grouped, p.alone = grouped, alone
+	s.procs[p.proc] = p
+	if old == nil || !old.leader {
+		return
+	}
+	if old.action == p.action {
+		p.leader = true
+		return
+	}
+	// An agent that another started, and that becomes another program.
+	s.leaderGone(old.action, nil)
+}
+
+// leaderGone ends an action with the last of those that it waits for.
+func (s *Session) leaderGone(a *action, last *api.Exit) {
+	a.leaders--
+	if last != nil {
+		a.last = last
+	}
+	if a.leaders > 0 || a.State != api.ActionRunning {
+		return
+	}
+	s.finish(a, a.last)
+}
+
+// job finds the action whose job an exec belongs to: the same process group as
+// a shell with job control makes them, or joined to it by a pipe. That says what
+// it is shown with, and nothing about its verdict: the agent chooses its groups
+// and pipes.
+func (s *Session) job(e *gate.Exec, parent *process) *action {
+	joined := func(a *action, m seat) bool {
+		if parent != nil && a.parent != nil && parent.proc == a.parent.proc && m.pgid == e.PGID && e.PGID != parent.pgid {
+			return true
+		}
+		return m.stdout != 0 && m.stdout == e.Stdin || m.stdin != 0 && m.stdin == e.Stdout
+	}
+	for _, a := range s.forming {
+		for _, m := range a.members {
+			if !a.becomes && len(a.members) < maxSeats && joined(a, seatOf(m, "")) {
+				return a
+			}
+		}
+	}
+	for _, a := range s.actions {
+		if a.State != api.ActionRunning || a.agent != nil || len(a.seats) >= maxSeats {
+			continue
+		}
+		for _, m := range a.seats {
+			if joined(a, m) {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// titleOf is an action's, of all that stand in its job.
+func titleOf(seats []seat) string {
+	var lines []string
+	for _, m := range seats {
+		lines = append(lines, m.line)
+	}
+	return strings.Join(lines, " | ")
+}
+
+// shed gives up what is only needed while an action runs, and the groups of
+// all that are over as far as nobody is left in them.
+func (s *Session) shed(a *action) {
+	a.commands, a.members, a.seats, a.shown = nil, nil, nil, nil
+	for name, k := range s.kins {
+		if k.action.State == api.ActionEnded && s.box.DropGroup(name) {
+			delete(s.kins, name)
+		}
+	}
+}
+
+// leftRunning counts what outlived an action's leaders.
+func (s *Session) leftRunning(a *action) int { return len(s.tree(a)) }
+
+// tree lists the living processes of an action: those that began a program,
+// those in its groups, and what descends from them.
+func (s *Session) tree(a *action) []proc {
+	var out []proc
+	mine := make(map[int]bool)
+	add := func(p proc) {
+		if !mine[p.pid] {
+			mine[p.pid] = true
+			out = append(out, p)
+		}
+	}
+	for _, k := range s.kins {
+		if k.action == a {
+			for _, p := range s.box.GroupProcesses(k.group) {
+				add(proc{p.PID, p.Start})
+			}
+		}
+	}
+	for _, p := range s.procs {
+		if p.action == a && s.box.Alive(p.pid, p.start) {
+			add(p.proc)
+		}
+	}
+	if s.box.CanGroup() {
+		return out
+	}
+	// What lives on in the process groups of its job is most likely its own.
+	groups := make(map[int]bool)
+	for _, m := range a.seats {
+		if a.parent == nil || m.pgid != a.parent.pgid {
+			groups[m.pgid] = true
+		}
+	}
+	living, err := s.box.Processes()
+	if err != nil {
+		s.log.Warn("cannot list the sandbox's processes", "error", err)
+		return out
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range living {
+			if (mine[p.Parent] || groups[pgid(p.PID)]) && !mine[p.PID] {
+				add(proc{p.PID, p.Start})
+				grown = true
+			}
+		}
+	}
+	return out
+}
+
+// pgid is a process's group; 0 when it is gone.
+func pgid(pid int) int {
+	g, err := unix.Getpgid(pid)
+	if err != nil {
+		return 0
+	}
+	return g
+}
