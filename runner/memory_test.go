@@ -93,3 +93,13 @@ P
 		}
 	}
 }
+
+// Where there is no Landlock, doctor says what stays open and what to do.
+func TestMemoryOpen(t *testing.T) {
+	if f := checkMemory(false); f.OK || f.Fatal || !strings.Contains(f.Detail, "/proc/PID/mem") || !strings.Contains(f.Fix, "lsm=") {
+		t.Errorf("%+v", f)
+	}
+	if f := checkMemory(true); !f.OK || f.Fix != "" {
+		t.Errorf("%+v", f)
+	}
+}

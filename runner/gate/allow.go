@@ -156,10 +156,11 @@ func (g *Gate) see(e *Exec, keep bool) (used bool) {
 
 // released lets a checked program go.
 func (g *Gate) released(e *Exec) {
-	g.whenOpen(func() { letGo(e.PID, 0) })
+	// Before it can end: a watch from an exec before this one may tell, once.
 	if e.allowed&NoExit == 0 {
 		g.exits.follow(e)
 	}
+	g.whenOpen(func() { letGo(e.PID, 0) })
 	g.recheck(e)
 	e.close()
 }
