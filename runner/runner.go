@@ -86,6 +86,7 @@ type Spec struct {
 	HomeTarget string            // the home directory inside, absolute
 	Binds      []Bind            // shown read-only
 	Hidden     []string          // paths below Workspace, relative, that don't exist inside
+	Above      []string          // host folders whose files stand in front of Workspace's, topmost first
 	Files      map[string][]byte // files of /etc, by name below it, beyond those that are always generated
 
 	Argv []string // Argv[0] is looked up in Env's PATH, inside

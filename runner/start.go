@@ -178,7 +178,7 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
 		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
-		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Files: s.files(),
+		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Above: s.spec.Above, Files: s.files(),
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Created: func(pid int) error {
 			joining = make(chan error, 1)

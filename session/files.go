@@ -50,7 +50,11 @@ func (b bodies) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64,
 }
 
 func openFiles(st *store.Store, session, folder string, hidden []string) (*files, error) {
-	lower, err := overlay.OpenLower(folder, overlay.LowerOptions{Hidden: hidden})
+	options := overlay.LowerOptions{Hidden: hidden}
+	if dir := servedDir(st, session); isDir(dir) {
+		options.Above = []string{dir}
+	}
+	lower, err := overlay.OpenLower(folder, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the project folder: %w", err)
 	}

@@ -79,6 +79,7 @@ type Session struct {
 	env        []string // the agent's
 	places     *places
 	ignores    *git.Repository // what git ignores, as of the start
+	redacted   []string        // files that the agent sees without their secrets; set before the loop runs
 	upkeep     []span          // when housekeeping ran
 	actions    []*action       // actions[i].N == i+1
 	forming    []*action       // without a number yet, or not shown yet

@@ -39,7 +39,7 @@ func (s *Session) begin(ctx context.Context) error {
 	s.info = api.Session{
 		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(spec.Hidden), HiddenPaths: spec.Hidden,
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(spec.Hidden), HiddenPaths: spec.Hidden, Redacted: s.redacted,
 	}
 	for _, h := range cfg.AllowHosts {
 		s.info.Hosts = append(s.info.Hosts, h.String())
@@ -213,6 +213,10 @@ func (s *Session) spec() (runner.Spec, error) {
 		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
 	}
 	s.ignores = found.ignores
+	above, err := s.serve(&found)
+	if err != nil {
+		return runner.Spec{}, err
+	}
 	s.places = &places{
 		project: cfg.Workspace, upper: filepath.Join(state, "upper"), home: cfg.Home, homeDir: home,
 		temp: filepath.Join(state, "tmp"), began: time.Now(),
@@ -222,7 +226,7 @@ func (s *Session) spec() (runner.Spec, error) {
 	s.env = agentEnv(cfg, path, s.profile)
 	return runner.Spec{
 		ID: cfg.ID, StateDir: state, RunDir: cfg.RunDir,
-		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: found.hidden,
+		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: found.hidden, Above: above,
 		Binds: tools(cfg.Argv[0], path, cfg.Home, cfg.Workspace, cfg.DataDir),
 		Argv:  s.profile.Args(cfg.Argv), Env: s.env, Cwd: cfg.Workspace,
 		Limits: cfg.Limits, Cols: cfg.Cols, Rows: cfg.Rows,

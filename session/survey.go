@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"stepbox/policy/git"
+	"stepbox/store"
 )
 
 // maxSurveyed bounds how many names of a project are looked at before its
@@ -52,6 +54,31 @@ func look(workspace string, person git.Person, most int) survey {
 		}
 	}
 	return s
+}
+
+// servedDir is where a session keeps what the agent sees in place of some of the
+// project's files: a layer of the overlay, in front of the project.
+func servedDir(st *store.Store, session string) string {
+	return filepath.Join(st.SessionDir(session), "served")
+}
+
+// serve writes the repositories' configurations without their secrets, and
+// hides those that can't be read. It returns the layers to show.
+func (s *Session) serve(found *survey) (above []string, err error) {
+	dir := servedDir(s.store, s.cfg.ID)
+	if err := os.RemoveAll(dir); err != nil { // an earlier start's
+		return nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
+	}
+	served, hidden, err := git.Serve(s.cfg.Workspace, dir, found.repos)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
+	}
+	found.hidden = append(found.hidden, hidden...)
+	if len(served) > 0 {
+		s.redacted = escaped(served)
+		above = []string{dir}
+	}
+	return above, nil
 }
 
 // entry judges one name; what comes back is a folder to look into.

@@ -6,7 +6,7 @@ import "strings"
 type entry struct {
 	section, subsection, key string // section and key in lower case
 	value                    string
-	line, lines              int // where it stands: its first line, and how many it takes
+	bare                     bool // it has no "=", which means true
 }
 
 // parseConfig reads what a git configuration file sets, as git-config(1) has
@@ -28,18 +28,31 @@ func parseConfig(data []byte) []entry {
 		if rest == "" || rest[0] == '#' || rest[0] == ';' {
 			continue
 		}
-		key, raw, _ := strings.Cut(rest, "=")
-		e := entry{section: section, subsection: subsection, key: strings.ToLower(strings.TrimSpace(key)), line: i, lines: 1}
+		key, raw, valued := strings.Cut(rest, "=")
+		if !valued {
+			key, _ = parseValue(rest) // a comment may follow
+		}
+		e := entry{section: section, subsection: subsection, key: strings.ToLower(strings.TrimSpace(key)), bare: !valued}
+		if e.section == "" || !name(e.key) {
+			continue
+		}
 		var more bool
-		for e.value, more = parseValue(raw); more && i+1 < len(lines); {
+		for e.value, more = parseValue(raw); more && i+1 < len(lines) && len(raw) < maxValue; {
 			i++
-			e.lines++
 			raw = strings.TrimSuffix(strings.TrimSuffix(raw, "\r"), `\`) + lines[i]
 			e.value, more = parseValue(raw)
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// maxValue is how many bytes of a value are read that goes on over lines.
+const maxValue = 64 << 10
+
+// name says whether a key is one.
+func name(key string) bool {
+	return key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // parseHeader reads [section], [section "subsection"] or [section.subsection].

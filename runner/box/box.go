@@ -51,6 +51,7 @@ type Spec struct {
 	HomeTo    string   // where Home is mounted, and what the home directory is
 	Binds     []Bind   // read-only
 	Hidden    []string // paths below Workspace, relative, that don't exist inside
+	Above     []string // host folders whose files stand in front of Workspace's, topmost first
 	Files     map[string][]byte
 
 	Cols, Rows int // of the terminal

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -54,6 +55,9 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 	// Sockets in the project need no hiding: through an overlay their inode is
 	// another, and nobody listens there.
 	lower := escape(spec.Workspace)
+	for _, above := range slices.Backward(spec.Above) {
+		lower = escape(above) + ":" + lower
+	}
 	var covered []string
 	if len(spec.Hidden) > 0 {
 		front := filepath.Join(l.dir, "hidden")

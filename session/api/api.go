@@ -59,6 +59,7 @@ type Session struct {
 	Warnings    []string     `json:"warnings,omitempty"`     // protections that are weaker than usual here, in words
 	Hidden      []string     `json:"hidden,omitempty"`       // project files that the agent can't see
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
+	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 
 	// Counts, for lists.

@@ -91,6 +91,9 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 	if len(s.Hidden) > 0 {
 		fmt.Fprintf(w, "hidden\t%s\n", strings.Join(s.Hidden, ", "))
 	}
+	if len(s.Redacted) > 0 {
+		fmt.Fprintf(w, "without secrets\t%s\n", strings.Join(s.Redacted, ", "))
+	}
 	fmt.Fprintln(w)
 	for _, a := range actions {
 		fmt.Fprintln(w, actionLine(a))

@@ -1,0 +1,72 @@
+package session_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// An agent that looks for secrets finds none of them, neither by reading nor in
+// what git says, and git goes on working.
+func TestSecretsOfTheProjectAreOutOfReach(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git to run in the sandbox")
+	}
+	script := `{ grep -rs hunter2 . ; find . -name '*.pem' -o -name .npmrc -o -name .aws
+git config --list; git remote -v; } >found 2>&1
+git remote add two https://example.com/two.git && git config -l >after; sleep 60`
+	secret := "[remote \"o\"]\n\turl = https://me:hunter2@example.com/one.git\n[http]\n\textraheader = Authorization: hunter2\n"
+	w := startWith(t, api.ModeWatch, script, func(project string) {
+		if out, err := exec.Command("git", "init", "-q", project).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		config, err := os.OpenFile(filepath.Join(project, ".git/config"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer config.Close()
+		if _, err := config.WriteString(secret); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a/b/c/d/e/f/key.pem", ".npmrc", ".aws/credentials", "prod.env", "infra/terraform.tfstate"} {
+			p := filepath.Join(project, name)
+			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(p, []byte("hunter2\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	w.happened("git remote add", func(e api.Event) bool {
+		return e.Kind == "action.ended" && e.Action.Title == "git config -l"
+	})
+	upper := filepath.Join(w.store.SessionDir(w.ID()), "upper")
+	found, err := os.ReadFile(filepath.Join(upper, "found"))
+	w.must(err)
+	if text := string(found); strings.Contains(text, "hunter2") || strings.Contains(text, "key.pem") || strings.Contains(text, ".npmrc") || strings.Contains(text, ".aws") {
+		t.Errorf("the agent found:\n%s", text)
+	}
+	if !strings.Contains(string(found), "https://example.com/one.git") {
+		t.Errorf("git doesn't know its remote any more:\n%s", found)
+	}
+	after, err := os.ReadFile(filepath.Join(upper, "after"))
+	w.must(err)
+	if text := string(after); !strings.Contains(text, "remote.two.url=https://example.com/two.git") || !strings.Contains(text, "remote.o.url=https://example.com/one.git") {
+		t.Errorf("git can't change its configuration:\n%s", text)
+	}
+	for d, err := range w.read.Diffs(t.Context(), w.ID(), 0) {
+		w.must(err)
+		for _, h := range d.Hunks {
+			for _, l := range h.Lines {
+				if strings.Contains(l.Text, "hunter2") {
+					t.Errorf("the difference of %s shows %q", d.Change.Path, l.Text)
+				}
+			}
+		}
+	}
+}
