@@ -11,9 +11,17 @@ import (
 // allow carries out an approval.
 func (g *Gate) allow(e *Exec) {
 	verified := e.allowed&Unverified == 0
-	if verified && !g.fresh(e) {
-		g.refuse(e, "its file changed while it was held")
-		return
+	if verified {
+		// It is asked again when the image is there; here it avoids having
+		// to kill.
+		err := e.unchanged()
+		if err == nil && e.covered.Load() {
+			err = e.sameFiles()
+		}
+		if err != nil {
+			g.refuse(e, err.Error())
+			return
+		}
 	}
 	if g.exits.hand(e) {
 		return
@@ -47,18 +55,6 @@ func (g *Gate) allow(e *Exec) {
 }
 
 var errTraced = errors.New("it cannot be checked, as another process traces its caller")
-
-// fresh says whether the files of an Exec are still what they were when they
-// were shown. It is asked again when the image is there; here it avoids
-// having to kill.
-func (g *Gate) fresh(e *Exec) bool {
-	for i := range e.image.files {
-		if !e.image.files[i].unchanged() {
-			return false
-		}
-	}
-	return true
-}
 
 // allowUnverified lets an exec happen and looks no further, unless somebody
 // traces the caller who may not.
@@ -251,14 +247,14 @@ func (g *Gate) putOff(e *Exec, errno unix.Errno) bool {
 func (g *Gate) resume(e *Exec) bool {
 	g.mu.Lock()
 	before := g.again[e.TID]
-	if before == nil || before.Start != e.Start || before.Digest != e.Digest ||
-		!same(&before.image.loaded().stat, &e.image.loaded().stat) || !same(&before.image.named().stat, &e.image.named().stat) {
+	if before == nil || before.Start != e.Start || before.Digest != e.Digest || before.contents != e.contents {
 		g.mu.Unlock()
 		return false
 	}
 	delete(g.again, e.TID)
 	g.mu.Unlock()
 	e.origin, e.allowed = before.shownAs(), before.allowed
+	e.covered.Store(before.covered.Load())
 	denied, reason := before.denied, before.reason
 	before.close()
 	if !e.resolve() {

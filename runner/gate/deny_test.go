@@ -53,7 +53,7 @@ func denyVictim(e *Exec) {
 
 const because = "stepbox: denied: because\n"
 
-//go:embed testdata/spawn.*
+//go:embed testdata/*.c testdata/*.rs
 var sources embed.FS
 
 // compiled builds a program of testdata.

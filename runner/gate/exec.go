@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // Process is one process. A pid is used again after its process is gone; the
@@ -50,27 +52,33 @@ type Exec struct {
 	Stdout    uint64
 	TTY       bool // its standard input is a terminal
 
+	Linker   string   // its dynamic linker, if the agent can write that: it can be another when it runs
+	Unpinned []string // what may be another when it runs than when it was looked at, in sentences for a person
+
 	Files  []File   // what is loaded: the file that was named, interpreters in turn, the program
 	Prefix []string // what the kernel puts in the place of Argv[0] when the first of Files is a script
 	Group  string   // the caller's, as Options.Group tells it
 
-	gate    *Gate
-	thread  procDir
-	leader  procDir // of the process; the same as thread when that is its main thread
-	pidfd   int     // -1 once it is the exit watch's
-	image   *image
-	view    *view
-	place   place
-	argv    words
-	env     words
-	state   atomic.Int32
-	watched int   // number of the watch for the caller's end
-	origin  *Exec // the one that was shown, when the kernel made the caller ask again
-	allowed Allowance
-	newborn bool   // its process has run no program yet
-	denied  bool   // by its owner, or an approval couldn't be carried out
-	reason  string // for that
-	onBegin func(Beginning)
+	gate     *Gate
+	thread   procDir
+	leader   procDir // of the process; the same as thread when that is its main thread
+	pidfd    int     // -1 once it is the exit watch's
+	image    *image
+	view     *view
+	place    place
+	scripts  []script
+	argv     words
+	env      words
+	state    atomic.Int32
+	watched  int   // number of the watch for the caller's end
+	origin   *Exec // the one that was shown, when the kernel made the caller ask again
+	allowed  Allowance
+	contents [32]byte // over the files behind it
+	covered  atomic.Bool
+	newborn  bool   // its process has run no program yet
+	denied   bool   // by its owner, or an approval couldn't be carried out
+	reason   string // for that
+	onBegin  func(Beginning)
 
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs
@@ -193,6 +201,10 @@ func (e *Exec) close() {
 	if e.image != nil {
 		e.image.close()
 	}
+	for i := range e.scripts {
+		_ = unix.Close(e.scripts[i].fd)
+	}
+	e.scripts = nil
 	if e.view != nil {
 		e.view.close()
 	}

@@ -48,15 +48,21 @@ func newExits(g *Gate, trace bool) *exits {
 // pidfdTellsExit says whether the kernel has PIDFD_INFO_EXIT. There is no way
 // to ask for it but to end a process.
 func pidfdTellsExit() bool {
+	major, minor := kernel()
+	return major > 6 || major == 6 && minor >= 15
+}
+
+// kernel is the running kernel's release, zeroes when it isn't known.
+func kernel() (major, minor int) {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
-		return false
+		return 0, 0
 	}
-	major, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
-	minor := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-	a, _ := strconv.Atoi(major)
-	b, _ := strconv.Atoi(minor)
-	return a > 6 || a == 6 && b >= 15
+	first, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
+	second := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	major, _ = strconv.Atoi(first)
+	minor, _ = strconv.Atoi(second)
+	return major, minor
 }
 
 // take makes an ending of an Exec's process. It takes over the pidfd.

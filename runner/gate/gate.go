@@ -31,6 +31,10 @@ type Options struct {
 	// Reach says whether a process may get hold of another; its call waits
 	// meanwhile. Without it none may.
 	Reach func(Reach) bool
+	// Scripts names the arguments of an exec, as paths, from which the program
+	// may read its commands if they are files: `sh FILE`. It is called before
+	// Exec, and only reads the exported fields.
+	Scripts func(*Exec) []string
 	// Log is told of what is odd.
 	Log func(string)
 	// Group names the group that a process is in, given its /proc/PID/cgroup.
@@ -74,6 +78,8 @@ type Gate struct {
 	left    []*Exec            // guarded by mu; resolved when nothing was started any more
 	denied  denials            // guarded by mu
 	again   map[int]*Exec      // guarded by mu; by thread: allowed, but interrupted by the kernel before it happened
+
+	contents contents
 
 	watch   *watcher
 	exits   *exits

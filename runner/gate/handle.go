@@ -41,6 +41,13 @@ func (g *Gate) handle(n notification) {
 	if g.resume(e) {
 		return
 	}
+	if why := e.image.refusal(); why != "" {
+		g.o.Log(fmt.Sprintf("refused an exec of process %d: %s", e.PID, why))
+		if e.resolve() {
+			g.deny(e, why)
+		}
+		return
+	}
 	e.show()
 }
 
@@ -127,7 +134,10 @@ func (e *Exec) read(n notification) (err error) {
 	if named != loaded {
 		e.Program.Interpreter = loaded.path
 	}
-	return e.readProcess()
+	if err := e.readProcess(); err != nil {
+		return err
+	}
+	return e.pin()
 }
 
 // readIDs finds the process that a thread belongs to.

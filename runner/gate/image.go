@@ -1,8 +1,8 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,6 +13,11 @@ type file struct {
 	fd   int
 	path string
 	stat unix.Stat_t
+
+	fixed    bool     // it is on a mount that nobody in the sandbox can write to
+	unsealed bool     // in memory and can be written at any time
+	large    bool     // too large to be hashed
+	hash     [32]byte // of its content when it was looked up, unless fixed or large
 }
 
 // same says whether two looks at files met the same one, unchanged. The time
@@ -31,6 +36,7 @@ func (f *file) unchanged() bool {
 // interpreters in turn, and the program that the kernel loads in the end.
 type image struct {
 	files  []file   // named first, loaded last
+	linker *file    // dynamic linker that is started in the loaded program's place, if any
 	prefix []string // what takes argv[0]'s place when the first is a script
 }
 
@@ -39,6 +45,24 @@ func (i *image) close() {
 		_ = unix.Close(f.fd)
 	}
 	i.files = nil
+	if i.linker != nil {
+		_ = unix.Close(i.linker.fd)
+		i.linker = nil
+	}
+}
+
+// refusal says why an image may not run whoever allows it, if so.
+func (i *image) refusal() string {
+	files := i.files
+	if i.linker != nil {
+		files = append(files[:len(files):len(files)], *i.linker)
+	}
+	for _, f := range files {
+		if f.unsealed {
+			return "its file " + f.path + " is in memory and not sealed against writing (F_SEAL_WRITE)"
+		}
+	}
+	return ""
 }
 
 func (i *image) named() *file  { return &i.files[0] }
@@ -71,7 +95,7 @@ func (v *view) resolve(p place) (*image, error) {
 			img.close()
 			return nil, err
 		}
-		f, head, err := examine(fd)
+		f, head, linker, err := examine(fd)
 		if err != nil {
 			_ = unix.Close(fd)
 			img.close()
@@ -80,6 +104,10 @@ func (v *view) resolve(p place) (*image, error) {
 		img.files = append(img.files, f)
 		switch headFormat(head) {
 		case formatELF:
+			if img.linker, err = v.linker(linker); err != nil {
+				img.close()
+				return nil, err
+			}
 			return img, nil
 		case formatOther:
 			img.close()
@@ -121,36 +149,62 @@ func (v *view) find(p place) (int, error) {
 	return v.lookup(p.from, p.path, p.noFollow)
 }
 
-// examine checks that an open file can be run and reads its head. It owns the
-// descriptor only when it succeeds.
-func examine(fd int) (file, []byte, error) {
-	f := file{fd: fd}
+// linker finds a dynamic linker. One that the kernel can't start is none: the
+// exec fails.
+func (v *view) linker(path string) (*file, error) {
+	if path == "" {
+		return nil, nil
+	}
+	fd, err := v.lookup(v.cwd, path, false)
+	if err != nil {
+		return nil, nil
+	}
+	f, _, _, err := examine(fd)
+	if err == nil {
+		return &f, nil
+	}
+	_ = unix.Close(fd)
+	if errors.As(err, new(unreadable)) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// examine checks that an open file can be run and reads its head, and where
+// its dynamic linker is. It owns the descriptor only when it succeeds.
+func examine(fd int) (f file, head []byte, linker string, err error) {
+	f = file{fd: fd}
 	if err := unix.Fstat(fd, &f.stat); err != nil {
-		return f, nil, err
+		return f, nil, "", err
 	}
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(fd, &fs); err != nil {
-		return f, nil, err
+		return f, nil, "", err
 	}
 	if f.stat.Mode&unix.S_IFMT != unix.S_IFREG || f.stat.Mode&0o111 == 0 || fs.Flags&unix.ST_NOEXEC != 0 {
-		return f, nil, unix.EACCES
+		return f, nil, "", unix.EACCES
 	}
-	self := "/proc/self/fd/" + strconv.Itoa(fd)
-	path, err := readLink(unix.AT_FDCWD, self)
-	if err != nil {
-		return f, nil, err
+	f.fixed = fs.Flags&unix.ST_RDONLY != 0
+	if f.path, err = readLink(unix.AT_FDCWD, selfFD(fd)); err != nil {
+		return f, nil, "", err
 	}
-	f.path = path
 	// Not to be held up by a lease that the agent took on the file.
-	r, err := unix.Open(self, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	r, err := unix.Open(selfFD(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return f, nil, unreadable{path}
+		return f, nil, "", unreadable{f.path}
 	}
 	defer unix.Close(r)
-	head := make([]byte, headSize)
+	if f.unsealed, err = unsealed(r, &f.stat, fs.Type); err != nil {
+		return f, nil, "", err
+	}
+	head = make([]byte, headSize)
 	n, err := unix.Pread(r, head, 0)
 	if err != nil {
-		return f, nil, unreadable{path}
+		return f, nil, "", unreadable{f.path}
 	}
-	return f, head[:n], nil
+	head = head[:n]
+	if headFormat(head) == formatELF {
+		linker = dynamicLinker(r, head)
+	}
+	return f, head, linker, nil
 }

@@ -16,7 +16,7 @@ import (
 // what is evil and allows all else. What is evil says so when it runs.
 func TestSwapped(t *testing.T) {
 	const rounds, repeats = 30, 40 // until it was seen
-	for _, what := range []string{"path", "argument", "variable", "file"} {
+	for _, what := range []string{"path", "argument", "variable", "file", "linker"} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
@@ -32,13 +32,27 @@ func TestSwapped(t *testing.T) {
 			}
 			copyFile(t, filepath.Join(dir, "bin", "one"), "/bin/true")
 			copyFile(t, filepath.Join(dir, "bin", "two"), "/bin/echo")
+			if what == "linker" {
+				linker := compiled(t, dir, "gcc", "linker.c", "-nostdlib", "-static", "-fno-stack-protector")
+				copyFile(t, filepath.Join(dir, "bin", "three"), linkerOf(t, "/bin/echo"))
+				copyFile(t, filepath.Join(dir, "bin", "four"), linker)
+				compiled(t, dir, "gcc", "hello.c", "-Wl,--dynamic-linker=bin/linker")
+				if err := os.Rename(linker, filepath.Join(dir, "bin", "prog")); err != nil {
+					t.Fatal(err)
+				}
+				for link, to := range map[string]string{"linker": "three", "other": "four"} {
+					if err := os.Symlink(to, filepath.Join(dir, "bin", link)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
 			var two unix.Stat_t
 			if err := unix.Stat(filepath.Join(dir, "bin", "two"), &two); err != nil {
 				t.Fatal(err)
 			}
 			isEvil := func(e *Exec) bool {
 				return filepath.Base(e.Path) == "evil" || len(e.Argv) > 1 && e.Argv[1] == "evil" ||
-					len(e.Env) > 0 && e.Env[0] == "V=evil" || e.Program.Ino == two.Ino
+					len(e.Env) > 0 && e.Env[0] == "V=evil" || e.Program.Ino == two.Ino || filepath.Base(e.Linker) == "four"
 			}
 			attack := func(with ...Allowance) (evil, killed, denied int) {
 				b := start(t, setup{

@@ -172,6 +172,11 @@ func playFlipper(args []string) {
 		copy(arg, "\x00")
 		env = v
 		flips = flip((*uint32)(unsafe.Pointer(&v[2])))
+	case "linker":
+		copy(path, "bin/prog")
+		flips = func() {
+			_ = unix.Renameat2(unix.AT_FDCWD, "bin/linker", unix.AT_FDCWD, "bin/other", unix.RENAME_EXCHANGE)
+		}
 	case "file":
 		copy(path, "bin/one\x00")
 		copy(arg, "it i")
@@ -274,14 +279,7 @@ func playExecveat(args []string) {
 	case "path":
 		at(open(args[1], unix.O_PATH), "", unix.AT_EMPTY_PATH)
 	case "memory":
-		fd, err := unix.MemfdCreate("prog", 0)
-		if err != nil {
-			say("memfd", err)
-			return
-		}
-		b, _ := os.ReadFile(args[1])
-		unix.Write(fd, b)
-		at(fd, "", unix.AT_EMPTY_PATH)
+		at(inMemory(args[1], unix.F_SEAL_WRITE), "", unix.AT_EMPTY_PATH)
 	case "dir":
 		at(open(args[1], unix.O_PATH|unix.O_DIRECTORY), args[2], 0)
 	case "check":

@@ -1,11 +1,14 @@
 package gate
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,11 +41,62 @@ func (e *Exec) verifyImage() error {
 	if err := e.verifyWords("environ", &e.env, nil); err != nil {
 		return err
 	}
+	if err := e.verifyMapped(); err != nil {
+		return err
+	}
 	if len(e.image.files) > 1 {
-		return e.verifyScript()
+		if err := e.sameFiles(); err != nil {
+			return err
+		}
+	}
+	return e.unchanged()
+}
+
+// verifyMapped compares the files that a new image consists of: its program and
+// the dynamic linker, which the kernel names nowhere else.
+func (e *Exec) verifyMapped() error {
+	program, err := e.leader.link("exe")
+	if err != nil {
+		return fmt.Errorf("cannot tell which program was loaded: %w", err)
+	}
+	fd, err := e.leader.open("maps", unix.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("cannot read what was loaded: %w", err)
+	}
+	maps := os.NewFile(uintptr(fd), "maps")
+	defer maps.Close()
+	linked := false
+	lines := bufio.NewScanner(maps)
+	for lines.Scan() {
+		path, ok := mappedFile(lines.Text())
+		switch {
+		case !ok || path == escapedPath(program):
+		case e.image.linker != nil && path == escapedPath(e.image.linker.path):
+			linked = true
+		default:
+			return fmt.Errorf("another dynamic linker was loaded than was shown: %q", path)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("cannot read what was loaded: %w", err)
+	}
+	if l := e.image.linker; l != nil && !linked && escapedPath(l.path) != escapedPath(program) {
+		return fmt.Errorf("the dynamic linker %q wasn't loaded", l.path)
 	}
 	return nil
 }
+
+// mappedFile is the file that a line of /proc/PID/maps is about, if any.
+func mappedFile(line string) (path string, ok bool) {
+	fields := strings.SplitN(line, " ", 6) // addresses, rights, offset, device, inode, path
+	if len(fields) < 6 || fields[4] == "0" {
+		return "", false
+	}
+	return strings.TrimLeft(fields[5], " "), true
+}
+
+// escapedPath is how /proc/PID/maps writes a path.
+func escapedPath(p string) string { return strings.ReplaceAll(p, "\n", `\012`) }
 
 var errName = errors.New("another name was executed than was shown")
 
@@ -182,22 +236,25 @@ func (c *comparer) done() error {
 	return nil
 }
 
-// verifyScript looks the script and its interpreters up again: the kernel
-// leaves no trace of the files themselves. An interpreter opens the script
-// once more by its path, later, which nobody can look at.
-func (e *Exec) verifyScript() error {
+// sameFiles looks the program, scripts and interpreters up again. Of scripts the
+// kernel leaves no trace in the new image. An interpreter opens its script once
+// more by its path, later, which nobody can look at.
+func (e *Exec) sameFiles() error {
 	again, err := e.view.resolve(e.place)
 	if err != nil {
-		return fmt.Errorf("cannot find the script again: %w", err)
+		return fmt.Errorf("cannot find the file %q again: %w", e.image.named().path, err)
 	}
 	defer again.close()
-	if len(again.files) != len(e.image.files) {
-		return fmt.Errorf("the script %q has changed", e.image.named().path)
+	if len(again.files) != len(e.image.files) || (again.linker == nil) != (e.image.linker == nil) {
+		return fmt.Errorf("the file %q has changed", e.image.named().path)
 	}
 	for i := range again.files {
 		if !same(&again.files[i].stat, &e.image.files[i].stat) {
 			return fmt.Errorf("the file %q has changed", e.image.files[i].path)
 		}
+	}
+	if l := again.linker; l != nil && !same(&l.stat, &e.image.linker.stat) {
+		return fmt.Errorf("the file %q has changed", e.image.linker.path)
 	}
 	return nil
 }

@@ -1,0 +1,333 @@
+package gate
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["memfd"] = playMemfd
+	prepare["read-only"] = prepareReadOnly
+}
+
+// inMemory puts a program into a file in memory, with seals. Its descriptor is
+// inherited.
+func inMemory(program string, seals int) int {
+	fd, err := unix.MemfdCreate("prog", unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		die("memfd", err)
+	}
+	b, err := os.ReadFile(program)
+	if err != nil {
+		die("read", err)
+	}
+	if _, err := unix.Write(fd, b); err != nil {
+		die("write", err)
+	}
+	if seals != 0 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+			die("seal", err)
+		}
+	}
+	return fd
+}
+
+// playMemfd runs a program in memory: by its descriptor, or as a script's
+// interpreter.
+func playMemfd(args []string) {
+	seals := map[string]int{"none": 0, "write": unix.F_SEAL_WRITE, "future": unix.F_SEAL_FUTURE_WRITE, "others": unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL}[args[0]]
+	path := fmt.Sprintf("/proc/self/fd/%d", inMemory("/bin/echo", seals))
+	if args[1] == "interpreter" {
+		if err := os.WriteFile("script", []byte("#!"+path+"\n"), 0o755); err != nil {
+			die("write", err)
+		}
+		path = "./script"
+	}
+	say("execve", unix.Exec(path, []string{"name", "ran"}, clean()))
+}
+
+// What can be written while it runs isn't what was looked at: a program in
+// memory must be sealed against writing.
+func TestProgramInMemory(t *testing.T) {
+	for _, as := range []string{"path", "interpreter"} {
+		for seals, runs := range map[string]bool{"none": false, "write": true, "future": false, "others": false} {
+			t.Run(as+" sealed "+seals, func(t *testing.T) {
+				b := start(t, setup{role: "memfd", args: []string{seals, as}})
+				b.wait()
+				if ran := strings.Contains(b.out.String(), "ran\n"); ran != runs {
+					t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+				}
+				if !runs && (b.out.String() != "execve EACCES\n" || !strings.Contains(b.err.String(), "not sealed") || len(b.seen()) != 1 || len(b.logged()) != 1) {
+					t.Errorf("it said %q and %q; %d execs were shown; logs %q", b.out.String(), b.err.String(), len(b.seen()), b.logged())
+				}
+			})
+		}
+	}
+}
+
+// mapped changes a file through a mapping that was there before, so that its
+// times tell nothing.
+func mapped(t *testing.T, path string) (change func(text string)) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(m) })
+	m[0] = '#' // from now on the kernel sees no more writes
+	return func(text string) { copy(m, text) }
+}
+
+// inShell are the arguments of a shell.
+func inShell(e *Exec) []string {
+	if filepath.Base(e.Program.Path) == "dash" || filepath.Base(e.Path) == "sh" {
+		return append(slices.Clone(e.Argv[1:]), "/dev/stdin")
+	}
+	return nil
+}
+
+// Every way to change a file behind what is held, between its being shown and
+// its being approved, makes the approval void.
+func TestChangedWhileHeld(t *testing.T) {
+	const good, evil = "#!/bin/sh\necho it is good\n", "#!/bin/sh\necho it is evil\n"
+	write := func(t *testing.T, path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ways := map[string]func(t *testing.T, path string) (change func()){
+		"in place": func(t *testing.T, path string) func() { return func() { write(t, path, evil) } },
+		"by rename": func(t *testing.T, path string) func() {
+			return func() {
+				write(t, path+".new", evil)
+				if err := os.Rename(path+".new", path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"with its times set back": func(t *testing.T, path string) func() {
+			return func() {
+				st, err := os.Stat(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, path, evil)
+				if err := os.Chtimes(path, st.ModTime(), st.ModTime()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"through a mapping": func(t *testing.T, path string) func() {
+			change := mapped(t, path)
+			return func() { change(evil) }
+		},
+		"by its link": func(t *testing.T, path string) func() {
+			write(t, path+".good", good)
+			write(t, path+".evil", evil)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(path+".good", path); err != nil {
+				t.Fatal(err)
+			}
+			return func() {
+				if err := os.Symlink(path+".evil", path+".link"); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(path+".link", path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"not at all": func(t *testing.T, path string) func() { return func() {} },
+	}
+	for as, command := range map[string]string{"argument": "sh ./file", "script": "./file", "input": "sh <file"} {
+		for way, prepare := range ways {
+			t.Run(as+" "+way, func(t *testing.T) {
+				dir, err := os.MkdirTemp("/dev/shm", "gate") // where times tell least
+				if err != nil {
+					t.Skip(err)
+				}
+				t.Cleanup(func() { os.RemoveAll(dir) })
+				path := filepath.Join(dir, "file")
+				write(t, path, good)
+				change := prepare(t, path)
+				first := true
+				b := start(t, setup{
+					args: []string{"sh", "-c", command + "; echo $?"}, dir: dir, options: Options{Scripts: inShell},
+					decide: func(e *Exec) {
+						if first {
+							first = false
+							e.Allow()
+						}
+					},
+				})
+				b.eventually("it is held", func() bool { return len(b.seen()) == 2 && b.seen()[1].shown() })
+				e := b.seen()[1]
+				if len(e.Unpinned) == 0 || !strings.Contains(strings.Join(e.Unpinned, "\n"), "read only once it runs") {
+					t.Errorf("nobody is told that the file is read later: %q", e.Unpinned)
+				}
+				e.Cover()
+				change()
+				e.Allow()
+				b.wait()
+				switch {
+				case way == "not at all":
+					if b.out.String() != "it is good\n0\n" {
+						t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+					}
+				case as == "input" && (way == "by rename" || way == "by its link"): // it is open already
+					if b.out.String() != "it is good\n0\n" && b.out.String() != "126\n" {
+						t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+					}
+				case b.out.String() != "126\n" || !strings.HasPrefix(b.err.String(), front+"the file ") || len(b.failures()) != 1:
+					t.Errorf("it said %q and %q; failures %q", b.out.String(), b.err.String(), b.failures())
+				}
+			})
+		}
+	}
+}
+
+// What a digest stands for is contents too.
+func TestCoverTellsContents(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	var sums [][32]byte
+	for _, text := range []string{"echo a\n", "echo b\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		b := start(t, setup{args: []string{"sh", "./file"}, dir: dir, options: Options{Scripts: inShell}})
+		b.wait()
+		sums = append(sums, b.seen()[0].Cover())
+	}
+	if sums[0] == sums[1] {
+		t.Error("two scripts have one digest")
+	}
+}
+
+// prepareReadOnly makes the system's programs what they are in a session.
+func prepareReadOnly(string) error {
+	if err := unix.Mount("/usr", "/usr", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs("/usr", &fs); err != nil {
+		return err
+	}
+	keep := uintptr(fs.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME)
+	return unix.Mount("", "/usr", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|keep, "")
+}
+
+// linkerOf is the dynamic linker that a program names.
+func linkerOf(t *testing.T, program string) string {
+	t.Helper()
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			b := make([]byte, p.Filesz)
+			if _, err := p.ReadAt(b, 0); err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimRight(string(b), "\x00")
+		}
+	}
+	t.Skipf("%s has no dynamic linker", program)
+	return ""
+}
+
+// A program starts in its dynamic linker, which is thus as much what runs.
+func TestDynamicLinker(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "linker")
+	copyFile(t, own, linkerOf(t, "/bin/echo"))
+	hello := compiled(t, dir, "gcc", "hello.c", "-Wl,--dynamic-linker="+own)
+	evil := filepath.Join(dir, "evil")
+	if err := os.Rename(hello, filepath.Join(dir, "hello")); err != nil {
+		t.Fatal(err)
+	}
+	hello = filepath.Join(dir, "hello")
+	if err := os.Rename(compiled(t, dir, "gcc", "linker.c", "-nostdlib", "-static", "-fno-stack-protector"), evil); err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, setup{args: []string{"sh", "-c", "/bin/echo a; " + hello}, env: []string{prepareEnv + "=read-only"}})
+	b.wait()
+	if b.out.String() != "a\nhello\n" || len(b.failures()) > 0 {
+		t.Errorf("it said %q and %q; failures %q", b.out.String(), b.err.String(), b.failures())
+	}
+	if e := b.find("echo"); e.Linker != "" || len(e.Unpinned) > 0 {
+		t.Errorf("the system's linker counts as the agent's: %q, %q", e.Linker, e.Unpinned)
+	}
+	if e := b.find("hello"); e.Linker != own || len(e.Unpinned) == 0 {
+		t.Errorf("its linker is %q: %q", e.Linker, e.Unpinned)
+	}
+	for way, change := range map[string]func(){
+		"in place":  func() { copyFile(t, own, evil) },
+		"by rename": func() { copyFile(t, own+".new", evil); os.Rename(own+".new", own) },
+	} {
+		t.Run(way, func(t *testing.T) {
+			copyFile(t, own, linkerOf(t, "/bin/echo"))
+			b := start(t, setup{args: []string{"sh", "-c", hello + "; echo $?"}, decide: func(e *Exec) { holdBut(e, "sh") }})
+			e := b.await("hello")
+			e.Cover()
+			change()
+			e.Allow()
+			if b.wait(); b.out.String() != "126\n" {
+				t.Errorf("it said %q", b.out.String())
+			}
+		})
+	}
+}
+
+// Where programs lie without a name, or in memory but with one.
+func TestPlacesOfPrograms(t *testing.T) {
+	for _, dir := range []string{"/dev/shm", t.TempDir()} {
+		t.Run(dir, func(t *testing.T) {
+			b := start(t, setup{role: "unnamed", args: []string{dir}})
+			b.wait()
+			if b.out.String() != "ran\n" || len(b.failures()) > 0 {
+				t.Errorf("it said %q and %q; failures %q", b.out.String(), b.err.String(), b.failures())
+			}
+		})
+	}
+}
+
+func init() {
+	// Runs a program from a file without a name, by way of its descriptor.
+	roles["unnamed"] = func(args []string) {
+		fd, err := unix.Open(args[0], unix.O_TMPFILE|unix.O_RDWR, 0o755)
+		if err != nil {
+			die("open", err)
+		}
+		b, err := os.ReadFile("/bin/echo")
+		if err != nil {
+			die("read", err)
+		}
+		if _, err := unix.Write(fd, b); err != nil {
+			die("write", err)
+		}
+		own, err := unix.Open(selfFD(fd), unix.O_RDONLY, 0) // not the one that may write
+		if err != nil {
+			die("open", err)
+		}
+		unix.Close(fd)
+		say("execve", unix.Exec(selfFD(own), []string{"name", "ran"}, clean()))
+	}
+}
