@@ -64,6 +64,7 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		Program:   api.Escape(e.Program.Path),
 		Written:   s.places.wrote(e.Program.Path),
 		Env:       differing(s.env, e.Env),
+		Unpinned:  escaped(e.Unpinned),
 		Pid:       e.PID,
 	}
 	sources := peeled.Sources
@@ -112,6 +113,9 @@ func (s *Session) judge(e *gate.Exec, c *api.Command, profile *policy.Profile) p
 	for _, p := range j.Parts {
 		c.Parts = append(c.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
 	}
+	if e.Linker != "" && j.Verdict == policy.Allow {
+		j.Verdict, j.Rule = policy.Ask, "it starts in the dynamic linker "+api.Escape(e.Linker)+", which the agent can write"
+	}
 	if len(c.Sources) > 0 && j.Verdict == policy.Allow {
 		j.Verdict, j.Rule = policy.Ask, "it reads commands from "+c.Sources[0]+", which the agent can write"
 	}
@@ -121,7 +125,7 @@ func (s *Session) judge(e *gate.Exec, c *api.Command, profile *policy.Profile) p
 // facts is one exec as the rules see it.
 func (s *Session) facts(e *gate.Exec, argv []string) policy.Command {
 	return policy.Command{
-		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.places.wrote(e.Program.Path),
+		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.places.wrote(e.Program.Path) || e.Linker != "",
 		Project: s.cfg.Workspace, Home: s.cfg.Home, Wrote: s.places.wrote,
 		Resolve: func(name string) string {
 			f, err := e.Lookup(name)

@@ -66,7 +66,8 @@ func (s *Session) open(q *question, also ...api.Event) {
 }
 
 // digest covers everything that a decision on the question covers: what was
-// shown, and the exact bytes behind it.
+// shown, and the exact bytes behind it, those of the files that would run or be
+// read as scripts included. An approval holds for these contents only.
 func (q *question) digest() string {
 	h := blake3.New()
 	put := func(parts ...string) {
@@ -81,6 +82,8 @@ func (q *question) digest() string {
 	for _, e := range q.execs {
 		put("exec", strconv.Itoa(e.PID), strconv.FormatUint(e.Start, 10), e.Path, e.Cwd, e.Program.Path,
 			strconv.FormatUint(e.Program.Dev, 16), strconv.FormatUint(e.Program.Ino, 16), string(e.Digest[:]))
+		contents := e.Cover()
+		put(string(contents[:]))
 	}
 	if q.Command != nil {
 		put(q.Command.Env...)

@@ -217,6 +217,7 @@ type Command struct {
 	Program   string    `json:"program"`             // resolved path of the file that will run
 	Written   bool      `json:"written,omitempty"`   // this session wrote that file
 	Sources   []string  `json:"sources,omitempty"`   // files sourced by a wrapper that the agent can write
+	Unpinned  []string  `json:"unpinned,omitempty"`  // what may be another when it runs than when it was shown, in sentences
 	Env       []string  `json:"env,omitempty"`       // variables that differ from the session's, NAME=value
 	LastTime  string    `json:"last_time,omitempty"` // what the last action with this line did
 	Pid       int       `json:"pid"`                 // on the host

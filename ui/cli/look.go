@@ -204,6 +204,12 @@ func printQuestion(w io.Writer, q api.Question) {
 			fmt.Fprintf(w, "\tthis session wrote that file\n")
 		}
 		fmt.Fprintf(w, "in\t%s\n", c.Cwd)
+		for _, u := range c.Unpinned {
+			fmt.Fprintf(w, "note\tnot held to what you see: %s\n", u)
+		}
+		for _, src := range c.Sources {
+			fmt.Fprintf(w, "note\tit first reads a file that the agent can write: %s\n", src)
+		}
 		for _, e := range c.Env {
 			fmt.Fprintf(w, "env\t%s\n", e)
 		}
@@ -212,6 +218,9 @@ func printQuestion(w io.Writer, q api.Question) {
 		}
 		for _, p := range c.Pipeline {
 			fmt.Fprintf(w, "piped to\t%s\n", p.Line)
+			for _, u := range p.Unpinned {
+				fmt.Fprintf(w, "note\tnot held to what you see: %s\n", u)
+			}
 		}
 	}
 	for _, f := range q.Changes {

@@ -44,6 +44,14 @@ func Warnings(q api.Question) []string {
 			out = append(out, "this session wrote the program that would run: "+p.Program)
 		}
 	}
+	for _, u := range c.Unpinned {
+		out = append(out, "not held to what you see: "+u)
+	}
+	for _, p := range c.Pipeline {
+		for _, u := range p.Unpinned {
+			out = append(out, "not held to what you see: "+u)
+		}
+	}
 	if len(c.Sources) > 0 {
 		out = append(out, "it first reads a file that the agent can write: "+strings.Join(c.Sources, ", "))
 	}

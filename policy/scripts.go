@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"path"
+	"strings"
+)
+
+// standardInput is the name that any program has for its standard input.
+const standardInput = "/dev/stdin"
+
+// Scripts lists the arguments of a command from which a shell or another
+// interpreter may read its program, if they are files, and its standard input:
+// `sh FILE`, `env python -m x FILE`, `node --require=FILE`. Any argument may be
+// one, as scripts take others in; the caller looks which are files. program is
+// the file that will run. There are none when no interpreter runs.
+func Scripts(argv []string, program string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	first := 0
+	if !interprets(names(argv[0], program)) {
+		if grammarOf(names(argv[0], program)).Runs == nil {
+			return nil
+		}
+		for first = 1; first < len(argv) && !interprets([]string{path.Base(argv[first])}); first++ {
+		}
+		if first == len(argv) {
+			return nil
+		}
+	}
+	var out []string
+	for _, a := range argv[first+1:] {
+		if option, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(option, "-") {
+			a = value
+		}
+		if a != "" && !strings.HasPrefix(a, "-") && len(a) < maxPath && !strings.Contains(a, "\n") {
+			out = append(out, a)
+		}
+	}
+	return append(out, standardInput)
+}
+
+// maxPath is what the kernel takes for a path, in bytes (PATH_MAX).
+const maxPath = 4096
+
+// interprets says whether a program of one of these names runs what it reads.
+func interprets(names []string) bool {
+	g := grammarOf(names)
+	return g.Shell || g.Interpreter
+}

@@ -1,0 +1,37 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestScripts(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		argv    string
+		want    string
+	}{
+		{"/usr/bin/dash", "sh /tmp/x.sh a", "/tmp/x.sh a /dev/stdin"},
+		{"/usr/bin/dash", "sh", "/dev/stdin"},
+		{"/usr/bin/python3.12", "python3 -X dev x.py", "dev x.py /dev/stdin"},
+		{"/usr/bin/node", "node --require=./hook.js -r a.js x.js", "./hook.js a.js x.js /dev/stdin"},
+		{"/usr/bin/python3.12", "odd x.py", "x.py /dev/stdin"},
+		{"/usr/bin/env", "env -i A=b node x.js", "x.js /dev/stdin"},
+		{"/usr/bin/timeout", "timeout 5 bash x.sh", "x.sh /dev/stdin"},
+		{"/usr/bin/env", "env ls x", ""},
+		{"/usr/bin/rm", "rm sh x", ""},
+		{"/usr/bin/git", "git commit", ""},
+	} {
+		if got := strings.Join(Scripts(strings.Fields(c.argv), c.program), " "); got != c.want {
+			t.Errorf("%q may read %q, want %q", c.argv, got, c.want)
+		}
+	}
+	if got := Scripts(nil, ""); got != nil {
+		t.Errorf("nothing may read %q", got)
+	}
+	// A script in an argument isn't a file's name.
+	if got := Scripts([]string{"sh", "-c", "echo a\necho b"}, "/bin/sh"); !slices.Equal(got, []string{"/dev/stdin"}) {
+		t.Errorf("a script given whole may read %q", got)
+	}
+}
