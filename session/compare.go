@@ -45,7 +45,7 @@ func (f *files) compare(ctx context.Context, from, to *overlay.Manifest) (*compa
 		}
 	}
 	f.mu.Unlock()
-	d, err := overlay.Diff(ctx, f.lower, from, to, overlay.DiffOptions{Max: maxCompared})
+	d, err := overlay.Diff(ctx, f.lower, from, to, overlay.DiffOptions{Max: maxCompared, NotKept: notRecorded})
 	if err != nil {
 		return nil, fmt.Errorf("cannot compare the files: %w", err)
 	}
@@ -128,7 +128,7 @@ func (f *files) page(ctx context.Context, from, to *overlay.Manifest, p api.Page
 
 func counted(c api.Change, n lineCount) api.Change {
 	c.Added, c.Removed, c.Counted = n.added, n.removed, n.ok
-	c.Binary = c.Kind == "file" && !n.ok
+	c.Binary = n.binary
 	return c
 }
 
@@ -210,7 +210,7 @@ func (f *files) sides(ctx context.Context, c overlay.Change) (before, after, not
 		case e == nil || e.Kind != overlay.KindFile:
 			return nil, nil
 		case e.Unsaved != "":
-			return nil, fmt.Errorf("the content wasn't kept: %s", e.Unsaved)
+			return nil, errNotKept
 		case e.Size > maxDiffBytes:
 			return nil, errTooLarge
 		}
@@ -230,15 +230,23 @@ func (f *files) sides(ctx context.Context, c overlay.Change) (before, after, not
 		var a []byte
 		if a, err = read(c.New); err == nil {
 			if !text(b) || !text(a) {
-				return "", "", "binary", nil
+				return "", "", noteBinary, nil
 			}
 			return string(b), string(a), "", nil
 		}
 	}
-	if errors.Is(err, errTooLarge) {
+	switch {
+	case errors.Is(err, errTooLarge):
 		return "", "", "too large to be shown as text", nil
+	case errors.Is(err, errNotKept):
+		return "", "", "can't be compared", nil // the change's words say why
 	}
 	return "", "", "", err
 }
 
-var errTooLarge = errors.New("too large")
+const noteBinary = "binary"
+
+var (
+	errTooLarge = errors.New("too large")
+	errNotKept  = errors.New("not kept")
+)

@@ -37,7 +37,7 @@ func newUppers(t *testing.T) *uppers {
 	if u.files, err = openFiles(u.opened, "test", u.project, nil); err != nil {
 		t.Fatal(err)
 	}
-	if u.scanner, err = overlay.NewScanner(u.upper, bodies{u.opened}, nil); err != nil {
+	if err := u.watch(u.upper, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

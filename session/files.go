@@ -17,23 +17,29 @@ import (
 // is counted.
 const maxListed = 5000
 
+// notRecorded is said of changes whose old side isn't in the record, since
+// Stepbox didn't keep it when the session ran.
+const notRecorded = "not kept: this session is from before both sides of changes were recorded"
+
 // files knows the state of a session's files: the upper of a live session, or
-// the manifests that a recorded one left. Safe for concurrent use.
+// the manifests that a recorded one left. What is shown of either comes from
+// the record, in which each checkpoint has what the project had at the paths
+// that the session touched; the project folder itself is read to keep that, and
+// for roll backs. Safe for concurrent use.
 type files struct {
 	store   *store.Store
 	session string
-	folder  string // the project folder on the host
-	lower   *overlay.Lower
+	lower   *overlay.Lower   // the project folder; nil for a recorded session
 	scanner *overlay.Scanner // nil for a recorded session
 	told    func(int64)      // hears of every new version; nil for nobody. It must not block
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
 
 	mu       sync.Mutex
-	version  int64                       // guarded by mu; see bump
-	current  *overlay.Manifest           // guarded by mu; the last scan's
-	seen     map[int64]*overlay.Manifest // guarded by mu; checkpoints by number
-	compared []*comparison               // guarded by mu; the last few, newest first
+	version  int64             // guarded by mu; see bump
+	current  *overlay.Manifest // guarded by mu; the last scan's
+	seen     []checkpoint      // guarded by mu; those used last, newest first
+	compared []*comparison     // guarded by mu; the last few, newest first
 	counts   lineCounts
 }
 
@@ -49,6 +55,11 @@ func (b bodies) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64,
 	return b.OpenBody(ctx, store.Hash(h))
 }
 
+// maxSeen is how many checkpoints are held in memory; the others are read from
+// the store when they are asked for.
+const maxSeen = 8
+
+// openFiles opens the project folder of a live session.
 func openFiles(st *store.Store, session, folder string, hidden []string) (*files, error) {
 	options := overlay.LowerOptions{Hidden: hidden}
 	if dir := servedDir(st, session); isDir(dir) {
@@ -58,15 +69,31 @@ func openFiles(st *store.Store, session, folder string, hidden []string) (*files
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the project folder: %w", err)
 	}
-	return &files{
-		store: st, session: session, folder: folder, lower: lower,
-		seen: make(map[int64]*overlay.Manifest),
-	}, nil
+	return &files{store: st, session: session, lower: lower}, nil
+}
+
+// watch begins to look at a live session's upper. What the project has where
+// the session writes is kept, but for the contents of what ignored names.
+func (f *files) watch(upper string, open overlay.Opener, ignored func(path string, dir bool) bool) error {
+	scanner, err := overlay.NewScanner(upper, bodies{f.store}, open)
+	if err != nil {
+		return fmt.Errorf("cannot read the session's files: %w", err)
+	}
+	scanner.Keep(overlay.Keep{Lower: f.lower, Ignored: ignored})
+	f.scanner = scanner
+	return nil
+}
+
+// recordedFiles reads what a session left in the record and nothing else.
+func recordedFiles(st *store.Store, session string) *files {
+	return &files{store: st, session: session}
 }
 
 // close lets the project folder and the upper go.
 func (f *files) close() {
-	f.lower.Close()
+	if f.lower != nil {
+		f.lower.Close()
+	}
 	if f.scanner != nil {
 		f.scanner.Close()
 	}
@@ -141,35 +168,53 @@ func (f *files) save(ctx context.Context, m *overlay.Manifest) (overlay.Hash, er
 }
 
 func (f *files) remember(cp *checkpoint) {
-	f.mu.Lock()
-	f.seen[cp.id] = cp.manifest
-	f.mu.Unlock()
+	f.see(*cp)
 	f.bump()
+}
+
+// see puts a checkpoint in front of those that are held.
+func (f *files) see(cp checkpoint) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := []checkpoint{cp}
+	for _, c := range f.seen {
+		if c.id != cp.id && len(seen) < maxSeen {
+			seen = append(seen, c)
+		}
+	}
+	f.seen = seen
+}
+
+// held finds a checkpoint in memory.
+func (f *files) held(id int64) (checkpoint, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.seen {
+		if c.id == id {
+			return c, true
+		}
+	}
+	return checkpoint{}, false
 }
 
 // at is the state at a checkpoint.
 func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
-	f.mu.Lock()
-	m := f.seen[id]
-	f.mu.Unlock()
-	if m != nil {
-		return m, nil
+	cp, ok := f.held(id)
+	if !ok {
+		rec, err := doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
+		if err != nil {
+			return nil, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
+		}
+		if cp.root, err = parseHash(rec.Root); err != nil {
+			return nil, err
+		}
+		if cp.manifest, err = overlay.Load(ctx, bodies{f.store}, cp.root); err != nil {
+			return nil, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
+		}
+		cp.id = id
 	}
-	cp, err := doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
-	if err != nil {
-		return nil, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
-	}
-	root, err := parseHash(cp.Root)
-	if err != nil {
-		return nil, err
-	}
-	if m, err = overlay.Load(ctx, bodies{f.store}, root); err != nil {
-		return nil, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seen[id] = m
-	return m, nil
+	f.see(cp)
+	return cp.manifest, nil
 }
 
 func (f *files) betweenIDs(ctx context.Context, from int64, to *checkpoint) ([]overlay.Change, error) {
@@ -210,6 +255,11 @@ func words(c overlay.Change) string {
 	}
 	if c.New != nil && c.New.Kind == overlay.KindSymlink {
 		w = append(w, "points to "+api.Escape(c.New.Target))
+	}
+	for _, side := range []*overlay.File{c.Old, c.New} {
+		if side != nil && side.Unsaved != "" {
+			w = append(w, "not kept: "+api.Escape(strings.TrimPrefix(side.Unsaved, "not kept: ")))
+		}
 	}
 	return strings.Join(w, ", ")
 }

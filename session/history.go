@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"sync"
 
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
@@ -17,6 +19,10 @@ import (
 // History reads recorded sessions. It is safe for concurrent use.
 type History struct {
 	store *store.Store
+
+	mu    sync.Mutex
+	files []*files // guarded by mu; of the sessions that were looked at last
+
 	// Live says whether a supervisor owns a session. What the record calls
 	// live but nobody owns was interrupted.
 	Live func(id string) bool
@@ -162,15 +168,30 @@ func (h *History) Events(ctx context.Context, id string, from uint64) iter.Seq2[
 	return h.Recorded(ctx, id, from)
 }
 
+// maxOpened is of how many sessions a History holds files in memory.
+const maxOpened = 4
+
+// filesOf is what the record has of a session's files. A checkpoint never
+// changes, so what was read of one serves until others push it out.
+func (h *History) filesOf(id string) *files {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.files, func(f *files) bool { return f.session == id })
+	f := recordedFiles(h.store, id)
+	if i >= 0 {
+		f = h.files[i]
+		h.files = slices.Delete(h.files, i, i+1)
+	}
+	h.files = append([]*files{f}, h.files[:min(len(h.files), maxOpened-1)]...)
+	return f
+}
+
 // open finds a recorded session's files and the two states of a scope.
 func (h *History) open(ctx context.Context, id string, n int) (f *files, from, to *overlay.Manifest, scope string, err error) {
-	s, err := doc[api.Session](ctx, h.store, id, "session", 0)
-	if err != nil {
+	if _, err := doc[api.Session](ctx, h.store, id, "session", 0); err != nil {
 		return nil, nil, nil, "", problem(api.CodeNotFound, "there is no session %q", api.Escape(trim(id, 80)))
 	}
-	if f, err = openFiles(h.store, id, s.Folder, s.HiddenPaths); err != nil {
-		return nil, nil, nil, "", err
-	}
+	f = h.filesOf(id)
 	if n == 0 {
 		cps, err := docs[api.Checkpoint](ctx, h.store, id, "checkpoint")
 		if err != nil || len(cps) == 0 {
@@ -209,9 +230,6 @@ func (f *files) ofAction(ctx context.Context, a api.Action, now *overlay.Manifes
 // Changes is a page of what an action of a recorded session changed, or all of it did.
 func (h *History) Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error) {
 	f, from, to, scope, err := h.open(ctx, id, n)
-	if f != nil {
-		defer f.close()
-	}
 	if err != nil {
 		return api.Changes{}, err
 	}
@@ -226,9 +244,6 @@ func (h *History) Changes(ctx context.Context, id string, n int, p api.Page) (ap
 // Diff is one changed file's difference.
 func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff, error) {
 	f, from, to, _, err := h.open(ctx, id, n)
-	if f != nil {
-		defer f.close()
-	}
 	if err != nil {
 		return api.FileDiff{}, err
 	}
@@ -242,9 +257,6 @@ func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff
 func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error] {
 	return func(yield func(api.FileDiff, error) bool) {
 		f, from, to, _, err := h.open(ctx, id, n)
-		if f != nil {
-			defer f.close()
-		}
 		if err != nil {
 			yield(api.FileDiff{}, err)
 			return

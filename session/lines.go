@@ -14,6 +14,7 @@ import (
 type lineCount struct {
 	added, removed int
 	ok             bool
+	binary         bool
 }
 
 // lineCounts remembers the counts of pairs of contents, since a list of changes
@@ -63,6 +64,7 @@ func (f *files) countLines(ctx context.Context, c overlay.Change) lineCount {
 	}
 	var n lineCount
 	before, after, note, err := f.sides(ctx, c)
+	n.binary = note == noteBinary
 	if err == nil && note == "" {
 		if _, n.added, n.removed, err = hunks(before, after); err == nil {
 			n.ok = true

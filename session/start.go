@@ -99,11 +99,9 @@ func (s *Session) giveUp(err error) error {
 
 // attach joins what looks at a running sandbox: its terminal and its files.
 func (s *Session) attach(ctx context.Context, row <-chan error) error {
-	scanner, err := overlay.NewScanner(s.box.Upper(), bodies{s.store}, s.box.OpenUpper)
-	if err != nil {
-		return fmt.Errorf("cannot read the session's files: %w", err)
+	if err := s.files.watch(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
+		return err
 	}
-	s.files.scanner = scanner
 	m, err := s.files.scan(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot take the first checkpoint: %w", err)

@@ -24,7 +24,7 @@ const (
 type File struct {
 	Entry
 	Path  string // where it is in that state
-	Lower bool   // its content is the host's file, as it is now
+	Lower bool   // its content is the host's file, as it is now, and not in Bodies
 }
 
 // Change is one path that differs between two states of the files.
@@ -50,6 +50,9 @@ func (c *Change) Kind() Kind {
 type DiffOptions struct {
 	Max        int   // changes that are listed; further ones are counted. 20,000
 	RenameData int64 // bytes of deleted host files that are read to recognise renames; below zero none. 256 MiB
+	// NotKept says why nothing is known of the lower. What is below the uppers
+	// is then taken to be something of the same kind, and Unsaved for that reason.
+	NotKept string
 }
 
 // Difference is what a Diff found, sorted by path.
@@ -70,7 +73,8 @@ func (d *Difference) Search(path string) (int, bool) {
 // plain lower. Directories are listed when they are empty on the side that has
 // them, when they changed themselves, or when their kind changed.
 //
-// The lower is read as it is now. A nil lower is an empty one.
+// What is below the uppers is taken from the Base of the later manifest, if it
+// has one. Else the lower is read as it is now; a nil lower is an empty one.
 func Diff(ctx context.Context, lower *Lower, from, to *Manifest, o DiffOptions) (Difference, error) {
 	if o.Max <= 0 {
 		o.Max = 20_000
@@ -79,8 +83,15 @@ func Diff(ctx context.Context, lower *Lower, from, to *Manifest, o DiffOptions) 
 		o.RenameData = 256 << 20
 	}
 	d := &differ{ctx: ctx, max: o.Max}
-	d.pair = pair{lower: lower, visit: d.visit}
-	a, b := startPlaces(lower, from, to)
+	d.pair = pair{visit: d.visit}
+	low := lower.dirs()
+	switch base := laterBase(from, to); {
+	case base != nil:
+		low, lower = base.dirs(), nil
+	case o.NotKept != "":
+		low, lower = &unknownDir{why: o.NotKept, ups: [2]*dir{from.rootDir(), to.rootDir()}}, nil
+	}
+	a, b := startPlaces(low, from, to)
 	if from != nil && to != nil && from != to {
 		if err := d.modified("", &version{Entry: &from.root.Entry, node: from.root}, &version{Entry: &to.root.Entry, node: to.root}); err != nil {
 			return Difference{}, fmt.Errorf("cannot compare: %w", err)
@@ -136,7 +147,7 @@ func fileOf(path string, v *version) *File {
 	if v == nil {
 		return nil
 	}
-	return &File{Entry: *v.Entry, Path: path, Lower: v.low != nil}
+	return &File{Entry: *v.Entry, Path: path, Lower: v.low != nil && !v.low.kept}
 }
 
 func (d *differ) visit(path string, a, b *version) error {
@@ -145,7 +156,7 @@ func (d *differ) visit(path string, a, b *version) error {
 		if err := d.modified(path, a, b); err != nil {
 			return err
 		}
-		if aDir && a.Unsaved == "" && b.Unsaved == "" {
+		if aDir && a.listed() && b.listed() {
 			return d.pair.dir(d.ctx, path, a.sub, b.sub)
 		}
 		return nil
@@ -173,7 +184,7 @@ func (d *differ) visit(path string, a, b *version) error {
 	switch {
 	case a == nil && (!bDir || d.found() == before):
 		d.emit(Change{Path: path, Status: Added, New: fileOf(path, b), Content: true})
-	case b == nil && (!aDir || d.found() == before):
+	case b == nil && (!aDir || d.found() == before || a.Unsaved != ""):
 		d.emit(Change{Path: path, Status: Deleted, Old: fileOf(path, a), Content: true})
 	}
 	return nil
@@ -243,6 +254,9 @@ func (d *differ) renames(lower *Lower, budget int64) error {
 			continue
 		}
 		if f.Hash.IsZero() {
+			if lower == nil {
+				continue
+			}
 			if budget -= f.Size; budget < 0 {
 				continue
 			}

@@ -65,9 +65,17 @@ func FuzzManifest(f *testing.F) {
 				t.Fatalf("page %x became %x", b, again)
 			}
 		}
-		if e, sub, total, size, err := decodeManifest(b); err == nil {
-			again := appendCount(appendCount([]byte(manifestMagic), total), int(size))
-			if again = appendEntry(again, &e, sub); !bytes.Equal(again, b) {
+		if h, err := decodeManifest(b); err == nil {
+			magic := manifestMagic
+			if h.recorded {
+				magic = recordedMagic
+			}
+			again := appendCount(appendCount([]byte(magic), h.total), int(h.bytes))
+			again = appendEntry(again, &h.root, h.sub)
+			if h.recorded {
+				again = appendEntry(binary.AppendUvarint(again, h.steps), &h.base, h.baseSub)
+			}
+			if !bytes.Equal(again, b) {
 				t.Fatalf("manifest %x became %x", b, again)
 			}
 		}

@@ -22,7 +22,7 @@ func Graft(base, from *Manifest, paths []string) *Manifest {
 		}
 		at.here = true
 	}
-	return &Manifest{root: top.dir(b, f)}
+	return &Manifest{root: top.dir(b, f), base: laterBase(base, from)}
 }
 
 // graftRoot is a manifest's top; a manifest of nothing takes its project folder

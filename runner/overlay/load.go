@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -21,31 +22,59 @@ func load(ctx context.Context, b Bodies, root Hash) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, sub, total, size, err := decodeManifest(body)
+	h, err := decodeManifest(body)
 	if err != nil {
 		return nil, err
 	}
 	l := loader{ctx: ctx, b: b, dirs: map[Hash]*dir{}, left: maxEntries}
-	d, err := l.dir(sub, 0)
+	d, err := l.dir(h.sub, 0)
 	if err != nil {
 		return nil, err
 	}
-	if d.total != total || d.bytes != size {
+	if d.total != h.total || d.bytes != h.bytes {
 		return nil, fmt.Errorf("%w: its totals don't add up", errForm)
 	}
-	return &Manifest{root: &node{Entry: e, sub: d}}, nil
+	m := &Manifest{root: &node{Entry: h.root, sub: d}}
+	if h.recorded {
+		if d, err = l.dir(h.baseSub, 0); err != nil {
+			return nil, fmt.Errorf("cannot read what the project had: %w", err)
+		}
+		m.base = &Base{root: &node{Entry: h.base, sub: d}, steps: h.steps}
+	}
+	return m, nil
 }
 
-func decodeManifest(body []byte) (e Entry, sub Hash, total int, size int64, err error) {
+// head is a manifest as it is stored.
+type head struct {
+	root  Entry
+	sub   Hash
+	total int
+	bytes int64
+
+	recorded bool // a Base follows
+	base     Entry
+	baseSub  Hash
+	steps    uint64
+}
+
+func decodeManifest(body []byte) (h head, err error) {
 	d := decoder{b: body}
-	d.magic(manifestMagic)
-	total = int(d.uvarint(maxEntries))
-	size = int64(d.uvarint(1<<63 - 1))
-	e, sub = d.entry()
-	if d.err == nil && (e.Name != "" || e.Kind != KindDir) {
+	if h.recorded = bytes.HasPrefix(body, []byte(recordedMagic)); h.recorded {
+		d.magic(recordedMagic)
+	} else {
+		d.magic(manifestMagic)
+	}
+	h.total = int(d.uvarint(maxEntries))
+	h.bytes = int64(d.uvarint(1<<63 - 1))
+	h.root, h.sub = d.entry()
+	if h.recorded {
+		h.steps = d.uvarint(1<<64 - 1)
+		h.base, h.baseSub = d.entry()
+	}
+	if d.err == nil && (h.root.Name != "" || h.root.Kind != KindDir || h.recorded && (h.base.Name != "" || h.base.Kind != KindDir)) {
 		d.fail("its root isn't a directory")
 	}
-	return e, sub, total, size, d.end()
+	return h, d.end()
 }
 
 // pageEntry is an entry as a page holds it.
@@ -203,7 +232,9 @@ func (m *Manifest) Refs(ctx context.Context, b Bodies) iter.Seq2[Hash, error] {
 			}
 			return true
 		}
-		walk(m.root.sub)
+		if walk(m.root.sub) && m.base != nil {
+			walk(m.base.root.sub)
+		}
 	}
 }
 

@@ -32,12 +32,23 @@ type lowerEntry struct {
 	Entry
 	key   statKey
 	layer int
+	kept  bool // it comes from a Base, and so does its content
 }
 
 func (l *Lower) top() *lowerDir { return &lowerDir{l: l} }
 
 func (d *lowerDir) sub(name string) *lowerDir {
 	return &lowerDir{l: d.l, up: d, name: name, path: join(d.path, name)}
+}
+
+func (d *lowerDir) below(name string) lowDir { return d.sub(name) }
+
+// dirs is the lower's top directory; a nil lower has none.
+func (l *Lower) dirs() lowDir {
+	if l == nil {
+		return nil
+	}
+	return l.top()
 }
 
 // open opens the directory's parts. A directory that isn't there has none.
@@ -247,6 +258,12 @@ func (d *lowerDir) hash(ctx context.Context, e *lowerEntry) error {
 		e.Hash = h
 		return nil
 	}
+	return d.read(ctx, e, &contentHasher{limit: 1<<63 - 1})
+}
+
+// read reads a file's content through c, and notes what it was in e.
+func (d *lowerDir) read(ctx context.Context, e *lowerEntry, c *contentHasher) error {
+	l := d.l
 	path := join(d.path, e.Name)
 	fd, err := d.openEntry(ctx, e)
 	if denied(err) {
@@ -265,8 +282,7 @@ func (d *lowerDir) hash(ctx context.Context, e *lowerEntry) error {
 		if before.Mode&unix.S_IFMT != unix.S_IFREG {
 			break
 		}
-		c := contentHasher{limit: 1<<63 - 1}
-		h, _, err = c.file(ctx, fd, before.Size, nil)
+		h, _, err := c.file(ctx, fd, before.Size, nil)
 		if errors.Is(err, errMoved) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 // with nothing in it: the plain lower.
 type Manifest struct {
 	root *node
+	base *Base // what the upper covers of the lower; nil where that isn't kept
 }
 
 // dir is what a directory holds, in pages sorted by name. It is immutable but
@@ -245,6 +246,7 @@ func (m *Manifest) All() iter.Seq2[string, *Entry] {
 
 const (
 	manifestMagic = "sbm1"
+	recordedMagic = "sbm2" // of a manifest with a Base
 	pageMagic     = "sbp1"
 	indexMagic    = "sbi1"
 	maxObject     = 64 << 20 // bytes of one stored object

@@ -5,11 +5,23 @@ import (
 	"slices"
 )
 
+// lowDir is a directory of what is below an upper: the host's own, or what a
+// Base keeps of it. It belongs to one goroutine.
+type lowDir interface {
+	below(name string) lowDir
+	// find gives nil when there is nothing of that name.
+	find(ctx context.Context, name string) (*lowerEntry, error)
+	names(ctx context.Context) ([]string, error) // sorted
+	complete(ctx context.Context, e *lowerEntry) error
+	hash(ctx context.Context, e *lowerEntry) error
+	close()
+}
+
 // place is what one state of the files has for a directory: the upper's part,
 // and the lower's where it shows through. The zero place has nothing.
 type place struct {
 	up  *dir
-	low *lowerDir
+	low lowDir
 }
 
 // version is what one state has under one name.
@@ -17,13 +29,17 @@ type version struct {
 	*Entry
 	node *node       // when it comes from the upper
 	low  *lowerEntry // when it comes from the lower
-	in   *lowerDir   // the directory that low is in
+	in   lowDir      // the directory that low is in
 	sub  place       // of directories
 }
 
 func (v *version) absent() bool { return v == nil }
 
 func (v *version) is(k Kind) bool { return v != nil && v.Kind == k }
+
+// listed says whether a directory can be looked into. Of a Base's, what is known
+// is better than nothing.
+func (v *version) listed() bool { return v.Unsaved == "" || v.low != nil && v.low.kept }
 
 // load makes everything but the content's hash of a lower entry known.
 func (v *version) load(ctx context.Context) error {
@@ -51,7 +67,7 @@ func sameContent(ctx context.Context, a, b *version) (bool, error) {
 				return false, err
 			}
 		}
-		if v.Unsaved != "" {
+		if v.Unsaved != "" && v.Hash.IsZero() {
 			return false, nil
 		}
 	}
@@ -61,17 +77,12 @@ func sameContent(ctx context.Context, a, b *version) (bool, error) {
 // pair walks two states of the same files side by side and leaves out what
 // they are known to share.
 type pair struct {
-	lower *Lower
 	// forced are directories that mustn't be left out; nil for none.
 	forced map[string]bool
 	visit  func(path string, a, b *version) error
 }
 
-func startPlaces(lower *Lower, a, b *Manifest) (place, place) {
-	var low *lowerDir
-	if lower != nil {
-		low = lower.top()
-	}
+func startPlaces(low lowDir, a, b *Manifest) (place, place) {
 	pa, pb := place{up: a.rootDir(), low: low}, place{up: b.rootDir(), low: low}
 	if a != nil && a.root.Opaque {
 		pa.low = nil
@@ -91,14 +102,14 @@ func (p *pair) dir(ctx context.Context, path string, a, b place) error {
 	if p.shared(path, a, b) {
 		return nil
 	}
-	for _, low := range []*lowerDir{a.low, b.low} {
+	for _, low := range []lowDir{a.low, b.low} {
 		if low != nil {
 			defer low.close()
 		}
 	}
 	var lowNames []string
 	if a.low != b.low {
-		for _, low := range []*lowerDir{a.low, b.low} {
+		for _, low := range []lowDir{a.low, b.low} {
 			if low == nil {
 				continue
 			}
@@ -123,7 +134,7 @@ func (p *pair) dir(ctx context.Context, path string, a, b place) error {
 
 func (p *pair) name(ctx context.Context, path, name string, a, b place) error {
 	var entries [2]*lowerEntry // shared when both look into the same directory
-	var subs [2]*lowerDir
+	var subs [2]lowDir
 	defer func() {
 		for _, s := range subs {
 			if s != nil {
@@ -134,14 +145,14 @@ func (p *pair) name(ctx context.Context, path, name string, a, b place) error {
 	versions := [2]*version{}
 	for i, at := range []place{a, b} {
 		shared := i == 1 && a.low == b.low
-		lowSub := func() *lowerDir {
+		lowSub := func() lowDir {
 			if at.low == nil {
 				return nil
 			}
 			if shared && subs[0] != nil {
 				return subs[0]
 			}
-			subs[i] = at.low.sub(name)
+			subs[i] = at.low.below(name)
 			return subs[i]
 		}
 		if n := at.up.find(name); n != nil {

@@ -28,9 +28,9 @@ func PlanRestore(ctx context.Context, lower *Lower, cur, target *Manifest, o Res
 	for _, path := range o.InPlace {
 		p.inPlace[path] = true
 	}
-	p.pair = pair{lower: lower, visit: p.visit}
+	p.pair = pair{visit: p.visit}
 	p.links(cur, target)
-	a, b := startPlaces(lower, cur, target)
+	a, b := startPlaces(lower.dirs(), cur, target)
 	if err := p.pair.dir(ctx, "", a, b); err != nil {
 		return nil, fmt.Errorf("cannot plan the rollback: %w", err)
 	}

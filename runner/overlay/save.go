@@ -16,10 +16,22 @@ func (m *Manifest) Save(ctx context.Context, b Bodies) (Hash, error) {
 	if err := m.root.sub.save(ctx, q, &fresh); err != nil {
 		return Hash{}, fmt.Errorf("cannot save checkpoint: %w", err)
 	}
+	magic := manifestMagic
+	if m.base != nil {
+		magic = recordedMagic
+		if err := m.base.root.sub.save(ctx, q, &fresh); err != nil {
+			return Hash{}, fmt.Errorf("cannot save what the project had: %w", err)
+		}
+	}
 	sub, _ := m.root.sub.known()
-	body := binary.AppendUvarint([]byte(manifestMagic), uint64(m.Len()))
+	body := binary.AppendUvarint([]byte(magic), uint64(m.Len()))
 	body = binary.AppendUvarint(body, uint64(m.Bytes()))
 	body = appendEntry(body, &m.root.Entry, sub)
+	if m.base != nil {
+		sub, _ = m.base.root.sub.known()
+		body = binary.AppendUvarint(body, m.base.steps)
+		body = appendEntry(body, &m.base.root.Entry, sub)
+	}
 	h := hashOf(body)
 	if err := q.add(ctx, h, body); err != nil {
 		return Hash{}, fmt.Errorf("cannot save checkpoint: %w", err)

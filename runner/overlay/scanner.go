@@ -100,6 +100,7 @@ type Scanner struct {
 	last  *Manifest // guarded by mu
 	racy  bool      // guarded by mu; RacyAuto means this
 	noSFR bool      // guarded by mu; writing pages back doesn't make stores visible here
+	keep  *Keep     // guarded by mu; nil keeps nothing of a lower
 }
 
 // NewScanner makes a scanner of the upper directory at that path. A nil b
@@ -130,6 +131,14 @@ func (s *Scanner) Close() error {
 	err := unix.Close(s.root)
 	s.root, s.cache = -1, nil
 	return err
+}
+
+// Keep makes every manifest from now on carry a Base: what the lower had at the
+// paths that the upper covers. It is called before the first Scan.
+func (s *Scanner) Keep(k Keep) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep = new(k.withDefaults())
 }
 
 // Last is the manifest of the last scan; nil before the first.
@@ -170,7 +179,13 @@ func (s *Scanner) Scan(ctx context.Context, o ScanOptions) (*Manifest, Stats, er
 		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
 	}
 	if s.last == nil || cache.node != s.last.root {
-		s.last = &Manifest{root: cache.node}
+		m := &Manifest{root: cache.node}
+		if s.keep != nil {
+			if m.base, err = s.keep.extend(ctx, s.bodies, s.last, m); err != nil {
+				return nil, Stats{}, fmt.Errorf("cannot keep what the project has: %w", err)
+			}
+		}
+		s.last = m
 	}
 	s.cache = cache
 	w.stats.Entries, w.stats.Took = s.last.Len(), time.Since(begin)

@@ -1,0 +1,306 @@
+package overlay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Keep says what a Scanner keeps of the lower. Zero fields have the default.
+type Keep struct {
+	Lower *Lower
+	// Ignored says of which files, and folders with all in them, names and
+	// attributes are kept but no contents; nil for none.
+	Ignored func(path string, dir bool) bool
+
+	FileData    int64 // bytes of one file's content that are kept. 64 MiB
+	TreeData    int64 // bytes of the contents of one deleted folder. 256 MiB
+	TreeEntries int   // names in it. 200,000
+}
+
+func (k Keep) withDefaults() Keep {
+	if k.FileData <= 0 {
+		k.FileData = 64 << 20
+	}
+	if k.TreeData <= 0 {
+		k.TreeData = 256 << 20
+	}
+	if k.TreeEntries <= 0 {
+		k.TreeEntries = 200_000
+	}
+	return k
+}
+
+// extender makes the Base of a manifest out of that of the one before, by
+// looking only at what the upper covers anew.
+type extender struct {
+	*Keep
+	ctx     context.Context
+	queue   *batch
+	hasher  contentHasher
+	data    int64 // what is left of TreeData
+	entries int   // and of TreeEntries
+}
+
+// extend makes the Base that belongs to m. Last is the manifest before it, nil
+// for none. What of the host's can't be read is Unsaved and fails nothing.
+func (k *Keep) extend(ctx context.Context, b Bodies, last, m *Manifest) (*Base, error) {
+	x := &extender{Keep: k, ctx: ctx, queue: newBatch(b)}
+	x.hasher = contentHasher{queue: x.queue.add, limit: k.FileData}
+	var prev *node
+	old := &Base{root: &node{Entry: Entry{Kind: KindDir}, sub: newDir(nil, nil)}}
+	if last != nil {
+		prev = last.root
+		if last.base != nil {
+			old = last.base
+		}
+	}
+	low := k.Lower.top()
+	defer low.close()
+	root, err := x.dir("", m.root, prev, old.root, low)
+	if err == nil {
+		err = x.queue.flush(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if root == old.root && last != nil {
+		return old, nil
+	}
+	return &Base{root: root, steps: old.steps + 1}, nil
+}
+
+// dir extends base, a directory, by what up covers of it and prev didn't.
+func (x *extender) dir(path string, up, prev, base *node, low *lowerDir) (*node, error) {
+	var before *dir
+	if prev != nil && prev.Kind == KindDir && prev.Opaque == up.Opaque {
+		before = prev.sub
+	}
+	if up.sub.same(before) {
+		return base, nil
+	}
+	var pages []*page
+	if before != nil {
+		pages = before.pages
+	}
+	_, pages = unsharedPages(pages, up.sub.pages)
+	fresh := map[string]*node{}
+	for _, p := range pages {
+		for _, n := range p.nodes {
+			was := before.find(n.Name)
+			if was == n {
+				continue
+			}
+			if err := x.ctx.Err(); err != nil {
+				return nil, err
+			}
+			old := base.sub.find(n.Name)
+			got, err := x.name(join(path, n.Name), n, was, old, base.Opaque, low)
+			if err != nil {
+				return nil, err
+			}
+			if got != nil && got != old {
+				fresh[n.Name] = got
+			}
+		}
+	}
+	return with(base, fresh), nil
+}
+
+// with is a directory with some of its names replaced or added.
+func with(base *node, fresh map[string]*node) *node {
+	if len(fresh) == 0 {
+		return base
+	}
+	nodes := make([]*node, 0, base.sub.count+len(fresh))
+	for n := range base.sub.all() {
+		if fresh[n.Name] == nil {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range fresh {
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b *node) int { return strings.Compare(a.Name, b.Name) })
+	return &node{Entry: base.Entry, sub: newDir(nodes, base.sub)}
+}
+
+// name says what the lower had where the upper has n, was before. Base is what
+// is known of it; listed says that all names there are.
+func (x *extender) name(path string, n, was, base *node, listed bool, low *lowerDir) (*node, error) {
+	if base == nil && !listed {
+		got, err := x.first(path, n, low)
+		if err != nil || got.Kind != KindDir {
+			return got, err
+		}
+		base, was = got, nil
+	}
+	if base == nil || base.Kind != KindDir {
+		return x.adopt(path, n, base, low)
+	}
+	if n.Kind == KindDir && !n.Opaque {
+		sub := low.sub(n.Name)
+		defer sub.close()
+		return x.dir(path, n, was, base, sub)
+	}
+	if !base.Opaque {
+		x.data, x.entries = x.TreeData, x.TreeEntries
+		var err error
+		if base, err = x.tree(path, base, low, 0); err != nil {
+			return nil, err
+		}
+	}
+	if n.Kind != KindDir {
+		return base, nil
+	}
+	sub := low.sub(n.Name)
+	defer sub.close()
+	return x.dir(path, n, was, base, sub)
+}
+
+// first looks at a name of the lower for the first time.
+func (x *extender) first(path string, n *node, low *lowerDir) (*node, error) {
+	e, err := low.find(x.ctx, n.Name)
+	switch {
+	case err != nil:
+		if x.ctx.Err() != nil {
+			return nil, x.ctx.Err()
+		}
+		return &node{Entry: Entry{Name: n.Name, Kind: KindFile, Unsaved: notKept(err.Error())}}, nil
+	case e == nil:
+		return &node{Entry: Entry{Name: n.Name, Kind: KindWhiteout}}, nil
+	}
+	return x.entry(path, e, low, n.Kind == KindFile && n.Size == e.Size, nil)
+}
+
+// entry keeps what the lower has under a name, a directory without what is in
+// it. Hash says that a file's hash is wanted even if its content isn't kept;
+// data is what may still be kept of contents, nil for no such bound.
+func (x *extender) entry(path string, e *lowerEntry, low *lowerDir, hash bool, data *int64) (*node, error) {
+	err := low.complete(x.ctx, e)
+	if err == nil && e.Kind == KindFile && e.Unsaved == "" {
+		err = x.content(path, e, low, hash, data)
+	}
+	if err != nil {
+		if x.ctx.Err() != nil {
+			return nil, x.ctx.Err()
+		}
+		e.Unsaved = notKept(err.Error())
+	}
+	n := &node{Entry: e.Entry}
+	if n.Kind == KindDir {
+		n.sub = newDir(nil, nil)
+	}
+	return n, nil
+}
+
+func (x *extender) content(path string, e *lowerEntry, low *lowerDir, hash bool, data *int64) error {
+	why := ""
+	switch {
+	case e.Size > x.FileData:
+		why = fmt.Sprintf("it is larger than %d MiB", x.FileData>>20)
+	case x.Ignored != nil && x.Ignored(path, false):
+		why = "git ignores it"
+	case data != nil && e.Size > *data:
+		why = fmt.Sprintf("its folder had more than %d MiB", x.TreeData>>20)
+	}
+	if why == "" {
+		if data != nil {
+			*data -= e.Size
+		}
+		return low.read(x.ctx, e, &x.hasher)
+	}
+	if hash {
+		if err := low.hash(x.ctx, e); err != nil {
+			return err
+		}
+	}
+	if e.Unsaved == "" {
+		e.Unsaved = notKept(why)
+	}
+	return nil
+}
+
+func notKept(why string) string { return "not kept: " + why }
+
+// tree keeps all that a directory of the lower holds, base, of which some may be
+// known. What is beyond the bounds is said at the directory that it is in.
+func (x *extender) tree(path string, base *node, up *lowerDir, depth int) (*node, error) {
+	low := up.sub(base.Name)
+	defer low.close()
+	out := &node{Entry: base.Entry, sub: base.sub}
+	out.Opaque = true
+	names, err := low.names(x.ctx)
+	if depth >= maxKeptDepth {
+		names, err = nil, unix.ELOOP
+	}
+	if err != nil && x.ctx.Err() == nil {
+		out.Unsaved = notKept("what was in it can't be listed: " + err.Error())
+		return out, nil
+	}
+	fresh := map[string]*node{}
+	for _, name := range names {
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := base.sub.find(name)
+		if n == nil {
+			if x.entries--; x.entries < 0 {
+				out.Unsaved = notKept(fmt.Sprintf("there were more than %d files", x.TreeEntries))
+				break
+			}
+			e, err := low.find(x.ctx, name)
+			if err != nil || e == nil {
+				continue // gone meanwhile
+			}
+			if n, err = x.entry(join(path, name), e, low, false, &x.data); err != nil {
+				return nil, err
+			}
+		}
+		if n.Kind == KindDir && !n.Opaque {
+			if n, err = x.tree(join(path, name), n, low, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		fresh[name] = n
+	}
+	got := with(out, fresh)
+	return got, x.ctx.Err()
+}
+
+// maxKeptDepth is how many directories below each other are kept of one that
+// was deleted.
+const maxKeptDepth = 256
+
+// adopt is for a file of the upper at a path that is known. A roll back writes
+// the host's file as it is now where the session had changed it: what equals
+// the host's file is no change of the session's, so it becomes what the lower
+// had. And where a hash wasn't needed before, it may be now.
+func (x *extender) adopt(path string, n, base *node, low *lowerDir) (*node, error) {
+	if n.Kind != KindFile {
+		return base, nil
+	}
+	known := base != nil && base.Kind == KindFile
+	if known && !base.Hash.IsZero() && base.Size == n.Size && base.MTime == n.MTime {
+		return base, nil
+	}
+	e, err := low.find(x.ctx, n.Name)
+	if err != nil || e == nil || e.Kind != KindFile || e.Size != n.Size {
+		return base, x.ctx.Err()
+	}
+	late := known && base.Hash.IsZero() && base.Size == e.Size && base.MTime == e.MTime
+	if !late && e.MTime != n.MTime {
+		return base, nil
+	}
+	got, err := x.entry(path, e, low, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	if late || got.Hash == n.Hash {
+		return got, nil
+	}
+	return base, nil
+}

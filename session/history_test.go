@@ -1,0 +1,94 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/session"
+	"stepbox/session/api"
+)
+
+// said is all that a reader says of a scope's files: the list and every difference.
+func said(t *testing.T, r interface {
+	Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error)
+	Diff(ctx context.Context, id, key string, n int) (api.FileDiff, error)
+	Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error]
+}, id string, n int) string {
+	t.Helper()
+	list, err := r.Changes(t.Context(), id, n, api.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list.Version, list.Final = 0, false
+	all := []any{list}
+	for d, err := range r.Diffs(t.Context(), id, n) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := r.Diff(t.Context(), id, d.Change.Key, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d, one)
+	}
+	b, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A past session says of its files what it said while it lived, whatever became
+// of the project folder since.
+func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
+	w := startWith(t, api.ModeWatch, "rm -r old; sed -i s/hello/bye/ a.txt; mv kept.txt moved.txt; touch done; read -t 60 x < <(sleep 61)", func(project string) {
+		for name, text := range map[string]string{
+			"kept.txt": "kept as it is\n", "old/one.txt": "one\n", "old/deep/two.txt": "two\n", "same.txt": "same\n",
+		} {
+			p := filepath.Join(project, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	e := w.happened("the end of touch", func(e api.Event) bool {
+		return e.Kind == "action.ended" && e.Action.Title == "touch done"
+	})
+	want := map[int]string{}
+	for n := range e.Action.N + 1 {
+		want[n] = said(t, w.read, w.ID(), n)
+	}
+	for _, words := range []string{`"path": "moved.txt"`, `"from": "kept.txt"`, `"path": "old/deep/two.txt"`, `"text": "hello"`, `"text": "two"`} {
+		if !strings.Contains(want[0], words) {
+			t.Fatalf("the live session says nothing of %s:\n%s", words, want[0])
+		}
+	}
+	if _, err := w.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-w.Done()
+
+	past := session.NewHistory(w.store, func(string) bool { return false })
+	compare := func(what string) {
+		t.Helper()
+		for n, text := range want {
+			if got := said(t, past, w.ID(), n); got != text {
+				t.Errorf("%s, of action %d the record says\n%s\nwant\n%s", what, n, got, text)
+			}
+		}
+	}
+	compare("right after the end")
+	w.must(os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("what the person wrote\n"), 0o644))
+	w.must(os.WriteFile(filepath.Join(w.project, "same.txt"), []byte("this too\n"), 0o644))
+	past = session.NewHistory(w.store, func(string) bool { return false })
+	compare("after the person's edits")
+	w.must(os.RemoveAll(w.project))
+	past = session.NewHistory(w.store, func(string) bool { return false })
+	compare("without the folder")
+}
