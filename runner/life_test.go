@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/runner/holder"
 )
 
 // supervisorSpec is the variable that holds a test supervisor's Spec.
@@ -135,7 +136,7 @@ func (r *rig) leftovers(a alive) (left []string) {
 		left = append(left, "the run-time folder")
 	}
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), r.base) {
-		left = append(left, "mounts")
+		left = append(left, "mounts", string(mounts))
 	}
 	return left
 }
@@ -204,8 +205,8 @@ func TestBothKilled(t *testing.T) {
 	}
 }
 
-// TestHolderKilled: the session goes on without its holder, and is cleaned up
-// by its supervisor.
+// TestHolderKilled: a sandbox whose holder died is ended, says why, and is
+// cleaned up by its supervisor.
 func TestHolderKilled(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
@@ -213,16 +214,97 @@ func TestHolderKilled(t *testing.T) {
 	if err := unix.Kill(run.holder.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-run.holder.Gone()
-	if _, err := run.OpenUpper(t.Context(), "."); err == nil {
-		t.Error("a dead holder opens files")
+	eventually(t, func() bool {
+		select {
+		case <-run.Ended():
+			return true
+		default:
+			return false
+		}
+	}, func() string { return "the sandbox goes on without its holder" })
+	if exit, err := run.Wait(); !errors.Is(err, ErrHolder) || exit.Known {
+		t.Errorf("exit is %+v, %v", exit, err)
 	}
 	run.closing.Do(func() {
 		if err := run.close(t.Context()); err == nil {
 			t.Error("nobody hears that the holder was killed")
 		}
 	})
-	r.assertGone(a, 0)
+	r.assertGone(a, 2*time.Second)
+}
+
+// TestSweepSparesNewcomers: a folder that is being made is never taken for one
+// that was left.
+func TestSweepSparesNewcomers(t *testing.T) {
+	dir := t.TempDir()
+	done := make(chan struct{})
+	swept := make(chan []string)
+	go func() {
+		var all []string
+		defer func() { swept <- all }()
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			names, err := Sweep(context.Background(), dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			all = append(all, names...)
+		}
+	}()
+	for i := range 2000 {
+		made := filepath.Join(dir, "s"+strconv.Itoa(i))
+		lock, err := makeLocked(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(made, lockName)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(made); err != nil {
+			t.Fatal(err)
+		}
+		lock.Close()
+	}
+	close(done)
+	if all := <-swept; len(all) > 0 {
+		t.Errorf("swept: %v", all)
+	}
+}
+
+// TestAllKilledWhileFrozen leaves frozen processes of which only their cgroup's
+// note tells: the first process is killed with those that guard it.
+func TestAllKilledWhileFrozen(t *testing.T) {
+	r := newRig(t)
+	cmd, a := r.supervise("/bin/sh", "-c", "sleep 1000 & sleep 1001; : FREEZE")
+	for _, pid := range []int{a.Holder, cmd.Process.Pid, a.PID} {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	path := filepath.Join(r.spec.RunDir, r.spec.ID, guardName)
+	var guard holder.Guard
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &guard)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard.PID = 0 // as before the first process was noted
+	if err := writeGuard(filepath.Dir(path), guard); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		swept, err := Sweep(t.Context(), r.spec.RunDir)
+		return err == nil && slices.Equal(swept, []string{r.spec.ID})
+	}, func() string { return "nothing is swept" })
+	r.assertGone(a, 2*time.Second)
 }
 
 func TestCloseLeavesNothing(t *testing.T) {

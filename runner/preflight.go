@@ -197,7 +197,7 @@ func checkStateDir(ctx context.Context, stateDir string, userns bool) Finding {
 func checkCgroups(ctx context.Context) Finding {
 	f := Finding{Name: "cgroups", Why: "they bound memory, processors and the number of processes, and freeze the agent"}
 	probe := Limits{Memory: 64 << 20, CPUs: 1, Pids: 64}
-	c, err := box.MakeCgroups(ctx, "probe-"+strconv.Itoa(os.Getpid()), probe)
+	c, err := box.MakeCgroups(ctx, "probe-"+strconv.Itoa(os.Getpid()), probe, func(holder.Guard) error { return nil })
 	if err != nil {
 		f.Detail = err.Error()
 		return f

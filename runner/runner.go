@@ -103,6 +103,9 @@ var ErrNotFrozen = errors.New("the sandbox isn't frozen")
 // ErrEnded is returned once the sandbox is gone.
 var ErrEnded = errors.New("the sandbox has ended")
 
+// ErrHolder is why a sandbox was ended whose holder had died.
+var ErrHolder = errors.New("the sandbox's helper process, its holder, was killed, and nothing can be rolled back without it: the agent was ended")
+
 // StartError is a start that failed because of what was asked for, such as a
 // program that doesn't exist inside, rather than because of this host.
 type StartError struct {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +51,9 @@ type Sandbox struct {
 	lastMu    sync.Mutex
 	lastUsage box.Usage // guarded by lastMu
 	lastAt    time.Time // guarded by lastMu
+
+	leaving   atomic.Bool // the holder is told to end
+	abandoned atomic.Bool // the holder ended without being told to
 
 	exit     chan struct{} // closed once outcome is set
 	outcome  Exit
@@ -128,6 +132,19 @@ func (s *Sandbox) watch() {
 	<-s.box.Done()
 }
 
+// watchHolder ends the sandbox when its holder dies: without it nothing can be
+// restored, and nobody would clean up after the supervisor.
+func (s *Sandbox) watchHolder() {
+	select {
+	case <-s.ended:
+	case <-s.holder.Gone():
+		if !s.leaving.Load() {
+			s.abandoned.Store(true)
+			s.Kill()
+		}
+	}
+}
+
 // follow hears PID 1 out and says whether the agent's end was reported.
 func (s *Sandbox) follow() bool {
 	for {
@@ -135,6 +152,9 @@ func (s *Sandbox) follow() bool {
 		closeFiles(files)
 		switch {
 		case err != nil:
+			if s.abandoned.Load() {
+				s.failure = ErrHolder
+			}
 			return false
 		case m.Kind == pid1.Exited:
 			s.outcome = Exit{Code: m.Code, Known: true}
@@ -181,7 +201,7 @@ func (s *Sandbox) drain() {
 
 // Wait waits until the agent ended and gives how. The error is set when the
 // agent was approved and still couldn't run, as with a file that isn't a
-// program.
+// program, and is ErrHolder when the sandbox had to be ended.
 func (s *Sandbox) Wait() (Exit, error) {
 	<-s.exit
 	return s.outcome, s.failure
@@ -219,6 +239,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	case <-s.ended:
 	case <-ctx.Done():
 		// The rest goes on at its own pace: the holder sees its socket close.
+		s.leaving.Store(true)
 		go s.holder.Close()
 		return fmt.Errorf("cannot wait for the sandbox to end: %w", ctx.Err())
 	}

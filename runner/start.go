@@ -19,15 +19,13 @@ import (
 	"stepbox/runner/seqpacket"
 )
 
-// startLimit bounds a start up to the moment the agent waits for its approval.
-const startLimit = 30 * time.Second
-
 // Start makes a sandbox and starts its agent, whose own first exec is held at
 // the gate and comes to h.Gate.Exec like any other. A failed start leaves
 // nothing behind but what StateDir holds.
+//
+// A start takes as long as it takes on a busy machine; every step of it ends
+// when the process that it waits for does, and all of them when ctx does.
 func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	if err := spec.prepare(); err != nil {
 		return nil, err
 	}
@@ -53,7 +51,7 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.cgroups, err = box.MakeCgroups(ctx, spec.ID, spec.Limits); err != nil {
+	if s.cgroups, err = box.MakeCgroups(ctx, spec.ID, spec.Limits, s.noteCgroups); err != nil {
 		return nil, err
 	}
 	undo.add(func() { removeCgroups(s.cgroups) })
@@ -86,6 +84,7 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 	}
 	undo.keep()
 	go s.watch()
+	go s.watchHolder()
 	return s, nil
 }
 
@@ -107,15 +106,7 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 	}
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the sandbox's run-time folder: %w", err)
-	}
-	lock, err := lockFolder(s.dir)
-	if err != nil {
-		os.Remove(s.dir)
-		return nil, err
-	}
-	return lock, nil
+	return makeLocked(s.dir)
 }
 
 // work is overlayfs's own folder, of no use once the sandbox is gone.
@@ -158,6 +149,12 @@ func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
 		return err
 	}
 	return s.holder.SetGuard(ctx, guard, pidfd)
+}
+
+// noteCgroups tells a later Sweep what there may be, before there is any of it.
+func (s *Sandbox) noteCgroups(planned holder.Guard) error {
+	planned.Dirs = []string{s.dir, s.work()}
+	return writeGuard(s.dir, planned)
 }
 
 // makeBox makes the sandbox up to a PID 1 that waits to be told what to start.
@@ -260,10 +257,12 @@ func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw *os.File) e
 // connect takes the gate's listener from PID 1, brings gate and gateway up, and
 // lets the agent start.
 func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, undo *cleanup) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = s.control.SetReadDeadline(deadline)
-	}
+	interrupt := context.AfterFunc(ctx, func() { _ = s.control.SetReadDeadline(time.Unix(1, 0)) })
 	m, files, err := s.receive()
+	if !interrupt() {
+		closeFiles(files)
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -293,7 +292,6 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 	if s.gateway != nil {
 		undo.add(func() { s.gateway.Close() })
 	}
-	_ = s.control.SetReadDeadline(time.Time{})
 	return s.say(pid1.Go)
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,8 +23,10 @@ const (
 
 // lockFolder locks a run-time folder for as long as the file, or a copy of it in
 // another process, is open. See flock(2).
-func lockFolder(dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+func lockFolder(dir string) (*os.File, error) { return openLock(dir, os.O_CREATE) }
+
+func openLock(dir string, create int) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|create, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the sandbox's run-time folder: %w", err)
 	}
@@ -31,7 +34,47 @@ func lockFolder(dir string) (*os.File, error) {
 		file.Close()
 		return nil, fmt.Errorf("cannot lock the sandbox's run-time folder: %w", err)
 	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil || st.Nlink == 0 {
+		file.Close()
+		return nil, fmt.Errorf("cannot lock the sandbox's run-time folder: it is gone (%w)", errors.Join(fs.ErrNotExist, err))
+	}
 	return file, nil
+}
+
+// between runs f while nobody else makes a run-time folder in runDir or takes
+// one over: to whoever looks, a folder is there with its lock held, or not at
+// all. The lock is runDir's own and held for a few system calls.
+func between(runDir string, f func() error) error {
+	dir, err := os.Open(runDir)
+	if err != nil {
+		return fmt.Errorf("cannot lock the run-time folders: %w", err)
+	}
+	defer dir.Close()
+	for {
+		if err = unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot lock the run-time folders: %w", err)
+	}
+	return f()
+}
+
+// makeLocked makes a run-time folder and locks it: who gets the lock later
+// knows that neither supervisor nor holder lives.
+func makeLocked(dir string) (lock *os.File, err error) {
+	err = between(filepath.Dir(dir), func() error {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return fmt.Errorf("cannot make the sandbox's run-time folder: %w", err)
+		}
+		if lock, err = lockFolder(dir); err != nil {
+			os.Remove(dir)
+		}
+		return err
+	})
+	return lock, err
 }
 
 func writeGuard(dir string, guard holder.Guard) error {
@@ -68,8 +111,8 @@ func Sweep(ctx context.Context, runDir string) ([]string, error) {
 			continue
 		}
 		dir := filepath.Join(runDir, entry.Name())
-		lock, err := lockFolder(dir)
-		if err != nil {
+		var lock *os.File
+		if between(runDir, func() (err error) { lock, err = takeOver(dir); return err }) != nil {
 			continue // it lives, or just went
 		}
 		err = sweep(ctx, dir)
@@ -82,6 +125,26 @@ func Sweep(ctx context.Context, runDir string) ([]string, error) {
 	}
 	return swept, errors.Join(failures...)
 }
+
+// takeOver locks the folder of a sandbox that has nobody. It makes nothing: a
+// folder that its owner is removing must not grow again. One without a lock is
+// such a folder, or its maker died at once, which shows by its age.
+func takeOver(dir string) (*os.File, error) {
+	if _, err := os.Lstat(filepath.Join(dir, lockName)); err == nil {
+		return openLock(dir, 0)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if time.Since(info.ModTime()) < removing {
+		return nil, fs.ErrNotExist
+	}
+	return os.Open(dir)
+}
+
+// removing is longer than the removal of a run-time folder takes.
+const removing = time.Minute
 
 func sweep(ctx context.Context, dir string) error {
 	guard := holder.Guard{}

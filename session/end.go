@@ -22,8 +22,12 @@ const drainTime = 2 * time.Second
 func (s *Session) end(exit runner.Exit, failure error) {
 	s.stop(api.ByAgent, "")
 	if failure != nil {
-		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(trim("the agent didn't run: "+failure.Error(), maxReason))
-		s.note(true, "the agent didn't run: %v", failure)
+		why := "the agent didn't run: " + failure.Error()
+		if errors.Is(failure, runner.ErrHolder) {
+			why = failure.Error()
+		}
+		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(trim(why, maxReason))
+		s.note(true, "%s", why)
 	}
 	s.enter(phaseDraining)
 	if s.wall != nil {

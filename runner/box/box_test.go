@@ -14,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"stepbox/runner/holder"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -209,11 +211,32 @@ func TestSelf(t *testing.T) {
 	}
 }
 
+// TestCgroupsLeaveNothing: every folder is noted before any is made, so that
+// one that was made by who died next isn't there for good.
 func TestCgroupsLeaveNothing(t *testing.T) {
+	var noted holder.Guard
 	id := "box-test-" + strconv.Itoa(os.Getpid())
-	c, err := MakeCgroups(t.Context(), id, Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 10})
+	c, err := MakeCgroups(t.Context(), id, Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 10}, func(g holder.Guard) error {
+		noted = g
+		for _, folder := range g.Cgroups {
+			if _, err := os.Stat(folder); err == nil {
+				t.Errorf("%q was made before it was noted", folder)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, folder := range c.Folders() {
+		if !slices.Contains(noted.Cgroups, folder) {
+			t.Errorf("%q isn't noted", folder)
+		}
+	}
+	for _, write := range c.ThawWrites() {
+		if !slices.Contains(noted.Thaw, write) {
+			t.Errorf("%+v isn't noted", write)
+		}
 	}
 	t.Logf("%s: %+v", c.Source, c.InForce)
 	if err := c.Remove(context.Background()); err != nil {

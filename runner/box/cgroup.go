@@ -14,6 +14,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"stepbox/runner/holder"
 )
 
 // Words for what enforces limits.
@@ -41,6 +43,7 @@ type Cgroups struct {
 	freezer string
 	unified bool
 	extra   []string // folders that libcontainer makes beside ours
+	note    func(holder.Guard) error
 }
 
 // hierarchy is one mounted cgroup hierarchy and where this process is in it.
@@ -94,12 +97,14 @@ func (h hierarchy) matches(m *mountinfo.Info) bool {
 
 // MakeCgroups makes a box's cgroups with limits as far as this caller may;
 // where it may not, Source is SourceNone. Nothing is left behind on an error.
-func MakeCgroups(ctx context.Context, id string, limits Limits) (*Cgroups, error) {
+// Before the first is made note is told which there may be, of which some will
+// not be: whoever is killed in between leaves nothing that nobody knows of.
+func MakeCgroups(ctx context.Context, id string, limits Limits, note func(holder.Guard) error) (*Cgroups, error) {
 	all, err := hierarchies()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cgroups{Source: SourceNone, folders: make(map[string]string)}
+	c := &Cgroups{Source: SourceNone, folders: make(map[string]string), note: note}
 	name := cgroupName(id)
 	controllersInV1 := slices.ContainsFunc(all, func(h hierarchy) bool {
 		return !h.unified && slices.Contains(h.controllers, "memory")
@@ -109,9 +114,6 @@ func MakeCgroups(ctx context.Context, id string, limits Limits) (*Cgroups, error
 	} else {
 		err = c.makeV2(ctx, all, name, limits)
 	}
-	if err == nil {
-		err = c.noteOthers(name)
-	}
 	if err != nil {
 		_ = c.Remove(ctx)
 		return nil, err
@@ -119,17 +121,27 @@ func MakeCgroups(ctx context.Context, id string, limits Limits) (*Cgroups, error
 	return c, nil
 }
 
-// noteOthers lists the folders that libcontainer makes where it can, for the
-// moment until Join, so that they are removed too.
-func (c *Cgroups) noteOthers(name string) error {
+// plan notes the folders that there may be soon: those of the box below bases,
+// and those that libcontainer makes where it can for the moment until Join.
+func (c *Cgroups) plan(bases []string, name string, freeze func(folder string) holder.Write) error {
 	all, err := hierarchies() // again: this process may have moved
+	if err != nil {
+		return err
+	}
 	for _, h := range all {
 		c.extra = append(c.extra, filepath.Join(h.own, name))
 		if h.unified && h.own != h.mount {
 			c.extra = append(c.extra, filepath.Join(filepath.Dir(h.own), name))
 		}
 	}
-	return err
+	planned := Cgroups{extra: slices.Clone(c.extra)}
+	var thaw []holder.Write
+	for _, base := range bases {
+		agent := filepath.Join(base, name, agentFolder)
+		planned.extra = append(planned.extra, filepath.Join(base, name), agent)
+		thaw = append(thaw, freeze(agent))
+	}
+	return c.note(holder.Guard{Thaw: thaw, Cgroups: planned.Folders()})
 }
 
 // Join puts the box's first process, with its threads, into the cgroups, there

@@ -17,16 +17,36 @@ var v1Controllers = []string{"memory", "cpu", "cpuacct", "pids", "freezer"}
 // period is how often a CPU quota is renewed, in microseconds.
 const period = 100_000
 
+// bases are the folders of a hierarchy that a box may be made in: the own one,
+// else one that an administrator made for this user.
+func (h hierarchy) bases() []string {
+	return []string{h.own, filepath.Join(h.mount, "stepbox", strconv.Itoa(os.Getuid()))}
+}
+
+// v1Bases lists the bases of all hierarchies that a box wants a folder of.
+func v1Bases(all []hierarchy) []string {
+	var bases []string
+	for _, h := range all {
+		if slices.ContainsFunc(v1Controllers, func(c string) bool { return slices.Contains(h.controllers, c) }) {
+			bases = append(bases, h.bases()...)
+		}
+	}
+	return bases
+}
+
 // makeV1 makes folders in every hierarchy where the caller may: below its own
 // folder, or below one that an administrator made for it.
 func (c *Cgroups) makeV1(all []hierarchy, name string, limits Limits) error {
+	if err := c.plan(v1Bases(all), name, v1Thaw); err != nil {
+		return err
+	}
 	made := make(map[string]string) // by base folder, since cpu and cpuacct may share one
 	for _, controller := range v1Controllers {
 		i := slices.IndexFunc(all, func(h hierarchy) bool { return slices.Contains(h.controllers, controller) })
 		if i < 0 {
 			continue
 		}
-		for _, base := range []string{all[i].own, filepath.Join(all[i].mount, "stepbox", strconv.Itoa(os.Getuid()))} {
+		for _, base := range all[i].bases() {
 			folder := filepath.Join(base, name)
 			if made[folder] == "" {
 				if err := os.Mkdir(folder, 0o755); err != nil {

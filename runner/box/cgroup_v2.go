@@ -33,11 +33,14 @@ var delegated struct {
 func (c *Cgroups) makeV2(ctx context.Context, all []hierarchy, name string, limits Limits) error {
 	i := slices.IndexFunc(all, func(h hierarchy) bool { return h.unified })
 	if i < 0 {
-		return nil
+		return c.plan(nil, name, v2Thaw)
 	}
 	base, source := findDelegated(ctx, all[i])
 	if base == "" {
-		return nil
+		return c.plan(nil, name, v2Thaw) // libcontainer tries for itself
+	}
+	if err := c.plan([]string{base}, name, v2Thaw); err != nil {
+		return err
 	}
 	folder := filepath.Join(base, name)
 	if err := os.Mkdir(folder, 0o755); err != nil {

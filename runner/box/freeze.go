@@ -44,18 +44,28 @@ func (c *Cgroups) Thawer() *os.File {
 }
 
 func (c *Cgroups) freezeWrite(frozen bool) holder.Write {
+	thaw := v1Thaw
 	if c.unified {
-		value := "0"
-		if frozen {
-			value = "1"
-		}
-		return holder.Write{Path: filepath.Join(c.freezer, "cgroup.freeze"), Value: value}
+		thaw = v2Thaw
 	}
-	value := "THAWED"
-	if frozen {
-		value = "FROZEN"
+	write := thaw(c.freezer)
+	switch {
+	case frozen && c.unified:
+		write.Value = "1"
+	case frozen:
+		write.Value = "FROZEN"
 	}
-	return holder.Write{Path: filepath.Join(c.freezer, "freezer.state"), Value: value}
+	return write
+}
+
+// v1Thaw is the write that thaws a folder of cgroup v1's freezer.
+func v1Thaw(folder string) holder.Write {
+	return holder.Write{Path: filepath.Join(folder, "freezer.state"), Value: "THAWED"}
+}
+
+// v2Thaw is the same for the unified hierarchy.
+func v2Thaw(folder string) holder.Write {
+	return holder.Write{Path: filepath.Join(folder, "cgroup.freeze"), Value: "0"}
 }
 
 // Settling watches threads come to rest, over several looks.

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +38,7 @@ func (g Guard) Clean(ctx context.Context, pidfd int) error {
 		failures = append(failures, g.kill(ctx, pidfd))
 	}
 	for _, folder := range g.Cgroups {
-		failures = append(failures, removeCgroup(ctx, folder))
+		failures = append(failures, g.removeCgroup(ctx, folder))
 	}
 	for _, dir := range g.Dirs {
 		failures = append(failures, RemoveAll(dir))
@@ -49,9 +52,7 @@ func (g Guard) kill(ctx context.Context, pidfd int) error {
 		if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
 			return fmt.Errorf("cannot kill the sandbox: %w", err)
 		}
-		for _, thaw := range g.Thaw {
-			_ = os.WriteFile(thaw.Path, []byte(thaw.Value), 0) // gone with its cgroup, perhaps
-		}
+		g.thaw()
 		fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, int(wait/time.Millisecond))
 		if n > 0 {
@@ -85,13 +86,24 @@ func RemoveAll(dir string) error {
 	return nil
 }
 
-// removeCgroup removes an empty cgroup and those in it; the kernel takes a moment
-// to see that the last process left it.
-func removeCgroup(ctx context.Context, folder string) error {
+func (g Guard) thaw() {
+	for _, thaw := range g.Thaw {
+		_ = os.WriteFile(thaw.Path, []byte(thaw.Value), 0) // gone with its cgroup, perhaps, or never made
+	}
+}
+
+// removeCgroup removes a cgroup and those in it, if there is one. What is still
+// in it is killed, and thawed so that it dies: all of them are the sandbox's,
+// whoever there was to end it. The kernel takes a moment to see that the last
+// process left.
+func (g Guard) removeCgroup(ctx context.Context, folder string) error {
+	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	entries, _ := os.ReadDir(folder) // gone already, perhaps
 	for _, e := range entries {
 		if e.IsDir() {
-			if err := removeCgroup(ctx, filepath.Join(folder, e.Name())); err != nil {
+			if err := g.removeCgroup(ctx, filepath.Join(folder, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -104,10 +116,38 @@ func removeCgroup(ctx context.Context, folder string) error {
 		if err != unix.EBUSY {
 			return fmt.Errorf("cannot remove cgroup %q: %w", folder, err)
 		}
+		killMembers(folder)
+		g.thaw()
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("cannot remove cgroup %q: %w", folder, err)
 		case <-time.After(wait):
 		}
 	}
+}
+
+// killMembers kills the processes of a cgroup. A number is looked at again once
+// it is held by a descriptor: it may have become another process's.
+func killMembers(folder string) {
+	for _, pid := range members(folder) {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it is gone
+		}
+		if slices.Contains(members(folder), pid) {
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it is gone, then
+		}
+		unix.Close(fd)
+	}
+}
+
+func members(folder string) []int {
+	text, _ := os.ReadFile(filepath.Join(folder, "cgroup.procs")) // gone with the folder, perhaps
+	var pids []int
+	for field := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
