@@ -184,7 +184,7 @@ func (s *Session) arise(e *gate.Exec, parent *process, doubt string) {
 		s.admit(e, &process{}, profile, "a shell that is fed commands: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Self(c):
-		s.admit(e, &process{agent: !profile.Starter(e.Argv)}, profile, "the agent itself: what it starts is judged")
+		s.admit(e, selfOf(nil, e, profile), profile, "the agent itself: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Housekeeping(c):
 		s.housekeep(e, c, profile)
@@ -383,6 +383,10 @@ func (s *Session) admit(e *gate.Exec, p *process, profile *policy.Profile, rule 
 			e.Deny(whyUnrecorded)
 			return
 		}
+		if p.starter { // a denial may have to end it, which its own tracer couldn't
+			e.Allow(gate.NoExit)
+			return
+		}
 		e.Allow()
 	}, api.Event{Kind: "exec.allowed", Exec: &exec})
 }
@@ -463,7 +467,8 @@ func (s *Session) start(k *kin, e *gate.Exec, c api.Command, rule string, counte
 // refuse records that a program was denied and then tells it.
 func (s *Session) refuse(a *action, e *gate.Exec, c api.Command, rule, reason string) {
 	exec := s.execRecord(a, e, c, api.Deny, rule)
-	s.record(func(error) { e.Deny(reason) }, api.Event{Kind: "exec.denied", Exec: &exec})
+	p := s.procs[proc{e.PID, e.Start}]
+	s.record(func(error) { turnDown(e, p, reason) }, api.Event{Kind: "exec.denied", Exec: &exec})
 }
 
 // deny ends a held action before it ran.
@@ -477,13 +482,15 @@ func (s *Session) deny(a *action, rule, reason string) {
 	events := []api.Event{s.actionEvent(a, "denied"), s.changed("counted")}
 	members := a.members
 	a.members = nil
+	callers := make([]*process, len(members))
 	for i, e := range members {
+		callers[i] = s.procs[proc{e.PID, e.Start}]
 		exec := s.execRecord(a, e, a.commands[i], api.Deny, rule)
 		events = append(events, api.Event{Kind: "exec.denied", Exec: &exec})
 	}
 	s.record(func(error) {
-		for _, e := range members {
-			e.Deny(reason)
+		for i, e := range members {
+			turnDown(e, callers[i], reason)
 		}
 	}, events...)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"stepbox/policy"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
 )
@@ -92,11 +93,30 @@ func (s *Session) goOn(e *gate.Exec, p *process) {
 // of it is covered.
 func (s *Session) become(e *gate.Exec, p *process) {
 	if c := s.facts(e, e.Argv); !e.Truncated && !c.Written && p.profile.Self(c) {
-		q := &process{kin: p.kin, action: p.action, agent: !p.profile.Starter(e.Argv)}
-		s.admit(e, q, p.profile, "the agent itself: what it starts is judged")
+		s.admit(e, selfOf(p, e, p.profile), p.profile, "the agent itself: what it starts is judged")
 		return
 	}
 	s.form(e, &action{parent: p, profile: p.profile, becomes: true, agent: p.profile})
+}
+
+// selfOf is a process that runs its agent's own program; before is what it was.
+func selfOf(before *process, e *gate.Exec, profile *policy.Profile) *process {
+	p := &process{starter: profile.Starter(e.Argv)}
+	p.agent = !p.starter
+	if before != nil {
+		p.kin, p.action = before.kin, before.action
+	}
+	return p
+}
+
+// turnDown denies a program. Who started an agent's starter waits for the
+// program that it becomes, so its end must look like that program's.
+func turnDown(e *gate.Exec, p *process, reason string) {
+	if p != nil && p.starter {
+		e.DenyAsRun(reason)
+		return
+	}
+	e.Deny(reason)
 }
 
 // becoming is what a person reads of it.

@@ -443,3 +443,35 @@ func TestDeniedWhenClosing(t *testing.T) {
 		t.Errorf("it lives: %v", err)
 	}
 }
+
+// A process that was started to become a program ends as that program would,
+// if its owner says so; of its own accord it lives on.
+func TestDeniedAsRun(t *testing.T) {
+	for _, way := range []struct {
+		name string
+		deny func(*Exec)
+		want string
+	}{
+		{"lives", func(e *Exec) { e.Deny("because") }, "lives 126\n"},
+		{"ends", func(e *Exec) { e.DenyAsRun("because") }, "126\n"},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			both(t, func(t *testing.T, o Options) {
+				v := newVictim(t)
+				// bash goes on after an exec that failed, as it is told to.
+				script := fmt.Sprintf(`/bin/bash -c 'shopt -s execfail; exec %s %s; c=$?; echo -n "lives "; exit $c'; echo $?`, v.path, v.ran())
+				b := start(t, setup{args: []string{"/bin/sh", "-c", script}, options: o, decide: func(e *Exec) {
+					if filepath.Base(e.Program.Path) == "victim" {
+						way.deny(e)
+						return
+					}
+					e.Allow(NoExit)
+				}})
+				if code := b.wait(); code != 0 || b.out.String() != way.want || !strings.Contains(b.err.String(), because) {
+					t.Errorf("it ended with %d and said %q and %q", code, b.out.String(), b.err.String())
+				}
+				v.spared(t)
+			})
+		})
+	}
+}

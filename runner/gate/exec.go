@@ -138,6 +138,17 @@ func (e *Exec) Deny(reason string) {
 	e.gate.end(e, func() { e.gate.deny(e, reason) })
 }
 
+// DenyAsRun is Deny for a process that was started only to become the program:
+// to its parent the program seems to run and fail, as if a fresh child had. It
+// must have been allowed with NoExit, else kernels before 6.15 have it traced.
+func (e *Exec) DenyAsRun(reason string) {
+	if !e.resolve() {
+		return
+	}
+	e.newborn = true
+	e.gate.end(e, func() { e.gate.deny(e, reason) })
+}
+
 // Valid says whether the caller still waits for an answer that nobody has
 // given yet.
 func (e *Exec) Valid() bool {
