@@ -55,6 +55,7 @@ type Sandbox struct {
 	leaving   atomic.Bool // the holder is told to end
 	abandoned atomic.Bool // the holder ended without being told to
 
+	left     chan struct{} // closed when the agent ended by itself, before its last output is read
 	exit     chan struct{} // closed once outcome is set
 	outcome  Exit
 	failure  error         // why the agent couldn't run although it was approved; set before exit closes
@@ -117,6 +118,7 @@ func (s *Sandbox) watch() {
 	defer close(s.ended)
 	reported := s.follow()
 	if reported {
+		close(s.left)
 		s.drain()
 		_ = s.say(pid1.End)
 	} else {
@@ -206,6 +208,10 @@ func (s *Sandbox) Wait() (Exit, error) {
 	<-s.exit
 	return s.outcome, s.failure
 }
+
+// Left is closed when the agent has ended by itself: what it printed has to be
+// read from the terminal now, or is lost. Exited follows.
+func (s *Sandbox) Left() <-chan struct{} { return s.left }
 
 // Exited is closed once Wait would return.
 func (s *Sandbox) Exited() <-chan struct{} { return s.exit }

@@ -38,6 +38,7 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 		spec:    spec,
 		dir:     filepath.Join(spec.RunDir, spec.ID),
 		adopted: make(chan struct{}),
+		left:    make(chan struct{}),
 		exit:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}

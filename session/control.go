@@ -91,6 +91,9 @@ func (s *Session) Kill(ctx context.Context) (api.Session, error) {
 	return s.Wait(ctx)
 }
 
+// Alive returns once the session answers: its loop isn't stuck.
+func (s *Session) Alive(ctx context.Context) error { return s.call(ctx, func() {}) }
+
 // Wait waits for the session's end and says how it ended.
 func (s *Session) Wait(ctx context.Context) (api.Session, error) {
 	select {

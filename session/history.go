@@ -99,27 +99,30 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 		if err := json.Unmarshal(r, &s); err != nil {
 			return nil, fmt.Errorf("cannot decode a session: %w", err)
 		}
-		h.settle(&s)
+		if s.Live() && !h.Live(s.ID) {
+			var err error
+			if s, err = h.Session(ctx, s.ID); err != nil {
+				return nil, err
+			}
+		}
 		out = append(out, s)
 	}
 	return out, nil
 }
 
-// settle corrects what a session that lost its supervisor last said of itself.
-func (h *History) settle(s *api.Session) {
-	if s.Live() && !h.Live(s.ID) {
-		s.State, s.Held = api.SessionInterrupted, 0
-	}
-}
-
-// Session fetches one session.
+// Session fetches one session. One that calls itself live but has no supervisor
+// was interrupted.
 func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	s, err := doc[api.Session](ctx, h.store, id, "session", 0)
 	if errors.Is(err, store.ErrNotFound) {
 		return s, problem(api.CodeNotFound, "there is no session %q", api.Escape(trim(id, 80)))
 	}
-	if err == nil {
-		h.settle(&s)
+	if err == nil && s.Live() && !h.Live(id) {
+		// Its supervisor may have recorded the end between the two looks.
+		s, err = doc[api.Session](ctx, h.store, id, "session", 0)
+		if err == nil && s.Live() {
+			s.State, s.Held = api.SessionInterrupted, 0
+		}
 	}
 	return s, err
 }

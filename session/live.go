@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 
 	"stepbox/runner/overlay"
@@ -122,31 +121,28 @@ func (l *Live) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.
 // View is one viewer's place at the session's terminal. One goroutine may call
 // Next while others call the rest.
 type View struct {
-	t *terminal
-	v *viewer
+	t    *terminal
+	next func(stop <-chan struct{}) ([]api.Frame, error)
+	left func()
 }
 
 // Terminal joins the session's terminal; the first frame is a keyframe.
-func (s *Session) Terminal() *View { return &View{t: s.term, v: s.term.join()} }
+func (s *Session) Terminal() *View {
+	v := s.term.join()
+	return &View{t: s.term, next: v.next, left: func() { s.term.leave(v) }}
+}
 
 // Output follows the session's output from its first byte on; there are no
-// keyframes. A follower that doesn't read slows the agent.
-func (s *Session) Output() (*View, error) {
-	v, err := s.term.follow()
-	if err != nil {
-		return nil, err
-	}
-	return &View{t: s.term, v: v}, nil
+// keyframes. A follower that doesn't read slows the agent. It gets all of it
+// also when it comes after the end.
+func (s *Session) Output() *View {
+	f := s.term.follow()
+	return &View{t: s.term, next: f.next, left: f.leave}
 }
 
-// Next waits for frames. io.EOF says that the terminal closed or ctx is done.
-func (v *View) Next(ctx context.Context) ([]api.Frame, error) {
-	frames, err := v.v.next(ctx.Done())
-	if err != nil {
-		return nil, io.EOF
-	}
-	return frames, nil
-}
+// Next waits for frames. io.EOF says that the terminal closed or ctx is done;
+// any other error that what was printed can't be read.
+func (v *View) Next(ctx context.Context) ([]api.Frame, error) { return v.next(ctx.Done()) }
 
 // Input queues bytes for the agent, in the order of the calls; it blocks while
 // the agent doesn't read them.
@@ -155,5 +151,5 @@ func (v *View) Input(p []byte) { v.t.send(p) }
 // Resize sets the size of the agent's terminal; the last viewer to ask wins.
 func (v *View) Resize(cols, rows int) { v.t.setSize(cols, rows) }
 
-// Close leaves the terminal.
-func (v *View) Close() { v.t.leave(v.v) }
+// Close leaves the terminal. Next must not be running, nor be called again.
+func (v *View) Close() { v.left() }

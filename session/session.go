@@ -221,6 +221,10 @@ func (s *Session) record(then func(error), events ...api.Event) {
 // fail closes: the agent is killed, and what can still be recorded is.
 func (s *Session) fail(err error) {
 	if s.life.now >= phaseStopping {
+		s.log.Error("at the session's end", "error", err)
+		if s.info.Reason == "" {
+			s.info.Reason = api.Escape(trim("not all of its end is recorded: "+err.Error(), maxReason))
+		}
 		return
 	}
 	s.log.Error("the session stops", "error", err)

@@ -71,6 +71,13 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	go s.watchUsage()
 	go func() {
+		select {
+		case <-box.Left():
+		case <-box.Exited():
+		}
+		s.term.hurry() // its last words don't wait for those who read slowly
+	}()
+	go func() {
 		exit, err := box.Wait()
 		s.submit(func() { s.end(exit, err) })
 	}()

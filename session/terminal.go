@@ -1,9 +1,7 @@
 package session
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -21,26 +19,31 @@ import (
 // back-pressure slows an agent that prints faster than this. A viewer that reads
 // too slowly loses no state: its backlog is replaced by a keyframe. A follower
 // gets every byte from the first one on and slows the agent instead, as the
-// reader of a pipe does.
+// reader of a pipe does; see follower.
 type terminal struct {
 	pty      *os.File
 	resize   func(cols, rows int) error
 	journal  *store.Journal
 	recorded func() iter.Seq2[store.Frame, error] // what the journal holds
-	failed   func(error)                          // called once, when bytes can't be recorded
+	failed   func(error)                          // told once, when bytes can't be recorded
 
-	output chan []byte      // one read in flight: reading stops while it is full
-	input  chan []byte      // to the agent, in order; full: the viewer that types waits
-	calls  chan func()      // run by the owner
-	stop   chan struct{}    // closed by close
-	done   chan struct{}    // closed when the owner has stopped
-	eof    chan struct{}    // closed when the agent's last byte is in the record
-	room   chan struct{}    // holds one: a follower has caught up
-	wg     sync.WaitGroup   // the three goroutines
-	screen *screen.Screen   // owned by the owner
-	views  map[*viewer]bool // owned by the owner
-	cols   int              // owned by the owner
-	rows   int              // owned by the owner
+	output chan []byte    // one read in flight: reading stops while it is full
+	input  chan []byte    // to the agent, in order; full: the viewer that types waits
+	calls  chan func()    // run by the owner
+	stop   chan struct{}  // closed by close
+	done   chan struct{}  // closed when the owner has stopped
+	eof    chan struct{}  // closed when the agent's last byte is in the record
+	room   chan struct{}  // holds one: a follower has caught up
+	wg     sync.WaitGroup // the three goroutines
+
+	// Below: owned by the owner, and everyone's to read once it has stopped.
+	screen     *screen.Screen
+	views      map[*viewer]bool
+	followers  map[*follower]bool
+	cols, rows int
+	total      int64 // bytes recorded
+	hurried    bool  // followers don't slow the agent any more
+	over       bool  // nothing more is recorded
 }
 
 // backlog is how many bytes a viewer may lag behind before a keyframe replaces them.
@@ -55,7 +58,7 @@ func newTerminal(pty *os.File, cols, rows int, j *store.Journal, recorded func()
 		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()),
 		stop: make(chan struct{}), done: make(chan struct{}), eof: make(chan struct{}),
 		room:   make(chan struct{}, 1),
-		screen: screen.New(cols, rows), views: make(map[*viewer]bool), cols: cols, rows: rows,
+		screen: screen.New(cols, rows), views: make(map[*viewer]bool), followers: make(map[*follower]bool), cols: cols, rows: rows,
 	}
 	t.screen.OnReply(func(p []byte) {
 		// The agent asked its terminal something. An agent that asks
@@ -108,7 +111,9 @@ func (t *terminal) write() {
 	}
 }
 
-// own is the owner: it orders output, resizes and viewers.
+// own is the owner: it orders output, resizes and viewers. It goes on until it
+// is stopped, also when nothing can be recorded any more: what the agent still
+// prints is thrown away then, so that its end isn't held up.
 func (t *terminal) own() {
 	defer t.wg.Done()
 	defer close(t.done)
@@ -121,33 +126,62 @@ func (t *terminal) own() {
 		select {
 		case <-t.room:
 		case p, ok := <-in:
-			if !ok {
+			switch {
+			case !ok:
 				output = nil
-				close(t.eof)
-				for v := range t.views {
-					v.end()
-				}
-				clear(t.views)
-				continue
-			}
-			if err := t.journal.Output(p); err != nil {
-				t.failed(err)
-				return
-			}
-			_, _ = t.screen.Write(p) // never fails: hostile bytes are its business
-			for v := range t.views {
-				v.push(api.Frame{Kind: api.FrameOutput, Data: p})
+				t.end()
+			case !t.over:
+				t.show(p)
 			}
 		case f := <-t.calls:
 			f()
 		case <-t.stop:
-			for v := range t.views {
-				v.end()
-			}
+			t.end()
 			t.screen.Close()
 			return
 		}
 	}
+}
+
+// show records what the agent printed and hands it to those who watch.
+func (t *terminal) show(p []byte) {
+	if err := t.journal.Output(p); err != nil {
+		t.broken(err)
+		return
+	}
+	t.total += int64(len(p))
+	_, _ = t.screen.Write(p) // never fails: hostile bytes are its business
+	for v := range t.views {
+		v.push(api.Frame{Kind: api.FrameOutput, Data: p})
+	}
+	for f := range t.followers {
+		f.push(p)
+	}
+}
+
+// broken ends the terminal when it can't be recorded any more.
+func (t *terminal) broken(err error) {
+	if !t.over {
+		t.end()
+		t.failed(err)
+	}
+}
+
+// end tells everyone that nothing more comes.
+func (t *terminal) end() {
+	if t.over {
+		return
+	}
+	t.over = true
+	close(t.eof)
+	for v := range t.views {
+		v.end()
+	}
+	for f := range t.followers {
+		f.end()
+	}
+	clear(t.views)
+	clear(t.followers)
 }
 
 // do runs f in the owner and waits; false when the terminal is closed.
@@ -170,8 +204,11 @@ func (t *terminal) setSize(cols, rows int) {
 			return
 		}
 		t.cols, t.rows = cols, rows
+		if t.over {
+			return
+		}
 		if err := t.journal.Resize(cols, rows); err != nil {
-			t.failed(err)
+			t.broken(err)
 			return
 		}
 		t.screen.Resize(cols, rows)
@@ -199,47 +236,35 @@ func (t *terminal) join() *viewer {
 			v.end()
 		}
 	}
-	if !t.do(func() { v.reset(t.keyframe()); t.views[v] = true }) {
+	if !t.do(func() {
+		v.reset(t.keyframe())
+		if t.over {
+			v.end()
+			return
+		}
+		t.views[v] = true
+	}) {
 		v.end()
 	}
 	return v
 }
 
-// follow adds a viewer that gets all output since the agent started.
-func (t *terminal) follow() (*viewer, error) {
-	v := &viewer{ready: make(chan struct{}, 1), room: t.room}
-	var err error
-	if !t.do(func() {
-		for f, jerr := range t.recorded() {
-			if jerr != nil {
-				err = fmt.Errorf("cannot read the terminal's record: %w", jerr)
-				return
-			}
-			if f.Kind == store.FrameOutput {
-				v.push(api.Frame{Kind: api.FrameOutput, Data: bytes.Clone(f.Data)})
-			}
-		}
-		select {
-		case <-t.eof:
-			v.end()
-		default:
-			t.views[v] = true
-		}
-	}) {
-		v.end()
-	}
-	return v, err
-}
-
 // behind says whether a follower has more than enough to read.
 func (t *terminal) behind() bool {
-	for v := range t.views {
-		if v.room != nil && v.waiting() > backlog {
+	if t.hurried {
+		return false
+	}
+	for f := range t.followers {
+		if t.total-f.read() > backlog {
 			return true
 		}
 	}
 	return false
 }
+
+// hurry reads on whatever the followers do: what the agent left unread in the
+// PTY is lost soon. Those who are behind find it in the record.
+func (t *terminal) hurry() { t.do(func() { t.hurried = true }) }
 
 func (t *terminal) leave(v *viewer) {
 	t.do(func() { delete(t.views, v) })
@@ -265,7 +290,7 @@ func (t *terminal) close() {
 	t.pty.Close()
 	t.wg.Wait()
 	if err := t.journal.Close(); err != nil {
-		t.failed(err)
+		t.failed(err) // again, perhaps: the first one counts
 	}
 }
 
@@ -273,7 +298,6 @@ func (t *terminal) close() {
 type viewer struct {
 	ready chan struct{} // holds one: there are frames, or the end
 	renew func()        // asks the owner for a keyframe
-	room  chan struct{} // of a follower: told when it has read
 
 	mu      sync.Mutex
 	frames  []api.Frame // guarded by mu
@@ -288,7 +312,7 @@ func (v *viewer) push(f api.Frame) {
 	if v.lagging || v.ended {
 		return
 	}
-	if v.room == nil && v.size+len(f.Data) > backlog {
+	if v.size+len(f.Data) > backlog {
 		v.frames, v.size, v.lagging = nil, 0, true
 	} else {
 		v.frames = append(v.frames, f)
@@ -311,13 +335,6 @@ func (v *viewer) end() {
 	v.signal()
 }
 
-// waiting is how many bytes the viewer hasn't taken yet.
-func (v *viewer) waiting() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.size
-}
-
 func (v *viewer) signal() {
 	select {
 	case v.ready <- struct{}{}:
@@ -334,12 +351,6 @@ func (v *viewer) next(stop <-chan struct{}) ([]api.Frame, error) {
 		v.mu.Unlock()
 		switch {
 		case len(frames) > 0:
-			if v.room != nil {
-				select {
-				case v.room <- struct{}{}:
-				default:
-				}
-			}
 			return frames, nil
 		case lagging:
 			v.renew()

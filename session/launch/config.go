@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -114,9 +115,13 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		return nil, nil, err
 	}
 	find := func(id string) string { return Socket(root, id) }
-	h := server.NewHub(session.NewHistory(st, func(id string) bool { return find(id) != "" }), find)
+	log, err := openLog("")
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
+	h := server.NewHub(session.NewHistory(st, func(id string) bool { return find(id) != "" }), find, log)
 	pipe := server.NewPipe()
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

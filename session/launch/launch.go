@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -211,6 +212,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		st.Close()
 		return nil, nil, err
 	}
+	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
+		return nil, nil, errors.Join(err, st.Close())
+	}
 	s, err := session.Start(ctx, st, cfg)
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(st.SessionDir(cfg.ID)), st.Close())
@@ -223,7 +227,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	}
 	return s, func(ctx context.Context) error {
 		defer st.Close()
-		return serve(ctx, s, l)
+		return serve(ctx, s, l, cfg.Log)
 	}, nil
 }
 
@@ -232,7 +236,7 @@ const grace = 2 * time.Second
 
 // serve answers clients until the session has ended. A signal to the
 // supervisor ends the session in good order.
-func serve(ctx context.Context, s *session.Session, l net.Listener) error {
+func serve(ctx context.Context, s *session.Session, l net.Listener, log *slog.Logger) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	h := server.New(s.Reader(), func(id string) server.Controller {
@@ -242,7 +246,7 @@ func serve(ctx context.Context, s *session.Session, l net.Listener) error {
 		return s
 	})
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving, l, h, grace) }()
+	go func() { served <- server.Serve(serving, l, h, log, grace) }()
 	select {
 	case <-s.Done():
 	case <-ctx.Done():

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,12 +17,15 @@ import (
 
 // NewHub serves recorded sessions from their record and passes what concerns a
 // live one on to its supervisor. Socket returns the path of a live session's
-// socket, or "".
-func NewHub(r Reader, socket func(id string) string) http.Handler {
+// socket, or "". What is odd goes to the log.
+func NewHub(r Reader, socket func(id string) string, l *slog.Logger) http.Handler {
+	return newHub(r, socket, l, answerTime)
+}
+
+func newHub(r Reader, socket func(id string) string, l *slog.Logger, wait time.Duration) http.Handler {
 	recorded := New(r, func(string) Controller { return nil })
-	transport := &http.Transport{
-		ResponseHeaderTimeout: answerTime,
-		DisableKeepAlives:     true, // a supervisor that has ended leaves nothing behind here
+	transport := patient{wait: wait, RoundTripper: &http.Transport{
+		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			id, _, err := net.SplitHostPort(addr)
 			if err != nil {
@@ -29,7 +34,7 @@ func NewHub(r Reader, socket func(id string) string) http.Handler {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", socket(id))
 		},
-	}
+	}}
 	mux := http.NewServeMux()
 	mux.Handle("/", recorded)
 	one := func(w http.ResponseWriter, q *http.Request) {
@@ -41,12 +46,12 @@ func NewHub(r Reader, socket func(id string) string) http.Handler {
 		proxy := &httputil.ReverseProxy{
 			Transport:     transport,
 			FlushInterval: -1, // events are sent as they happen
+			ErrorLog:      ErrorLog(l),
 			Rewrite: func(p *httputil.ProxyRequest) {
 				p.SetURL(&url.URL{Scheme: "http", Host: id})
 			},
 			ErrorHandler: func(w http.ResponseWriter, q *http.Request, err error) {
-				var slow net.Error
-				if errors.As(err, &slow) && slow.Timeout() {
+				if errors.Is(err, errStuck) {
 					fail(w, &api.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("the supervisor of session %s doesn't answer; if it is stuck, killing it (%s) ends the session and keeps its record", id, owner(socket(id)))})
 					return
 				}
@@ -61,9 +66,9 @@ func NewHub(r Reader, socket func(id string) string) http.Handler {
 	return mux
 }
 
-// answerTime is how long a supervisor may take to begin an answer: longer than
-// the largest roll back, shorter than a person's patience.
-const answerTime = 30 * time.Second
+// ErrorLog is where an http.Server or a proxy says what it can't tell a client;
+// by default that would be this process's standard error, in a person's screen.
+func ErrorLog(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelWarn) }
 
 // owner names the process that listens on a socket.
 func owner(socket string) string {

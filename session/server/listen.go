@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -12,12 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CheckPath says what is wrong with a path that is to be listened on.
+func CheckPath(path string) error {
+	if len(path) >= 100 { // sockaddr_un has 108 bytes, unix(7)
+		return fmt.Errorf("cannot listen on %q: the path is longer than a socket's may be; set XDG_RUNTIME_DIR to a shorter folder", path)
+	}
+	return nil
+}
+
 // Listen makes a unix socket that only the caller's own processes can use, and
 // only those outside any sandbox. The socket's folder must be the caller's and
 // closed to others.
 func Listen(path string) (net.Listener, error) {
-	if len(path) >= 100 { // sockaddr_un has 108 bytes, unix(7)
-		return nil, fmt.Errorf("cannot listen on %q: the path is longer than a socket's may be; set XDG_RUNTIME_DIR to a shorter folder", path)
+	if err := CheckPath(path); err != nil {
+		return nil, err
 	}
 	own, err := os.Stat("/proc/self/ns/user")
 	if err != nil {
@@ -93,9 +102,14 @@ func (l *listener) check(c net.Conn) error {
 }
 
 // Serve serves until ctx is done, and then for as long as requests under way
-// need, at most grace.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Duration) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+// need, at most grace. Terminals' connections may then still take what there is
+// for them, as long as they do. What is odd goes to the log.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger, grace time.Duration) error {
+	terminals := newConns()
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: ErrorLog(log),
+		BaseContext: func(net.Listener) context.Context { return terminals.with(context.Background()) },
+	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -104,6 +118,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Durat
 		if srv.Shutdown(end) != nil {
 			srv.Close()
 		}
+		terminals.end()
 	})
 	err := srv.Serve(l)
 	if !stop() {

@@ -50,7 +50,8 @@ type Controller interface {
 	Continue(ctx context.Context) (api.Session, error)
 	Kill(ctx context.Context) (api.Session, error)
 	Terminal() *session.View
-	Output() (*session.View, error)
+	Output() *session.View
+	Alive(ctx context.Context) error
 }
 
 // maxRequest bounds a request's body, in bytes.
@@ -97,6 +98,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 		}
 		return r.Diff(q.Context(), q.PathValue("id"), q.URL.Query().Get("key"), n)
 	})
+	get("/{id}/alive", s.live(func(c Controller, q *http.Request) (any, error) { return struct{}{}, c.Alive(q.Context()) }))
 	get("/{id}/rollback", s.live(func(c Controller, q *http.Request) (any, error) {
 		n, err := number(q.URL.Query().Get("to_before"))
 		if err != nil {
@@ -295,7 +297,11 @@ var statuses = map[string]int{
 // fail is the one place where errors become answers.
 func fail(w http.ResponseWriter, err error) {
 	var p *api.Problem
-	if !errors.As(err, &p) {
+	switch {
+	case errors.As(err, &p):
+	case errors.Is(err, session.ErrEnded):
+		p = &api.Problem{Code: api.CodeNotLive, Message: err.Error()}
+	default:
 		p = &api.Problem{Code: api.CodeInternal, Message: api.Escape(err.Error())}
 	}
 	status, ok := statuses[p.Code]

@@ -3,6 +3,8 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 
@@ -34,11 +36,7 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 	}
 	var t *session.View
 	if all {
-		var err error
-		if t, err = c.Output(); err != nil {
-			fail(w, err)
-			return
-		}
+		t = c.Output()
 	} else {
 		t = c.Terminal()
 	}
@@ -70,7 +68,7 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 	for {
 		frames, err := t.Next(ctx)
 		if err != nil {
-			if all && ctx.Err() == nil {
+			if all && errors.Is(err, io.EOF) && ctx.Err() == nil {
 				_ = api.WriteFrame(conn, api.Frame{Kind: api.FrameEnd}) // the viewer is gone: nobody to tell
 			}
 			break
@@ -129,6 +127,7 @@ func hijack(w http.ResponseWriter, q *http.Request) (net.Conn, *bufio.Reader) {
 		fail(w, err)
 		return nil, nil
 	}
+	conn = take(q.Context(), conn)
 	if _, err := conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.Upgrade + "\r\n\r\n")); err != nil {
 		conn.Close()
 		return nil, nil

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// answerTime is how long a supervisor may take to say that it lives. Answers
+// themselves may take as long as they need: a large roll back takes minutes.
+const answerTime = 30 * time.Second
+
+// errStuck says that a supervisor holds its socket open and does nothing.
+var errStuck = errors.New("the supervisor doesn't answer")
+
+// patient waits for an answer as long as the supervisor lives: while one is
+// overdue it is asked for a sign of life.
+type patient struct {
+	http.RoundTripper
+	wait time.Duration // before the first and between all signs, and for each of them
+}
+
+// RoundTrip sends a request. A body isn't waited for here: it may be a stream.
+func (p patient) RoundTrip(q *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(q.Context())
+	answered := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if err := p.watch(ctx, q, answered); err != nil {
+			cancel(err)
+		}
+	}()
+	resp, err := p.RoundTripper.RoundTrip(q.WithContext(ctx))
+	close(answered)
+	<-watched
+	if err != nil && errors.Is(context.Cause(ctx), errStuck) {
+		err = context.Cause(ctx)
+	}
+	return resp, err
+}
+
+// watch returns an error when the supervisor shows no sign of life before an
+// answer came.
+func (p patient) watch(ctx context.Context, q *http.Request, answered <-chan struct{}) error {
+	for {
+		select {
+		case <-answered:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-time.After(p.wait):
+		}
+		if err := p.alive(ctx, q, answered); err != nil {
+			return err
+		}
+	}
+}
+
+// alive asks for a sign of life.
+func (p patient) alive(ctx context.Context, q *http.Request, answered <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
+	go func() {
+		select {
+		case <-answered:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	sign, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+q.URL.Host+"/v1/sessions/"+q.URL.Host+"/alive", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := p.RoundTripper.RoundTrip(sign)
+	if err == nil {
+		return resp.Body.Close()
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errStuck, err)
+	}
+	return nil // it has ended: the request will hear of that itself
+}

@@ -1,0 +1,257 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// pipeTerminal is a terminal whose agent is the test.
+type pipeTerminal struct {
+	*testing.T
+	*terminal
+	agent  *os.File
+	failed chan error
+}
+
+func newPipeTerminal(t *testing.T) *pipeTerminal {
+	t.Helper()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	const id = "aaaaaaaa"
+	if _, err := st.CreateSession(t.Context(), id, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	j, err := st.Journal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pipeTerminal{T: t, agent: os.NewFile(uintptr(fds[1]), "agent"), failed: make(chan error, 4)}
+	p.terminal = newTerminal(os.NewFile(uintptr(fds[0]), "pty"), 80, 24, j,
+		func() iter.Seq2[store.Frame, error] { return st.ReadJournal(id) },
+		func(int, int) error { return nil }, func(err error) { p.failed <- err })
+	t.Cleanup(func() { p.agent.Close() })
+	return p
+}
+
+// say is what the agent prints.
+func (p *pipeTerminal) say(s string) {
+	p.Helper()
+	if _, err := io.WriteString(p.agent, s); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// over ends the agent and then the terminal.
+func (p *pipeTerminal) over() {
+	p.Helper()
+	p.agent.Close()
+	arrives(p.T, "the end of the output", p.eof)
+	p.terminal.close()
+}
+
+func arrives(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s didn't come", what)
+	}
+}
+
+// all reads a follower to its end.
+func all(t *testing.T, f *follower) string {
+	t.Helper()
+	defer f.leave()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	for {
+		frames, err := f.next(ctx.Done())
+		if errors.Is(err, io.EOF) && ctx.Err() == nil {
+			return out.String()
+		}
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("after %d bytes: %v, %v", out.Len(), err, ctx.Err())
+		}
+		for _, f := range frames {
+			out.Write(f.Data)
+		}
+	}
+}
+
+func TestFollowersGetAllOutputWheneverTheyCome(t *testing.T) {
+	p := newPipeTerminal(t)
+	first := p.follow()
+	p.say("one ")
+	if frames, err := first.next(t.Context().Done()); err != nil || string(frames[0].Data) != "one " {
+		t.Fatalf("the first follower read %v, %v", frames, err)
+	}
+	second := p.follow()
+	p.say("two ")
+	got := make(chan string, 1)
+	go func() { got <- all(t, second) }()
+	p.agent.Close()
+	arrives(t, "the end of the output", p.eof)
+	third := p.follow() // the terminal is at its end but not closed
+	p.terminal.close()
+	fourth := p.follow() // it is closed
+	if s := <-got; s != "one two " {
+		t.Errorf("who came in the middle read %q", s)
+	}
+	if s := all(t, first); s != "two " {
+		t.Errorf("who came first read %q after the first word", s)
+	}
+	for _, f := range []*follower{third, fourth} {
+		if s := all(t, f); s != "one two " {
+			t.Errorf("who came late read %q", s)
+		}
+	}
+}
+
+func TestFollowerThatDoesNotReadSlowsTheAgent(t *testing.T) {
+	p := newPipeTerminal(t)
+	f := p.follow()
+	const size = 3 * backlog
+	said := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(p.agent, strings.Repeat("x", size))
+		said <- err
+	}()
+	var total int64
+	for behind := false; !behind; {
+		p.do(func() { behind, total = p.behind(), p.total })
+		select {
+		case err := <-said:
+			t.Fatal("the agent was never slowed:", err)
+		default:
+		}
+	}
+	if total > backlog+64<<10 {
+		t.Errorf("%d bytes were taken from the agent for a follower that read nothing", total)
+	}
+	got := make(chan string, 1)
+	go func() { got <- all(t, f) }()
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+	p.over()
+	if s := <-got; len(s) != size {
+		t.Errorf("it read %d bytes, want %d", len(s), size)
+	}
+}
+
+func TestFollowerThatLeavesIsNotWaitedFor(t *testing.T) {
+	p := newPipeTerminal(t)
+	f := p.follow()
+	said := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(p.agent, strings.Repeat("x", 2*backlog))
+		said <- err
+	}()
+	for behind := false; !behind; {
+		p.do(func() { behind = p.behind() })
+	}
+	f.leave()
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+	p.over()
+}
+
+func TestTheEndWaitsForNoReader(t *testing.T) {
+	p := newPipeTerminal(t)
+	f := p.follow()
+	var want strings.Builder
+	p.hurry() // the agent has ended, what is in the PTY is all there will be
+	for range 3 * backlog >> 16 {
+		line := strings.Repeat("x", 1<<16-1) + "\n"
+		want.WriteString(line)
+		p.say(line)
+	}
+	p.over()
+	if s := all(t, f); s != want.String() {
+		t.Errorf("who read nothing until the end then read %d bytes, want %d", len(s), want.Len())
+	}
+}
+
+func TestLiveFollowerLosesNothingInAFlood(t *testing.T) {
+	p := newPipeTerminal(t)
+	f := p.follow()
+	p.say("first\n")
+	if _, err := f.next(t.Context().Done()); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := f.recorded(); p != nil || err != nil { // that was all: it is handed what comes from here on
+		t.Fatal(p, err)
+	}
+	p.hurry()
+	var want strings.Builder
+	for range 3 * backlog >> 16 {
+		line := strings.Repeat("y", 1<<16-1) + "\n"
+		want.WriteString(line)
+		p.say(line)
+	}
+	p.over()
+	f.mu.Lock()
+	held := f.size
+	f.mu.Unlock()
+	if held > 2*backlog {
+		t.Errorf("%d bytes are held for a reader that is gone", held)
+	}
+	if s := all(t, f); s != want.String() {
+		t.Errorf("it read %d bytes, want %d", len(s), want.Len())
+	}
+}
+
+// A record that can't be written ends everything that waits for output.
+func TestBrokenRecordEndsViewers(t *testing.T) {
+	p := newPipeTerminal(t)
+	v, f := p.join(), p.follow()
+	if _, err := v.next(t.Context().Done()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.journal.Close(); err != nil { // every write fails from here on
+		t.Fatal(err)
+	}
+	p.say("unrecorded")
+	arrives(t, "the end of the output", p.eof)
+	if err := <-p.failed; !errors.Is(err, store.ErrClosed) {
+		t.Errorf("it failed with %v", err)
+	}
+	if frames, err := v.next(t.Context().Done()); !errors.Is(err, io.EOF) {
+		t.Errorf("the viewer got %v, %v", frames, err)
+	}
+	if s := all(t, f); s != "" {
+		t.Errorf("the follower read %q, which isn't recorded", s)
+	}
+	p.say(strings.Repeat("more", 1<<20)) // the agent isn't held up
+	if frame, size := p.last(); size.cols != 80 || bytes.Contains(frame, []byte("unrecorded")) {
+		t.Errorf("the last screen is %v with %q", size, frame)
+	}
+	v = p.join()
+	if frames, err := v.next(t.Context().Done()); err != nil || len(frames) != 1 || frames[0].Kind != api.FrameKeyframe {
+		t.Errorf("who comes later gets %v, %v, want the last screen", frames, err)
+	}
+	p.agent.Close()
+	p.terminal.close()
+}
