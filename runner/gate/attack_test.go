@@ -174,7 +174,7 @@ func TestAttacks(t *testing.T) {
 				defer master.Close()
 				defer slave.Close()
 				b := start(t, setup{
-					role: "attack", args: []string{c.name}, skip: skip, stdin: slave,
+					role: "attack", args: []string{c.name}, skip: skip, stdin: slave, decide: letGoOf,
 					attr: func(a *syscall.SysProcAttr) { a.Setpgid, a.Setsid, a.Setctty, a.Ctty = false, true, true, 0 },
 				})
 				b.wait()
