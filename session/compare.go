@@ -18,7 +18,8 @@ const (
 	maxCompared = 500_000 // changed paths that are held; what is beyond is counted
 	maxPage     = 5000    // changes of one page
 	page        = 1000    // changes of a page when the asker doesn't say
-	comparisons = 4       // that are kept: those that viewers ask pages and diffs of
+	comparisons = 4       // that are held: those that viewers ask pages and diffs of
+	maxHeld     = 100_000 // changes in all that are held beside the newest comparison's
 )
 
 // comparison is what differs between two states of the files. It is worked out
@@ -52,7 +53,14 @@ func (f *files) compare(ctx context.Context, from, to *overlay.Manifest) (*compa
 	c := &comparison{from: from, to: to, Difference: d}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.compared = append([]*comparison{c}, f.compared[:min(len(f.compared), comparisons-1)]...)
+	held := []*comparison{c}
+	room := maxHeld
+	for _, old := range f.compared {
+		if room -= len(old.Changes); room >= 0 && len(held) < comparisons {
+			held = append(held, old)
+		}
+	}
+	f.compared = held
 	return c, nil
 }
 

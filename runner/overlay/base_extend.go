@@ -213,7 +213,7 @@ func (x *extender) content(path string, e *lowerEntry, low *lowerDir, hash bool,
 		}
 		return low.read(x.ctx, e, &x.hasher)
 	}
-	if hash {
+	if hash && e.Size <= maxKeptHash {
 		if err := low.hash(x.ctx, e); err != nil {
 			return err
 		}
@@ -223,6 +223,12 @@ func (x *extender) content(path string, e *lowerEntry, low *lowerDir, hash bool,
 	}
 	return nil
 }
+
+// maxKeptHash is the length in bytes of the longest file that is read for its
+// hash alone. Of a longer one nobody can tell whether the content is the same,
+// so that it counts as changed; a sandbox that makes a file of the length of the
+// host's largest mustn't hold up every scan.
+const maxKeptHash = 1 << 30
 
 func notKept(why string) string { return "not kept: " + why }
 
