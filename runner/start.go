@@ -178,6 +178,9 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
 		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Above: s.spec.Above, Files: s.files(),
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
+		Layers: func(empty string, folders []string) ([]string, error) {
+			return s.holder.ProbeLayers(ctx, empty, folders)
+		},
 		Created: func(pid int) error {
 			joining = make(chan error, 1)
 			go func() { joining <- s.cgroups.Join(pid) }()

@@ -57,6 +57,9 @@ type Spec struct {
 	Cols, Rows int // of the terminal
 
 	Control *os.File // PID 1's end of its control socket; the caller's
+	// Layers says, for each folder, why the kernel doesn't take it as a layer of
+	// a read-only overlay behind an empty folder; "" where it does.
+	Layers func(empty string, folders []string) (refused []string, err error)
 	// Created is called once the first process exists and has its cgroups to
 	// join, before it runs anything of the sandbox.
 	Created func(pid int) error

@@ -10,11 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/moby/sys/mountinfo"
-	"github.com/opencontainers/runc/libcontainer/configs"
-	"golang.org/x/sys/unix"
 )
 
 // etcFiles are the files of /etc that say who and where one is; inside, that
@@ -41,19 +36,18 @@ func etcFiles(spec Spec) map[string][]byte {
 	return files
 }
 
-// addEtc shows /etc read-only with our own files over it: a layer in front of
-// the host's, which works for names that the host doesn't have and for links
-// that lead nowhere inside. Where something is mounted below /etc, as in
-// containers, no overlay is possible, and files are bound over the host's.
-func (l *layout) addEtc(spec Spec, mounts []*mountinfo.Info) error {
-	front := filepath.Join(l.dir, "etc")
+// makeEtc writes our own files of /etc into a folder that stands in front of the
+// host's /etc as a layer. That works for names that the host doesn't have, and
+// for links that lead nowhere inside.
+func (l *layout) makeEtc(spec Spec) (front string, files map[string][]byte, err error) {
+	front = filepath.Join(l.dir, "etc")
 	if err := os.Mkdir(front, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("cannot prepare the sandbox's /etc: %w", err)
+		return "", nil, fmt.Errorf("cannot prepare the sandbox's /etc: %w", err)
 	}
-	files := etcFiles(spec)
+	files = etcFiles(spec)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !filepath.IsLocal(name) {
-			return fmt.Errorf("cannot prepare the sandbox's /etc: %q isn't below it", name)
+			return "", nil, fmt.Errorf("cannot prepare the sandbox's /etc: %q isn't below it", name)
 		}
 		path := filepath.Join(front, name)
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -61,18 +55,15 @@ func (l *layout) addEtc(spec Spec, mounts []*mountinfo.Info) error {
 			err = os.WriteFile(path, files[name], 0o444)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot prepare the sandbox's /etc: %w", err)
+			return "", nil, fmt.Errorf("cannot prepare the sandbox's /etc: %w", err)
 		}
 	}
-	if len(submounts(mounts, "/etc")) == 0 && !strings.Contains(front, "\n") {
-		l.add(&configs.Mount{
-			Source: "overlay", Device: "overlay", Destination: "/etc",
-			Flags: unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV,
-			Data:  "lowerdir=" + escape(front) + ":/etc,userxattr",
-		})
-		return nil
-	}
-	l.addReadOnly("/etc", "/etc")
+	return front, files, nil
+}
+
+// bindEtc binds our own files over the host's where no layer is possible, as in
+// containers, which mount some of them.
+func (l *layout) bindEtc(front string, files map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		target := filepath.Join("/etc", name)
 		if link, err := os.Readlink(target); err == nil {
@@ -86,5 +77,4 @@ func (l *layout) addEtc(spec Spec, mounts []*mountinfo.Info) error {
 		}
 		l.addReadOnly(filepath.Join(front, name), target)
 	}
-	return nil
 }

@@ -28,6 +28,7 @@ type layout struct {
 	rootfs string
 	dir    string
 	mounts []*configs.Mount
+	shown  []shown  // host folders to show
 	masks  []string // paths inside that are covered
 	notes  []string
 }
@@ -50,9 +51,6 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	if err := l.addSystem(); err != nil {
 		return nil, err
 	}
-	if err := l.addEtc(spec, mounts); err != nil {
-		return nil, err
-	}
 	l.add(&configs.Mount{Source: spec.Temp, Destination: "/tmp", Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
 		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
 	if spec.Home != "" {
@@ -67,10 +65,10 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 			return nil, err
 		}
 	}
-	if err := l.addWorkspace(spec, mounts); err != nil {
+	if err := l.addShown(spec, mounts); err != nil {
 		return nil, err
 	}
-	if err := l.maskSockets(); err != nil {
+	if err := l.addWorkspace(spec, mounts); err != nil {
 		return nil, err
 	}
 	if spec.Root {
@@ -95,18 +93,26 @@ func (l *layout) addReadOnly(source, target string) {
 }
 
 // addBind shows what the specification names. Links in the source are followed
-// here, once, so that what was searched for sockets is what is shown.
+// here, once, so that what was looked at is what is shown.
 func (l *layout) addBind(bind Bind) error {
 	source, err := filepath.EvalSymlinks(bind.Source)
 	if err != nil {
 		return fmt.Errorf("cannot show %q in the sandbox: %w", bind.Source, err)
 	}
-	if err := refuseSockets(source); err != nil {
-		return err
+	info, err := os.Lstat(source)
+	if err != nil {
+		return fmt.Errorf("cannot show %q in the sandbox: %w", bind.Source, err)
 	}
 	target := bind.Target
 	if target == "" {
 		target = bind.Source
+	}
+	switch {
+	case info.IsDir():
+		l.shown = append(l.shown, shown{source: source, target: target})
+		return nil
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("cannot show %q in the sandbox: it is neither a folder nor a file", bind.Source)
 	}
 	l.addReadOnly(source, target)
 	return nil
@@ -162,7 +168,7 @@ func (l *layout) addSystem() error {
 				return fmt.Errorf("cannot show %q in the sandbox: %w", folder, err)
 			}
 		case info.IsDir():
-			l.addReadOnly(folder, folder)
+			l.shown = append(l.shown, shown{source: folder, target: folder, system: true})
 		}
 	}
 	return nil

@@ -42,23 +42,8 @@ func refuseSockets(source string) error {
 	return nil
 }
 
-// maskSockets covers every bound socket of the host's that lies in what the
-// sandbox shows of the system. /proc/net/unix lists them all, so that the
-// folders themselves needn't be searched.
-func (l *layout) maskSockets() error {
-	for _, folder := range systemFolders {
-		below, err := listeningBelow(folder)
-		if err != nil {
-			return err
-		}
-		for _, path := range below {
-			l.masks = append(l.masks, filepath.Join(folder, path))
-		}
-	}
-	return nil
-}
-
 // listeningBelow lists the bound sockets below a folder, relative to it.
+// /proc/net/unix has them all, so that the folder itself needn't be searched.
 func listeningBelow(folder string) ([]string, error) {
 	file, err := os.Open("/proc/net/unix")
 	if err != nil {

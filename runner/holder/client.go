@@ -34,6 +34,7 @@ import (
 const (
 	opHello   = "hello"
 	opProbe   = "probe"
+	opLayers  = "layers"
 	opGuard   = "guard"
 	opLink    = "link"
 	opOpen    = "open"
@@ -48,9 +49,14 @@ type (
 		Root string
 		Path []byte
 	}
-	socketRequest  struct{ Domain, Type, Protocol int }
-	dialRequest    struct{ Port int }
-	probeRequest   struct{ Dir string }
+	socketRequest struct{ Domain, Type, Protocol int }
+	dialRequest   struct{ Port int }
+	probeRequest  struct{ Dir string }
+	layersRequest struct {
+		Empty   string
+		Folders []string
+	}
+	layersAnswer   struct{ Refused []string } // one for each folder, "" for none
 	restoreRequest struct {
 		ID      uint64
 		Project string
@@ -179,6 +185,19 @@ func (h *Holder) Socket(ctx context.Context, domain, kind, protocol int) (*os.Fi
 func (h *Holder) ProbeOverlay(ctx context.Context, dir string) error {
 	_, err := h.peer.call(ctx, opProbe, probeRequest{dir}, nil)
 	return err
+}
+
+// ProbeLayers says, for each folder, why the kernel doesn't take it as a layer of
+// a read-only overlay behind the empty folder; "" where it does.
+func (h *Holder) ProbeLayers(ctx context.Context, empty string, folders []string) ([]string, error) {
+	var out layersAnswer
+	if _, err := h.peer.call(ctx, opLayers, layersRequest{empty, folders}, &out); err != nil {
+		return nil, err
+	}
+	if len(out.Refused) != len(folders) {
+		return nil, errors.New("the holder answered another question")
+	}
+	return out.Refused, nil
 }
 
 // Dial connects to a TCP port of the sandbox's own loopback.

@@ -156,6 +156,9 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return nil, nil, h.ready
 	case opProbe:
 		return nil, nil, probe(body)
+	case opLayers:
+		out, err := layers(body)
+		return out, nil, err
 	case opLink:
 		runtime.LockOSThread() // never unlocked: the thread ends with this call's goroutine
 		return h.ops.Link()

@@ -1,0 +1,85 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+)
+
+// shown is a host folder that is visible inside, read-only. It is a layer of an
+// overlay rather than a bind: through an overlay a socket or a named pipe is
+// another one than the host's, where nobody listens, also if it is made later.
+// That holds for all that is in the folder, so that nothing has to be searched.
+type shown struct {
+	source, target string
+	front          string // a folder of ours whose files stand in front; "" for none
+	system         bool
+}
+
+// addShown mounts the folders to show, and /etc with our own files. Where the
+// kernel takes a folder for no layer, because something is mounted below it or
+// overlays are stacked too high already, it is bound: the sockets that are there
+// now are covered or refused, and it is said that later ones aren't.
+func (l *layout) addShown(spec Spec, mounts []*mountinfo.Info) error {
+	front, files, err := l.makeEtc(spec)
+	if err != nil {
+		return err
+	}
+	l.shown = append(l.shown, shown{source: "/etc", target: "/etc", front: front, system: true})
+	empty := filepath.Join(l.dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("cannot prepare the sandbox's folders: %w", err)
+	}
+	sources := make([]string, len(l.shown))
+	for i, s := range l.shown {
+		sources[i] = s.source
+	}
+	refused, err := spec.Layers(empty, sources)
+	if err != nil {
+		return fmt.Errorf("cannot try the sandbox's mounts: %w", err)
+	}
+	for i, s := range l.shown {
+		if refused[i] == "" {
+			if s.front == "" {
+				s.front = empty
+			}
+			l.add(&configs.Mount{
+				Source: "overlay", Device: "overlay", Destination: s.target,
+				Flags: unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV,
+				Data:  "lowerdir=" + escape(s.front) + ":" + escape(s.source) + ",userxattr",
+			})
+			continue
+		}
+		why := refused[i]
+		if below := submounts(mounts, s.source); len(below) > 0 {
+			why = below[0] + " is mounted there"
+		}
+		l.notes = append(l.notes, fmt.Sprintf("a socket that the host makes in %s while the session runs could be reached: no overlay can be put over it (%s)", s.source, why))
+		if err := l.bindShown(s); err != nil {
+			return err
+		}
+		if s.front != "" {
+			l.bindEtc(s.front, files)
+		}
+	}
+	return nil
+}
+
+// bindShown shows a folder by a bind, without the sockets that it holds now.
+func (l *layout) bindShown(s shown) error {
+	l.addReadOnly(s.source, s.target)
+	if !s.system {
+		return refuseSockets(s.source)
+	}
+	below, err := listeningBelow(s.source)
+	for _, path := range below {
+		l.masks = append(l.masks, filepath.Join(s.target, path))
+	}
+	return err
+}
