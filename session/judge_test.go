@@ -435,3 +435,92 @@ func TestJudgeCgroupsGoWithTheirActions(t *testing.T) {
 		t.Errorf("the groups %v are left of actions that are over", append(found, more...))
 	}
 }
+
+// What a rule let join isn't covered by the approval of what it joined.
+func TestJudgeJoiningBringsNoApproval(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{"old/x": "x", "victim.txt": "x",
+		"join.py": "import subprocess\nsubprocess.run(['rm', '-rf', '.', 'victim.txt'])\n",
+		"agent.py": `
+import os, time
+a, b = os.pipe()
+child = os.fork()
+if child == 0:
+    os.dup2(b, 1)
+    os.execvp("sh", ["sh", "-c", "rm -rf old .; sleep 60"])
+while "rm" in os.popen("true").read() or os.path.exists("old"): time.sleep(0.05)
+if os.fork() == 0:
+    os.dup2(a, 0)
+    os.execvp("python3", ["python3", "join.py"])
+time.sleep(60)
+`}, "python3", "agent.py")
+	q := w.approves(w.asks(api.Question{}, "rm -rf old"))
+	joiner := w.ran("python3", "join.py")
+	if joiner.Action != q.Action {
+		t.Errorf("what joins the pipe is of action %d, want %d", joiner.Action, q.Action)
+	}
+	q = w.asks(q, "rm -rf . victim.txt")
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}
+
+// An interactive shell, which belongs to no action, becomes another program.
+func TestJudgeARootThatBecomesAProgram(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x", "a": "1",
+		"agent.sh": "bash -s < commands\nread x\n", "commands": "cat a >/dev/null; exec rm -v victim.txt\n"}, "bash", "agent.sh")
+	q := w.approves(w.asks(api.Question{}, "cat a"))
+	q = w.asks(q, "rm -v victim.txt")
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}
+
+// A root that had children when it became an approved program: those aren't its.
+func TestJudgeChildrenOfARootBeforeItsApproval(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x",
+		"agent.sh": "bash -s < commands\nread x\n",
+		"commands": "(while ! grep -q sleep /dev/null /proc/$$/comm; do read -t 0.05 x < <(read y); done; rm -v victim.txt) 2>/dev/null &\nexec sleep 60\n"},
+		"bash", "agent.sh")
+	w.denies("sleep 60", "grep")
+}
+
+// The agent's housekeeping passes unasked; what a repository makes it run doesn't.
+func TestJudgeHousekeepingBringsNothingAlong(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{
+		"bin/claude": "#!/bin/bash\ngit status --porcelain\nread x\n", "victim.txt": "x",
+		".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", ".git/refs/x": "",
+		".git/config": "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./evil.sh\n",
+		"evil.sh":     "#!/bin/sh\nrm -v victim.txt\n",
+	}, "claude")
+	q := w.held(0)
+	if !strings.Contains(q.Title, "evil.sh") || q.Subject != api.SubjectNested {
+		t.Errorf("held %s %q, want the program that git starts", q.Subject, q.Title)
+	}
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}
+
+// A program that calls itself an agent, from a folder that looks like one, is
+// judged like any other when the agent wrote it.
+func TestJudgeForgedAgent(t *testing.T) {
+	for name, path := range map[string]string{"its path": "/tmp/real", "a link": "/tmp/link", "another name": "/proc/self/root/tmp/real"} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{
+				"bin/codex": "#!/bin/bash\n", "victim.txt": "x",
+				"bin/node": "#!/bin/sh\n. \"$1\"\n",
+				"agent.js": "import",
+				"bin/claude": `#!/usr/bin/env python3
+import os
+os.makedirs("/tmp/real/@anthropic-ai/claude-code")
+open("/tmp/real/@anthropic-ai/claude-code/cli.js", "w").write("x")
+os.symlink("/tmp/real", "/tmp/link")
+os.execvp("node", ["node", "` + path + `/@anthropic-ai/claude-code/cli.js"])
+`}, "claude")
+			q := w.held(0)
+			for strings.Contains(q.Title, "pyenv") {
+				q = w.held(w.approves(q).ID)
+			}
+			if !strings.Contains(q.Title, "cli.js") || !strings.Contains(q.Rule, "the agent becomes") {
+				t.Errorf("held %q by %q, want the agent becoming its own forgery", q.Title, q.Rule)
+			}
+		})
+	}
+}
