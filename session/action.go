@@ -41,13 +41,15 @@ type action struct {
 type shown struct {
 	argv     []string
 	dev, ino uint64
+	contents [32]byte // of all files behind it
 }
 
 func (s shown) is(e *gate.Exec) bool {
-	return s.dev == e.Program.Dev && s.ino == e.Program.Ino && slices.Equal(s.argv, e.Argv)
+	return s.dev == e.Program.Dev && s.ino == e.Program.Ino && slices.Equal(s.argv, e.Argv) &&
+		s.contents == e.Cover()
 }
 
-func shownOf(e *gate.Exec) shown { return shown{e.Argv, e.Program.Dev, e.Program.Ino} }
+func shownOf(e *gate.Exec) shown { return shown{e.Argv, e.Program.Dev, e.Program.Ino, e.Contents()} }
 
 // joinTime is how long a held action waits for the rest of its job. A shell
 // forks the members of a pipeline one after the other.

@@ -94,3 +94,38 @@ func TestOwnDynamicLinkerIsAskedAbout(t *testing.T) {
 		return e.Kind == "action.ended" && e.Action.Title == q.Title && e.Action.Exit.Code == 0
 	})
 }
+
+// What a person approved once passes again in the same action only as long as
+// it is the same.
+func TestRepeatWithOtherContentsIsAskedAbout(t *testing.T) {
+	const script = `mkdir /tmp/bin; PATH=/tmp/bin:$PATH
+printf '#!/bin/sh\necho one\n' >/tmp/bin/git; chmod +x /tmp/bin/git
+git push; git push
+printf '#!/bin/sh\necho two\n' >/tmp/bin/git
+git push; sleep 60
+`
+	w := startWith(t, api.ModePolicy, "bash run.sh; sleep 60", func(project string) {
+		if err := os.WriteFile(filepath.Join(project, "run.sh"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	})
+	first := w.held(0)
+	if first.Title != "git push [runs /tmp/bin/git]" && first.Title != "git push" {
+		t.Fatalf("held %q", first.Title)
+	}
+	w.must(w.decide(first, api.AnswerApprove))
+	second := w.held(first.ID)
+	if second.Title != first.Title {
+		t.Fatalf("held %q", second.Title)
+	}
+	ran := 0
+	w.happened("the second question", func(e api.Event) bool {
+		if e.Kind == "exec.allowed" && strings.Join(e.Exec.Argv, " ") == "git push" {
+			ran++
+		}
+		return e.Kind == "question.opened" && e.Question.ID == second.ID
+	})
+	if ran != 2 {
+		t.Errorf("%d of them ran before the next question, want 2", ran)
+	}
+}

@@ -78,6 +78,7 @@ func (e *Exec) pinScripts() error {
 		return nil
 	}
 	left := int64(maxPinned)
+	var pipes []string
 	for i, argument := range e.gate.o.Scripts(e) {
 		if i == maxScripts {
 			e.Unpinned = append(e.Unpinned, fmt.Sprintf("of its arguments only the first %d are compared as files", maxScripts))
@@ -85,6 +86,9 @@ func (e *Exec) pinScripts() error {
 		}
 		f, ok := e.view.script(argument)
 		if !ok {
+			if argument != standardInput && e.view.isPipe(argument) {
+				pipes = append(pipes, argument)
+			}
 			continue
 		}
 		e.scripts = append(e.scripts, script{argument, f})
@@ -98,7 +102,24 @@ func (e *Exec) pinScripts() error {
 			return err
 		}
 	}
+	if len(pipes) > 0 {
+		e.Unpinned = append(e.Unpinned, "nobody can look into the pipes that it is given to read: "+strings.Join(pipes, ", "))
+	}
 	return nil
+}
+
+// standardInput is often a pipe, whose other end is in the same question.
+const standardInput = "/dev/stdin"
+
+// isPipe says whether an argument names a pipe.
+func (v *view) isPipe(argument string) bool {
+	fd, err := v.lookup(v.cwd, argument, false)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
 }
 
 // script looks an argument up as a regular file that the agent can write.
@@ -118,8 +139,12 @@ func (v *view) script(argument string) (file, bool) {
 	return f, true
 }
 
-// Cover returns a digest that stands for all files that the exec would run,
-// and for its arguments that are files. From then on Allow compares them too.
+// Contents is a digest that stands for all files that the exec would run, and
+// for those of its arguments from which it may read its commands.
+func (e *Exec) Contents() [32]byte { return e.contents }
+
+// Cover is Contents of an exec that is decided by them: from then on Allow
+// compares what is in the files too, and no longer only their times.
 func (e *Exec) Cover() [32]byte {
 	e.covered.Store(true)
 	return e.contents

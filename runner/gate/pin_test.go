@@ -201,6 +201,21 @@ func TestChangedWhileHeld(t *testing.T) {
 	}
 }
 
+// What comes through a pipe is known to nobody.
+func TestScriptInPipe(t *testing.T) {
+	b := start(t, setup{args: []string{"bash", "-c", "sh <(echo echo a)"}, options: Options{Scripts: inShell}})
+	b.wait()
+	e := b.find("sh")
+	for _, o := range b.seen() {
+		if len(o.Argv) == 2 && o.Argv[0] == "sh" {
+			e = o
+		}
+	}
+	if b.out.String() != "a\n" || !strings.Contains(strings.Join(e.Unpinned, "\n"), "pipes that it is given to read: /dev/fd/") {
+		t.Errorf("it said %q; %q", b.out.String(), e.Unpinned)
+	}
+}
+
 // What a digest stands for is contents too.
 func TestCoverTellsContents(t *testing.T) {
 	dir := t.TempDir()
@@ -300,7 +315,7 @@ func TestDynamicLinker(t *testing.T) {
 func TestPlacesOfPrograms(t *testing.T) {
 	for _, dir := range []string{"/dev/shm", t.TempDir()} {
 		t.Run(dir, func(t *testing.T) {
-			b := start(t, setup{role: "unnamed", args: []string{dir}})
+			b := start(t, setup{role: "unnamed", args: []string{dir}, decide: func(e *Exec) { e.Cover(); e.Allow() }})
 			b.wait()
 			if b.out.String() != "ran\n" || len(b.failures()) > 0 {
 				t.Errorf("it said %q and %q; failures %q", b.out.String(), b.err.String(), b.failures())
