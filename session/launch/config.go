@@ -97,29 +97,31 @@ func NewID() string {
 }
 
 // Hub connects to all sessions: those recorded through this process, those
-// alive through their supervisors. Closing it ends only this process's part.
+// alive through their supervisors. Closing it ends only this process's part. A
+// record that can't be written can still be looked at.
 func Hub(ctx context.Context) (*api.Client, func(), error) {
 	dir, err := store.Dir()
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := RunRoot()
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := runner.Sweep(ctx, root); err != nil {
-		return nil, nil, fmt.Errorf("cannot remove what a dead session left: %w", err)
-	}
-	st, err := store.Open(ctx, dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	find := func(id string) string { return Socket(root, id) }
 	log, err := openLog("")
 	if err != nil {
-		return nil, nil, errors.Join(err, st.Close())
+		return nil, nil, err
 	}
-	h := server.NewHub(session.NewHistory(st, func(id string) bool { return find(id) != "" }), find, log)
+	st, err := store.Open(ctx, dir)
+	if errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrFull) {
+		if st, err = store.OpenReadOnly(ctx, dir); errors.Is(err, store.ErrNotFound) {
+			err = fmt.Errorf("there is no record, and none can be made: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	live := registryIn(dir)
+	if err := tidy(ctx, live); err != nil {
+		log.Warn("what a dead session left isn't removed", "error", err)
+	}
+	h := server.NewHub(session.NewHistory(st, live.live), live.socket, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})
@@ -135,4 +137,37 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		<-done
 		st.Close()
 	}, nil
+}
+
+// tidy removes what sessions left whose supervisor and holder both died, wherever
+// their run-time folders are.
+func tidy(ctx context.Context, live registry) error {
+	var failures []error
+	roots := make(map[string]bool)
+	root, err := RunRoot()
+	if err == nil {
+		roots[root] = true
+	} else {
+		failures = append(failures, err)
+	}
+	_, dead, err := live.list()
+	failures = append(failures, err)
+	for _, n := range dead {
+		if filepath.IsAbs(n.Root) {
+			roots[n.Root] = true
+		}
+	}
+	clean := true
+	for root := range roots {
+		if _, err := runner.Sweep(ctx, root); err != nil {
+			clean = false
+			failures = append(failures, err)
+		}
+	}
+	for id := range dead {
+		if clean {
+			failures = append(failures, os.Remove(live.path(id)))
+		}
+	}
+	return errors.Join(failures...)
 }

@@ -99,20 +99,6 @@ func RunRoot() (string, error) {
 // socket is where a session's supervisor listens.
 func socket(root, id string) string { return filepath.Join(root, id, "sock") }
 
-// Socket is the path of a live session's socket, or "" when nobody listens there.
-func Socket(root, id string) string {
-	if id == "" || filepath.Base(id) != id || id == "." || id == ".." {
-		return ""
-	}
-	p := socket(root, id)
-	c, err := net.DialTimeout("unix", p, time.Second)
-	if err != nil {
-		return ""
-	}
-	c.Close()
-	return p
-}
-
 // Start starts a supervisor and waits until its agent runs. The supervisor is
 // in a session of its own (setsid(2)) and goes on when the caller ends.
 func Start(ctx context.Context, req Request) (string, error) {
@@ -178,6 +164,9 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 		if asked != nil && asked.Code != 0 {
 			started.Code = asked.Code
 		}
+		if refused := (*Error)(nil); errors.As(err, &refused) {
+			started = Started{Error: refused.Message, Code: refused.Code}
+		}
 		_ = tell(started) // else whoever asked is gone: nobody to tell
 		return err
 	}
@@ -215,6 +204,17 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
 	}
+	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid()}
+	mine, err := registryIn(dir).announce(cfg.ID, &n, req.Name != "")
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
+	cfg.Name = n.Name
+	defer func() {
+		if err != nil {
+			_ = mine.withdraw() // a dead supervisor's note is nobody's word
+		}
+	}()
 	s, err := session.Start(ctx, st, cfg)
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(st.SessionDir(cfg.ID)), st.Close())
@@ -223,10 +223,12 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	l, err := server.Listen(socket(root, cfg.ID))
 	if err != nil {
 		_, kerr := s.Kill(ctx)
-		return nil, nil, errors.Join(err, kerr, st.Close())
+		err = errors.Join(err, kerr, st.Close())
+		return nil, nil, err
 	}
 	return s, func(ctx context.Context) error {
 		defer st.Close()
+		defer func() { _ = mine.withdraw() }() // as above
 		return serve(ctx, s, l, cfg.Log)
 	}, nil
 }
