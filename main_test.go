@@ -103,8 +103,9 @@ func TestScripts(t *testing.T) {
 			"kill-9":   killNine,
 			"approve1": answerFirst("approve"),
 
-			"signalled": signalled,
-			"early":     early,
+			"signalled":   signalled,
+			"early":       early,
+			"kill-holder": killHolder,
 		},
 	})
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -77,5 +79,33 @@ func early(ts *testscript.TestScript, _ bool, args []string) {
 		if code := exitCode(ts, cmd); code != 128+int(syscall.SIGTERM) {
 			ts.Fatalf("ended after %v it exits with %d:\n%s", delay, code, said.String())
 		}
+	}
+}
+
+// killHolder kills the holders of the script's supervisors.
+func killHolder(ts *testscript.TestScript, _ bool, _ []string) {
+	found := 0
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	ts.Check(err)
+	for _, p := range stats {
+		dir := filepath.Dir(p)
+		name, _ := os.ReadFile(dir + "/cmdline") // it may be gone: then it isn't ours to kill
+		text, _ := os.ReadFile(p)                // as above
+		_, fields, ok := bytes.Cut(text, []byte(") "))
+		if !ok || !bytes.Equal(name, []byte("stepbox\x00holder\x00")) {
+			continue
+		}
+		parent := string(bytes.Fields(fields)[1])
+		env, _ := os.ReadFile("/proc/" + parent + "/environ") // as above
+		if !bytes.Contains(env, []byte("STEPBOX_DATA="+ts.Getenv("STEPBOX_DATA")+"\x00")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		ts.Check(err)
+		ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+		found++
+	}
+	if found == 0 {
+		ts.Fatalf("there is no holder to kill")
 	}
 }

@@ -48,7 +48,7 @@ func (c command) answer(args []string, hash string, answer api.Answer, reason st
 	if err != nil {
 		return err
 	}
-	return c.print(q, func(w io.Writer) { fmt.Fprintf(w, "%s: action %d\t%s\n", q.Closed, q.Action, q.Title) })
+	return c.print(q, func(w io.Writer) { fmt.Fprintf(w, "%s: action %d\t%s\n", q.Closed, q.Action, cut(q.Title, lineMost)) })
 }
 
 const hashHelp = "only if this is still the hash of what is held (from show or --json)"
@@ -103,7 +103,7 @@ func keep(connect Connect) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(a, func(w io.Writer) { fmt.Fprintf(w, "kept: action %d\t%s\n", a.N, a.Title) })
+			return c.print(a, func(w io.Writer) { fmt.Fprintf(w, "kept: action %d\t%s\n", a.N, cut(a.Title, lineMost)) })
 		}),
 	})
 }
@@ -170,7 +170,7 @@ func kill(connect Connect) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.print(a, func(w io.Writer) { fmt.Fprintf(w, "killed: action %d\t%s\n", a.N, a.Title) })
+				return c.print(a, func(w io.Writer) { fmt.Fprintf(w, "killed: action %d\t%s\n", a.N, cut(a.Title, lineMost)) })
 			}
 			if s, err = c.client.Kill(c.ctx, s.ID); err != nil {
 				return err

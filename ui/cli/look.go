@@ -77,7 +77,7 @@ func show(connect Connect) *cobra.Command {
 func printSession(w io.Writer, s api.Session, actions []api.Action, questions []api.Question) {
 	fmt.Fprintf(w, "session %d\t%s\n", s.Number, s.Name)
 	fmt.Fprintf(w, "id\t%s\n", s.ID)
-	fmt.Fprintf(w, "agent\t%s: %s\n", s.Agent, s.Command)
+	row(w, "agent", "%s: %s", s.Agent, s.Command)
 	fmt.Fprintf(w, "project\t%s\n", s.Workspace)
 	state := string(s.State)
 	if s.Exit != nil {
@@ -86,10 +86,10 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
 	fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
 	for _, x := range s.Warnings {
-		fmt.Fprintf(w, "warning\t%s\n", x)
+		row(w, "warning", "%s", x)
 	}
 	if len(s.Hidden) > 0 {
-		fmt.Fprintf(w, "hidden\t%s\n", strings.Join(s.Hidden, ", "))
+		row(w, "hidden", "%s", strings.Join(s.Hidden, ", "))
 	}
 	if len(s.Redacted) > 0 {
 		fmt.Fprintf(w, "without secrets\t%s\n", strings.Join(s.Redacted, ", "))
@@ -99,7 +99,7 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 		fmt.Fprintln(w, actionLine(a))
 	}
 	for _, q := range questions {
-		fmt.Fprintf(w, "held: action %d\t%s\t(%s)\n", q.Action, q.Title, q.Rule)
+		fmt.Fprintf(w, "held: action %d\t%s\t(%s)\n", q.Action, cut(q.Title, 100), q.Rule)
 	}
 }
 
@@ -171,13 +171,13 @@ func (c command) showAction(s api.Session, n int) error {
 		Questions []api.Question `json:"questions"`
 	}
 	return c.print(whole{a, execs, held}, func(w io.Writer) {
-		fmt.Fprintf(w, "action %d\t%s\n", a.N, a.Title)
+		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
 		fmt.Fprintf(w, "state\t%s %s\n", marks[a.State], exitWords(a.Exit))
 		if a.Verdict != "" {
-			fmt.Fprintf(w, "verdict\t%s by %s (%s)\n", a.Verdict, a.By, a.Rule)
+			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
 		}
 		if a.Reason != "" {
-			fmt.Fprintf(w, "reason\t%s\n", a.Reason)
+			row(w, "reason", "%s", a.Reason)
 		}
 		if a.Files > 0 {
 			fmt.Fprintf(w, "changes\t%d files +%d -%d %s\n", a.Files, a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
@@ -186,45 +186,45 @@ func (c command) showAction(s api.Session, n int) error {
 			printQuestion(w, q)
 		}
 		for _, e := range execs {
-			fmt.Fprintf(w, "exec %d\t%s\t%s %s%s\n", e.Pid, strings.Join(e.Argv, " "), e.Verdict, exitWords(e.Exit), e.Failure)
+			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, exitWords(e.Exit), e.Failure)
 		}
 	})
 }
 
 // printQuestion shows all that a decision covers.
 func printQuestion(w io.Writer, q api.Question) {
-	fmt.Fprintf(w, "held\t%s\n", q.Title)
-	fmt.Fprintf(w, "why\t%s\n", q.Rule)
+	row(w, "held", "%s", q.Title)
+	row(w, "why", "%s", q.Rule)
 	if c := q.Command; c != nil {
 		for i, a := range c.Argv {
-			fmt.Fprintf(w, "argv[%d]\t%s\n", i, a)
+			row(w, fmt.Sprintf("argv[%d]", i), "%s", a)
 		}
-		fmt.Fprintf(w, "program\t%s\n", c.Program)
+		row(w, "program", "%s", c.Program)
 		if c.Written {
 			fmt.Fprintf(w, "\tthis session wrote that file\n")
 		}
-		fmt.Fprintf(w, "in\t%s\n", c.Cwd)
+		row(w, "in", "%s", c.Cwd)
 		for _, u := range c.Unpinned {
-			fmt.Fprintf(w, "note\tnot held to what you see: %s\n", u)
+			row(w, "note", "not held to what you see: %s", u)
 		}
 		for _, src := range c.Sources {
-			fmt.Fprintf(w, "note\tit first reads a file that the agent can write: %s\n", src)
+			row(w, "note", "it first reads a file that the agent can write: %s", src)
 		}
 		for _, e := range c.Env {
-			fmt.Fprintf(w, "env\t%s\n", e)
+			row(w, "env", "%s", e)
 		}
 		for _, p := range c.Parts {
-			fmt.Fprintf(w, "part\t%s\t%s (%s)\n", p.Text, p.Verdict, p.Rule)
+			row(w, "part", "%s  %s (%s)", p.Text, p.Verdict, p.Rule)
 		}
 		for _, p := range c.Pipeline {
-			fmt.Fprintf(w, "piped to\t%s\n", p.Line)
+			row(w, "piped to", "%s", p.Line)
 			for _, u := range p.Unpinned {
-				fmt.Fprintf(w, "note\tnot held to what you see: %s\n", u)
+				row(w, "note", "not held to what you see: %s", u)
 			}
 		}
 	}
 	for _, f := range q.Changes {
-		fmt.Fprintf(w, "changed\t%s %s %s\n", f.Status, f.Path, f.Words)
+		row(w, "changed", "%s %s %s", f.Status, f.Path, f.Words)
 	}
 	fmt.Fprintf(w, "hash\t%s\n", q.Hash)
 }
@@ -271,7 +271,7 @@ func logs(connect Connect) *cobra.Command {
 func eventLine(s api.Session, e api.Event) string {
 	at := e.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
 	line := func(format string, a ...any) string {
-		return fmt.Sprintf("%10s  %-18s %s", at, e.Kind, fmt.Sprintf(format, a...))
+		return fmt.Sprintf("%10s  %-18s %s", at, e.Kind, cut(fmt.Sprintf(format, a...), lineMost))
 	}
 	switch {
 	case e.Session != nil && e.Kind != "session.counted":
@@ -378,6 +378,18 @@ func span(line, count int) string {
 
 // lineMost bounds what of a command stands on one line, in characters.
 const lineMost = 200
+
+// row prints what belongs to a label, whole, on as many lines as it takes.
+func row(w io.Writer, label, format string, a ...any) {
+	text := []rune(fmt.Sprintf(format, a...))
+	for {
+		n := min(len(text), lineMost)
+		fmt.Fprintf(w, "%s\t%s\n", label, string(text[:n]))
+		if text, label = text[n:], ""; len(text) == 0 {
+			return
+		}
+	}
+}
 
 // cut shortens a line for a list; the whole of it is one command away.
 func cut(s string, n int) string {

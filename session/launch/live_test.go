@@ -1,0 +1,86 @@
+package launch
+
+import (
+	"errors"
+	"sync"
+	"testing"
+)
+
+// TestNamesAreDistinct: sessions that start at once in one folder get names of
+// their own, and a chosen name is one session's while it lives.
+func TestNamesAreDistinct(t *testing.T) {
+	r := registryIn(t.TempDir())
+	var mu sync.Mutex
+	names := make(map[string]bool)
+	var all []*announced
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			n := note{Name: "project", Socket: "/s"}
+			a, err := r.announce(NewID(), &n, false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if names[n.Name] {
+				t.Errorf("two sessions are called %q", n.Name)
+			}
+			names[n.Name] = true
+			all = append(all, a)
+		})
+	}
+	wg.Wait()
+	if !names["project"] || !names["project-20"] {
+		t.Errorf("the names are %v", names)
+	}
+	var refused *Error
+	if _, err := r.announce("b", &note{Name: "project-7"}, true); !errors.As(err, &refused) || refused.Code != 2 {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	for _, a := range all {
+		if err := a.withdraw(); err != nil {
+			t.Error(err)
+		}
+	}
+	a, err := r.announce("c", &note{Name: "project-7"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.withdraw(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDeadNote: a note whose supervisor died is nobody's word.
+func TestDeadNote(t *testing.T) {
+	r := registryIn(t.TempDir())
+	a, err := r.announce("a", &note{Name: "n", Socket: "/s"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.live("a") || r.socket("a") != "/s" {
+		t.Error("a live session isn't found")
+	}
+	a.file.Close() // as the kernel does
+	if r.live("a") || r.socket("a") != "" {
+		t.Error("a dead session is taken for a live one")
+	}
+	live, dead, err := r.list()
+	if err != nil || len(live) != 0 || dead["a"].Name != "n" {
+		t.Errorf("live %v, dead %v, %v", live, dead, err)
+	}
+	for _, id := range []string{"", "..", "../live/a", ".a", "nobody"} {
+		if r.live(id) {
+			t.Errorf("%q is live", id)
+		}
+	}
+	b, err := r.announce("b", &note{Name: "n"}, true)
+	if err != nil {
+		t.Fatal("the name of a dead session isn't free")
+	}
+	if err := b.withdraw(); err != nil {
+		t.Error(err)
+	}
+}
