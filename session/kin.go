@@ -74,15 +74,20 @@ func (s *Session) kinOf(a *action) *kin {
 // known, and the kin that it is of. When there is none though it looks like
 // one's, doubt says why in words.
 func (s *Session) belongs(e *gate.Exec) (p *process, k *kin, doubt string) {
-	if p = s.procs[proc{e.PID, e.Start}]; p != nil {
+	return s.descends(gate.Party{Process: gate.Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Group: e.Group})
+}
+
+// descends is belongs for any process.
+func (s *Session) descends(of gate.Party) (p *process, k *kin, doubt string) {
+	if p = s.procs[proc{of.PID, of.Start}]; p != nil {
 		return p, p.kin, ""
 	}
-	for _, a := range e.Ancestors {
+	for _, a := range of.Ancestors {
 		if p = s.procs[proc{a.PID, a.Start}]; p != nil {
 			break
 		}
 	}
-	if k = s.kins[e.Group]; k != nil {
+	if k = s.kins[of.Group]; k != nil {
 		return p, k, ""
 	}
 	switch {

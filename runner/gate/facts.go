@@ -112,19 +112,17 @@ func (e *Exec) childless() bool {
 // maxGroups bounds /proc/PID/cgroup.
 const maxGroups = 16 << 10
 
-// readGroup finds the group that the caller is in.
-func (e *Exec) readGroup() error {
-	group := e.gate.o.Group
-	if group == nil {
-		return nil
+// group is the group that a process is in.
+func (g *Gate) group(process procDir) (string, error) {
+	if g.o.Group == nil {
+		return "", nil
 	}
-	b, err := e.leader.read("cgroup", maxGroups)
+	b, err := process.read("cgroup", maxGroups)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel without cgroups
+		return "", nil // a kernel without cgroups
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	e.Group = strings.Clone(group(b))
-	return nil
+	return strings.Clone(g.o.Group(b)), nil
 }

@@ -251,7 +251,8 @@ func (e *Exec) readProcess() error {
 	e.Stdin, e.TTY = e.thread.stream("0")
 	e.Stdout, _ = e.thread.stream("1")
 	e.Ancestors = e.gate.ancestors(e.leader, s)
-	return e.readGroup()
+	e.Group, err = e.gate.group(e.leader)
+	return err
 }
 
 // Terminals by their major device numbers (Documentation/admin-guide/devices.txt).

@@ -176,7 +176,7 @@ func TestTraced(t *testing.T) {
 					t.Errorf("failures %q, on its standard error %q", b.failures(), b.err.String())
 				}
 				e, r := echo.Load(), asked.Load()
-				if e == nil || r == nil || r.Kind != ReachStart || r.Caller[0].PID != e.Parent || r.Target[0] != (Process{PID: e.PID, Start: e.Start}) || r.Target[1].PID != e.Parent {
+				if e == nil || r == nil || r.Kind != ReachStart || r.Caller.PID != e.Parent || r.Target.Process != (Process{PID: e.PID, Start: e.Start}) || r.Target.Ancestors[0].PID != e.Parent {
 					t.Errorf("asked %+v about %+v", r, e)
 				}
 			})

@@ -25,12 +25,17 @@ const (
 )
 
 // Reach is a process of the sandbox that would get power over another one that
-// goes beyond being its parent. Each is given with its ancestors, nearest
-// first, without the sandbox's PID 1.
+// goes beyond being its parent.
 type Reach struct {
-	Kind   ReachKind
-	Caller []Process
-	Target []Process
+	Kind           ReachKind
+	Caller, Target Party
+}
+
+// Party is a process with what tells where it comes from.
+type Party struct {
+	Process
+	Ancestors []Process // nearest first, without the sandbox's PID 1
+	Group     string    // as Options.Group tells it
 }
 
 // reaches answers a call with which a process reaches for another.
@@ -69,7 +74,7 @@ func (g *Gate) readReach(n notification) (Reach, error) {
 		return r, err
 	}
 	defer thread.close()
-	if r.Caller, err = g.lineage(thread); err != nil || n.Nr != unix.SYS_PTRACE {
+	if r.Caller, err = g.party(thread); err != nil || n.Nr != unix.SYS_PTRACE {
 		return r, err
 	}
 	r.Kind = ReachTrace
@@ -78,27 +83,28 @@ func (g *Gate) readReach(n notification) (Reach, error) {
 		return r, err
 	}
 	defer target.close()
-	r.Target, err = g.lineage(target)
+	r.Target, err = g.party(target)
 	return r, err
 }
 
-// lineage is the process of a thread, with its ancestors after it.
-func (g *Gate) lineage(thread procDir) ([]Process, error) {
+// party is the process of a thread.
+func (g *Gate) party(thread procDir) (Party, error) {
 	st, err := thread.status()
 	if err != nil {
-		return nil, err
+		return Party{}, err
 	}
 	process, err := openProc(st.tgid)
 	if err != nil {
-		return nil, err
+		return Party{}, err
 	}
 	defer process.close()
 	s, err := process.state()
 	if err != nil {
-		return nil, err
+		return Party{}, err
 	}
-	self := Process{PID: st.tgid, Start: s.start, Name: s.name}
-	return append([]Process{self}, g.ancestors(process, s)...), nil
+	p := Party{Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(process, s)}
+	p.Group, err = g.group(process)
+	return p, err
 }
 
 // neighbour finds the process whose thread has a number in the thread's own
@@ -182,13 +188,13 @@ func (g *Gate) tracer(e *Exec) (traced, may bool) {
 		return true, false
 	}
 	defer thread.close()
-	caller, err := g.lineage(thread)
+	caller, err := g.party(thread)
 	if err != nil {
 		return true, false
 	}
-	if caller[0].PID == os.Getpid() {
+	if caller.PID == os.Getpid() {
 		return false, false
 	}
-	target := append([]Process{{PID: e.PID, Start: e.Start}}, e.Ancestors...)
+	target := Party{Process: Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Group: e.Group}
 	return true, g.o.Reach(Reach{Kind: ReachStart, Caller: caller, Target: target})
 }

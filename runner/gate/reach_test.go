@@ -146,16 +146,16 @@ func TestReach(t *testing.T) {
 			}
 			is := func(p Process, e *Exec) bool { return p.PID == e.PID && p.Start == e.Start }
 			r, execs := asked[0], b.seen()
-			if len(r.Caller) != 1 || !is(r.Caller[0], execs[0]) {
+			if !is(r.Caller.Process, execs[0]) || len(r.Caller.Ancestors) != 0 {
 				t.Errorf("the caller is %+v", r.Caller)
 			}
 			if c.how == "share a folder" {
-				if r.Kind != ReachShare || r.Target != nil {
+				if r.Kind != ReachShare || r.Target.PID != 0 {
 					t.Errorf("asked about %+v", r)
 				}
 				return
 			}
-			if r.Kind != ReachTrace || len(r.Target) != 2 || !is(r.Target[0], execs[1]) || !slices.Contains(r.Target, r.Caller[0]) {
+			if r.Kind != ReachTrace || !is(r.Target.Process, execs[1]) || !slices.Equal(r.Target.Ancestors, []Process{r.Caller.Process}) {
 				t.Errorf("asked about %+v", r)
 			}
 		})

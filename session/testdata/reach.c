@@ -107,6 +107,34 @@ static void prepare(void) {
 	}
 }
 
+// early reaches for an approved program from its own child, which was started
+// before its parent became that program.
+static void early(void) {
+	int ready[2], over[2];
+	char c;
+	pipe2(ready, O_CLOEXEC);
+	pipe2(over, O_CLOEXEC);
+	pid_t pid = fork();
+	if (pid == 0) {
+		pid_t parent = getpid();
+		if (fork() == 0) {
+			close(until[1]);
+			read(ready[0], &inner, sizeof inner);
+			reach("early child to action", inner);
+			reach("early child to its parent", parent);
+			_exit(0);
+		}
+		dup2(ready[1], 3);
+		dup2(until[0], 4);
+		execl("./reach", "./reach", "victim", NULL);
+		_exit(99);
+	}
+	close(over[1]);
+	read(over[0], &c, 1);
+	close(until[1]);
+	say("the parent has %d\n", end(pid));
+}
+
 static void agent(void) {
 	prepare();
 	pid_t victim = start("victim", 0, 0);
@@ -118,6 +146,8 @@ static void agent(void) {
 	say("the victim has %d\n", end(victim));
 	say("the agent has %ld\n", word);
 	share("agent");
+	prepare();
+	early();
 	prepare();
 	end(start("debugger", 0, 0));
 	pid_t traced = start("victim", 0, 1);
