@@ -1,0 +1,206 @@
+package session_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// refuse makes the record refuse rows of a table from here on.
+func (w *world) refuse(table string) {
+	w.Helper()
+	db, err := sql.Open("sqlite3", filepath.Join(filepath.Dir(w.project), "data", "stepbox.db")) // the driver is store's
+	w.must(err)
+	_, err = db.Exec(fmt.Sprintf(`PRAGMA busy_timeout = 5000; CREATE TRIGGER refuse_%[1]s BEFORE INSERT ON %[1]s BEGIN SELECT RAISE(ABORT, 'refused'); END`, table))
+	w.must(errors.Join(err, db.Close()))
+}
+
+// enter presses the agent's enter key.
+func (w *world) enter() {
+	v := w.Terminal()
+	defer v.Close()
+	v.Input([]byte("\n"))
+}
+
+// over waits for the session's end and gives what is recorded of it.
+func (w *world) over() api.Session {
+	w.Helper()
+	select {
+	case <-w.Done():
+	case <-time.After(30 * time.Second):
+		w.Fatal("the session didn't end")
+	}
+	b, err := w.store.Doc(context.Background(), w.ID(), store.KindSession, 0)
+	w.must(err)
+	var s api.Session
+	w.must(json.Unmarshal(b, &s))
+	return s
+}
+
+func TestUnrecordedCheckpointEndsTheSession(t *testing.T) {
+	w := start(t, api.ModePolicy, "read x; echo edited > b.txt; read y")
+	w.refuse("checkpoints")
+	w.enter()
+	s := w.over()
+	if s.State != api.SessionEnded || s.EndedBy != api.ByFailure || !strings.Contains(s.Reason, "refused") {
+		t.Errorf("the session is %s, ended by %q: %q", s.State, s.EndedBy, s.Reason)
+	}
+}
+
+func TestUnrecordedActionDoesNotRun(t *testing.T) {
+	w := start(t, api.ModePolicy, "read x; touch done; read y")
+	w.refuse("actions")
+	w.enter()
+	if s := w.over(); s.EndedBy != api.ByFailure {
+		t.Errorf("the session was ended by %q: %q", s.EndedBy, s.Reason)
+	}
+	if _, err := os.Stat(filepath.Join(w.store.SessionDir(w.ID()), "upper", "done")); err == nil {
+		t.Error("touch ran, though it couldn't be recorded")
+	}
+}
+
+// A record that takes nothing any more doesn't keep the session from ending.
+func TestEndThatCannotBeRecorded(t *testing.T) {
+	w := start(t, api.ModePolicy, "read x; cat a.txt; read y")
+	w.refuse("sessions")
+	w.enter()
+	if s := w.over(); s.State == api.SessionEnded {
+		t.Errorf("the end is recorded though that was refused")
+	}
+}
+
+func TestEndSaysWhatBroughtItAbout(t *testing.T) {
+	w := start(t, api.ModePolicy, "exit 3")
+	if s := w.over(); s.EndedBy != api.ByAgent || s.Exit == nil || s.Exit.Code != 3 || s.Reason != "" {
+		t.Errorf("an agent that ended left %q, %v, %q", s.EndedBy, s.Exit, s.Reason)
+	}
+	w = start(t, api.ModePolicy, "read x")
+	s, err := w.Kill(t.Context())
+	w.must(err)
+	if got := w.over(); got.EndedBy != s.EndedBy || s.EndedBy != api.ByPerson || s.Reason == "" {
+		t.Errorf("one that was killed left %q, %q", s.EndedBy, s.Reason)
+	}
+}
+
+// Whatever clients ask for while a session ends is done, refused or too late.
+func TestRequestsDuringTheEnd(t *testing.T) {
+	w := start(t, api.ModeStep, "cp a.txt b.txt; sleep 60")
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerApprove))
+	review := w.held(q.ID)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	fine := func(err error) bool { return err == nil || errors.Is(err, session.ErrEnded) || code(err) != "" }
+	var wg sync.WaitGroup
+	for _, ask := range []func() error{
+		func() error { _, err := w.Keep(ctx, review.Action); return err },
+		func() error { return w.decide(review, api.AnswerKeep) },
+		func() error { _, err := w.SetMode(ctx, api.ModePolicy); return err },
+		func() error { _, err := w.Pause(ctx); return err },
+		func() error { _, err := w.Continue(ctx); return err },
+		func() error { _, err := w.read.Questions(ctx, w.ID()); return err },
+		func() error { _, err := w.RollbackPlan(ctx, review.Action); return err },
+	} {
+		wg.Go(func() {
+			for {
+				select {
+				case <-w.Done():
+					if err := ask(); !fine(err) {
+						t.Errorf("after the end: %v", err)
+					}
+					return
+				default:
+				}
+				if err := ask(); !fine(err) && !strings.Contains(err.Error(), "cannot") {
+					t.Errorf("during the end: %v", err)
+				}
+			}
+		})
+	}
+	_, err := w.Kill(ctx)
+	w.must(err)
+	wg.Wait()
+}
+
+func TestKeepAndRollBackDoNotBothHappen(t *testing.T) {
+	w := start(t, api.ModeStep, "cp a.txt b.txt; read x")
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerApprove))
+	review := w.held(q.ID)
+	results := make(chan error, 8)
+	var wg sync.WaitGroup
+	for i := range cap(results) {
+		wg.Go(func() {
+			answer := api.AnswerRollback
+			if i%2 == 0 {
+				answer = api.AnswerKeep
+			}
+			results <- w.decide(review, answer)
+		})
+	}
+	wg.Wait()
+	close(results)
+	won := 0
+	for err := range results {
+		switch {
+		case err == nil:
+			won++
+		case code(err) != api.CodeDecided:
+			t.Errorf("a late answer got %v, want %s", err, api.CodeDecided)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d answers counted, want 1", won)
+	}
+	var last api.Action
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Action != nil && e.Action.N == review.Action {
+			last = *e.Action
+		}
+	}
+	_, err := os.Stat(filepath.Join(w.store.SessionDir(w.ID()), "upper", "b.txt"))
+	if kept := err == nil; kept != (last.Review == api.ReviewKept) {
+		t.Errorf("the action is recorded as %q, and the file is kept: %v", last.Review, kept)
+	}
+}
+
+func TestRefusedRollBackLeavesTheQuestionOpen(t *testing.T) {
+	w := start(t, api.ModeStep, "cp a.txt b.txt; echo c > c.txt; read x")
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerApprove))
+	review := w.held(q.ID)
+	edit := w.held(review.ID)
+	if edit.Subject != api.SubjectEdit || edit.Action == review.Action {
+		t.Fatalf("held %s of action %d, want the edit that followed", edit.Subject, edit.Action)
+	}
+	if err := w.decide(review, api.AnswerRollback); code(err) != api.CodeBusy {
+		t.Fatalf("taking back what others built upon got %v, want %s", err, api.CodeBusy)
+	}
+	var states []string
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Question != nil && e.Question.ID == review.ID {
+			states = append(states, strings.TrimSpace(strings.TrimPrefix(e.Kind, "question.")+" "+e.Question.Answering))
+		}
+	}
+	if got := strings.Join(states, ", "); got != "opened, answering test, reopened" {
+		t.Errorf("the question was %s", got)
+	}
+	w.must(w.decide(review, api.AnswerKeep))
+	if err := w.decide(review, api.AnswerRollback); code(err) != api.CodeDecided || !strings.Contains(err.Error(), "test already answered: keep") {
+		t.Errorf("a later answer got %v", err)
+	}
+}
