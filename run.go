@@ -210,6 +210,12 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
 			"see whether the disk is full, and stepbox log " + s.ID}
 	}
+	switch s.EndedBy {
+	case api.ByFailure:
+		return &launch.Error{Code: cli.ExitNoRun, Message: "Stepbox ended the session, as it couldn't go on: " + s.Reason}
+	case api.ByLimit, api.ByPerson:
+		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: the session was ended: %s\n", s.Reason)
+	}
 	if s.Exit != nil && s.Exit.Code != 0 {
 		return &exitError{code: s.Exit.Code}
 	}

@@ -35,6 +35,7 @@ type action struct {
 	last     *api.Exit // of the leaders that exited so far
 	atExit   *checkpoint
 	lingers  bool // its leader is gone, but not all that it started
+	tally    tally
 }
 
 // shown is a program start that was approved, as far as a second one is the same.
@@ -502,6 +503,7 @@ func (s *Session) actionEvent(a *action, kind string) api.Event {
 	if !a.EndedAt.IsZero() {
 		s.files.bump() // the checkpoints that its changes lie between may be others now
 	}
+	s.sum(a)
 	copied := a.Action
 	return api.Event{Kind: "action." + kind, Action: &copied}
 }

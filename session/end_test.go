@@ -204,3 +204,23 @@ func TestRefusedRollBackLeavesTheQuestionOpen(t *testing.T) {
 		t.Errorf("a later answer got %v", err)
 	}
 }
+
+func TestNumbersAreThoseOfTheRecord(t *testing.T) {
+	w := start(t, api.ModePolicy, "cp a.txt b.txt; cat a.txt; cp b.txt c.txt; exit 0")
+	s := w.over()
+	actions, err := session.NewHistory(w.store, func(string) bool { return false }).Actions(t.Context(), w.ID())
+	w.must(err)
+	listed, open, last := 0, 0, ""
+	for _, a := range actions {
+		if !a.Housekeeping {
+			listed, last = listed+1, a.Title
+		}
+		if a.Review == api.ReviewOpen {
+			open++
+		}
+	}
+	if listed < 3 || open < 2 || s.Actions != listed || s.Unreviewed != open || s.LastAction != last || s.Held != 0 {
+		t.Errorf("the session counts %d actions, %d unreviewed, %d held, the last %q; the record has %d, %d, 0, %q",
+			s.Actions, s.Unreviewed, s.Held, s.LastAction, listed, open, last)
+	}
+}

@@ -88,6 +88,7 @@ type Session struct {
 	kins       map[string]*kin      // by group
 	questions  []*question          // those that aren't closed in the record
 	asked      int64                // questions so far
+	latest     int                  // the last action that LastAction tells of
 	execs      int64
 	notes      int64
 	rollbacks  int64
@@ -259,19 +260,30 @@ func (s *Session) note(warn bool, format string, args ...any) {
 	}})
 }
 
-// changed is the event that says how the session stands.
-func (s *Session) changed(kind string) api.Event {
-	s.info.Actions, s.info.Held, s.info.Unreviewed = 0, 0, 0
-	for _, a := range s.actions {
-		if a.Housekeeping {
-			continue
-		}
-		s.info.Actions++
-		s.info.LastAction = a.Title
+// tally is what an action counts for in its session's numbers, as it was last
+// told: a change costs the same however many actions there were.
+type tally struct{ listed, open int }
+
+// sum brings the session's numbers up to an action as it is now.
+func (s *Session) sum(a *action) {
+	var now tally
+	if !a.Housekeeping {
+		now.listed = 1
 		if a.Review == api.ReviewOpen {
-			s.info.Unreviewed++
+			now.open = 1
+		}
+		if a.N >= s.latest {
+			s.latest, s.info.LastAction = a.N, a.Title
 		}
 	}
+	s.info.Actions += now.listed - a.tally.listed
+	s.info.Unreviewed += now.open - a.tally.open
+	a.tally = now
+}
+
+// changed is the event that says how the session stands.
+func (s *Session) changed(kind string) api.Event {
+	s.info.Held = 0
 	for _, q := range s.questions {
 		if q.state != questionClosed {
 			s.info.Held++

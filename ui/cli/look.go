@@ -31,7 +31,10 @@ func list(connect Connect) *cobra.Command {
 				fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
 				for _, s := range all {
 					state := string(s.State)
-					if s.Exit != nil {
+					switch {
+					case s.EndedBy == api.ByFailure:
+						state = "failed"
+					case s.Exit != nil:
 						state += " " + exitWords(s.Exit)
 					}
 					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
@@ -84,6 +87,9 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 		state += ", " + exitWords(s.Exit)
 	}
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
+	if s.Reason != "" {
+		fmt.Fprintf(w, "because\t%s\n", s.Reason)
+	}
 	fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
 	for _, x := range s.Warnings {
 		row(w, "warning", "%s", x)

@@ -1,0 +1,138 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"stepbox/session/api"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// supervisor listens as one does, with whatever handler.
+func supervisor(t *testing.T, h http.Handler) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "sock")
+	l, err := Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, l, h, slog.New(slog.DiscardHandler), time.Second) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return socket
+}
+
+// hub is a client of all sessions, of which one lives.
+func hub(t *testing.T, socket string, wait time.Duration) *api.Client {
+	t.Helper()
+	pipe := NewPipe()
+	srv := &http.Server{Handler: newHub(nil, func(string) string { return socket }, slog.New(slog.DiscardHandler), wait)}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(pipe) }() // ends with Close
+	c := api.NewClientFunc(pipe.Dial)
+	t.Cleanup(func() {
+		c.Close()
+		srv.Close()
+		pipe.Close()
+		<-done
+	})
+	return c
+}
+
+func TestSlowAnswerIsWaitedForWhileTheSupervisorLives(t *testing.T) {
+	signs := make(chan struct{}, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/sessions/one/alive", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{}")
+		signs <- struct{}{}
+	})
+	mux.HandleFunc("POST /v1/sessions/one/kill", func(w http.ResponseWriter, _ *http.Request) {
+		for range 3 { // it is asked for a sign of life again and again
+			<-signs
+		}
+		_, _ = io.WriteString(w, `{"id":"one","state":"ended"}`)
+	})
+	c := hub(t, supervisor(t, mux), 10*time.Millisecond)
+	s, err := c.Kill(t.Context(), "one")
+	if err != nil || s.State != api.SessionEnded {
+		t.Errorf("a slow answer came as %v, %v", s.State, err)
+	}
+	for len(signs) > 0 {
+		<-signs
+	}
+}
+
+func TestStuckSupervisorIsSaidToBe(t *testing.T) {
+	c := hub(t, supervisor(t, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		<-q.Context().Done() // its client has given up
+	})), 10*time.Millisecond)
+	_, err := c.Kill(t.Context(), "one")
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Code != api.CodeBusy || !strings.Contains(p.Message, "doesn't answer") || !strings.Contains(p.Message, "kill -9") {
+		t.Errorf("a stuck supervisor is told as %v", err)
+	}
+}
+
+func TestLongSocketPathIsRefused(t *testing.T) {
+	p := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	if err := CheckPath(p); err == nil || !strings.Contains(err.Error(), "XDG_RUNTIME_DIR") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Listen(p); err == nil {
+		t.Error("it is listened on")
+	}
+}
+
+// The server's end gives a terminal's client what it still takes, and doesn't
+// wait for one that takes nothing.
+func TestEndGivesClientsTheRest(t *testing.T) {
+	here, there := net.Pipe()
+	c := newConns()
+	conn := take(c.with(context.Background()), there)
+	sent := make(chan error, 1)
+	go func() {
+		defer conn.Close()
+		_, err := conn.Write(make([]byte, 200<<10))
+		sent <- err
+	}()
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.end() }()
+	got, err := io.ReadAll(here)
+	if err != nil || len(got) != 200<<10 {
+		t.Errorf("the client got %d bytes, %v", len(got), err)
+	}
+	<-ended
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+
+	_, there = net.Pipe() // nobody reads
+	c = newConns()
+	conn = take(c.with(context.Background()), there)
+	go func() {
+		defer conn.Close()
+		_, err := conn.Write([]byte("x"))
+		sent <- err
+	}()
+	c.end()
+	if err := <-sent; err == nil {
+		t.Error("what nobody took was sent")
+	}
+}
