@@ -47,9 +47,11 @@ func said(t *testing.T, r interface {
 // A past session says of its files what it said while it lived, whatever became
 // of the project folder since.
 func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
+	commit := strings.Repeat("a1", 20)
 	w := startWith(t, api.ModeWatch, "rm -r old; sed -i s/hello/bye/ a.txt; mv kept.txt moved.txt; touch done; read -t 60 x < <(sleep 61)", func(project string) {
 		for name, text := range map[string]string{
 			"kept.txt": "kept as it is\n", "old/one.txt": "one\n", "old/deep/two.txt": "two\n", "same.txt": "same\n",
+			".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": commit + "\n",
 		} {
 			p := filepath.Join(project, name)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
@@ -84,6 +86,9 @@ func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
 		}
 	}
 	compare("right after the end")
+	if info, err := past.Session(t.Context(), w.ID()); err != nil || info.Commit != commit || info.Branch != "refs/heads/main" {
+		t.Errorf("it began at %q on %q (%v)", info.Commit, info.Branch, err)
+	}
 	w.must(os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("what the person wrote\n"), 0o644))
 	w.must(os.WriteFile(filepath.Join(w.project, "same.txt"), []byte("this too\n"), 0o644))
 	past = session.NewHistory(w.store, func(string) bool { return false })

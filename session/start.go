@@ -41,6 +41,8 @@ func (s *Session) begin(ctx context.Context) error {
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
 		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(spec.Hidden), HiddenPaths: spec.Hidden, Redacted: s.redacted,
 	}
+	s.info.Commit, s.info.Branch = s.ignores.Head()
+	s.info.Branch = api.Escape(s.info.Branch)
 	for _, h := range cfg.AllowHosts {
 		s.info.Hosts = append(s.info.Hosts, h.String())
 	}

@@ -62,6 +62,12 @@ type Session struct {
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 
+	// What the project's repository had checked out when the session started;
+	// empty without one. Files may have differed from it: of those that the
+	// session changed the record has what they were.
+	Commit string `json:"commit,omitempty"` // in hexadecimal
+	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
+
 	// Counts, for lists.
 	Actions    int    `json:"actions"`
 	Held       int    `json:"held"`       // open questions

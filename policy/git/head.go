@@ -1,0 +1,77 @@
+package git
+
+import (
+	"bytes"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds of what Head reads.
+const (
+	maxRef    = 4096
+	maxPacked = 64 << 20 // bytes of packed-refs
+	maxSteps  = 5        // references that lead to each other, as git has it
+)
+
+// Head is the commit that is checked out, in hexadecimal, and the branch that
+// it is on, as refs/heads/NAME; no branch when there is none, no commit on one
+// that has none yet. Both are empty outside of a repository, and where it can't
+// be told: where references are kept in another way than as files, or are
+// malformed.
+func (r *Repository) Head() (commit, branch string) {
+	if r.metadata == "" {
+		return "", ""
+	}
+	name := "HEAD"
+	for range maxSteps {
+		text, ok := r.ref(name)
+		if !ok {
+			return "", branch
+		}
+		next, symbolic := strings.CutPrefix(text, "ref:")
+		if !symbolic {
+			if !isHash(text) {
+				return "", ""
+			}
+			return text, branch
+		}
+		name = strings.TrimSpace(next)
+		if !isRef(name) || name == "refs/heads/.invalid" { // what git writes for others to find
+			return "", ""
+		}
+		branch = name
+	}
+	return "", ""
+}
+
+// ref reads what a reference says: a worktree's own, else the repository's, as
+// a file of its own or packed with others.
+func (r *Repository) ref(name string) (string, bool) {
+	for _, dir := range []string{r.metadata, r.common} {
+		if data, err := readFile(filepath.Join(dir, name), maxRef); err == nil {
+			return strings.TrimSpace(string(data)), true
+		}
+	}
+	data, err := readFile(filepath.Join(r.common, "packed-refs"), maxPacked)
+	if err != nil {
+		return "", false
+	}
+	for line := range bytes.Lines(data) {
+		hash, ref, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		if ok && ref == name && isHash(hash) {
+			return hash, true
+		}
+	}
+	return "", false
+}
+
+// isRef says whether a name may be read as a reference, so that it leads to
+// nowhere but below refs.
+func isRef(name string) bool {
+	return strings.HasPrefix(name, "refs/") && path.Clean(name) == name && !strings.ContainsAny(name, "\x00\n\\")
+}
+
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
