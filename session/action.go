@@ -300,10 +300,18 @@ func (s *Session) join(a *action, e *gate.Exec) {
 		return
 	}
 	a.add(e)
-	if a.forming != nil {
-		_, a.Rule = s.weigh(a)
-		a.forming.Reset(joinTime)
+	if a.forming == nil {
+		return
 	}
+	verdict, rule := s.weigh(a)
+	if verdict == api.Deny {
+		a.forming.Stop()
+		a.forming, a.By = nil, "rule"
+		s.deny(a, rule, rule)
+		return
+	}
+	a.Rule = rule
+	a.forming.Reset(joinTime)
 }
 
 func (s *Session) joinRunning(a *action, e *gate.Exec) {
@@ -312,9 +320,13 @@ func (s *Session) joinRunning(a *action, e *gate.Exec) {
 	a.seats = append(a.seats, seatOf(e, c.Line))
 	a.Title = titleOf(a.seats)
 	a.leaders++ // it isn't over before this is decided
+	a.atExit = nil
 	k := s.kinOf(a)
 	k.children = j.NestedAllowed
 	verdict, rule := s.verdict(j)
+	if a.into && verdict == api.Allow {
+		verdict, rule = api.Ask, "step into: every program of this action is held"
+	}
 	rule = "it joins action " + itoa(a.N) + ", which runs, and is judged by itself: " + rule
 	grown := s.actionEvent(a, "counted")
 	switch verdict {

@@ -99,14 +99,14 @@ func (s *Session) become(e *gate.Exec, p *process) {
 	s.form(e, &action{parent: p, profile: p.profile, becomes: true, agent: p.profile})
 }
 
-// selfOf is a process that runs its agent's own program; before is what it was.
+// selfOf is a process that runs its agent's own program; before is the agent's
+// own process that it was, if it was one.
 func selfOf(before *process, e *gate.Exec, profile *policy.Profile) *process {
-	p := &process{starter: profile.Starter(e.Argv)}
-	p.agent = !p.starter
-	if before != nil {
-		p.kin, p.action = before.kin, before.action
+	if before != nil { // the agent's own process stays that
+		return &process{kin: before.kin, action: before.action, agent: true}
 	}
-	return p
+	starter := profile.Starter(e.Argv)
+	return &process{starter: starter, agent: !starter}
 }
 
 // turnDown denies a program. Who started an agent's starter waits for the
