@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -43,8 +44,17 @@ func Scripts(argv []string, program string) []string {
 // maxPath is what the kernel takes for a path, in bytes (PATH_MAX).
 const maxPath = 4096
 
+// alsoInterpret are programs that run what is in their arguments' files, and
+// whose arguments the rules need not understand.
+var alsoInterpret = []string{
+	"awk", "gawk", "mawk", "nawk", "sed", "make", "gmake", "ninja", "lua", "luajit", "tclsh", "expect", "deno", "bun",
+	"tsx", "ts-node", "Rscript", "julia", "java", "groovy", "gdb",
+}
+
 // interprets says whether a program of one of these names runs what it reads.
 func interprets(names []string) bool {
 	g := grammarOf(names)
-	return g.Shell || g.Interpreter
+	return g.Shell || g.Interpreter || slices.ContainsFunc(names, func(n string) bool {
+		return slices.Contains(alsoInterpret, strings.TrimRight(n, "0123456789.-"))
+	})
 }

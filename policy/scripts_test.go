@@ -19,6 +19,7 @@ func TestScripts(t *testing.T) {
 		{"/usr/bin/python3.12", "odd x.py", "x.py /dev/stdin"},
 		{"/usr/bin/env", "env -i A=b node x.js", "x.js /dev/stdin"},
 		{"/usr/bin/timeout", "timeout 5 bash x.sh", "x.sh /dev/stdin"},
+		{"/usr/bin/mawk", "awk -f x.awk data", "x.awk data /dev/stdin"},
 		{"/usr/bin/env", "env ls x", ""},
 		{"/usr/bin/rm", "rm sh x", ""},
 		{"/usr/bin/git", "git commit", ""},

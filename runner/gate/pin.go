@@ -42,13 +42,13 @@ func (e *Exec) pin() error {
 			e.Unpinned = append(e.Unpinned, "the agent can change its dynamic linker "+l.path+" while it starts")
 		}
 	}
-	if err := e.pinScripts(); err != nil {
+	read, err := e.pinScripts()
+	if err != nil {
 		return err
 	}
+	late = append(late, read...)
 	for i := range e.scripts {
-		s := &e.scripts[i]
-		late = append(late, s.path)
-		if s.large {
+		if s := &e.scripts[i]; s.large {
 			large = append(large, s.path)
 		}
 	}
@@ -72,10 +72,11 @@ type script struct {
 	file
 }
 
-// pinScripts finds the arguments that are files which the agent can write.
-func (e *Exec) pinScripts() error {
+// pinScripts finds the arguments that are files which the agent can write, and
+// lists what is read of them, folders too, once the program runs.
+func (e *Exec) pinScripts() (late []string, err error) {
 	if e.gate.o.Scripts == nil {
-		return nil
+		return nil, nil
 	}
 	left := int64(maxPinned)
 	var pipes []string
@@ -84,13 +85,17 @@ func (e *Exec) pinScripts() error {
 			e.Unpinned = append(e.Unpinned, fmt.Sprintf("of its arguments only the first %d are compared as files", maxScripts))
 			break
 		}
-		f, ok := e.view.script(argument)
-		if !ok {
-			if argument != standardInput && e.view.isPipe(argument) {
-				pipes = append(pipes, argument)
-			}
+		f, kind := e.view.script(argument)
+		switch {
+		case kind == unix.S_IFDIR:
+			late = append(late, f.path)
+		case kind == unix.S_IFIFO && argument != standardInput:
+			pipes = append(pipes, argument)
+		}
+		if kind != unix.S_IFREG {
 			continue
 		}
+		late = append(late, f.path)
 		e.scripts = append(e.scripts, script{argument, f})
 		s := &e.scripts[len(e.scripts)-1]
 		if s.stat.Size > left {
@@ -99,44 +104,40 @@ func (e *Exec) pinScripts() error {
 		}
 		left -= s.stat.Size
 		if err := s.pin(&e.gate.contents); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(pipes) > 0 {
 		e.Unpinned = append(e.Unpinned, "nobody can look into the pipes that it is given to read: "+strings.Join(pipes, ", "))
 	}
-	return nil
+	return late, nil
 }
 
 // standardInput is often a pipe, whose other end is in the same question.
 const standardInput = "/dev/stdin"
 
-// isPipe says whether an argument names a pipe.
-func (v *view) isPipe(argument string) bool {
+// script looks an argument up as something that the agent can write: a regular
+// file, which is returned open, a folder or a pipe. Its kind is 0 for all else.
+func (v *view) script(argument string) (f file, kind uint32) {
 	fd, err := v.lookup(v.cwd, argument, false)
 	if err != nil {
-		return false
+		return file{}, 0
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
-}
-
-// script looks an argument up as a regular file that the agent can write.
-func (v *view) script(argument string) (file, bool) {
-	fd, err := v.lookup(v.cwd, argument, false)
-	if err != nil {
-		return file{}, false
-	}
-	f := file{fd: fd}
+	f = file{fd: fd}
 	var fs unix.Statfs_t
 	f.path, err = readLink(unix.AT_FDCWD, selfFD(fd))
-	if err != nil || unix.Fstat(fd, &f.stat) != nil || unix.Fstatfs(fd, &fs) != nil ||
-		f.stat.Mode&unix.S_IFMT != unix.S_IFREG || fs.Flags&unix.ST_RDONLY != 0 || acts(fd) {
-		_ = unix.Close(fd)
-		return file{}, false
+	if err == nil && unix.Fstat(fd, &f.stat) == nil && unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY == 0 {
+		switch f.stat.Mode & unix.S_IFMT {
+		case unix.S_IFREG:
+			if !acts(fd) {
+				return f, unix.S_IFREG
+			}
+		case unix.S_IFDIR, unix.S_IFIFO:
+			kind = f.stat.Mode & unix.S_IFMT
+		}
 	}
-	return f, true
+	_ = unix.Close(fd)
+	return f, kind
 }
 
 // Contents is a digest that stands for all files that the exec would run, and
@@ -212,8 +213,8 @@ func (e *Exec) sameScripts() error {
 	}
 	for i := range e.scripts {
 		s := &e.scripts[i]
-		f, ok := e.view.script(s.argument)
-		if !ok {
+		f, kind := e.view.script(s.argument)
+		if kind != unix.S_IFREG {
 			return fmt.Errorf("the file %q went away while it was held", s.path)
 		}
 		_ = unix.Close(f.fd)

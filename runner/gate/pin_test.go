@@ -216,6 +216,16 @@ func TestScriptInPipe(t *testing.T) {
 	}
 }
 
+// An interpreter may run what is in a folder.
+func TestScriptInFolder(t *testing.T) {
+	b := start(t, setup{args: []string{"sh", "-c", "mkdir d; sh -c true d"}, options: Options{Scripts: inShell}})
+	b.wait()
+	e := b.seen()[len(b.seen())-1]
+	if got := strings.Join(e.Unpinned, "\n"); !strings.Contains(got, "read only once it runs") || !strings.Contains(got, b.dir+"/d") {
+		t.Errorf("%q: %q", e.Argv, got)
+	}
+}
+
 // What a digest stands for is contents too.
 func TestCoverTellsContents(t *testing.T) {
 	dir := t.TempDir()
