@@ -190,6 +190,9 @@ func (f *files) diffs(ctx context.Context, from, to *overlay.Manifest) iter.Seq2
 				return
 			}
 		}
+		if c.More > 0 {
+			yield(api.FileDiff{Change: api.Change{Path: "…"}, Note: fmt.Sprintf("and %d more changed files, too many to be compared", c.More)}, nil)
+		}
 	}
 }
 

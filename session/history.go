@@ -196,11 +196,17 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 	}
 	f = h.filesOf(id)
 	if n == 0 {
-		cps, err := docs[api.Checkpoint](ctx, h.store, id, "checkpoint")
-		if err != nil || len(cps) == 0 {
-			return f, nil, nil, "session", err
+		b, err := h.store.LastDoc(ctx, id, "checkpoint")
+		if errors.Is(err, store.ErrNotFound) { // it ended before its first
+			return f, nil, nil, "session", nil
 		}
-		to, err = f.at(ctx, cps[len(cps)-1].ID)
+		var last api.Checkpoint
+		if err == nil {
+			err = json.Unmarshal(b, &last)
+		}
+		if err == nil {
+			to, err = f.at(ctx, last.ID)
+		}
 		return f, nil, to, "session", err
 	}
 	a, err := doc[api.Action](ctx, h.store, id, "action", int64(n))

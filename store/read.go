@@ -35,6 +35,23 @@ func (s *Store) Docs(ctx context.Context, session string, kind Kind, after int64
 	return docs, nil
 }
 
+// LastDoc is the resource of a kind with the highest number; ErrNotFound when
+// the session has none.
+func (s *Store) LastDoc(ctx context.Context, session string, kind Kind) (json.RawMessage, error) {
+	k := kindOf(kind)
+	if k == nil {
+		return nil, fmt.Errorf("cannot read a resource: there is no kind %q", kind)
+	}
+	docs, err := s.docs(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? ORDER BY key DESC LIMIT 1`, session)
+	if err == nil && len(docs) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the last of the %s of session %s: %w", k.table, session, err)
+	}
+	return docs[0], nil
+}
+
 func (s *Store) docs(ctx context.Context, query string, args ...any) ([]json.RawMessage, error) {
 	rows, err := s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
