@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"strconv"
@@ -205,14 +206,45 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(w)
 	_ = flush.Flush()
-	enc := json.NewEncoder(w)
 	events := s.r.Events
 	if q.URL.Query().Get("follow") == "false" {
 		events = s.r.Recorded
 	}
-	for e, err := range events(q.Context(), q.PathValue("id"), from) {
-		if err != nil || enc.Encode(e) != nil || flush.Flush() != nil {
-			return // the stream ends early; the client joins again where it was
+	stream(q.Context(), w, flush, func(ctx context.Context) iter.Seq2[api.Event, error] {
+		return events(ctx, q.PathValue("id"), from)
+	})
+}
+
+// ahead is how many events are read ahead of what was sent.
+const ahead = 256
+
+// stream sends events as they come: at once when there are no more for now,
+// else many at a time. A stream that ends early is joined again by the client.
+func stream(ctx context.Context, w io.Writer, flush *http.ResponseController, events func(context.Context) iter.Seq2[api.Event, error]) {
+	ctx, cancel := context.WithCancel(ctx)
+	ready := make(chan api.Event, ahead) // full: the reader waits for the client
+	go func() {
+		defer close(ready)
+		for e, err := range events(ctx) {
+			if err != nil {
+				return
+			}
+			select {
+			case ready <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range ready { // until the reader has ended
+		}
+	}()
+	enc := json.NewEncoder(w)
+	for e := range ready {
+		if enc.Encode(e) != nil || len(ready) == 0 && flush.Flush() != nil {
+			return
 		}
 	}
 }
