@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -59,4 +61,22 @@ func arity(cmd *cobra.Command) (least, most int, ok bool) {
 		}
 	}
 	return least, most, true
+}
+
+// TestBuildWithoutCgo: where there is no C compiler, the build stops at a line
+// that says what is needed rather than at what is missing somewhere below.
+func TestBuildWithoutCgo(t *testing.T) {
+	if os.Getenv(asUser) != "" {
+		t.Skip("the sources are read by the one who can")
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}} {{.GoFiles}} {{.Error}}", "./runner/box")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "nocgo.go") || strings.Contains(string(out), "libcontainer/nsenter") {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile("runner/box/nocgo.go")
+	if err != nil || !strings.Contains(string(text), "needs_cgo") {
+		t.Errorf("what the build stops at says %q, %v", text, err)
+	}
 }

@@ -145,7 +145,7 @@ func Start(ctx context.Context, req Request) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if err != nil {
-		return "", errors.New("the supervisor ended before it said why; stepbox doctor checks the host")
+		return "", &Error{Code: 125, Message: "the supervisor ended before it said why; stepbox doctor checks the host"}
 	}
 	if s.Error != "" {
 		return "", &Error{Code: s.Code, Message: s.Error, Host: s.Host}
