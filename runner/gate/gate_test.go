@@ -240,7 +240,7 @@ func testListenerGone(t *testing.T, o Options) {
 		t.Fatal(err)
 	}
 	b.wait()
-	if o.TraceExits { // what is traced doesn't outlive its tracer
+	if b.gate.exits.trace { // what is traced doesn't outlive its tracer
 		if b.out.Len() > 0 || b.cmd.ProcessState.ExitCode() != 128+int(unix.SIGKILL) {
 			t.Errorf("it said %q and ended with %v", b.out.String(), b.cmd.ProcessState)
 		}
