@@ -131,27 +131,49 @@ func TestEtc(t *testing.T) {
 }
 
 // TestPrivateOfRoot tells how the agent of a root caller, who owns what root
-// owns, reads what only root may.
+// owns, reads what only root may: also what is put there while it runs.
 func TestPrivateOfRoot(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the caller isn't root")
 	}
-	dir, err := os.MkdirTemp("/opt", "stepbox-test-")
-	if err != nil {
-		t.Fatal(err)
+	var folders []string
+	for _, parent := range []string{"/opt", "/etc", "/usr/local", "/usr/lib"} {
+		folders = append(folders, publicFolder(t, parent))
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, mode := range map[string]os.FileMode{"secret": 0o600, "group": 0o640, "public": 0o644} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("content of "+name), mode); err != nil {
-			t.Fatal(err)
+	write := func(when string) {
+		t.Helper()
+		for _, dir := range folders {
+			for name, mode := range map[string]os.FileMode{"secret": 0o600, "group": 0o640, "public": 0o644} {
+				path := filepath.Join(dir, when+"-"+name)
+				if err := os.WriteFile(path, []byte("content of "+when+" "+name+"\n"), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
-	out, _ := newRig(t).sh("cat /etc/shadow " + dir + "/*; ls /etc/ssl/private")
-	if strings.TrimSpace(out) != "content of public" {
-		t.Errorf("it reads:\n%s", out)
+	write("early")
+	r := newRig(t)
+	all := strings.Join(folders, " ")
+	run := r.start("/bin/sh", "-c", "echo ready; read x; cat /etc/shadow; ls /etc/ssl/private; for d in "+all+"; do cat $d/*; done; ls -lnd /etc/passwd /run/*; id -u")
+	run.expect("ready")
+	write("late")
+	run.typeIn("\n")
+	out, _ := run.wait()
+	for _, text := range []string{"content of early secret", "content of early group", "content of late secret", "content of late group", "root:$", "root:*"} {
+		if strings.Contains(out, text) {
+			t.Errorf("it reads what only root may:\n%s", out)
+		}
+	}
+	for _, text := range []string{"content of early public\n", "content of late public\n"} {
+		if strings.Count(out, text) != len(folders) {
+			t.Errorf("it can't read what everybody may:\n%s", out)
+		}
+	}
+	if strings.Contains(out, "/run/owners") {
+		t.Errorf("the folders that layers are made of are visible:\n%s", out)
+	}
+	if notes := run.Notes(); strings.Contains(strings.Join(notes, "\n"), "could be read") {
+		t.Errorf("there are folders whose private files could be read: %q", notes)
 	}
 }
 

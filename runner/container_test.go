@@ -20,12 +20,21 @@ const coveredEtc = "STEPBOX_TEST_COVERED_ETC"
 func TestEtcCovered(t *testing.T) {
 	if os.Getenv(coveredEtc) != "" {
 		r := newRig(t)
-		run := r.start("/bin/sh", "-c", "cat /etc/resolv.conf /etc/hosts /etc/passwd; touch /etc/new 2>/dev/null && echo WROTE")
+		run := r.start("/bin/sh", "-c", "cat /etc/resolv.conf /etc/hosts /etc/passwd /etc/shadow; touch /etc/new 2>/dev/null && echo WROTE")
 		out, _ := run.wait()
 		for _, want := range []string{"nameserver 192.0.0.1\n", "localhost stepbox\n", "root:x:0:0:root:/home/agent:"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in:\n%s", want, out)
 			}
+		}
+		for _, secret := range []string{"root:*", "root:$", "root:!"} {
+			if strings.Contains(out, secret) {
+				t.Errorf("it reads /etc/shadow:\n%s", out)
+			}
+		}
+		notes := strings.Join(run.Notes(), "\n")
+		if !strings.Contains(notes, "in /etc while the session runs could be reached") || os.Getuid() == 0 && !strings.Contains(notes, "in /etc while the session runs could be read") {
+			t.Errorf("what isn't covered isn't said: %q", notes)
 		}
 		if strings.Contains(out, "WROTE") || strings.Contains(out, "outer") {
 			t.Errorf("/etc is the host's:\n%s", out)

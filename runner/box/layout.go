@@ -27,6 +27,7 @@ var emptyFolders = []string{"dev", "etc", "home", "proc", "root", "run", "sys", 
 type layout struct {
 	rootfs string
 	dir    string
+	first  []*configs.Mount // before all others, in this order
 	mounts []*configs.Mount
 	shown  []shown  // host folders to show
 	masks  []string // paths inside that are covered
@@ -71,14 +72,10 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	if err := l.addWorkspace(spec, mounts); err != nil {
 		return nil, err
 	}
-	if spec.Root {
-		if err := l.maskPrivate(); err != nil {
-			return nil, err
-		}
-	}
 	sort.SliceStable(l.mounts, func(i, j int) bool {
 		return depth(l.mounts[i].Destination) < depth(l.mounts[j].Destination)
 	})
+	l.mounts = append(l.first, l.mounts...)
 	return l, nil
 }
 

@@ -69,25 +69,30 @@ func listeningBelow(folder string) ([]string, error) {
 	return found, nil
 }
 
-// privateFolders are searched when the caller is root: inside, the agent owns
-// what root owns, though it has none of root's capabilities. The rest of /usr
-// is what packages put there, the same for everybody.
-var privateFolders = []string{"/etc", "/opt", "/usr/local"}
+// privateFolders are where files that only root may read are searched, by the
+// shown folder. The rest of /usr is what packages put there, the same for
+// everybody.
+var privateFolders = map[string]string{"/etc": "/etc", "/opt": "/opt", "/usr": "/usr/local"}
 
-// maskPrivate covers what the world may not read in the shown system folders,
-// so that the agent of a root caller sees what anybody else's does.
-func (l *layout) maskPrivate() error {
-	for _, folder := range privateFolders {
-		left := scanLimit
-		masks, err := private(folder, &left)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("cannot find what only root may read in %q: %w", folder, err)
-		}
-		l.masks = append(l.masks, masks...)
+// maskPrivate covers what the world may not read in a system folder of a root
+// caller whose owners can't be mapped: the agent owns what root owns, though it
+// has none of root's capabilities. What comes later isn't covered, and why is
+// said.
+func (l *layout) maskPrivate(shown, why string) error {
+	folder, ok := privateFolders[shown]
+	if !ok {
+		return nil
 	}
+	left := scanLimit
+	masks, err := private(folder, &left)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot find what only root may read in %q: %w", folder, err)
+	}
+	l.masks = append(l.masks, masks...)
+	l.notes = append(l.notes, fmt.Sprintf("you are root: a file that only root may read and that the host makes in %s while the session runs could be read (%s)", folder, why))
 	return nil
 }
 

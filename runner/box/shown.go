@@ -49,11 +49,9 @@ func (l *layout) addShown(spec Spec, mounts []*mountinfo.Info) error {
 			if s.front == "" {
 				s.front = empty
 			}
-			l.add(&configs.Mount{
-				Source: "overlay", Device: "overlay", Destination: s.target,
-				Flags: unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV,
-				Data:  "lowerdir=" + escape(s.front) + ":" + escape(s.source) + ",userxattr",
-			})
+			if err := l.overlay(spec, s); err != nil {
+				return err
+			}
 			continue
 		}
 		why := refused[i]
@@ -67,7 +65,34 @@ func (l *layout) addShown(spec Spec, mounts []*mountinfo.Info) error {
 		if s.front != "" {
 			l.bindEtc(s.front, files)
 		}
+		if spec.Root && s.system {
+			if err := l.maskPrivate(s.source, why); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// overlay shows a folder as the layer of an overlay. For a root caller a system
+// folder is mounted with other owners first, or searched for what to cover.
+func (l *layout) overlay(spec Spec, s shown) error {
+	lower, list := s.source, &l.mounts
+	if spec.Root && s.system {
+		if err := canMapOwners(s.source, namespacePath(spec.Holder, "user")); err != nil {
+			if err := l.maskPrivate(s.source, err.Error()); err != nil {
+				return err
+			}
+		} else {
+			l.first = append(l.first, mapOwners(s.source))
+			lower, list = filepath.Join(l.rootfs, aside(s.source)), &l.first
+		}
+	}
+	*list = append(*list, &configs.Mount{
+		Source: "overlay", Device: "overlay", Destination: s.target,
+		Flags: unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV,
+		Data:  "lowerdir=" + escape(s.front) + ":" + escape(lower) + ",userxattr",
+	})
 	return nil
 }
 
