@@ -82,10 +82,29 @@ func (p *Profile) Housekeeping(c Command) bool { return p.upkeep(c) != nil }
 
 // HousekeepingChildren says whether what an upkeep command starts is part of
 // it. Where not, it starts nothing as a rule, and what it does start is to be
-// judged: a repository can be made to have git run programs.
+// judged: a repository can be made to have git run programs, and a variable can
+// be made to have a shell run them (BASH_ENV, PATH, LD_PRELOAD and many more).
 func (p *Profile) HousekeepingChildren(c Command) bool {
 	u := p.upkeep(c)
-	return u != nil && u.Children
+	return u != nil && u.Children && !slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) })
+}
+
+// harmlessNames and harmlessPrefixes are of variables that agents set for what
+// they run, and that have no shell or system program run anything.
+var (
+	harmlessNames = []string{
+		"_", "PWD", "OLDPWD", "SHLVL", "SHELL", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE",
+		"TZ", "TMPDIR", "AI_AGENT", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "COREPACK_ENABLE_AUTO_PIN",
+		"NoDefaultCurrentDirectoryInExePath",
+	}
+	harmlessPrefixes = []string{"LC_", "CLAUDECODE", "CLAUDE_", "ANTHROPIC_", "CODEX_", "OPENCODE_", "AIDER_", "OTEL_", "DISABLE_", "MCP_"}
+	harmlessValues   = []string{"GIT_EDITOR=true", "EDITOR=true", "PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat"}
+)
+
+func harmless(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains(harmlessNames, name) || slices.Contains(harmlessValues, variable) ||
+		slices.ContainsFunc(harmlessPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 func (p *Profile) upkeep(c Command) *upkeep {

@@ -44,6 +44,7 @@ type Command struct {
 	Written bool     // this session wrote that file
 	Project string   // the project folder in the sandbox; "" isn't known
 	Home    string   // the home folder in the sandbox; "" isn't known
+	Env     []string // variables that it wasn't given by the agent's own environment
 	// Wrote says whether this session wrote a file, given by its path in the
 	// sandbox; nil: only Written is known.
 	Wrote func(path string) bool

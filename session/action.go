@@ -361,6 +361,8 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 		verdict, rule = api.Deny, j.Rule
 	case a.into:
 		verdict, rule = api.Ask, "step into: every program of this action is held"
+	case a.Housekeeping && k.children && s.places.holds(e.Program.Path):
+		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
 	case s.info.Mode == api.ModeWatch || k.person || k.children:
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(e) }):
 	case s.info.Mode == api.ModeStep:
@@ -408,6 +410,7 @@ func (s *Session) admit(e *gate.Exec, p *process, profile *policy.Profile, rule 
 
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
 func (s *Session) housekeep(e *gate.Exec, facts policy.Command, profile *policy.Profile) {
+	facts.Env = slices.DeleteFunc(slices.Clone(e.Env), func(v string) bool { return slices.Contains(s.env, v) })
 	c := s.command(e, profile)
 	a := &action{profile: profile}
 	a.N, a.Kind, a.Housekeeping = len(s.actions)+1, api.KindCommand, true

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,7 +51,7 @@ func begin(t *testing.T, mode api.Mode, files map[string]string, argv ...string)
 	}
 	t.Setenv("HOME", home)
 	w.Session, err = session.Start(t.Context(), w.store, session.Config{
-		ID: "judge" + strings.ToLower(filepath.Base(dir)), Name: "t", Workspace: w.project, Home: home,
+		ID: "judge" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin"},
 		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
 		Limits: runner.Limits{Pids: 200},
@@ -521,6 +522,27 @@ os.execvp("node", ["node", "` + path + `/@anthropic-ai/claude-code/cli.js"])
 			if !strings.Contains(q.Title, "cli.js") || !strings.Contains(q.Rule, "the agent becomes") {
 				t.Errorf("held %q by %q, want the agent becoming its own forgery", q.Title, q.Rule)
 			}
+		})
+	}
+}
+
+// Housekeeping whose programs are part of it isn't a way to run others.
+func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
+	for name, line := range map[string]string{
+		"BASH_ENV": "BASH_ENV=./evil.sh bash -c env",
+		"PATH":     "PATH=$PWD/own:$PATH bash -c env",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{
+				"bin/claude": "#!/bin/bash\n" + line + "\nread x\n", "victim.txt": "x",
+				"evil.sh": "unset BASH_ENV\nrm -v victim.txt\n", "own/env": "#!/bin/bash\nrm -v victim.txt\n",
+			}, "claude")
+			q := w.held(0)
+			if q.Subject != api.SubjectNested {
+				t.Errorf("held %s %q, want what the housekeeping starts", q.Subject, q.Title)
+			}
+			w.must(w.decide(q, api.AnswerDeny))
+			w.untouched("victim.txt")
 		})
 	}
 }

@@ -37,6 +37,12 @@ func (p *places) wrote(file string) bool {
 	return true
 }
 
+// holds says whether a file is where the agent can write.
+func (p *places) holds(file string) bool {
+	_, where, _ := p.stat(file)
+	return where != elsewhere
+}
+
 // changedAt is when a file that the agent can write last changed; false when
 // it can't write that file, or there is none. What can't be looked at changes
 // all the time.
