@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"stepbox/runner"
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
 )
@@ -18,10 +19,6 @@ type checkpoint struct {
 	manifest *overlay.Manifest
 }
 
-// quietTime is how long the files must rest before changes that the agent made
-// by itself become an edit.
-const quietTime = 200 * time.Millisecond
-
 // taken is what taking a checkpoint found out.
 type taken struct {
 	manifest *overlay.Manifest
@@ -29,6 +26,10 @@ type taken struct {
 	same     bool // nothing moved: the last checkpoint stands
 	changed  []overlay.Change
 	torn     error // why the agent ran on while it was taken
+
+	// What the processes had run when this was taken, and when what came
+	// after it began; nil: not known, so that anyone may have run.
+	until, since []runner.Activity
 }
 
 // checkpoint makes sure that all changes so far are in a checkpoint and are
@@ -36,6 +37,7 @@ type taken struct {
 // error that kept it from being taken or recorded. The session stops then:
 // without it nothing could be taken back.
 func (s *Session) checkpoint(then func(*checkpoint, error)) {
+	s.watch.wanted.Store(len(s.alive()) > 0)
 	var t taken
 	s.alone(func() error {
 		var err error
@@ -61,10 +63,16 @@ func (s *Session) checkpoint(then func(*checkpoint, error)) {
 	})
 }
 
-// take looks at the files. Nothing is frozen when nothing moved; else a first
-// scan does most of the work while the agent runs, and a second one the rest
-// while it is frozen, so that the state is one that really was.
+// take looks at the files. Nothing is frozen when nothing moved, or nothing ran
+// while it looked; else a first scan does most of the work while the agent runs,
+// and a second one the rest while it is frozen, so that the state is one that
+// really was.
 func (s *Session) take(ctx context.Context, last *checkpoint) (taken, error) {
+	watching := s.watch.wanted.Load()
+	var before []runner.Activity
+	if watching {
+		before = s.looked()
+	}
 	moved, err := s.files.moved(ctx)
 	if err != nil {
 		return taken{}, err
@@ -72,13 +80,23 @@ func (s *Session) take(ctx context.Context, last *checkpoint) (taken, error) {
 	if !moved {
 		// Someone who looked at the changes may have scanned since the last
 		// checkpoint: what that found isn't in one yet.
+		t := taken{manifest: last.manifest, root: last.root, same: true}
 		if m := s.files.scanned(); m != nil && m != last.manifest {
-			return s.settle(ctx, last, m)
+			t, err = s.settle(ctx, last, m)
 		}
-		return taken{manifest: last.manifest, root: last.root, same: true}, nil
+		t.until, t.since = before, before
+		return t, err
 	}
-	if _, err := s.files.scan(ctx); err != nil {
+	m, err := s.files.scan(ctx)
+	if err != nil {
 		return taken{}, err
+	}
+	if after := before; watching {
+		if after = s.looked(); idle(before, after) && !s.files.mapped() {
+			t, err := s.settle(ctx, last, m)
+			t.until, t.since = after, after
+			return t, err
+		}
 	}
 	thaw, torn := s.freezer.freeze(ctx)
 	if torn == nil {
@@ -88,13 +106,38 @@ func (s *Session) take(ctx context.Context, last *checkpoint) (taken, error) {
 			}
 		}()
 	}
-	m, err := s.files.scan(ctx)
-	if err != nil {
+	if m, err = s.files.scanStill(ctx, s.box.OpenFiles().Shared, nil); err != nil {
 		return taken{}, err
 	}
 	t, err := s.settle(ctx, last, m)
 	t.torn = torn
+	if watching && torn == nil && err == nil {
+		if err := thaw(); err != nil {
+			s.log.Error("cannot thaw the agent", "error", err)
+		}
+		t.since = s.awake(ctx)
+	}
 	return t, err
+}
+
+// awake looks at the processes once they have settled after a thaw, which makes
+// each of them run a little: a look before anything was written is as good as
+// one while all were frozen. It is nil when something is written at once.
+func (s *Session) awake(ctx context.Context) []runner.Activity {
+	var since []runner.Activity
+	for _, wait := range []time.Duration{time.Millisecond, 4 * time.Millisecond, 10 * time.Millisecond} {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return since
+		}
+		now := s.looked()
+		if moved, err := s.files.moved(ctx); moved || err != nil {
+			break
+		}
+		since = now
+	}
+	return since
 }
 
 // settle saves a manifest and says how it differs from the last checkpoint.
@@ -108,221 +151,6 @@ func (s *Session) settle(ctx context.Context, last *checkpoint, m *overlay.Manif
 	}
 	changed, err := s.files.between(ctx, last.manifest, m)
 	return taken{manifest: m, root: root, changed: changed}, err
-}
-
-// account records a checkpoint and says whose the changes since the last one
-// are: those of all actions that ran meanwhile, or else an edit by the agent itself.
-func (s *Session) account(t taken, then func(*checkpoint, error)) {
-	last := s.lastFiles
-	if t.same {
-		if t.manifest != last.manifest { // read again, to the same end
-			s.lastFiles = &checkpoint{id: last.id, root: last.root, manifest: t.manifest}
-		}
-		then(s.lastFiles, nil)
-		return
-	}
-	cp := &checkpoint{id: last.id + 1, root: t.root, manifest: t.manifest}
-	s.lastFiles = cp
-	s.files.remember(cp)
-	rec := api.Checkpoint{ID: cp.id, At: time.Now().UTC(), Root: t.root.String(), Files: t.manifest.Len(), Bytes: t.manifest.Bytes()}
-	events := []api.Event{{Kind: "checkpoint", Checkpoint: &rec}}
-
-	var alive []*action
-	for _, a := range s.actions {
-		if a.Kind == api.KindCommand && !a.Housekeeping && a.agent == nil && (a.State == api.ActionRunning && a.atExit == nil || a.lingers) {
-			alive = append(alive, a)
-		}
-	}
-	switch {
-	case len(t.changed) == 0:
-	case len(alive) == 0:
-		events = append(events, s.edited(last, cp, t.changed)...)
-	default:
-		for _, a := range alive {
-			a.Shared = a.Shared || len(alive) > 1
-			if a.lingers {
-				// Its leader is gone: the end checkpoint moves on with
-				// what it left running.
-				a.After = cp.id
-			}
-		}
-	}
-	s.record(func(err error) { then(cp, err) }, events...)
-}
-
-// edited makes an edit action out of changes that no command can have made.
-func (s *Session) edited(before, after *checkpoint, changed []overlay.Change) []api.Event {
-	a := &action{profile: s.profile}
-	now := time.Now().UTC()
-	a.N, a.Kind, a.StartedAt, a.EndedAt = len(s.actions)+1, api.KindEdit, now, now
-	a.Before, a.After = before.id, after.id
-	a.Verdict, a.By = api.Allow, "rule"
-	a.Files = len(changed)
-	var names []string
-	for _, c := range changed[:min(len(changed), 4)] {
-		names = append(names, api.Escape(c.Path))
-	}
-	a.Title = "edit " + listed(names, len(changed), 3)
-	if err := a.to(api.ActionEnded); err != nil {
-		s.fail(err)
-		return nil
-	}
-	if err := a.review(api.ReviewOpen); err != nil {
-		s.fail(err)
-		return nil
-	}
-	s.actions = append(s.actions, a)
-	s.count(a, before.manifest, after.manifest)
-	events := []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
-	if s.info.Mode == api.ModeStep {
-		s.review(a, changed, true)
-	}
-	return events
-}
-
-// review asks in step mode what becomes of an action's changes. The agent is
-// frozen meanwhile when it made them by itself: nothing else holds it.
-func (s *Session) review(a *action, changed []overlay.Change, freeze bool) {
-	q := &question{
-		Question: api.Question{
-			Action: a.N, Subject: api.SubjectEdit, Title: a.Title,
-			Rule: "step mode: changes are kept or taken back before the agent goes on",
-		},
-		action: a,
-	}
-	q.Changes = s.files.list(changed, maxListed)
-	if !freeze {
-		s.open(q)
-		return
-	}
-	s.aside(func() func() {
-		thaw, err := s.freezer.freeze(context.Background())
-		return func() {
-			if err != nil && s.life.now < phaseStopping {
-				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
-			}
-			q.thaw = thaw
-			s.open(q)
-		}
-	})
-}
-
-// touched is the wake-up of the watcher: files moved. When they rest, and no
-// command can have done it, it was the agent itself.
-func (s *Session) touched() {
-	s.files.bump()
-	if s.quiet == nil {
-		s.quiet = time.AfterFunc(quietTime, func() { s.submit(s.rested) })
-		return
-	}
-	s.quiet.Reset(quietTime)
-}
-
-func (s *Session) rested() {
-	if s.life.now != phaseRunning {
-		return
-	}
-	for _, a := range s.actions {
-		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.atExit == nil && a.Kind == api.KindCommand {
-			return // it will be accounted for at that action's end
-		}
-	}
-	s.checkpoint(func(*checkpoint, error) {}) // a failure ends the session
-}
-
-// finish ends an action whose leaders have exited: what it changed is settled
-// before it is shown as done.
-func (s *Session) finish(a *action, exit *api.Exit) {
-	if a.Housekeeping {
-		a.EndedAt, a.Exit = time.Now().UTC(), exit
-		s.upkeep = append(s.upkeep, span{a.StartedAt, a.EndedAt})
-		if err := a.to(api.ActionEnded); err != nil {
-			s.fail(err)
-			return
-		}
-		s.shed(a)
-		s.record(nil, s.actionEvent(a, "ended"))
-		return
-	}
-	ended := time.Now().UTC()
-	left := s.leftRunning(a)
-	done := func(cp *checkpoint, err error) {
-		if err != nil || a.State != api.ActionRunning {
-			return // the session ends, and ends the action with it
-		}
-		if err := a.to(api.ActionEnded); err != nil {
-			s.fail(err)
-			return
-		}
-		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers = ended, exit, cp.id, left, left > 0
-		before := a.Before
-		s.aside(func() func() {
-			t := s.tell(before, cp)
-			return func() { s.settled(a, t) }
-		})
-	}
-	if a.atExit != nil {
-		done(a.atExit, nil)
-		return
-	}
-	s.checkpoint(done)
-}
-
-// told is what an action changed.
-type told struct {
-	changed        []overlay.Change
-	added, removed int // lines
-	err            error
-}
-
-// tell compares an action's two checkpoints. It reads files and so runs outside
-// the loop.
-func (s *Session) tell(before int64, after *checkpoint) (t told) {
-	ctx := context.Background()
-	if t.changed, t.err = s.files.betweenIDs(ctx, before, after); t.err == nil && len(t.changed) > 0 {
-		t.added, t.removed = s.files.lines(ctx, t.changed)
-	}
-	return t
-}
-
-// settled records the end of an action whose changes are known.
-func (s *Session) settled(a *action, t told) {
-	if t.err != nil {
-		s.note(true, "cannot tell what action %d changed: %v", a.N, t.err)
-	}
-	s.own(a, t)
-	s.keepByRule(a, t.changed)
-	s.shed(a)
-	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
-	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {
-		s.review(a, t.changed, false)
-	}
-}
-
-// own gives an action its changes, which then wait for a review.
-func (s *Session) own(a *action, t told) {
-	if a.agent != nil || len(t.changed) == 0 || a.Review != api.ReviewNone {
-		return
-	}
-	a.Files, a.Added, a.Removed = len(t.changed), t.added, t.removed
-	if err := a.review(api.ReviewOpen); err != nil {
-		s.fail(err)
-	}
-}
-
-// count fills in an edit's line counts, later.
-func (s *Session) count(a *action, before, after *overlay.Manifest) {
-	s.aside(func() func() {
-		changed, err := s.files.between(context.Background(), before, after)
-		if err != nil {
-			return nil // they stay uncounted
-		}
-		added, removed := s.files.lines(context.Background(), changed)
-		return func() {
-			a.Added, a.Removed = added, removed
-			s.record(nil, s.actionEvent(a, "counted"))
-		}
-	})
 }
 
 // Keep marks an action's changes as reviewed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -80,11 +81,11 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		open := s.unfinished()
 		s.aside(func() func() {
 			for i := range open {
-				open[i].told = s.tell(open[i].before, cp)
+				open[i].told = s.tell(open[i].before, open[i].spans)
 			}
 			return func() {
 				for _, o := range open {
-					o.a.After = cp.id
+					s.number(o.a, &o.told)
 					s.own(o.a, o.told)
 				}
 				s.whenIdle(func() { s.conclude(exit) })
@@ -97,6 +98,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 type lasting struct {
 	a      *action
 	before int64
+	spans  []stretch
 	told   told
 }
 
@@ -104,7 +106,7 @@ func (s *Session) unfinished() []lasting {
 	var out []lasting
 	for _, a := range s.actions {
 		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.Before != 0 {
-			out = append(out, lasting{a: a, before: a.Before})
+			out = append(out, lasting{a: a, before: a.Before, spans: slices.Clone(a.spans)})
 		}
 	}
 	return out

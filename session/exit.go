@@ -42,6 +42,7 @@ func (s *Session) onExiting(e gate.Exit, goOn func()) {
 		goOn()
 		return
 	}
+	p.action.exiting = true
 	s.checkpoint(func(cp *checkpoint, err error) {
 		if err == nil {
 			p.action.atExit = cp

@@ -34,6 +34,7 @@ type files struct {
 	told    func(int64)      // hears of every new version; nil for nobody. It must not block
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
+	shared   []string   // guarded by scanning; files that processes may store to through mappings
 
 	mu       sync.Mutex
 	version  int64             // guarded by mu; see bump
@@ -122,12 +123,25 @@ func (f *files) asOf() int64 {
 	return f.version
 }
 
+// moved says whether anything may have changed since the last scan. Stores
+// through a mapping don't show unless they are asked for.
 func (f *files) moved(ctx context.Context) (bool, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
+	if len(f.shared) > 0 {
+		return true, nil
+	}
 	return f.scanner.Moved(ctx)
 }
 
+// mapped says whether processes are known to store to files through mappings.
+func (f *files) mapped() bool {
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	return len(f.shared) > 0
+}
+
+// scan takes the state of the files while the agent runs.
 func (f *files) scan(ctx context.Context) (*overlay.Manifest, error) {
 	m, _, err := f.scanSince(ctx, 0)
 	return m, err
@@ -139,7 +153,23 @@ func (f *files) scan(ctx context.Context) (*overlay.Manifest, error) {
 func (f *files) scanSince(ctx context.Context, since int64) (*overlay.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	m, _, err := f.scanner.Scan(ctx, overlay.ScanOptions{})
+	return f.scanNow(ctx, since, nil)
+}
+
+// scanStill takes the state of the files while the agent is frozen. Shared are
+// the files that processes have mapped so that stores reach them. It looks at
+// some directories only, unless dirs is nil.
+func (f *files) scanStill(ctx context.Context, shared, dirs []string) (*overlay.Manifest, error) {
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	f.shared = shared
+	m, _, err := f.scanNow(ctx, 0, dirs)
+	return m, err
+}
+
+// scanNow is scanSince with scanning held.
+func (f *files) scanNow(ctx context.Context, since int64, dirs []string) (*overlay.Manifest, int64, error) {
+	m, _, err := f.scanner.Scan(ctx, overlay.ScanOptions{Mapped: f.shared, Dirty: dirs})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -204,6 +204,9 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 		if err == nil {
 			err = json.Unmarshal(b, &last)
 		}
+		for err == nil && last.Action != 0 && last.ID > 1 { // what one action alone changed
+			last, err = doc[api.Checkpoint](ctx, h.store, id, "checkpoint", last.ID-1)
+		}
 		if err == nil {
 			to, err = f.at(ctx, last.ID)
 		}

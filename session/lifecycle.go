@@ -18,13 +18,14 @@ var transitions = map[api.ActionState][]api.ActionState{
 	api.ActionAbandoned: {},
 }
 
-// reviews is what may follow on a review: an action may be kept after it was
-// looked at twice, but what was taken back can't be kept.
+// reviews is what may follow on a review. What was kept is open again when what
+// the action left running changes more. What was taken back can't be kept, but
+// a roll back that goes forward again restores it, with the review it had.
 var reviews = map[api.Review][]api.Review{
 	api.ReviewNone:       {api.ReviewOpen, api.ReviewRolledBack, api.ReviewKept},
 	api.ReviewOpen:       {api.ReviewKept, api.ReviewRolledBack},
-	api.ReviewKept:       {api.ReviewRolledBack},
-	api.ReviewRolledBack: {},
+	api.ReviewKept:       {api.ReviewOpen, api.ReviewRolledBack},
+	api.ReviewRolledBack: {api.ReviewNone, api.ReviewOpen, api.ReviewKept},
 }
 
 // questionState is where a question is in its life.

@@ -33,7 +33,7 @@ func TestReviewLifecycleIsExhaustive(t *testing.T) {
 	allowed := map[api.Review][]api.Review{
 		api.ReviewNone: {api.ReviewOpen, api.ReviewKept, api.ReviewRolledBack},
 		api.ReviewOpen: {api.ReviewKept, api.ReviewRolledBack},
-		api.ReviewKept: {api.ReviewRolledBack},
+		api.ReviewKept: {api.ReviewOpen, api.ReviewRolledBack}, api.ReviewRolledBack: {api.ReviewNone, api.ReviewOpen, api.ReviewKept},
 	}
 	for _, from := range states {
 		for _, to := range states {

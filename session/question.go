@@ -26,6 +26,7 @@ type question struct {
 	kin    *kin         // of a nested program
 	joins  bool         // it joins an action that runs: that waits for it
 	thaw   func() error // the agent is frozen until it is answered
+	late   bool         // about what an ended action's processes changed since it was reviewed
 	state  questionState
 }
 
@@ -215,7 +216,7 @@ func (s *Session) decidable(d api.Decision) (*question, error) {
 		}
 		if q.Subject == api.SubjectCommand && s.info.Mode == api.ModeStep {
 			for _, o := range s.questions {
-				if o.Open() && o.Subject == api.SubjectEdit {
+				if o.Open() && o.Subject == api.SubjectEdit && !o.late {
 					return q, problem(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
 				}
 			}
@@ -250,7 +251,10 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 			s.log.Warn("kept twice", "error", err)
 		}
 		events = append(events, s.actionEvent(a, "kept"))
-		next = func() { s.unfreeze(q) }
+		next = func() {
+			s.unfreeze(q)
+			s.kept(a)
+		}
 	case q.Closed == "rollback":
 		next = func() { s.unfreeze(q) }
 	case q.Subject == api.SubjectNested:
@@ -341,6 +345,7 @@ func (s *Session) unfreeze(q *question) {
 		s.note(true, "cannot let the agent go on: %v", err)
 	}
 	q.thaw = nil
+	s.advance() // all have run a little, to be thawed
 }
 
 // lastTime says what the last action with the same line did.

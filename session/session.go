@@ -100,10 +100,13 @@ type Session struct {
 	wall       *time.Timer
 	quiet      *time.Timer
 	watcher    *overlay.Watcher
-	lastFiles  *checkpoint   // the state that all changes so far are accounted for up to
-	ofAttempts map[int64]int // actions of open attempts
-	lost       lost          // what couldn't be recorded, for another try at the end
-	reserve    *reserve      // room for the record of the end
+	watch      watch
+	newest     int64           // number of the newest checkpoint
+	line       map[int64]int64 // the checkpoint that each goes on from
+	lastFiles  *checkpoint     // the state that all changes so far are accounted for up to
+	ofAttempts map[int64]int   // actions of open attempts
+	lost       lost            // what couldn't be recorded, for another try at the end
+	reserve    *reserve        // room for the record of the end
 }
 
 // ErrEnded is returned for requests to a session that is over.
@@ -115,7 +118,7 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
-		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), ofAttempts: make(map[int64]int),
+		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), line: make(map[int64]int64), ofAttempts: make(map[int64]int),
 		news: newBroadcast(),
 	}
 	if s.log == nil {

@@ -150,8 +150,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 			failed = errors.New(s.info.Reason)
 			return
 		}
-		s.lastFiles = &checkpoint{id: 1, root: root, manifest: m}
-		s.files.remember(s.lastFiles)
+		s.lastFiles = s.newCheckpoint(root, m, 0)
 		s.enter(phaseRunning)
 		if limit := s.cfg.WallTime; limit > 0 {
 			s.wall = time.AfterFunc(limit, func() { s.submit(func() { s.overtime(limit) }) })

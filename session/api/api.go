@@ -166,9 +166,10 @@ type Action struct {
 	Kept         string      `json:"kept,omitempty"`         // why its changes were kept without a question
 	Added        int         `json:"added,omitempty"`        // lines
 	Removed      int         `json:"removed,omitempty"`
-	Shared       bool        `json:"shared,omitempty"` // others ran meanwhile, so some changes may be theirs
-	Before       int64       `json:"before,omitempty"` // checkpoint it can be rolled back to
-	After        int64       `json:"after,omitempty"`  // checkpoint at its end
+	Shared       bool        `json:"shared,omitempty"`      // others ran meanwhile, so some changes may be theirs
+	SharedWith   []int       `json:"shared_with,omitempty"` // of an edit: the actions that may have made some of it
+	Before       int64       `json:"before,omitempty"`      // checkpoint it can be rolled back to
+	After        int64       `json:"after,omitempty"`       // checkpoint at its end
 }
 
 // Verdict is what was said of a command or a connection.
@@ -308,7 +309,7 @@ type Attempt struct {
 type Checkpoint struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
-	Action int       `json:"action,omitempty"` // the action it was taken for
+	Action int       `json:"action,omitempty"` // it has that action's changes alone, on top of its Before; 0: the state of all files
 	Root   string    `json:"root"`             // hash of the manifest
 	Files  int       `json:"files"`            // entries in the manifest
 	Bytes  int64     `json:"bytes"`

@@ -1,0 +1,126 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// action waits for an action to be as wanted.
+func (w *world) action(what string, is func(api.Action) bool) api.Action {
+	w.Helper()
+	return *w.happened(what, func(e api.Event) bool { return e.Action != nil && is(*e.Action) }).Action
+}
+
+// let makes a file that the agent waits for.
+func (w *world) let(name string) {
+	w.Helper()
+	w.must(os.WriteFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", name), nil, 0o644))
+}
+
+func (w *world) changed(n int) []string {
+	w.Helper()
+	c, err := w.read.Changes(w.Context(), w.ID(), n, api.Page{})
+	w.must(err)
+	var l []string
+	for _, f := range c.Files {
+		l = append(l, f.Status+" "+f.Path)
+	}
+	return l
+}
+
+// wait is shell for waiting for a file of let's, without starting a program.
+const wait = `wait() { while ! [ -e /tmp/$1 ]; do read -t 0.02 x <>/tmp/never; done; }; mkfifo /tmp/never; `
+
+// TestSurvivorDoesNotEndSupervision: what a command left running doesn't take
+// the agent's own edits, neither while it lives nor after.
+func TestSurvivorDoesNotEndSupervision(t *testing.T) {
+	w := start(t, api.ModeStep, wait+`bash -c 'setsid sleep 60 & echo started'; wait one; echo 1 >one.txt; wait two; echo 2 >two.txt; read x`)
+	q := w.held(0)
+	for q.Subject != api.SubjectCommand || q.Title == "mkfifo /tmp/never" {
+		w.must(w.decide(q, api.AnswerApprove))
+		q = w.held(q.ID)
+	}
+	w.must(w.decide(q, api.AnswerApprove))
+	a := w.action("the command's end", func(a api.Action) bool { return a.N == q.Action && a.State == api.ActionEnded })
+	if a.LeftRunning == 0 {
+		t.Fatalf("nothing is said to be left running of %+v", a)
+	}
+	for _, name := range []string{"one", "two"} {
+		w.let(name)
+		edit := w.held(q.ID)
+		if edit.Subject != api.SubjectEdit || edit.Action == a.N || len(edit.Changes) != 1 || edit.Changes[0].Path != name+".txt" {
+			t.Fatalf("held %s of action %d with %v, want an edit of its own of %s.txt", edit.Subject, edit.Action, edit.Changes, name)
+		}
+		w.must(w.decide(edit, api.AnswerKeep))
+		q = edit
+	}
+	if got := w.changed(a.N); len(got) != 0 {
+		t.Errorf("the command is said to have changed %v", got)
+	}
+}
+
+// TestSurvivorsChangesAreReviewed: what a command left running writes is the
+// command's, opens its review again after that was kept, and doesn't take along
+// what the agent wrote in between.
+func TestSurvivorsChangesAreReviewed(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/first /tmp/edit; bash -c 'echo 0 >own.txt; (exec 3<>/tmp/first; while read x <&3; do echo 1 >>first.txt; done) & true'
+		exec 4<>/tmp/edit; read x <&4; echo e >edit.txt; read x`)
+	a := w.action("the command's end", func(a api.Action) bool { return a.State == api.ActionEnded && a.LeftRunning > 0 })
+	if got := w.changed(a.N); len(got) != 1 || got[0] != "A own.txt" {
+		t.Fatalf("at its end the command has %v", got)
+	}
+	pipes := make(map[string]*os.File)
+	for _, name := range []string{"first", "edit"} { // held open for both, so that nobody waits and nothing is lost
+		f, err := os.OpenFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", name), os.O_RDWR, 0)
+		w.must(err)
+		defer f.Close()
+		pipes[name] = f
+	}
+	write := func(name string) {
+		t.Helper()
+		_, err := pipes[name].WriteString("\n")
+		w.must(err)
+	}
+	_, err := w.Keep(t.Context(), a.N)
+	w.must(err)
+	after, edits := a, 0
+	// It is the command's once the agent is known to have been asleep before.
+	grow := func() api.Action {
+		t.Helper()
+		for range 20 {
+			write("first")
+			seen := 0
+			e := w.happened("what the survivor wrote", func(e api.Event) bool {
+				if a := e.Action; a == nil || e.Kind != "action.edited" && !(a.N == after.N && a.Files > after.Files) {
+					return false
+				}
+				seen++
+				return seen > edits
+			})
+			if e.Action.N == after.N {
+				return *e.Action
+			}
+			edits++
+			if !e.Action.Shared {
+				t.Errorf("%q is said to be the agent's alone", e.Action.Title)
+			}
+		}
+		t.Fatal("what the survivor writes is never its action's")
+		return api.Action{}
+	}
+	if b := grow(); b.Review != api.ReviewOpen || b.Files != 2 {
+		t.Errorf("after a change it has %d files and its review is %q, want 2 and open again", b.Files, b.Review)
+	}
+	write("edit")
+	edit := w.action("the agent's edit", func(a api.Action) bool { return a.Kind == api.KindEdit && a.Title == "edit edit.txt" })
+	if got := w.changed(edit.N); len(got) != 1 || got[0] != "A edit.txt" {
+		t.Errorf("the agent's edit has %v", got)
+	}
+	if got := w.changed(a.N); !slices.Equal(got, []string{"A first.txt", "A own.txt"}) {
+		t.Errorf("the command has %v", got)
+	}
+}
