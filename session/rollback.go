@@ -218,9 +218,8 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 		copied.Failure = api.Escape(err.Error())
 		events[0].Kind = "rollback.failed"
 	} else {
-		cp := &checkpoint{id: s.lastFiles.id + 1, root: r.root, manifest: r.source}
-		s.lastFiles = cp
-		s.files.remember(cp)
+		cp := s.newCheckpoint(r.root, r.source, rec.Checkpoint)
+		s.lastFiles, s.watch.base = cp, nil
 		events = append(events, api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
 			ID: cp.id, At: time.Now().UTC(), Root: r.root.String(), Files: r.source.Len(),
 		}})
