@@ -131,3 +131,39 @@ func eachEvent(ctx context.Context, q querier, session string, from uint64, limi
 	}
 	return rows.Err()
 }
+
+// LastEvent is the sequence number of a session's newest event, 0 when there is
+// none.
+func (s *Store) LastEvent(ctx context.Context, session string) (uint64, error) {
+	n, err := s.largest(ctx, `SELECT max(seq) FROM events WHERE session = ?`, session)
+	if err != nil {
+		return 0, fmt.Errorf("cannot read the events of session %s: %w", session, err)
+	}
+	return uint64(max(n, 0)), nil
+}
+
+// LastKey is the largest number of a session's resources of a kind, -1 when
+// there are none.
+func (s *Store) LastKey(ctx context.Context, session string, kind Kind) (int64, error) {
+	k := kindOf(kind)
+	if k == nil {
+		return 0, fmt.Errorf("cannot list resources: there is no kind %q", kind)
+	}
+	n, err := s.largest(ctx, `SELECT max(key) FROM "`+k.table+`" WHERE session = ?`, session)
+	if err != nil {
+		return 0, fmt.Errorf("cannot list the %s of session %s: %w", k.table, session, err)
+	}
+	return n, nil
+}
+
+// largest is what a query with max gives; -1 for no rows.
+func (s *Store) largest(ctx context.Context, query string, args ...any) (int64, error) {
+	var n sql.NullInt64
+	if err := s.reads.QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+		return 0, s.fault(err)
+	}
+	if !n.Valid {
+		return -1, nil
+	}
+	return n.Int64, nil
+}

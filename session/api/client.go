@@ -188,6 +188,13 @@ func (c *Client) Events(ctx context.Context, id string, from uint64) iter.Seq2[E
 	return c.events(ctx, path(id, "events")+"?from="+strconv.FormatUint(from, 10))
 }
 
+// EventsFromNow yields how a session stands, as events without a sequence
+// number that hold its newest resources, at most last of each kind, and then
+// what happens, like Events. An event may repeat what was said before.
+func (c *Client) EventsFromNow(ctx context.Context, id string, last int) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?last="+strconv.Itoa(last))
+}
+
 // Recorded yields the events from a sequence number on that are recorded by now.
 func (c *Client) Recorded(ctx context.Context, id string, from uint64) iter.Seq2[Event, error] {
 	return c.events(ctx, path(id, "events")+"?follow=false&from="+strconv.FormatUint(from, 10))

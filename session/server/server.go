@@ -35,6 +35,7 @@ type Reader interface {
 	Diffs(ctx context.Context, id string, action int) iter.Seq2[api.FileDiff, error]
 	Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
+	Tail(ctx context.Context, id string, last int) (events []api.Event, next uint64, err error)
 	Screen(ctx context.Context, id string) (api.Frame, error)
 	Output(ctx context.Context, id string) iter.Seq2[api.Frame, error] // of the agent, from its first byte on
 }
@@ -202,6 +203,18 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
+	last, err := optional(q, "last")
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var first []api.Event
+	if last > 0 {
+		if first, from, err = s.now(q.Context(), q.PathValue("id"), last); err != nil {
+			fail(w, err)
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(w)
@@ -211,8 +224,33 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 		events = s.r.Recorded
 	}
 	stream(q.Context(), w, flush, func(ctx context.Context) iter.Seq2[api.Event, error] {
-		return events(ctx, q.PathValue("id"), from)
+		return then(first, events(ctx, q.PathValue("id"), from))
 	})
+}
+
+// now is how a session stands, and the event from which on to go on. What is
+// held is asked for last: what was opened or closed since is in those events.
+func (s *server) now(ctx context.Context, id string, last int) (events []api.Event, next uint64, err error) {
+	if events, next, err = s.r.Tail(ctx, id, last); err != nil {
+		return nil, 0, err
+	}
+	held, err := s.r.Questions(ctx, id)
+	for i := range held {
+		events = append(events, api.Event{Kind: "question.now", Question: &held[i]})
+	}
+	return events, next, err
+}
+
+// then yields some events and what follows them.
+func then(first []api.Event, more iter.Seq2[api.Event, error]) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		for _, e := range first {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		more(yield)
+	}
 }
 
 // ahead is how many events are read ahead of what was sent.

@@ -61,6 +61,19 @@ func FromAPI(c *api.Client) Client { return remote{c} }
 
 type remote struct{ *api.Client }
 
+// newest is how many of a session's actions, attempts and notes are shown from
+// its start on: more than anyone scrolls through, and what is read in a moment.
+// stepbox show and log have the rest.
+const newest = 5000
+
+// Events begins with how the session stands instead of all that ever happened.
+func (r remote) Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+	if from <= 1 {
+		return r.Client.EventsFromNow(ctx, id, newest)
+	}
+	return r.Client.Events(ctx, id, from)
+}
+
 func (r remote) Terminal(ctx context.Context, id string) (Stream, error) {
 	t, err := r.Client.Terminal(ctx, id)
 	if err != nil {
