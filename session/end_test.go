@@ -224,3 +224,38 @@ func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 			s.Actions, s.Unreviewed, s.Held, s.LastAction, listed, open, last)
 	}
 }
+
+// A start that fails when the agent runs already ends it, and says so in the row.
+func TestStartThatFailsLate(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, project: filepath.Join(dir, "project")}
+	data, run := filepath.Join(dir, "data"), filepath.Join(dir, "run")
+	for _, d := range []string{w.project, data, run} {
+		w.must(os.Mkdir(d, 0o700))
+	}
+	w.store, err = store.Open(t.Context(), data)
+	w.must(err)
+	defer w.store.Close()
+	id := fmt.Sprintf("late%d", os.Getpid())
+	w.must(os.MkdirAll(w.store.SessionDir(id), 0o700))
+	w.must(os.WriteFile(filepath.Join(w.store.SessionDir(id), "terminal"), nil, 0o600)) // where a folder has to be
+	t.Setenv("HOME", dir)
+	_, err = session.Start(t.Context(), w.store, session.Config{
+		ID: id, Name: "t", Workspace: w.project, Home: dir, Argv: []string{"bash", "-c", "/bin/true; read x"},
+		Env:  []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
+		Mode: api.ModePolicy, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
+	})
+	if err == nil || !strings.Contains(err.Error(), "cannot record the terminal") {
+		t.Fatalf("the start came to %v", err)
+	}
+	b, err := w.store.Doc(t.Context(), id, store.KindSession, 0)
+	w.must(err)
+	var s api.Session
+	w.must(json.Unmarshal(b, &s))
+	if s.State != api.SessionEnded || s.EndedBy != api.ByFailure || !strings.Contains(s.Reason, "cannot record the terminal") {
+		t.Errorf("the session is recorded as %s, ended by %q: %q", s.State, s.EndedBy, s.Reason)
+	}
+}
