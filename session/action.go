@@ -34,11 +34,12 @@ type action struct {
 	question *question
 	last     *api.Exit // of the leaders that exited so far
 	atExit   *checkpoint
-	exiting  bool      // its last leader is about to end
-	lingers  bool      // its leader is gone, but not all that it started
-	spans    []stretch // between which its changes were made
-	toldTo   int64     // the last checkpoint whose changes are counted
-	unseen   bool      // it changed more than its open question shows
+	exiting  bool       // its last leader is about to end
+	lingers  bool       // its leader is gone, but not all that it started
+	spans    []stretch  // between which its changes were made
+	toldTo   int64      // the last checkpoint whose changes are counted
+	reviewed api.Review // what it was before it was taken back
+	unseen   bool       // it changed more than its open question shows
 	tally    tally
 }
 

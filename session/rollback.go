@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/zeebo/blake3"
 
+	"stepbox/runner"
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
 )
@@ -21,6 +23,28 @@ type rollback struct {
 	source *overlay.Manifest
 	root   overlay.Hash // of source
 	ends   []*action
+	failed []api.Trouble // what couldn't be carried out after all
+}
+
+// troubles are problems as they are told, the first of them.
+func troubles(ps []overlay.Problem) []api.Trouble {
+	var out []api.Trouble
+	for _, p := range ps[:min(len(ps), maxListed)] {
+		out = append(out, api.Trouble{Path: api.Escape(p.Path), Why: api.Escape(trim(p.Text, maxReason))})
+	}
+	return out
+}
+
+// inPlace are the files whose inode is kept, since a living process holds it. A
+// program or library that runs from one is better off with the old one.
+func inPlace(o runner.OpenFiles) []string {
+	var out []string
+	for _, path := range append(o.Open, o.Shared...) {
+		if !slices.Contains(o.Private, path) {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // RollbackPlan says what going back to just before an action would do.
@@ -53,7 +77,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 				continue
 			}
 			switch {
-			case o.State == api.ActionRunning && o.agent == nil:
+			case o.agent == nil && (o.State == api.ActionRunning || o.lingers):
 				r.ends = append(r.ends, o)
 				r.plan.Ends = append(r.plan.Ends, o.N)
 				r.plan.Actions = append(r.plan.Actions, o.N)
@@ -83,15 +107,25 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 	}
 	r.plan.Files = s.files.list(changed, maxListed)
 	r.plan.More = len(changed) - len(r.plan.Files)
-	r.plan.Hash = r.digest(before)
+	steps, err := overlay.PlanRestore(ctx, s.files.lower, r.source, r.target, overlay.RestoreOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot plan the roll back: %w", err)
+	}
+	r.plan.Problems = troubles(steps.Problems)
+	r.plan.Hash = r.digest(before, changed)
 	return r, nil
 }
 
-// digest covers what a person was shown: the files as they are, where they go
-// and which actions end.
-func (r *rollback) digest(before int64) string {
+// digest covers what a person was shown: which files are put back to what, and
+// which actions end. What a file holds that is put back may change meanwhile: a
+// program that writes on and on doesn't keep it from being rolled back, and what
+// it wrote is in a checkpoint.
+func (r *rollback) digest(before int64, changed []overlay.Change) string {
 	h := blake3.New()
-	_, _ = fmt.Fprintf(h, "%d %d %s %v", r.plan.ToBefore, before, r.root, r.plan.Ends) // a hash never fails
+	_, _ = fmt.Fprintf(h, "%d %d %v", r.plan.ToBefore, before, r.plan.Ends) // a hash never fails
+	for _, c := range changed {
+		_, _ = fmt.Fprintf(h, " %q %s %s", c.Path, c.Status, c.Kind())
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -184,11 +218,12 @@ func (s *Session) restore(ctx context.Context, r *rollback) error {
 			s.log.Error("cannot thaw the agent", "error", err)
 		}
 	}()
-	cur, err := s.files.scan(ctx)
+	open := s.box.OpenFiles()
+	cur, err := s.files.scanStill(ctx, open.Shared, nil)
 	if err != nil {
 		return err
 	}
-	plan, err := overlay.PlanRestore(ctx, s.files.lower, cur, r.target, overlay.RestoreOptions{})
+	plan, err := overlay.PlanRestore(ctx, s.files.lower, cur, r.target, overlay.RestoreOptions{InPlace: inPlace(open)})
 	if err != nil {
 		return fmt.Errorf("cannot plan the roll back: %w", err)
 	}
@@ -196,7 +231,8 @@ func (s *Session) restore(ctx context.Context, r *rollback) error {
 	if err != nil {
 		return fmt.Errorf("cannot roll back: %w", err)
 	}
-	if failed := append(plan.Problems, report.Failed...); len(failed) > 0 {
+	if failed := report.Failed; len(failed) > 0 {
+		r.failed = troubles(failed)
 		return fmt.Errorf("cannot roll back all files: %d failed, the first is %s: %s", len(failed), api.Escape(failed[0].Path), failed[0].Text)
 	}
 	m, err := s.files.scan(ctx)
@@ -215,7 +251,7 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 	var closing []*question
 	events := []api.Event{{Kind: "rollback.done", Rollback: &copied}}
 	if err != nil {
-		copied.Failure = api.Escape(err.Error())
+		copied.Failure, copied.Failed = api.Escape(err.Error()), r.failed
 		events[0].Kind = "rollback.failed"
 	} else {
 		cp := s.newCheckpoint(r.root, r.source, rec.Checkpoint)
@@ -225,7 +261,8 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 		}})
 		for _, n := range r.plan.Actions {
 			a := s.actions[n-1]
-			if a.review(api.ReviewRolledBack) == nil {
+			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
+				a.reviewed = was
 				events = append(events, s.actionEvent(a, "rolledback"))
 			}
 			for _, q := range s.questions {
@@ -236,6 +273,9 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 				}
 			}
 		}
+	}
+	if err == nil {
+		events = append(events, s.restored()...)
 	}
 	events = append(events, s.changed("counted"))
 	s.files.bump()
@@ -248,6 +288,28 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 	}, events...)
 }
 
+// restored are the actions whose changes are back, since the files went forward
+// again: an action's changes are there if the state of the files goes on from
+// the checkpoint after them. Its review is what it was before it was taken back.
+func (s *Session) restored() []api.Event {
+	there := make(map[int64]bool)
+	for id := s.lastFiles.id; id != 0 && !there[id]; id = s.line[id] {
+		there[id] = true
+	}
+	var events []api.Event
+	for _, a := range s.actions {
+		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !there[a.spans[len(a.spans)-1].to] {
+			continue
+		}
+		if err := a.review(a.reviewed); err != nil {
+			s.fail(err)
+			return events
+		}
+		events = append(events, s.actionEvent(a, "restored"))
+	}
+	return events
+}
+
 // killTree ends an action's processes and all that they started.
 func (s *Session) killTree(ctx context.Context, a *action) error {
 	var tree []proc
@@ -255,7 +317,7 @@ func (s *Session) killTree(ctx context.Context, a *action) error {
 		return err
 	}
 	for _, p := range tree {
-		if err := s.box.KillTree(ctx, p.pid, p.start); err != nil {
+		if err := s.box.KillTree(ctx, p.pid, p.start); err != nil && !errors.Is(err, runner.ErrGone) {
 			return fmt.Errorf("cannot kill process %s: %w", strconv.Itoa(p.pid), err)
 		}
 	}

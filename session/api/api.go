@@ -376,12 +376,19 @@ type Line struct {
 
 // RollbackPlan says what going back to just before an action would do.
 type RollbackPlan struct {
-	ToBefore int      `json:"to_before"`
-	Hash     string   `json:"hash"`           // the request to carry it out must name it
-	Actions  []int    `json:"actions"`        // whose changes are taken back
-	Ends     []int    `json:"ends,omitempty"` // running actions that will be killed first
-	Files    []Change `json:"files"`
-	More     int      `json:"more,omitempty"`
+	ToBefore int       `json:"to_before"`
+	Hash     string    `json:"hash"`           // the request to carry it out must name it
+	Actions  []int     `json:"actions"`        // whose changes are taken back
+	Ends     []int     `json:"ends,omitempty"` // running actions that will be killed first
+	Files    []Change  `json:"files"`
+	More     int       `json:"more,omitempty"`
+	Problems []Trouble `json:"problems,omitempty"` // what can't be put back; all else can
+}
+
+// Trouble is a file that can't be put back, and why.
+type Trouble struct {
+	Path string `json:"path"` // escaped
+	Why  string `json:"why"`
 }
 
 // Rollback is one that was carried out.
@@ -394,6 +401,7 @@ type Rollback struct {
 	Files      int       `json:"files"`
 	By         string    `json:"by,omitempty"`
 	Failure    string    `json:"failure,omitempty"`
+	Failed     []Trouble `json:"failed,omitempty"` // exactly what isn't as it should be
 }
 
 // Note is something Stepbox wants its person to know.
