@@ -2,8 +2,15 @@ package session
 
 import (
 	"context"
+	"errors"
 	"sync"
+
+	"stepbox/runner"
 )
+
+// freezeTries is how often a freeze is tried that didn't come to rest in time:
+// a busy machine mustn't let an edit go on unreviewed.
+const freezeTries = 4
 
 // freezer lets several reasons to freeze the agent overlap: the first freezes,
 // the last to go thaws.
@@ -26,7 +33,11 @@ func (f *freezer) freeze(ctx context.Context) (thaw func() error, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.frozen {
-		if err := f.box.Freeze(ctx); err != nil {
+		err := f.box.Freeze(ctx)
+		for tries := 1; tries < freezeTries && errors.Is(err, runner.ErrFreeze); tries++ {
+			err = f.box.Freeze(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
 		f.frozen = true
