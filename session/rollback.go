@@ -118,8 +118,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 
 // digest covers what a person was shown: which files are put back to what, and
 // which actions end. What a file holds that is put back may change meanwhile: a
-// program that writes on and on doesn't keep it from being rolled back, and what
-// it wrote is in a checkpoint.
+// program that writes on and on doesn't keep it from being rolled back.
 func (r *rollback) digest(before int64, changed []overlay.Change) string {
 	h := blake3.New()
 	_, _ = fmt.Fprintf(h, "%d %d %v", r.plan.ToBefore, before, r.plan.Ends) // a hash never fails
