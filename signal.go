@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // stopped is why a command ended early: the signal that asked for it.
@@ -22,9 +23,13 @@ func stoppedBy(ctx context.Context) (s stopped, ok bool) {
 	return s, errors.As(context.Cause(ctx), &s)
 }
 
+// twice is how long a signal may arrive again without meaning more: timeout(1)
+// sends one to the program and one to its group.
+const twice = 500 * time.Millisecond
+
 // interruptible gives a context that the first SIGINT, SIGTERM or SIGHUP ends,
-// whose cause is a stopped. The second ends the program at once, whatever it
-// is still doing. What was ignored when the program began stays ignored: nohup
+// whose cause is a stopped. Another, a moment later, ends the program at once,
+// whatever it is still doing. What was ignored when the program began stays ignored: nohup
 // and a shell's background jobs mean it (nohup(1), sh(1)).
 func interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -42,10 +47,15 @@ func interruptible(parent context.Context) (context.Context, func()) {
 		case <-over:
 			return
 		}
-		select {
-		case s := <-arrived:
-			os.Exit(stopped{s.(syscall.Signal)}.code())
-		case <-over:
+		for first := time.Now(); ; {
+			select {
+			case s := <-arrived:
+				if time.Since(first) > twice {
+					os.Exit(stopped{s.(syscall.Signal)}.code())
+				}
+			case <-over:
+				return
+			}
 		}
 	}()
 	return ctx, func() {
