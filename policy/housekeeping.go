@@ -83,10 +83,12 @@ func (p *Profile) Housekeeping(c Command) bool { return p.upkeep(c) != nil }
 // HousekeepingChildren says whether what an upkeep command starts is part of
 // it. Where not, it starts nothing as a rule, and what it does start is to be
 // judged: a repository can be made to have git run programs, and a variable can
-// be made to have a shell run them (BASH_ENV, PATH, LD_PRELOAD and many more).
+// be made to have a shell run them (BASH_ENV, LD_PRELOAD and many more). PATH may
+// be any, as agents put folders of theirs first: what is found along it is to be
+// judged when it, or a link to it, is where the agent can write.
 func (p *Profile) HousekeepingChildren(c Command) bool {
 	u := p.upkeep(c)
-	return u != nil && u.Children && !slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) })
+	return u != nil && u.Children && !slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) && !strings.HasPrefix(v, "PATH=") })
 }
 
 // harmlessNames and harmlessPrefixes are of variables that agents set for what

@@ -366,7 +366,7 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 		verdict, rule = api.Deny, j.Rule
 	case a.into:
 		verdict, rule = api.Ask, "step into: every program of this action is held"
-	case a.Housekeeping && k.children && s.places.holds(e.Program.Path):
+	case a.Housekeeping && k.children && (s.places.holds(e.Program.Path) || s.places.holds(named(e))):
 		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
 	case s.info.Mode == api.ModeWatch || k.person || k.children:
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(e) }):
@@ -386,6 +386,14 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 			execs:    []*gate.Exec{e}, action: a, kin: k,
 		})
 	}
+}
+
+// named is the path that an exec was given, before its links are followed.
+func named(e *gate.Exec) string {
+	if path.IsAbs(e.Path) {
+		return e.Path
+	}
+	return path.Join(e.Cwd, e.Path)
 }
 
 // admit lets a root start: it is recorded, but belongs to no action, unless it

@@ -69,13 +69,12 @@ func (s *Session) end(exit runner.Exit, failure error) {
 // lastCheckpoint says what the files were at the end. The session needn't be
 // failed any more for one that can't be taken: the one before stands.
 func (s *Session) lastCheckpoint(exit runner.Exit) {
-	s.checkpoint(func(cp *checkpoint, err error) {
+	s.checkpoint(func(_ *checkpoint, err error) {
 		if err != nil {
 			s.log.Error("the files at the end aren't known", "error", err)
 			if s.info.EndedBy != api.ByFailure {
 				s.info.Reason = api.Escape(trim("the files at its end aren't recorded: "+err.Error(), maxReason))
 			}
-			cp = s.lastFiles
 		}
 		// What ran until the end owns what it changed.
 		open := s.unfinished()

@@ -247,14 +247,6 @@ func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
 	return cp.manifest, nil
 }
 
-func (f *files) betweenIDs(ctx context.Context, from int64, to *checkpoint) ([]overlay.Change, error) {
-	m, err := f.at(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	return f.between(ctx, m, to.manifest)
-}
-
 // list describes changes without reading their contents.
 func (f *files) list(changed []overlay.Change, most int) []api.Change {
 	out := make([]api.Change, 0, min(len(changed), most))

@@ -546,3 +546,26 @@ func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// Agents put folders of their own first in PATH: what housekeeping finds there
+// is judged, a link to a system program too, and what it finds behind them isn't.
+func TestJudgeHousekeepingWithAPathOfItsOwn(t *testing.T) {
+	for name, link := range map[string]string{"nothing in it": "", "a link in it": "/usr/bin/touch"} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{
+				"bin/claude": `#!/usr/bin/perl
+mkdir "own"; $link = "` + link + `"; symlink $link, "own/env" if $link;
+$ENV{PATH} = "$ENV{PWD}/own:$ENV{PATH}"; system "bash", "-c", "env"; exec "/usr/bin/true";
+`}, "claude")
+			q := w.held(0)
+			for q.Subject == api.SubjectEdit { // of its own folder
+				w.must(w.decide(q, api.AnswerKeep))
+				q = w.held(q.ID)
+			}
+			nested := q.Subject == api.SubjectNested
+			if nested != (link != "") {
+				t.Errorf("held %s %q by %q", q.Subject, q.Title, q.Rule)
+			}
+		})
+	}
+}
