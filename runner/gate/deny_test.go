@@ -159,6 +159,21 @@ func TestDeniedRunsNothing(t *testing.T) {
 	}
 }
 
+// A caller's own filter may keep the exit of a denied program from happening.
+// Then it is killed.
+func TestDeniedWithoutAnExit(t *testing.T) {
+	v := newVictim(t)
+	endless := compiled(t, v.dir, "gcc", "endless.c", "-static", "-Wl,-e,begin")
+	copyFile(t, v.path, endless)
+	both(t, func(t *testing.T, o Options) {
+		b := start(t, setup{args: []string{endless, "run", v.path, v.ran()}, options: o, decide: denyVictim})
+		if code := b.wait(); code != 0 || b.out.String() != "signal 9\n" || b.err.String() != because {
+			t.Errorf("it ended with %d and said %q and %q", code, b.out.String(), b.err.String())
+		}
+		v.spared(t)
+	})
+}
+
 // Runtimes have their own ways to start programs, and their own to fail.
 func TestDeniedFromRuntimes(t *testing.T) {
 	v := newVictim(t)

@@ -92,6 +92,8 @@ func (g *Gate) killAtClose(e *Exec) (undo func()) {
 // only instruction is a system call that is put where the image begins, and
 // that is made exit_group(2) whatever it was when it is entered. There are no
 // handlers for signals after an exec: what a signal does is up to the kernel.
+// A filter that the caller has put upon itself can make that call fail: a
+// process that comes back from it is killed.
 func (g *Gate) bringToExit(e *Exec, s stop) {
 	g.whenOpen(func() {
 		if err := e.say(e.reason); err != nil {
@@ -99,29 +101,31 @@ func (g *Gate) bringToExit(e *Exec, s stop) {
 		}
 		_, _ = ptrace(unix.PTRACE_SYSCALL, s.tid, 0, 0)
 	})
+	exiting := false
 	for {
 		s, err := await(0)
 		if err != nil || s.ended() {
 			return
 		}
-		request, signal := unix.PTRACE_SYSCALL, unix.Signal(0)
+		signal := unix.Signal(0)
 		switch {
 		case s.event() != 0:
 		case s.signal() != syscallStopSignal:
 			signal = s.signal()
 		default:
-			entered, err := makeExit(s.tid)
+			if exiting {
+				err = errors.New("its exit was refused")
+			} else {
+				exiting, err = makeExit(s.tid)
+			}
 			if err != nil {
 				g.o.Log(fmt.Sprintf("killed the denied process %d: %v", e.PID, err))
 				_ = unix.Kill(e.PID, unix.SIGKILL)
 				bury()
 				return
 			}
-			if entered {
-				request = unix.PTRACE_CONT
-			}
 		}
-		g.whenOpen(func() { _, _ = ptrace(request, s.tid, 0, uintptr(signal)) })
+		g.whenOpen(func() { _, _ = ptrace(unix.PTRACE_SYSCALL, s.tid, 0, uintptr(signal)) })
 	}
 }
 
