@@ -70,7 +70,7 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		Truncated: e.Truncated,
 		Cwd:       api.Escape(e.Cwd),
 		Program:   api.Escape(e.Program.Path),
-		Written:   s.places.wrote(e.Program.Path),
+		Written:   s.made(e),
 		Env:       differing(s.env, e.Env),
 		Unpinned:  escaped(e.Unpinned),
 		Pid:       e.PID,
@@ -133,7 +133,7 @@ func (s *Session) judge(e *gate.Exec, c *api.Command, profile *policy.Profile) p
 // facts is one exec as the rules see it.
 func (s *Session) facts(e *gate.Exec, argv []string) policy.Command {
 	return policy.Command{
-		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.places.wrote(e.Program.Path) || e.Linker != "",
+		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: s.made(e) || e.Linker != "",
 		Project: s.cfg.Workspace, Home: s.cfg.Home, Wrote: s.places.wrote,
 		Resolve: func(name string) string {
 			f, err := e.Lookup(name)
@@ -188,10 +188,10 @@ func (s *Session) arise(e *gate.Exec, parent *process, doubt string) {
 	}
 	c := s.facts(e, e.Argv)
 	switch {
-	case profile.Root(e.Argv) && !c.Written && shells[path.Base(e.Program.Path)]:
+	case profile.Root(e.Argv) && !c.Written && shells[path.Base(e.Program.Path)] && !s.places.made(e.Program.Path):
 		s.admit(e, &process{}, profile, "a shell that is fed commands: what it starts is judged")
 		return
-	case !e.Truncated && !c.Written && profile.Self(c):
+	case !e.Truncated && !c.Written && profile.Self(s.trusted(c)):
 		s.admit(e, selfOf(nil, e, profile), profile, "the agent itself: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Housekeeping(c):

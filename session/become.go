@@ -73,10 +73,9 @@ func (s *Session) continues(c *chain, e *gate.Exec) bool {
 	}) {
 		return false
 	}
-	for _, f := range e.Files {
-		if s.places.wrote(f.Path) {
-			return false
-		}
+	wrote := s.trusted(policy.Command{Wrote: s.places.wrote}).Wrote
+	if s.made(e) || slices.ContainsFunc(e.Files, func(f gate.File) bool { return wrote(f.Path) }) {
+		return false
 	}
 	script, err := e.Lookup(c.argv[c.at])
 	return err == nil && script.Same(c.script)
@@ -92,7 +91,7 @@ func (s *Session) goOn(e *gate.Exec, p *process) {
 // When that is approved it is the agent: what it starts is judged, and nothing
 // of it is covered.
 func (s *Session) become(e *gate.Exec, p *process) {
-	if c := s.facts(e, e.Argv); !e.Truncated && !c.Written && p.profile.Self(c) {
+	if c := s.facts(e, e.Argv); !e.Truncated && !c.Written && p.profile.Self(s.trusted(c)) {
 		s.admit(e, selfOf(p, e, p.profile), p.profile, "the agent itself: what it starts is judged")
 		return
 	}

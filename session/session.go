@@ -78,6 +78,7 @@ type Session struct {
 	warnings   []string
 	env        []string // the agent's
 	places     *places
+	local      bool            // the person started the agent from the project
 	ignores    *git.Repository // what git ignores, as of the start
 	redacted   []string        // files that the agent sees without their secrets; set before the loop runs
 	upkeep     []span          // when housekeeping ran

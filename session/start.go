@@ -200,6 +200,7 @@ func (s *Session) onAgent(e *gate.Exec) error {
 		s.fail(err)
 		return err
 	}
+	s.local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return within(f.Path, s.cfg.Workspace) })
 	s.admit(e, &process{agent: true}, s.profile, "the agent")
 	return nil
 }

@@ -5,10 +5,14 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
 )
 
 // places knows where on the host the agent's writes are, so that a program or a
@@ -43,6 +47,13 @@ func (p *places) holds(file string) bool {
 	return where != elsewhere
 }
 
+// made says whether the agent, or whoever wrote the project, can have made a
+// file: all but what is mounted from the system and from the person's tools.
+func (p *places) made(file string) bool {
+	_, where, err := p.stat(file)
+	return where == inProject || where != elsewhere && !errors.Is(err, fs.ErrNotExist)
+}
+
 // changedAt is when a file that the agent can write last changed; false when
 // it can't write that file, or there is none. What can't be looked at changes
 // all the time.
@@ -56,6 +67,9 @@ func (p *places) changedAt(file string) (time.Time, bool) {
 	}
 	return time.Unix(st.Ctim.Unix()), true
 }
+
+// sandboxOwn are the folders that are made for each sandbox, in memory.
+var sandboxOwn = []string{"/dev", "/run", "/var/run", "/var/lock", "/var/tmp"}
 
 type place int
 
@@ -79,6 +93,11 @@ func (p *places) stat(file string) (*unix.Stat_t, place, error) {
 		}
 		st, err := beneath(m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/"))
 		return st, m.where, err
+	}
+	for _, dir := range sandboxOwn {
+		if within(file, dir) {
+			return nil, inTemp, fs.ErrInvalid
+		}
 	}
 	return nil, elsewhere, fs.ErrNotExist
 }
@@ -109,6 +128,24 @@ func beneath(root, rel string) (*unix.Stat_t, error) {
 		return nil, err
 	}
 	return &st, nil
+}
+
+// made says whether this session made what an exec would load. A path alone
+// doesn't tell: a file can be moved, deleted or only in memory when it runs. So
+// any that changed since the session began counts, by a time that can't be set.
+func (s *Session) made(e *gate.Exec) bool {
+	return s.places.wrote(e.Program.Path) ||
+		slices.ContainsFunc(e.Files, func(f gate.File) bool { return !f.Changed.Before(s.places.began) })
+}
+
+// trusted is a command as it is judged whether it is the agent's own program. A
+// project may bring what looks like one, which is the agent's only if the person
+// started the agent from there.
+func (s *Session) trusted(c policy.Command) policy.Command {
+	if !s.local {
+		c.Wrote = func(file string) bool { return within(file, s.cfg.Workspace) || s.places.wrote(file) }
+	}
+	return c
 }
 
 // upkeepSlop is how far the clocks of a file system and of this process may be

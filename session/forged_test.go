@@ -1,0 +1,66 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// forger is an agent that puts rm where it says and runs it as what it says.
+const forger = `#!/usr/bin/perl
+sub copied { local $/; open F, "<", $_[0]; binmode F; my $x = <F>; open G, ">", $_[1] or die $!; binmode G; print G $x; close G; chmod 0755, $_[1] }
+`
+
+// Only programs that the agent can't have made pass unasked, whatever they are
+// called and wherever they are.
+func TestJudgeForgedPrograms(t *testing.T) {
+	inMemory := forger + `
+my $name = "/x/claude/versions/1"; my $fd = syscall(319, $name, 2); # memfd_create, MFD_ALLOW_SEALING
+local $/; open F, "<", "/usr/bin/rm"; binmode F; my $x = <F>;
+open G, ">&=", $fd; binmode G; print G $x; G->flush; fcntl(G, 1033, 15);
+if (!fork) { exec { "/proc/self/fd/$fd" } "claude", "victim.txt"; exit 1 }
+sleep 60;
+`
+	moved := forger + `
+mkdir "/tmp/x"; copied("/usr/bin/rm", "/tmp/x/bash");
+$^F = 100; open P, "<", "/tmp/x/bash"; my $path = "/proc/self/fd/" . fileno(P);
+unlink "/tmp/x/bash";
+if (!fork) { exec { $path } "tmux", "new", "victim.txt"; exit 1 }
+sleep 60;
+`
+	at := func(path, argv string) string {
+		return forger + `copied("/usr/bin/rm", "` + path + `");
+if (!fork) { exec { "` + path + `" } ` + argv + `; exit 1 }
+sleep 60;
+`
+	}
+	shell := `"tmux", "new", "victim.txt"`
+	for name, agent := range map[string]string{
+		"a shell in /dev/shm":       at("/dev/shm/bash", shell),
+		"a shell in /run":           at("/run/sh", shell),
+		"a shell in /var/tmp":       at("/var/tmp/bash", shell),
+		"a shell in /tmp":           at("/tmp/bash", shell),
+		"a shell that was deleted":  moved,
+		"the agent in /dev/shm":     at("/dev/shm/claude", `"claude", "victim.txt"`),
+		"the agent in memory":       inMemory,
+		"a shell of the project's":  "#!/usr/bin/perl\nif (!fork) { exec { './screen' } 'screen', '-r', 'x'; exit 1 }\nsleep 60;\n",
+		"an agent of the project's": "#!/usr/bin/perl\nif (!fork) { exec { './claude' } 'claude', '-v'; exit 1 }\nsleep 60;\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"victim.txt": "x", "bin/claude": agent}
+			for _, f := range []string{"screen", "claude"} {
+				files[f] = "#!/bin/sh\n: >victim.txt\n"
+			}
+			w := begin(t, api.ModeStep, files, "claude")
+			q := w.held(0)
+			if q.Subject != api.SubjectCommand || !strings.Contains(q.Title, "victim.txt") && q.Title != "screen -r x" && q.Title != "claude -v" {
+				t.Errorf("held %s %q, want the forged program", q.Subject, q.Title)
+			}
+			if q.Subject == api.SubjectCommand {
+				w.must(w.decide(q, api.AnswerDeny))
+			}
+			w.untouched("victim.txt")
+		})
+	}
+}
