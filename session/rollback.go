@@ -3,11 +3,8 @@ package session
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/zeebo/blake3"
 
@@ -18,13 +15,26 @@ import (
 
 // rollback is a plan with what carries it out.
 type rollback struct {
-	plan   api.RollbackPlan
-	target *overlay.Manifest
-	source *overlay.Manifest
-	root   overlay.Hash // of source
-	ends   []*action
-	failed []api.Trouble // what couldn't be carried out after all
+	plan      api.RollbackPlan
+	before    int64 // the checkpoint that it goes back to
+	target    *overlay.Manifest
+	source    *overlay.Manifest // what there was when it was made
+	asOf      int64             // the newest checkpoint then
+	rollbacks int64             // how many there were then
+	changed   []overlay.Change  // from source to target
+	ends      []*action
+
+	// What carrying it out comes to.
+	left   []string          // what changed since it was shown, and stays
+	begun  bool              // it is in the record, and files may have been written
+	after  *checkpoint       // the state that it left, without a number; nil: not known
+	failed []overlay.Problem // what couldn't be carried out after all
 }
+
+var errStale = problem(api.CodeStale, "the files have changed since the plan was made; look at it again")
+
+// maxShown is how many plans can be confirmed: those shown last.
+const maxShown = 8
 
 // troubles are problems as they are told, the first of them.
 func troubles(ps []overlay.Problem) []api.Trouble {
@@ -53,13 +63,17 @@ func (s *Session) RollbackPlan(ctx context.Context, toBefore int) (api.RollbackP
 	if err != nil {
 		return api.RollbackPlan{}, err
 	}
-	return r.plan, nil
+	err = s.call(ctx, func() {
+		same := func(o *rollback) bool { return o.plan.Hash == r.plan.Hash }
+		s.shown = append(slices.DeleteFunc(s.shown, same), r)
+		s.shown = s.shown[max(len(s.shown)-maxShown, 0):]
+	})
+	return r.plan, err
 }
 
 // plan compares the files as they are with the checkpoint before an action.
 func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 	r := &rollback{plan: api.RollbackPlan{ToBefore: toBefore, Actions: []int{}, Files: []api.Change{}}}
-	var before int64
 	var bad error
 	err := s.call(ctx, func() {
 		a := s.action(toBefore)
@@ -71,7 +85,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 			bad = problem(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", toBefore)
 			return
 		}
-		before = a.Before
+		r.before, r.asOf, r.rollbacks = a.Before, s.newest, s.rollbacks
 		for _, o := range s.actions[toBefore-1:] {
 			if o.Housekeeping || o.Review == api.ReviewRolledBack {
 				continue
@@ -92,53 +106,54 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 	if bad != nil {
 		return nil, bad
 	}
-	if r.target, err = s.files.at(ctx, before); err != nil {
+	if r.target, err = s.files.at(ctx, r.before); err != nil {
 		return nil, err
 	}
 	if r.source, err = s.files.scan(ctx); err != nil {
 		return nil, err
 	}
-	if r.root, err = s.files.save(ctx, r.source); err != nil {
+	if r.changed, err = s.files.between(ctx, r.source, r.target); err != nil {
 		return nil, err
 	}
-	changed, err := s.files.between(ctx, r.source, r.target)
-	if err != nil {
-		return nil, err
-	}
-	r.plan.Files = s.files.list(changed, maxListed)
-	r.plan.More = len(changed) - len(r.plan.Files)
+	r.plan.Files = s.files.list(r.changed, maxListed)
+	r.plan.More = len(r.changed) - len(r.plan.Files)
 	steps, err := overlay.PlanRestore(ctx, s.files.lower, r.source, r.target, overlay.RestoreOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot plan the roll back: %w", err)
 	}
 	r.plan.Problems = troubles(steps.Problems)
-	r.plan.Hash = r.digest(before, changed)
+	r.plan.Hash = r.digest()
 	return r, nil
 }
 
-// digest covers what a person was shown: which files are put back to what, and
-// which actions end. What a file holds that is put back may change meanwhile: a
-// program that writes on and on doesn't keep it from being rolled back.
-func (r *rollback) digest(before int64, changed []overlay.Change) string {
+// digest names the plan: which files are put back to what, and which actions end.
+func (r *rollback) digest() string {
 	h := blake3.New()
-	_, _ = fmt.Fprintf(h, "%d %d %v", r.plan.ToBefore, before, r.plan.Ends) // a hash never fails
-	for _, c := range changed {
-		_, _ = fmt.Fprintf(h, " %q %s %s", c.Path, c.Status, c.Kind())
+	_, _ = fmt.Fprintf(h, "%d %d %v", r.plan.ToBefore, r.before, r.plan.Ends) // a hash never fails
+	for _, c := range r.changed {
+		_, _ = fmt.Fprintf(h, " %q %s %s %q", c.Path, c.Status, c.Kind(), c.From)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Rollback carries out the plan that was shown.
+// Rollback carries out the plan that was shown. Once it has begun it isn't
+// stopped halfway by a client that goes away.
 func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Rollback, error) {
-	r, err := s.plan(ctx, req.ToBefore)
-	if err != nil {
+	var r *rollback
+	if err := s.request(ctx, func() {
+		for _, o := range s.shown {
+			if o.plan.Hash == req.Hash && o.plan.ToBefore == req.ToBefore {
+				r = o
+			}
+		}
+	}); err != nil {
 		return api.Rollback{}, err
 	}
-	if r.plan.Hash != req.Hash {
-		return api.Rollback{}, problem(api.CodeStale, "the files have changed since the plan was made; look at it again")
+	if r == nil {
+		return api.Rollback{}, errStale
 	}
-	// Once it has begun it isn't stopped halfway by a client that goes away.
-	return s.carryOut(context.WithoutCancel(ctx), r, req.By)
+	copied := *r // it may be asked for twice
+	return s.carryOut(context.WithoutCancel(ctx), &copied, req.By)
 }
 
 // takeBack answers an edit's question with a roll back to just before it.
@@ -151,7 +166,7 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 		return problem(api.CodeBusy, "later actions changed files too (%v); roll back to before action %d to take them back as well, or keep its changes",
 			r.plan.Actions[1:], q.Action)
 	}
-	if _, err := s.carryOut(ctx, r, d.By); err != nil {
+	if _, err := s.carryOut(context.WithoutCancel(ctx), r, d.By); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
@@ -165,160 +180,4 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 		return err
 	}
 	return s.wait(ctx, done)
-}
-
-// carryOut restores files through the merged view while the agent is frozen.
-func (s *Session) carryOut(ctx context.Context, r *rollback, by string) (api.Rollback, error) {
-	rec := api.Rollback{ToBefore: r.plan.ToBefore, Actions: r.plan.Actions, Files: len(r.plan.Files) + r.plan.More, By: api.Escape(trim(by, 64))}
-	done := make(chan error, 1)
-	if err := s.request(ctx, func() {
-		s.rollbacks++
-		rec.ID, rec.At, rec.Checkpoint = s.rollbacks, time.Now().UTC(), s.actions[r.plan.ToBefore-1].Before
-		copied := rec
-		s.record(func(err error) { done <- err }, api.Event{Kind: "rollback.started", Rollback: &copied})
-	}); err != nil {
-		return rec, err
-	}
-	if err := s.wait(ctx, done); err != nil {
-		return rec, err
-	}
-	done = make(chan error, 1)
-	if err := s.request(ctx, func() {
-		s.alone(func() error { return s.restore(ctx, r) }, func(err error, next func()) {
-			s.rolledBack(r, &rec, err, func(late error) {
-				next()
-				done <- errors.Join(err, late)
-			})
-		})
-	}); err != nil {
-		return rec, err
-	}
-	if err := s.wait(ctx, done); err != nil {
-		rec.Failure = err.Error()
-		return rec, err
-	}
-	return rec, nil
-}
-
-// restore ends what has to end and then writes the files. It is a job of the
-// worker's: no checkpoint is taken meanwhile.
-func (s *Session) restore(ctx context.Context, r *rollback) error {
-	for _, a := range r.ends {
-		if err := s.killTree(ctx, a); err != nil {
-			return fmt.Errorf("cannot end action %d first: %w", a.N, err)
-		}
-	}
-	thaw, err := s.freezer.freeze(ctx)
-	if err != nil {
-		return fmt.Errorf("cannot freeze the agent, so nothing was rolled back: %w", err)
-	}
-	defer func() {
-		if err := thaw(); err != nil {
-			s.log.Error("cannot thaw the agent", "error", err)
-		}
-	}()
-	open := s.box.OpenFiles()
-	cur, err := s.files.scanStill(ctx, open.Shared, nil)
-	if err != nil {
-		return err
-	}
-	plan, err := overlay.PlanRestore(ctx, s.files.lower, cur, r.target, overlay.RestoreOptions{InPlace: inPlace(open)})
-	if err != nil {
-		return fmt.Errorf("cannot plan the roll back: %w", err)
-	}
-	report, err := s.box.Restore(ctx, plan, overlay.NewSource(s.files.lower, bodies{s.store}))
-	if err != nil {
-		return fmt.Errorf("cannot roll back: %w", err)
-	}
-	if failed := report.Failed; len(failed) > 0 {
-		r.failed = troubles(failed)
-		return fmt.Errorf("cannot roll back all files: %d failed, the first is %s: %s", len(failed), api.Escape(failed[0].Path), failed[0].Text)
-	}
-	m, err := s.files.scan(ctx)
-	if err != nil {
-		return err
-	}
-	r.source = m
-	r.root, err = s.files.save(ctx, m)
-	return err
-}
-
-// rolledBack records how a roll back went. The state that it left is a
-// checkpoint of its own, so that it can be undone by another.
-func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then func(error)) {
-	copied := *rec
-	var closing []*question
-	events := []api.Event{{Kind: "rollback.done", Rollback: &copied}}
-	if err != nil {
-		copied.Failure, copied.Failed = api.Escape(err.Error()), r.failed
-		events[0].Kind = "rollback.failed"
-	} else {
-		cp := s.newCheckpoint(r.root, r.source, rec.Checkpoint)
-		s.lastFiles, s.watch.base = cp, nil
-		events = append(events, api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
-			ID: cp.id, At: time.Now().UTC(), Root: r.root.String(), Files: r.source.Len(),
-		}})
-		for _, n := range r.plan.Actions {
-			a := s.actions[n-1]
-			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
-				a.reviewed = was
-				events = append(events, s.actionEvent(a, "rolledback"))
-			}
-			for _, q := range s.questions {
-				if q.Subject == api.SubjectEdit && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
-					closed := q.Question
-					events = append(events, api.Event{Kind: "question.closed", Question: &closed})
-					closing = append(closing, q)
-				}
-			}
-		}
-	}
-	if err == nil {
-		events = append(events, s.restored()...)
-	}
-	events = append(events, s.changed("counted"))
-	s.files.bump()
-	s.record(func(err error) {
-		for _, q := range closing {
-			s.forget(q)
-			s.unfreeze(q)
-		}
-		then(err)
-	}, events...)
-}
-
-// restored are the actions whose changes are back, since the files went forward
-// again: an action's changes are there if the state of the files goes on from
-// the checkpoint after them. Its review is what it was before it was taken back.
-func (s *Session) restored() []api.Event {
-	there := make(map[int64]bool)
-	for id := s.lastFiles.id; id != 0 && !there[id]; id = s.line[id] {
-		there[id] = true
-	}
-	var events []api.Event
-	for _, a := range s.actions {
-		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !there[a.spans[len(a.spans)-1].to] {
-			continue
-		}
-		if err := a.review(a.reviewed); err != nil {
-			s.fail(err)
-			return events
-		}
-		events = append(events, s.actionEvent(a, "restored"))
-	}
-	return events
-}
-
-// killTree ends an action's processes and all that they started.
-func (s *Session) killTree(ctx context.Context, a *action) error {
-	var tree []proc
-	if err := s.call(ctx, func() { tree = s.tree(a) }); err != nil {
-		return err
-	}
-	for _, p := range tree {
-		if err := s.box.KillTree(ctx, p.pid, p.start); err != nil && !errors.Is(err, runner.ErrGone) {
-			return fmt.Errorf("cannot kill process %s: %w", strconv.Itoa(p.pid), err)
-		}
-	}
-	return nil
 }

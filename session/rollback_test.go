@@ -1,9 +1,19 @@
 package session_test
 
 import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
+	"stepbox/runner/overlay"
 	"stepbox/session/api"
+	"stepbox/store"
 )
 
 // back rolls back to just before an action, as a person who reads the plan does.
@@ -51,4 +61,145 @@ func TestRollbackWhileSomethingWrites(t *testing.T) {
 		w.must(err)
 	})
 	w.happened("the roll back", func(e api.Event) bool { return e.Kind == "rollback.done" })
+}
+
+// feed opens a FIFO that the agent made in its /tmp, and reads from. Each line is
+// one thing to do.
+func (w *world) feed(name string) func(line string) {
+	w.Helper()
+	path := filepath.Join(w.store.SessionDir(w.ID()), "tmp", name)
+	w.happened("the FIFO", func(api.Event) bool {
+		st, err := os.Lstat(path)
+		return err == nil && st.Mode()&os.ModeNamedPipe != 0
+	})
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	w.must(err)
+	w.Cleanup(func() { f.Close() })
+	return func(line string) {
+		w.Helper()
+		_, err := f.WriteString(line + "\n")
+		w.must(err)
+	}
+}
+
+// upperHas waits until the agent has, or hasn't, something in the project.
+func (w *world) upperHas(name string, want bool) {
+	w.Helper()
+	path := filepath.Join(w.store.SessionDir(w.ID()), "upper", name)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-time.After(2 * time.Millisecond) {
+		if _, err := os.Lstat(path); (err == nil) == want {
+			return
+		}
+	}
+	w.Fatalf("%s: there is %v, want %v", name, !want, want)
+}
+
+// TestRollbackLeavesWhatChangedMeanwhile: what comes and goes elsewhere after
+// the plan was shown doesn't make it stale, isn't touched, and is said.
+func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; touch ready
+		mkdir dir; echo 1 >dir/shown; mv a.txt dir/moved.txt; touch gone; touch last
+		while read -u 3 name; do case $name in -*) rm "${name#-}";; *) echo "$name" >>"$name";; esac; done`)
+	first := w.action("the first command", func(a api.Action) bool { return a.Title == "mkdir dir" && a.State == api.ActionEnded })
+	w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
+	do := w.feed("feed")
+	plan, err := w.RollbackPlan(t.Context(), first.N)
+	w.must(err)
+	do("dir/new")
+	do("dir/shown")
+	do("other")
+	do("-gone")
+	do("end")
+	w.upperHas("end", true)
+	done, err := w.Rollback(t.Context(), api.RollbackRequest{ToBefore: first.N, Hash: plan.Hash, By: "test"})
+	w.must(err)
+	if want := []string{"dir/new", "end", "other"}; !slices.Equal(done.Left, want) || done.LeftMore != 0 {
+		t.Errorf("%v and %d more are said to be left, want %v", done.Left, done.LeftMore, want)
+	}
+	if got, want := w.changed(0), []string{"A dir/new", "A end", "A other", "A ready"}; !slices.Equal(got, want) {
+		t.Errorf("the session's changes are %v, want %v", got, want)
+	}
+	list, err := w.read.Actions(t.Context(), w.ID())
+	w.must(err)
+	for _, a := range list[first.N-1:] {
+		want := api.ReviewRolledBack
+		for _, line := range w.changed(a.N) {
+			if slices.Contains(done.Left, line[2:]) {
+				want = api.ReviewOpen
+			}
+		}
+		if a.Review != want && a.Files > 0 {
+			t.Errorf("action %d, %s, is %q, want %q", a.N, a.Title, a.Review, want)
+		}
+	}
+	// What is written over is in a checkpoint first.
+	var last api.Checkpoint
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Kind == "rollback.started" {
+			break
+		}
+		if e.Checkpoint != nil && e.Checkpoint.Action == 0 {
+			last = *e.Checkpoint
+		}
+	}
+	m, err := overlay.Load(t.Context(), bodies{w.store}, hash(t, last.Root))
+	w.must(err)
+	if e := m.Lookup("dir/shown"); e == nil || e.Size != int64(len("1\ndir/shown\n")) {
+		t.Errorf("before the roll back dir/shown was recorded as %+v", e)
+	}
+	// The same again takes back what was left.
+	w.back(first.N, func() {})
+	if got, want := w.changed(0), []string{"A ready"}; !slices.Equal(got, want) {
+		t.Errorf("after another roll back the changes are %v, want %v", got, want)
+	}
+}
+
+// TestRollbackIsStaleWhenAShownPathChanges: content may change after the plan
+// was shown, what a path is may not.
+func TestRollbackIsStaleWhenAShownPathChanges(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; echo 1 >shown; touch last; read -u 3 x; chmod 755 shown; touch end; read -u 3 x`)
+	a := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
+	do := w.feed("feed")
+	edit := w.action("the edit", func(a api.Action) bool { return a.Kind == api.KindEdit })
+	if edit.N >= a.N {
+		t.Fatalf("the edit is action %d, after %d", edit.N, a.N)
+	}
+	plan, err := w.RollbackPlan(t.Context(), edit.N)
+	w.must(err)
+	do("go")
+	w.upperHas("end", true)
+	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: edit.N, Hash: plan.Hash, By: "test"})
+	if code(err) != api.CodeStale {
+		t.Errorf("a roll back of a file whose mode has changed gives %v, want stale", err)
+	}
+	if got := w.changed(0); !slices.Equal(got, []string{"A end", "A last", "A shown"}) {
+		t.Errorf("the changes are %v", got)
+	}
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Rollback != nil {
+			t.Errorf("a stale plan is recorded as %s", e.Kind)
+		}
+	}
+}
+
+// bodies reads what a session kept.
+type bodies struct{ *store.Store }
+
+func (b bodies) Put(context.Context, io.Reader) (overlay.Hash, int64, error) {
+	return overlay.Hash{}, 0, errors.ErrUnsupported
+}
+
+func (b bodies) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64, error) {
+	return b.OpenBody(ctx, store.Hash(h))
+}
+
+func hash(t *testing.T, s string) (h overlay.Hash) {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil || copy(h[:], b) != len(h) {
+		t.Fatalf("%q is no hash", s)
+	}
+	return h
 }

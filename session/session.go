@@ -93,6 +93,7 @@ type Session struct {
 	execs      int64
 	notes      int64
 	rollbacks  int64
+	shown      []*rollback // the plans that can be confirmed, those shown last at the end
 	attempts   int64
 	holdNext   bool // step over: hold the next action whatever the mode
 	tornSaid   bool

@@ -104,6 +104,9 @@ type RestoreOptions struct {
 	// inode is kept and its content written over, so that what such a process
 	// appends lands in the file and not in one that has no name any more.
 	InPlace []string
+	// Leave are paths that stay as they are, whatever the target has: each by
+	// itself, and not what is below it.
+	Leave []string
 	// UIDs and GIDs are the sandbox's id maps. Nil is the single map of the
 	// calling process' effective id to 0.
 	UIDs, GIDs []IDRange

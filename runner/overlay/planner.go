@@ -16,7 +16,8 @@ import (
 func PlanRestore(ctx context.Context, lower *Lower, cur, target *Manifest, o RestoreOptions) (*Plan, error) {
 	p := &planner{
 		ctx: ctx, plan: &Plan{}, touched: map[string]bool{},
-		inPlace: map[string]bool{}, force: map[string]bool{}, written: map[uint64]string{},
+		inPlace: map[string]bool{}, leave: map[string]bool{}, leaveBelow: map[string]bool{},
+		force: map[string]bool{}, written: map[uint64]string{},
 	}
 	if o.UIDs == nil {
 		o.UIDs = []IDRange{{Outside: uint32(os.Geteuid()), Count: 1}}
@@ -28,13 +29,20 @@ func PlanRestore(ctx context.Context, lower *Lower, cur, target *Manifest, o Res
 	for _, path := range o.InPlace {
 		p.inPlace[path] = true
 	}
+	for _, path := range o.Leave {
+		p.leave[path] = true
+		for path != "" {
+			path, _ = split(path)
+			p.leaveBelow[path] = true
+		}
+	}
 	p.pair = pair{visit: p.visit}
 	p.links(cur, target)
 	a, b := startPlaces(lower.dirs(), cur, target)
 	if err := p.pair.dir(ctx, "", a, b); err != nil {
 		return nil, fmt.Errorf("cannot plan the rollback: %w", err)
 	}
-	if cur != nil && target != nil {
+	if cur != nil && target != nil && !p.leave[""] {
 		p.dirMeta("", &version{Entry: &cur.root.Entry}, &version{Entry: &target.root.Entry})
 	}
 	p.plan.Ops = slices.Concat(p.removes, p.ops, p.dirs)
@@ -50,6 +58,8 @@ type planner struct {
 	dirs       []Op            // directories' own attributes, those below first
 	touched    map[string]bool // directories in which something was touched
 	inPlace    map[string]bool
+	leave      map[string]bool // what stays as it is
+	leaveBelow map[string]bool // directories with something below that stays
 	uids, gids []IDRange
 
 	force     map[string]bool     // files whose hard links differ
@@ -129,7 +139,13 @@ func (p *planner) visit(path string, cur, want *version) error {
 	if err := want.load(p.ctx); err != nil {
 		return err
 	}
+	if p.leave[path] {
+		return p.visitLeft(path, cur, want)
+	}
 	if want.absent() {
+		if p.leaveBelow[path] && cur.is(KindDir) {
+			return p.pair.dir(p.ctx, path, cur.sub, place{})
+		}
 		p.remove(path)
 		return nil
 	}
@@ -178,6 +194,20 @@ func (p *planner) visit(path string, cur, want *version) error {
 	return nil
 }
 
+// visitLeft is visit for what stays as it is. A directory does so in what it is
+// itself; one that is gone is made when something goes back into it.
+func (p *planner) visitLeft(path string, cur, want *version) error {
+	switch {
+	case cur.is(KindDir) && want.is(KindDir):
+		return p.pair.dir(p.ctx, path, cur.sub, want.sub)
+	case cur.is(KindDir) && want.absent():
+		return p.pair.dir(p.ctx, path, cur.sub, place{})
+	case cur.absent() && want.is(KindDir):
+		return p.visitDir(path, cur, want)
+	}
+	return nil
+}
+
 // visitUnsaved is visit for what the target couldn't keep.
 func (p *planner) visitUnsaved(path string, cur, want *version) error {
 	if cur != nil && cur.Kind == want.Kind && cur.Unsaved != "" && cur.Size == want.Size && cur.MTime == want.MTime {
@@ -192,9 +222,14 @@ func (p *planner) visitDir(path string, cur, want *version) error {
 		if cur != nil {
 			p.remove(path)
 		}
+		before := len(p.ops)
 		p.add(Op{Kind: OpMkdir}, path, want)
 		if err := p.pair.dir(p.ctx, path, place{}, want.sub); err != nil {
 			return err
+		}
+		if (p.leave[path] || p.leaveBelow[path]) && len(p.ops) == before+1 {
+			p.ops = p.ops[:before] // nothing goes back into it: it went with what stays away
+			return nil
 		}
 		p.put(Op{Kind: OpMeta}, path, want)
 		return nil

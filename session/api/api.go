@@ -391,7 +391,7 @@ type Trouble struct {
 	Why  string `json:"why"`
 }
 
-// Rollback is one that was carried out.
+// Rollback is one that was carried out, or is.
 type Rollback struct {
 	ID         int64     `json:"id"`
 	At         time.Time `json:"at"`
@@ -402,6 +402,11 @@ type Rollback struct {
 	By         string    `json:"by,omitempty"`
 	Failure    string    `json:"failure,omitempty"`
 	Failed     []Trouble `json:"failed,omitempty"` // exactly what isn't as it should be
+	Open       bool      `json:"open,omitempty"`   // it has begun, and its end isn't recorded
+
+	// What changed after the plan was shown and isn't part of it stays as it is.
+	Left     []string `json:"left,omitempty"`      // escaped; the first of them
+	LeftMore int      `json:"left_more,omitempty"` // further ones
 }
 
 // Note is something Stepbox wants its person to know.

@@ -198,9 +198,11 @@ func rollback(connect Connect) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := c.client.RollbackPlan(c.ctx, s.ID, before)
-			if err != nil {
-				return err
+			var plan api.RollbackPlan
+			if dry || hash == "" {
+				if plan, err = c.client.RollbackPlan(c.ctx, s.ID, before); err != nil {
+					return err
+				}
 			}
 			if dry {
 				return c.print(plan, func(w io.Writer) { printPlan(w, plan) })
@@ -213,15 +215,33 @@ func rollback(connect Connect) *cobra.Command {
 				return err
 			}
 			return c.print(r, func(w io.Writer) {
-				printPlan(w, plan)
+				if plan.Hash != "" {
+					printPlan(w, plan)
+				}
 				fmt.Fprintf(w, "rolled back to before action %d: %d files\n", r.ToBefore, r.Files)
+				if left := leftWords(r); left != "" {
+					fmt.Fprintln(w, left)
+				}
 			})
 		}),
 	})
 	cmd.Flags().IntVar(&before, "to-before", 0, "the action to go back to just before of")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be done")
-	cmd.Flags().StringVar(&hash, "hash", "", "only if the plan still has this hash")
+	cmd.Flags().StringVar(&hash, "hash", "", "carry out the plan that was shown with this hash")
 	return cmd
+}
+
+// leftWords says what a roll back left as it is; nothing when there is nothing.
+func leftWords(r api.Rollback) string {
+	n := len(r.Left) + r.LeftMore
+	if n == 0 {
+		return ""
+	}
+	names := strings.Join(r.Left, ", ")
+	if r.LeftMore > 0 {
+		names += fmt.Sprintf(" and %d more", r.LeftMore)
+	}
+	return fmt.Sprintf("%d files changed meanwhile and were left: %s", n, names)
 }
 
 func printPlan(w io.Writer, p api.RollbackPlan) {

@@ -245,10 +245,22 @@ func (s *Screen) rollback(d intent.DoRollback, r *dialog.Rollback) tea.Cmd {
 				return nil
 			}
 			s.closeDialog(r)
-			s.tell(themes.Undone, "↶ rolled back %s", paint.Count(done.Files, "file", "files"))
+			s.tell(themes.Undone, "↶ rolled back %s%s", paint.Count(done.Files, "file", "files"), leftWords(done))
 			return nil
 		}
 	})
+}
+
+// leftWords says what a roll back left as it is, with the first name.
+func leftWords(r api.Rollback) string {
+	n := len(r.Left) + r.LeftMore
+	switch {
+	case n == 0:
+		return ""
+	case n == 1:
+		return "; " + r.Left[0] + " changed meanwhile and was left"
+	}
+	return fmt.Sprintf("; %d files changed meanwhile and were left: %s, …", n, r.Left[0])
 }
 
 func (s *Screen) closeDialog(gone dialog.Dialog) {
