@@ -65,7 +65,7 @@ const joinTime = 50 * time.Millisecond
 func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 	peeled := profile.Peel(e.Argv)
 	c := api.Command{
-		Line:      api.Escape(peeled.Line) + unlike(e),
+		Line:      api.Escape(peeled.Line) + s.unlike(e, peeled),
 		Argv:      escaped(e.Argv),
 		Truncated: e.Truncated,
 		Cwd:       api.Escape(e.Cwd),
@@ -94,16 +94,28 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 
 // unlike names the program that runs when its name isn't what it calls itself.
 // A script and what the system's alternatives lead to are told by /bin/ls and
-// the like having one of the names.
-func unlike(e *gate.Exec) string {
+// the like having one of the names. What the agent or the project may have made
+// is named in any case, unless the line has its path.
+func (s *Session) unlike(e *gate.Exec, peeled policy.Peeled) string {
+	runs := " [runs " + api.Escape(e.Program.Path) + "]"
 	if len(e.Argv) == 0 {
-		return " [runs " + api.Escape(e.Program.Path) + "]"
+		return runs
+	}
+	if s.made(e) || s.places.made(e.Program.Path) {
+		at := e.Argv[0]
+		if !path.IsAbs(at) {
+			at = path.Join(e.Cwd, at)
+		}
+		if !peeled.Wrapped && strings.Contains(e.Argv[0], "/") && path.Clean(at) == e.Program.Path {
+			return ""
+		}
+		return runs
 	}
 	name := strings.TrimPrefix(path.Base(e.Argv[0]), "-")
 	if name == path.Base(e.Program.Path) || name == path.Base(e.Path) && systems(e.Path) && systems(e.Program.Path) {
 		return ""
 	}
-	return " [runs " + api.Escape(e.Program.Path) + "]"
+	return runs
 }
 
 // systems says whether a path is in a folder of the system's programs, whose

@@ -64,3 +64,25 @@ sleep 60;
 		})
 	}
 }
+
+// A question names the file that runs, unless its words do or it is one of the
+// system's or the person's that is called so.
+func TestJudgeForgedNames(t *testing.T) {
+	for file, argv := range map[string]string{
+		"/tmp/exe":  `"/proc/self/exe", "--codex-run-as-process-setup", "1", "2", "pipe", "3", "4", "bash", "bash", "-lc", "ls"`,
+		"/tmp/bash": `"bash", "-lc", "ls"`,
+		"/tmp/ls":   `"ls"`,
+	} {
+		t.Run(file, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{"bin/codex": forger + `copied("/usr/bin/rm", "` + file + `");
+if (!fork) { exec { "` + file + `" } ` + argv + `; exit 1 }
+sleep 60;
+`}, "codex")
+			q := w.held(0)
+			if want := "ls [runs " + file + "]"; q.Title != want {
+				t.Errorf("held %q, want %q", q.Title, want)
+			}
+			w.must(w.decide(q, api.AnswerDeny))
+		})
+	}
+}
