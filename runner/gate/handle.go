@@ -245,7 +245,9 @@ func (e *Exec) readProcess() error {
 	}
 	e.Parent, e.PGID, e.SID, e.Start = s.parent, s.pgid, s.sid, s.start
 	e.newborn = s.flags&forkedOnly != 0
-	if e.Cwd, err = e.thread.link("cwd"); err != nil {
+	// The very folder that is compared later: another thread may change it at
+	// any moment.
+	if e.Cwd, err = procDir(e.view.cwd).self(); err != nil {
 		return err
 	}
 	e.Stdin, e.TTY = e.thread.stream("0")

@@ -207,9 +207,8 @@ func (e *Exec) unchanged() error {
 
 // sameScripts looks the arguments up again: another file may have got the name.
 func (e *Exec) sameScripts() error {
-	var was, is unix.Stat_t
-	if unix.Fstat(e.view.cwd, &was) != nil || unix.Fstatat(int(e.leader), "cwd", &is, 0) != nil || was.Dev != is.Dev || was.Ino != is.Ino {
-		return errors.New("its working directory changed while it was held")
+	if err := e.sameFolder(); err != nil {
+		return err
 	}
 	for i := range e.scripts {
 		s := &e.scripts[i]
@@ -221,6 +220,16 @@ func (e *Exec) sameScripts() error {
 		if !same(&f.stat, &s.stat) {
 			return fmt.Errorf("the file %q changed while it was held", s.path)
 		}
+	}
+	return nil
+}
+
+// sameFolder looks the working directory up again, which another thread of the
+// caller may have changed.
+func (e *Exec) sameFolder() error {
+	var was, is unix.Stat_t
+	if unix.Fstat(e.view.cwd, &was) != nil || unix.Fstatat(int(e.leader), "cwd", &is, 0) != nil || was.Dev != is.Dev || was.Ino != is.Ino {
+		return errors.New("its working directory changed while it was held")
 	}
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // TestSwapped is the classic attack on a supervisor that reads what it judges:
-// another thread swaps the path, an argument, a variable or the file itself
+// another thread swaps the path, an argument, a variable, the working directory or the file itself
 // after it was read and before the kernel reads it again. The owner denies
 // what is evil and allows all else. What is evil says so when it runs.
 func TestSwapped(t *testing.T) {
 	const rounds, repeats = 30, 40 // until it was seen
-	for _, what := range []string{"path", "argument", "variable", "file", "linker"} {
+	for _, what := range []string{"path", "argument", "variable", "file", "folder", "linker"} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
@@ -25,8 +25,14 @@ func TestSwapped(t *testing.T) {
 			for name, text := range map[string]string{
 				"good": "#!/bin/sh\n", "evil": "#!/bin/sh\necho it is evil\n",
 				"echo": "#!/bin/sh\necho it is $1$V\n",
+				"here": "#!/bin/sh\necho it is ${PWD##*/}\n",
 			} {
 				if err := os.WriteFile(filepath.Join(dir, "bin", name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"good", "evil"} {
+				if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -52,7 +58,7 @@ func TestSwapped(t *testing.T) {
 			}
 			isEvil := func(e *Exec) bool {
 				return filepath.Base(e.Path) == "evil" || len(e.Argv) > 1 && e.Argv[1] == "evil" ||
-					len(e.Env) > 0 && e.Env[0] == "V=evil" || e.Program.Ino == two.Ino || filepath.Base(e.Linker) == "four"
+					len(e.Env) > 0 && e.Env[0] == "V=evil" || e.Program.Ino == two.Ino || filepath.Base(e.Linker) == "four" || filepath.Base(e.Cwd) == "evil"
 			}
 			attack := func(with ...Allowance) (evil, killed, denied int) {
 				b := start(t, setup{
@@ -61,7 +67,7 @@ func TestSwapped(t *testing.T) {
 						switch {
 						case isEvil(e):
 							e.Deny("evil")
-						case strings.HasPrefix(e.Path, "bin/"):
+						case strings.Contains("/"+e.Path, "/bin/") && !filepath.IsAbs(e.Path):
 							e.Allow(with...)
 						default:
 							e.Allow()

@@ -177,6 +177,15 @@ func playFlipper(args []string) {
 		flips = func() {
 			_ = unix.Renameat2(unix.AT_FDCWD, "bin/linker", unix.AT_FDCWD, "bin/other", unix.RENAME_EXCHANGE)
 		}
+	case "folder":
+		// By a path that is the same in both.
+		copy(path, "../bin/here\x00")
+		_ = unix.Chdir("good")
+		there := "evil"
+		flips = func() {
+			_ = unix.Chdir("../" + there)
+			there = map[string]string{"evil": "good", "good": "evil"}[there]
+		}
 	case "file":
 		copy(path, "bin/one\x00")
 		copy(arg, "it i")

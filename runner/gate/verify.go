@@ -49,6 +49,9 @@ func (e *Exec) verifyImage() error {
 			return err
 		}
 	}
+	if err := e.sameFolder(); err != nil {
+		return err
+	}
 	return e.unchanged()
 }
 
