@@ -162,6 +162,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.record(nil,
 			api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{ID: 1, At: time.Now().UTC(), Root: root.String(), Files: m.Len()}},
 			s.changed("started"))
+		s.takeBase()
 	})
 	return errors.Join(err, failed)
 }

@@ -28,7 +28,7 @@ type kind struct {
 	table   string
 	since   int // the schema version that made the table
 	columns []column
-	bodies  []string // members of the document that hold the hash of a body, or are empty
+	bodies  []string // members of the document that hold the hash of a body, or are empty; a.b is b in a
 }
 
 // column is a generated column: what json_extract finds in the document.
@@ -71,7 +71,7 @@ var exitColumns = []column{{"exit_code", integer, "$.exit.code", 1}, {"exit_sign
 // the binary would pay for it otherwise.
 var described = sync.OnceValue(func() []*kind {
 	return []*kind{
-		{name: KindSession, table: "sessions", since: 1, bodies: []string{"screen"}, columns: join(
+		{name: KindSession, table: "sessions", since: 1, bodies: []string{"screen", "base.hash"}, columns: join(
 			same(integer, 1, "number"),
 			same(text, 1, "name", "agent", "command", "workspace", "folder", "mode", "state", "started_at", "ended_at"),
 			exitColumns,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 )
 
 // References finds bodies that a resource leads to beyond those that its
@@ -210,8 +211,12 @@ func (v *verifier) names(k *kind, key int64, doc []byte) {
 		return
 	}
 	for _, m := range k.bodies {
-		var name string
-		if raw, ok := members[m]; !ok || json.Unmarshal(raw, &name) == nil && name == "" {
+		name, err := memberAt(members, m)
+		if err != nil {
+			v.problem("%s %d: %s: %w", k.name, key, m, err)
+			continue
+		}
+		if name == "" {
 			continue
 		}
 		h, err := ParseHash(name)
@@ -221,6 +226,23 @@ func (v *verifier) names(k *kind, key int64, doc []byte) {
 		}
 		v.bodies[h] = fmt.Sprintf("%s %d", k.name, key)
 	}
+}
+
+// memberAt is the text at a path of members like a.b; "" when there is none.
+func memberAt(members map[string]json.RawMessage, path string) (text string, err error) {
+	first, rest, nested := strings.Cut(path, ".")
+	raw, ok := members[first]
+	if !ok {
+		return "", nil
+	}
+	if !nested {
+		return text, json.Unmarshal(raw, &text)
+	}
+	var below map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &below); err != nil {
+		return "", err
+	}
+	return memberAt(below, rest)
 }
 
 // body reads a whole body, which checks it.

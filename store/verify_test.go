@@ -194,3 +194,23 @@ func TestVerifyLive(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A session names what its project was in a member of a member.
+func TestVerifyFindsABase(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	h, _, err := s.PutBody(t.Context(), strings.NewReader("base"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ base, problem string }{
+		{`{"hash":"` + h.String() + `"}`, ""}, {`{}`, ""}, {`{"hash":""}`, ""},
+		{`{"hash":"` + HashOf([]byte("gone")).String() + `"}`, "session 0 names body"}, {`{"hash":7}`, "base.hash"}, {`"x"`, "base.hash"},
+	} {
+		appendFacts(t, s, id, Fact{Kind: KindSession, Event: "session.based", Doc: json.RawMessage(`{"base":` + tt.base + `}`)})
+		err := s.Verify(t.Context(), id)
+		if tt.problem == "" && err != nil || tt.problem != "" && (!errors.Is(err, ErrTampered) || !strings.Contains(err.Error(), tt.problem)) {
+			t.Errorf("%s: Verify = %v", tt.base, err)
+		}
+	}
+}

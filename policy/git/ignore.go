@@ -94,6 +94,15 @@ func Open(project string, person Person) *Repository {
 	return r
 }
 
+// Root is the folder of the working tree that the project is in or is, "" where
+// there is no repository. Prefix is the way from there to the project.
+func (r *Repository) Root() (root, prefix string) {
+	if r.metadata == "" {
+		return "", ""
+	}
+	return r.root, r.prefix
+}
+
 // repositoryAt says where a working tree's repository is, if a folder is one's
 // root: in .git, or where a linked worktree's or a submodule's file leads to.
 func repositoryAt(dir string) (metadata, common string) {

@@ -6,9 +6,49 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 )
 
 var errIndex = errors.New("it isn't an index that Stepbox can read")
+
+// Entry is a path in a repository's index, with what git noted of the working
+// file when it last found it to be what the index says.
+type Entry struct {
+	Path  string // from the working tree's root; a sparse folder's ends in a slash
+	Mode  uint32 // 100644, 100755, 120000 for links, 160000 for submodules, 40000 for sparse folders; octal
+	Hash  []byte // of the blob, or of a submodule's commit
+	Stage int    // 0, or 1 to 3 of a path with a conflict
+	Size  uint32 // of the file, modulo 2^32; 0 when git wants it compared
+	MTime Stamp  // of the file
+	CTime Stamp
+
+	Sparse bool // it isn't meant to be in the working tree
+}
+
+// Stamp is a time as an index has it.
+type Stamp struct{ Sec, Nsec uint32 }
+
+// Index reads what the repository's index has, by path and stage, and when the
+// index was written: what was written then or later has to be compared by its
+// content. There is none before the first git add.
+func (r *Repository) Index() ([]Entry, Stamp, error) {
+	if r.metadata == "" {
+		return nil, Stamp{}, nil
+	}
+	file := filepath.Join(r.metadata, "index")
+	data, written, err := readStamped(file, maxIndex)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Stamp{}, nil
+	}
+	if err != nil {
+		return nil, Stamp{}, err
+	}
+	entries, err := parseIndex(data)
+	if err != nil {
+		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", file, err)
+	}
+	return entries, written, nil
+}
 
 // readIndex lists the paths that an index file tracks; none where there is no
 // such file. See gitformat-index(5).
@@ -20,9 +60,13 @@ func readIndex(file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := parseIndex(data)
+	entries, err := parseIndex(data)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %q: %w", file, err)
+	}
+	names := make([]string, len(entries))
+	for i := range entries {
+		names[i] = entries[i].Path
 	}
 	return names, nil
 }
@@ -32,19 +76,21 @@ const (
 	indexStat   = 40 // times, ids, mode and size of an entry
 	nameMask    = 0xfff
 	extended    = 0x4000 // two more bytes of flags follow
+
+	skipWorktree = 0x4000 // in those
 )
 
 // parseIndex reads the entries of an index of version 2, 3 or 4. Hashes are
 // those of SHA-1 or, where entries don't add up so, of SHA-256.
-func parseIndex(data []byte) ([]string, error) {
-	names, err := parseEntries(data, 20)
+func parseIndex(data []byte) ([]Entry, error) {
+	entries, err := parseEntries(data, 20)
 	if err != nil {
-		names, err = parseEntries(data, 32)
+		entries, err = parseEntries(data, 32)
 	}
-	return names, err
+	return entries, err
 }
 
-func parseEntries(data []byte, hash int) ([]string, error) {
+func parseEntries(data []byte, hash int) ([]Entry, error) {
 	if len(data) < indexHeader || string(data[:4]) != "DIRC" {
 		return nil, errIndex
 	}
@@ -52,7 +98,8 @@ func parseEntries(data []byte, hash int) ([]string, error) {
 	if version < 2 || version > 4 || uint64(count) > uint64(len(data)) {
 		return nil, errIndex
 	}
-	names := make([]string, 0, count)
+	// A lie about the count doesn't cost more than what is there.
+	entries := make([]Entry, 0, min(int(count), len(data)/(indexStat+hash+2)))
 	at, previous := indexHeader, ""
 	for range count {
 		start := at
@@ -60,8 +107,12 @@ func parseEntries(data []byte, hash int) ([]string, error) {
 			return nil, errIndex
 		}
 		flags := binary.BigEndian.Uint16(data[at-2:])
+		sparse := false
 		if flags&extended != 0 {
-			at += 2
+			if at += 2; at > len(data) {
+				return nil, errIndex
+			}
+			sparse = binary.BigEndian.Uint16(data[at-2:])&skipWorktree != 0
 		}
 		keep := ""
 		if version == 4 { // what the name before has more is dropped from its end
@@ -82,7 +133,9 @@ func parseEntries(data []byte, hash int) ([]string, error) {
 		if n := int(flags & nameMask); name == "" || n != nameMask && n != len(name) {
 			return nil, errIndex
 		}
-		names, previous = append(names, name), name
+		entries, previous = append(entries, entryAt(data[start:], hash, name)), name
+		e := &entries[len(entries)-1]
+		e.Stage, e.Sparse = int(flags>>12&3), sparse || e.Mode == 0o40000
 		if at += end + 1; version < 4 { // padded to a multiple of eight
 			at = start + (at-start+7)/8*8
 		}
@@ -91,7 +144,16 @@ func parseEntries(data []byte, hash int) ([]string, error) {
 	if at > len(data) || bytes.HasPrefix(data[at:], []byte("link")) {
 		return nil, errIndex
 	}
-	return names, nil
+	return entries, nil
+}
+
+// entryAt reads the fields of an entry that are of fixed width.
+func entryAt(data []byte, hash int, name string) Entry {
+	n := func(i int) uint32 { return binary.BigEndian.Uint32(data[4*i:]) }
+	return Entry{
+		Path: name, CTime: Stamp{n(0), n(1)}, MTime: Stamp{n(2), n(3)}, Mode: n(6), Size: n(9),
+		Hash: data[indexStat : indexStat+hash : indexStat+hash],
+	}
 }
 
 // varint reads a number as git writes offsets in packs.

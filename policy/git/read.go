@@ -22,25 +22,34 @@ var errNoFile = errors.New("it isn't a regular file")
 // readFile reads a regular file of at most so many bytes. Its own name isn't
 // followed if it is a symbolic link, which is how git treats these files too.
 func readFile(path string, most int64) ([]byte, error) {
+	data, _, err := readStamped(path, most)
+	return data, err
+}
+
+// readStamped is readFile that says, too, when the file was written.
+func readStamped(path string, most int64) ([]byte, Stamp, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
 	}
 	file := os.NewFile(uintptr(fd), path)
 	defer file.Close()
-	if info, err := file.Stat(); err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", path, err)
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("cannot read %q: %w", path, errNoFile)
+	info, err := file.Stat()
+	if err != nil {
+		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, errNoFile)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("it has more than %d bytes", most)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
 	}
-	return data, nil
+	written := info.ModTime()
+	return data, Stamp{uint32(written.Unix()), uint32(written.Nanosecond())}, nil
 }
 
 // notThere says whether a file of rules is absent, as git sees it: nothing of

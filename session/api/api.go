@@ -67,6 +67,7 @@ type Session struct {
 	// session changed the record has what they were.
 	Commit string `json:"commit,omitempty"` // in hexadecimal
 	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
+	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
 
 	// Counts, for lists.
 	Actions    int    `json:"actions"`
@@ -76,6 +77,18 @@ type Session struct {
 	LastAction string `json:"last_action,omitempty"`
 
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
+}
+
+// Base tells what the project folder was when the session started. It is found
+// out while the agent runs already.
+type Base struct {
+	// Kind is what it goes by: "git" for the index of the repository and what
+	// differed from that, "names" for the names of all files.
+	Kind     string `json:"kind"`
+	Hash     string `json:"hash"`             // of the body that has it
+	Files    int    `json:"files"`            // paths that it lists
+	Complete bool   `json:"complete"`         // all of the project was looked at
+	Reason   string `json:"reason,omitempty"` // why not, in words
 }
 
 // EndedBy is what brought about a session's end.

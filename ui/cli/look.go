@@ -100,6 +100,9 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 	if len(s.Redacted) > 0 {
 		fmt.Fprintf(w, "without secrets\t%s\n", strings.Join(s.Redacted, ", "))
 	}
+	if s.Base != nil || s.Commit != "" {
+		row(w, "base", "%s", baseWords(s))
+	}
 	fmt.Fprintln(w)
 	for _, a := range actions {
 		fmt.Fprintln(w, actionLine(a))
@@ -107,6 +110,30 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 	for _, q := range questions {
 		fmt.Fprintf(w, "held: action %d\t%s\t(%s)\n", q.Action, cut(q.Title, 100), q.Rule)
 	}
+}
+
+// baseWords say what the project was when the session started.
+func baseWords(s api.Session) string {
+	var parts []string
+	if s.Commit != "" {
+		at := "commit " + s.Commit[:min(12, len(s.Commit))]
+		if name, ok := strings.CutPrefix(s.Branch, "refs/heads/"); ok {
+			at += " on " + name
+		}
+		parts = append(parts, at)
+	}
+	switch b := s.Base; {
+	case b == nil:
+		parts = append(parts, "the files beside it aren't recorded")
+	case b.Kind == "git":
+		parts = append(parts, fmt.Sprintf("%d paths that it doesn't have as they were", b.Files))
+	default:
+		parts = append(parts, fmt.Sprintf("the names of %d files", b.Files))
+	}
+	if b := s.Base; b != nil && !b.Complete {
+		parts = append(parts, "incomplete: "+b.Reason)
+	}
+	return strings.Join(parts, ", ")
 }
 
 func limitWords(l api.Limits) string {

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/policy/git"
+	"stepbox/session/api"
+	"stepbox/session/base"
+)
+
+// baseGrace is how long an end waits for the base: that of a small project is
+// known as soon, and a record without it can't be replayed.
+const baseGrace = 250 * time.Millisecond
+
+// takeBase finds out what the project was, while the agent runs already: what
+// it does goes to the upper, and the project is only read here. The session
+// doesn't end before it is recorded, and soon after it wants to this gives up.
+// Without a base the session goes on: it is there for later.
+func (s *Session) takeBase() {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer cancel()
+		select {
+		case <-over:
+			return
+		case <-s.life.in(phaseStopping):
+		}
+		select {
+		case <-over:
+		case <-time.After(baseGrace):
+		}
+	}()
+	options := base.Options{
+		Folder: s.cfg.Workspace, Lower: s.files.lower, Bodies: bodies{s.store},
+		Person: git.Person{Home: s.cfg.Home, Config: variable(s.cfg.Env, "XDG_CONFIG_HOME")},
+	}
+	s.aside(func() func() {
+		defer close(over)
+		stepBack()
+		found, err := findBase(ctx, options)
+		return func() {
+			if err != nil {
+				s.log.Warn("what the project was isn't recorded", "error", err)
+				return
+			}
+			s.info.Base = found
+			s.record(nil, s.changed("based"))
+		}
+	})
+}
+
+// findBase takes the base and keeps it.
+func findBase(ctx context.Context, o base.Options) (*api.Base, error) {
+	rec, err := base.Take(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	h, err := rec.Save(context.WithoutCancel(ctx), o.Bodies)
+	if err != nil {
+		return nil, err
+	}
+	return &api.Base{
+		Kind: rec.Kind(), Hash: h.String(), Files: len(rec.Entries),
+		Complete: rec.Missing == "", Reason: api.Escape(trim(rec.Missing, maxReason)),
+	}, nil
+}
+
+// stepBack lets all else go before the calling goroutine, for the rest of its
+// life: its thread ends with it.
+func stepBack() {
+	runtime.LockOSThread()
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 5) // without it, it is as important as the rest
+}

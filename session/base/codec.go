@@ -1,0 +1,165 @@
+package base
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"stepbox/runner/overlay"
+)
+
+const (
+	magic = "sbb1"
+
+	maxPacked = 256 << 20 // bytes of a record that is read back
+	maxPlain  = 512 << 20 // of it unpacked
+	maxPath   = 64 << 10
+)
+
+var errForm = errors.New("malformed")
+
+// Save keeps a record, and returns what Load takes.
+func (r *Record) Save(ctx context.Context, b overlay.Bodies) (overlay.Hash, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return overlay.Hash{}, err
+	}
+	defer enc.Close() // it wrote to nothing
+	h, _, err := b.Put(ctx, bytes.NewReader(enc.EncodeAll(r.encode(), nil)))
+	if err != nil {
+		return h, fmt.Errorf("cannot keep what the project was: %w", err)
+	}
+	return h, nil
+}
+
+func read(r io.Reader, size int64) (*Record, error) {
+	if size > maxPacked {
+		return nil, fmt.Errorf("%w: %d bytes are more than %d", errForm, size, maxPacked)
+	}
+	packed, err := io.ReadAll(io.LimitReader(r, maxPacked+1))
+	if err != nil {
+		return nil, err
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain))
+	if err != nil {
+		return nil, err
+	}
+	defer dec.Close()
+	plain, err := dec.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errForm, err)
+	}
+	return decode(plain)
+}
+
+// encode writes a record in the one form that it has: strings and numbers by
+// length, paths by what they have more than the one before.
+func (r *Record) encode() []byte {
+	b := text([]byte(magic), r.Missing)
+	b = binary.AppendUvarint(b, uint64(len(r.Repositories)))
+	for i := range r.Repositories {
+		b = r.Repositories[i].encode(b)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Entries)))
+	last := ""
+	for i := range r.Entries {
+		b = r.Entries[i].encode(b, last)
+		last = r.Entries[i].Path
+	}
+	return b
+}
+
+func (r *Repository) encode(b []byte) []byte {
+	commit, _ := hex.DecodeString(r.Commit) // it was checked to be hexadecimal
+	for _, s := range []string{r.Path, r.Prefix, string(commit), r.Branch, r.Unread} {
+		b = text(b, s)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Tracked)))
+	last := ""
+	for _, t := range r.Tracked {
+		b = appendPath(b, last, t.Path)
+		last = t.Path
+		flags := byte(t.Stage)
+		if t.Sparse {
+			flags |= flagSparse
+		}
+		b = binary.AppendUvarint(append(b, flags), uint64(t.Mode))
+		b = text(b, string(t.Hash))
+	}
+	return b
+}
+
+const (
+	flagSparse  = 4 // above the stage
+	flagHash    = 1
+	flagUnsaved = 2
+)
+
+func (e *Entry) encode(b []byte, last string) []byte {
+	b = append(appendPath(b, last, e.Path), byte(e.Kind))
+	if e.Kind == overlay.KindWhiteout {
+		return b
+	}
+	var flags byte
+	if !e.Hash.IsZero() {
+		flags |= flagHash
+	}
+	if e.Unsaved != "" {
+		flags |= flagUnsaved
+	}
+	b = binary.AppendUvarint(append(b, flags), uint64(e.Mode))
+	b = binary.AppendVarint(b, e.MTime.Sec)
+	b = binary.AppendUvarint(b, uint64(e.MTime.Nsec))
+	switch e.Kind {
+	case overlay.KindFile:
+		b = binary.AppendUvarint(b, uint64(e.Size))
+	case overlay.KindSymlink:
+		b = text(b, e.Target)
+	}
+	if flags&flagHash != 0 {
+		b = append(b, e.Hash[:]...)
+	}
+	if e.Unsaved != "" {
+		b = text(b, e.Unsaved)
+	}
+	return b
+}
+
+func text(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// appendPath writes a path as how much of the last one it begins with, and the
+// rest.
+func appendPath(b []byte, last, path string) []byte {
+	n := shared(last, path)
+	return text(binary.AppendUvarint(b, uint64(n)), path[n:])
+}
+
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// validPath says whether s is names joined by slashes, below where it starts.
+func validPath(s string) bool {
+	if len(s) > maxPath || strings.IndexByte(s, 0) >= 0 {
+		return false
+	}
+	for name := range strings.SplitSeq(s, "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return true
+}
