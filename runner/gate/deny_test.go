@@ -432,7 +432,7 @@ func TestDeniedJob(t *testing.T) {
 	step("echo was $?\n", "was 126\r\n", "ready> ")
 	step(v.path+" | cat; echo is ${PIPESTATUS[0]}\n", strings.TrimSpace(because), "is 126\r\n", "ready> ")
 	step(v.path+" &\n", strings.TrimSpace(because), "ready> ")
-	step("wait %1; echo ended $?\n", "ended 126\r\n", "ready> ")
+	step("wait $!; echo ended $?\n", "ended 126\r\n", "ready> ")
 	step("exit 6\n")
 	if code := b.wait(); code != 6 {
 		t.Errorf("the shell ended with %d", code)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,7 +111,14 @@ func TestRecordStandsAloneProperty(t *testing.T) {
 		entries, err := os.ReadDir(s.q.Lower)
 		must(t, err)
 		for _, e := range entries {
-			must(t, os.RemoveAll(filepath.Join(s.q.Lower, e.Name())))
+			p := filepath.Join(s.q.Lower, e.Name())
+			must(t, filepath.WalkDir(p, func(p string, d fs.DirEntry, err error) error {
+				if d != nil && d.IsDir() && err == nil {
+					return os.Chmod(p, 0o700) // else only root could empty it
+				}
+				return err
+			}))
+			must(t, os.RemoveAll(p))
 		}
 		for p, text := range want {
 			var from *Manifest
