@@ -124,7 +124,12 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		workspace = real // else the supervisor says what is wrong with it
 	}
 	r.Workspace = []byte(workspace)
-	r.Cols, r.Rows = cli.Size()
+	if cli.Terminal() && !f.detach {
+		r.Cols, r.Rows = cli.PaneSize()
+	} else {
+		r.Cols, r.Rows = cli.Size()
+		r.NoEcho = !f.detach // cli.Follow's input isn't typed at the agent's terminal
+	}
 	return r, nil
 }
 

@@ -46,6 +46,7 @@ type Config struct {
 	Limits     runner.Limits
 	WallTime   time.Duration // 0: none
 	Cols, Rows int
+	NoEcho     bool   // the agent's terminal starts without echo: nobody types at it
 	DataDir    string // the store's folder: homes are below it
 	RunDir     string // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger

@@ -134,6 +134,11 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	if err != nil {
 		return fmt.Errorf("cannot record the terminal: %w", err)
 	}
+	if s.cfg.NoEcho {
+		if err := silence(s.box.Terminal()); err != nil {
+			return fmt.Errorf("cannot turn off the echo of the agent's terminal: %w", err)
+		}
+	}
 	s.term = newTerminal(s.box.Terminal(), s.cfg.Cols, s.cfg.Rows, journal, func() iter.Seq2[store.Frame, error] {
 		return s.store.ReadJournal(s.cfg.ID)
 	}, s.box.Resize, func(err error) {

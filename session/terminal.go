@@ -1,12 +1,15 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"iter"
 	"os"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
 	"stepbox/session/screen"
@@ -73,6 +76,24 @@ func newTerminal(pty *os.File, cols, rows int, j *store.Journal, recorded func()
 	go t.write()
 	go t.own()
 	return t
+}
+
+// silence turns off the echo of a PTY, given by its master.
+func silence(pty *os.File) error {
+	raw, err := pty.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+		if err == nil {
+			t.Lflag &^= unix.ECHO
+			err = unix.IoctlSetTermios(int(fd), unix.TCSETS, t)
+		}
+		failed = err
+	})
+	return cmp.Or(err, failed)
 }
 
 // read takes what the agent prints until the PTY closes.

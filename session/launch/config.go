@@ -26,7 +26,7 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	id := NewID()
 	c := session.Config{
 		ID: id, Name: r.Name, Workspace: string(r.Workspace), Argv: toStrings(r.Argv), Env: toStrings(r.Env), Home: r.Home, Mode: r.Mode,
-		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, RunDir: root, DataDir: dir,
+		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
 	if err != nil {

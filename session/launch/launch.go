@@ -39,6 +39,7 @@ type Request struct {
 	WallTime   time.Duration `json:"wall_time,omitempty"`
 	Cols       int           `json:"cols"`
 	Rows       int           `json:"rows"`
+	NoEcho     bool          `json:"no_echo,omitempty"`
 }
 
 // Started is the supervisor's answer.

@@ -11,18 +11,22 @@ import (
 	"stepbox/session/api"
 )
 
-// Follow is run without a terminal: the agent's output goes to out as it is,
-// input comes from in, and what is held is said on diag. It returns when the
+// Follow is run without a terminal: the agent's output goes to out as it was
+// written, without what its terminal made of it (newlines), input comes from in, and what is held is said on diag. It returns when the
 // session is over and out has all that the agent printed, however much of it
 // came before, or after its supervisor had gone: the rest is in the record. An
 // end of ctx makes it return early.
 func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &follower{client: c, id: id, out: out, diag: diag, conns: make(chan *api.TerminalConn, 1)}
+	plain := &newlines{w: out}
+	f := &follower{client: c, id: id, out: plain, diag: diag, conns: make(chan *api.TerminalConn, 1)}
 	go f.feed(ctx, in)
 	over := make(chan error, 1)
 	go func() { over <- f.announce(ctx) }()
 	err := f.copy(ctx)
+	if err == nil {
+		err = plain.flush()
+	}
 	if err != nil {
 		cancel()
 	}
@@ -95,7 +99,7 @@ func (f *follower) stream(ctx context.Context, live bool) (whole bool, err error
 			n, err := f.out.Write(frame.Data[old:])
 			f.written += int64(n)
 			if err != nil {
-				return false, fmt.Errorf("cannot write the agent's output: %w", err)
+				return false, err
 			}
 		}
 	}
@@ -119,14 +123,23 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 			conn = nil
 		}
 	}
+	// A terminal's end of input is one byte; within a line the first one only
+	// ends the line.
+	end := []byte{4}
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(buf)
-		if n > 0 && !send(bytes.Clone(buf[:n])) {
-			return
+		if n > 0 {
+			if !send(bytes.Clone(buf[:n])) {
+				return
+			}
+			end = []byte{4}
+			if buf[n-1] != '\n' {
+				end = []byte{4, 4}
+			}
 		}
 		if err != nil {
-			send([]byte{4}) // end of input, as a terminal says it
+			send(end)
 			return
 		}
 	}

@@ -46,7 +46,7 @@ func list(connect Connect) *cobra.Command {
 
 func show(connect Connect) *cobra.Command {
 	return withJSON(&cobra.Command{
-		Use: "show [SESSION] [ACTION]", Short: "Show a session with its actions, or one action whole", Args: usageArgs(cobra.MaximumNArgs(2)),
+		Use: "show [SESSION [ACTION]]", Short: "Show a session with its actions, or one action whole", Args: usageArgs(cobra.MaximumNArgs(2)),
 		RunE: wrap(connect, func(c command, args []string) error {
 			if len(args) == 2 {
 				s, n, err := c.sessionAnd(args)
@@ -334,7 +334,7 @@ func eventLine(s api.Session, e api.Event) string {
 
 func diff(connect Connect) *cobra.Command {
 	return withJSON(&cobra.Command{
-		Use: "diff [SESSION] [ACTION]", Short: "Show what a session or one of its actions changed", Args: usageArgs(cobra.MaximumNArgs(2)),
+		Use: "diff [SESSION [ACTION]]", Short: "Show what a session or one of its actions changed", Args: usageArgs(cobra.MaximumNArgs(2)),
 		RunE: wrap(connect, func(c command, args []string) error {
 			n := 0
 			var s api.Session

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"stepbox/ui/intent"
+	"stepbox/ui/layout"
 )
 
 // NoArgs refuses arguments as a fault of the command line.
@@ -27,6 +30,18 @@ func Size() (cols, rows int) {
 		return cols, rows
 	}
 	return 80, 24
+}
+
+// PaneSize is the size of the workbench's Terminal on this terminal. An agent
+// that starts with it has nothing to draw anew when the workbench opens.
+func PaneSize() (cols, rows int) { return paneSize(Size()) }
+
+func paneSize(cols, rows int) (int, int) {
+	p := layout.Workbench(layout.Wish{Cols: cols, Rows: rows, Focus: intent.Terminal}).Terminal.Inset(1)
+	if p.Empty() {
+		return cols, rows
+	}
+	return p.Dx(), p.Dy()
 }
 
 // ErrSaid marks errors that need no more words.
