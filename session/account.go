@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"stepbox/runner/overlay"
@@ -73,7 +74,9 @@ func checkpointEvent(cp *checkpoint, of int) api.Event {
 
 // assign gives changes to those who made them.
 func (s *Session) assign(last, cp *checkpoint, changed []overlay.Change, who map[*action]bool) []api.Event {
-	theirs, shared := whose(s.alive(), who, time.Now())
+	// What a roll back ended wrote nothing since.
+	may := slices.DeleteFunc(s.alive(), func(a *action) bool { return a.undone })
+	theirs, shared := whose(may, who, time.Now())
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)
 	}

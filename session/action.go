@@ -36,6 +36,7 @@ type action struct {
 	atExit   *checkpoint
 	exiting  bool       // its last leader is about to end
 	lingers  bool       // its leader is gone, but not all that it started
+	undone   bool       // a roll back killed all of it
 	spans    []stretch  // between which its changes were made
 	toldTo   int64      // the last checkpoint whose changes are counted
 	reviewed api.Review // what it was before it was taken back

@@ -79,6 +79,7 @@ func (s *Session) restore(ctx context.Context, r *rollback, rec *api.Rollback) e
 		if err := s.killTree(ctx, a); err != nil {
 			return fmt.Errorf("cannot end action %d first: %w", a.N, err)
 		}
+		r.killed = append(r.killed, a)
 	}
 	report, err := s.box.Restore(ctx, plan, overlay.NewSource(s.files.lower, bodies{s.store}))
 	if err != nil {
@@ -167,6 +168,9 @@ func (s *Session) rolledBack(r *rollback, rec *api.Rollback, err error, then fun
 	events := []api.Event{{Kind: "rollback.done", Rollback: &copied}}
 	if err != nil {
 		events[0].Kind = "rollback.failed"
+	}
+	for _, a := range r.killed {
+		a.undone = true
 	}
 	if r.after != nil {
 		from := rec.Checkpoint

@@ -26,6 +26,7 @@ type rollback struct {
 
 	// What carrying it out comes to.
 	left   []string          // what changed since it was shown, and stays
+	killed []*action         // of ends
 	begun  bool              // it is in the record, and files may have been written
 	after  *checkpoint       // the state that it left, without a number; nil: not known
 	failed []overlay.Problem // what couldn't be carried out after all

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,6 +183,72 @@ func TestRollbackIsStaleWhenAShownPathChanges(t *testing.T) {
 		if e.Rollback != nil {
 			t.Errorf("a stale plan is recorded as %s", e.Kind)
 		}
+	}
+}
+
+// TestRollbackEndsUnderTheFreeze: whoever waits for what a roll back ends hears
+// of it only when the roll back is over, and what it does then is its own.
+func TestRollbackEndsUnderTheFreeze(t *testing.T) {
+	const many = 8
+	w := start(t, api.ModePolicy, `mkfifo /tmp/never; for i in 1 2 3 4 5 6 7 8; do bash -c 'read <>/tmp/never' & done; wait -n; echo 1 >reacted; read x`)
+	running := make(map[int]bool)
+	a := w.action("the last command", func(a api.Action) bool {
+		if a.State == api.ActionRunning && strings.HasPrefix(a.Title, "bash") {
+			running[a.N] = true
+		}
+		return len(running) == many
+	})
+	a.N = slices.Min(slices.Collect(maps.Keys(running)))
+	plan, err := w.RollbackPlan(t.Context(), a.N)
+	w.must(err)
+	if len(plan.Ends) != many {
+		t.Fatalf("the plan ends %v, want %d", plan.Ends, many)
+	}
+	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: a.N, Hash: plan.Hash, By: "test"})
+	w.must(err)
+	w.action("the edit after it", func(a api.Action) bool { return a.Kind == api.KindEdit && a.Title == "edit reacted" })
+	if got := w.changed(0); !slices.Equal(got, []string{"A reacted"}) {
+		t.Errorf("the changes are %v, want what was written after the roll back", got)
+	}
+}
+
+// TestRollbackThatFailsHalfWay: what couldn't be put back is named, and what the
+// roll back left isn't the agent's doing.
+func TestRollbackThatFailsHalfWay(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; head -c 100000 /dev/urandom >big; cp a.txt big; cp a.txt small; touch last
+		while read -u 3 name; do echo 1 >"$name"; done`)
+	a := w.action("the file that is overwritten", func(a api.Action) bool { return a.Title == "cp a.txt big" })
+	last := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
+	plan, err := w.RollbackPlan(t.Context(), a.N)
+	w.must(err)
+	lost := 0
+	w.must(filepath.WalkDir(filepath.Join(filepath.Dir(w.project), "data", "bodies"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if info, err := d.Info(); err != nil || info.Size() < 50_000 {
+			return err
+		}
+		lost++
+		return os.Remove(path)
+	}))
+	if lost != 1 {
+		t.Fatalf("%d bodies are large, want that of big", lost)
+	}
+	if _, err := w.Rollback(t.Context(), api.RollbackRequest{ToBefore: a.N, Hash: plan.Hash, By: "test"}); err == nil {
+		t.Fatal("a file was put back without its body")
+	}
+	failed := w.happened("the failure", func(e api.Event) bool { return e.Kind == "rollback.failed" }).Rollback
+	if len(failed.Failed) != 1 || failed.Failed[0].Path != "big" || failed.Open {
+		t.Errorf("the record is %+v, want that big failed", failed)
+	}
+	w.feed("feed")("later")
+	edit := w.action("an edit", func(a api.Action) bool { return a.Kind == api.KindEdit && a.N > last.N })
+	if edit.Title != "edit later" {
+		t.Errorf("after a roll back that failed there is %q", edit.Title)
+	}
+	if got := w.changed(0); !slices.Equal(got, []string{"A big", "A later"}) {
+		t.Errorf("the changes are %v", got)
 	}
 }
 
