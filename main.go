@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,17 +43,17 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == "supervise" {
 		return supervise()
 	}
-	ctx, release := interruptible(context.Background())
+	ctx, release := cli.Interruptible(context.Background())
 	defer release()
 	root := command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	s, ok := stoppedBy(ctx)
+	s, ok := cli.StoppedBy(ctx)
 	if ok || errors.As(err, &s) {
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, s) {
 			cli.PrintError(os.Stderr, err)
 		}
-		return s.code()
+		return s.Code()
 	}
 	if err != nil {
 		cli.PrintError(os.Stderr, err)
@@ -280,4 +282,212 @@ func doctorCommand() *cobra.Command {
 	}
 	cmd.Flags().Bool("json", false, "print JSON")
 	return cmd
+}
+
+// runFlags are what the run command can be told.
+type runFlags struct {
+	mode, name, workspace, memory string
+	hosts                         []string
+	detach                        bool
+	cpusGiven                     bool // cpus was set: its zero value means no limit
+	cpus                          float64
+	pids                          int64
+	wall                          time.Duration
+}
+
+// What an agent may use unless it is said otherwise: enough for a build, not
+// enough to take a laptop down.
+const (
+	defaultMemory = "4G"
+	defaultPids   = 2048
+)
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] [--] [COMMAND [ARG...]]",
+		Short: "Run an agent, or your shell, in a sandbox over this folder",
+		Long: "Run an agent in a sandbox over this folder. Without a command it is your shell.\n" +
+			"Exits as the agent does; 125 when the sandbox can't be started, 126 and 127 when\n" +
+			"the command can't be run or doesn't exist in the sandbox.",
+		Example: "  stepbox run -- claude\n  stepbox run --mode step -- codex\n  stepbox run --allow-host api.example.com:443 --detach -- ./agent.sh",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.cpusGiven = cmd.Flags().Changed("cpus")
+			return runAgent(cmd, f, args)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
+	cmd.Flags().StringVar(&f.mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
+	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
+	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
+	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
+	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
+	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
+	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
+	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
+	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
+	return cmd
+}
+
+// The least that an agent can be started with, and the most that can be meant.
+const (
+	leastMemory = 16 << 20 // below it not even the sandbox's own first process comes up
+	leastCPUs   = 0.01     // a millisecond in every tenth of a second, the kernel's least (cgroups(7))
+	mostCPUs    = 100_000
+)
+
+// limits checks what the agent may use. Comparisons are written so that a
+// value that isn't a number fails them.
+func (f runFlags) limits() (runner.Limits, error) {
+	memory, err := cli.ParseSize(f.memory)
+	switch {
+	case err != nil:
+		return runner.Limits{}, err
+	case memory != 0 && memory < leastMemory:
+		return runner.Limits{}, fmt.Errorf("%w: --memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", cli.ErrUsage, api.Escape(f.memory), leastMemory>>20)
+	case f.cpusGiven && !(f.cpus >= leastCPUs && f.cpus <= mostCPUs):
+		return runner.Limits{}, fmt.Errorf("%w: --cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", cli.ErrUsage, f.cpus, leastCPUs)
+	case f.pids < 0:
+		return runner.Limits{}, fmt.Errorf("%w: --pids %d: use at least 1, or 0 for no limit", cli.ErrUsage, f.pids)
+	case f.wall < 0:
+		return runner.Limits{}, fmt.Errorf("%w: --wall-time %s: use a time like 30m, or 0 for no limit", cli.ErrUsage, f.wall)
+	}
+	return runner.Limits{Memory: memory, CPUs: f.cpus, Pids: f.pids}, nil
+}
+
+// request is what the supervisor is asked for.
+func (f runFlags) request(args []string) (launch.Request, error) {
+	r := launch.Request{Name: f.name, Argv: launch.Bytes(args), Env: launch.Bytes(os.Environ()), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
+	switch r.Mode {
+	case api.ModeStep, api.ModePolicy, api.ModeWatch:
+	default:
+		return r, fmt.Errorf("%w: there is no mode %q: use step, policy or watch", cli.ErrUsage, api.Escape(f.mode))
+	}
+	var err error
+	if r.Limits, err = f.limits(); err != nil {
+		return r, err
+	}
+	for _, h := range f.hosts {
+		if err := launch.CheckHost(h); err != nil {
+			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
+		}
+	}
+	if f.name != "" && !cli.ValidName(f.name) {
+		return r, fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(f.name))
+	}
+	if len(r.Argv) == 0 {
+		r.Argv = launch.Bytes([]string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")})
+	}
+	if r.Home, err = os.UserHomeDir(); err != nil {
+		return r, fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
+	}
+	workspace, err := filepath.Abs(f.workspace)
+	if err != nil {
+		return r, fmt.Errorf("cannot tell the project folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = real // else the supervisor says what is wrong with it
+	}
+	r.Workspace = []byte(workspace)
+	if cli.Terminal() && !f.detach {
+		r.Cols, r.Rows = cli.PaneSize()
+	} else {
+		r.Cols, r.Rows = cli.Size()
+		r.NoEcho = !f.detach // cli.Follow's input isn't typed at the agent's terminal
+	}
+	return r, nil
+}
+
+func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
+	ctx := cmd.Context()
+	req, err := f.request(args)
+	if err != nil {
+		return err
+	}
+	id, err := start(ctx, req)
+	if err != nil {
+		return err
+	}
+	client, done, err := launch.Hub(context.WithoutCancel(ctx))
+	if err != nil {
+		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", id, err)}
+	}
+	defer done()
+	if f.detach {
+		return cli.Detached(ctx, cmd.OutOrStdout(), client, id)
+	}
+	// A reader of the output that is gone is an error here, and not this program's end.
+	broken := make(chan os.Signal, 1) // full is fine: it is only kept from doing harm
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+	screen := cli.Terminal()
+	if screen {
+		err = attach(ctx, id)
+	} else {
+		err = cli.Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	if s, ok := cli.StoppedBy(ctx); ok {
+		return interrupted(context.WithoutCancel(ctx), cmd, client, id, s, screen)
+	}
+	if errors.Is(err, syscall.EPIPE) { // as it would end the program itself, signal(7)
+		return interrupted(context.WithoutCancel(ctx), cmd, client, id, cli.Stopped{Signal: syscall.SIGPIPE}, screen)
+	}
+	if err != nil {
+		return err
+	}
+	return leave(ctx, cmd, client, id)
+}
+
+// endWait bounds how long a signal waits for the sandbox to be ended and its
+// record completed: the agent itself is killed at its beginning.
+const endWait = 10 * time.Second
+
+// interrupted ends the run command after a signal. A hang-up, or a screen that
+// is closed, leaves the session running; a program without a screen ends with
+// what it ran, as timeout(1) and Ctrl-C expect it.
+func interrupted(ctx context.Context, cmd *cobra.Command, client *api.Client, id string, by cli.Stopped, screen bool) error {
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	if by.Signal == syscall.SIGHUP || screen {
+		if s, err := client.Session(ctx, id); err == nil && s.Live() {
+			_ = cli.Detached(ctx, cmd.ErrOrStderr(), client, id) // the terminal may be gone: nobody to tell
+		}
+		return by
+	}
+	_, err := client.Kill(ctx, id)
+	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotLive {
+		err = nil // it has ended by itself
+	}
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: cannot end session %s: %v; stepbox kill %s tries again\n", id, err, id)
+	}
+	return by
+}
+
+// leave ends the run command: as the agent did, or with a word on where it went on.
+func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
+	s, err := client.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.Live() {
+		if cli.Terminal() {
+			return nil // the screen has said so
+		}
+		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
+	}
+	if s.State == api.SessionInterrupted {
+		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
+			"see whether the disk is full, and stepbox log " + s.ID}
+	}
+	switch s.EndedBy {
+	case api.ByFailure:
+		return &launch.Error{Code: cli.ExitNoRun, Message: "Stepbox ended the session, as it couldn't go on: " + s.Reason}
+	case api.ByLimit, api.ByPerson:
+		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: the session was ended: %s\n", s.Reason)
+	}
+	if s.Exit != nil && s.Exit.Code != 0 {
+		return &exitError{code: s.Exit.Code}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// stopped is why a command ended early: the signal that asked for it.
-type stopped struct{ signal syscall.Signal }
+// Stopped is why a command ended early: the signal that asked for it.
+type Stopped struct{ Signal syscall.Signal }
 
-func (s stopped) Error() string { return fmt.Sprintf("ended by %v", s.signal) }
+func (s Stopped) Error() string { return fmt.Sprintf("ended by %v", s.Signal) }
 
-// code is the exit code that shells give a program that the signal ended.
-func (s stopped) code() int { return 128 + int(s.signal) }
+// Code is the exit code that shells give a program that the signal ended.
+func (s Stopped) Code() int { return 128 + int(s.Signal) }
 
-// stoppedBy says which signal ended a context of interruptible's, if one did.
-func stoppedBy(ctx context.Context) (s stopped, ok bool) {
+// StoppedBy says which signal ended a context of Interruptible's, if one did.
+func StoppedBy(ctx context.Context) (s Stopped, ok bool) {
 	return s, errors.As(context.Cause(ctx), &s)
 }
 
@@ -27,11 +27,11 @@ func stoppedBy(ctx context.Context) (s stopped, ok bool) {
 // sends one to the program and one to its group.
 const twice = 500 * time.Millisecond
 
-// interruptible gives a context that the first SIGINT, SIGTERM or SIGHUP ends,
-// whose cause is a stopped. Another, a moment later, ends the program at once,
+// Interruptible gives a context that the first SIGINT, SIGTERM or SIGHUP ends,
+// whose cause is a Stopped. Another, a moment later, ends the program at once,
 // whatever it is still doing. What was ignored when the program began stays ignored: nohup
 // and a shell's background jobs mean it (nohup(1), sh(1)).
-func interruptible(parent context.Context) (context.Context, func()) {
+func Interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrived := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -43,7 +43,7 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case s := <-arrived:
-			cancel(stopped{s.(syscall.Signal)}) // what Notify sends on Linux
+			cancel(Stopped{s.(syscall.Signal)}) // what Notify sends on Linux
 		case <-over:
 			return
 		}
@@ -51,7 +51,7 @@ func interruptible(parent context.Context) (context.Context, func()) {
 			select {
 			case s := <-arrived:
 				if time.Since(first) > twice {
-					os.Exit(stopped{s.(syscall.Signal)}.code())
+					os.Exit(Stopped{s.(syscall.Signal)}.Code())
 				}
 			case <-over:
 				return
