@@ -27,6 +27,9 @@ type upkeepFile struct {
 	Reads []string `yaml:"reads"`
 	// Children says that what it starts is part of it.
 	Children bool `yaml:"children"`
+	// Starts are the system's programs that it starts, where not any: a shell
+	// that reads files starts what somebody wrote into them meanwhile.
+	Starts []string `yaml:"starts"`
 }
 
 // scriptFile recognises a script without repeating it.
@@ -90,6 +93,25 @@ func (p *Profile) HousekeepingChildren(c Command) bool {
 	u := p.upkeep(c)
 	return u != nil && u.Children && !slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) && !strings.HasPrefix(v, "PATH=") })
 }
+
+// HousekeepingStarts says of an upkeep command with children whether it is known
+// to start a program, given by its file and argv[0].
+func (p *Profile) HousekeepingStarts(c Command) func(file, name string) bool {
+	u := p.upkeep(c)
+	return func(file, name string) bool {
+		if u == nil || len(u.Starts) == 0 {
+			return u != nil
+		}
+		base := path.Base(file)
+		if many[base] {
+			base = path.Base(name)
+		}
+		return slices.Contains(systemFolders, path.Dir(file)) && slices.Contains(u.Starts, base)
+	}
+}
+
+// many are programs that are many, by the name that they are called.
+var many = map[string]bool{"busybox": true, "coreutils": true, "toybox": true}
 
 // harmlessNames and harmlessPrefixes are of variables that agents set for what
 // they run, and that have no shell or system program run anything.

@@ -163,6 +163,15 @@ func TestHousekeeping(t *testing.T) {
 	if claude.HousekeepingChildren(git("--no-optional-locks status --short")) {
 		t.Error("git may be made to run programs by a repository")
 	}
+	starts := claude.HousekeepingStarts(Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"})
+	for file, want := range map[string]bool{"/usr/bin/env": true, "/usr/bin/rm": false, "/p/env": false, "/usr/bin/busybox": true} {
+		if starts(file, "env") != want {
+			t.Errorf("it starts %s: %v", file, !want)
+		}
+	}
+	if starts("/usr/bin/busybox", "rm") {
+		t.Error("one program of many was taken for another")
+	}
 	if !codex.HousekeepingChildren(Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}) {
 		t.Error("lsb_release is a script")
 	}

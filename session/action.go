@@ -18,19 +18,20 @@ type action struct {
 	members  []*gate.Exec // held ones that start it together: a job, or joined by pipes
 	seats    []seat       // the same, and what joined later, while it runs
 	commands []api.Command
-	profile  *policy.Profile // of the root that started it
-	parent   *process        // that root; nil for a stray
-	kins     int             // how many it has had
-	leaders  int             // those that it waits for
-	shown    []shown         // what a person saw and approved
-	children bool            // a rule allows what it starts
-	person   bool            // a person approved it
-	into     bool            // hold each program that it starts
-	keeps    bool            // what it changes was approved with it
-	becomes  bool            // an agent's own process becomes another program, and that the agent
-	agent    *policy.Profile // it is another agent, which then is a root of its own
-	doubt    string          // why it isn't of the action that it looks to be of
-	forming  *time.Timer     // runs out when no more members are expected
+	profile  *policy.Profile              // of the root that started it
+	parent   *process                     // that root; nil for a stray
+	kins     int                          // how many it has had
+	leaders  int                          // those that it waits for
+	shown    []shown                      // what a person saw and approved
+	children bool                         // a rule allows what it starts
+	starts   func(file, name string) bool // of housekeeping with children: what those may be
+	person   bool                         // a person approved it
+	into     bool                         // hold each program that it starts
+	keeps    bool                         // what it changes was approved with it
+	becomes  bool                         // an agent's own process becomes another program, and that the agent
+	agent    *policy.Profile              // it is another agent, which then is a root of its own
+	doubt    string                       // why it isn't of the action that it looks to be of
+	forming  *time.Timer                  // runs out when no more members are expected
 	question *question
 	last     *api.Exit // of the leaders that exited so far
 	atExit   *checkpoint
@@ -381,6 +382,8 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 		verdict, rule = api.Ask, "step into: every program of this action is held"
 	case a.Housekeeping && k.children && (s.places.holds(e.Program.Path) || s.places.holds(named(e))):
 		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
+	case a.Housekeeping && k.children && (len(e.Argv) == 0 || !a.starts(e.Program.Path, e.Argv[0])):
+		verdict, rule = api.Ask, "the agent's housekeeping starts what it isn't known to start"
 	case s.info.Mode == api.ModeWatch || k.person || k.children:
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(e) }):
 	case s.info.Mode == api.ModeStep:
@@ -443,6 +446,9 @@ func (s *Session) housekeep(e *gate.Exec, facts policy.Command, profile *policy.
 	a.Title, a.Verdict, a.By, a.Rule = c.Line, api.Allow, "rule", "housekeeping of "+profile.Name
 	a.StartedAt = time.Now().UTC()
 	a.ReleasedAt, a.children = a.StartedAt, profile.HousekeepingChildren(facts)
+	if a.children {
+		a.starts = profile.HousekeepingStarts(facts)
+	}
 	s.actions = append(s.actions, a)
 	if err := a.to(api.ActionRunning); err != nil {
 		s.fail(err)

@@ -86,3 +86,24 @@ sleep 60;
 		})
 	}
 }
+
+// Housekeeping whose programs are part of it starts what it is known to start
+// and nothing else, whatever a PATH or a file that a shell reads leads it to.
+func TestJudgeHousekeepingStartsItsOwnOnly(t *testing.T) {
+	w := begin(t, api.ModeStep, map[string]string{
+		"bin/claude": `#!/usr/bin/perl
+symlink "/usr/bin/perl", "env";
+if (!fork) { open STDIN, "<", "evil"; $ENV{PATH} = "/proc/self/cwd:/usr/bin:/bin"; exec "/bin/bash", "-c", "env"; exit 1 }
+sleep 60;
+`,
+		"victim.txt": "x", "evil": "system('/usr/bin/rm', 'victim.txt');\n",
+	}, "claude")
+	q := w.held(0)
+	if q.Subject != api.SubjectNested || !strings.Contains(q.Title, "perl") {
+		t.Errorf("held %s %q, want the program that the shell finds", q.Subject, q.Title)
+	}
+	if q.Subject == api.SubjectNested {
+		w.must(w.decide(q, api.AnswerDeny))
+	}
+	w.untouched("victim.txt")
+}

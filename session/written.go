@@ -68,8 +68,9 @@ func (p *places) changedAt(file string) (time.Time, bool) {
 	return time.Unix(st.Ctim.Unix()), true
 }
 
-// sandboxOwn are the folders that are made for each sandbox, in memory.
-var sandboxOwn = []string{"/dev", "/run", "/var/run", "/var/lock", "/var/tmp"}
+// sandboxOwn are the folders that are made for each sandbox, in memory, and the
+// one through which other names lead to any.
+var sandboxOwn = []string{"/proc", "/dev", "/run", "/var/run", "/var/lock", "/var/tmp"}
 
 type place int
 
