@@ -108,6 +108,7 @@ func TestScripts(t *testing.T) {
 			"signalled":   signalled,
 			"early":       early,
 			"kill-holder": killHolder,
+			"stop-holder": stopHolder,
 		},
 	})
 }
@@ -454,7 +455,27 @@ func early(ts *testscript.TestScript, _ bool, args []string) {
 
 // killHolder kills the holders of the script's supervisors.
 func killHolder(ts *testscript.TestScript, _ bool, _ []string) {
-	found := 0
+	for _, pid := range holders(ts) {
+		ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+	}
+}
+
+// stopHolder stops the holder, so that what it is asked to do stays under way;
+// and lets it go on again, whoever it belongs to by then: stop-holder, stop-holder end.
+func stopHolder(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) == 0 {
+		pid := holders(ts)[0]
+		ts.Check(syscall.Kill(pid, syscall.SIGSTOP))
+		ts.Setenv("HOLDER", strconv.Itoa(pid))
+		return
+	}
+	pid, err := strconv.Atoi(ts.Getenv("HOLDER"))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGCONT))
+}
+
+// holders finds those of the script's supervisors; there is at least one.
+func holders(ts *testscript.TestScript) (pids []int) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	ts.Check(err)
 	for _, p := range stats {
@@ -472,10 +493,10 @@ func killHolder(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		ts.Check(err)
-		ts.Check(syscall.Kill(pid, syscall.SIGKILL))
-		found++
+		pids = append(pids, pid)
 	}
-	if found == 0 {
-		ts.Fatalf("there is no holder to kill")
+	if len(pids) == 0 {
+		ts.Fatalf("there is no holder")
 	}
+	return pids
 }

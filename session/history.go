@@ -122,9 +122,30 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 		s, err = doc[api.Session](ctx, h.store, id, "session", 0)
 		if err == nil && s.Live() {
 			s.State, s.Held = api.SessionInterrupted, 0
+			s.CutOff, err = h.cutOff(ctx, id)
 		}
 	}
 	return s, err
+}
+
+// cutOff is where an interrupted session's last roll back was to go, if its end
+// isn't in the record; else 0.
+func (h *History) cutOff(ctx context.Context, id string) (int, error) {
+	b, err := h.store.LastDoc(ctx, id, store.KindRollback)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	var last api.Rollback
+	if err == nil {
+		err = json.Unmarshal(b, &last)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot read the last roll back of session %s: %w", id, err)
+	}
+	if !last.Open {
+		return 0, nil
+	}
+	return last.ToBefore, nil
 }
 
 // Actions lists a session's actions.

@@ -69,6 +69,10 @@ type Session struct {
 	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
 	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
 
+	// Of an interrupted session: a roll back to before this action was under way,
+	// so that some files may have gone back and others not; 0: none was.
+	CutOff int `json:"cut_off,omitempty"`
+
 	// Counts, for lists.
 	Actions    int    `json:"actions"`
 	Held       int    `json:"held"`       // open questions

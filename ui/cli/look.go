@@ -31,6 +31,9 @@ func list(connect Connect) *cobra.Command {
 				fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
 				for _, s := range all {
 					state := string(s.State)
+					if s.CutOff != 0 {
+						state += ": " + cutOff(s)
+					}
 					switch {
 					case s.EndedBy == api.ByFailure:
 						state = "failed"
@@ -77,6 +80,10 @@ func show(connect Connect) *cobra.Command {
 	})
 }
 
+func cutOff(s api.Session) string {
+	return fmt.Sprintf("a roll back to before %d was under way", s.CutOff)
+}
+
 func printSession(w io.Writer, s api.Session, actions []api.Action, questions []api.Question) {
 	fmt.Fprintf(w, "session %d\t%s\n", s.Number, s.Name)
 	fmt.Fprintf(w, "id\t%s\n", s.ID)
@@ -87,6 +94,9 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 		state += ", " + exitWords(s.Exit)
 	}
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
+	if s.CutOff != 0 {
+		fmt.Fprintf(w, "beware\t%s: files may be as they were before it or after\n", cutOff(s))
+	}
 	if s.Reason != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Reason)
 	}
