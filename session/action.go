@@ -132,6 +132,14 @@ func (s *Session) judge(e *gate.Exec, c *api.Command, profile *policy.Profile) p
 		return policy.Judgement{Verdict: policy.Ask, Rule: "its arguments are too large to be read whole"}
 	}
 	j := s.policy.Command(s.facts(e, profile.Peel(e.Argv).Argv))
+	if n := len(e.Files); len(e.Prefix) > 0 && n > 1 && len(e.Argv) > 0 {
+		// The kernel runs the script's interpreter with its arguments.
+		f := s.facts(e, slices.Concat(e.Prefix, e.Argv[1:]))
+		f.Program = e.Files[n-1].Path
+		if k := s.policy.Command(f); stricter(api.Verdict(k.Verdict), api.Verdict(j.Verdict)) {
+			j = k
+		}
+	}
 	for _, p := range j.Parts {
 		c.Parts = append(c.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
 	}

@@ -107,3 +107,16 @@ sleep 60;
 	}
 	w.untouched("victim.txt")
 }
+
+// The kernel makes another command of a script: the rules are for that, too.
+func TestJudgeForgedScript(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{
+		"agent.sh": "./rm.sh ../project; read x\n", "rm.sh": "#!/usr/bin/rm -rf\n", "sub/x": "", "victim.txt": "x",
+	}, "bash", "agent.sh")
+	q := w.asks(api.Question{}, "rm.sh")
+	if !strings.Contains(q.Rule, "rm -r") {
+		t.Errorf("held by %q, want the rule for rm -rf", q.Rule)
+	}
+	w.must(w.decide(q, api.AnswerDeny))
+	w.untouched("victim.txt")
+}

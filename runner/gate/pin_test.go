@@ -356,3 +356,19 @@ func init() {
 		say("execve", unix.Exec(selfFD(own), []string{"name", "ran"}, clean()))
 	}
 }
+
+// An approved exec that the kernel put off comes again as the same one, in the
+// same folder: another thread may have changed it meanwhile.
+func TestPutOffIntoAnotherFolder(t *testing.T) {
+	held := func(cwd string) *Exec {
+		e := &Exec{TID: 1, Cwd: cwd, thread: -1, leader: -1, pidfd: -1, place: place{from: -1, open: -1}}
+		e.state.Store(execResolved)
+		return e
+	}
+	for cwd, want := range map[string]bool{"/a": true, "/b": false} {
+		g := &Gate{again: map[int]*Exec{1: held("/a")}}
+		if got := g.resume(held(cwd)); got != want {
+			t.Errorf("approved in /a, it goes on in %s: %v", cwd, got)
+		}
+	}
+}
