@@ -127,7 +127,10 @@ func versionCommand() *cobra.Command {
 }
 
 // attach shows a session, or without one the home screen, until the person leaves.
-func attach(ctx context.Context, id string) error {
+func attach(ctx context.Context, id string) error { return screenOf(ctx, id, ui.Options{}) }
+
+// screenOf shows a session, with options of the caller's.
+func screenOf(ctx context.Context, id string, o ui.Options) error {
 	if !cli.Terminal() {
 		return fmt.Errorf("%w: this needs a terminal; stepbox ls, show and log work without one", cli.ErrUsage)
 	}
@@ -136,17 +139,16 @@ func attach(ctx context.Context, id string) error {
 		return err
 	}
 	defer done()
-	return ui.Run(ctx, ui.Options{
-		Client: ui.FromAPI(client), Session: id, Version: version(), ThemeDir: themes.Dir(),
-		Start: func(ctx context.Context) (string, error) {
-			req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
-			if err != nil {
-				return "", err
-			}
-			return start(ctx, req)
-		},
-		NewTerminal: func(cols, rows int) ui.Emulator { return screen.New(cols, rows) },
-	})
+	o.Client, o.Session, o.Version, o.ThemeDir = ui.FromAPI(client), id, version(), themes.Dir()
+	o.Start = func(ctx context.Context) (string, error) {
+		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
+		if err != nil {
+			return "", err
+		}
+		return start(ctx, req)
+	}
+	o.NewTerminal = func(cols, rows int) ui.Emulator { return screen.New(cols, rows) }
+	return ui.Run(ctx, o)
 }
 
 func attachCommand() *cobra.Command {
@@ -194,7 +196,7 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client, done, err := launch.Hub(ctx)
+			client, done, err := launch.Hub(context.WithoutCancel(ctx))
 			if err != nil {
 				return err
 			}
@@ -206,14 +208,22 @@ func demoCommand() *cobra.Command {
 			if auto {
 				return demo.Auto(ctx, client, id, dir, cmd.OutOrStdout())
 			}
-			if err := attach(ctx, id); err != nil {
-				return err
+			err = screenOf(ctx, id, ui.Options{NoFarewell: true})
+			if s, ok := cli.StoppedBy(ctx); ok {
+				err = s
 			}
-			if s, err := client.Session(ctx, id); err == nil && s.Live() {
-				_, err = client.Kill(ctx, id) // its project goes with the demo
-				return err
+			// Its project goes with the demo, after a signal too.
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+			defer cancel()
+			if s, failed := client.Session(end, id); failed == nil && s.Live() {
+				_, failed = client.Kill(end, id)
+				err = cmp.Or(err, failed)
 			}
-			return nil
+			err = cmp.Or(err, os.RemoveAll(dir))
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "The demo is over, and its folder gone; stepbox attach %s looks back at it.\n", id)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&auto, "auto", false, "decide without a person, print what happens, fail if a promise isn't kept")

@@ -43,6 +43,7 @@ type Options struct {
 	Version     string // shown on the list
 	Quiet       bool   // no bell when something waits
 	Notify      bool   // an OSC 9 notification too
+	NoFarewell  bool   // the caller has the last word on where the session went
 
 	// Start starts a session and returns its ID; nil when none can be started.
 	// It runs off the drawing goroutine.

@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) error {
 	if m.err != nil {
 		return m.err
 	}
-	if m.farewell != "" {
+	if m.farewell != "" && !o.NoFarewell {
 		var out io.Writer = os.Stdout
 		if o.Out != nil {
 			out = o.Out

@@ -513,7 +513,7 @@ func TestRollbackShowsFilesAndAsksOnce(t *testing.T) {
 	// Later actions would go back too: u says so, U does it.
 	d.press("j")
 	d.calmly("u")
-	d.shows("U takes all of them back")
+	d.shows("U rolls all of them back")
 	d.calmly("y")
 	d.press("esc")
 	d.calmly("U")

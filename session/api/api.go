@@ -269,7 +269,7 @@ const (
 	AnswerStepInto    Answer = "into"     // let it run, hold each program that it starts
 	AnswerStepOver    Answer = "over"     // let it run, hold the next action
 	AnswerKeep        Answer = "keep"     // an edit: keep it
-	AnswerRollback    Answer = "rollback" // an edit: take it back
+	AnswerRollback    Answer = "rollback" // an edit: roll it back
 )
 
 // Decision answers a question. It is refused unless the question is open and

@@ -16,7 +16,7 @@ sh test.sh
 echo "   the test ended with $?"
 
 say "I write down what I found: an edit, no program runs."
-hint "I am frozen until you keep it (y) or take it back (u)."
+hint "I am frozen until you keep it (y) or roll it back (u)."
 echo "greet.sh greets nobody" >> notes.txt
 
 say "I mend the greeting."
@@ -48,7 +48,7 @@ say "I would like to see your private key."
 cat ~/.ssh/id_ed25519 && echo "   I have your key" || echo "   there is no key here"
 
 say "Last, I tidy up in my own way."
-hint "approve it, look at what it did, and take it back (u)."
+hint "approve it, look at what it did, and roll it back (u)."
 sh tidy.sh
 cat greet.sh
 

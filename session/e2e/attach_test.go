@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -83,6 +84,25 @@ func TestClosedTerminal(t *testing.T) {
 	tm = p.open(80, 24, "attach")
 	tm.agentShows("ready")
 	tm.line("echo go''es on", "goes on")
+}
+
+// The demo's folder goes with its screen, and so its session ends with it.
+func TestClosedDemo(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.open(80, 24, "demo")
+	tm.held("1 held")
+	tm.hangUp()
+	if list := p.sessions(); len(list) != 1 || list[0].Live() {
+		t.Fatalf("the record lists %+v", list)
+	}
+	if left, err := os.ReadDir(p.temp); err != nil || len(left) > 0 {
+		t.Fatalf("of the demo's folder %v is left: %v", left, err)
+	}
+	tm = p.open(80, 24, "demo")
+	tm.held("1 held")
+	tm.press(leader + "d")
+	tm.until("it says that the demo is over", func() bool { return strings.Contains(tm.text(), "The demo is over") })
 }
 
 // The first screen lists what runs above what ran. What ran can be opened and

@@ -218,7 +218,7 @@ func rollback(connect Connect) *cobra.Command {
 				if plan.Hash != "" {
 					printPlan(w, plan)
 				}
-				fmt.Fprintf(w, "rolled back to before action %d: %d files\n", r.ToBefore, r.Files)
+				fmt.Fprintf(w, "rolled back to before action %d: %s\n", r.ToBefore, files(r.Files))
 				if left := leftWords(r); left != "" {
 					fmt.Fprintln(w, left)
 				}
@@ -241,11 +241,11 @@ func leftWords(r api.Rollback) string {
 	if r.LeftMore > 0 {
 		names += fmt.Sprintf(" and %d more", r.LeftMore)
 	}
-	return fmt.Sprintf("%d files changed meanwhile and were left: %s", n, names)
+	return files(n) + " changed meanwhile and left as they are: " + names
 }
 
 func printPlan(w io.Writer, p api.RollbackPlan) {
-	fmt.Fprintf(w, "takes back actions\t%s\n", strings.Trim(fmt.Sprint(p.Actions), "[]"))
+	fmt.Fprintf(w, "rolls back actions\t%s\n", strings.Trim(fmt.Sprint(p.Actions), "[]"))
 	if len(p.Ends) > 0 {
 		fmt.Fprintf(w, "ends running actions\t%s\n", strings.Trim(fmt.Sprint(p.Ends), "[]"))
 	}

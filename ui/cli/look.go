@@ -138,7 +138,7 @@ func baseWords(s api.Session) string {
 	case b.Kind == "git":
 		parts = append(parts, fmt.Sprintf("%d paths that it doesn't have as they were", b.Files))
 	default:
-		parts = append(parts, fmt.Sprintf("the names of %d files", b.Files))
+		parts = append(parts, "the names of "+files(b.Files))
 	}
 	if b := s.Base; b != nil && !b.Complete {
 		parts = append(parts, "incomplete: "+b.Reason)
@@ -175,7 +175,7 @@ func actionLine(a api.Action) string {
 	}
 	var more []string
 	if a.Files > 0 {
-		more = append(more, fmt.Sprintf("%d files +%d -%d", a.Files, a.Added, a.Removed))
+		more = append(more, fmt.Sprintf("%s +%d -%d", files(a.Files), a.Added, a.Removed))
 	}
 	if a.Review != api.ReviewNone {
 		more = append(more, string(a.Review))
@@ -223,7 +223,7 @@ func (c command) showAction(s api.Session, n int) error {
 			row(w, "reason", "%s", a.Reason)
 		}
 		if a.Files > 0 {
-			fmt.Fprintf(w, "changes\t%d files +%d -%d %s\n", a.Files, a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
+			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
 		}
 		for _, q := range held {
 			printQuestion(w, q)
@@ -333,9 +333,9 @@ func eventLine(s api.Session, e api.Event) string {
 		}
 		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, host, a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
 	case e.Checkpoint != nil:
-		return line("%d, %d files", e.Checkpoint.ID, e.Checkpoint.Files)
+		return line("%d, %s", e.Checkpoint.ID, files(e.Checkpoint.Files))
 	case e.Rollback != nil:
-		return line("to before action %d, %d files %s", e.Rollback.ToBefore, e.Rollback.Files, e.Rollback.Failure)
+		return line("to before action %d, %s %s", e.Rollback.ToBefore, files(e.Rollback.Files), e.Rollback.Failure)
 	case e.Note != nil:
 		return line("%s", e.Note.Text)
 	}
@@ -441,4 +441,12 @@ func cut(s string, n int) string {
 		return s
 	}
 	return string(r[:n-1]) + "…"
+}
+
+// files is a number of files in words.
+func files[N int | int64](n N) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }

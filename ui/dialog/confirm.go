@@ -15,7 +15,7 @@ import (
 	"stepbox/ui/paint"
 )
 
-// Confirm asks once before what is hard to take back. Enter says no.
+// Confirm asks once before what is hard to undo. Enter says no.
 type Confirm struct {
 	sheet
 	Title  string
@@ -131,7 +131,7 @@ func (r *Rollback) SetPlan(p api.RollbackPlan) {
 	case len(p.Files) == 0 && p.More == 0:
 		r.Off = "there is nothing to roll back"
 	case others > 0 && !r.Later:
-		r.Off = fmt.Sprintf("later actions changed files too: %s. U takes all of them back", numbers(p.Actions))
+		r.Off = fmt.Sprintf("later actions changed files too: %s. U rolls all of them back", numbers(p.Actions))
 	}
 	r.build = func(dst uv.Screen, width int) []row { return planRows(dst, width, p, r.Action) }
 }
@@ -144,7 +144,7 @@ func (r *Rollback) Fail(words string) {
 func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
 	var out []row
 	if len(p.Actions) > 1 || len(p.Actions) == 1 && p.Actions[0] != action {
-		out = append(out, pair(dst, "actions", numbers(p.Actions)+" are taken back", width, themes.Surface)...)
+		out = append(out, pair(dst, "actions", numbers(p.Actions)+" are rolled back", width, themes.Surface)...)
 	}
 	if len(p.Ends) > 0 {
 		out = append(out, pair(dst, "ends", "still running and killed first: "+numbers(p.Ends), width, themes.Warn)...)
@@ -180,12 +180,12 @@ func numbers(ns []int) string {
 	return b.String()
 }
 
-// ConfirmEdit asks before an edit that waits is taken back.
+// ConfirmEdit asks before an edit that waits is rolled back.
 func ConfirmEdit(q api.Question, print string) *Confirm {
 	return &Confirm{
-		Title:  fmt.Sprintf("Take back edit %d?", q.Action),
+		Title:  fmt.Sprintf("Roll back what action %d changed?", q.Action),
 		Do:     intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerRollback},
-		YesFor: "take it back",
+		YesFor: "roll it back",
 		Token:  print,
 		build: func(dst uv.Screen, width int) []row {
 			var out []row

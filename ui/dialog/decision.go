@@ -86,7 +86,7 @@ func (d *Decision) Why(i intent.Intent) string {
 		return "rules from a decision come later"
 	case intent.Approve, intent.StepInto, intent.StepOver:
 		if edit {
-			return "an edit is kept (y) or taken back (u)"
+			return "an edit is kept (y) or rolled back (u)"
 		}
 		if d.over == "" && !d.whole {
 			return "scroll through all of it first (pgdn)"
@@ -103,11 +103,11 @@ func (d *Decision) Why(i intent.Intent) string {
 		}
 	case intent.Deny:
 		if edit {
-			return "an edit is kept (y) or taken back (u)"
+			return "an edit is kept (y) or rolled back (u)"
 		}
 	case intent.Rollback:
 		if !edit {
-			return "nothing to take back: it hasn't run"
+			return "nothing to roll back: it hasn't run"
 		}
 	default:
 		return ""

@@ -137,7 +137,7 @@ func defaults(leader string) []Binding {
 		bind(k("i"), "", "step into", "hold each program that this action starts", intent.StepInto{}),
 		bind(k("n"), "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 		bind(k("y"), "", "keep", "an edit: keep it", intent.Keep{}),
-		bind(k("u"), "", "take back…", "an edit: take it back", intent.Rollback{}),
+		bind(k("u"), "", "roll back…", "an edit: roll it back", intent.Rollback{}),
 		bind(k("v"), "", "raw argv", "show the arguments as they are executed", intent.Raw{}),
 		bind(k("tab"), "", "next", "the next question", intent.HeldStep{By: 1}),
 		bind(k("shift+tab"), "", "", "the previous question", intent.HeldStep{By: -1}),

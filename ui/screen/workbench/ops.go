@@ -135,7 +135,7 @@ func answerWords(a api.Answer) string {
 	case api.AnswerKeep:
 		return "✓ kept"
 	case api.AnswerRollback:
-		return "↶ taken back:"
+		return "↶ rolled back"
 	}
 	return "answered"
 }
