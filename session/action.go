@@ -25,6 +25,7 @@ type action struct {
 	shown    []shown                      // what a person saw and approved
 	children bool                         // a rule allows what it starts
 	starts   func(file, name string) bool // of housekeeping with children: what those may be
+	script   string                       // of housekeeping with children, its last argument
 	person   bool                         // a person approved it
 	into     bool                         // hold each program that it starts
 	keeps    bool                         // what it changes was approved with it
@@ -456,6 +457,7 @@ func (s *Session) housekeep(e *gate.Exec, facts policy.Command, profile *policy.
 	a.ReleasedAt, a.children = a.StartedAt, profile.HousekeepingChildren(facts)
 	if a.children {
 		a.starts = profile.HousekeepingStarts(facts)
+		a.script = e.Argv[len(e.Argv)-1]
 	}
 	s.actions = append(s.actions, a)
 	if err := a.to(api.ActionRunning); err != nil {

@@ -154,7 +154,10 @@ func (s *Session) trusted(c policy.Command) policy.Command {
 const upkeepSlop = 20 * time.Millisecond
 
 // span is when one of the agent's housekeeping programs ran.
-type span struct{ from, to time.Time }
+type span struct {
+	from, to time.Time
+	script   string // a shell's, of a known sum; else ""
+}
 
 // suspect says whether a file that a wrapper reads commands from may hold
 // others than the agent's own housekeeping put there.
@@ -164,7 +167,7 @@ func (s *Session) suspect(file string) bool {
 		return false // the system's, or it doesn't exist
 	}
 	for _, u := range s.upkeep {
-		if !at.Before(u.from.Add(-upkeepSlop)) && !at.After(u.to.Add(upkeepSlop)) {
+		if strings.Contains(u.script, file) && !at.Before(u.from.Add(-upkeepSlop)) && !at.After(u.to.Add(upkeepSlop)) {
 			return false
 		}
 	}
