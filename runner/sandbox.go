@@ -273,6 +273,11 @@ func (s *Sandbox) OpenUpper(ctx context.Context, rel string) (*os.File, error) {
 	return s.holder.Open(ctx, s.Upper(), rel)
 }
 
+// OpenLower is OpenUpper for the project.
+func (s *Sandbox) OpenLower(ctx context.Context, rel string) (*os.File, error) {
+	return s.holder.Open(ctx, s.Lower(), rel)
+}
+
 // Dial connects to a TCP port on the sandbox's own loopback.
 func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
 	file, err := s.holder.Dial(ctx, port)

@@ -108,6 +108,7 @@ func (s *Session) giveUp(err error) error {
 
 // attach joins what looks at a running sandbox: its terminal and its files.
 func (s *Session) attach(ctx context.Context, row <-chan error) error {
+	s.files.lower.Ask(s.box.OpenLower)
 	if err := s.files.watch(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
 		return err
 	}

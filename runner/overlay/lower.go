@@ -66,6 +66,10 @@ func (l *Lower) Close() error {
 	return errors.Join(errs...)
 }
 
+// Ask makes opener the one that opens what the caller can't read. Nothing else
+// may be running.
+func (l *Lower) Ask(opener Opener) { l.opener = opener }
+
 // asks says whether the opener knows a layer: the last, the project itself.
 func (l *Lower) asks(layer int) bool { return l.opener != nil && layer == len(l.layers)-1 }
 
