@@ -85,12 +85,12 @@ func Open(project string, person Person) *Repository {
 	for _, dir := range above(r.prefix) {
 		r.readRules(dir)
 	}
-	if r.metadata != "" {
-		names, err := readIndex(filepath.Join(r.metadata, "index"))
-		r.unsure = r.unsure || err != nil
-		slices.Sort(names)
-		r.tracked = names
+	entries, _, err := r.Index()
+	r.unsure = r.unsure || err != nil
+	for i := range entries {
+		r.tracked = append(r.tracked, entries[i].Path)
 	}
+	slices.Sort(r.tracked)
 	return r
 }
 

@@ -50,26 +50,10 @@ func (r *Repository) Index() ([]Entry, Stamp, error) {
 	return entries, written, nil
 }
 
-// readIndex lists the paths that an index file tracks; none where there is no
-// such file. See gitformat-index(5).
-func readIndex(file string) ([]string, error) {
-	data, err := readFile(file, maxIndex)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries, err := parseIndex(data)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", file, err)
-	}
-	names := make([]string, len(entries))
-	for i := range entries {
-		names[i] = entries[i].Path
-	}
-	return names, nil
-}
+// maxNames bounds the paths of an index together, in bytes: in version 4 each
+// is written as what it has more than the one before, so that a small file can
+// stand for very long ones.
+const maxNames = 128 << 20
 
 const (
 	indexHeader = 12 // signature, version, count
@@ -80,8 +64,9 @@ const (
 	skipWorktree = 0x4000 // in those
 )
 
-// parseIndex reads the entries of an index of version 2, 3 or 4. Hashes are
-// those of SHA-1 or, where entries don't add up so, of SHA-256.
+// parseIndex reads the entries of an index of version 2, 3 or 4, see
+// gitformat-index(5). Hashes are those of SHA-1 or, where entries don't add up
+// so, of SHA-256.
 func parseIndex(data []byte) ([]Entry, error) {
 	entries, err := parseEntries(data, 20)
 	if err != nil {
@@ -100,7 +85,7 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 	}
 	// A lie about the count doesn't cost more than what is there.
 	entries := make([]Entry, 0, min(int(count), len(data)/(indexStat+hash+2)))
-	at, previous := indexHeader, ""
+	at, previous, left := indexHeader, "", maxNames
 	for range count {
 		start := at
 		if at += indexStat + hash + 2; at > len(data) {
@@ -127,6 +112,9 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 		}
 		end := bytes.IndexByte(data[at:], 0)
 		if end < 0 {
+			return nil, errIndex
+		}
+		if left -= len(keep) + end; left < 0 {
 			return nil, errIndex
 		}
 		name := keep + string(data[at:at+end])
