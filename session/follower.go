@@ -10,10 +10,11 @@ import (
 	"stepbox/store"
 )
 
-// follower is a reader of all that the agent prints. It reads the terminal's record until it has caught up and is handed what comes
-// then. While it is far behind the agent's output waits; once the agent has
-// ended nothing waits, and what the follower hasn't read by then it reads from
-// the record, which needs no terminal.
+// follower is a reader of all that the agent prints. It reads the terminal's
+// record until it has caught up, and is handed what comes then. While it is far
+// behind, the agent's output waits. Once the agent has ended nothing waits: what
+// the follower hasn't read by then it reads from the record, which needs no
+// terminal.
 //
 // One goroutine may call next.
 type follower struct {

@@ -116,8 +116,8 @@ func (s *Session) settleFirst(ctx context.Context, cur *overlay.Manifest) error 
 	return s.wait(ctx, done)
 }
 
-// beginRollback records that the roll back begins now. Its plan is the last that can be
-// carried out: those that others were shown are of another state.
+// beginRollback records that the roll back begins. Its plan is the last that can
+// be carried out: those that others were shown are of another state.
 func (s *Session) beginRollback(ctx context.Context, r *rollback, rec *api.Rollback) error {
 	done := make(chan error, 1)
 	if err := s.call(ctx, func() {

@@ -7,12 +7,10 @@ import (
 	"stepbox/store"
 )
 
-// Tail is how a session stands now, for who doesn't want all that led there: the
-// session, its newest resources, at most last of each kind are events
-//
-//	without a sequence number. What happens later is in the events from
-//
-// next on, which may repeat some of it.
+// Tail is how a session stands, for who doesn't want all that led there: the
+// session and its newest resources, at most last of each kind, as events without
+// a sequence number. What happens later is in the events from next on, which may
+// repeat some of it.
 func (h *History) Tail(ctx context.Context, id string, last int) (events []api.Event, next uint64, err error) {
 	s, err := h.Session(ctx, id)
 	if err != nil {

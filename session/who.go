@@ -144,7 +144,6 @@ func ran(base, now *glance) map[*action]bool {
 	index := make(map[proc]int, len(now.list))
 	for i, p := range now.list {
 		index[proc{p.PID, p.Start}] = i
-		who[now.owners[i]] = who[now.owners[i]] || false
 	}
 	for i, b := range base.list {
 		j, lives := index[proc{b.PID, b.Start}]
@@ -161,7 +160,6 @@ func ran(base, now *glance) map[*action]bool {
 	for _, j := range index { // those that are new
 		who[now.owners[j]] = true
 	}
-	maps.DeleteFunc(who, func(_ *action, ran bool) bool { return !ran })
 	return who
 }
 

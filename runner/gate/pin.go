@@ -145,7 +145,7 @@ func (v *view) script(argument string) (f file, kind uint32) {
 func (e *Exec) Contents() [32]byte { return e.contents }
 
 // Cover is Contents of an exec that is decided by them: from then on Allow
-// compares what is in the files too, and no longer only their times.
+// compares what is in the files too, and not only their times.
 func (e *Exec) Cover() [32]byte {
 	e.covered.Store(true)
 	return e.contents

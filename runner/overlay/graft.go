@@ -7,9 +7,9 @@ import (
 )
 
 // Graft is base with what from has at some paths, which Diff gave (of a rename,
-// both): a state that never was, for telling one writer's changes from others' that were made
-// meanwhile. Neither manifest is changed. A path that one of the two has below
-// something that the other doesn't brings that along.
+// both): a state that never was, for telling one writer's changes from others'
+// that were made meanwhile. Neither manifest is changed. A path that one of the
+// two has below something that the other doesn't brings that along.
 func Graft(base, from *Manifest, paths []string) *Manifest {
 	b, f := graftRoot(base, from), graftRoot(from, base)
 	top := &graft{}

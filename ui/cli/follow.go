@@ -11,11 +11,12 @@ import (
 	"stepbox/session/api"
 )
 
-// Follow is run without a terminal: the agent's output goes to out as it was
-// written, without what its terminal made of it (newlines), input comes from in, and what is held is said on diag. It returns when the
-// session is over and out has all that the agent printed, however much of it
-// came before, or after its supervisor had gone: the rest is in the record. An
-// end of ctx makes it return early.
+// Follow is run without a terminal: the agent's output goes to out as the agent
+// wrote it, without what its terminal made of it (newlines), input comes from
+// in, and what is held is said on diag. It returns when the session is over and
+// out has all that the agent printed, however much of it came before, or after
+// its supervisor had gone: the rest is in the record. An end of ctx makes it
+// return early.
 func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	plain := &newlines{w: out}

@@ -29,8 +29,8 @@ const twice = 500 * time.Millisecond
 
 // Interruptible gives a context that the first SIGINT, SIGTERM or SIGHUP ends,
 // whose cause is a Stopped. Another, a moment later, ends the program at once,
-// whatever it is still doing. What was ignored when the program began stays ignored: nohup
-// and a shell's background jobs mean it (nohup(1), sh(1)).
+// whatever it is still doing. What was ignored when the program began stays
+// ignored: nohup and a shell's background jobs mean it (nohup(1), sh(1)).
 func Interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrived := make(chan os.Signal, 2)
