@@ -29,8 +29,12 @@ func Scripts(argv []string, program string) []string {
 			return nil
 		}
 	}
+	args := argv[first+1:]
+	if first == 0 && onlyData(argv[0], args) && onlyData(program, args) {
+		return nil
+	}
 	var out []string
-	for _, a := range argv[first+1:] {
+	for _, a := range args {
 		if option, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(option, "-") {
 			a = value
 		}
@@ -49,6 +53,38 @@ const maxPath = 4096
 var alsoInterpret = []string{
 	"awk", "gawk", "mawk", "nawk", "sed", "make", "gmake", "ninja", "lua", "luajit", "tclsh", "expect", "deno", "bun",
 	"tsx", "ts-node", "Rscript", "julia", "java", "groovy", "gdb",
+}
+
+// options are letters and beginnings of long names.
+type options struct {
+	letters string
+	long    []string
+}
+
+// scriptOptions are of programs whose first argument is their program unless
+// one of these options names a file with it.
+var scriptOptions = map[string]options{
+	"sed":  {"f", []string{"--f"}},
+	"awk":  {"fEil", []string{"--f", "--e", "--i", "--l"}},
+	"gawk": {"fEil", []string{"--f", "--e", "--i", "--l"}},
+	"mawk": {"fW", []string{"--f", "--e"}},
+	"nawk": {"f", []string{"--f"}},
+}
+
+// onlyData says whether a program of that name has its own program among its
+// arguments, so that the files there are what it works on.
+func onlyData(program string, args []string) bool {
+	o, ok := scriptOptions[strings.TrimRight(path.Base(program), "0123456789.-")]
+	return ok && !slices.ContainsFunc(args, o.in)
+}
+
+// in says whether an argument may hold one of the options: letters can stand
+// together, so a letter anywhere after one dash counts.
+func (o options) in(arg string) bool {
+	if strings.HasPrefix(arg, "--") {
+		return slices.ContainsFunc(o.long, func(l string) bool { return strings.HasPrefix(arg, l) })
+	}
+	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, o.letters)
 }
 
 // interprets says whether a program of one of these names runs what it reads.
