@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"stepbox/runner/box"
 )
 
@@ -115,15 +113,4 @@ func (p *pathSet) add(folder, path string) {
 	}
 	p.seen[rel] = true
 	p.list = append(p.list, rel)
-}
-
-// KillAll kills processes of the agent's tree. One that is gone is what was
-// wanted.
-func (s *Sandbox) KillAll(list []Process) error {
-	for _, p := range list {
-		if err := s.Signal(p.PID, p.Start, unix.SIGKILL); err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, unix.ESRCH) {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // idle says whether no process that an earlier look saw has run since.
@@ -50,12 +52,24 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	if idle(before, look()) {
 		t.Error("it printed and is said not to have run")
 	}
-	if err := run.KillAll([]Process{before[0].Process}); err != nil {
+	p := before[0].Process
+	if !run.Alive(p.PID, p.Start) {
+		t.Error("it runs and is said to have ended")
+	}
+	if run.CanGroup() {
+		if err := run.EnterGroup("1-1", p.PID); err != nil {
+			t.Fatal(err)
+		}
+		if list := run.GroupProcesses("1-1"); len(list) != 1 || list[0].PID != p.PID {
+			t.Errorf("its group has %v", list)
+		}
+	}
+	if err := run.Signal(p.PID, p.Start, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { return len(look()) == 0 }, func() string { return "it lives" })
-	if err := run.KillAll([]Process{before[0].Process}); err != nil {
-		t.Errorf("killing what is gone: %v", err)
+	if run.Alive(p.PID, p.Start) {
+		t.Error("it was killed and is said to live")
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Sandbox) GroupProcesses(name string) []Process {
 	var list []Process
 	for _, pid := range s.cgroups.GroupProcesses(name) {
 		status, err := box.ReadStatus(pid)
-		if err != nil || status.State == 'Z' || status.State == 'X' {
+		if err != nil || over(status) {
 			continue // gone
 		}
 		list = append(list, Process{PID: pid, Parent: status.Parent, Start: status.Start, Name: status.Name, State: status.State})
@@ -33,5 +33,5 @@ func (s *Sandbox) GroupProcesses(name string) []Process {
 // Alive says whether a process of the sandbox hasn't ended.
 func (s *Sandbox) Alive(pid int, start uint64) bool {
 	status, err := box.ReadStatus(pid)
-	return err == nil && status.Start == start && status.State != 'Z' && status.State != 'X'
+	return err == nil && status.Start == start && !over(status)
 }
