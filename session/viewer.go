@@ -1,0 +1,80 @@
+package session
+
+import (
+	"io"
+	"sync"
+
+	"stepbox/session/api"
+)
+
+// viewer is one reader of the terminal.
+type viewer struct {
+	ready chan struct{} // holds one: there are frames, or the end
+	renew func()        // asks the owner for a keyframe
+
+	mu      sync.Mutex
+	frames  []api.Frame // guarded by mu
+	size    int         // guarded by mu; bytes in frames
+	lagging bool        // guarded by mu; frames were dropped, a keyframe must come first
+	ended   bool        // guarded by mu
+}
+
+func (v *viewer) push(f api.Frame) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.lagging || v.ended {
+		return
+	}
+	if v.size+len(f.Data) > backlog {
+		v.frames, v.size, v.lagging = nil, 0, true
+	} else {
+		v.frames = append(v.frames, f)
+		v.size += len(f.Data)
+	}
+	v.signal()
+}
+
+func (v *viewer) reset(f api.Frame) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.frames, v.size, v.lagging = []api.Frame{f}, 0, false
+	v.signal()
+}
+
+func (v *viewer) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended, v.lagging = true, false
+	v.signal()
+}
+
+func (v *viewer) signal() {
+	select {
+	case v.ready <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for frames. io.EOF says that the terminal closed.
+func (v *viewer) next(stop <-chan struct{}) ([]api.Frame, error) {
+	for {
+		v.mu.Lock()
+		frames, lagging, ended := v.frames, v.lagging, v.ended
+		v.frames, v.size = nil, 0
+		v.mu.Unlock()
+		switch {
+		case len(frames) > 0:
+			return frames, nil
+		case lagging:
+			v.renew()
+			continue
+		case ended:
+			return nil, io.EOF
+		}
+		select {
+		case <-v.ready:
+		case <-stop:
+			return nil, io.EOF
+		}
+	}
+}
