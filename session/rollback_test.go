@@ -271,3 +271,36 @@ func hash(t *testing.T, s string) (h overlay.Hash) {
 	}
 	return h
 }
+
+// TestRollbackOfWhatNobodyMayRead: the project has files and folders that even
+// their owner has closed. The agent can open them again, so what it changes in
+// them is shown and put back.
+func TestRollbackOfWhatNobodyMayRead(t *testing.T) {
+	prepare := func(project string) {
+		for name, mode := range map[string]os.FileMode{"none": 0, "write": 0o200, "dir/in": 0o600} {
+			path := filepath.Join(project, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("host\n"), 0o600), os.Chmod(path, mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closed := filepath.Join(project, "dir")
+		if err := os.Chmod(closed, 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
+	}
+	w := startWith(t, api.ModePolicy, "chmod 700 none write dir; echo agent >>none; echo agent >>write; echo agent >>dir/in; touch last; read x", prepare)
+	w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
+	plan, err := w.RollbackPlan(t.Context(), 1)
+	w.must(err)
+	if len(plan.Problems) > 0 {
+		t.Errorf("it is said that these can't be put back: %v", plan.Problems)
+	}
+	w.back(1, func() {})
+	left, err := w.read.Changes(t.Context(), w.ID(), 0, api.Page{})
+	w.must(err)
+	for _, c := range left.Files {
+		t.Errorf("%s still differs from the project: %s", c.Path, c.Words)
+	}
+	w.must(os.Chmod(filepath.Join(w.store.SessionDir(w.ID()), "upper", "dir"), 0o700)) // the test's folder is removed
+}

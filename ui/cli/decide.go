@@ -255,5 +255,8 @@ func printPlan(w io.Writer, p api.RollbackPlan) {
 	if p.More > 0 {
 		fmt.Fprintf(w, "…\tand %d more\n", p.More)
 	}
+	for _, t := range p.Problems {
+		fmt.Fprintf(w, "can't be put back\t%s: %s\n", t.Path, t.Why)
+	}
 	fmt.Fprintf(w, "hash\t%s\n", p.Hash)
 }

@@ -149,6 +149,9 @@ func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
 	if len(p.Ends) > 0 {
 		out = append(out, pair(dst, "ends", "still running and killed first: "+numbers(p.Ends), width, themes.Warn)...)
 	}
+	for _, t := range p.Problems {
+		out = append(out, wrapped(dst, "⚠ can't be put back: "+t.Path+": "+t.Why, width, themes.Warn, themes.Surface, 0)...)
+	}
 	if len(out) > 0 {
 		out = append(out, blank())
 	}
