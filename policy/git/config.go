@@ -37,8 +37,12 @@ func parseConfig(data []byte) []entry {
 			continue
 		}
 		var more bool
-		for e.value, more = parseValue(raw); more && i+1 < len(lines) && len(raw) < maxValue; {
+		for e.value, more = parseValue(raw); more && i+1 < len(lines); {
 			i++
+			if len(raw) >= maxValue {
+				more = strings.HasSuffix(strings.TrimSuffix(lines[i], "\r"), `\`)
+				continue
+			}
 			raw = strings.TrimSuffix(strings.TrimSuffix(raw, "\r"), `\`) + lines[i]
 			e.value, more = parseValue(raw)
 		}
@@ -47,8 +51,9 @@ func parseConfig(data []byte) []entry {
 	return out
 }
 
-// maxValue is how many bytes of a value are read that goes on over lines.
-const maxValue = 64 << 10
+// maxValue is how many bytes of a value are read that goes on over lines; the
+// rest is passed over. Each line has all before it read again.
+const maxValue = 4 << 10
 
 // name says whether a key is one.
 func name(key string) bool {
