@@ -62,6 +62,21 @@ check "roll back" "$s" rollback s --to-before 3
 "$s" diff s >out 2>&1; [ -s out ] && { no "the roll back isn't exact"; cat out; } || ok "the roll back is exact"
 [ "$(cat a.txt)" = hello ] && ok "the host's file is untouched" || no "the host's file changed"
 
+# What an approval covers: what descends from it, also through two forks, and nothing that replaces the agent.
+printf 'sh -c "(setsid sh -c \\"sleep 1; touch orphan; echo > written\\" &)"\nsleep 3\nread x\n' > agent2.sh
+"$s" run --mode step --name d --detach -- bash agent2.sh >out 2>&1
+until_ "held: action 1" "$s" show d || no "the first is held"
+"$s" approve d 1 >out 2>&1
+until_ "held: action 2" "$s" show d || no "the next is held"
+"$s" approve d 2 >out 2>&1
+until_ "orphan" "$s" diff d && ok "an orphan belongs to what was approved" || { no "the orphan's programs didn't run"; "$s" show d; }
+"$s" kill d >out 2>&1
+echo 'exec rm -v a.txt agent3.sh' > agent3.sh
+"$s" run --mode step --name e --detach -- bash agent3.sh >out 2>&1
+until_ "held: action 1  *rm -v" "$s" show e && ok "an agent that becomes another program is held" || { no "it isn't held"; cat out; }
+"$s" deny e 1 >out 2>&1; "$s" kill e >out 2>&1
+timeout 60 "$s" run --mode watch -- sh -c 'echo ran' >out 2>/dev/null </dev/null; [ "$(cat out)" = ran ] && ok "output is all that was printed" || { no "output"; cat -A out; }
+
 # Killing the supervisor leaves nothing alive.
 pkill -9 -f 'stepbox supervise'; for _ in $(seq 40); do pgrep -f 'agent.sh|pid1' >/dev/null || break; sleep 0.1; done
 pgrep -af 'agent.sh|pid1' && no "processes are left" || ok "no process is left"
