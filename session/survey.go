@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"stepbox/policy/git"
 	"stepbox/store"
@@ -29,7 +30,13 @@ type survey struct {
 	hidden  []string // secrets, relative; a folder's with all in it
 	repos   []string // folders named .git, relative
 	whole   bool     // all of the project was looked at
+
+	files  map[inode]bool // secrets that have further names
+	looked []string       // folders that were looked into, relative
 }
+
+// inode names a file, whatever its names are.
+type inode struct{ dev, ino uint64 }
 
 // look goes through a project folder, the nearest folders first, following no
 // links. What the person can't read the agent can't either, and is passed over.
@@ -46,6 +53,7 @@ func look(workspace string, person git.Person, most int) survey {
 			s.ignores.Unsure()
 			break
 		}
+		s.looked = append(s.looked, dir)
 		s.ignores.ReadFolder(dir)
 		for _, e := range entries {
 			if below := s.entry(workspace, path.Join(dir, e.Name()), e); below != "" {
@@ -53,7 +61,43 @@ func look(workspace string, person git.Person, most int) survey {
 			}
 		}
 	}
+	s.hideLinks(workspace)
 	return s
+}
+
+// hideLinks hides the other names of secrets: hard links, whatever they are called.
+func (s *survey) hideLinks(workspace string) {
+	if len(s.files) == 0 {
+		return
+	}
+	known := make(map[string]bool, len(s.hidden))
+	for _, rel := range s.hidden {
+		known[rel] = true
+	}
+	for _, dir := range s.looked {
+		entries, err := readDir(filepath.Join(workspace, dir))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if rel := path.Join(dir, e.Name()); e.Type().IsRegular() && !known[rel] && s.files[linked(e)] {
+				s.hidden = append(s.hidden, rel)
+			}
+		}
+	}
+}
+
+// linked is which file an entry is, if that has more names than one.
+func linked(e fs.DirEntry) inode {
+	info, err := e.Info()
+	if err != nil {
+		return inode{}
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Nlink < 2 {
+		return inode{}
+	}
+	return inode{uint64(st.Dev), st.Ino}
 }
 
 // servedDir is where a session keeps what the agent sees in place of some of the
@@ -103,6 +147,12 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 	case e.Type().IsRegular():
 		if secretFile(name) || secretPath(rel) || secretIfIgnored(name) && s.ignores.Ignored(rel, false) {
 			s.hidden = append(s.hidden, rel)
+			if f := linked(e); f != (inode{}) {
+				if s.files == nil {
+					s.files = map[inode]bool{}
+				}
+				s.files[f] = true
+			}
 		}
 	}
 	return ""

@@ -56,6 +56,24 @@ func TestSecretsOfAProject(t *testing.T) {
 	}
 }
 
+// A hard link is the secret under another name.
+func TestOtherNamesOfASecretAreHidden(t *testing.T) {
+	dir := project(t, "a/plain", "a/b/.env", "main.go", "other.go")
+	for link, to := range map[string]string{"notes.txt": "a/b/.env", "z/config": "a/b/.env", "code.go": "other.go"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(link)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := look(dir, git.Person{}, maxSurveyed).hidden
+	slices.Sort(got)
+	if want := []string{"a/b/.env", "notes.txt", "z/config"}; !slices.Equal(got, want) {
+		t.Errorf("hidden are %q, want %q", got, want)
+	}
+}
+
 // What wasn't looked at isn't said to be without secrets, nor ignored.
 func TestALargeProjectIsSaidToBe(t *testing.T) {
 	dir := project(t, "a", "b", "c/.env", ".env")
