@@ -254,6 +254,11 @@ func (s *Session) tree(a *action) []proc {
 			groups[m.pgid] = true
 		}
 	}
+	for _, p := range s.procs {
+		if p.kin == nil { // an orphan may still be in the agent's own group
+			delete(groups, pgid(p.pid))
+		}
+	}
 	living, err := s.box.Processes()
 	if err != nil {
 		s.log.Warn("cannot list the sandbox's processes", "error", err)

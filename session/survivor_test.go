@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
@@ -123,4 +124,22 @@ func TestSurvivorsChangesAreReviewed(t *testing.T) {
 	if got := w.changed(a.N); !slices.Equal(got, []string{"A first.txt", "A own.txt"}) {
 		t.Errorf("the command has %v", got)
 	}
+}
+
+// TestEndingAnOrphanLeavesTheAgent: what was started in the background and
+// handed to PID 1 is in the agent's process group still; ending it isn't ending that.
+func TestEndingAnOrphanLeavesTheAgent(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; (sh -c "touch b; sleep 300" &); read -u 3 x; touch after; read x`)
+	do := w.feed("feed")
+	var orphan int
+	w.action("the orphan", func(a api.Action) bool {
+		orphan = a.N
+		return strings.HasPrefix(a.Title, "sh -c") && a.State == api.ActionRunning
+	})
+	w.upperHas("b", true)
+	_, err := w.KillAction(t.Context(), orphan)
+	w.must(err)
+	w.action("its end", func(a api.Action) bool { return a.N == orphan && a.State == api.ActionEnded })
+	do("go")
+	w.action("the agent's next command", func(a api.Action) bool { return a.Title == "touch after" && a.State == api.ActionEnded })
 }
