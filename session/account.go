@@ -221,7 +221,9 @@ func (s *Session) rested() {
 func (s *Session) finish(a *action, exit *api.Exit) {
 	if a.Housekeeping {
 		a.EndedAt, a.Exit = time.Now().UTC(), exit
-		s.upkeep = append(s.upkeep, span{a.StartedAt, a.EndedAt, a.script})
+		if a.script != "" {
+			s.upkeep = append(s.upkeep, span{a.StartedAt, a.EndedAt, a.script})
+		}
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return

@@ -2,8 +2,9 @@
 // paths it ignores, which it tracks, and where its configuration holds secrets.
 //
 // It never runs git, which would run what a repository's configuration names.
-// It opens regular files only, through no symbolic link, and reads a bounded
-// part of them. Answers are about the moment when the files were read: nothing
+// It opens regular files only, themselves no symbolic links, and reads a bounded
+// part of them. A repository can name folders elsewhere, as linked working trees
+// do: what is read there is the person's own, and none of it is shown to an agent. Answers are about the moment when the files were read: nothing
 // that changes later is noticed. Where it can't tell, nothing is ignored, since
 // what is ignored is looked at less.
 package git

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -153,6 +154,15 @@ func Serve(project, to string, repositories []string) (served, hidden []string, 
 // place writes a file and the folders above it, which look like the project's.
 func place(project, to, rel string, text []byte) error {
 	path := filepath.Join(to, rel)
+	// Folders that an earlier file made may be read-only, as the project's are.
+	for i, c := range rel {
+		if c != '/' {
+			continue
+		}
+		if err := os.Chmod(filepath.Join(to, rel[:i]), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -115,6 +115,11 @@ func TestServedConfigurations(t *testing.T) {
 		".git/worktrees/w/config.worktree": secret, ".git/objects/config": secret, "sub/.git/config": secret,
 		"large/.git/config": secret + strings.Repeat("#", maxConfig),
 	})
+	gitDir := filepath.Join(project, ".git")
+	if err := os.Chmod(gitDir, 0o555); err != nil { // stands in the way of all but root
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = os.Chmod(gitDir, 0o755), os.Chmod(filepath.Join(to, ".git"), 0o755) })
 	served, hidden, err := Serve(project, to, []string{".git", "sub/.git", "large/.git"})
 	if err != nil {
 		t.Fatal(err)

@@ -157,18 +157,6 @@ func (e *Exec) Valid() bool {
 
 func (e *Exec) resolve() bool { return e.state.CompareAndSwap(execHeld, execResolved) }
 
-// Traced says whether another process, like a debugger in the sandbox, traces
-// the caller. Then the program can't be checked: Allow fails unless Unverified.
-func (e *Exec) Traced() bool {
-	e.gate.sending.RLock()
-	defer e.gate.sending.RUnlock()
-	if e.gate.closed || e.state.Load() != execHeld {
-		return false
-	}
-	st, err := e.thread.status()
-	return err == nil && st.tracer != 0 && !e.gate.exits.traces(e.PID)
-}
-
 // show calls the Exec callback, and then ends the Exec if that was decided
 // meanwhile, or watches for the end of its process.
 func (e *Exec) show() {
