@@ -272,3 +272,27 @@ input()'`)
 		})
 	}
 }
+
+// A frozen sandbox that is killed ends, also when a process in it has an end
+// that is to be told before anyone notices: it can't end before it was let go.
+func TestKillWhileFrozenAndEnding(t *testing.T) {
+	for _, how := range []string{"as detected", "stop signals"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			r.handler.Gate.Exec = func(e *gate.Exec) { e.Allow(gate.HoldExit) }
+			run := r.start("/bin/sh", "-c", "sleep 60 & echo started; cat")
+			run.expect("started")
+			if how == "stop signals" {
+				run.withoutFreezer()
+			}
+			run.freezeNow()
+			run.Kill()
+			select {
+			case <-run.Ended():
+			case <-time.After(20 * time.Second):
+				t.Error("it doesn't end")
+				_ = run.Thaw()
+			}
+		})
+	}
+}

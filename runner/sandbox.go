@@ -122,7 +122,7 @@ func (s *Sandbox) watch() {
 		s.drain()
 		_ = s.say(pid1.End)
 	} else {
-		s.box.Kill()
+		s.Kill()
 	}
 	close(s.exit)
 	select {
@@ -227,6 +227,11 @@ func (s *Sandbox) Kill() {
 
 // thawForGood lets frozen processes die.
 func (s *Sandbox) thawForGood() {
+	select {
+	case <-s.adopted:
+		s.gate.Doom()
+	default: // no program was let run yet
+	}
 	for _, thaw := range s.cgroups.ThawWrites() {
 		_ = os.WriteFile(thaw.Path, []byte(thaw.Value), 0)
 	}

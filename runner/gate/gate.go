@@ -71,6 +71,7 @@ type Gate struct {
 	holds   int           // guarded by sending
 	open    chan struct{} // guarded by sending; closed when holds is 0
 	closed  bool          // guarded by sending
+	doomed  bool          // guarded by sending; nothing is held any more
 
 	mu      sync.Mutex
 	waiting map[uint64]*waiter // guarded by mu; received and not answered
@@ -281,8 +282,24 @@ func (g *Gate) whenOpen(f func()) {
 func (g *Gate) Hold() {
 	g.sending.Lock()
 	defer g.sending.Unlock()
+	if g.doomed {
+		return
+	}
 	if g.holds++; g.holds == 1 {
 		g.open = make(chan struct{})
+	}
+}
+
+// Doom says that every process of the sandbox is being killed: nothing is held
+// any more, now or later. One that stands in a stop of its tracer's can't end
+// before it was let go, and neither can a sandbox before all of it has.
+func (g *Gate) Doom() {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	g.doomed = true
+	if g.holds > 0 {
+		g.holds = 0
+		close(g.open)
 	}
 }
 

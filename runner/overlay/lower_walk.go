@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SkipDir is what a Walk's function returns for a directory that isn't to be
+// ErrSkipDir is what a Walk's function returns for a directory that isn't to be
 // looked into.
-var SkipDir = errors.New("skip this directory")
+var ErrSkipDir = errors.New("skip this directory")
 
 // maxWalkDepth is how many directories below each other a Walk looks into. One
 // is open for each.
@@ -35,7 +35,7 @@ type Found struct {
 // Walk calls f with each name of the lower, directories before what they hold,
 // each directory's names in order. What can't be looked at has the reason in
 // its Entry's Unsaved: for a directory that can't be listed f is called a second
-// time. Walk ends with the first error that f returns but SkipDir. The lower may
+// time. Walk ends with the first error that f returns but ErrSkipDir. The lower may
 // change meanwhile: each name is as it was when Walk came to it.
 func (l *Lower) Walk(ctx context.Context, f func(*Found) error) error {
 	top := l.top()
@@ -91,7 +91,7 @@ func (d *lowerDir) visit(ctx context.Context, name string, f func(*Found) error,
 }
 
 func skipped(err error) error {
-	if errors.Is(err, SkipDir) {
+	if errors.Is(err, ErrSkipDir) {
 		return nil
 	}
 	return err

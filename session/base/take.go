@@ -132,13 +132,13 @@ func (t *taker) name(n *overlay.Found) error {
 	case n.Hidden:
 		s.apart[rel] = true
 		s.secret[rel] = true
-		return overlay.SkipDir
+		return overlay.ErrSkipDir
 	case n.Entry.Name == ".git":
-		return overlay.SkipDir
+		return overlay.ErrSkipDir
 	case n.Entry.Unsaved != "":
 		s.apart[rel] = true
 		t.again(entry(n))
-		return overlay.SkipDir
+		return overlay.ErrSkipDir
 	case n.Entry.Kind == overlay.KindDir:
 		return t.folder(s, rel, n)
 	}
@@ -177,7 +177,7 @@ func (t *taker) folder(s *scope, rel string, n *overlay.Found) error {
 		e := entry(n)
 		e.Unsaved = ignored
 		t.add(e)
-		return overlay.SkipDir
+		return overlay.ErrSkipDir
 	}
 	if t.nested(s, rel, n) != nil {
 		return nil
