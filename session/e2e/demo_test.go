@@ -111,7 +111,7 @@ func watchDemo(t *testing.T, cols, rows int) {
 
 	tm.press(leader + "d")
 	code, words := tm.ended()
-	if code != 0 || !strings.Contains(words, "Session demo ended: exit 0.") {
+	if code != 0 || !strings.Contains(words, "The demo is over, and its folder gone;") {
 		t.Errorf("exit %d, last words %q", code, words)
 	}
 	if list := p.sessions(); len(list) != 1 || list[0].State != api.SessionEnded {
