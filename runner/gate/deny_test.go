@@ -189,7 +189,7 @@ func TestDeniedFromRuntimes(t *testing.T) {
 			"undefined 126 " + because + "126 null " + because + "126 " + because},
 		{"perl", []string{"perl", "-e", "$|=1; system(" + q + ",'x'); print $?>>8, qq(\\n); print `" + v.path + " 2>&1`"}, "126\n" + because},
 		{"sh", []string{"sh", "-c", v.path + "; echo $?; " + v.path + " 2>&1 | cat; (" + v.path + ") 2>&1"}, "126\n" + because + because},
-		{"bash", []string{"bash", "-c", "set -o pipefail; echo x | " + v.path + " 2>&1 | cat; echo ${PIPESTATUS[@]}; x=$(" + v.path + " 2>&1); echo $? $x; set -m; " + v.path + " 2>&1 & wait $!; echo $?"},
+		{"bash", []string{"bash", "-c", "set -o pipefail; : | " + v.path + " 2>&1 | cat; echo ${PIPESTATUS[@]}; x=$(" + v.path + " 2>&1); echo $? $x; set -m; " + v.path + " 2>&1 & wait $!; echo $?"},
 			because + "0 126 0\n126 " + because + because + "126\n"},
 		{"env", []string{"sh", "-c", "env " + v.path + " 2>&1; echo $?"}, "*126\n"}, // env replaces itself
 	} {
