@@ -89,7 +89,7 @@ func (r *running) withoutFreezer() {
 	<-r.adopted
 	held := r.cgroups
 	r.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = held.Remove(ctx)
 	})
@@ -183,7 +183,7 @@ func TestKillWhileFrozen(t *testing.T) {
 	run.Kill()
 	select {
 	case <-run.Ended():
-	case <-time.After(2 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it doesn't end")
 	}
 	if err := run.Freeze(t.Context()); err != nil && !errors.Is(err, ErrEnded) {
@@ -289,7 +289,7 @@ func TestKillWhileFrozenAndEnding(t *testing.T) {
 			run.Kill()
 			select {
 			case <-run.Ended():
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Error("it doesn't end")
 				_ = run.Thaw()
 			}

@@ -52,7 +52,7 @@ func testSupervisor() {
 		}
 	}()
 	if strings.Contains(spec.Argv[len(spec.Argv)-1], "FREEZE") {
-		for end := time.Now().Add(10 * time.Second); len(s.pids()) < 3; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(patience); len(s.pids()) < 3; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				panic("the agent's processes don't come up")
 			}
@@ -171,7 +171,7 @@ func TestSupervisorKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = cmd.Wait()
-			r.assertGone(a, 2*time.Second)
+			r.assertGone(a, patience)
 		})
 	}
 }
@@ -201,7 +201,7 @@ func TestBothKilled(t *testing.T) {
 				swept, err := Sweep(t.Context(), r.spec.RunDir)
 				return err == nil && slices.Equal(swept, []string{r.spec.ID})
 			}, func() string { return "nothing is swept" })
-			r.assertGone(a, 2*time.Second)
+			r.assertGone(a, patience)
 		})
 	}
 }
@@ -231,7 +231,7 @@ func TestHolderKilled(t *testing.T) {
 			t.Error("nobody hears that the holder was killed")
 		}
 	})
-	r.assertGone(a, 2*time.Second)
+	r.assertGone(a, patience)
 }
 
 // TestSweepSparesNewcomers: a folder that is being made is never taken for one
@@ -305,7 +305,7 @@ func TestAllKilledWhileFrozen(t *testing.T) {
 		swept, err := Sweep(t.Context(), r.spec.RunDir)
 		return err == nil && slices.Equal(swept, []string{r.spec.ID})
 	}, func() string { return "nothing is swept" })
-	r.assertGone(a, 2*time.Second)
+	r.assertGone(a, patience)
 }
 
 func TestCloseLeavesNothing(t *testing.T) {

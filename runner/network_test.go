@@ -70,7 +70,7 @@ c, _ = l.accept(); c.sendall(b"from inside"); c.close(); input()
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	text := make([]byte, 64)

@@ -13,6 +13,10 @@ import (
 	"stepbox/runner/holder"
 )
 
+// patience bounds waits for what should happen at once: on a busy machine it
+// takes long, and only a test that fails waits for all of it.
+const patience = 2 * time.Minute
+
 // rig is a project, a session's folders and an ID, for one sandbox.
 type rig struct {
 	t       testing.TB
@@ -89,7 +93,7 @@ func (r *rig) start(argv ...string) *running {
 		}
 	}()
 	r.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := run.Close(ctx); err != nil {
 			r.t.Errorf("cannot close: %v", err)
@@ -110,7 +114,7 @@ func (r *running) wait() (string, Exit) {
 	r.t.Helper()
 	select {
 	case <-r.Exited():
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		r.t.Fatalf("the agent doesn't end; output so far:\n%s", r.text())
 	}
 	<-r.done
@@ -139,7 +143,7 @@ func (r *running) typeIn(text string) {
 // eventually polls what only the kernel can tell.
 func eventually(t testing.TB, true func() bool, otherwise func() string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !true(); {
+	for end := time.Now().Add(patience); !true(); {
 		if time.Now().After(end) {
 			t.Fatal(otherwise())
 		}

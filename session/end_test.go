@@ -39,7 +39,7 @@ func (w *world) over() api.Session {
 	w.Helper()
 	select {
 	case <-w.Done():
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		w.Fatal("the session didn't end")
 	}
 	b, err := w.store.Doc(context.Background(), w.ID(), store.KindSession, 0)
@@ -100,7 +100,7 @@ func TestRequestsDuringTheEnd(t *testing.T) {
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
 	review := w.held(q.ID)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	fine := func(err error) bool { return err == nil || errors.Is(err, session.ErrEnded) || code(err) != "" }
 	var wg sync.WaitGroup

@@ -83,7 +83,7 @@ func TestRollbackOfFilesThatAreHeld(t *testing.T) {
 	upper := filepath.Join(w.store.SessionDir(w.ID()), "upper")
 	until := func(what string, is func() bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !is(); <-time.After(2 * time.Millisecond) {
+		for end := time.Now().Add(patience); !is(); <-time.After(2 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%s never came", what)
 			}

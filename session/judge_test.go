@@ -60,7 +60,7 @@ func begin(t *testing.T, mode api.Mode, files map[string]string, argv ...string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if _, err := w.Kill(ctx); err != nil && !errors.Is(err, session.ErrEnded) {
 			t.Errorf("cannot end the session: %v", err)

@@ -88,7 +88,7 @@ func (w *world) feed(name string) func(line string) {
 func (w *world) upperHas(name string, want bool) {
 	w.Helper()
 	path := filepath.Join(w.store.SessionDir(w.ID()), "upper", name)
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-time.After(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(2 * time.Millisecond) {
 		if _, err := os.Lstat(path); (err == nil) == want {
 			return
 		}

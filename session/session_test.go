@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// patience bounds waits for what should happen at once: on a busy machine it
+// takes long, and only a test that fails waits for all of it.
+const patience = 2 * time.Minute
+
 // world is one session in a real sandbox.
 type world struct {
 	*testing.T
@@ -76,7 +80,7 @@ func startProgram(t *testing.T, mode api.Mode, prepare func(project string), arg
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if _, err := w.Kill(ctx); err != nil && !errors.Is(err, session.ErrEnded) {
 			t.Errorf("cannot end the session: %v", err)
@@ -92,7 +96,7 @@ func startProgram(t *testing.T, mode api.Mode, prepare func(project string), arg
 // held waits for the next open question after some number.
 func (w *world) held(after int64) api.Question {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	for e, err := range w.Events(ctx, 0) {
 		if err != nil {
@@ -109,7 +113,7 @@ func (w *world) held(after int64) api.Question {
 // happened waits for an event.
 func (w *world) happened(what string, is func(api.Event) bool) api.Event {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	for e, err := range w.Events(ctx, 0) {
 		if err != nil {
@@ -292,7 +296,7 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 	v.Input([]byte("\n"))
 	select {
 	case <-w.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the session went on without its record")
 	}
 	if _, err := os.Stat(filepath.Join(w.store.SessionDir(w.ID()), "upper", "done")); err == nil {
@@ -311,7 +315,7 @@ func TestPausedMeansStill(t *testing.T) {
 		return st.Size()
 	}
 	grown := func(from int64) bool {
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+		for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
 			if size() > from {
 				return true
 			}
@@ -348,7 +352,7 @@ func TestJoiningTellsTheNewestChanges(t *testing.T) {
 	w.happened("the end of touch", func(e api.Event) bool {
 		return e.Kind == "action.ended" && e.Action.Title == "touch b c"
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// Follow as a viewer does: fetch until the answer is as new as what was told.
 	for e, err := range w.Events(ctx, 1<<40) {

@@ -18,6 +18,10 @@ import (
 	"stepbox/store"
 )
 
+// patience bounds waits for what should happen at once: on a busy machine it
+// takes long, and only a test that fails waits for all of it.
+const patience = 2 * time.Minute
+
 // pipeTerminal is a terminal whose agent is the test.
 type pipeTerminal struct {
 	*testing.T
@@ -73,7 +77,7 @@ func arrives(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%s didn't come", what)
 	}
 }
@@ -82,7 +86,7 @@ func arrives(t *testing.T, what string, done <-chan struct{}) {
 func all(t *testing.T, f *follower) string {
 	t.Helper()
 	defer f.leave()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
 	for {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // sandbox is a namespace behind a gateway, with what the gateway logged.
 type sandbox struct {

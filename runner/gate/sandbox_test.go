@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 20 * time.Second // for what should happen at once, also under emulation
+const patience = 2 * time.Minute // for what should happen at once, also under emulation and load
 
 func init() {
 	roles["first"] = playFirst
@@ -33,6 +34,8 @@ const (
 // the listener out on descriptor 3, runs the program from that thread, and
 // ends as it did.
 func playFirst(args []string) {
+	// A job in a script's background ignores these, and so would all that it starts.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT)
 	if unix.Getpid() == 1 {
 		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			die("mount proc", err)

@@ -6,9 +6,9 @@
 // empty environment, not dumpable (so that no process of the sandbox may trace
 // it or open its descriptors), executed from a sealed memfd and static, so that
 // nothing of the sandbox's root is ever loaded into it. It executes nothing but
-// the agent. Inside a pid namespace the kernel drops signals from the namespace
-// that PID 1 doesn't handle (pid_namespaces(7)); it handles all of them, since
-// the Go runtime would die of some.
+// the agent. The kernel drops signals from inside a pid namespace that PID 1
+// doesn't handle (pid_namespaces(7)), and it handles none: the Go runtime, which
+// does, would take a queued SIGSEGV for a fault of its own and die of it.
 //
 // Concurrency: one locked thread installs the filter and forks the agent, since
 // filters belong to a thread; one goroutine reads the control socket, one
@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
 	"unicode"
@@ -50,8 +49,7 @@ func Main(install func() (int, error)) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		os.Exit(3)
 	}
-	signals := make(chan os.Signal, 1) // full is fine: they are only kept from doing harm
-	signal.Notify(signals)
+	deafen()
 	unix.Close(SelfFD)
 	control, err := seqpacket.New(ControlFD)
 	if err != nil {

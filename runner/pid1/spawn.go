@@ -9,6 +9,14 @@ package pid1
 #include <unistd.h>
 #include <linux/close_range.h>
 
+// stepbox_deafen gives every signal back its default action, which the Go
+// runtime took over: the kernel drops those for a namespace's first process.
+static void stepbox_deafen(void) {
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &plain, NULL);
+}
+
 // stepbox_spawn forks and executes in its own foreground process group. It is C
 // because Go can't fork without its own executor, which leaves a caller that
 // shares its memory stopped for as long as the gate holds the exec, and has no
@@ -28,9 +36,6 @@ static pid_t stepbox_spawn(const char *path, char **argv, char **envp, const cha
 		sigprocmask(SIG_SETMASK, &old, NULL);
 		return pid < 0 ? -saved : pid;
 	}
-	struct sigaction plain = { .sa_handler = SIG_DFL };
-	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &plain, NULL);
 	int failure = 0;
 	if (setpgid(0, 0) != 0)
 		failure = errno;
@@ -74,6 +79,10 @@ import (
 	"syscall"
 	"unsafe"
 )
+
+// deafen keeps the sandbox's signals from ever reaching this process, and from
+// being ignored or handled in what it starts.
+func deafen() { C.stepbox_deafen() }
 
 // spawn starts a program from the calling thread, whose filters it inherits,
 // and says its pid. Its terminal is tty when that isn't negative.

@@ -22,7 +22,7 @@ import (
 
 // patience is how long anything is waited for. It is long because the machine
 // may be busy; what doesn't come at all is what it is for.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // Keys as terminals send them.
 const (
