@@ -11,15 +11,16 @@ import (
 )
 
 // A plan is carried out as it was shown, however much was written since: under
-// the freeze the files that it names are compared with what was shown. Their
-// content may have changed, since that is in a checkpoint before it is written
-// over. What they are may not. Everything else that changed since stays.
+// the freeze the files are compared with what was shown. Those that it names may
+// have changed, gone or come again, else whoever does that all the time could not
+// be rolled back: what they are now is in a checkpoint before it is written over.
+// Everything else that changed since stays; if it is in the way of what goes back,
+// the plan is stale.
 
 // shownPath is what a plan says about one path.
 type shownPath struct {
-	status overlay.Status
-	now    *overlay.File // what there is; nil for nothing
-	then   *overlay.File // what goes back; nil for nothing
+	now  *overlay.File // what there is; nil for nothing
+	then *overlay.File // what goes back; nil for nothing
 }
 
 // paths lists what differs by path; a rename is two.
@@ -27,24 +28,16 @@ func paths(changed []overlay.Change) map[string]shownPath {
 	m := make(map[string]shownPath, len(changed))
 	for _, c := range changed {
 		if c.Status != overlay.Renamed {
-			m[c.Path] = shownPath{c.Status, c.Old, c.New}
+			m[c.Path] = shownPath{c.Old, c.New}
 			continue
 		}
-		m[c.From] = shownPath{overlay.Deleted, c.Old, nil}
-		m[c.Path] = shownPath{overlay.Added, nil, c.New}
+		m[c.From] = shownPath{c.Old, nil}
+		m[c.Path] = shownPath{nil, c.New}
 	}
 	return m
 }
 
-// is says whether a path still is what was shown, but for its content.
-func (s shownPath) is(o shownPath) bool {
-	a, b := s.now, o.now
-	if s.status != o.status || (a == nil) != (b == nil) {
-		return false
-	}
-	return a == nil || a.Kind == b.Kind && a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.Target == b.Target &&
-		slices.EqualFunc(a.Xattrs, b.Xattrs, func(x, y overlay.Xattr) bool { return x.Name == y.Name && slices.Equal(x.Value, y.Value) })
-}
+func isFolder(f *overlay.File) bool { return f.Kind == overlay.KindDir }
 
 func above(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
@@ -60,7 +53,7 @@ func (s *Session) meanwhile(ctx context.Context, r *rollback, cur *overlay.Manif
 		return nil, err
 	}
 	for path, now := range paths(differs) {
-		if was, ok := shown[path]; ok && !was.is(now) {
+		if was, ok := shown[path]; ok && (was.then == nil) != (now.then == nil) { // the host's
 			return nil, errStale
 		}
 	}
@@ -79,12 +72,12 @@ func (s *Session) meanwhile(ctx context.Context, r *rollback, cur *overlay.Manif
 	maps.DeleteFunc(left, func(path string, _ shownPath) bool { _, ok := shown[path]; return ok })
 	for path, l := range left {
 		// What stays and what goes back must have room beside each other.
-		if holds[path] && l.then != nil && l.then.Kind != overlay.KindDir {
+		if holds[path] && l.then != nil && !isFolder(l.then) {
 			return nil, errStale
 		}
 		for path != "" {
 			path = above(path)
-			if over, ok := shown[path]; ok && over.then != nil && over.then.Kind != overlay.KindDir {
+			if over, ok := shown[path]; ok && over.then != nil && !isFolder(over.then) {
 				return nil, errStale
 			}
 		}

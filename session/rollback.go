@@ -32,7 +32,7 @@ type rollback struct {
 	failed []overlay.Problem // what couldn't be carried out after all
 }
 
-var errStale = problem(api.CodeStale, "the files have changed since the plan was made; look at it again")
+var errStale = problem(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
 
 // maxShown is how many plans can be confirmed: those shown last.
 const maxShown = 8

@@ -157,10 +157,10 @@ func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRollbackIsStaleWhenAShownPathChanges: content may change after the plan
-// was shown, what a path is may not.
-func TestRollbackIsStaleWhenAShownPathChanges(t *testing.T) {
-	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; echo 1 >shown; touch last; read -u 3 x; chmod 755 shown; touch end; read -u 3 x`)
+// TestRollbackIsStaleWhenAFolderCame: a file that goes back may not take a folder
+// with it whose files nobody was shown.
+func TestRollbackIsStaleWhenAFolderCame(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; echo 1 >a.txt; touch last; read -u 3 x; rm a.txt; mkdir a.txt; echo 1 >a.txt/unseen; touch end; read -u 3 x`)
 	a := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
 	do := w.feed("feed")
 	edit := w.action("the edit", func(a api.Action) bool { return a.Kind == api.KindEdit })
@@ -173,9 +173,9 @@ func TestRollbackIsStaleWhenAShownPathChanges(t *testing.T) {
 	w.upperHas("end", true)
 	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: edit.N, Hash: plan.Hash, By: "test"})
 	if code(err) != api.CodeStale {
-		t.Errorf("a roll back of a file whose mode has changed gives %v, want stale", err)
+		t.Errorf("a roll back of a file that is a folder now gives %v, want stale", err)
 	}
-	if got := w.changed(0); !slices.Equal(got, []string{"A end", "A last", "A shown"}) {
+	if got := w.changed(0); !slices.Equal(got, []string{"T a.txt", "A a.txt/unseen", "A end", "A last"}) {
 		t.Errorf("the changes are %v", got)
 	}
 	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
@@ -183,6 +183,25 @@ func TestRollbackIsStaleWhenAShownPathChanges(t *testing.T) {
 		if e.Rollback != nil {
 			t.Errorf("a stale plan is recorded as %s", e.Kind)
 		}
+	}
+}
+
+// TestRollbackOfFilesThatComeAndGo: whoever removes and remakes files, or changes
+// their modes, can't keep them from being rolled back.
+func TestRollbackOfFilesThatComeAndGo(t *testing.T) {
+	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed
+		touch mark; mkdir dir; touch dir/mode dir/gone; rm a.txt; touch last
+		read -u 3 x; rm -r dir/gone; chmod 700 dir/mode; echo new >a.txt; touch end; read -u 3 x`)
+	first := w.action("the first command", func(a api.Action) bool { return a.Title == "mkdir dir" && a.State == api.ActionEnded })
+	w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
+	plan, err := w.RollbackPlan(t.Context(), first.N)
+	w.must(err)
+	w.feed("feed")("go")
+	w.upperHas("end", true)
+	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: first.N, Hash: plan.Hash, By: "test"})
+	w.must(err)
+	if got := w.changed(0); !slices.Equal(got, []string{"A end", "A mark"}) {
+		t.Errorf("after the roll back the changes are %v, want what was there before and what came elsewhere", got)
 	}
 }
 

@@ -245,7 +245,9 @@ func leftWords(r api.Rollback) string {
 }
 
 func printPlan(w io.Writer, p api.RollbackPlan) {
-	fmt.Fprintf(w, "rolls back actions\t%s\n", strings.Trim(fmt.Sprint(p.Actions), "[]"))
+	if len(p.Actions) > 0 {
+		fmt.Fprintf(w, "rolls back actions\t%s\n", strings.Trim(fmt.Sprint(p.Actions), "[]"))
+	}
 	if len(p.Ends) > 0 {
 		fmt.Fprintf(w, "ends running actions\t%s\n", strings.Trim(fmt.Sprint(p.Ends), "[]"))
 	}
