@@ -3,10 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 
-	"stepbox/runner/holder"
 	"stepbox/runner/overlay"
 )
 
@@ -19,12 +17,21 @@ func (s *Sandbox) Restore(ctx context.Context, plan *overlay.Plan, source overla
 	if err != nil {
 		return report, err
 	}
-	err = s.holder.Restore(ctx, s.spec.Workspace, encoded, func(ctx context.Context, step int) (io.ReadCloser, error) {
-		if step < 0 || step >= len(plan.Ops) {
-			return nil, fmt.Errorf("the plan has no step %d", step)
-		}
-		return source.Open(ctx, plan, step)
-	}, &report)
+	contents, w, err := os.Pipe()
+	if err != nil {
+		return report, fmt.Errorf("cannot restore the project: %w", err)
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		defer w.Close()
+		// An error is the holder's to tell: it lacks what couldn't be sent.
+		_ = overlay.SendContents(ctx, w, plan, source)
+	}()
+	err = s.holder.Restore(ctx, s.spec.Workspace, encoded, contents, &report)
+	contents.Close()
+	w.Close() // ends a write to a holder that doesn't read any more
+	<-sent
 	if err != nil {
 		return report, fmt.Errorf("cannot restore the project: %w", err)
 	}
@@ -32,17 +39,10 @@ func (s *Sandbox) Restore(ctx context.Context, plan *overlay.Plan, source overla
 }
 
 // restore is the holder's part.
-func restore(ctx context.Context, project *os.File, encoded []byte, contents holder.Contents) (any, error) {
+func restore(ctx context.Context, project *os.File, encoded []byte, contents *os.File) (any, error) {
 	plan := new(overlay.Plan)
 	if err := plan.UnmarshalBinary(encoded); err != nil {
 		return nil, err
 	}
-	return overlay.Execute(ctx, project, plan, remote(contents))
-}
-
-// remote is a source whose contents are in the supervisor.
-type remote holder.Contents
-
-func (r remote) Open(ctx context.Context, _ *overlay.Plan, i int) (io.ReadCloser, error) {
-	return r(ctx, i)
+	return overlay.Execute(ctx, project, plan, overlay.ReceiveContents(contents))
 }

@@ -15,14 +15,12 @@ package holder
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -41,7 +39,6 @@ const (
 	opSocket  = "socket"
 	opDial    = "dial"
 	opRestore = "restore"
-	opContent = "content" // asked by the holder
 )
 
 type (
@@ -57,19 +54,8 @@ type (
 		Folders []string
 	}
 	layersAnswer   struct{ Refused []string } // one for each folder, "" for none
-	restoreRequest struct {
-		ID      uint64
-		Project string
-	}
-	contentRequest struct {
-		Restore uint64
-		Step    int
-	}
-	contentAnswer struct{ Data []byte } // unless a file comes along
+	restoreRequest struct{ Project string }
 )
-
-// inlineLimit is the largest content that is sent in a message, in bytes.
-const inlineLimit = 32 << 10
 
 // Holder is the supervisor's side of a running holder.
 type Holder struct {
@@ -78,10 +64,6 @@ type Holder struct {
 	peer   *peer
 	cmd    *exec.Cmd
 	served chan struct{} // closed once nothing comes from the holder any more
-
-	mu       sync.Mutex
-	restores map[uint64]Contents // guarded by mu
-	last     uint64              // guarded by mu
 }
 
 // Start makes a holder from self, this program's sealed copy. Its namespaces
@@ -116,8 +98,8 @@ func Start(self, lock *os.File) (*Holder, error) {
 		conn.Close()
 		return nil, fmt.Errorf("cannot make a user namespace for the sandbox: %w", err)
 	}
-	h := &Holder{PID: cmd.Process.Pid, cmd: cmd, served: make(chan struct{}), restores: make(map[uint64]Contents)}
-	h.peer = newPeer(conn, h.handle)
+	h := &Holder{PID: cmd.Process.Pid, cmd: cmd, served: make(chan struct{})}
+	h.peer = newPeer(conn, nil)
 	go func() {
 		_ = h.peer.serve(context.Background())
 		close(h.served)
@@ -217,73 +199,16 @@ func (h *Holder) file(ctx context.Context, op string, request any) (*os.File, er
 	return files[0], nil
 }
 
-// Restore carries an encoded plan out on the project, a path inside, and
-// decodes the report.
-func (h *Holder) Restore(ctx context.Context, project string, plan []byte, contents Contents, report any) error {
+// Restore carries an encoded plan out on the project, a path inside, with what
+// Ops.Restore reads from contents, and decodes the report.
+func (h *Holder) Restore(ctx context.Context, project string, plan []byte, contents *os.File, report any) error {
 	file, err := memory(plan)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	h.mu.Lock()
-	h.last++
-	id := h.last
-	h.restores[id] = contents
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		delete(h.restores, id)
-		h.mu.Unlock()
-	}()
-	_, err = h.peer.call(ctx, opRestore, restoreRequest{ID: id, Project: project}, report, file)
+	_, err = h.peer.call(ctx, opRestore, restoreRequest{project}, report, file, contents)
 	return err
-}
-
-// handle answers the holder, which asks for contents only.
-func (h *Holder) handle(ctx context.Context, op string, body json.RawMessage, files []*os.File) (any, []*os.File, error) {
-	closeAll(files)
-	var request contentRequest
-	if err := json.Unmarshal(body, &request); err != nil || op != opContent {
-		return nil, nil, fmt.Errorf("there is no operation %q", op)
-	}
-	h.mu.Lock()
-	open := h.restores[request.Restore]
-	h.mu.Unlock()
-	if open == nil {
-		return nil, nil, errors.New("that restore is over")
-	}
-	reader, err := open(ctx, request.Step)
-	if err != nil {
-		return nil, nil, err
-	}
-	if file, ok := reader.(*os.File); ok {
-		return nil, []*os.File{file}, nil
-	}
-	defer reader.Close()
-	start := make([]byte, inlineLimit)
-	n, err := io.ReadFull(reader, start)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return contentAnswer{start[:n]}, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	file, err := memory(start)
-	if err != nil {
-		return nil, nil, err
-	}
-	// The rest follows what memory wrote; readers use offsets of their own.
-	if _, err = file.Seek(0, io.SeekEnd); err == nil {
-		_, err = io.Copy(file, reader)
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	return nil, []*os.File{file}, nil
 }
 
 // memory is an anonymous file that holds data, positioned at its start.

@@ -21,7 +21,7 @@ const (
 // errClosed means that the other side is gone.
 var errClosed = errors.New("the connection to the holder is closed")
 
-// message is one request or its answer, in either direction.
+// message is one request or its answer.
 type message struct {
 	ID    uint64          `json:"id"`
 	Op    string          `json:"op,omitempty"` // of a request
@@ -42,7 +42,7 @@ type handler func(ctx context.Context, op string, body json.RawMessage, files []
 // further ones wait in the socket.
 type peer struct {
 	conn   *seqpacket.Conn
-	handle handler
+	handle handler // nil on the side that only asks
 
 	mu      sync.Mutex
 	next    uint64                 // guarded by mu
@@ -53,14 +53,15 @@ func newPeer(conn *seqpacket.Conn, handle handler) *peer {
 	return &peer{conn: conn, handle: handle, pending: make(map[uint64]chan answer)}
 }
 
-// serve reads until the other side is gone, waits for what it had begun, and
-// says why it stopped; io.EOF is the ordinary way.
+// serve reads until the other side is gone, hangs up, waits for what it had
+// begun, and says why it stopped; io.EOF is the ordinary way.
 func (p *peer) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	defer p.abandon()
+	defer p.conn.Close()
 	slots := make(chan struct{}, callsLimit)
 	buffer := make([]byte, messageLimit)
 	for {
@@ -79,6 +80,10 @@ func (p *peer) serve(ctx context.Context) error {
 		if m.Op == "" {
 			p.deliver(answer{m, files})
 			continue
+		}
+		if p.handle == nil {
+			closeAll(files)
+			return fmt.Errorf("cannot carry %q out: this side takes no requests", m.Op)
 		}
 		slots <- struct{}{}
 		running.Go(func() {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,43 +118,14 @@ func TestCallToNobody(t *testing.T) {
 	}
 }
 
-// TestContents: files of any size reach the other side whole.
-func TestContents(t *testing.T) {
-	h := &Holder{restores: map[uint64]Contents{1: func(_ context.Context, step int) (io.ReadCloser, error) {
-		if step < 0 {
-			return nil, fmt.Errorf("no step %d", step)
-		}
-		return io.NopCloser(strings.NewReader(strings.Repeat("x", step))), nil
-	}}}
-	for _, size := range []int{0, 1, inlineLimit - 1, inlineLimit, inlineLimit + 1, 3 << 20} {
-		body, _ := json.Marshal(contentRequest{Restore: 1, Step: size})
-		result, files, err := h.handle(t.Context(), opContent, body, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := 0
-		if len(files) == 1 {
-			text, err := io.ReadAll(files[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = len(text)
-			files[0].Close()
-		} else {
-			got = len(result.(contentAnswer).Data)
-		}
-		if got != size {
-			t.Errorf("%d bytes arrive of %d", got, size)
-		}
+// TestNoOrders: a supervisor hangs up on a holder that asks something of it.
+func TestNoOrders(t *testing.T) {
+	left, right := peers(t, nil, nil)
+	if _, err := right.call(t.Context(), opGuard, nil, nil); !errors.Is(err, errClosed) {
+		t.Errorf("a supervisor takes orders: %v", err)
 	}
-	for _, request := range []contentRequest{{1, -1}, {2, 1}} {
-		body, _ := json.Marshal(request)
-		if _, _, err := h.handle(t.Context(), opContent, body, nil); err == nil {
-			t.Errorf("%+v is answered", request)
-		}
-	}
-	if _, _, err := h.handle(t.Context(), "guard", nil, nil); err == nil {
-		t.Error("a supervisor takes orders")
+	if _, err := left.call(t.Context(), opHello, nil, nil); err == nil {
+		t.Error("it asks on")
 	}
 }
 

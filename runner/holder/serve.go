@@ -1,12 +1,10 @@
 package holder
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -40,12 +38,9 @@ type Ops struct {
 	// following links, and without anything that could block.
 	Open func(root *os.File, path string) (*os.File, error)
 	// Restore carries a plan out on the project as the sandbox sees it, with
-	// contents that the supervisor has. The report becomes JSON.
-	Restore func(ctx context.Context, project *os.File, plan []byte, contents Contents) (any, error)
+	// contents that the supervisor writes into a pipe. The report becomes JSON.
+	Restore func(ctx context.Context, project *os.File, plan []byte, contents *os.File) (any, error)
 }
-
-// Contents opens the content that a step of a plan writes.
-type Contents func(ctx context.Context, step int) (io.ReadCloser, error)
 
 // Main is a holder. It never returns.
 func Main(ops Ops) {
@@ -66,9 +61,8 @@ func Main(ops Ops) {
 		os.Exit(3)
 	}
 	h := &server{ops: ops, pidfd: -1}
-	h.peer = newPeer(conn, h.handle)
 	h.ready = loopback()
-	_ = h.peer.serve(context.Background())
+	_ = newPeer(conn, h.handle).serve(context.Background())
 	h.clean()
 	os.Exit(0)
 }
@@ -124,7 +118,6 @@ func loopback() error {
 // server is the holder's side.
 type server struct {
 	ops   Ops
-	peer  *peer
 	ready error // why this holder is of no use; answers hello
 
 	mu    sync.Mutex
@@ -212,8 +205,8 @@ func (h *server) restore(ctx context.Context, body json.RawMessage, files []*os.
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
-	if len(files) != 1 {
-		return nil, errors.New("the plan is missing")
+	if len(files) != 2 {
+		return nil, errors.New("the plan or its contents are missing")
 	}
 	plan, err := readAll(files[0])
 	if err != nil {
@@ -224,18 +217,7 @@ func (h *server) restore(ctx context.Context, body json.RawMessage, files []*os.
 		return nil, err
 	}
 	defer project.Close()
-	return h.ops.Restore(ctx, project, plan, func(ctx context.Context, step int) (io.ReadCloser, error) {
-		var inline contentAnswer
-		files, err := h.peer.call(ctx, opContent, contentRequest{Restore: request.ID, Step: step}, &inline)
-		if err != nil {
-			return nil, err
-		}
-		if len(files) == 1 {
-			return files[0], nil
-		}
-		closeAll(files)
-		return io.NopCloser(bytes.NewReader(inline.Data)), nil
-	})
+	return h.ops.Restore(ctx, project, plan, files[1])
 }
 
 // project opens a folder as the sandbox sees it. The agent may move what is
