@@ -135,6 +135,9 @@ func (r *rig) leftovers(a alive) (left []string) {
 	if _, err := os.Stat(filepath.Join(r.spec.RunDir, r.spec.ID)); !errors.Is(err, fs.ErrNotExist) {
 		left = append(left, "the run-time folder")
 	}
+	if _, err := os.Stat(filepath.Join(r.spec.StateDir, "work")); !errors.Is(err, fs.ErrNotExist) {
+		left = append(left, "overlayfs's own folder")
+	}
 	// This thread's: libcontainer may have left the first one in a sandbox that is gone.
 	if mounts, err := os.ReadFile("/proc/thread-self/mountinfo"); err != nil || strings.Contains(string(mounts), r.base) {
 		left = append(left, "mounts", string(mounts))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -155,7 +156,8 @@ func sweep(ctx context.Context, dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	guard.Dirs = []string{dir}
+	// The folder that says what there is goes last.
+	guard.Dirs = append(slices.DeleteFunc(guard.Dirs, func(d string) bool { return d == dir }), dir)
 	pidfd := -1
 	if guard.PID > 1 {
 		// PID 1 follows its supervisor by itself; a frozen tree may keep it.
