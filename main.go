@@ -368,10 +368,8 @@ func (f runFlags) limits() (runner.Limits, error) {
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
 	r := launch.Request{Name: f.name, Argv: launch.Bytes(args), Env: launch.Bytes(os.Environ()), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
-	switch r.Mode {
-	case api.ModeStep, api.ModePolicy, api.ModeWatch:
-	default:
-		return r, fmt.Errorf("%w: there is no mode %q: use step, policy or watch", cli.ErrUsage, api.Escape(f.mode))
+	if !r.Mode.Valid() {
+		return r, cli.NoMode(r.Mode)
 	}
 	var err error
 	if r.Limits, err = f.limits(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,10 +35,11 @@ func Preflight(ctx context.Context, stateDir string) []Finding {
 	findings := []Finding{checkKernel(), checkSeccomp(), checkMemfd(), checkPtrace(), checkMemory(pid1.MemoryGuard())}
 	userns := checkUserNamespaces(ctx)
 	findings = append(findings, userns, checkStateDir(ctx, stateDir, userns.OK), checkCgroups(ctx))
-	for _, f := range findings {
-		if f.Fatal && !f.OK {
-			return append(findings, checkContainer()...)
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Fatal && !f.OK }) {
+		if unix.Access(stateDir, unix.W_OK) == nil { // else that comes first, and no container is to blame for it
+			findings = append(findings, checkContainer()...)
 		}
+		return findings
 	}
 	sandbox := checkSandbox(ctx, stateDir)
 	findings = append(findings, sandbox)

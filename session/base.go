@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,28 +22,29 @@ const baseGrace = 250 * time.Millisecond
 // doesn't end before it is recorded, and soon after it wants to this gives up.
 // Without a base the session goes on: it is there for later.
 func (s *Session) takeBase() {
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() {
-		defer cancel()
-		select {
-		case <-over:
-			return
-		case <-s.life.in(phaseStopping):
-		}
-		select {
-		case <-over:
-		case <-time.After(baseGrace):
-		}
-	}()
 	options := base.Options{
 		Folder: s.cfg.Workspace, Lower: s.files.lower, Bodies: bodies{s.store},
 		Person: git.Person{Home: s.cfg.Home, Config: variable(s.cfg.Env, "XDG_CONFIG_HOME")},
 	}
 	s.aside(func() func() {
-		defer close(over)
+		ctx, cancel := context.WithCancel(context.Background())
+		var patience sync.WaitGroup
+		patience.Go(func() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.life.in(phaseStopping):
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(baseGrace):
+				cancel()
+			}
+		})
 		stepBack()
 		found, err := findBase(ctx, options)
+		cancel()
+		patience.Wait()
 		return func() {
 			if err != nil {
 				s.log.Warn("what the project was isn't recorded", "error", err)

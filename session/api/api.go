@@ -26,6 +26,9 @@ const (
 	ModeWatch  Mode = "watch"  // all pass, all is recorded
 )
 
+// Valid says whether there is such a mode.
+func (m Mode) Valid() bool { return m == ModeStep || m == ModePolicy || m == ModeWatch }
+
 // SessionState is where a session is in its life.
 type SessionState string
 

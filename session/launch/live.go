@@ -61,6 +61,7 @@ func (r registry) announce(id string, n *note, chosen bool) (*announced, error) 
 	if err != nil {
 		return nil, err
 	}
+	r.tidy()
 	taken := make(map[string]string)
 	for other, m := range live {
 		taken[m.Name] = other
@@ -73,6 +74,15 @@ func (r registry) announce(id string, n *note, chosen bool) (*announced, error) 
 		n.Name = fmt.Sprintf("%s-%d", base, i)
 	}
 	return r.write(id, *n)
+}
+
+// tidy removes what starts that were killed left of their notes. The registry is
+// locked, so that none of it is anyone's.
+func (r registry) tidy() {
+	left, _ := filepath.Glob(filepath.Join(string(r), ".*")) // the pattern is fine
+	for _, path := range left {
+		_ = os.Remove(path) // else the next start tries again
+	}
 }
 
 // write makes the note: it is there with its lock held, or not at all.

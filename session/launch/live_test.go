@@ -2,6 +2,9 @@ package launch
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 )
@@ -76,9 +79,16 @@ func TestDeadNote(t *testing.T) {
 			t.Errorf("%q is live", id)
 		}
 	}
+	half := filepath.Join(string(r), ".half") // a start that was killed
+	if err := os.WriteFile(half, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	b, err := r.announce("b", &note{Name: "n"}, true)
 	if err != nil {
 		t.Fatal("the name of a dead session isn't free")
+	}
+	if _, err := os.Lstat(half); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half a note is left: %v", err)
 	}
 	if err := b.withdraw(); err != nil {
 		t.Error(err)

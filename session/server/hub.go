@@ -10,21 +10,20 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"time"
 
 	"stepbox/session/api"
 )
 
-// NewHub serves recorded sessions from their record and passes what concerns a
-// live one on to its supervisor. Socket returns the path of a live session's
-// socket, or "". What is odd goes to the log.
+// NewHub serves sessions from their record and passes what concerns a live one
+// and isn't in there on to its supervisor. Socket returns the path of a live
+// session's socket, or "". What is odd goes to the log.
 func NewHub(r Reader, socket func(id string) string, l *slog.Logger) http.Handler {
-	return newHub(r, socket, l, answerTime)
+	return newHub(r, socket, l, patient{asks: askTime, wait: answerTime})
 }
 
-func newHub(r Reader, socket func(id string) string, l *slog.Logger, wait time.Duration) http.Handler {
+func newHub(r Reader, socket func(id string) string, l *slog.Logger, transport patient) http.Handler {
 	recorded := New(r, func(string) Controller { return nil })
-	transport := patient{wait: wait, RoundTripper: &http.Transport{
+	transport.RoundTripper = &http.Transport{
 		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			id, _, err := net.SplitHostPort(addr)
@@ -34,7 +33,7 @@ func newHub(r Reader, socket func(id string) string, l *slog.Logger, wait time.D
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", socket(id))
 		},
-	}}
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/", recorded)
 	one := func(w http.ResponseWriter, q *http.Request) {
@@ -61,8 +60,19 @@ func newHub(r Reader, socket func(id string) string, l *slog.Logger, wait time.D
 		}
 		proxy.ServeHTTP(w, q)
 	}
-	mux.HandleFunc("/v1/sessions/{id}", one)
 	mux.HandleFunc("/v1/sessions/{id}/{rest...}", one)
+	// Nothing is told before it is in the record, so this is as new there, and
+	// a supervisor that is stuck or stopped doesn't keep anyone from it.
+	for _, what := range []string{"", "/actions", "/actions/{n}", "/actions/{n}/execs", "/attempts"} {
+		mux.Handle("GET /v1/sessions/{id}"+what, recorded)
+	}
+	mux.HandleFunc("GET /v1/sessions/{id}/events", func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Query().Get("follow") == "false" {
+			recorded.ServeHTTP(w, q)
+			return
+		}
+		one(w, q)
+	})
 	return mux
 }
 

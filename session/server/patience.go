@@ -8,9 +8,14 @@ import (
 	"time"
 )
 
-// answerTime is how long a supervisor may take to say that it lives. Answers
-// themselves may take as long as they need: a large roll back takes minutes.
-const answerTime = 30 * time.Second
+// A supervisor that hasn't answered after askTime is asked whether it lives, and
+// may take answerTime to say so, on a busy machine too: all it does for that is
+// one turn of its loop. Answers themselves may take as long as they need: a large
+// roll back takes minutes.
+const (
+	askTime    = 2 * time.Second
+	answerTime = 8 * time.Second
+)
 
 // errStuck says that a supervisor holds its socket open and does nothing.
 var errStuck = errors.New("the supervisor doesn't answer")
@@ -19,7 +24,8 @@ var errStuck = errors.New("the supervisor doesn't answer")
 // overdue it is asked for a sign of life.
 type patient struct {
 	http.RoundTripper
-	wait time.Duration // before the first and between all signs, and for each of them
+	asks time.Duration // the time before the first sign and between all
+	wait time.Duration // for each of them
 }
 
 // RoundTrip sends a request. A body isn't waited for here: it may be a stream.
@@ -51,7 +57,7 @@ func (p patient) watch(ctx context.Context, q *http.Request, answered <-chan str
 			return nil
 		case <-ctx.Done():
 			return nil
-		case <-time.After(p.wait):
+		case <-time.After(p.asks):
 		}
 		if err := p.alive(ctx, q, answered); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -40,10 +41,10 @@ func supervisor(t *testing.T, h http.Handler) (socket string) {
 }
 
 // hub is a client of all sessions, of which one lives.
-func hub(t *testing.T, socket string, wait time.Duration) *api.Client {
+func hub(t *testing.T, r Reader, socket string) *api.Client {
 	t.Helper()
 	pipe := NewPipe()
-	srv := &http.Server{Handler: newHub(nil, func(string) string { return socket }, slog.New(slog.DiscardHandler), wait)}
+	srv := &http.Server{Handler: newHub(r, func(string) string { return socket }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: 10 * time.Millisecond})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(pipe) }() // ends with Close
 	c := api.NewClientFunc(pipe.Dial)
@@ -69,7 +70,7 @@ func TestSlowAnswerIsWaitedForWhileTheSupervisorLives(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"id":"one","state":"ended"}`)
 	})
-	c := hub(t, supervisor(t, mux), 10*time.Millisecond)
+	c := hub(t, nil, supervisor(t, mux))
 	s, err := c.Kill(t.Context(), "one")
 	if err != nil || s.State != api.SessionEnded {
 		t.Errorf("a slow answer came as %v, %v", s.State, err)
@@ -79,10 +80,41 @@ func TestSlowAnswerIsWaitedForWhileTheSupervisorLives(t *testing.T) {
 	}
 }
 
+// recordOnly is a record of one session.
+type recordOnly struct{ Reader }
+
+func (recordOnly) Session(context.Context, string) (api.Session, error) {
+	return api.Session{ID: "one", Name: "recorded"}, nil
+}
+
+func (recordOnly) Actions(context.Context, string) ([]api.Action, error) {
+	return []api.Action{{N: 1}}, nil
+}
+
+func (recordOnly) Recorded(context.Context, string, uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) { yield(api.Event{Kind: "note", Note: &api.Note{ID: 1}}, nil) }
+}
+
+// What is in the record is told whatever its supervisor does.
 func TestStuckSupervisorIsSaidToBe(t *testing.T) {
-	c := hub(t, supervisor(t, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+	c := hub(t, recordOnly{}, supervisor(t, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		<-q.Context().Done() // its client has given up
-	})), 10*time.Millisecond)
+	})))
+	if s, err := c.Session(t.Context(), "one"); err != nil || s.Name != "recorded" {
+		t.Errorf("the session is %+v, %v", s, err)
+	}
+	if l, err := c.Actions(t.Context(), "one"); err != nil || len(l) != 1 {
+		t.Errorf("its actions are %+v, %v", l, err)
+	}
+	events := 0
+	for e, err := range c.Recorded(t.Context(), "one", 0) {
+		if events++; err != nil || e.Kind != "note" {
+			t.Errorf("an event is %+v, %v", e, err)
+		}
+	}
+	if events != 1 {
+		t.Errorf("%d events were told", events)
+	}
 	_, err := c.Kill(t.Context(), "one")
 	var p *api.Problem
 	if !errors.As(err, &p) || p.Code != api.CodeBusy || !strings.Contains(p.Message, "doesn't answer") || !strings.Contains(p.Message, "kill -9") {

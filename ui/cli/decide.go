@@ -140,15 +140,18 @@ func mode(connect Connect) *cobra.Command {
 		Use: "mode [SESSION] step|policy|watch", Short: "Change which actions are held", Args: usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgs: []string{"step", "policy", "watch"},
 		RunE: wrap(connect, func(c command, args []string) error {
-			word := ""
+			word, to := "", api.Mode(args[len(args)-1])
 			if len(args) == 2 {
 				word = args[0]
+			}
+			if !to.Valid() {
+				return NoMode(to)
 			}
 			s, err := c.session(word)
 			if err != nil {
 				return err
 			}
-			if s, err = c.client.SetMode(c.ctx, s.ID, api.Mode(args[len(args)-1])); err != nil {
+			if s, err = c.client.SetMode(c.ctx, s.ID, to); err != nil {
 				return err
 			}
 			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, "mode %s: %s\n", s.Mode, s.Name) })

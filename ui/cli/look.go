@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,16 +67,14 @@ func show(connect Connect) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			questions, err := c.client.Questions(c.ctx, s.ID)
-			if err != nil {
-				return err
-			}
+			questions, stuck := c.client.Questions(c.ctx, s.ID)
 			type whole struct {
 				api.Session
 				Actions   []api.Action   `json:"action_list"`
 				Questions []api.Question `json:"questions"`
 			}
-			return c.print(whole{s, actions, questions}, func(w io.Writer) { printSession(w, s, actions, questions) })
+			err = c.print(whole{s, actions, questions}, func(w io.Writer) { printSession(w, s, actions, questions) })
+			return cmp.Or(err, stuck) // all but what is held is known from the record
 		}),
 	})
 }

@@ -20,6 +20,11 @@ var nameForm = regexp.MustCompile(`^[\pL\pN._-]{1,64}$`)
 // ValidName says whether a session may be called so.
 func ValidName(s string) bool { return nameForm.MatchString(s) && api.Escape(s) == s }
 
+// NoMode is the error for a mode that there isn't.
+func NoMode(m api.Mode) error {
+	return fmt.Errorf("%w: there is no mode %q: use step, policy or watch", ErrUsage, api.Escape(string(m)))
+}
+
 // ParseSize reads a number of bytes with an optional K, M, G or T (powers of 1024).
 func ParseSize(s string) (int64, error) {
 	bad := fmt.Errorf("%w: %q is no size: use a number with K, M, G or T, like 512M", ErrUsage, api.Escape(s))
