@@ -209,6 +209,34 @@ func TestBothKilled(t *testing.T) {
 	}
 }
 
+// TestHolderStopped: a holder that doesn't do its part doesn't keep a sandbox
+// from its end.
+func TestHolderStopped(t *testing.T) {
+	r := newRig(t)
+	run := r.start("/bin/cat")
+	a := alive{run.holder.PID, run.PID(), run.namespace, run.cgroups.Folders()}
+	if err := unix.Kill(run.holder.PID, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		f, err := run.OpenUpper(context.Background(), "x")
+		if err == nil {
+			f.Close()
+		}
+		opened <- err
+	}()
+	run.closing.Do(func() {
+		if err := run.close(t.Context()); err == nil {
+			t.Error("nobody hears that the holder was killed")
+		}
+	})
+	if err := <-opened; err == nil {
+		t.Error("a holder that is stopped opens files")
+	}
+	r.assertGone(a, 2*time.Second)
+}
+
 // TestHolderKilled: a sandbox whose holder died is ended, says why, and is
 // cleaned up by its supervisor.
 func TestHolderKilled(t *testing.T) {

@@ -116,9 +116,12 @@ func (h *Holder) Ready(ctx context.Context) error {
 }
 
 // Close tells the holder to end the sandbox and clean up, and waits until it
-// has. Calls that still run fail.
+// has. Calls that still run fail. One that doesn't get there, since it is stopped
+// or stuck, is killed: the caller cleans up what it leaves.
 func (h *Holder) Close() error {
 	h.peer.conn.Close()
+	late := time.AfterFunc(2*CloseTimeout, func() { _ = h.cmd.Process.Kill() }) // it may just have ended
+	defer late.Stop()
 	<-h.served
 	err := h.cmd.Wait()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
