@@ -97,7 +97,7 @@ func TestHostMatch(t *testing.T) {
 }
 
 func TestPolicyHost(t *testing.T) {
-	claude := ProfileNamed("claude")
+	claude := profileNamed("claude")
 	p := Builtin().With(claude.Layer(), Layer{Name: "session", Deny: []HostRule{{"claude.ai", 0}}, Allow: []HostRule{{"claude.ai", 443}}})
 	for _, c := range []struct {
 		name string

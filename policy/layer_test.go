@@ -126,7 +126,7 @@ func TestExplain(t *testing.T) {
 	} {
 		b.WriteString("$ " + oneLine(s) + "\n" + line(s).Explain() + "\n")
 	}
-	b.WriteString(Builtin().With(ProfileNamed("codex").Layer()).Host("api.openai.com", 443).Explain())
+	b.WriteString(Builtin().With(profileNamed("codex").Layer()).Host("api.openai.com", 443).Explain())
 	b.WriteString(Builtin().Host("example.com", 443).Explain())
 	golden.RequireEqual(t, b.String())
 }

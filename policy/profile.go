@@ -92,25 +92,6 @@ type Home struct {
 	Secrets []string `yaml:"secrets"` // those that hold its sign-in
 }
 
-// Profiles are the names of all there are.
-func Profiles() []string {
-	var out []string
-	for _, p := range profiles() {
-		out = append(out, p.Name)
-	}
-	return out
-}
-
-// ProfileNamed finds a profile by its name; nil if there is none.
-func ProfileNamed(name string) *Profile {
-	for _, p := range profiles() {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
-
 // ProfileFor finds the profile of a program by its arguments and the file that
 // it really is, links resolved ("": not known). It is never nil: shells, and
 // programs that nobody knows, get "generic". So do the helpers that an agent's

@@ -12,8 +12,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// profileNamed finds a profile by its name.
+func profileNamed(name string) *Profile {
+	all := profiles()
+	return all[slices.IndexFunc(all, func(p *Profile) bool { return p.Name == name })]
+}
+
 func TestProfilesParse(t *testing.T) {
-	if got := Profiles(); !slices.Equal(got, []string{"aider", "claude", "codex", "opencode", "generic"}) {
+	var got []string
+	for _, p := range profiles() {
+		got = append(got, p.Name)
+	}
+	if !slices.Equal(got, []string{"aider", "claude", "codex", "opencode", "generic"}) {
 		t.Errorf("profiles: %v", got)
 	}
 	if len(passing()) == 0 || len(grammar()) == 0 {
@@ -76,7 +86,7 @@ func TestProfileFor(t *testing.T) {
 
 // A launcher's native program is the agent; what only claims to be isn't.
 func TestSelf(t *testing.T) {
-	p := ProfileNamed("codex")
+	p := profileNamed("codex")
 	for _, c := range []struct {
 		c    Command
 		want bool
@@ -101,7 +111,7 @@ func TestSelf(t *testing.T) {
 }
 
 func TestRoot(t *testing.T) {
-	p := ProfileNamed("claude")
+	p := profileNamed("claude")
 	for s, want := range map[string]bool{
 		"bash": true, "-bash": true, "/bin/bash -l": true, "bash -i": true, "sh": true, "zsh -il": true, "fish": true, "bash --norc": true, "bash --rcfile x": true, "bash -s a": true, "bash -o vi": true, "bash +x": true, "bash -": true, "bash /dev/stdin": true,
 		"tmux": true, "tmux new -s x": true, "screen": true, "screen -S x": true,
@@ -118,7 +128,7 @@ func TestRoot(t *testing.T) {
 }
 
 func TestHousekeeping(t *testing.T) {
-	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
+	claude, codex := profileNamed("claude"), profileNamed("codex")
 	git := func(s string) Command { return Command{Argv: strings.Fields("git " + s), Program: "/usr/bin/git"} }
 	for _, c := range []struct {
 		p    *Profile
@@ -153,7 +163,7 @@ func TestHousekeeping(t *testing.T) {
 		{claude, Command{Argv: []string{"bash", "-c", "-l", "evil"}, Program: "/usr/bin/bash"}, false},
 		{claude, Command{Argv: []string{"bash", "-c", "evil", "env"}, Program: "/usr/bin/bash"}, false},
 		{claude, Command{Argv: []string{"sh", "-c", "ps aux"}, Program: "/usr/bin/dash"}, false},
-		{ProfileNamed("generic"), git("--no-optional-locks status --short"), false},
+		{profileNamed("generic"), git("--no-optional-locks status --short"), false},
 		{claude, Command{}, false},
 	} {
 		if got := c.p.Housekeeping(c.c); got != c.want {
@@ -209,7 +219,7 @@ func claudeWrapped(payload string) string {
 }
 
 func TestPeel(t *testing.T) {
-	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
+	claude, codex := profileNamed("claude"), profileNamed("codex")
 	snapshot := []string{"/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"}
 	for _, c := range []struct {
 		p    *Profile
@@ -254,7 +264,7 @@ func TestPeel(t *testing.T) {
 		{codex, []string{"/bin/bash", "-lc", " "}, "", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/sh", "/bin/bash", "-lc", "ls"}, "", nil}, // another program by that name
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/p/evil", "/p/evil", "-lc", "ls"}, "", nil},
-		{ProfileNamed("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
+		{profileNamed("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
 		{claude, nil, "", nil},
 	} {
 		got := c.p.Peel(c.argv)
@@ -280,7 +290,7 @@ func FuzzPeel(f *testing.F) {
 	for _, s := range []string{"ls", "'a b'", `'it'"'"'s'`, "'x' < /dev/null; rm", "$(x)", "a;b", "'a\nb'", "\"a\"", "=a", "{a,b}", "#"} {
 		f.Add(claudeWrapped(s))
 	}
-	p := ProfileNamed("claude")
+	p := profileNamed("claude")
 	f.Fuzz(func(t *testing.T, script string) {
 		got := p.Peel([]string{"/bin/bash", "-c", script})
 		if !got.Wrapped {
@@ -322,7 +332,7 @@ func FuzzPeel(f *testing.F) {
 }
 
 func TestArgs(t *testing.T) {
-	codex := ProfileNamed("codex")
+	codex := profileNamed("codex")
 	got := codex.Args([]string{"codex", "exec", "x"})
 	if got[0] != "codex" || got[1] != "-c" || !slices.Equal(got[len(got)-2:], []string{"exec", "x"}) || !slices.Contains(got, "sandbox_mode=danger-full-access") {
 		t.Errorf("%q", got)
@@ -347,7 +357,7 @@ func TestEnvironment(t *testing.T) {
 		"ANTHROPIC_API_KEY=secret", "OPENAI_API_KEY=secret", "GITHUB_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret", "LC_TOKEN=secret", "LC_=secret", "TERM_TOKEN=secret", "SSH_AUTH_SOCK=secret", "DBUS_SESSION_BUS_ADDRESS=secret", "XAUTHORITY=secret",
 		"HTTP_PROXY=http://u:secret@h", "LD_PRELOAD=secret", "BASH_ENV=secret", "NODE_OPTIONS=secret", "HOME=secret", "PATH=secret", "BASH_FUNC_ls%%=() { secret; }", "=secret", "secret", "IS_SANDBOX=0", "ANTHROPIC_MODEL=m",
 	}
-	got := Environment(host, ProfileNamed("claude"))
+	got := Environment(host, profileNamed("claude"))
 	for _, e := range got {
 		if strings.Contains(e, "secret") {
 			t.Errorf("%s passes", e)
@@ -363,11 +373,11 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s passes, too", no)
 		}
 	}
-	if got := Environment(host, ProfileNamed("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
+	if got := Environment(host, profileNamed("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
 		t.Errorf("generic: %v", got)
 	}
-	ProfileNamed("claude").Env()["IS_SANDBOX"] = "0"
-	if ProfileNamed("claude").Env()["IS_SANDBOX"] != "1" {
+	profileNamed("claude").Env()["IS_SANDBOX"] = "0"
+	if profileNamed("claude").Env()["IS_SANDBOX"] != "1" {
 		t.Error("a profile can be changed from outside")
 	}
 }

@@ -42,10 +42,6 @@ func Reexec() {
 	}
 }
 
-// Self is this program's sealed copy, from which all helpers are executed; see
-// box.Self. A supervisor that runs from it itself starts sandboxes faster.
-func Self() (*os.File, error) { return box.Self() }
-
 // Seal replaces this process by the same program, with the same arguments and
 // environment, running from its sealed copy, and returns only on an error or
 // when it runs from one already. libcontainer copies a program that isn't sealed

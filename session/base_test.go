@@ -31,9 +31,9 @@ func (k kept) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64, e
 func baseOf(w *world) (*api.Base, *base.Record) {
 	w.Helper()
 	b := w.happened("the base", func(e api.Event) bool { return e.Kind == "session.based" }).Session.Base
-	h, err := overlay.ParseHash(b.Hash)
+	h, err := store.ParseHash(b.Hash)
 	w.must(err)
-	r, err := base.Load(w.Context(), kept{w.store}, h)
+	r, err := base.Load(w.Context(), kept{w.store}, overlay.Hash(h))
 	w.must(err)
 	if len(r.Entries) != b.Files || r.Kind() != b.Kind || !b.Complete || b.Reason != "" {
 		w.Errorf("the session says of its base %+v, which has %d files, is of %s and misses %q", b, len(r.Entries), r.Kind(), r.Missing)

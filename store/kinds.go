@@ -1,7 +1,6 @@
 package store
 
 import (
-	"slices"
 	"sync"
 )
 
@@ -150,14 +149,4 @@ func kindOf(name Kind) *kind {
 		}
 	}
 	return nil
-}
-
-// Kinds lists all kinds, in the order of the alphabet.
-func Kinds() []Kind {
-	var ks []Kind
-	for _, k := range described() {
-		ks = append(ks, k.name)
-	}
-	slices.Sort(ks)
-	return ks
 }

@@ -16,18 +16,6 @@ type Hash [32]byte
 // String is the hash in hexadecimal.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// ParseHash reads what String wrote.
-func ParseHash(s string) (Hash, error) {
-	var h Hash
-	if len(s) != hex.EncodedLen(len(h)) {
-		return h, fmt.Errorf("cannot read hash %q: it has %d characters instead of %d", s, len(s), hex.EncodedLen(len(h)))
-	}
-	if _, err := hex.Decode(h[:], []byte(s)); err != nil {
-		return Hash{}, fmt.Errorf("cannot read hash %q: %w", s, err)
-	}
-	return h, nil
-}
-
 // IsZero says whether h names nothing.
 func (h Hash) IsZero() bool { return h == Hash{} }
 

@@ -25,14 +25,6 @@ type Client struct {
 	http *http.Client
 }
 
-// NewClient makes a client of the server that listens on a unix socket.
-func NewClient(socket string) *Client {
-	return NewClientFunc(func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	})
-}
-
 // NewClientFunc makes a client of whatever dial connects to.
 func NewClientFunc(dial func(ctx context.Context) (net.Conn, error)) *Client {
 	transport := &http.Transport{
