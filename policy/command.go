@@ -40,17 +40,60 @@ func (j *judging) chain(text string, ws []word, program string, at place) *findi
 		f := askFor(whatUnknown)
 		return &f
 	}
-	called := names(name, program)
-	args := ws[1:]
-	g := grammarOf(called)
-	for _, n := range called {
-		if stem, word1, ok := strings.Cut(n, "-"); ok && grammar()[stem] != nil && grammar()[stem].Stem {
-			called, g, args = []string{stem}, grammar()[stem], append(words([]string{word1}), args...)
-			break
+	var worst *finding
+	more := false
+	for _, r := range readings(names(name, program), ws[1:]) {
+		switch f := j.read(r, at, text); {
+		case f == nil:
+			more = true
+		case worst == nil:
+			worst = f
+		default:
+			*worst = worst.or(*f)
 		}
 	}
-	f := j.policy.weigh(g.invoke(called, args, at))
-	switch inner, more := j.within(called, g, args, at, text); {
+	if more && worst != nil && worst.layer == "" && worst.verdict == Allow {
+		return nil
+	}
+	return worst
+}
+
+// reading is one way to understand a command: as what its program may be called,
+// with the arguments that it then has.
+type reading struct {
+	called []string
+	g      *program
+	args   []word
+}
+
+// readings are all of them. Whoever starts a program chooses the name that it is
+// called by, and so may not choose by which name its arguments are understood.
+func readings(called []string, args []word) (out []reading) {
+	for _, n := range called {
+		if stem, first, ok := strings.Cut(n, "-"); ok && grammar()[stem] != nil && grammar()[stem].Stem {
+			out = append(out, reading{[]string{stem}, grammar()[stem], append(words([]string{first}), args...)})
+		}
+	}
+	if len(out) == len(called) {
+		return out
+	}
+	plain := reading{called, noGrammar, args}
+	for _, n := range called {
+		g := grammarOf([]string{n})
+		if g != noGrammar && plain.g != noGrammar && g != plain.g {
+			out = append(out, plain)
+		}
+		if g != noGrammar {
+			plain.g = g
+		}
+	}
+	return append(out, plain)
+}
+
+// read judges one reading, and what it is a wrapper of. nil is as with chain.
+func (j *judging) read(r reading, at place, text string) *finding {
+	f := j.policy.weigh(r.g.invoke(r.called, r.args, at))
+	switch inner, more := j.within(r.called, r.g, r.args, at, text); {
 	case inner == nil && !more:
 		return &f
 	case inner != nil:
@@ -88,7 +131,7 @@ func (j *judging) within(called []string, g *program, args []word, at place, tex
 func readsInput(g *program, args []word) bool {
 	for i := 0; i < len(args); i++ {
 		switch t := args[i].text; {
-		case t == "-", t == "/dev/stdin", strings.HasPrefix(t, "/dev/fd/"), strings.HasPrefix(t, "/proc/self/fd/"):
+		case t == "-", isInput(t):
 			return true
 		case t == "--":
 			return i+1 == len(args)
@@ -136,9 +179,12 @@ func (g *program) unwrap(args []word) (out wrapped) {
 				i += skip
 			}
 			goto found
-		case !module && w.text == r.Module:
+		case !module && takes([]string{r.Module}, &opt, &val, attached):
 			module = true
-			i++
+			if i++; val != "" { // python -mtwine
+				out.rest = append([]word{{text: val}}, args[i:]...)
+				return out
+			}
 			goto found
 		case len(w.text) > 1 && w.text[0] == '-':
 			if takes(r.Scripts, &opt, &val, attached) || takes(r.Split, &opt, &val, attached) {

@@ -11,9 +11,9 @@ import (
 type program struct {
 	// Values are options that take the next argument.
 	Values []string `yaml:"values"`
-	// Flags are options of a wrapper that take none. An option of a wrapper
-	// that is neither makes it unsure where its command begins, and then
-	// every place is tried.
+	// Flags are options that take none. An option of a wrapper that is neither
+	// makes it unsure where its command begins, and then every place is tried;
+	// of others, it is tried whether the option takes the next argument.
 	Flags []string `yaml:"flags"`
 	// Shell says that it reads scripts: -c SCRIPT, a file, or its input.
 	Shell bool `yaml:"shell"`
@@ -85,19 +85,27 @@ func grammarOf(names []string) *program {
 // invoke takes arguments apart into options and operands.
 func (p *program) invoke(names []string, args []word, at place) *invocation {
 	v := &invocation{names: names, args: args, at: at}
+	odd := false // an option stands before that may take a value
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
 		case w.text == "--":
 			v.operands = append(v.operands, args[i+1:]...)
+			v.fewer = append(v.fewer, args[i+1:]...)
 			return v
 		case len(w.text) < 2 || w.text[0] != '-':
 			v.operands = append(v.operands, w)
+			if !odd {
+				v.fewer = append(v.fewer, w)
+			}
+			odd = false
 		case slices.Contains(p.Values, w.text) && i+1 < len(args):
 			i++
 			v.options = append(v.options, word{text: w.text + "=" + args[i].text})
+			odd = false
 		default:
 			v.options = append(v.options, p.attached(w))
+			odd = !strings.Contains(w.text, "=") && !slices.Contains(p.Flags, w.text)
 		}
 	}
 	return v

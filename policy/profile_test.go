@@ -139,6 +139,8 @@ func TestHousekeeping(t *testing.T) {
 		{claude, Command{Argv: []string{"/usr/bin/git", "config", "--get", "remote.origin.url"}, Program: "/usr/bin/git"}, true},
 		{claude, git("-c core.hooksPath=/dev/null -c core.fsmonitor= -C /p ls-files --error-unmatch -- :(icase)x"), true},
 		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false rev-parse HEAD"), true},
+		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false symbolic-ref --quiet refs/remotes/origin/HEAD"), true},
+		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false symbolic-ref --quiet HEAD refs/heads/x"), false}, // writes
 		{codex, Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}, true},
 		{claude, Command{Argv: []string{"which", "uv"}, Program: "/usr/bin/which.debianutils"}, true},
 		{claude, Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}, true},

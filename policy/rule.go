@@ -122,6 +122,7 @@ type invocation struct {
 	args     []word
 	options  []word // "-x", "--long=value"; a value that follows is joined with "="
 	operands []word // the rest
+	fewer    []word // operands, if options that aren't known take the next argument
 	at       place
 }
 
@@ -146,7 +147,8 @@ func (r *Rule) match(v *invocation) bool {
 			operands = slices.Delete(slices.Clone(operands), n, n+1)
 		}
 	}
-	return fit(r.elements, operands, &v.at, true)
+	return fit(r.elements, operands, &v.at, true) ||
+		r.elements[0].alts != nil && len(v.fewer) < len(v.operands) && fit(r.elements, v.fewer, &v.at, true)
 }
 
 func (r *Rule) named(names []string) bool {

@@ -179,7 +179,7 @@ func (s *scan) stmt(st *syntax.Stmt, at *place) {
 		s.stmt(c.Stmt, &here)
 	case *syntax.FuncDecl:
 		body := here
-		body.dirs, body.piped = nil, false
+		body.dirs, body.piped = nil, true // wherever it is called
 		s.stmt(c.Body, &body)
 		if c.Name != nil {
 			s.own[c.Name.Value] = true

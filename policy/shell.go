@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,7 @@ func (j *judging) shell(called []string, args []word, at place, text string) (*f
 }
 
 func isInput(name string) bool {
+	name = path.Clean(name)
 	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }
 
