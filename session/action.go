@@ -45,19 +45,19 @@ type action struct {
 	tally    tally
 }
 
-// shown is a program start that was approved, as far as a second one is the same.
+// shown is a program start that was approved, as far as a second one is the same:
+// in another folder or environment the same words do something else.
 type shown struct {
-	argv     []string
-	dev, ino uint64
-	contents [32]byte // of all files behind it
+	digest   [32]byte // of path, arguments and environment
+	cwd      string
+	contents [32]byte // of all files behind it, by identity too
 }
 
 func (s shown) is(e *gate.Exec) bool {
-	return s.dev == e.Program.Dev && s.ino == e.Program.Ino && slices.Equal(s.argv, e.Argv) &&
-		s.contents == e.Cover()
+	return s.digest == e.Digest && s.cwd == e.Cwd && s.contents == e.Cover()
 }
 
-func shownOf(e *gate.Exec) shown { return shown{e.Argv, e.Program.Dev, e.Program.Ino, e.Contents()} }
+func shownOf(e *gate.Exec) shown { return shown{e.Digest, e.Cwd, e.Contents()} }
 
 // joinTime is how long a held action waits for the rest of its job. A shell
 // forks the members of a pipeline one after the other.

@@ -285,6 +285,29 @@ time.sleep(60)
 `}
 }
 
+// Within an action a command that was approved isn't asked about again, but in
+// another folder or environment it is another one.
+func TestJudgeTheSameWordsElsewhere(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{"a/x": "", "b/x": "", "agent.sh": "bash run.sh; read x\n", "run.sh": `
+(cd a; /bin/git push ../none)
+(cd a; /bin/git push ../none)
+(cd b; /bin/git push ../none)
+(cd b; A=1 /bin/git push ../none)
+`}, "bash", "agent.sh")
+	cwd := func(q api.Question) string { return filepath.Base(q.Command.Cwd) }
+	q := w.asks(api.Question{}, "git push")
+	if cwd(q) != "a" {
+		t.Fatalf("held in %q, want a", cwd(q))
+	}
+	q = w.asks(w.approves(q), "git push")
+	if cwd(q) != "b" || len(q.Command.Env) != 0 {
+		t.Fatalf("held in %q with %q, want b", cwd(q), q.Command.Env)
+	}
+	if q = w.asks(w.approves(q), "git push"); cwd(q) != "b" || len(q.Command.Env) != 1 {
+		t.Errorf("held in %q with %q, want b with A=1", cwd(q), q.Command.Env)
+	}
+}
+
 // TestJudgeDescentIsByFork has agents join an approved program in every way but
 // descending from it.
 func TestJudgeDescentIsByFork(t *testing.T) {
