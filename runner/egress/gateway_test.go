@@ -118,8 +118,8 @@ func (s *sandbox) dial(network, addr string, timeout time.Duration) (conn net.Co
 }
 
 // connectRaw connects a blocking socket of the sandbox, without any of the
-// net package's own ideas about addresses. It waits a second.
-func (s *sandbox) connectRaw(addr netip.Addr, port uint16) (err error) {
+// net package's own ideas about addresses. It waits so long.
+func (s *sandbox) connectRaw(addr netip.Addr, port uint16, wait time.Duration) (err error) {
 	s.do(func() {
 		family := unix.AF_INET
 		var sa unix.Sockaddr
@@ -133,7 +133,7 @@ func (s *sandbox) connectRaw(addr netip.Addr, port uint16) (err error) {
 			return
 		}
 		defer unix.Close(fd)
-		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(wait / time.Second)})
 		err = unix.Connect(fd, sa)
 	})
 	return err
@@ -238,10 +238,8 @@ func TestTCPAllowAndDeny(t *testing.T) {
 	if a.Verdict != "allow" || a.Rule != "only good" || a.Received != 5 || a.Resolved != at.String() || a.Protocol != "tcp" {
 		t.Errorf("logged %+v", a)
 	}
-	start := time.Now()
-	_, err = s.connect("bad.example", at.Port())
-	if !errors.Is(err, syscall.ECONNREFUSED) || time.Since(start) > 5*time.Second {
-		t.Fatalf("denied: %v after %v", err, time.Since(start))
+	if _, err = s.connect("bad.example", at.Port()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Fatalf("denied: %v", err)
 	}
 	a = s.waitClosed("bad.example")
 	if a.Verdict != "deny" || a.Resolved != "" || a.Address.Port() != at.Port() {
@@ -255,18 +253,19 @@ func TestTCPAllowAndDeny(t *testing.T) {
 
 func TestHeld(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)
+	const thinks = 300 * time.Millisecond // more than an answer without a person takes
 	for _, fate := range []bool{true, false} {
 		t.Run(fmt.Sprint(fate), func(t *testing.T) {
 			s := newSandbox(t, Options{Judge: func(ctx context.Context, a Attempt) Verdict {
 				select {
-				case <-time.After(2 * time.Second):
+				case <-time.After(thinks):
 				case <-ctx.Done():
 				}
 				return Verdict{Allow: fate, Rule: "a person"}
 			}})
 			start := time.Now()
 			got, err := s.get("tcp", at.String())
-			if waited := time.Since(start); waited < 2*time.Second || waited > 10*time.Second {
+			if waited := time.Since(start); waited < thinks {
 				t.Errorf("it took %v", waited)
 			}
 			if fate && (err != nil || got != "hello") || !fate && !errors.Is(err, syscall.ECONNREFUSED) {
@@ -274,7 +273,7 @@ func TestHeld(t *testing.T) {
 			}
 			s.wait("that it is held", func(a Attempt) bool { return a.Verdict == "ask" && a.Open })
 			a := s.waitClosed(publicAddr)
-			if (a.Verdict == "allow") != fate || a.Rule != "a person" || a.Duration < 2*time.Second {
+			if (a.Verdict == "allow") != fate || a.Rule != "a person" || a.Duration < thinks {
 				t.Errorf("logged %+v", a)
 			}
 			if n := len(s.logged()); n > 6 {

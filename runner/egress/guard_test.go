@@ -116,7 +116,7 @@ func TestLoopbackIsTheSandboxsOwn(t *testing.T) {
 	at := serve(t, nil, "127.0.0.1:0", hello)
 	s := newSandbox(t, Options{Judge: allow})
 	for _, addr := range []string{"127.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "::"} {
-		if err := s.connectRaw(netip.MustParseAddr(addr), at.Port()); err == nil {
+		if err := s.connectRaw(netip.MustParseAddr(addr), at.Port(), patience); err == nil {
 			t.Errorf("%s: connected", addr)
 		}
 	}

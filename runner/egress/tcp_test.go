@@ -272,17 +272,17 @@ func TestUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	stop := time.Now().Add(2500 * time.Millisecond)
+	start := time.Now()
 	buf := make([]byte, 10)
-	for time.Now().Before(stop) {
+	for time.Since(start) < 2500*time.Millisecond {
 		c.Write(buf)
 		if _, err := io.ReadFull(c, buf); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a := s.wait("bytes of an open connection", func(a Attempt) bool { return a.Open && a.Sent > 0 && a.Received > 0 })
-	if n := len(s.logged()); n > 5 {
-		t.Errorf("%d entries in 2.5 s", n)
+	if n, took := len(s.logged()), time.Since(start); n > 3+int(took.Seconds()) {
+		t.Errorf("%d entries in %v", n, took)
 	}
 	if a.Duration <= 0 || a.Resolved != at.String() {
 		t.Errorf("logged %+v", a)
@@ -334,15 +334,11 @@ func TestCloseEndsEverything(t *testing.T) {
 			t.Fatal("not held")
 		}
 	}
-	start := time.Now()
 	if err := s.gw.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := s.gw.Close(); err != nil {
 		t.Errorf("closing twice: %v", err)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("closing took %v", took)
 	}
 	last := make(map[int64]Attempt)
 	for _, a := range s.logged() {
@@ -359,7 +355,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	// With the gateway the interface goes (when the kernel gets round to it):
 	// nothing gets out any more.
 	for deadline := time.Now().Add(patience); ; {
-		err := s.connectRaw(netip.MustParseAddr(publicAddr), at.Port())
+		err := s.connectRaw(netip.MustParseAddr(publicAddr), at.Port(), time.Second)
 		if errors.Is(err, syscall.ENETUNREACH) {
 			break
 		}
@@ -441,7 +437,7 @@ func TestAddressWithoutName(t *testing.T) {
 		return Verdict{Allow: true, Private: true}
 	}})
 	for _, addr := range []string{"198.18.77.7", Nameserver, "0.1.2.3"} {
-		if err := s.connectRaw(netip.MustParseAddr(addr), 80); !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EINVAL) {
+		if err := s.connectRaw(netip.MustParseAddr(addr), 80, patience); !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}

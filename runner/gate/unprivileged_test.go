@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ func TestAsUnprivileged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"-test.timeout=240s", "-test.count=1"}
+	args := []string{"-test.timeout=" + flag.Lookup("test.timeout").Value.String(), "-test.count=1"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}

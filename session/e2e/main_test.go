@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -65,10 +63,8 @@ func build(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
 	file := filepath.Join(dir, "stepbox")
-	out, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", file, "stepbox").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", tags, "-o", file, "stepbox").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -98,9 +94,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, exe, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
+	cmd := exec.CommandContext(t.Context(), exe, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
 	cmd.Dir = dir
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + os.Getenv("GORACE"),

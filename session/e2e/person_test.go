@@ -77,7 +77,7 @@ func (p *person) do(args ...string) string {
 }
 
 func (p *person) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := p.command(ctx, args...)
 	var out, words bytes.Buffer

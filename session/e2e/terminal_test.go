@@ -49,7 +49,7 @@ type terminal struct {
 // open starts the program in a terminal of its own.
 func (p *person) open(cols, rows int, args ...string) *terminal {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	tm := &terminal{t: p.t, cmd: p.command(ctx, args...), done: make(chan struct{}), screen: screen.New(cols, rows), changed: make(chan struct{})}
 	var err error
 	tm.pty, err = pty.StartWithSize(tm.cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
