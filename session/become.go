@@ -83,7 +83,7 @@ func (s *Session) continues(c *chain, e *gate.Exec) bool {
 
 // goOn lets an agent's script have its interpreter.
 func (s *Session) goOn(e *gate.Exec, p *process) {
-	q := &process{kin: p.kin, action: p.action, agent: p.agent}
+	q := &process{kin: p.kin, action: p.action, agent: p.agent, is: p.is}
 	s.admit(e, q, p.profile, "the agent's script starts its interpreter")
 }
 
@@ -106,6 +106,62 @@ func selfOf(before *process, e *gate.Exec, profile *policy.Profile) *process {
 	}
 	starter := profile.Starter(e.Argv)
 	return &process{starter: starter, agent: !starter}
+}
+
+// identity is the program of an agent's own process, as it is known again when
+// the agent starts that program once more: Node programs do to get more memory,
+// launchers to run a native program that is called as they are. Taking a program
+// for the agent makes what that starts be judged, so a guess does no harm.
+type identity struct {
+	script gate.File // without an inode: it is none
+	name   string    // what its file is called; "": as others are, an interpreter
+}
+
+// mostTried is how many arguments are looked at for an agent's script.
+const mostTried = 8
+
+// scriptsOf are the files among an interpreter's arguments that may be its
+// program; interprets says whether it is an interpreter.
+func scriptsOf(e *gate.Exec) (files []gate.File, interprets bool) {
+	list := policy.Scripts(e.Argv, e.Program.Path)
+	for _, argument := range list[:min(len(list), mostTried)] {
+		if f, err := e.Lookup(argument); err == nil {
+			files = append(files, f)
+		}
+	}
+	return files, len(list) > 0
+}
+
+func identityOf(e *gate.Exec) *identity {
+	if len(e.Prefix) > 0 { // the kernel runs it as a script
+		return &identity{e.Files[0], path.Base(e.Path)}
+	}
+	files, interprets := scriptsOf(e)
+	switch {
+	case len(files) > 0:
+		return &identity{script: files[0]}
+	case interprets:
+		return &identity{}
+	}
+	return &identity{name: path.Base(e.Path)}
+}
+
+// again says whether a program start is the agent's that this identity is.
+func (i *identity) again(e *gate.Exec) bool {
+	if i == nil {
+		return false
+	}
+	if i.name != "" && i.name == path.Base(e.Path) {
+		return true
+	}
+	if i.script.Ino == 0 {
+		return false
+	}
+	files, _ := scriptsOf(e)
+	if len(e.Prefix) > 0 {
+		files = append(files, e.Files[0])
+	}
+	return slices.ContainsFunc(files, i.script.Same)
 }
 
 // turnDown denies a program. Who started an agent's starter waits for the

@@ -132,7 +132,7 @@ func (s *Session) verdict(j policy.Judgement) (api.Verdict, string) {
 // weigh judges all members of an action; the strictest verdict counts.
 func (s *Session) weigh(a *action) (api.Verdict, string) {
 	a.commands, a.children = nil, true
-	worst, why := api.Allow, ""
+	worst, why, again := api.Allow, "", false
 	var lines []string
 	for i, e := range a.members {
 		c := s.command(e, a.profile)
@@ -149,7 +149,12 @@ func (s *Session) weigh(a *action) (api.Verdict, string) {
 	for _, e := range a.members {
 		if p := policy.ProfileFor(e.Argv, e.Program.Path); p.Agent() {
 			a.agent = p
+		} else if !a.becomes && a.parent != nil && a.parent.is.again(e) {
+			a.agent, again = a.profile, true
 		}
+	}
+	if again && worst != api.Deny {
+		why = "the agent starts itself again, and what that starts is judged as the agent's: " + why
 	}
 	if a.becomes && worst != api.Deny {
 		why = becoming(a.commands[0]) + ": " + why

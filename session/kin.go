@@ -28,6 +28,7 @@ type process struct {
 	agent   bool            // an agent's own main process
 	starter bool            // the agent's own program, but only to become a command
 	next    *chain          // the interpreter that its script still has to start
+	is      *identity       // which agent; nil: none
 	grouped bool            // it is in its kin's group
 	alone   bool            // all that descends from it was started by what was judged
 }

@@ -19,6 +19,9 @@ func (s *Session) admit(e *gate.Exec, p *process, profile *policy.Profile, rule 
 	p.proc, p.pgid, p.profile = proc{e.PID, e.Start}, e.PGID, profile
 	if p.agent {
 		p.next = s.chainOf(e)
+		if p.is == nil {
+			p.is = identityOf(e)
+		}
 	}
 	p.exec = s.execRecord(p.action, e, c, api.Allow, rule)
 	exec := p.exec
@@ -97,7 +100,7 @@ func (s *Session) start(k *kin, e *gate.Exec, c api.Command, rule string, counte
 		leader: counted, agent: counted && a.agent != nil,
 	}
 	if p.agent {
-		p.next = s.chainOf(e)
+		p.next, p.is = s.chainOf(e), identityOf(e)
 	}
 	p.exec = s.execRecord(a, e, c, api.Allow, rule)
 	exec := p.exec
