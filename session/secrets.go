@@ -1,6 +1,7 @@
 package session
 
 import (
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -24,12 +25,26 @@ var secretNames = map[string]bool{
 
 // secretEnds are ends of such names.
 var secretEnds = []string{
-	".env", ".key", ".pem", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kubeconfig", ".tfstate", ".tfstate.backup",
+	".env", ".key", ".pem", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".ovpn", ".kubeconfig", ".tfstate", ".tfstate.backup",
+	"service-account-key.json", "adminsdk.json",
+}
+
+// copies end the names of what editors and people keep of a file.
+var copies = []string{"~", "#", ".bak", ".old", ".orig", ".save", ".swp", ".swo"}
+
+// original is the name of the file that one is an editor's copy of.
+func original(name string) string {
+	for _, end := range copies {
+		if cut, ok := strings.CutSuffix(name, end); ok {
+			return strings.TrimPrefix(strings.Replace(cut, "..", ".", 1), "#") // vi's is ..env.swp
+		}
+	}
+	return name
 }
 
 // secretFile says whether a file's name alone tells that it holds a secret.
 func secretFile(name string) bool {
-	n := strings.ToLower(name)
+	n := original(strings.ToLower(name))
 	if sample(n) {
 		return false
 	}
@@ -42,6 +57,23 @@ func secretFile(name string) bool {
 		slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(n, end) })
 }
 
+// toCome are the names of secrets that a project may get while its session
+// runs: those with names that tell, in its folder.
+func toCome() []string {
+	return append(slices.Sorted(maps.Keys(secretNames)), ".env.local", ".env.development", ".env.production", ".aws", ".ssh")
+}
+
+// unsampled is the secret that a file is the sample of, "" for none: .env for
+// .env.example.
+func unsampled(name string) string {
+	for _, s := range samples {
+		if of, ok := strings.CutSuffix(name, "."+s); ok && secretFile(of) {
+			return of
+		}
+	}
+	return ""
+}
+
 func sample(name string) bool {
 	for _, s := range samples {
 		if strings.HasSuffix(name, "."+s) || strings.HasPrefix(name, s+".") {
@@ -52,12 +84,19 @@ func sample(name string) bool {
 }
 
 // secretFolder says whether all in a folder of this name is secret.
-func secretFolder(name string) bool { return name == ".aws" || name == ".ssh" || name == ".gnupg" }
+func secretFolder(name string) bool {
+	switch strings.ToLower(name) {
+	case ".aws", ".ssh", ".gnupg", ".azure":
+		return true
+	}
+	return false
+}
 
 // secretPath says whether a file is secret because of the folder it is in.
 func secretPath(rel string) bool {
+	rel = strings.ToLower(rel)
 	switch path.Join(path.Base(path.Dir(rel)), path.Base(rel)) {
-	case ".docker/config.json", ".kube/config":
+	case ".docker/config.json", ".kube/config", ".cargo/credentials", ".cargo/credentials.toml", "gh/hosts.yml":
 		return true
 	}
 	return false

@@ -4,11 +4,39 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"stepbox/session/api"
 )
+
+// A secret that the host makes while the session runs, by a name that tells, is
+// out of the agent's reach from the first moment on.
+func TestSecretsThatComeLater(t *testing.T) {
+	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 3<>/tmp/feed; read -u 3 x; cat .env sub/.env late >found 2>&1; echo own >.npmrc; touch end; read -u 3 x`, func(project string) {
+		if err := os.Mkdir(filepath.Join(project, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(project, "sub/.env.example"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	do := w.feed("feed")
+	for name, text := range map[string]string{".env": "hunter2", "sub/.env": "hunter2", "late": "seen"} {
+		w.must(os.WriteFile(filepath.Join(w.project, name), []byte(text+"\n"), 0o644))
+	}
+	do("go")
+	w.upperHas("end", true)
+	found, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "upper", "found"))
+	w.must(err)
+	if text := string(found); strings.Contains(text, "hunter2") || !strings.Contains(text, "seen") {
+		t.Errorf("the agent found:\n%s", text)
+	}
+	if got := w.changed(0); !slices.Equal(got, []string{"A .npmrc", "A end", "A found"}) {
+		t.Errorf("the changes are %v", got)
+	}
+}
 
 // An agent that looks for secrets finds none of them, neither by reading nor in
 // what git says, and git goes on working.

@@ -80,6 +80,7 @@ type Session struct {
 	places     *places
 	local      bool            // the person started the agent from the project
 	ignores    *git.Repository // what git ignores, as of the start
+	hidden     []string        // files and folders of the project that the agent doesn't see; set before the loop runs
 	redacted   []string        // files that the agent sees without their secrets; set before the loop runs
 	upkeep     []span          // when housekeeping ran
 	actions    []*action       // actions[i].N == i+1

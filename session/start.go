@@ -39,7 +39,7 @@ func (s *Session) begin(ctx context.Context) error {
 	s.info = api.Session{
 		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(spec.Hidden), HiddenPaths: spec.Hidden, Redacted: s.redacted,
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
 	}
 	s.info.Commit, s.info.Branch = s.ignores.Head()
 	s.info.Branch = api.Escape(s.info.Branch)
@@ -231,6 +231,7 @@ func (s *Session) spec() (runner.Spec, error) {
 	if err != nil {
 		return runner.Spec{}, err
 	}
+	s.hidden = found.hidden
 	s.places = &places{
 		project: cfg.Workspace, upper: filepath.Join(state, "upper"), home: cfg.Home, homeDir: home,
 		temp: filepath.Join(state, "tmp"), began: time.Now(),
@@ -240,7 +241,7 @@ func (s *Session) spec() (runner.Spec, error) {
 	s.env = agentEnv(cfg, path, s.profile)
 	return runner.Spec{
 		ID: cfg.ID, StateDir: state, RunDir: cfg.RunDir,
-		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: found.hidden, Above: above,
+		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: slices.Concat(found.hidden, found.toCome), Above: above,
 		Binds: tools(cfg.Argv[0], path, cfg.Home, cfg.Workspace, cfg.DataDir),
 		Argv:  s.profile.Args(cfg.Argv), Env: s.env, Cwd: cfg.Workspace,
 		Limits: cfg.Limits, Cols: cfg.Cols, Rows: cfg.Rows,

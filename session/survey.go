@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,7 +29,8 @@ var (
 type survey struct {
 	ignores *git.Repository
 	hidden  []string // secrets, relative; a folder's with all in it
-	repos   []string // folders named .git, relative
+	toCome  []string // names that aren't there yet and would be secrets
+	repos   []string // folders named .git and bare repositories, relative
 	whole   bool     // all of the project was looked at
 
 	files  map[inode]bool // secrets that have further names
@@ -41,7 +43,7 @@ type inode struct{ dev, ino uint64 }
 // look goes through a project folder, the nearest folders first, following no
 // links. What the person can't read the agent can't either, and is passed over.
 func look(workspace string, person git.Person, most int) survey {
-	s := survey{ignores: git.Open(workspace, person), whole: true}
+	s := survey{ignores: git.Open(workspace, person), whole: true, toCome: toCome()}
 	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
 		dir := queue[0]
 		entries, err := readDir(filepath.Join(workspace, dir))
@@ -55,14 +57,39 @@ func look(workspace string, person git.Person, most int) survey {
 		}
 		s.looked = append(s.looked, dir)
 		s.ignores.ReadFolder(dir)
+		bare := isRepository(entries)
+		if bare {
+			s.repos = append(s.repos, dir)
+		}
 		for _, e := range entries {
+			if bare && gitsOwn[e.Name()] {
+				continue
+			}
 			if below := s.entry(workspace, path.Join(dir, e.Name()), e); below != "" {
 				queue = append(queue, below)
 			}
 		}
 	}
 	s.hideLinks(workspace)
+	s.toCome = slices.DeleteFunc(s.toCome, func(rel string) bool {
+		_, err := os.Lstat(filepath.Join(workspace, rel))
+		return err == nil
+	})
 	return s
+}
+
+// gitsOwn are folders of a repository that hold what git keeps.
+var gitsOwn = map[string]bool{"objects": true, "refs": true, "logs": true, "hooks": true}
+
+// isRepository says whether a folder is what git takes for a repository.
+func isRepository(entries []fs.DirEntry) bool {
+	has := 0
+	for _, e := range entries {
+		if name := e.Name(); name == "HEAD" || e.IsDir() && (name == "objects" || name == "refs") {
+			has++
+		}
+	}
+	return has == 3
 }
 
 // hideLinks hides the other names of secrets: hard links, whatever they are called.
@@ -145,6 +172,9 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 			}
 		}
 	case e.Type().IsRegular():
+		if of := unsampled(name); of != "" {
+			s.toCome = append(s.toCome, path.Join(path.Dir(rel), of))
+		}
 		if secretFile(name) || secretPath(rel) || secretIfIgnored(name) && s.ignores.Ignored(rel, false) {
 			s.hidden = append(s.hidden, rel)
 			if f := linked(e); f != (inode{}) {

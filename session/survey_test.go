@@ -31,7 +31,8 @@ func TestSecretsOfAProject(t *testing.T) {
 	dir := project(t, "main.go", "README", ".npmrc", "web/.env", "web/.env.example", "a/b/c/d/e/f/g/deep.pem", "deploy/prod.env",
 		".aws/credentials", ".aws/config", "x/.docker/config.json", "x/docker/config.json", ".kube/config", "infra/terraform.tfstate",
 		"build/.env", "node_modules/p/test.key", "tokens.json", "private/tokens.json", "private/tokenizer.json", "private/token.go",
-		"private/prod.tfvars", "shared/production", "target/.env", ".git/HEAD", "sub/.git/HEAD")
+		"private/prod.tfvars", "shared/production", "target/.env", ".git/HEAD", "sub/.git/HEAD", "y/.Docker/Config.json", "y/.SSH/x",
+		"bare/HEAD", "bare/config", "bare/objects/my.key", "bare/refs/x", "bare/tree/my.key")
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("private\nbuild\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +46,32 @@ func TestSecretsOfAProject(t *testing.T) {
 	}
 	got := look(dir, git.Person{}, maxSurveyed)
 	slices.Sort(got.hidden)
-	want := []string{".aws", ".kube/config", ".npmrc", "a/b/c/d/e/f/g/deep.pem", "deploy/prod.env", "infra/terraform.tfstate",
-		"private/prod.tfvars", "private/tokens.json", "shared/production", "target/.env", "web/.env", "x/.docker/config.json"}
+	want := []string{".aws", ".kube/config", ".npmrc", "a/b/c/d/e/f/g/deep.pem", "bare/tree/my.key", "deploy/prod.env", "infra/terraform.tfstate",
+		"private/prod.tfvars", "private/tokens.json", "shared/production", "target/.env", "web/.env", "x/.docker/config.json",
+		"y/.Docker/Config.json", "y/.SSH"}
 	if !slices.Equal(got.hidden, want) {
 		t.Errorf("hidden are\n %q, want\n %q", got.hidden, want)
 	}
 	slices.Sort(got.repos)
-	if !slices.Equal(got.repos, []string{".git", "sub/.git"}) || !got.whole {
+	if !slices.Equal(got.repos, []string{".git", "bare", "sub/.git"}) || !got.whole {
 		t.Errorf("repositories %q, whole %v", got.repos, got.whole)
+	}
+}
+
+// What may come while the session runs is hidden before it does: by the names
+// that tell, in the project's own folder, and where a sample of it is.
+func TestSecretsToCome(t *testing.T) {
+	dir := project(t, ".env", "a/.env.example", "a/.npmrc.template", "b/.env.local.sample", "b/.env.local", "main.go.example")
+	got := look(dir, git.Person{}, maxSurveyed)
+	for name, want := range map[string]bool{
+		".env": false, ".envrc": true, ".env.local": true, ".npmrc": true, "a/.env": true, "a/.npmrc": true, "b/.env.local": false, "main.go": false,
+	} {
+		if slices.Contains(got.toCome, name) != want {
+			t.Errorf("%s is to come: %v, want %v", name, !want, want)
+		}
+	}
+	if slices.Sort(got.hidden); !slices.Equal(got.hidden, []string{".env", "b/.env.local"}) {
+		t.Errorf("said to be hidden are %q", got.hidden)
 	}
 }
 

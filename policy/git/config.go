@@ -13,7 +13,7 @@ type entry struct {
 // it, without the files that it includes. What git would refuse is skipped.
 func parseConfig(data []byte) []entry {
 	var out []entry
-	lines := strings.Split(string(data), "\n")
+	lines := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 	section, subsection := "", ""
 	for i := 0; i < len(lines); i++ {
 		rest := strings.TrimSpace(lines[i])

@@ -129,26 +129,61 @@ func format(entries []entry) []byte {
 }
 
 // Serve writes, below a folder of the caller's, what is to be shown in place of
-// the configuration files of some repositories: folders named .git, relative to
-// the project. It lists the files that it replaced, and those that hold what
-// can't be read and so have to be hidden. Looks (mode and times) are copied.
+// the configuration files of some repositories (their folders, relative to the
+// project), and of files in the project that those include. It lists the files
+// that it replaced, and those that hold what can't be read and so have to be
+// hidden. Looks (mode and times) are copied.
 func Serve(project, to string, repositories []string) (served, hidden []string, err error) {
+	var configs []string
 	for _, metadata := range repositories {
 		for _, config := range Configs(filepath.Join(project, metadata)) {
-			rel := filepath.Join(metadata, config)
-			text, redacted, err := Redact(filepath.Join(project, rel))
-			switch {
-			case err != nil:
-				hidden = append(hidden, rel)
-			case redacted:
-				if err := place(project, to, rel, text); err != nil {
-					return nil, nil, err
-				}
-				served = append(served, rel)
+			configs = append(configs, filepath.Join(metadata, config))
+		}
+	}
+	known := make(map[string]bool)
+	for i := 0; i < len(configs) && i < maxConfigs; i++ {
+		rel := configs[i]
+		if known[rel] {
+			continue
+		}
+		known[rel] = true
+		configs = append(configs, included(project, rel)...)
+		text, redacted, err := Redact(filepath.Join(project, rel))
+		switch {
+		case err != nil:
+			hidden = append(hidden, rel)
+		case redacted:
+			if err := place(project, to, rel, text); err != nil {
+				return nil, nil, err
 			}
+			served = append(served, rel)
 		}
 	}
 	return served, hidden, nil
+}
+
+// included lists the files in the project that a configuration includes.
+func included(project, rel string) []string {
+	data, err := readFile(filepath.Join(project, rel), maxConfig)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, e := range parseConfig(data) {
+		if e.section != "include" && e.section != "includeif" || e.key != "path" {
+			continue
+		}
+		file := e.value
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(project, filepath.Dir(rel), file)
+		}
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			if in, err := filepath.Rel(project, real); err == nil && filepath.IsLocal(in) {
+				found = append(found, in)
+			}
+		}
+	}
+	return found
 }
 
 // place writes a file and the folders above it, which look like the project's.

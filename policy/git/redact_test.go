@@ -114,18 +114,20 @@ func TestServedConfigurations(t *testing.T) {
 		".git/config": secret, ".git/HEAD": "", ".git/config.worktree": "[core]\n", ".git/modules/a/b/config": secret,
 		".git/worktrees/w/config.worktree": secret, ".git/objects/config": secret, "sub/.git/config": secret,
 		"large/.git/config": secret + strings.Repeat("#", maxConfig),
+		"bare/config":       "[include]\n\tpath = ../team.cfg\n[includeIf \"gitdir:/\"]\n\tpath = " + project + "/abs.cfg\n[include]\n\tpath = ../../none\n",
+		"team.cfg":          secret + "[include]\n\tpath = bare/config\n", "abs.cfg": "\ufeff[http]\n\textraheader = hunter2\n" + secret, "other.cfg": secret,
 	})
 	gitDir := filepath.Join(project, ".git")
 	if err := os.Chmod(gitDir, 0o555); err != nil { // stands in the way of all but root
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = os.Chmod(gitDir, 0o755), os.Chmod(filepath.Join(to, ".git"), 0o755) })
-	served, hidden, err := Serve(project, to, []string{".git", "sub/.git", "large/.git"})
+	served, hidden, err := Serve(project, to, []string{".git", "sub/.git", "large/.git", "bare"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(served)
-	want := []string{".git/config", ".git/modules/a/b/config", ".git/worktrees/w/config.worktree", "sub/.git/config"}
+	want := []string{".git/config", ".git/modules/a/b/config", ".git/worktrees/w/config.worktree", "abs.cfg", "sub/.git/config", "team.cfg"}
 	if !slices.Equal(served, want) || !slices.Equal(hidden, []string{"large/.git/config"}) {
 		t.Errorf("served %q, hidden %q", served, hidden)
 	}

@@ -108,7 +108,8 @@ func copyLook(ours, theirs string) error {
 
 // hide fills a layer that goes in front of the project's own with whiteouts:
 // character devices 0/0, which any user may make since Linux 5.8 and overlayfs
-// of every age takes in a lower layer, unlike the newer attribute form (6.7).
+// of every age takes in a lower layer, unlike the newer attribute form (6.7). A
+// name that isn't there yet is hidden when it comes.
 // Where the filesystem has none, the paths come back and are covered by mounts
 // instead: their names show, their contents don't.
 func hide(front, workspace string, paths []string) (covered []string, err error) {
@@ -125,7 +126,7 @@ func hide(front, workspace string, paths []string) (covered []string, err error)
 			return nil, fail(fmt.Errorf("%q isn't below the project", path))
 		}
 		path = filepath.Clean(path)
-		if _, err := os.Lstat(filepath.Join(workspace, path)); err != nil || !realParents(workspace, path) {
+		if !realParents(workspace, path) {
 			continue // nothing there to be hidden
 		}
 		for _, dir := range parents(path) {
