@@ -28,12 +28,6 @@ var ways = []struct {
 			Log: func(Attempt) {}, Judge: allow, Processes: func() []int { return []int{os.Getpid()} },
 		})
 	}},
-	{"gateway-quick", func(b *testing.B) *sandbox {
-		return newSandbox(b, Options{
-			Log: func(Attempt) {}, Judge: allow, Processes: func() []int { return []int{os.Getpid()} },
-			Quick: func(Attempt) (Verdict, bool) { return Verdict{Allow: true}, true },
-		})
-	}},
 	{"slirp4netns", newSlirp},
 }
 

@@ -19,17 +19,8 @@ func rawQuestion(kind dnsmessage.Type, labels ...string) []byte {
 	return append(b, 0, byte(kind>>8), byte(kind), 0, 1)
 }
 
-func newTestTable(t testing.TB) *nameTable {
-	t.Helper()
-	table, err := newNameTable(netip.Prefix{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
-}
-
 func TestDNSAnswers(t *testing.T) {
-	table := newTestTable(t)
+	table := newNameTable()
 	long := strings.Repeat("x", 63)
 	for what, c := range map[string]struct {
 		msg   []byte
@@ -130,7 +121,7 @@ func FuzzDNS(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		table := newTestTable(t)
+		table := newNameTable()
 		answer, l := table.answerDNS(msg)
 		if len(answer) > 600 {
 			t.Errorf("an answer of %d bytes", len(answer))
@@ -147,12 +138,12 @@ func FuzzDNS(f *testing.F) {
 		if len(l.odd) > 500 {
 			t.Errorf("a note of %d bytes", len(l.odd))
 		}
-		for name := range table.export() {
+		for name := range table.byName {
 			if clean, err := hostName(name); err != nil || clean != name {
 				t.Errorf("took in the name %q", name)
 			}
 		}
-		if n := len(table.export()); n > 1 {
+		if n := len(table.byName); n > 1 {
 			t.Errorf("%d names from one question", n)
 		}
 	})
@@ -203,7 +194,7 @@ func TestDNSHostileOverTheLink(t *testing.T) {
 	if n := len(s.logged()); n != 2 {
 		t.Errorf("%d entries, want 2: %+v", n, s.logged())
 	}
-	if _, ok := s.gw.Names()["data.example"]; ok {
+	if _, ok := s.gw.names.byName["data.example"]; ok {
 		t.Error("a question for TXT took an address")
 	}
 	// Rubbish on the connection ends it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,10 +33,6 @@ type Options struct {
 	// is done, which is when the program has given up, or the gateway is
 	// closed; its verdict is then ignored. Nil denies everything.
 	Judge func(ctx context.Context, a Attempt) Verdict
-	// Quick, when not nil, is asked first and must not block. It doesn't
-	// know the program yet, which costs a search of /proc. When it isn't
-	// sure Judge is asked.
-	Quick func(a Attempt) (v Verdict, sure bool)
 	// Log takes a snapshot of each attempt when it opens, is held, gets its
 	// verdict, at most once a second while bytes move, and when it closes.
 	// Changes in quick succession arrive as one. While Log blocks, attempts
@@ -46,17 +41,7 @@ type Options struct {
 	// Processes lists the sandbox's processes, as host pids. Nil: attempts
 	// are logged without program.
 	Processes func() []int
-	// Environ is the environment that names upstream proxies, as NAME=value.
-	Environ []string
-	// Names are those that an earlier gateway of the session gave out.
-	Names map[string]netip.Addr
-	// Range is where new synthetic addresses are taken from; DefaultRange
-	// when not valid.
-	Range netip.Prefix
-	// LastID is the highest Attempt.ID the session has used.
-	LastID int64
-	// Resolver resolves allowed names; nil is the host's.
-	Resolver *net.Resolver
+	resolver *net.Resolver // of tests; nil is the host's
 }
 
 // Gateway is the far end of a sandbox's link. It owns the link's files.
@@ -94,6 +79,7 @@ type Gateway struct {
 func New(link Link, o Options) (*Gateway, error) {
 	g := &Gateway{
 		link: link, o: o,
+		names:   newNameTable(),
 		owners:  &owners{processes: o.Processes, known: make(map[uint64]owner)},
 		pending: make(map[*pending]struct{}),
 		flows:   make(map[*flow]struct{}),
@@ -115,18 +101,10 @@ func (g *Gateway) start() (err error) {
 	if g.link.Diag != nil {
 		g.diag = &netlinkConn{file: g.link.Diag}
 	}
-	if g.names, err = newNameTable(g.o.Range, g.o.Names); err != nil {
-		return err
-	}
 	if g.guard, err = newGuard(); err != nil {
 		return err
 	}
-	upstream, err := newProxies(g.o.Environ)
-	if err != nil {
-		return err
-	}
-	g.dialer = &dialer{guard: g.guard, resolver: g.o.Resolver, proxies: upstream}
-	g.lastID.Store(g.o.LastID)
+	g.dialer = &dialer{guard: g.guard, resolver: g.o.resolver}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	logger := g.o.Log
 	if logger == nil {
@@ -144,9 +122,6 @@ func (g *Gateway) start() (err error) {
 	g.wg.Go(g.watch)
 	return nil
 }
-
-// Names are the synthetic addresses given out so far.
-func (g *Gateway) Names() map[string]netip.Addr { return g.names.export() }
 
 // Close ends every flow, logs the last of each, and waits for all goroutines,
 // Judge calls included.

@@ -227,7 +227,7 @@ func hostPort(addr netip.Addr, port uint16) string { return netip.AddrPortFrom(a
 func TestTCPAllowAndDeny(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)
 	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
-	s := newSandbox(t, Options{Resolver: z.resolver(), Judge: func(_ context.Context, a Attempt) Verdict {
+	s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(_ context.Context, a Attempt) Verdict {
 		return Verdict{Allow: a.Name == "good.example", Rule: "only good"}
 	}})
 	got, err := s.get("tcp", hostPort(s.resolve("good.example"), at.Port()))
@@ -306,7 +306,7 @@ func TestTUN(t *testing.T) {
 	}
 	s := &sandbox{space: sp, t: t, more: make(chan struct{}, 1), link: *link}
 	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
-	gw, err := New(*link, Options{Judge: allow, Resolver: z.resolver()})
+	gw, err := New(*link, Options{Judge: allow, resolver: z.resolver()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestTUN(t *testing.T) {
 func TestDNSByAnyServer(t *testing.T) {
 	s := newSandbox(t, Options{})
 	want := s.resolve("example.com")
-	if !DefaultRange.Contains(want) {
+	if !namesRange.Contains(want) {
 		t.Fatalf("%s is not synthetic", want)
 	}
 	for _, server := range []string{"8.8.8.8:53", "[2001:4860:4860::8888]:53", "127.0.0.1:53"} {

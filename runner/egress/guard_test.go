@@ -71,7 +71,7 @@ func TestGuardAttacks(t *testing.T) {
 		}
 	}
 	z := newZone(t, records)
-	s := newSandbox(t, Options{Judge: allow, Resolver: z.resolver()})
+	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver()})
 	for _, a := range attacks {
 		t.Run(a.what, func(t *testing.T) {
 			target := a.answer + a.lit
@@ -104,7 +104,7 @@ func TestGuardMixedAnswers(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)
 	trap := serve(t, nil, hostPort(netip.MustParseAddr("127.0.0.1"), at.Port()), func(c net.Conn) { c.Write([]byte("trap")) })
 	z := newZone(t, map[string][]string{"mixed.example": {"127.0.0.1", publicAddr}})
-	s := newSandbox(t, Options{Judge: allow, Resolver: z.resolver()})
+	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver()})
 	got, err := s.get("tcp", hostPort(s.resolve("mixed.example"), trap.Port()))
 	if err != nil || got != "hello" {
 		t.Fatalf("got %q, %v", got, err)
@@ -130,7 +130,7 @@ func TestPrivateVerdict(t *testing.T) {
 	z := newZone(t, map[string][]string{
 		"db.corp": {lanAddr}, "rebind.corp": {"127.0.0.1"}, "meta.corp": {metadataAddr}, "own.corp": {ownLAN},
 	})
-	s := newSandbox(t, Options{Resolver: z.resolver(), Judge: func(context.Context, Attempt) Verdict {
+	s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(context.Context, Attempt) Verdict {
 		return Verdict{Allow: true, Private: true}
 	}})
 	for _, c := range []struct {

@@ -53,15 +53,6 @@ func (g *Gateway) decide(ctx context.Context, r *record) Verdict {
 	if fate, ok := g.nowhere(r); ok {
 		return fate
 	}
-	if g.o.Quick != nil {
-		if v, sure := g.o.Quick(r.snapshot(time.Now())); sure {
-			if !v.Allow {
-				// It may be gone as soon as it is refused.
-				g.attribute(r, scanNow)
-			}
-			return v
-		}
-	}
 	g.attribute(r, scanNow)
 	if g.o.Judge == nil {
 		return Verdict{Rule: "gateway: no judge"}
@@ -88,7 +79,7 @@ func (g *Gateway) nowhere(r *record) (Verdict, bool) {
 	switch {
 	case r.a.Name != "" && port != 0:
 		return Verdict{}, false
-	case port == 0, addr == g.link.Gateway4, addr == g.link.Gateway6, g.names.span.Contains(addr):
+	case port == 0, addr == g.link.Gateway4, addr == g.link.Gateway6, namesRange.Contains(addr):
 		return Verdict{Rule: ruleNowhere}, true
 	}
 	switch Class(addr) {

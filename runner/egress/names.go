@@ -3,7 +3,6 @@ package egress
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -23,57 +22,24 @@ const (
 	maxLabelLength = 63
 )
 
-// DefaultRange is where synthetic addresses come from: the benchmarking block
+// namesRange is where synthetic addresses come from: the benchmarking block
 // of RFC 2544, which nothing on the internet uses.
-var DefaultRange = netip.MustParsePrefix("198.18.0.0/15")
+var namesRange = netip.MustParsePrefix("198.18.0.0/15")
 
 var errTooManyNames = errors.New("too many names in this session")
 
 // nameTable maps names to synthetic addresses, one to one, for good.
 type nameTable struct {
-	span netip.Prefix
-
 	mu     sync.RWMutex
 	byName map[string]netip.Addr // guarded by mu; at most MaxNames
 	byAddr map[netip.Addr]string // guarded by mu
 	next   netip.Addr            // guarded by mu; not given out yet
 }
 
-// newNameTable takes up where an earlier gateway of the session left off.
-func newNameTable(span netip.Prefix, known map[string]netip.Addr) (*nameTable, error) {
-	if !span.IsValid() {
-		span = DefaultRange
+func newNameTable() *nameTable {
+	return &nameTable{
+		byName: make(map[string]netip.Addr), byAddr: make(map[netip.Addr]string), next: namesRange.Addr().Next(),
 	}
-	span = span.Masked()
-	if !span.Addr().Is4() || span.Bits() > 24 {
-		return nil, fmt.Errorf("cannot use %s for names: it must be IPv4 and at least a /24", span)
-	}
-	if len(known) > MaxNames {
-		return nil, fmt.Errorf("cannot take up %d names: the limit is %d", len(known), MaxNames)
-	}
-	t := &nameTable{
-		span:   span,
-		byName: make(map[string]netip.Addr, len(known)),
-		byAddr: make(map[netip.Addr]string, len(known)),
-		next:   span.Addr().Next(),
-	}
-	for name, addr := range known {
-		clean, err := hostName(name)
-		if err != nil || clean != name {
-			return nil, fmt.Errorf("cannot take up name %q: not a lower-case host name", name)
-		}
-		if !span.Contains(addr) {
-			return nil, fmt.Errorf("cannot take up name %q: its address %s is not in %s", name, addr, span)
-		}
-		if other, taken := t.byAddr[addr]; taken {
-			return nil, fmt.Errorf("cannot take up names %q and %q: both have address %s", name, other, addr)
-		}
-		t.byName[name], t.byAddr[addr] = addr, name
-		if t.next.Compare(addr) <= 0 {
-			t.next = addr.Next()
-		}
-	}
-	return t, nil
 }
 
 // address is the name's own, given out at its first call.
@@ -93,7 +59,7 @@ func (t *nameTable) address(name string) (netip.Addr, error) {
 	for last := t.next.As4()[3]; last == 0 || last == 255; last = t.next.As4()[3] {
 		t.next = t.next.Next()
 	}
-	if len(t.byName) >= MaxNames || !t.span.Contains(t.next) {
+	if len(t.byName) >= MaxNames {
 		return netip.Addr{}, errTooManyNames
 	}
 	addr = t.next
@@ -108,13 +74,6 @@ func (t *nameTable) name(addr netip.Addr) (string, bool) {
 	defer t.mu.RUnlock()
 	name, ok := t.byAddr[addr]
 	return name, ok
-}
-
-// export is a copy of the table.
-func (t *nameTable) export() map[string]netip.Addr {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return maps.Clone(t.byName)
 }
 
 // hostName makes the canonical form of a host name: lower case, no final dot.

@@ -25,14 +25,10 @@ func TestHostName(t *testing.T) {
 	}
 }
 
-// Names and addresses are one to one, for good, over any export and import.
+// Names and addresses are one to one, for good.
 func TestNameTableProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		span := netip.MustParsePrefix(rapid.SampledFrom([]string{"198.18.0.0/15", "10.9.8.0/24", "100.64.0.0/10"}).Draw(t, "range"))
-		table, err := newNameTable(span, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := newNameTable()
 		want := make(map[string]netip.Addr)
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,3}\.example`), 0, 60).Draw(t, "names") {
 			addr, err := table.address(name)
@@ -42,18 +38,13 @@ func TestNameTableProperties(t *testing.T) {
 			if old, ok := want[name]; ok && old != addr {
 				t.Fatalf("%s moved from %s to %s", name, old, addr)
 			}
-			if got, ok := table.name(addr); !ok || got != name || !span.Contains(addr) {
+			if got, ok := table.name(addr); !ok || got != name || !namesRange.Contains(addr) {
 				t.Fatalf("%s: %s is %q", name, addr, got)
 			}
 			if last := addr.As4()[3]; last == 0 || last == 255 {
 				t.Fatalf("%s got %s", name, addr)
 			}
 			want[name] = addr
-			if rapid.Bool().Draw(t, "resume") {
-				if table, err = newNameTable(span, table.export()); err != nil {
-					t.Fatal(err)
-				}
-			}
 		}
 		seen := make(map[netip.Addr]bool)
 		for name, addr := range want {
@@ -68,33 +59,10 @@ func TestNameTableProperties(t *testing.T) {
 	})
 }
 
-func TestNameTableRefuses(t *testing.T) {
-	in := netip.MustParseAddr("198.18.0.7")
-	for what, known := range map[string]map[string]netip.Addr{
-		"an address outside": {"a.example": netip.MustParseAddr("10.0.0.1")},
-		"one address twice":  {"a.example": in, "b.example": in},
-		"a bad name":         {"a b": in},
-		"upper case":         {"A.example": in},
-		"no address":         {"a.example": {}},
-	} {
-		if _, err := newNameTable(netip.Prefix{}, known); err == nil {
-			t.Errorf("took up %s", what)
-		}
-	}
-	for _, span := range []string{"fd00::/64", "198.18.0.0/30"} {
-		if _, err := newNameTable(netip.MustParsePrefix(span), nil); err == nil {
-			t.Errorf("took %s for a range", span)
-		}
-	}
-}
-
 // However many names are asked for, the table stays bounded and those it has
 // keep their addresses.
 func TestNameTableIsBounded(t *testing.T) {
-	table, err := newNameTable(netip.Prefix{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := newNameTable()
 	first, err := table.address("first.example")
 	if err != nil {
 		t.Fatal(err)
@@ -105,21 +73,11 @@ func TestNameTableIsBounded(t *testing.T) {
 			refused++
 		}
 	}
-	if n := len(table.export()); n != MaxNames || refused != 101 {
+	if n := len(table.byName); n != MaxNames || refused != 101 {
 		t.Errorf("%d names, %d refused", n, refused)
 	}
 	if again, err := table.address("first.example"); err != nil || again != first {
 		t.Errorf("first moved: %s, %v", again, err)
-	}
-	small, err := newNameTable(netip.MustParsePrefix("10.9.8.0/24"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 300 {
-		small.address("n" + itoa(i) + ".example")
-	}
-	if n := len(small.export()); n != 254 {
-		t.Errorf("%d names in a /24", n)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestSniffOverTheLink(t *testing.T) {
 		got <- b
 	})
 	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
-	s := newSandbox(t, Options{Judge: allow, Resolver: z.resolver()})
+	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver()})
 	for _, c := range []struct {
 		first []byte
 		pass  bool

@@ -74,42 +74,33 @@ func TestAttribution(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, quick := range []bool{false, true} {
-		t.Run(fmt.Sprintf("quick=%v", quick), func(t *testing.T) {
-			var pids atomic.Pointer[[]int]
-			pids.Store(&[]int{1, os.Getpid()})
-			judged := make(chan Attempt, 1)
-			o := Options{
-				Processes: func() []int { return *pids.Load() },
-				Judge:     func(_ context.Context, a Attempt) Verdict { judged <- a; return Verdict{Allow: true} },
-			}
-			if quick {
-				o.Quick = func(Attempt) (Verdict, bool) { return Verdict{Allow: true, Rule: "quick"}, true }
-			}
-			s := newSandbox(t, o)
-			wait := make(chan struct{})
-			slow := serve(t, internet, publicAddr+":0", func(c net.Conn) { <-wait; io.WriteString(c, "hello") })
-			_ = at
-			cmd := s.program("tcp " + slow.String())
-			defer cmd.Wait()
-			pids.Store(&[]int{1, os.Getpid(), cmd.Process.Pid})
-			if !quick {
-				if a := <-judged; a.PID != cmd.Process.Pid || a.Program != exe {
-					// The process may have connected before it was in the list.
-					t.Logf("judged without program: %+v", a)
-				}
-			}
-			a := s.wait("its program", func(a Attempt) bool { return a.PID != 0 })
-			close(wait)
-			if a.PID != cmd.Process.Pid || a.Program != exe {
-				t.Errorf("logged %+v, want pid %d", a, cmd.Process.Pid)
-			}
-		})
+	var pids atomic.Pointer[[]int]
+	pids.Store(&[]int{1, os.Getpid()})
+	judged := make(chan Attempt, 1)
+	o := Options{
+		Processes: func() []int { return *pids.Load() },
+		Judge:     func(_ context.Context, a Attempt) Verdict { judged <- a; return Verdict{Allow: true} },
+	}
+	s := newSandbox(t, o)
+	wait := make(chan struct{})
+	slow := serve(t, internet, publicAddr+":0", func(c net.Conn) { <-wait; io.WriteString(c, "hello") })
+	_ = at
+	cmd := s.program("tcp " + slow.String())
+	defer cmd.Wait()
+	pids.Store(&[]int{1, os.Getpid(), cmd.Process.Pid})
+	if a := <-judged; a.PID != cmd.Process.Pid || a.Program != exe {
+		// The process may have connected before it was in the list.
+		t.Logf("judged without program: %+v", a)
+	}
+	a := s.wait("its program", func(a Attempt) bool { return a.PID != 0 })
+	close(wait)
+	if a.PID != cmd.Process.Pid || a.Program != exe {
+		t.Errorf("logged %+v, want pid %d", a, cmd.Process.Pid)
 	}
 }
 
 func TestUpstreamClosedPort(t *testing.T) {
-	s := newSandbox(t, Options{Judge: allow, Resolver: newZone(t, nil).resolver()})
+	s := newSandbox(t, Options{Judge: allow, resolver: newZone(t, nil).resolver()})
 	var l net.Listener
 	internet.do(func() { l, _ = net.Listen("tcp", publicAddr2+":0") })
 	closed := netip.MustParseAddrPort(l.Addr().String())
@@ -160,7 +151,7 @@ func TestServerFirst(t *testing.T) {
 		echo(c)
 	})
 	z := newZone(t, map[string][]string{"mail.example": {publicAddr}})
-	s := newSandbox(t, Options{Judge: allow, Resolver: z.resolver()})
+	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver()})
 	c, err := s.connect("mail.example", at.Port())
 	if err != nil {
 		t.Fatal(err)
@@ -401,32 +392,6 @@ func TestLinkAsJSON(t *testing.T) {
 	defer gw.Close()
 	if got, err := s.get("tcp", at.String()); err != nil || got != "hello" {
 		t.Errorf("got %q, %v", got, err)
-	}
-}
-
-// Names keep their addresses over the end of a gateway.
-func TestNamesSurvive(t *testing.T) {
-	first := newSandbox(t, Options{Judge: deny})
-	a, b := first.resolve("a.example"), first.resolve("b.example")
-	if a == b {
-		t.Fatal("one address for two names")
-	}
-	names := first.gw.Names()
-	asked := make(chan Attempt, 1)
-	second := newSandbox(t, Options{Names: names, LastID: 40, Judge: func(_ context.Context, at Attempt) Verdict {
-		asked <- at
-		return Verdict{}
-	}})
-	// An address that a program kept from before is still its name's.
-	second.dial("tcp", hostPort(b, 443), patience)
-	if at := <-asked; at.Name != "b.example" || at.ID <= 40 {
-		t.Errorf("asked about %+v", at)
-	}
-	if c := second.resolve("c.example"); c == a || c == b {
-		t.Errorf("%s is given out twice", c)
-	}
-	if again := second.resolve("A.example"); again != a {
-		t.Errorf("a.example moved from %s to %s", a, again)
 	}
 }
 

@@ -54,7 +54,7 @@ func roundTrip(c net.Conn, b []byte) ([]byte, error) {
 func TestUDPEcho(t *testing.T) {
 	at := echoUDP(t, internet, publicAddr+":0")
 	z := newZone(t, map[string][]string{"echo.example": {publicAddr}})
-	s := newSandbox(t, Options{Resolver: z.resolver(), Judge: func(ctx context.Context, a Attempt) Verdict {
+	s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(ctx context.Context, a Attempt) Verdict {
 		if a.Name == "echo.example" {
 			// Held: what was sent meanwhile arrives with the verdict.
 			select {
