@@ -145,7 +145,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	}, s.box.Resize, func(err error) {
 		s.post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) })
 	})
-	watcher, err := overlay.NewWatcher(s.box.Upper(), func(overlay.Wake) { s.submit(s.touched) }, overlay.WatchOptions{})
+	watcher, err := overlay.NewWatcher(s.box.Upper(), func(overlay.Wake) { s.submit(s.touched) })
 	if err != nil {
 		return fmt.Errorf("cannot watch the session's files: %w", err)
 	}

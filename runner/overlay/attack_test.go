@@ -324,10 +324,13 @@ func TestLimits(t *testing.T) {
 		muts = append(muts, mutation{Op: "mkdir", Path: strings.Join(deep, "/")})
 	}
 	s.agent(muts...)
-	if _, _, err := s.scanner.Scan(bg, ScanOptions{Limits: Limits{Entries: 100}}); !errors.Is(err, ErrTooMany) {
+	set(t, &maxScanned, 100)
+	if _, _, err := s.scanner.Scan(bg, ScanOptions{}); !errors.Is(err, ErrTooMany) {
 		t.Fatalf("too many entries gave %v", err)
 	}
-	m, st, err := s.scanner.Scan(bg, ScanOptions{Limits: Limits{FileData: 50_000}})
+	set(t, &maxScanned, 2_000)
+	set(t, &maxFileData, 50_000)
+	m, st, err := s.scanner.Scan(bg, ScanOptions{})
 	must(t, err)
 	if e := m.Lookup("big"); e.Unsaved == "" || m.Lookup("small").Unsaved != "" {
 		t.Errorf("the large file is %+v", e)

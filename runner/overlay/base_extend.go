@@ -9,30 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keep says what a Scanner keeps of the lower. Zero fields have the default.
+// Keep says what a Scanner keeps of the lower.
 type Keep struct {
 	Lower *Lower
 	// Ignored says of which files, and folders with all in them, names and
 	// attributes are kept but no contents; nil for none.
 	Ignored func(path string, dir bool) bool
-
-	FileData    int64 // bytes of one file's content that are kept. 64 MiB
-	TreeData    int64 // bytes of the contents of one deleted folder. 256 MiB
-	TreeEntries int   // names in it. 200,000
 }
 
-func (k Keep) withDefaults() Keep {
-	if k.FileData <= 0 {
-		k.FileData = 64 << 20
-	}
-	if k.TreeData <= 0 {
-		k.TreeData = 256 << 20
-	}
-	if k.TreeEntries <= 0 {
-		k.TreeEntries = 200_000
-	}
-	return k
-}
+// What is kept of the lower. Tests have less.
+var (
+	keptFile  int64 = 64 << 20  // bytes of one file's content
+	keptTree  int64 = 256 << 20 // bytes of the contents of one deleted folder
+	keptNames       = 200_000   // names in it
+)
 
 // extender makes the Base of a manifest out of that of the one before, by
 // looking only at what the upper covers anew.
@@ -41,15 +31,15 @@ type extender struct {
 	ctx     context.Context
 	queue   *batch
 	hasher  contentHasher
-	data    int64 // what is left of TreeData
-	entries int   // and of TreeEntries
+	data    int64 // what is left of keptTree
+	entries int   // and of keptNames
 }
 
 // extend makes the Base that belongs to m. Last is the manifest before it, nil
 // for none. What of the host's can't be read is Unsaved and fails nothing.
 func (k *Keep) extend(ctx context.Context, b Bodies, last, m *Manifest) (*Base, error) {
 	x := &extender{Keep: k, ctx: ctx, queue: newBatch(b)}
-	x.hasher = contentHasher{queue: x.queue.add, limit: k.FileData}
+	x.hasher = contentHasher{queue: x.queue.add, limit: keptFile}
 	var prev *node
 	old := &Base{root: &node{Entry: Entry{Kind: KindDir}, sub: newDir(nil, nil)}}
 	if last != nil {
@@ -147,7 +137,7 @@ func (x *extender) name(path string, n, was, base *node, listed bool, low *lower
 		return x.dir(path, n, was, base, sub)
 	}
 	if !base.Opaque {
-		x.data, x.entries = x.TreeData, x.TreeEntries
+		x.data, x.entries = keptTree, keptNames
 		var err error
 		if base, err = x.tree(path, base, low, 0); err != nil {
 			return nil, err
@@ -200,12 +190,12 @@ func (x *extender) entry(path string, e *lowerEntry, low *lowerDir, hash bool, d
 func (x *extender) content(path string, e *lowerEntry, low *lowerDir, hash bool, data *int64) error {
 	why := ""
 	switch {
-	case e.Size > x.FileData:
-		why = fmt.Sprintf("it is larger than %d MiB", x.FileData>>20)
+	case e.Size > keptFile:
+		why = fmt.Sprintf("it is larger than %d MiB", keptFile>>20)
 	case x.Ignored != nil && x.Ignored(path, false):
 		why = "git ignores it"
 	case data != nil && e.Size > *data:
-		why = fmt.Sprintf("its folder had more than %d MiB", x.TreeData>>20)
+		why = fmt.Sprintf("its folder had more than %d MiB", keptTree>>20)
 	}
 	if why == "" {
 		if data != nil {
@@ -255,7 +245,7 @@ func (x *extender) tree(path string, base *node, up *lowerDir, depth int) (*node
 		n := base.sub.find(name)
 		if n == nil {
 			if x.entries--; x.entries < 0 {
-				out.Unsaved = notKept(fmt.Sprintf("there were more than %d files", x.TreeEntries))
+				out.Unsaved = notKept(fmt.Sprintf("there were more than %d files", keptNames))
 				break
 			}
 			e, err := low.find(x.ctx, name)

@@ -211,8 +211,10 @@ func TestKeepIsBounded(t *testing.T) {
 	}
 	s := newSession(t, startHelper(t), os.TempDir(), fill)
 	defer s.close()
+	set(t, &keptFile, 1<<20)
+	set(t, &keptTree, 1000)
+	set(t, &keptNames, 2)
 	sc := keeping(t, s, Keep{
-		FileData: 1 << 20, TreeData: 1000, TreeEntries: 2,
 		Ignored: func(p string, _ bool) bool { return strings.HasPrefix(p, "ignored/") },
 	})
 	scanned(t, sc)

@@ -46,10 +46,13 @@ func (c *Change) Kind() Kind {
 	return c.Old.Kind
 }
 
+// renameData is how many bytes of deleted host files are read to recognise
+// renames. Tests of what isn't one have none.
+var renameData int64 = 256 << 20
+
 // DiffOptions bound a Diff. Zero fields have the default.
 type DiffOptions struct {
-	Max        int   // changes that are listed; further ones are counted. 20,000
-	RenameData int64 // bytes of deleted host files that are read to recognise renames; below zero none. 256 MiB
+	Max int // changes that are listed; further ones are counted. 20,000
 	// NotKept says why nothing is known of the lower. What is below the uppers
 	// is then taken to be something of the same kind, and Unsaved for that reason.
 	NotKept string
@@ -79,9 +82,6 @@ func Diff(ctx context.Context, lower *Lower, from, to *Manifest, o DiffOptions) 
 	if o.Max <= 0 {
 		o.Max = 20_000
 	}
-	if o.RenameData == 0 {
-		o.RenameData = 256 << 20
-	}
 	d := &differ{ctx: ctx, max: o.Max}
 	d.pair = pair{visit: d.visit}
 	low := lower.dirs()
@@ -101,7 +101,7 @@ func Diff(ctx context.Context, lower *Lower, from, to *Manifest, o DiffOptions) 
 		return Difference{}, fmt.Errorf("cannot compare: %w", err)
 	}
 	if d.more == 0 {
-		if err := d.renames(lower, o.RenameData); err != nil {
+		if err := d.renames(lower, renameData); err != nil {
 			return Difference{}, fmt.Errorf("cannot recognise renames: %w", err)
 		}
 	}

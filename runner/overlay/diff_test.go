@@ -209,7 +209,7 @@ func TestLowerLayers(t *testing.T) {
 	l, err := OpenLower(base, LowerOptions{Above: []string{top}})
 	must(t, err)
 	defer l.Close()
-	d, err := Diff(bg, l, &Manifest{root: &node{Entry: Entry{Kind: KindDir, Opaque: true}, sub: newDir(nil, nil)}}, nil, DiffOptions{RenameData: -1})
+	d, err := plainDiff(bg, l, &Manifest{root: &node{Entry: Entry{Kind: KindDir, Opaque: true}, sub: newDir(nil, nil)}}, nil)
 	must(t, err)
 	got := map[string]Hash{}
 	for _, c := range d.Changes {

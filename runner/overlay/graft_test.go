@@ -10,7 +10,7 @@ import (
 // them to a state that has those at least, and no others.
 func checkGraft(s *session, a, b saved, some int, fail func(string, ...any)) {
 	changed := func(from, to *Manifest) map[string]bool {
-		d, err := Diff(bg, s.lower, from, to, DiffOptions{RenameData: -1})
+		d, err := plainDiff(bg, s.lower, from, to)
 		if err != nil {
 			fail("diff: %v", err)
 		}

@@ -181,8 +181,8 @@ func (l *listing) only() error {
 func (l *listing) name(raw []byte) error {
 	w := l.w
 	if l.stated++; l.stated&63 == 0 {
-		if w.count.Add(64) > int64(w.limits.Entries) {
-			return fmt.Errorf("%w: more than %d", ErrTooMany, w.limits.Entries)
+		if w.count.Add(64) > int64(maxScanned) {
+			return fmt.Errorf("%w: more than %d", ErrTooMany, maxScanned)
 		}
 		if err := w.ctx.Err(); err != nil {
 			return err
@@ -229,7 +229,7 @@ func (l *listing) name(raw []byte) error {
 		return l.subdir(name, i, d)
 	}
 	key := keyOf(&st)
-	mapped := kind == KindFile && w.isMapped(l.path, name, &st)
+	mapped := kind == KindFile && len(w.mapped) > 0 && w.mapped[join(l.path, name)]
 	if mapped {
 		if mapped = !w.writeBack(l.fd, l.path, name, &st); !mapped {
 			key = keyOf(&st)

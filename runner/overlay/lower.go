@@ -21,8 +21,6 @@ type LowerOptions struct {
 	// Hidden are paths that the merged view must be taken not to have, with
 	// all below them.
 	Hidden []string
-	// Opener opens files of the project that the caller can't read; nil for none.
-	Opener Opener
 }
 
 // Lower reads the host's files as the overlay shows them. It remembers the
@@ -41,7 +39,7 @@ const maxHashes = 1 << 17
 
 // OpenLower opens the project folder and the layers above it.
 func OpenLower(project string, o LowerOptions) (*Lower, error) {
-	l := &Lower{hidden: map[string]bool{}, opener: o.Opener, hashes: map[statKey]Hash{}}
+	l := &Lower{hidden: map[string]bool{}, hashes: map[statKey]Hash{}}
 	for _, path := range append(slices.Clone(o.Above), project) {
 		fd, err := openAt(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {

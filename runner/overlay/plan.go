@@ -95,9 +95,6 @@ func (p *Plan) Counts() Counts {
 	return c
 }
 
-// IDRange maps count ids from the scanner's side to the sandbox's.
-type IDRange struct{ Outside, Inside, Count uint32 }
-
 // RestoreOptions are for one PlanRestore.
 type RestoreOptions struct {
 	// InPlace are files that living processes hold open for writing: their
@@ -107,9 +104,6 @@ type RestoreOptions struct {
 	// Leave are paths that stay as they are, whatever the target has: each by
 	// itself, and not what is below it.
 	Leave []string
-	// UIDs and GIDs are the sandbox's id maps. Nil is the single map of the
-	// calling process' effective id to 0.
-	UIDs, GIDs []IDRange
 }
 
 // Paths are what the plan touches, sorted, each once.

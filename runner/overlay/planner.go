@@ -19,13 +19,6 @@ func PlanRestore(ctx context.Context, lower *Lower, cur, target *Manifest, o Res
 		inPlace: map[string]bool{}, leave: map[string]bool{}, leaveBelow: map[string]bool{},
 		force: map[string]bool{}, written: map[uint64]string{},
 	}
-	if o.UIDs == nil {
-		o.UIDs = []IDRange{{Outside: uint32(os.Geteuid()), Count: 1}}
-	}
-	if o.GIDs == nil {
-		o.GIDs = []IDRange{{Outside: uint32(os.Getegid()), Count: 1}}
-	}
-	p.uids, p.gids = o.UIDs, o.GIDs
 	for _, path := range o.InPlace {
 		p.inPlace[path] = true
 	}
@@ -60,7 +53,6 @@ type planner struct {
 	inPlace    map[string]bool
 	leave      map[string]bool // what stays as it is
 	leaveBelow map[string]bool // directories with something below that stays
-	uids, gids []IDRange
 
 	force     map[string]bool     // files whose hard links differ
 	curGroups map[string]uint64   // path → group, of files with more than one name
@@ -69,11 +61,14 @@ type planner struct {
 	written   map[uint64]string   // group → the member that was written
 }
 
-func mapID(ranges []IDRange, id uint32) (uint32, bool) {
-	for _, r := range ranges {
-		if id >= r.Outside && id-r.Outside < r.Count {
-			return r.Inside + (id - r.Outside), true
-		}
+// sandboxUID is what the sandbox calls an owner here: it knows one, the caller,
+// as 0.
+func sandboxUID(id uint32) (uint32, bool) { return sandboxID(id, os.Geteuid()) }
+func sandboxGID(id uint32) (uint32, bool) { return sandboxID(id, os.Getegid()) }
+
+func sandboxID(id uint32, mapped int) (uint32, bool) {
+	if id == uint32(mapped) {
+		return 0, true
 	}
 	return NoID, false
 }
@@ -101,8 +96,8 @@ func (p *planner) add(op Op, path string, v *version) {
 // put puts a step in with the attributes of v.
 func (p *planner) put(op Op, path string, v *version) {
 	op.Path, op.What, op.Mode, op.MTime = path, v.Kind, v.Mode, v.MTime
-	uid, okUID := mapID(p.uids, v.UID)
-	gid, okGID := mapID(p.gids, v.GID)
+	uid, okUID := sandboxUID(v.UID)
+	gid, okGID := sandboxGID(v.GID)
 	op.UID, op.GID = uid, gid
 	if (!okUID || !okGID) && op.Kind != OpMeta {
 		p.problem(path, "its owner %d:%d isn't known in the sandbox; it gets the sandbox's own", v.UID, v.GID)
@@ -120,9 +115,7 @@ func (p *planner) xattrs(path string, xs []Xattr) []Xattr {
 		if x.Name != aclAccess && x.Name != aclDefault {
 			continue
 		}
-		mapped, ok := mapACL(x.Value,
-			func(id uint32) (uint32, bool) { return mapID(p.uids, id) },
-			func(id uint32) (uint32, bool) { return mapID(p.gids, id) })
+		mapped, ok := mapACL(x.Value, sandboxUID, sandboxGID)
 		out := slices.Clone(xs[:i])
 		if ok {
 			out = append(out, Xattr{x.Name, mapped})

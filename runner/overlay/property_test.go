@@ -235,7 +235,7 @@ func explainManifests(a, b *Manifest) string {
 
 // checkDiff compares a Diff with what the merged views show.
 func checkDiff(s *session, a, b saved, fail func(string, ...any)) {
-	d, err := Diff(bg, s.lower, a.manifest, b.manifest, DiffOptions{RenameData: -1})
+	d, err := plainDiff(bg, s.lower, a.manifest, b.manifest)
 	if err != nil {
 		fail("diff: %v", err)
 	}

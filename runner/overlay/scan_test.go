@@ -35,14 +35,15 @@ func TestScanNoChange(t *testing.T) {
 			s := newSession(t, startHelper(t), place, nil)
 			defer s.close()
 			s.agent(then...)
-			first, st := scanWith(t, s.scanner, ScanOptions{Racy: RacyNever})
+			s.scanner.racy = false
+			first, st := scanWith(t, s.scanner, ScanOptions{})
 			if st.Opened == 0 || st.Stored == 0 || len(st.Unstable)+len(st.Problems) > 0 {
 				t.Errorf("the first scan: %+v", st)
 			}
 			root, err := first.Save(bg, s.bodies)
 			must(t, err)
 			for range 3 {
-				m, st := scanWith(t, s.scanner, ScanOptions{Racy: RacyNever})
+				m, st := scanWith(t, s.scanner, ScanOptions{})
 				if m != first || st.Opened != 0 || st.Stored != 0 || st.Read != 0 {
 					t.Fatalf("another manifest (%v) or reads: %+v", m != first, st)
 				}
@@ -261,41 +262,34 @@ func TestScanDirty(t *testing.T) {
 // Stores through a shared mapping move no time stamp once a page is dirty.
 func TestScanMapped(t *testing.T) {
 	for name, place := range places(t) {
-		for _, by := range []string{"path", "id"} {
-			t.Run(name+"/"+by, func(t *testing.T) {
-				s := newSession(t, startHelper(t), place, nil)
-				defer s.close()
-				s.agent(mutation{Op: "mkdir", Path: "d"}, mutation{Op: "write", Path: "d/file", Data: make([]byte, 4096)})
-				q := s.with("map")
-				q.Path = "d/file"
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t, startHelper(t), place, nil)
+			defer s.close()
+			s.agent(mutation{Op: "mkdir", Path: "d"}, mutation{Op: "write", Path: "d/file", Data: make([]byte, 4096)})
+			q := s.with("map")
+			q.Path = "d/file"
+			s.h.must(q)
+			q.Op = "store"
+			s.h.must(q)
+			o := ScanOptions{Mapped: []string{"d/file"}}
+			last, _ := scanWith(t, s.scanner, o)
+			for i := range 20 {
 				s.h.must(q)
-				q.Op = "store"
-				s.h.must(q)
-				o := ScanOptions{Mapped: []string{"d/file"}}
-				if by == "id" {
-					var st unix.Stat_t
-					must(t, unix.Lstat(filepath.Join(s.q.Upper, "d/file"), &st))
-					o = ScanOptions{MappedIDs: []FileID{{uint64(st.Dev), st.Ino}}}
-				}
-				last, _ := scanWith(t, s.scanner, o)
-				for i := range 20 {
-					s.h.must(q)
-					m, _ := scanWith(t, s.scanner, o)
-					if m.Lookup("d/file").Hash == last.Lookup("d/file").Hash {
-						t.Fatalf("store %d was missed", i)
-					}
-					last = m
-				}
-				// The last store before the mapping ends is found by the scan after it.
-				s.h.must(q)
-				q.Op = "unmap"
-				s.h.must(q)
-				m, _ := scanWith(t, s.scanner, ScanOptions{})
+				m, _ := scanWith(t, s.scanner, o)
 				if m.Lookup("d/file").Hash == last.Lookup("d/file").Hash {
-					t.Fatal("the last store was missed")
+					t.Fatalf("store %d was missed", i)
 				}
-			})
-		}
+				last = m
+			}
+			// The last store before the mapping ends is found by the scan after it.
+			s.h.must(q)
+			q.Op = "unmap"
+			s.h.must(q)
+			m, _ := scanWith(t, s.scanner, ScanOptions{})
+			if m.Lookup("d/file").Hash == last.Lookup("d/file").Hash {
+				t.Fatal("the last store was missed")
+			}
+		})
 	}
 }
 
@@ -304,16 +298,17 @@ func TestScanMapped(t *testing.T) {
 func TestScanRacy(t *testing.T) {
 	dir, sc := upperByHand(t)
 	must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("one"), 0o644))
-	scanWith(t, sc, ScanOptions{Racy: RacyAlways})
+	sc.racy = true
+	scanWith(t, sc, ScanOptions{})
 	if !moved(t, sc) {
 		t.Error("a file written just now is trusted")
 	}
-	_, st := scanWith(t, sc, ScanOptions{Racy: RacyAlways})
+	_, st := scanWith(t, sc, ScanOptions{})
 	if st.Opened != 1 {
 		t.Errorf("%d files read again", st.Opened)
 	}
 	eventually(t, "the file is old enough", func() bool {
-		m, st := scanWith(t, sc, ScanOptions{Racy: RacyAlways})
+		m, st := scanWith(t, sc, ScanOptions{})
 		return st.Opened == 0 && m == sc.Last()
 	})
 }

@@ -14,40 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTooMany says that an upper has more entries than Limits allow.
+// ErrTooMany says that an upper has more entries than a scan takes in.
 var ErrTooMany = errors.New("too many files")
 
-// Limits bound what one scan takes in. Zero fields have the default.
-type Limits struct {
-	Entries  int   // in the upper; more fail the scan with ErrTooMany. 2,000,000
-	FileData int64 // bytes of data of one file, holes not counted; a larger one is recorded as Unsaved. 32 GiB
-	Depth    int   // directories below each other; deeper ones are recorded as Unsaved. 256
-}
+// maxScanDepth is how many directories below each other a scan looks into; what
+// is deeper is recorded as Unsaved.
+const maxScanDepth = 256
 
-func (l Limits) withDefaults() Limits {
-	if l.Entries <= 0 {
-		l.Entries = 2_000_000
-	}
-	if l.FileData <= 0 {
-		l.FileData = 32 << 30
-	}
-	if l.Depth <= 0 || l.Depth > maxDepth {
-		l.Depth = 256
-	}
-	return l
-}
-
-// Racy is whether two writes may leave the same time stamp.
-type Racy uint8
-
-const (
-	RacyAuto   Racy = iota // as the kernel and the file system need it
-	RacyAlways             // files written just before a scan are read again by the next
-	RacyNever
+// What one scan takes in. Tests have less.
+var (
+	maxScanned  = 2_000_000 // entries in the upper; more fail the scan with ErrTooMany
+	maxFileData = 32 << 30  // bytes of data of one file, holes not counted; a larger one is recorded as Unsaved
 )
-
-// FileID names a file by device and inode.
-type FileID struct{ Dev, Ino uint64 }
 
 // ScanOptions are for one scan.
 type ScanOptions struct {
@@ -56,13 +34,10 @@ type ScanOptions struct {
 	// last scan. Nil means all.
 	Dirty []string
 	// Mapped are files that living processes have mapped writable and shared,
-	// by path or by the upper's device and inode. Stores to pages that are
-	// dirty already move no time stamp, so these are written back before they
-	// are looked at where that helps, and read again where it doesn't.
-	Mapped    []string
-	MappedIDs []FileID
-	Racy      Racy
-	Limits    Limits
+	// by path. Stores to pages that are dirty already move no time stamp, so
+	// these are written back before they are looked at where that helps, and
+	// read again where it doesn't.
+	Mapped []string
 }
 
 // Problem is something about one path that a person should know.
@@ -98,7 +73,7 @@ type Scanner struct {
 	root  int       // guarded by mu; -1 once closed
 	cache *dirCache // guarded by mu; of the last scan that succeeded
 	last  *Manifest // guarded by mu
-	racy  bool      // guarded by mu; RacyAuto means this
+	racy  bool      // guarded by mu; two writes may leave the same time stamp
 	noSFR bool      // guarded by mu; writing pages back doesn't make stores visible here
 	keep  *Keep     // guarded by mu; nil keeps nothing of a lower
 }
@@ -138,7 +113,7 @@ func (s *Scanner) Close() error {
 func (s *Scanner) Keep(k Keep) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keep = new(k.withDefaults())
+	s.keep = &k
 }
 
 // Last is the manifest of the last scan; nil before the first.
@@ -224,7 +199,7 @@ func (s *Scanner) walk(ctx context.Context, o ScanOptions) (*walk, error) {
 	if s.root < 0 {
 		return nil, os.ErrClosed
 	}
-	w := &walk{s: s, ctx: ctx, limits: o.Limits.withDefaults(), noSFR: s.noSFR}
+	w := &walk{s: s, ctx: ctx, noSFR: s.noSFR}
 	w.spare = make(chan struct{}, scanWorkers)
 	for range min(scanWorkers, runtime.GOMAXPROCS(0)) - 1 {
 		w.spare <- struct{}{}
@@ -242,11 +217,7 @@ func (s *Scanner) walk(ctx context.Context, o ScanOptions) (*walk, error) {
 	for _, p := range o.Mapped {
 		w.mapped[p] = true
 	}
-	w.mappedIDs = make(map[FileID]bool, len(o.MappedIDs))
-	for _, id := range o.MappedIDs {
-		w.mappedIDs[id] = true
-	}
-	if o.Racy == RacyAlways || o.Racy == RacyAuto && s.racy {
+	if s.racy {
 		var now unix.Timespec
 		// Inodes get their stamps from the coarse clock; it ticks every 10 ms
 		// at the slowest.

@@ -74,8 +74,9 @@ func (s *session) start() {
 	var err error
 	s.scanner, err = NewScanner(s.q.Upper, s.bodies, s.h.open(bg, s.q.Upper))
 	must(s.t, err)
-	s.lower, err = OpenLower(s.q.Lower, LowerOptions{Opener: s.h.open(bg, s.q.Lower)})
+	s.lower, err = OpenLower(s.q.Lower, LowerOptions{})
 	must(s.t, err)
+	s.lower.Ask(s.h.open(bg, s.q.Lower))
 }
 
 // crashed starts a new sandbox over the same upper after the helper died.

@@ -30,16 +30,14 @@ type item struct {
 
 // walk is one pass over an upper.
 type walk struct {
-	s         *Scanner
-	ctx       context.Context
-	limits    Limits
-	dirty     *dirtyTree // nil: look at everything
-	mapped    map[string]bool
-	mappedIDs map[FileID]bool
-	noSFR     bool
-	racy      bool
-	racyFrom  Time
-	lookOnly  bool // stop with errFound at the first difference
+	s        *Scanner
+	ctx      context.Context
+	dirty    *dirtyTree // nil: look at everything
+	mapped   map[string]bool
+	noSFR    bool
+	racy     bool
+	racyFrom Time
+	lookOnly bool // stop with errFound at the first difference
 
 	// spare holds a token for each goroutine that may still be started; they
 	// all end before the call that started them returns.
@@ -163,8 +161,8 @@ func (w *walk) top(prev *dirCache) (*dirCache, error) {
 	}
 	defer unix.Close(fd)
 	c, err := w.dir(fd, "", "", prev, w.dirty, 0)
-	if err == nil && c.node.sub.total > w.limits.Entries {
-		err = fmt.Errorf("%w: more than %d", ErrTooMany, w.limits.Entries)
+	if err == nil && c.node.sub.total > maxScanned {
+		err = fmt.Errorf("%w: more than %d", ErrTooMany, maxScanned)
 	}
 	return c, err
 }
@@ -194,8 +192,8 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, 
 	switch {
 	case e.Unsaved != "":
 		next.distrust = true
-	case depth > w.limits.Depth: // its names aren't even listed
-		e.Unsaved = fmt.Sprintf("more than %d directories below each other", w.limits.Depth)
+	case depth > maxScanDepth: // its names aren't even listed
+		e.Unsaved = fmt.Sprintf("more than %d directories below each other", maxScanDepth)
 		w.problem(path, e.Unsaved)
 	case dirty == nil || dirty.here || prev == nil:
 		if dirty == nil {

@@ -13,13 +13,6 @@ const (
 	fewFiles  = 8 // not worth a second goroutine
 )
 
-func (w *walk) isMapped(dirPath, name string, st *unix.Stat_t) bool {
-	if len(w.mappedIDs) > 0 && w.mappedIDs[FileID{uint64(st.Dev), st.Ino}] {
-		return true
-	}
-	return len(w.mapped) > 0 && w.mapped[join(dirPath, name)]
-}
-
 // writeBack makes stores through mappings visible to a stat, and looks again.
 // After sync_file_range(2) the pages are clean and write-protected, so that
 // the next store moves the time stamp. It says false where that doesn't help:
@@ -101,7 +94,7 @@ func (l *listing) settle() error {
 }
 
 func (w *walk) hasher() *contentHasher {
-	c := &contentHasher{limit: w.limits.FileData}
+	c := &contentHasher{limit: int64(maxFileData)}
 	if w.s.bodies != nil {
 		c.queue = func(ctx context.Context, h Hash, body []byte) error {
 			w.mu.Lock()

@@ -26,12 +26,12 @@ type Watching struct {
 	Why     string // why some aren't, so that Wakes come at intervals instead; "" when all are
 }
 
-// WatchOptions are for one Watcher. Zero fields have the default.
-type WatchOptions struct {
-	Debounce time.Duration // from the first event to the Wake. 75 ms
-	Rescan   time.Duration // between Wakes while not everything is watched. 2 s
-	Max      int           // directories watched at most. 16,384
-}
+// Tests don't wait as long, nor watch as many.
+var (
+	debounce   = 75 * time.Millisecond // from the first event to the Wake
+	rescanning = 2 * time.Second       // between Wakes while not everything is watched
+	maxWatches = 16_384                // directories
+)
 
 // maxDirty is how many directories a Wake lists before it becomes a full one.
 const maxDirty = 1024
@@ -45,7 +45,6 @@ const maxDirty = 1024
 type Watcher struct {
 	root   int
 	in     *os.File
-	o      WatchOptions
 	notify func(Wake)
 	done   chan struct{} // closed when run has returned
 
@@ -69,16 +68,7 @@ const watchMask = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_DEL
 // the watcher's one goroutine, never before NewWatcher returned, and should
 // return soon: events that don't fit the kernel's queue meanwhile become a
 // full Wake. Close ends it.
-func NewWatcher(upper string, notify func(Wake), o WatchOptions) (*Watcher, error) {
-	if o.Debounce <= 0 {
-		o.Debounce = 75 * time.Millisecond
-	}
-	if o.Rescan <= 0 {
-		o.Rescan = 2 * time.Second
-	}
-	if o.Max <= 0 {
-		o.Max = 16_384
-	}
+func NewWatcher(upper string, notify func(Wake)) (*Watcher, error) {
 	root, err := openAt(unix.AT_FDCWD, upper, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch %q: %w", upper, err)
@@ -89,7 +79,7 @@ func NewWatcher(upper string, notify func(Wake), o WatchOptions) (*Watcher, erro
 		return nil, fmt.Errorf("cannot watch %q: %w", upper, err)
 	}
 	w := &Watcher{
-		root: root, in: os.NewFile(uintptr(fd), "inotify"), o: o, notify: notify, done: make(chan struct{}),
+		root: root, in: os.NewFile(uintptr(fd), "inotify"), notify: notify, done: make(chan struct{}),
 		paths: map[int32]string{}, wds: map[string]int32{}, dirty: map[string]bool{},
 	}
 	if !kernelSince(6, 8) {
@@ -127,7 +117,7 @@ func (w *Watcher) publish() {
 func (w *Watcher) run() {
 	defer close(w.done)
 	defer unix.Close(w.root)
-	rescan := time.Now().Add(w.o.Rescan)
+	rescan := time.Now().Add(rescanning)
 	buf := make([]byte, 64<<10)
 	for {
 		wait := w.due
@@ -152,7 +142,7 @@ func (w *Watcher) run() {
 			w.due = now
 		}
 		if w.why == "" || !now.Before(rescan) {
-			rescan = now.Add(w.o.Rescan)
+			rescan = now.Add(rescanning)
 		}
 		if !w.due.IsZero() && !now.Before(w.due) {
 			w.wake()
@@ -176,7 +166,7 @@ func (w *Watcher) wake() {
 
 func (w *Watcher) mark(path string) {
 	if w.due.IsZero() {
-		w.due = time.Now().Add(w.o.Debounce)
+		w.due = time.Now().Add(debounce)
 	}
 	if w.full {
 		return
@@ -305,7 +295,7 @@ var errWatches = errors.New("there are too many of them")
 
 // addOne watches one directory and lists those in it.
 func (w *Watcher) addOne(path string, buf []byte) (below []string, err error) {
-	if len(w.paths) >= w.o.Max {
+	if len(w.paths) >= maxWatches {
 		return nil, errWatches
 	}
 	fd, err := openDirBeneath(w.root, path)

@@ -18,15 +18,16 @@ type watched struct {
 	wakes chan Wake
 }
 
-func watch(t *testing.T, upper string, o WatchOptions) *watched {
+func watch(t *testing.T, upper string) *watched {
 	t.Helper()
+	quick(t)
 	x := &watched{t: t, wakes: make(chan Wake, 100)} // more than any test causes; further ones are dropped
 	w, err := NewWatcher(upper, func(k Wake) {
 		select {
 		case x.wakes <- k:
 		default:
 		}
-	}, o)
+	})
 	must(t, err)
 	x.w = w
 	t.Cleanup(func() { must(t, w.Close()) })
@@ -60,7 +61,7 @@ func TestWatchAndScan(t *testing.T) {
 			})
 			defer s.close()
 			s.scan()
-			x := watch(t, s.q.Upper, WatchOptions{Debounce: 10 * time.Millisecond, Rescan: 50 * time.Millisecond})
+			x := watch(t, s.q.Upper)
 			steps := [][]mutation{
 				{{Op: "write", Path: "a", Data: []byte("1")}},
 				{{Op: "mkdir", Path: "d"}, {Op: "mkdir", Path: "d/e"}, {Op: "write", Path: "d/e/f", Data: []byte("1")}},
@@ -103,7 +104,8 @@ func TestWatchFallback(t *testing.T) {
 	for i := range 8 {
 		must(t, os.Mkdir(filepath.Join(dir, fmt.Sprint(i)), 0o755))
 	}
-	x := watch(t, dir, WatchOptions{Debounce: time.Millisecond, Rescan: 20 * time.Millisecond, Max: 4})
+	set(t, &maxWatches, 4)
+	x := watch(t, dir)
 	if st := x.w.State(); st.Watched != 4 || !strings.Contains(st.Why, "too many") {
 		t.Fatalf("state %+v", st)
 	}
@@ -115,7 +117,7 @@ func TestWatchFallback(t *testing.T) {
 	}
 	locked := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(locked, "d"), 0))
-	y := watch(t, locked, WatchOptions{Debounce: time.Millisecond, Rescan: 20 * time.Millisecond})
+	y := watch(t, locked)
 	if st := y.w.State(); st.Watched != 1 || st.Why == "" {
 		t.Fatalf("state %+v", st)
 	}
@@ -126,10 +128,10 @@ func TestWatchFallback(t *testing.T) {
 func TestWatchOverflow(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
-	x := watch(t, dir, WatchOptions{Debounce: time.Millisecond})
+	x := watch(t, dir)
 	// A queue of the usual length takes too long to fill; the event is the same.
 	w := &Watcher{
-		root: x.w.root, in: x.w.in, o: WatchOptions{Debounce: time.Millisecond, Max: 100},
+		root: x.w.root, in: x.w.in,
 		paths: map[int32]string{}, wds: map[string]int32{}, dirty: map[string]bool{},
 	}
 	w.event(-1, unix.IN_Q_OVERFLOW, "")
@@ -149,7 +151,7 @@ func TestWatchOverflow(t *testing.T) {
 func TestWatchAttackLink(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
 	must(t, os.Mkdir(filepath.Join(target, "sub"), 0o755), os.Symlink(target, filepath.Join(dir, "link")))
-	x := watch(t, dir, WatchOptions{Debounce: time.Millisecond})
+	x := watch(t, dir)
 	if err := func() error { _, err := x.w.addOne("link", make([]byte, 4096)); return err }(); !gone(err) {
 		t.Errorf("a link was watched: %v", err)
 	}
