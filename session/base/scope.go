@@ -186,10 +186,10 @@ func (t *taker) same(s *scope, noted *git.Entry, n *overlay.Found) (bool, error)
 		io.WriteString(sum, e.Target) // hashes take all
 		return bytes.Equal(sum.Sum(nil), noted.Hash), nil
 	}
-	if size > t.Limits.Read {
+	if size > t.left.read {
 		return false, nil
 	}
-	t.Limits.Read -= size
+	t.left.read -= size
 	r, size, err := n.Open(t.ctx)
 	if err != nil {
 		return false, t.ctx.Err() // content says why it can't be read

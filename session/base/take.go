@@ -19,35 +19,19 @@ type Options struct {
 	Lower  *overlay.Lower // the same, without what is hidden
 	Person git.Person
 	Bodies overlay.Bodies // where contents are kept
-	Limits Limits
 }
 
-// Limits bound a record. Zero fields have the default.
-type Limits struct {
-	Names    int   // names that are looked at. 1,000,000
-	FileData int64 // bytes of one file's content that are kept. 64 MiB
-	Data     int64 // bytes of all contents that are kept. 256 MiB
-	Files    int   // files whose contents are kept. 20,000
-	Read     int64 // bytes that are read, for hashes, too. 1 GiB
+// limits bound a record.
+type limits struct {
+	names    int   // names that are looked at
+	fileData int64 // bytes of one file's content that are kept
+	data     int64 // bytes of all contents that are kept
+	files    int   // files whose contents are kept
+	read     int64 // bytes that are read, for hashes, too
 }
 
-func (l Limits) withDefaults() Limits {
-	or := func(n *int64, value int64) {
-		if *n <= 0 {
-			*n = value
-		}
-	}
-	or(&l.FileData, 64<<20)
-	or(&l.Data, 256<<20)
-	or(&l.Read, 1<<30)
-	if l.Names <= 0 {
-		l.Names = 1_000_000
-	}
-	if l.Files <= 0 {
-		l.Files = 20_000
-	}
-	return l
-}
+// most is what a record may take. Tests have less.
+var most = limits{names: 1_000_000, fileData: 64 << 20, data: 256 << 20, files: 20_000, read: 1 << 30}
 
 const maxRepositories = 1000
 
@@ -58,8 +42,7 @@ var errMany = errors.New("too many names")
 // When ctx ends it returns what it has, which is said to be incomplete; it fails
 // only if contents can't be kept.
 func Take(ctx context.Context, o Options) (*Record, error) {
-	t := &taker{Options: o, ctx: ctx, collector: overlay.NewCollector(o.Bodies), rec: &Record{}}
-	t.Limits = t.Limits.withDefaults()
+	t := &taker{Options: o, ctx: ctx, left: most, collector: overlay.NewCollector(o.Bodies), rec: &Record{}}
 	t.enter("", git.Open(o.Folder, o.Person))
 	err := o.Lower.Walk(ctx, t.name)
 	for len(t.scopes) > 0 {
@@ -71,7 +54,7 @@ func Take(ctx context.Context, o Options) (*Record, error) {
 	}
 	switch {
 	case errors.Is(err, errMany):
-		t.rec.Missing = fmt.Sprintf("the project has more than %d files", t.Limits.Names)
+		t.rec.Missing = fmt.Sprintf("the project has more than %d files", most.names)
 	case ctx.Err() != nil:
 		t.rec.Missing = "the session ended first"
 	case errors.Is(err, errStore):
@@ -91,7 +74,7 @@ type taker struct {
 	collector *overlay.Collector
 	rec       *Record
 	scopes    []*scope // of repositories in each other, the innermost last
-	names     int
+	left      limits
 }
 
 var errStore = errors.New("cannot keep contents")
@@ -119,7 +102,7 @@ func (t *taker) leave(whole bool) {
 
 // name is given every name of the project.
 func (t *taker) name(n *overlay.Found) error {
-	if t.names++; t.names > t.Limits.Names {
+	if t.left.names--; t.left.names < 0 {
 		return errMany
 	}
 	s := t.scopes[len(t.scopes)-1]
@@ -241,23 +224,23 @@ func (t *taker) content(n *overlay.Found) error {
 	if n.Entry.Kind != overlay.KindFile || n.Entry.Unsaved != "" {
 		return nil
 	}
-	l, size, why := &t.Limits, n.Entry.Size, ""
+	l, size, why := &t.left, n.Entry.Size, ""
 	switch {
-	case size > l.FileData:
-		why = fmt.Sprintf("it is larger than %d MiB", l.FileData>>20)
-	case size > l.Data:
+	case size > l.fileData:
+		why = fmt.Sprintf("it is larger than %d MiB", l.fileData>>20)
+	case size > l.data:
 		why = "there is too much that git doesn't have"
-	case l.Files == 0:
+	case l.files == 0:
 		why = "there are too many files that git doesn't have"
 	}
-	if size > l.Read {
+	if size > l.read {
 		n.Entry.Unsaved = "not kept, nor read: there is too much that git doesn't have"
 		return nil
 	}
-	l.Read -= size
+	l.read -= size
 	if why == "" {
-		l.Data -= size
-		l.Files--
+		l.data -= size
+		l.files--
 	}
 	if err := t.collector.Read(t.ctx, n, why == ""); err != nil {
 		if t.ctx.Err() != nil {

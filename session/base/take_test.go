@@ -248,18 +248,21 @@ func TestBounds(t *testing.T) {
 	run(t, dir, "init", "-q")
 	write(t, dir, map[string]string{"a": "12345", "b": "123456", "c": "1", "d": "22", "e": "333"})
 	for what, tt := range map[string]struct {
-		limits  Limits
+		limit   func(*limits)
 		want    []string
 		missing bool
 	}{
-		"a file":  {Limits{FileData: 5}, []string{"a file 12345", "b file: not kept: it is larger than 0 MiB", "c file 1", "d file 22", "e file 333"}, false},
-		"all":     {Limits{Data: 8}, []string{"a file 12345", "b file: not kept: there is too much that git doesn't have", "c file 1", "d file 22", "e file: not kept: there is too much that git doesn't have"}, false},
-		"files":   {Limits{Files: 4}, []string{"a file 12345", "b file 123456", "c file 1", "d file 22", "e file: not kept: there are too many files that git doesn't have"}, false},
-		"reading": {Limits{Read: 13}, []string{"a file 12345", "b file 123456", "c file 1", "d file: not kept, nor read: there is too much that git doesn't have", "e file: not kept, nor read: there is too much that git doesn't have"}, false},
-		"names":   {Limits{Names: 3}, []string{"a file 12345", "b file 123456"}, true},
+		"a file":  {func(l *limits) { l.fileData = 5 }, []string{"a file 12345", "b file: not kept: it is larger than 0 MiB", "c file 1", "d file 22", "e file 333"}, false},
+		"all":     {func(l *limits) { l.data = 8 }, []string{"a file 12345", "b file: not kept: there is too much that git doesn't have", "c file 1", "d file 22", "e file: not kept: there is too much that git doesn't have"}, false},
+		"files":   {func(l *limits) { l.files = 4 }, []string{"a file 12345", "b file 123456", "c file 1", "d file 22", "e file: not kept: there are too many files that git doesn't have"}, false},
+		"reading": {func(l *limits) { l.read = 13 }, []string{"a file 12345", "b file 123456", "c file 1", "d file: not kept, nor read: there is too much that git doesn't have", "e file: not kept, nor read: there is too much that git doesn't have"}, false},
+		"names":   {func(l *limits) { l.names = 3 }, []string{"a file 12345", "b file 123456"}, true},
 	} {
 		b := memory{}
-		r := take(t, dir, b, func(o *Options) { o.Limits = tt.limits })
+		all := most
+		tt.limit(&most)
+		r := take(t, dir, b)
+		most = all
 		if got := lines(r, b); !slices.Equal(got, tt.want) || (r.Missing != "") != tt.missing {
 			t.Errorf("%s: %q, missing %q", what, got, r.Missing)
 		}
