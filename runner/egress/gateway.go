@@ -41,7 +41,7 @@ type Options struct {
 	// Processes lists the sandbox's processes, as host pids. Nil: attempts
 	// are logged without program.
 	Processes func() []int
-	resolver *net.Resolver // of tests; nil is the host's
+	resolver  *net.Resolver // of tests; nil is the host's
 }
 
 // Gateway is the far end of a sandbox's link. It owns the link's files.
