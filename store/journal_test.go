@@ -192,7 +192,7 @@ func TestJournalIsBounded(t *testing.T) {
 		wrote <- nil
 	}()
 	raws := func() int { return len(must(filepath.Glob(filepath.Join(j.dir, "*.raw")))) }
-	for deadline := time.Now().Add(10 * time.Second); raws() < unpacked+2 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Minute); raws() < unpacked+2 && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond) // nothing tells of a file that was made
 	}
 	select {

@@ -244,7 +244,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	in, feed := io.Pipe()
 	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	done := make(chan error, 1)
 	c := fake.Workbench()
@@ -252,7 +252,7 @@ func TestRun(t *testing.T) {
 		done <- Run(ctx, Options{Client: c, NewTerminal: fake.NewEmulator, Session: fake.Session().ID, In: in, Out: &out,
 			Environ: []string{"TERM=xterm-256color"}, Quiet: true})
 	}()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		if s := c.LastTerminal(); s != nil && s.Got() != "" {
 			break

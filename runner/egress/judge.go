@@ -169,15 +169,16 @@ func (g *Gateway) flood() {
 	}
 }
 
-// attribute finds the program behind an attempt, for at most limit.
-func (g *Gateway) attribute(r *record, limit time.Duration) {
+// attribute finds the program behind an attempt, among at most so many
+// descriptors.
+func (g *Gateway) attribute(r *record, most int) {
 	r.mu.Lock()
 	done := r.searched || r.a.PID != 0
 	r.mu.Unlock()
 	if done {
 		return
 	}
-	if found, ok := g.owners.find(r.inode, limit); ok {
+	if found, ok := g.owners.find(r.inode, most); ok {
 		r.mu.Lock()
 		r.a.PID, r.a.Program = found.pid, found.program
 		r.mu.Unlock()

@@ -15,8 +15,8 @@ const (
 	maxOwners   = 256              // sockets whose process is remembered
 	maxRecent   = 8                // processes that are looked at first
 	ownerTTL    = 30 * time.Second // of what is remembered
-	scanNow     = 3 * time.Millisecond
-	scanLater   = 100 * time.Millisecond
+	scanNow     = 2000             // descriptors and processes to look at while the program waits
+	scanLater   = 50000            // and once it has its answer
 	maxProgName = 4096
 )
 
@@ -36,23 +36,23 @@ type owner struct {
 	found   time.Time
 }
 
-// find looks for the socket's owner for at most limit. Of several holders of
+// find looks for the socket's owner among at most so many descriptors: time is no
+// bound, since on a busy machine nobody would be found. Of several holders of
 // one socket the first found is taken.
-func (o *owners) find(inode uint64, limit time.Duration) (owner, bool) {
+func (o *owners) find(inode uint64, most int) (owner, bool) {
 	if inode == 0 || o.processes == nil {
 		return owner{}, false
 	}
-	start := time.Now()
 	o.mu.Lock()
 	was, ok := o.known[inode]
 	recent := slices.Clone(o.recent)
 	o.mu.Unlock()
-	if ok && start.Sub(was.found) < ownerTTL {
+	if ok && time.Since(was.found) < ownerTTL {
 		return was, true
 	}
 	want := "socket:[" + strconv.FormatUint(inode, 10) + "]"
 	for _, pid := range recent {
-		if holds(pid, want, start.Add(limit)) {
+		if holds(pid, want, &most) {
 			return o.remember(inode, pid), true
 		}
 	}
@@ -60,10 +60,10 @@ func (o *owners) find(inode uint64, limit time.Duration) (owner, bool) {
 	// The newest processes are the likeliest to have just connected.
 	slices.SortFunc(pids, func(a, b int) int { return b - a })
 	for _, pid := range pids {
-		if time.Since(start) > limit {
+		if most <= 0 {
 			break
 		}
-		if !slices.Contains(recent, pid) && holds(pid, want, start.Add(limit)) {
+		if !slices.Contains(recent, pid) && holds(pid, want, &most) {
 			return o.remember(inode, pid), true
 		}
 	}
@@ -86,8 +86,10 @@ func (o *owners) remember(inode uint64, pid int) owner {
 	return found
 }
 
-// holds says whether one of the process's descriptors is the wanted socket.
-func holds(pid int, want string, deadline time.Time) bool {
+// holds says whether one of the process's descriptors is the wanted socket. It
+// takes what it looked at off most.
+func holds(pid int, want string, most *int) bool {
+	*most--
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err != nil {
 		return false // it ended
@@ -104,7 +106,7 @@ func holds(pid int, want string, deadline time.Time) bool {
 				return true
 			}
 		}
-		if err != nil || time.Now().After(deadline) {
+		if *most -= len(names); err != nil || *most <= 0 {
 			return false
 		}
 	}

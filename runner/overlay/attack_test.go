@@ -2,7 +2,6 @@ package overlay
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -265,13 +264,11 @@ func TestAttackFIFO(t *testing.T) {
 	q := s.with("swap")
 	q.Swap, q.Path = "file", "fifo"
 	h.must(q)
-	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
-	defer cancel()
 	deadline := time.Now().Add(500 * time.Millisecond)
 	for time.Now().Before(deadline) {
 		sc, err := NewScanner(s.q.Upper, s.bodies, nil)
 		must(t, err)
-		_, _, err = sc.Scan(ctx, ScanOptions{})
+		_, _, err = sc.Scan(bg, ScanOptions{})
 		must(t, err, sc.Close())
 	}
 	q.Op = "unswap"
@@ -292,11 +289,10 @@ func TestAttackSparse(t *testing.T) {
 			defer s.close()
 			empty := s.scan()
 			s.agent(mutation{Op: "write", Path: "sparse", Data: []byte("begin")}, mutation{Op: "truncate", Path: "sparse", N: size, M: size})
-			begin := time.Now()
-			m, st, err := s.scanner.Scan(bg, ScanOptions{})
+			m, st, err := s.scanner.Scan(bg, ScanOptions{}) // to read it all would take hours
 			must(t, err)
-			if took := time.Since(begin); took > 10*time.Second || st.StoredBytes > 2*chunkSize {
-				t.Fatalf("it took %v and %d bytes", took, st.StoredBytes)
+			if st.StoredBytes > 2*chunkSize {
+				t.Fatalf("it took %d bytes", st.StoredBytes)
 			}
 			want := s.capture()
 			s.restore(empty, RestoreOptions{})

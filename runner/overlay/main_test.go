@@ -109,12 +109,16 @@ func TestAsUnprivileged(t *testing.T) {
 	}
 }
 
+// patience bounds waits for what should happen at once: on a busy machine it
+// takes long, and only a test that fails waits for all of it.
+const patience = 2 * time.Minute
+
 // eventually polls until f says yes: for what only the kernel knows.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !f() {
 		if time.Now().After(deadline) {
 			t.Fatalf("timed out waiting until %s", what)

@@ -159,7 +159,7 @@ func (s *session) restore(target *Manifest, o RestoreOptions) Report {
 // what moved since: without multigrain time stamps that takes a while.
 func (s *session) settle() *Manifest {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		m, st, err := s.scanner.Scan(bg, ScanOptions{})
 		must(s.t, err)
 		if st.Opened == 0 {

@@ -38,7 +38,7 @@ func watch(t *testing.T, upper string) *watched {
 // until waits for a wake that f says yes to.
 func (x *watched) until(what string, f func(Wake) bool) {
 	x.t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case k := <-x.wakes:

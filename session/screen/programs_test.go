@@ -253,7 +253,7 @@ func shownCells(l *row) string {
 // inTmux has a tmux show the bytes and gives its screen.
 func inTmux(t *testing.T, p []byte, cols, rows int) *Screen {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "bytes")
