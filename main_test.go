@@ -162,11 +162,14 @@ func answerFirst(verb string) func(ts *testscript.TestScript, neg bool, args []s
 		for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 			ts.Check(ts.Exec("stepbox", "show", "--json"))
 			var s struct {
-				Questions []struct{ Action int } `json:"questions"`
+				Questions []struct {
+					Action int
+					Hash   string
+				} `json:"questions"`
 			}
 			ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &s))
 			if len(s.Questions) > 0 {
-				ts.Check(ts.Exec("stepbox", append([]string{verb, fmt.Sprint(s.Questions[0].Action)}, args...)...))
+				ts.Check(ts.Exec("stepbox", append([]string{verb, fmt.Sprint(s.Questions[0].Action), "--hash", s.Questions[0].Hash}, args...)...))
 				return
 			}
 		}

@@ -13,14 +13,15 @@ import (
 // command is one exec as a person judges it.
 func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 	peeled := profile.Peel(e.Argv)
+	env, whole := differing(s.env, e.Env)
 	c := api.Command{
 		Line:      api.Escape(peeled.Line) + s.unlike(e, peeled),
 		Argv:      escaped(e.Argv),
-		Truncated: e.Truncated,
+		Truncated: e.Truncated || !whole,
 		Cwd:       api.Escape(e.Cwd),
 		Program:   api.Escape(e.Program.Path),
 		Written:   s.made(e),
-		Env:       differing(s.env, e.Env),
+		Env:       env,
 		Unpinned:  escaped(e.Unpinned),
 		Pid:       e.PID,
 	}

@@ -82,17 +82,22 @@ func listed(names []string, total, most int) string {
 // usual variables differ for every program and say nothing.
 var usual = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, "COLUMNS": true, "LINES": true}
 
-// maxEnv bounds the variables that are shown of one program.
-const maxEnv = 64
+// Of one program's variables, at most maxEnv are shown, of each maxValue bytes.
+const (
+	maxEnv   = 256
+	maxValue = 4 << 10
+)
 
-// differing lists the variables of a program that differ from the agent's own.
-func differing(own, env []string) []string {
+// differing lists the variables of a program that differ from the agent's own,
+// and says whether these are all of them, whole.
+func differing(own, env []string) (list []string, whole bool) {
 	have := make(map[string]bool, len(own))
 	for _, e := range own {
 		have[e] = true
 	}
 	var out []string
 	more := 0
+	whole = true
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
 		if have[e] || usual[name] {
@@ -102,14 +107,15 @@ func differing(own, env []string) []string {
 			more++
 			continue
 		}
-		v := trim(e, 512)
+		v := trim(e, maxValue)
 		if len(v) < len(e) {
 			v += "…"
+			whole = false
 		}
 		out = append(out, api.Escape(v))
 	}
 	if more > 0 {
 		out = append(out, fmt.Sprintf("… and %d more", more))
 	}
-	return out
+	return out, whole && more == 0
 }

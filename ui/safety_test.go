@@ -301,6 +301,22 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 	d.shows("rm x")
 }
 
+// A decision on a job covers each program of it, with its folder and variables.
+func TestAllOfAJobIsShown(t *testing.T) {
+	t.Parallel()
+	q := ask(6, 14, "cat list")
+	q.Command.Pipeline = []api.Command{{
+		Line: "sort", Program: "/bin/sort", Cwd: "/elsewhere", Env: []string{"LD_PRELOAD=/tmp/x.so"}, Truncated: true, Sources: []string{"/tmp/rc"},
+		Parts: []api.Part{{Text: "first", Verdict: api.Allow}, {Text: "second", Verdict: api.Ask}},
+	}}
+	d := bench(t, fake.Workbench(), 120, 50, "plain")
+	put(d, q)
+	d.press(leader, "a")
+	for _, words := range []string{"/elsewhere", "LD_PRELOAD=/tmp/x.so", "too large to be shown whole", "the agent can write: /tmp/rc", "second"} {
+		d.shows(words)
+	}
+}
+
 func TestHiddenCharactersAreShownAndFlagged(t *testing.T) {
 	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")

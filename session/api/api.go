@@ -238,7 +238,7 @@ func (q Question) Open() bool { return q.Closed == "" }
 type Command struct {
 	Line      string    `json:"line"`                // as a person would write it, wrappers peeled off, whole
 	Argv      []string  `json:"argv"`                // what is really executed, each escaped
-	Truncated bool      `json:"truncated,omitempty"` // Argv was too large to be read whole
+	Truncated bool      `json:"truncated,omitempty"` // Argv or Env are too large to be shown whole
 	Parts     []Part    `json:"parts,omitempty"`     // simple commands in Line, each with its own verdict
 	Cwd       string    `json:"cwd"`                 // in the sandbox
 	Program   string    `json:"program"`             // resolved path of the file that will run
@@ -251,6 +251,15 @@ type Command struct {
 	Before    int64     `json:"before,omitempty"`    // checkpoint it can be rolled back to
 	Pipeline  []Command `json:"pipeline,omitempty"`  // others that start with it as one job; the decision covers them
 	Parents   []string  `json:"parents,omitempty"`   // names of the processes above it, nearest first
+}
+
+// All lists a command and those that start with it, which a decision covers all.
+func (c *Command) All() []*Command {
+	out := []*Command{c}
+	for i := range c.Pipeline {
+		out = append(out, &c.Pipeline[i])
+	}
+	return out
 }
 
 // Part is one simple command of a line.

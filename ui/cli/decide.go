@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,17 +11,21 @@ import (
 	"stepbox/session/api"
 )
 
-// question finds what is held of an action. What it prints and what it answers
-// is one and the same, bound by the hash.
-func (c command) question(s api.Session, n int) (api.Question, error) {
-	held, err := c.client.Questions(c.ctx, s.ID)
+// question finds what is held of an action, the one with a hash if one is given.
+// What it prints and what it answers is one and the same, bound by the hash.
+func (c command) question(s api.Session, n int, hash string) (api.Question, error) {
+	all, err := c.client.Questions(c.ctx, s.ID)
 	if err != nil {
 		return api.Question{}, err
 	}
+	held := slices.DeleteFunc(all, func(q api.Question) bool { return q.Action != n })
 	for _, q := range held {
-		if q.Action == n {
+		if q.Hash == hash {
 			return q, nil
 		}
+	}
+	if len(held) > 0 {
+		return held[0], nil
 	}
 	if a, err := c.client.Action(c.ctx, s.ID, n); err == nil {
 		state := string(a.State)
@@ -37,9 +42,15 @@ func (c command) answer(args []string, hash string, answer api.Answer, reason st
 	if err != nil {
 		return err
 	}
-	q, err := c.question(s, n)
+	q, err := c.question(s, n, hash)
 	if err != nil {
 		return err
+	}
+	if hash == "" && answer != api.AnswerDeny && q.Subject == api.SubjectNested {
+		// One after the other may be held under the same number: what was
+		// seen may have gone away and something else have come.
+		return fmt.Errorf("of action %d this is held now, and may be another soon: %s; stepbox approve %s %d --hash %s lets just that run",
+			n, cut(q.Title, lineMost), s.ID, n, q.Hash)
 	}
 	if hash == "" {
 		hash = q.Hash

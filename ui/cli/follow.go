@@ -177,8 +177,11 @@ func (f *follower) announce(ctx context.Context) error {
 // heldLine says on one line what is held and how it is answered.
 func heldLine(id string, q api.Question) string {
 	verbs := fmt.Sprintf("stepbox approve %s %d, or deny", id, q.Action)
-	if q.Subject == api.SubjectEdit {
+	switch q.Subject {
+	case api.SubjectEdit:
 		verbs = fmt.Sprintf("stepbox keep %s %d, or rollback --to-before %d", id, q.Action, q.Action)
+	case api.SubjectNested:
+		verbs = fmt.Sprintf("stepbox approve %s %d --hash %s, or deny", id, q.Action, q.Hash)
 	}
 	return fmt.Sprintf("stepbox: held: %s (%s)", cut(q.Title, lineMost), verbs)
 }

@@ -237,9 +237,19 @@ func (c command) showAction(s api.Session, n int) error {
 func printQuestion(w io.Writer, q api.Question) {
 	row(w, "held", "%s", q.Title)
 	row(w, "why", "%s", q.Rule)
-	if c := q.Command; c != nil {
+	var job []*api.Command
+	if q.Command != nil {
+		job = q.Command.All()
+	}
+	for i, c := range job {
+		if i > 0 {
+			row(w, "piped to", "%s", c.Line)
+		}
 		for i, a := range c.Argv {
 			row(w, fmt.Sprintf("argv[%d]", i), "%s", a)
+		}
+		if c.Truncated {
+			row(w, "note", "its arguments or variables are too large to be shown whole")
 		}
 		row(w, "program", "%s", c.Program)
 		if c.Written {
@@ -257,12 +267,6 @@ func printQuestion(w io.Writer, q api.Question) {
 		}
 		for _, p := range c.Parts {
 			row(w, "part", "%s  %s (%s)", p.Text, p.Verdict, p.Rule)
-		}
-		for _, p := range c.Pipeline {
-			row(w, "piped to", "%s", p.Line)
-			for _, u := range p.Unpinned {
-				row(w, "note", "not held to what you see: %s", u)
-			}
 		}
 	}
 	for _, f := range q.Changes {

@@ -108,24 +108,22 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 		out = append(out, blank())
 	}
 	if c := q.Command; c != nil {
-		out = append(out, command(dst, c.Line, width)...)
-		for i := range c.Pipeline {
-			out = append(out, muted("together with, as one job:"))
-			out = append(out, command(dst, c.Pipeline[i].Line, width)...)
-		}
-		out = append(out, blank())
-		out = append(out, d.parts(dst, c, width)...)
-		out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
-		out = append(out, pair(dst, "program", orDash(c.Program), width, themes.Surface)...)
-		for i := range c.Pipeline {
-			out = append(out, pair(dst, "", c.Pipeline[i].Program, width, themes.Surface)...)
-		}
-		for i, e := range c.Env {
-			name := ""
-			if i == 0 {
-				name = "variables"
+		for i, c := range c.All() {
+			if i > 0 {
+				out = append(out, blank(), muted("together with, as one job:"))
 			}
-			out = append(out, pair(dst, name, e, width, themes.Surface)...)
+			out = append(out, command(dst, c.Line, width)...)
+			out = append(out, blank())
+			out = append(out, d.parts(dst, c, width)...)
+			out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
+			out = append(out, pair(dst, "program", orDash(c.Program), width, themes.Surface)...)
+			for i, e := range c.Env {
+				name := ""
+				if i == 0 {
+					name = "variables"
+				}
+				out = append(out, pair(dst, name, e, width, themes.Surface)...)
+			}
 		}
 	} else {
 		out = append(out, command(dst, q.Title, width)...)
@@ -136,8 +134,10 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 	covered = len(out)
 	if d.raw && q.Command != nil {
 		out = append(out, blank(), muted("arguments as they are executed"))
-		for i, a := range q.Command.Argv {
-			out = append(out, pair(dst, "  "+strconv.Itoa(i), a, width, themes.Surface)...)
+		for _, c := range q.Command.All() {
+			for i, a := range c.Argv {
+				out = append(out, pair(dst, "  "+strconv.Itoa(i), a, width, themes.Surface)...)
+			}
 		}
 	}
 	out = append(out, pair(dst, "asked by", orDash(q.Rule), width, themes.Surface)...)

@@ -12,10 +12,10 @@ func Warnings(q api.Question) []string {
 	var out []string
 	texts := []string{q.Title}
 	if c := q.Command; c != nil {
-		texts = []string{c.Line, c.Program, c.Cwd}
-		texts = append(texts, c.Env...)
-		for _, p := range c.Pipeline {
-			texts = append(texts, p.Line, p.Program)
+		texts = nil
+		for _, c := range c.All() {
+			texts = append(texts, c.Line, c.Program, c.Cwd)
+			texts = append(texts, c.Env...)
 		}
 	}
 	escapes, foreign := false, false
@@ -33,27 +33,19 @@ func Warnings(q api.Question) []string {
 	if c == nil {
 		return out
 	}
-	if c.Truncated {
-		out = append(out, "the arguments were too long to be read whole: you can't see all that would run")
-	}
-	if c.Written {
-		out = append(out, "this session wrote the program that would run: "+c.Program)
-	}
-	for _, p := range c.Pipeline {
-		if p.Written {
-			out = append(out, "this session wrote the program that would run: "+p.Program)
+	for _, c := range c.All() {
+		if c.Truncated {
+			out = append(out, "its arguments or variables are too large to be shown whole: you can't see all that would run")
 		}
-	}
-	for _, u := range c.Unpinned {
-		out = append(out, "not held to what you see: "+u)
-	}
-	for _, p := range c.Pipeline {
-		for _, u := range p.Unpinned {
+		if c.Written {
+			out = append(out, "this session wrote the program that would run: "+c.Program)
+		}
+		for _, u := range c.Unpinned {
 			out = append(out, "not held to what you see: "+u)
 		}
-	}
-	if len(c.Sources) > 0 {
-		out = append(out, "it first reads a file that the agent can write: "+strings.Join(c.Sources, ", "))
+		if len(c.Sources) > 0 {
+			out = append(out, "it first reads a file that the agent can write: "+strings.Join(c.Sources, ", "))
+		}
 	}
 	return out
 }

@@ -1,0 +1,31 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What is left out of a program's variables is said to be missing.
+func TestDiffering(t *testing.T) {
+	own := []string{"PATH=/bin", "HOME=/h"}
+	many := append([]string{}, own...)
+	for i := range maxEnv + 1 {
+		many = append(many, fmt.Sprintf("A%d=1", i))
+	}
+	for name, c := range map[string]struct {
+		env   []string
+		first string
+		whole bool
+	}{
+		"the same": {own, "", true},
+		"another":  {append([]string{"LD_PRELOAD=x"}, own...), "LD_PRELOAD=x", true},
+		"too many": {many, "A0=1", false},
+		"too long": {[]string{"A=" + strings.Repeat("x", maxValue)}, "A=x", false},
+	} {
+		list, whole := differing(own, c.env)
+		if whole != c.whole || c.first == "" && len(list) > 0 || c.first != "" && (len(list) == 0 || !strings.HasPrefix(list[0], c.first)) {
+			t.Errorf("%s: whole %v, %d shown", name, whole, len(list))
+		}
+	}
+}
