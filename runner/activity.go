@@ -17,6 +17,7 @@ import (
 type Activity struct {
 	Process
 	Group   int            // process group
+	Within  string         // the group that it was put into, as EnterGroup names it; "": in none
 	Threads map[int]string // what each had run, by thread id
 	Running bool           // one of them ran at that moment
 }
@@ -26,8 +27,9 @@ type Activity struct {
 // between: the text counts how often it was given a processor.
 func (s *Sandbox) Activity() ([]Activity, error) {
 	var list []Activity
-	for _, pid := range s.pids() {
-		a := Activity{Threads: make(map[int]string)}
+	pids, groups := s.grouped()
+	for _, pid := range pids {
+		a := Activity{Threads: make(map[int]string), Within: groups[pid]}
 		for _, thread := range box.Threads(pid) {
 			// The count comes first: what runs after it was read counts
 			// for the next look.

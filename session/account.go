@@ -233,11 +233,11 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		return
 	}
 	ended := time.Now().UTC()
-	left := max(s.leftRunning(a), s.owners(s.looked()).left(a))
 	done := func(cp *checkpoint, err error) {
 		if err != nil || a.State != api.ActionRunning {
 			return // the session ends, and ends the action with it
 		}
+		left := s.leftRunning(a)
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return

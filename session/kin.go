@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -219,8 +220,19 @@ func (s *Session) shed(a *action) {
 	}
 }
 
-// leftRunning counts what outlived an action's leaders.
-func (s *Session) leftRunning(a *action) int { return len(s.tree(a)) }
+// leftRunning counts what outlived an action's leaders. It runs in the loop, where
+// there is no time to look at all processes: those that were the action's at
+// the last look, just before its end, are looked at again, and its groups.
+func (s *Session) leftRunning(a *action) int {
+	var seen []proc
+	if b := s.watch.base; b != nil {
+		seen = slices.DeleteFunc(b.of(a), func(p proc) bool { return !s.box.Alive(p.pid, p.start) })
+		if !s.box.CanGroup() {
+			return len(seen)
+		}
+	}
+	return max(len(seen), len(s.tree(a)))
+}
 
 // tree lists the living processes of an action: those that began a program,
 // those in its groups, and what descends from them.

@@ -73,14 +73,12 @@ func (s *Session) owners(list []runner.Activity) *glance {
 			known[proc{p.PID, p.Start}] = b.owners[i]
 		}
 	}
-	for _, k := range s.kins {
-		for _, p := range s.box.GroupProcesses(k.group) {
-			known[proc{p.PID, p.Start}] = k.action
-		}
-	}
 	index := make(map[int]int, len(list))
 	for i, p := range list {
 		index[p.PID] = i
+		if k := s.kins[p.Within]; k != nil {
+			known[proc{p.PID, p.Start}] = k.action
+		}
 	}
 	alive := s.alive()
 	done := make([]bool, len(list))
@@ -124,15 +122,15 @@ func inGroup(alive []*action, group int) *action {
 	return nil
 }
 
-// left counts an action's processes.
-func (l *glance) left(a *action) int {
-	n := 0
-	for _, o := range l.owners {
+// of lists an action's processes.
+func (l *glance) of(a *action) []proc {
+	var out []proc
+	for i, o := range l.owners {
 		if o == a {
-			n++
+			out = append(out, proc{l.list[i].PID, l.list[i].Start})
 		}
 	}
-	return n
+	return out
 }
 
 // ran says who can have run between two looks; nil means everyone.

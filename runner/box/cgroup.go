@@ -272,10 +272,11 @@ func (c *Cgroups) Usage() (u Usage, ok bool) {
 	return u, true
 }
 
-// Processes lists the agent's tree; ok says whether cgroups know it.
-func (c *Cgroups) Processes() (pids []int, ok bool) {
+// Processes lists the agent's tree and the group that each process is in, if it
+// is in one; ok says whether cgroups know it.
+func (c *Cgroups) Processes() (pids []int, groups map[int]string, ok bool) {
 	if c.freezer == "" {
-		return nil, false
+		return nil, nil, false
 	}
 	return c.tree("cgroup.procs")
 }
@@ -286,7 +287,7 @@ func (c *Cgroups) threads() []int {
 	if c.unified {
 		file = "cgroup.threads"
 	}
-	ids, _ := c.tree(file)
+	ids, _, _ := c.tree(file)
 	return ids
 }
 

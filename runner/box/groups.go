@@ -79,17 +79,20 @@ func (c *Cgroups) DropGroup(name string) bool {
 // tree reads a list of ids of the agent's cgroup and of all groups below it.
 // A process that enters a group meanwhile leaves the agent's own, which is read
 // first, so none is missed.
-func (c *Cgroups) tree(file string) ([]int, bool) {
-	ids, ok := readIDs(filepath.Join(c.freezer, file))
-	if !ok {
-		return nil, false
+func (c *Cgroups) tree(file string) (ids []int, groups map[int]string, ok bool) {
+	if ids, ok = readIDs(filepath.Join(c.freezer, file)); !ok {
+		return nil, nil, false
 	}
+	groups = make(map[int]string)
 	for _, group := range subfolders(c.freezer) {
 		more, _ := readIDs(filepath.Join(group, file)) // it may just have been removed
 		ids = append(ids, more...)
+		for _, id := range more {
+			groups[id] = filepath.Base(group)
+		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), true
+	return slices.Compact(ids), groups, true
 }
 
 // subfolders lists the folders in a cgroup's folder.

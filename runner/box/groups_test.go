@@ -111,8 +111,8 @@ func TestGroups(t *testing.T) {
 			if pids := c.GroupProcesses("7-1"); !slices.Equal(pids, []int{orphan}) {
 				t.Errorf("in the group are %v, want %d", pids, orphan)
 			}
-			if pids, _ := c.Processes(); !slices.Equal(pids, []int{orphan}) {
-				t.Errorf("in the agent's tree are %v, want %d", pids, orphan)
+			if pids, groups, _ := c.Processes(); !slices.Equal(pids, []int{orphan}) || groups[orphan] != "7-1" {
+				t.Errorf("in the agent's tree are %v, in groups %v, want %d", pids, groups, orphan)
 			}
 			if c.DropGroup("7-1") {
 				t.Error("a group was removed that has a process")
