@@ -83,7 +83,7 @@ func BenchmarkExec(b *testing.B) {
 	b.Run("verified", func(b *testing.B) { box(b, "", Options{}, NoExit) })
 	b.Run("verified,exit", func(b *testing.B) { box(b, "", Options{}) })
 	b.Run("verified,exit held", func(b *testing.B) { box(b, "", Options{}, HoldExit) })
-	b.Run("verified,exit traced", func(b *testing.B) { box(b, "", Options{TraceExits: true}) })
+	b.Run("verified,exit traced", func(b *testing.B) { box(b, "", Options{traceExits: true}) })
 	b.Run("strace", func(b *testing.B) {
 		strace, err := exec.LookPath("strace")
 		if err != nil {

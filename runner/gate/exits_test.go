@@ -78,7 +78,7 @@ func TestNoExit(t *testing.T) {
 // all runs a test with all ways to hear of an exit.
 func all(t *testing.T, f func(t *testing.T, o Options, with ...Allowance)) {
 	t.Run("pidfd", func(t *testing.T) { f(t, Options{}) })
-	t.Run("trace", func(t *testing.T) { f(t, Options{TraceExits: true}) })
+	t.Run("trace", func(t *testing.T) { f(t, Options{traceExits: true}) })
 	t.Run("hold", func(t *testing.T) { f(t, Options{}, HoldExit) })
 }
 

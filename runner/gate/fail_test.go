@@ -15,7 +15,7 @@ import (
 
 // both runs a test with exits told by pidfds and by tracing.
 func both(t *testing.T, f func(t *testing.T, o Options)) {
-	for name, o := range map[string]Options{"pidfd": {}, "trace": {TraceExits: true}} {
+	for name, o := range map[string]Options{"pidfd": {}, "trace": {traceExits: true}} {
 		t.Run(name, func(t *testing.T) { f(t, o) })
 	}
 }

@@ -41,9 +41,9 @@ type Options struct {
 	// It is called on the gate's goroutines; nil: there are no groups.
 	Group func(cgroup []byte) string
 
-	// TraceExits watches exits with ptrace(2), as on kernels before 6.15,
+	// traceExits watches exits with ptrace(2), as on kernels before 6.15,
 	// also where pidfds would do.
-	TraceExits bool
+	traceExits bool
 }
 
 // Exit is how a process ended.
@@ -132,7 +132,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 		_ = unix.Close(stop)
 		return nil, err
 	}
-	g.exits = newExits(g, o.TraceExits)
+	g.exits = newExits(g, o.traceExits)
 	g.l.wakeUpInPlace()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGCHLD) // before there is anything to miss
