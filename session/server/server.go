@@ -174,7 +174,11 @@ func (s *server) live(f func(Controller, *http.Request) (any, error)) func(*http
 		if err != nil {
 			return nil, err
 		}
-		return nil, &api.Problem{Code: api.CodeNotLive, Message: "session " + info.Name + " isn't running: it is " + string(info.State)}
+		state := "it is " + string(info.State)
+		if info.State != api.SessionEnded && info.State != api.SessionInterrupted {
+			state = "its supervisor doesn't answer, so it is just starting or ending" // the record will say
+		}
+		return nil, &api.Problem{Code: api.CodeNotLive, Message: "session " + info.Name + " isn't running: " + state}
 	}
 }
 
