@@ -36,6 +36,7 @@ type action struct {
 	last     *api.Exit // of the leaders that exited so far
 	atExit   *checkpoint
 	exiting  bool       // its last leader is about to end
+	beside   bool       // what started it has started something else since
 	lingers  bool       // its leader is gone, but not all that it started
 	undone   bool       // a roll back killed all of it
 	spans    []stretch  // between which its changes were made
@@ -113,6 +114,7 @@ func (s *Session) form(e *gate.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.members = []*gate.Exec{e}
 	s.forming = append(s.forming, a)
+	s.goesOn(a.parent)
 	// Changes that the agent made by itself until now become an edit, with a
 	// number before this one, and this state is what the action can be
 	// rolled back to.

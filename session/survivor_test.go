@@ -143,3 +143,24 @@ func TestEndingAnOrphanLeavesTheAgent(t *testing.T) {
 	do("go")
 	w.action("the agent's next command", func(a api.Action) bool { return a.Title == "touch after" && a.State == api.ActionEnded })
 }
+
+// TestToolServerDoesNotEndSupervision: a command that runs beside the agent, as
+// a tool server does, takes none of the agent's own edits.
+func TestToolServerDoesNotEndSupervision(t *testing.T) {
+	w := start(t, api.ModeStep, wait+`bash -c 'while :; do read -t 0.02 x <>/tmp/never; done' & wait one; cat a.txt; wait two; echo 2 >two.txt; read x`)
+	q := w.held(0)
+	for q.Title != "cat a.txt" {
+		w.must(w.decide(q, api.AnswerApprove))
+		if strings.HasPrefix(q.Title, "bash") {
+			w.let("one")
+		}
+		q = w.held(q.ID)
+	}
+	w.must(w.decide(q, api.AnswerApprove))
+	w.action("cat's end", func(a api.Action) bool { return a.N == q.Action && a.State == api.ActionEnded })
+	w.let("two")
+	edit := w.held(q.ID)
+	if edit.Subject != api.SubjectEdit || edit.Action <= q.Action || len(edit.Changes) != 1 || edit.Changes[0].Path != "two.txt" {
+		t.Fatalf("held %s of action %d with %v, want an edit of two.txt", edit.Subject, edit.Action, edit.Changes)
+	}
+}

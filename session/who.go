@@ -20,7 +20,8 @@ import (
 //   - both ran: a command that runs for less than absorbTime, or that ends right
 //     now, is the likely writer and gets it, since its changes are reviewed at its
 //     end, soon. Else the change is an edit, which is asked about and reviewed,
-//     and says with whom it is shared.
+//     and says with whom it is shared. It is an edit too when the agent waits for
+//     none of them: it started something else since, as beside a tool server.
 //
 // So an edit by the agent is never absorbed by something that was approved
 // before and lives on.
@@ -58,6 +59,15 @@ func (s *Session) alive() []*action {
 // fresh says whether a command takes changes that could be the agent's own.
 func (a *action) fresh(now time.Time) bool {
 	return a.State == api.ActionRunning && a.atExit == nil && (a.exiting || now.Sub(a.ReleasedAt) < absorbTime)
+}
+
+// goesOn notes what the process that starts something hasn't waited for.
+func (s *Session) goesOn(parent *process) {
+	for _, a := range s.alive() {
+		if parent != nil && a.parent != nil && a.parent.proc == parent.proc {
+			a.beside = true
+		}
+	}
 }
 
 // owners says whose each process is. One that the gate has seen start is known,
@@ -189,12 +199,14 @@ func whose(alive []*action, ran map[*action]bool, now time.Time) (theirs, shared
 		}
 		return may, nil
 	}
+	waited := false
 	for _, a := range may {
 		if a.fresh(now) {
 			theirs = append(theirs, a)
+			waited = waited || a.exiting || !a.beside
 		}
 	}
-	if len(theirs) > 0 {
+	if waited {
 		return theirs, nil
 	}
 	return nil, may

@@ -16,6 +16,8 @@ func TestWhose(t *testing.T) {
 	leaving := &action{Action: api.Action{N: 3, State: api.ActionRunning, ReleasedAt: now.Add(-2 * absorbTime)}, exiting: true}
 	left := &action{Action: api.Action{N: 4, State: api.ActionEnded}, lingers: true}
 	gone := &action{Action: api.Action{N: 5, State: api.ActionRunning, ReleasedAt: now}, exiting: true, atExit: &checkpoint{}}
+	beside := &action{Action: api.Action{N: 6, State: api.ActionRunning, ReleasedAt: now}, beside: true}
+	last := &action{Action: api.Action{N: 7, State: api.ActionRunning, ReleasedAt: now}, beside: true, exiting: true}
 	type who = map[*action]bool
 	for _, c := range []struct {
 		name           string
@@ -33,6 +35,9 @@ func TestWhose(t *testing.T) {
 		{"a command doesn't absorb for hours", []*action{old}, who{nil: true, old: true}, nil, []*action{old}},
 		{"what was left running absorbs nothing", []*action{left}, who{nil: true, left: true}, nil, []*action{left}},
 		{"nor does what a command left whose end isn't told yet", []*action{gone}, who{nil: true, gone: true}, nil, []*action{gone}},
+		{"the agent goes on beside a command", []*action{beside}, who{nil: true, beside: true}, nil, []*action{beside}},
+		{"it waits for another", []*action{beside, young}, who{nil: true, beside: true, young: true}, []*action{beside, young}, nil},
+		{"a command beside which it went on ends", []*action{last}, who{nil: true, last: true}, []*action{last}, nil},
 		{"nothing is known", []*action{left, old}, nil, nil, []*action{left, old}},
 	} {
 		theirs, shared := whose(c.alive, c.ran, now)
