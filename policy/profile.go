@@ -61,7 +61,6 @@ type profileFile struct {
 	// Args are put behind the program's name.
 	Args  []string `yaml:"args"`
 	Hosts textList `yaml:"hosts"`
-	Home  Home     `yaml:"home"`
 	// Roots are programs to whom the agent, or a person, feeds commands.
 	Roots        textList     `yaml:"roots"`
 	Housekeeping []upkeepFile `yaml:"housekeeping"`
@@ -82,14 +81,6 @@ type matchFile struct {
 	// So a denied one fails there, where its output is read, and the agent
 	// doesn't take it for a fault of its own and try another way.
 	Starters []string `yaml:"starters"`
-}
-
-// Home is what an agent keeps in its home, for a person to know. Paths are
-// relative to it.
-type Home struct {
-	Folders []string `yaml:"folders"`
-	Files   []string `yaml:"files"`
-	Secrets []string `yaml:"secrets"` // those that hold its sign-in
 }
 
 // ProfileFor finds the profile of a program by its arguments and the file that
@@ -219,14 +210,8 @@ func (p *Profile) Args(argv []string) []string {
 	return slices.Insert(out, p.file.Match.script(argv, argv[0])+1, p.file.Args...)
 }
 
-// Hosts are those of the agent's own service, for signing in and for working.
-func (p *Profile) Hosts() []HostRule { return slices.Clone(p.hosts) }
-
 // Layer is the profile as rules: its hosts are allowed.
 func (p *Profile) Layer() Layer { return Layer{Name: "profile " + p.Name, Allow: p.hosts} }
-
-// Home is what the agent keeps in its home.
-func (p *Profile) Home() Home { return p.file.Home }
 
 // parseProfile reads one file, strictly. Errors are of type *FileError.
 func parseProfile(file string, data []byte) (*Profile, error) {

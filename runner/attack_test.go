@@ -349,7 +349,7 @@ func TestNotAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := r.start(path)
-	<-run.Ended()
+	<-run.ended
 	if exit, err := run.Wait(); err == nil || exit.Code != 127 {
 		t.Errorf("exit is %+v, %v", exit, err)
 	}

@@ -177,7 +177,7 @@ func TestKillWhileFrozen(t *testing.T) {
 	run.freezeNow()
 	run.Kill()
 	select {
-	case <-run.Ended():
+	case <-run.ended:
 	case <-time.After(patience):
 		t.Fatal("it doesn't end")
 	}
@@ -194,7 +194,7 @@ func TestKillTree(t *testing.T) {
 		list, _ := run.Processes()
 		for _, p := range list {
 			below := descendants(list, p.PID)
-			if p.Name == "sh" && p.Parent != run.PID() && len(below) >= 5 && slices.ContainsFunc(list, func(q Process) bool { return q.PID == p.Parent && q.Parent == run.PID() }) {
+			if p.Name == "sh" && p.Parent != run.box.PID && len(below) >= 5 && slices.ContainsFunc(list, func(q Process) bool { return q.PID == p.Parent && q.Parent == run.box.PID }) {
 				tree = p
 				return true
 			}
@@ -207,7 +207,7 @@ func TestKillTree(t *testing.T) {
 	if err := run.KillTree(t.Context(), os.Getpid(), 0); !errors.Is(err, ErrGone) {
 		t.Errorf("a process outside: %v", err)
 	}
-	if err := run.KillTree(t.Context(), run.PID(), 0); !errors.Is(err, ErrGone) {
+	if err := run.KillTree(t.Context(), run.box.PID, 0); !errors.Is(err, ErrGone) {
 		t.Errorf("PID 1: %v", err)
 	}
 	if err := run.KillTree(t.Context(), tree.PID, tree.Start); err != nil {
@@ -283,7 +283,7 @@ func TestKillWhileFrozenAndEnding(t *testing.T) {
 			run.freezeNow()
 			run.Kill()
 			select {
-			case <-run.Ended():
+			case <-run.ended:
 			case <-time.After(patience):
 				t.Error("it doesn't end")
 				_ = run.Thaw()

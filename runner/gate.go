@@ -25,9 +25,6 @@ const agentOOM = 300
 // installGate is PID 1's part.
 func installGate() (int, error) { return gate.Install() }
 
-// Gate answers the sandbox's execs.
-func (s *Sandbox) Gate() *gate.Gate { return s.gate }
-
 // openGate begins to answer the execs of PID 1's listener, which it owns.
 func (s *Sandbox) openGate(listener *os.File, o gate.Options) error {
 	decide := o.Exec

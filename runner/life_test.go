@@ -67,7 +67,7 @@ func testSupervisor() {
 			}
 		}
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(alive{s.holder.PID, s.PID(), s.namespace, s.cgroups.Folders()})
+	_ = json.NewEncoder(os.Stdout).Encode(alive{s.holder.PID, s.box.PID, s.namespace, s.cgroups.Folders()})
 	select {}
 }
 
@@ -214,7 +214,7 @@ func TestBothKilled(t *testing.T) {
 func TestHolderStopped(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
-	a := alive{run.holder.PID, run.PID(), run.namespace, run.cgroups.Folders()}
+	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
 	if err := unix.Kill(run.holder.PID, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -242,13 +242,13 @@ func TestHolderStopped(t *testing.T) {
 func TestHolderKilled(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
-	a := alive{run.holder.PID, run.PID(), run.namespace, run.cgroups.Folders()}
+	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
 	if err := unix.Kill(run.holder.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool {
 		select {
-		case <-run.Ended():
+		case <-run.ended:
 			return true
 		default:
 			return false
@@ -342,7 +342,7 @@ func TestAllKilledWhileFrozen(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & cat")
-	a := alive{run.holder.PID, run.PID(), run.namespace, run.cgroups.Folders()}
+	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
 	if err := run.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

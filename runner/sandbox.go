@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,9 +66,6 @@ type Sandbox struct {
 // Terminal is the master of the agent's terminal, non-blocking. It stays the
 // sandbox's; reads end with EIO once the agent's side is gone.
 func (s *Sandbox) Terminal() *os.File { return s.box.Terminal }
-
-// PID is PID 1's on the host.
-func (s *Sandbox) PID() int { return s.box.PID }
 
 // Notes lists protections that are weaker than usual on this host, in words.
 func (s *Sandbox) Notes() []string { return s.box.Notes }
@@ -216,9 +212,6 @@ func (s *Sandbox) Left() <-chan struct{} { return s.left }
 // Exited is closed once Wait would return.
 func (s *Sandbox) Exited() <-chan struct{} { return s.exit }
 
-// Ended is closed once every process of the sandbox is gone.
-func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
-
 // Kill ends every process of the sandbox, frozen or not. It doesn't wait.
 func (s *Sandbox) Kill() {
 	s.box.Kill()
@@ -282,16 +275,3 @@ func (s *Sandbox) OpenUpper(ctx context.Context, rel string) (*os.File, error) {
 func (s *Sandbox) OpenLower(ctx context.Context, rel string) (*os.File, error) {
 	return s.holder.Open(ctx, s.Lower(), rel)
 }
-
-// Dial connects to a TCP port on the sandbox's own loopback.
-func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
-	file, err := s.holder.Dial(ctx, port)
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to port %d in the sandbox: %w", port, err)
-	}
-	defer file.Close()
-	return net.FileConn(file)
-}
-
-// Gateway is the sandbox's way out; nil when it has none.
-func (s *Sandbox) Gateway() *egress.Gateway { return s.gateway }

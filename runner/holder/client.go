@@ -36,8 +36,6 @@ const (
 	opGuard   = "guard"
 	opLink    = "link"
 	opOpen    = "open"
-	opSocket  = "socket"
-	opDial    = "dial"
 	opRestore = "restore"
 )
 
@@ -46,8 +44,6 @@ type (
 		Root string
 		Path []byte
 	}
-	socketRequest struct{ Domain, Type, Protocol int }
-	dialRequest   struct{ Port int }
 	probeRequest  struct{ Dir string }
 	layersRequest struct {
 		Empty   string
@@ -159,11 +155,6 @@ func (h *Holder) Open(ctx context.Context, root, path string) (*os.File, error) 
 	return h.file(ctx, opOpen, openRequest{Root: root, Path: []byte(path)})
 }
 
-// Socket makes a socket in the sandbox's network namespace. See socket(2).
-func (h *Holder) Socket(ctx context.Context, domain, kind, protocol int) (*os.File, error) {
-	return h.file(ctx, opSocket, socketRequest{domain, kind, protocol})
-}
-
 // ProbeOverlay mounts an overlay with an empty lower folder and an upper folder
 // below dir, which has to be empty but for hidden names, and works in it. The
 // mount goes with the holder.
@@ -183,11 +174,6 @@ func (h *Holder) ProbeLayers(ctx context.Context, empty string, folders []string
 		return nil, errors.New("the holder answered another question")
 	}
 	return out.Refused, nil
-}
-
-// Dial connects to a TCP port of the sandbox's own loopback.
-func (h *Holder) Dial(ctx context.Context, port int) (*os.File, error) {
-	return h.file(ctx, opDial, dialRequest{port})
 }
 
 func (h *Holder) file(ctx context.Context, op string, request any) (*os.File, error) {

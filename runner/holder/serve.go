@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -157,10 +156,6 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return h.ops.Link()
 	case opOpen:
 		return one(h.open(body))
-	case opSocket:
-		return one(socket(body))
-	case opDial:
-		return one(dial(ctx, body))
 	}
 	return nil, nil, fmt.Errorf("there is no operation %q", op)
 }
@@ -263,32 +258,4 @@ func (h *server) open(body json.RawMessage) (*os.File, error) {
 	root := os.NewFile(uintptr(fd), request.Root)
 	defer root.Close()
 	return h.ops.Open(root, string(request.Path))
-}
-
-// socket makes a socket in the sandbox's network namespace.
-func socket(body json.RawMessage) (*os.File, error) {
-	var request socketRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, err
-	}
-	fd, err := unix.Socket(request.Domain, request.Type|unix.SOCK_CLOEXEC, request.Protocol)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a socket in the sandbox: %w", err)
-	}
-	return os.NewFile(uintptr(fd), "socket"), nil
-}
-
-// dial connects to a port of the sandbox's own loopback.
-func dial(ctx context.Context, body json.RawMessage) (*os.File, error) {
-	var request dialRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, err
-	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(request.Port)))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	return conn.(*net.TCPConn).File()
 }

@@ -217,10 +217,6 @@ func (m *Manifest) Lookup(path string) *Entry {
 	return &at.Entry
 }
 
-// Has says whether the upper has something at path, so that the session wrote
-// it at some time; a whiteout doesn't count.
-func (m *Manifest) Has(path string) bool { return !m.Lookup(path).Absent() }
-
 // All gives every entry of the upper with its path, directories before what
 // they hold, the project itself ("") first.
 func (m *Manifest) All() iter.Seq2[string, *Entry] {

@@ -57,42 +57,10 @@ type Blob struct {
 }
 
 // Plan says how to get from one state of the files to another. It is plain
-// data; gob and JSON keep it byte for byte.
+// data; gob keeps it byte for byte.
 type Plan struct {
 	Ops      []Op      // in order: removals first, directories' own attributes last
 	Problems []Problem // what can't be restored, and why; the rest can
-}
-
-// Counts are what a plan would do, for a person to see first.
-type Counts struct {
-	Remove, Write, Link, Make, Meta int
-	Bytes                           int64
-	FromLower                       int // files copied from the host's: they take space in the upper for good
-}
-
-// Counts sums the plan up.
-func (p *Plan) Counts() Counts {
-	var c Counts
-	for i := range p.Ops {
-		op := &p.Ops[i]
-		switch op.Kind {
-		case OpRemove:
-			c.Remove++
-		case OpFile:
-			c.Write++
-			c.Bytes = addSizes(c.Bytes, op.Content.Size)
-			if op.Content.Lower {
-				c.FromLower++
-			}
-		case OpLink:
-			c.Link++
-		case OpMeta:
-			c.Meta++
-		default:
-			c.Make++
-		}
-	}
-	return c
 }
 
 // RestoreOptions are for one PlanRestore.

@@ -2,7 +2,6 @@ package overlay
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -155,22 +154,4 @@ func (p *Plan) UnmarshalBinary(b []byte) error {
 	}
 	*p = got
 	return nil
-}
-
-// MarshalJSON wraps the binary form: JSON strings can't hold every name.
-func (p Plan) MarshalJSON() ([]byte, error) {
-	b, err := p.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(b)
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (p *Plan) UnmarshalJSON(b []byte) error {
-	var raw []byte
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return fmt.Errorf("cannot read plan: %w", err)
-	}
-	return p.UnmarshalBinary(raw)
 }
