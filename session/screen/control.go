@@ -12,8 +12,6 @@ func (s *Screen) control(b byte) {
 	s.joint = joint{}
 	c := &s.cursor
 	switch b {
-	case '\a':
-		s.bells++
 	case '\b':
 		left := 0
 		if c.x >= s.margins.left {

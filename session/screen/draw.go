@@ -6,18 +6,6 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 )
 
-// drawing is what the pane has set.
-type drawing struct {
-	defaults [3]color.Color
-}
-
-// SetDefaultColors sets what the guest is told when it asks for the colours of
-// text, background and cursor (OSC 10 to 12) without having set them: those of
-// the person's theme. nil is white on black. Drawing isn't changed by it.
-func (s *Screen) SetDefaultColors(fg, bg, cursor color.Color) {
-	s.drawn.defaults = [3]color.Color{fg, bg, cursor}
-}
-
 // Cursor is where the cursor is and how it looks, while a synchronized frame is
 // being built as it was before. Hidden says that the guest hid it.
 func (s *Screen) Cursor() uv.Cursor {

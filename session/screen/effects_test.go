@@ -113,18 +113,6 @@ func TestOutwardSequencesAreFiltered(t *testing.T) {
 	s := New(40, 5)
 	now := time.Unix(100, 0)
 	s.now = func() time.Time { return now }
-	var copied []string
-	var notes []string
-	s.OnClipboard(func(sel string, data []byte) { copied = append(copied, sel+":"+string(data)) })
-	s.OnNotify(func(title, text string) { notes = append(notes, title+":"+text) })
-	s.Write([]byte("\x1b]52;c;Zmlyc3Q=\a\x1b]52;p;c2Vjb25k\a\x1b]52;c;?\a\x1b]52;c;not base64\a\x1b]52;evil\x1b[31m;YQ==\a"))
-	if len(copied) != 1 || copied[0] != "p:second" {
-		t.Errorf("clipboard: %q", copied)
-	}
-	s.Write([]byte("\x1b]9;hi \u202ethere\n\a\x1b]777;notify;T;text\a\x1b]9;4;1;50\a\x1b]777;other;x\a" + strings.Repeat("\x1b]9;spam\a", 100)))
-	if len(notes) != maxNotes || notes[0] != ":hi there" || notes[1] != "T:text" {
-		t.Errorf("notifications: %q", notes)
-	}
 	s.Write([]byte("\x1b]2;a\x1b\\"))
 	if got := s.Title(); got != "a" {
 		t.Errorf("title %q", got)
@@ -134,7 +122,7 @@ func TestOutwardSequencesAreFiltered(t *testing.T) {
 		t.Errorf("the title changed at once to %q", got)
 	}
 	now = now.Add(titleEvery)
-	if got := s.Title(); got != "b"+strings.Repeat("x", maxNotice-1) {
+	if got := s.Title(); got != "b"+strings.Repeat("x", maxTitle-1) {
 		t.Errorf("title %q", got)
 	}
 	for url, kept := range map[string]bool{
@@ -146,11 +134,6 @@ func TestOutwardSequencesAreFiltered(t *testing.T) {
 		if p := s.page.grid.cell(0, 0).pen; (p != nil && p.link.URL != "") != kept {
 			t.Errorf("link to %q: kept %v", url, !kept)
 		}
-	}
-	before := s.Bells()
-	s.Write([]byte("\a\a"))
-	if n := s.Bells() - before; n != 2 {
-		t.Errorf("%d bells", n)
 	}
 }
 
@@ -244,29 +227,6 @@ func TestDraw(t *testing.T) {
 	s.Draw(b, b.Bounds(), 0)
 	if c := b.CellAt(3, 0); c.Style.Bg != (color.RGBA{1, 2, 3, 255}) || c.Style.Attrs&uv.AttrReverse == 0 {
 		t.Errorf("the screen's own colours: %+v", c.Style)
-	}
-}
-
-func TestTextOf(t *testing.T) {
-	s := write(t, 5, 3, "old\r\nabcdefgh\r\nxy\r\nend")
-	first, top, end := s.Lines()
-	if first != 0 || top != 2 || end != 5 {
-		t.Fatalf("lines %d, %d, %d", first, top, end)
-	}
-	for _, c := range []struct {
-		from, to uv.Position
-		block    bool
-		want     string
-	}{
-		{uv.Pos(0, 0), uv.Pos(4, 4), false, "old\nabcdefgh\nxy\nend"},
-		{uv.Pos(1, 1), uv.Pos(1, 2), false, "bcdefg"},
-		{uv.Pos(1, 2), uv.Pos(1, 1), false, "bcdefg"},
-		{uv.Pos(1, 1), uv.Pos(2, 3), true, "bc\ngh\ny"},
-		{uv.Pos(0, -9), uv.Pos(99, 99), false, "old\nabcdefgh\nxy\nend\n"},
-	} {
-		if got := s.TextOf(c.from, c.to, c.block); strings.TrimRight(got, "\n") != strings.TrimRight(c.want, "\n") {
-			t.Errorf("%v to %v: %q, want %q", c.from, c.to, got, c.want)
-		}
 	}
 }
 

@@ -25,8 +25,6 @@ func FuzzWrite(f *testing.F) {
 		cols, rows = cols%50, rows%30 // larger ones only take longer
 		s := New(int(cols), int(rows))
 		s.OnReply(func([]byte) {})
-		s.OnClipboard(func(string, []byte) {})
-		s.OnNotify(func(string, string) {})
 		for i, rest := 0, p; len(rest) > 0; i++ {
 			n := len(rest)
 			if every > 0 {
@@ -201,8 +199,8 @@ func TestFaultLeavesAWorkingScreen(t *testing.T) {
 		}
 	}
 	s.Write([]byte("one\x1b[Htwo\r\nthree"))
-	if s.Faults() != 1 {
-		t.Fatalf("%d faults", s.Faults())
+	if s.faults != 1 {
+		t.Fatalf("%d faults", s.faults)
 	}
 	text := strings.Join(s.Text(), "\n")
 	if !strings.Contains(text, "stepbox") || !strings.Contains(text, "three") {

@@ -128,14 +128,3 @@ func TestPasteStaysAPaste(t *testing.T) {
 		t.Errorf("bracketed paste %q", got)
 	}
 }
-
-func TestEncodeFocus(t *testing.T) {
-	s := New(10, 5)
-	if s.EncodeFocus(true) != nil {
-		t.Error("told a guest that didn't ask")
-	}
-	s.Write([]byte("\x1b[?1004h"))
-	if a, b := string(s.EncodeFocus(true)), string(s.EncodeFocus(false)); a != "\x1b[I" || b != "\x1b[O" {
-		t.Errorf("%q, %q", a, b)
-	}
-}

@@ -63,18 +63,6 @@ func (s *Screen) EncodeMouse(ev uv.MouseEvent, x, y int) []byte {
 	return []byte{0x1b, '[', 'M', b + 32, byte(x + 33), byte(y + 33)}
 }
 
-// EncodeFocus tells the guest that its terminal got or lost the focus, if it
-// asked to know; else nil.
-func (s *Screen) EncodeFocus(focused bool) []byte {
-	switch {
-	case !s.modes.focus:
-		return nil
-	case focused:
-		return []byte("\x1b[I")
-	}
-	return []byte("\x1b[O")
-}
-
 // EncodePaste gives the bytes of pasted text. Line ends become Enter. Controls
 // other than tab are taken out, with them every way to end a bracketed paste
 // from within it and have the rest taken for keys.

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"encoding/base64"
 	"image/color"
 	"strconv"
 	"strings"
@@ -14,52 +13,13 @@ import (
 const (
 	maxURL    = 1 << 10
 	maxLinkID = 64
-	maxNotice = 256 // characters of a title, a notification's title or its text
-	maxNotes  = 4   // notifications per Write; more are dropped
+	maxTitle  = 256 // characters
 )
-
-// callbacks are the owner's; each may be nil.
-type callbacks struct {
-	reply     func([]byte)
-	clipboard func(selection string, data []byte)
-	notify    func(title, text string)
-
-	copied *clip // the last one of the running Write; earlier ones were overwritten anyway
-	notes  [][2]string
-}
-
-type clip struct {
-	selection string
-	data      []byte
-}
 
 // OnReply sets who gets the bytes that answer the guest's questions, in order,
 // at most 4 KiB at once. The slice is valid during the call only. A Screen
 // without it answers nothing: a viewer's copy must not.
-func (s *Screen) OnReply(f func([]byte)) { s.calls.reply = f }
-
-// OnClipboard sets who hears of the guest's wish to set the clipboard (OSC 52):
-// selection as the guest named it (of the letters c, p, q, s and digits), data
-// at most 768 KiB and of any content. At most one per Write, the last. Reading
-// the clipboard is never answered.
-func (s *Screen) OnClipboard(f func(selection string, data []byte)) { s.calls.clipboard = f }
-
-// OnNotify sets who hears of notifications (OSC 9, 777, 99), sanitised to one
-// line of at most 256 characters each; at most four per Write.
-func (s *Screen) OnNotify(f func(title, text string)) { s.calls.notify = f }
-
-// deliver makes the calls that a Write led to, once it is done.
-func (s *Screen) deliver() {
-	s.flushReplies()
-	if c := s.calls.copied; c != nil {
-		s.calls.copied = nil
-		s.calls.clipboard(c.selection, c.data)
-	}
-	for _, n := range s.calls.notes {
-		s.calls.notify(n[0], n[1])
-	}
-	s.calls.notes = s.calls.notes[:0]
-}
+func (s *Screen) OnReply(f func([]byte)) { s.answer = f }
 
 // str runs a control string. bell says that BEL ended it.
 func (s *Screen) str(kind byte, data []byte, bell bool) {
@@ -80,6 +40,8 @@ func (s *Screen) str(kind byte, data []byte, bell bool) {
 	}
 }
 
+// osc carries an operating system command out. What would act on the person's
+// own terminal, as notifications and the clipboard do, leads to nothing.
 func (s *Screen) osc(cmd, rest string, bell bool) {
 	switch cmd {
 	case "0", "2":
@@ -94,10 +56,6 @@ func (s *Screen) osc(cmd, rest string, bell bool) {
 		}
 	case "8":
 		s.link(rest)
-	case "9":
-		if !strings.HasPrefix(rest, "4;") { // that is ConEmu's progress bar
-			s.note("", rest)
-		}
 	case "10", "11", "12":
 		i := int(cmd[1] - '0')
 		if rest == "?" {
@@ -107,17 +65,6 @@ func (s *Screen) osc(cmd, rest string, bell bool) {
 		}
 	case "110", "111", "112":
 		s.colors[cmd[2]-'0'] = nil
-	case "52":
-		s.clipboard(rest)
-	case "99":
-		if meta, text, ok := strings.Cut(rest, ";"); ok && !strings.Contains(meta, "e=1") {
-			s.note("", text)
-		}
-	case "777":
-		if what, text, ok := strings.Cut(rest, ";"); ok && what == "notify" {
-			title, text, _ := strings.Cut(text, ";")
-			s.note(title, text)
-		}
 	}
 }
 
@@ -126,9 +73,6 @@ func clip256(v string) string { return v[:min(len(v), 256)] }
 // defaultColor is the foreground, background or cursor colour in force.
 func (s *Screen) defaultColor(i int) color.Color {
 	if c := s.colors[i]; c != nil {
-		return c
-	}
-	if c := s.drawn.defaults[i]; c != nil {
 		return c
 	}
 	if i == 1 {
@@ -183,26 +127,4 @@ func printable(v string) bool {
 		}
 	}
 	return true
-}
-
-// clipboard is OSC 52: writes are handed on, reads are not answered.
-func (s *Screen) clipboard(rest string) {
-	selection, data, ok := strings.Cut(rest, ";")
-	if !ok || data == "?" || s.calls.clipboard == nil || len(selection) > 16 {
-		return
-	}
-	if strings.Trim(selection, "cpqs01234567") != "" {
-		return
-	}
-	b, err := base64.StdEncoding.DecodeString(data)
-	if err != nil {
-		return
-	}
-	s.calls.copied = &clip{selection, b}
-}
-
-func (s *Screen) note(title, text string) {
-	if s.calls.notify != nil && len(s.calls.notes) < maxNotes {
-		s.calls.notes = append(s.calls.notes, [2]string{sanitize(title), sanitize(text)})
-	}
 }

@@ -11,7 +11,7 @@ const maxReply = 4 << 10
 
 // reply queues an answer for the guest.
 func (s *Screen) reply(text string) {
-	if s.calls.reply == nil {
+	if s.answer == nil {
 		return
 	}
 	if len(s.replyb)+len(text) > maxReply {
@@ -26,7 +26,7 @@ func (s *Screen) flushReplies() {
 	}
 	b := s.replyb
 	s.replyb = s.replyb[:0]
-	s.calls.reply(b)
+	s.answer(b)
 }
 
 // deviceAttributes is DA1: a VT220 with colours, no more than is true.

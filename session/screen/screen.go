@@ -58,15 +58,13 @@ type Screen struct {
 	recent   [1024]runeClass
 
 	scan   scanner
-	replyb []byte // answers of the running Write
-	calls  callbacks
+	replyb []byte       // answers of the running Write
+	answer func([]byte) // OnReply's, or nil
 	title  title
-	bells  uint64
 	faults int
 
 	version uint64
 	frame   frame // synchronized output
-	drawn   drawing
 	now     func() time.Time
 
 	work uint64 // cells written or moved; tests bound it by the bytes that caused it
@@ -129,7 +127,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 		p = s.guarded(p)
 	}
 	s.version++
-	s.deliver()
+	s.flushReplies()
 	return n, nil
 }
 
@@ -219,12 +217,6 @@ func (s *Screen) Version() uint64 {
 
 // ScrollbackLen is how many lines have been kept above the screen.
 func (s *Screen) ScrollbackLen() int { return s.history.len() }
-
-// Bells is how often the guest has rung the bell.
-func (s *Screen) Bells() uint64 { return s.bells }
-
-// Faults is how often the emulator failed and was made anew: a bug worth reporting.
-func (s *Screen) Faults() int { return s.faults }
 
 // AltScreen says whether the alternate screen is shown.
 func (s *Screen) AltScreen() bool { return s.page != s.main }

@@ -56,7 +56,7 @@ func sanitize(v string) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range v {
-		if n == maxNotice {
+		if n == maxTitle {
 			break
 		}
 		switch {
