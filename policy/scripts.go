@@ -45,6 +45,43 @@ func Scripts(argv []string, program string) []string {
 	return append(out, standardInput)
 }
 
+// ReadsInput says whether a command is a shell or another interpreter that reads
+// its program from its standard input.
+func ReadsInput(argv []string, program string) bool {
+	if len(argv) == 0 {
+		return false
+	}
+	called := names(argv[0], program)
+	for _, r := range readings(called, words(argv[1:])) {
+		switch {
+		case r.g.Shell:
+			if _, has, file, _ := shellArgs(r.args); !has && (file == nil || isInput(file.text)) {
+				return true
+			}
+		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(called, r.args)):
+			return true
+		}
+	}
+	return false
+}
+
+// interacts says whether python or node goes on with its input after its script.
+func interacts(called []string, args []word) bool {
+	if !slices.ContainsFunc(called, func(n string) bool { return strings.HasPrefix(n, "python") || strings.HasPrefix(n, "node") }) {
+		return false
+	}
+	for _, a := range args {
+		opt, val := a.text, ""
+		if !strings.HasPrefix(opt, "-") {
+			return false
+		}
+		if takes([]string{"-i", "--interactive"}, &opt, &val, false) {
+			return true
+		}
+	}
+	return false
+}
+
 // maxPath is what the kernel takes for a path, in bytes (PATH_MAX).
 const maxPath = 4096
 

@@ -42,3 +42,19 @@ func TestScripts(t *testing.T) {
 		t.Errorf("a script given whole may read %q", got)
 	}
 }
+
+func TestReadsInput(t *testing.T) {
+	for _, c := range []struct {
+		line, program string
+		want          bool
+	}{
+		{"python3 -", "/usr/bin/python3.12", true}, {"python3", "", true}, {"python3 -q", "", true}, {"python3 -i x.py", "", true}, {"node", "", true}, {"node -i x.js", "", true},
+		{"sh", "", true}, {"bash -s x", "", true}, {"x", "/usr/bin/python3", true}, {"ls", "/usr/bin/bash", true}, {"perl -", "", true}, {"python3 /dev/stdin", "", true},
+		{"python3 x.py", "", false}, {"python3 -c x", "", false}, {"python3 -m http.server", "", false}, {"node x.js -i", "", false}, {"perl -pi -e x f", "", false},
+		{"bash x.sh", "", false}, {"bash -c x", "", false}, {"cat", "", false}, {"sort -", "", false},
+	} {
+		if got := ReadsInput(strings.Fields(c.line), c.program); got != c.want {
+			t.Errorf("%s (%s): %v", c.line, c.program, got)
+		}
+	}
+}

@@ -241,8 +241,10 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
 	case a.Housekeeping && k.children && (len(e.Argv) == 0 || !a.starts(e.Program.Path, e.Argv[0])):
 		verdict, rule = api.Ask, "the agent's housekeeping starts what it isn't known to start"
-	case s.info.Mode == api.ModeWatch || k.person || k.children:
+	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(e):
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(e) }):
+	case s.info.Mode == api.ModeStep && k.person:
+		verdict, rule = api.Ask, "step mode: it runs what others write to the standard input of action "+itoa(a.N)
 	case s.info.Mode == api.ModeStep:
 		verdict, rule = api.Ask, "step mode: nobody approved what starts this"
 	default:

@@ -25,6 +25,9 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		Unpinned:  escaped(e.Unpinned),
 		Pid:       e.PID,
 	}
+	if fed(e) {
+		c.Unpinned = append(c.Unpinned, "it runs what it reads from its standard input, which nobody can look into: what it starts is asked about")
+	}
 	sources := peeled.Sources
 	for _, f := range peeled.Startup {
 		if f = path.Join(s.cfg.Home, f); s.places.wrote(f) {

@@ -308,6 +308,40 @@ func TestJudgeTheSameWordsElsewhere(t *testing.T) {
 	}
 }
 
+// An interpreter that the agent feeds is approved without what it will be fed:
+// what it starts is asked about, in whatever the input is.
+func TestJudgeFedInterpreters(t *testing.T) {
+	for name, body := range map[string]string{
+		"pipe":      `a = subprocess.Popen(["python3", "-"], stdin=subprocess.PIPE); feed(a.stdin.fileno())`,
+		"socket":    `a, b = socket.socketpair(); subprocess.Popen(["python3"], stdin=b); b.close(); feed(a.fileno())`,
+		"terminal":  `a, b = pty.openpty(); subprocess.Popen(["python3", "-q"], stdin=b); feed(a)`,
+		"handed on": `a = subprocess.Popen(["env", "python3", "-"], stdin=subprocess.PIPE); feed(a.stdin.fileno())`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x", "agent.py": `
+import os, pty, socket, subprocess, time
+def feed(fd):
+    os.write(fd, b"import os; os.spawnlp(os.P_WAIT, 'rm', 'rm', '-v', 'victim.txt')\n")
+    if not os.isatty(fd): os.close(fd)
+` + body + `
+time.sleep(60)
+`}, "python3", "agent.py")
+			q := w.held(0)
+			for strings.Contains(q.Title, "python3") {
+				if q.Command.Argv[0] == "python3" && !strings.Contains(strings.Join(q.Command.Unpinned, " "), "its standard input") {
+					t.Errorf("nobody is told that %q is fed", q.Title)
+				}
+				q = w.held(w.approves(q).ID)
+			}
+			if !strings.Contains(q.Title, "rm -v victim.txt") {
+				t.Fatalf("held %q, want what was fed", q.Title)
+			}
+			w.must(w.decide(q, api.AnswerDeny))
+			w.untouched("victim.txt")
+		})
+	}
+}
+
 // TestJudgeDescentIsByFork has agents join an approved program in every way but
 // descending from it.
 func TestJudgeDescentIsByFork(t *testing.T) {

@@ -51,11 +51,31 @@ type seat struct {
 	proc
 	pgid          int
 	stdin, stdout uint64 // inodes of the pipes that they are, else 0
+	input         uint64 // stdin's, if others can write to it
 	line          string
 }
 
 func seatOf(e *gate.Exec, line string) seat {
-	return seat{proc: proc{e.PID, e.Start}, pgid: e.PGID, stdin: e.Stdin, stdout: e.Stdout, line: line}
+	return seat{proc: proc{e.PID, e.Start}, pgid: e.PGID, stdin: e.Stdin, stdout: e.Stdout, input: e.Input, line: line}
+}
+
+// fed says whether a program runs what it reads from its standard input, to
+// which others can write while it runs: nobody was shown that.
+func fed(e *gate.Exec) bool {
+	if e.Input == 0 || len(e.Argv) == 0 {
+		return false
+	}
+	argv, program := e.Argv, e.Program.Path
+	if n := len(e.Files); len(e.Prefix) > 0 && n > 0 {
+		argv, program = slices.Concat(e.Prefix, e.Argv[1:]), e.Files[n-1].Path
+	}
+	return policy.ReadsInput(argv, program)
+}
+
+// fedFromOutside says whether a program of an action is fed by way of what the
+// action got from who started it. An approval doesn't cover what it starts.
+func (a *action) fedFromOutside(e *gate.Exec) bool {
+	return slices.ContainsFunc(a.seats, func(m seat) bool { return m.input != 0 && m.input == e.Input }) && fed(e)
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.

@@ -95,6 +95,11 @@ func (s *Session) release(a *action, rule string) {
 // waits for its end when it is counted.
 func (s *Session) start(k *kin, e *gate.Exec, c api.Command, rule string, counted bool, also []api.Event) {
 	a := k.action
+	if k.person && a.fedFromOutside(e) {
+		children := k.children
+		k = s.kinOf(a)
+		k.children = children
+	}
 	p := &process{
 		proc: proc{e.PID, e.Start}, pgid: e.PGID, kin: k, action: a, profile: a.profile,
 		leader: counted, agent: counted && a.agent != nil,

@@ -50,7 +50,8 @@ type Exec struct {
 	Ancestors []Process // nearest first, without the sandbox's PID 1
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
-	TTY       bool // its standard input is a terminal
+	TTY       bool   // its standard input is a terminal
+	Input     uint64 // inode of its standard input, if others can write to that while it runs: a pipe, socket or terminal
 
 	Linker   string   // its dynamic linker, if the agent can write that: it can be another when it runs
 	Unpinned []string // what may be another when it runs than when it was looked at, in sentences for a person

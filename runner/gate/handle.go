@@ -250,8 +250,8 @@ func (e *Exec) readProcess() error {
 	if e.Cwd, err = procDir(e.view.cwd).self(); err != nil {
 		return err
 	}
-	e.Stdin, e.TTY = e.thread.stream("0")
-	e.Stdout, _ = e.thread.stream("1")
+	e.Stdin, e.Input, e.TTY = e.thread.stream("0")
+	e.Stdout, _, _ = e.thread.stream("1")
 	e.Ancestors = e.gate.ancestors(e.leader, s)
 	e.Group, err = e.gate.group(e.leader)
 	return err
@@ -265,19 +265,23 @@ const (
 	majorPTYsEnd = 143
 )
 
-// stream looks at a standard stream: the inode of the pipe that it is, and
-// whether it is a terminal.
-func (d procDir) stream(fd string) (pipe uint64, terminal bool) {
+// stream looks at a standard stream: the inode of the pipe that it is, that of
+// anything with another end, and whether it is a terminal.
+func (d procDir) stream(fd string) (pipe, ended uint64, terminal bool) {
 	var st unix.Stat_t
 	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil {
-		return 0, false
+		return 0, 0, false
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFIFO:
-		return st.Ino, false
+		return st.Ino, st.Ino, false
+	case unix.S_IFSOCK:
+		return 0, st.Ino, false
 	case unix.S_IFCHR:
 		m := unix.Major(st.Rdev)
-		return 0, m == majorTTY || m == majorTTYAux || m >= majorPTYs && m <= majorPTYsEnd
+		if m == majorTTY || m == majorTTYAux || m >= majorPTYs && m <= majorPTYsEnd {
+			return 0, st.Ino, true
+		}
 	}
-	return 0, false
+	return 0, 0, false
 }
