@@ -2,8 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,19 +35,14 @@ func (s *Sandbox) Activity() ([]Activity, error) {
 			a.Threads[thread] = ran
 			a.Running = a.Running || state == 'R'
 		}
-		status, err := box.ReadStatus(pid)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		status, runs, err := look(pid)
 		if err != nil {
 			return nil, err
 		}
-		if over(status) {
-			continue
+		if runs {
+			a.Group, a.Process = status.Group, process(status)
+			list = append(list, a)
 		}
-		a.Group = status.Group
-		a.Process = Process{PID: pid, Parent: status.Parent, Start: status.Start, Name: status.Name, State: status.State}
-		list = append(list, a)
 	}
 	return list, nil
 }

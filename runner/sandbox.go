@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
@@ -99,11 +100,7 @@ func (s *Sandbox) Resize(cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > 0xffff || rows > 0xffff {
 		return fmt.Errorf("cannot make the terminal %d×%d", cols, rows)
 	}
-	fd, err := seqpacket.Number(s.box.Terminal)
-	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)})
-	}
-	if err != nil {
+	if err := pty.Setsize(s.box.Terminal, &pty.Winsize{Rows: uint16(rows), Cols: uint16(cols)}); err != nil {
 		return fmt.Errorf("cannot resize the terminal: %w", err)
 	}
 	return nil

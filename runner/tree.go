@@ -42,19 +42,28 @@ func (s *Sandbox) grouped() ([]int, map[int]string) {
 func (s *Sandbox) Processes() ([]Process, error) {
 	var list []Process
 	for _, pid := range s.pids() {
-		status, err := box.ReadStatus(pid)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		status, runs, err := look(pid)
 		if err != nil {
 			return nil, err
 		}
-		if over(status) {
-			continue
+		if runs {
+			list = append(list, process(status))
 		}
-		list = append(list, Process{PID: pid, Parent: status.Parent, Start: status.Start, Name: status.Name, State: status.State})
 	}
 	return list, nil
+}
+
+// look reads a process's state, and says whether it still runs anything.
+func look(pid int) (status box.Status, runs bool, err error) {
+	status, err = box.ReadStatus(pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return status, false, nil
+	}
+	return status, err == nil && !over(status), err
+}
+
+func process(s box.Status) Process {
+	return Process{PID: s.PID, Parent: s.Parent, Start: s.Start, Name: s.Name, State: s.State}
 }
 
 // over says whether a process runs nothing any more. One whose first thread
