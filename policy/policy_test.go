@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -250,6 +251,17 @@ func TestUnknownFolder(t *testing.T) {
 	}
 }
 
+// processorTime is what this process took so far, which says how much is done on
+// a busy machine too.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
 // Hostile input is bounded: it is asked about, and soon.
 func TestBounds(t *testing.T) {
 	for name, s := range map[string]string{
@@ -266,12 +278,12 @@ func TestBounds(t *testing.T) {
 		"options":      "rm " + strings.Repeat("-x ", 15000) + "-r .",
 		"finds":        "find . " + strings.Repeat("-exec rm -rf {} + ", 2000),
 	} {
-		start := time.Now()
+		start := processorTime(t)
 		j := line(s)
 		if j.Verdict != Ask {
 			t.Errorf("%s: %s", name, j.Verdict)
 		}
-		if d := time.Since(start); d > 5*time.Second {
+		if d := processorTime(t) - start; d > 5*time.Second {
 			t.Errorf("%s: judged in %v", name, d)
 		}
 		if len(j.Parts) > maxParts+1 {

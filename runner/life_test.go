@@ -265,6 +265,18 @@ func TestHolderKilled(t *testing.T) {
 	r.assertGone(a, patience)
 }
 
+// TestFirstKilled: a sandbox that somebody else ended says so.
+func TestFirstKilled(t *testing.T) {
+	run := newRig(t).start("/bin/cat")
+	if err := unix.Kill(run.box.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-run.ended
+	if exit, err := run.Wait(); !errors.Is(err, ErrFirst) || exit.Known {
+		t.Errorf("exit is %+v, %v", exit, err)
+	}
+}
+
 // TestSweepSparesNewcomers: a folder that is being made is never taken for one
 // that was left.
 func TestSweepSparesNewcomers(t *testing.T) {

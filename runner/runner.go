@@ -102,6 +102,9 @@ var ErrEnded = errors.New("the sandbox has ended")
 // ErrHolder is why a sandbox was ended whose holder had died.
 var ErrHolder = errors.New("the sandbox's helper process, its holder, was killed, and nothing can be rolled back without it: the agent was ended")
 
+// ErrFirst is why a sandbox ended that nobody here ended.
+var ErrFirst = errors.New("the sandbox's first process was killed from outside, and the agent with it")
+
 // StartError is a start that failed because of what was asked for, such as a
 // program that doesn't exist inside, rather than because of this host.
 type StartError struct {

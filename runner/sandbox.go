@@ -54,6 +54,7 @@ type Sandbox struct {
 
 	leaving   atomic.Bool // the holder is told to end
 	abandoned atomic.Bool // the holder ended without being told to
+	killed    atomic.Bool // Kill was called
 
 	left     chan struct{} // closed when the agent ended by itself, before its last output is read
 	exit     chan struct{} // closed once outcome is set
@@ -147,8 +148,11 @@ func (s *Sandbox) follow() bool {
 		closeFiles(files)
 		switch {
 		case err != nil:
-			if s.abandoned.Load() {
+			switch {
+			case s.abandoned.Load():
 				s.failure = ErrHolder
+			case !s.killed.Load():
+				s.failure = ErrFirst
 			}
 			return false
 		case m.Kind == pid1.Exited:
@@ -196,7 +200,8 @@ func (s *Sandbox) drain() {
 
 // Wait waits until the agent ended and gives how. The error is set when the
 // agent was approved and still couldn't run, as with a file that isn't a
-// program, and is ErrHolder when the sandbox had to be ended.
+// program, is ErrHolder when the sandbox had to be ended, and ErrFirst when
+// somebody else ended it: how the agent ended isn't unknown without a reason.
 func (s *Sandbox) Wait() (Exit, error) {
 	<-s.exit
 	return s.outcome, s.failure
@@ -211,6 +216,7 @@ func (s *Sandbox) Exited() <-chan struct{} { return s.exit }
 
 // Kill ends every process of the sandbox, frozen or not. It doesn't wait.
 func (s *Sandbox) Kill() {
+	s.killed.Store(true)
 	s.box.Kill()
 	s.thawForGood()
 }

@@ -24,7 +24,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	s.stop(api.ByAgent, "")
 	if failure != nil {
 		why := "the agent didn't run: " + failure.Error()
-		if errors.Is(failure, runner.ErrHolder) {
+		if errors.Is(failure, runner.ErrHolder) || errors.Is(failure, runner.ErrFirst) {
 			why = failure.Error()
 		}
 		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(trim(why, maxReason))
