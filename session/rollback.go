@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -110,7 +111,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 	if r.target, err = s.files.at(ctx, r.before); err != nil {
 		return nil, err
 	}
-	if r.source, err = s.files.scan(ctx); err != nil {
+	if r.source, err = s.scanToShow(ctx); err != nil {
 		return nil, err
 	}
 	if r.changed, err = s.files.between(ctx, r.source, r.target); err != nil {
@@ -125,6 +126,25 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 	r.plan.Problems = troubles(steps.Problems)
 	r.plan.Hash = r.digest()
 	return r, nil
+}
+
+// scanToShow takes the state of the files for a plan. What is written while it
+// looks may be missed altogether (a folder that becomes a file and a folder again):
+// then the agent is frozen for a second look, if it can be.
+func (s *Session) scanToShow(ctx context.Context) (*overlay.Manifest, error) {
+	m, err := s.files.scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if moved, err := s.files.moved(ctx); err != nil || !moved {
+		return m, err
+	}
+	thaw, err := s.freezer.freeze(ctx)
+	if err != nil {
+		return s.files.scan(ctx)
+	}
+	m, err = s.files.scanStill(ctx, s.box.OpenFiles().Shared, nil)
+	return m, errors.Join(err, thaw())
 }
 
 // digest names the plan: which files are put back to what, and which actions end.

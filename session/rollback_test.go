@@ -205,6 +205,35 @@ func TestRollbackOfFilesThatComeAndGo(t *testing.T) {
 	}
 }
 
+// TestRollbackPlanMissesNothing: a file that becomes a folder, a link and a file
+// again all the time is in every plan.
+func TestRollbackPlanMissesNothing(t *testing.T) {
+	w := start(t, api.ModePolicy, `touch mark; python3 -c '
+import os, shutil
+k = 0
+while True:
+    k += 1
+    for p in "a.txt", "new":
+        if os.path.isdir(p) and not os.path.islink(p): shutil.rmtree(p)
+        elif os.path.lexists(p): os.unlink(p)
+        if k % 3 == 0: os.mkdir(p); open(p + "/in%d" % k, "w").close()
+        elif k % 3 == 1: os.symlink("/etc", p)
+        else: open(p, "w").close()'`)
+	w.action("the writer", func(a api.Action) bool { return a.State == api.ActionRunning && strings.HasPrefix(a.Title, "python3") })
+	w.happened("its first change", func(api.Event) bool {
+		plan, err := w.RollbackPlan(t.Context(), 1)
+		w.must(err)
+		return slices.ContainsFunc(plan.Files, func(c api.Change) bool { return strings.HasPrefix(c.Path, "a.txt") })
+	})
+	for range 500 {
+		plan, err := w.RollbackPlan(t.Context(), 1)
+		w.must(err)
+		if !slices.ContainsFunc(plan.Files, func(c api.Change) bool { return c.Path == "a.txt" }) {
+			t.Fatalf("a.txt isn't in the plan: %+v", plan.Files)
+		}
+	}
+}
+
 // TestRollbackEndsUnderTheFreeze: whoever waits for what a roll back ends hears
 // of it only when the roll back is over, and what it does then is its own.
 func TestRollbackEndsUnderTheFreeze(t *testing.T) {
