@@ -441,6 +441,11 @@ func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
 		return interrupted(context.WithoutCancel(ctx), cmd, client, id, cli.Stopped{Signal: syscall.SIGPIPE}, screen)
 	}
 	if err != nil {
+		if !screen { // what it prints has nowhere to go, as when a pipe breaks
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+			defer cancel()
+			_, _ = client.Kill(end, id) // it may have ended; the error says what matters
+		}
 		return err
 	}
 	return leave(ctx, cmd, client, id)

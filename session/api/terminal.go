@@ -23,7 +23,7 @@ const (
 	FrameKeyframe FrameKind = 'K' // bytes that draw the screen as it is on an empty one of Cols×Rows
 	FrameOutput   FrameKind = 'O' // what the agent wrote, in order
 	FrameResize   FrameKind = 'R' // the terminal's size from here on
-	FrameInput    FrameKind = 'I' // to the agent
+	FrameInput    FrameKind = 'I' // to the agent: typed, but data from who follows the output, and none of it is its end
 	FrameEnd      FrameKind = 'E' // all output there is was sent; without it a follower's stream was cut off
 )
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -30,10 +29,11 @@ func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, di
 	}
 	if err != nil {
 		cancel()
+		<-over
+		return err
 	}
-	ended := <-over // with the session
-	cancel()
-	return errors.Join(err, ended)
+	defer cancel()
+	return <-over // with the session
 }
 
 type follower struct {
@@ -124,9 +124,6 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 			conn = nil
 		}
 	}
-	// A terminal's end of input is one byte; within a line the first one only
-	// ends the line.
-	end := []byte{4}
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(buf)
@@ -134,13 +131,9 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 			if !send(bytes.Clone(buf[:n])) {
 				return
 			}
-			end = []byte{4}
-			if buf[n-1] != '\n' {
-				end = []byte{4, 4}
-			}
 		}
 		if err != nil {
-			send(end)
+			send(nil)
 			return
 		}
 	}
