@@ -29,6 +29,10 @@ func TestReach(t *testing.T) {
 				if out, err := cc.CombinedOutput(); err != nil {
 					t.Fatalf("cannot compile: %v\n%s", err, out)
 				}
+				// What an agent starts under its own name is the agent again.
+				if err := os.Link(filepath.Join(project, "reach"), filepath.Join(project, "command")); err != nil {
+					t.Fatal(err)
+				}
 			}, "./reach", "agent")
 			noted := 0
 			w.happened("the end", func(e api.Event) bool {

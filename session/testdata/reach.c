@@ -80,7 +80,7 @@ static pid_t start(const char *part, pid_t other, int traced) {
 		dup2(until[0], 4);
 		if (traced && ptrace(PTRACE_TRACEME, 0, 0, 0) != 0)
 			_exit(98);
-		execl("./reach", "./reach", part, number, NULL);
+		execl("./command", "./command", part, number, NULL);
 		int code = errno;
 		say("starting a %s: %s\n", part, strerrorname_np(code));
 		_exit(99);
@@ -126,7 +126,7 @@ static void early(void) {
 		}
 		dup2(ready[1], 3);
 		dup2(until[0], 4);
-		execl("./reach", "./reach", "victim", NULL);
+		execl("./command", "./command", "victim", NULL);
 		_exit(99);
 	}
 	close(over[1]);
