@@ -75,6 +75,10 @@ func (s *Session) onExec(e *gate.Exec) {
 	switch {
 	case itself && s.continues(p.next, e):
 		s.goOn(e, p)
+	case k != nil && k.action.agent == nil && policy.ProfileFor(e.Argv, e.Program.Path).Agent():
+		// As npx and other launchers start it. Covered, nothing that it ever does
+		// would be judged.
+		s.form(e, &action{parent: p, profile: k.action.profile, doubt: "an agent within action " + itoa(k.action.N) + " is an action of its own"})
 	case k != nil && k.action.agent == nil:
 		s.nested(k, e)
 	case itself && p.agent:

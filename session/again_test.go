@@ -60,3 +60,25 @@ func TestJudgeAgentsInterpreterIsNoAgent(t *testing.T) {
 	}
 	<-w.Done()
 }
+
+// Approving what launches an agent doesn't cover what that agent does.
+func TestJudgeAgentWithinAnAction(t *testing.T) {
+	for name, launch := range map[string]string{"shell": "sh -c 'claude; true'", "launcher": "sh launch.sh", "again": "sh -c 'sh -c claude; true'", "orphan": "sh -c '(setsid claude; true) & wait'"} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, map[string]string{
+				"victim.txt": "x", "agent.sh": launch + "\ntrue\n", "launch.sh": "claude\ntrue\n",
+				"bin/claude": "#!/bin/sh\nrm -v victim.txt\ncat other.txt\n",
+			}, "sh", "agent.sh")
+			q := w.held(w.approves(w.held(0)).ID)
+			for ; q.Title != "claude" && q.Action == 1; q = w.held(w.approves(q).ID) {
+			}
+			if q.Action == 1 || !strings.Contains(q.Rule, "an agent within action 1") {
+				t.Fatalf("held %q for action %d by %q, want claude as an action of its own", q.Title, q.Action, q.Rule)
+			}
+			q = w.asks(w.approves(q), "rm -v victim.txt")
+			w.must(w.decide(q, api.AnswerDeny))
+			w.asks(q, "cat other.txt")
+			w.untouched("victim.txt")
+		})
+	}
+}
