@@ -34,7 +34,8 @@ type upkeepFile struct {
 
 // scriptFile recognises a script without repeating it.
 type scriptFile struct {
-	// Holes are regular expressions whose first group is left out.
+	// Holes are regular expressions whose first group is left out. A group that
+	// is called home must hold the agent's home folder.
 	Holes textList `yaml:"holes"`
 	// SHA256 are sums, in hexadecimal, of what remains; one per known version.
 	SHA256 []string `yaml:"sha256"`
@@ -175,7 +176,7 @@ func (u *upkeep) allows(p *Profile, c Command) bool {
 		}
 	}
 	if u.Script != nil {
-		return slices.Contains(u.Script.SHA256, u.sum(c.Argv[len(c.Argv)-1]))
+		return slices.Contains(u.Script.SHA256, u.sum(c.Argv[len(c.Argv)-1], c.Home))
 	}
 	return true
 }
@@ -197,11 +198,14 @@ func system(file, name string) bool {
 }
 
 // sum is that of a script without its holes.
-func (u *upkeep) sum(script string) string {
+func (u *upkeep) sum(script, home string) string {
 	for _, re := range u.holes {
 		var b strings.Builder
 		last := 0
 		for _, m := range re.FindAllStringSubmatchIndex(script, 256) {
+			if re.SubexpNames()[1] == "home" && script[m[2]:m[3]] != home {
+				continue
+			}
 			b.WriteString(script[last:m[2]])
 			last = m[3]
 		}

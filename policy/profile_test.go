@@ -216,6 +216,27 @@ func TestHousekeepingScript(t *testing.T) {
 	}
 }
 
+// What a known script reads is in the agent's home: who names another folder
+// could have anything read and defined for the commands after it.
+func TestHousekeepingReadsItsHomeOnly(t *testing.T) {
+	claude := ProfileFor([]string{"claude"}, "")
+	for i := range claude.keep {
+		u := &claude.keep[i]
+		if u.Script == nil || len(u.holes) == 0 {
+			continue
+		}
+		script := func(home string) string { return "\n      source \"" + home + "/.bashrc\" < /dev/null\n" }
+		if u.sum(script("/home/me"), "/home/me") != u.sum(script("/home/you"), "/home/you") {
+			t.Error("where the home is makes it another script")
+		}
+		for _, other := range []string{"/tmp/evil", "/home/me/../../tmp", "/home/me/sub"} {
+			if u.sum(script(other), "/home/me") == u.sum(script("/home/me"), "/home/me") {
+				t.Errorf("it may read %s/.bashrc", other)
+			}
+		}
+	}
+}
+
 func claudeWrapped(payload string) string {
 	return "source /home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval " + payload + " < /dev/null && pwd -P >| /tmp/claude-1a2b-cwd"
 }
