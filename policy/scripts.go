@@ -45,8 +45,8 @@ func Scripts(argv []string, program string) []string {
 	return append(out, standardInput)
 }
 
-// ReadsInput says whether a command is a shell or another interpreter that reads
-// its program from its standard input.
+// ReadsInput says whether a command is a shell or another program that is told
+// by its standard input what to run.
 func ReadsInput(argv []string, program string) bool {
 	if len(argv) == 0 {
 		return false
@@ -60,9 +60,32 @@ func ReadsInput(argv []string, program string) bool {
 			}
 		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(called, r.args)):
 			return true
+		case r.g.Runs != nil && r.g.Runs.Input, slices.ContainsFunc(called, obeysInput(argv[1:])):
+			return true
 		}
 	}
 	return false
+}
+
+// commanded are programs that do what their standard input says, and can be
+// told there to run others.
+var commanded = []string{"ed", "red", "ex", "gdb", "sqlite3", "psql", "mysql", "mariadb", "ftp", "lftp", "gnuplot", "m4", "at", "batch"}
+
+// obeysInput says of a name whether that program, with these arguments, takes
+// its own from its standard input.
+func obeysInput(args []string) func(name string) bool {
+	return func(name string) bool {
+		if slices.Contains(commanded, name) {
+			return true
+		}
+		if !slices.Contains(alsoInterpret, strings.TrimRight(name, "0123456789.-")) || onlyData(name, args) {
+			return false
+		}
+		return slices.ContainsFunc(args, func(a string) bool {
+			_, value, _ := strings.Cut(a, "=")
+			return a == "-" || isInput(a) || isInput(value) || value == "-" || strings.HasPrefix(a, "-f") && (a == "-f-" || isInput(a[2:]))
+		})
+	}
 }
 
 // interacts says whether python or node goes on with its input after its script.

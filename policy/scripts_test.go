@@ -52,6 +52,9 @@ func TestReadsInput(t *testing.T) {
 		{"sh", "", true}, {"bash -s x", "", true}, {"x", "/usr/bin/python3", true}, {"ls", "/usr/bin/bash", true}, {"perl -", "", true}, {"python3 /dev/stdin", "", true},
 		{"python3 x.py", "", false}, {"python3 -c x", "", false}, {"python3 -m http.server", "", false}, {"node x.js -i", "", false}, {"perl -pi -e x f", "", false},
 		{"bash x.sh", "", false}, {"bash -c x", "", false}, {"cat", "", false}, {"sort -", "", false},
+		{"xargs -I{} sh -c {}", "", true}, {"parallel", "", true}, {"make -f -", "", true}, {"make -f-", "", true}, {"make --file=/dev/stdin", "", true},
+		{"awk -f /dev/stdin", "", true}, {"sed -f - x", "", true}, {"gdb -q", "", true}, {"ed -s x", "", true}, {"lua -", "", true},
+		{"make", "", false}, {"make -f x.mk", "", false}, {"awk x -", "", false}, {"sed s/a/b/ -", "", false}, {"lua x.lua", "", false},
 	} {
 		if got := ReadsInput(strings.Fields(c.line), c.program); got != c.want {
 			t.Errorf("%s (%s): %v", c.line, c.program, got)

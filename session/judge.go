@@ -25,7 +25,10 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		Unpinned:  escaped(e.Unpinned),
 		Pid:       e.PID,
 	}
-	if fed(e) {
+	switch {
+	case len(e.Pipes) > 0:
+		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")
+	case fed(e):
 		c.Unpinned = append(c.Unpinned, "it runs what it reads from its standard input, which nobody can look into: what it starts is asked about")
 	}
 	sources := peeled.Sources

@@ -328,6 +328,8 @@ func TestJudgeFedInterpreters(t *testing.T) {
 		"pipe":      `a = subprocess.Popen(["python3", "-"], stdin=subprocess.PIPE); feed(a.stdin.fileno())`,
 		"socket":    `a, b = socket.socketpair(); subprocess.Popen(["python3"], stdin=b); b.close(); feed(a.fileno())`,
 		"terminal":  `a, b = pty.openpty(); subprocess.Popen(["python3", "-q"], stdin=b); feed(a)`,
+		"arguments": `a = subprocess.Popen(["xargs", "-I{}", "python3", "-c", "import os; os.spawnlp(os.P_WAIT, 'rm', 'rm', '-v', '{}')"], stdin=subprocess.PIPE); os.write(a.stdin.fileno(), b"victim.txt"); a.stdin.close()`,
+		"named":     `os.mkfifo("/tmp/f"); subprocess.Popen(["python3", "/tmp/f"]); feed(os.open("/tmp/f", os.O_WRONLY))`,
 		"handed on": `a = subprocess.Popen(["env", "python3", "-"], stdin=subprocess.PIPE); feed(a.stdin.fileno())`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -340,8 +342,8 @@ def feed(fd):
 time.sleep(60)
 `}, "python3", "agent.py")
 			q := w.held(0)
-			for strings.Contains(q.Title, "python3") {
-				if q.Command.Argv[0] == "python3" && !strings.Contains(strings.Join(q.Command.Unpinned, " "), "its standard input") {
+			for q.Command != nil && strings.Contains(q.Title, "python3") {
+				if q.Command.Argv[0] == "python3" && name != "arguments" && !strings.Contains(strings.Join(q.Command.Unpinned, " "), "what it starts is asked about") {
 					t.Errorf("nobody is told that %q is fed", q.Title)
 				}
 				q = w.held(w.approves(q).ID)

@@ -50,13 +50,16 @@ type kin struct {
 type seat struct {
 	proc
 	pgid          int
-	stdin, stdout uint64 // inodes of the pipes that they are, else 0
-	input         uint64 // stdin's, if others can write to it
+	stdin, stdout uint64   // inodes of the pipes that they are, else 0
+	inputs        []uint64 // inodes of what it is given to read that others can write to while it runs
 	line          string
 }
 
 func seatOf(e *gate.Exec, line string) seat {
-	return seat{proc: proc{e.PID, e.Start}, pgid: e.PGID, stdin: e.Stdin, stdout: e.Stdout, input: e.Input, line: line}
+	return seat{
+		proc: proc{e.PID, e.Start}, pgid: e.PGID, stdin: e.Stdin, stdout: e.Stdout, line: line,
+		inputs: slices.DeleteFunc(append(slices.Clone(e.Pipes), e.Input), func(inode uint64) bool { return inode == 0 }),
+	}
 }
 
 // fed says whether a program runs what it reads from its standard input, to
@@ -73,9 +76,16 @@ func fed(e *gate.Exec) bool {
 }
 
 // fedFromOutside says whether a program of an action is fed by way of what the
-// action got from who started it. An approval doesn't cover what it starts.
+// action got from who started it: on its standard input, or in the place of a
+// script. An approval doesn't cover what it starts.
 func (a *action) fedFromOutside(e *gate.Exec) bool {
-	return slices.ContainsFunc(a.seats, func(m seat) bool { return m.input != 0 && m.input == e.Input }) && fed(e)
+	feeds := e.Pipes
+	if fed(e) {
+		feeds = append(slices.Clone(feeds), e.Input)
+	}
+	return slices.ContainsFunc(a.seats, func(m seat) bool {
+		return slices.ContainsFunc(m.inputs, func(inode uint64) bool { return slices.Contains(feeds, inode) })
+	})
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.

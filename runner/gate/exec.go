@@ -50,8 +50,9 @@ type Exec struct {
 	Ancestors []Process // nearest first, without the sandbox's PID 1
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
-	TTY       bool   // its standard input is a terminal
-	Input     uint64 // inode of its standard input, if others can write to that while it runs: a pipe, socket or terminal
+	TTY       bool     // its standard input is a terminal
+	Input     uint64   // inode of its standard input, if others can write to that while it runs: a pipe, socket or terminal
+	Pipes     []uint64 // inodes of the pipes and terminals among the arguments that it may read as scripts
 
 	Linker   string   // its dynamic linker, if the agent can write that: it can be another when it runs
 	Unpinned []string // what may be another when it runs than when it was looked at, in sentences for a person

@@ -278,10 +278,14 @@ func (d procDir) stream(fd string) (pipe, ended uint64, terminal bool) {
 	case unix.S_IFSOCK:
 		return 0, st.Ino, false
 	case unix.S_IFCHR:
-		m := unix.Major(st.Rdev)
-		if m == majorTTY || m == majorTTYAux || m >= majorPTYs && m <= majorPTYsEnd {
+		if isTerminal(st.Rdev) {
 			return 0, st.Ino, true
 		}
 	}
 	return 0, 0, false
+}
+
+func isTerminal(device uint64) bool {
+	m := unix.Major(device)
+	return m == majorTTY || m == majorTTYAux || m >= majorPTYs && m <= majorPTYsEnd
 }

@@ -89,8 +89,9 @@ func (e *Exec) pinScripts() (late []string, err error) {
 		switch {
 		case kind == unix.S_IFDIR:
 			late = append(late, f.path)
-		case kind == unix.S_IFIFO && argument != standardInput:
+		case (kind == unix.S_IFIFO || kind == unix.S_IFCHR) && argument != standardInput:
 			pipes = append(pipes, argument)
+			e.Pipes = append(e.Pipes, f.stat.Ino)
 		}
 		if kind != unix.S_IFREG {
 			continue
@@ -117,7 +118,7 @@ func (e *Exec) pinScripts() (late []string, err error) {
 const standardInput = "/dev/stdin"
 
 // script looks an argument up as something that the agent can write: a regular
-// file, which is returned open, a folder or a pipe. Its kind is 0 for all else.
+// file, which is returned open, a folder, a pipe or a terminal. Its kind is 0 for all else.
 func (v *view) script(argument string) (f file, kind uint32) {
 	fd, err := v.lookup(v.cwd, argument, false)
 	if err != nil {
@@ -134,6 +135,10 @@ func (v *view) script(argument string) (f file, kind uint32) {
 			}
 		case unix.S_IFDIR, unix.S_IFIFO:
 			kind = f.stat.Mode & unix.S_IFMT
+		case unix.S_IFCHR:
+			if isTerminal(f.stat.Rdev) {
+				kind = unix.S_IFCHR
+			}
 		}
 	}
 	_ = unix.Close(fd)
