@@ -102,7 +102,7 @@ func (s *Session) arise(e *gate.Exec, parent *process, doubt string) {
 	case !e.Truncated && !c.Written && profile.Self(s.trusted(c)):
 		s.admit(e, selfOf(nil, e, profile), profile, "the agent itself: what it starts is judged")
 		return
-	case !e.Truncated && !c.Written && profile.Housekeeping(c):
+	case !e.Truncated && !c.Written && profile.Housekeeping(s.trusted(c)):
 		s.housekeep(e, c, profile)
 		return
 	}

@@ -45,11 +45,12 @@ sleep 60;
 		"the agent in /dev/shm":     at("/dev/shm/claude", `"claude", "victim.txt"`),
 		"the agent in memory":       inMemory,
 		"a shell of the project's":  "#!/usr/bin/perl\nif (!fork) { exec { './screen' } 'screen', '-r', 'x'; exit 1 }\nsleep 60;\n",
+		"an agent's other face":     "#!/usr/bin/perl\nif (!fork) { exec { './x/claude/versions/1' } 'rg', 'x'; exit 1 }\nsleep 60;\n",
 		"an agent of the project's": "#!/usr/bin/perl\nif (!fork) { exec { './claude' } 'claude', '-v'; exit 1 }\nsleep 60;\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"victim.txt": "x", "bin/claude": agent}
-			for _, f := range []string{"screen", "claude"} {
+			for _, f := range []string{"screen", "claude", "x/claude/versions/1"} {
 				files[f] = "#!/bin/sh\n: >victim.txt\n"
 			}
 			w := begin(t, api.ModeStep, files, "claude")

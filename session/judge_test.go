@@ -600,6 +600,21 @@ os.execvp("node", ["node", "` + path + `/@anthropic-ai/claude-code/cli.js"])
 	}
 }
 
+// What the agent left in its home for programs to obey is told with each question.
+func TestJudgeTrapsInTheHomeAreTold(t *testing.T) {
+	for _, name := range []string{".gitconfig", ".bash_profile", ".config/git/config"} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, api.ModeStep, nil, "perl", "-e", `my $f = "$ENV{HOME}/`+name+`"; my $d = ""; `+
+				`for (split "/", $f) { mkdir $d = "$d/$_" unless "$d/$_" =~ /$f$/ } open F, ">", "$f" or die $!; print F "x"; close F; system "ls", "-l"; sleep 60`)
+			q := w.asks(api.Question{}, "ls -l")
+			if got := strings.Join(q.Command.Unpinned, " "); !strings.Contains(got, "/home/"+name) {
+				t.Errorf("nothing is said of %s: %q", name, got)
+			}
+			w.must(w.decide(q, api.AnswerDeny))
+		})
+	}
+}
+
 // Housekeeping whose programs are part of it isn't a way to run others.
 func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
 	for name, line := range map[string]string{

@@ -60,6 +60,9 @@ func (s *Session) open(q *question, also ...api.Event) {
 	s.asked++
 	q.ID = s.asked
 	q.HeldAt = time.Now().UTC()
+	if traps := s.places.traps(); q.Command != nil && len(traps) > 0 {
+		q.Command.Unpinned = append(q.Command.Unpinned, "programs obey what this session wrote to: "+strings.Join(traps, ", "))
+	}
 	q.Hash = q.digest()
 	s.questions = append(s.questions, q)
 	copied := q.Question

@@ -68,6 +68,28 @@ func (p *places) changedAt(file string) (time.Time, bool) {
 	return time.Unix(st.Ctim.Unix()), true
 }
 
+// obeyed are files and folders of a home from which programs take commands, or
+// run others, without being told to. None is where a person's tools are mounted,
+// for which folders are made at the start.
+var obeyed = []string{
+	".bash_profile", ".bash_login", ".bash_logout", ".bashrc", ".profile", ".inputrc", ".zshenv", ".zprofile", ".zshrc", ".zlogin",
+	".zlogout", ".config/fish", ".gitconfig", ".config/git", ".config/git/config", ".ssh", ".ssh/config", ".vimrc", ".vim", ".exrc",
+	".config/nvim", ".emacs", ".tmux.conf", ".screenrc", ".gdbinit", ".sqliterc", ".npmrc", ".yarnrc", ".yarnrc.yml",
+	".cargo/config.toml", ".config/pip", ".config/pip/pip.conf", ".pip", ".local/lib", ".pythonrc", ".perldb", ".irbrc", ".m2", ".gradle",
+	".curlrc", ".wgetrc", ".mailcap", ".lesskey",
+}
+
+// traps lists those of the home that this session wrote: its changes aren't
+// reviewed, and whatever is approved may read them.
+func (p *places) traps() (out []string) {
+	for _, name := range obeyed {
+		if file := path.Join(p.home, name); p.home != "" && p.wrote(file) {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
 // sandboxOwn are the folders that are made for each sandbox, in memory, and the
 // one through which other names lead to any.
 var sandboxOwn = []string{"/proc", "/dev", "/run", "/var/run", "/var/lock", "/var/tmp"}
