@@ -205,6 +205,12 @@ func TestRefusedRollBackLeavesTheQuestionOpen(t *testing.T) {
 	}
 }
 
+// A session's numbers are told with what they count, not with the next thing.
+func TestNumbersCountWhatRuns(t *testing.T) {
+	w := start(t, api.ModeWatch, "sleep 600; exit 0")
+	w.happened("the session counts one action", func(e api.Event) bool { return e.Session != nil && e.Session.Actions == 1 })
+}
+
 func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 	w := start(t, api.ModePolicy, "cp a.txt b.txt; cat a.txt; cp b.txt c.txt; exit 0")
 	s := w.over()

@@ -21,10 +21,12 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 		Cwd:       api.Escape(e.Cwd),
 		Program:   api.Escape(e.Program.Path),
 		Written:   s.made(e),
-		Env:       env,
+		Env:       escaped(env),
 		Unpinned:  escaped(e.Unpinned),
 		Pid:       e.PID,
 	}
+	shown := slices.Concat(e.Argv, env, []string{e.Cwd, e.Program.Path})
+	c.Unclear = slices.ContainsFunc(shown, api.Unclear)
 	switch {
 	case len(e.Pipes) > 0:
 		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")

@@ -321,6 +321,23 @@ func TestJudgeTheSameWordsElsewhere(t *testing.T) {
 	}
 }
 
+// Whether an escape was made for the person or typed can't be seen, so it is said.
+func TestJudgeSaysWhatIsEscaped(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{"agent.sh": `
+/bin/git push 'a\nb'
+/bin/git push $'a\nb'
+A=$'\e[2J' /bin/git push c
+read x
+`}, "bash", "agent.sh")
+	var q api.Question
+	for _, want := range []bool{false, true, true} {
+		if q = w.asks(q, "git push"); q.Command.Unclear != want {
+			t.Errorf("%s, with %q: unclear is %v", q.Command.Line, q.Command.Env, q.Command.Unclear)
+		}
+		q = w.approves(q)
+	}
+}
+
 // An interpreter that the agent feeds is approved without what it will be fed:
 // what it starts is asked about, in whatever the input is.
 func TestJudgeFedInterpreters(t *testing.T) {

@@ -76,7 +76,7 @@ func (s *Session) release(a *action, rule string) {
 		a.profile = a.agent
 	}
 	s.holdNext = false
-	more := []api.Event{s.actionEvent(a, "released")}
+	more := []api.Event{s.actionEvent(a, "released"), s.changed("counted")}
 	k := s.kinOf(a)
 	k.person, k.children = a.person, a.children
 	members := a.members

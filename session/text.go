@@ -112,7 +112,7 @@ func differing(own, env []string) (list []string, whole bool) {
 			v += "…"
 			whole = false
 		}
-		out = append(out, api.Escape(v))
+		out = append(out, v)
 	}
 	if more > 0 {
 		out = append(out, fmt.Sprintf("… and %d more", more))

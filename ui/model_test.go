@@ -107,7 +107,7 @@ func TestHeldNeverStealsTheFocus(t *testing.T) {
 	d.press(leader, "2")
 	put(d, ask(6, 14, "rm x"))
 	d.press("j")
-	d.shows("◆ 14 held")
+	d.shows("◆ #14 held")
 	d.lacks("command held")
 	d.press("1", "z")
 	d.until("typed", func() bool { return d.c.LastTerminal().Got() == "z" })

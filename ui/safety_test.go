@@ -16,7 +16,7 @@ const leader = "ctrl+]"
 func ask(id int64, action int, line string) api.Question {
 	return api.Question{
 		ID: id, Action: action, Subject: api.SubjectCommand, Title: line, Hash: "h" + line, HeldAt: fake.Now,
-		Command: &api.Command{Line: line, Argv: strings.Fields(line), Cwd: "/w", Program: "/bin/x"},
+		Command: &api.Command{Line: line, Argv: strings.Fields(line), Cwd: "/w", Program: "/bin/x", Unclear: api.Unclear(line)},
 	}
 }
 
@@ -278,6 +278,7 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 	own := ask(6, 14, "make")
 	own.Command.Written = true
 	tabs := ask(6, 14, `echo a\t\tb`)
+	tabs.Command.Unclear = true
 	for name, q := range map[string]api.Question{"other line": q, "too long": long, "variables": env, "pipeline": pipe, "own program": own, "tabs": tabs} {
 		t.Run(name, func(t *testing.T) {
 			d := bench(t, fake.Workbench(), 120, 35, "plain")
@@ -315,6 +316,16 @@ func TestAllOfAJobIsShown(t *testing.T) {
 	for _, words := range []string{"/elsewhere", "LD_PRELOAD=/tmp/x.so", "too large to be shown whole", "the agent can write: /tmp/rc", "second"} {
 		d.shows(words)
 	}
+}
+
+// A typed backslash and n isn't the escape of a line break, which looks the same.
+func TestTypedEscapesAreNoWarning(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	put(d, ask(6, 14, `printf 'a\nb'`))
+	d.press(leader, "a")
+	d.shows(`printf 'a\nb'`)
+	d.lacks("invisible characters")
 }
 
 func TestHiddenCharactersAreShownAndFlagged(t *testing.T) {

@@ -239,6 +239,7 @@ type Command struct {
 	Line      string    `json:"line"`                // as a person would write it, wrappers peeled off, whole
 	Argv      []string  `json:"argv"`                // what is really executed, each escaped
 	Truncated bool      `json:"truncated,omitempty"` // Argv or Env are too large to be shown whole
+	Unclear   bool      `json:"unclear,omitempty"`   // Argv, Cwd, Program or Env have what is shown as escapes; else a backslash is one
 	Parts     []Part    `json:"parts,omitempty"`     // simple commands in Line, each with its own verdict
 	Cwd       string    `json:"cwd"`                 // in the sandbox
 	Program   string    `json:"program"`             // resolved path of the file that will run

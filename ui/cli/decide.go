@@ -49,8 +49,8 @@ func (c command) answer(args []string, hash string, answer api.Answer, reason st
 	if hash == "" && answer != api.AnswerDeny && q.Subject == api.SubjectNested {
 		// One after the other may be held under the same number: what was
 		// seen may have gone away and something else have come.
-		return fmt.Errorf("of action %d this is held now, and may be another soon: %s; stepbox approve %s %d --hash %s lets just that run",
-			n, cut(q.Title, lineMost), s.ID, n, q.Hash)
+		return fmt.Errorf("action %d may hold another program soon; this one is approved by its hash (stepbox approve %s %d --hash %s): %s",
+			n, s.ID, n, q.Hash, cut(q.Title, lineMost))
 	}
 	if hash == "" {
 		hash = q.Hash
@@ -84,7 +84,7 @@ func approve(connect Connect) *cobra.Command {
 			return c.answer(args, hash, answer, "")
 		}),
 	})
-	cmd.Flags().StringVar(&hash, "hash", "", hashHelp)
+	cmd.Flags().StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
 	cmd.Flags().BoolVar(&into, "into", false, "step into: hold each program that it starts")
 	cmd.Flags().BoolVar(&over, "over", false, "step over: run it, and hold the next action")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep what it changes, too, without being asked")

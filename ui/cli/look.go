@@ -135,7 +135,7 @@ func baseWords(s api.Session) string {
 	case b == nil:
 		parts = append(parts, "the files beside it aren't recorded")
 	case b.Kind == "git":
-		parts = append(parts, fmt.Sprintf("%d paths that it doesn't have as they were", b.Files))
+		parts = append(parts, files(b.Files)+" changed or not tracked")
 	default:
 		parts = append(parts, "the names of "+files(b.Files))
 	}

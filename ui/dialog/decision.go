@@ -174,7 +174,7 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 	}
 	q := d.shown
 	title := paint.Line{
-		{Text: fmt.Sprintf("◆ %d ", q.Action), Style: f.P.S(themes.Held)},
+		{Text: fmt.Sprintf("◆ #%d ", q.Action), Style: f.P.S(themes.Held)},
 		{Text: subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), Style: f.P.S(themes.Strong)},
 	}
 	if d.Of > 1 {

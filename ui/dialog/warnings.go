@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"strings"
 
 	"stepbox/session/api"
@@ -22,6 +23,9 @@ func Warnings(q api.Question) []string {
 	for _, t := range texts {
 		e, f := paint.Unusual(t)
 		escapes, foreign = escapes || e, foreign || f
+	}
+	if c := q.Command; c != nil { // an escape may be what was typed
+		escapes = slices.ContainsFunc(c.All(), func(c *api.Command) bool { return c.Unclear })
 	}
 	if escapes {
 		out = append(out, "tabs, line breaks or invisible characters are in it; they are shown as marked escapes")

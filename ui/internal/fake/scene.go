@@ -108,7 +108,7 @@ func LongQuestion() api.Question {
 				{Text: "install -Dm644 build/assets/part-00.bin dist/share/part-00.bin", Verdict: api.Allow, Rule: "inside the sandbox"},
 				{Text: `rm -rf \u200b/home/ada/.cache/ раrser`, Verdict: api.Ask, Rule: "ask rm -rf *"},
 			},
-			Cwd: "/home/ada/src/parser", Env: []string{"LD_PRELOAD=/tmp/x.so", "PATH=/home/ada/src/parser/bin:/usr/bin"}, Pid: 48300, Before: 14,
+			Cwd: "/home/ada/src/parser", Unclear: true, Env: []string{"LD_PRELOAD=/tmp/x.so", "PATH=/home/ada/src/parser/bin:/usr/bin"}, Pid: 48300, Before: 14,
 			Sources: []string{"/tmp/.env-snapshot"},
 		},
 	}

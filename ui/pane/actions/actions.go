@@ -5,6 +5,7 @@ package actions
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -31,11 +32,13 @@ type Pane struct {
 	area     uv.Rectangle
 }
 
-// item is a row: an action, or a run of folded ones.
+// item is a row: an action, a run of folded ones, or those before the first that
+// the state has.
 type item struct {
-	index  int // of the action, or of the run's first
-	n      int // its number
-	folded int // how many are folded here; 0 for an action
+	index   int // of the action, or of the run's first
+	n       int // its number
+	folded  int // how many are folded here; 0 for an action
+	earlier bool
 }
 
 // Fold shows or folds housekeeping.
@@ -88,11 +91,14 @@ func (p *Pane) rows() []item {
 	}
 	p.items, p.version, p.built = p.items[:0], p.State.Version, true
 	for i, a := range p.State.Actions {
+		if i == 0 && a.N > 1 {
+			p.items = append(p.items, item{folded: a.N - 1, earlier: true})
+		}
 		if !a.Housekeeping || p.unfolded || a.State == api.ActionHeld {
 			p.items = append(p.items, item{index: i, n: a.N})
 			continue
 		}
-		if n := len(p.items); n > 0 && p.items[n-1].folded > 0 {
+		if n := len(p.items); n > 0 && p.items[n-1].folded > 0 && !p.items[n-1].earlier {
 			p.items[n-1].folded++
 			continue
 		}
@@ -212,12 +218,20 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	if it.folded > 0 {
 		c := columnsFor(r.Dx(), p.digits())
 		paint.Clip(dst, x, y, end, "⋯", f.P.S(themes.Faint))
-		paint.Clip(dst, x+3+c.digits, y, end, paint.Count(it.folded, "housekeeping step", "housekeeping steps")+" folded", f.P.S(themes.Faint))
+		words := paint.Count(it.folded, "housekeeping step", "housekeeping steps") + " folded"
+		if it.earlier {
+			words = paint.Count(it.folded, "earlier action isn't", "earlier actions aren't") + " on this screen; stepbox show lists all"
+		}
+		paint.Clip(dst, x+3+c.digits, y, end, words, f.P.S(themes.Faint))
 		return
 	}
 	a := p.State.Actions[it.index]
 	c := columnsFor(r.Dx(), p.digits())
 	glyph, token := Glyph(a)
+	q, asked := p.State.QuestionOf(a.N)
+	if asked {
+		glyph, token = "◆", themes.Held
+	}
 	paint.Text(dst, x, y, end, glyph, f.P.S(token))
 	x += 2
 	num := fmt.Sprintf("%*d", c.digits, a.N)
@@ -243,7 +257,11 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		return
 	}
 	at := right - c.width()
-	paint.Clip(dst, at, y, at+c.status-1, fitting(a, f.Now, c.status-1), f.P.S(StatusToken(a)))
+	words, token := fitting(a, f.Now, c.status-1), StatusToken(a)
+	if asked { // an edit, or a program that it started
+		words, token = heldSince(q.HeldAt, f), themes.Held
+	}
+	paint.Clip(dst, at, y, at+c.status-1, words, f.P.S(token))
 	at += c.status
 	if c.took > 0 {
 		if t := took(a, f.Now); t != "" {
@@ -270,11 +288,13 @@ func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Fra
 	if q, ok := p.State.QuestionOf(a.N); ok {
 		since = q.HeldAt
 	}
-	x = paint.Text(dst, x, y, end, "HELD "+paint.Clock(f.Now.Sub(since)), f.P.S(themes.Held))
+	x = paint.Text(dst, x, y, end, heldSince(since, f), f.P.S(themes.Held))
 	if a.Rule != "" {
 		paint.Clip(dst, x+2, y, end, a.Rule, f.P.S(themes.Muted))
 	}
 }
+
+func heldSince(t time.Time, f paint.Frame) string { return "HELD " + paint.Clock(f.Now.Sub(t)) }
 
 // columns are the widths of what stands to the right of a title, gaps included.
 type columns struct{ digits, status, took, lines, execs int }

@@ -58,8 +58,8 @@ func TestEveryStateHasAMarkAndWords(t *testing.T) {
 		{api.Action{State: api.ActionRunning}, "▸", "running"},
 		{api.Action{State: api.ActionDenied}, "✗", "denied"},
 		{api.Action{State: api.ActionAbandoned}, "∅", "gone"},
-		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Code: 1}}, "✓", "exit 1"},
-		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Signal: "SIGSEGV"}}, "✓", "SIGSEGV"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Code: 1}}, "✗", "exit 1"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Signal: "SIGSEGV"}}, "✗", "SIGSEGV"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewOpen}, "✓", "exit 0 · unreviewed"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewKept}, "✓", "exit 0 · kept"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewRolledBack}, "↶", "rolled back"},
@@ -75,6 +75,42 @@ func TestEveryStateHasAMarkAndWords(t *testing.T) {
 			t.Errorf("%q means two things", words)
 		}
 		seen[words] = true
+	}
+}
+
+// An edit waits for a word though it has happened, and a running action may have a
+// program that is held: their rows say so.
+func TestWhatIsHeldIsMarked(t *testing.T) {
+	for _, a := range []api.Action{
+		{N: 1, Kind: api.KindEdit, State: api.ActionEnded, Review: api.ReviewOpen, Title: "edit it"},
+		{N: 1, Kind: api.KindCommand, State: api.ActionRunning, Title: "sh it"},
+	} {
+		p := &Pane{State: &state.State{}}
+		p.State.Apply(api.Event{Action: &a})
+		if s := show(t, p, 80, 4); strings.Contains(s, "◆") || strings.Contains(s, "HELD") {
+			t.Errorf("%s isn't held:\n%s", a.Title, s)
+		}
+		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: 1, HeldAt: fake.Now}})
+		if s := show(t, p, 80, 4); !strings.Contains(s, "◆  1  "+a.Title) || !strings.Contains(s, "HELD 00:00") {
+			t.Errorf("%s is held:\n%s", a.Title, s)
+		}
+	}
+}
+
+// A long session is shown from some action on, and the first row says so.
+func TestEarlierActionsAreMissed(t *testing.T) {
+	p := &Pane{State: &state.State{}}
+	for n, housekeeping := range []bool{true, false} {
+		p.State.Apply(api.Event{Action: &api.Action{N: 8 + n, Housekeeping: housekeeping, State: api.ActionEnded, Title: "true"}})
+	}
+	if s := show(t, p, 80, 8); !strings.Contains(s, "7 earlier actions aren't on this screen") || !strings.Contains(s, "1 housekeeping step folded") {
+		t.Errorf("it isn't said that some are missing:\n%s", s)
+	}
+	first := api.Action{N: 1, State: api.ActionEnded, Title: "first"}
+	p = &Pane{State: &state.State{}}
+	p.State.Apply(api.Event{Action: &first})
+	if s := show(t, p, 80, 8); strings.Contains(s, "earlier") {
+		t.Errorf("none are missing:\n%s", s)
 	}
 }
 

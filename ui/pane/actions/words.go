@@ -15,7 +15,7 @@ import (
 func fitting(a api.Action, now time.Time, width int) string {
 	s := Status(a, now)
 	if i := strings.Index(s, " · "); i >= 0 && utf8.RuneCountInString(s) > width {
-		if exit := a.Exit; exit != nil && (exit.Code != 0 || exit.Signal != "") {
+		if failed(a) {
 			return s[:i]
 		}
 		return s[i+len(" · "):]
@@ -36,9 +36,13 @@ func Glyph(a api.Action) (string, themes.Token) {
 		return "↶", themes.Undone
 	case a.State == api.ActionRunning:
 		return "▸", themes.Running
+	case failed(a):
+		return "✗", themes.Fail
 	}
 	return "✓", themes.OK
 }
+
+func failed(a api.Action) bool { return a.Exit != nil && (a.Exit.Code != 0 || a.Exit.Signal != "") }
 
 // Status says an action's state in words.
 func Status(a api.Action, now time.Time) string {
@@ -92,7 +96,7 @@ func StatusToken(a api.Action) themes.Token {
 		return themes.Muted
 	case a.Review == api.ReviewRolledBack:
 		return themes.Undone
-	case a.Exit != nil && (a.Exit.Code != 0 || a.Exit.Signal != ""):
+	case failed(a):
 		return themes.Fail
 	case a.Review == api.ReviewOpen:
 		return themes.Info

@@ -40,7 +40,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if n := len(s.st.Questions); n > 0 && s.caught {
 		words := fmt.Sprintf("◆ %d held", n)
 		if q, ok := s.question(); ok && n == 1 {
-			words = fmt.Sprintf("◆ %d held %s", q.Action, paint.Clock(f.Now.Sub(q.HeldAt)))
+			words = fmt.Sprintf("◆ #%d held %s", q.Action, paint.Clock(f.Now.Sub(q.HeldAt)))
 		} else if ok {
 			words = fmt.Sprintf("◆ %d of %d held", s.place(q.ID), n)
 		}
