@@ -43,7 +43,7 @@ func TestApproveAndDeny(t *testing.T) {
 	if got.Question != 5 || got.Hash != "h5" || got.By != "tui" {
 		t.Errorf("decided %+v", got)
 	}
-	d.shows("✓ approved 13")
+	d.shows("✓ approved #13")
 
 	put(d, ask(6, 14, "make install"))
 	d.calmly("d")
@@ -590,7 +590,7 @@ func TestKillAsks(t *testing.T) {
 		t.Errorf("asked for %v", calls)
 	}
 	d.calmly("K", "y")
-	d.shows("killed 14")
+	d.shows("killed #14")
 	d.calmly("ctrl+k", "y")
 	d.shows("the sandbox was killed")
 }
@@ -621,5 +621,5 @@ func TestModesPauseAndKeep(t *testing.T) {
 		d.press("k")
 	}
 	d.calmly("y")
-	d.shows("✓ kept 10")
+	d.shows("✓ kept #10")
 }

@@ -86,7 +86,7 @@ func (d *Decision) Why(i intent.Intent) string {
 		return "rules from a decision come later"
 	case intent.Approve, intent.StepInto, intent.StepOver:
 		if edit {
-			return "an edit is kept (y) or rolled back (u)"
+			return "changes are kept (y) or rolled back (u)"
 		}
 		if d.over == "" && !d.whole {
 			return "scroll through all of it first (pgdn)"
@@ -103,7 +103,7 @@ func (d *Decision) Why(i intent.Intent) string {
 		}
 	case intent.Deny:
 		if edit {
-			return "an edit is kept (y) or rolled back (u)"
+			return "changes are kept (y) or rolled back (u)"
 		}
 	case intent.Rollback:
 		if !edit {

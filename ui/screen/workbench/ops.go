@@ -66,7 +66,7 @@ func (s *Screen) decide(d intent.Decide) tea.Cmd {
 		s.tell(themes.Warn, "not answered: the question changed: look again")
 		return nil
 	case s.pending[q.ID]:
-		s.tell(themes.Info, "the answer to %d is on its way", q.Action)
+		s.tell(themes.Info, "the answer to #%d is on its way", q.Action)
 		return nil
 	}
 	s.pending[q.ID] = true
@@ -80,7 +80,7 @@ func (s *Screen) decide(d intent.Decide) tea.Cmd {
 				s.refused(q, problemWords(err))
 				return nil
 			}
-			s.tell(answerToken(d.Answer), "%s %d", answerWords(d.Answer), q.Action)
+			s.tell(answerToken(d.Answer), "%s #%d", answerWords(d.Answer), q.Action)
 			s.st.Answered(closed)
 			s.closeFor(q.ID)
 			s.follow()
@@ -98,7 +98,7 @@ func (s *Screen) refused(q api.Question, words string) {
 			}
 		}
 	}
-	s.tell(themes.Warn, "%d not answered: %s", q.Action, words)
+	s.tell(themes.Warn, "#%d not answered: %s", q.Action, words)
 }
 
 // closeFor closes the dialogs of a question that this interface answered.
@@ -125,7 +125,7 @@ func answerWords(a api.Answer) string {
 	case api.AnswerApprove:
 		return "✓ approved"
 	case api.AnswerApproveKeep:
-		return "✓ approved, its changes too:"
+		return "✓ approved and kept"
 	case api.AnswerDeny:
 		return "✗ denied"
 	case api.AnswerStepInto:
@@ -167,7 +167,7 @@ func (s *Screen) simple(token themes.Token, done string, f func(context.Context,
 }
 
 func (s *Screen) keep(n int) tea.Cmd {
-	return s.simple(themes.OK, sprintf("✓ kept %d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return s.simple(themes.OK, sprintf("✓ kept #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.Keep(ctx, id, n)
 		return api.Event{Action: &a}, err
 	})
@@ -180,7 +180,7 @@ func (s *Screen) kill(n int) tea.Cmd {
 			return api.Event{Session: &ses}, err
 		})
 	}
-	return s.simple(themes.Warn, sprintf("killed %d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return s.simple(themes.Warn, sprintf("killed #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.KillAction(ctx, id, n)
 		return api.Event{Action: &a}, err
 	})

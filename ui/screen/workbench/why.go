@@ -56,7 +56,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		case !held:
 			return "nothing is held"
 		case edit:
-			return "an edit is kept (y) or rolled back (u)"
+			return "changes are kept (y) or rolled back (u)"
 		case s.pending[q.ID]:
 			return "the answer is on its way"
 		case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
