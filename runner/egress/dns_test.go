@@ -194,7 +194,10 @@ func TestDNSHostileOverTheLink(t *testing.T) {
 	if n := len(s.logged()); n != 2 {
 		t.Errorf("%d entries, want 2: %+v", n, s.logged())
 	}
-	if _, ok := s.gw.names.byName["data.example"]; ok {
+	s.gw.names.mu.RLock()
+	_, ok := s.gw.names.byName["data.example"]
+	s.gw.names.mu.RUnlock()
+	if ok {
 		t.Error("a question for TXT took an address")
 	}
 	// Rubbish on the connection ends it.
