@@ -166,7 +166,7 @@ func (s *Session) review(a *action, changed []overlay.Change, freeze, late bool)
 	q := &question{
 		Question: api.Question{
 			Action: a.N, Subject: api.SubjectEdit, Title: a.Title,
-			Rule: "step mode: changes are kept or rolled back before the agent goes on",
+			Rule: "step mode: changes are kept or rolled back before the agent's next command",
 		},
 		action: a, late: late,
 	}

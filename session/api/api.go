@@ -207,7 +207,7 @@ type Subject string
 const (
 	SubjectCommand Subject = "command" // the first program of an action
 	SubjectNested  Subject = "nested"  // a program that a released action starts
-	SubjectEdit    Subject = "edit"    // changes to be kept or rolled back before the agent goes on
+	SubjectEdit    Subject = "edit"    // changes to be kept or rolled back before the agent's next command
 )
 
 // Question is something held. It stands until it is answered once, or until
