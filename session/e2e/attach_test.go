@@ -91,7 +91,7 @@ func TestClosedDemo(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	tm := p.open(80, 24, "demo")
-	tm.held("1 held")
+	tm.held("#1 held")
 	tm.hangUp()
 	if list := p.sessions(); len(list) != 1 || list[0].Live() {
 		t.Fatalf("the record lists %+v", list)
@@ -100,7 +100,7 @@ func TestClosedDemo(t *testing.T) {
 		t.Fatalf("of the demo's folder %v is left: %v", left, err)
 	}
 	tm = p.open(80, 24, "demo")
-	tm.held("1 held")
+	tm.held("#1 held")
 	tm.press(leader + "d")
 	tm.until("it says that the demo is over", func() bool { return strings.Contains(tm.text(), "The demo is over") })
 }

@@ -30,26 +30,26 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm := p.open(cols, rows, "demo")
 
 	// A command: opened, read, approved.
-	tm.held("1 held")
+	tm.held("#1 held")
 	tm.shows("STEP")
-	tm.decide("◆ 1 command held", "a", "$ cat README.md", "step mode holds every action")
-	tm.held("2 held")
+	tm.decide("◆ #1 command held", "a", "$ cat README.md", "step mode holds every action")
+	tm.held("#2 held")
 	tm.agentShows("greet.sh says hello")
-	tm.decide("◆ 2 command held", "a")
+	tm.decide("◆ #2 command held", "a")
 
 	// An edit by no program: kept.
 	tm.held("1 of 2 held")
-	tm.decide("◆ 3 edit held", "y", "M notes.txt")
-	tm.held("4 held")
-	tm.decide("◆ 4 command held", "a")
+	tm.decide("◆ #3 edit held", "y", "M notes.txt")
+	tm.held("#4 held")
+	tm.decide("◆ #4 command held", "a")
 	tm.held("1 of 2 held")
-	tm.decide("◆ 4 edit held", "y", "M greet.sh")
-	tm.held("5 held")
-	tm.decide("◆ 5 command held", "a")
+	tm.decide("◆ #4 edit held", "y", "M greet.sh")
+	tm.held("#5 held")
+	tm.decide("◆ #5 command held", "a")
 
 	// The attempt to delete everything: denied, with a reason that the agent reads.
-	tm.held("6 held")
-	tm.ask("◆ 6 command held")
+	tm.held("#6 held")
+	tm.ask("◆ #6 command held")
 	tm.shows("$ rm -rf ./README.md")
 	tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny command") })
 	tm.press("it is not clutter")
@@ -59,7 +59,7 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.agentShows("stepbox: denied: it is not clutter")
 
 	// The network is refused without a question, and says so.
-	tm.held("7 held")
+	tm.held("#7 held")
 	tm.press(leader + "3")
 	tm.until("the refusal is in Network", func() bool {
 		return slices.ContainsFunc(tm.box("3 Network"), func(r string) bool {
@@ -70,12 +70,12 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.agentShows("telemetry.example refused the connection")
 
 	// The person's key isn't there.
-	tm.decide("◆ 7 command held", "a")
+	tm.decide("◆ #7 command held", "a")
 	tm.agentShows("there is no key here")
 
 	// The tidying: approved, looked at, taken back from the list.
-	tm.held("8 held")
-	tm.decide("◆ 8 command held", "a")
+	tm.held("#8 held")
+	tm.decide("◆ #8 command held", "a")
 	tm.held("1 of 2 held")
 	tm.press(leader + "4")
 	tm.awake("u roll back")
@@ -84,13 +84,13 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.shows("M greet.sh", "M notes.txt", "y roll it back")
 	tm.gone("keys answer in a moment")
 	tm.answer("y", "rolled back", func() bool { return !strings.Contains(tm.text(), plan) })
-	tm.held("9 held")
+	tm.held("#9 held")
 	tm.until("the list says that it was taken back", func() bool {
 		return slices.ContainsFunc(tm.box("4 Actions"), func(r string) bool {
 			return strings.Contains(r, "sh tidy.sh") && strings.Contains(r, "rolled back")
 		})
 	})
-	tm.decide("◆ 9 command held", "a")
+	tm.decide("◆ #9 command held", "a")
 
 	// The end: the agent saw its files as they were before the tidying.
 	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED: exit 0") })

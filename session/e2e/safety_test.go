@@ -12,11 +12,11 @@ func TestKeysInFlightNeverDecide(t *testing.T) {
 	p := newPerson(t)
 	p.write("agent.sh", "uname -m\nuname -s\n")
 	tm := p.open(120, 35, "run", "--name", "s", "--mode", "step", "--", "sh", "agent.sh")
-	tm.held("1 held")
+	tm.held("#1 held")
 
 	// In the opened question: all in one go, as from a keyboard that was ahead.
 	tm.press(leader + "aaaaayin")
-	tm.shows("◆ 1 command held", "too soon")
+	tm.shows("◆ #1 command held", "too soon")
 	p.holds("s", 1)
 	tm.shows("keys answer this question")
 	// Once it takes keys, other keys make it wait again.
@@ -28,7 +28,7 @@ func TestKeysInFlightNeverDecide(t *testing.T) {
 
 	// In the list.
 	tm.press(escape)
-	tm.gone("◆ 1 command held")
+	tm.gone("◆ #1 command held")
 	tm.press(leader + "4aaa")
 	tm.shows("too soon")
 	p.holds("s", 1)
@@ -50,8 +50,8 @@ func TestKeysInFlightNeverDecide(t *testing.T) {
 
 	// A calm key does answer, once, and not what comes next.
 	tm.shows("keys answer this question")
-	tm.answer("aaaa", "approved", func() bool { return !strings.Contains(tm.text(), "◆ 1 command held") })
-	tm.held("2 held")
+	tm.answer("aaaa", "approved", func() bool { return !strings.Contains(tm.text(), "◆ #1 command held") })
+	tm.held("#2 held")
 	p.holds("s", 2)
 	tm.tick()
 	p.holds("s", 2)
@@ -66,16 +66,16 @@ func TestTypingToTheAgentNeverDecides(t *testing.T) {
 	tm := p.open(120, 35, "run", "--name", "s", "--mode", "step", "--", "sh", "agent.sh")
 	tm.agentShows("what is your name")
 	tm.press("anna" + enter + "aaayuin" + enter)
-	tm.held("1 held")
+	tm.held("#1 held")
 	tm.agentShows("aaayuin")
 	tm.press("\x1b[200~a\x1b[201~" + enter)
 	tm.tick()
 	p.holds("s", 1)
-	tm.ask("◆ 1 command held")
+	tm.ask("◆ #1 command held")
 	tm.press("\x1b[200~a\x1b[201~") // pasted at a question
 	tm.tick()
 	p.holds("s", 1)
-	tm.answer("a", "approved", func() bool { return !strings.Contains(tm.text(), "◆ 1 command held") })
+	tm.answer("a", "approved", func() bool { return !strings.Contains(tm.text(), "◆ #1 command held") })
 	tm.agentShows("got: anna, aaayuin, a.")
 }
 
@@ -85,7 +85,7 @@ func TestClicksNeverDecide(t *testing.T) {
 	p := newPerson(t)
 	p.write("agent.sh", "touch made\n")
 	tm := p.open(80, 24, "run", "--name", "s", "--mode", "step", "--", "sh", "agent.sh")
-	tm.held("1 held")
+	tm.held("#1 held")
 	clicks := func() {
 		var b strings.Builder
 		for y := 1; y <= 24; y++ {
@@ -98,8 +98,8 @@ func TestClicksNeverDecide(t *testing.T) {
 		p.holds("s", 1)
 	}
 	clicks()
-	tm.ask("◆ 1 command held")
+	tm.ask("◆ #1 command held")
 	clicks()
-	tm.answer("a", "approved", func() bool { return !strings.Contains(tm.text(), "◆ 1 command held") })
+	tm.answer("a", "approved", func() bool { return !strings.Contains(tm.text(), "◆ #1 command held") })
 	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED") })
 }
