@@ -163,12 +163,24 @@ func (p *Profile) Self(c Command) bool {
 	if p.Starter(argv) {
 		argv = argv[:1]
 	}
-	if i := m.script(argv, c.Program); i > 0 && path.IsAbs(argv[i]) {
+	i := m.script(argv, c.Program)
+	if i > 1 && slices.ContainsFunc(argv[1:i], func(o string) bool { return !harmlessOption(o) }) {
+		return false
+	}
+	if i > 0 && path.IsAbs(argv[i]) {
 		if file = c.file(argv[i]); file == "" || c.Wrote != nil && c.Wrote(file) {
 			return false
 		}
 	}
 	return p.is(argv, c.Program) && m.fits(file)
+}
+
+// harmlessOption says whether an interpreter that is given this option before its
+// script runs nothing else.
+func harmlessOption(option string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	return slices.Contains([]string{"--max-old-space-size", "--max-semi-space-size", "--stack-size", "--expose-gc", "--no-warnings",
+		"--no-deprecation", "--enable-source-maps", "--no-node-snapshot", "--experimental-wasm-modules"}, name)
 }
 
 // Starter says whether the agent's own program was started only to become the

@@ -93,6 +93,9 @@ func TestSelf(t *testing.T) {
 	}{
 		{Command{Argv: []string{codexFile, "exec"}, Program: codexFile}, true},
 		{Command{Argv: []string{"node", "/x/@openai/codex/bin/codex.js"}, Program: "/usr/bin/node"}, true},
+		{Command{Argv: []string{"node", "--max-old-space-size=8", "/x/@openai/codex/bin/codex.js"}, Program: "/usr/bin/node"}, true},
+		{Command{Argv: []string{"node", "--eval=1", "/x/@openai/codex/bin/codex.js"}, Program: "/usr/bin/node"}, false},
+		{Command{Argv: []string{"node", "-pe1", "/x/@openai/codex/bin/codex.js"}, Program: "/usr/bin/node"}, false},
 		{Command{Argv: []string{codexFile}, Program: "/usr/bin/rm"}, false},
 		{Command{Argv: []string{codexFile}, Program: codexFile, Written: true}, false},
 		{Command{Argv: []string{codexFile}, Program: codexFile, Wrote: func(string) bool { return true }}, false},

@@ -13,8 +13,9 @@ const standardInput = "/dev/stdin"
 // interpreter may read its program, if they are files, and its standard input:
 // `sh FILE`, `env python -m x FILE`, `node --require=FILE`. Any argument may be
 // one, as scripts take others in; the caller looks which are files. program is
-// the file that will run. There are none when no interpreter runs.
-func Scripts(argv []string, program string) []string {
+// the file that will run, env its variables, of which some name scripts too.
+// There are none when no interpreter runs.
+func Scripts(argv []string, program string, env ...string) []string {
 	if len(argv) == 0 {
 		return nil
 	}
@@ -42,8 +43,16 @@ func Scripts(argv []string, program string) []string {
 			out = append(out, a)
 		}
 	}
+	for _, v := range env {
+		if name, file, _ := strings.Cut(v, "="); file != "" && slices.Contains(startups, name) {
+			out = append(out, file)
+		}
+	}
 	return append(out, standardInput)
 }
+
+// startups are variables that name a file which an interpreter runs first.
+var startups = []string{"BASH_ENV", "ENV", "PYTHONSTARTUP"}
 
 // ReadsInput says whether a command is a shell or another program that is told
 // by its standard input what to run.
@@ -52,13 +61,20 @@ func ReadsInput(argv []string, program string) bool {
 		return false
 	}
 	called := names(argv[0], program)
+	if slices.ContainsFunc(called, inProcess) {
+		for i, a := range argv[1:] {
+			if !strings.HasPrefix(a, "-") && ReadsInput(argv[i+1:], "") {
+				return true
+			}
+		}
+	}
 	for _, r := range readings(called, words(argv[1:])) {
 		switch {
 		case r.g.Shell:
 			if _, has, file, _ := shellArgs(r.args); !has && (file == nil || isInput(file.text)) {
 				return true
 			}
-		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(called, r.args)):
+		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(r.g, called, r.args)):
 			return true
 		case r.g.Runs != nil && r.g.Runs.Input, slices.ContainsFunc(called, obeysInput(argv[1:])):
 			return true
@@ -69,7 +85,17 @@ func ReadsInput(argv []string, program string) bool {
 
 // commanded are programs that do what their standard input says, and can be
 // told there to run others.
-var commanded = []string{"ed", "red", "ex", "gdb", "sqlite3", "psql", "mysql", "mariadb", "ftp", "lftp", "gnuplot", "m4", "at", "batch"}
+var commanded = []string{
+	"ed", "red", "ex", "vi", "vim", "view", "nvim", "emacs", "gdb", "lldb", "sqlite3", "psql", "mysql", "mariadb", "ftp", "lftp",
+	"sftp", "telnet", "gnuplot", "m4", "at", "batch", "dc", "script", "csh", "tcsh", "octave", "irb", "guile", "ocaml", "ghci",
+	"jshell", "ipython", "R", "scala", "clj", "iex", "erl", "sbcl", "swipl",
+}
+
+// inProcess says whether a program becomes the one in its arguments without
+// another exec: the dynamic linker does, and what is many programs in one file.
+func inProcess(name string) bool {
+	return name == "busybox" || name == "toybox" || name == "coreutils" || strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld.so")
+}
 
 // obeysInput says of a name whether that program, with these arguments, takes
 // its own from its standard input.
@@ -81,6 +107,10 @@ func obeysInput(args []string) func(name string) bool {
 		if !slices.Contains(alsoInterpret, strings.TrimRight(name, "0123456789.-")) || onlyData(name, args) {
 			return false
 		}
+		if slices.Contains(prompting, strings.TrimRight(name, "0123456789.-")) &&
+			!slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }) {
+			return true
+		}
 		return slices.ContainsFunc(args, func(a string) bool {
 			_, value, _ := strings.Cut(a, "=")
 			return a == "-" || isInput(a) || isInput(value) || value == "-" || strings.HasPrefix(a, "-f") && (a == "-f-" || isInput(a[2:]))
@@ -88,17 +118,37 @@ func obeysInput(args []string) func(name string) bool {
 	}
 }
 
-// interacts says whether python or node goes on with its input after its script.
-func interacts(called []string, args []word) bool {
-	if !slices.ContainsFunc(called, func(n string) bool { return strings.HasPrefix(n, "python") || strings.HasPrefix(n, "node") }) {
+// prompting are those of alsoInterpret that, without a file, take commands.
+var prompting = []string{"lua", "luajit", "tclsh", "expect", "deno", "bun", "tsx", "ts-node", "julia", "groovy"}
+
+// debuggers are modules of python, and arguments of node, that take commands.
+var debuggers = []string{"code", "asyncio", "pdb", "IPython", "idlelib", "sqlite3", "bpython", "ptpython", "inspect", "debug"}
+
+// interacts says whether python, node or perl goes on with its input after its
+// script, or debugs it.
+func interacts(g *program, called []string, args []word) bool {
+	is := func(name string) bool {
+		return slices.ContainsFunc(called, func(n string) bool { return strings.HasPrefix(n, name) })
+	}
+	if is("perl") {
+		return len(args) > 0 && strings.HasPrefix(args[0].text, "-d")
+	}
+	if !is("python") && !is("node") {
 		return false
 	}
-	for _, a := range args {
-		opt, val := a.text, ""
-		if !strings.HasPrefix(opt, "-") {
-			return false
-		}
-		if takes([]string{"-i", "--interactive"}, &opt, &val, false) {
+	for i := 0; i < len(args); i++ {
+		opt, val := args[i].text, ""
+		switch {
+		case !strings.HasPrefix(opt, "-"):
+			return is("node") && slices.Contains(debuggers, opt)
+		case is("python") && strings.HasPrefix(opt, "-m"):
+			if opt = opt[len("-m"):]; opt == "" && i+1 < len(args) {
+				opt = args[i+1].text
+			}
+			return slices.Contains(debuggers, opt)
+		case slices.Contains(g.Flags, opt) && slices.Contains(g.Values, opt):
+			i++
+		case takes([]string{"-i", "--interactive"}, &opt, &val, false):
 			return true
 		}
 	}

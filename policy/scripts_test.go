@@ -54,6 +54,11 @@ func TestReadsInput(t *testing.T) {
 		{"bash x.sh", "", false}, {"bash -c x", "", false}, {"cat", "", false}, {"sort -", "", false},
 		{"xargs -I{} sh -c {}", "", true}, {"parallel", "", true}, {"make -f -", "", true}, {"make -f-", "", true}, {"make --file=/dev/stdin", "", true},
 		{"awk -f /dev/stdin", "", true}, {"sed -f - x", "", true}, {"gdb -q", "", true}, {"ed -s x", "", true}, {"lua -", "", true},
+		{"tclsh", "", true}, {"lua -i", "", true}, {"script -q /dev/null", "", true}, {"dc", "", true}, {"vim -es", "", true}, {"csh", "", true},
+		{"python3 -m code", "", true}, {"python3 -mpdb x.py", "", true}, {"python3 -X dev -i -c pass", "", true}, {"python3 -W ignore -i x.py", "", true},
+		{"perl -de 0", "", true}, {"node inspect x.js", "", true}, {"busybox sh", "", true}, {"/lib64/ld-linux-x86-64.so.2 /bin/bash", "", true},
+		{"bash /proc/thread-self/fd/0", "", true}, {"bash /proc/1/fd/0", "", true}, {"tclsh x.tcl", "", false}, {"python3 -X dev x.py -i", "", false},
+		{"busybox ls", "", false}, {"/lib64/ld-linux-x86-64.so.2 /bin/ls", "", false}, {"perl -e x", "", false}, {"bash /proc/fd", "", false},
 		{"make", "", false}, {"make -f x.mk", "", false}, {"awk x -", "", false}, {"sed s/a/b/ -", "", false}, {"lua x.lua", "", false},
 	} {
 		if got := ReadsInput(strings.Fields(c.line), c.program); got != c.want {

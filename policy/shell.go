@@ -30,7 +30,9 @@ func (j *judging) shell(called []string, args []word, at place, text string) (*f
 
 func isInput(name string) bool {
 	name = path.Clean(name)
-	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
+	rest, inProc := strings.CutPrefix(name, "/proc/")
+	_, fd, _ := strings.Cut(rest, "/")
+	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || inProc && strings.HasPrefix(fd, "fd/")
 }
 
 // shellArgs finds what a shell is told to run: a script after -c, or a file.

@@ -95,8 +95,9 @@ func (s *Session) arise(e *gate.Exec, parent *process, doubt string) {
 		profile = parent.profile
 	}
 	c := s.facts(e, e.Argv)
+	c.Written = c.Written || s.loadsMore(e)
 	switch {
-	case profile.Root(e.Argv) && !c.Written && shells[path.Base(e.Program.Path)] && !s.places.made(e.Program.Path):
+	case profile.Root(asItsFile(e)) && !c.Written && shells[path.Base(e.Program.Path)] && !s.places.made(e.Program.Path):
 		s.admit(e, &process{}, profile, "a shell that is fed commands: what it starts is judged")
 		return
 	case !e.Truncated && !c.Written && profile.Self(s.trusted(c)):
@@ -111,6 +112,16 @@ func (s *Session) arise(e *gate.Exec, parent *process, doubt string) {
 		return
 	}
 	s.form(e, &action{parent: parent, profile: profile, doubt: doubt})
+}
+
+// asItsFile is what a program is told, called as its file is: the agent chooses
+// what its programs call themselves. A file of many programs goes by that.
+func asItsFile(e *gate.Exec) []string {
+	name := path.Base(e.Program.Path)
+	if len(e.Argv) == 0 || name == "busybox" {
+		return e.Argv
+	}
+	return append([]string{name}, e.Argv[1:]...)
 }
 
 // form begins an action.

@@ -91,7 +91,7 @@ func (s *Session) goOn(e *gate.Exec, p *process) {
 // When that is approved it is the agent: what it starts is judged, and nothing
 // of it is covered.
 func (s *Session) become(e *gate.Exec, p *process) {
-	if c := s.facts(e, e.Argv); !e.Truncated && !c.Written && p.profile.Self(s.trusted(c)) {
+	if c := s.facts(e, e.Argv); !e.Truncated && !c.Written && !s.loadsMore(e) && p.profile.Self(s.trusted(c)) {
 		s.admit(e, selfOf(p, e, p.profile), p.profile, "the agent itself: what it starts is judged")
 		return
 	}

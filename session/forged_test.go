@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,7 @@ sleep 60;
 		"the agent in /dev/shm":     at("/dev/shm/claude", `"claude", "victim.txt"`),
 		"the agent in memory":       inMemory,
 		"a shell of the project's":  "#!/usr/bin/perl\nif (!fork) { exec { './screen' } 'screen', '-r', 'x'; exit 1 }\nsleep 60;\n",
+		"a shell called a screen":   "#!/usr/bin/perl\nif (!fork) { exec { '/bin/bash' } 'dtach', '-c', ': >victim.txt'; exit 1 }\nsleep 60;\n",
 		"an agent's other face":     "#!/usr/bin/perl\nif (!fork) { exec { './x/claude/versions/1' } 'rg', 'x'; exit 1 }\nsleep 60;\n",
 		"an agent of the project's": "#!/usr/bin/perl\nif (!fork) { exec { './claude' } 'claude', '-v'; exit 1 }\nsleep 60;\n",
 	} {
@@ -120,4 +122,48 @@ func TestJudgeForgedScript(t *testing.T) {
 	}
 	w.must(w.decide(q, api.AnswerDeny))
 	w.untouched("victim.txt")
+}
+
+// Variables by which a program loads what isn't its own make it a command.
+func TestJudgeWhatLoadsMore(t *testing.T) {
+	for name, start := range map[string]string{
+		"housekeeping": "LD_PRELOAD=./x.so git rev-parse HEAD",
+		"a shell":      "echo : | BASH_ENV=./x bash",
+		"the agent":    "NODE_OPTIONS=--require=./x.js claude --version",
+	} {
+		t.Run(name, func(t *testing.T) {
+			again := "#!/bin/sh\n[ -z \"$2$1\" ] || exit 0\n"
+			w := begin(t, api.ModeStep, map[string]string{"x.js": "", "bin/claude": again + start + "\nsleep 60\n"}, "claude")
+			q := w.held(0)
+			if q.Command == nil || !slices.ContainsFunc(q.Command.Env, func(v string) bool { return strings.Contains(start, v) }) {
+				t.Errorf("held %q with the variables %q, want %s", q.Title, q.Command.Env, start)
+			}
+		})
+	}
+}
+
+// A project, or a link in one, can't stand for the agent's own snapshot of its shell.
+func TestJudgeSnapshotsOfTheProject(t *testing.T) {
+	for _, dir := range []string{".claude", "link/.claude"} {
+		t.Run(dir, func(t *testing.T) {
+			const snapshot = "shell-snapshots/snapshot-bash-1.sh"
+			w := begin(t, api.ModeStep, map[string]string{
+				".claude/" + snapshot: ": >victim.txt\n", "x": "",
+				"bin/claude": "#!/bin/sh\n[ -e link ] || ln -s . link\nbash -c \"source $PWD/" + dir + "/" + snapshot +
+					" 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval 'echo hello' && pwd -P >| /tmp/claude-1-cwd\"\n",
+			}, "claude")
+			q := w.held(0)
+			for !strings.Contains(q.Title, "hello") { // the link is asked about, and kept
+				answer := api.AnswerApprove
+				if q.Subject == api.SubjectEdit {
+					answer = api.AnswerKeep
+				}
+				w.must(w.decide(q, answer))
+				q = w.held(q.ID)
+			}
+			if len(q.Command.Sources) != 1 || !strings.HasSuffix(q.Command.Sources[0], snapshot) {
+				t.Errorf("%q tells of %q, want the snapshot", q.Title, q.Command.Sources)
+			}
+		})
+	}
 }

@@ -634,18 +634,21 @@ func TestJudgeTrapsInTheHomeAreTold(t *testing.T) {
 
 // Housekeeping whose programs are part of it isn't a way to run others.
 func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
-	for name, line := range map[string]string{
-		"BASH_ENV": "BASH_ENV=./evil.sh bash -c env",
-		"PATH":     "PATH=$PWD/own:$PATH bash -c env",
+	for name, c := range map[string]struct {
+		line  string
+		asked api.Subject
+	}{
+		"BASH_ENV": {"BASH_ENV=./evil.sh bash -c env", api.SubjectCommand}, // it is no housekeeping
+		"PATH":     {"PATH=$PWD/own:$PATH bash -c env", api.SubjectNested},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, api.ModeStep, map[string]string{
-				"bin/claude": "#!/bin/bash\n" + line + "\nread x\n", "victim.txt": "x",
+				"bin/claude": "#!/bin/bash\n" + c.line + "\nread x\n", "victim.txt": "x",
 				"evil.sh": "unset BASH_ENV\nrm -v victim.txt\n", "own/env": "#!/bin/bash\nrm -v victim.txt\n",
 			}, "claude")
 			q := w.held(0)
-			if q.Subject != api.SubjectNested {
-				t.Errorf("held %s %q, want what the housekeeping starts", q.Subject, q.Title)
+			if q.Subject != c.asked {
+				t.Errorf("held %s %q, want %s", q.Subject, q.Title, c.asked)
 			}
 			w.must(w.decide(q, api.AnswerDeny))
 			w.untouched("victim.txt")

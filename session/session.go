@@ -312,7 +312,7 @@ func (s *Session) handlers(onAgent func(*gate.Exec)) gate.Options {
 			}
 			s.whenStarted(func() { s.onExec(e) })
 		},
-		Scripts: func(e *gate.Exec) []string { return policy.Scripts(e.Argv, e.Program.Path) },
+		Scripts: func(e *gate.Exec) []string { return policy.Scripts(e.Argv, e.Program.Path, e.Env...) },
 		Exiting: func(e gate.Exit) {
 			done := make(chan struct{})
 			s.whenStarted(func() { s.onExiting(e, func() { close(done) }) })

@@ -161,6 +161,21 @@ func (s *Session) made(e *gate.Exec) bool {
 		slices.ContainsFunc(e.Files, func(f gate.File) bool { return !f.Changed.Before(s.places.began) })
 }
 
+// loaders are variables, or with a star the beginnings of their names, that make
+// a program run what isn't its own.
+var loaders = []string{"LD_*", "NODE_OPTIONS", "BASH_ENV", "ENV", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB"}
+
+// loadsMore says whether an exec has such a variable otherwise than the agent.
+func (s *Session) loadsMore(e *gate.Exec) bool {
+	return slices.ContainsFunc(e.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(loaders, func(l string) bool {
+			stem, any := strings.CutSuffix(l, "*")
+			return name == l || any && strings.HasPrefix(name, stem)
+		}) && !slices.Contains(s.env, v)
+	})
+}
+
 // trusted is a command as it is judged whether it is the agent's own program. A
 // project may bring what looks like one, which is the agent's only if the person
 // started the agent from there.
@@ -184,6 +199,9 @@ type span struct {
 // suspect says whether a file that a wrapper reads commands from may hold
 // others than the agent's own housekeeping put there.
 func (s *Session) suspect(file string) bool {
+	if within(path.Clean(file), s.cfg.Workspace) { // the project's own, or through a link of the project
+		return true
+	}
 	at, ok := s.places.changedAt(file)
 	if !ok {
 		return false // the system's, or it doesn't exist
