@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"stepbox/runner/overlay"
@@ -173,7 +174,7 @@ func (s *Session) review(a *action, changed []overlay.Change, freeze, late bool)
 	if len(a.SharedWith) > 0 {
 		var ns []string
 		for _, n := range a.SharedWith {
-			ns = append(ns, itoa(n))
+			ns = append(ns, strconv.Itoa(n))
 		}
 		q.Rule += fmt.Sprintf("; action %s ran as well and may have made some of them", listed(ns, len(ns), len(ns)))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"time"
 
 	"stepbox/policy"
@@ -78,7 +79,7 @@ func (s *Session) onExec(e *gate.Exec) {
 	case k != nil && k.action.agent == nil && policy.ProfileFor(e.Argv, e.Program.Path).Agent():
 		// As npx and other launchers start it. Covered, nothing that it ever does
 		// would be judged.
-		s.form(e, &action{parent: p, profile: k.action.profile, doubt: "an agent within action " + itoa(k.action.N) + " is an action of its own"})
+		s.form(e, &action{parent: p, profile: k.action.profile, doubt: "an agent within action " + strconv.Itoa(k.action.N) + " is an action of its own"})
 	case k != nil && k.action.agent == nil:
 		s.nested(k, e)
 	case itself && p.agent:
@@ -218,7 +219,7 @@ func (s *Session) joinRunning(a *action, e *gate.Exec) {
 	if a.into && verdict == api.Allow {
 		verdict, rule = api.Ask, "step into: every program of this action is held"
 	}
-	rule = "it joins action " + itoa(a.N) + ", which runs, and is judged by itself: " + rule
+	rule = "it joins action " + strconv.Itoa(a.N) + ", which runs, and is judged by itself: " + rule
 	grown := s.actionEvent(a, "counted")
 	switch verdict {
 	case api.Allow:
@@ -246,7 +247,7 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 	a.Execs++
 	c := s.command(e, a.profile)
 	j := s.judge(e, &c, a.profile)
-	verdict, rule := api.Allow, "part of action "+itoa(a.N)
+	verdict, rule := api.Allow, "part of action "+strconv.Itoa(a.N)
 	switch {
 	case j.Verdict == policy.Deny:
 		verdict, rule = api.Deny, j.Rule
@@ -259,7 +260,7 @@ func (s *Session) nested(k *kin, e *gate.Exec) {
 	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(e):
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(e) }):
 	case s.info.Mode == api.ModeStep && k.person:
-		verdict, rule = api.Ask, "step mode: it runs what others write to the standard input of action "+itoa(a.N)
+		verdict, rule = api.Ask, "step mode: it runs what others write to the standard input of action "+strconv.Itoa(a.N)
 	case s.info.Mode == api.ModeStep:
 		verdict, rule = api.Ask, "step mode: nobody approved what starts this"
 	default:

@@ -68,7 +68,7 @@ func findBase(ctx context.Context, o base.Options) (*api.Base, error) {
 	}
 	return &api.Base{
 		Kind: rec.Kind(), Hash: h.String(), Files: len(rec.Entries),
-		Complete: rec.Missing == "", Reason: api.Escape(trim(rec.Missing, maxReason)),
+		Complete: rec.Missing == "", Reason: api.Escape(api.Trim(rec.Missing, maxReason)),
 	}, nil
 }
 

@@ -176,5 +176,5 @@ func turnDown(e *gate.Exec, p *process, reason string) {
 
 // becoming is what a person reads of it.
 func becoming(c api.Command) string {
-	return "the agent becomes " + trim(c.Program, 200) + ", and what that starts is judged as the agent's"
+	return "the agent becomes " + api.Trim(c.Program, 200) + ", and what that starts is judged as the agent's"
 }

@@ -167,7 +167,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 func (s *Session) keep(n int, done chan<- result[api.Action]) {
 	a := s.action(n)
 	if a == nil {
-		done <- result[api.Action]{err: problem(api.CodeNotFound, "there is no action %d", n)}
+		done <- result[api.Action]{err: api.Problemf(api.CodeNotFound, "there is no action %d", n)}
 		return
 	}
 	reply := func(err error) { done <- result[api.Action]{a.Action, err} }
@@ -190,7 +190,7 @@ func (s *Session) keep(n int, done chan<- result[api.Action]) {
 		return
 	case api.ReviewOpen:
 	default:
-		reply(problem(api.CodeInvalid, "action %d has no changes that wait for a review", n))
+		reply(api.Problemf(api.CodeInvalid, "action %d has no changes that wait for a review", n))
 		return
 	}
 	if err := a.review(api.ReviewKept); err != nil {

@@ -146,7 +146,7 @@ func key(p string) string { return base64.RawURLEncoding.EncodeToString([]byte(p
 func pathOfKey(key string) (string, error) {
 	p, err := base64.RawURLEncoding.DecodeString(key)
 	if err != nil {
-		return "", problem(api.CodeInvalid, "%q names no changed file", api.Escape(trim(key, 80)))
+		return "", api.Problemf(api.CodeInvalid, "%q names no changed file", api.Escape(api.Trim(key, 80)))
 	}
 	return string(p), nil
 }
@@ -163,7 +163,7 @@ func (f *files) diff(ctx context.Context, key string, from, to *overlay.Manifest
 	}
 	i, found := c.Search(p)
 	if !found {
-		return api.FileDiff{}, problem(api.CodeNotFound, "%q hasn't changed", api.Escape(p))
+		return api.FileDiff{}, api.Problemf(api.CodeNotFound, "%q hasn't changed", api.Escape(p))
 	}
 	return f.fileDiff(ctx, c.Changes[i])
 }

@@ -16,7 +16,7 @@ import (
 // SetMode changes how actions are judged from now on.
 func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) {
 	if !m.Valid() {
-		return api.Session{}, problem(api.CodeInvalid, "there is no mode %q: use step, policy or watch", api.Escape(string(m)))
+		return api.Session{}, api.Problemf(api.CodeInvalid, "there is no mode %q: use step, policy or watch", api.Escape(string(m)))
 	}
 	return s.change(ctx, "mode", func() error { s.info.Mode = m; return nil })
 }
@@ -44,7 +44,7 @@ func (s *Session) change(ctx context.Context, kind string, set func() error) (ap
 func (s *Session) Pause(ctx context.Context) (api.Session, error) {
 	thaw, err := s.freezer.freeze(ctx)
 	if err != nil {
-		return api.Session{}, problem(api.CodeBusy, "cannot pause: %v", err)
+		return api.Session{}, api.Problemf(api.CodeBusy, "cannot pause: %v", err)
 	}
 	used := false
 	out, err := s.change(ctx, "paused", func() error {
@@ -67,7 +67,7 @@ func (s *Session) Continue(ctx context.Context) (api.Session, error) {
 	var thaw func() error
 	out, err := s.change(ctx, "continued", func() error {
 		if s.thaw == nil {
-			return problem(api.CodeInvalid, "the session isn't paused")
+			return api.Problemf(api.CodeInvalid, "the session isn't paused")
 		}
 		thaw, s.thaw, s.info.State = s.thaw, nil, api.SessionRunning
 		return nil
@@ -110,7 +110,7 @@ func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 		return out, err
 	}
 	if a == nil {
-		return out, problem(api.CodeNotFound, "there is no action %d", n)
+		return out, api.Problemf(api.CodeNotFound, "there is no action %d", n)
 	}
 	if err := s.killTree(ctx, a); err != nil {
 		return out, err

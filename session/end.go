@@ -27,7 +27,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		if errors.Is(failure, runner.ErrHolder) || errors.Is(failure, runner.ErrFirst) {
 			why = failure.Error()
 		}
-		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(trim(why, maxReason))
+		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(api.Trim(why, maxReason))
 		s.note(true, "%s", why)
 	}
 	s.enter(phaseDraining)
@@ -73,7 +73,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		if err != nil {
 			s.log.Error("the files at the end aren't known", "error", err)
 			if s.info.EndedBy != api.ByFailure {
-				s.info.Reason = api.Escape(trim("the files at its end aren't recorded: "+err.Error(), maxReason))
+				s.info.Reason = api.Escape(api.Trim("the files at its end aren't recorded: "+err.Error(), maxReason))
 			}
 		}
 		// What ran until the end owns what it changed.

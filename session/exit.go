@@ -70,7 +70,7 @@ func exitOf(e gate.Exit) *api.Exit {
 // it was let go and the kernel refused it, or it turned out to be another
 // program than the one that was judged and was killed.
 func (s *Session) onFailed(e *gate.Exec, why string) {
-	why = api.Escape(trim(why, 500))
+	why = api.Escape(api.Trim(why, 500))
 	for _, q := range s.questions {
 		if !slices.Contains(q.execs, e) {
 			continue
@@ -126,5 +126,5 @@ func listedArgs(argv []string) string {
 	if len(argv) == 0 {
 		return "a program"
 	}
-	return api.Escape(trim(argv[0], 200))
+	return api.Escape(api.Trim(argv[0], 200))
 }

@@ -290,7 +290,7 @@ func parseHash(s string) (overlay.Hash, error) {
 	var h overlay.Hash
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(h) {
-		return h, fmt.Errorf("cannot read %q as a hash", api.Escape(trim(s, 80)))
+		return h, fmt.Errorf("cannot read %q as a hash", api.Escape(api.Trim(s, 80)))
 	}
 	return overlay.Hash(b), nil
 }

@@ -115,7 +115,7 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	s, err := doc[api.Session](ctx, h.store, id, "session", 0)
 	if errors.Is(err, store.ErrNotFound) {
-		return s, problem(api.CodeNotFound, "there is no session %q", api.Escape(trim(id, 80)))
+		return s, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	if err == nil && s.Live() && !h.Live(id) {
 		// Its supervisor may have recorded the end between the two looks.
@@ -213,7 +213,7 @@ func (h *History) filesOf(id string) *files {
 // open finds a recorded session's files and the two states of a scope.
 func (h *History) open(ctx context.Context, id string, n int) (f *files, from, to *overlay.Manifest, scope string, err error) {
 	if _, err := doc[api.Session](ctx, h.store, id, "session", 0); err != nil {
-		return nil, nil, nil, "", problem(api.CodeNotFound, "there is no session %q", api.Escape(trim(id, 80)))
+		return nil, nil, nil, "", api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	f = h.filesOf(id)
 	if n == 0 {
@@ -235,7 +235,7 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 	}
 	a, err := doc[api.Action](ctx, h.store, id, "action", int64(n))
 	if err != nil {
-		return nil, nil, nil, "", problem(api.CodeNotFound, "there is no action %d", n)
+		return nil, nil, nil, "", api.Problemf(api.CodeNotFound, "there is no action %d", n)
 	}
 	from, to, err = f.ofAction(ctx, a, nil)
 	return f, from, to, scopeName(n), err
@@ -281,7 +281,7 @@ func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff
 		return api.FileDiff{}, err
 	}
 	if to == nil {
-		return api.FileDiff{}, problem(api.CodeNotFound, "nothing has changed")
+		return api.FileDiff{}, api.Problemf(api.CodeNotFound, "nothing has changed")
 	}
 	return f.diff(ctx, key, from, to)
 }
@@ -304,7 +304,7 @@ func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.Fil
 func (h *History) Screen(ctx context.Context, id string) (api.Frame, error) {
 	s, err := doc[api.Session](ctx, h.store, id, "session", 0)
 	if err != nil {
-		return api.Frame{}, problem(api.CodeNotFound, "there is no session %q", api.Escape(trim(id, 80)))
+		return api.Frame{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	cols, rows := max(s.Cols, 2), max(s.Rows, 1)
 	sc := screen.New(cols, rows)

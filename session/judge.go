@@ -16,13 +16,13 @@ func (s *Session) command(e *gate.Exec, profile *policy.Profile) api.Command {
 	env, whole := differing(s.env, e.Env)
 	c := api.Command{
 		Line:      api.Escape(peeled.Line) + s.unlike(e, peeled),
-		Argv:      escaped(e.Argv),
+		Argv:      api.EscapeAll(e.Argv),
 		Truncated: e.Truncated || !whole,
 		Cwd:       api.Escape(e.Cwd),
 		Program:   api.Escape(e.Program.Path),
 		Written:   s.made(e),
-		Env:       escaped(env),
-		Unpinned:  escaped(e.Unpinned),
+		Env:       api.EscapeAll(env),
+		Unpinned:  api.EscapeAll(e.Unpinned),
 		Pid:       e.PID,
 	}
 	shown := slices.Concat(e.Argv, env, []string{e.Cwd, e.Program.Path})

@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -96,7 +97,7 @@ func (s *Session) kinOf(a *action) *kin {
 	k := &kin{action: a}
 	if s.box.CanGroup() && !a.becomes {
 		a.kins++
-		k.group = itoa(a.N) + "-" + itoa(a.kins)
+		k.group = strconv.Itoa(a.N) + "-" + strconv.Itoa(a.kins)
 		s.kins[k.group] = k
 	}
 	return k

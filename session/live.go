@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
@@ -97,7 +98,7 @@ func (l *Live) scope(ctx context.Context, n int) (from, to *overlay.Manifest, ve
 		return nil, now, version, err
 	}
 	if a == nil {
-		return nil, nil, 0, problem(api.CodeNotFound, "there is no action %d", n)
+		return nil, nil, 0, api.Problemf(api.CodeNotFound, "there is no action %d", n)
 	}
 	if from, to, err = l.s.files.ofAction(ctx, copied, now); to == nil && err == nil {
 		from, to = now, now // it hasn't run, so it has changed nothing
@@ -110,7 +111,7 @@ func scopeName(n int) string {
 	if n == 0 {
 		return "session"
 	}
-	return "action " + itoa(n)
+	return "action " + strconv.Itoa(n)
 }
 
 // Events yields recorded events from a sequence number on, then what happens.

@@ -115,8 +115,8 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 			return
 		}
 		d.At, d.Action = time.Now().UTC(), q.Action
-		d.Reason = api.Escape(trim(strings.TrimSpace(d.Reason), maxReason))
-		if d.By = api.Escape(trim(d.By, 64)); d.By == "" {
+		d.Reason = api.Escape(api.Trim(strings.TrimSpace(d.Reason), maxReason))
+		if d.By = api.Escape(api.Trim(d.By, 64)); d.By == "" {
 			d.By = "client"
 		}
 		reply := func(err error) { done <- result[api.Question]{q.Question, err} }
@@ -177,9 +177,9 @@ func (s *Session) answered(ctx context.Context, id int64, none error) error {
 		return none
 	}
 	if q.Closed == "withdrawn" {
-		return problem(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
+		return api.Problemf(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
 	}
-	return problem(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
+	return api.Problemf(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
 }
 
 // decidable finds the question that a decision names. The error says why it may
@@ -187,49 +187,49 @@ func (s *Session) answered(ctx context.Context, id int64, none error) error {
 func (s *Session) decidable(d api.Decision) (*question, error) {
 	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.ID == d.Question })
 	if i < 0 {
-		return nil, problem(api.CodeNotFound, "there is no question %d", d.Question)
+		return nil, api.Problemf(api.CodeNotFound, "there is no question %d", d.Question)
 	}
 	q := s.questions[i]
 	if q.Closed == "withdrawn" {
-		return q, problem(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
+		return q, api.Problemf(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
 	}
 	switch q.state {
 	case questionClosed:
-		return q, problem(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
+		return q, api.Problemf(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
 	case questionAnswering:
-		return q, problem(api.CodeDecided, "%s is answering already: the roll back of action %d is under way", q.Answering, q.Action)
+		return q, api.Problemf(api.CodeDecided, "%s is answering already: the roll back of action %d is under way", q.Answering, q.Action)
 	}
 	if d.Hash != q.Hash {
-		return q, problem(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
+		return q, api.Problemf(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
 	}
 	review := q.Subject == api.SubjectEdit
 	switch d.Answer {
 	case api.AnswerKeep, api.AnswerRollback:
 		if !review {
-			return q, problem(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
+			return q, api.Problemf(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
 		}
 	case api.AnswerApproveKeep:
 		if q.Subject != api.SubjectCommand {
-			return q, problem(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
+			return q, api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
 		}
 		fallthrough
 	case api.AnswerApprove, api.AnswerStepInto, api.AnswerStepOver:
 		if review {
-			return q, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+			return q, api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
 		if q.Subject == api.SubjectCommand && s.info.Mode == api.ModeStep {
 			for _, o := range s.questions {
 				if o.Open() && o.Subject == api.SubjectEdit && !o.late {
-					return q, problem(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
+					return q, api.Problemf(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
 				}
 			}
 		}
 	case api.AnswerDeny:
 		if review {
-			return q, problem(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+			return q, api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
 	default:
-		return q, problem(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(trim(string(d.Answer), 40)))
+		return q, api.Problemf(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(api.Trim(string(d.Answer), 40)))
 	}
 	return q, nil
 }

@@ -18,7 +18,7 @@ const maxLeft = 100
 
 // carryOut restores files through the merged view while the agent is frozen.
 func (s *Session) carryOut(ctx context.Context, r *rollback, by string) (api.Rollback, error) {
-	rec := api.Rollback{ToBefore: r.plan.ToBefore, Checkpoint: r.before, Files: len(r.changed), By: api.Escape(trim(by, 64))}
+	rec := api.Rollback{ToBefore: r.plan.ToBefore, Checkpoint: r.before, Files: len(r.changed), By: api.Escape(api.Trim(by, 64))}
 	done := make(chan error, 1)
 	if err := s.request(ctx, func() {
 		s.alone(func() error { return s.restore(ctx, r, &rec) }, func(err error, next func()) {

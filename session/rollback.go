@@ -33,7 +33,7 @@ type rollback struct {
 	failed []overlay.Problem // what couldn't be carried out after all
 }
 
-var errStale = problem(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
+var errStale = api.Problemf(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
 
 // maxShown is how many plans can be confirmed: those shown last.
 const maxShown = 8
@@ -42,7 +42,7 @@ const maxShown = 8
 func troubles(ps []overlay.Problem) []api.Trouble {
 	var out []api.Trouble
 	for _, p := range ps[:min(len(ps), maxListed)] {
-		out = append(out, api.Trouble{Path: api.Escape(p.Path), Why: api.Escape(trim(p.Text, maxReason))})
+		out = append(out, api.Trouble{Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
 	}
 	return out
 }
@@ -81,10 +81,10 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 		a := s.action(toBefore)
 		switch {
 		case a == nil:
-			bad = problem(api.CodeNotFound, "there is no action %d", toBefore)
+			bad = api.Problemf(api.CodeNotFound, "there is no action %d", toBefore)
 			return
 		case a.Before == 0:
-			bad = problem(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", toBefore)
+			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", toBefore)
 			return
 		}
 		r.before, r.asOf, r.rollbacks = a.Before, s.newest, s.rollbacks
@@ -184,7 +184,7 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 		return err
 	}
 	if len(r.plan.Actions) > 1 {
-		return problem(api.CodeBusy, "later actions changed files too (%v); roll back to before action %d to take them back as well, or keep its changes",
+		return api.Problemf(api.CodeBusy, "later actions changed files too (%v); roll back to before action %d to take them back as well, or keep its changes",
 			r.plan.Actions[1:], q.Action)
 	}
 	if _, err := s.carryOut(context.WithoutCancel(ctx), r, d.By); err != nil {

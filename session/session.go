@@ -230,7 +230,7 @@ func (s *Session) fail(err error) {
 	if s.life.now >= phaseStopping {
 		s.log.Error("at the session's end", "error", err)
 		if s.info.Reason == "" {
-			s.info.Reason = api.Escape(trim("not all of its end is recorded: "+err.Error(), maxReason))
+			s.info.Reason = api.Escape(api.Trim("not all of its end is recorded: "+err.Error(), maxReason))
 		}
 		return
 	}
@@ -244,7 +244,7 @@ func (s *Session) stop(by api.EndedBy, reason string) {
 	if s.life.now >= phaseStopping {
 		return
 	}
-	s.info.EndedBy, s.info.Reason = by, api.Escape(trim(reason, maxReason))
+	s.info.EndedBy, s.info.Reason = by, api.Escape(api.Trim(reason, maxReason))
 	s.enter(phaseStopping)
 	if s.box != nil { // else it hasn't started, and won't
 		s.box.Kill()

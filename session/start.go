@@ -39,7 +39,7 @@ func (s *Session) begin(ctx context.Context) error {
 	s.info = api.Session{
 		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: escaped(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
 	}
 	s.info.Commit, s.info.Branch = s.ignores.Head()
 	s.info.Branch = api.Escape(s.info.Branch)

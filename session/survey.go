@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"stepbox/policy/git"
+	"stepbox/session/api"
 	"stepbox/store"
 )
 
@@ -146,7 +147,7 @@ func (s *Session) serve(found *survey) (above []string, err error) {
 	}
 	found.hidden = append(found.hidden, hidden...)
 	if len(served) > 0 {
-		s.redacted = escaped(served)
+		s.redacted = api.EscapeAll(served)
 		above = []string{dir}
 	}
 	return above, nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"stepbox/session/api"
 )
@@ -15,17 +14,6 @@ const (
 	maxArg  = 4096 // bytes each
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// escaped is an argument list made fit to be shown.
-func escaped(argv []string) []string {
-	out := make([]string, len(argv))
-	for i, a := range argv {
-		out[i] = api.Escape(a)
-	}
-	return out
-}
-
 // bounded cuts an argument list to what the record keeps of it.
 func bounded(argv []string) []string {
 	more := len(argv) - maxArgs
@@ -34,31 +22,11 @@ func bounded(argv []string) []string {
 	}
 	out := make([]string, len(argv))
 	for i, a := range argv {
-		if out[i] = trim(a, maxArg); len(a) > maxArg {
+		if out[i] = api.Trim(a, maxArg); len(a) > maxArg {
 			out[i] += fmt.Sprintf("… and %d bytes more", len(a)-len(out[i]))
 		}
 	}
 	return out
-}
-
-// trim cuts text to at most n bytes, between runes.
-func trim(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	s = s[:n]
-	for len(s) > 0 {
-		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {
-			break
-		}
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-// problem is an answer that a client can act on.
-func problem(code, format string, args ...any) error {
-	return &api.Problem{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func exitWords(e *api.Exit) string {
@@ -68,7 +36,7 @@ func exitWords(e *api.Exit) string {
 	if e.Signal != "" {
 		return e.Signal
 	}
-	return "exit " + itoa(e.Code)
+	return "exit " + strconv.Itoa(e.Code)
 }
 
 // listed joins the first few of a number of names.
@@ -107,7 +75,7 @@ func differing(own, env []string) (list []string, whole bool) {
 			more++
 			continue
 		}
-		v := trim(e, maxValue)
+		v := api.Trim(e, maxValue)
 		if len(v) < len(e) {
 			v += "…"
 			whole = false

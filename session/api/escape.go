@@ -43,6 +43,30 @@ func Escape(s string) string {
 	return b.String()
 }
 
+// EscapeAll is a list with each text escaped.
+func EscapeAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = Escape(s)
+	}
+	return out
+}
+
+// Trim cuts text to at most n bytes, between runes.
+func Trim(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[:n]
+	for len(s) > 0 {
+		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
 // Unclear says whether Escape had to change s, so that a screen can warn.
 func Unclear(s string) bool { return !plain(s) }
 

@@ -1,0 +1,60 @@
+package api
+
+import "time"
+
+// ActionKind is what an agent did.
+type ActionKind string
+
+const (
+	KindCommand ActionKind = "command"
+	KindEdit    ActionKind = "edit"
+)
+
+// ActionState is where an action is in its life. See session's transition table.
+type ActionState string
+
+const (
+	ActionHeld      ActionState = "held"      // waits for a verdict before it runs
+	ActionRunning   ActionState = "running"   // released
+	ActionEnded     ActionState = "ended"     // its leader exited
+	ActionDenied    ActionState = "denied"    // never ran
+	ActionAbandoned ActionState = "abandoned" // its process went away while held
+)
+
+// Review is what a person said of an action's changes.
+type Review string
+
+const (
+	ReviewNone       Review = ""           // nothing changed, or it hasn't ended
+	ReviewOpen       Review = "unreviewed" // changes wait to be kept or rolled back
+	ReviewKept       Review = "kept"
+	ReviewRolledBack Review = "rolled back"
+)
+
+// Action is one thing the agent did that a person may judge.
+type Action struct {
+	N            int         `json:"n"` // counts up in the session from 1; housekeeping counts too
+	Kind         ActionKind  `json:"kind"`
+	State        ActionState `json:"state"`
+	Review       Review      `json:"review,omitempty"`
+	Title        string      `json:"title"`                  // the command as a person would write it, or what was edited
+	Housekeeping bool        `json:"housekeeping,omitempty"` // the agent's own upkeep, folded away
+	Verdict      Verdict     `json:"verdict,omitempty"`
+	Rule         string      `json:"rule,omitempty"` // what gave the verdict, or asked
+	By           string      `json:"by,omitempty"`   // who decided: "rule", or what the client called itself
+	Reason       string      `json:"reason,omitempty"`
+	StartedAt    time.Time   `json:"started_at"` // when it was first seen
+	ReleasedAt   time.Time   `json:"released_at,omitzero"`
+	EndedAt      time.Time   `json:"ended_at,omitzero"`
+	Exit         *Exit       `json:"exit,omitempty"`
+	Execs        int         `json:"execs,omitempty"`
+	LeftRunning  int         `json:"left_running,omitempty"` // descendants that outlived the leader
+	Files        int         `json:"files,omitempty"`        // changed by it
+	Kept         string      `json:"kept,omitempty"`         // why its changes were kept without a question
+	Added        int         `json:"added,omitempty"`        // lines
+	Removed      int         `json:"removed,omitempty"`
+	Shared       bool        `json:"shared,omitempty"`      // others ran meanwhile, so some changes may be theirs
+	SharedWith   []int       `json:"shared_with,omitempty"` // of an edit: the actions that may have made some of it
+	Before       int64       `json:"before,omitempty"`      // checkpoint it can be rolled back to
+	After        int64       `json:"after,omitempty"`       // checkpoint at its end
+}

@@ -1,0 +1,107 @@
+package api
+
+import "time"
+
+// Checkpoint is the state of the session's files at a moment.
+type Checkpoint struct {
+	ID     int64     `json:"id"`
+	At     time.Time `json:"at"`
+	Action int       `json:"action,omitempty"` // it has that action's changes alone, on top of its Before; 0: the state of all files
+	Root   string    `json:"root"`             // hash of the manifest
+	Files  int       `json:"files"`            // entries in the manifest
+	Bytes  int64     `json:"bytes"`
+}
+
+// Change is one path that differs between two states of the files.
+type Change struct {
+	Path    string `json:"path"`            // relative to the project, escaped
+	Key     string `json:"key"`             // names the path in requests, whatever its bytes are
+	Status  string `json:"status"`          // A, M, D, R, T (type) as git uses them
+	From    string `json:"from,omitempty"`  // the old path of a rename
+	Kind    string `json:"kind"`            // file, dir, symlink, fifo, socket
+	Words   string `json:"words,omitempty"` // mode and symlink changes, said in words
+	Binary  bool   `json:"binary,omitempty"`
+	OldSize int64  `json:"old_size"`
+	NewSize int64  `json:"new_size"`
+	Added   int    `json:"added"` // lines
+	Removed int    `json:"removed"`
+	Counted bool   `json:"counted"` // whether Added and Removed are known
+}
+
+// Page says which part of a list is asked for.
+type Page struct {
+	After string // the Next of the page before; "" for the first
+	Limit int    // at most so many; 0 leaves it to the server
+}
+
+// Changes is what differs in a scope.
+type Changes struct {
+	Version int64    `json:"version"`         // as of when this is; the event stream tells the newest, and what is older is to be fetched again
+	Final   bool     `json:"final,omitempty"` // the session has ended: nothing newer will come
+	Scope   string   `json:"scope"`           // "session" or "action N"
+	Files   []Change `json:"files"`           // by path; one page of them
+	More    int      `json:"more,omitempty"`  // changed paths beyond those listed
+	Next    string   `json:"next,omitempty"`  // Page.After of the page that follows; "" when there is none
+	Total   int      `json:"total"`           // changed paths, on all pages
+	Added   int      `json:"added"`           // lines, on all pages
+	Removed int      `json:"removed"`
+	Apart   []string `json:"apart,omitempty"` // changes outside the project, which can't be rolled back exactly
+}
+
+// FileDiff is one file's difference.
+type FileDiff struct {
+	Change Change `json:"change"`
+	Hunks  []Hunk `json:"hunks,omitempty"`
+	Note   string `json:"note,omitempty"` // why there are no hunks: binary, too large, too different
+}
+
+// Hunk is a run of lines of a unified diff.
+type Hunk struct {
+	OldLine  int    `json:"old_line"`
+	OldCount int    `json:"old_count"`
+	NewLine  int    `json:"new_line"`
+	NewCount int    `json:"new_count"`
+	Section  string `json:"section,omitempty"`
+	Lines    []Line `json:"lines"`
+}
+
+// Line is one line of a hunk, escaped; tabs are kept.
+type Line struct {
+	Op   string `json:"op"` // " ", "+" or "-"
+	Text string `json:"text"`
+}
+
+// RollbackPlan says what going back to just before an action would do.
+type RollbackPlan struct {
+	ToBefore int       `json:"to_before"`
+	Hash     string    `json:"hash"`           // the request to carry it out must name it
+	Actions  []int     `json:"actions"`        // whose changes are taken back
+	Ends     []int     `json:"ends,omitempty"` // running actions that will be killed first
+	Files    []Change  `json:"files"`
+	More     int       `json:"more,omitempty"`
+	Problems []Trouble `json:"problems,omitempty"` // what can't be put back; all else can
+}
+
+// Trouble is a file that can't be put back, and why.
+type Trouble struct {
+	Path string `json:"path"` // escaped
+	Why  string `json:"why"`
+}
+
+// Rollback is one that was carried out, or is.
+type Rollback struct {
+	ID         int64     `json:"id"`
+	At         time.Time `json:"at"`
+	ToBefore   int       `json:"to_before"`
+	Checkpoint int64     `json:"checkpoint"`
+	Actions    []int     `json:"actions"`
+	Files      int       `json:"files"`
+	By         string    `json:"by,omitempty"`
+	Failure    string    `json:"failure,omitempty"`
+	Failed     []Trouble `json:"failed,omitempty"` // exactly what isn't as it should be
+	Open       bool      `json:"open,omitempty"`   // it has begun, and its end isn't recorded
+
+	// What changed after the plan was shown and isn't part of it stays as it is.
+	Left     []string `json:"left,omitempty"`      // escaped; the first of them
+	LeftMore int      `json:"left_more,omitempty"` // further ones
+}

@@ -1,0 +1,29 @@
+package api
+
+import "fmt"
+
+// Problem is the body of every answer that isn't a success.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error makes a Problem an error.
+func (p *Problem) Error() string { return p.Message }
+
+// Problemf makes a Problem of a code and words.
+func Problemf(code, format string, args ...any) error {
+	return &Problem{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Codes of Problem that a caller can act on.
+const (
+	CodeNotFound = "not_found"
+	CodeInvalid  = "invalid"  // the request's own words are off
+	CodeDecided  = "decided"  // another client answered first
+	CodeStale    = "stale"    // what is held isn't what was shown
+	CodeGone     = "gone"     // nothing is held any more
+	CodeNotLive  = "not_live" // the session has ended
+	CodeBusy     = "busy"     // cannot be done now, but may be later
+	CodeInternal = "internal"
+)

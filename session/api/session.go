@@ -1,0 +1,121 @@
+package api
+
+import "time"
+
+// Mode says which actions wait for a person.
+type Mode string
+
+const (
+	ModeStep   Mode = "step"   // every action that isn't housekeeping is held
+	ModePolicy Mode = "policy" // rules decide: allow, ask or deny
+	ModeWatch  Mode = "watch"  // all pass, all is recorded
+)
+
+// Valid says whether there is such a mode.
+func (m Mode) Valid() bool { return m == ModeStep || m == ModePolicy || m == ModeWatch }
+
+// SessionState is where a session is in its life.
+type SessionState string
+
+const (
+	SessionStarting    SessionState = "starting"
+	SessionRunning     SessionState = "running"
+	SessionPaused      SessionState = "paused" // every process of the agent is frozen
+	SessionEnded       SessionState = "ended"
+	SessionInterrupted SessionState = "interrupted" // its supervisor died; the record is intact
+)
+
+// Session is one agent run in one sandbox over one project folder.
+type Session struct {
+	ID          string       `json:"id"`               // random, [a-z2-7]{8}
+	Number      int64        `json:"number,omitempty"` // counts up in one store
+	Name        string       `json:"name"`
+	Agent       string       `json:"agent"`     // the profile's name
+	Command     string       `json:"command"`   // what was asked for, escaped
+	Workspace   string       `json:"workspace"` // absolute host path, escaped
+	Folder      string       `json:"folder"`    // the same, exact
+	Mode        Mode         `json:"mode"`
+	State       SessionState `json:"state"`
+	StartedAt   time.Time    `json:"started_at"`
+	EndedAt     time.Time    `json:"ended_at,omitzero"`
+	Exit        *Exit        `json:"exit,omitempty"`
+	EndedBy     EndedBy      `json:"ended_by,omitempty"` // set as soon as the end begins
+	Reason      string       `json:"reason,omitempty"`   // why it was ended, in words, when it wasn't by the agent
+	Cols        int          `json:"cols,omitempty"`     // the agent's terminal
+	Rows        int          `json:"rows,omitempty"`
+	Limits      Limits       `json:"limits"`
+	Warnings    []string     `json:"warnings,omitempty"`     // protections that are weaker than usual here, in words
+	Hidden      []string     `json:"hidden,omitempty"`       // project files that the agent can't see
+	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
+	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
+	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
+
+	// What the project's repository had checked out when the session started;
+	// empty without one. Files may have differed from it: of those that the
+	// session changed the record has what they were.
+	Commit string `json:"commit,omitempty"` // in hexadecimal
+	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
+	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
+
+	// Of an interrupted session: a roll back to before this action was under way,
+	// so that some files may have gone back and others not; 0: none was.
+	CutOff int `json:"cut_off,omitempty"`
+
+	// Counts, for lists.
+	Actions    int    `json:"actions"`
+	Held       int    `json:"held"`       // open questions
+	Unreviewed int    `json:"unreviewed"` // ended actions whose changes were neither kept nor rolled back
+	Attempts   int    `json:"attempts"`
+	LastAction string `json:"last_action,omitempty"`
+
+	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
+}
+
+// Base tells what the project folder was when the session started. It is found
+// out while the agent runs already.
+type Base struct {
+	// Kind is what it goes by: "git" for the index of the repository and what
+	// differed from that, "names" for the names of all files.
+	Kind     string `json:"kind"`
+	Hash     string `json:"hash"`             // of the body that has it
+	Files    int    `json:"files"`            // paths that it lists
+	Complete bool   `json:"complete"`         // all of the project was looked at
+	Reason   string `json:"reason,omitempty"` // why not, in words
+}
+
+// EndedBy is what brought about a session's end.
+type EndedBy string
+
+const (
+	ByAgent   EndedBy = "agent"   // it ended by itself
+	ByPerson  EndedBy = "person"  // someone killed it
+	ByLimit   EndedBy = "limit"   // its time was over
+	ByFailure EndedBy = "failure" // Stepbox couldn't go on: nothing runs that can't be supervised and recorded
+)
+
+// Live says whether a supervisor owns the session, so that it can be decided on.
+func (s Session) Live() bool {
+	return s.State == SessionStarting || s.State == SessionRunning || s.State == SessionPaused
+}
+
+// Limits are the bounds in force; zero means none.
+type Limits struct {
+	Source   string        `json:"source"` // what enforces them: "systemd user manager", "cgroup v2", "cgroup v1", "rlimits"
+	Memory   int64         `json:"memory,omitempty"`
+	CPUs     float64       `json:"cpus,omitempty"`
+	Pids     int64         `json:"pids,omitempty"`
+	WallTime time.Duration `json:"wall_time,omitempty"` // nanoseconds
+}
+
+// Usage is what the agent uses now; it passes by in the event stream and isn't recorded.
+type Usage struct {
+	CPU    float64 `json:"cpu"`    // of one processor, 1.0 = all of it
+	Memory int64   `json:"memory"` // bytes
+	Pids   int     `json:"pids"`
+}
+
+// Exit is how a process ended: by Code, or by Signal when that isn't empty.
+type Exit struct {
+	Code   int    `json:"code"`
+	Signal string `json:"signal,omitempty"` // SIGKILL and so on
+}
