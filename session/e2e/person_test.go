@@ -18,7 +18,7 @@ import (
 
 // person is one who uses the program: a home, a project and a record.
 type person struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	home    string
 	project string
@@ -27,7 +27,7 @@ type person struct {
 
 // newPerson makes a person. What they leave running when the test ends is ended,
 // and nothing else of theirs may be left.
-func newPerson(t *testing.T) *person {
+func newPerson(t testing.TB) *person {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p") // short: sockets have short names
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 
 // terminal is a person's terminal in which the program runs.
 type terminal struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	pty  *os.File
 	done chan struct{} // closed when all has been read
