@@ -3,7 +3,6 @@ package dialog
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -13,6 +12,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // Confirm asks once before what is hard to undo. Enter says no.
@@ -22,15 +22,29 @@ type Confirm struct {
 	Do     intent.Intent // what yes means; nil while it isn't known yet
 	YesFor string        // the word beside the key for yes
 	Off    string        // why yes does nothing, or ""
-	Note   string        // what is still being found out, or went wrong
-	Wait   time.Duration // until keys can answer; told before each frame
-	Token  string        // names what is shown, so that a key for one text isn't a key for another
+	Doing  string        // what goes on once yes was said
+	Note   string        // what is still being found out or done
+	Shown  state.Target  // names what is shown, so that a key for one text isn't a key for another
 
 	build func(dst uv.Screen, width int) []row
 }
 
 // Scope is where its keys are bound.
 func (c *Confirm) Scope() keys.Scope { return keys.Confirm }
+
+// Target is what is shown.
+func (c *Confirm) Target() state.Target { return c.Shown }
+
+// Care: a yes has to wait for a quiet keyboard.
+func (c *Confirm) Care(i intent.Intent) state.Care {
+	if _, yes := i.(intent.Yes); yes && c.Do != nil {
+		return state.Quiet
+	}
+	return state.AtOnce
+}
+
+// Fail says why what was confirmed could not be done.
+func (c *Confirm) Fail(words string) { c.Note, c.Off, c.Do = "", words, nil }
 
 // Handle turns a yes into what was asked.
 func (c *Confirm) Handle(i intent.Intent) intent.Intent {
@@ -41,8 +55,9 @@ func (c *Confirm) Handle(i intent.Intent) intent.Intent {
 	case intent.Back:
 		return i
 	case intent.Yes:
-		if c.Do != nil && c.Off == "" {
-			return c.Do
+		if do := c.Do; do != nil && c.Off == "" {
+			c.Do, c.Note = nil, c.Doing
+			return do
 		}
 	}
 	return nil
@@ -60,12 +75,12 @@ func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	switch {
 	case c.Off != "":
 		note = text{"! " + c.Off, themes.Warn}
-	case c.Note == "" && c.Wait > 0:
+	case c.Note == "" && f.Wait > 0:
 		note = text{"⋯ keys answer in a moment", themes.SurfaceMuted}
 	}
-	hints := []hint{
-		{"y", c.YesFor, c.Off != "" || c.Do == nil || c.Wait > 0},
-		{"n esc", "no, leave everything as it is", false},
+	hints := []paint.Hint{
+		{Key: "y", Words: c.YesFor, Off: c.Off != "" || c.Do == nil || f.Wait > 0},
+		{Key: "n esc", Words: "no, leave everything as it is"},
 	}
 	title := paint.Line{{Text: c.Title, Style: f.P.S(themes.Strong)}}
 	c.draw(dst, area, f, title, rows, hints, note)
@@ -75,7 +90,7 @@ func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 // ConfirmKill asks before an action's processes, or with n 0 the whole sandbox,
 // are killed.
 func ConfirmKill(n int, title string) *Confirm {
-	c := &Confirm{Title: fmt.Sprintf("Kill action %d?", n), Do: intent.DoKill{Action: n}, YesFor: "kill its processes", Token: fmt.Sprintf("kill %d", n)}
+	c := &Confirm{Title: fmt.Sprintf("Kill action %d?", n), Do: intent.DoKill{Action: n}, YesFor: "kill its processes", Shown: confirms(fmt.Sprintf("kill %d", n))}
 	words := "Its processes end at once. Its changes stay and can be rolled back."
 	if n == 0 {
 		c.Title, c.YesFor = "Kill the whole sandbox?", "kill everything in it"
@@ -91,54 +106,44 @@ func ConfirmKill(n int, title string) *Confirm {
 	return c
 }
 
+// confirms names a text that a yes is for.
+func confirms(text string) state.Target { return state.Target{Hash: text, Place: "confirm"} }
+
 // Rollback asks before files go back. It starts without a plan.
 type Rollback struct {
 	Confirm
-	Action int
-	Later  bool // later actions too
+	action int
+	later  bool // later actions too
 }
 
 // NewRollback opens the question; SetPlan makes it answerable.
 func NewRollback(action int, later bool) *Rollback {
-	r := &Rollback{Action: action, Later: later}
-	r.YesFor = "roll back"
-	r.reset()
-	return r
-}
-
-func (r *Rollback) reset() {
-	r.Title = fmt.Sprintf("Roll back action %d?", r.Action)
-	if r.Later {
-		r.Title = fmt.Sprintf("Roll back to just before action %d?", r.Action)
+	r := &Rollback{action: action, later: later}
+	r.YesFor, r.Doing, r.Note = "roll back", "⋯ rolling back", "⋯ finding out what would go back"
+	r.Title = fmt.Sprintf("Roll back action %d?", action)
+	if later {
+		r.Title = fmt.Sprintf("Roll back to just before action %d?", action)
 	}
-	r.Do, r.Off, r.Token = nil, "", ""
-	r.Note = "⋯ finding out what would go back"
-	r.build = nil
+	return r
 }
 
 // SetPlan shows what would go back.
 func (r *Rollback) SetPlan(p api.RollbackPlan) {
-	r.Note, r.Token = "", p.Hash
-	r.Do = intent.DoRollback{ToBefore: p.ToBefore, Hash: p.Hash}
-	r.Off = ""
+	r.Note, r.Shown = "", confirms(p.Hash)
+	r.Do = intent.DoRollback{Action: r.action, Later: r.later, ToBefore: p.ToBefore, Hash: p.Hash}
 	others := 0
 	for _, n := range p.Actions {
-		if n != r.Action {
+		if n != r.action {
 			others++
 		}
 	}
 	switch {
 	case len(p.Files) == 0 && p.More == 0:
 		r.Off = "there is nothing to roll back"
-	case others > 0 && !r.Later:
+	case others > 0 && !r.later:
 		r.Off = fmt.Sprintf("later actions changed files too: %s. U rolls all of them back", numbers(p.Actions))
 	}
-	r.build = func(dst uv.Screen, width int) []row { return planRows(dst, width, p, r.Action) }
-}
-
-// Fail says why there is no plan, or why it could not be carried out.
-func (r *Rollback) Fail(words string) {
-	r.Note, r.Off, r.Do = "", words, nil
+	r.build = func(dst uv.Screen, width int) []row { return planRows(dst, width, p, r.action) }
 }
 
 func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
@@ -189,7 +194,8 @@ func ConfirmEdit(q api.Question, print string) *Confirm {
 		Title:  fmt.Sprintf("Roll back what action %d changed?", q.Action),
 		Do:     intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerRollback},
 		YesFor: "roll it back",
-		Token:  print,
+		Doing:  "⋯ rolling back",
+		Shown:  state.Target{Question: q.ID, Hash: print, Place: "confirm"},
 		build: func(dst uv.Screen, width int) []row {
 			var out []row
 			for _, c := range q.Changes {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -25,16 +26,16 @@ func subject(s api.Subject) string {
 }
 
 // foot is the keys and, above them, what stands in their way.
-func (d *Decision) foot() ([]hint, text) {
+func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
 	edit := d.shown.Subject == api.SubjectEdit
-	var hints []hint
+	var hints []paint.Hint
 	var reason string
 	for _, b := range d.Keys.In(keys.Decision) {
 		if b.Short == "" {
 			continue
 		}
 		switch b.Intent.(type) {
-		case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
+		case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
 			if edit {
 				continue
 			}
@@ -47,53 +48,39 @@ func (d *Decision) foot() ([]hint, text) {
 				continue
 			}
 		case intent.HeldStep:
-			if d.Of < 2 {
+			if d.of < 2 {
 				continue
 			}
 		}
 		why := d.Why(b.Intent)
 		off := why != ""
-		if _, always := b.Intent.(intent.Always); always {
-			hints = append(hints, hint{b.Key(), "always… (rules come later)", true})
-			continue
-		}
 		if off && reason == "" {
 			reason = why
-		}
-		if decides(b.Intent) && d.Wait > 0 {
-			off = true
 		}
 		words := b.Short
 		if _, ok := b.Intent.(intent.Raw); ok && d.raw {
 			words = "hide raw argv"
 		}
-		hints = append(hints, hint{keys.Pretty(b.Keys[0]), words, off})
+		off = off || intent.Decides(b.Intent) && wait > 0
+		hints = append(hints, paint.Hint{Key: keys.Pretty(b.Keys[0]), Words: words, Off: off})
 	}
 	switch {
 	case d.over != "":
 		return hints, text{"✗ " + d.over, themes.Warn}
-	case d.Notice != "":
-		return hints, text{d.Notice, themes.Warn}
-	case d.Pending:
+	case d.notice != "":
+		return hints, text{d.notice, themes.Warn}
+	case d.pending:
 		return hints, text{"⋯ the answer is on its way", themes.Info}
-	case d.changed && d.Wait > 0:
+	case d.changed && wait > 0:
 		return hints, text{"! this question changed while it was open: look again", themes.Warn}
 	case reason != "":
 		return hints, text{"! " + reason, themes.Warn}
-	case d.Wait > 0:
+	case wait > 0:
 		return hints, text{"⋯ keys answer in a moment", themes.SurfaceMuted}
 	case d.changed:
 		return hints, text{"! this question changed while it was open: look again", themes.Warn}
 	}
 	return hints, text{"✓ keys answer this question", themes.OK}
-}
-
-func decides(i intent.Intent) bool {
-	switch i.(type) {
-	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback:
-		return true
-	}
-	return false
 }
 
 // rows are the body, and how many of them, from the first on, show what a

@@ -2,7 +2,6 @@ package dialog
 
 import (
 	"fmt"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -12,6 +11,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // Decision is an opened question. It shows all that a decision covers, and lets
@@ -20,21 +20,18 @@ type Decision struct {
 	sheet
 	Keys *keys.Table
 
-	// What the workbench tells before each frame.
-	Place, Of int           // its place in the queue, from 1
-	Wait      time.Duration // until keys can answer
-	Pending   bool          // an answer is on its way
-	Notice    string        // what became of the last try
-
-	shown   api.Question
-	print   string // fingerprint of what is shown
-	raw     bool
-	seen    int  // how many rows from the first on have been in view
-	seenAt  int  // the width they were counted at
-	whole   bool // all that a decision covers has been in view
-	over    string
-	changed bool
-	made    made
+	place, of int    // its place in the queue, from 1
+	pending   bool   // an answer is on its way
+	notice    string // what became of the last try
+	shown     api.Question
+	print     string // fingerprint of what is shown
+	raw       bool
+	seen      int  // how many rows from the first on have been in view
+	seenAt    int  // the width they were counted at
+	whole     bool // all that a decision covers has been in view
+	over      string
+	changed   bool
+	made      made
 }
 
 // made are the rows as they were made last; commands can be long.
@@ -55,35 +52,51 @@ func NewDecision(q api.Question, print string, t *keys.Table) *Decision {
 // Scope is where its keys are bound.
 func (d *Decision) Scope() keys.Scope { return keys.Decision }
 
-// Shown is the question as it is on the screen, and the fingerprint of all its text.
-func (d *Decision) Shown() (api.Question, string) { return d.shown, d.print }
+// Leave says what esc does.
+func (d *Decision) Leave() string { return "leaves it held" }
 
-// Whole says whether all that a decision covers has been in view.
-func (d *Decision) Whole() bool { return d.whole }
-
-// Sync takes the question as it is now. What was read of another text doesn't count.
-func (d *Decision) Sync(q api.Question, print string) {
-	if d.over != "" || print == d.print {
-		return
+// Sync takes the question as it is now. What was read of another text doesn't
+// count. When it is no longer held the dialog stays, so that the same keys don't
+// fall on whatever comes next.
+func (d *Decision) Sync(n News) {
+	id := d.shown.ID
+	d.pending = n.Pending[id]
+	d.place, d.of = n.State.Place(id)
+	q, ok := n.State.Question(id)
+	switch print := n.State.Print(id); {
+	case d.over != "":
+	case !ok && !d.pending:
+		d.over = n.Closed(id)
+	case ok && print != d.print:
+		d.shown, d.print = q, print
+		d.seen, d.whole, d.top, d.changed = 0, false, 0, true
+		d.notice = ""
 	}
-	d.shown, d.print = q, print
-	d.seen, d.whole, d.top, d.changed = 0, false, 0, true
-	d.Notice = ""
 }
 
-// Close takes its keys away and says why. It stays, so that the same keys don't
-// fall on whatever comes next.
-func (d *Decision) Close(why string) { d.over = why }
+// Target is the question with all its text, until it is no longer held.
+func (d *Decision) Target() state.Target {
+	if d.over != "" {
+		return state.Target{}
+	}
+	return state.Target{Question: d.shown.ID, Hash: d.print, Place: "dialog"}
+}
 
-// Over says whether the question can no longer be answered.
-func (d *Decision) Over() bool { return d.over != "" }
+// Care: what answers has to wait for a quiet keyboard.
+func (d *Decision) Care(i intent.Intent) state.Care {
+	if intent.Decides(i) {
+		return state.Quiet
+	}
+	return state.AtOnce
+}
+
+// Fail says that an answer didn't count.
+func (d *Decision) Fail(words string) { d.notice = "! " + words }
 
 // Why says why an intent does nothing now, or "".
 func (d *Decision) Why(i intent.Intent) string {
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
-	case intent.Always:
-		return "rules from a decision come later"
 	case intent.Approve, intent.StepInto, intent.StepOver:
 		if edit {
 			return "changes are kept (y) or rolled back (u)"
@@ -115,7 +128,7 @@ func (d *Decision) Why(i intent.Intent) string {
 	switch {
 	case d.over != "":
 		return d.over
-	case d.Pending:
+	case d.pending:
 		return "the answer is on its way"
 	}
 	return ""
@@ -156,7 +169,7 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	case intent.Rollback:
 		return decide(api.AnswerRollback)
 	case intent.Deny:
-		return intent.AskReason{Question: d.shown.ID, Hash: d.shown.Hash}
+		return intent.AskReason{Question: d.shown.ID, Print: d.print}
 	}
 	return nil
 }
@@ -177,10 +190,10 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 		{Text: fmt.Sprintf("◆ #%d ", q.Action), Style: f.P.S(themes.Held)},
 		{Text: subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), Style: f.P.S(themes.Strong)},
 	}
-	if d.Of > 1 {
-		title = append(title, paint.Span{Text: fmt.Sprintf("  %d of %d", d.Place, d.Of), Style: f.P.S(themes.SurfaceMuted)})
+	if d.of > 1 {
+		title = append(title, paint.Span{Text: fmt.Sprintf("  %d of %d", d.place, d.of), Style: f.P.S(themes.SurfaceMuted)})
 	}
-	hints, note := d.foot()
+	hints, note := d.foot(f.Wait)
 	d.draw(dst, area, f, title, rows, hints, note)
 	if !d.raw && d.over == "" && d.top <= d.seen {
 		d.seen = max(d.seen, d.top+d.height)

@@ -25,7 +25,7 @@ type Details struct {
 	build func(dst uv.Screen, width int, now time.Time) []row
 
 	// Of an action:
-	Action  int
+	action  int
 	execs   []api.Exec
 	loaded  bool
 	problem string
@@ -54,7 +54,7 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	if d.Glyph != "" {
 		title = append(paint.Line{{Text: d.Glyph + " ", Style: f.P.S(d.Token)}}, title...)
 	}
-	d.draw(dst, area, f, title, rows, []hint{{"↑↓ pgdn", "scroll", false}, {"esc", "close", false}}, text{})
+	d.draw(dst, area, f, title, rows, closeHints, text{})
 	return nil
 }
 
@@ -74,7 +74,7 @@ type State struct {
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
 func ActionDetails(n int, get func() (api.Action, bool), describe func(api.Action, time.Time) State) *Details {
-	d := &Details{Title: "Action " + strconv.Itoa(n), Action: n}
+	d := &Details{Title: "Action " + strconv.Itoa(n), action: n}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {

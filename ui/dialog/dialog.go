@@ -14,17 +14,41 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
-// Dialog is one of them.
+// Dialog asks or tells something over the workbench, and has the keys until it is
+// closed. What the workbench has to know of one stands here: it never asks which
+// kind it is.
 type Dialog interface {
 	// Scope is where its keys are bound.
 	Scope() keys.Scope
+	// Sync tells it, before each frame, what became of what it shows.
+	Sync(n News)
+	// Target is what its keys would decide, as it is shown; the zero Target is nothing.
+	Target() state.Target
+	// Care is how long its target must have been in view before an intent counts.
+	Care(i intent.Intent) state.Care
+	// Why says why an intent does nothing here now, or "".
+	Why(i intent.Intent) string
 	// Handle takes an intent and returns what follows from it: nil for nothing,
 	// intent.Back to close.
 	Handle(i intent.Intent) intent.Intent
+	// Fail says in it why what followed from it could not be done.
+	Fail(words string)
+	// Leave says what esc does.
+	Leave() string
+	// Wheel scrolls by rows.
+	Wheel(by int)
 	// Draw draws it in the middle of an area.
 	Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
+}
+
+// News is what the workbench knows now.
+type News struct {
+	State   *state.State
+	Pending map[int64]bool              // questions whose answer is on its way
+	Closed  func(question int64) string // why a question is no longer held
 }
 
 // Writer is a dialog that takes text.
@@ -39,6 +63,8 @@ func Closes(i intent.Intent) bool {
 	_, ok := i.(intent.Back)
 	return ok
 }
+
+var closeHints = []paint.Hint{{Key: "↑↓ pgdn", Words: "scroll"}, {Key: "esc", Words: "close"}}
 
 // text is a run in a dialog's row.
 type text struct {
@@ -57,19 +83,13 @@ func muted(s string) row { return row{spans: []text{{s, themes.SurfaceMuted}}, g
 
 func blank() row { return row{ground: themes.Surface} }
 
-// hint is a key in a dialog's last rows.
-type hint struct {
-	key, words string
-	off        bool
-}
-
-// sheet is the frame that dialogs share: a title, rows that scroll, and hints.
+// sheet is the frame that dialogs share: a title, rows that scroll, and hints. It
+// is also a dialog's answers for as long as it tells something and decides nothing.
 type sheet struct {
 	top    int // first row in view
 	height int // rows in view
 	total  int
 	width  int // columns for rows
-	area   uv.Rectangle
 }
 
 // scroll handles the intents that move the view, and says whether i was one.
@@ -90,14 +110,17 @@ func (s *sheet) scroll(i intent.Intent) bool {
 	return true
 }
 
-// Wheel scrolls by rows.
+func (s *sheet) Sync(News)                     {}
+func (s *sheet) Target() state.Target          { return state.Target{} }
+func (s *sheet) Care(intent.Intent) state.Care { return state.AtOnce }
+func (s *sheet) Why(intent.Intent) string      { return "" }
+func (s *sheet) Fail(string)                   {}
+func (s *sheet) Leave() string                 { return "back" }
+
 func (s *sheet) Wheel(by int) {
 	s.top += by
 	s.clamp()
 }
-
-// Area is where the dialog was drawn last.
-func (s *sheet) Area() uv.Rectangle { return s.area }
 
 func (s *sheet) clamp() { s.top = max(0, min(s.top, s.total-s.height)) }
 
@@ -109,9 +132,9 @@ func (s *sheet) measure(area uv.Rectangle, most int) int {
 
 // draw draws the frame, the rows in view and the foot. It returns the area of
 // the rows.
-func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title paint.Line, rows []row, hints []hint, note text) uv.Rectangle {
+func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title paint.Line, rows []row, hints []paint.Hint, note text) uv.Rectangle {
 	p := f.P
-	foot := wrapHints(dst, hints, s.width)
+	foot := paint.WrapHints(dst, hints, s.width)
 	chrome := 2 + len(foot)
 	if note.s != "" {
 		chrome++
@@ -125,10 +148,10 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 	w, h := s.width+6, s.height+chrome
 	x := area.Min.X + max(0, (area.Dx()-w)/2)
 	y := area.Min.Y + max(0, (area.Dy()-h)/2)
-	s.area = uv.Rect(x, y, min(w, area.Dx()), min(h, area.Dy()))
-	paint.Fill(dst, s.area, p.S(themes.Surface))
-	paint.Heavy(dst, s.area, p.S(themes.SurfaceBorder))
-	end := s.area.Max.X - 2
+	frame := uv.Rect(x, y, min(w, area.Dx()), min(h, area.Dy()))
+	paint.Fill(dst, frame, p.S(themes.Surface))
+	paint.Heavy(dst, frame, p.S(themes.SurfaceBorder))
+	end := frame.Max.X - 2
 	border := p.S(themes.SurfaceBorder)
 	n := paint.Text(dst, x+2, y, end, " ", border)
 	for _, sp := range title {
@@ -144,7 +167,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 			drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, rows[k], p)
 		}
 	}
-	paint.Scrollbar(dst, s.area.Max.X-1, body, s.top, len(rows), border)
+	paint.Scrollbar(dst, frame.Max.X-1, body, s.top, len(rows), border)
 
 	at := body.Max.Y
 	if len(foot) > 0 || note.s != "" {
@@ -156,22 +179,22 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 			case s.top > 0:
 				words = "more above and below"
 			}
-			paint.Rule(dst, x+1, at, s.area.Max.X-1, p.On(themes.Border, themes.Surface))
-			paint.Right(dst, x+3, at, s.area.Max.X-3, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
+			paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
+			paint.Right(dst, x+3, at, frame.Max.X-3, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
 		} else {
-			paint.Rule(dst, x+1, at, s.area.Max.X-1, p.On(themes.Border, themes.Surface))
+			paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
 		}
 		at++
 	}
-	if note.s != "" && at < s.area.Max.Y-1 {
+	if note.s != "" && at < frame.Max.Y-1 {
 		paint.Clip(dst, body.Min.X, at, body.Max.X, note.s, p.On(note.k, themes.Surface))
 		at++
 	}
 	for _, line := range foot {
-		if at >= s.area.Max.Y-1 {
+		if at >= frame.Max.Y-1 {
 			break
 		}
-		drawHints(dst, body.Min.X, at, body.Max.X, line, p)
+		p.Hints(dst, body.Min.X, at, body.Max.X, themes.Surface, line)
 		at++
 	}
 	return body
@@ -191,48 +214,6 @@ func drawRow(dst uv.Screen, x, y, end int, r row, p *paint.Palette) {
 			st = p.S(themes.Inset)
 		}
 		x = paint.Clip(dst, x, y, end, sp.s, st)
-	}
-}
-
-func (h hint) width(dst uv.Screen) int {
-	return paint.Width(dst, h.key) + 1 + paint.Width(dst, h.words)
-}
-
-const hintGap = 3
-
-func wrapHints(dst uv.Screen, hints []hint, width int) [][]hint {
-	var out [][]hint
-	var line []hint
-	used := 0
-	for _, h := range hints {
-		w := h.width(dst)
-		if len(line) > 0 && used+hintGap+w > width {
-			out, line, used = append(out, line), nil, 0
-		}
-		if len(line) > 0 {
-			used += hintGap
-		}
-		line, used = append(line, h), used+w
-	}
-	if len(line) > 0 {
-		out = append(out, line)
-	}
-	return out
-}
-
-func drawHints(dst uv.Screen, x, y, end int, line []hint, p *paint.Palette) {
-	for i, h := range line {
-		if i > 0 {
-			x += hintGap
-		}
-		key, words := p.On(themes.Key, themes.Surface), p.On(themes.Hint, themes.Surface)
-		if h.off {
-			key = p.On(themes.KeyOff, themes.Surface)
-			key.Attrs |= uv.AttrStrikethrough
-			words = p.On(themes.KeyOff, themes.Surface)
-		}
-		x = paint.Text(dst, x, y, end, h.key, key)
-		x = paint.Text(dst, x, y, end, " "+h.words, words)
 	}
 }
 

@@ -19,7 +19,7 @@ type Help struct {
 	Keys  *keys.Table
 	Place []keys.Scope
 	Intro string
-	Why   func(intent.Intent) string // why an intent does nothing now
+	Off   func(intent.Intent) string // why an intent does nothing now
 }
 
 // Scope is where its keys are bound.
@@ -52,8 +52,8 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		rows = append(rows, row{ground: themes.Surface, spans: []text{{title, themes.Strong}}})
 		for _, b := range h.Keys.In(s) {
 			words, k, key := b.Help, themes.Surface, themes.Key
-			if h.Why != nil {
-				if why := h.Why(b.Intent); why != "" {
+			if h.Off != nil {
+				if why := h.Off(b.Intent); why != "" {
 					k, key = themes.SurfaceMuted, themes.KeyOff
 					if !strings.Contains(words, why) {
 						words += " — " + why
@@ -73,7 +73,7 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		rows = append(rows, blank())
 	}
 	h.draw(dst, area, f, paint.Line{{Text: "Keys", Style: f.P.S(themes.Strong)}}, rows,
-		[]hint{{"↑↓ pgdn", "scroll", false}, {"esc", "close", false}}, text{})
+		closeHints, text{})
 	return nil
 }
 
@@ -213,6 +213,6 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	rows = shown
 	p.top = 0
 	body := p.draw(dst, area, f, paint.Line{{Text: "Commands", Style: f.P.S(themes.Strong)}}, rows,
-		[]hint{{"enter", "run", false}, {"↑↓", "choose", false}, {"esc", "close", false}}, text{})
+		[]paint.Hint{{Key: "enter", Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
 	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P.S(themes.Inset), "type a part of a name", f.P.On(themes.SurfaceMuted, themes.Inset))
 }

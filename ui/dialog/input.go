@@ -12,6 +12,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // line is an editable line of text, bounded in bytes.
@@ -102,7 +103,7 @@ type Reason struct {
 	line     line
 	question api.Question
 	print    string
-	Off      string // why enter does nothing now, or ""
+	off      string // why enter does nothing now, or ""
 }
 
 // NewReason opens the input for the denial of a question.
@@ -113,8 +114,33 @@ func NewReason(q api.Question, print string) *Reason {
 // Scope is where its keys are bound.
 func (r *Reason) Scope() keys.Scope { return keys.Input }
 
-// Shown is the question that a denial would be for.
-func (r *Reason) Shown() (api.Question, string) { return r.question, r.print }
+// Sync says when the question isn't what it was any more.
+func (r *Reason) Sync(n News) {
+	id := r.question.ID
+	_, ok := n.State.Question(id)
+	switch {
+	case !ok:
+		r.off = n.Closed(id)
+	case n.State.Print(id) != r.print:
+		r.off = "the question changed meanwhile: go back and look again"
+	default:
+		r.off = ""
+	}
+}
+
+// Target is the question that a denial would be for.
+func (r *Reason) Target() state.Target {
+	return state.Target{Question: r.question.ID, Hash: r.print, Place: "reason"}
+}
+
+// Care: the line is typed and then sent, so the question must have been in view,
+// but the keyboard not quiet.
+func (r *Reason) Care(i intent.Intent) state.Care {
+	if _, yes := i.(intent.Yes); yes {
+		return state.InView
+	}
+	return state.AtOnce
+}
 
 // Handle sends the line or goes back.
 func (r *Reason) Handle(i intent.Intent) intent.Intent {
@@ -122,7 +148,7 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 	case intent.Back:
 		return i
 	case intent.Yes:
-		if r.Off != "" {
+		if r.off != "" {
 			return nil
 		}
 		return intent.Decide{Question: r.question.ID, Hash: r.question.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(r.line.String())}
@@ -151,10 +177,10 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	rows = append(rows, cmd...)
 	rows = append(rows, blank(), muted("why? The agent reads this on its standard error, so it can do better."), blank(), blank())
 	note := text{}
-	if r.Off != "" {
-		note = text{"! " + r.Off, themes.Warn}
+	if r.off != "" {
+		note = text{"! " + r.off, themes.Warn}
 	}
-	hints := []hint{{"enter", "deny", r.Off != ""}, {"esc", "back, nothing decided", false}}
+	hints := []paint.Hint{{Key: "enter", Words: "deny", Off: r.off != ""}, {Key: "esc", Words: "back, nothing decided"}}
 	title := paint.Line{{Text: "✗ ", Style: f.P.S(themes.Denied)}, {Text: "Deny " + subject(r.question.Subject), Style: f.P.S(themes.Strong)}}
 	body := r.draw(dst, area, f, title, rows, hints, note)
 	y := body.Max.Y - 1

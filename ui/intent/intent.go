@@ -61,7 +61,6 @@ type (
 // Deciding.
 type (
 	Approve     struct{ Keep bool } // Keep: what it changes is kept without a question
-	Always      struct{}            // a rule from a decision
 	Deny        struct{}
 	StepInto    struct{}
 	StepOver    struct{}
@@ -87,13 +86,17 @@ type (
 		Answer   api.Answer
 		Reason   string
 	}
-	// AskReason opens the input for a denial's reason.
+	// AskReason opens the input for the reason of a denial of a question with all
+	// its text, whose fingerprint was Print.
 	AskReason struct {
 		Question int64
-		Hash     string
+		Print    string
 	}
-	// DoRollback carries out the plan that was shown.
+	// DoRollback carries out the plan with that Hash, which was shown for an
+	// action, or for it and all later ones.
 	DoRollback struct {
+		Action   int
+		Later    bool
 		ToBefore int
 		Hash     string
 	}
@@ -102,6 +105,15 @@ type (
 	// Run is a command picked from the palette.
 	Run struct{ Intent Intent }
 )
+
+// Decides says whether an intent answers a question.
+func Decides(i Intent) bool {
+	switch i.(type) {
+	case Approve, Deny, StepInto, StepOver, Keep, Rollback:
+		return true
+	}
+	return false
+}
 
 func (Focus) intent()       {}
 func (FocusStep) intent()   {}
@@ -131,7 +143,6 @@ func (Raw) intent()         {}
 func (HeldStep) intent()    {}
 func (FirstHeld) intent()   {}
 func (Approve) intent()     {}
-func (Always) intent()      {}
 func (Deny) intent()        {}
 func (StepInto) intent()    {}
 func (StepOver) intent()    {}

@@ -5,11 +5,8 @@ import (
 	"stepbox/ui/intent"
 )
 
-const (
-	rulesLater = "rules from a decision come later"
-	applyLater = "applying changes to the real folder comes later"
-	netLater   = "connections aren't held yet: they are allowed or denied when the session starts"
-)
+// notHeld is what keys that would decide on a connection are answered with.
+const notHeld = "connections don't wait for an answer: what may be reached was said when the session started"
 
 // defaults lists every binding. Order is the order of help screens.
 func defaults(leader string) []Binding {
@@ -88,7 +85,6 @@ func defaults(leader string) []Binding {
 		bind(k("enter"), "", "inspect", "open the selected action, or its question", intent.Open{}),
 		bind(k("a"), "approve", "approve", "approve once", intent.Approve{}),
 		bind(k("b"), "approve and keep", "", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
-		bind(k("A"), "always", "always…", "approve and make a rule ("+rulesLater+")", intent.Always{}),
 		bind(k("d"), "deny", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 		bind(k("i"), "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
 		bind(k("n"), "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),
@@ -117,7 +113,6 @@ func defaults(leader string) []Binding {
 		bind(k("s"), "scope", "scope", "whole session, or the selected action", intent.Scope{}),
 		bind(k("enter"), "", "read", "read the diff alone, or all again", intent.Open{}),
 		bind(k("u"), "", "", "roll back the action in scope, after showing its files", intent.Rollback{}),
-		bind(k("w"), "apply", "", "write changes to the real folder ("+applyLater+")", intent.Apply{}),
 	)
 	add(Network,
 		bind(k("enter"), "", "details", "all attempts of this row", intent.Open{}),
@@ -127,12 +122,11 @@ func defaults(leader string) []Binding {
 		bind(k("pgup"), "", "", "a page up", intent.Page{By: -1}),
 		bind(k("g", "home"), "", "", "first row", intent.Top{}),
 		bind(k("G", "end", "f"), "", "", "last row; follow new ones", intent.Bottom{}),
-		bind(k("a", "A", "d"), "", "", "decide on a held connection ("+netLater+")", intent.Unavailable{Why: netLater}),
+		bind(k("a", "A", "d"), "", "", notHeld, intent.Unavailable{Why: notHeld}),
 	)
 	add(Decision,
 		bind(k("a"), "", "approve once", "approve once", intent.Approve{}),
 		bind(k("b"), "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
-		bind(k("A"), "", "always…", "approve and make a rule ("+rulesLater+")", intent.Always{}),
 		bind(k("d"), "", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 		bind(k("i"), "", "step into", "hold each program that this action starts", intent.StepInto{}),
 		bind(k("n"), "", "step over", "run this one, hold at the next action", intent.StepOver{}),

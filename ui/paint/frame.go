@@ -7,5 +7,6 @@ type Frame struct {
 	P       *Palette
 	Now     time.Time
 	Focused bool
-	Number  string // the key that focuses the pane
+	Number  string        // the key that focuses the pane
+	Wait    time.Duration // until keys may answer the question that is shown
 }

@@ -2,9 +2,9 @@ package state
 
 import "time"
 
-// Quiet is how long a question must have been in view unchanged, and the
+// quiet is how long a question must have been in view unchanged, and the
 // keyboard silent, before a key can answer it.
-const Quiet = 400 * time.Millisecond
+const quiet = 400 * time.Millisecond
 
 // Target names what keys would decide: a question as it is shown. The zero
 // Target is nothing.
@@ -32,9 +32,6 @@ func (g *Guard) Shown(t Target, now time.Time) bool {
 	return true
 }
 
-// Target is what was last shown.
-func (g *Guard) Target() Target { return g.target }
-
 // Key notes that a key was pressed. It is called after the key was judged.
 func (g *Guard) Key(now time.Time) { g.key = now }
 
@@ -42,19 +39,30 @@ func (g *Guard) Key(now time.Time) { g.key = now }
 // the program was stopped for a while, and what is on the screen is new to the eye.
 func (g *Guard) Restart(now time.Time) { g.since = now }
 
-// Ready says whether a key pressed now may decide t. It may not when t isn't
-// what was last shown.
-func (g *Guard) Ready(t Target, now time.Time) bool {
-	return t != Target{} && t == g.target && g.Wait(now) <= 0
+// Care is how long what a key decides must have been in view before it counts.
+type Care int
+
+// The cares.
+const (
+	AtOnce Care = iota // the key decides nothing
+	InView             // whatever the keyboard did: for a line that is typed and then sent
+	Quiet              // and the keyboard was silent for as long
+)
+
+// Takes says whether a key pressed now counts for t.
+func (g *Guard) Takes(t Target, c Care, now time.Time) bool {
+	switch {
+	case c == AtOnce:
+		return true
+	case t == Target{} || t != g.target:
+		return false // nothing, or not what was last shown
+	case c == InView:
+		return now.Sub(g.since) >= quiet
+	}
+	return g.Wait(now) <= 0
 }
 
 // Wait is how long it takes, without keys or changes, until the target can be decided.
 func (g *Guard) Wait(now time.Time) time.Duration {
-	return max(Quiet-now.Sub(g.since), Quiet-now.Sub(g.key))
-}
-
-// Settled says whether t has been in view long enough, whatever the keyboard
-// did: for a line that is typed and then sent.
-func (g *Guard) Settled(t Target, now time.Time) bool {
-	return t != Target{} && t == g.target && now.Sub(g.since) >= Quiet
+	return max(quiet-now.Sub(g.since), quiet-now.Sub(g.key))
 }

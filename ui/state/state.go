@@ -8,6 +8,7 @@ package state
 import (
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -164,6 +165,11 @@ func (s *State) Question(id int64) (api.Question, bool) {
 		}
 	}
 	return api.Question{}, false
+}
+
+// Place is an open question's place in the queue, from 1, and how long that is.
+func (s *State) Place(id int64) (place, of int) {
+	return 1 + slices.IndexFunc(s.Questions, func(q api.Question) bool { return q.ID == id }), len(s.Questions)
 }
 
 // Print is a fingerprint of all that is shown of an open question: two questions

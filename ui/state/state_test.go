@@ -156,7 +156,7 @@ func TestGuard(t *testing.T) {
 	at := func(ms int) time.Time { return t0.Add(time.Duration(ms) * time.Millisecond) }
 	a, b := Target{Question: 1, Hash: "a", Place: "strip"}, Target{Question: 1, Hash: "b", Place: "strip"}
 	var g Guard
-	if g.Ready(a, at(0)) || g.Ready(Target{}, at(0)) {
+	if g.Takes(a, Quiet, at(0)) || g.Takes(Target{}, Quiet, at(0)) {
 		t.Error("ready before anything was shown")
 	}
 	if !g.Shown(a, at(1000)) || g.Shown(a, at(1100)) {
@@ -166,31 +166,31 @@ func TestGuard(t *testing.T) {
 		ms   int
 		want bool
 	}{{1000, false}, {1399, false}, {1400, true}} {
-		if got := g.Ready(a, at(tt.ms)); got != tt.want {
+		if got := g.Takes(a, Quiet, at(tt.ms)); got != tt.want {
 			t.Errorf("ready at %d: %v", tt.ms, got)
 		}
 	}
 	g.Key(at(1500))
-	if g.Ready(a, at(1899)) || !g.Ready(a, at(1900)) {
+	if g.Takes(a, Quiet, at(1899)) || !g.Takes(a, Quiet, at(1900)) {
 		t.Error("a key must be followed by quiet")
 	}
-	if g.Ready(b, at(5000)) {
+	if g.Takes(b, Quiet, at(5000)) {
 		t.Error("ready for what isn't shown")
 	}
-	if !g.Settled(a, at(1400)) || g.Settled(a, at(1399)) || g.Settled(b, at(5000)) {
+	if !g.Takes(a, InView, at(1400)) || g.Takes(a, InView, at(1399)) || g.Takes(b, InView, at(5000)) {
 		t.Error("settled is about what is shown, not about keys")
 	}
 	g.Shown(b, at(5000))
-	if g.Ready(b, at(5399)) || g.Ready(a, at(6000)) {
+	if g.Takes(b, Quiet, at(5399)) || g.Takes(a, Quiet, at(6000)) {
 		t.Error("another text starts anew")
 	}
 	g.Restart(at(6000))
-	if g.Ready(b, at(6399)) || !g.Ready(b, at(6400)) {
+	if g.Takes(b, Quiet, at(6399)) || !g.Takes(b, Quiet, at(6400)) {
 		t.Error("restarting starts anew")
 	}
 	elsewhere := b
 	elsewhere.Place = "dialog"
-	if g.Ready(elsewhere, at(9000)) {
+	if g.Takes(elsewhere, Quiet, at(9000)) {
 		t.Error("a key for one place isn't one for another")
 	}
 }

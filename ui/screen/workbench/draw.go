@@ -21,7 +21,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		return nil
 	}
 	now := s.cfg.Now()
-	f := paint.Frame{P: p, Now: now}
+	f := paint.Frame{P: p, Now: now, Wait: s.guard.Wait(now)}
 	s.title(dst, s.panes.Title, f)
 	s.tabs(dst, s.panes.Tabs, f)
 	s.actions.Notice, s.actions.Auto = nil, s.auto

@@ -9,6 +9,7 @@ import (
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
+	"stepbox/ui/state"
 )
 
 // Key takes a key press.
@@ -118,52 +119,26 @@ const tooSoon = "too soon: a question takes keys once it was in view, and the ke
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
-	now, target := s.cfg.Now(), s.target()
-	switch d := d.(type) {
-	case *dialog.Decision:
-		if decides(i) {
-			if why := d.Why(i); why != "" {
-				s.tell(themes.Warn, "%s", why)
-				return nil
-			}
-			if repeat || !s.guard.Ready(target, now) {
-				s.tell(themes.Warn, tooSoon)
-				return nil
-			}
-		}
-		if why, ok := i.(intent.Always); ok {
-			s.tell(themes.Info, "%s", d.Why(why))
-			return nil
-		}
-	case *dialog.Confirm, *dialog.Rollback:
-		if _, yes := i.(intent.Yes); yes && (repeat || !s.guard.Ready(target, now)) {
-			s.tell(themes.Warn, tooSoon)
-			return nil
-		}
-	case *dialog.Reason:
-		if _, yes := i.(intent.Yes); yes && (repeat || !s.guard.Settled(target, now)) {
-			s.tell(themes.Warn, tooSoon)
-			return nil
-		}
+	if why := d.Why(i); why != "" {
+		s.tell(themes.Warn, "%s", why)
+		return nil
+	}
+	if care := d.Care(i); care != state.AtOnce && (repeat || !s.guard.Takes(d.Target(), care, s.cfg.Now())) {
+		s.tell(themes.Warn, tooSoon)
+		return nil
 	}
 	switch r := d.Handle(i).(type) {
 	case nil:
 	case intent.Back:
 		s.closeDialog(d)
 	case intent.Decide:
-		if c, ok := d.(*dialog.Confirm); ok {
-			s.closeDialog(c)
-		}
 		return s.decide(r)
 	case intent.AskReason:
-		if dec, ok := d.(*dialog.Decision); ok {
-			q, print := dec.Shown()
-			s.open(dialog.NewReason(q, print))
+		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
+			s.open(dialog.NewReason(q, r.Print))
 		}
 	case intent.DoRollback:
-		if rb, ok := d.(*dialog.Rollback); ok {
-			return s.rollback(r, rb)
-		}
+		return s.rollback(r, d)
 	case intent.DoKill:
 		s.closeDialog(d)
 		return s.kill(r.Action)
@@ -174,25 +149,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.closeDialog(d)
 		return s.walk(r.By, true)
 	case intent.Help:
-		s.open(&dialog.Help{Keys: s.cfg.Keys, Place: []keys.Scope{d.Scope()}, Why: s.whyIn(d)})
+		s.open(&dialog.Help{Keys: s.cfg.Keys, Place: []keys.Scope{d.Scope()}, Off: d.Why})
 	}
 	return nil
-}
-
-func (s *Screen) whyIn(d dialog.Dialog) func(intent.Intent) string {
-	if dec, ok := d.(*dialog.Decision); ok {
-		return dec.Why
-	}
-	return nil
-}
-
-// decides says whether an intent answers a question.
-func decides(i intent.Intent) bool {
-	switch i.(type) {
-	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback:
-		return true
-	}
-	return false
 }
 
 // handle carries out an intent outside of dialogs.
@@ -255,7 +214,7 @@ func (s *Screen) handle(i intent.Intent, repeat bool) tea.Cmd {
 // decide has been in view, and the keyboard quiet, long enough.
 func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 	now, target := s.cfg.Now(), s.target()
-	ready := !repeat && s.guard.Ready(target, now)
+	ready := !repeat && s.guard.Takes(target, state.Quiet, now)
 	switch i.(type) {
 	case intent.Continue, intent.SetMode:
 		ready = !repeat && s.guard.Wait(now) <= 0
@@ -298,9 +257,7 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 		if s.focus == intent.Changes {
 			n = s.changes.Action
 		}
-		r := dialog.NewRollback(n, i.Later)
-		s.open(r)
-		return s.plan(r)
+		return s.plan(n, i.Later)
 	case intent.KillAction:
 		s.open(dialog.ConfirmKill(a.N, a.Title))
 	}

@@ -91,9 +91,7 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 		return
 	}
 	if d := s.dialog(); d != nil {
-		if w, ok := d.(interface{ Wheel(by int) }); ok {
-			w.Wheel(by)
-		}
+		d.Wheel(by)
 		return
 	}
 	switch s.panes.At(e.X, e.Y) {

@@ -208,7 +208,7 @@ func (s *Screen) openSelected() tea.Cmd {
 		}
 		d := dialog.ActionDetails(n, func() (api.Action, bool) { return s.st.Action(n) }, describe)
 		s.open(d)
-		return s.execs(d)
+		return s.execs(n, d)
 	case intent.Network:
 		f, ok := s.network.Selected()
 		if !ok {
@@ -236,7 +236,7 @@ func (s *Screen) help() {
 		intro = "The Terminal has the focus: every key but the leader goes to the agent."
 	}
 	place = append(place, keys.Leader)
-	s.open(&dialog.Help{Keys: s.cfg.Keys, Place: place, Intro: intro, Why: s.Why})
+	s.open(&dialog.Help{Keys: s.cfg.Keys, Place: place, Intro: intro, Off: s.Why})
 }
 
 func (s *Screen) palette() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -60,10 +61,10 @@ func (s *Screen) decide(d intent.Decide) tea.Cmd {
 	q, ok := s.st.Question(d.Question)
 	switch {
 	case !ok:
-		s.tell(themes.Warn, "not answered: %s", s.whyClosed(d.Question))
+		s.refused(d.Question, "not answered: "+s.whyClosed(d.Question))
 		return nil
 	case q.Hash != d.Hash:
-		s.tell(themes.Warn, "not answered: the question changed: look again")
+		s.refused(d.Question, "not answered: the question changed: look again")
 		return nil
 	case s.pending[q.ID]:
 		s.tell(themes.Info, "the answer to #%d is on its way", q.Action)
@@ -77,7 +78,7 @@ func (s *Screen) decide(d intent.Decide) tea.Cmd {
 		return func(s *Screen) tea.Cmd {
 			delete(s.pending, q.ID)
 			if err != nil {
-				s.refused(q, problemWords(err))
+				s.refused(q.ID, sprintf("#%d not answered: %s", q.Action, problemWords(err)))
 				return nil
 			}
 			s.tell(answerToken(d.Answer), "%s #%d", answerWords(d.Answer), q.Action)
@@ -90,34 +91,18 @@ func (s *Screen) decide(d intent.Decide) tea.Cmd {
 }
 
 // refused says that an answer didn't count, where the person looks.
-func (s *Screen) refused(q api.Question, words string) {
+func (s *Screen) refused(question int64, words string) {
 	for _, d := range s.dialogs {
-		if dec, ok := d.(*dialog.Decision); ok {
-			if shown, _ := dec.Shown(); shown.ID == q.ID {
-				dec.Notice = "! not answered: " + words
-			}
+		if d.Target().Question == question {
+			d.Fail(words)
 		}
 	}
-	s.tell(themes.Warn, "#%d not answered: %s", q.Action, words)
+	s.tell(themes.Warn, "%s", words)
 }
 
 // closeFor closes the dialogs of a question that this interface answered.
 func (s *Screen) closeFor(id int64) {
-	kept := s.dialogs[:0]
-	for _, d := range s.dialogs {
-		switch d := d.(type) {
-		case *dialog.Decision:
-			if q, _ := d.Shown(); q.ID == id {
-				continue
-			}
-		case *dialog.Reason:
-			if q, _ := d.Shown(); q.ID == id {
-				continue
-			}
-		}
-		kept = append(kept, d)
-	}
-	s.dialogs = kept
+	s.dialogs = slices.DeleteFunc(s.dialogs, func(d dialog.Dialog) bool { return d.Target().Question == id })
 }
 
 func answerWords(a api.Answer) string {
@@ -210,11 +195,12 @@ func (s *Screen) pause() tea.Cmd {
 	})
 }
 
-// plan fetches what a rollback would do, for the dialog that asks.
-func (s *Screen) plan(r *dialog.Rollback) tea.Cmd {
-	n := r.Action
+// plan asks about a roll back, once what it would do was fetched.
+func (s *Screen) plan(action int, later bool) tea.Cmd {
+	r := dialog.NewRollback(action, later)
+	s.open(r)
 	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
-		p, err := c.RollbackPlan(ctx, id, n)
+		p, err := c.RollbackPlan(ctx, id, action)
 		return func(*Screen) tea.Cmd {
 			if err != nil {
 				r.Fail(problemWords(err))
@@ -226,25 +212,27 @@ func (s *Screen) plan(r *dialog.Rollback) tea.Cmd {
 	})
 }
 
-func (s *Screen) rollback(d intent.DoRollback, r *dialog.Rollback) tea.Cmd {
-	r.Do, r.Note = nil, "⋯ rolling back"
+func (s *Screen) rollback(r intent.DoRollback, d dialog.Dialog) tea.Cmd {
 	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
-		done, err := c.Rollback(ctx, id, api.RollbackRequest{ToBefore: d.ToBefore, Hash: d.Hash, By: "tui"})
+		done, err := c.Rollback(ctx, id, api.RollbackRequest{ToBefore: r.ToBefore, Hash: r.Hash, By: "tui"})
 		return func(s *Screen) tea.Cmd {
 			var p *api.Problem
+			failure := paint.Clean(done.Failure)
 			switch {
 			case errors.As(err, &p) && p.Code == api.CodeStale:
 				// The files moved on since the list was made: show the new one.
 				s.tell(themes.Warn, "files changed since the list was made: here is the new one")
-				return s.plan(r)
+				s.closeDialog(d)
+				return s.plan(r.Action, r.Later)
 			case err != nil:
-				r.Fail(problemWords(err))
-				return nil
-			case done.Failure != "":
-				r.Fail(paint.Clean(done.Failure))
+				failure = problemWords(err)
+			}
+			if failure != "" {
+				d.Fail(failure)
+				s.tell(themes.Warn, "not rolled back: %s", failure)
 				return nil
 			}
-			s.closeDialog(r)
+			s.closeDialog(d)
 			s.tell(themes.Undone, "↶ rolled back %s%s", paint.Count(done.Files, "file", "files"), leftWords(done))
 			return nil
 		}
@@ -264,17 +252,11 @@ func leftWords(r api.Rollback) string {
 }
 
 func (s *Screen) closeDialog(gone dialog.Dialog) {
-	kept := s.dialogs[:0]
-	for _, d := range s.dialogs {
-		if d != gone {
-			kept = append(kept, d)
-		}
-	}
-	s.dialogs = kept
+	s.dialogs = slices.DeleteFunc(s.dialogs, func(d dialog.Dialog) bool { return d == gone })
 }
 
-func (s *Screen) execs(d *dialog.Details) tea.Cmd {
-	n := d.Action
+// execs fetches the programs of an action, for its details.
+func (s *Screen) execs(n int, d *dialog.Details) tea.Cmd {
 	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
 		execs, err := c.Execs(ctx, id, n)
 		return func(*Screen) tea.Cmd {

@@ -1,8 +1,6 @@
 package workbench
 
 import (
-	"time"
-
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -20,11 +18,12 @@ func (s *Screen) settle() tea.Cmd {
 		Cols: s.cols, Rows: s.rows, Focus: s.focus, Zoom: s.zoom, Side: s.side, Split: s.split,
 	})
 	s.terminal.ReadOnly = !s.live()
-	s.syncDialogs()
+	for _, d := range s.dialogs {
+		d.Sync(dialog.News{State: &s.st, Pending: s.pending, Closed: s.whyClosed})
+	}
 	now := s.cfg.Now()
 	target := s.target()
 	s.guard.Shown(target, now)
-	s.setWaits(s.guard.Wait(now))
 	if r := s.panes.Terminal.Inset(1); !r.Empty() && s.live() {
 		if size := [2]int{r.Dx(), r.Dy()}; size != s.size {
 			s.size = size
@@ -44,22 +43,7 @@ func (s *Screen) settle() tea.Cmd {
 // target is what keys would decide now.
 func (s *Screen) target() state.Target {
 	if d := s.dialog(); d != nil {
-		switch d := d.(type) {
-		case *dialog.Decision:
-			if d.Over() {
-				return state.Target{}
-			}
-			q, print := d.Shown()
-			return state.Target{Question: q.ID, Hash: print, Place: "dialog"}
-		case *dialog.Reason:
-			q, print := d.Shown()
-			return state.Target{Question: q.ID, Hash: print, Place: "reason"}
-		case *dialog.Confirm:
-			return state.Target{Hash: d.Token, Place: "confirm"}
-		case *dialog.Rollback:
-			return state.Target{Hash: d.Token, Place: "rollback"}
-		}
-		return state.Target{}
+		return d.Target()
 	}
 	if s.focus != intent.Actions {
 		return state.Target{}
@@ -91,57 +75,6 @@ func (s *Screen) dialog() dialog.Dialog {
 }
 
 func (s *Screen) open(d dialog.Dialog) { s.dialogs = append(s.dialogs, d) }
-
-// syncDialogs tells dialogs what became of what they show.
-func (s *Screen) syncDialogs() {
-	for i := 0; i < len(s.dialogs); i++ {
-		switch d := s.dialogs[i].(type) {
-		case *dialog.Decision:
-			shown, _ := d.Shown()
-			d.Pending = s.pending[shown.ID]
-			d.Place, d.Of = s.place(shown.ID), len(s.st.Questions)
-			if q, ok := s.st.Question(shown.ID); ok {
-				d.Sync(q, s.st.Print(q.ID))
-			} else if !d.Over() && !d.Pending {
-				d.Close(s.whyClosed(shown.ID))
-			}
-		case *dialog.Reason:
-			shown, print := d.Shown()
-			q, ok := s.st.Question(shown.ID)
-			switch {
-			case !ok:
-				d.Off = s.whyClosed(shown.ID)
-			case s.st.Print(q.ID) != print:
-				d.Off = "the question changed meanwhile: go back and look again"
-			default:
-				d.Off = ""
-			}
-		}
-	}
-}
-
-// setWaits tells dialogs how long their keys sleep.
-func (s *Screen) setWaits(wait time.Duration) {
-	for _, d := range s.dialogs {
-		switch d := d.(type) {
-		case *dialog.Decision:
-			d.Wait = wait
-		case *dialog.Confirm:
-			d.Wait = wait
-		case *dialog.Rollback:
-			d.Wait = wait
-		}
-	}
-}
-
-func (s *Screen) place(id int64) int {
-	for i, q := range s.st.Questions {
-		if q.ID == id {
-			return i + 1
-		}
-	}
-	return 0
-}
 
 func (s *Screen) whyClosed(id int64) string {
 	switch {

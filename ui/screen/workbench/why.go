@@ -3,6 +3,7 @@ package workbench
 import (
 	"stepbox/session/api"
 	"stepbox/ui/intent"
+	"stepbox/ui/state"
 )
 
 func answerFor(i intent.Intent) api.Answer {
@@ -21,15 +22,8 @@ func answerFor(i intent.Intent) api.Answer {
 
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
-	switch i.(type) {
-	case intent.Always:
-		return "rules from a decision come later"
-	case intent.Apply:
-		return "applying changes to the real folder comes later"
-	case intent.FirstHeld:
-		if len(s.st.Questions) == 0 {
-			return "nothing is held"
-		}
+	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 {
+		return "nothing is held"
 	}
 	needsLive := true
 	switch i.(type) {
@@ -101,4 +95,4 @@ func (s *Screen) whyAction(i intent.Intent) string {
 }
 
 // ready says whether keys answer the target now.
-func (s *Screen) ready() bool { return s.guard.Ready(s.target(), s.cfg.Now()) }
+func (s *Screen) ready() bool { return s.guard.Takes(s.target(), state.Quiet, s.cfg.Now()) }
