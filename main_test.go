@@ -234,13 +234,15 @@ func chownAll(dir string) error {
 // directions says what each room of the tree may import of the others.
 var directions = map[string][]string{
 	"runner": nil, "policy": nil, "store": nil, "themes": nil,
-	"session/api":    nil,
-	"session/screen": nil,
-	"session/demo":   {"session/api"},
-	"session":        {"runner", "policy", "store", "session/api", "session/screen"},
-	"session/server": {"session", "session/api"},
-	"session/launch": {"runner", "policy", "store", "session", "session/api", "session/server"},
-	"ui":             {"session/api", "themes"},
+	"session/api":      nil,
+	"session/screen":   nil,
+	"session/demo":     {"session/api"},
+	"session/ledger":   {"store", "session/api", "session/screen"},
+	"session/terminal": {"store", "session/api", "session/screen"},
+	"session":          {"session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
+	"session/server":   {"session/terminal", "session/api"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/api", "session/server"},
+	"ui":               {"session/api", "themes"},
 }
 
 // only says which package alone may import a library.

@@ -11,6 +11,7 @@ import (
 	"stepbox/runner"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
+	"stepbox/session/terminal"
 )
 
 // SetMode changes how actions are judged from now on.
@@ -88,6 +89,9 @@ func (s *Session) Kill(ctx context.Context) (api.Session, error) {
 	}
 	return s.Wait(ctx)
 }
+
+// Terminal is the agent's.
+func (s *Session) Terminal() *terminal.Terminal { return s.term }
 
 // Alive returns once the session answers: its loop isn't stuck.
 func (s *Session) Alive(ctx context.Context) error { return s.call(ctx, func() {}) }
@@ -194,11 +198,11 @@ func (s *Session) watchUsage() {
 	for {
 		select {
 		case <-tick.C:
-			if !s.news.watched() {
+			if !s.ledger.Watched() {
 				continue
 			}
 			u := s.box.Usage()
-			s.news.pass(api.Event{At: time.Now().UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
+			s.ledger.Pass(api.Event{At: time.Now().UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
 		case <-s.Done():
 			return
 		}

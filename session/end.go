@@ -46,13 +46,13 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	s.aside(func() func() {
 		s.watcher.Close()
 		select {
-		case <-s.term.eof:
+		case <-s.term.Ended():
 		case <-time.After(drainTime):
 		}
-		frame, size := s.term.last()
-		s.term.close()
+		screen := s.term.Last()
+		s.term.Close()
 		cerr := s.box.Close(context.Background())
-		hash, _, herr := s.store.PutBody(context.Background(), bytes.NewReader(frame))
+		hash, _, herr := s.store.PutBody(context.Background(), bytes.NewReader(screen.Data))
 		return func() {
 			if cerr != nil {
 				s.note(true, "the sandbox wasn't removed cleanly: %v", cerr)
@@ -60,7 +60,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 			if herr == nil {
 				s.info.Screen = hash.String()
 			}
-			s.info.Cols, s.info.Rows = size.cols, size.rows
+			s.info.Cols, s.info.Rows = screen.Cols, screen.Rows
 			s.lastCheckpoint(exit)
 		}
 	})
@@ -152,34 +152,17 @@ func (s *Session) conclude(exit runner.Exit) {
 		return
 	}
 	s.aside(func() func() {
-		if err := s.tellEnd(append(events, last)); err != nil {
+		if err := s.ledger.End(append(events, last)...); err != nil {
 			s.log.Error("the session's end isn't recorded", "error", err)
 		}
 		return s.shut
 	})
 }
 
-// tellEnd records the end. When the disk is full it makes the room that was
-// kept for this; if not all of it can be recorded, at least how the session
-// ended is.
-func (s *Session) tellEnd(events []api.Event) error {
-	err := s.rec.wait(events...)
-	if err == nil {
-		return nil
-	}
-	s.reserve.free()
-	if s.rec.wait(events...) == nil {
-		return nil
-	}
-	return errors.Join(err, s.rec.wait(events[len(events)-1]))
-}
-
 // shut lets go of everything, once the end is in the record or can't be.
 func (s *Session) shut() {
 	s.enter(phaseRecorded)
-	s.rec.close()
-	s.reserve.free()
-	s.news.close()
+	s.ledger.Close()
 	s.enter(phaseClosed)
 }
 

@@ -29,7 +29,7 @@ func (w *world) refuse(table string) {
 
 // enter presses the agent's enter key.
 func (w *world) enter() {
-	v := w.Terminal()
+	v := w.Terminal().Join()
 	defer v.Close()
 	v.Input([]byte("\n"))
 }

@@ -10,6 +10,7 @@ import (
 
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
@@ -231,7 +232,7 @@ func (f *files) held(id int64) (checkpoint, bool) {
 func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
 	cp, ok := f.held(id)
 	if !ok {
-		rec, err := doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
+		rec, err := ledger.Doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
 		if err != nil {
 			return nil, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
 		}

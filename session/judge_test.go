@@ -170,7 +170,7 @@ func TestJudgeSelfExecIsAsked(t *testing.T) {
 
 func TestJudgeSelfExecMeetsTheRules(t *testing.T) {
 	w := begin(t, api.ModePolicy, map[string]string{"sub/victim.txt": "x", "b": "x"}, "bash", "-s", "--", ".")
-	v := w.Terminal()
+	v := w.Terminal().Join()
 	defer v.Close()
 	v.Input([]byte("exec rm -rf -v . sub b -s -- .\n"))
 	q := w.asks(api.Question{}, "rm -rf -v . sub b -s -- .")

@@ -116,52 +116,5 @@ func scopeName(n int) string {
 
 // Events yields recorded events from a sequence number on, then what happens.
 func (l *Live) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.Event, error] {
-	return l.s.Events(ctx, from)
+	return l.s.ledger.Events(ctx, from)
 }
-
-// View is one viewer's place at the session's terminal. One goroutine may call
-// Next while others call the rest.
-type View struct {
-	t     *terminal
-	next  func(stop <-chan struct{}) ([]api.Frame, error)
-	left  func()
-	piped *literal // what a follower's input is made into; nil: it is typed as it is
-}
-
-// Terminal joins the session's terminal; the first frame is a keyframe.
-func (s *Session) Terminal() *View {
-	v := s.term.join()
-	return &View{t: s.term, next: v.next, left: func() { s.term.leave(v) }}
-}
-
-// Output follows the session's output from its first byte on; there are no
-// keyframes. A follower that doesn't read slows the agent. It gets all of it
-// also when it comes after the end.
-func (s *Session) Output() *View {
-	f := s.term.follow()
-	return &View{t: s.term, next: f.next, left: f.leave, piped: new(literal)}
-}
-
-// Next waits for frames. io.EOF says that the terminal closed or ctx is done;
-// any other error that what was printed can't be read.
-func (v *View) Next(ctx context.Context) ([]api.Frame, error) { return v.next(ctx.Done()) }
-
-// Input queues bytes for the agent, in the order of the calls; it blocks while
-// the agent doesn't read them. A viewer's are typed at the agent's terminal. A
-// follower's are data, as from a pipe, and none are the end of it.
-func (v *View) Input(p []byte) {
-	switch {
-	case v.piped == nil:
-	case len(p) == 0:
-		p = v.piped.end()
-	case byLines(v.t.pty):
-		p = v.piped.typed(p)
-	}
-	v.t.send(p)
-}
-
-// Resize sets the size of the agent's terminal; the last viewer to ask wins.
-func (v *View) Resize(cols, rows int) { v.t.setSize(cols, rows) }
-
-// Close leaves the terminal. Next must not be running, nor be called again.
-func (v *View) Close() { v.left() }

@@ -1,12 +1,7 @@
 package session
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
 )
@@ -44,35 +39,4 @@ func (l *lost) events(s *Session) []api.Event {
 		}
 	}
 	return events
-}
-
-// reserve is room on the disk for the record of the session's end. It is a file
-// without a name, so that a crash gives it back.
-type reserve struct{ f *os.File }
-
-// reserved is enough for the end of a session with hundreds of open actions.
-const reserved = 1 << 20 // bytes
-
-// keepRoom takes the room. A filesystem that can't is one without such a
-// promise; one that is full says so before anything runs.
-func keepRoom(dir string) (*reserve, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return &reserve{}, nil
-	}
-	f := os.NewFile(uintptr(fd), "reserve")
-	err = unix.Fallocate(fd, 0, 0, reserved)
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		f.Close()
-		return nil, fmt.Errorf("cannot start a session: there is no room for its record in %q: make room, or set STEPBOX_DATA to a folder elsewhere: %w", dir, err)
-	}
-	return &reserve{f}, nil
-}
-
-// free gives the room back; again is nothing.
-func (r *reserve) free() {
-	if r != nil && r.f != nil {
-		r.f.Close()
-		r.f = nil
-	}
 }

@@ -1,13 +1,14 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
+	"stepbox/store"
 )
 
 // A record from before both sides of changes were kept opens, whether the
@@ -33,11 +34,8 @@ func TestRecordWithoutBothSidesOpens(t *testing.T) {
 	if _, err := u.opened.CreateSession(t.Context(), "test", []byte(`{"id":"test","state":"ended"}`)); err != nil {
 		t.Fatal(err)
 	}
-	f, err := fact(api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{ID: 1, At: time.Now(), Root: root.String()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.opened.Append(t.Context(), "test", f); err != nil {
+	doc := fmt.Appendf(nil, `{"id":1,"at":"2026-01-02T03:04:05Z","root":%q}`, root)
+	if _, err := u.opened.Append(t.Context(), "test", store.Fact{Kind: store.KindCheckpoint, Event: "checkpoint", Key: 1, Doc: doc}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(u.project); err != nil {

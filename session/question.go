@@ -15,6 +15,7 @@ import (
 
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
@@ -172,7 +173,7 @@ func (s *Session) undone(q *question, err error, reply func(error)) {
 // answered says what became of a question that isn't held any more. Those that
 // were answered are in the record only.
 func (s *Session) answered(ctx context.Context, id int64, none error) error {
-	q, err := doc[api.Question](ctx, s.store, s.cfg.ID, store.KindQuestion, id)
+	q, err := ledger.Doc[api.Question](ctx, s.store, s.cfg.ID, store.KindQuestion, id)
 	if err != nil || q.Open() {
 		return none
 	}

@@ -29,6 +29,8 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
+	"stepbox/session/ledger"
+	"stepbox/session/terminal"
 	"stepbox/store"
 )
 
@@ -59,9 +61,8 @@ type Session struct {
 	box     *runner.Sandbox
 	policy  *policy.Policy
 	profile *policy.Profile
-	rec     *recorder
-	news    *broadcast
-	term    *terminal
+	ledger  *ledger.Ledger
+	term    *terminal.Terminal
 	files   *files
 	freezer *freezer
 
@@ -109,11 +110,10 @@ type Session struct {
 	lastFiles  *checkpoint     // the state that all changes so far are accounted for up to
 	ofAttempts map[int64]int   // actions of open attempts
 	lost       lost            // what couldn't be recorded, for another try at the end
-	reserve    *reserve        // room for the record of the end
 }
 
 // ErrEnded is returned for requests to a session that is over.
-var ErrEnded = errors.New("the session has ended")
+var ErrEnded error = &api.Problem{Code: api.CodeNotLive, Message: "the session has ended"}
 
 // Start makes the sandbox and starts the agent. The session lives until the
 // agent ends or Kill; ctx bounds the start only. On error nothing is left.
@@ -122,7 +122,6 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
 		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), line: make(map[int64]int64), ofAttempts: make(map[int64]int),
-		news: newBroadcast(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -211,7 +210,7 @@ func (s *Session) submit(f func()) {
 // then: nothing may happen unrecorded.
 func (s *Session) record(then func(error), events ...api.Event) {
 	s.pending++
-	s.rec.record(func(err error) {
+	s.ledger.Record(func(err error) {
 		s.post(func() {
 			s.pending--
 			if err != nil {

@@ -98,7 +98,7 @@ func (w *world) held(after int64) api.Question {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
-	for e, err := range w.Events(ctx, 0) {
+	for e, err := range w.read.Events(ctx, w.ID(), 0) {
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func (w *world) happened(what string, is func(api.Event) bool) api.Event {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
-	for e, err := range w.Events(ctx, 0) {
+	for e, err := range w.read.Events(ctx, w.ID(), 0) {
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestEditsAreNotACommands(t *testing.T) {
 func TestNothingRunsUnrecorded(t *testing.T) {
 	w := start(t, api.ModePolicy, "read x; touch done; read y")
 	w.must(w.store.Close()) // no row can be committed from here on
-	v := w.Terminal()
+	v := w.Terminal().Join()
 	defer v.Close()
 	v.Input([]byte("\n"))
 	select {
@@ -355,7 +355,7 @@ func TestJoiningTellsTheNewestChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// Follow as a viewer does: fetch until the answer is as new as what was told.
-	for e, err := range w.Events(ctx, 1<<40) {
+	for e, err := range w.read.Events(ctx, w.ID(), 1<<40) {
 		w.must(err)
 		if e.Changes == nil {
 			continue

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,8 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay"
 	"stepbox/session/api"
-	"stepbox/store"
+	"stepbox/session/ledger"
+	"stepbox/session/terminal"
 )
 
 // begin makes the sandbox. The agent's own start already goes through the gate
@@ -35,7 +35,11 @@ func (s *Session) begin(ctx context.Context) error {
 	if s.files, err = openFiles(s.store, cfg.ID, cfg.Workspace, spec.Hidden); err != nil {
 		return err
 	}
-	s.files.told = s.news.moved
+	if s.ledger, err = ledger.Open(s.store, cfg.ID, spec.StateDir); err != nil {
+		s.files.close()
+		return err
+	}
+	s.files.told = s.ledger.Moved
 	s.info = api.Session{
 		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
@@ -46,11 +50,6 @@ func (s *Session) begin(ctx context.Context) error {
 	for _, h := range cfg.AllowHosts {
 		s.info.Hosts = append(s.info.Hosts, h.String())
 	}
-	if s.reserve, err = keepRoom(spec.StateDir); err != nil {
-		s.files.close()
-		return err
-	}
-	s.rec = newRecorder(s.store, cfg.ID, s.news.recorded)
 	go s.loop()
 
 	row := make(chan error, 1) // how the session's row was made, once
@@ -77,7 +76,7 @@ func (s *Session) begin(ctx context.Context) error {
 		case <-box.Left():
 		case <-box.Exited():
 		}
-		s.term.hurry() // its last words don't wait for those who read slowly
+		s.term.Hurry() // its last words don't wait for those who read slowly
 	}()
 	go func() {
 		exit, err := box.Wait()
@@ -98,7 +97,7 @@ func (s *Session) giveUp(err error) error {
 		s.watcher.Close()
 	}
 	if s.term != nil {
-		s.term.close()
+		s.term.Close()
 	}
 	_ = s.call(context.Background(), func() { s.whenIdle(func() { s.conclude(runner.Exit{}) }) })
 	<-s.Done()
@@ -131,20 +130,14 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	journal, err := s.store.Journal(s.cfg.ID)
-	if err != nil {
-		return fmt.Errorf("cannot record the terminal: %w", err)
-	}
-	if s.cfg.NoEcho {
-		if err := silence(s.box.Terminal()); err != nil {
-			return fmt.Errorf("cannot turn off the echo of the agent's terminal: %w", err)
-		}
-	}
-	s.term = newTerminal(s.box.Terminal(), s.cfg.Cols, s.cfg.Rows, journal, func() iter.Seq2[store.Frame, error] {
-		return s.store.ReadJournal(s.cfg.ID)
-	}, s.box.Resize, func(err error) {
-		s.post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) })
+	term, err := terminal.Open(terminal.Config{
+		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho,
+		Failed: func(err error) { s.post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) }) },
 	})
+	if err != nil {
+		return err
+	}
+	s.term = term
 	watcher, err := overlay.NewWatcher(s.box.Upper(), func(overlay.Wake) { s.submit(s.touched) })
 	if err != nil {
 		return fmt.Errorf("cannot watch the session's files: %w", err)

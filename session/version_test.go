@@ -38,22 +38,3 @@ func TestAnswersClaimNoMoreThanTheySaw(t *testing.T) {
 		t.Error("a checkpoint made no version")
 	}
 }
-
-// The newest version is a state that every viewer hears of, however late it
-// joins and however slow it is.
-func TestNewestVersionReachesEveryViewer(t *testing.T) {
-	b := newBroadcast()
-	early := b.subscribe()
-	for v := range int64(1000) { // nobody reads meanwhile
-		b.moved(v + 1)
-	}
-	b.moved(7) // overtaken on its way
-	select {
-	case <-early.wake:
-	default:
-		t.Error("a viewer wasn't woken")
-	}
-	if v := b.version(); v != 1000 {
-		t.Errorf("the newest version is %d, want 1000", v)
-	}
-}

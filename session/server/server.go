@@ -18,8 +18,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/terminal"
 )
 
 // Reader is what can be asked of any session.
@@ -51,8 +51,7 @@ type Controller interface {
 	Pause(ctx context.Context) (api.Session, error)
 	Continue(ctx context.Context) (api.Session, error)
 	Kill(ctx context.Context) (api.Session, error)
-	Terminal() *session.View
-	Output() *session.View
+	Terminal() *terminal.Terminal
 	Alive(ctx context.Context) error
 }
 
@@ -373,8 +372,6 @@ func fail(w http.ResponseWriter, err error) {
 	var p *api.Problem
 	switch {
 	case errors.As(err, &p):
-	case errors.Is(err, session.ErrEnded):
-		p = &api.Problem{Code: api.CodeNotLive, Message: err.Error()}
 	default:
 		p = &api.Problem{Code: api.CodeInternal, Message: api.Escape(err.Error())}
 	}

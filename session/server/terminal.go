@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 
-	"stepbox/session"
 	"stepbox/session/api"
 )
 
@@ -34,12 +33,11 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 		}
 		return
 	}
-	var t *session.View
+	join := c.Terminal().Join
 	if all {
-		t = c.Output()
-	} else {
-		t = c.Terminal()
+		join = c.Terminal().Follow
 	}
+	t := join()
 	defer t.Close()
 	conn, in := hijack(w, q)
 	if conn == nil {

@@ -1,4 +1,4 @@
-package session
+package ledger
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func (h *History) Tail(ctx context.Context, id string, last int) (events []api.E
 	if err != nil {
 		return nil, 0, err
 	}
-	seq, err := h.store.LastEvent(ctx, id)
+	seq, err := h.Store.LastEvent(ctx, id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -33,17 +33,17 @@ func (h *History) Tail(ctx context.Context, id string, last int) (events []api.E
 
 // newest gives the newest resources of a kind as events.
 func (h *History) newest(ctx context.Context, id string, kind store.Kind, last int) ([]api.Event, error) {
-	top, err := h.store.LastKey(ctx, id, kind)
+	top, err := h.Store.LastKey(ctx, id, kind)
 	if err != nil {
 		return nil, err
 	}
-	docs, err := h.store.Docs(ctx, id, kind, top-int64(last), last)
+	docs, err := h.Store.Docs(ctx, id, kind, top-int64(last), last)
 	if err != nil {
 		return nil, err
 	}
 	events := make([]api.Event, 0, len(docs))
 	for _, d := range docs {
-		e, err := event(store.Event{Kind: kind, Event: string(kind) + ".now", Doc: d})
+		e, _, err := event(store.Event{Kind: kind, Event: string(kind) + ".now", Doc: d})
 		if err != nil {
 			return nil, err
 		}

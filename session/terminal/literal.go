@@ -1,6 +1,7 @@
-package session
+package terminal
 
 import (
+	"cmp"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -51,15 +52,36 @@ func (l *literal) end() []byte {
 // byLines says whether a terminal, given by its master, reads by lines now and
 // knows how to quote. A program with a screen of its own reads each byte as it is.
 func byLines(pty *os.File) bool {
-	raw, err := pty.SyscallConn()
-	if err != nil {
-		return false
-	}
 	const both = unix.ICANON | unix.IEXTEN
 	is := false
-	err = raw.Control(func(fd uintptr) {
-		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-		is = err == nil && t.Lflag&both == both
+	err := modes(pty, func(_ int, t *unix.Termios) error {
+		is = t.Lflag&both == both
+		return nil
 	})
 	return err == nil && is
+}
+
+// silence turns off the echo of a terminal, given by its master.
+func silence(pty *os.File) error {
+	return modes(pty, func(fd int, t *unix.Termios) error {
+		t.Lflag &^= unix.ECHO
+		return unix.IoctlSetTermios(fd, unix.TCSETS, t)
+	})
+}
+
+// modes hands over a terminal's modes, see termios(3).
+func modes(pty *os.File, f func(fd int, t *unix.Termios) error) error {
+	raw, err := pty.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+		if err == nil {
+			err = f(int(fd), t)
+		}
+		failed = err
+	})
+	return cmp.Or(err, failed)
 }

@@ -1,4 +1,4 @@
-package session
+package ledger
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ func TestTailIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := NewHistory(st, func(string) bool { return false })
+	h := &History{Store: st, Live: func(string) bool { return false }}
 	events, next, err := h.Tail(t.Context(), s.ID, 10)
 	if err != nil {
 		t.Fatal(err)

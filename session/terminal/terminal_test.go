@@ -1,11 +1,10 @@
-package session
+package terminal
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +24,7 @@ const patience = 2 * time.Minute
 // pipeTerminal is a terminal whose agent is the test.
 type pipeTerminal struct {
 	*testing.T
-	*terminal
+	*Terminal
 	agent  *os.File
 	failed chan error
 }
@@ -41,18 +40,18 @@ func newPipeTerminal(t *testing.T) *pipeTerminal {
 	if _, err := st.CreateSession(t.Context(), id, []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
-	j, err := st.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &pipeTerminal{T: t, agent: os.NewFile(uintptr(fds[1]), "agent"), failed: make(chan error, 4)}
-	p.terminal = newTerminal(os.NewFile(uintptr(fds[0]), "pty"), 80, 24, j,
-		func() iter.Seq2[store.Frame, error] { return st.ReadJournal(id) },
-		func(int, int) error { return nil }, func(err error) { p.failed <- err })
+	p.Terminal, err = Open(Config{
+		Store: st, Session: id, PTY: os.NewFile(uintptr(fds[0]), "pty"), Cols: 80, Rows: 24,
+		Failed: func(err error) { p.failed <- err },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { p.agent.Close() })
 	return p
 }
@@ -70,7 +69,7 @@ func (p *pipeTerminal) over() {
 	p.Helper()
 	p.agent.Close()
 	arrives(p.T, "the end of the output", p.eof)
-	p.terminal.close()
+	p.Terminal.Close()
 }
 
 func arrives(t *testing.T, what string, done <-chan struct{}) {
@@ -117,7 +116,7 @@ func TestFollowersGetAllOutputWheneverTheyCome(t *testing.T) {
 	p.agent.Close()
 	arrives(t, "the end of the output", p.eof)
 	third := p.follow() // the terminal is at its end but not closed
-	p.terminal.close()
+	p.Terminal.Close()
 	fourth := p.follow() // it is closed
 	if s := <-got; s != "one two " {
 		t.Errorf("who came in the middle read %q", s)
@@ -186,7 +185,7 @@ func TestTheEndWaitsForNoReader(t *testing.T) {
 	p := newPipeTerminal(t)
 	f := p.follow()
 	var want strings.Builder
-	p.hurry() // the agent has ended, what is in the PTY is all there will be
+	p.Hurry() // the agent has ended, what is in the PTY is all there will be
 	for range 3 * backlog >> 16 {
 		line := strings.Repeat("x", 1<<16-1) + "\n"
 		want.WriteString(line)
@@ -208,7 +207,7 @@ func TestLiveFollowerLosesNothingInAFlood(t *testing.T) {
 	if p, err := f.recorded(); p != nil || err != nil { // that was all: it is handed what comes from here on
 		t.Fatal(p, err)
 	}
-	p.hurry()
+	p.Hurry()
 	var want strings.Builder
 	for range 3 * backlog >> 16 {
 		line := strings.Repeat("y", 1<<16-1) + "\n"
@@ -249,13 +248,13 @@ func TestBrokenRecordEndsViewers(t *testing.T) {
 		t.Errorf("the follower read %q, which isn't recorded", s)
 	}
 	p.say(strings.Repeat("more", 1<<20)) // the agent isn't held up
-	if frame, size := p.last(); size.cols != 80 || bytes.Contains(frame, []byte("unrecorded")) {
-		t.Errorf("the last screen is %v with %q", size, frame)
+	if f := p.Last(); f.Cols != 80 || bytes.Contains(f.Data, []byte("unrecorded")) {
+		t.Errorf("the last screen is %d columns wide with %q", f.Cols, f.Data)
 	}
 	v = p.join()
 	if frames, err := v.next(t.Context().Done()); err != nil || len(frames) != 1 || frames[0].Kind != api.FrameKeyframe {
 		t.Errorf("who comes later gets %v, %v, want the last screen", frames, err)
 	}
 	p.agent.Close()
-	p.terminal.close()
+	p.Terminal.Close()
 }

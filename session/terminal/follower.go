@@ -1,4 +1,4 @@
-package session
+package terminal
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 //
 // One goroutine may call next.
 type follower struct {
-	t     *terminal
+	t     *Terminal
 	ready chan struct{} // holds one: there is output, or the end
 
 	replay func() (store.Frame, error, bool) // owned by next; nil when there is none
@@ -35,7 +35,7 @@ type follower struct {
 }
 
 // follow adds a follower.
-func (t *terminal) follow() *follower {
+func (t *Terminal) follow() *follower {
 	f := &follower{t: t, ready: make(chan struct{}, 1)}
 	t.do(func() {
 		if !t.over {
@@ -66,7 +66,7 @@ func (f *follower) push(p []byte) {
 		return
 	}
 	f.output = append(f.output, p)
-	if f.size += len(p); f.size > 2*backlog { // nobody waits for it: see hurry
+	if f.size += len(p); f.size > 2*backlog { // nobody waits for it: see Hurry
 		f.output, f.size, f.live = nil, 0, false
 	}
 	f.signal()
@@ -131,7 +131,7 @@ func (f *follower) take() (p [][]byte, live, ended bool) {
 // end, and the follower may be live by then.
 func (f *follower) recorded() ([]byte, error) {
 	if f.replay == nil {
-		f.replay, f.stop = iter.Pull2(f.t.recorded())
+		f.replay, f.stop = iter.Pull2(f.t.Store.ReadJournal(f.t.Session))
 		f.skip = f.read()
 		select {
 		case <-f.t.done:

@@ -1,4 +1,4 @@
-package session
+package terminal
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 // viewer is one reader of the terminal.
 type viewer struct {
 	ready chan struct{} // holds one: there are frames, or the end
-	renew func()        // asks the owner for a keyframe
+	t     *Terminal
 
 	mu      sync.Mutex
 	frames  []api.Frame // guarded by mu
@@ -18,6 +18,30 @@ type viewer struct {
 	lagging bool        // guarded by mu; frames were dropped, a keyframe must come first
 	ended   bool        // guarded by mu
 }
+
+// join adds a viewer; its first frame is a keyframe.
+func (t *Terminal) join() *viewer {
+	v := &viewer{t: t, ready: make(chan struct{}, 1)}
+	v.with(func() {
+		if t.over {
+			v.end()
+		} else {
+			t.views[v] = true
+		}
+	})
+	return v
+}
+
+// with gives the viewer the screen as it is now and then runs f, both in the
+// owner; at the terminal's end it is over for the viewer.
+func (v *viewer) with(f func()) {
+	if !v.t.do(func() { v.reset(v.t.keyframe()); f() }) {
+		v.end()
+	}
+}
+
+// leave takes the viewer away.
+func (v *viewer) leave() { v.t.do(func() { delete(v.t.views, v) }) }
 
 func (v *viewer) push(f api.Frame) {
 	v.mu.Lock()
@@ -66,7 +90,7 @@ func (v *viewer) next(stop <-chan struct{}) ([]api.Frame, error) {
 		case len(frames) > 0:
 			return frames, nil
 		case lagging:
-			v.renew()
+			v.with(func() {})
 			continue
 		case ended:
 			return nil, io.EOF

@@ -1,4 +1,4 @@
-package session
+package ledger
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"stepbox/store"
 )
 
-// broadcast tells viewers that there is news. Recorded events are not handed
+// stream tells viewers that there is news. Recorded events are not handed
 // from here but read from the store, so that a slow viewer misses none and
 // costs nothing; passing ones are dropped when a viewer doesn't keep up, since
 // a newer one says more.
-type broadcast struct {
+type stream struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{} // guarded by mu
 	newest int64                    // guarded by mu; version of the session's changes
@@ -27,9 +27,9 @@ type subscriber struct {
 	closed  chan struct{}
 }
 
-func newBroadcast() *broadcast { return &broadcast{subs: make(map[*subscriber]struct{})} }
+func newStream() stream { return stream{subs: make(map[*subscriber]struct{})} }
 
-func (b *broadcast) subscribe() *subscriber {
+func (b *stream) subscribe() *subscriber {
 	s := &subscriber{wake: make(chan struct{}, 1), passing: make(chan api.Event, 8), closed: make(chan struct{})}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,37 +41,37 @@ func (b *broadcast) subscribe() *subscriber {
 	return s
 }
 
-func (b *broadcast) unsubscribe(s *subscriber) {
+func (b *stream) unsubscribe(s *subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.subs, s)
 }
 
 // recorded says that events were committed.
-func (b *broadcast) recorded([]api.Event) {
+func (b *stream) recorded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wake()
 }
 
-// moved says that there is a newer version of the changes. It is a state and no
+// Moved says that there is a newer version of the changes. It is a state and no
 // event: every subscriber is told the newest one, also when it joins later, and
 // needn't hear of those between.
-func (b *broadcast) moved(version int64) {
+func (b *stream) Moved(version int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.newest = max(b.newest, version)
 	b.wake()
 }
 
-func (b *broadcast) version() int64 {
+func (b *stream) version() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.newest
 }
 
 // wake is called with mu held.
-func (b *broadcast) wake() {
+func (b *stream) wake() {
 	for s := range b.subs {
 		select {
 		case s.wake <- struct{}{}:
@@ -80,8 +80,8 @@ func (b *broadcast) wake() {
 	}
 }
 
-// pass sends an event that isn't recorded.
-func (b *broadcast) pass(e api.Event) {
+// Pass sends an event that isn't recorded.
+func (b *stream) Pass(e api.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
@@ -92,14 +92,14 @@ func (b *broadcast) pass(e api.Event) {
 	}
 }
 
-// watched says whether anyone listens.
-func (b *broadcast) watched() bool {
+// Watched says whether anyone listens.
+func (b *stream) Watched() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.subs) > 0
 }
 
-func (b *broadcast) close() {
+func (b *stream) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
@@ -111,10 +111,10 @@ func (b *broadcast) close() {
 
 // Events yields recorded events from a sequence number on, then what happens,
 // until the session has ended or ctx is done.
-func (s *Session) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, error] {
+func (l *Ledger) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		sub := s.news.subscribe()
-		defer s.news.unsubscribe(sub)
+		sub := l.subscribe()
+		defer l.unsubscribe(sub)
 		var told int64
 		for {
 			over := false
@@ -123,12 +123,12 @@ func (s *Session) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, 
 				over = true // read once more: the last events were committed before
 			default:
 			}
-			next, ok := recorded(ctx, s.store, s.cfg.ID, from, yield)
+			next, ok := committed(ctx, l.store, l.session, from, yield)
 			if !ok {
 				return
 			}
 			from = next
-			if v := s.news.version(); v > told {
+			if v := l.version(); v > told {
 				told = v
 				if !yield(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v}, nil) {
 					return
@@ -151,9 +151,9 @@ func (s *Session) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, 
 	}
 }
 
-// recorded yields all committed events from a sequence number on and returns
+// committed yields all committed events from a sequence number on and returns
 // the next one, or false when the reader is gone or the store failed.
-func recorded(ctx context.Context, st *store.Store, id string, from uint64, yield func(api.Event, error) bool) (uint64, bool) {
+func committed(ctx context.Context, st *store.Store, id string, from uint64, yield func(api.Event, error) bool) (uint64, bool) {
 	const page = 512
 	for {
 		events, err := st.Events(ctx, id, from, page)
@@ -165,8 +165,8 @@ func recorded(ctx context.Context, st *store.Store, id string, from uint64, yiel
 		}
 		for _, se := range events {
 			from = se.Seq + 1
-			e, err := event(se)
-			if err == nil && empty(e) {
+			e, ok, err := event(se)
+			if err == nil && !ok {
 				continue
 			}
 			if !yield(e, err) || err != nil {
@@ -177,10 +177,4 @@ func recorded(ctx context.Context, st *store.Store, id string, from uint64, yiel
 			return from, true
 		}
 	}
-}
-
-// empty says whether an event carries no resource: the index of the terminal's record.
-func empty(e api.Event) bool {
-	return e.Session == nil && e.Action == nil && e.Question == nil && e.Decision == nil && e.Exec == nil &&
-		e.Attempt == nil && e.Checkpoint == nil && e.Rollback == nil && e.Note == nil
 }

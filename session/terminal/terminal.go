@@ -1,51 +1,61 @@
-package session
+// Package terminal is the session's side of the agent's terminal: it records
+// every byte that the agent prints, answers the agent's queries with an emulator
+// and serves those who watch. A viewer that reads too slowly loses no state: its
+// backlog is replaced by a keyframe. A follower gets every byte from the first
+// one on and slows the agent instead, as the reader of a pipe does.
+//
+// What the agent prints is hostile; the emulator bounds it. Viewers are trusted.
+package terminal
 
 import (
-	"cmp"
 	"errors"
-	"iter"
+	"fmt"
 	"os"
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"stepbox/session/api"
 	"stepbox/session/screen"
 	"stepbox/store"
+
+	"github.com/creack/pty"
 )
 
-// terminal is the session's side of the agent's PTY. One goroutine reads it,
+// Terminal is the session's side of the agent's PTY. One goroutine reads it,
 // one owns the emulator, the record and the viewers, one writes to the agent.
 // Every byte is in the record before a viewer gets it. The PTY's own
-// back-pressure slows an agent that prints faster than this. A viewer that reads
-// too slowly loses no state: its backlog is replaced by a keyframe. A follower
-// gets every byte from the first one on and slows the agent instead, as the
-// reader of a pipe does; see follower.
-type terminal struct {
-	pty      *os.File
-	resize   func(cols, rows int) error
-	journal  *store.Journal
-	recorded func() iter.Seq2[store.Frame, error] // what the journal holds
-	failed   func(error)                          // told once, when bytes can't be recorded
+// back-pressure slows an agent that prints faster than this. Its methods may be
+// called from any goroutine.
+type Terminal struct {
+	Config
+	journal *store.Journal
 
 	output chan []byte    // one read in flight: reading stops while it is full
 	input  chan []byte    // to the agent, in order; full: the viewer that types waits
 	calls  chan func()    // run by the owner
-	stop   chan struct{}  // closed by close
+	stop   chan struct{}  // closed by Close
 	done   chan struct{}  // closed when the owner has stopped
 	eof    chan struct{}  // closed when the agent's last byte is in the record
 	room   chan struct{}  // holds one: a follower has caught up
 	wg     sync.WaitGroup // the three goroutines
 
 	// Below: owned by the owner, and everyone's to read once it has stopped.
-	screen     *screen.Screen
-	views      map[*viewer]bool
-	followers  map[*follower]bool
-	cols, rows int
-	total      int64 // bytes recorded
-	hurried    bool  // followers don't slow the agent any more
-	over       bool  // nothing more is recorded
+	screen    *screen.Screen
+	views     map[*viewer]bool
+	followers map[*follower]bool
+	total     int64 // bytes recorded
+	hurried   bool  // followers don't slow the agent any more
+	over      bool  // nothing more is recorded
+}
+
+// Config is what a Terminal is opened with.
+type Config struct {
+	Store      *store.Store
+	Session    string      // whose journal is written
+	PTY        *os.File    // the master; Close closes it
+	Cols, Rows int         // its size
+	NoEcho     bool        // it starts without echo: nobody types at it
+	Failed     func(error) // told when bytes can't be recorded: nothing more is shown then
 }
 
 // backlog is how many bytes a viewer may lag behind before a keyframe replaces them.
@@ -54,13 +64,23 @@ const backlog = 1 << 20
 // inputs bounds the keystrokes on their way to an agent that doesn't read.
 const inputs = 256
 
-func newTerminal(pty *os.File, cols, rows int, j *store.Journal, recorded func() iter.Seq2[store.Frame, error], resize func(int, int) error, failed func(error)) *terminal {
-	t := &terminal{
-		pty: pty, resize: resize, journal: j, recorded: recorded, failed: failed,
+// Open begins to read the agent's PTY and to record what comes.
+func Open(c Config) (*Terminal, error) {
+	if c.NoEcho {
+		if err := silence(c.PTY); err != nil {
+			return nil, fmt.Errorf("cannot turn off the echo of the agent's terminal: %w", err)
+		}
+	}
+	journal, err := c.Store.Journal(c.Session)
+	if err != nil {
+		return nil, fmt.Errorf("cannot record the terminal: %w", err)
+	}
+	t := &Terminal{
+		Config: c, journal: journal,
 		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()),
 		stop: make(chan struct{}), done: make(chan struct{}), eof: make(chan struct{}),
 		room:   make(chan struct{}, 1),
-		screen: screen.New(cols, rows), views: make(map[*viewer]bool), followers: make(map[*follower]bool), cols: cols, rows: rows,
+		screen: screen.New(c.Cols, c.Rows), views: make(map[*viewer]bool), followers: make(map[*follower]bool),
 	}
 	t.screen.OnReply(func(p []byte) {
 		// The agent asked its terminal something. An agent that asks
@@ -74,34 +94,19 @@ func newTerminal(pty *os.File, cols, rows int, j *store.Journal, recorded func()
 	go t.read()
 	go t.write()
 	go t.own()
-	return t
+	return t, nil
 }
 
-// silence turns off the echo of a PTY, given by its master.
-func silence(pty *os.File) error {
-	raw, err := pty.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-		if err == nil {
-			t.Lflag &^= unix.ECHO
-			err = unix.IoctlSetTermios(int(fd), unix.TCSETS, t)
-		}
-		failed = err
-	})
-	return cmp.Or(err, failed)
-}
+// Ended is closed when the agent's last byte is in the record.
+func (t *Terminal) Ended() <-chan struct{} { return t.eof }
 
 // read takes what the agent prints until the PTY closes.
-func (t *terminal) read() {
+func (t *Terminal) read() {
 	defer t.wg.Done()
 	defer close(t.output)
 	for {
 		buf := make([]byte, 32<<10)
-		n, err := t.pty.Read(buf)
+		n, err := t.PTY.Read(buf)
 		if n > 0 {
 			select {
 			case t.output <- buf[:n]:
@@ -117,12 +122,12 @@ func (t *terminal) read() {
 }
 
 // write hands input to the agent, in order.
-func (t *terminal) write() {
+func (t *Terminal) write() {
 	defer t.wg.Done()
 	for {
 		select {
 		case p := <-t.input:
-			if _, err := t.pty.Write(p); err != nil && !errors.Is(err, syscall.EAGAIN) {
+			if _, err := t.PTY.Write(p); err != nil && !errors.Is(err, syscall.EAGAIN) {
 				return
 			}
 		case <-t.stop:
@@ -134,7 +139,7 @@ func (t *terminal) write() {
 // own is the owner: it orders output, resizes and viewers. It goes on until it
 // is stopped, also when nothing can be recorded any more: what the agent still
 // prints is thrown away then, so that its end isn't held up.
-func (t *terminal) own() {
+func (t *Terminal) own() {
 	defer t.wg.Done()
 	defer close(t.done)
 	output := t.output
@@ -164,7 +169,7 @@ func (t *terminal) own() {
 }
 
 // show records what the agent printed and hands it to those who watch.
-func (t *terminal) show(p []byte) {
+func (t *Terminal) show(p []byte) {
 	if err := t.journal.Output(p); err != nil {
 		t.broken(err)
 		return
@@ -180,15 +185,15 @@ func (t *terminal) show(p []byte) {
 }
 
 // broken ends the terminal when it can't be recorded any more.
-func (t *terminal) broken(err error) {
+func (t *Terminal) broken(err error) {
 	if !t.over {
 		t.end()
-		t.failed(err)
+		t.Failed(err)
 	}
 }
 
 // end tells everyone that nothing more comes.
-func (t *terminal) end() {
+func (t *Terminal) end() {
 	if t.over {
 		return
 	}
@@ -205,7 +210,7 @@ func (t *terminal) end() {
 }
 
 // do runs f in the owner and waits; false when the terminal is closed.
-func (t *terminal) do(f func()) bool {
+func (t *Terminal) do(f func()) bool {
 	ran := make(chan struct{})
 	select {
 	case t.calls <- func() { f(); close(ran) }:
@@ -217,13 +222,13 @@ func (t *terminal) do(f func()) bool {
 }
 
 // setSize resizes the agent's terminal; the resize is recorded between the bytes around it.
-func (t *terminal) setSize(cols, rows int) {
+func (t *Terminal) setSize(cols, rows int) {
 	cols, rows = min(max(cols, 2), 1000), min(max(rows, 1), 1000)
 	t.do(func() {
-		if cols == t.cols && rows == t.rows {
+		if cols == t.Cols && rows == t.Rows {
 			return
 		}
-		t.cols, t.rows = cols, rows
+		t.Cols, t.Rows = cols, rows
 		if t.over {
 			return
 		}
@@ -235,12 +240,12 @@ func (t *terminal) setSize(cols, rows int) {
 		for v := range t.views {
 			v.push(api.Frame{Kind: api.FrameResize, Cols: cols, Rows: rows})
 		}
-		_ = t.resize(cols, rows) // the agent is gone: nobody to tell
+		_ = pty.Setsize(t.PTY, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}) // the agent is gone: nobody to tell
 	})
 }
 
 // send queues input for the agent; it blocks while the queue is full.
-func (t *terminal) send(p []byte) {
+func (t *Terminal) send(p []byte) {
 	select {
 	case t.input <- p:
 	case <-t.stop:
@@ -248,29 +253,8 @@ func (t *terminal) send(p []byte) {
 	}
 }
 
-// join adds a viewer; its first frame is a keyframe.
-func (t *terminal) join() *viewer {
-	v := &viewer{ready: make(chan struct{}, 1)}
-	v.renew = func() {
-		if !t.do(func() { v.reset(t.keyframe()) }) {
-			v.end()
-		}
-	}
-	if !t.do(func() {
-		v.reset(t.keyframe())
-		if t.over {
-			v.end()
-			return
-		}
-		t.views[v] = true
-	}) {
-		v.end()
-	}
-	return v
-}
-
 // behind says whether a follower has more than enough to read.
-func (t *terminal) behind() bool {
+func (t *Terminal) behind() bool {
 	if t.hurried {
 		return false
 	}
@@ -282,34 +266,27 @@ func (t *terminal) behind() bool {
 	return false
 }
 
-// hurry reads on whatever the followers do: what the agent left unread in the
+// Hurry reads on whatever the followers do: what the agent left unread in the
 // PTY is lost soon. Those who are behind find it in the record.
-func (t *terminal) hurry() { t.do(func() { t.hurried = true }) }
+func (t *Terminal) Hurry() { t.do(func() { t.hurried = true }) }
 
-func (t *terminal) leave(v *viewer) {
-	t.do(func() { delete(t.views, v) })
+func (t *Terminal) keyframe() api.Frame {
+	return api.Frame{Kind: api.FrameKeyframe, Cols: t.Cols, Rows: t.Rows, Data: t.screen.Keyframe()}
 }
 
-func (t *terminal) keyframe() api.Frame {
-	return api.Frame{Kind: api.FrameKeyframe, Cols: t.cols, Rows: t.rows, Data: t.screen.Keyframe()}
-}
-
-// size is a terminal's, in cells.
-type size struct{ cols, rows int }
-
-// last is the screen as it is now, for the record.
-func (t *terminal) last() ([]byte, size) {
+// Last is the screen as it is now, as a keyframe.
+func (t *Terminal) Last() api.Frame {
 	var f api.Frame
 	t.do(func() { f = t.keyframe() })
-	return f.Data, size{f.Cols, f.Rows}
+	return f
 }
 
-// close ends the goroutines; the PTY must have been closed or be at its end.
-func (t *terminal) close() {
+// Close ends the goroutines; the PTY must have been closed or be at its end.
+func (t *Terminal) Close() {
 	close(t.stop)
-	t.pty.Close()
+	t.PTY.Close()
 	t.wg.Wait()
 	if err := t.journal.Close(); err != nil {
-		t.failed(err) // again, perhaps: the first one counts
+		t.Failed(err) // again, perhaps: the first one counts
 	}
 }

@@ -1,0 +1,186 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"stepbox/session/api"
+	"stepbox/session/screen"
+	"stepbox/store"
+)
+
+// History reads sessions from the record. It is safe for concurrent use.
+type History struct {
+	Store *store.Store
+
+	// Live says whether a supervisor owns a session. What the record calls
+	// live but nobody owns was interrupted.
+	Live func(id string) bool
+}
+
+// Doc fetches one resource as it was last recorded.
+func Doc[T any](ctx context.Context, st *store.Store, session string, kind store.Kind, key int64) (T, error) {
+	var out T
+	b, err := st.Doc(ctx, session, kind, key)
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(b, &out)
+}
+
+// docs fetches all resources of a kind, by number.
+func docs[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) ([]T, error) {
+	rows, err := st.Docs(ctx, session, kind, -1, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the record: %w", err)
+	}
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		if err := json.Unmarshal(r, &out[i]); err != nil {
+			return nil, fmt.Errorf("cannot decode a %s of session %s: %w", kind, session, err)
+		}
+	}
+	return out, nil
+}
+
+// Sessions lists all sessions, newest first.
+func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
+	rows, err := h.Store.Sessions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the sessions: %w", err)
+	}
+	out := make([]api.Session, 0, len(rows))
+	for _, r := range rows {
+		var s api.Session
+		if err := json.Unmarshal(r, &s); err != nil {
+			return nil, fmt.Errorf("cannot decode a session: %w", err)
+		}
+		if s.Live() && !h.Live(s.ID) {
+			var err error
+			if s, err = h.Session(ctx, s.ID); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Session fetches one session. One that calls itself live but has no supervisor
+// was interrupted.
+func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
+	s, err := Doc[api.Session](ctx, h.Store, id, "session", 0)
+	if errors.Is(err, store.ErrNotFound) {
+		return s, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	}
+	if err == nil && s.Live() && !h.Live(id) {
+		// Its supervisor may have recorded the end between the two looks.
+		s, err = Doc[api.Session](ctx, h.Store, id, "session", 0)
+		if err == nil && s.Live() {
+			s.State, s.Held = api.SessionInterrupted, 0
+			s.CutOff, err = h.cutOff(ctx, id)
+		}
+	}
+	return s, err
+}
+
+// cutOff is where an interrupted session's last roll back was to go, if its end
+// isn't in the record; else 0.
+func (h *History) cutOff(ctx context.Context, id string) (int, error) {
+	b, err := h.Store.LastDoc(ctx, id, store.KindRollback)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	var last api.Rollback
+	if err == nil {
+		err = json.Unmarshal(b, &last)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot read the last roll back of session %s: %w", id, err)
+	}
+	if !last.Open {
+		return 0, nil
+	}
+	return last.ToBefore, nil
+}
+
+// Actions lists a session's actions.
+func (h *History) Actions(ctx context.Context, id string) ([]api.Action, error) {
+	return docs[api.Action](ctx, h.Store, id, "action")
+}
+
+// Execs lists the programs that an action started.
+func (h *History) Execs(ctx context.Context, id string, n int) ([]api.Exec, error) {
+	all, err := docs[api.Exec](ctx, h.Store, id, store.KindExec)
+	return slices.DeleteFunc(all, func(e api.Exec) bool { return e.Action != n }), err
+}
+
+// Questions of a recorded session are none: nothing is held any more.
+func (h *History) Questions(context.Context, string) ([]api.Question, error) {
+	return []api.Question{}, nil
+}
+
+// Attempts lists a session's network attempts.
+func (h *History) Attempts(ctx context.Context, id string) ([]api.Attempt, error) {
+	return docs[api.Attempt](ctx, h.Store, id, "attempt")
+}
+
+// Recorded yields the events that are recorded by now.
+func (h *History) Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) { committed(ctx, h.Store, id, from, yield) }
+}
+
+// Events of a recorded session are those recorded: nothing follows.
+func (h *History) Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+	return h.Recorded(ctx, id, from)
+}
+
+// Screen is the last screen of a recorded session.
+func (h *History) Screen(ctx context.Context, id string) (api.Frame, error) {
+	s, err := Doc[api.Session](ctx, h.Store, id, "session", 0)
+	if err != nil {
+		return api.Frame{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	}
+	cols, rows := max(s.Cols, 2), max(s.Rows, 1)
+	sc := screen.New(cols, rows)
+	defer sc.Close()
+	for f, err := range h.Store.ReadJournal(id) {
+		if err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				break
+			}
+			return api.Frame{}, fmt.Errorf("cannot read the terminal's record: %w", err)
+		}
+		switch f.Kind {
+		case store.FrameOutput:
+			_, _ = sc.Write(f.Data)
+		case store.FrameResize:
+			cols, rows = f.Cols, f.Rows
+			sc.Resize(cols, rows)
+		}
+	}
+	return api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: sc.Keyframe()}, nil
+}
+
+// Output is all that the agent of a recorded session has printed.
+func (h *History) Output(ctx context.Context, id string) iter.Seq2[api.Frame, error] {
+	return func(yield func(api.Frame, error) bool) {
+		for f, err := range h.Store.ReadJournal(id) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(api.Frame{}, err)
+				return
+			}
+			if f.Kind == store.FrameOutput && !yield(api.Frame{Kind: api.FrameOutput, Data: f.Data}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Package ledger keeps what a session records: it commits events in order and
+// only then lets the session go on, streams them to who watches, and reads
+// sessions back, those that live and those that are over.
+//
+// Its methods may be called from any goroutine, but for those that say whose
+// they are. What is recorded was escaped before; it is trusted when it is read.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// Ledger is a live session's record. It commits facts in the order they were
+// handed over and only then lets the session go on with what depended on them.
+// One goroutine commits; while it does, more facts gather and share the next
+// transaction, so a slow disk delays actions but never reorders them and never
+// holds up the session's own loop.
+type Ledger struct {
+	store   *store.Store
+	session string
+	queue   chan entry // full: the session's loop waits, and with it the agent
+	done    chan struct{}
+	room    *room // for the record of the end
+	stream
+}
+
+type entry struct {
+	facts []store.Fact
+	then  func(error) // called from the ledger's goroutine; nil: nobody waits
+}
+
+// queued bounds how many batches wait for a commit.
+const queued = 4096
+
+// Open begins a session's record. Dir is the session's folder in the store,
+// where room is kept for the record of its end.
+func Open(st *store.Store, session, dir string) (*Ledger, error) {
+	room, err := keepRoom(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &Ledger{store: st, session: session, queue: make(chan entry, queued), done: make(chan struct{}), room: room, stream: newStream()}
+	go l.run()
+	return l, nil
+}
+
+// Record hands over events; then runs once they are committed, or with the error
+// that kept them from it. Nothing that an event announces may happen before.
+func (l *Ledger) Record(then func(error), events ...api.Event) {
+	e := entry{then: then, facts: make([]store.Fact, 0, len(events))}
+	for _, ev := range events {
+		f, err := fact(ev)
+		if err != nil {
+			then(err)
+			return
+		}
+		e.facts = append(e.facts, f)
+	}
+	l.queue <- e
+}
+
+// End records a session's end, and its last event is how it ended. When the disk
+// is full it makes the room that was kept for this; if not all of it can be
+// recorded, at least the last event is. It waits, so it isn't for the loop.
+func (l *Ledger) End(events ...api.Event) error {
+	err := l.wait(events...)
+	if err == nil {
+		return nil
+	}
+	l.room.free()
+	if l.wait(events...) == nil {
+		return nil
+	}
+	return errors.Join(err, l.wait(events[len(events)-1]))
+}
+
+// wait records and returns when that is done.
+func (l *Ledger) wait(events ...api.Event) error {
+	done := make(chan error, 1)
+	l.Record(func(err error) { done <- err }, events...)
+	return <-done
+}
+
+// Close commits what is queued and ends all streams. Nothing may be recorded
+// afterwards: the session's loop, which alone records, closes it last of all.
+func (l *Ledger) Close() {
+	close(l.queue)
+	<-l.done
+	l.room.free()
+	l.stream.close()
+}
+
+func (l *Ledger) run() {
+	defer close(l.done)
+	const batch = 64
+	for first := range l.queue {
+		entries := []entry{first}
+	gather:
+		for len(entries) < batch {
+			select {
+			case e, ok := <-l.queue:
+				if !ok {
+					break gather
+				}
+				entries = append(entries, e)
+			default:
+				break gather
+			}
+		}
+		l.commit(entries)
+	}
+}
+
+// commit writes entries in one transaction. The commit isn't cancelled with
+// the session: a session that ends still records its end.
+func (l *Ledger) commit(entries []entry) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var facts []store.Fact
+	for _, e := range entries {
+		facts = append(facts, e.facts...)
+	}
+	var err error
+	if len(facts) > 0 {
+		if _, err = l.store.Append(ctx, l.session, facts...); err != nil {
+			err = fmt.Errorf("cannot record: %w", err)
+		} else {
+			l.recorded()
+		}
+	}
+	for _, e := range entries {
+		if e.then != nil {
+			e.then(err)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package terminal
+
+import (
+	"context"
+
+	"stepbox/session/api"
+)
+
+// View is one viewer's place at a terminal. One goroutine may call Next while
+// others call the rest.
+type View struct {
+	t      *Terminal
+	reader interface {
+		next(stop <-chan struct{}) ([]api.Frame, error)
+		leave()
+	}
+	piped *literal // what a follower's input is made into; nil: it is typed as it is
+}
+
+// Join watches the terminal; the first frame is a keyframe.
+func (t *Terminal) Join() *View { return &View{t: t, reader: t.join()} }
+
+// Follow reads the output from its first byte on; there are no keyframes. A
+// follower that doesn't read slows the agent. It gets all of it also when it
+// comes after the end.
+func (t *Terminal) Follow() *View { return &View{t: t, reader: t.follow(), piped: new(literal)} }
+
+// Next waits for frames. io.EOF says that the terminal closed or ctx is done;
+// any other error that what was printed can't be read.
+func (v *View) Next(ctx context.Context) ([]api.Frame, error) { return v.reader.next(ctx.Done()) }
+
+// Input queues bytes for the agent, in the order of the calls; it blocks while
+// the agent doesn't read them. A viewer's are typed at the agent's terminal. A
+// follower's are data, as from a pipe, and none are the end of it.
+func (v *View) Input(p []byte) {
+	switch {
+	case v.piped == nil:
+	case len(p) == 0:
+		p = v.piped.end()
+	case byLines(v.t.PTY):
+		p = v.piped.typed(p)
+	}
+	v.t.send(p)
+}
+
+// Resize sets the size of the agent's terminal; the last viewer to ask wins.
+func (v *View) Resize(cols, rows int) { v.t.setSize(cols, rows) }
+
+// Close leaves the terminal. Next must not be running, nor be called again.
+func (v *View) Close() { v.reader.leave() }
