@@ -22,7 +22,6 @@ const (
 	asUser = "STEPBOX_TEST_AS_USER"
 	// ordinary is a uid that needs no account.
 	ordinary = 12345
-	tags     = "netgo,osusergo,sqlite_omit_load_extension"
 )
 
 // program is the file that is tested.
@@ -64,9 +63,12 @@ func build(dir string) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(dir, "stepbox")
-	out, err := exec.Command("go", "build", "-tags", tags, "-o", file, "stepbox").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", file, "stepbox").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	if len(out) > 0 {
+		return "", fmt.Errorf("a plain build isn't quiet:\n%s", out)
 	}
 	return file, os.Chmod(dir, 0o755) // for the ordinary user
 }

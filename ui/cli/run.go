@@ -7,18 +7,23 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	"stepbox/session/api"
 )
 
-var nameForm = regexp.MustCompile(`^[\pL\pN._-]{1,64}$`)
-
-// ValidName says whether a session may be called so.
-func ValidName(s string) bool { return nameForm.MatchString(s) && api.Escape(s) == s }
+// ValidName says whether a session may be called so: letters, digits and a few
+// marks, at most 64 of them.
+func ValidName(s string) bool {
+	n := utf8.RuneCountInString(s)
+	return n > 0 && n <= 64 && api.Escape(s) == s && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
+	})
+}
 
 // NoMode is the error for a mode that there isn't.
 func NoMode(m api.Mode) error {
