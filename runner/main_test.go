@@ -33,12 +33,37 @@ func TestAsUnprivileged(t *testing.T) {
 	runAs(t, unprivilegedUID, flag.Lookup("test.run").Value.String())
 }
 
-// runAs runs tests of this binary again as an ordinary user with folders of its
-// own.
+// runAs runs tests of this binary again as an ordinary user.
 func runAs(t *testing.T, uid int, pattern string, more ...string) {
 	if os.Getuid() != 0 || os.Getenv(asUnprivileged) != "" {
 		t.Skip("this is the ordinary user")
 	}
+	args := []string{"-test.count=1", "-test.skip=^(TestAsUnprivileged|TestDelegatedV1)$", "-test.run=" + pattern}
+	for _, name := range []string{"test.v", "test.short", "test.timeout"} {
+		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
+	}
+	out, err := again(t, uid, args, more...).CombinedOutput()
+	t.Logf("as uid %d:\n%s", uid, out)
+	if err != nil {
+		t.Fatalf("the tests fail as uid %d: %v", uid, err)
+	}
+}
+
+// benchAsUnprivileged runs a benchmark again as an ordinary user.
+func benchAsUnprivileged(b *testing.B, pattern string) {
+	if os.Getuid() != 0 {
+		return // that was it already
+	}
+	cmd := again(b, unprivilegedUID, []string{"-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=" + flag.Lookup("test.benchtime").Value.String()})
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		b.Fatalf("the benchmark fails as uid %d: %v", unprivilegedUID, err)
+	}
+}
+
+// again is this binary with other arguments, for an ordinary user with folders
+// of their own.
+func again(t testing.TB, uid int, args []string, more ...string) *exec.Cmd {
 	base, err := os.MkdirTemp("", "stepbox-user-")
 	if err != nil {
 		t.Fatal(err)
@@ -58,17 +83,9 @@ func runAs(t *testing.T, uid int, pattern string, more ...string) {
 	if err := os.Chmod(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.count=1", "-test.skip=^(TestAsUnprivileged|TestDelegatedV1)$", "-test.run=" + pattern}
-	for _, name := range []string{"test.v", "test.short", "test.timeout"} {
-		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
-	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 	cmd.Env = env
 	cmd.Dir = filepath.Join(base, "tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-	out, err := cmd.CombinedOutput()
-	t.Logf("as uid %d:\n%s", uid, out)
-	if err != nil {
-		t.Fatalf("the tests fail as uid %d: %v", uid, err)
-	}
+	return cmd
 }

@@ -4,5 +4,6 @@
 //
 // They wait for what a person would see, never for a time, and each has a
 // person of its own: home, record and run folder are its own too, so that they
-// run side by side. There is nothing in the package but tests.
+// run side by side. There is nothing in the package but tests and the benchmark
+// of whole commands.
 package e2e

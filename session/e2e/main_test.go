@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -80,29 +78,10 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Skip("the tests run as an ordinary user already")
 	}
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "u")
+	cmd, err := again(t, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	exe := filepath.Join(dir, "e2e.test") // the one of go test is where only root can go
-	syscall.ForkLock.RLock()              // a child made meanwhile would have it open for writing: ETXTBSY
-	err = errors.Join(os.WriteFile(exe, self, 0o755), os.Chown(dir, ordinary, ordinary))
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + os.Getenv("GORACE"),
-		ready + "=" + program, asUser + "=1",
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS") {
 		t.Fatalf("as uid %d: %v\n%s", ordinary, err, out)
