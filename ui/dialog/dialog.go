@@ -54,7 +54,7 @@ type News struct {
 // Writer is a dialog that takes text.
 type Writer interface {
 	Dialog
-	Type(k tea.KeyPressMsg) bool // whether the key was text or editing
+	Type(k tea.KeyPressMsg)
 	Paste(text string)
 }
 

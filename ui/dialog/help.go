@@ -93,7 +93,7 @@ type Palette struct {
 
 // NewPalette offers commands; why says why one does nothing now.
 func NewPalette(all []keys.Binding, why func(intent.Intent) string) *Palette {
-	return &Palette{all: all, why: why, line: line{most: 100}}
+	return &Palette{all: all, why: why, line: newLine(100)}
 }
 
 // Scope is where its keys are bound.
@@ -118,12 +118,12 @@ func (p *Palette) Handle(i intent.Intent) intent.Intent {
 }
 
 // Type takes a key.
-func (p *Palette) Type(k tea.KeyPressMsg) bool {
-	if !p.line.key(k) {
-		return false
+func (p *Palette) Type(k tea.KeyPressMsg) {
+	was := p.line.Value()
+	p.line.key(k)
+	if p.line.Value() != was {
+		p.at = 0
 	}
-	p.at = 0
-	return true
 }
 
 // Paste takes pasted text.
@@ -138,7 +138,7 @@ func (p *Palette) found() []keys.Binding {
 		b     keys.Binding
 		score int
 	}
-	want := strings.ToLower(strings.TrimSpace(p.line.String()))
+	want := strings.ToLower(strings.TrimSpace(p.line.Value()))
 	var hits []hit
 	for _, b := range p.all {
 		if s, ok := fuzzy(strings.ToLower(b.Name), want); ok {
@@ -214,5 +214,5 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	p.top = 0
 	body := p.draw(dst, area, f, paint.Line{{Text: "Commands", Style: f.P.S(themes.Strong)}}, rows,
 		[]paint.Hint{{Key: "enter", Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
-	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P.S(themes.Inset), "type a part of a name", f.P.On(themes.SurfaceMuted, themes.Inset))
+	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

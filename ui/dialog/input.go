@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -15,81 +16,59 @@ import (
 	"stepbox/ui/state"
 )
 
-// line is an editable line of text, bounded in bytes.
+// line is an editable line of text, bounded in bytes. What is hostile in it is
+// escaped when it comes in, so that the line is what is seen of it.
 type line struct {
-	before, after string // around the cursor
-	most          int
+	textinput.Model
+	most int
 }
 
-func (l *line) String() string { return l.before + l.after }
+func newLine(most int) line {
+	l := line{textinput.New(), most}
+	l.SetVirtualCursor(false)
+	l.KeyMap.Paste.SetEnabled(false) // it would run programs to find the clipboard; the terminal pastes
+	l.Focus()
+	return l
+}
 
+// insert adds text at the cursor, as much as there is room for.
 func (l *line) insert(s string) {
-	s = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == '\t' {
-			return ' '
+	s = paint.Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s))
+	if room := max(0, l.most-len(l.Value())); len(s) > room {
+		for room > 0 && !utf8.RuneStart(s[room]) {
+			room--
 		}
-		return r
-	}, s)
-	s = paint.Clean(s)
-	for s != "" {
-		_, n := utf8.DecodeRuneInString(s)
-		if len(l.before)+len(l.after)+n > l.most {
-			return
-		}
-		l.before += s[:n]
-		s = s[n:]
+		s = s[:room]
 	}
+	l.Model, _ = l.Update(tea.PasteMsg{Content: s})
 }
 
-// key edits, and says whether it did.
-func (l *line) key(k tea.KeyPressMsg) bool {
-	switch k.String() {
-	case "backspace", "ctrl+h":
-		_, n := utf8.DecodeLastRuneInString(l.before)
-		l.before = l.before[:len(l.before)-n]
-	case "delete":
-		_, n := utf8.DecodeRuneInString(l.after)
-		l.after = l.after[n:]
-	case "left", "ctrl+b":
-		_, n := utf8.DecodeLastRuneInString(l.before)
-		l.after = l.before[len(l.before)-n:] + l.after
-		l.before = l.before[:len(l.before)-n]
-	case "right", "ctrl+f":
-		_, n := utf8.DecodeRuneInString(l.after)
-		l.before += l.after[:n]
-		l.after = l.after[n:]
-	case "home", "ctrl+a":
-		l.before, l.after = "", l.before+l.after
-	case "end", "ctrl+e":
-		l.before, l.after = l.before+l.after, ""
-	case "ctrl+u":
-		l.before = ""
-	case "ctrl+w", "alt+backspace":
-		trimmed := strings.TrimRight(l.before, " ")
-		l.before = trimmed[:strings.LastIndex(trimmed, " ")+1]
-	default:
-		if k.Text == "" || k.Mod&^tea.ModShift != 0 {
-			return false
-		}
+// key takes text and edits.
+func (l *line) key(k tea.KeyPressMsg) {
+	if k.Text != "" && k.Mod&^tea.ModShift == 0 {
 		l.insert(k.Text)
+		return
 	}
-	return true
+	k.Text = ""
+	l.Model, _ = l.Update(k)
 }
 
 // draw draws the line in a row and returns the cursor's place in it.
-func (l *line) draw(dst uv.Screen, x, y, end int, st uv.Style, empty string, hint uv.Style) *tea.Cursor {
+func (l *line) draw(dst uv.Screen, x, y, end int, p *paint.Palette, empty string) *tea.Cursor {
+	st := p.S(themes.Inset)
 	paint.Fill(dst, uv.Rect(x, y, end-x, 1), st)
-	if l.String() == "" {
-		paint.Clip(dst, x+1, y, end, empty, hint)
+	if l.Value() == "" {
+		paint.Clip(dst, x+1, y, end, empty, p.On(themes.SurfaceMuted, themes.Inset))
 	}
+	runes, at := []rune(l.Value()), l.Position()
 	room := max(1, end-x-3)
-	before := l.before
+	before := string(runes[:at])
 	if w := paint.Width(dst, before); w > room {
 		before = paint.From(dst, before, w-room)
 	}
-	at := paint.Text(dst, x+1, y, end-1, before, st)
-	paint.Text(dst, at, y, end-1, l.after, st)
-	c := tea.NewCursor(at, y)
+	x = paint.Text(dst, x+1, y, end-1, before, st)
+	paint.Text(dst, x, y, end-1, string(runes[at:]), st)
+	c := tea.NewCursor(x, y)
 	c.Shape = tea.CursorBar
 	return c
 }
@@ -108,7 +87,7 @@ type Reason struct {
 
 // NewReason opens the input for the denial of a question.
 func NewReason(q api.Question, print string) *Reason {
-	return &Reason{question: q, print: print, line: line{most: maxReason}}
+	return &Reason{question: q, print: print, line: newLine(maxReason)}
 }
 
 // Scope is where its keys are bound.
@@ -151,13 +130,13 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 		if r.off != "" {
 			return nil
 		}
-		return intent.Decide{Question: r.question.ID, Hash: r.question.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(r.line.String())}
+		return intent.Decide{Question: r.question.ID, Hash: r.question.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(r.line.Value())}
 	}
 	return nil
 }
 
 // Type takes a key.
-func (r *Reason) Type(k tea.KeyPressMsg) bool { return r.line.key(k) }
+func (r *Reason) Type(k tea.KeyPressMsg) { r.line.key(k) }
 
 // Paste takes pasted text.
 func (r *Reason) Paste(s string) { r.line.insert(s) }
@@ -183,6 +162,5 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	hints := []paint.Hint{{Key: "enter", Words: "deny", Off: r.off != ""}, {Key: "esc", Words: "back, nothing decided"}}
 	title := paint.Line{{Text: "✗ ", Style: f.P.S(themes.Denied)}, {Text: "Deny " + subject(r.question.Subject), Style: f.P.S(themes.Strong)}}
 	body := r.draw(dst, area, f, title, rows, hints, note)
-	y := body.Max.Y - 1
-	return r.line.draw(dst, body.Min.X, y, body.Max.X, f.P.S(themes.Inset), "a reason, or nothing", f.P.On(themes.SurfaceMuted, themes.Inset))
+	return r.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a reason, or nothing")
 }
