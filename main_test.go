@@ -245,6 +245,19 @@ var directions = map[string][]string{
 	"ui":               {"session/api", "themes"},
 }
 
+// layers says what each package of runner/overlay may import of the tree: these of its neighbours.
+var layers = map[string][]string{
+	"codec":    nil,
+	"content":  {"codec"},
+	"manifest": {"codec", "content"},
+	"inode":    {"codec", "manifest"},
+	"lower":    {"content", "manifest", "inode"},
+	"diff":     {"content", "manifest", "lower"},
+	"scan":     {"content", "manifest", "inode", "lower"},
+	"restore":  {"codec", "content", "manifest", "inode", "lower", "diff"},
+	"watch":    {"manifest", "inode"},
+}
+
 // only says which package alone may import a library.
 var only = map[string]string{
 	"github.com/opencontainers/runc/": "runner/box",
@@ -277,6 +290,9 @@ func TestImports(t *testing.T) {
 			to, ours := strings.CutPrefix(imported, "stepbox/")
 			if !ours {
 				continue
+			}
+			if pkg, ok := strings.CutPrefix(from, "runner/overlay/"); ok && !slices.Contains(layers[pkg], strings.TrimPrefix(to, "runner/overlay/")) {
+				t.Errorf("%s imports %s: of runner/overlay it may import only %v, and nothing else of the tree", from, to, layers[pkg])
 			}
 			a, b := room(from), room(to)
 			if a != b && !slices.Contains(directions[a], b) {

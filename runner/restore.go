@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/restore"
 )
 
 // Restore carries a plan out on the project as the agent sees it, through the
 // merged mount. Freeze the sandbox first: a running agent would race with it.
 // The contents are read from source, in this process.
-func (s *Sandbox) Restore(ctx context.Context, plan *overlay.Plan, source overlay.Source) (overlay.Report, error) {
-	var report overlay.Report
+func (s *Sandbox) Restore(ctx context.Context, plan *restore.Plan, source restore.Source) (restore.Report, error) {
+	var report restore.Report
 	encoded, err := plan.MarshalBinary()
 	if err != nil {
 		return report, err
@@ -26,7 +26,7 @@ func (s *Sandbox) Restore(ctx context.Context, plan *overlay.Plan, source overla
 		defer close(sent)
 		defer w.Close()
 		// An error is the holder's to tell: it lacks what couldn't be sent.
-		_ = overlay.SendContents(ctx, w, plan, source)
+		_ = restore.SendContents(ctx, w, plan, source)
 	}()
 	err = s.holder.Restore(ctx, s.spec.Workspace, encoded, contents, &report)
 	contents.Close()
@@ -38,11 +38,11 @@ func (s *Sandbox) Restore(ctx context.Context, plan *overlay.Plan, source overla
 	return report, nil
 }
 
-// restore is the holder's part.
-func restore(ctx context.Context, project *os.File, encoded []byte, contents *os.File) (any, error) {
-	plan := new(overlay.Plan)
+// carryOut is the holder's part.
+func carryOut(ctx context.Context, project *os.File, encoded []byte, contents *os.File) (any, error) {
+	plan := new(restore.Plan)
 	if err := plan.UnmarshalBinary(encoded); err != nil {
 		return nil, err
 	}
-	return overlay.Execute(ctx, project, plan, overlay.ReceiveContents(contents))
+	return restore.Execute(ctx, project, plan, restore.ReceiveContents(contents))
 }

@@ -16,28 +16,32 @@ import (
 	"github.com/zeebo/blake3"
 	"golang.org/x/sys/unix"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
+	"stepbox/runner/overlay/scan"
 )
 
-// bodies is overlay.Bodies in memory.
+// bodies is content.Bodies in memory.
 type bodies struct {
 	mu   sync.Mutex
-	held map[overlay.Hash][]byte // guarded by mu
+	held map[content.Hash][]byte // guarded by mu
 }
 
-func (b *bodies) Put(_ context.Context, r io.Reader) (overlay.Hash, int64, error) {
+func (b *bodies) Put(_ context.Context, r io.Reader) (content.Hash, int64, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
-		return overlay.Hash{}, 0, err
+		return content.Hash{}, 0, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	hash := overlay.Hash(blake3.Sum256(text))
+	hash := content.Hash(blake3.Sum256(text))
 	b.held[hash] = text
 	return hash, int64(len(text)), nil
 }
 
-func (b *bodies) Open(_ context.Context, hash overlay.Hash) (io.ReadCloser, int64, error) {
+func (b *bodies) Open(_ context.Context, hash content.Hash) (io.ReadCloser, int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	text, ok := b.held[hash]
@@ -73,16 +77,16 @@ func TestRestore(t *testing.T) {
 		for m in 000 200; do stat -c '%a %n' x$m; chmod 600 x$m; python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.note").decode())' x$m; cat x$m; done
 		echo done`)
 	run.expect("checkpoint")
-	store := &bodies{held: make(map[overlay.Hash][]byte)}
-	scanner, err := overlay.NewScanner(run.Upper(), store, run.OpenUpper)
+	store := &bodies{held: make(map[content.Hash][]byte)}
+	scanner, err := scan.New(run.Upper(), store, run.OpenUpper)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer scanner.Close()
-	scan := func() *overlay.Manifest {
+	scan := func() *manifest.Manifest {
 		t.Helper()
 		run.freezeNow()
-		m, _, err := scanner.Scan(t.Context(), overlay.ScanOptions{})
+		m, _, err := scanner.Scan(t.Context(), scan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,17 +99,17 @@ func TestRestore(t *testing.T) {
 	run.typeIn("\n")
 	run.expect("changed")
 	current := scan()
-	lower, err := overlay.OpenLower(run.Lower(), overlay.LowerOptions{})
+	lower, err := lower.Open(run.Lower(), lower.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lower.Close()
-	plan, err := overlay.PlanRestore(t.Context(), lower, current, target, overlay.RestoreOptions{})
+	plan, err := restore.NewPlan(t.Context(), lower, current, target, restore.Options{})
 	if err != nil || len(plan.Problems) > 0 {
 		t.Fatalf("the plan has problems: %v, %v", plan.Problems, err)
 	}
 	began := time.Now()
-	report, err := run.Restore(t.Context(), plan, overlay.NewSource(lower, store))
+	report, err := run.Restore(t.Context(), plan, restore.NewSource(lower, store))
 	if err != nil || len(report.Failed) > 0 {
 		t.Fatalf("report is %+v, %v", report, err)
 	}

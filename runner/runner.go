@@ -20,7 +20,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/holder"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/inode"
 	"stepbox/runner/pid1"
 	"stepbox/runner/seqpacket"
 )
@@ -38,7 +38,7 @@ func Reexec() {
 	case "pid1":
 		pid1.Main(installGate)
 	case "holder":
-		holder.Main(holder.Ops{Link: makeLink, Open: overlay.OpenUpper, Restore: restore})
+		holder.Main(holder.Ops{Link: makeLink, Open: inode.OpenUpper, Restore: carryOut})
 	}
 }
 

@@ -268,7 +268,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// OpenUpper is an overlay.Opener of the upper, for what the caller can't open:
+// OpenUpper is an inode.Opener of the upper, for what the caller can't open:
 // rel may hold any bytes, and links aren't followed.
 func (s *Sandbox) OpenUpper(ctx context.Context, rel string) (*os.File, error) {
 	return s.holder.Open(ctx, s.Upper(), rel)

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -57,7 +59,7 @@ func (s *Session) account(t taken, then func(*checkpoint, error)) {
 
 // newCheckpoint gives a state its number. From is the one that it goes on from:
 // the one before it, or the one that a roll back restored.
-func (s *Session) newCheckpoint(root overlay.Hash, m *overlay.Manifest, from int64) *checkpoint {
+func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from int64) *checkpoint {
 	s.newest++
 	s.line[s.newest] = from
 	cp := &checkpoint{id: s.newest, root: root, manifest: m}
@@ -74,7 +76,7 @@ func checkpointEvent(cp *checkpoint, of int) api.Event {
 }
 
 // assign gives changes to those who made them.
-func (s *Session) assign(last, cp *checkpoint, changed []overlay.Change, who map[*action]bool) []api.Event {
+func (s *Session) assign(last, cp *checkpoint, changed []diff.Change, who map[*action]bool) []api.Event {
 	// What a roll back ended wrote nothing since.
 	may := slices.DeleteFunc(s.alive(), func(a *action) bool { return a.undone })
 	theirs, shared := whose(may, who, time.Now())
@@ -126,7 +128,7 @@ func (s *Session) survivors(l *glance) []api.Event {
 
 // edited makes an edit action out of changes that are the agent's own, or may
 // be: shared are the actions that may have made them as well.
-func (s *Session) edited(before, after *checkpoint, changed []overlay.Change, shared []*action) []api.Event {
+func (s *Session) edited(before, after *checkpoint, changed []diff.Change, shared []*action) []api.Event {
 	a := &action{profile: s.profile}
 	now := time.Now().UTC()
 	a.N, a.Kind, a.StartedAt, a.EndedAt = len(s.actions)+1, api.KindEdit, now, now
@@ -163,7 +165,7 @@ func (s *Session) edited(before, after *checkpoint, changed []overlay.Change, sh
 // review asks in step mode what becomes of an action's changes. The agent is
 // frozen meanwhile when it made them by itself: nothing else holds it. What
 // comes late, from what an ended action left running, doesn't hold up others.
-func (s *Session) review(a *action, changed []overlay.Change, freeze, late bool) {
+func (s *Session) review(a *action, changed []diff.Change, freeze, late bool) {
 	q := &question{
 		Question: api.Question{
 			Action: a.N, Subject: api.SubjectEdit, Title: a.Title,
@@ -321,7 +323,7 @@ func (s *Session) kept(a *action) {
 }
 
 // count fills in an edit's line counts, later.
-func (s *Session) count(a *action, before, after *overlay.Manifest) {
+func (s *Session) count(a *action, before, after *manifest.Manifest) {
 	s.aside(func() func() {
 		changed, err := s.files.between(context.Background(), before, after)
 		if err != nil {

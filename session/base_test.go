@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
 	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/store"
@@ -18,12 +18,12 @@ import (
 // kept reads a store's bodies.
 type kept struct{ *store.Store }
 
-func (k kept) Put(ctx context.Context, r io.Reader) (overlay.Hash, int64, error) {
+func (k kept) Put(ctx context.Context, r io.Reader) (content.Hash, int64, error) {
 	h, n, err := k.PutBody(ctx, r)
-	return overlay.Hash(h), n, err
+	return content.Hash(h), n, err
 }
 
-func (k kept) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64, error) {
+func (k kept) Open(ctx context.Context, h content.Hash) (io.ReadCloser, int64, error) {
 	return k.OpenBody(ctx, store.Hash(h))
 }
 
@@ -33,7 +33,7 @@ func baseOf(w *world) (*api.Base, *base.Record) {
 	b := w.happened("the base", func(e api.Event) bool { return e.Kind == "session.based" }).Session.Base
 	h, err := store.ParseHash(b.Hash)
 	w.must(err)
-	r, err := base.Load(w.Context(), kept{w.store}, overlay.Hash(h))
+	r, err := base.Load(w.Context(), kept{w.store}, content.Hash(h))
 	w.must(err)
 	if len(r.Entries) != b.Files || r.Kind() != b.Kind || !b.Complete || b.Reason != "" {
 		w.Errorf("the session says of its base %+v, which has %d files, is of %s and misses %q", b, len(r.Entries), r.Kind(), r.Missing)
@@ -71,7 +71,7 @@ func TestBaseOfARepository(t *testing.T) {
 	b, r := baseOf(w)
 	got := map[string]string{}
 	for _, e := range r.Entries {
-		in, err := overlay.OpenContent(t.Context(), kept{w.store}, e.Hash, e.Size)
+		in, err := content.Open(t.Context(), kept{w.store}, e.Hash, e.Size)
 		w.must(err)
 		text, err := io.ReadAll(in)
 		w.must(err)

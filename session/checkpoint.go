@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"stepbox/runner"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -15,16 +17,16 @@ import (
 // changed: many goroutines read it.
 type checkpoint struct {
 	id       int64
-	root     overlay.Hash
-	manifest *overlay.Manifest
+	root     content.Hash
+	manifest *manifest.Manifest
 }
 
 // taken is what taking a checkpoint found out.
 type taken struct {
-	manifest *overlay.Manifest
-	root     overlay.Hash
+	manifest *manifest.Manifest
+	root     content.Hash
 	same     bool // nothing moved: the last checkpoint stands
-	changed  []overlay.Change
+	changed  []diff.Change
 	torn     error // why the agent ran on while it was taken
 
 	// What the processes had run when this was taken, and when what came
@@ -141,7 +143,7 @@ func (s *Session) awake(ctx context.Context) []runner.Activity {
 }
 
 // settle saves a manifest and says how it differs from the last checkpoint.
-func (s *Session) settle(ctx context.Context, last *checkpoint, m *overlay.Manifest) (taken, error) {
+func (s *Session) settle(ctx context.Context, last *checkpoint, m *manifest.Manifest) (taken, error) {
 	root, err := s.files.save(ctx, m)
 	if err != nil {
 		return taken{}, err

@@ -9,7 +9,8 @@ import (
 	"iter"
 	"sync"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -26,8 +27,8 @@ const (
 // once and then asked for pages and single files, so that showing n changes
 // costs n and not n². It is safe for concurrent use.
 type comparison struct {
-	from, to *overlay.Manifest
-	overlay.Difference
+	from, to *manifest.Manifest
+	diff.Difference
 
 	counting sync.Mutex  // one count at a time; held across the reading, which is its purpose
 	lines    []lineCount // guarded by counting; parallel to Changes, nil until counted
@@ -35,7 +36,7 @@ type comparison struct {
 }
 
 // compare finds out what differs between two states; nil is the project folder.
-func (f *files) compare(ctx context.Context, from, to *overlay.Manifest) (*comparison, error) {
+func (f *files) compare(ctx context.Context, from, to *manifest.Manifest) (*comparison, error) {
 	f.mu.Lock()
 	for i, c := range f.compared {
 		if c.from == from && c.to == to {
@@ -46,7 +47,7 @@ func (f *files) compare(ctx context.Context, from, to *overlay.Manifest) (*compa
 		}
 	}
 	f.mu.Unlock()
-	d, err := overlay.Diff(ctx, f.lower, from, to, overlay.DiffOptions{Max: maxCompared, NotKept: notRecorded})
+	d, err := diff.Compare(ctx, f.lower, from, to, diff.Options{Max: maxCompared, NotKept: notRecorded})
 	if err != nil {
 		return nil, fmt.Errorf("cannot compare the files: %w", err)
 	}
@@ -65,7 +66,7 @@ func (f *files) compare(ctx context.Context, from, to *overlay.Manifest) (*compa
 }
 
 // between lists what differs between two states; nil is the project folder.
-func (f *files) between(ctx context.Context, from, to *overlay.Manifest) ([]overlay.Change, error) {
+func (f *files) between(ctx context.Context, from, to *manifest.Manifest) ([]diff.Change, error) {
 	c, err := f.compare(ctx, from, to)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (c *comparison) count(ctx context.Context, f *files) ([]lineCount, lineCoun
 
 // page is a part of what differs between two states, with line counts, and the
 // totals of all of it.
-func (f *files) page(ctx context.Context, from, to *overlay.Manifest, p api.Page) (api.Changes, error) {
+func (f *files) page(ctx context.Context, from, to *manifest.Manifest, p api.Page) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
 	after, err := pathOfKey(p.After)
 	if err != nil {
@@ -152,7 +153,7 @@ func pathOfKey(key string) (string, error) {
 }
 
 // diff is one changed file's difference.
-func (f *files) diff(ctx context.Context, key string, from, to *overlay.Manifest) (api.FileDiff, error) {
+func (f *files) diff(ctx context.Context, key string, from, to *manifest.Manifest) (api.FileDiff, error) {
 	p, err := pathOfKey(key)
 	if err != nil {
 		return api.FileDiff{}, err
@@ -170,7 +171,7 @@ func (f *files) diff(ctx context.Context, key string, from, to *overlay.Manifest
 
 // diffs yields the differences of all changed files, by path. A file that can't
 // be compared says why in its note and doesn't keep the others from being shown.
-func (f *files) diffs(ctx context.Context, from, to *overlay.Manifest) iter.Seq2[api.FileDiff, error] {
+func (f *files) diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq2[api.FileDiff, error] {
 	return func(yield func(api.FileDiff, error) bool) {
 		c, err := f.compare(ctx, from, to)
 		if err != nil {
@@ -196,8 +197,8 @@ func (f *files) diffs(ctx context.Context, from, to *overlay.Manifest) iter.Seq2
 	}
 }
 
-func (f *files) fileDiff(ctx context.Context, c overlay.Change) (api.FileDiff, error) {
-	out := api.FileDiff{Change: f.list([]overlay.Change{c}, 1)[0]}
+func (f *files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, error) {
+	out := api.FileDiff{Change: f.list([]diff.Change{c}, 1)[0]}
 	before, after, note, err := f.sides(ctx, c)
 	if err != nil || note != "" {
 		out.Note = note
@@ -208,24 +209,24 @@ func (f *files) fileDiff(ctx context.Context, c overlay.Change) (api.FileDiff, e
 		return out, fmt.Errorf("cannot compare %q: %w", out.Change.Path, err)
 	}
 	out.Hunks, out.Change.Added, out.Change.Removed, out.Change.Counted = hs, added, removed, true
-	if len(hs) == 0 && out.Change.Words == "" && (c.Status == overlay.Modified || c.Status == overlay.Renamed) {
+	if len(hs) == 0 && out.Change.Words == "" && (c.Status == diff.Modified || c.Status == diff.Renamed) {
 		out.Note = "the contents are the same"
 	}
 	return out, nil
 }
 
 // sides reads both contents of a change; note says why they can't be shown as text.
-func (f *files) sides(ctx context.Context, c overlay.Change) (before, after, note string, err error) {
-	read := func(e *overlay.File) ([]byte, error) {
+func (f *files) sides(ctx context.Context, c diff.Change) (before, after, note string, err error) {
+	read := func(e *diff.File) ([]byte, error) {
 		switch {
-		case e == nil || e.Kind != overlay.KindFile:
+		case e == nil || e.Kind != manifest.KindFile:
 			return nil, nil
 		case e.Unsaved != "":
 			return nil, errNotKept
 		case e.Size > maxDiffBytes:
 			return nil, errTooLarge
 		}
-		r, _, err := overlay.Content(ctx, f.lower, bodies{f.store}, e)
+		r, _, err := diff.Open(ctx, f.lower, bodies{f.store}, e)
 		if err != nil {
 			return nil, err
 		}

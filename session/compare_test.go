@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/store"
 )
@@ -61,7 +61,7 @@ func (u *uppers) write(dir, name, text string) {
 	}
 }
 
-func (u *uppers) look() *overlay.Manifest {
+func (u *uppers) look() *manifest.Manifest {
 	u.Helper()
 	m, err := u.scan(u.Context())
 	if err != nil {

@@ -8,7 +8,12 @@ import (
 	"strings"
 	"sync"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/store"
@@ -30,30 +35,30 @@ const notRecorded = "not kept: this session is from before both sides of changes
 type files struct {
 	store   *store.Store
 	session string
-	lower   *overlay.Lower   // the project folder; nil for a recorded session
-	scanner *overlay.Scanner // nil for a recorded session
-	told    func(int64)      // hears of every new version; nil for nobody. It must not block
+	lower   *lower.Lower  // the project folder; nil for a recorded session
+	scanner *scan.Scanner // nil for a recorded session
+	told    func(int64)   // hears of every new version; nil for nobody. It must not block
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
 	shared   []string   // guarded by scanning; files that processes may store to through mappings
 
 	mu       sync.Mutex
-	version  int64             // guarded by mu; see bump
-	current  *overlay.Manifest // guarded by mu; the last scan's
-	seen     []checkpoint      // guarded by mu; those used last, newest first
-	compared []*comparison     // guarded by mu; the last few, newest first
+	version  int64              // guarded by mu; see bump
+	current  *manifest.Manifest // guarded by mu; the last scan's
+	seen     []checkpoint       // guarded by mu; those used last, newest first
+	compared []*comparison      // guarded by mu; the last few, newest first
 	counts   lineCounts
 }
 
-// bodies lets the overlay package keep contents in the store.
+// bodies lets the overlay packages keep contents in the store.
 type bodies struct{ *store.Store }
 
-func (b bodies) Put(ctx context.Context, r io.Reader) (overlay.Hash, int64, error) {
+func (b bodies) Put(ctx context.Context, r io.Reader) (content.Hash, int64, error) {
 	h, n, err := b.PutBody(ctx, r)
-	return overlay.Hash(h), n, err
+	return content.Hash(h), n, err
 }
 
-func (b bodies) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64, error) {
+func (b bodies) Open(ctx context.Context, h content.Hash) (io.ReadCloser, int64, error) {
 	return b.OpenBody(ctx, store.Hash(h))
 }
 
@@ -63,11 +68,11 @@ const maxSeen = 8
 
 // openFiles opens the project folder of a live session.
 func openFiles(st *store.Store, session, folder string, hidden []string) (*files, error) {
-	options := overlay.LowerOptions{Hidden: hidden}
+	options := lower.Options{Hidden: hidden}
 	if dir := servedDir(st, session); isDir(dir) {
 		options.Above = []string{dir}
 	}
-	lower, err := overlay.OpenLower(folder, options)
+	lower, err := lower.Open(folder, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the project folder: %w", err)
 	}
@@ -76,12 +81,12 @@ func openFiles(st *store.Store, session, folder string, hidden []string) (*files
 
 // watch begins to look at a live session's upper. What the project has where
 // the session writes is kept, but for the contents of what ignored names.
-func (f *files) watch(upper string, open overlay.Opener, ignored func(path string, dir bool) bool) error {
-	scanner, err := overlay.NewScanner(upper, bodies{f.store}, open)
+func (f *files) watch(upper string, open inode.Opener, ignored func(path string, dir bool) bool) error {
+	scanner, err := scan.New(upper, bodies{f.store}, open)
 	if err != nil {
 		return fmt.Errorf("cannot read the session's files: %w", err)
 	}
-	scanner.Keep(overlay.Keep{Lower: f.lower, Ignored: ignored})
+	scanner.Keep(scan.Keep{Lower: f.lower, Ignored: ignored})
 	f.scanner = scanner
 	return nil
 }
@@ -143,7 +148,7 @@ func (f *files) mapped() bool {
 }
 
 // scan takes the state of the files while the agent runs.
-func (f *files) scan(ctx context.Context) (*overlay.Manifest, error) {
+func (f *files) scan(ctx context.Context) (*manifest.Manifest, error) {
 	m, _, err := f.scanSince(ctx, 0)
 	return m, err
 }
@@ -151,7 +156,7 @@ func (f *files) scan(ctx context.Context) (*overlay.Manifest, error) {
 // scanSince looks at the files for an answer that was begun when the version was
 // since, and says which version the answer is of: since, or the next one when
 // that is due to nothing but what this scan itself found out.
-func (f *files) scanSince(ctx context.Context, since int64) (*overlay.Manifest, int64, error) {
+func (f *files) scanSince(ctx context.Context, since int64) (*manifest.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	return f.scanNow(ctx, since, nil)
@@ -160,7 +165,7 @@ func (f *files) scanSince(ctx context.Context, since int64) (*overlay.Manifest, 
 // scanStill takes the state of the files while the agent is frozen. Shared are
 // the files that processes have mapped so that stores reach them. It looks at
 // some directories only, unless dirs is nil.
-func (f *files) scanStill(ctx context.Context, shared, dirs []string) (*overlay.Manifest, error) {
+func (f *files) scanStill(ctx context.Context, shared, dirs []string) (*manifest.Manifest, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	f.shared = shared
@@ -169,8 +174,8 @@ func (f *files) scanStill(ctx context.Context, shared, dirs []string) (*overlay.
 }
 
 // scanNow is scanSince with scanning held.
-func (f *files) scanNow(ctx context.Context, since int64, dirs []string) (*overlay.Manifest, int64, error) {
-	m, _, err := f.scanner.Scan(ctx, overlay.ScanOptions{Mapped: f.shared, Dirty: dirs})
+func (f *files) scanNow(ctx context.Context, since int64, dirs []string) (*manifest.Manifest, int64, error) {
+	m, _, err := f.scanner.Scan(ctx, scan.Options{Mapped: f.shared, Dirty: dirs})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -187,14 +192,14 @@ func (f *files) scanNow(ctx context.Context, since int64, dirs []string) (*overl
 }
 
 // scanned is what the last scan found; nil before the first.
-func (f *files) scanned() *overlay.Manifest {
+func (f *files) scanned() *manifest.Manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.current
 }
 
 // save keeps a manifest, so that its root names the state of all files.
-func (f *files) save(ctx context.Context, m *overlay.Manifest) (overlay.Hash, error) {
+func (f *files) save(ctx context.Context, m *manifest.Manifest) (content.Hash, error) {
 	return m.Save(ctx, bodies{f.store})
 }
 
@@ -229,7 +234,7 @@ func (f *files) held(id int64) (checkpoint, bool) {
 }
 
 // at is the state at a checkpoint.
-func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
+func (f *files) at(ctx context.Context, id int64) (*manifest.Manifest, error) {
 	cp, ok := f.held(id)
 	if !ok {
 		rec, err := ledger.Doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
@@ -239,7 +244,7 @@ func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
 		if cp.root, err = parseHash(rec.Root); err != nil {
 			return nil, err
 		}
-		if cp.manifest, err = overlay.Load(ctx, bodies{f.store}, cp.root); err != nil {
+		if cp.manifest, err = manifest.Load(ctx, bodies{f.store}, cp.root); err != nil {
 			return nil, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
 		}
 		cp.id = id
@@ -249,7 +254,7 @@ func (f *files) at(ctx context.Context, id int64) (*overlay.Manifest, error) {
 }
 
 // list describes changes without reading their contents.
-func (f *files) list(changed []overlay.Change, most int) []api.Change {
+func (f *files) list(changed []diff.Change, most int) []api.Change {
 	out := make([]api.Change, 0, min(len(changed), most))
 	for _, c := range changed[:min(len(changed), most)] {
 		a := api.Change{
@@ -268,7 +273,7 @@ func (f *files) list(changed []overlay.Change, most int) []api.Change {
 }
 
 // words says what a reader wouldn't see in the lines of a change.
-func words(c overlay.Change) string {
+func words(c diff.Change) string {
 	var w []string
 	switch {
 	case c.Old != nil && c.New != nil && c.Old.Kind != c.New.Kind:
@@ -276,10 +281,10 @@ func words(c overlay.Change) string {
 	case c.Mode:
 		w = append(w, fmt.Sprintf("mode %04o → %04o", c.Old.Mode, c.New.Mode))
 	}
-	if c.New != nil && c.New.Kind == overlay.KindSymlink {
+	if c.New != nil && c.New.Kind == manifest.KindSymlink {
 		w = append(w, "points to "+api.Escape(c.New.Target))
 	}
-	for _, side := range []*overlay.File{c.Old, c.New} {
+	for _, side := range []*diff.File{c.Old, c.New} {
 		if side != nil && side.Unsaved != "" {
 			w = append(w, "not kept: "+api.Escape(strings.TrimPrefix(side.Unsaved, "not kept: ")))
 		}
@@ -287,11 +292,11 @@ func words(c overlay.Change) string {
 	return strings.Join(w, ", ")
 }
 
-func parseHash(s string) (overlay.Hash, error) {
-	var h overlay.Hash
+func parseHash(s string) (content.Hash, error) {
+	var h content.Hash
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(h) {
 		return h, fmt.Errorf("cannot read %q as a hash", api.Escape(api.Trim(s, 80)))
 	}
-	return overlay.Hash(b), nil
+	return content.Hash(b), nil
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"stepbox/policy/git"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
 // keepByRule closes the review of an action that has just ended, where nobody
 // needs to be asked. It is recorded and shown as any other.
-func (s *Session) keepByRule(a *action, changed []overlay.Change) {
+func (s *Session) keepByRule(a *action, changed []diff.Change) {
 	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep && !a.keeps {
 		return
 	}
@@ -30,7 +31,7 @@ func (s *Session) keepByRule(a *action, changed []overlay.Change) {
 // keptByRule says in words why an action's changes don't wait for a person to
 // keep them; "" when they do. Its command was approved already; asking again is
 // worth a person's time only for what they may want to read.
-func keptByRule(a *action, changed []overlay.Change, ignores *git.Repository) string {
+func keptByRule(a *action, changed []diff.Change, ignores *git.Repository) string {
 	switch {
 	case a.Kind != api.KindCommand || a.Verdict != api.Allow || a.lingers || a.Shared || len(changed) == 0:
 		return ""
@@ -44,18 +45,18 @@ func keptByRule(a *action, changed []overlay.Change, ignores *git.Repository) st
 	return ""
 }
 
-// mostJudged is how many changes a difference lists at most: see overlay.DiffOptions.
+// mostJudged is how many changes a difference lists at most: see diff.Options.
 const mostJudged = 20_000
 
 // needsReview says whether some change is neither to a path that the project's
 // own rules ignore nor, when the command was git, to what git keeps its commits in.
-func needsReview(changed []overlay.Change, ignores *git.Repository, byGit bool) bool {
-	return slices.ContainsFunc(changed, func(c overlay.Change) bool {
+func needsReview(changed []diff.Change, ignores *git.Repository, byGit bool) bool {
+	return slices.ContainsFunc(changed, func(c diff.Change) bool {
 		if alwaysAsked(c) {
 			return true
 		}
 		for _, side := range sides(c) {
-			output := ignores.Ignored(side.path, side.kind == overlay.KindDir)
+			output := ignores.Ignored(side.path, side.kind == manifest.KindDir)
 			if !output && !(byGit && commits(side.path, side.kind)) {
 				return true
 			}
@@ -67,10 +68,10 @@ func needsReview(changed []overlay.Change, ignores *git.Repository, byGit bool) 
 // side is a path that a change touches, as what it was or as what it became.
 type side struct {
 	path string
-	kind overlay.Kind
+	kind manifest.Kind
 }
 
-func sides(c overlay.Change) []side {
+func sides(c diff.Change) []side {
 	var out []side
 	if c.Old != nil {
 		from := c.Path
@@ -92,7 +93,7 @@ var started = map[string]bool{".vscode": true, ".idea": true, ".husky": true, ".
 // alwaysAsked says whether a change is to something that the person's own
 // programs trust: secrets and settings, and of a repository all that isn't
 // commits, as its hooks and its configuration.
-func alwaysAsked(c overlay.Change) bool {
+func alwaysAsked(c diff.Change) bool {
 	for _, side := range sides(c) {
 		parts := strings.Split(side.path, "/")
 		for i, name := range parts {
@@ -116,7 +117,7 @@ var (
 
 // commits says whether a path is one where the project's repository keeps its
 // commits and what they are called.
-func commits(name string, kind overlay.Kind) bool {
+func commits(name string, kind manifest.Kind) bool {
 	name, ok := strings.CutPrefix(name, ".git/")
 	if !ok {
 		return false
@@ -124,13 +125,13 @@ func commits(name string, kind overlay.Kind) bool {
 	top, below, deep := strings.Cut(name, "/")
 	switch {
 	case slices.Contains(gitFiles, name):
-		return kind == overlay.KindFile
-	case !slices.Contains(gitFolders, top) || kind != overlay.KindFile && kind != overlay.KindDir:
+		return kind == manifest.KindFile
+	case !slices.Contains(gitFolders, top) || kind != manifest.KindFile && kind != manifest.KindDir:
 		return false
 	case top == "objects" && (below == "info/alternates" || below == "info/http-alternates"):
 		return false // they make git read other folders
 	}
-	return deep || kind == overlay.KindDir
+	return deep || kind == manifest.KindDir
 }
 
 // onlyGit says whether an action's commands run git and nothing else, apart from

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"stepbox/policy/git"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -21,60 +22,60 @@ func repository(t *testing.T) *git.Repository {
 	return look(dir, git.Person{}, maxSurveyed).ignores
 }
 
-func file(path string) overlay.Change {
-	return overlay.Change{Path: path, Status: overlay.Added, New: &overlay.File{Entry: overlay.Entry{Kind: overlay.KindFile}}}
+func file(path string) diff.Change {
+	return diff.Change{Path: path, Status: diff.Added, New: &diff.File{Entry: manifest.Entry{Kind: manifest.KindFile}}}
 }
 
-func folder(path string) overlay.Change {
-	return overlay.Change{Path: path, Status: overlay.Added, New: &overlay.File{Entry: overlay.Entry{Kind: overlay.KindDir}}}
+func folder(path string) diff.Change {
+	return diff.Change{Path: path, Status: diff.Added, New: &diff.File{Entry: manifest.Entry{Kind: manifest.KindDir}}}
 }
 
-func link(path string) overlay.Change {
-	return overlay.Change{Path: path, Status: overlay.Added, New: &overlay.File{Entry: overlay.Entry{Kind: overlay.KindSymlink}}}
+func link(path string) diff.Change {
+	return diff.Change{Path: path, Status: diff.Added, New: &diff.File{Entry: manifest.Entry{Kind: manifest.KindSymlink}}}
 }
 
-func renamed(from, to string) overlay.Change {
-	old := overlay.File{Entry: overlay.Entry{Kind: overlay.KindFile}}
-	return overlay.Change{Path: to, From: from, Status: overlay.Renamed, Old: &old, New: &old}
+func renamed(from, to string) diff.Change {
+	old := diff.File{Entry: manifest.Entry{Kind: manifest.KindFile}}
+	return diff.Change{Path: to, From: from, Status: diff.Renamed, Old: &old, New: &old}
 }
 
-func becomes(path string, from, to overlay.Kind) overlay.Change {
-	return overlay.Change{Path: path, Status: overlay.Modified,
-		Old: &overlay.File{Entry: overlay.Entry{Kind: from}}, New: &overlay.File{Entry: overlay.Entry{Kind: to}}}
+func becomes(path string, from, to manifest.Kind) diff.Change {
+	return diff.Change{Path: path, Status: diff.Modified,
+		Old: &diff.File{Entry: manifest.Entry{Kind: from}}, New: &diff.File{Entry: manifest.Entry{Kind: to}}}
 }
 
 func TestNeedsReview(t *testing.T) {
 	rules := repository(t)
 	for name, c := range map[string]struct {
-		changed []overlay.Change
+		changed []diff.Change
 		git     bool
 		want    bool
 	}{
-		"build output":           {[]overlay.Change{folder("build"), file("build/a"), file("src/a.o")}, false, false},
-		"and a source":           {[]overlay.Change{file("build/a"), file("src/a.c")}, false, true},
-		"moved out of build":     {[]overlay.Change{renamed("build/a", "src/a.c")}, false, true},
-		"moved into build":       {[]overlay.Change{renamed("src/a.c", "build/a")}, false, true},
-		"moved in build":         {[]overlay.Change{renamed("build/a", "build/b")}, false, false},
-		"a link named build":     {[]overlay.Change{link("x/build")}, false, true},
-		"build becomes a link":   {[]overlay.Change{becomes("build", overlay.KindDir, overlay.KindSymlink)}, false, true},
-		"an ignored secret":      {[]overlay.Change{file("build/.env")}, false, true},
-		"an editor's settings":   {[]overlay.Change{file(".vscode/tasks.json")}, false, true},
-		"the rules":              {[]overlay.Change{file("a/.gitignore")}, false, false}, // it ignores ".*"
-		"objects without git":    {[]overlay.Change{file(".git/objects/ab/cd")}, false, true},
-		"a commit":               {[]overlay.Change{folder(".git/objects/ab"), file(".git/objects/ab/cd"), file(".git/refs/heads/main"), file(".git/logs/HEAD"), file(".git/index"), file(".git/HEAD"), file(".git/COMMIT_EDITMSG"), file(".git/ORIG_HEAD"), file(".git/packed-refs")}, true, false},
-		"a commit of output":     {[]overlay.Change{file(".git/index"), file("build/a")}, true, false},
-		"a commit and a source":  {[]overlay.Change{file(".git/index"), file("a.c")}, true, true},
-		"a hook":                 {[]overlay.Change{file(".git/index"), file(".git/hooks/pre-commit")}, true, true},
-		"the configuration":      {[]overlay.Change{file(".git/config")}, true, true},
-		"info":                   {[]overlay.Change{file(".git/info/attributes")}, true, true},
-		"modules":                {[]overlay.Change{file(".git/modules/a/hooks/x")}, true, true},
-		"other folders' commits": {[]overlay.Change{file(".git/objects/info/alternates")}, true, true},
-		"a link for a reference": {[]overlay.Change{link(".git/refs/heads/main")}, true, true},
-		"a link for objects":     {[]overlay.Change{becomes(".git/objects", overlay.KindDir, overlay.KindSymlink)}, true, true},
-		"a file for references":  {[]overlay.Change{file(".git/refs")}, true, true},
-		"another repository":     {[]overlay.Change{file("sub/.git/index")}, true, true},
-		"a repository in build":  {[]overlay.Change{file("build/.git/hooks/x")}, true, true},
-		"a new repository":       {[]overlay.Change{folder(".git")}, true, true},
+		"build output":           {[]diff.Change{folder("build"), file("build/a"), file("src/a.o")}, false, false},
+		"and a source":           {[]diff.Change{file("build/a"), file("src/a.c")}, false, true},
+		"moved out of build":     {[]diff.Change{renamed("build/a", "src/a.c")}, false, true},
+		"moved into build":       {[]diff.Change{renamed("src/a.c", "build/a")}, false, true},
+		"moved in build":         {[]diff.Change{renamed("build/a", "build/b")}, false, false},
+		"a link named build":     {[]diff.Change{link("x/build")}, false, true},
+		"build becomes a link":   {[]diff.Change{becomes("build", manifest.KindDir, manifest.KindSymlink)}, false, true},
+		"an ignored secret":      {[]diff.Change{file("build/.env")}, false, true},
+		"an editor's settings":   {[]diff.Change{file(".vscode/tasks.json")}, false, true},
+		"the rules":              {[]diff.Change{file("a/.gitignore")}, false, false}, // it ignores ".*"
+		"objects without git":    {[]diff.Change{file(".git/objects/ab/cd")}, false, true},
+		"a commit":               {[]diff.Change{folder(".git/objects/ab"), file(".git/objects/ab/cd"), file(".git/refs/heads/main"), file(".git/logs/HEAD"), file(".git/index"), file(".git/HEAD"), file(".git/COMMIT_EDITMSG"), file(".git/ORIG_HEAD"), file(".git/packed-refs")}, true, false},
+		"a commit of output":     {[]diff.Change{file(".git/index"), file("build/a")}, true, false},
+		"a commit and a source":  {[]diff.Change{file(".git/index"), file("a.c")}, true, true},
+		"a hook":                 {[]diff.Change{file(".git/index"), file(".git/hooks/pre-commit")}, true, true},
+		"the configuration":      {[]diff.Change{file(".git/config")}, true, true},
+		"info":                   {[]diff.Change{file(".git/info/attributes")}, true, true},
+		"modules":                {[]diff.Change{file(".git/modules/a/hooks/x")}, true, true},
+		"other folders' commits": {[]diff.Change{file(".git/objects/info/alternates")}, true, true},
+		"a link for a reference": {[]diff.Change{link(".git/refs/heads/main")}, true, true},
+		"a link for objects":     {[]diff.Change{becomes(".git/objects", manifest.KindDir, manifest.KindSymlink)}, true, true},
+		"a file for references":  {[]diff.Change{file(".git/refs")}, true, true},
+		"another repository":     {[]diff.Change{file("sub/.git/index")}, true, true},
+		"a repository in build":  {[]diff.Change{file("build/.git/hooks/x")}, true, true},
+		"a new repository":       {[]diff.Change{folder(".git")}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := needsReview(c.changed, rules, c.git); got != c.want {
@@ -87,22 +88,22 @@ func TestNeedsReview(t *testing.T) {
 func TestKeptByRule(t *testing.T) {
 	rules := repository(t)
 	output, source, hook := file("build/a"), file("a.c"), file(".git/hooks/x")
-	many := make([]overlay.Change, mostJudged)
+	many := make([]diff.Change, mostJudged)
 	for i := range many {
 		many[i] = output
 	}
 	for name, c := range map[string]struct {
 		change func(a *action)
-		files  []overlay.Change
+		files  []diff.Change
 		kept   bool
 	}{
-		"output":            {func(*action) {}, []overlay.Change{output}, true},
-		"source":            {func(*action) {}, []overlay.Change{source}, false},
-		"approved with it":  {func(a *action) { a.keeps = true }, []overlay.Change{source}, true},
-		"but not its hooks": {func(a *action) { a.keeps = true }, []overlay.Change{source, hook}, false},
-		"an edit":           {func(a *action) { a.Kind = api.KindEdit }, []overlay.Change{output}, false},
-		"something lives":   {func(a *action) { a.lingers = true }, []overlay.Change{output}, false},
-		"others ran":        {func(a *action) { a.Shared = true }, []overlay.Change{output}, false},
+		"output":            {func(*action) {}, []diff.Change{output}, true},
+		"source":            {func(*action) {}, []diff.Change{source}, false},
+		"approved with it":  {func(a *action) { a.keeps = true }, []diff.Change{source}, true},
+		"but not its hooks": {func(a *action) { a.keeps = true }, []diff.Change{source, hook}, false},
+		"an edit":           {func(a *action) { a.Kind = api.KindEdit }, []diff.Change{output}, false},
+		"something lives":   {func(a *action) { a.lingers = true }, []diff.Change{output}, false},
+		"others ran":        {func(a *action) { a.Shared = true }, []diff.Change{output}, false},
 		"too many to list":  {func(*action) {}, many, false},
 	} {
 		t.Run(name, func(t *testing.T) {

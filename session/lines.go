@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
 )
 
 // lineCount is how many lines a change added and removed; ok says whether that
@@ -57,7 +57,7 @@ func (l *lineCounts) set(id [2]uint64, n lineCount) {
 }
 
 // countLines counts added and removed lines of one change, once per pair of contents.
-func (f *files) countLines(ctx context.Context, c overlay.Change) lineCount {
+func (f *files) countLines(ctx context.Context, c diff.Change) lineCount {
 	id := countKey(c)
 	if n, ok := f.counts.get(id); ok {
 		return n
@@ -78,9 +78,9 @@ func (f *files) countLines(ctx context.Context, c overlay.Change) lineCount {
 
 // countKey identifies a pair of contents. Nothing but a count depends on it, so
 // a hash without proof against collisions will do; its seeds are this process's.
-func countKey(c overlay.Change) [2]uint64 {
+func countKey(c diff.Change) [2]uint64 {
 	b := append([]byte(c.Path), 0)
-	for _, e := range []*overlay.File{c.Old, c.New} {
+	for _, e := range []*diff.File{c.Old, c.New} {
 		if e == nil {
 			b = append(b, 0)
 			continue
@@ -95,7 +95,7 @@ func countKey(c overlay.Change) [2]uint64 {
 }
 
 // lines adds up the lines of some changes.
-func (f *files) lines(ctx context.Context, changed []overlay.Change) (added, removed int) {
+func (f *files) lines(ctx context.Context, changed []diff.Change) (added, removed int) {
 	for _, c := range changed {
 		n := f.countLines(ctx, c)
 		added += n.added

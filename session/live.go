@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strconv"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -82,7 +82,7 @@ func (l *Live) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDi
 }
 
 // scope is the two states that an answer compares, and the version it is of.
-func (l *Live) scope(ctx context.Context, n int) (from, to *overlay.Manifest, version int64, err error) {
+func (l *Live) scope(ctx context.Context, n int) (from, to *manifest.Manifest, version int64, err error) {
 	version = l.s.files.asOf() // before anything is looked at
 	var a *action
 	var copied api.Action

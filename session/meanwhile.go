@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -19,15 +20,15 @@ import (
 
 // shownPath is what a plan says about one path.
 type shownPath struct {
-	now  *overlay.File // what there is; nil for nothing
-	then *overlay.File // what goes back; nil for nothing
+	now  *diff.File // what there is; nil for nothing
+	then *diff.File // what goes back; nil for nothing
 }
 
 // paths lists what differs by path; a rename is two.
-func paths(changed []overlay.Change) map[string]shownPath {
+func paths(changed []diff.Change) map[string]shownPath {
 	m := make(map[string]shownPath, len(changed))
 	for _, c := range changed {
-		if c.Status != overlay.Renamed {
+		if c.Status != diff.Renamed {
 			m[c.Path] = shownPath{c.Old, c.New}
 			continue
 		}
@@ -37,13 +38,13 @@ func paths(changed []overlay.Change) map[string]shownPath {
 	return m
 }
 
-func isFolder(f *overlay.File) bool { return f.Kind == overlay.KindDir }
+func isFolder(f *diff.File) bool { return f.Kind == manifest.KindDir }
 
 func above(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
 // meanwhile lists what changed since the plan was shown and stays, sorted. It is
 // an error that what was shown has become something else.
-func (s *Session) meanwhile(ctx context.Context, r *rollback, cur *overlay.Manifest) ([]string, error) {
+func (s *Session) meanwhile(ctx context.Context, r *rollback, cur *manifest.Manifest) ([]string, error) {
 	if cur == r.source {
 		return nil, nil
 	}

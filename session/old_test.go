@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/store"
 )
@@ -18,12 +18,12 @@ func TestRecordWithoutBothSidesOpens(t *testing.T) {
 	u.write(u.project, "a.txt", "the person's\n")
 	u.write(u.upper, "a.txt", "agent\n")
 	u.write(u.upper, "dir/b.txt", "agent\n")
-	plain, err := overlay.NewScanner(u.upper, bodies{u.opened}, nil)
+	plain, err := scan.New(u.upper, bodies{u.opened}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	m, _, err := plain.Scan(t.Context(), overlay.ScanOptions{})
+	m, _, err := plain.Scan(t.Context(), scan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/store"
@@ -46,7 +46,7 @@ func (h *History) filesOf(id string) *files {
 }
 
 // open finds a recorded session's files and the two states of a scope.
-func (h *History) open(ctx context.Context, id string, n int) (f *files, from, to *overlay.Manifest, scope string, err error) {
+func (h *History) open(ctx context.Context, id string, n int) (f *files, from, to *manifest.Manifest, scope string, err error) {
 	if _, err := ledger.Doc[api.Session](ctx, h.Store, id, "session", 0); err != nil {
 		return nil, nil, nil, "", api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
@@ -77,7 +77,7 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 }
 
 // ofAction is the two states around an action; until it has ended the second is now.
-func (f *files) ofAction(ctx context.Context, a api.Action, now *overlay.Manifest) (from, to *overlay.Manifest, err error) {
+func (f *files) ofAction(ctx context.Context, a api.Action, now *manifest.Manifest) (from, to *manifest.Manifest, err error) {
 	if a.Before == 0 || a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned {
 		return nil, nil, nil
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"stepbox/runner"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
 )
 
@@ -68,7 +69,7 @@ func (s *Session) restore(ctx context.Context, r *rollback, rec *api.Rollback) e
 	if err := s.takenBack(ctx, r); err != nil {
 		return err
 	}
-	plan, err := overlay.PlanRestore(ctx, s.files.lower, cur, r.target, overlay.RestoreOptions{InPlace: inPlace(open), Leave: r.left})
+	plan, err := restore.NewPlan(ctx, s.files.lower, cur, r.target, restore.Options{InPlace: inPlace(open), Leave: r.left})
 	if err != nil {
 		return fmt.Errorf("cannot plan the roll back: %w", err)
 	}
@@ -81,7 +82,7 @@ func (s *Session) restore(ctx context.Context, r *rollback, rec *api.Rollback) e
 		}
 		r.killed = append(r.killed, a)
 	}
-	report, err := s.box.Restore(ctx, plan, overlay.NewSource(s.files.lower, bodies{s.store}))
+	report, err := s.box.Restore(ctx, plan, restore.NewSource(s.files.lower, bodies{s.store}))
 	if err != nil {
 		err = fmt.Errorf("cannot roll back: %w", err)
 	} else if r.failed = report.Failed; len(r.failed) > 0 {
@@ -101,7 +102,7 @@ func (s *Session) restore(ctx context.Context, r *rollback, rec *api.Rollback) e
 
 // settleFirst puts what changed since the last checkpoint into one, and says
 // whose it is, before any of it is written over. The agent is frozen.
-func (s *Session) settleFirst(ctx context.Context, cur *overlay.Manifest) error {
+func (s *Session) settleFirst(ctx context.Context, cur *manifest.Manifest) error {
 	t, err := s.settle(ctx, s.lastFiles, cur)
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (s *Session) beginRollback(ctx context.Context, r *rollback, rec *api.Rollb
 
 // touchedBy lists the directories whose entries a plan may have changed: those
 // above what it writes, since they are made in the upper, and its own.
-func touchedBy(p *overlay.Plan) []string {
+func touchedBy(p *restore.Plan) []string {
 	set := map[string]bool{"": true}
 	for _, at := range p.Paths() {
 		for ; at != "." && !set[at]; at = path.Dir(at) {

@@ -10,7 +10,9 @@ import (
 	"github.com/zeebo/blake3"
 
 	"stepbox/runner"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
 )
 
@@ -18,19 +20,19 @@ import (
 type rollback struct {
 	plan      api.RollbackPlan
 	before    int64 // the checkpoint that it goes back to
-	target    *overlay.Manifest
-	source    *overlay.Manifest // what there was when it was made
-	asOf      int64             // the newest checkpoint then
-	rollbacks int64             // how many there were then
-	changed   []overlay.Change  // from source to target
+	target    *manifest.Manifest
+	source    *manifest.Manifest // what there was when it was made
+	asOf      int64              // the newest checkpoint then
+	rollbacks int64              // how many there were then
+	changed   []diff.Change      // from source to target
 	ends      []*action
 
 	// What carrying it out comes to.
-	left   []string          // what changed since it was shown, and stays
-	killed []*action         // of ends
-	begun  bool              // it is in the record, and files may have been written
-	after  *checkpoint       // the state that it left, without a number; nil: not known
-	failed []overlay.Problem // what couldn't be carried out after all
+	left   []string           // what changed since it was shown, and stays
+	killed []*action          // of ends
+	begun  bool               // it is in the record, and files may have been written
+	after  *checkpoint        // the state that it left, without a number; nil: not known
+	failed []manifest.Problem // what couldn't be carried out after all
 }
 
 var errStale = api.Problemf(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
@@ -39,7 +41,7 @@ var errStale = api.Problemf(api.CodeStale, "the files have changed since the pla
 const maxShown = 8
 
 // troubles are problems as they are told, the first of them.
-func troubles(ps []overlay.Problem) []api.Trouble {
+func troubles(ps []manifest.Problem) []api.Trouble {
 	var out []api.Trouble
 	for _, p := range ps[:min(len(ps), maxListed)] {
 		out = append(out, api.Trouble{Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
@@ -119,7 +121,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 	}
 	r.plan.Files = s.files.list(r.changed, maxListed)
 	r.plan.More = len(r.changed) - len(r.plan.Files)
-	steps, err := overlay.PlanRestore(ctx, s.files.lower, r.source, r.target, overlay.RestoreOptions{})
+	steps, err := restore.NewPlan(ctx, s.files.lower, r.source, r.target, restore.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot plan the roll back: %w", err)
 	}
@@ -131,7 +133,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
 // scanToShow takes the state of the files for a plan. What is written while it
 // looks may be missed altogether (a folder that becomes a file and a folder again):
 // then the agent is frozen for a second look, if it can be.
-func (s *Session) scanToShow(ctx context.Context) (*overlay.Manifest, error) {
+func (s *Session) scanToShow(ctx context.Context) (*manifest.Manifest, error) {
 	m, err := s.files.scan(ctx)
 	if err != nil {
 		return nil, err

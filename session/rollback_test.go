@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/store"
 )
@@ -145,7 +146,7 @@ func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
 			last = *e.Checkpoint
 		}
 	}
-	m, err := overlay.Load(t.Context(), bodies{w.store}, hash(t, last.Root))
+	m, err := manifest.Load(t.Context(), bodies{w.store}, hash(t, last.Root))
 	w.must(err)
 	if e := m.Lookup("dir/shown"); e == nil || e.Size != int64(len("1\ndir/shown\n")) {
 		t.Errorf("before the roll back dir/shown was recorded as %+v", e)
@@ -303,15 +304,15 @@ func TestRollbackThatFailsHalfWay(t *testing.T) {
 // bodies reads what a session kept.
 type bodies struct{ *store.Store }
 
-func (b bodies) Put(context.Context, io.Reader) (overlay.Hash, int64, error) {
-	return overlay.Hash{}, 0, errors.ErrUnsupported
+func (b bodies) Put(context.Context, io.Reader) (content.Hash, int64, error) {
+	return content.Hash{}, 0, errors.ErrUnsupported
 }
 
-func (b bodies) Open(ctx context.Context, h overlay.Hash) (io.ReadCloser, int64, error) {
+func (b bodies) Open(ctx context.Context, h content.Hash) (io.ReadCloser, int64, error) {
 	return b.OpenBody(ctx, store.Hash(h))
 }
 
-func hash(t *testing.T, s string) (h overlay.Hash) {
+func hash(t *testing.T, s string) (h content.Hash) {
 	t.Helper()
 	b, err := hex.DecodeString(s)
 	if err != nil || copy(h[:], b) != len(h) {

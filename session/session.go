@@ -27,7 +27,7 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/gate"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/session/terminal"
@@ -103,8 +103,8 @@ type Session struct {
 	thaw       func() error // of a pause
 	wall       *time.Timer
 	quiet      *time.Timer
-	watcher    *overlay.Watcher
-	watch      watch
+	watcher    *watch.Watcher
+	watch      watching
 	newest     int64           // number of the newest checkpoint
 	line       map[int64]int64 // the checkpoint that each goes on from
 	lastFiles  *checkpoint     // the state that all changes so far are accounted for up to

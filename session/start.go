@@ -17,7 +17,7 @@ import (
 	"stepbox/runner"
 	"stepbox/runner/egress"
 	"stepbox/runner/gate"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/session/terminal"
@@ -138,7 +138,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		return err
 	}
 	s.term = term
-	watcher, err := overlay.NewWatcher(s.box.Upper(), func(overlay.Wake) { s.submit(s.touched) })
+	watcher, err := watch.New(s.box.Upper(), func(watch.Wake) { s.submit(s.touched) })
 	if err != nil {
 		return fmt.Errorf("cannot watch the session's files: %w", err)
 	}

@@ -34,12 +34,12 @@ type survey struct {
 	repos   []string // folders named .git and bare repositories, relative
 	whole   bool     // all of the project was looked at
 
-	files  map[inode]bool // secrets that have further names
-	looked []string       // folders that were looked into, relative
+	files  map[fileID]bool // secrets that have further names
+	looked []string        // folders that were looked into, relative
 }
 
-// inode names a file, whatever its names are.
-type inode struct{ dev, ino uint64 }
+// fileID names a file, whatever its names are.
+type fileID struct{ dev, ino uint64 }
 
 // look goes through a project folder, the nearest folders first, following no
 // links. What the person can't read the agent can't either, and is passed over.
@@ -116,16 +116,16 @@ func (s *survey) hideLinks(workspace string) {
 }
 
 // linked is which file an entry is, if that has more names than one.
-func linked(e fs.DirEntry) inode {
+func linked(e fs.DirEntry) fileID {
 	info, err := e.Info()
 	if err != nil {
-		return inode{}
+		return fileID{}
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || st.Nlink < 2 {
-		return inode{}
+		return fileID{}
 	}
-	return inode{uint64(st.Dev), st.Ino}
+	return fileID{uint64(st.Dev), st.Ino}
 }
 
 // servedDir is where a session keeps what the agent sees in place of some of the
@@ -178,9 +178,9 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 		}
 		if secretFile(name) || secretPath(rel) || secretIfIgnored(name) && s.ignores.Ignored(rel, false) {
 			s.hidden = append(s.hidden, rel)
-			if f := linked(e); f != (inode{}) {
+			if f := linked(e); f != (fileID{}) {
 				if s.files == nil {
-					s.files = map[inode]bool{}
+					s.files = map[fileID]bool{}
 				}
 				s.files[f] = true
 			}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 )
 
 // told is what an action changed.
 type told struct {
-	changed        []overlay.Change
+	changed        []diff.Change
 	added, removed int         // lines
 	to             int64       // the last checkpoint that has changes of its
 	after          int64       // the checkpoint that has them and no others' since the one before it
@@ -76,7 +77,7 @@ func (s *Session) tell(before int64, spans []stretch) (t told) {
 
 // addTo adds what changed in a stretch to a state, which is the one that the
 // stretch begins with or not.
-func (s *Session) addTo(ctx context.Context, base *overlay.Manifest, sp stretch, begins bool) (*overlay.Manifest, error) {
+func (s *Session) addTo(ctx context.Context, base *manifest.Manifest, sp stretch, begins bool) (*manifest.Manifest, error) {
 	to, err := s.files.at(ctx, sp.to)
 	if err != nil || begins {
 		return to, err
@@ -96,5 +97,5 @@ func (s *Session) addTo(ctx context.Context, base *overlay.Manifest, sp stretch,
 			paths = append(paths, c.From)
 		}
 	}
-	return overlay.Graft(base, to, paths), nil
+	return manifest.Graft(base, to, paths), nil
 }

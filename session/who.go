@@ -30,8 +30,8 @@ import (
 // the agent's own.
 const absorbTime = time.Minute
 
-// watch is what is known of what runs. Owned by the loop, but for wanted.
-type watch struct {
+// watching is what is known of what runs. Owned by the loop, but for wanted.
+type watching struct {
 	wanted atomic.Bool // something runs that could have made changes besides the agent
 	again  *time.Timer // until the next look
 	base   *glance     // when the changes began that aren't accounted for; nil: not known

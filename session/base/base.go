@@ -14,7 +14,8 @@ import (
 	"errors"
 	"fmt"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Record is what a project folder was. What the commits and indexes name isn't
@@ -54,12 +55,12 @@ type Tracked struct {
 // repositories every path is one.
 type Entry struct {
 	Path   string // from the project
-	Kind   overlay.Kind
+	Kind   manifest.Kind
 	Mode   uint32 // permission bits: 07777
 	Size   int64  // bytes; of files
-	MTime  overlay.Time
+	MTime  manifest.Time
 	Target string       // of links
-	Hash   overlay.Hash // of a file's content, as the overlay package has it; zero where it wasn't read
+	Hash   content.Hash // of a file's content, as package content has it; zero where it wasn't read
 	// Unsaved says why the content, or what is in a folder, isn't in the record.
 	// A content whose Hash is known and has none is there.
 	Unsaved string
@@ -76,11 +77,11 @@ func (r *Record) Kind() string {
 
 // kept says whether the entry's content is among the bodies.
 func (e *Entry) kept() bool {
-	return e.Kind == overlay.KindFile && !e.Hash.IsZero() && e.Unsaved == ""
+	return e.Kind == manifest.KindFile && !e.Hash.IsZero() && e.Unsaved == ""
 }
 
 // Load reads a record that Save kept.
-func Load(ctx context.Context, b overlay.Bodies, h overlay.Hash) (*Record, error) {
+func Load(ctx context.Context, b content.Bodies, h content.Hash) (*Record, error) {
 	r, size, err := b.Open(ctx, h)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open base %s: %w", h, err)
@@ -94,14 +95,14 @@ func Load(ctx context.Context, b overlay.Bodies, h overlay.Hash) (*Record, error
 
 // Refs gives the hash of every body that the record needs beside its own. One
 // may come more than once.
-func (r *Record) Refs(ctx context.Context, b overlay.Bodies) ([]overlay.Hash, error) {
-	var out []overlay.Hash
+func (r *Record) Refs(ctx context.Context, b content.Bodies) ([]content.Hash, error) {
+	var out []content.Hash
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if !e.kept() {
 			continue
 		}
-		refs, err := overlay.ContentRefs(ctx, b, e.Hash, e.Size)
+		refs, err := content.Refs(ctx, b, e.Hash, e.Size)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list the content of %q: %w", e.Path, err)
 		}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 var errForm = errors.New("malformed")
 
 // Save keeps a record, and returns what Load takes.
-func (r *Record) Save(ctx context.Context, b overlay.Bodies) (overlay.Hash, error) {
+func (r *Record) Save(ctx context.Context, b content.Bodies) (content.Hash, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		return overlay.Hash{}, err
+		return content.Hash{}, err
 	}
 	defer enc.Close() // it wrote to nothing
 	h, _, err := b.Put(ctx, bytes.NewReader(enc.EncodeAll(r.encode(), nil)))
@@ -104,7 +105,7 @@ const (
 
 func (e *Entry) encode(b []byte, last string) []byte {
 	b = append(appendPath(b, last, e.Path), byte(e.Kind))
-	if e.Kind == overlay.KindWhiteout {
+	if e.Kind == manifest.KindWhiteout {
 		return b
 	}
 	var flags byte
@@ -118,9 +119,9 @@ func (e *Entry) encode(b []byte, last string) []byte {
 	b = binary.AppendVarint(b, e.MTime.Sec)
 	b = binary.AppendUvarint(b, uint64(e.MTime.Nsec))
 	switch e.Kind {
-	case overlay.KindFile:
+	case manifest.KindFile:
 		b = binary.AppendUvarint(b, uint64(e.Size))
-	case overlay.KindSymlink:
+	case manifest.KindSymlink:
 		b = text(b, e.Target)
 	}
 	if flags&flagHash != 0 {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/manifest"
 )
 
 // decoder reads what encode wrote, and nothing else. After the first fault it
@@ -94,24 +94,24 @@ func (d *decoder) repository() Repository {
 func hashLength(n int) bool { return n == 0 || n == 20 || n == 32 }
 
 func (d *decoder) entry(last string) Entry {
-	e := Entry{Path: d.path(last), Kind: overlay.Kind(d.byte())}
-	if e.Kind == 0 || e.Kind > overlay.KindWhiteout {
+	e := Entry{Path: d.path(last), Kind: manifest.Kind(d.byte())}
+	if e.Kind == 0 || e.Kind > manifest.KindWhiteout {
 		d.fail("an unknown kind")
 	}
-	if d.err != nil || e.Kind == overlay.KindWhiteout {
+	if d.err != nil || e.Kind == manifest.KindWhiteout {
 		return e
 	}
 	flags := d.byte()
-	if flags > flagHash|flagUnsaved || flags&flagHash != 0 && e.Kind != overlay.KindFile {
+	if flags > flagHash|flagUnsaved || flags&flagHash != 0 && e.Kind != manifest.KindFile {
 		d.fail("unknown flags")
 	}
 	e.Mode = uint32(d.uvarint(07777))
 	e.MTime.Sec = d.varint()
 	e.MTime.Nsec = uint32(d.uvarint(999_999_999))
 	switch e.Kind {
-	case overlay.KindFile:
+	case manifest.KindFile:
 		e.Size = int64(d.uvarint(1<<63 - 1))
-	case overlay.KindSymlink:
+	case manifest.KindSymlink:
 		if e.Target = d.text(); strings.IndexByte(e.Target, 0) >= 0 {
 			d.fail("a link's target with NUL")
 		}

@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"stepbox/policy/git"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
 )
 
 // scope is a part of the project that one repository says about, or none.
@@ -166,13 +167,13 @@ const (
 
 // same says whether a file is what the index has: by its looks, when it hasn't
 // been touched since git looked, else by its content.
-func (t *taker) same(s *scope, noted *git.Entry, n *overlay.Found) (bool, error) {
+func (t *taker) same(s *scope, noted *git.Entry, n *lower.Found) (bool, error) {
 	e := &n.Entry
 	if noted.Stage != 0 || noted.Mode != modeOf(e) {
 		return false, nil
 	}
 	size := e.Size
-	if e.Kind == overlay.KindSymlink {
+	if e.Kind == manifest.KindSymlink {
 		size = int64(len(e.Target))
 	}
 	if noted.Size == uint32(size) && stamp(e.MTime) == noted.MTime && stamp(n.CTime) == noted.CTime && before(noted.MTime, s.written) {
@@ -181,7 +182,7 @@ func (t *taker) same(s *scope, noted *git.Entry, n *overlay.Found) (bool, error)
 	if noted.Size != uint32(size) && noted.Size != 0 {
 		return false, nil
 	}
-	if e.Kind == overlay.KindSymlink {
+	if e.Kind == manifest.KindSymlink {
 		sum := blob(len(noted.Hash), size)
 		io.WriteString(sum, e.Target) // hashes take all
 		return bytes.Equal(sum.Sum(nil), noted.Hash), nil
@@ -203,11 +204,11 @@ func (t *taker) same(s *scope, noted *git.Entry, n *overlay.Found) (bool, error)
 }
 
 // modeOf is what git makes of a file's looks.
-func modeOf(e *overlay.Entry) uint32 {
+func modeOf(e *manifest.Entry) uint32 {
 	switch {
-	case e.Kind == overlay.KindSymlink:
+	case e.Kind == manifest.KindSymlink:
 		return modeLink
-	case e.Kind != overlay.KindFile:
+	case e.Kind != manifest.KindFile:
 		return 0
 	case e.Mode&0o100 != 0:
 		return modeExecutable
@@ -215,7 +216,7 @@ func modeOf(e *overlay.Entry) uint32 {
 	return modeFile
 }
 
-func stamp(t overlay.Time) git.Stamp { return git.Stamp{Sec: uint32(t.Sec), Nsec: t.Nsec} }
+func stamp(t manifest.Time) git.Stamp { return git.Stamp{Sec: uint32(t.Sec), Nsec: t.Nsec} }
 
 func before(a, b git.Stamp) bool { return a.Sec < b.Sec || a.Sec == b.Sec && a.Nsec < b.Nsec }
 

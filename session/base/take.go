@@ -10,15 +10,17 @@ import (
 	"strings"
 
 	"stepbox/policy/git"
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Options say what to take a record of.
 type Options struct {
-	Folder string         // the project, absolute and without links
-	Lower  *overlay.Lower // the same, without what is hidden
+	Folder string       // the project, absolute and without links
+	Lower  *lower.Lower // the same, without what is hidden
 	Person git.Person
-	Bodies overlay.Bodies // where contents are kept
+	Bodies content.Bodies // where contents are kept
 }
 
 // limits bound a record.
@@ -42,7 +44,7 @@ var errMany = errors.New("too many names")
 // When ctx ends it returns what it has, which is said to be incomplete; it fails
 // only if contents can't be kept.
 func Take(ctx context.Context, o Options) (*Record, error) {
-	t := &taker{Options: o, ctx: ctx, left: most, collector: overlay.NewCollector(o.Bodies), rec: &Record{}}
+	t := &taker{Options: o, ctx: ctx, left: most, collector: lower.NewCollector(o.Bodies), rec: &Record{}}
 	t.enter("", git.Open(o.Folder, o.Person))
 	err := o.Lower.Walk(ctx, t.name)
 	for len(t.scopes) > 0 {
@@ -71,7 +73,7 @@ func Take(ctx context.Context, o Options) (*Record, error) {
 type taker struct {
 	Options
 	ctx       context.Context
-	collector *overlay.Collector
+	collector *lower.Collector
 	rec       *Record
 	scopes    []*scope // of repositories in each other, the innermost last
 	left      limits
@@ -91,7 +93,7 @@ func (t *taker) leave(whole bool) {
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	if whole {
 		for _, rel := range s.deleted() {
-			t.add(Entry{Path: join(s.path, rel), Kind: overlay.KindWhiteout})
+			t.add(Entry{Path: join(s.path, rel), Kind: manifest.KindWhiteout})
 		}
 	}
 	if s.git != nil {
@@ -101,7 +103,7 @@ func (t *taker) leave(whole bool) {
 }
 
 // name is given every name of the project.
-func (t *taker) name(n *overlay.Found) error {
+func (t *taker) name(n *lower.Found) error {
 	if t.left.names--; t.left.names < 0 {
 		return errMany
 	}
@@ -115,14 +117,14 @@ func (t *taker) name(n *overlay.Found) error {
 	case n.Hidden:
 		s.apart[rel] = true
 		s.secret[rel] = true
-		return overlay.ErrSkipDir
+		return lower.ErrSkipDir
 	case n.Entry.Name == ".git":
-		return overlay.ErrSkipDir
+		return lower.ErrSkipDir
 	case n.Entry.Unsaved != "":
 		s.apart[rel] = true
 		t.again(entry(n))
-		return overlay.ErrSkipDir
-	case n.Entry.Kind == overlay.KindDir:
+		return lower.ErrSkipDir
+	case n.Entry.Kind == manifest.KindDir:
 		return t.folder(s, rel, n)
 	}
 	return t.file(s, rel, n)
@@ -138,7 +140,7 @@ func (t *taker) again(e Entry) {
 
 func (t *taker) add(e Entry) { t.rec.Entries = append(t.rec.Entries, e) }
 
-func entry(n *overlay.Found) Entry {
+func entry(n *lower.Found) Entry {
 	e := n.Entry
 	return Entry{
 		Path: n.Path, Kind: e.Kind, Mode: e.Mode, Size: e.Size, MTime: e.MTime,
@@ -148,7 +150,7 @@ func entry(n *overlay.Found) Entry {
 
 const ignored = "not kept: git ignores it"
 
-func (t *taker) folder(s *scope, rel string, n *overlay.Found) error {
+func (t *taker) folder(s *scope, rel string, n *lower.Found) error {
 	if !s.knows() {
 		if t.nested(s, rel, n) == nil {
 			t.add(entry(n))
@@ -160,7 +162,7 @@ func (t *taker) folder(s *scope, rel string, n *overlay.Found) error {
 		e := entry(n)
 		e.Unsaved = ignored
 		t.add(e)
-		return overlay.ErrSkipDir
+		return lower.ErrSkipDir
 	}
 	if t.nested(s, rel, n) != nil {
 		return nil
@@ -174,7 +176,7 @@ func (t *taker) folder(s *scope, rel string, n *overlay.Found) error {
 }
 
 // nested enters the repository that a folder is the root of, if it is one.
-func (t *taker) nested(s *scope, rel string, n *overlay.Found) *scope {
+func (t *taker) nested(s *scope, rel string, n *lower.Found) *scope {
 	dir := filepath.Join(t.Folder, n.Path)
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil || len(t.rec.Repositories)+len(t.scopes) >= maxRepositories {
 		return nil
@@ -190,8 +192,8 @@ func (t *taker) nested(s *scope, rel string, n *overlay.Found) *scope {
 }
 
 // file is anything but a folder.
-func (t *taker) file(s *scope, rel string, n *overlay.Found) error {
-	if n.Entry.Kind == overlay.KindSymlink {
+func (t *taker) file(s *scope, rel string, n *lower.Found) error {
+	if n.Entry.Kind == manifest.KindSymlink {
 		if err := n.Link(t.ctx); err != nil {
 			n.Entry.Unsaved = "not kept: " + err.Error()
 		}
@@ -220,8 +222,8 @@ func (t *taker) file(s *scope, rel string, n *overlay.Found) error {
 }
 
 // content reads and keeps a file's content, as far as the bounds allow.
-func (t *taker) content(n *overlay.Found) error {
-	if n.Entry.Kind != overlay.KindFile || n.Entry.Unsaved != "" {
+func (t *taker) content(n *lower.Found) error {
+	if n.Entry.Kind != manifest.KindFile || n.Entry.Unsaved != "" {
 		return nil
 	}
 	l, size, why := &t.left, n.Entry.Size, ""

@@ -18,20 +18,22 @@ import (
 	"github.com/zeebo/blake3"
 	"pgregory.net/rapid"
 
-	"stepbox/runner/overlay"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
 )
 
 // memory keeps bodies in memory.
-type memory map[overlay.Hash][]byte
+type memory map[content.Hash][]byte
 
-func (m memory) Put(_ context.Context, r io.Reader) (overlay.Hash, int64, error) {
+func (m memory) Put(_ context.Context, r io.Reader) (content.Hash, int64, error) {
 	data, err := io.ReadAll(r)
-	h := overlay.Hash(blake3.Sum256(data))
+	h := content.Hash(blake3.Sum256(data))
 	m[h] = data
 	return h, int64(len(data)), err
 }
 
-func (m memory) Open(_ context.Context, h overlay.Hash) (io.ReadCloser, int64, error) {
+func (m memory) Open(_ context.Context, h content.Hash) (io.ReadCloser, int64, error) {
 	data, ok := m[h]
 	if !ok {
 		return nil, 0, fmt.Errorf("there is no body %s", h)
@@ -81,7 +83,7 @@ func write(t rapid.TB, dir string, files map[string]string) {
 
 // take takes a record, keeps it, and gives it as it is read back.
 func take(t rapid.TB, dir string, b memory, change ...func(*Options)) *Record {
-	l, err := overlay.OpenLower(dir, overlay.LowerOptions{})
+	l, err := lower.Open(dir, lower.Options{})
 	must(t, err)
 	o := Options{Folder: dir, Lower: l, Bodies: b}
 	for _, f := range change {
@@ -120,7 +122,7 @@ func lines(r *Record, b memory) []string {
 			s += ": " + e.Unsaved
 		case e.kept():
 			s += " " + string(b[e.Hash])
-		case e.Kind == overlay.KindSymlink:
+		case e.Kind == manifest.KindSymlink:
 			s += " " + e.Target
 		}
 		out = append(out, s)
@@ -227,7 +229,7 @@ func TestSecretsAreNotInIt(t *testing.T) {
 	write(t, dir, map[string]string{".npmrc": "hunter4"})
 	r := take(t, dir, b, func(o *Options) {
 		var err error
-		o.Lower, err = overlay.OpenLower(dir, overlay.LowerOptions{Hidden: []string{".npmrc", ".aws", "new.pem"}})
+		o.Lower, err = lower.Open(dir, lower.Options{Hidden: []string{".npmrc", ".aws", "new.pem"}})
 		must(t, err)
 	})
 	expect(t, r, b)
@@ -278,7 +280,7 @@ type interrupted struct {
 	end func()
 }
 
-func (i interrupted) Put(ctx context.Context, r io.Reader) (overlay.Hash, int64, error) {
+func (i interrupted) Put(ctx context.Context, r io.Reader) (content.Hash, int64, error) {
 	i.end()
 	must(nil, ctx.Err())
 	return i.memory.Put(ctx, r)
@@ -292,7 +294,7 @@ func TestOfASessionThatEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l, err := overlay.OpenLower(dir, overlay.LowerOptions{})
+	l, err := lower.Open(dir, lower.Options{})
 	must(t, err)
 	defer l.Close()
 	r, err := Take(ctx, Options{Folder: dir, Lower: l, Bodies: interrupted{b, cancel}})
@@ -301,7 +303,7 @@ func TestOfASessionThatEnds(t *testing.T) {
 		t.Errorf("%d entries, missing %q", len(r.Entries), r.Missing)
 	}
 	for _, e := range r.Entries {
-		if e.Kind == overlay.KindWhiteout || b[e.Hash] == nil {
+		if e.Kind == manifest.KindWhiteout || b[e.Hash] == nil {
 			t.Fatalf("%s of %s isn't among the bodies", e.Kind, e.Path)
 		}
 	}
@@ -370,8 +372,8 @@ func compareWithGit(t *rapid.T, dir string) {
 		return false
 	}
 	for _, e := range r.Entries {
-		folders[e.Path] = e.Kind == overlay.KindDir
-		if e.Kind != overlay.KindDir && e.Unsaved != ignored {
+		folders[e.Path] = e.Kind == manifest.KindDir
+		if e.Kind != manifest.KindDir && e.Unsaved != ignored {
 			ours[e.Path] = true
 		}
 	}
@@ -393,12 +395,12 @@ func compareWithGit(t *rapid.T, dir string) {
 		}
 	}
 	for _, e := range r.Entries {
-		if ours[e.Path] && e.Kind != overlay.KindWhiteout && !theirs[e.Path] {
+		if ours[e.Path] && e.Kind != manifest.KindWhiteout && !theirs[e.Path] {
 			t.Fatalf("%q is in the record and git doesn't say so", e.Path)
 		}
 	}
 	for _, e := range r.Entries {
-		if _, err := os.Lstat(filepath.Join(dir, e.Path)); (err != nil) != (e.Kind == overlay.KindWhiteout) {
+		if _, err := os.Lstat(filepath.Join(dir, e.Path)); (err != nil) != (e.Kind == manifest.KindWhiteout) {
 			t.Fatalf("%q is a %s, and looking at it says %v", e.Path, e.Kind, err)
 		}
 	}
@@ -406,10 +408,10 @@ func compareWithGit(t *rapid.T, dir string) {
 
 // A record has one form, and nothing else is read.
 func FuzzDecode(f *testing.F) {
-	e := Entry{Path: "a/b", Kind: overlay.KindFile, Mode: 0o644, Size: 3, MTime: overlay.Time{Sec: -5, Nsec: 7}, Hash: overlay.Hash{1}}
+	e := Entry{Path: "a/b", Kind: manifest.KindFile, Mode: 0o644, Size: 3, MTime: manifest.Time{Sec: -5, Nsec: 7}, Hash: content.Hash{1}}
 	r := &Record{Missing: "x", Entries: []Entry{
-		{Path: "a", Kind: overlay.KindDir, Mode: 0o755}, e, {Path: "a/bc", Kind: overlay.KindSymlink, Target: "../x"},
-		{Path: "c", Kind: overlay.KindWhiteout}, {Path: "d", Kind: overlay.KindFile, Unsaved: "why"},
+		{Path: "a", Kind: manifest.KindDir, Mode: 0o755}, e, {Path: "a/bc", Kind: manifest.KindSymlink, Target: "../x"},
+		{Path: "c", Kind: manifest.KindWhiteout}, {Path: "d", Kind: manifest.KindFile, Unsaved: "why"},
 	}, Repositories: []Repository{{Commit: strings.Repeat("ab", 20), Branch: "refs/heads/x", Tracked: []Tracked{
 		{Path: "a", Mode: modeFile, Stage: 1, Hash: bytes.Repeat([]byte{1}, 20)}, {Path: "a", Mode: modeFile, Stage: 2}, {Path: "ab", Sparse: true},
 	}}, {Path: "x", Prefix: "y", Unread: "z"}}}

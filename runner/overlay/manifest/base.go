@@ -1,0 +1,33 @@
+package manifest
+
+// Base is what a session saw of the lower, kept with its manifests so that they
+// can be compared when the host's files have changed or are gone. It knows the
+// paths that an upper has covered at any time, each as the lower had it when
+// that was first seen; of what the sandbox never touched it knows nothing.
+//
+// It is a tree like a manifest's, stored in the same objects, in which a
+// whiteout means that the lower had nothing of that name, and an opaque
+// directory that all of what the lower had in it is listed. Contents are in
+// Bodies. Files whose content isn't there are Unsaved; their Hash may be known
+// all the same.
+//
+// A Base is immutable. The later of two knows all that the other does.
+type Base struct {
+	Root  *Node
+	Steps uint64 // how often it was extended: the later one has more
+}
+
+// LaterBase is the Base that knows what lies below both manifests; nil when
+// neither has one.
+func LaterBase(a, b *Manifest) *Base {
+	switch {
+	case a == nil || a.Base == nil:
+		if b == nil {
+			return nil
+		}
+		return b.Base
+	case b == nil || b.Base == nil || b.Base.Steps < a.Base.Steps:
+		return a.Base
+	}
+	return b.Base
+}

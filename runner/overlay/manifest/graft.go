@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Graft is base with what from has at some paths, which Diff gave (of a rename,
+// both): a state that never was, for telling one writer's changes from others'
+// that were made meanwhile. Neither manifest is changed. A path that one of the
+// two has below something that the other doesn't brings that along.
+func Graft(base, from *Manifest, paths []string) *Manifest {
+	b, f := graftRoot(base, from), graftRoot(from, base)
+	top := &graft{}
+	for _, path := range paths {
+		at := top
+		if path != "" {
+			for name := range strings.SplitSeq(path, "/") {
+				at = at.child(name)
+			}
+		}
+		at.here = true
+	}
+	return &Manifest{Root: top.dir(b, f), Base: LaterBase(base, from)}
+}
+
+// graftRoot is a manifest's top; a manifest of nothing takes its project folder
+// from the other.
+func graftRoot(m, other *Manifest) *Node {
+	switch {
+	case m != nil:
+		return m.Root
+	case other != nil:
+		return &Node{Entry: other.Root.Entry, Sub: NewDir(nil, nil)}
+	}
+	return &Node{Entry: Entry{Kind: KindDir}, Sub: NewDir(nil, nil)}
+}
+
+// graft is a path on the way to those that are taken over.
+type graft struct {
+	here  bool
+	Below map[string]*graft
+}
+
+func (g *graft) child(name string) *graft {
+	if g.Below == nil {
+		g.Below = make(map[string]*graft)
+	}
+	c := g.Below[name]
+	if c == nil {
+		c = &graft{}
+		g.Below[name] = c
+	}
+	return c
+}
+
+// dir puts two directories of the same path together.
+func (g *graft) dir(base, from *Node) *Node {
+	n := &Node{Entry: base.Entry, Sub: base.Sub}
+	if g.here {
+		n.Entry = from.Entry
+	}
+	if len(g.Below) == 0 {
+		return n
+	}
+	nodes := make(map[string]*Node)
+	for c := range base.Sub.All() {
+		nodes[c.Name] = c
+	}
+	for name, below := range g.Below {
+		c := below.name(base.Sub.Find(name), from.Sub.Find(name))
+		if c == nil {
+			delete(nodes, name)
+			continue
+		}
+		nodes[name] = c
+	}
+	names := slices.Sorted(maps.Keys(nodes))
+	list := make([]*Node, len(names))
+	for i, name := range names {
+		list[i] = nodes[name]
+	}
+	n.Sub = NewDir(list, base.Sub)
+	return n
+}
+
+// name puts together what the two have under one name; nil is nothing.
+func (g *graft) name(base, from *Node) *Node {
+	switch {
+	case from == nil || from.Kind != KindDir:
+		return from
+	case base == nil && !from.Opaque:
+		return g.dir(&Node{Entry: from.Entry, Sub: NewDir(nil, nil)}, from)
+	case base != nil && base.Kind == KindDir && base.Opaque == from.Opaque:
+		return g.dir(base, from)
+	}
+	return from
+}

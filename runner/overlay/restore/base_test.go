@@ -1,0 +1,228 @@
+package restore
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
+)
+
+// keeping is a second scanner of a session's upper, one that keeps the lower.
+func keeping(t *testing.T, s *session, k scan.Keep) *scan.Scanner {
+	t.Helper()
+	sc, err := scan.New(s.q.Upper, s.bodies, s.h.open(bg, s.q.Upper))
+	must(t, err)
+	t.Cleanup(func() { must(t, sc.Close()) })
+	k.Lower = s.lower
+	sc.Keep(k)
+	return sc
+}
+
+func scanned(t *testing.T, sc *scan.Scanner) *manifest.Manifest {
+	t.Helper()
+	m, _, err := sc.Scan(bg, scan.Options{})
+	must(t, err)
+	return m
+}
+
+// told is a difference whole: what changed, and both contents of each.
+func told(lower *lower.Lower, b content.Bodies, from, to *manifest.Manifest) (string, error) {
+	d, err := diff.Compare(bg, lower, from, to, diff.Options{})
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, c := range d.Changes {
+		fmt.Fprintf(&out, "%s %s %s from %q, content %v mode %v owner %v attributes %v\n", c.Status, c.Path, c.Kind(), c.From, c.Content, c.Mode, c.Owner, c.Xattrs)
+		for _, f := range []*diff.File{c.Old, c.New} {
+			r, n, err := diff.Open(bg, lower, b, f)
+			if err != nil {
+				return "", err
+			}
+			text, err := io.ReadAll(r)
+			if err = cmp.Or(err, r.Close()); err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&out, "  %d %s\n", n, shown(text))
+		}
+	}
+	return out.String(), nil
+}
+
+// shown is a content for a message: all of it only when it is short.
+func shown(text []byte) string {
+	if len(text) <= 20 {
+		return fmt.Sprintf("%q", text)
+	}
+	return content.Sum(text).String()[:12]
+}
+
+// Whatever the sandbox did: compared from the record alone, two states differ as
+// they did while the project folder was there.
+func TestRecordStandsAloneProperty(t *testing.T) {
+	h := startHelper(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newSession(t, h, os.TempDir(), func(lower string) { fillLower(rt, lower) })
+		defer s.close()
+		sc, err := scan.New(s.q.Upper, s.bodies, s.h.open(bg, s.q.Upper))
+		must(t, err)
+		defer sc.Close()
+		sc.Keep(scan.Keep{Lower: s.lower})
+		type mark struct{ plain, kept *manifest.Manifest }
+		var marks []mark
+		var roots []content.Hash
+		for range rapid.IntRange(1, 5).Draw(rt, "rounds") {
+			s.mutate(rapid.SliceOfN(genMutation, 1, 20).Draw(rt, "muts")...)
+			marks = append(marks, mark{s.scan(), scanned(t, sc)})
+			root, err := marks[len(marks)-1].kept.Save(bg, s.bodies)
+			must(t, err)
+			roots = append(roots, root)
+		}
+		type pair struct{ from, to int }
+		want := map[pair]string{}
+		for to := range marks {
+			for from := -1; from < to; from++ {
+				var a, b *manifest.Manifest
+				if from >= 0 {
+					a, b = marks[from].plain, marks[from].kept
+				}
+				live, err := told(s.lower, s.bodies, a, marks[to].plain)
+				if err != nil {
+					rt.Fatalf("compare with the folder: %v", err)
+				}
+				kept, err := told(nil, s.bodies, b, marks[to].kept)
+				if err != nil {
+					rt.Fatalf("compare from the record: %v", err)
+				}
+				if live != kept {
+					rt.Fatalf("from %d to %d the folder says\n%s\nthe record says\n%s", from, to, live, kept)
+				}
+				want[pair{from, to}] = kept
+			}
+		}
+		// The person goes on working: everything is gone from the folder.
+		entries, err := os.ReadDir(s.q.Lower)
+		must(t, err)
+		for _, e := range entries {
+			p := filepath.Join(s.q.Lower, e.Name())
+			must(t, filepath.WalkDir(p, func(p string, d fs.DirEntry, err error) error {
+				if d != nil && d.IsDir() && err == nil {
+					return os.Chmod(p, 0o700) // else only root could empty it
+				}
+				return err
+			}))
+			must(t, os.RemoveAll(p))
+		}
+		for p, text := range want {
+			var from *manifest.Manifest
+			if p.from >= 0 {
+				if from, err = manifest.Load(bg, s.bodies, roots[p.from]); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			to, err := manifest.Load(bg, s.bodies, roots[p.to])
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if got, err := told(nil, s.bodies, from, to); err != nil || got != text {
+				rt.Fatalf("from %d to %d, read back (%v):\n%s\nwant\n%s", p.from, p.to, err, got, text)
+			}
+		}
+	})
+}
+
+// What a session first saw stays: what the person does afterwards isn't taken
+// for the agent's doing.
+func TestBaseIsWhatWasFirstSeen(t *testing.T) {
+	s := newSession(t, startHelper(t), os.TempDir(), project(t))
+	defer s.close()
+	sc := keeping(t, s, scan.Keep{})
+	scanned(t, sc)
+	s.agent(mutation{Op: "write", Path: "a", Data: []byte("agent a")}, mutation{Op: "removeall", Path: "tree"})
+	first := scanned(t, sc)
+	host := func(name, text string) {
+		t.Helper()
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(s.q.Lower, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(s.q.Lower, name), []byte(text), 0o644))
+	}
+	host("a", "person a")
+	host("tree/1", "person one")
+	host("tree/new", "person new")
+	host("untouched", "person")
+	s.agent(mutation{Op: "write", Path: "b", Data: []byte("agent b")})
+	line := func(what, before, after string) string {
+		return fmt.Sprintf("%s file from \"\", content true mode false owner false attributes false\n  %d %q\n  %d %q\n", what, len(before), before, len(after), after)
+	}
+	want := line("M a", "content a", "agent a")
+	gone := line("D tree/1", "one", "") + line("D tree/deep/2", "two", "")
+	for what, tt := range map[string]struct {
+		m    *manifest.Manifest
+		want string
+	}{
+		"before": {first, want + gone},
+		"after":  {scanned(t, sc), want + line("M b", "content b", "agent b") + gone},
+	} {
+		if got, err := told(nil, s.bodies, nil, tt.m); err != nil || got != tt.want {
+			t.Errorf("%s (%v):\n%s\nwant\n%s", what, err, got, tt.want)
+		}
+	}
+}
+
+// A roll back to before a file was touched gives the person's file as it is now:
+// that is no change of the agent's then.
+func TestRestoredHostFileIsNoChange(t *testing.T) {
+	s := newSession(t, startHelper(t), os.TempDir(), project(t))
+	defer s.close()
+	sc := keeping(t, s, scan.Keep{})
+	start := scanned(t, sc)
+	s.agent(mutation{Op: "write", Path: "a", Data: []byte("agent a")})
+	changed := scanned(t, sc)
+	must(t, os.WriteFile(filepath.Join(s.q.Lower, "a"), []byte("the person's new a"), 0o644))
+	p, err := NewPlan(bg, s.lower, changed, start, Options{})
+	must(t, err)
+	rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
+	if err != nil || len(rep.Failed) > 0 {
+		t.Fatalf("execute: %v %v", err, rep.Failed)
+	}
+	now := scanned(t, sc)
+	if got, err := told(nil, s.bodies, nil, now); err != nil || got != "" {
+		t.Errorf("after the roll back there differs (%v):\n%s", err, got)
+	}
+	// What the agent had done is still told as it was.
+	if got, err := told(nil, s.bodies, nil, changed); err != nil || !strings.Contains(got, `"content a"`) {
+		t.Errorf("before it there differed (%v):\n%s", err, got)
+	}
+}
+
+// What was recorded before lower sides were kept is listed, and says so.
+func TestWithoutBaseNothingIsInvented(t *testing.T) {
+	s := newSession(t, startHelper(t), os.TempDir(), project(t))
+	defer s.close()
+	base := s.scan()
+	s.agent(mutation{Op: "write", Path: "a", Data: []byte("x")}, mutation{Op: "remove", Path: "b"}, mutation{Op: "write", Path: "dir/n", Data: []byte("n")})
+	for what, from := range map[string]*manifest.Manifest{"lower": nil, "first checkpoint": base} {
+		d, err := diff.Compare(bg, nil, from, s.scan(), diff.Options{NotKept: "not kept"})
+		must(t, err)
+		if got, want := brief(d.Changes), []string{"M a file content", "D b file", "M dir/n file content"}; !slices.Equal(got, want) {
+			t.Errorf("from the %s %q, want %q", what, got, want)
+		}
+		for _, c := range d.Changes {
+			if c.Old.Unsaved != "not kept" {
+				t.Errorf("the old side of %s is %+v", c.Path, c.Old)
+			}
+		}
+	}
+}

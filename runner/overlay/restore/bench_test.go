@@ -1,0 +1,285 @@
+package restore
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/runner/overlay/scan"
+)
+
+// benchSizes are how many changed files the figures are for.
+var benchSizes = []int{10, 1_000, 10_000}
+
+// manyFiles puts n files of 4 KiB or so into directories of 100 below root,
+// the way a project has them.
+func manyFiles(n int) []mutation {
+	var muts []mutation
+	for i := range n {
+		dir := fmt.Sprintf("dir%03d", i/100)
+		if i%100 == 0 {
+			muts = append(muts, mutation{Op: "mkdir", Path: dir})
+		}
+		line := fmt.Sprintf("line of file %d\n", i)
+		muts = append(muts, mutation{Op: "write", Path: fmt.Sprintf("%s/file%05d.go", dir, i), Data: []byte(strings.Repeat(line, 4096/len(line)))})
+	}
+	return muts
+}
+
+func benchSession(b *testing.B, n int) *session {
+	b.Helper()
+	s := newSession(b, startHelper(b), os.TempDir(), nil)
+	b.Cleanup(s.close)
+	s.agent(manyFiles(n)...)
+	return s
+}
+
+// best reports the quickest of the runs beside their mean: on a busy machine
+// the mean says little.
+type best struct{ min time.Duration }
+
+func (m *best) time(f func()) {
+	begin := time.Now()
+	f()
+	if d := time.Since(begin); m.min == 0 || d < m.min {
+		m.min = d
+	}
+}
+
+func (m *best) report(b *testing.B) {
+	b.ReportMetric(float64(m.min.Microseconds())/1000, "best-ms")
+}
+
+func BenchmarkFirst(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := benchSession(b, n)
+			b.ResetTimer()
+			var m best
+			for range b.N {
+				m.time(func() {
+					sc, err := scan.New(s.q.Upper, newMemory(), nil)
+					must(b, err)
+					m, _, err := sc.Scan(bg, scan.Options{})
+					must(b, err)
+					_, err = m.Save(bg, newMemory())
+					must(b, err, sc.Close())
+				})
+			}
+			m.report(b)
+		})
+	}
+}
+
+func BenchmarkNoChange(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := benchSession(b, n)
+			first := s.scan()
+			b.ReportAllocs()
+			b.ResetTimer()
+			var m best
+			for range b.N {
+				m.time(func() {
+					if s.scan() != first {
+						b.Fatal("something moved")
+					}
+				})
+			}
+			m.report(b)
+		})
+	}
+}
+
+func BenchmarkMoved(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := benchSession(b, n)
+			s.scan()
+			b.ResetTimer()
+			var m best
+			for range b.N {
+				m.time(func() {
+					if moved, err := s.scanner.Moved(bg); moved || err != nil {
+						b.Fatal(moved, err)
+					}
+				})
+			}
+			m.report(b)
+		})
+	}
+}
+
+func BenchmarkOneFile(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := benchSession(b, n)
+			_, err := s.scan().Save(bg, s.bodies)
+			must(b, err)
+			b.ResetTimer()
+			var m best
+			for i := range b.N {
+				b.StopTimer()
+				s.agent(mutation{Op: "write", Path: "dir000/file00003.go", Data: fmt.Appendf(nil, "%d", i)})
+				b.StartTimer()
+				m.time(func() {
+					_, err := s.scan().Save(bg, s.bodies)
+					must(b, err)
+				})
+			}
+			m.report(b)
+		})
+	}
+}
+
+// BenchmarkFlat is one file in one directory of 10,000.
+func BenchmarkFlat(b *testing.B) {
+	s := newSession(b, startHelper(b), os.TempDir(), nil)
+	b.Cleanup(s.close)
+	var muts []mutation
+	for i := range 10_000 {
+		muts = append(muts, mutation{Op: "write", Path: fmt.Sprintf("file%05d", i), Data: []byte("x")})
+	}
+	s.agent(muts...)
+	_, err := s.scan().Save(bg, s.bodies)
+	must(b, err)
+	before := s.bodies.size
+	var m best
+	b.ResetTimer()
+	for i := range b.N {
+		b.StopTimer()
+		s.agent(mutation{Op: "write", Path: fmt.Sprintf("new%d", i), Data: fmt.Appendf(nil, "%d", i)})
+		b.StartTimer()
+		m.time(func() {
+			_, err := s.scan().Save(bg, s.bodies)
+			must(b, err)
+		})
+	}
+	m.report(b)
+	b.ReportMetric(float64(s.bodies.size-before)/float64(b.N), "B-stored/op")
+}
+
+func BenchmarkRollback(b *testing.B) {
+	for _, n := range benchSizes {
+		for _, kind := range []string{"modified", "created"} {
+			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
+				s := newSession(b, startHelper(b), os.TempDir(), nil)
+				b.Cleanup(s.close)
+				muts := manyFiles(n)
+				if kind == "modified" {
+					s.agent(muts...)
+				}
+				target := s.scan()
+				var plan, run best
+				var writes []mutation
+				for range b.N {
+					b.StopTimer()
+					if kind == "modified" {
+						for i := range muts {
+							if muts[i].Op == "write" {
+								muts[i].Data = append(muts[i].Data, 'x')
+							}
+						}
+						for _, m := range muts {
+							if m.Op == "write" {
+								writes = append(writes, m)
+							}
+						}
+						s.agent(writes...)
+						writes = writes[:0]
+					} else {
+						s.agent(muts...)
+					}
+					cur := s.scan()
+					b.StartTimer()
+					var p *Plan
+					var err error
+					plan.time(func() { p, err = NewPlan(bg, s.lower, cur, target, Options{}) })
+					must(b, err)
+					var rep Report
+					run.time(func() { rep, err = s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies)) })
+					must(b, err)
+					if len(rep.Failed) > 0 {
+						b.Fatal(rep.Failed[0])
+					}
+				}
+				b.ReportMetric(float64(plan.min.Microseconds())/1000, "best-plan-ms")
+				b.ReportMetric(float64(run.min.Microseconds())/1000, "best-execute-ms")
+			})
+		}
+	}
+}
+
+// BenchmarkGit is what the same checkpoints cost with git, which keeps less:
+// no modes but the executable bit, no empty directories, attributes or FIFOs.
+func BenchmarkGit(b *testing.B) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		b.Skip("no git here to compare with")
+	}
+	run := func(b *testing.B, dir string, args ...string) {
+		b.Helper()
+		cmd := exec.Command(git, append([]string{"-C", dir, "-c", "core.fsync=none", "-c", "gc.auto=0"}, args...)...)
+		cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	fill := func(b *testing.B, n int) string {
+		dir, err := os.MkdirTemp("", "stepbox-overlay-git-")
+		must(b, err)
+		b.Cleanup(func() { _ = os.RemoveAll(dir) })
+		for _, m := range manyFiles(n) {
+			must(b, m.apply(dir))
+		}
+		run(b, dir, "init", "-q")
+		return dir
+	}
+	var m best
+	checkpoint := func(b *testing.B, dir string) {
+		m.time(func() {
+			run(b, dir, "add", "-A")
+			run(b, dir, "write-tree")
+		})
+	}
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprintf("first/%d", n), func(b *testing.B) {
+			dir := fill(b, n)
+			m = best{}
+			b.ResetTimer()
+			for range b.N {
+				b.StopTimer()
+				must(b, os.RemoveAll(filepath.Join(dir, ".git")))
+				run(b, dir, "init", "-q")
+				b.StartTimer()
+				checkpoint(b, dir)
+			}
+			m.report(b)
+		})
+		b.Run(fmt.Sprintf("nochange/%d", n), func(b *testing.B) {
+			dir := fill(b, n)
+			checkpoint(b, dir)
+			m = best{}
+			b.ResetTimer()
+			for range b.N {
+				checkpoint(b, dir)
+			}
+			m.report(b)
+		})
+		b.Run(fmt.Sprintf("onefile/%d", n), func(b *testing.B) {
+			dir := fill(b, n)
+			checkpoint(b, dir)
+			m = best{}
+			b.ResetTimer()
+			for i := range b.N {
+				must(b, os.WriteFile(filepath.Join(dir, "dir000/file00003.go"), fmt.Appendf(nil, "%d", i), 0o600))
+				checkpoint(b, dir)
+			}
+			m.report(b)
+		})
+	}
+}

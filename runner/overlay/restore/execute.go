@@ -1,0 +1,190 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/codec"
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// Report says what Execute did.
+type Report struct {
+	Removed int                // names, with what was below them
+	Written int                // files
+	Linked  int                // further names of files
+	Made    int                // directories, links, FIFOs and sockets
+	Set     int                // of which only owner, mode, attributes or times were set
+	Bytes   int64              // written
+	Failed  []manifest.Problem // what wasn't carried out; everything else was
+}
+
+// ErrNotOverlay says that a root isn't the root of an overlay mount.
+var ErrNotOverlay = errors.New("it isn't an overlay")
+
+// tempPrefix begins the names of files that are being restored. One that is
+// left over from a crash is removed by the next restore, because no checkpoint
+// has it.
+const tempPrefix = ".stepbox-"
+
+// Execute carries a plan out below root, the directory of the merged view. It
+// is for root of the sandbox's user namespace with /proc at hand, while the
+// sandbox is frozen; should a process of it run nevertheless, it can make
+// steps fail but not lead them out of the mount: every path is walked by
+// openat2(2) without links, and every name is worked on in an open directory.
+//
+// A step that fails is reported in Failed, and the others go on. The error is
+// for what ends the whole: a cancelled context, a full disk, a root that isn't
+// an overlay. After that, or after a crash at any moment, a new scan, plan and
+// Execute reach the same target.
+func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, error) {
+	x := &executor{ctx: ctx, plan: p, src: src, root: int(root.Fd()), dirs: map[string]int{}, Failed: map[string]bool{}, overwritten: map[string]bool{}}
+	defer x.forget()
+	var fs unix.Statfs_t
+	if err := inode.Retry(func() error { return unix.Fstatfs(x.root, &fs) }); err != nil {
+		return x.report, fmt.Errorf("cannot restore below %q: %w", root.Name(), err)
+	}
+	if int64(fs.Type) != unix.OVERLAYFS_SUPER_MAGIC {
+		return x.report, fmt.Errorf("cannot restore below %q: %w", root.Name(), ErrNotOverlay)
+	}
+	for i := range p.Ops {
+		if err := ctx.Err(); err != nil {
+			return x.report, errors.Join(fmt.Errorf("cannot finish the rollback: %w", err), x.clear())
+		}
+		op := &p.Ops[i]
+		err := x.step(i, op)
+		if err == nil {
+			continue
+		}
+		x.Failed[op.Path] = true
+		x.report.Failed = append(x.report.Failed, manifest.Problem{Path: op.Path, Text: fmt.Sprintf("cannot %s: %v", op.Kind, err)})
+		if full(err) {
+			return x.report, errors.Join(fmt.Errorf("cannot finish the rollback: %w", err), x.clear())
+		}
+	}
+	return x.report, x.clear()
+}
+
+type executor struct {
+	ctx    context.Context
+	plan   *Plan
+	src    Source
+	root   int
+	dirs   map[string]int // open directories by path
+	Failed map[string]bool
+	report Report
+
+	overwritten map[string]bool // files written in place
+	old         []string        // what was replaced, under temporary names
+	oldBytes    int64           // about what it takes
+	buf         []byte
+}
+
+// maxOpenDirs is how many directories stay open between steps.
+const maxOpenDirs = 64
+
+func (x *executor) forget() {
+	for _, fd := range x.dirs {
+		_ = unix.Close(fd)
+	}
+	clear(x.dirs)
+}
+
+// dir opens the directory at path; it stays open for the steps to come.
+func (x *executor) dir(path string) (int, error) {
+	if fd, ok := x.dirs[path]; ok {
+		return fd, nil
+	}
+	fd, err := inode.OpenDirBeneath(x.root, path)
+	if err != nil {
+		return -1, fmt.Errorf("cannot open its directory: %w", err)
+	}
+	x.dirs[path] = fd
+	return fd, nil
+}
+
+func (x *executor) step(i int, op *Op) error {
+	if !manifest.ValidPath(op.Path) || op.Path == "" && op.Kind != OpMeta {
+		return unix.EINVAL
+	}
+	if len(x.dirs) >= maxOpenDirs {
+		x.forget()
+	}
+	if op.Kind == OpMeta && op.What == manifest.KindDir { // taking names away later would move its times
+		if err := x.clear(); err != nil {
+			return err
+		}
+	}
+	if op.Path == "" {
+		return x.meta(x.root, ".", op)
+	}
+	dirPath, name := manifest.Split(op.Path)
+	dirfd, err := x.dir(dirPath)
+	if err != nil {
+		if op.Kind == OpRemove && inode.Gone(err) {
+			return nil // what held it is gone
+		}
+		return err
+	}
+	switch op.Kind {
+	case OpRemove:
+		n, err := x.remove(dirfd, name)
+		x.report.Removed += n
+		return err
+	case OpMkdir:
+		return x.mkdir(dirfd, name)
+	case OpFile:
+		return x.file(dirfd, name, i, op)
+	case OpLink:
+		return x.link(dirfd, name, op)
+	case OpSymlink:
+		return x.replace(dirfd, name, op, func(temp string) error { return unix.Symlinkat(op.Target, dirfd, temp) })
+	case OpFIFO:
+		return x.replace(dirfd, name, op, func(temp string) error { return unix.Mknodat(dirfd, temp, unix.S_IFIFO|0o600, 0) })
+	case OpSocket:
+		return x.replace(dirfd, name, op, func(temp string) error { return unix.Mknodat(dirfd, temp, unix.S_IFSOCK|0o600, 0) })
+	case OpMeta:
+		return x.meta(dirfd, name, op)
+	}
+	return fmt.Errorf("%w: an unknown step", codec.ErrForm)
+}
+
+func (x *executor) mkdir(dirfd int, name string) error {
+	err := unix.Mkdirat(dirfd, name, 0o700)
+	if err == unix.EEXIST { // a restore that crashed made it
+		fd, err := inode.Beneath(dirfd, name, unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		return unix.Close(fd)
+	}
+	if err == nil {
+		x.report.Made++
+	}
+	return err
+}
+
+// meta sets the attributes of what is there.
+func (x *executor) meta(dirfd int, name string, op *Op) error {
+	fd, err := inode.Beneath(dirfd, name, unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := setAttrs(fd, op); err != nil {
+		return err
+	}
+	x.report.Set++
+	return nil
+}
+
+// How much that was replaced may wait to be taken away.
+const (
+	maxOld      = 20_000
+	maxOldBytes = 256 << 20
+)

@@ -1,0 +1,252 @@
+package restore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/inode"
+)
+
+// file writes a file and puts it in the name's place, or writes it in place.
+func (x *executor) file(dirfd int, name string, i int, op *Op) error {
+	body, err := x.open(i, op)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if op.InPlace {
+		err := x.overwrite(dirfd, name, op, body)
+		// A program that is running can't be written over; and what is no
+		// file any more is replaced like everything else.
+		if !errors.Is(err, unix.ETXTBSY) && !inode.Gone(err) && !errors.Is(err, errNotFile) {
+			x.overwritten[op.Path] = err == nil
+			return err
+		}
+	}
+	if op.Content.Size > content.ChunkedAbove && len(x.old) > 0 {
+		// A stream can't be begun again, should the disk be full of what was replaced.
+		if err := x.clear(); err != nil {
+			return err
+		}
+	}
+	err = x.write(dirfd, name, op, body)
+	if full(err) && len(x.old) > 0 {
+		if err = x.clear(); err == nil {
+			err = x.write(dirfd, name, op, body)
+		}
+	}
+	return err
+}
+
+// write makes the file under a temporary name and puts it in the name's place.
+func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
+	var fd int
+	temp, err := withTemp(func(temp string) error {
+		var err error
+		fd, err = unix.Openat(dirfd, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	n, err := body.write(x, fd)
+	if err == nil {
+		err = setAttrs(fd, op)
+	}
+	if cerr := unix.Close(fd); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = x.renameOver(dirfd, temp, name, op)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dirfd, temp, 0)
+		return err
+	}
+	x.report.Written++
+	x.report.Bytes += n
+	return nil
+}
+
+var errNotFile = errors.New("it isn't a file")
+
+// overwrite writes into the inode that is there.
+func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) error {
+	fd, err := inode.Beneath(dirfd, name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if errors.Is(err, unix.ENXIO) {
+		return errNotFile
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return errNotFile
+	}
+	if err := inode.Retry(func() error { return unix.Ftruncate(fd, 0) }); err != nil {
+		return err
+	}
+	n, err := body.write(x, fd)
+	if err != nil {
+		return err
+	}
+	if err := setAttrs(fd, op); err != nil {
+		return err
+	}
+	x.report.Written++
+	x.report.Bytes += n
+	return nil
+}
+
+// payload is what a file shall hold: small contents in memory, checked; large
+// ones as a stream whose Source checks each chunk.
+type payload struct {
+	size  int64
+	small []byte
+	r     io.ReadCloser // of large ones
+}
+
+func (x *executor) open(i int, op *Op) (*payload, error) {
+	p := &payload{size: op.Content.Size}
+	if p.size < 0 {
+		return nil, unix.EINVAL
+	}
+	if p.size == 0 {
+		return p, nil
+	}
+	r, err := x.src.Open(x.ctx, x.plan, i)
+	if err != nil {
+		return nil, err
+	}
+	p.r = r
+	if p.size > content.ChunkedAbove {
+		return p, nil
+	}
+	defer p.Close()
+	x.space(int(p.size))
+	p.small = x.buf[:p.size]
+	if _, err := io.ReadFull(r, p.small); err != nil {
+		return nil, fmt.Errorf("cannot read its content: %w", noEOF(err))
+	}
+	if err := atEnd(r); err != nil {
+		return nil, err
+	}
+	if !op.Content.Hash.IsZero() && content.Sum(p.small) != op.Content.Hash {
+		return nil, errors.New("its content isn't what the checkpoint had")
+	}
+	return p, nil
+}
+
+func (x *executor) space(n int) {
+	if cap(x.buf) < n {
+		x.buf = make([]byte, max(n, 256<<10))
+	}
+}
+
+func (p *payload) Close() {
+	if p.r != nil {
+		_ = p.r.Close()
+		p.r = nil
+	}
+}
+
+// atEnd fails unless r has nothing more to give.
+func atEnd(r io.Reader) error {
+	var one [1]byte
+	switch n, err := io.ReadFull(r, one[:]); {
+	case n > 0:
+		return errors.New("its content is longer than it was")
+	case err != io.EOF:
+		return fmt.Errorf("cannot read its content: %w", err)
+	}
+	return nil
+}
+
+// write fills an empty file. Runs of zeros become holes.
+func (p *payload) write(x *executor, fd int) (int64, error) {
+	if p.size <= content.ChunkedAbove {
+		err := writeData(fd, p.small, 0)
+		if err == nil && p.size > 0 && p.small[p.size-1] == 0 { // the end may be a hole
+			err = p.setSize(fd)
+		}
+		return p.size, err
+	}
+	x.space(256 << 10)
+	buf := x.buf[:256<<10]
+	skip, _ := p.r.(content.HoleSkipper)
+	for off := int64(0); ; {
+		if err := x.ctx.Err(); err != nil {
+			return 0, err
+		}
+		if skip != nil {
+			off += skip.SkipHole()
+		}
+		if off < 0 || off > p.size {
+			return 0, errors.New("its content is longer than it was")
+		}
+		n, err := p.r.Read(buf[:min(int64(len(buf)), p.size-off+1)])
+		if int64(n) > p.size-off {
+			return 0, errors.New("its content is longer than it was")
+		}
+		if werr := writeData(fd, buf[:n], off); werr != nil {
+			return 0, werr
+		}
+		off += int64(n)
+		if err == io.EOF {
+			if off != p.size {
+				return 0, errors.New("its content is shorter than it was")
+			}
+			return p.size, p.setSize(fd)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("cannot read its content: %w", err)
+		}
+	}
+}
+
+func (p *payload) setSize(fd int) error {
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil || st.Size == p.size {
+		return err
+	}
+	return inode.Retry(func() error { return unix.Ftruncate(fd, p.size) })
+}
+
+// holeUnit is the shortest run of zeros that is left out.
+const holeUnit = 4096
+
+// writeData writes b at off, but for whole pages of zeros.
+func writeData(fd int, b []byte, off int64) error {
+	for len(b) > 0 {
+		n := 0
+		for n < len(b) && (len(b)-n < holeUnit || !content.IsZero(b[n:n+holeUnit])) {
+			n = min(n+holeUnit, len(b))
+		}
+		for w := 0; w < n; {
+			k, err := unix.Pwrite(fd, b[w:n], off+int64(w))
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if k == 0 {
+				return io.ErrShortWrite
+			}
+			w += k
+		}
+		b, off = b[n:], off+int64(n)
+		for len(b) >= holeUnit && content.IsZero(b[:holeUnit]) {
+			b, off = b[holeUnit:], off+holeUnit
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+)
+
+// NewPlan works out how to make the merged view, which holds cur, hold
+// target again: kinds, contents, modes, owners, extended attributes, time
+// stamps, link targets and hard links. cur must come from a full scan made
+// while the sandbox was frozen, and the sandbox must stay frozen until Execute
+// is done. A nil target is the plain lower; the project folder's own
+// attributes are left alone then. The lower is read as it is now.
+func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Manifest, o Options) (*Plan, error) {
+	p := &planner{
+		ctx: ctx, plan: &Plan{}, touched: map[string]bool{},
+		inPlace: map[string]bool{}, leave: map[string]bool{}, leaveBelow: map[string]bool{},
+		force: map[string]bool{}, written: map[uint64]string{},
+	}
+	for _, path := range o.InPlace {
+		p.inPlace[path] = true
+	}
+	for _, path := range o.Leave {
+		p.leave[path] = true
+		for path != "" {
+			path, _ = manifest.Split(path)
+			p.leaveBelow[path] = true
+		}
+	}
+	p.pair = diff.Walker{Visit: p.visit}
+	p.links(cur, target)
+	a, b := diff.Sides(lower.Dirs(), cur, target)
+	if err := p.pair.Dir(ctx, "", a, b); err != nil {
+		return nil, fmt.Errorf("cannot plan the rollback: %w", err)
+	}
+	if cur != nil && target != nil && !p.leave[""] {
+		p.dirMeta("", &diff.Version{Entry: &cur.Root.Entry}, &diff.Version{Entry: &target.Root.Entry})
+	}
+	p.plan.Ops = slices.Concat(p.removes, p.ops, p.dirs)
+	return p.plan, nil
+}
+
+type planner struct {
+	ctx        context.Context
+	pair       diff.Walker
+	plan       *Plan
+	removes    []Op
+	ops        []Op
+	dirs       []Op            // directories' own attributes, those below first
+	touched    map[string]bool // directories in which something was touched
+	inPlace    map[string]bool
+	leave      map[string]bool // what stays as it is
+	leaveBelow map[string]bool // directories with something below that stays
+
+	force     map[string]bool     // files whose hard links differ
+	curGroups map[string]uint64   // path → group, of files with more than one name
+	groups    map[string]uint64   // the same in the target
+	members   map[uint64][]string // of the target
+	written   map[uint64]string   // group → the member that was written
+}
+
+// sandboxUID is what the sandbox calls an owner here: it knows one, the caller,
+// as 0.
+func sandboxUID(id uint32) (uint32, bool) { return sandboxID(id, os.Geteuid()) }
+func sandboxGID(id uint32) (uint32, bool) { return sandboxID(id, os.Getegid()) }
+
+func sandboxID(id uint32, mapped int) (uint32, bool) {
+	if id == uint32(mapped) {
+		return 0, true
+	}
+	return NoID, false
+}
+
+func (p *planner) problem(path, format string, args ...any) {
+	p.plan.Problems = append(p.plan.Problems, manifest.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *planner) touch(path string) {
+	dir, _ := manifest.Split(path)
+	p.touched[dir] = true
+}
+
+func (p *planner) remove(path string) {
+	p.touch(path)
+	p.removes = append(p.removes, Op{Kind: OpRemove, Path: path})
+}
+
+// add puts a step in that changes the times of the directory above.
+func (p *planner) add(op Op, path string, v *diff.Version) {
+	p.touch(path)
+	p.put(op, path, v)
+}
+
+// put puts a step in with the attributes of v.
+func (p *planner) put(op Op, path string, v *diff.Version) {
+	op.Path, op.What, op.Mode, op.MTime = path, v.Kind, v.Mode, v.MTime
+	uid, okUID := sandboxUID(v.UID)
+	gid, okGID := sandboxGID(v.GID)
+	op.UID, op.GID = uid, gid
+	if (!okUID || !okGID) && op.Kind != OpMeta {
+		p.problem(path, "its owner %d:%d isn't known in the sandbox; it gets the sandbox's own", v.UID, v.GID)
+	}
+	op.Xattrs = p.xattrs(path, v.Xattrs)
+	if op.Kind == OpMeta && v.Kind == manifest.KindDir {
+		p.dirs = append(p.dirs, op)
+		return
+	}
+	p.ops = append(p.ops, op)
+}
+
+func (p *planner) xattrs(path string, xs []manifest.Xattr) []manifest.Xattr {
+	for i, x := range xs {
+		if x.Name != manifest.ACLAccess && x.Name != manifest.ACLDefault {
+			continue
+		}
+		mapped, ok := mapACL(x.Value, sandboxUID, sandboxGID)
+		out := slices.Clone(xs[:i])
+		if ok {
+			out = append(out, manifest.Xattr{Name: x.Name, Value: mapped})
+		} else {
+			p.problem(path, "its access list names ids that aren't known in the sandbox; it is left out")
+		}
+		return append(out, p.xattrs(path, xs[i+1:])...)
+	}
+	return xs
+}
+
+// visit compares what is at path with what shall be there.
+func (p *planner) visit(path string, cur, want *diff.Version) error {
+	if err := want.Load(p.ctx); err != nil {
+		return err
+	}
+	if p.leave[path] {
+		return p.visitLeft(path, cur, want)
+	}
+	if want.Absent() {
+		if p.leaveBelow[path] && cur.Is(manifest.KindDir) {
+			return p.pair.Dir(p.ctx, path, cur.Sub, diff.Side{})
+		}
+		p.remove(path)
+		return nil
+	}
+	if want.Unsaved != "" {
+		return p.visitUnsaved(path, cur, want)
+	}
+	if err := cur.Load(p.ctx); err != nil {
+		return err
+	}
+	if want.Kind == manifest.KindDir {
+		return p.visitDir(path, cur, want)
+	}
+	if cur.Is(manifest.KindDir) {
+		p.remove(path)
+		cur = nil
+	}
+	switch want.Kind {
+	case manifest.KindFile:
+		return p.visitFile(path, cur, want)
+	case manifest.KindSymlink:
+		if !cur.Is(manifest.KindSymlink) || cur.Target != want.Target {
+			p.add(Op{Kind: OpSymlink, Target: want.Target}, path, want)
+			return nil
+		}
+	case manifest.KindFIFO, manifest.KindSocket:
+		if !cur.Is(want.Kind) {
+			if cur != nil {
+				p.remove(path)
+			}
+			op := Op{Kind: OpFIFO}
+			if want.Kind == manifest.KindSocket {
+				op.Kind = OpSocket
+			}
+			p.add(op, path, want)
+			return nil
+		}
+	default:
+		if !cur.Is(want.Kind) {
+			p.problem(path, "a %s can't be made in the sandbox", want.Kind)
+			return nil
+		}
+	}
+	if !cur.SameMeta(want.Entry) {
+		p.add(Op{Kind: OpMeta}, path, want)
+	}
+	return nil
+}
+
+// visitLeft is visit for what stays as it is. A directory does so in what it is
+// itself; one that is gone is made when something goes back into it.
+func (p *planner) visitLeft(path string, cur, want *diff.Version) error {
+	switch {
+	case cur.Is(manifest.KindDir) && want.Is(manifest.KindDir):
+		return p.pair.Dir(p.ctx, path, cur.Sub, want.Sub)
+	case cur.Is(manifest.KindDir) && want.Absent():
+		return p.pair.Dir(p.ctx, path, cur.Sub, diff.Side{})
+	case cur.Absent() && want.Is(manifest.KindDir):
+		return p.visitDir(path, cur, want)
+	}
+	return nil
+}
+
+// visitUnsaved is visit for what the target couldn't keep.
+func (p *planner) visitUnsaved(path string, cur, want *diff.Version) error {
+	if cur != nil && cur.Kind == want.Kind && cur.Unsaved != "" && cur.Size == want.Size && cur.MTime == want.MTime {
+		return nil
+	}
+	p.problem(path, "it wasn't saved: %s", want.Unsaved)
+	return nil
+}
+
+func (p *planner) visitDir(path string, cur, want *diff.Version) error {
+	if !cur.Is(manifest.KindDir) {
+		if cur != nil {
+			p.remove(path)
+		}
+		before := len(p.ops)
+		p.add(Op{Kind: OpMkdir}, path, want)
+		if err := p.pair.Dir(p.ctx, path, diff.Side{}, want.Sub); err != nil {
+			return err
+		}
+		if (p.leave[path] || p.leaveBelow[path]) && len(p.ops) == before+1 {
+			p.ops = p.ops[:before] // nothing goes back into it: it went with what stays away
+			return nil
+		}
+		p.put(Op{Kind: OpMeta}, path, want)
+		return nil
+	}
+	if cur.Unsaved != "" {
+		p.problem(path, "what is below it isn't known: %s", cur.Unsaved)
+		return nil
+	}
+	if err := p.pair.Dir(p.ctx, path, cur.Sub, want.Sub); err != nil {
+		return err
+	}
+	p.dirMeta(path, cur, want)
+	return nil
+}
+
+// dirMeta sets a directory's own attributes, after what happened in it.
+func (p *planner) dirMeta(path string, cur, want *diff.Version) {
+	if !p.touched[path] && cur.SameMeta(want.Entry) {
+		return
+	}
+	p.put(Op{Kind: OpMeta}, path, want)
+}
+
+func (p *planner) visitFile(path string, cur, want *diff.Version) error {
+	group := p.groups[path]
+	if cur.Is(manifest.KindFile) && !p.force[path] {
+		same, err := diff.SameContent(p.ctx, cur, want)
+		if err != nil {
+			return err
+		}
+		if same {
+			if !cur.SameMeta(want.Entry) {
+				p.add(Op{Kind: OpMeta}, path, want)
+			}
+			return nil
+		}
+	}
+	if group != 0 {
+		if first, ok := p.written[group]; ok {
+			p.add(Op{Kind: OpLink, Source: first}, path, want)
+			return nil
+		}
+		p.written[group] = path
+	}
+	op := Op{Kind: OpFile, Content: Blob{Size: want.Size, Hash: want.Hash, Lower: want.Low != nil}}
+	if cur.Is(manifest.KindFile) && !p.force[path] {
+		op.InPlace = p.inPlace[path]
+		for _, m := range p.members[group] {
+			op.InPlace = op.InPlace || group != 0 && p.inPlace[m]
+		}
+	}
+	p.add(op, path, want)
+	return nil
+}

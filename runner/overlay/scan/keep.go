@@ -1,0 +1,304 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+)
+
+// Keep says what a Scanner keeps of the lower.
+type Keep struct {
+	Lower *lower.Lower
+	// Ignored says of which files, and folders with all in them, names and
+	// attributes are kept but no contents; nil for none.
+	Ignored func(path string, dir bool) bool
+}
+
+// What is kept of the lower. Tests have less.
+var (
+	keptFile  int64 = 64 << 20  // bytes of one file's content
+	keptTree  int64 = 256 << 20 // bytes of the contents of one deleted folder
+	keptNames       = 200_000   // names in it
+)
+
+// extender makes the Base of a manifest out of that of the one before, by
+// looking only at what the upper covers anew.
+type extender struct {
+	*Keep
+	ctx     context.Context
+	queue   *content.Queue
+	hasher  content.Hasher
+	data    int64 // what is left of keptTree
+	entries int   // and of keptNames
+}
+
+// extend makes the Base that belongs to m. Last is the manifest before it, nil
+// for none. What of the host's can't be read is Unsaved and fails nothing.
+func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.Manifest) (*manifest.Base, error) {
+	x := &extender{Keep: k, ctx: ctx, queue: content.NewQueue(b)}
+	x.hasher = content.Hasher{Queue: x.queue.Add, Limit: keptFile}
+	var prev *manifest.Node
+	old := &manifest.Base{Root: &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir}, Sub: manifest.NewDir(nil, nil)}}
+	if last != nil {
+		prev = last.Root
+		if last.Base != nil {
+			old = last.Base
+		}
+	}
+	low := k.Lower.Top()
+	defer low.Close()
+	root, err := x.dir("", m.Root, prev, old.Root, low)
+	if err == nil {
+		err = x.queue.Flush(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if root == old.Root && last != nil {
+		return old, nil
+	}
+	return &manifest.Base{Root: root, Steps: old.Steps + 1}, nil
+}
+
+// dir extends base, a directory, by what up covers of it and prev didn't.
+func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	var before *manifest.Dir
+	if prev != nil && prev.Kind == manifest.KindDir && prev.Opaque == up.Opaque {
+		before = prev.Sub
+	}
+	if up.Sub.Same(before) {
+		return base, nil
+	}
+	var pages []*manifest.Page
+	if before != nil {
+		pages = before.Pages
+	}
+	_, pages = manifest.UnsharedPages(pages, up.Sub.Pages)
+	fresh := map[string]*manifest.Node{}
+	for _, p := range pages {
+		for _, n := range p.Nodes {
+			was := before.Find(n.Name)
+			if was == n {
+				continue
+			}
+			if err := x.ctx.Err(); err != nil {
+				return nil, err
+			}
+			old := base.Sub.Find(n.Name)
+			got, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low)
+			if err != nil {
+				return nil, err
+			}
+			if got != nil && got != old {
+				fresh[n.Name] = got
+			}
+		}
+	}
+	return with(base, fresh), nil
+}
+
+// with is a directory with some of its names replaced or added.
+func with(base *manifest.Node, fresh map[string]*manifest.Node) *manifest.Node {
+	if len(fresh) == 0 {
+		return base
+	}
+	nodes := make([]*manifest.Node, 0, base.Sub.Count+len(fresh))
+	for n := range base.Sub.All() {
+		if fresh[n.Name] == nil {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range fresh {
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
+	return &manifest.Node{Entry: base.Entry, Sub: manifest.NewDir(nodes, base.Sub)}
+}
+
+// name says what the lower had where the upper has n, was before. Base is what
+// is known of it; listed says that all names there are.
+func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder) (*manifest.Node, error) {
+	if base == nil && !listed {
+		got, err := x.first(path, n, low)
+		if err != nil || got.Kind != manifest.KindDir {
+			return got, err
+		}
+		base, was = got, nil
+	}
+	if base == nil || base.Kind != manifest.KindDir {
+		return x.adopt(path, n, base, low)
+	}
+	if n.Kind == manifest.KindDir && !n.Opaque {
+		sub := low.Sub(n.Name)
+		defer sub.Close()
+		return x.dir(path, n, was, base, sub)
+	}
+	if !base.Opaque {
+		x.data, x.entries = keptTree, keptNames
+		var err error
+		if base, err = x.tree(path, base, low, 0); err != nil {
+			return nil, err
+		}
+	}
+	if n.Kind != manifest.KindDir {
+		return base, nil
+	}
+	sub := low.Sub(n.Name)
+	defer sub.Close()
+	return x.dir(path, n, was, base, sub)
+}
+
+// first looks at a name of the lower for the first time.
+func (x *extender) first(path string, n *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	e, err := low.Find(x.ctx, n.Name)
+	switch {
+	case err != nil:
+		if x.ctx.Err() != nil {
+			return nil, x.ctx.Err()
+		}
+		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindFile, Unsaved: lower.NotKept(err.Error())}}, nil
+	case e == nil:
+		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
+	}
+	return x.entry(path, e, low, n.Kind == manifest.KindFile && n.Size == e.Size, nil)
+}
+
+// entry keeps what the lower has under a name, a directory without what is in
+// it. Hash says that a file's hash is wanted even if its content isn't kept;
+// data is what may still be kept of contents, nil for no such bound.
+func (x *extender) entry(path string, e *lower.Entry, low *lower.Folder, hash bool, data *int64) (*manifest.Node, error) {
+	err := low.Complete(x.ctx, e)
+	if err == nil && e.Kind == manifest.KindFile && e.Unsaved == "" {
+		err = x.content(path, e, low, hash, data)
+	}
+	if err != nil {
+		if x.ctx.Err() != nil {
+			return nil, x.ctx.Err()
+		}
+		e.Unsaved = lower.NotKept(err.Error())
+	}
+	n := &manifest.Node{Entry: e.Entry}
+	if n.Kind == manifest.KindDir {
+		n.Sub = manifest.NewDir(nil, nil)
+	}
+	return n, nil
+}
+
+func (x *extender) content(path string, e *lower.Entry, low *lower.Folder, hash bool, data *int64) error {
+	why := ""
+	switch {
+	case e.Size > keptFile:
+		why = fmt.Sprintf("it is larger than %d MiB", keptFile>>20)
+	case x.Ignored != nil && x.Ignored(path, false):
+		why = "git ignores it"
+	case data != nil && e.Size > *data:
+		why = fmt.Sprintf("its folder had more than %d MiB", keptTree>>20)
+	}
+	if why == "" {
+		if data != nil {
+			*data -= e.Size
+		}
+		return low.Read(x.ctx, e, &x.hasher)
+	}
+	if hash && e.Size <= maxKeptHash {
+		if err := low.Hash(x.ctx, e); err != nil {
+			return err
+		}
+	}
+	if e.Unsaved == "" {
+		e.Unsaved = lower.NotKept(why)
+	}
+	return nil
+}
+
+// maxKeptHash is the length in bytes of the longest file that is read for its
+// hash alone. Of a longer one nobody can tell whether the content is the same,
+// so that it counts as changed; a sandbox that makes a file of the length of the
+// host's largest mustn't hold up every scan.
+const maxKeptHash = 1 << 30
+
+// tree keeps all that a directory of the lower holds, base, of which some may be
+// known. What is beyond the bounds is said at the directory that it is in.
+func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, depth int) (*manifest.Node, error) {
+	low := up.Sub(base.Name)
+	defer low.Close()
+	out := &manifest.Node{Entry: base.Entry, Sub: base.Sub}
+	out.Opaque = true
+	names, err := low.Names(x.ctx)
+	if depth >= maxKeptDepth {
+		names, err = nil, unix.ELOOP
+	}
+	if err != nil && x.ctx.Err() == nil {
+		out.Unsaved = lower.NotKept("what was in it can't be listed: " + err.Error())
+		return out, nil
+	}
+	fresh := map[string]*manifest.Node{}
+	for _, name := range names {
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := base.Sub.Find(name)
+		if n == nil {
+			if x.entries--; x.entries < 0 {
+				out.Unsaved = lower.NotKept(fmt.Sprintf("there were more than %d files", keptNames))
+				break
+			}
+			e, err := low.Find(x.ctx, name)
+			if err != nil || e == nil {
+				continue // gone meanwhile
+			}
+			if n, err = x.entry(manifest.Join(path, name), e, low, false, &x.data); err != nil {
+				return nil, err
+			}
+		}
+		if n.Kind == manifest.KindDir && !n.Opaque {
+			if n, err = x.tree(manifest.Join(path, name), n, low, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		fresh[name] = n
+	}
+	got := with(out, fresh)
+	return got, x.ctx.Err()
+}
+
+// maxKeptDepth is how many directories below each other are kept of one that
+// was deleted.
+const maxKeptDepth = 256
+
+// adopt is for a file of the upper at a path that is known. A roll back writes
+// the host's file as it is now where the session had changed it: what equals
+// the host's file is no change of the session's, so it becomes what the lower
+// had. And where a hash wasn't needed before, it may be now.
+func (x *extender) adopt(path string, n, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	if n.Kind != manifest.KindFile {
+		return base, nil
+	}
+	known := base != nil && base.Kind == manifest.KindFile
+	if known && !base.Hash.IsZero() && base.Size == n.Size && base.MTime == n.MTime {
+		return base, nil
+	}
+	e, err := low.Find(x.ctx, n.Name)
+	if err != nil || e == nil || e.Kind != manifest.KindFile || e.Size != n.Size {
+		return base, x.ctx.Err()
+	}
+	late := known && base.Hash.IsZero() && base.Size == e.Size && base.MTime == e.MTime
+	if !late && e.MTime != n.MTime {
+		return base, nil
+	}
+	got, err := x.entry(path, e, low, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	if late || got.Hash == n.Hash {
+		return got, nil
+	}
+	return base, nil
+}

@@ -1,0 +1,306 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// listing is the comparison of one directory with what was remembered.
+type listing struct {
+	w     *walk
+	fd    int
+	path  string
+	prev  *dirCache
+	old   *manifest.Dir
+	deep  bool       // look at everything below
+	dirty *dirtyTree // else: what to look at below
+	depth int
+
+	at      int            // how many of prev.items came in the same order
+	apart   bool           // items no longer equal prev.items[:at]
+	items   []item         // once apart
+	changed map[string]int // names whose node is new: index in items
+	seen    []bool         // once apart: of prev.items
+	index   map[string]int // of prev.items, once needed
+	jobs    []fileJob
+	subs    []subJob
+	stated  int
+}
+
+// subJob is a directory that has to be looked at.
+type subJob struct {
+	name  string
+	at    int // in items, or in prev.items as long as the listing isn't apart
+	prior int // in prev.items; -1 for none
+	dirty *dirtyTree
+	found *dirCache // nil when it vanished
+	fault string    // why it can't be looked at
+}
+
+// fileJob is a file that has to be read.
+type fileJob struct {
+	at   int // in items
+	st   unix.Stat_t
+	prev *item
+}
+
+func (l *listing) prior() []item {
+	if l.prev == nil {
+		return nil
+	}
+	return l.prev.items
+}
+
+// match finds what was remembered under name.
+func (l *listing) match(name []byte) (int, bool) {
+	prior := l.prior()
+	for i := l.at; i < len(prior) && i < l.at+2; i++ {
+		if prior[i].node.Name == string(name) {
+			return i, true
+		}
+	}
+	if len(prior) == 0 || l.old.Find(string(name)) == nil {
+		return 0, false
+	}
+	if l.index == nil {
+		l.index = make(map[string]int, len(prior))
+		for i := range prior {
+			l.index[prior[i].node.Name] = i
+		}
+	}
+	i, ok := l.index[string(name)]
+	return i, ok
+}
+
+// part makes items a list of its own.
+func (l *listing) part() error {
+	if l.apart {
+		return nil
+	}
+	if l.w.lookOnly {
+		return errFound
+	}
+	prior := l.prior()
+	l.apart, l.changed = true, map[string]int{}
+	l.items = append(make([]item, 0, len(prior)+1), prior[:l.at]...)
+	l.seen = make([]bool, len(prior))
+	for i := range l.at {
+		l.seen[i] = true
+	}
+	return nil
+}
+
+// keep takes prior item i over as it is.
+func (l *listing) keep(i int) error {
+	if !l.apart && i == l.at {
+		l.at++
+		return nil
+	}
+	if err := l.part(); err != nil {
+		return err
+	}
+	l.items, l.seen[i], l.at = append(l.items, l.prev.items[i]), true, i+1
+	return nil
+}
+
+// add puts an item in, for prior item i when that isn't negative.
+func (l *listing) add(it item, i int) error {
+	if err := l.part(); err != nil {
+		return err
+	}
+	if i >= 0 {
+		l.seen[i], l.at = true, i+1
+		if prior := l.prev.items[i].node; it.node.Equal(prior) {
+			it.node = prior
+		}
+	}
+	l.items = append(l.items, it)
+	if i < 0 || it.node != l.prev.items[i].node {
+		l.changed[it.node.Name] = len(l.items) - 1
+	}
+	return nil
+}
+
+// same says whether the directory holds what it held before.
+func (l *listing) same() bool { return !l.apart && l.at == len(l.prior()) && l.prev != nil }
+
+// list reads the directory.
+func (l *listing) list() error {
+	buf := listBufs.Get().(*[32 << 10]byte)
+	err := inode.EachName(l.fd, buf[:], l.name)
+	listBufs.Put(buf)
+	if err != nil {
+		return err
+	}
+	if !l.apart && l.at < len(l.prior()) { // the last ones are gone
+		if err := l.part(); err != nil {
+			return err
+		}
+	}
+	return l.finish()
+}
+
+// finish does what was put off while names were listed.
+func (l *listing) finish() error {
+	w := l.w
+	w.mu.Lock()
+	w.stats.Stated += l.stated
+	w.mu.Unlock()
+	if err := l.Below(); err != nil {
+		return err
+	}
+	if err := l.read(); err != nil {
+		return err
+	}
+	return l.reconcile()
+}
+
+// only looks at those directories below that are on the way to dirty ones.
+func (l *listing) only() error {
+	for i := range l.prev.items {
+		it := &l.prev.items[i]
+		d := l.dirty.sub[it.node.Name]
+		if d == nil || it.sub == nil {
+			if err := l.keep(i); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.subdir(it.node.Name, i, d); err != nil {
+			return err
+		}
+	}
+	return l.finish()
+}
+
+// name looks at one name that the kernel listed.
+func (l *listing) name(raw []byte) error {
+	w := l.w
+	if l.stated++; l.stated&63 == 0 {
+		if w.Count.Add(64) > int64(maxScanned) {
+			return fmt.Errorf("%w: more than %d", ErrTooMany, maxScanned)
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	i, known := l.match(raw)
+	var prior *item
+	var name string
+	if known {
+		prior = &l.prev.items[i]
+		name = prior.node.Name
+	} else {
+		i, name = -1, string(raw)
+	}
+	var st unix.Stat_t
+	err := inode.LstatRaw(l.fd, raw, &st)
+	if err != nil && inode.Denied(err) {
+		err = w.stat(l.fd, l.path, name, &st)
+	}
+	if err != nil {
+		if inode.Gone(err) {
+			return nil // what was remembered of it isn't seen, and so is dropped
+		}
+		if inode.Denied(err) {
+			w.problem(manifest.Join(l.path, name), "it can't be looked at: "+err.Error())
+			return l.add(item{node: &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindFile, Unsaved: "it can't be looked at"}}, distrust: true}, i)
+		}
+		return fmt.Errorf("cannot look at %q: %w", manifest.Join(l.path, name), err)
+	}
+	kind := inode.KindOf(&st)
+	switch {
+	case kind == manifest.KindWhiteout:
+		if known && prior.node.Kind == manifest.KindWhiteout && prior.key.Ino == 0 {
+			return l.keep(i)
+		}
+		return l.add(item{node: &manifest.Node{Entry: inode.EntryOf(name, &st)}}, i)
+	case kind == manifest.KindDir:
+		var d *dirtyTree
+		if !l.deep {
+			if d = l.dirty.sub[name]; d == nil && known && prior.sub != nil && prior.key.Ino == st.Ino {
+				d = &dirtyTree{} // nothing to look at below
+			}
+		}
+		return l.subdir(name, i, d)
+	}
+	key := inode.KeyOf(&st)
+	mapped := kind == manifest.KindFile && len(w.mapped) > 0 && w.mapped[manifest.Join(l.path, name)]
+	if mapped {
+		if mapped = !w.writeBack(l.fd, l.path, name, &st); !mapped {
+			key = inode.KeyOf(&st)
+		}
+	}
+	if known && !mapped && !prior.distrust && prior.key == key {
+		return l.keep(i)
+	}
+	if err := l.part(); err != nil {
+		return err
+	}
+	it := item{node: &manifest.Node{Entry: inode.EntryOf(name, &st)}, key: key, distrust: mapped || w.isRacy(st.Ctim)}
+	if kind == manifest.KindSymlink {
+		target, err := w.readlink(l.fd, l.path, name)
+		if inode.Gone(err) || errors.Is(err, unix.EINVAL) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read link %q: %w", manifest.Join(l.path, name), err)
+		}
+		w.opened()
+		it.node.Target = target
+	}
+	if kind == manifest.KindFile {
+		// Added with an empty content now, to keep the order; read later.
+		job := fileJob{at: len(l.items), st: st, prev: prior}
+		if known {
+			l.seen[i], l.at = true, i+1
+		}
+		l.items = append(l.items, it)
+		l.changed[name] = job.at
+		l.jobs = append(l.jobs, job)
+		return nil
+	}
+	return l.add(it, i)
+}
+
+// merged is the sorted list of nodes after what changed.
+func (l *listing) merged() []*manifest.Node {
+	if l.old == nil || len(l.changed)*4 > len(l.items) {
+		nodes := make([]*manifest.Node, len(l.items))
+		for i := range l.items {
+			nodes[i] = l.items[i].node
+		}
+		slices.SortStableFunc(nodes, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
+		return slices.CompactFunc(nodes, func(a, b *manifest.Node) bool { return a.Name == b.Name })
+	}
+	gone := map[string]bool{}
+	for i, ok := range l.seen {
+		if !ok {
+			gone[l.prev.items[i].node.Name] = true
+		}
+	}
+	fresh := make([]*manifest.Node, 0, len(l.changed))
+	for name, i := range l.changed {
+		fresh = append(fresh, l.items[i].node)
+		gone[name] = true
+	}
+	slices.SortFunc(fresh, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
+	nodes := make([]*manifest.Node, 0, len(l.items))
+	for n := range l.old.All() {
+		if len(gone) > 0 && gone[n.Name] {
+			continue
+		}
+		for len(fresh) > 0 && fresh[0].Name < n.Name {
+			nodes, fresh = append(nodes, fresh[0]), fresh[1:]
+		}
+		nodes = append(nodes, n)
+	}
+	return append(nodes, fresh...)
+}

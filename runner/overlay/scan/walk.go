@@ -1,0 +1,278 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// dirCache is what a scanner remembers of a directory of the upper. It is
+// immutable once the scan that made it ended.
+type dirCache struct {
+	node     *manifest.Node
+	key      inode.Key
+	distrust bool   // look again, whatever key says
+	items    []item // in the order in which the kernel lists them
+}
+
+// item is what a scanner remembers of one name.
+type item struct {
+	node     *manifest.Node
+	key      inode.Key
+	distrust bool
+	sub      *dirCache     // of directories
+	chunks   *content.List // of large files
+}
+
+// walk is one pass over an upper.
+type walk struct {
+	s        *Scanner
+	ctx      context.Context
+	dirty    *dirtyTree // nil: look at everything
+	mapped   map[string]bool
+	noSFR    bool
+	racy     bool
+	racyFrom manifest.Time
+	lookOnly bool // stop with errFound at the first difference
+
+	// spare holds a token for each goroutine that may still be started; they
+	// all end before the call that started them returns.
+	spare chan struct{}
+	Count atomic.Int64 // names listed
+
+	mu    sync.Mutex
+	queue *content.Queue // guarded by mu
+	stats Stats          // guarded by mu
+}
+
+// listBufs are for getdents64(2).
+var listBufs = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+var (
+	errFound    = errors.New("something moved")
+	errVanished = errors.New("it vanished")
+)
+
+// parallel calls f for 0 to n-1, with as many further goroutines as are to
+// spare. It returns the first error that says more than that another failed.
+func (w *walk) parallel(n int, f func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	var next atomic.Int64
+	var mu sync.Mutex
+	var first error // guarded by mu
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = f(ctx, i)
+			}
+			if err != nil {
+				mu.Lock()
+				if first == nil || errors.Is(first, context.Canceled) {
+					first = err
+				}
+				mu.Unlock()
+				cancel()
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+spread:
+	for range n - 1 {
+		select {
+		case <-w.spare:
+			wg.Go(func() {
+				work()
+				w.spare <- struct{}{}
+			})
+		default:
+			break spread
+		}
+	}
+	work()
+	wg.Wait()
+	return first
+}
+
+func (w *walk) problem(path, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Problems = append(w.stats.Problems, manifest.Problem{Path: path, Text: text})
+}
+
+func (w *walk) unstable(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Unstable = append(w.stats.Unstable, path)
+}
+
+// open opens one name below dirfd, with the opener's help where the caller's
+// own rights don't reach.
+func (w *walk) open(dirfd int, dirPath, name string, flags int) (int, error) {
+	fd, err := inode.OpenAt(dirfd, name, flags)
+	if err == nil || !inode.Denied(err) || w.s.opener == nil {
+		return fd, err
+	}
+	path := dirPath
+	if name != "." {
+		path = manifest.Join(dirPath, name)
+	}
+	f, err := w.s.opener.Ask(w.ctx, path)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	fd, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// stat looks at one name below dirfd without following it.
+func (w *walk) stat(dirfd int, dirPath, name string, st *unix.Stat_t) error {
+	err := inode.Lstat(dirfd, name, st)
+	if err == nil || !inode.Denied(err) || w.s.opener == nil {
+		return err
+	}
+	f, err := w.s.opener.Ask(w.ctx, manifest.Join(dirPath, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return inode.Fstat(int(f.Fd()), st)
+}
+
+// top walks the whole upper.
+func (w *walk) top(prev *dirCache) (*dirCache, error) {
+	fd, err := w.open(w.s.root, "", ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	c, err := w.dir(fd, "", "", prev, w.dirty, 0)
+	if err == nil && c.node.Sub.Total > maxScanned {
+		err = fmt.Errorf("%w: more than %d", ErrTooMany, maxScanned)
+	}
+	return c, err
+}
+
+// isRacy says whether an inode may be written again without its time moving.
+func (w *walk) isRacy(ctime unix.Timespec) bool {
+	return w.racy && !manifest.TimeOf(ctime).Before(w.racyFrom)
+}
+
+// dir looks at the open directory fd. dirty is nil where everything is to be
+// looked at. It returns prev itself when nothing moved.
+func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, depth int) (*dirCache, error) {
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	next := &dirCache{key: inode.KeyOf(&st), distrust: w.isRacy(st.Ctim)}
+	e, err := w.dirEntry(fd, path, name, &st, prev)
+	if err != nil {
+		return nil, err
+	}
+	var old *manifest.Dir
+	if prev != nil {
+		old = prev.node.Sub
+	}
+	l := &listing{w: w, fd: fd, path: path, prev: prev, old: old, depth: depth}
+	switch {
+	case e.Unsaved != "":
+		next.distrust = true
+	case depth > maxScanDepth: // its names aren't even listed
+		e.Unsaved = fmt.Sprintf("more than %d directories below each other", maxScanDepth)
+		w.problem(path, e.Unsaved)
+	case dirty == nil || dirty.here || prev == nil:
+		if dirty == nil {
+			l.deep = true
+		}
+		l.dirty = dirty
+		err = l.list()
+	default:
+		l.dirty = dirty
+		err = l.only()
+	}
+	if err != nil {
+		return nil, err
+	}
+	next.items, next.node = l.items, &manifest.Node{Entry: e}
+	if l.same() {
+		next.node.Sub = old
+		if prev != nil {
+			next.items = prev.items
+		}
+	}
+	if next.node.Sub == nil {
+		next.node.Sub = manifest.NewDir(l.merged(), old)
+	}
+	if prev != nil && next.node.Equal(prev.node) {
+		next.node = prev.node
+		if next.key == prev.key && next.distrust == prev.distrust && l.same() {
+			return prev, nil
+		}
+	}
+	if w.lookOnly && (prev == nil || next.key != prev.key) {
+		return nil, errFound
+	}
+	return next, nil
+}
+
+// dirEntry is the directory's own entry.
+func (w *walk) dirEntry(fd int, path, name string, st *unix.Stat_t, prev *dirCache) (manifest.Entry, error) {
+	e := inode.EntryOf(name, st)
+	if prev != nil && !prev.distrust && prev.key == inode.KeyOf(st) {
+		e.Xattrs, e.Opaque = prev.node.Xattrs, prev.node.Opaque
+		return e, nil
+	}
+	if w.lookOnly {
+		return e, errFound
+	}
+	a, err := inode.ReadAttrs(fd, w.s.opener.Attrs(w.ctx, path))
+	if errors.Is(err, inode.ErrXattrs) {
+		w.problem(path, err.Error())
+		err = nil
+	}
+	if inode.Denied(err) {
+		e.Unsaved = "its attributes can't be read"
+		w.problem(path, e.Unsaved+": "+err.Error())
+		return e, nil
+	}
+	if err != nil {
+		return e, fmt.Errorf("cannot read attributes of %q: %w", path, err)
+	}
+	if a.Foreign != "" {
+		w.problem(path, "it has "+a.Foreign+", which this mount can't have made")
+	}
+	e.Xattrs, e.Opaque = a.Kept, a.Opaque
+	return e, nil
+}
+
+func (w *walk) readlink(dirfd int, dirPath, name string) (string, error) {
+	target, err := inode.Readlink(dirfd, name)
+	if err == nil || !inode.Denied(err) || w.s.opener == nil {
+		return target, err
+	}
+	f, err := w.s.opener.Ask(w.ctx, manifest.Join(dirPath, name))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return inode.Readlink(int(f.Fd()), "")
+}
