@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stepbox/runner/box"
+	"stepbox/runner/gate"
 )
 
 // Activity is one process of the agent's tree, and what it had done by the time
@@ -25,9 +26,8 @@ type Activity struct {
 // between: the text counts how often it was given a processor.
 func (s *Sandbox) Activity() ([]Activity, error) {
 	var list []Activity
-	pids, groups := s.grouped()
-	for _, pid := range pids {
-		a := Activity{Threads: make(map[int]string), Within: groups[pid]}
+	for _, pid := range s.pids() {
+		a := Activity{Threads: make(map[int]string), Within: s.groups.name(gate.MarkOf(pid))}
 		for _, thread := range box.Threads(pid) {
 			// The count comes first: what runs after it was read counts
 			// for the next look.

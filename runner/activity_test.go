@@ -56,18 +56,25 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	if !run.Alive(p.PID, p.Start) {
 		t.Error("it runs and is said to have ended")
 	}
-	if run.CanGroup() {
-		if err := run.EnterGroup("1-1", p.PID); err != nil {
-			t.Fatal(err)
-		}
-		if list := run.GroupProcesses("1-1"); len(list) != 1 || list[0].PID != p.PID {
-			t.Errorf("its group has %v", list)
-		}
+	if err := run.EnterGroup("1-1", p.PID); err != nil {
+		t.Fatal(err)
+	}
+	if list := run.GroupProcesses("1-1"); len(list) != 1 || list[0].PID != p.PID {
+		t.Errorf("its group has %v", list)
+	}
+	if list := look(); list[0].Within != "1-1" {
+		t.Errorf("it is within %q", list[0].Within)
+	}
+	if run.DropGroup("1-1") {
+		t.Error("a group was dropped that has a process")
 	}
 	if err := run.Signal(p.PID, p.Start, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { return len(look()) == 0 }, func() string { return "it lives" })
+	if !run.DropGroup("1-1") {
+		t.Error("an empty group wasn't dropped")
+	}
 	if run.Alive(p.PID, p.Start) {
 		t.Error("it was killed and is said to live")
 	}

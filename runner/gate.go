@@ -36,9 +36,7 @@ func (s *Sandbox) openGate(listener *os.File, o gate.Options) error {
 		first.Do(func() { s.adopt(e.PID) })
 		decide(e)
 	}
-	if s.cgroups.CanGroup() {
-		o.Group = s.cgroups.GroupIn
-	}
+	o.Group = s.groups.name
 	g, err := gate.New(listener, o)
 	if err != nil {
 		listener.Close()

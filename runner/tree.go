@@ -25,17 +25,11 @@ type Process struct {
 
 // pids lists the agent's tree, and the agent before it was moved to its cgroup.
 func (s *Sandbox) pids() []int {
-	pids, _ := s.grouped()
-	return pids
-}
-
-// grouped is pids with the group that each is in, if it is in one.
-func (s *Sandbox) grouped() ([]int, map[int]string) {
-	pids, groups, ok := s.cgroups.Processes()
+	pids, ok := s.cgroups.Processes()
 	if !ok {
 		pids, _ = box.Members(s.namespace)
 	}
-	return slices.DeleteFunc(pids, func(pid int) bool { return pid == s.box.PID }), groups
+	return slices.DeleteFunc(pids, func(pid int) bool { return pid == s.box.PID })
 }
 
 // Processes lists the agent's tree. It is a snapshot: what it lists may be gone.

@@ -212,11 +212,7 @@ func (c *Cgroups) Folders() []string {
 // Remove removes the folders, which have to be empty by then or soon.
 func (c *Cgroups) Remove(ctx context.Context) error {
 	var failures []error
-	folders := c.Folders()
-	if c.freezer != "" {
-		folders = append(subfolders(c.freezer), folders...)
-	}
-	for _, folder := range folders {
+	for _, folder := range c.Folders() {
 		for {
 			err := unix.Rmdir(folder)
 			if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -272,13 +268,12 @@ func (c *Cgroups) Usage() (u Usage, ok bool) {
 	return u, true
 }
 
-// Processes lists the agent's tree and the group that each process is in, if it
-// is in one; ok says whether cgroups know it.
-func (c *Cgroups) Processes() (pids []int, groups map[int]string, ok bool) {
+// Processes lists the agent's tree; ok says whether cgroups know it.
+func (c *Cgroups) Processes() (pids []int, ok bool) {
 	if c.freezer == "" {
-		return nil, nil, false
+		return nil, false
 	}
-	return c.tree("cgroup.procs")
+	return readIDs(filepath.Join(c.freezer, "cgroup.procs"))
 }
 
 // threads lists the agent's tree by thread.
@@ -287,7 +282,7 @@ func (c *Cgroups) threads() []int {
 	if c.unified {
 		file = "cgroup.threads"
 	}
-	ids, _, _ := c.tree(file)
+	ids, _ := readIDs(filepath.Join(c.freezer, file))
 	return ids
 }
 
@@ -302,5 +297,6 @@ func readIDs(path string) ([]int, bool) {
 			ids = append(ids, id)
 		}
 	}
-	return ids, true
+	slices.Sort(ids) // some kernels list one twice
+	return slices.Compact(ids), true
 }

@@ -81,7 +81,7 @@ func answerCall(rules []rule) []unix.SockFilter {
 		var tests []unix.SockFilter
 		for i := len(r.when) - 1; i >= 0; i-- { // from the end, to know how far to skip
 			c := r.when[i]
-			test := []unix.SockFilter{load(offsetArgs + 8*c.arg)}
+			test := []unix.SockFilter{load(offsetArgs + 8*(c.arg&^high) + c.arg&high/2)}
 			if c.mask != whole {
 				test = append(test, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: c.mask})
 			}

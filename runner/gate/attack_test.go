@@ -120,6 +120,14 @@ func playAttack(args []string) {
 		}
 	case "attach", "attach to a thread", "attach with high bits", "attach to nobody", "attach to the first", "seize", "write into", "take a descriptor":
 		say("is", reachFor(args[0], raw))
+	case "another's mark":
+		say("is", raw(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, zeroes(), 0))
+	case "another's mark by an odd pointer":
+		const odd = 1 << 32
+		_ = raw(unix.SYS_MMAP, odd, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uintptr(0), 0)
+		say("is", raw(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, odd, 0))
+	case "another's mark the old way":
+		say("is", raw(unix.SYS_SETRLIMIT, unix.RLIMIT_LOCKS, zeroes()))
 	case "old syscall":
 		say("is", raw(1000))
 	case "i386":
@@ -134,6 +142,9 @@ func TestAttacks(t *testing.T) {
 		guard  string
 		denied string
 	}{
+		{"another's mark", "marks", "is EPERM"},
+		{"another's mark by an odd pointer", "marks", "is EPERM"},
+		{"another's mark the old way", "marks", "is EPERM"},
 		{"userns by clone", "namespaces", "is EPERM"},
 		{"userns by unshare", "namespaces", "is EPERM"},
 		{"userns by clone3", "namespaces", "is ENOSYS"},

@@ -1,10 +1,7 @@
 package gate
 
 import (
-	"errors"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -107,22 +104,4 @@ func (e *Exec) begins() {
 func (e *Exec) childless() bool {
 	b, err := e.leader.read("task/"+strconv.Itoa(e.PID)+"/children", 64)
 	return err == nil && len(b) == 0
-}
-
-// maxGroups bounds /proc/PID/cgroup.
-const maxGroups = 16 << 10
-
-// group is the group that a process is in.
-func (g *Gate) group(process procDir) (string, error) {
-	if g.o.Group == nil {
-		return "", nil
-	}
-	b, err := process.read("cgroup", maxGroups)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil // a kernel without cgroups
-	}
-	if err != nil {
-		return "", err
-	}
-	return strings.Clone(g.o.Group(b)), nil
 }

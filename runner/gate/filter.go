@@ -23,11 +23,13 @@ type rule struct {
 
 // condition compares an argument's low half under a mask: the kernel looks at
 // no more of arguments that are int or unsigned int, whatever the rest of the
-// register holds.
+// register holds. Of a pointer the high half counts too.
 type condition struct {
-	arg         int
+	arg         int // or'd with high for the other half
 	mask, value uint32
 }
+
+const high = 8
 
 const whole = 0xffffffff
 
@@ -71,6 +73,12 @@ func guards() []guard {
 		// doing so as another program.
 		{"sharing", []rule{
 			{calls(unix.SYS_CLONE), []condition{{0, namespaceFlags | unix.CLONE_PTRACE | unix.CLONE_FS | unix.CLONE_THREAD, unix.CLONE_FS}}, notify},
+		}},
+		// Programs may read this bound, in which marks are kept, but not set it.
+		{"marks", []rule{
+			{calls(unix.SYS_PRLIMIT64), []condition{is(1, unix.RLIMIT_LOCKS), is(2, 0), is(2|high, 0)}, pass},
+			{calls(unix.SYS_PRLIMIT64), []condition{is(1, unix.RLIMIT_LOCKS)}, errno(unix.EPERM)},
+			{calls(unix.SYS_SETRLIMIT), []condition{is(0, unix.RLIMIT_LOCKS)}, errno(unix.EPERM)},
 		}},
 		{"namespaces", []rule{
 			// CLONE_PTRACE would hand a child to the gate's own tracer.

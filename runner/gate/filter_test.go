@@ -29,8 +29,12 @@ func library(t *testing.T, list []guard) bpf.Program {
 			var how seccomp.SyscallRule = seccomp.MatchAll{}
 			if len(r.when) > 0 {
 				var args seccomp.PerArg
+				var mask, value [6]uintptr
 				for _, c := range r.when {
-					args[c.arg] = seccomp.MaskedEqual(uintptr(c.mask), uintptr(c.value))
+					arg, shift := c.arg&^high, c.arg&high*4
+					mask[arg] |= uintptr(c.mask) << shift
+					value[arg] |= uintptr(c.value) << shift
+					args[arg] = seccomp.MaskedEqual(mask[arg], value[arg])
 				}
 				how = args
 			}
@@ -110,13 +114,13 @@ func TestFilterAgainstLibrary(t *testing.T) {
 	}
 	n := 0
 	for number := range uint32(newestSyscall + 8) {
-		full := map[uint32]bool{unix.SYS_SOCKET: true, unix.SYS_SOCKETPAIR: true}[number]
+		full := map[uint32]bool{unix.SYS_SOCKET: true, unix.SYS_SOCKETPAIR: true, unix.SYS_PRLIMIT64: true}[number]
 		for x := range values {
 			inputs := []bpf.Input{call(number, nativeArch, x, x, x, x, x, x), call(number, nativeArch, x), call(number, nativeArch, 0, x)}
 			if full {
 				inputs = inputs[:0]
 				for y := range values {
-					for _, z := range []uint64{0, 1, 6, 16, 17, 58, 132, 262} {
+					for _, z := range []uint64{0, 1, 6, 16, 17, 58, 132, 262, 1 << 32} {
 						inputs = append(inputs, call(number, nativeArch, x, y, z))
 					}
 				}
@@ -138,7 +142,7 @@ func TestFilterAnswers(t *testing.T) {
 		t.Fatalf("%d instructions are more than the kernel takes", len(filter))
 	}
 	p := ours(t, filter)
-	const high = 0x12345678 << 32
+	const high32 = 0x12345678 << 32
 	enosys := errno(unix.ENOSYS)
 	eperm := errno(unix.EPERM)
 	for _, c := range []struct {
@@ -161,14 +165,19 @@ func TestFilterAnswers(t *testing.T) {
 		{"a thread that shares", call(unix.SYS_CLONE, nativeArch, unix.CLONE_VM|unix.CLONE_FS|unix.CLONE_THREAD), pass},
 		{"a thread", call(unix.SYS_CLONE, nativeArch, unix.CLONE_VM|unix.CLONE_THREAD), pass},
 		{"a user namespace", call(unix.SYS_CLONE, nativeArch, unix.CLONE_NEWUSER|uint64(unix.SIGCHLD)), eperm},
-		{"with high bits", call(unix.SYS_CLONE, nativeArch, high|unix.CLONE_NEWUSER), eperm},
+		{"with high bits", call(unix.SYS_CLONE, nativeArch, high32|unix.CLONE_NEWUSER), eperm},
 		{"a child for the tracer", call(unix.SYS_CLONE, nativeArch, unix.CLONE_PTRACE), eperm},
 		{"clone3", call(unix.SYS_CLONE3, nativeArch), enosys},
+		{"reading one's mark", call(unix.SYS_PRLIMIT64, nativeArch, 0, high32|unix.RLIMIT_LOCKS, 0), pass},
+		{"changing one's mark", call(unix.SYS_PRLIMIT64, nativeArch, 0, unix.RLIMIT_LOCKS, 0x7fff0000), eperm},
+		{"changing it by a pointer whose low half is zero", call(unix.SYS_PRLIMIT64, nativeArch, 0, high32|unix.RLIMIT_LOCKS, 1<<32), eperm},
+		{"changing it the old way", call(unix.SYS_SETRLIMIT, nativeArch, unix.RLIMIT_LOCKS), eperm},
+		{"changing another bound", call(unix.SYS_PRLIMIT64, nativeArch, 0, unix.RLIMIT_NOFILE, 0x7fff0000), pass},
 		{"unshare files", call(unix.SYS_UNSHARE, nativeArch, unix.CLONE_FILES), pass},
 		{"unshare user", call(unix.SYS_UNSHARE, nativeArch, unix.CLONE_NEWUSER), eperm},
 		{"unshare time", call(unix.SYS_UNSHARE, nativeArch, unix.CLONE_NEWTIME), eperm},
 		{"TIOCSTI", call(unix.SYS_IOCTL, nativeArch, 0, unix.TIOCSTI), eperm},
-		{"TIOCSTI with high bits", call(unix.SYS_IOCTL, nativeArch, 0, high|unix.TIOCSTI), eperm},
+		{"TIOCSTI with high bits", call(unix.SYS_IOCTL, nativeArch, 0, high32|unix.TIOCSTI), eperm},
 		{"TIOCLINUX", call(unix.SYS_IOCTL, nativeArch, 0, tiocLinux), eperm},
 		{"TCGETS", call(unix.SYS_IOCTL, nativeArch, 0, unix.TCGETS), pass},
 		{"a plain filter", call(unix.SYS_SECCOMP, nativeArch, 1, unix.SECCOMP_FILTER_FLAG_TSYNC), pass},
@@ -182,7 +191,7 @@ func TestFilterAnswers(t *testing.T) {
 		{"routes", call(unix.SYS_SOCKET, nativeArch, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE), pass},
 		{"nftables", call(unix.SYS_SOCKET, nativeArch, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER), errno(unix.EPROTONOSUPPORT)},
 		{"vsock", call(unix.SYS_SOCKET, nativeArch, unix.AF_VSOCK, unix.SOCK_STREAM), errno(unix.EAFNOSUPPORT)},
-		{"vsock with high bits", call(unix.SYS_SOCKET, nativeArch, high|unix.AF_VSOCK, unix.SOCK_STREAM), errno(unix.EAFNOSUPPORT)},
+		{"vsock with high bits", call(unix.SYS_SOCKET, nativeArch, high32|unix.AF_VSOCK, unix.SOCK_STREAM), errno(unix.EAFNOSUPPORT)},
 		{"packet", call(unix.SYS_SOCKET, nativeArch, unix.AF_PACKET, unix.SOCK_RAW), errno(unix.EAFNOSUPPORT)},
 		{"alg", call(unix.SYS_SOCKET, nativeArch, unix.AF_ALG, unix.SOCK_SEQPACKET), errno(unix.EAFNOSUPPORT)},
 		{"a pair of vsocks", call(unix.SYS_SOCKETPAIR, nativeArch, unix.AF_VSOCK, unix.SOCK_STREAM), errno(unix.EAFNOSUPPORT)},

@@ -239,6 +239,8 @@ func (e *Exec) locate(dirfd int32, flags uint32) error {
 
 // readProcess reads what else is worth knowing of the caller.
 func (e *Exec) readProcess() error {
+	// Before it is known to live still: then the number was the process's own.
+	e.Group = e.gate.o.Group(MarkOf(e.PID))
 	s, err := e.leader.state()
 	if err != nil {
 		return err
@@ -253,8 +255,7 @@ func (e *Exec) readProcess() error {
 	e.Stdin, e.Input, e.TTY = e.thread.stream("0")
 	e.Stdout, _, _ = e.thread.stream("1")
 	e.Ancestors = e.gate.ancestors(e.leader, s)
-	e.Group, err = e.gate.group(e.leader)
-	return err
+	return nil
 }
 
 // Terminals by their major device numbers (Documentation/admin-guide/devices.txt).

@@ -98,13 +98,14 @@ func (g *Gate) party(thread procDir) (Party, error) {
 		return Party{}, err
 	}
 	defer process.close()
+	group := g.o.Group(MarkOf(st.tgid)) // before it is known to live still
 	s, err := process.state()
 	if err != nil {
 		return Party{}, err
 	}
-	p := Party{Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(process, s)}
-	p.Group, err = g.group(process)
-	return p, err
+	return Party{
+		Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(process, s), Group: group,
+	}, nil
 }
 
 // neighbour finds the process whose thread has a number in the thread's own
