@@ -78,37 +78,43 @@ func (f *upkeepFile) compile() (u upkeep, err error) {
 // systemFolders are where programs are that the agent can't write.
 var systemFolders = []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"}
 
-// Housekeeping says whether a command is the agent's own upkeep, which is
-// recorded but not asked about. It must be one that the profile knows, the
-// file must be what the command says, and nothing that it runs or reads
-// commands from may have been written in this session.
-func (p *Profile) Housekeeping(c Command) bool { return p.upkeep(c) != nil }
+// Upkeep is a command that is an agent's own upkeep.
+type Upkeep struct {
+	// Children says that what it starts is part of it. Where not, it starts
+	// nothing as a rule, and what it does start is to be judged: a repository can
+	// be made to have git run programs, and a variable can be made to have a
+	// shell run them (BASH_ENV, LD_PRELOAD and many more). PATH may be any, as
+	// agents put folders of theirs first: what is found along it is to be judged
+	// when it, or a link to it, is where the agent can write.
+	Children bool
 
-// HousekeepingChildren says whether what an upkeep command starts is part of
-// it. Where not, it starts nothing as a rule, and what it does start is to be
-// judged: a repository can be made to have git run programs, and a variable can
-// be made to have a shell run them (BASH_ENV, LD_PRELOAD and many more). PATH may
-// be any, as agents put folders of theirs first: what is found along it is to be
-// judged when it, or a link to it, is where the agent can write.
-func (p *Profile) HousekeepingChildren(c Command) bool {
-	u := p.upkeep(c)
-	return u != nil && u.Children && !slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) && !strings.HasPrefix(v, "PATH=") })
+	starts []string
 }
 
-// HousekeepingStarts says of an upkeep command with children whether it is known
-// to start a program, given by its file and argv[0].
-func (p *Profile) HousekeepingStarts(c Command) func(file, name string) bool {
+// Housekeeping is a command as the agent's own upkeep, which is recorded but not
+// asked about; nil when it isn't any. It must be one that the profile knows, the
+// file must be what the command says, and nothing that it runs or reads commands
+// from may have been written in this session.
+func (p *Profile) Housekeeping(c Command) *Upkeep {
 	u := p.upkeep(c)
-	return func(file, name string) bool {
-		if u == nil || len(u.Starts) == 0 {
-			return u != nil
-		}
-		base := path.Base(file)
-		if many[base] {
-			base = path.Base(name)
-		}
-		return slices.Contains(systemFolders, path.Dir(file)) && slices.Contains(u.Starts, base)
+	if u == nil {
+		return nil
 	}
+	strange := slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) && !strings.HasPrefix(v, "PATH=") })
+	return &Upkeep{Children: u.Children && !strange, starts: u.Starts}
+}
+
+// Starts says of an upkeep command with children whether it is known to start a
+// program, given by its file and argv[0].
+func (u *Upkeep) Starts(file, name string) bool {
+	if len(u.starts) == 0 {
+		return true
+	}
+	base := path.Base(file)
+	if many[base] {
+		base = path.Base(name)
+	}
+	return slices.Contains(systemFolders, path.Dir(file)) && slices.Contains(u.starts, base)
 }
 
 // many are programs that are many, by the name that they are called.

@@ -160,7 +160,7 @@ func FuzzCommand(f *testing.F) {
 		}
 		worst := Allow
 		for _, p := range j.Parts {
-			if p.Verdict.stricter(worst) {
+			if p.Verdict.Stricter(worst) {
 				worst = p.Verdict
 			}
 		}

@@ -157,7 +157,7 @@ type finding struct {
 func askFor(why string) finding { return finding{verdict: Ask, rule: why} }
 
 func (f finding) or(g finding) finding {
-	if g.verdict.stricter(f.verdict) {
+	if g.verdict.Stricter(f.verdict) {
 		return g
 	}
 	f.nested = f.nested && g.nested
@@ -223,7 +223,7 @@ func (j *judging) add(text string, f finding) {
 func (j *judging) judgement() Judgement {
 	out := Judgement{Verdict: Allow, Rule: noRule, Parts: j.parts, NestedAllowed: len(j.parts) > 0 && !slices.Contains(j.nested, false)}
 	for i, p := range j.parts {
-		if i == 0 || p.Verdict.stricter(out.Verdict) || out.Layer == "" && p.Layer != "" && !out.Verdict.stricter(p.Verdict) {
+		if i == 0 || p.Verdict.Stricter(out.Verdict) || out.Layer == "" && p.Layer != "" && !out.Verdict.Stricter(p.Verdict) {
 			out.Verdict, out.Rule, out.Layer, out.Line = p.Verdict, p.Rule, p.Layer, p.Line
 		}
 	}

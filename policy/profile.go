@@ -167,12 +167,15 @@ func (p *Profile) Self(c Command) bool {
 	if i > 1 && slices.ContainsFunc(argv[1:i], func(o string) bool { return !harmlessOption(o) }) {
 		return false
 	}
+	if !p.is(argv, c.Program) {
+		return false
+	}
 	if i > 0 && path.IsAbs(argv[i]) {
 		if file = c.file(argv[i]); file == "" || c.Wrote != nil && c.Wrote(file) {
 			return false
 		}
 	}
-	return p.is(argv, c.Program) && m.fits(file)
+	return m.fits(file)
 }
 
 // harmlessOption says whether an interpreter that is given this option before its

@@ -171,14 +171,14 @@ func TestHousekeeping(t *testing.T) {
 		{profileNamed("generic"), git("--no-optional-locks status --short"), false},
 		{claude, Command{}, false},
 	} {
-		if got := c.p.Housekeeping(c.c); got != c.want {
+		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
 			t.Errorf("%s %q %s: %v", c.p.Name, c.c.Argv, c.c.Program, got)
 		}
 	}
-	if claude.HousekeepingChildren(git("--no-optional-locks status --short")) {
+	if claude.Housekeeping(git("--no-optional-locks status --short")).Children {
 		t.Error("git may be made to run programs by a repository")
 	}
-	starts := claude.HousekeepingStarts(Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"})
+	starts := claude.Housekeeping(Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}).Starts
 	for file, want := range map[string]bool{"/usr/bin/env": true, "/usr/bin/rm": false, "/p/env": false, "/usr/bin/busybox": true} {
 		if starts(file, "env") != want {
 			t.Errorf("it starts %s: %v", file, !want)
@@ -187,7 +187,7 @@ func TestHousekeeping(t *testing.T) {
 	if starts("/usr/bin/busybox", "rm") {
 		t.Error("one program of many was taken for another")
 	}
-	if !codex.HousekeepingChildren(Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}) {
+	if !codex.Housekeeping(Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}).Children {
 		t.Error("lsb_release is a script")
 	}
 }
@@ -201,7 +201,7 @@ func TestHousekeepingScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	is := func(script string, wrote string) bool {
-		return p.Housekeeping(Command{Argv: []string{"bash", "-c", script}, Program: "/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return f == wrote }})
+		return p.Housekeeping(Command{Argv: []string{"bash", "-c", script}, Program: "/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return f == wrote }}) != nil
 	}
 	if !is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "") {
 		t.Error("it should be recognised")

@@ -15,7 +15,8 @@ const (
 	Deny  Verdict = "deny"
 )
 
-func (v Verdict) stricter(than Verdict) bool { return v.rank() > than.rank() }
+// Stricter orders them: a denial, a question, an approval.
+func (v Verdict) Stricter(than Verdict) bool { return v.rank() > than.rank() }
 
 func (v Verdict) rank() int {
 	switch v {

@@ -11,6 +11,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 )
 
 // quietTime is how long the files must rest before changes become an action's
@@ -225,7 +226,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	if a.Housekeeping {
 		a.EndedAt, a.Exit = time.Now().UTC(), exit
 		if a.script != "" {
-			s.upkeep = append(s.upkeep, span{a.StartedAt, a.EndedAt, a.script})
+			s.upkeep = append(s.upkeep[max(len(s.upkeep)-maxUpkeep, 0):], judge.Written{From: a.StartedAt, To: a.EndedAt, Script: a.script})
 		}
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)

@@ -8,6 +8,7 @@ import (
 
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 )
 
 // onExit is a process that the gate saw start and that is gone now.
@@ -71,11 +72,12 @@ func exitOf(e gate.Exit) *api.Exit {
 // program than the one that was judged and was killed.
 func (s *Session) onFailed(e *gate.Exec, why string) {
 	why = api.Escape(api.Trim(why, 500))
+	gone := func(x *judge.Exec) bool { return x.Exec == e }
 	for _, q := range s.questions {
-		if !slices.Contains(q.execs, e) {
+		if !slices.ContainsFunc(q.execs, gone) {
 			continue
 		}
-		q.execs = slices.DeleteFunc(q.execs, func(o *gate.Exec) bool { return o == e })
+		q.execs = slices.DeleteFunc(q.execs, gone)
 		if len(q.execs) > 0 || !q.Open() {
 			continue
 		}
@@ -96,10 +98,10 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 		return
 	}
 	for _, a := range append(slices.Clone(s.forming), s.actions...) {
-		if !slices.Contains(a.members, e) {
+		if !slices.ContainsFunc(a.members, gone) {
 			continue
 		}
-		a.members = slices.DeleteFunc(a.members, func(o *gate.Exec) bool { return o == e })
+		a.members = slices.DeleteFunc(a.members, gone)
 		if len(a.members) == 0 && a.State == api.ActionHeld {
 			s.abandon(a, why)
 		}

@@ -10,6 +10,7 @@ import (
 	"stepbox/policy"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 )
 
 // proc names one process for good: a pid alone is used again.
@@ -17,6 +18,8 @@ type proc struct {
 	pid   int
 	start uint64 // clock ticks since boot, proc(5)
 }
+
+func procOf(x *judge.Exec) proc { return proc{x.PID, x.Start} }
 
 // process is a living one in which a program began that the gate let start.
 type process struct {
@@ -29,8 +32,8 @@ type process struct {
 	leader  bool            // the action ends with it
 	agent   bool            // an agent's own main process
 	starter bool            // the agent's own program, but only to become a command
-	next    *chain          // the interpreter that its script still has to start
-	is      *identity       // which agent; nil: none
+	next    *judge.Chain    // the interpreter that its script still has to start
+	is      *judge.Identity // which agent; nil: none
 	grouped bool            // it is in its kin's group
 	alone   bool            // all that descends from it was started by what was judged
 }
@@ -56,41 +59,27 @@ type seat struct {
 	line          string
 }
 
-func seatOf(e *gate.Exec, line string) seat {
+func seatOf(x *judge.Exec) seat {
 	return seat{
-		proc: proc{e.PID, e.Start}, pgid: e.PGID, stdin: e.Stdin, stdout: e.Stdout, line: line,
-		inputs: slices.DeleteFunc(append(slices.Clone(e.Pipes), e.Input), func(inode uint64) bool { return inode == 0 }),
+		proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, line: x.Command.Line,
+		inputs: slices.DeleteFunc(append(slices.Clone(x.Pipes), x.Input), func(inode uint64) bool { return inode == 0 }),
 	}
-}
-
-// fed says whether a program runs what it reads from its standard input, to
-// which others can write while it runs: nobody was shown that.
-func fed(e *gate.Exec) bool {
-	if e.Input == 0 || len(e.Argv) == 0 {
-		return false
-	}
-	argv, program := e.Argv, e.Program.Path
-	if n := len(e.Files); len(e.Prefix) > 0 && n > 0 {
-		argv, program = slices.Concat(e.Prefix, e.Argv[1:]), e.Files[n-1].Path
-	}
-	return policy.ReadsInput(argv, program)
 }
 
 // fedFromOutside says whether a program of an action is fed by way of what the
 // action got from who started it: on its standard input, or in the place of a
 // script. An approval doesn't cover what it starts.
-func (a *action) fedFromOutside(e *gate.Exec) bool {
-	feeds := e.Pipes
-	if fed(e) {
-		feeds = append(slices.Clone(feeds), e.Input)
-	}
+func (a *action) fedFromOutside(x *judge.Exec) bool {
 	return slices.ContainsFunc(a.seats, func(m seat) bool {
-		return slices.ContainsFunc(m.inputs, func(inode uint64) bool { return slices.Contains(feeds, inode) })
+		return slices.ContainsFunc(m.inputs, func(inode uint64) bool { return slices.Contains(x.Feeds, inode) })
 	})
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.
 const maxSeats = 16
+
+// maxUpkeep bounds what is remembered of the agent's housekeeping.
+const maxUpkeep = 256
 
 // kinOf makes a kin of an action, with a group of its own where there are any.
 func (s *Session) kinOf(a *action) *kin {
@@ -106,7 +95,7 @@ func (s *Session) kinOf(a *action) *kin {
 // belongs finds the process that an exec descends from, as far as that is
 // known, and the kin that it is of. When there is none though it looks like
 // one's, doubt says why in words.
-func (s *Session) belongs(e *gate.Exec) (p *process, k *kin, doubt string) {
+func (s *Session) belongs(e *judge.Exec) (p *process, k *kin, doubt string) {
 	return s.descends(gate.Party{Process: gate.Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Group: e.Group})
 }
 
@@ -139,8 +128,8 @@ func (s *Session) descends(of gate.Party) (p *process, k *kin, doubt string) {
 // await puts a process in its place when the program begins that it was allowed
 // to start, and not before: the kernel may still refuse it, and then the process
 // stays what it was. counted says that the action waits for its end.
-func (s *Session) await(e *gate.Exec, p *process, counted bool) {
-	s.starting[e] = start{p, counted}
+func (s *Session) await(e *judge.Exec, p *process, counted bool) {
+	s.starting[e.Exec] = start{p, counted}
 	k := p.kin
 	within := false // already of that kin
 	if k != nil {
@@ -157,7 +146,7 @@ func (s *Session) await(e *gate.Exec, p *process, counted bool) {
 				s.log.Warn("what a process starts is followed by its parents alone", "pid", b.PID, "error", err)
 			}
 		}
-		s.submit(func() { s.began(e, grouped, b.Alone || within) })
+		s.submit(func() { s.began(e.Exec, grouped, b.Alone || within) })
 	})
 }
 
@@ -204,7 +193,7 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 // a shell with job control makes them, or joined to it by a pipe. That says what
 // it is shown with, and nothing about its verdict: the agent chooses its groups
 // and pipes.
-func (s *Session) job(e *gate.Exec, parent *process) *action {
+func (s *Session) job(e *judge.Exec, parent *process) *action {
 	joined := func(a *action, m seat) bool {
 		if parent != nil && a.parent != nil && parent.proc == a.parent.proc && m.pgid == e.PGID && e.PGID != parent.pgid {
 			return true
@@ -213,7 +202,7 @@ func (s *Session) job(e *gate.Exec, parent *process) *action {
 	}
 	for _, a := range s.forming {
 		for _, m := range a.members {
-			if !a.becomes && len(a.members) < maxSeats && joined(a, seatOf(m, "")) {
+			if !a.becomes && len(a.members) < maxSeats && joined(a, seatOf(m)) {
 				return a
 			}
 		}

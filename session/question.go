@@ -13,8 +13,8 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/store"
 )
@@ -22,7 +22,7 @@ import (
 // question is an api.Question with what waits for its answer.
 type question struct {
 	api.Question
-	execs  []*gate.Exec // held; empty for a review
+	execs  []*judge.Exec // held; empty for a review
 	action *action
 	kin    *kin         // of a nested program
 	joins  bool         // it joins an action that runs: that waits for it
@@ -36,17 +36,22 @@ const maxReason = 500
 
 // ask shows a formed action to the person.
 func (s *Session) ask(a *action) {
+	if a.regards > 0 { // its verdict is being looked after, and then it waits again
+		return
+	}
 	a.forming = nil
 	if a.State != api.ActionHeld || a.question != nil || len(a.members) == 0 {
 		return
 	}
 	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
-	first := a.commands[0]
+	first := a.members[0].Command
 	first.Before = a.Before
 	first.LastTime = s.lastTime(a)
-	if len(a.commands) > 1 {
-		first.Pipeline = slices.Clone(a.commands[1:])
+	if len(a.members) > 1 {
 		first.Line = a.Title
+		for _, x := range a.members[1:] {
+			first.Pipeline = append(first.Pipeline, x.Command)
+		}
 	}
 	q := &question{
 		Question: api.Question{Action: a.N, Subject: api.SubjectCommand, Title: a.Title, Rule: a.Rule, Command: &first},
@@ -61,7 +66,7 @@ func (s *Session) open(q *question, also ...api.Event) {
 	s.asked++
 	q.ID = s.asked
 	q.HeldAt = time.Now().UTC()
-	if traps := s.places.traps(); q.Command != nil && len(traps) > 0 {
+	if traps := s.judge.Places.Traps(); q.Command != nil && len(traps) > 0 {
 		q.Command.Unpinned = append(q.Command.Unpinned, "programs obey what this session wrote to: "+strings.Join(traps, ", "))
 	}
 	q.Hash = q.digest()
@@ -262,21 +267,21 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	case q.Closed == "rollback":
 		next = func() { s.unfreeze(q) }
 	case q.Subject == api.SubjectNested:
-		e, c := q.execs[0], *q.Command
+		x := q.execs[0]
 		if q.Closed == "allow" {
-			a.shown = append(a.shown, shownOf(e))
+			a.shown = append(a.shown, shownOf(x))
 			a.into = a.into && d.Answer != api.AnswerStepOver
 			q.kin.person = q.kin.person || q.joins
 			next = func() {
 				if len(q.execs) > 0 {
-					s.start(q.kin, e, c, "approved by "+d.By, q.joins, nil)
+					s.start(q.kin, x, "approved by "+d.By, q.joins, nil)
 				} else if q.joins { // it went away meanwhile
 					s.leaderGone(a, nil)
 				}
 			}
 		} else {
 			next = func() {
-				s.refuse(a, e, c, "denied by "+d.By, reason(d))
+				s.refuse(a, x, "denied by "+d.By, reason(d))
 				if q.joins {
 					s.leaderGone(a, nil)
 				}

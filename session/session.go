@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/terminal"
 	"stepbox/store"
@@ -61,6 +63,7 @@ type Session struct {
 	box     *runner.Sandbox
 	policy  *policy.Policy
 	profile *policy.Profile
+	judge   *judge.Judge // complete when the agent has been started, and not changed then
 	ledger  *ledger.Ledger
 	term    *terminal.Terminal
 	files   *files
@@ -77,13 +80,10 @@ type Session struct {
 	idle       func() // waits for all of that
 	info       api.Session
 	warnings   []string
-	env        []string // the agent's
-	places     *places
-	local      bool            // the person started the agent from the project
 	ignores    *git.Repository // what git ignores, as of the start
 	hidden     []string        // files and folders of the project that the agent doesn't see; set before the loop runs
 	redacted   []string        // files that the agent sees without their secrets; set before the loop runs
-	upkeep     []span          // when housekeeping ran
+	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
 	actions    []*action       // actions[i].N == i+1
 	forming    []*action       // without a number yet, or not shown yet
 	procs      map[proc]*process
@@ -301,15 +301,18 @@ func (s *Session) changed(kind string) api.Event {
 
 // handlers are the gate's way into the loop. The agent's own start comes while
 // the sandbox is still being put together; all else waits until it is.
-func (s *Session) handlers(onAgent func(*gate.Exec)) gate.Options {
+func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 	var first atomic.Bool
 	return gate.Options{
 		Exec: func(e *gate.Exec) {
 			if first.CompareAndSwap(false, true) {
-				s.submit(func() { onAgent(e) })
-				return
+				s.judge.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return within(f.Path, s.cfg.Workspace) })
+				x := s.judge.Exec(e, s.profile).Closer()
+				s.submit(func() { onAgent(x) })
+			} else if s.started() {
+				x := s.judge.Exec(e, s.profile)
+				s.submit(func() { s.onExec(x) })
 			}
-			s.whenStarted(func() { s.onExec(e) })
 		},
 		Scripts: func(e *gate.Exec) []string { return policy.Scripts(e.Argv, e.Program.Path, e.Env...) },
 		Exiting: func(e gate.Exit) {

@@ -16,9 +16,9 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/egress"
-	"stepbox/runner/gate"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/terminal"
 )
@@ -54,7 +54,7 @@ func (s *Session) begin(ctx context.Context) error {
 
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := runner.Start(ctx, spec, runner.Handlers{
-		Gate:   s.handlers(func(e *gate.Exec) { row <- s.onAgent(e) }),
+		Gate:   s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }},
 	})
 	if err != nil {
@@ -175,21 +175,29 @@ func (s *Session) overtime(limit time.Duration) {
 // whenStarted hands something that the sandbox did to the loop, once there is
 // a sandbox to act on.
 func (s *Session) whenStarted(f func()) {
+	if s.started() {
+		s.submit(f)
+	}
+}
+
+// started waits for the session to run; false: it won't.
+func (s *Session) started() bool {
 	select {
 	case <-s.life.in(phaseRunning):
-		s.submit(f)
-	case <-s.life.in(phaseStopping): // it won't start, or it is over
-		select {
-		case <-s.life.in(phaseRunning):
-			s.submit(f)
-		default:
-		}
+		return true
+	case <-s.life.in(phaseStopping):
+	}
+	select {
+	case <-s.life.in(phaseRunning): // and has ended since
+		return true
+	default:
+		return false
 	}
 }
 
 // onAgent is the agent's own start. Its program is known to exist then, so this
 // is when the session gets its row: a mistyped command leaves nothing behind.
-func (s *Session) onAgent(e *gate.Exec) error {
+func (s *Session) onAgent(e *judge.Exec) error {
 	doc, err := json.Marshal(s.changed("created").Session)
 	if err == nil {
 		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
@@ -200,8 +208,7 @@ func (s *Session) onAgent(e *gate.Exec) error {
 		s.fail(err)
 		return err
 	}
-	s.local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return within(f.Path, s.cfg.Workspace) })
-	s.admit(e, &process{agent: true}, s.profile, "the agent")
+	s.admit(e, &process{agent: true}, "the agent")
 	return nil
 }
 
@@ -225,18 +232,17 @@ func (s *Session) spec() (runner.Spec, error) {
 		return runner.Spec{}, err
 	}
 	s.hidden = found.hidden
-	s.places = &places{
-		project: cfg.Workspace, upper: filepath.Join(state, "upper"), home: cfg.Home, homeDir: home,
-		temp: filepath.Join(state, "tmp"), began: time.Now(),
-	}
 	s.policy = policy.Builtin().With(s.profile.Layer())
 	path := pathOf(cfg.Env)
-	s.env = agentEnv(cfg, path, s.profile)
+	s.judge = &judge.Judge{Policy: s.policy, Env: agentEnv(cfg, path, s.profile), Places: judge.Places{
+		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
+		Temp: filepath.Join(state, "tmp"), Began: time.Now(),
+	}}
 	return runner.Spec{
 		ID: cfg.ID, StateDir: state, RunDir: cfg.RunDir,
 		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: slices.Concat(found.hidden, found.toCome), Above: above,
 		Binds: tools(cfg.Argv[0], path, cfg.Home, cfg.Workspace, cfg.DataDir),
-		Argv:  s.profile.Args(cfg.Argv), Env: s.env, Cwd: cfg.Workspace,
+		Argv:  s.profile.Args(cfg.Argv), Env: s.judge.Env, Cwd: cfg.Workspace,
 		Limits: cfg.Limits, Cols: cfg.Cols, Rows: cfg.Rows,
 	}, nil
 }

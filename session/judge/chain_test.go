@@ -1,4 +1,4 @@
-package session
+package judge
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // chainOf knows exactly what env(1) does next, or nothing.
 func TestChainOf(t *testing.T) {
-	s := &Session{places: &places{project: "/p", upper: t.TempDir(), began: time.Now()}}
+	j := &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Began: time.Now()}}
 	script := gate.File{Path: "/opt/pi", Ino: 1}
 	env := gate.File{Path: "/usr/bin/env", Ino: 2}
 	for name, c := range map[string]struct {
@@ -48,7 +48,7 @@ func TestChainOf(t *testing.T) {
 				Argv: []string{"pi", "-x"}, Env: []string{c.env}, Files: []gate.File{script, loaded},
 				Prefix: []string{"/usr/bin/env", c.argument, "pi"},
 			}
-			got := s.chainOf(e)
+			got := chainOf(e, j.looks())
 			if got == nil {
 				if c.want != nil {
 					t.Fatalf("no chain, want %q", c.want)
@@ -64,8 +64,8 @@ func TestChainOf(t *testing.T) {
 
 // Whatever differs from the chain is another program start.
 func TestContinuesIsExact(t *testing.T) {
-	s := &Session{places: &places{project: "/p", upper: t.TempDir(), began: time.Now()}}
-	chain := &chain{argv: []string{"node", "pi", "-x"}, folder: []string{"/usr/local/bin", "/usr/bin"}, env: []string{"A=1"}, cwd: "/p", at: 1}
+	j := &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Began: time.Now()}}
+	chain := &Chain{argv: []string{"node", "pi", "-x"}, folder: []string{"/usr/local/bin", "/usr/bin"}, env: []string{"A=1"}, cwd: "/p", at: 1}
 	same := func() *gate.Exec {
 		return &gate.Exec{Argv: slices.Clone(chain.argv), Env: slices.Clone(chain.env), Cwd: "/p", Path: "/usr/bin/node"}
 	}
@@ -82,11 +82,14 @@ func TestContinuesIsExact(t *testing.T) {
 	} {
 		e := same()
 		change(e)
-		if s.continues(chain, e) {
+		if chain.Names(&Exec{Exec: e}) || j.Continues(chain, &Exec{Exec: e}) {
 			t.Errorf("%s passes as the chain's", name)
 		}
 	}
-	if s.continues(nil, same()) {
+	if !chain.Names(&Exec{Exec: same()}) {
+		t.Error("the exec that the chain is about doesn't look like it")
+	}
+	if j.Continues(nil, &Exec{Exec: same()}) {
 		t.Error("an exec passes without a chain")
 	}
 }

@@ -1,0 +1,112 @@
+package judge
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+)
+
+// command is an exec as a person is shown it.
+func (j *Judge) command(e *gate.Exec, peeled policy.Peeled, l *looks, fed bool) api.Command {
+	env, whole := differing(j.Env, e.Env)
+	c := api.Command{
+		Line:      api.Escape(peeled.Line) + unlike(e, peeled, l),
+		Argv:      api.EscapeAll(e.Argv),
+		Truncated: e.Truncated || !whole,
+		Cwd:       api.Escape(e.Cwd),
+		Program:   api.Escape(e.Program.Path),
+		Written:   l.made(e),
+		Env:       api.EscapeAll(env),
+		Unpinned:  api.EscapeAll(e.Unpinned),
+		Pid:       e.PID,
+	}
+	c.Unclear = api.Unclear(e.Cwd) || api.Unclear(e.Program.Path) || slices.ContainsFunc(e.Argv, api.Unclear) || slices.ContainsFunc(env, api.Unclear)
+	switch {
+	case len(e.Pipes) > 0:
+		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")
+	case fed:
+		c.Unpinned = append(c.Unpinned, "it runs what it reads from its standard input, which nobody can look into: what it starts is asked about")
+	}
+	c.Unpinned = slices.Clip(c.Unpinned)
+	for _, a := range e.Ancestors {
+		c.Parents = append(c.Parents, api.Escape(a.Name))
+	}
+	return c
+}
+
+// unlike names the program that runs when its name isn't what it calls itself.
+// A script and what the system's alternatives lead to are told by /bin/ls and
+// the like having one of the names. What the agent or the project may have made
+// is named in any case, unless the line has its path.
+func unlike(e *gate.Exec, peeled policy.Peeled, l *looks) string {
+	runs := " [runs " + api.Escape(e.Program.Path) + "]"
+	if len(e.Argv) == 0 {
+		return runs
+	}
+	if l.made(e) || l.at(e.Program.Path).made() {
+		at := e.Argv[0]
+		if !path.IsAbs(at) {
+			at = path.Join(e.Cwd, at)
+		}
+		if !peeled.Wrapped && strings.Contains(e.Argv[0], "/") && path.Clean(at) == e.Program.Path {
+			return ""
+		}
+		return runs
+	}
+	name := strings.TrimPrefix(path.Base(e.Argv[0]), "-")
+	if name == path.Base(e.Program.Path) || name == path.Base(e.Path) && systems(e.Path) && systems(e.Program.Path) {
+		return ""
+	}
+	return runs
+}
+
+// systems says whether a path is in a folder of the system's programs, whose
+// links the agent can't have made.
+func systems(file string) bool {
+	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/"}, func(dir string) bool { return strings.HasPrefix(path.Clean(file), dir) })
+}
+
+// usual variables differ for every program and say nothing.
+var usual = []string{"_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"}
+
+// Of one program's variables, at most maxEnv are shown, of each maxValue bytes.
+const (
+	maxEnv   = 256
+	maxValue = 4 << 10
+)
+
+// differing lists the variables of a program that differ from the agent's own,
+// and says whether these are all of them, whole.
+func differing(own, env []string) (list []string, whole bool) {
+	have := make(map[string]bool, len(own))
+	for _, e := range own {
+		have[e] = true
+	}
+	more := 0
+	whole = true
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		if have[e] || slices.Contains(usual, name) {
+			continue
+		}
+		if len(list) == maxEnv {
+			more++
+			continue
+		}
+		v := api.Trim(e, maxValue)
+		if len(v) < len(e) {
+			v += "…"
+			whole = false
+		}
+		list = append(list, v)
+	}
+	if more > 0 {
+		list = append(list, fmt.Sprintf("… and %d more", more))
+	}
+	return list, whole && more == 0
+}

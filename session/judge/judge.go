@@ -1,0 +1,192 @@
+// Package judge tells what a program start is before anybody decides on it: how
+// a person is shown it, what the rules say, whether it is one of the agent's own
+// programs or its upkeep, and what about it the agent, or this session, has made.
+//
+// A [Judge] is made once, at a session's start, and holds what doesn't change
+// while the session lives. [Judge.Exec] makes an [Exec] of what the gate holds;
+// it looks at files and so runs outside the session's loop, on the goroutine
+// that the gate calls. An Exec is never changed. What depends on how the session
+// stands (its mode, whose the process is, what was approved) isn't here.
+//
+// Whom it trusts: the rules and the gate, never what it looks at. Names, argument
+// lists and files are the agent's; files are looked at without following links.
+// A Judge and an Exec may be used from any goroutine.
+package judge
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+)
+
+// Judge holds what a session's program starts are judged by.
+type Judge struct {
+	Policy *policy.Policy
+	Places Places
+	Env    []string // the agent's
+	// Local says that the person started the agent from the project, so that
+	// what looks like the agent's program there is.
+	Local bool
+}
+
+// Exec is a program start that was judged.
+type Exec struct {
+	*gate.Exec
+	Profile *policy.Profile // by whose wrappers, helpers and programs it was judged
+
+	Command   api.Command      // as a person is shown it
+	Judgement policy.Judgement // of the rules
+	Agent     *policy.Profile  // an agent's program: that agent's; nil for others
+	Root      bool             // a shell or the like that will be fed commands
+	Self      bool             // the agent's own program, started again
+	Upkeep    *policy.Upkeep   // the agent's own housekeeping; nil for others
+	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
+	Feeds     []uint64         // inodes of what it runs commands from, to which others can write meanwhile
+	Writable  bool             // its program, or the link that it was started by, is where the agent can write
+
+	ruled   policy.Judgement // Judgement, whatever is known of the sources
+	peeled  policy.Peeled
+	sources []source     // files that it reads commands from, besides what is shown
+	scripts *scriptsSeen // its arguments that may be its program; nil: not looked at
+}
+
+// Exec judges a program start as one of an agent with this profile.
+func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
+	l := j.looks()
+	peeled := profile.Peel(e.Argv)
+	x := &Exec{Exec: e, Profile: profile, Feeds: e.Pipes, peeled: peeled}
+	fed := runsItsInput(e)
+	if fed {
+		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
+	}
+	x.sources = l.sources(peeled)
+	x.Command = j.command(e, peeled, l, fed)
+	x.ruled = j.rules(e, peeled, l.made(e))
+	x.Judgement = x.ruled
+	for _, p := range x.Judgement.Parts {
+		x.Command.Parts = append(x.Command.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
+	}
+	if p := policy.ProfileFor(e.Argv, e.Program.Path); p.Agent() {
+		x.Agent = p
+	}
+	x.Chain = chainOf(e, l)
+	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
+	j.own(x, l)
+	return x
+}
+
+// named is the path that an exec was given, before its links are followed.
+func named(e *gate.Exec) string {
+	if path.IsAbs(e.Path) {
+		return e.Path
+	}
+	return path.Join(e.Cwd, e.Path)
+}
+
+// own tells whether an exec is one that belongs to the agent itself. None is that
+// loads what this session made.
+func (j *Judge) own(x *Exec, l *looks) {
+	e := x.Exec
+	if l.made(e) || e.Linker != "" || j.loadsMore(e) {
+		return
+	}
+	x.Root = x.Profile.Root(asItsFile(e)) && shells[path.Base(e.Program.Path)] && !l.at(e.Program.Path).made()
+	if e.Truncated {
+		return
+	}
+	c := j.facts(e, e.Argv, false)
+	c.Env = slices.DeleteFunc(slices.Clone(e.Env), func(v string) bool { return slices.Contains(j.Env, v) })
+	c.Wrote = func(file string) bool { return j.untrusted(file, l) }
+	c.Resolve = func(name string) string {
+		f, err := e.Lookup(name)
+		if err != nil {
+			return ""
+		}
+		return f.Path
+	}
+	if x.Self = x.Profile.Self(c); !x.Self {
+		x.Upkeep = x.Profile.Housekeeping(c)
+	}
+}
+
+// untrusted says whether a file can't be the agent's own program: this session
+// wrote it, or the project brought it, which may look like one.
+func (j *Judge) untrusted(file string, l *looks) bool {
+	return !j.Local && within(file, j.Places.Project) || l.wrote(file)
+}
+
+// asItsFile is what a program is told, called as its file is: the agent chooses
+// what its programs call themselves. A file of many programs goes by that.
+func asItsFile(e *gate.Exec) []string {
+	name := path.Base(e.Program.Path)
+	if len(e.Argv) == 0 || name == "busybox" {
+		return e.Argv
+	}
+	return append([]string{name}, e.Argv[1:]...)
+}
+
+// shells are the files that a root may be, whatever it calls itself.
+var shells = map[string]bool{
+	"bash": true, "rbash": true, "dash": true, "sh": true, "zsh": true, "zsh5": true, "fish": true, "ksh": true, "mksh": true,
+	"ksh93": true, "busybox": true, "tmux": true, "screen": true,
+}
+
+// loaders are variables, or with a star the beginnings of their names, that make
+// a program run what isn't its own.
+var loaders = []string{"LD_*", "NODE_OPTIONS", "BASH_ENV", "ENV", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB"}
+
+// loadsMore says whether an exec has such a variable otherwise than the agent.
+func (j *Judge) loadsMore(e *gate.Exec) bool {
+	return slices.ContainsFunc(e.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(loaders, func(l string) bool {
+			stem, any := strings.CutSuffix(l, "*")
+			return name == l || any && strings.HasPrefix(name, stem)
+		}) && !slices.Contains(j.Env, v)
+	})
+}
+
+// rules asks the rules about an exec.
+func (j *Judge) rules(e *gate.Exec, peeled policy.Peeled, made bool) policy.Judgement {
+	if e.Truncated {
+		return policy.Judgement{Verdict: policy.Ask, Rule: "its arguments are too large to be read whole"}
+	}
+	out := j.Policy.Command(j.facts(e, peeled.Argv, made))
+	if n := len(e.Files); len(e.Prefix) > 0 && n > 1 && len(e.Argv) > 0 {
+		// The kernel runs the script's interpreter with its arguments.
+		f := j.facts(e, slices.Concat(e.Prefix, e.Argv[1:]), made)
+		f.Program = e.Files[n-1].Path
+		if k := j.Policy.Command(f); k.Verdict.Stricter(out.Verdict) {
+			out = k
+		}
+	}
+	if e.Linker != "" && out.Verdict == policy.Allow {
+		out.Verdict, out.Rule = policy.Ask, "it starts in the dynamic linker "+api.Escape(e.Linker)+", which the agent can write"
+	}
+	return out
+}
+
+// facts is an exec as the rules see it.
+func (j *Judge) facts(e *gate.Exec, argv []string, made bool) policy.Command {
+	return policy.Command{
+		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: made || e.Linker != "",
+		Project: j.Places.Project, Home: j.Places.Home,
+	}
+}
+
+// runsItsInput says whether a program runs what it reads from its standard input,
+// to which others can write while it runs: nobody was shown that.
+func runsItsInput(e *gate.Exec) bool {
+	if e.Input == 0 || len(e.Argv) == 0 {
+		return false
+	}
+	argv, program := e.Argv, e.Program.Path
+	if n := len(e.Files); len(e.Prefix) > 0 && n > 0 {
+		argv, program = slices.Concat(e.Prefix, e.Argv[1:]), e.Files[n-1].Path
+	}
+	return policy.ReadsInput(argv, program)
+}

@@ -1,0 +1,230 @@
+package judge
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
+)
+
+// made is a judge of a session over /p whose agent has this environment, and
+// that wrote some files: names with "home/", "project/" or "tmp/" in front.
+func made(t *testing.T, files ...string) *Judge {
+	t.Helper()
+	dir := t.TempDir()
+	j := &Judge{Policy: policy.Builtin(), Env: []string{"PATH=/usr/bin", "LANG=C"}, Places: Places{
+		Project: "/p", Upper: filepath.Join(dir, "project"), Home: "/home/me", HomeDir: filepath.Join(dir, "home"),
+		Temp: filepath.Join(dir, "tmp"), Began: time.Now().Add(-time.Minute),
+	}}
+	for _, f := range append(files, "home/", "project/", "tmp/") {
+		file := filepath.Join(dir, f)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(f, "/") {
+			err := os.MkdirAll(file, 0o755)
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.WriteFile(file, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return j
+}
+
+// starts is an exec of a program by a path, which leads to this file.
+func starts(path, file string, argv ...string) *gate.Exec {
+	return &gate.Exec{
+		PID: 7, Start: 1, Path: path, Argv: argv, Cwd: "/p", Env: []string{"PATH=/usr/bin", "LANG=C"},
+		Program: gate.Program{Path: file}, Files: []gate.File{{Path: file, Ino: 1, Changed: time.Now().Add(-time.Hour)}},
+	}
+}
+
+var claude = policy.ProfileFor([]string{"claude"}, "")
+
+// What a program start is, by what it is called, where it is and who wrote it.
+func TestExec(t *testing.T) {
+	old := time.Now().Add(-time.Hour)
+	for name, c := range map[string]struct {
+		exec   *gate.Exec
+		change func(*gate.Exec)
+		line   string
+		rule   string // part of what gave the verdict
+		want   policy.Verdict
+		check  func(*Exec) bool
+	}{
+		"plain":              {exec: starts("/usr/bin/ls", "/usr/bin/ls", "ls", "-l"), line: "ls -l", want: policy.Allow},
+		"another name":       {exec: starts("/usr/bin/rm", "/usr/bin/rm", "ls"), line: "ls [runs /usr/bin/rm]", want: policy.Allow},
+		"an alternative":     {exec: starts("/usr/bin/awk", "/usr/bin/mawk", "awk", "1"), line: "awk 1", want: policy.Allow},
+		"the project's":      {exec: starts("/p/tool", "/p/tool", "tool"), line: "tool [runs /p/tool]", want: policy.Allow, check: func(x *Exec) bool { return x.Writable && !x.Command.Written }},
+		"by its path":        {exec: starts("./tool", "/p/tool", "./tool"), line: "./tool", want: policy.Allow, check: func(x *Exec) bool { return x.Writable }},
+		"a link to system's": {exec: starts("bin/ls", "/usr/bin/ls", "ls"), line: "ls", want: policy.Allow, check: func(x *Exec) bool { return x.Writable }},
+		"written":            {exec: starts("/p/made", "/p/made", "/p/made"), line: "/p/made", want: policy.Allow, check: func(x *Exec) bool { return x.Command.Written }},
+		"changed since":      {exec: starts("/usr/bin/ls", "/usr/bin/ls", "ls"), change: func(e *gate.Exec) { e.Files[0].Changed = time.Now() }, line: "ls [runs /usr/bin/ls]", want: policy.Allow, check: func(x *Exec) bool { return x.Command.Written }},
+		"no arguments":       {exec: starts("/usr/bin/ls", "/usr/bin/ls"), line: " [runs /usr/bin/ls]", want: policy.Ask, rule: "no arguments"},
+		"not read whole":     {exec: starts("/usr/bin/ls", "/usr/bin/ls", "ls"), change: func(e *gate.Exec) { e.Truncated = true }, line: "ls", want: policy.Ask, rule: "too large", check: func(x *Exec) bool { return x.Command.Truncated }},
+		"its linker":         {exec: starts("/usr/bin/ls", "/usr/bin/ls", "ls"), change: func(e *gate.Exec) { e.Linker = "/p/ld\n" }, line: "ls", want: policy.Ask, rule: `dynamic linker /p/ld\n`},
+		"a rule's":           {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "push"), line: "git push", want: policy.Ask, rule: "git push", check: func(x *Exec) bool { return len(x.Command.Parts) == 1 }},
+		"by its interpreter": {
+			exec: starts("/p/x", "/p/x", "x"), want: policy.Ask, rule: "rm", line: "x [runs /p/x]",
+			change: func(e *gate.Exec) {
+				e.Prefix, e.Files = []string{"/usr/bin/rm", "-rf", "/p"}, append(e.Files, gate.File{Path: "/usr/bin/rm", Changed: old})
+			},
+		},
+		"hostile": {exec: starts("/usr/bin/echo", "/usr/bin/echo", "echo", "\x1b[2J\u202e"), line: `echo $'\x1b[2J\xe2\x80\xae'`, want: policy.Allow, check: func(x *Exec) bool {
+			return x.Command.Unclear && x.Command.Argv[1] == `\x1b[2J\u202e`
+		}},
+		"fed": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Input, e.Pipes = 5, []uint64{4} }, line: "bash", want: policy.Allow, check: func(x *Exec) bool {
+			return slices.Equal(x.Feeds, []uint64{4, 5}) && len(x.Command.Unpinned) == 1
+		}},
+		"a shell at a prompt":     {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},
+		"one of the project":      {exec: starts("/p/bash", "/p/bash", "bash"), line: "bash [runs /p/bash]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"one that loads more":     {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Env = append(e.Env, "LD_PRELOAD=/p/x") }, line: "bash", want: policy.Allow, check: func(x *Exec) bool { return !x.Root && slices.Equal(x.Command.Env, []string{"LD_PRELOAD=/p/x"}) }},
+		"one with a script":       {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "x"), line: "bash x", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"called like a shell":     {exec: starts("/usr/bin/rm", "/usr/bin/rm", "bash"), line: "bash [runs /usr/bin/rm]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"the agent":               {exec: starts("/opt/claude", "/opt/claude", "claude"), line: "claude", want: policy.Allow, check: func(x *Exec) bool { return x.Self && x.Agent == claude }},
+		"the agent's file made":   {exec: starts("/p/made", "/p/made", "claude"), line: "claude [runs /p/made]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self }},
+		"an agent of the project": {exec: starts("/p/claude", "/p/claude", "claude"), line: "claude [runs /p/claude]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self && x.Agent == claude }},
+		"housekeeping":            {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep != nil }},
+		"housekeeping's name":     {exec: starts("/p/git", "/p/git", "git", "rev-parse", "HEAD"), line: "git rev-parse HEAD [runs /p/git]", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+		"housekeeping that loads": {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), change: func(e *gate.Exec) { e.Env = []string{"LD_AUDIT=x"} }, line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.change != nil {
+				c.change(c.exec)
+			}
+			x := made(t, "project/made").Exec(c.exec, claude)
+			if x.Command.Line != c.line {
+				t.Errorf("it is shown as %q, want %q", x.Command.Line, c.line)
+			}
+			if x.Judgement.Verdict != c.want || !strings.Contains(x.Judgement.Rule, c.rule) {
+				t.Errorf("%s: %s; want %s: …%s…", x.Judgement.Verdict, x.Judgement.Rule, c.want, c.rule)
+			}
+			if c.check != nil && !c.check(x) {
+				t.Errorf("it is taken for something else: %+v", x)
+			}
+		})
+	}
+}
+
+// The agent's program in the project is the agent's only if the person started
+// it from there.
+func TestLocal(t *testing.T) {
+	j := made(t)
+	j.Local = true
+	if !j.Exec(starts("/p/claude", "/p/claude", "claude"), claude).Self {
+		t.Error("the person's own program isn't the agent")
+	}
+	j = made(t, "project/claude")
+	j.Local = true
+	if j.Exec(starts("/p/claude", "/p/claude", "claude"), claude).Self {
+		t.Error("what this session wrote is the agent")
+	}
+}
+
+// Names are told apart by where they are, and nothing is followed.
+func TestPlaces(t *testing.T) {
+	j := made(t, "project/made", "home/new", "home/old", "tmp/x")
+	p := &j.Places
+	if err := os.Symlink("/etc", filepath.Join(p.Upper, "link")); err != nil {
+		t.Fatal(err)
+	}
+	before := *p
+	before.Began = time.Now().Add(time.Hour)
+	for file, want := range map[string]struct{ wrote, made, older bool }{
+		"/p/made":       {true, true, true},
+		"/p/not":        {false, true, false},
+		"/p/link/hosts": {true, true, true}, // through a link: nobody knows
+		"/p":            {false, true, false},
+		"/p/../etc/x":   {false, false, false},
+		"/home/me/new":  {true, true, false}, // written before the session, by its own clock
+		"/home/me/none": {false, false, false},
+		"/tmp/x":        {true, true, true},
+		"/tmp/none":     {false, false, false},
+		"/usr/bin/ls":   {false, false, false},
+		"/dev/shm/x":    {true, true, true},
+		"/proc/1/exe":   {true, true, true},
+	} {
+		if l := p.look(file); l.wrote(p.Began) != want.wrote || l.made() != want.made {
+			t.Errorf("%s: %+v", file, l)
+		}
+		if l := before.look(file); l.wrote(before.Began) != want.older {
+			t.Errorf("%s, before the session: %+v", file, l)
+		}
+	}
+}
+
+// Each name is looked at once for an exec, however many questions are about it.
+func TestLooksOnce(t *testing.T) {
+	j := made(t, "tmp/x")
+	l := j.looks()
+	if !l.wrote("/tmp/x") {
+		t.Fatal("it isn't written")
+	}
+	if err := os.Remove(filepath.Join(j.Places.Temp, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if !l.wrote("/tmp/x") || !l.at("/tmp/x").made() {
+		t.Error("it was looked at again")
+	}
+	if j.looks().wrote("/tmp/x") {
+		t.Error("the next exec isn't looked at")
+	}
+}
+
+func TestTraps(t *testing.T) {
+	j := made(t, "home/.bashrc", "home/.config/git/config", "home/notes")
+	if got, want := j.Places.Traps(), []string{"/home/me/.bashrc", "/home/me/.config/git", "/home/me/.config/git/config"}; !slices.Equal(got, want) {
+		t.Errorf("programs obey %q, want %q", got, want)
+	}
+}
+
+// An agent's program is known again by its name, or by its script however that
+// is called.
+func TestIdentity(t *testing.T) {
+	script := gate.File{Path: "/opt/pi.js", Ino: 9, Size: 5}
+	node := func(files ...gate.File) *Exec {
+		return &Exec{Exec: starts("/usr/bin/node", "/usr/bin/node", "node", "x"), scripts: &scriptsSeen{files, true}}
+	}
+	kernel := &Exec{Exec: starts("/opt/pi", "/opt/pi.js", "pi")}
+	kernel.Prefix, kernel.Files = []string{"/usr/bin/node"}, []gate.File{script, {Path: "/usr/bin/node"}}
+	native := &Exec{Exec: starts("/opt/pi", "/opt/pi", "pi"), scripts: &scriptsSeen{}}
+	for name, c := range map[string]struct {
+		agent *Identity
+		exec  *Exec
+		want  bool
+	}{
+		"the same name":             {native.Identity(), &Exec{Exec: starts("/p/pi", "/p/pi", "x")}, true},
+		"another name":              {native.Identity(), &Exec{Exec: starts("/p/other", "/p/other", "pi")}, false},
+		"its script":                {node(script).Identity(), node(gate.File{Ino: 1}, script), true},
+		"another script":            {node(script).Identity(), node(gate.File{Ino: 1}), false},
+		"the script, run by kernel": {node(script).Identity(), kernel, true},
+		"by kernel, then by node":   {kernel.Identity(), node(script), true},
+		"the interpreter alone":     {node(script).Identity(), node(), false},
+		"an interpreter's":          {node().Identity(), node(script), false},
+		"not looked at":             {node(script).Identity(), &Exec{Exec: starts("/usr/bin/node", "/usr/bin/node", "node", "pi.js")}, false},
+		"nobody's":                  {nil, native, false},
+	} {
+		if c.agent.Is(c.exec) != c.want {
+			t.Errorf("%s: %v", name, !c.want)
+		}
+	}
+}
+
+func BenchmarkExec(b *testing.B) {
+	dir := b.TempDir()
+	j := &Judge{Policy: policy.Builtin(), Env: os.Environ(), Places: Places{Project: "/p", Upper: dir, Home: "/home/me", HomeDir: dir, Temp: dir, Began: time.Now()}}
+	e := starts("/usr/bin/true", "/usr/bin/true", "/bin/true")
+	e.Env = os.Environ()
+	for b.Loop() {
+		j.Exec(e, claude)
+	}
+}

@@ -1,0 +1,184 @@
+package judge
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/gate"
+)
+
+// Places says where on the host the agent's writes are, so that a program or a
+// sourced file can be told from one that this session made. It only looks at
+// names, and never through a link that the agent may have planted.
+type Places struct {
+	Project, Upper string    // in the sandbox; on the host
+	Home, HomeDir  string    // in the sandbox; on the host
+	Temp           string    // what /tmp is on the host
+	Began          time.Time // of the session: its home is older
+}
+
+// region is a part of the sandbox's files, by who can write there.
+type region int
+
+const (
+	elsewhere region = iota // the agent can't
+	inProject
+	inHome
+	inTemp
+)
+
+// sandboxOwn are the folders that are made for each sandbox, in memory, and the
+// one through which other names lead to any.
+var sandboxOwn = []string{"/proc", "/dev", "/run", "/var/run", "/var/lock", "/var/tmp"}
+
+// region is where a file is, by its name alone.
+func (p *Places) region(file string) region {
+	r, _, _ := p.onHost(file)
+	return r
+}
+
+// onHost is where a file is, and where this session's own version of it would be
+// on the host; root is "" when it would be nowhere that can be looked at.
+func (p *Places) onHost(file string) (r region, root, rel string) {
+	file = path.Clean(file)
+	for _, m := range []struct {
+		inside, host string
+		region       region
+	}{{p.Project, p.Upper, inProject}, {p.Home, p.HomeDir, inHome}, {"/tmp", p.Temp, inTemp}} {
+		if m.inside != "" && within(file, m.inside) {
+			return m.region, m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/")
+		}
+	}
+	if slices.ContainsFunc(sandboxOwn, func(dir string) bool { return within(file, dir) }) {
+		return inTemp, "", ""
+	}
+	return elsewhere, "", ""
+}
+
+// look is what was found at a name: this session's own version of the file.
+type look struct {
+	region  region
+	there   bool      // there is one; where the agent can't write there is none
+	unclear bool      // it can't be looked at, as through a link that the agent made
+	changed time.Time // its status (ctime), which can't be set by hand
+}
+
+// wrote says whether this session wrote the file. What can't be looked at counts
+// as written.
+func (l look) wrote(began time.Time) bool {
+	return l.unclear || l.there && (l.region != inHome || !l.changed.Before(began))
+}
+
+// made says whether the agent, or whoever wrote the project, can have made the
+// file: all but what is mounted from the system and from the person's tools.
+func (l look) made() bool { return l.region == inProject || l.there || l.unclear }
+
+// look looks at a name.
+func (p *Places) look(file string) look {
+	r, root, rel := p.onHost(file)
+	out := look{region: r}
+	if r == elsewhere {
+		return out
+	}
+	err := fs.ErrInvalid
+	if root != "" {
+		var st *unix.Stat_t
+		if st, err = beneath(root, rel); err == nil {
+			out.there, out.changed = true, time.Unix(st.Ctim.Unix())
+		}
+	}
+	out.unclear = err != nil && !errors.Is(err, fs.ErrNotExist)
+	return out
+}
+
+// beneath stats what is below a host folder without following any link.
+func beneath(root, rel string) (*unix.Stat_t, error) {
+	if rel == "" {
+		return nil, fs.ErrNotExist // the folder itself
+	}
+	if !filepath.IsLocal(rel) {
+		return nil, fs.ErrInvalid
+	}
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, rel, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	return &st, nil
+}
+
+// obeyed are files and folders of a home from which programs take commands, or
+// run others, without being told to. None is where a person's tools are mounted,
+// for which folders are made at the start.
+var obeyed = []string{
+	".bash_profile", ".bash_login", ".bash_logout", ".bashrc", ".profile", ".inputrc", ".zshenv", ".zprofile", ".zshrc", ".zlogin",
+	".zlogout", ".config/fish", ".gitconfig", ".config/git", ".config/git/config", ".ssh", ".ssh/config", ".vimrc", ".vim", ".exrc",
+	".config/nvim", ".emacs", ".tmux.conf", ".screenrc", ".gdbinit", ".sqliterc", ".npmrc", ".yarnrc", ".yarnrc.yml",
+	".cargo/config.toml", ".config/pip", ".config/pip/pip.conf", ".pip", ".local/lib", ".pythonrc", ".perldb", ".irbrc", ".m2", ".gradle",
+	".curlrc", ".wgetrc", ".mailcap", ".lesskey",
+}
+
+// Traps lists those of the home that this session wrote: its changes aren't
+// reviewed, and whatever is approved may read them.
+func (p *Places) Traps() (out []string) {
+	for _, name := range obeyed {
+		if file := path.Join(p.Home, name); p.Home != "" && p.look(file).wrote(p.Began) {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// looks are the names that were looked at for one exec, each once.
+type looks struct {
+	places *Places
+	seen   map[string]look
+}
+
+func (j *Judge) looks() *looks { return &looks{places: &j.Places} }
+
+func (l *looks) at(file string) look {
+	found, ok := l.seen[file]
+	if !ok {
+		if l.seen == nil {
+			l.seen = make(map[string]look)
+		}
+		found = l.places.look(file)
+		l.seen[file] = found
+	}
+	return found
+}
+
+func (l *looks) wrote(file string) bool { return l.at(file).wrote(l.places.Began) }
+
+// made says whether this session made what an exec would load. A path alone
+// doesn't tell: a file can be moved, deleted or only in memory when it runs. So
+// any that changed since the session began counts.
+func (l *looks) made(e *gate.Exec) bool {
+	return l.wrote(e.Program.Path) ||
+		slices.ContainsFunc(e.Files, func(f gate.File) bool { return !f.Changed.Before(l.places.Began) })
+}
+
+// within says whether p is dir or below it.
+func within(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}

@@ -1,0 +1,80 @@
+package judge
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
+)
+
+// wrapped is how the agent "claude" runs a command after it read a snapshot of
+// its shell.
+func wrapped(t *testing.T, snapshot, command string) (*gate.Exec, *policy.Profile) {
+	t.Helper()
+	p := policy.ProfileFor([]string{"claude"}, "")
+	argv := []string{"/bin/bash", "-c", "source " + snapshot + " 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval '" + command + "' < /dev/null && pwd -P >| /tmp/claude-1-cwd"}
+	if peeled := p.Peel(argv); !peeled.Wrapped || len(peeled.Sources) != 1 {
+		t.Fatalf("the profile doesn't know its own wrapper: %+v", peeled)
+	}
+	return &gate.Exec{Path: "/bin/bash", Argv: argv, Cwd: "/p", Program: gate.Program{Path: "/bin/bash"}}, p
+}
+
+// A sourced file is the agent's own housekeeping's when that was told to make
+// it, not when any other housekeeping happened to run meanwhile; and not when it
+// was written again since.
+func TestSources(t *testing.T) {
+	home := t.TempDir()
+	j := &Judge{Policy: policy.Builtin(), Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	file := "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"
+	onHost := filepath.Join(home, ".claude/shell-snapshots/snapshot-bash-1-a.sh")
+	e, profile := wrapped(t, file, "true")
+
+	x := j.Exec(e, profile)
+	if got := x.Beside(nil); got != x || got.Judgement.Verdict != policy.Allow {
+		t.Errorf("a file that isn't there is suspect: %+v", got.Judgement)
+	}
+	if !x.Moves() {
+		t.Error("nothing tells that the file may come")
+	}
+	if err := os.MkdirAll(filepath.Dir(onHost), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(onHost, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Beside(nil).Command.Sources) != 0 {
+		t.Error("the first look was changed")
+	}
+	x = j.Again(x)
+	at := Written{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
+	for script, suspect := range map[string]bool{"": true, "F=/home/me/other.sh": true, "F=" + file + "\n": false} {
+		at.Script = script
+		got := x.Beside([]Written{at})
+		if (len(got.Command.Sources) > 0) != suspect || (got.Judgement.Verdict == policy.Ask) != suspect {
+			t.Errorf("made while %q ran: sources %q, %s", script, got.Command.Sources, got.Judgement.Rule)
+		}
+	}
+	at.Script, at.To = "F="+file, time.Now().Add(-time.Minute)
+	got := x.Beside([]Written{at})
+	if len(got.Command.Sources) == 0 {
+		t.Error("written since it was made, it isn't suspect")
+	}
+	at.To = time.Now().Add(time.Hour)
+	if again := got.Beside([]Written{at}); len(again.Command.Sources) > 0 || again.Judgement.Verdict != policy.Allow {
+		t.Errorf("what was suspect stays so: %+v", again.Judgement)
+	}
+}
+
+// A source in the project is anybody's, also when it is reached by other words.
+func TestSourcesOfTheProject(t *testing.T) {
+	home := t.TempDir()
+	j := &Judge{Policy: policy.Builtin(), Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	e, profile := wrapped(t, "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "true")
+	all := []Written{{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), Script: e.Argv[2]}}
+	if x := j.Exec(e, profile).Beside(all); len(x.Command.Sources) != 1 || x.Judgement.Verdict != policy.Ask {
+		t.Errorf("the project's snapshot is read without a word: %+v", x.Judgement)
+	}
+}
