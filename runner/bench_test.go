@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/pairs"
 	"stepbox/runner/egress"
+	"stepbox/session/e2e/pairs"
 )
 
 // BenchmarkFirst measures the time from asking for a sandbox to the first byte

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/pairs"
+	"stepbox/session/e2e/pairs"
 )
 
 // BenchmarkWhole measures whole commands as a person feels them, from their
