@@ -249,12 +249,12 @@ func from(msg tea.Msg) *link.Link {
 
 func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
 	if m.help != nil {
-		if b, ok := m.keys.Find(k.String(), keys.Lists); ok && dialog.Closes(m.help.Handle(b.Intent)) {
+		if b, ok := m.keys.Find(k, keys.Reading); ok && dialog.Closes(m.help.Handle(b.Intent)) {
 			m.help = nil
 		}
 		return nil
 	}
-	b, ok := m.keys.Find(k.String(), keys.Home)
+	b, ok := m.keys.Find(k, keys.Home)
 	if !ok {
 		return nil
 	}

@@ -62,7 +62,7 @@ func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
 			words = "hide raw argv"
 		}
 		off = off || intent.Decides(b.Intent) && wait > 0
-		hints = append(hints, paint.Hint{Key: keys.Pretty(b.Keys[0]), Words: words, Off: off})
+		hints = append(hints, paint.Hint{Key: b.First(), Words: words, Off: off})
 	}
 	switch {
 	case d.over != "":

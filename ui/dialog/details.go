@@ -32,7 +32,7 @@ type Details struct {
 }
 
 // Scope is where its keys are bound.
-func (d *Details) Scope() keys.Scope { return keys.Details }
+func (d *Details) Scope() keys.Scope { return keys.Reading }
 
 // Handle scrolls and closes.
 func (d *Details) Handle(i intent.Intent) intent.Intent {

@@ -23,7 +23,7 @@ type Help struct {
 }
 
 // Scope is where its keys are bound.
-func (h *Help) Scope() keys.Scope { return keys.Lists }
+func (h *Help) Scope() keys.Scope { return keys.Reading }
 
 // Handle scrolls and closes.
 func (h *Help) Handle(i intent.Intent) intent.Intent {
@@ -45,13 +45,13 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		rows = append(rows, blank())
 	}
 	for _, s := range h.Place {
-		title := s.Title()
+		title := string(s)
 		if s == keys.Leader {
 			title += "  " + h.Keys.Leader
 		}
 		rows = append(rows, row{ground: themes.Surface, spans: []text{{title, themes.Strong}}})
 		for _, b := range h.Keys.In(s) {
-			words, k, key := b.Help, themes.Surface, themes.Key
+			words, k, key := b.Help().Desc, themes.Surface, themes.Key
 			if h.Off != nil {
 				if why := h.Off(b.Intent); why != "" {
 					k, key = themes.SurfaceMuted, themes.KeyOff
@@ -63,7 +63,7 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			for i, r := range paint.Wrap(dst, words, width-20) {
 				label := ""
 				if i == 0 {
-					label = b.Key()
+					label = b.Help().Key
 				}
 				rows = append(rows, row{ground: themes.Surface, indent: 2, spans: []text{
 					{padCells(dst, label, 16), key}, {r, k},
@@ -178,7 +178,7 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	p.at = max(0, min(p.at, len(found)-1))
 	rows := []row{blank(), blank()}
 	for i, b := range found {
-		k, words, note := themes.Surface, b.Help, themes.SurfaceMuted
+		k, words, note := themes.Surface, b.Help().Desc, themes.SurfaceMuted
 		if why := p.why(b.Intent); why != "" {
 			k, words = themes.KeyOff, why
 		}

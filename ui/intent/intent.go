@@ -70,7 +70,6 @@ type (
 	Keep        struct{}
 	KillAction  struct{}
 	KillSandbox struct{}
-	Apply       struct{} // write changes to the real folder
 	SetMode     struct{ Mode api.Mode }
 	Yes         struct{}             // confirm what a dialog asks
 	Unavailable struct{ Why string } // a key that is known and does nothing yet
@@ -152,7 +151,6 @@ func (Rollback) intent()    {}
 func (Keep) intent()        {}
 func (KillAction) intent()  {}
 func (KillSandbox) intent() {}
-func (Apply) intent()       {}
 func (SetMode) intent()     {}
 func (Yes) intent()         {}
 func (Unavailable) intent() {}

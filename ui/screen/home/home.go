@@ -158,7 +158,7 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		if b.Short == "" {
 			continue
 		}
-		key := keys.Pretty(b.Keys[0])
+		key := b.First()
 		words := b.Short
 		switch b.Intent.(type) {
 		case intent.New:

@@ -59,7 +59,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		out := []paint.Hint{{Key: leader, Words: "then"}}
 		for _, b := range s.cfg.Keys.In(keys.Leader) {
 			if b.Short != "" && s.Why(b.Intent) == "" {
-				out = append(out, paint.Hint{Key: b.Key(), Words: b.Short})
+				out = append(out, paint.Hint{Key: b.Help().Key, Words: b.Short})
 			}
 		}
 		return append(out, paint.Hint{Key: "1-4 tab", Words: "pane"}, paint.Hint{Key: "esc", Words: "nothing"})
@@ -84,7 +84,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 			if b.Short == "" || s.Why(b.Intent) != "" {
 				continue
 			}
-			h := paint.Hint{Key: keys.Pretty(b.Keys[0]), Words: b.Short}
+			h := paint.Hint{Key: b.First(), Words: b.Short}
 			switch b.Intent.(type) {
 			case intent.Help, intent.Palette:
 				continue // at the right end

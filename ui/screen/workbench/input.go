@@ -23,7 +23,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if s.leader {
 		s.leader = false
-		b, ok := s.cfg.Keys.Find(name, keys.Leader)
+		b, ok := s.cfg.Keys.Find(k, keys.Leader)
 		if !ok {
 			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), s.cfg.Keys.Leader)
 			return nil
@@ -43,7 +43,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if s.focus == intent.Terminal && s.live() {
 		return s.toAgent(k)
 	}
-	if b, ok := s.cfg.Keys.Find(name, s.scopes()...); ok {
+	if b, ok := s.cfg.Keys.Find(k, s.scopes()...); ok {
 		return s.handle(b.Intent, k.IsRepeat)
 	}
 	if name == "q" && !s.live() {
@@ -53,7 +53,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
-	if b, ok := s.cfg.Keys.Find(k.String(), d.Scope()); ok {
+	if b, ok := s.cfg.Keys.Find(k, d.Scope()); ok {
 		return s.dialogIntent(d, b.Intent, k.IsRepeat)
 	}
 	if w, ok := d.(dialog.Writer); ok {
