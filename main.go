@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -90,7 +89,7 @@ func command() *cobra.Command {
 		Long: "Stepbox runs a terminal agent in a rootless sandbox and puts you in charge of each thing it does.\n" +
 			"Without a command it shows the home screen: live sessions and history.",
 		Args:    cli.NoArgs,
-		Version: version(),
+		Version: api.Build(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
 	}
 	cli.Plain(root)
@@ -108,19 +107,11 @@ func (e *exitError) Error() string { return fmt.Sprintf("the agent ended with %d
 // Is says that there is nothing to add: the agent has said what was wrong.
 func (e *exitError) Is(target error) bool { return target == cli.ErrSaid }
 
-// version is what the module system knows of this build.
-func version() string {
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
-		return b.Main.Version
-	}
-	return "(devel)"
-}
-
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "stepbox", version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "stepbox", api.Build())
 			return err
 		},
 	}
@@ -139,7 +130,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return err
 	}
 	defer done()
-	o.Client, o.Session, o.Version, o.ThemeDir = ui.FromAPI(client), id, version(), themes.Dir()
+	o.Client, o.Session, o.Version, o.ThemeDir = ui.FromAPI(client), id, api.Build(), themes.Dir()
 	o.Start = func(ctx context.Context) (string, error) {
 		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
 		if err != nil {
@@ -260,7 +251,14 @@ func preflight(ctx context.Context) ([]runner.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runner.Preflight(ctx, filepath.Join(dir, "sessions")), nil
+	record := runner.Finding{
+		Name: "record", OK: true, Fatal: true, Detail: dir,
+		Why: "what sessions do is recorded there, for you alone",
+	}
+	if err := store.Check(dir); err != nil {
+		record.OK, record.Detail, record.Fix = false, err.Error(), "mend that, or set STEPBOX_DATA to another folder"
+	}
+	return append(runner.Preflight(ctx, filepath.Join(dir, "sessions")), record), nil
 }
 
 func doctorCommand() *cobra.Command {

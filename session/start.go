@@ -41,7 +41,7 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	s.files.told = s.ledger.Moved
 	s.info = api.Session{
-		ID: cfg.ID, Name: cfg.Name, Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
+		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
 		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
 	}

@@ -52,14 +52,23 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	return s, nil
 }
 
-func prepareDir(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		// Nothing is written before the folder is known to be right.
-		for _, check := range []func(string) error{checkFilesystem, checkPrivate, checkWritable} {
-			if err := check(dir); err != nil {
-				return err
-			}
+// Check says why the record can't be kept in a folder; nil when nothing is known
+// against it, or it isn't there yet. It writes nothing.
+func Check(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return nil
+	}
+	for _, check := range []func(string) error{checkFilesystem, checkPrivate, checkWritable} {
+		if err := check(dir); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func prepareDir(dir string) error {
+	if err := Check(dir); err != nil { // nothing is written before the folder is known to be right
+		return err
 	}
 	for _, f := range []func(string) error{makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase} {
 		if err := f(dir); err != nil {

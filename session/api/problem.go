@@ -25,5 +25,6 @@ const (
 	CodeGone     = "gone"     // nothing is held any more
 	CodeNotLive  = "not_live" // the session has ended
 	CodeBusy     = "busy"     // cannot be done now, but may be later
+	CodeUnknown  = "unknown"  // the session's Stepbox, another one than the command's, has no such request
 	CodeInternal = "internal"
 )

@@ -30,10 +30,11 @@ type Session struct {
 	ID          string       `json:"id"`               // random, [a-z2-7]{8}
 	Number      int64        `json:"number,omitempty"` // counts up in one store
 	Name        string       `json:"name"`
-	Agent       string       `json:"agent"`     // the profile's name
-	Command     string       `json:"command"`   // what was asked for, escaped
-	Workspace   string       `json:"workspace"` // absolute host path, escaped
-	Folder      string       `json:"folder"`    // the same, exact
+	Stepbox     string       `json:"stepbox,omitempty"` // the Build that runs it, or ran it; "": one from before it was recorded
+	Agent       string       `json:"agent"`             // the profile's name
+	Command     string       `json:"command"`           // what was asked for, escaped
+	Workspace   string       `json:"workspace"`         // absolute host path, escaped
+	Folder      string       `json:"folder"`            // the same, exact
 	Mode        Mode         `json:"mode"`
 	State       SessionState `json:"state"`
 	StartedAt   time.Time    `json:"started_at"`

@@ -98,7 +98,9 @@ func NewID() string {
 
 // Hub connects to all sessions: those recorded through this process, those
 // alive through their supervisors. Closing it ends only this process's part. A
-// record that can't be written can still be looked at.
+// record that can't be written can still be looked at, and so can one that an
+// older Stepbox's live sessions keep from being brought up to date: they are
+// answered and ended through their own supervisors.
 func Hub(ctx context.Context) (*api.Client, func(), error) {
 	dir, err := store.Dir()
 	if err != nil {
@@ -109,7 +111,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		return nil, nil, err
 	}
 	st, err := store.Open(ctx, dir)
-	if errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrFull) {
+	if errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrInUse) {
 		if st, err = store.OpenReadOnly(ctx, dir); errors.Is(err, store.ErrNotFound) {
 			err = fmt.Errorf("there is no record, and none can be made: %w", err)
 		}
@@ -121,7 +123,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 	if err := tidy(ctx, live); err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
-	h := server.NewHub(session.NewHistory(st, live.live), live.socket, log)
+	h := server.NewHub(session.NewHistory(st, live.live), live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})

@@ -205,7 +205,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid()}
+	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build()}
 	mine, err := registryIn(dir).announce(cfg.ID, &n, req.Name != "")
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/server"
 )
 
 // note is what a live session's supervisor says of itself in the data folder,
@@ -22,6 +24,9 @@ type note struct {
 	Root   string `json:"root"`   // where the run-time folders of it and its siblings are
 	Socket string `json:"socket"` // where it listens, soon
 	PID    int    `json:"pid"`    // for a person
+
+	// The supervisor's own version, which isn't always that of who reads this.
+	Stepbox string `json:"stepbox,omitempty"`
 }
 
 // registry is the folder of notes.
@@ -155,12 +160,12 @@ func (r registry) list() (live, dead map[string]note, err error) {
 	return live, dead, nil
 }
 
-// socket is the path of a live session's socket, or "".
-func (r registry) socket(id string) string {
+// find says where a live session is served.
+func (r registry) find(id string) server.Supervisor {
 	if n, live, err := r.read(id); err == nil && live {
-		return n.Socket
+		return server.Supervisor{Socket: n.Socket, Stepbox: n.Stepbox}
 	}
-	return ""
+	return server.Supervisor{}
 }
 
 // live says whether a session's supervisor lives.

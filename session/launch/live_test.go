@@ -63,11 +63,11 @@ func TestDeadNote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.live("a") || r.socket("a") != "/s" {
+	if !r.live("a") || r.find("a").Socket != "/s" {
 		t.Error("a live session isn't found")
 	}
 	a.file.Close() // as the kernel does
-	if r.live("a") || r.socket("a") != "" {
+	if r.live("a") || r.find("a").Socket != "" {
 		t.Error("a dead session is taken for a live one")
 	}
 	live, dead, err := r.list()

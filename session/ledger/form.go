@@ -60,7 +60,8 @@ func fact(e api.Event) (store.Fact, error) {
 	return store.Fact{}, fmt.Errorf("cannot record an event %q that holds no resource", e.Kind)
 }
 
-// event is the wire form of a stored event; ok is false for what isn't news.
+// event is the wire form of a stored event; ok is false for what isn't news. Of
+// a kind that isn't known there is the name.
 func event(se store.Event) (e api.Event, ok bool, err error) {
 	e = api.Event{Seq: se.Seq, At: se.At, Kind: se.Event}
 	for _, f := range forms {
@@ -71,5 +72,5 @@ func event(se store.Event) (e api.Event, ok bool, err error) {
 			return e, true, nil
 		}
 	}
-	return e, false, nil
+	return e, se.Kind != store.KindChunk, nil
 }

@@ -14,14 +14,19 @@ import (
 	"stepbox/session/api"
 )
 
-// NewHub serves sessions from their record and passes what concerns a live one
-// and isn't in there on to its supervisor. Socket returns the path of a live
-// session's socket, or "". What is odd goes to the log.
-func NewHub(r Reader, socket func(id string) string, l *slog.Logger) http.Handler {
-	return newHub(r, socket, l, patient{asks: askTime, wait: answerTime})
+// Supervisor is where a live session is served.
+type Supervisor struct {
+	Socket  string // "": the session isn't live
+	Stepbox string // the supervisor's own version; "" when it is from before that was noted
 }
 
-func newHub(r Reader, socket func(id string) string, l *slog.Logger, transport patient) http.Handler {
+// NewHub serves sessions from their record and passes what concerns a live one
+// and isn't in there on to its supervisor. What is odd goes to the log.
+func NewHub(r Reader, find func(id string) Supervisor, l *slog.Logger) http.Handler {
+	return newHub(r, find, l, patient{asks: askTime, wait: answerTime})
+}
+
+func newHub(r Reader, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
 	recorded := New(r, func(string) Controller { return nil })
 	transport.RoundTripper = &http.Transport{
 		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
@@ -31,14 +36,15 @@ func newHub(r Reader, socket func(id string) string, l *slog.Logger, transport p
 				return nil, err
 			}
 			var d net.Dialer
-			return d.DialContext(ctx, "unix", socket(id))
+			return d.DialContext(ctx, "unix", find(id).Socket)
 		},
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", recorded)
 	one := func(w http.ResponseWriter, q *http.Request) {
 		id := q.PathValue("id")
-		if socket(id) == "" {
+		live := find(id)
+		if live.Socket == "" {
 			recorded.ServeHTTP(w, q)
 			return
 		}
@@ -49,9 +55,14 @@ func newHub(r Reader, socket func(id string) string, l *slog.Logger, transport p
 			Rewrite: func(p *httputil.ProxyRequest) {
 				p.SetURL(&url.URL{Scheme: "http", Host: id})
 			},
+			ModifyResponse: func(resp *http.Response) error { return known(resp, id, live.Stepbox) },
 			ErrorHandler: func(w http.ResponseWriter, q *http.Request, err error) {
+				if p := (*api.Problem)(nil); errors.As(err, &p) {
+					fail(w, p)
+					return
+				}
 				if errors.Is(err, errStuck) {
-					fail(w, &api.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("the supervisor of session %s doesn't answer; if it is stuck, killing it (%s) ends the session and keeps its record", id, owner(socket(id)))})
+					fail(w, &api.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("the supervisor of session %s doesn't answer; if it is stuck, killing it (%s) ends the session and keeps its record", id, owner(live.Socket))})
 					return
 				}
 				// It ended between the look and the request: its record answers.
@@ -74,6 +85,20 @@ func newHub(r Reader, socket func(id string) string, l *slog.Logger, transport p
 		one(w, q)
 	})
 	return mux
+}
+
+// known turns the answer of a supervisor that hasn't what is asked for into one
+// that says what to do: it is of another version, and its own answers are JSON.
+func known(resp *http.Response, id, stepbox string) error {
+	none := resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed
+	if !none || resp.Header.Get("Content-Type") == "application/json" {
+		return nil
+	}
+	by := "an older Stepbox"
+	if stepbox != "" {
+		by = "Stepbox " + api.Escape(api.Trim(stepbox, 80))
+	}
+	return api.Problemf(api.CodeUnknown, "session %s was started by %s, which can't do that; end it with stepbox kill %s, or use the Stepbox that it was started with", id, by, id)
 }
 
 // ErrorLog is where an http.Server or a proxy says what it can't tell a client;

@@ -42,10 +42,10 @@ func supervisor(t *testing.T, h http.Handler) (socket string) {
 
 // hub is a client of all sessions, of which one lives. A sign of life may take
 // so long.
-func hub(t *testing.T, r Reader, socket string, wait time.Duration) *api.Client {
+func hub(t *testing.T, r Reader, live Supervisor, wait time.Duration) *api.Client {
 	t.Helper()
 	pipe := NewPipe()
-	srv := &http.Server{Handler: newHub(r, func(string) string { return socket }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: wait})}
+	srv := &http.Server{Handler: newHub(r, func(string) Supervisor { return live }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: wait})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(pipe) }() // ends with Close
 	c := api.NewClientFunc(pipe.Dial)
@@ -71,7 +71,7 @@ func TestSlowAnswerIsWaitedForWhileTheSupervisorLives(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"id":"one","state":"ended"}`)
 	})
-	c := hub(t, nil, supervisor(t, mux), time.Minute)
+	c := hub(t, nil, Supervisor{Socket: supervisor(t, mux)}, time.Minute)
 	s, err := c.Kill(t.Context(), "one")
 	if err != nil || s.State != api.SessionEnded {
 		t.Errorf("a slow answer came as %v, %v", s.State, err)
@@ -98,9 +98,9 @@ func (recordOnly) Recorded(context.Context, string, uint64) iter.Seq2[api.Event,
 
 // What is in the record is told whatever its supervisor does.
 func TestStuckSupervisorIsSaidToBe(t *testing.T) {
-	c := hub(t, recordOnly{}, supervisor(t, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+	c := hub(t, recordOnly{}, Supervisor{Socket: supervisor(t, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		<-q.Context().Done() // its client has given up
-	})), 10*time.Millisecond)
+	}))}, 10*time.Millisecond)
 	if s, err := c.Session(t.Context(), "one"); err != nil || s.Name != "recorded" {
 		t.Errorf("the session is %+v, %v", s, err)
 	}

@@ -62,6 +62,7 @@ const maxRequest = 64 << 10
 func New(r Reader, control func(id string) Controller) http.Handler {
 	s := &server{r: r, control: control}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1", answer(func(*http.Request) (any, error) { return api.About{API: api.Version, Stepbox: api.Build()}, nil }))
 	get := func(path string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET /v1/sessions"+path, answer(f))
 	}
@@ -365,6 +366,7 @@ var statuses = map[string]int{
 	api.CodeGone:     http.StatusConflict,
 	api.CodeNotLive:  http.StatusConflict,
 	api.CodeBusy:     http.StatusConflict,
+	api.CodeUnknown:  http.StatusNotImplemented,
 }
 
 // fail is the one place where errors become answers.

@@ -119,31 +119,41 @@ func keep(connect Connect) *cobra.Command {
 	})
 }
 
-// control makes a command that changes how a session stands.
-func control(connect Connect, use, short, done string, f func(c command, id string) (api.Session, error)) *cobra.Command {
+func pause(connect Connect) *cobra.Command {
 	return withJSON(&cobra.Command{
-		Use: use + " [SESSION]", Short: short, Args: usageArgs(cobra.MaximumNArgs(1)),
+		Use: "pause [SESSION]", Short: "Freeze every process of a session's agent", Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: wrap(connect, func(c command, args []string) error {
+			s, err := c.session(optional(args))
+			if err == nil {
+				s, err = c.client.Pause(c.ctx, s.ID)
+			}
+			if err != nil {
+				return err
+			}
+			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, "paused: %s\n", s.Name) })
+		}),
+	})
+}
+
+func resume(connect Connect) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "continue [SESSION]", Short: "Let a paused session go on", Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: wrap(connect, func(c command, args []string) error {
 			s, err := c.session(optional(args))
 			if err != nil {
 				return err
 			}
-			if s, err = f(c, s.ID); err != nil {
+			done := "%s isn't paused: it is running\n"
+			if s.State != api.SessionRunning {
+				done = "continued: %s\n"
+				s, err = c.client.Continue(c.ctx, s.ID)
+			}
+			if err != nil {
 				return err
 			}
-			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", done, s.Name) })
+			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, done, s.Name) })
 		}),
 	})
-}
-
-func pause(connect Connect) *cobra.Command {
-	return control(connect, "pause", "Freeze every process of a session's agent", "paused",
-		func(c command, id string) (api.Session, error) { return c.client.Pause(c.ctx, id) })
-}
-
-func resume(connect Connect) *cobra.Command {
-	return control(connect, "continue", "Let a paused session go on", "continued",
-		func(c command, id string) (api.Session, error) { return c.client.Continue(c.ctx, id) })
 }
 
 func mode(connect Connect) *cobra.Command {
@@ -165,7 +175,12 @@ func mode(connect Connect) *cobra.Command {
 			if s, err = c.client.SetMode(c.ctx, s.ID, to); err != nil {
 				return err
 			}
-			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, "mode %s: %s\n", s.Mode, s.Name) })
+			return c.print(s, func(w io.Writer) {
+				fmt.Fprintf(w, "mode %s: %s\n", s.Mode, s.Name)
+				if s.Held > 0 && s.Mode != api.ModeStep {
+					fmt.Fprintf(w, "what was held before waits on (%d): stepbox show %s\n", s.Held, s.ID)
+				}
+			})
 		}),
 	})
 }

@@ -317,7 +317,7 @@ func logs(connect Connect) *cobra.Command {
 func eventLine(s api.Session, e api.Event) string {
 	at := e.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
 	line := func(format string, a ...any) string {
-		return fmt.Sprintf("%10s  %-18s %s", at, e.Kind, cut(fmt.Sprintf(format, a...), lineMost))
+		return fmt.Sprintf("%10s  %-18s %s", at, api.Escape(e.Kind), cut(fmt.Sprintf(format, a...), lineMost))
 	}
 	switch {
 	case e.Session != nil && e.Kind != "session.counted":
@@ -341,6 +341,8 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("to before action %d, %s %s", e.Rollback.ToBefore, files(e.Rollback.Files), e.Rollback.Failure)
 	case e.Note != nil:
 		return line("%s", e.Note.Text)
+	case e.Unknown():
+		return line("(another Stepbox's: this one doesn't know what it is)")
 	}
 	return ""
 }

@@ -1,0 +1,112 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// spaces are what columns are made with.
+var spaces = regexp.MustCompile(` +`)
+
+// commands are command lines for the recorded session, and what each prints.
+var commands = []struct {
+	line string
+	want []string // parts of the output, in order
+	asks []string // what is asked of the server besides lists; nil: not looked at
+}{
+	{"ls", []string{"NO NAME STATE", "1 x running step 1 3", " bash -c 'cp a.txt b.txt;"}, nil},
+	{"show", []string{"session 1 x\n", "project /home/person/project\n", "state running, mode step\n", "exit 0 cp a.txt b.txt", "1 file +1 -0, kept", "HELD touch c.txt", "held: action 3 touch c.txt"}, nil},
+	{"show x 1", []string{"action 1", "ended exit 0", "approved by cli", "exec ", "cp a.txt b.txt"}, nil},
+	{"show x 3", []string{"action 3", "held", "touch c.txt", "argv[0]", "touch", "hash", "d107d5472d2fafa3252951fb23358770"}, nil},
+	{"log", []string{"session.created", "action.held 1 cp a.txt b.txt", "decision action 1: approve", "attempt.closed tcp 192.0.2.1:80 deny", "action.held 3 touch c.txt"}, nil},
+	{"diff", []string{"A b.txt\n@@ -0,0 +1 @@\n+one\n"}, nil},
+	{"diff x 1", []string{"A b.txt\n@@ -0,0 +1 @@\n+one\n"}, nil},
+	{"approve 3", []string{"allow: action 3 touch c.txt\n"}, []string{
+		"GET /v1/sessions/oldsess1/questions",
+		`POST /v1/sessions/oldsess1/decisions {"question":3,"hash":"d107d5472d2fafa3252951fb23358770","answer":"approve","by":"cli"}`,
+	}},
+	{"deny x 3 --reason no", []string{"allow: action 3"}, []string{
+		"GET /v1/sessions/oldsess1/questions",
+		`POST /v1/sessions/oldsess1/decisions {"question":3,"hash":"d107d5472d2fafa3252951fb23358770","answer":"deny","reason":"no","by":"cli"}`,
+	}},
+	{"keep 1", []string{"kept: action 1 cp a.txt b.txt\n"}, []string{"POST /v1/sessions/oldsess1/actions/1/keep"}},
+	{"mode policy", []string{"mode policy: x\n", "what was held before waits on (1): stepbox show oldsess1\n"}, []string{`POST /v1/sessions/oldsess1/mode {"mode":"policy"}`}},
+	{"pause oldsess1", []string{"paused: x\n"}, []string{"POST /v1/sessions/oldsess1/pause"}},
+	{"continue x", []string{"x isn't paused: it is running\n"}, []string{}},
+	{"rollback --to-before 1 --dry-run", []string{"rolls back actions 1\n", "D b.txt\n", "hash"}, []string{"GET /v1/sessions/oldsess1/rollback?to_before=1"}},
+	{"rollback x --to-before 1", []string{"b.txt", "rolled back to before action 1: 1 file\n", "1 file changed meanwhile and left as they are: c.txt\n"}, []string{
+		"GET /v1/sessions/oldsess1/rollback?to_before=1",
+		`POST /v1/sessions/oldsess1/rollback {"to_before":1,"hash":"23f8abd2595e7230f0a2e903cb16bcc9","by":"cli"}`,
+	}},
+	{"kill --action 2", []string{"killed: action 2"}, []string{"POST /v1/sessions/oldsess1/actions/2/kill"}},
+	{"kill 1", []string{"killed: x\n"}, []string{"POST /v1/sessions/oldsess1/kill"}},
+}
+
+// Every command works on a session that an older Stepbox runs.
+func TestOlderServer(t *testing.T) {
+	a := serve(t, recorded(t, func(v any) any { return v }))
+	for _, c := range commands {
+		t.Run(c.line, func(t *testing.T) {
+			out, code := a.run(strings.Fields(c.line)...)
+			if code != 0 {
+				t.Errorf("exit %d", code)
+			}
+			rest := spaces.ReplaceAllString(out, " ")
+			for _, want := range c.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Errorf("no %q, or not in its place, in\n%s", want, out)
+				}
+				rest = after
+			}
+			if asked := a.requests(); c.asks != nil && strings.Join(asked, "\n") != strings.Join(c.asks, "\n") {
+				t.Errorf("it asked\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(c.asks, "\n"))
+			}
+		})
+	}
+}
+
+// later adds to every object what a later version may have put there.
+func later(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = later(x)
+		}
+		v["zz_later"] = map[string]any{"of": []any{1.5, "a later version", nil}}
+	case []any:
+		for i, x := range v {
+			v[i] = later(x)
+		}
+	}
+	return v
+}
+
+// What a later version has added is no business of this one.
+func TestNewerServer(t *testing.T) {
+	older, newer := serve(t, recorded(t, func(v any) any { return v })), serve(t, recorded(t, later))
+	for _, c := range commands {
+		for _, more := range []string{"", " --json"} {
+			args := strings.Fields(c.line + more)
+			want, code := older.run(args...)
+			if got, again := newer.run(args...); got != want || again != code {
+				t.Errorf("%v printed, with exit %d,\n%s\nwant, with exit %d,\n%s", args, again, got, code, want)
+			}
+		}
+	}
+}
+
+// An event of a kind that this version doesn't know is shown as such.
+func TestUnknownEvents(t *testing.T) {
+	of := recorded(t, func(v any) any { return v })
+	of["GET /v1/sessions/oldsess1/events?follow=false&from=0"] = []json.RawMessage{
+		json.RawMessage(`{"seq":7,"at":"2025-11-22T07:55:06Z","kind":"teleport.begun","teleport":{"to":"moon"}}`),
+		json.RawMessage(`{"seq":8,"at":"2025-11-22T07:55:06Z","kind":"\u001b[2Jx"}`),
+	}
+	out, code := serve(t, of).run("log", "x")
+	if code != 0 || !strings.Contains(out, "teleport.begun") || strings.Contains(out, "\x1b") || strings.Count(out, "another Stepbox's") != 2 {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
