@@ -29,11 +29,6 @@ import (
 
 func main() {
 	runner.Reexec() // the sandbox's own processes are this program too
-	if len(os.Args) == 2 && os.Args[1] == "supervise" {
-		if err := runner.Seal(); err != nil {
-			fmt.Fprintln(os.Stderr, "stepbox: sandboxes start slower:", err)
-		}
-	}
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -19,13 +20,25 @@ const asUnprivileged = "STEPBOX_TEST_UNPRIVILEGED"
 
 func TestMain(m *testing.M) {
 	Reexec()
-	if err := Seal(); err != nil {
+	if err := seal(); err != nil {
 		panic(err)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "test-supervisor" {
 		testSupervisor()
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// seal has this process run from its sealed copy, as a supervisor does.
+func seal() error {
+	if exe, err := os.Readlink("/proc/self/exe"); err != nil || strings.HasPrefix(exe, "/memfd:") {
+		return err
+	}
+	cmd, err := Command(os.Args[1:]...)
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(cmd.Path, cmd.Args, os.Environ())
 }
 
 // TestAsUnprivileged runs the other tests as an ordinary user.

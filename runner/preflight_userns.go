@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/runner/box"
 	"stepbox/runner/holder"
 )
 
@@ -28,7 +27,7 @@ func checkUserNamespaces(ctx context.Context) Finding {
 
 // probeHolder makes a holder that is good for nothing but probes.
 func probeHolder(ctx context.Context) (*holder.Holder, error) {
-	self, err := box.Self()
+	command, err := Command("holder")
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func probeHolder(ctx context.Context) (*holder.Holder, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	h, err := holder.Start(self, lock)
+	h, err := holder.Start(command, lock)
 	if err != nil {
 		return nil, err
 	}

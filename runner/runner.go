@@ -14,9 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
 	"stepbox/runner/holder"
@@ -42,26 +41,19 @@ func Reexec() {
 	}
 }
 
-// Seal replaces this process by the same program, with the same arguments and
-// environment, running from its sealed copy, and returns only on an error or
-// when it runs from one already. libcontainer copies a program that isn't sealed
-// for every sandbox; a supervisor is faster with this soon after Reexec.
-func Seal() error {
-	if box.Sealed() {
-		return nil
-	}
+// Command is this program's sealed copy, to be run with arguments of its own.
+// What makes sandboxes should be run so: libcontainer copies a program that isn't
+// sealed for each of them.
+func Command(args ...string) (*exec.Cmd, error) {
 	self, err := box.Self()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	number, err := seqpacket.Number(self)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := unix.Exec("/proc/self/fd/"+strconv.Itoa(number), os.Args, os.Environ()); err != nil {
-		return fmt.Errorf("cannot execute this program's sealed copy: %w", err)
-	}
-	return nil
+	return &exec.Cmd{Path: "/proc/self/fd/" + strconv.Itoa(number), Args: append([]string{"stepbox"}, args...)}, nil
 }
 
 // Bind is a host file or folder shown read-only.

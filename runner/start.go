@@ -48,7 +48,7 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 	}
 	s.lock = lock
 	undo.add(func() { s.removeFolders() })
-	self, err := box.Self()
+	command, err := Command("holder")
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 		return nil, err
 	}
 	undo.add(func() { removeCgroups(s.cgroups) })
-	if s.holder, err = holder.Start(self, lock); err != nil {
+	if s.holder, err = holder.Start(command, lock); err != nil {
 		return nil, explain(err)
 	}
 	undo.add(func() { s.holder.Close() })
@@ -191,8 +191,9 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 		},
 	})
 	if joining != nil {
-		// PID 1 runs nothing before it is told to.
-		if failure := <-joining; err == nil && failure != nil {
+		// PID 1 runs nothing before it is told to. One that has ended by now says
+		// why it couldn't start the agent.
+		if failure := <-joining; err == nil && failure != nil && !errors.Is(failure, unix.ESRCH) {
 			s.box.Kill()
 			s.box.Release()
 			s.box.Terminal.Close()

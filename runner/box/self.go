@@ -1,10 +1,12 @@
 package box
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -33,17 +35,6 @@ func Self() (*os.File, error) {
 	return self.file, self.err
 }
 
-// Sealed says whether this process itself runs from a sealed memfd, in which
-// case it need not be copied to start others.
-func Sealed() bool {
-	exe, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return false
-	}
-	defer exe.Close()
-	return sealed(exe)
-}
-
 func sealed(f *os.File) bool {
 	have, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
 	return err == nil && have&seals == seals
@@ -54,7 +45,7 @@ func seal() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open this program: %w", err)
 	}
-	if sealed(exe) {
+	if sealed(exe) { // as a supervisor's is
 		return exe, nil
 	}
 	defer exe.Close()
@@ -67,7 +58,7 @@ func seal() (*os.File, error) {
 	}
 	memory := os.NewFile(uintptr(fd), "stepbox")
 	defer memory.Close()
-	if _, err := io.Copy(memory, exe); err != nil {
+	if err := copyLoaded(memory, exe); err != nil {
 		return nil, fmt.Errorf("cannot copy this program into memory: %w", err)
 	}
 	if err := unix.Fchmod(fd, 0o555); err != nil {
@@ -76,14 +67,55 @@ func seal() (*os.File, error) {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return nil, fmt.Errorf("cannot seal the copy of this program: %w", err)
 	}
-	// A descriptor that may write keeps execve from working (ETXTBSY).
-	copied, err := os.Open("/proc/self/fd/" + strconv.Itoa(fd))
+	// A descriptor that may write keeps execve from working (ETXTBSY), and a low
+	// number may become another file's in a child: exec.Cmd numbers those from 0.
+	again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reopen the copy of this program: %w", err)
 	}
+	defer unix.Close(again)
+	number, err := unix.FcntlInt(uintptr(again), unix.F_DUPFD_CLOEXEC, leastNumber)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reopen the copy of this program: %w", err)
+	}
+	copied := os.NewFile(uintptr(number), "stepbox")
 	if !sealed(copied) {
 		copied.Close()
 		return nil, errors.New("cannot seal the copy of this program")
 	}
 	return copied, nil
+}
+
+// leastNumber is above the descriptors that children are given.
+const leastNumber = 32
+
+// copyLoaded copies what the kernel loads of a program, which comes first in the
+// file: the third that follows is for debuggers. All processors take part, since
+// somebody waits for each start.
+func copyLoaded(to, from *os.File) error {
+	program, err := elf.NewFile(from)
+	if err != nil {
+		return err
+	}
+	var size int64
+	for _, part := range program.Progs {
+		if part.Type == elf.PT_LOAD {
+			size = max(size, int64(part.Off+part.Filesz))
+		}
+	}
+	if err := to.Truncate(size); err != nil {
+		return err
+	}
+	failures := make([]error, runtime.GOMAXPROCS(0))
+	share := (size + int64(len(failures)) - 1) / int64(len(failures))
+	var copying sync.WaitGroup
+	for i := range failures {
+		copying.Go(func() {
+			at := int64(i) * share
+			part := io.NewSectionReader(from, at, min(share, size-at))
+			_, failures[i] = io.CopyBuffer(io.NewOffsetWriter(to, at), part, make([]byte, 256<<10))
+		})
+	}
+	copying.Wait()
+	return errors.Join(failures...)
 }

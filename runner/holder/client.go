@@ -20,7 +20,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -62,33 +61,24 @@ type Holder struct {
 	served chan struct{} // closed once nothing comes from the holder any more
 }
 
-// Start makes a holder from self, this program's sealed copy. Its namespaces
-// exist at once; Ready says whether they can be used. It keeps lock open for as
-// long as it lives; the caller keeps its own copy.
-func Start(self, lock *os.File) (*Holder, error) {
+// Start makes a holder by command, this program's sealed copy, to be told what
+// it is. Its namespaces exist at once; Ready says whether they can be used. It
+// keeps lock open for as long as it lives; the caller keeps its own copy.
+func Start(cmd *exec.Cmd, lock *os.File) (*Holder, error) {
 	conn, theirs, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	number, err := seqpacket.Number(self)
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	cmd := &exec.Cmd{
-		Path:       "/proc/self/fd/" + strconv.Itoa(number),
-		Args:       []string{"stepbox", "holder"},
-		Dir:        "/",
-		Env:        []string{"GOMAXPROCS=2"},
-		Stderr:     os.Stderr,
-		ExtraFiles: []*os.File{theirs, lock},
-		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-			Setsid:      true,
-		},
+	cmd.Dir = "/"
+	cmd.Env = []string{"GOMAXPROCS=2"}
+	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles = []*os.File{theirs, lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		Setsid:      true,
 	}
 	if err := cmd.Start(); err != nil {
 		conn.Close()

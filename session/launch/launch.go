@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -107,14 +106,15 @@ func Start(ctx context.Context, req Request) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot encode the request: %w", err)
 	}
+	cmd, err := runner.Command("supervise")
+	if err != nil {
+		return "", err
+	}
 	in, out, err := os.Pipe()
 	if err != nil {
 		return "", fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	defer in.Close()
-	// Through /proc/self/exe: "go run" deletes the file that it runs.
-	cmd := exec.Command("/proc/self/exe", "supervise")
-	cmd.Args[0] = "stepbox"
 	cmd.ExtraFiles = []*os.File{out}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Dir = "/"
