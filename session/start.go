@@ -54,8 +54,10 @@ func (s *Session) begin(ctx context.Context) error {
 
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := runner.Start(ctx, spec, runner.Handlers{
-		Gate:   s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
-		Egress: &egress.Options{Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }},
+		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
+		Egress: &egress.Options{
+			Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }, Environ: cfg.Env,
+		},
 	})
 	if err != nil {
 		return s.giveUp(err)

@@ -19,7 +19,7 @@ type Attempt struct {
 	Protocol string         // tcp, udp, dns, icmp, multicast, broadcast, forged, ip/N, flood
 	Name     string         // the host name that was asked for, without final dot; empty for an address
 	Address  netip.AddrPort // what the program connected to: synthetic when there is a name
-	Resolved string         // what was really dialled, as ADDRESS:PORT
+	Resolved string         // what was really dialled, as ADDRESS:PORT, or "via PROXY"
 	PID      int            // on the host, 0 when not known
 	Program  string         // its executable
 	Verdict  string         // "allow" or "deny"; "ask" while it waits

@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// dialTimeout bounds resolution and connecting together.
+// dialTimeout bounds resolution, connecting and a proxy's answer together.
 const dialTimeout = 30 * time.Second
 
 // dialer makes every socket that carries a sandbox's bytes.
 type dialer struct {
 	guard    *guard
 	resolver *net.Resolver // nil: the host's
+	proxies  *proxies      // nil: none
 }
 
 // dial connects to d on network tcp or udp and says what it connected to. It
@@ -35,8 +36,21 @@ func (x *dialer) dial(ctx context.Context, network string, d destination) (conn 
 		}
 		conn, err = direct.DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(d.port))))
 	case d.name == "":
+		if proxy := x.proxies.forDestination(network, d); proxy != nil {
+			// Nobody checks behind a proxy.
+			if err := x.guard.check(d.addr, d); err != nil {
+				return nil, "", err
+			}
+			return x.proxies.dial(ctx, proxy, d)
+		}
 		conn, err = direct.DialContext(ctx, network, netip.AddrPortFrom(d.addr, d.port).String())
 	default:
+		if proxy := x.proxies.forDestination(network, d); proxy != nil {
+			if err := x.preview(ctx, d); err != nil {
+				return nil, "", err
+			}
+			return x.proxies.dial(ctx, proxy, d)
+		}
 		// The final dot keeps the host's search domains out.
 		conn, err = direct.DialContext(ctx, network, net.JoinHostPort(d.name+".", strconv.Itoa(int(d.port))))
 	}
@@ -44,6 +58,28 @@ func (x *dialer) dial(ctx context.Context, network string, d destination) (conn 
 		return nil, "", err
 	}
 	return conn, conn.RemoteAddr().String(), nil
+}
+
+// preview is for names that a proxy will resolve: where this host can resolve
+// them too, an address that the guard would refuse refuses the attempt. Where
+// it can't, which is usual behind such proxies, the proxy is on its own.
+func (x *dialer) preview(ctx context.Context, d destination) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	r := x.resolver
+	if r == nil {
+		r = net.DefaultResolver
+	}
+	addrs, err := r.LookupNetIP(ctx, "ip", d.name+".")
+	if err != nil {
+		return nil
+	}
+	for _, addr := range addrs {
+		if err := x.guard.check(addr, d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // broke says whether an error on a connection is more than its end.

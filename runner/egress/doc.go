@@ -26,8 +26,9 @@
 // that resolve to loopback, private, link-local or metadata addresses, to
 // addresses that embed IPv4 ones, or to this host itself are refused, unless
 // the verdict says that its rule named such a place. The sockets on which the
-// host's resolver asks the host's own name servers aren't guarded: no byte of
-// the sandbox chooses where they go.
+// host's resolver asks the host's own name servers, and those to the upstream
+// proxy that the person's environment names, aren't guarded: no byte of the
+// sandbox chooses where they go.
 //
 // # Trust
 //

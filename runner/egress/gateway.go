@@ -41,7 +41,10 @@ type Options struct {
 	// Processes lists the sandbox's processes, as host pids. Nil: attempts
 	// are logged without program.
 	Processes func() []int
-	resolver  *net.Resolver // of tests; nil is the host's
+	// Environ is the environment that names upstream proxies, as NAME=value:
+	// the person's, never the agent's.
+	Environ  []string
+	resolver *net.Resolver // of tests; nil is the host's
 }
 
 // Gateway is the far end of a sandbox's link. It owns the link's files.
@@ -104,7 +107,11 @@ func (g *Gateway) start() (err error) {
 	if g.guard, err = newGuard(); err != nil {
 		return err
 	}
-	g.dialer = &dialer{guard: g.guard, resolver: g.o.resolver}
+	upstream, err := newProxies(g.o.Environ)
+	if err != nil {
+		return err
+	}
+	g.dialer = &dialer{guard: g.guard, resolver: g.o.resolver, proxies: upstream}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	logger := g.o.Log
 	if logger == nil {
