@@ -71,7 +71,7 @@ func TestSlowAnswerIsWaitedForWhileTheSupervisorLives(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"id":"one","state":"ended"}`)
 	})
-	c := hub(t, nil, Supervisor{Socket: supervisor(t, mux)}, time.Minute)
+	c := hub(t, recordOnly{}, Supervisor{Socket: supervisor(t, mux)}, time.Minute)
 	s, err := c.Kill(t.Context(), "one")
 	if err != nil || s.State != api.SessionEnded {
 		t.Errorf("a slow answer came as %v, %v", s.State, err)

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"stepbox/session/api"
+)
+
+// maxRequest bounds a request's body, in bytes.
+const maxRequest = 64 << 10
+
+// of asks for what a session has.
+func of[T any](f func(ctx context.Context, id string) (T, error)) func(*http.Request) (any, error) {
+	return func(q *http.Request) (any, error) { return f(q.Context(), q.PathValue("id")) }
+}
+
+// bare is a request that has nothing to say but its path.
+func bare[T any](f func(Controller, context.Context) (T, error)) func(Controller, *http.Request) (any, error) {
+	return func(c Controller, q *http.Request) (any, error) { return f(c, q.Context()) }
+}
+
+// numbered is a request on one action.
+func numbered[T any](f func(Controller, context.Context, int) (T, error)) func(Controller, *http.Request) (any, error) {
+	return func(c Controller, q *http.Request) (any, error) {
+		n, err := number(q.PathValue("n"))
+		if err != nil {
+			return nil, err
+		}
+		return f(c, q.Context(), n)
+	}
+}
+
+// told is a request with a body. A field that isn't known is a wish that wouldn't
+// be fulfilled: it is refused.
+func told[B, T any](f func(Controller, context.Context, B) (T, error)) func(Controller, *http.Request) (any, error) {
+	return func(c Controller, q *http.Request) (any, error) {
+		var body B
+		d := json.NewDecoder(http.MaxBytesReader(nil, q.Body, maxRequest))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&body); err != nil {
+			return nil, api.Problemf(api.CodeInvalid, "cannot read the request: %s", api.Escape(err.Error()))
+		}
+		return f(c, q.Context(), body)
+	}
+}
+
+func number(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, api.Problemf(api.CodeInvalid, "%q is no action number", api.Escape(s))
+	}
+	return n, nil
+}
+
+func optional(q *http.Request, name string) (int, error) {
+	if s := q.URL.Query().Get(name); s != "" {
+		return number(s)
+	}
+	return 0, nil
+}
+
+// answer turns a function into a handler.
+func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		v, err := f(q)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody to tell
+	}
+}
+
+var statuses = map[string]int{
+	api.CodeNotFound: http.StatusNotFound,
+	api.CodeInvalid:  http.StatusBadRequest,
+	api.CodeDecided:  http.StatusConflict,
+	api.CodeStale:    http.StatusConflict,
+	api.CodeGone:     http.StatusConflict,
+	api.CodeNotLive:  http.StatusConflict,
+	api.CodeBusy:     http.StatusConflict,
+	api.CodeUnknown:  http.StatusNotImplemented,
+}
+
+// fail is the one place where errors become answers.
+func fail(w http.ResponseWriter, err error) {
+	var p *api.Problem
+	if !errors.As(err, &p) {
+		p = &api.Problem{Code: api.CodeInternal, Message: api.Escape(err.Error())}
+	}
+	status, ok := statuses[p.Code]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(p)
+}

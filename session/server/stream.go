@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"stepbox/session/api"
+	"strconv"
+)
+
+// events streams newline-delimited JSON, each event as soon as it is there.
+func (s *server) events(w http.ResponseWriter, q *http.Request) {
+	var from uint64
+	if t := q.URL.Query().Get("from"); t != "" {
+		n, err := strconv.ParseUint(t, 10, 64)
+		if err != nil {
+			fail(w, &api.Problem{Code: api.CodeInvalid, Message: "from is a sequence number"})
+			return
+		}
+		from = n
+	}
+	if _, err := s.r.Session(q.Context(), q.PathValue("id")); err != nil {
+		fail(w, err)
+		return
+	}
+	last, err := optional(q, "last")
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var first []api.Event
+	if last > 0 {
+		if first, from, err = s.now(q.Context(), q.PathValue("id"), last); err != nil {
+			fail(w, err)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	flush := http.NewResponseController(w)
+	_ = flush.Flush()
+	events := s.r.Events
+	if q.URL.Query().Get("follow") == "false" {
+		events = s.r.Recorded
+	}
+	stream(q.Context(), w, flush, func(ctx context.Context) iter.Seq2[api.Event, error] {
+		return then(first, events(ctx, q.PathValue("id"), from))
+	})
+}
+
+// now is how a session stands, and the event from which on to go on. What is
+// held is asked for last: what was opened or closed since is in those events.
+func (s *server) now(ctx context.Context, id string, last int) (events []api.Event, next uint64, err error) {
+	if events, next, err = s.r.Tail(ctx, id, last); err != nil {
+		return nil, 0, err
+	}
+	held, err := s.r.Questions(ctx, id)
+	for i := range held {
+		events = append(events, api.Event{Kind: "question.now", Question: &held[i]})
+	}
+	return events, next, err
+}
+
+// then yields some events and what follows them.
+func then(first []api.Event, more iter.Seq2[api.Event, error]) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		for _, e := range first {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		more(yield)
+	}
+}
+
+// ahead is how many events are read ahead of what was sent.
+const ahead = 256
+
+// stream sends events as they come: at once when there are no more for now,
+// else many at a time. A stream that ends early is joined again by the client.
+func stream(ctx context.Context, w io.Writer, flush *http.ResponseController, events func(context.Context) iter.Seq2[api.Event, error]) {
+	ctx, cancel := context.WithCancel(ctx)
+	ready := make(chan api.Event, ahead) // full: the reader waits for the client
+	go func() {
+		defer close(ready)
+		for e, err := range events(ctx) {
+			if err != nil {
+				return
+			}
+			select {
+			case ready <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range ready { // until the reader has ended
+		}
+	}()
+	enc := json.NewEncoder(w)
+	for e := range ready {
+		if enc.Encode(e) != nil || len(ready) == 0 && flush.Flush() != nil {
+			return
+		}
+	}
+}
+
+// diffs streams newline-delimited JSON, one changed file a line. What goes wrong
+// before the first is answered like any request; later the connection is cut,
+// so that half a list is never taken for all of it.
+func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
+	n, err := optional(q, "action")
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	enc, begun := json.NewEncoder(w), false
+	begin := func() {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			w.WriteHeader(http.StatusOK)
+		}
+	}
+	for d, err := range s.r.Diffs(q.Context(), q.PathValue("id"), n) {
+		if err != nil && !begun {
+			fail(w, err)
+			return
+		}
+		begin()
+		if err != nil || enc.Encode(d) != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	begin()
+}
