@@ -121,7 +121,7 @@ func Attempts() []api.Attempt {
 	}
 	open := a(1, 2, "api.anthropic.com", 443, api.Allow, 14200, 88000, "/usr/bin/node")
 	open.Open = true
-	failed := a(6, 200, "proxy.golang.org", 443, api.Allow, 0, 0, "/usr/local/go/bin/go")
+	failed := a(6, 200, "registry.example", 443, api.Allow, 0, 0, "/usr/local/go/bin/go")
 	failed.Failure = "connection refused"
 	return []api.Attempt{
 		open, a(2, 61, "api.anthropic.com", 443, api.Allow, 3100, 12000, "/usr/bin/node"),

@@ -59,7 +59,7 @@ func TestRows(t *testing.T) {
 	got := b.String()
 	for _, want := range []string{
 		"7 attempts · 3 denied", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
-		"! 03:20 proxy.golang.org:443", "failed", "◆", "[2001:db8::1]:53 udp", "HELD",
+		"! 03:20 registry.example:443", "failed", "◆", "[2001:db8::1]:53 udp", "HELD",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q isn't shown:\n%s", want, got)
