@@ -126,6 +126,9 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 	}
 	defer done()
 	o.Client, o.Session, o.Version, o.ThemeDir = ui.FromAPI(client), id, api.Build(), themes.Dir()
+	if o.Folders, err = launch.Folders(); err != nil {
+		return err
+	}
 	o.Start = func(ctx context.Context) (string, error) {
 		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
 		if err != nil {

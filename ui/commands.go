@@ -12,14 +12,13 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
-	"stepbox/ui/screen/home"
 	"stepbox/ui/screen/workbench"
 )
 
 // tick is the clock's next message.
 func (m *Model) tick() tea.Cmd {
 	return func() tea.Msg {
-		t := time.NewTimer(min(tick, home.PollEvery))
+		t := time.NewTimer(tick)
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -28,30 +27,6 @@ func (m *Model) tick() tea.Cmd {
 			return nil
 		}
 	}
-}
-
-// poll reads the list, unless that is already under way.
-func (m *Model) poll() tea.Cmd {
-	if m.polling {
-		return nil
-	}
-	m.polling = true
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, request)
-		defer cancel()
-		list, err := m.opt.Client.Sessions(ctx)
-		return sessions{list, err}
-	}
-}
-
-func (m *Model) listed(s sessions) tea.Cmd {
-	m.polling = false
-	if s.err != nil {
-		m.home.Problem = "the list can't be read: " + paint.Clean(s.err.Error())
-		return nil
-	}
-	m.home.Set(s.list)
-	return nil
 }
 
 // find reads what is known of a session before it is joined.
@@ -88,6 +63,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		return nil
 	}
 	m.close()
+	m.list.leave()
 	m.home.Notice = ""
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,

@@ -36,10 +36,11 @@ type Model struct {
 	dark       bool
 	colours    colorprofile.Profile
 
-	home    home.Screen
-	polling bool
-	help    *dialog.Help
-	bench   *workbench.Screen
+	home  home.Screen
+	list  listing
+	theme string // why the theme's file isn't what is shown, or ""
+	help  *dialog.Help
+	bench *workbench.Screen
 
 	buf      uv.ScreenBuffer
 	newest   int64     // the newest question that was announced
@@ -77,8 +78,8 @@ const (
 	request   = 30 * time.Second
 )
 
-// New makes the interface's model. An unusable leader or theme is an error that
-// Run reports; New falls back to the defaults and keeps it for Err.
+// New makes the interface's model. An unusable leader is an error that Run
+// reports; New falls back to the default and keeps it for Err.
 func New(o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -93,14 +94,15 @@ func New(o Options) *Model {
 		m.err = err
 		m.keys, _ = keys.New("") // the default leader is a usable one
 	}
-	if err := m.retheme(); err != nil {
-		m.err = err
-		m.opt.Theme = ""
-		if err := m.retheme(); err != nil {
+	if m.retheme() != nil { // restyle will say why
+		t, err := themes.Load("dark", "")
+		if err != nil {
 			m.err = err // the embedded themes are tested to load
-			m.palette = paint.NewPalette(&themes.Theme{}, m.colours)
+			t = &themes.Theme{}
 		}
+		m.palette = paint.NewPalette(t, m.colours)
 	}
+	m.list.leave = func() {}
 	m.home = home.Screen{Keys: m.keys, Version: o.Version, CanStart: o.Start != nil}
 	m.updated = m.opt.Now()
 	return m
@@ -124,11 +126,11 @@ func (m *Model) retheme() error {
 // Init starts the clock, asks for the background, and joins the session or
 // reads the list.
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.tick(), tea.RequestBackgroundColor}
+	cmds := []tea.Cmd{m.tick(), m.watchThemes(), tea.RequestBackgroundColor}
 	if m.opt.Session != "" {
 		cmds = append(cmds, m.find(m.opt.Session))
 	} else {
-		cmds = append(cmds, m.poll())
+		cmds = append(cmds, m.goHome())
 	}
 	return tea.Batch(cmds...)
 }
@@ -159,16 +161,10 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return nil
 	case tea.BackgroundColorMsg:
 		m.dark = msg.IsDark()
-		if err := m.retheme(); err != nil {
-			m.home.Notice = paint.Clean(err.Error())
-		}
-		return nil
+		return m.restyle()
 	case tea.ColorProfileMsg:
 		m.colours = msg.Profile
-		if err := m.retheme(); err != nil {
-			m.home.Notice = paint.Clean(err.Error())
-		}
-		return nil
+		return m.restyle()
 	case tea.ModeReportMsg:
 		if msg.Mode == ansi.ModeUnicodeCore && (msg.Value == ansi.ModeReset || msg.Value == ansi.ModeSet || msg.Value == ansi.ModePermanentlySet) {
 			m.method = ansi.GraphemeWidth
@@ -179,9 +175,11 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		if m.bench != nil {
 			cmds = append(cmds, m.bench.Tick())
 		} else {
-			cmds = append(cmds, m.poll())
+			cmds = append(cmds, m.lookAgain())
 		}
 		return tea.Batch(cmds...)
+	case stirred:
+		return m.stirred(msg)
 	case sessions:
 		return m.listed(msg)
 	case opened:
@@ -289,7 +287,7 @@ func (m *Model) goTo(to intent.Intent) tea.Cmd {
 		return tea.Quit
 	case intent.Home:
 		m.close()
-		return m.poll()
+		return m.goHome()
 	}
 	return nil
 }

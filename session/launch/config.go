@@ -173,3 +173,13 @@ func tidy(ctx context.Context, live registry) error {
 	}
 	return errors.Join(failures...)
 }
+
+// Folders are where something changes whenever the list of sessions does: the
+// record's, and that of the notes of live sessions.
+func Folders() ([]string, error) {
+	dir, err := store.Dir()
+	if err != nil {
+		return nil, err
+	}
+	return []string{dir, string(registryIn(dir))}, nil
+}

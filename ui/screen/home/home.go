@@ -7,7 +7,6 @@ package home
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -324,6 +323,3 @@ func State(x api.Session) (glyph string, token themes.Token, words string) {
 	}
 	return "○", themes.Muted, "ended"
 }
-
-// PollEvery is how often the list is read again while it is shown.
-const PollEvery = time.Second

@@ -267,6 +267,12 @@ func (s *Screen) follow() {
 	}
 }
 
+// Tell says something for a few seconds.
+func (s *Screen) Tell(token themes.Token, words string) tea.Cmd {
+	s.tell(token, "%s", words)
+	return s.settle()
+}
+
 func (s *Screen) tell(token themes.Token, format string, args ...any) {
 	s.notice = notice{text: paint.Clean(sprintf(format, args...)), token: token, until: s.cfg.Now().Add(6 * time.Second)}
 }

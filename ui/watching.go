@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/themes"
+	"stepbox/ui/paint"
+	"stepbox/ui/watch"
+)
+
+// stirred says that something in watched folders changed, or that their watch
+// began, or that there can't be one: then there is no channel.
+type stirred struct {
+	again <-chan struct{}
+	list  bool // the folders of the list, not those of the themes
+}
+
+// watching watches folders, and tells at once that it does.
+func watching(ctx context.Context, list bool, dirs ...string) tea.Cmd {
+	return func() tea.Msg {
+		ch, err := watch.Folders(ctx, dirs...)
+		if err != nil || len(dirs) == 0 {
+			return stirred{nil, list} // themes stay, and the list is read every second
+		}
+		return stirred{ch, list}
+	}
+}
+
+// stirred reads again what changed, and waits for the next change.
+func (m *Model) stirred(s stirred) tea.Cmd {
+	var read tea.Cmd
+	switch {
+	case !s.list:
+		read = m.restyle()
+	case m.bench == nil:
+		m.list.watched = s.again != nil
+		read = m.poll()
+	}
+	if s.again == nil {
+		return read
+	}
+	return tea.Batch(read, func() tea.Msg {
+		if _, open := <-s.again; !open {
+			return nil
+		}
+		return s
+	})
+}
+
+func (m *Model) watchThemes() tea.Cmd {
+	if m.opt.ThemeDir == "" {
+		return nil
+	}
+	return watching(m.ctx, false, m.opt.ThemeDir)
+}
+
+// restyle takes the theme as it is now. From a broken file the last good one
+// stays, and that is said until the file is mended.
+func (m *Model) restyle() tea.Cmd {
+	words := ""
+	if err := m.retheme(); err != nil {
+		words = paint.Clean(err.Error())
+	}
+	if words == m.theme {
+		return nil
+	}
+	m.theme, m.home.Notice = words, words
+	if m.bench == nil {
+		return nil
+	}
+	if words == "" {
+		return m.bench.Tell(themes.OK, "the theme can be read again")
+	}
+	return m.bench.Tell(themes.Warn, words)
+}
+
+// listing is how the list of sessions is kept as it is.
+type listing struct {
+	leave   context.CancelFunc // ends the watch of its folders
+	watched bool               // there is one
+	reading bool               // a request is under way
+	stale   bool               // something changed since it began
+	read    time.Time          // when the last one began
+}
+
+// longest is how long the list is believed, though nothing in its folders changed:
+// a supervisor that was killed changes nothing there.
+const longest = 10 * time.Second
+
+// goHome shows the list and keeps it as it is until it is left.
+func (m *Model) goHome() tea.Cmd {
+	ctx, leave := context.WithCancel(m.ctx)
+	m.list.leave = leave
+	return tea.Batch(m.poll(), watching(ctx, true, m.opt.Folders...))
+}
+
+// lookAgain is called every second.
+func (m *Model) lookAgain() tea.Cmd {
+	if m.list.watched && m.opt.Now().Sub(m.list.read) < longest {
+		return nil
+	}
+	return m.poll()
+}
+
+// poll reads the list, or reads it again once the request that is under way has ended.
+func (m *Model) poll() tea.Cmd {
+	if m.list.reading {
+		m.list.stale = true
+		return nil
+	}
+	m.list.reading, m.list.stale, m.list.read = true, false, m.opt.Now()
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, request)
+		defer cancel()
+		list, err := m.opt.Client.Sessions(ctx)
+		return sessions{list, err}
+	}
+}
+
+func (m *Model) listed(s sessions) tea.Cmd {
+	m.list.reading = false
+	if s.err != nil {
+		m.home.Problem = "the list can't be read: " + paint.Clean(s.err.Error())
+	} else {
+		m.home.Set(s.list)
+	}
+	if m.list.stale && m.bench == nil {
+		return m.poll()
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package ui
+
+import (
+	"image/color"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/internal/fake"
+)
+
+// A theme's file that appears, breaks and is mended while the screen is shown.
+func TestThemeFileIsFollowed(t *testing.T) {
+	t.Parallel()
+	good, err := os.ReadFile("../themes/dark.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	red := strings.ReplaceAll(string(good), "amber: \"#ffc95e\"", "amber: \"#ff0000\"")
+	if red == string(good) {
+		t.Fatal("the theme has another amber")
+	}
+	for _, session := range []string{"", fake.Session().ID} {
+		dir := filepath.Join(t.TempDir(), "stepbox", "themes")
+		file := filepath.Join(dir, "dark.yaml")
+		d := drive(t, fake.Workbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir, Session: session})
+		d.shows("fix-tests")
+		held := func() color.Color { return d.m.palette.Theme.Style(themes.Held).Fg }
+		before := held()
+		put := func(text string) {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(red)
+		d.until("the file is shown", func() bool { return held() != before })
+		mine := held()
+		put("tokens: [\x1b]")
+		d.shows(`cannot read theme "dark"`)
+		if held() != mine {
+			t.Error("a broken file was taken")
+		}
+		put(red)
+		if session != "" {
+			d.shows("can be read again")
+		}
+		d.until("it is mended", func() bool { return d.m.theme == "" })
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		d.until("the file is gone", func() bool { return held() == before })
+	}
+}
+
+func TestBrokenThemeDoesNotKeepAnyoneOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "dark.yaml"), []byte("dark: maybe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := drive(t, fake.Workbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir})
+	d.shows(`cannot read theme "dark"`)
+	d.shows("bump-deps")
+}
+
+// The list is read when its folders change, not every second; and now and then,
+// for what changes nothing there.
+func TestListIsWatched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := fake.Workbench()
+	d := drive(t, c, 120, 35, Options{Theme: "plain", Folders: []string{dir}})
+	d.shows("fix-tests")
+	d.until("it is watched", func() bool { return d.m.list.watched && !d.m.list.reading })
+	rename := func(name string) {
+		s := fake.Session()
+		s.Name = name
+		c.Put(api.Event{Session: &s})
+	}
+	rename("second")
+	d.advance(longest - 2*time.Second)
+	d.idle()
+	d.lacks("second")
+	if err := os.WriteFile(filepath.Join(dir, "id.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.shows("second")
+	d.idle()
+	rename("third")
+	d.now.Add(int64(longest))
+	d.send(clock{})
+	d.shows("third")
+}
