@@ -72,7 +72,7 @@ func (s *Session) open(q *question, also ...api.Event) {
 	q.Hash = q.digest()
 	s.questions = append(s.questions, q)
 	copied := q.Question
-	s.record(nil, append(also, api.Event{Kind: "question.opened", Question: &copied}, s.changed("counted"))...)
+	s.record(func(error) {}, append(also, api.Event{Kind: "question.opened", Question: &copied}, s.changed("counted"))...)
 }
 
 // digest covers everything that a decision on the question covers: what was

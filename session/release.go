@@ -25,18 +25,11 @@ func (s *Session) admit(x *judge.Exec, p *process, rule string) {
 	p.exec = s.execRecord(p.action, x, api.Allow, rule)
 	exec := p.exec
 	s.await(x, p, false)
-	s.record(func(err error) {
-		if err != nil {
-			delete(s.starting, x.Exec)
-			x.Deny(whyUnrecorded)
-			return
-		}
-		if p.starter { // a denial may have to end it, which its own tracer couldn't
-			x.Allow(gate.NoExit)
-			return
-		}
-		x.Allow()
-	}, api.Event{Kind: "exec.allowed", Exec: &exec})
+	var with gate.Allowance
+	if p.starter { // a denial may have to end it, which its own tracer couldn't
+		with = gate.NoExit
+	}
+	s.letGo(x, with, api.Event{Kind: "exec.allowed", Exec: &exec})
 }
 
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
@@ -107,17 +100,11 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	p.exec = s.execRecord(a, x, api.Allow, rule)
 	exec := p.exec
 	s.await(x, p, counted)
-	s.record(func(err error) {
-		switch {
-		case err != nil:
-			delete(s.starting, x.Exec)
-			x.Deny(whyUnrecorded)
-		case counted && !a.Housekeeping && a.agent == nil:
-			x.Allow(gate.HoldExit) // its end waits for the checkpoint after it
-		default:
-			x.Allow()
-		}
-	}, append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
+	var with gate.Allowance
+	if counted && !a.Housekeeping && a.agent == nil {
+		with = gate.HoldExit // its end waits for the checkpoint after it
+	}
+	s.letGo(x, with, append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 }
 
 // refuse records that a program was denied and then tells it.

@@ -209,8 +209,32 @@ func (s *Session) submit(f func()) {
 // once, with the error that kept them from being committed. The session stops
 // then: nothing may happen unrecorded.
 func (s *Session) record(then func(error), events ...api.Event) {
+	hand := s.ledger.Record
+	if then == nil && s.life.now == phaseRunning {
+		hand = s.ledger.RecordSoon
+	}
+	s.hand(hand, nil, then, events)
+}
+
+// letGo commits the start of a program and lets it run, at once and without a
+// detour over the loop. What then gets an error was not let go.
+func (s *Session) letGo(x *judge.Exec, with gate.Allowance, events ...api.Event) {
+	s.hand(s.ledger.Record, func() { x.Allow(with) }, func(err error) {
+		if err != nil {
+			delete(s.starting, x.Exec)
+			x.Deny(whyUnrecorded)
+		}
+	}, events)
+}
+
+// hand hands events to the ledger. Committed runs outside of the loop as soon as
+// they are, before then.
+func (s *Session) hand(to func(func(error), ...api.Event), committed func(), then func(error), events []api.Event) {
 	s.pending++
-	s.ledger.Record(func(err error) {
+	to(func(err error) {
+		if err == nil && committed != nil {
+			committed()
+		}
 		s.post(func() {
 			s.pending--
 			if err != nil {
