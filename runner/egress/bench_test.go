@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/pairs"
 )
 
 // ways out of a namespace, to compare: ours, with the program looked up for
@@ -104,30 +106,35 @@ func eachWay(b *testing.B, run func(b *testing.B, s *sandbox)) {
 	}
 }
 
-// BenchmarkConnect is connect(2) and, in ns/op, the connection's end as well.
+// BenchmarkConnect is connect(2): of each round the median of a hundred, one
+// after the other.
 func BenchmarkConnect(b *testing.B) {
 	at := serve(b, internet, publicAddr+":0", func(net.Conn) {})
-	eachWay(b, func(b *testing.B, s *sandbox) {
-		s.metered(b, func() {
-			took := make([]time.Duration, b.N)
-			buf := make([]byte, 1)
-			b.ResetTimer()
-			for i := range b.N {
-				start := time.Now()
-				fd, err := connectBlocking(at)
-				took[i] = time.Since(start)
-				if err != nil {
-					b.Error(err)
-					return
+	var list []pairs.Way
+	for _, w := range ways {
+		s := w.open(b)
+		list = append(list, pairs.Way{Name: w.name, Run: func() (median time.Duration) {
+			s.do(func() {
+				took := make([]time.Duration, 100)
+				buf := make([]byte, 1)
+				for i := range took {
+					start := time.Now()
+					fd, err := connectBlocking(at)
+					took[i] = time.Since(start)
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					unix.Read(fd, buf) // the server closes
+					unix.Close(fd)
 				}
-				unix.Read(fd, buf) // the server closes
-				unix.Close(fd)
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[b.N/2].Microseconds()), "p50-µs")
-			b.ReportMetric(float64(took[b.N/10].Microseconds()), "p10-µs")
-		})
-	})
+				slices.Sort(took)
+				median = took[len(took)/2]
+			})
+			return median
+		}})
+	}
+	pairs.Compare(b, list...)
 }
 
 // BenchmarkRoundTrip is one byte there and back on an open connection.

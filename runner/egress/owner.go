@@ -26,8 +26,15 @@ type owners struct {
 	processes func() []int
 
 	mu     sync.Mutex
-	recent []int            // guarded by mu; newest first
+	recent []holder         // guarded by mu; newest first
 	known  map[uint64]owner // guarded by mu; by inode
+}
+
+// holder is a process that had a socket, and at which descriptor: its next one
+// is often at the same.
+type holder struct {
+	pid int
+	fd  string
 }
 
 type owner struct {
@@ -51,9 +58,14 @@ func (o *owners) find(inode uint64, most int) (owner, bool) {
 		return was, true
 	}
 	want := "socket:[" + strconv.FormatUint(inode, 10) + "]"
-	for _, pid := range recent {
-		if holds(pid, want, &most) {
-			return o.remember(inode, pid), true
+	for _, h := range recent {
+		if linksTo(unix.AT_FDCWD, descriptors(h.pid)+h.fd, want) {
+			return o.remember(inode, h), true
+		}
+	}
+	for _, h := range recent {
+		if fd, ok := holds(h.pid, want, &most); ok {
+			return o.remember(inode, holder{h.pid, fd}), true
 		}
 	}
 	pids := o.processes()
@@ -63,21 +75,22 @@ func (o *owners) find(inode uint64, most int) (owner, bool) {
 		if most <= 0 {
 			break
 		}
-		if !slices.Contains(recent, pid) && holds(pid, want, &most) {
-			return o.remember(inode, pid), true
+		if slices.ContainsFunc(recent, func(h holder) bool { return h.pid == pid }) {
+			continue
+		}
+		if fd, ok := holds(pid, want, &most); ok {
+			return o.remember(inode, holder{pid, fd}), true
 		}
 	}
 	return owner{}, false
 }
 
-func (o *owners) remember(inode uint64, pid int) owner {
-	found := owner{pid: pid, program: program(pid), found: time.Now()}
+func (o *owners) remember(inode uint64, h holder) owner {
+	found := owner{pid: h.pid, program: program(h.pid), found: time.Now()}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := slices.Index(o.recent, pid); i >= 0 {
-		o.recent = slices.Delete(o.recent, i, i+1)
-	}
-	o.recent = slices.Insert(o.recent, 0, pid)
+	o.recent = slices.DeleteFunc(o.recent, func(old holder) bool { return old.pid == h.pid })
+	o.recent = slices.Insert(o.recent, 0, h)
 	o.recent = o.recent[:min(len(o.recent), maxRecent)]
 	if len(o.known) >= maxOwners {
 		clear(o.known)
@@ -86,30 +99,37 @@ func (o *owners) remember(inode uint64, pid int) owner {
 	return found
 }
 
-// holds says whether one of the process's descriptors is the wanted socket. It
-// takes what it looked at off most.
-func holds(pid int, want string, most *int) bool {
+// holds says which of the process's descriptors is the wanted socket. It takes
+// what it looked at off most.
+func holds(pid int, want string, most *int) (fd string, ok bool) {
 	*most--
-	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
+	dir, err := os.Open(descriptors(pid))
 	if err != nil {
-		return false // it ended
+		return "", false // it ended
 	}
 	defer dir.Close()
-	var target [64]byte
 	for {
 		names, err := dir.Readdirnames(256)
 		for _, name := range slices.Backward(names) {
-			// Only the link is read: a look at the file itself could hang,
-			// on a network filesystem for one.
-			n, err := unix.Readlinkat(int(dir.Fd()), name, target[:])
-			if err == nil && string(target[:n]) == want {
-				return true
+			if linksTo(int(dir.Fd()), name, want) {
+				return name, true
 			}
 		}
 		if *most -= len(names); err != nil || *most <= 0 {
-			return false
+			return "", false
 		}
 	}
+}
+
+// descriptors is the folder of a process's descriptors.
+func descriptors(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/fd/" }
+
+// linksTo reads a link only: a look at the file itself could hang, on a network
+// filesystem for one.
+func linksTo(dir int, name, want string) bool {
+	var target [64]byte
+	n, err := unix.Readlinkat(dir, name, target[:])
+	return err == nil && string(target[:n]) == want
 }
 
 // program is the path of a process's executable in its own view.
