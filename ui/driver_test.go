@@ -8,10 +8,12 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
 	"stepbox/session/api"
+	"stepbox/ui/display"
 	"stepbox/ui/internal/fake"
 )
 
@@ -27,15 +29,17 @@ const patience = 2 * time.Minute
 // driver presses keys and looks at what a person sees. Messages are delivered
 // as the program would: one at a time, a frame drawn after each.
 type driver struct {
-	t    *testing.T
-	m    *Model
-	c    *fake.Client
-	now  atomic.Int64
-	msgs chan tea.Msg
-	quit bool
-	raw  string
-	view tea.View
-	seen strings.Builder // every frame, for what must never have been shown
+	t       *testing.T
+	m       *Model
+	c       *fake.Client
+	now     atomic.Int64
+	msgs    chan tea.Msg
+	quit    bool
+	raw     string
+	cells   uv.ScreenBuffer
+	frame   display.Frame
+	content string          // the frame as text
+	seen    strings.Builder // every frame, for what must never have been shown
 }
 
 func drive(t *testing.T, c *fake.Client, cols, rows int, o Options) *driver {
@@ -90,21 +94,28 @@ func (d *driver) run(cmd tea.Cmd) {
 }
 
 func (d *driver) send(msg tea.Msg) {
-	switch m := msg.(type) {
-	case tea.QuitMsg:
+	if _, ok := msg.(tea.QuitMsg); ok {
 		d.quit = true
 		return
-	case tea.RawMsg:
-		if s, ok := m.Msg.(string); ok {
-			d.raw += s
-		}
+	}
+	cmd := d.m.Update(msg)
+	if m, ok := msg.(tea.WindowSizeMsg); ok {
+		d.cells = uv.NewScreenBuffer(m.Width, m.Height)
+	}
+	d.draw()
+	d.run(cmd)
+}
+
+// draw draws a frame, as the display would.
+func (d *driver) draw() {
+	if d.cells.RenderBuffer == nil {
 		return
 	}
-	_, cmd := d.m.Update(msg)
-	d.view = d.m.View()
-	d.m.slow = false // a busy machine isn't what is tested
-	d.seen.WriteString(d.view.Content)
-	d.run(cmd)
+	d.cells.Clear()
+	d.frame = d.m.Draw(d.cells)
+	d.content = d.cells.Render()
+	d.raw += d.frame.Signal
+	d.seen.WriteString(d.content)
 }
 
 // take handles a message if one comes in time.
@@ -154,7 +165,7 @@ func (d *driver) lacks(words string) {
 	}
 }
 
-func (d *driver) text() string { return ansi.Strip(d.view.Content) }
+func (d *driver) text() string { return ansi.Strip(d.content) }
 
 func (d *driver) advance(by time.Duration) {
 	// In steps, since a long gap means that the program was stopped.

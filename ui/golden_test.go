@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/exp/golden"
 
 	"stepbox/session/api"
@@ -60,7 +61,8 @@ func TestGolden(t *testing.T) {
 						if err := d.m.retheme(); err != nil {
 							t.Fatal(err)
 						}
-						golden.RequireEqual(t, d.m.View().Content)
+						d.draw()
+						golden.RequireEqual(t, d.content)
 					})
 				}
 			})
@@ -95,7 +97,7 @@ func TestGoldenStates(t *testing.T) {
 		d := bench(t, c, 120, 35, "dark")
 		d.shows("ENDED: exit 3")
 		d.idle()
-		golden.RequireEqual(t, d.view.Content)
+		golden.RequireEqual(t, d.content)
 	})
 	t.Run("paused", func(t *testing.T) {
 		c := fake.Workbench(fake.Question())
@@ -105,28 +107,28 @@ func TestGoldenStates(t *testing.T) {
 		d := bench(t, c, 80, 24, "dark")
 		d.shows("PAUSED")
 		d.idle()
-		golden.RequireEqual(t, d.view.Content)
+		golden.RequireEqual(t, d.content)
 	})
 	t.Run("narrow", func(t *testing.T) {
 		d := bench(t, fake.Workbench(fake.Question()), 60, 20, "dark")
 		d.press(leader, "2")
 		d.idle()
-		golden.RequireEqual(t, d.view.Content)
+		golden.RequireEqual(t, d.content)
 	})
 	t.Run("small", func(t *testing.T) {
 		d := drive(t, fake.Workbench(fake.Question()), 30, 8, Options{Session: fake.Session().ID, Theme: "plain"})
 		d.shows("stepbox needs 40×12 cells")
 		d.shows("1 held")
-		golden.RequireEqual(t, d.view.Content)
+		golden.RequireEqual(t, d.content)
 	})
 	t.Run("light", func(t *testing.T) {
 		d := bench(t, fake.Workbench(fake.Question()), 120, 35, "light")
-		golden.RequireEqual(t, d.view.Content)
+		golden.RequireEqual(t, d.content)
 	})
 	t.Run("empty-home", func(t *testing.T) {
 		d := drive(t, fake.New(), 80, 24, Options{Theme: "plain"})
 		d.shows("no agent runs now")
-		golden.RequireEqual(t, d.view.Content)
+		golden.RequireEqual(t, d.content)
 	})
 }
 
@@ -137,10 +139,8 @@ func TestEverySizeFits(t *testing.T) {
 		d.press(keys...)
 		for w := 1; w <= 210; w += 13 {
 			for h := 1; h <= 60; h += 7 {
-				d.m.bench.Resize(w, h)
-				d.m.cols, d.m.rows = w, h
-				v := d.m.View()
-				lines := strings.Split(v.Content, "\n")
+				d.send(tea.WindowSizeMsg{Width: w, Height: h})
+				lines := strings.Split(d.content, "\n")
 				if len(lines) > h {
 					t.Fatalf("%d rows at %dx%d", len(lines), w, h)
 				}

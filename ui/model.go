@@ -8,12 +8,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
+	"stepbox/ui/display"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
@@ -42,11 +42,10 @@ type Model struct {
 	help  *dialog.Help
 	bench *workbench.Screen
 
-	buf      uv.ScreenBuffer
 	newest   int64     // the newest question that was announced
 	rang     time.Time // when the bell rang last
 	updated  time.Time // when the last update ended
-	slow     bool      // the last frame took long
+	signal   string    // rings or notifies with the next frame
 	farewell string
 	err      error
 }
@@ -72,8 +71,7 @@ type (
 // Timing of the root.
 const (
 	tick      = time.Second
-	stall     = 3 * tick               // between updates: the program was stopped
-	slowFrame = 150 * time.Millisecond // a frame that keys may have overtaken
+	stall     = 3 * tick // between updates: the program was stopped
 	bellEvery = 2 * time.Second
 	request   = 30 * time.Second
 )
@@ -123,10 +121,10 @@ func (m *Model) retheme() error {
 	return nil
 }
 
-// Init starts the clock, asks for the background, and joins the session or
+// Init starts the clock, watches the themes' folder, and joins the session or
 // reads the list.
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.tick(), m.watchThemes(), tea.RequestBackgroundColor}
+	cmds := []tea.Cmd{m.tick(), m.watchThemes()}
 	if m.opt.Session != "" {
 		cmds = append(cmds, m.find(m.opt.Session))
 	} else {
@@ -136,19 +134,25 @@ func (m *Model) Init() tea.Cmd {
 }
 
 // Update takes a message.
-func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	now := m.opt.Now()
-	if m.bench != nil && (m.slow || now.Sub(m.updated) > stall) {
-		// Keys pressed while nothing was drawn were for what was seen before.
-		m.bench.Restart()
+func (m *Model) Update(msg tea.Msg) tea.Cmd {
+	if m.opt.Now().Sub(m.updated) > stall {
+		m.Restart()
 	}
-	m.slow = false
 	cmd := m.update(msg)
 	if m.bench != nil {
-		cmd = tea.Batch(cmd, m.announce(), m.goTo(m.bench.Leave()))
+		m.announce()
+		cmd = tea.Batch(cmd, m.goTo(m.bench.Leave()))
 	}
 	m.updated = m.opt.Now()
-	return m, cmd
+	return cmd
+}
+
+// Restart is called when nothing was drawn for a while: keys pressed meanwhile
+// were for what was seen before.
+func (m *Model) Restart() {
+	if m.bench != nil {
+		m.bench.Restart()
+	}
 }
 
 func (m *Model) update(msg tea.Msg) tea.Cmd {
@@ -166,7 +170,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		m.colours = msg.Profile
 		return m.restyle()
 	case tea.ModeReportMsg:
-		if msg.Mode == ansi.ModeUnicodeCore && (msg.Value == ansi.ModeReset || msg.Value == ansi.ModeSet || msg.Value == ansi.ModePermanentlySet) {
+		if msg.Mode == ansi.ModeUnicodeCore && display.Clusters(msg.Value) {
 			m.method = ansi.GraphemeWidth
 		}
 		return nil

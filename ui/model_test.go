@@ -86,13 +86,13 @@ func TestLeaderTwiceSendsOne(t *testing.T) {
 func TestBellAndTitleTell(t *testing.T) {
 	t.Parallel()
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
-	if d.raw != "" || strings.Contains(d.view.WindowTitle, "held") {
-		t.Errorf("rang without a reason: %q, %q", d.raw, d.view.WindowTitle)
+	if d.raw != "" || strings.Contains(d.frame.Title, "held") {
+		t.Errorf("rang without a reason: %q, %q", d.raw, d.frame.Title)
 	}
 	put(d, ask(6, 14, "rm x"))
 	d.until("it rings", func() bool { return d.raw == "\a" })
-	if !strings.HasPrefix(d.view.WindowTitle, "◆ 1 held") {
-		t.Errorf("the title is %q", d.view.WindowTitle)
+	if !strings.HasPrefix(d.frame.Title, "◆ 1 held") {
+		t.Errorf("the title is %q", d.frame.Title)
 	}
 	put(d, ask(7, 15, "rm y")) // at once: one bell is enough
 	d.idle()
@@ -219,7 +219,7 @@ func TestEndedSessionIsReadOnly(t *testing.T) {
 	d.calmly("a", "p", "ctrl+k")
 	d.decided()
 	d.shows("the session has ended")
-	if d.view.Cursor != nil {
+	if d.frame.Cursor != nil {
 		t.Error("a past session has a cursor")
 	}
 }

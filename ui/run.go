@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	tea "charm.land/bubbletea/v2"
+
+	"stepbox/ui/display"
 )
 
 // Run shows the interface until the person leaves it or ctx is done. Sessions go
@@ -16,22 +17,31 @@ func Run(ctx context.Context, o Options) error {
 	if o.Client == nil || o.NewTerminal == nil {
 		return errors.New("cannot run the interface without a client and a terminal emulator")
 	}
+	if o.In == nil {
+		o.In = os.Stdin
+	}
+	if o.Out == nil {
+		o.Out = os.Stdout
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
 	m := New(o)
 	defer m.Close()
 	if err := m.Err(); err != nil {
 		return err
 	}
-	opts := []tea.ProgramOption{tea.WithContext(ctx)}
-	if o.In != nil {
-		opts = append(opts, tea.WithInput(o.In))
+	p := &program{Model: m}
+	// Nothing is drawn by the library: see package display. Its ticker can't be
+	// stopped, but slowed.
+	run := tea.NewProgram(p, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Environ),
+		tea.WithoutRenderer(), tea.WithFPS(1))
+	var err error
+	if p.display, err = display.Open(o.In, o.Out, o.Environ, m.Draw, run.Send); err != nil {
+		return fmt.Errorf("cannot show the interface: %w", err)
 	}
-	if o.Out != nil {
-		opts = append(opts, tea.WithOutput(o.Out))
-	}
-	if o.Environ != nil {
-		opts = append(opts, tea.WithEnvironment(o.Environ))
-	}
-	_, err := tea.NewProgram(m, opts...).Run()
+	_, err = run.Run()
+	p.display.Close()
 	m.Close()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil // asked to leave
@@ -46,11 +56,7 @@ func Run(ctx context.Context, o Options) error {
 		return m.err
 	}
 	if m.farewell != "" && !o.NoFarewell {
-		var out io.Writer = os.Stdout
-		if o.Out != nil {
-			out = o.Out
-		}
-		fmt.Fprintln(out, m.farewell)
+		fmt.Fprintln(o.Out, m.farewell)
 	}
 	return nil
 }
@@ -61,3 +67,24 @@ func (m *Model) Close() {
 	m.close()
 	m.links.Wait()
 }
+
+// program is the Model as the library runs it, with its display.
+type program struct {
+	*Model
+	display *display.Display
+}
+
+func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if p.display.Late() {
+		p.Restart()
+	}
+	var cmd tea.Cmd
+	if !p.display.Update(msg) {
+		cmd = p.Model.Update(msg)
+	}
+	p.display.Refresh()
+	return p, cmd
+}
+
+// View draws nothing: the display does, when it is time.
+func (p *program) View() tea.View { return tea.View{} }

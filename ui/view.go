@@ -2,71 +2,55 @@ package ui
 
 import (
 	"fmt"
-	"time"
 
-	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/themes"
+	"stepbox/ui/display"
 	"stepbox/ui/paint"
 )
 
 // announce rings when a question came up since the last time.
-func (m *Model) announce() tea.Cmd {
+func (m *Model) announce() {
 	n := m.bench.Newest()
 	if n <= m.newest {
-		return nil
+		return
 	}
 	m.newest = n
 	now := m.opt.Now()
 	if now.Sub(m.rang) < bellEvery {
-		return nil
+		return
 	}
 	m.rang = now
-	out := ""
 	if !m.opt.Quiet {
-		out = "\a"
+		m.signal += "\a"
 	}
 	if m.opt.Notify {
-		out += ansi.Notify("stepbox: " + m.bench.WindowTitle())
+		m.signal += ansi.Notify("stepbox: " + m.bench.WindowTitle())
 	}
-	if out == "" {
-		return nil
-	}
-	return tea.Raw(out)
 }
 
-// View draws the frame.
-func (m *Model) View() tea.View {
-	began := time.Now()
-	v := tea.View{AltScreen: true, ReportFocus: true, MouseMode: tea.MouseModeCellMotion, WindowTitle: "stepbox"}
-	if m.cols < 1 || m.rows < 1 {
-		return v
-	}
-	if m.buf.RenderBuffer == nil || m.buf.Width() != m.cols || m.buf.Height() != m.rows {
-		m.buf = uv.NewScreenBuffer(m.cols, m.rows)
-	} else {
-		m.buf.Buffer.Clear()
-	}
-	m.buf.Method = m.method
-	area := uv.Rect(0, 0, m.cols, m.rows)
+// Draw draws the frame into cells, which are blank.
+func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
+	dst.Method = m.method
+	area := dst.Bounds()
+	out := display.Frame{Title: "stepbox", Signal: m.signal}
+	m.signal = ""
 	if m.bench != nil {
-		v.Cursor = m.bench.Draw(m.buf, area, m.palette)
-		v.WindowTitle = m.bench.WindowTitle()
-	} else {
-		f := paint.Frame{P: m.palette, Now: m.opt.Now()}
-		m.home.Draw(m.buf, area, f)
-		if n := m.home.Held(); n > 0 {
-			v.WindowTitle = fmt.Sprintf("◆ %d held — stepbox", n)
-		}
-		if m.help != nil {
-			body := uv.Rect(0, 1, m.cols, max(1, m.rows-2))
-			paint.Dim(m.buf, body, m.palette.S(themes.Faint))
-			m.help.Draw(m.buf, body, f)
-		}
+		out.Cursor = m.bench.Draw(dst, area, m.palette)
+		out.Title = m.bench.WindowTitle()
+		return out
 	}
-	v.SetContent(m.buf.Render())
-	m.slow = time.Since(began) > slowFrame
-	return v
+	f := paint.Frame{P: m.palette, Now: m.opt.Now()}
+	m.home.Draw(dst, area, f)
+	if n := m.home.Held(); n > 0 {
+		out.Title = fmt.Sprintf("◆ %d held — stepbox", n)
+	}
+	if m.help != nil {
+		body := uv.Rect(0, 1, area.Dx(), max(1, area.Dy()-2))
+		paint.Dim(dst, body, m.palette.S(themes.Faint))
+		m.help.Draw(dst, body, f)
+	}
+	return out
 }

@@ -111,7 +111,7 @@ func (w *watched) press(keys string) {
 func (w *watched) must(what string, cond func() bool) {
 	w.b.Helper()
 	if !cond() {
-		if _, ok := w.until(patience, cond); !ok {
+		if _, ok := w.until(30*time.Second, cond); !ok {
 			w.b.Fatalf("%s never: %s\n%s", w.name, what, strings.Join(w.screen.Text(), "\n"))
 		}
 	}
@@ -128,7 +128,7 @@ func (w *watched) took(keys, what string, cond func() bool) time.Duration {
 	w.b.Helper()
 	began := time.Now()
 	w.press(keys)
-	at, ok := w.until(patience, cond)
+	at, ok := w.until(30*time.Second, cond)
 	if !ok {
 		w.b.Fatalf("%s never: %s\n%s", w.name, what, strings.Join(w.screen.Text(), "\n"))
 	}

@@ -1,0 +1,227 @@
+// Package display shows frames on the person's terminal. It sets the terminal up
+// and leaves it as it was, draws when something changed and at most so often, and
+// writes what differs from the frame before.
+//
+// It stands in for Bubble Tea's renderer, which wakes sixty times a second whether
+// or not there is anything to draw, and parses its frames from text
+// (docs/adr/4-own-display.md).
+//
+// A Display belongs to the goroutine that updates the interface. A goroutine of its
+// own writes, so that a terminal that takes nothing holds up no key. While it
+// writes, changes wait and become one frame: frames are skipped, never queued.
+package display
+
+import (
+	"bytes"
+	"io"
+	"os/signal"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Pace. The first change after a pause is drawn at once. Shortly after a key what
+// it did follows, often within milliseconds, and is what the person waits for.
+const (
+	every    = time.Second / 60
+	keyEvery = time.Second / 240
+	keyTime  = 100 * time.Millisecond
+	// late is how old what is on the terminal may get before keys may have been
+	// meant for something else.
+	late = 150 * time.Millisecond
+)
+
+// Frame is what is to be seen besides cells.
+type Frame struct {
+	Cursor *tea.Cursor // nil: hidden
+	Title  string
+	Signal string // bytes that ring or notify, once
+}
+
+// Display is a terminal with frames on it.
+type Display struct {
+	tty
+	draw func(dst uv.ScreenBuffer) Frame
+	send func(tea.Msg)
+
+	cells  uv.ScreenBuffer
+	diff   *uv.TerminalRenderer
+	text   *bytes.Buffer // what diff writes
+	shown  Frame
+	synced bool // the terminal shows what is between two marks at once
+
+	changed bool      // since the last frame
+	waits   bool      // a message says when the next one is due
+	next    time.Time // when it is
+	keyed   time.Time // the last key
+	began   time.Time // the frame that was drawn last
+	writing bool      // and isn't on the terminal yet
+	behind  bool      // it took too long
+
+	frames chan []byte // one at most: none is drawn while one is written
+	tasks  sync.WaitGroup
+}
+
+// Messages of a Display to itself: a frame is due, a frame has been written.
+type (
+	due     struct{}
+	written struct{}
+)
+
+// Open sets the terminal up and shows what draw draws. send delivers messages to
+// Update from other goroutines. Close is the caller's to call.
+func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuffer) Frame, send func(tea.Msg)) (*Display, error) {
+	d := &Display{draw: draw, send: send, text: &bytes.Buffer{}, frames: make(chan []byte, 1)}
+	if err := d.enter(in, out, uv.Environ(environ)); err != nil {
+		return nil, err
+	}
+	d.diff = uv.NewTerminalRenderer(d.text, environ)
+	d.diff.SetFullscreen(true)
+	d.diff.SetScrollOptim(true)
+	d.tasks.Go(d.write)
+	d.tasks.Go(func() { d.resizes(send) })
+	return d, nil
+}
+
+// Close leaves the terminal as it was.
+func (d *Display) Close() {
+	close(d.frames)
+	signal.Stop(d.resized)
+	close(d.resized)
+	d.tasks.Wait()
+	d.leave()
+}
+
+// write puts frames on the terminal.
+func (d *Display) write() {
+	for p := range d.frames {
+		_, _ = d.w.Write(p) // a terminal that is gone ends the program by its input
+		d.send(written{})
+	}
+}
+
+// Late says whether what the person sees is, or just was, older than a blink. It
+// is asked before each message, and says so at least once.
+func (d *Display) Late() bool {
+	late := d.behind || d.writing && time.Since(d.began) > late
+	d.behind = false
+	return late
+}
+
+// Update takes every message before the interface does, and says whether it is
+// the display's own.
+func (d *Display) Update(msg tea.Msg) (own bool) {
+	switch m := msg.(type) {
+	case due:
+		d.waits = false
+		return true
+	case written:
+		d.writing = false
+		d.behind = time.Since(d.began) > late
+		return true
+	case tea.WindowSizeMsg:
+		if m.Width < 1 || m.Height < 1 {
+			return true // the library's, which doesn't know the terminal
+		}
+		d.cells = uv.NewScreenBuffer(m.Width, m.Height)
+		d.diff.Erase()
+		d.diff.Resize(m.Width, m.Height)
+	case tea.ColorProfileMsg:
+		d.diff.SetColorProfile(m.Profile)
+	case tea.ModeReportMsg:
+		switch m.Mode {
+		case ansi.ModeSynchronizedOutput:
+			d.synced = m.Value == ansi.ModeReset
+		case ansi.ModeUnicodeCore:
+			if Clusters(m.Value) {
+				d.clusters = true
+				d.diff.SetGraphemeWidth(true)
+				d.diff.WriteString(ansi.SetModeUnicodeCore)
+			}
+		}
+	case tea.KeyPressMsg:
+		d.keyed = time.Now()
+	}
+	d.changed = true
+	return false
+}
+
+// Refresh draws a frame if one is due, or sees to it that it will be. It is called
+// after each message.
+func (d *Display) Refresh() {
+	if !d.changed || d.waits || d.writing || d.cells.RenderBuffer == nil || d.cells.Bounds().Empty() {
+		return
+	}
+	now := time.Now()
+	if wait := d.next.Sub(now); wait > 0 {
+		d.waits = true
+		time.AfterFunc(wait, func() { d.send(due{}) })
+		return
+	}
+	d.changed = false
+	p := d.frame()
+	if len(p) == 0 {
+		return // what comes next is drawn at once
+	}
+	pause := every
+	if now.Sub(d.keyed) < keyTime {
+		pause = keyEvery
+	}
+	d.next = now.Add(max(pause, 2*time.Since(now))) // at least half of the time is for others
+	d.began, d.writing = now, true
+	d.frames <- p
+}
+
+// frame draws, and returns the bytes that turn the last frame into this one.
+func (d *Display) frame() []byte {
+	d.cells.Clear()
+	f := d.draw(d.cells)
+	d.diff.Render(d.cells.RenderBuffer)
+	if f.Cursor != nil {
+		d.diff.MoveTo(f.Cursor.X, f.Cursor.Y)
+	}
+	_ = d.diff.Flush() // into a buffer
+	had := d.shown
+	d.shown = f
+	d.shown.Signal = ""
+
+	var b bytes.Buffer
+	mark := d.synced && d.text.Len() > 0
+	if mark {
+		b.WriteString(ansi.SetModeSynchronizedOutput)
+	}
+	if had.Cursor != nil && (f.Cursor == nil || d.text.Len() > 0 && !d.synced) {
+		b.WriteString(ansi.ResetModeTextCursorEnable)
+		had.Cursor = nil
+	}
+	_, _ = d.text.WriteTo(&b) // between buffers
+	if f.Cursor != nil {
+		if style := cursorStyle(f.Cursor); style != d.style {
+			d.style = style
+			b.WriteString(ansi.SetCursorStyle(style))
+		}
+		if had.Cursor == nil {
+			b.WriteString(ansi.SetModeTextCursorEnable)
+		}
+	}
+	if mark {
+		b.WriteString(ansi.ResetModeSynchronizedOutput)
+	}
+	if f.Title != had.Title {
+		d.titled = true
+		b.WriteString(ansi.SetWindowTitle(f.Title))
+	}
+	b.WriteString(f.Signal)
+	return b.Bytes()
+}
+
+func cursorStyle(c *tea.Cursor) int {
+	style := 2*int(c.Shape) + 1
+	if !c.Blink {
+		style++
+	}
+	return style
+}

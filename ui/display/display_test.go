@@ -1,0 +1,237 @@
+package display
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds waits for what should happen at once.
+const patience = time.Minute
+
+// slow is a terminal that takes a frame when it is told to.
+type slow struct {
+	take chan struct{}
+	got  chan string
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	<-s.take
+	s.got <- string(p)
+	return len(p), nil
+}
+
+// viewed is a display and what is drawn on it.
+type viewed struct {
+	*Display
+	t     *testing.T
+	slow  *slow
+	msgs  chan tea.Msg
+	words string
+	frame Frame
+	drawn int
+}
+
+func view(t *testing.T) *viewed {
+	v := &viewed{t: t, slow: &slow{make(chan struct{}, 1000), make(chan string, 1000)}, msgs: make(chan tea.Msg, 100)}
+	v.slow.take <- struct{}{}
+	var err error
+	v.Display, err = Open(strings.NewReader(""), v.slow, []string{"TERM=xterm-256color"}, func(dst uv.ScreenBuffer) Frame {
+		v.drawn++
+		for i, r := range v.words {
+			dst.SetCell(i, 0, &uv.Cell{Content: string(r), Width: 1})
+		}
+		return v.frame
+	}, func(m tea.Msg) { v.msgs <- m })
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.received()
+	t.Cleanup(func() {
+		close(v.slow.take)
+		v.Close()
+	})
+	v.turn()
+	return v
+}
+
+// turn waits for a message and lets the display take it.
+func (v *viewed) turn() tea.Msg {
+	v.t.Helper()
+	select {
+	case m := <-v.msgs:
+		v.Update(m)
+		v.Refresh()
+		return m
+	case <-time.After(patience):
+		v.t.Fatal("no message came")
+		return nil
+	}
+}
+
+// change says that there is something else to be seen.
+func (v *viewed) change(words string) {
+	v.words = words
+	v.Update(nil)
+	v.Refresh()
+}
+
+// received is what the terminal takes next.
+func (v *viewed) received() string {
+	v.t.Helper()
+	select {
+	case s := <-v.slow.got:
+		return s
+	case <-time.After(patience):
+		v.t.Fatal("nothing was written")
+		return ""
+	}
+}
+
+// shown lets the terminal take a frame and waits until the next can be drawn.
+func (v *viewed) shown() string {
+	v.t.Helper()
+	v.slow.take <- struct{}{}
+	s := v.received()
+	for v.writing {
+		v.turn()
+	}
+	return s
+}
+
+func TestFramesAreSkippedNotQueued(t *testing.T) {
+	v := view(t)
+	for _, w := range []string{"one", "two", "three"} {
+		v.change(w)
+	}
+	if v.drawn != 1 {
+		t.Fatalf("%d frames were drawn while the terminal took none", v.drawn)
+	}
+	v.shown()
+	for v.drawn < 2 {
+		v.turn() // the next is due
+	}
+	if s := v.shown(); !strings.Contains(s, "three") || strings.Contains(s, "two") {
+		t.Errorf("after the first frame came %q", s)
+	}
+	v.change("three")
+	for range 3 {
+		v.Refresh()
+	}
+	if len(v.slow.got) > 0 || v.writing {
+		t.Error("a frame that differs in nothing was written")
+	}
+	drawn := v.drawn
+	v.Refresh()
+	if v.drawn != drawn {
+		t.Error("a frame was drawn though nothing changed")
+	}
+}
+
+// What the person sees is old while the terminal takes nothing, and when that is over.
+func TestLate(t *testing.T) {
+	v := view(t)
+	for began := time.Now(); !v.Late(); {
+		if time.Since(began) > patience {
+			t.Fatal("never late")
+		}
+		<-time.After(time.Millisecond)
+	}
+	v.shown()
+	if !v.Late() {
+		t.Error("keys pressed while nothing was drawn count")
+	}
+	if v.Late() {
+		t.Error("late without end")
+	}
+}
+
+func TestFrame(t *testing.T) {
+	v := view(t)
+	v.shown()
+	v.frame = Frame{Title: "a title", Signal: "\a", Cursor: tea.NewCursor(2, 0)}
+	next := func(words string) string {
+		v.change(words)
+		for !v.writing {
+			v.turn()
+		}
+		v.frame.Signal = ""
+		return v.shown()
+	}
+	if s := next("x"); !strings.Contains(s, "x") || !strings.Contains(s, "a title") || strings.Count(s, "\a") != 2 || !strings.Contains(s, ansi.SetModeTextCursorEnable) {
+		t.Errorf("the first frame is %q", s)
+	}
+	if s := next("y"); !strings.HasPrefix(s, ansi.ResetModeTextCursorEnable) || strings.Contains(s, "\a") {
+		t.Errorf("the cursor runs about, or it rings again: %q", s)
+	}
+	v.Update(tea.ModeReportMsg{Mode: ansi.ModeSynchronizedOutput, Value: ansi.ModeReset})
+	if s := next("z"); !strings.HasPrefix(s, ansi.SetModeSynchronizedOutput) || !strings.HasSuffix(s, ansi.ResetModeSynchronizedOutput) || strings.Contains(s, "\x1b[?25") {
+		t.Errorf("the frame isn't shown at once: %q", s)
+	}
+	v.frame.Cursor = nil
+	if s := next("z"); s != ansi.ResetModeTextCursorEnable {
+		t.Errorf("hiding the cursor writes %q", s)
+	}
+	drawn := v.drawn
+	v.Update(tea.WindowSizeMsg{}) // of the library, which doesn't know the size
+	v.change("still here")
+	for v.drawn == drawn {
+		v.turn()
+	}
+}
+
+// Every mode that is set is taken back.
+func TestTerminalIsLeftAsItWas(t *testing.T) {
+	var out bytes.Buffer
+	d, err := Open(strings.NewReader(""), &out, []string{"TERM=xterm"}, func(uv.ScreenBuffer) Frame { return Frame{Title: "a", Cursor: tea.NewCursor(0, 0)} }, func(tea.Msg) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Update(tea.ModeReportMsg{Mode: ansi.ModeUnicodeCore, Value: ansi.ModeReset})
+	d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
+	d.Refresh()
+	d.Close()
+	on := map[string]bool{"25": true}
+	for _, m := range regexp.MustCompile(`\x1b\[\?(\d+)([hl])`).FindAllStringSubmatch(out.String(), -1) {
+		on[m[1]] = m[2] == "h"
+	}
+	for mode, set := range on {
+		if set != (mode == "25") {
+			t.Errorf("mode %s is left %v", mode, set)
+		}
+	}
+	if len(on) < 7 {
+		t.Errorf("only %v were set", on)
+	}
+	for _, undone := range []string{ansi.PopKittyKeyboard(1), ansi.ResetModifyOtherKeys, ansi.SetWindowTitle(""), ansi.SetCursorStyle(0)} {
+		if !strings.Contains(out.String(), undone) {
+			t.Errorf("%q is missing", undone)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		env  string
+		want bool
+	}{
+		{"TERM=xterm", true},
+		{"TERM=xterm TERM_PROGRAM=iTerm.app", true},
+		{"TERM=xterm TERM_PROGRAM=Apple_Terminal", false},
+		{"TERM=xterm SSH_TTY=/dev/pts/1", false},
+		{"TERM=xterm-kitty SSH_TTY=/dev/pts/1", true},
+	} {
+		if got := answers(strings.Fields(c.env)); got != c.want {
+			t.Errorf("%s: %v", c.env, got)
+		}
+	}
+}

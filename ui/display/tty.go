@@ -1,0 +1,110 @@
+package display
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+	"golang.org/x/term"
+)
+
+// Modes that hold while the interface is shown, and what undoes them.
+const (
+	entering = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste + ansi.SetModeFocusEvent +
+		ansi.SetModeMouseButtonEvent + ansi.SetModeMouseExtSgr + ansi.SetModifyOtherKeys2 + ansi.RequestBackgroundColor
+	leaving = ansi.ResetModifyOtherKeys + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr + ansi.ResetModeFocusEvent +
+		ansi.ResetModeBracketedPaste + ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
+)
+
+// Clusters says whether a terminal that reports so about mode 2027 can be told
+// that what a person sees as one character takes the room of one.
+func Clusters(v ansi.ModeSetting) bool {
+	return v == ansi.ModeReset || v == ansi.ModeSet || v == ansi.ModePermanentlySet
+}
+
+// tty is the terminal: its driver's modes and its own.
+type tty struct {
+	in, out  *os.File // nil where it isn't a terminal
+	w        io.Writer
+	before   *term.State // of in
+	style    int         // the cursor's; 0 is the terminal's own
+	titled   bool
+	clusters bool
+	resized  chan os.Signal
+}
+
+func (t *tty) enter(in io.Reader, out io.Writer, env uv.Environ) error {
+	t.w, t.resized = out, make(chan os.Signal, 1)
+	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		state, err := term.MakeRaw(int(f.Fd()))
+		if err != nil {
+			return fmt.Errorf("cannot read the terminal by keys: %w", err)
+		}
+		t.in, t.before = f, state
+	}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.out = f
+	}
+	signal.Notify(t.resized, syscall.SIGWINCH)
+	words := entering + ansi.PushKittyKeyboard(1)
+	if answers(env) {
+		words += ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
+	}
+	_, err := io.WriteString(out, words)
+	return err
+}
+
+func (t *tty) leave() {
+	words := ansi.PopKittyKeyboard(1)
+	if t.style != 0 {
+		words += ansi.SetCursorStyle(0)
+	}
+	if t.titled {
+		words += ansi.SetWindowTitle("")
+	}
+	if t.clusters {
+		words += ansi.ResetModeUnicodeCore
+	}
+	_, _ = io.WriteString(t.w, words+leaving) // a terminal that is gone needs no more
+	if t.in != nil {
+		_ = term.Restore(int(t.in.Fd()), t.before)
+	}
+}
+
+// answers says whether the terminal can be asked about modes: some that don't
+// know the question print it.
+func answers(env uv.Environ) bool {
+	program, named := env.LookupEnv("TERM_PROGRAM")
+	_, remote := env.LookupEnv("SSH_TTY")
+	if !remote && (!named || !strings.Contains(program, "Apple")) {
+		return true
+	}
+	for _, known := range []string{"ghostty", "wezterm", "alacritty", "kitty", "rio"} {
+		if strings.Contains(env.Getenv("TERM"), known) {
+			return true
+		}
+	}
+	return false
+}
+
+// resizes tells the terminal's size now and whenever it changes.
+func (t *tty) resizes(send func(tea.Msg)) {
+	for ok := true; ok; _, ok = <-t.resized {
+		size := tea.WindowSizeMsg{Width: 80, Height: 24}
+		if t.out != nil {
+			rows, cols, err := pty.Getsize(t.out)
+			if err != nil {
+				continue
+			}
+			size = tea.WindowSizeMsg{Width: cols, Height: rows}
+		}
+		send(size)
+	}
+}
