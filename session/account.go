@@ -11,6 +11,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 )
 
@@ -18,38 +19,28 @@ import (
 // or an edit.
 const quietTime = 200 * time.Millisecond
 
-// stretch is two checkpoints, of which one goes on from the other directly or
-// over others in between.
-type stretch struct{ from, to int64 }
-
 // account records a checkpoint and says whose the changes since the last one
-// are; see whose.
-func (s *Session) account(t taken, then func(*checkpoint, error)) {
-	var who map[*action]bool // nil: anyone
-	if t.until != nil {
-		who = ran(s.watch.base, s.owners(t.until))
-	}
+// are; see files.Whose.
+func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
+	alive := s.commands()
+	ran := s.accountant.Ran(t.Until, alive, seen{s})
 	var events []api.Event
-	cp := s.lastFiles
+	cp := s.line.Last
 	switch {
-	case !t.same:
+	case !t.Same:
 		last := cp
-		cp = s.newCheckpoint(t.root, t.manifest, last.id)
-		s.lastFiles = cp
+		cp = s.newCheckpoint(t.Root, t.Manifest, last.ID)
+		s.line.Last = cp
 		events = append(events, checkpointEvent(cp, 0))
-		if len(t.changed) > 0 {
-			events = append(events, s.assign(last, cp, t.changed, who)...)
+		if len(t.Changed) > 0 {
+			events = append(events, s.assign(last, cp, t.Changed, ran)...)
 		}
-	case t.manifest != cp.manifest: // read again, to the same end
-		cp = &checkpoint{id: cp.id, root: cp.root, manifest: t.manifest}
-		s.lastFiles = cp
+	case t.Manifest != cp.Manifest: // read again, to the same end
+		cp = &files.Checkpoint{ID: cp.ID, Root: cp.Root, Manifest: t.Manifest}
+		s.line.Last = cp
 	}
-	if t.since == nil {
-		s.watch.base = nil
-	} else {
-		s.watch.base = s.owners(t.since)
-		events = append(events, s.survivors(s.watch.base)...)
-	}
+	s.accountant.Begin(t.Since, alive, seen{s})
+	events = append(events, s.survivors()...)
 	s.keepLooking()
 	if len(events) == 0 {
 		then(cp, nil)
@@ -60,33 +51,33 @@ func (s *Session) account(t taken, then func(*checkpoint, error)) {
 
 // newCheckpoint gives a state its number. From is the one that it goes on from:
 // the one before it, or the one that a roll back restored.
-func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from int64) *checkpoint {
-	s.newest++
-	s.line[s.newest] = from
-	cp := &checkpoint{id: s.newest, root: root, manifest: m}
-	s.files.remember(cp)
+func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from int64) *files.Checkpoint {
+	cp := s.line.Number(root, m, from)
+	s.files.Remember(cp)
 	return cp
 }
 
 // checkpointEvent tells of a new checkpoint. Of is the action whose changes
 // alone it holds; 0: it is the state of all files.
-func checkpointEvent(cp *checkpoint, of int) api.Event {
+func checkpointEvent(cp *files.Checkpoint, of int) api.Event {
 	return api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
-		ID: cp.id, At: time.Now().UTC(), Root: cp.root.String(), Files: cp.manifest.Len(), Bytes: cp.manifest.Bytes(), Action: of,
+		ID: cp.ID, At: time.Now().UTC(), Root: cp.Root.String(), Files: cp.Manifest.Len(), Bytes: cp.Manifest.Bytes(), Action: of,
 	}}
 }
 
-// assign gives changes to those who made them.
-func (s *Session) assign(last, cp *checkpoint, changed []diff.Change, who map[*action]bool) []api.Event {
+// assign gives changes to those who made them. Ran is who can have run since the
+// last checkpoint; nil for anyone.
+func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool) []api.Event {
 	// What a roll back ended wrote nothing since.
-	may := slices.DeleteFunc(s.alive(), func(a *action) bool { return a.undone })
-	theirs, shared := whose(may, who, time.Now())
+	may := slices.DeleteFunc(s.commands(), func(c files.Command) bool { return s.action(c.N).undone })
+	theirs, shared := files.Whose(may, ran, time.Now())
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)
 	}
-	for _, a := range theirs {
+	for _, n := range theirs {
+		a := s.action(n)
 		a.Shared = a.Shared || len(theirs) > 1
-		a.made(last.id, cp.id)
+		a.made(last.ID, cp.ID)
 		if a.State == api.ActionEnded {
 			s.grow(a)
 		}
@@ -96,25 +87,29 @@ func (s *Session) assign(last, cp *checkpoint, changed []diff.Change, who map[*a
 
 // made notes that what changed between two checkpoints is the action's.
 func (a *action) made(from, to int64) {
-	if n := len(a.spans); n > 0 && a.spans[n-1].to == from {
-		a.spans[n-1].to = to
+	if n := len(a.spans); n > 0 && a.spans[n-1].To == from {
+		a.spans[n-1].To = to
 		return
 	}
-	a.spans = append(a.spans, stretch{from, to})
+	a.spans = append(a.spans, files.Span{From: from, To: to})
 }
 
 // survivors notes which ended actions still have processes, and which have none
 // any more.
-func (s *Session) survivors(l *glance) []api.Event {
+func (s *Session) survivors() []api.Event {
+	processes, known := s.accountant.Left()
+	if !known {
+		return nil
+	}
 	left := make(map[*action]int)
 	for _, a := range s.alive() {
 		if a.lingers {
 			left[a] = 0
 		}
 	}
-	for _, o := range l.owners {
-		if o != nil && o.State == api.ActionEnded {
-			left[o]++
+	for n, count := range processes {
+		if a := s.action(n); a != nil && a.State == api.ActionEnded {
+			left[a] = count
 		}
 	}
 	var events []api.Event
@@ -129,17 +124,17 @@ func (s *Session) survivors(l *glance) []api.Event {
 
 // edited makes an edit action out of changes that are the agent's own, or may
 // be: shared are the actions that may have made them as well.
-func (s *Session) edited(before, after *checkpoint, changed []diff.Change, shared []*action) []api.Event {
+func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change, shared []int) []api.Event {
 	a := &action{profile: s.profile}
 	now := time.Now().UTC()
 	a.N, a.Kind, a.StartedAt, a.EndedAt = len(s.actions)+1, api.KindEdit, now, now
-	a.Before, a.After = before.id, after.id
-	a.made(before.id, after.id)
+	a.Before, a.After = before.ID, after.ID
+	a.made(before.ID, after.ID)
 	a.Verdict, a.By = api.Allow, "rule"
 	a.Files = len(changed)
-	for _, o := range shared {
-		a.Shared, o.Shared = true, true
-		a.SharedWith = append(a.SharedWith, o.N)
+	for _, n := range shared {
+		a.Shared, s.action(n).Shared = true, true
+		a.SharedWith = append(a.SharedWith, n)
 	}
 	var names []string
 	for _, c := range changed[:min(len(changed), 4)] {
@@ -155,7 +150,7 @@ func (s *Session) edited(before, after *checkpoint, changed []diff.Change, share
 		return nil
 	}
 	s.actions = append(s.actions, a)
-	s.count(a, before.manifest, after.manifest)
+	s.count(a, before.Manifest, after.Manifest)
 	events := []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
 	if s.info.Mode == api.ModeStep {
 		s.review(a, changed, true, false)
@@ -181,13 +176,13 @@ func (s *Session) review(a *action, changed []diff.Change, freeze, late bool) {
 		}
 		q.Rule += fmt.Sprintf("; action %s ran as well and may have made some of them", listed(ns, len(ns), len(ns)))
 	}
-	q.Changes = s.files.list(changed, maxListed)
+	q.Changes = s.files.List(changed)
 	if !freeze {
 		s.open(q)
 		return
 	}
 	s.aside(func() func() {
-		thaw, err := s.freezer.freeze(context.Background())
+		thaw, err := s.freezer.Freeze(context.Background())
 		return func() {
 			if err != nil && s.life.now < phaseStopping {
 				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
@@ -205,7 +200,7 @@ func (s *Session) review(a *action, changed []diff.Change, freeze, late bool) {
 // touched is the wake-up of the watcher: files moved. Once they rest it is found
 // out whose doing it was.
 func (s *Session) touched() {
-	s.files.bump()
+	s.files.Bump()
 	if s.quiet == nil {
 		s.quiet = time.AfterFunc(quietTime, func() { s.submit(s.rested) })
 		return
@@ -217,7 +212,7 @@ func (s *Session) rested() {
 	if s.life.now != phaseRunning {
 		return
 	}
-	s.checkpoint(func(*checkpoint, error) {}) // a failure ends the session
+	s.checkpoint(func(*files.Checkpoint, error) {}) // a failure ends the session
 }
 
 // finish ends an action whose leaders have exited: what it changed is settled
@@ -237,7 +232,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		return
 	}
 	ended := time.Now().UTC()
-	done := func(cp *checkpoint, err error) {
+	done := func(cp *files.Checkpoint, err error) {
 		if err != nil || a.State != api.ActionRunning {
 			return // the session ends, and ends the action with it
 		}
@@ -246,8 +241,8 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			s.fail(err)
 			return
 		}
-		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers = ended, exit, cp.id, left, left > 0
-		s.told(a, func(t told) { s.settled(a, t) })
+		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers = ended, exit, cp.ID, left, left > 0
+		s.told(a, func(t files.Told) { s.settled(a, t) })
 	}
 	if a.atExit != nil {
 		done(a.atExit, nil)
@@ -257,33 +252,72 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	s.checkpoint(done)
 }
 
+// told finds out what an action changed, and then goes on in the loop.
+func (s *Session) told(a *action, then func(files.Told)) {
+	before, spans := a.Before, slices.Clone(a.spans)
+	s.aside(func() func() {
+		t := s.files.Tell(context.Background(), before, spans)
+		return func() {
+			s.number(a, &t)
+			then(t)
+		}
+	})
+}
+
+// number records the state that holds an action's changes alone, if there is one.
+func (s *Session) number(a *action, t *files.Told) {
+	if t.Made == nil {
+		return
+	}
+	t.Made = s.newCheckpoint(t.Made.Root, t.Made.Manifest, 0)
+	t.After = t.Made.ID
+	s.record(nil, checkpointEvent(t.Made, a.N))
+}
+
 // settled records the end of an action whose changes are known.
-func (s *Session) settled(a *action, t told) {
-	if t.err != nil {
-		s.note(true, "cannot tell what action %d changed: %v", a.N, t.err)
+func (s *Session) settled(a *action, t files.Told) {
+	if t.Err != nil {
+		s.note(true, "cannot tell what action %d changed: %v", a.N, t.Err)
 	}
 	s.own(a, t)
-	s.keepByRule(a, t.changed)
+	s.keepByRule(a, t.Changed)
 	s.shed(a)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {
-		s.review(a, t.changed, false, false)
+		s.review(a, t.Changed, false, false)
 	}
+}
+
+// keepByRule closes the review of an action that has just ended, where nobody
+// needs to be asked. It is recorded and shown as any other.
+func (s *Session) keepByRule(a *action, changed []diff.Change) {
+	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep && !a.keeps {
+		return
+	}
+	why := files.KeptByRule(&a.Action, a.commands, a.keeps, a.lingers, changed, s.ignores)
+	if why == "" {
+		return
+	}
+	if err := a.review(api.ReviewKept); err != nil {
+		s.fail(err)
+		return
+	}
+	a.Kept = why
 }
 
 // own gives an action its changes, which then wait for a review: again, when
 // those before were kept.
-func (s *Session) own(a *action, t told) {
-	if t.err != nil || t.to < a.toldTo {
+func (s *Session) own(a *action, t files.Told) {
+	if t.Err != nil || t.To < a.toldTo {
 		return // what is known is newer
 	}
-	a.toldTo, a.After = t.to, t.after
+	a.toldTo, a.After = t.To, t.After
 	if a.agent != nil || a.Review == api.ReviewRolledBack {
 		return
 	}
-	a.Files, a.Added, a.Removed = len(t.changed), t.added, t.removed
-	if len(t.changed) == 0 || a.Review == api.ReviewOpen {
+	a.Files, a.Added, a.Removed = len(t.Changed), t.Added, t.Removed
+	if len(t.Changed) == 0 || a.Review == api.ReviewOpen {
 		return
 	}
 	if err := a.review(api.ReviewOpen); err != nil {
@@ -294,9 +328,9 @@ func (s *Session) own(a *action, t told) {
 // grow counts what an ended action's processes have changed by now, and asks
 // about it.
 func (s *Session) grow(a *action) {
-	s.told(a, func(t told) {
-		if t.err != nil {
-			s.note(true, "cannot tell what action %d left running changed: %v", a.N, t.err)
+	s.told(a, func(t files.Told) {
+		if t.Err != nil {
+			s.note(true, "cannot tell what action %d left running changed: %v", a.N, t.Err)
 			return
 		}
 		s.own(a, t)
@@ -310,7 +344,7 @@ func (s *Session) grow(a *action) {
 				return
 			}
 		}
-		s.review(a, t.changed, false, true)
+		s.review(a, t.Changed, false, true)
 	})
 }
 
@@ -326,11 +360,11 @@ func (s *Session) kept(a *action) {
 // count fills in an edit's line counts, later.
 func (s *Session) count(a *action, before, after *manifest.Manifest) {
 	s.aside(func() func() {
-		changed, err := s.files.between(context.Background(), before, after)
+		changed, err := s.files.Between(context.Background(), before, after)
 		if err != nil {
 			return nil // they stay uncounted
 		}
-		added, removed := s.files.lines(context.Background(), changed)
+		added, removed := s.files.Lines(context.Background(), changed)
 		return func() {
 			a.Added, a.Removed = added, removed
 			s.record(nil, s.actionEvent(a, "counted"))

@@ -10,6 +10,7 @@ import (
 	"stepbox/policy"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 )
 
@@ -37,15 +38,15 @@ type action struct {
 	forming  *time.Timer     // runs out when no more members are expected
 	question *question
 	last     *api.Exit // of the leaders that exited so far
-	atExit   *checkpoint
-	exiting  bool       // its last leader is about to end
-	beside   bool       // what started it has started something else since
-	lingers  bool       // its leader is gone, but not all that it started
-	undone   bool       // a roll back killed all of it
-	spans    []stretch  // between which its changes were made
-	toldTo   int64      // the last checkpoint whose changes are counted
-	reviewed api.Review // what it was before it was taken back
-	unseen   bool       // it changed more than its open question shows
+	atExit   *files.Checkpoint
+	exiting  bool         // its last leader is about to end
+	beside   bool         // what started it has started something else since
+	lingers  bool         // its leader is gone, but not all that it started
+	undone   bool         // a roll back killed all of it
+	spans    []files.Span // between which its changes were made
+	toldTo   int64        // the last checkpoint whose changes are counted
+	reviewed api.Review   // what it was before it was taken back
+	unseen   bool         // it changed more than its open question shows
 	tally    tally
 }
 
@@ -158,7 +159,7 @@ func (s *Session) form(x *judge.Exec, a *action) {
 	// Changes that the agent made by itself until now become an edit, with a
 	// number before this one, and this state is what the action can be
 	// rolled back to.
-	s.checkpoint(func(cp *checkpoint, err error) {
+	s.checkpoint(func(cp *files.Checkpoint, err error) {
 		if err != nil {
 			s.unformed(a)
 			return
@@ -217,14 +218,14 @@ func (s *Session) unformed(a *action) {
 }
 
 // formed gives an action its number and its verdict.
-func (s *Session) formed(a *action, cp *checkpoint) {
+func (s *Session) formed(a *action, cp *files.Checkpoint) {
 	if len(a.members) == 0 { // its processes went away meanwhile
 		s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
 		return
 	}
 	a.N = len(s.actions) + 1
 	s.actions = append(s.actions, a)
-	a.Before = cp.id
+	a.Before = cp.ID
 	if err := a.to(api.ActionHeld); err != nil {
 		s.fail(err)
 		return
@@ -397,7 +398,7 @@ func (s *Session) weigh(a *action) (api.Verdict, string) {
 // actionEvent is the event that says how an action stands.
 func (s *Session) actionEvent(a *action, kind string) api.Event {
 	if !a.EndedAt.IsZero() {
-		s.files.bump() // the checkpoints that its changes lie between may be others now
+		s.files.Bump() // the checkpoints that its changes lie between may be others now
 	}
 	s.sum(a)
 	copied := a.Action

@@ -11,6 +11,7 @@ import (
 	"stepbox/policy/git"
 	"stepbox/session/api"
 	"stepbox/session/base"
+	"stepbox/session/files"
 )
 
 // baseGrace is how long an end waits for the base: that of a small project is
@@ -23,7 +24,7 @@ const baseGrace = 250 * time.Millisecond
 // Without a base the session goes on: it is there for later.
 func (s *Session) takeBase() {
 	options := base.Options{
-		Folder: s.cfg.Workspace, Lower: s.files.lower, Bodies: bodies{s.store},
+		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
 		Person: git.Person{Home: s.cfg.Home, Config: variable(s.cfg.Env, "XDG_CONFIG_HOME")},
 	}
 	s.aside(func() func() {

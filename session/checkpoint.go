@@ -6,44 +6,20 @@ import (
 	"fmt"
 	"time"
 
-	"stepbox/runner"
-	"stepbox/runner/overlay/content"
-	"stepbox/runner/overlay/diff"
-	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/files"
 )
-
-// checkpoint is the state of the session's files at a moment. It is never
-// changed: many goroutines read it.
-type checkpoint struct {
-	id       int64
-	root     content.Hash
-	manifest *manifest.Manifest
-}
-
-// taken is what taking a checkpoint found out.
-type taken struct {
-	manifest *manifest.Manifest
-	root     content.Hash
-	same     bool // nothing moved: the last checkpoint stands
-	changed  []diff.Change
-	torn     error // why the agent ran on while it was taken
-
-	// What the processes had run when this was taken, and when what came
-	// after it began; nil: not known, so that anyone may have run.
-	until, since []runner.Activity
-}
 
 // checkpoint makes sure that all changes so far are in a checkpoint and are
 // accounted for, and then goes on in the loop: with the checkpoint, or with the
 // error that kept it from being taken or recorded. The session stops then:
 // without it nothing could be taken back.
-func (s *Session) checkpoint(then func(*checkpoint, error)) {
-	s.watch.wanted.Store(len(s.alive()) > 0)
-	var t taken
+func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
+	s.restorer.Commands.Store(len(s.alive()) > 0)
+	var t files.Taken
 	s.alone(func() error {
 		var err error
-		t, err = s.take(context.Background(), s.lastFiles)
+		t, err = s.restorer.Take(context.Background(), s.line.Last)
 		return err
 	}, func(err error, next func()) {
 		if err != nil {
@@ -53,106 +29,16 @@ func (s *Session) checkpoint(then func(*checkpoint, error)) {
 			next()
 			return
 		}
-		if t.torn != nil && s.life.now < phaseDraining && !s.tornSaid {
+		if t.Torn != nil && s.life.now < phaseDraining && !s.tornSaid {
 			// The state may be one that never was; that is said, once.
 			s.tornSaid = true
-			s.note(true, "checkpoints are taken while the agent runs: it can't be frozen: %v", t.torn)
+			s.note(true, "checkpoints are taken while the agent runs: it can't be frozen: %v", t.Torn)
 		}
-		s.account(t, func(cp *checkpoint, err error) {
+		s.account(t, func(cp *files.Checkpoint, err error) {
 			then(cp, err)
 			next()
 		})
 	})
-}
-
-// take looks at the files. Nothing is frozen when nothing moved, or nothing ran
-// while it looked; else a first scan does most of the work while the agent runs,
-// and a second one the rest while it is frozen, so that the state is one that
-// really was.
-func (s *Session) take(ctx context.Context, last *checkpoint) (taken, error) {
-	watching := s.watch.wanted.Load()
-	var before []runner.Activity
-	if watching {
-		before = s.looked()
-	}
-	moved, err := s.files.moved(ctx)
-	if err != nil {
-		return taken{}, err
-	}
-	if !moved {
-		// Someone who looked at the changes may have scanned since the last
-		// checkpoint: what that found isn't in one yet.
-		t := taken{manifest: last.manifest, root: last.root, same: true}
-		if m := s.files.scanned(); m != nil && m != last.manifest {
-			t, err = s.settle(ctx, last, m)
-		}
-		t.until, t.since = before, before
-		return t, err
-	}
-	m, err := s.files.scan(ctx)
-	if err != nil {
-		return taken{}, err
-	}
-	if after := before; watching {
-		if after = s.looked(); idle(before, after) && !s.files.mapped() {
-			t, err := s.settle(ctx, last, m)
-			t.until, t.since = after, after
-			return t, err
-		}
-	}
-	thaw, torn := s.freezer.freeze(ctx)
-	if torn == nil {
-		defer func() {
-			if err := thaw(); err != nil {
-				s.log.Error("cannot thaw the agent", "error", err)
-			}
-		}()
-	}
-	if m, err = s.files.scanStill(ctx, s.box.OpenFiles().Shared, nil); err != nil {
-		return taken{}, err
-	}
-	t, err := s.settle(ctx, last, m)
-	t.torn = torn
-	if watching && torn == nil && err == nil {
-		if err := thaw(); err != nil {
-			s.log.Error("cannot thaw the agent", "error", err)
-		}
-		t.since = s.awake(ctx)
-	}
-	return t, err
-}
-
-// awake looks at the processes once they have settled after a thaw, which makes
-// each of them run a little: a look before anything was written is as good as
-// one while all were frozen. It is nil when something is written at once.
-func (s *Session) awake(ctx context.Context) []runner.Activity {
-	var since []runner.Activity
-	for _, wait := range []time.Duration{time.Millisecond, 4 * time.Millisecond, 10 * time.Millisecond} {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return since
-		}
-		now := s.looked()
-		if moved, err := s.files.moved(ctx); moved || err != nil {
-			break
-		}
-		since = now
-	}
-	return since
-}
-
-// settle saves a manifest and says how it differs from the last checkpoint.
-func (s *Session) settle(ctx context.Context, last *checkpoint, m *manifest.Manifest) (taken, error) {
-	root, err := s.files.save(ctx, m)
-	if err != nil {
-		return taken{}, err
-	}
-	if root == last.root {
-		return taken{manifest: m, root: root, same: true}, nil
-	}
-	changed, err := s.files.between(ctx, last.manifest, m)
-	return taken{manifest: m, root: root, changed: changed}, err
 }
 
 // Keep marks an action's changes as reviewed.

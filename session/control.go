@@ -43,7 +43,7 @@ func (s *Session) change(ctx context.Context, kind string, set func() error) (ap
 
 // Pause freezes every process of the agent until Continue. What is held stays held.
 func (s *Session) Pause(ctx context.Context) (api.Session, error) {
-	thaw, err := s.freezer.freeze(ctx)
+	thaw, err := s.freezer.Freeze(ctx)
 	if err != nil {
 		return api.Session{}, api.Problemf(api.CodeBusy, "cannot pause: %v", err)
 	}

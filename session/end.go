@@ -11,6 +11,7 @@ import (
 
 	"stepbox/runner"
 	"stepbox/session/api"
+	"stepbox/session/files"
 )
 
 // drainTime is how long the end waits for the agent's last words. The PTY of a
@@ -69,7 +70,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 // lastCheckpoint says what the files were at the end. The session needn't be
 // failed any more for one that can't be taken: the one before stands.
 func (s *Session) lastCheckpoint(exit runner.Exit) {
-	s.checkpoint(func(_ *checkpoint, err error) {
+	s.checkpoint(func(_ *files.Checkpoint, err error) {
 		if err != nil {
 			s.log.Error("the files at the end aren't known", "error", err)
 			if s.info.EndedBy != api.ByFailure {
@@ -80,7 +81,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		open := s.unfinished()
 		s.aside(func() func() {
 			for i := range open {
-				open[i].told = s.tell(open[i].before, open[i].spans)
+				open[i].told = s.files.Tell(context.Background(), open[i].before, open[i].spans)
 			}
 			return func() {
 				for _, o := range open {
@@ -97,8 +98,8 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 type lasting struct {
 	a      *action
 	before int64
-	spans  []stretch
-	told   told
+	spans  []files.Span
+	told   files.Told
 }
 
 func (s *Session) unfinished() []lasting {

@@ -8,6 +8,7 @@ import (
 
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 )
 
@@ -44,7 +45,7 @@ func (s *Session) onExiting(e gate.Exit, goOn func()) {
 		return
 	}
 	p.action.exiting = true
-	s.checkpoint(func(cp *checkpoint, err error) {
+	s.checkpoint(func(cp *files.Checkpoint, err error) {
 		if err == nil {
 			p.action.atExit = cp
 		}

@@ -245,8 +245,12 @@ func (s *Session) shed(a *action) {
 // the last look, just before its end, are looked at again, and its groups.
 func (s *Session) leftRunning(a *action) int {
 	var seen []proc
-	if b := s.watch.base; b != nil {
-		seen = slices.DeleteFunc(b.of(a), func(p proc) bool { return !s.box.Alive(p.pid, p.start) })
+	if list, ok := s.accountant.Of(a.N); ok {
+		for _, p := range list {
+			if s.box.Alive(p.PID, p.Start) {
+				seen = append(seen, proc{p.PID, p.Start})
+			}
+		}
 		if !s.box.CanGroup() {
 			return len(seen)
 		}

@@ -49,7 +49,7 @@ func (l *Live) Changes(ctx context.Context, id string, n int, p api.Page) (api.C
 	if err != nil {
 		return api.Changes{}, err
 	}
-	out, err := l.s.files.page(ctx, from, to, p)
+	out, err := l.s.files.Page(ctx, from, to, p)
 	out.Scope, out.Version = scopeName(n), version
 	return out, err
 }
@@ -63,7 +63,7 @@ func (l *Live) Diff(ctx context.Context, id, key string, n int) (api.FileDiff, e
 	if err != nil {
 		return api.FileDiff{}, err
 	}
-	return l.s.files.diff(ctx, key, from, to)
+	return l.s.files.Diff(ctx, key, from, to)
 }
 
 // Diffs yields the differences of all changed files in that scope, by path.
@@ -76,14 +76,14 @@ func (l *Live) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDi
 		case err != nil:
 			yield(api.FileDiff{}, err)
 		default:
-			l.s.files.diffs(ctx, from, to)(yield)
+			l.s.files.Diffs(ctx, from, to)(yield)
 		}
 	}
 }
 
 // scope is the two states that an answer compares, and the version it is of.
 func (l *Live) scope(ctx context.Context, n int) (from, to *manifest.Manifest, version int64, err error) {
-	version = l.s.files.asOf() // before anything is looked at
+	version = l.s.files.AsOf() // before anything is looked at
 	var a *action
 	var copied api.Action
 	if err := l.s.call(ctx, func() {
@@ -93,14 +93,14 @@ func (l *Live) scope(ctx context.Context, n int) (from, to *manifest.Manifest, v
 	}); err != nil {
 		return nil, nil, 0, err
 	}
-	now, version, err := l.s.files.scanSince(ctx, version)
+	now, version, err := l.s.files.ScanSince(ctx, version)
 	if err != nil || n == 0 {
 		return nil, now, version, err
 	}
 	if a == nil {
 		return nil, nil, 0, api.Problemf(api.CodeNotFound, "there is no action %d", n)
 	}
-	if from, to, err = l.s.files.ofAction(ctx, copied, now); to == nil && err == nil {
+	if from, to, err = l.s.files.OfAction(ctx, copied, now); to == nil && err == nil {
 		from, to = now, now // it hasn't run, so it has changed nothing
 	}
 	return from, to, version, err

@@ -3,22 +3,35 @@ package session
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/store"
 )
 
-// A record from before both sides of changes were kept opens, whether the
-// project is there or not, and says what it doesn't have.
+// A record from before both sides of changes were kept opens, though the project
+// isn't there, and says what it doesn't have.
 func TestRecordWithoutBothSidesOpens(t *testing.T) {
-	u := newUppers(t)
-	u.write(u.project, "a.txt", "the person's\n")
-	u.write(u.upper, "a.txt", "agent\n")
-	u.write(u.upper, "dir/b.txt", "agent\n")
-	plain, err := scan.New(u.upper, bodies{u.opened}, nil)
+	upper := filepath.Join(t.TempDir(), "upper")
+	for name, text := range map[string]string{"a.txt": "agent\n", "dir/b.txt": "agent\n"} {
+		p := filepath.Join(upper, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	plain, err := scan.New(upper, files.Bodies{Store: opened}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,21 +40,18 @@ func TestRecordWithoutBothSidesOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := u.save(t.Context(), m)
+	root, err := m.Save(t.Context(), files.Bodies{Store: opened})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.opened.CreateSession(t.Context(), "test", []byte(`{"id":"test","state":"ended"}`)); err != nil {
+	if _, err := opened.CreateSession(t.Context(), "test", []byte(`{"id":"test","state":"ended"}`)); err != nil {
 		t.Fatal(err)
 	}
 	doc := fmt.Appendf(nil, `{"id":1,"at":"2026-01-02T03:04:05Z","root":%q}`, root)
-	if _, err := u.opened.Append(t.Context(), "test", store.Fact{Kind: store.KindCheckpoint, Event: "checkpoint", Key: 1, Doc: doc}); err != nil {
+	if _, err := opened.Append(t.Context(), "test", store.Fact{Kind: store.KindCheckpoint, Event: "checkpoint", Key: 1, Doc: doc}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(u.project); err != nil {
-		t.Fatal(err)
-	}
-	h := NewHistory(u.opened, func(string) bool { return false })
+	h := NewHistory(opened, func(string) bool { return false })
 	got, err := h.Changes(t.Context(), "test", 0, api.Page{})
 	if err != nil || len(got.Files) != 2 || !got.Final {
 		t.Fatalf("the changes are %+v (%v)", got, err)

@@ -10,6 +10,7 @@ import (
 
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/store"
 )
@@ -19,7 +20,7 @@ type History struct {
 	ledger.History
 
 	mu    sync.Mutex
-	files []*files // guarded by mu; of the sessions that were looked at last
+	files []*files.Files // guarded by mu; of the sessions that were looked at last
 }
 
 // NewHistory reads what is in a store; see ledger.History.
@@ -32,21 +33,21 @@ const maxOpened = 4
 
 // filesOf is what the record has of a session's files. A checkpoint never
 // changes, so what was read of one serves until others push it out.
-func (h *History) filesOf(id string) *files {
+func (h *History) filesOf(id string) *files.Files {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.files, func(f *files) bool { return f.session == id })
-	f := recordedFiles(h.Store, id)
+	i := slices.IndexFunc(h.files, func(f *files.Files) bool { return f.Session() == id })
+	f := files.Recorded(h.Store, id)
 	if i >= 0 {
 		f = h.files[i]
 		h.files = slices.Delete(h.files, i, i+1)
 	}
-	h.files = append([]*files{f}, h.files[:min(len(h.files), maxOpened-1)]...)
+	h.files = append([]*files.Files{f}, h.files[:min(len(h.files), maxOpened-1)]...)
 	return f
 }
 
 // open finds a recorded session's files and the two states of a scope.
-func (h *History) open(ctx context.Context, id string, n int) (f *files, from, to *manifest.Manifest, scope string, err error) {
+func (h *History) open(ctx context.Context, id string, n int) (f *files.Files, from, to *manifest.Manifest, scope string, err error) {
 	if _, err := ledger.Doc[api.Session](ctx, h.Store, id, "session", 0); err != nil {
 		return nil, nil, nil, "", api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
@@ -64,7 +65,7 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 			last, err = ledger.Doc[api.Checkpoint](ctx, h.Store, id, "checkpoint", last.ID-1)
 		}
 		if err == nil {
-			to, err = f.at(ctx, last.ID)
+			to, err = f.At(ctx, last.ID)
 		}
 		return f, nil, to, "session", err
 	}
@@ -72,27 +73,8 @@ func (h *History) open(ctx context.Context, id string, n int) (f *files, from, t
 	if err != nil {
 		return nil, nil, nil, "", api.Problemf(api.CodeNotFound, "there is no action %d", n)
 	}
-	from, to, err = f.ofAction(ctx, a, nil)
+	from, to, err = f.OfAction(ctx, a, nil)
 	return f, from, to, scopeName(n), err
-}
-
-// ofAction is the two states around an action; until it has ended the second is now.
-func (f *files) ofAction(ctx context.Context, a api.Action, now *manifest.Manifest) (from, to *manifest.Manifest, err error) {
-	if a.Before == 0 || a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned {
-		return nil, nil, nil
-	}
-	if from, err = f.at(ctx, a.Before); err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case a.After != 0:
-		to, err = f.at(ctx, a.After)
-	case now != nil:
-		to = now
-	default:
-		to = from // it was interrupted before its end was seen
-	}
-	return from, to, err
 }
 
 // Changes is a page of what an action of a recorded session changed, or all of it did.
@@ -104,7 +86,7 @@ func (h *History) Changes(ctx context.Context, id string, n int, p api.Page) (ap
 	if to == nil {
 		return api.Changes{Scope: scope, Final: true, Files: []api.Change{}}, nil
 	}
-	out, err := f.page(ctx, from, to, p)
+	out, err := f.Page(ctx, from, to, p)
 	out.Scope, out.Final = scope, true
 	return out, err
 }
@@ -118,7 +100,7 @@ func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff
 	if to == nil {
 		return api.FileDiff{}, api.Problemf(api.CodeNotFound, "nothing has changed")
 	}
-	return f.diff(ctx, key, from, to)
+	return f.Diff(ctx, key, from, to)
 }
 
 // Diffs yields the differences of all changed files, by path.
@@ -130,7 +112,7 @@ func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.Fil
 			return
 		}
 		if to != nil {
-			f.diffs(ctx, from, to)(yield)
+			f.Diffs(ctx, from, to)(yield)
 		}
 	}
 }

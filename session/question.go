@@ -14,6 +14,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/store"
@@ -298,11 +299,11 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		next = func() {
 			// The agent's other threads may have edited while it was
 			// held: those edits aren't this action's.
-			s.checkpoint(func(cp *checkpoint, err error) {
+			s.checkpoint(func(cp *files.Checkpoint, err error) {
 				if err != nil || a.State != api.ActionHeld {
 					return // the session ends, or it went away meanwhile
 				}
-				a.Before = cp.id
+				a.Before = cp.ID
 				s.release(a, "approved by "+d.By)
 				s.holdNext = over
 			})

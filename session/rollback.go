@@ -2,205 +2,284 @@ package session
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/zeebo/blake3"
+	"strconv"
+	"time"
 
 	"stepbox/runner"
-	"stepbox/runner/overlay/diff"
-	"stepbox/runner/overlay/manifest"
-	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/files"
 )
-
-// rollback is a plan with what carries it out.
-type rollback struct {
-	plan      api.RollbackPlan
-	before    int64 // the checkpoint that it goes back to
-	target    *manifest.Manifest
-	source    *manifest.Manifest // what there was when it was made
-	asOf      int64              // the newest checkpoint then
-	rollbacks int64              // how many there were then
-	changed   []diff.Change      // from source to target
-	ends      []*action
-
-	// What carrying it out comes to.
-	left   []string           // what changed since it was shown, and stays
-	killed []*action          // of ends
-	begun  bool               // it is in the record, and files may have been written
-	after  *checkpoint        // the state that it left, without a number; nil: not known
-	failed []manifest.Problem // what couldn't be carried out after all
-}
-
-var errStale = api.Problemf(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
 
 // maxShown is how many plans can be confirmed: those shown last.
 const maxShown = 8
 
-// troubles are problems as they are told, the first of them.
-func troubles(ps []manifest.Problem) []api.Trouble {
-	var out []api.Trouble
-	for _, p := range ps[:min(len(ps), maxListed)] {
-		out = append(out, api.Trouble{Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
-	}
-	return out
-}
-
-// inPlace are the files whose inode is kept, since a living process holds it. A
-// program or library that runs from one is better off with the old one.
-func inPlace(o runner.OpenFiles) []string {
-	var out []string
-	for _, path := range append(o.Open, o.Shared...) {
-		if !slices.Contains(o.Private, path) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
+// maxLeft bounds the names of files that a roll back left, in its result.
+const maxLeft = 100
 
 // RollbackPlan says what going back to just before an action would do.
 func (s *Session) RollbackPlan(ctx context.Context, toBefore int) (api.RollbackPlan, error) {
-	r, err := s.plan(ctx, toBefore)
+	p, err := s.plan(ctx, toBefore)
 	if err != nil {
 		return api.RollbackPlan{}, err
 	}
 	err = s.call(ctx, func() {
-		same := func(o *rollback) bool { return o.plan.Hash == r.plan.Hash }
-		s.shown = append(slices.DeleteFunc(s.shown, same), r)
+		same := func(o *files.Plan) bool { return o.Shown.Hash == p.Shown.Hash }
+		s.shown = append(slices.DeleteFunc(s.shown, same), p)
 		s.shown = s.shown[max(len(s.shown)-maxShown, 0):]
 	})
-	return r.plan, err
+	return p.Shown, err
 }
 
-// plan compares the files as they are with the checkpoint before an action.
-func (s *Session) plan(ctx context.Context, toBefore int) (*rollback, error) {
-	r := &rollback{plan: api.RollbackPlan{ToBefore: toBefore, Actions: []int{}, Files: []api.Change{}}}
+// plan plans going back to just before an action, as the session stands now.
+func (s *Session) plan(ctx context.Context, toBefore int) (*files.Plan, error) {
+	now := files.Standing{ToBefore: toBefore}
 	var bad error
-	err := s.call(ctx, func() {
+	if err := s.call(ctx, func() {
 		a := s.action(toBefore)
 		switch {
 		case a == nil:
 			bad = api.Problemf(api.CodeNotFound, "there is no action %d", toBefore)
-			return
 		case a.Before == 0:
 			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", toBefore)
-			return
+		default:
+			now.Checkpoint, now.Newest, now.Rollbacks, now.Actions = a.Before, s.line.Newest(), s.rollbacks, s.since(toBefore)
 		}
-		r.before, r.asOf, r.rollbacks = a.Before, s.newest, s.rollbacks
-		for _, o := range s.actions[toBefore-1:] {
-			if o.Housekeeping || o.Review == api.ReviewRolledBack {
-				continue
-			}
-			switch {
-			case o.agent == nil && (o.State == api.ActionRunning || o.lingers):
-				r.ends = append(r.ends, o)
-				r.plan.Ends = append(r.plan.Ends, o.N)
-				r.plan.Actions = append(r.plan.Actions, o.N)
-			case o.State == api.ActionEnded && o.Files > 0:
-				r.plan.Actions = append(r.plan.Actions, o.N)
-			}
-		}
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	if bad != nil {
 		return nil, bad
 	}
-	if r.target, err = s.files.at(ctx, r.before); err != nil {
-		return nil, err
-	}
-	if r.source, err = s.scanToShow(ctx); err != nil {
-		return nil, err
-	}
-	if r.changed, err = s.files.between(ctx, r.source, r.target); err != nil {
-		return nil, err
-	}
-	r.plan.Files = s.files.list(r.changed, maxListed)
-	r.plan.More = len(r.changed) - len(r.plan.Files)
-	steps, err := restore.NewPlan(ctx, s.files.lower, r.source, r.target, restore.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("cannot plan the roll back: %w", err)
-	}
-	r.plan.Problems = troubles(steps.Problems)
-	r.plan.Hash = r.digest()
-	return r, nil
+	return s.restorer.Plan(ctx, now)
 }
 
-// scanToShow takes the state of the files for a plan. What is written while it
-// looks may be missed altogether (a folder that becomes a file and a folder again):
-// then the agent is frozen for a second look, if it can be.
-func (s *Session) scanToShow(ctx context.Context) (*manifest.Manifest, error) {
-	m, err := s.files.scan(ctx)
-	if err != nil {
-		return nil, err
+// since lists the actions from one on, for a roll back.
+func (s *Session) since(n int) []files.Past {
+	out := make([]files.Past, 0, len(s.actions)-n+1)
+	for _, a := range s.actions[n-1:] {
+		out = append(out, files.Past{
+			N: a.N, State: a.State, Apart: a.apart(), Lingers: a.lingers,
+			TakenBack: a.Review == api.ReviewRolledBack, Files: a.Files, Spans: slices.Clone(a.spans),
+		})
 	}
-	if moved, err := s.files.moved(ctx); err != nil || !moved {
-		return m, err
-	}
-	thaw, err := s.freezer.freeze(ctx)
-	if err != nil {
-		return s.files.scan(ctx)
-	}
-	m, err = s.files.scanStill(ctx, s.box.OpenFiles().Shared, nil)
-	return m, errors.Join(err, thaw())
-}
-
-// digest names the plan: which files are put back to what, and which actions end.
-func (r *rollback) digest() string {
-	h := blake3.New()
-	_, _ = fmt.Fprintf(h, "%d %d %v", r.plan.ToBefore, r.before, r.plan.Ends) // a hash never fails
-	for _, c := range r.changed {
-		_, _ = fmt.Fprintf(h, " %q %s %s %q", c.Path, c.Status, c.Kind(), c.From)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return out
 }
 
 // Rollback carries out the plan that was shown. Once it has begun it isn't
 // stopped halfway by a client that goes away.
 func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Rollback, error) {
-	var r *rollback
+	var p *files.Plan
 	if err := s.request(ctx, func() {
 		for _, o := range s.shown {
-			if o.plan.Hash == req.Hash && o.plan.ToBefore == req.ToBefore {
-				r = o
+			if o.Shown.Hash == req.Hash && o.ToBefore == req.ToBefore {
+				p = o
 			}
 		}
 	}); err != nil {
 		return api.Rollback{}, err
 	}
-	if r == nil {
-		return api.Rollback{}, errStale
+	if p == nil {
+		return api.Rollback{}, files.ErrStale
 	}
-	copied := *r // it may be asked for twice
-	return s.carryOut(context.WithoutCancel(ctx), &copied, req.By)
+	return s.carryOut(context.WithoutCancel(ctx), p, req.By)
 }
 
 // takeBack answers an edit's question with a roll back to just before it.
 func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) error {
-	r, err := s.plan(ctx, q.Action)
+	p, err := s.plan(ctx, q.Action)
 	if err != nil {
 		return err
 	}
-	if len(r.plan.Actions) > 1 {
+	if len(p.Shown.Actions) > 1 {
 		return api.Problemf(api.CodeBusy, "later actions changed files too (%v); roll back to before action %d to take them back as well, or keep its changes",
-			r.plan.Actions[1:], q.Action)
+			p.Shown.Actions[1:], q.Action)
 	}
-	if _, err := s.carryOut(context.WithoutCancel(ctx), r, d.By); err != nil {
+	if _, err := s.carryOut(context.WithoutCancel(ctx), p, d.By); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	if err := s.call(ctx, func() {
+	return s.inLoop(ctx, func(done func(error)) {
 		if q.state == questionClosed { // the roll back closed it, as it does all that it covers
-			done <- nil
+			done(nil)
 			return
 		}
-		s.close(q, d, func(err error) { done <- err })
+		s.close(q, d, done)
+	})
+}
+
+// carryOut is a job of the worker's: no checkpoint is taken meanwhile, but for
+// the roll back's own.
+func (s *Session) carryOut(ctx context.Context, p *files.Plan, by string) (api.Rollback, error) {
+	rec := api.Rollback{ToBefore: p.ToBefore, Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
+	done := make(chan error, 1)
+	if err := s.request(ctx, func() {
+		var o *files.Outcome
+		s.alone(func() error {
+			var err error
+			o, err = s.restorer.CarryOut(ctx, p, &desk{s, &rec})
+			return err
+		}, func(err error, next func()) {
+			if !o.Begun {
+				next()
+				done <- err
+				return
+			}
+			s.rolledBack(o, &rec, err, func(late error) {
+				next()
+				done <- errors.Join(err, late)
+			})
+		})
 	}); err != nil {
+		return rec, err
+	}
+	return rec, s.wait(ctx, done)
+}
+
+// inLoop has the loop do something that takes until done is called, and waits.
+func (s *Session) inLoop(ctx context.Context, f func(done func(error))) error {
+	done := make(chan error, 1)
+	if err := s.call(ctx, func() { f(func(err error) { done <- err }) }); err != nil {
 		return err
 	}
 	return s.wait(ctx, done)
+}
+
+// desk answers what is asked while a roll back is carried out.
+type desk struct {
+	s   *Session
+	rec *api.Rollback
+}
+
+// Last is files.Desk's.
+func (d *desk) Last() *files.Checkpoint { return d.s.line.Last } // nobody else has the worker's turn
+
+// Account is files.Desk's.
+func (d *desk) Account(ctx context.Context, t files.Taken) error {
+	return d.s.inLoop(ctx, func(done func(error)) {
+		d.s.account(t, func(_ *files.Checkpoint, err error) { done(err) })
+	})
+}
+
+// Since is files.Desk's.
+func (d *desk) Since(ctx context.Context, action int) (out []files.Past, err error) {
+	err = d.s.call(ctx, func() { out = d.s.since(action) })
+	return out, err
+}
+
+// Begin is files.Desk's. The plan is the last that can be carried out: those
+// that others were shown are of another state.
+func (d *desk) Begin(ctx context.Context, o *files.Outcome) error {
+	s := d.s
+	return s.inLoop(ctx, func(done func(error)) {
+		if o.Rollbacks != s.rollbacks {
+			done(files.ErrStale)
+			return
+		}
+		s.shown, o.Begun = nil, true
+		s.rollbacks++
+		d.rec.ID, d.rec.At, d.rec.Actions = s.rollbacks, time.Now().UTC(), o.Actions
+		for _, p := range o.Left[:min(len(o.Left), maxLeft)] {
+			d.rec.Left = append(d.rec.Left, api.Escape(p))
+		}
+		d.rec.LeftMore = len(o.Left) - len(d.rec.Left)
+		started := *d.rec
+		started.Open = true
+		s.record(done, api.Event{Kind: "rollback.started", Rollback: &started})
+	})
+}
+
+// End is files.Desk's.
+func (d *desk) End(ctx context.Context, n int) error {
+	var a *action
+	if err := d.s.call(ctx, func() { a = d.s.action(n) }); err != nil {
+		return err
+	}
+	return d.s.killTree(ctx, a)
+}
+
+// rolledBack records how a roll back went. The state that it left is a
+// checkpoint of its own, so that it can be undone by another.
+func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, then func(error)) {
+	if err != nil {
+		rec.Failure, rec.Failed = api.Escape(err.Error()), files.Troubles(o.Failed)
+	}
+	copied := *rec
+	var closing []*question
+	events := []api.Event{{Kind: "rollback.done", Rollback: &copied}}
+	if err != nil {
+		events[0].Kind = "rollback.failed"
+	}
+	for _, n := range o.Killed {
+		s.action(n).undone = true
+	}
+	if o.After != nil {
+		from := rec.Checkpoint
+		if err != nil {
+			from = s.line.Last.ID
+		}
+		s.line.Last = s.newCheckpoint(o.After.Root, o.After.Manifest, from)
+		s.accountant.Begin(nil, nil, nil)
+		events = append(events, checkpointEvent(s.line.Last, 0))
+	}
+	if err == nil {
+		for _, n := range o.Actions {
+			a := s.action(n)
+			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
+				a.reviewed = was
+				events = append(events, s.actionEvent(a, "rolledback"))
+			}
+			for _, q := range s.questions {
+				if q.Subject == api.SubjectEdit && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
+					closed := q.Question
+					events = append(events, api.Event{Kind: "question.closed", Question: &closed})
+					closing = append(closing, q)
+				}
+			}
+		}
+		events = append(events, s.restored()...)
+	}
+	events = append(events, s.changed("counted"))
+	s.files.Bump()
+	s.record(func(err error) {
+		for _, q := range closing {
+			s.forget(q)
+			s.unfreeze(q)
+		}
+		then(err)
+	}, events...)
+}
+
+// restored are the actions whose changes are back, since the files went forward
+// again: an action's changes are there if the state of the files goes on from
+// the checkpoint after them. Its review is what it was before it was taken back.
+func (s *Session) restored() []api.Event {
+	there := s.line.There()
+	var events []api.Event
+	for _, a := range s.actions {
+		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !there[a.spans[len(a.spans)-1].To] {
+			continue
+		}
+		if err := a.review(a.reviewed); err != nil {
+			s.fail(err)
+			return events
+		}
+		events = append(events, s.actionEvent(a, "restored"))
+	}
+	return events
+}
+
+// killTree ends an action's processes and all that they started.
+func (s *Session) killTree(ctx context.Context, a *action) error {
+	var tree []proc
+	if err := s.call(ctx, func() { tree = s.tree(a) }); err != nil {
+		return err
+	}
+	for _, p := range tree {
+		if err := s.box.KillTree(ctx, p.pid, p.start); err != nil && !errors.Is(err, runner.ErrGone) {
+			return fmt.Errorf("cannot kill process %s: %w", strconv.Itoa(p.pid), err)
+		}
+	}
+	return nil
 }

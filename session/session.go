@@ -30,6 +30,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/terminal"
@@ -57,17 +58,18 @@ type Config struct {
 
 // Session is a live session. Its methods may be called from any goroutine.
 type Session struct {
-	cfg     Config
-	store   *store.Store
-	log     *slog.Logger
-	box     *runner.Sandbox
-	policy  *policy.Policy
-	profile *policy.Profile
-	judge   *judge.Judge // complete when the agent has been started, and not changed then
-	ledger  *ledger.Ledger
-	term    *terminal.Terminal
-	files   *files
-	freezer *freezer
+	cfg      Config
+	store    *store.Store
+	log      *slog.Logger
+	box      *runner.Sandbox
+	policy   *policy.Policy
+	profile  *policy.Profile
+	judge    *judge.Judge // complete when the agent has been started, and not changed then
+	ledger   *ledger.Ledger
+	term     *terminal.Terminal
+	files    *files.Files
+	freezer  *files.Freezer
+	restorer *files.Restorer
 
 	inbox chan func()
 	posts *posts
@@ -95,7 +97,7 @@ type Session struct {
 	execs      int64
 	notes      int64
 	rollbacks  int64
-	shown      []*rollback // the plans that can be confirmed, those shown last at the end
+	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	attempts   int64
 	holdNext   bool // step over: hold the next action whatever the mode
 	tornSaid   bool
@@ -104,12 +106,11 @@ type Session struct {
 	wall       *time.Timer
 	quiet      *time.Timer
 	watcher    *watch.Watcher
-	watch      watching
-	newest     int64           // number of the newest checkpoint
-	line       map[int64]int64 // the checkpoint that each goes on from
-	lastFiles  *checkpoint     // the state that all changes so far are accounted for up to
-	ofAttempts map[int64]int   // actions of open attempts
-	lost       lost            // what couldn't be recorded, for another try at the end
+	accountant files.Accountant
+	lookAgain  *time.Timer // until the next look at who runs
+	line       files.Line
+	ofAttempts map[int64]int // actions of open attempts
+	lost       lost          // what couldn't be recorded, for another try at the end
 }
 
 // ErrEnded is returned for requests to a session that is over.
@@ -121,7 +122,7 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
-		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), line: make(map[int64]int64), ofAttempts: make(map[int64]int),
+		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), ofAttempts: make(map[int64]int),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -16,8 +16,10 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/egress"
+	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/terminal"
@@ -32,14 +34,13 @@ func (s *Session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.files, err = openFiles(s.store, cfg.ID, cfg.Workspace, spec.Hidden); err != nil {
-		return err
-	}
 	if s.ledger, err = ledger.Open(s.store, cfg.ID, spec.StateDir); err != nil {
-		s.files.close()
 		return err
 	}
-	s.files.told = s.ledger.Moved
+	if s.files, err = files.Open(s.store, cfg.ID, cfg.Workspace, lower.Options{Hidden: spec.Hidden, Above: spec.Above}, s.ledger.Moved); err != nil {
+		s.ledger.Close()
+		return err
+	}
 	s.info = api.Session{
 		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
@@ -64,7 +65,8 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	// The loop learns of the sandbox now, so that a failure can end it.
 	_ = s.call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
-		s.box, s.freezer = box, &freezer{box: box}
+		s.box, s.freezer = box, files.NewFreezer(box)
+		s.restorer = &files.Restorer{Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}}
 		if s.life.now != phaseStarting {
 			box.Kill()
 		}
@@ -103,21 +105,21 @@ func (s *Session) giveUp(err error) error {
 	}
 	_ = s.call(context.Background(), func() { s.whenIdle(func() { s.conclude(runner.Exit{}) }) })
 	<-s.Done()
-	s.files.close()
+	s.files.Close()
 	return err
 }
 
 // attach joins what looks at a running sandbox: its terminal and its files.
 func (s *Session) attach(ctx context.Context, row <-chan error) error {
-	s.files.lower.Ask(s.box.OpenLower)
-	if err := s.files.watch(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
+	s.files.Lower().Ask(s.box.OpenLower)
+	if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
 		return err
 	}
-	m, err := s.files.scan(ctx)
+	m, err := s.files.Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot take the first checkpoint: %w", err)
 	}
-	root, err := s.files.save(ctx, m)
+	root, err := s.files.Save(ctx, m)
 	if err != nil {
 		return fmt.Errorf("cannot keep the first checkpoint: %w", err)
 	}
@@ -151,7 +153,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 			failed = errors.New(s.info.Reason)
 			return
 		}
-		s.lastFiles = s.newCheckpoint(root, m, 0)
+		s.line.Last = s.newCheckpoint(root, m, 0)
 		s.enter(phaseRunning)
 		if limit := s.cfg.WallTime; limit > 0 {
 			s.wall = time.AfterFunc(limit, func() { s.submit(func() { s.overtime(limit) }) })

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/policy/git"
 	"stepbox/session/api"
-	"stepbox/store"
+	"stepbox/session/files"
 )
 
 // maxSurveyed bounds how many names of a project are looked at before its
@@ -44,7 +46,7 @@ type fileID struct{ dev, ino uint64 }
 // look goes through a project folder, the nearest folders first, following no
 // links. What the person can't read the agent can't either, and is passed over.
 func look(workspace string, person git.Person, most int) survey {
-	s := survey{ignores: git.Open(workspace, person), whole: true, toCome: toCome()}
+	s := survey{ignores: git.Open(workspace, person), whole: true, toCome: files.SecretsToCome()}
 	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
 		dir := queue[0]
 		entries, err := readDir(filepath.Join(workspace, dir))
@@ -128,16 +130,11 @@ func linked(e fs.DirEntry) fileID {
 	return fileID{uint64(st.Dev), st.Ino}
 }
 
-// servedDir is where a session keeps what the agent sees in place of some of the
-// project's files: a layer of the overlay, in front of the project.
-func servedDir(st *store.Store, session string) string {
-	return filepath.Join(st.SessionDir(session), "served")
-}
-
 // serve writes the repositories' configurations without their secrets, and
-// hides those that can't be read. It returns the layers to show.
+// hides those that can't be read. It returns the layers to show: of the overlay,
+// in front of the project.
 func (s *Session) serve(found *survey) (above []string, err error) {
-	dir := servedDir(s.store, s.cfg.ID)
+	dir := filepath.Join(s.store.SessionDir(s.cfg.ID), "served")
 	if err := os.RemoveAll(dir); err != nil { // an earlier start's
 		return nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
 	}
@@ -159,7 +156,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 	switch {
 	case e.IsDir() && name == ".git":
 		s.repos = append(s.repos, rel)
-	case e.IsDir() && secretFolder(name):
+	case e.IsDir() && files.SecretFolder(name):
 		s.hidden = append(s.hidden, rel)
 	case e.IsDir():
 		if !bulky[name] && !(built[name] && s.ignores.Ignored(rel, true)) {
@@ -167,16 +164,16 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 		}
 	case e.Type()&fs.ModeSymlink != 0:
 		// What a secret's name leads to in the project is the secret.
-		if secretFile(name) {
+		if files.SecretFile(name) {
 			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && within(real, workspace) && real != workspace {
 				s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
 			}
 		}
 	case e.Type().IsRegular():
-		if of := unsampled(name); of != "" {
+		if of := files.SampleOf(name); of != "" {
 			s.toCome = append(s.toCome, path.Join(path.Dir(rel), of))
 		}
-		if secretFile(name) || secretPath(rel) || secretIfIgnored(name) && s.ignores.Ignored(rel, false) {
+		if files.SecretFile(name) || files.SecretPath(rel) || files.SecretIfIgnored(name) && s.ignores.Ignored(rel, false) {
 			s.hidden = append(s.hidden, rel)
 			if f := linked(e); f != (fileID{}) {
 				if s.files == nil {
@@ -191,7 +188,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 
 // readDir lists a folder that isn't reached through a link of that name.
 func readDir(dir string) ([]fs.DirEntry, error) {
-	file, err := os.OpenFile(dir, os.O_RDONLY|openFolder, 0)
+	file, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}

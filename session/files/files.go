@@ -1,10 +1,9 @@
-package session
+package files
 
 import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 
@@ -32,12 +31,12 @@ const notRecorded = "not kept: this session is from before both sides of changes
 // the record, in which each checkpoint has what the project had at the paths
 // that the session touched; the project folder itself is read to keep that, and
 // for roll backs. Safe for concurrent use.
-type files struct {
+type Files struct {
 	store   *store.Store
 	session string
 	lower   *lower.Lower  // the project folder; nil for a recorded session
 	scanner *scan.Scanner // nil for a recorded session
-	told    func(int64)   // hears of every new version; nil for nobody. It must not block
+	told    func(int64)
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
 	shared   []string   // guarded by scanning; files that processes may store to through mappings
@@ -45,44 +44,35 @@ type files struct {
 	mu       sync.Mutex
 	version  int64              // guarded by mu; see bump
 	current  *manifest.Manifest // guarded by mu; the last scan's
-	seen     []checkpoint       // guarded by mu; those used last, newest first
+	seen     []Checkpoint       // guarded by mu; those used last, newest first
 	compared []*comparison      // guarded by mu; the last few, newest first
 	counts   lineCounts
-}
-
-// bodies lets the overlay packages keep contents in the store.
-type bodies struct{ *store.Store }
-
-func (b bodies) Put(ctx context.Context, r io.Reader) (content.Hash, int64, error) {
-	h, n, err := b.PutBody(ctx, r)
-	return content.Hash(h), n, err
-}
-
-func (b bodies) Open(ctx context.Context, h content.Hash) (io.ReadCloser, int64, error) {
-	return b.OpenBody(ctx, store.Hash(h))
 }
 
 // maxSeen is how many checkpoints are held in memory; the others are read from
 // the store when they are asked for.
 const maxSeen = 8
 
-// openFiles opens the project folder of a live session.
-func openFiles(st *store.Store, session, folder string, hidden []string) (*files, error) {
-	options := lower.Options{Hidden: hidden}
-	if dir := servedDir(st, session); isDir(dir) {
-		options.Above = []string{dir}
-	}
+// Open opens the project folder of a live session. Told hears of every new
+// version; nil for nobody. It must not block.
+func Open(st *store.Store, session, folder string, options lower.Options, told func(int64)) (*Files, error) {
 	lower, err := lower.Open(folder, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the project folder: %w", err)
 	}
-	return &files{store: st, session: session, lower: lower}, nil
+	return &Files{store: st, session: session, lower: lower, told: told}, nil
 }
 
-// watch begins to look at a live session's upper. What the project has where
+// Session is the session whose files these are.
+func (f *Files) Session() string { return f.session }
+
+// Lower is the project folder; nil for a recorded session.
+func (f *Files) Lower() *lower.Lower { return f.lower }
+
+// Attach begins to look at a live session's upper. What the project has where
 // the session writes is kept, but for the contents of what ignored names.
-func (f *files) watch(upper string, open inode.Opener, ignored func(path string, dir bool) bool) error {
-	scanner, err := scan.New(upper, bodies{f.store}, open)
+func (f *Files) Attach(upper string, open inode.Opener, ignored func(path string, dir bool) bool) error {
+	scanner, err := scan.New(upper, Bodies{f.store}, open)
 	if err != nil {
 		return fmt.Errorf("cannot read the session's files: %w", err)
 	}
@@ -91,13 +81,13 @@ func (f *files) watch(upper string, open inode.Opener, ignored func(path string,
 	return nil
 }
 
-// recordedFiles reads what a session left in the record and nothing else.
-func recordedFiles(st *store.Store, session string) *files {
-	return &files{store: st, session: session}
+// Recorded reads what a session left in the record and nothing else.
+func Recorded(st *store.Store, session string) *Files {
+	return &Files{store: st, session: session}
 }
 
-// close lets the project folder and the upper go.
-func (f *files) close() {
+// Close lets the project folder and the upper go.
+func (f *Files) Close() {
 	if f.lower != nil {
 		f.lower.Close()
 	}
@@ -106,12 +96,12 @@ func (f *files) close() {
 	}
 }
 
-// bump makes a new version: something that Changes answers with may have moved.
+// Bump makes a new version: something that Changes answers with may have moved.
 // Viewers compare: an answer carries the version that was current before any of
 // it was looked at, and they fetch again while that is older than the newest
 // version they were told. So nothing is missed whenever a bump comes after the
 // move that it is for.
-func (f *files) bump() int64 {
+func (f *Files) Bump() int64 {
 	f.mu.Lock()
 	f.version++
 	v := f.version
@@ -122,16 +112,16 @@ func (f *files) bump() int64 {
 	return v
 }
 
-// asOf is the version that an answer begun now may claim.
-func (f *files) asOf() int64 {
+// AsOf is the version that an answer begun now may claim.
+func (f *Files) AsOf() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.version
 }
 
-// moved says whether anything may have changed since the last scan. Stores
+// Moved says whether anything may have changed since the last scan. Stores
 // through a mapping don't show unless they are asked for.
-func (f *files) moved(ctx context.Context) (bool, error) {
+func (f *Files) Moved(ctx context.Context) (bool, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	if len(f.shared) > 0 {
@@ -141,31 +131,31 @@ func (f *files) moved(ctx context.Context) (bool, error) {
 }
 
 // mapped says whether processes are known to store to files through mappings.
-func (f *files) mapped() bool {
+func (f *Files) mapped() bool {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	return len(f.shared) > 0
 }
 
-// scan takes the state of the files while the agent runs.
-func (f *files) scan(ctx context.Context) (*manifest.Manifest, error) {
-	m, _, err := f.scanSince(ctx, 0)
+// Scan takes the state of the files while the agent runs.
+func (f *Files) Scan(ctx context.Context) (*manifest.Manifest, error) {
+	m, _, err := f.ScanSince(ctx, 0)
 	return m, err
 }
 
-// scanSince looks at the files for an answer that was begun when the version was
+// ScanSince looks at the files for an answer that was begun when the version was
 // since, and says which version the answer is of: since, or the next one when
 // that is due to nothing but what this scan itself found out.
-func (f *files) scanSince(ctx context.Context, since int64) (*manifest.Manifest, int64, error) {
+func (f *Files) ScanSince(ctx context.Context, since int64) (*manifest.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	return f.scanNow(ctx, since, nil)
 }
 
-// scanStill takes the state of the files while the agent is frozen. Shared are
+// ScanStill takes the state of the files while the agent is frozen. Shared are
 // the files that processes have mapped so that stores reach them. It looks at
 // some directories only, unless dirs is nil.
-func (f *files) scanStill(ctx context.Context, shared, dirs []string) (*manifest.Manifest, error) {
+func (f *Files) ScanStill(ctx context.Context, shared, dirs []string) (*manifest.Manifest, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	f.shared = shared
@@ -173,8 +163,8 @@ func (f *files) scanStill(ctx context.Context, shared, dirs []string) (*manifest
 	return m, err
 }
 
-// scanNow is scanSince with scanning held.
-func (f *files) scanNow(ctx context.Context, since int64, dirs []string) (*manifest.Manifest, int64, error) {
+// scanNow is ScanSince with scanning held.
+func (f *Files) scanNow(ctx context.Context, since int64, dirs []string) (*manifest.Manifest, int64, error) {
 	m, _, err := f.scanner.Scan(ctx, scan.Options{Mapped: f.shared, Dirty: dirs})
 	if err != nil {
 		return nil, 0, err
@@ -184,37 +174,38 @@ func (f *files) scanNow(ctx context.Context, since int64, dirs []string) (*manif
 	f.current = m
 	f.mu.Unlock()
 	if moved {
-		if v := f.bump(); v == since+1 {
+		if v := f.Bump(); v == since+1 {
 			since = v
 		}
 	}
 	return m, since, nil
 }
 
-// scanned is what the last scan found; nil before the first.
-func (f *files) scanned() *manifest.Manifest {
+// Scanned is what the last scan found; nil before the first.
+func (f *Files) Scanned() *manifest.Manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.current
 }
 
-// save keeps a manifest, so that its root names the state of all files.
-func (f *files) save(ctx context.Context, m *manifest.Manifest) (content.Hash, error) {
-	return m.Save(ctx, bodies{f.store})
+// Save keeps a manifest, so that its root names the state of all files.
+func (f *Files) Save(ctx context.Context, m *manifest.Manifest) (content.Hash, error) {
+	return m.Save(ctx, Bodies{f.store})
 }
 
-func (f *files) remember(cp *checkpoint) {
+// Remember holds a new checkpoint in memory.
+func (f *Files) Remember(cp *Checkpoint) {
 	f.see(*cp)
-	f.bump()
+	f.Bump()
 }
 
 // see puts a checkpoint in front of those that are held.
-func (f *files) see(cp checkpoint) {
+func (f *Files) see(cp Checkpoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := []checkpoint{cp}
+	seen := []Checkpoint{cp}
 	for _, c := range f.seen {
-		if c.id != cp.id && len(seen) < maxSeen {
+		if c.ID != cp.ID && len(seen) < maxSeen {
 			seen = append(seen, c)
 		}
 	}
@@ -222,39 +213,62 @@ func (f *files) see(cp checkpoint) {
 }
 
 // held finds a checkpoint in memory.
-func (f *files) held(id int64) (checkpoint, bool) {
+func (f *Files) held(id int64) (Checkpoint, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.seen {
-		if c.id == id {
+		if c.ID == id {
 			return c, true
 		}
 	}
-	return checkpoint{}, false
+	return Checkpoint{}, false
 }
 
-// at is the state at a checkpoint.
-func (f *files) at(ctx context.Context, id int64) (*manifest.Manifest, error) {
+// At is the state at a checkpoint.
+func (f *Files) At(ctx context.Context, id int64) (*manifest.Manifest, error) {
 	cp, ok := f.held(id)
 	if !ok {
 		rec, err := ledger.Doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
 		if err != nil {
 			return nil, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
 		}
-		if cp.root, err = parseHash(rec.Root); err != nil {
+		if cp.Root, err = parseHash(rec.Root); err != nil {
 			return nil, err
 		}
-		if cp.manifest, err = manifest.Load(ctx, bodies{f.store}, cp.root); err != nil {
+		if cp.Manifest, err = manifest.Load(ctx, Bodies{f.store}, cp.Root); err != nil {
 			return nil, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
 		}
-		cp.id = id
+		cp.ID = id
 	}
 	f.see(cp)
-	return cp.manifest, nil
+	return cp.Manifest, nil
 }
 
-// list describes changes without reading their contents.
-func (f *files) list(changed []diff.Change, most int) []api.Change {
+// OfAction is the two states around an action; until it has ended the second is now.
+func (f *Files) OfAction(ctx context.Context, a api.Action, now *manifest.Manifest) (from, to *manifest.Manifest, err error) {
+	if a.Before == 0 || a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned {
+		return nil, nil, nil
+	}
+	if from, err = f.At(ctx, a.Before); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case a.After != 0:
+		to, err = f.At(ctx, a.After)
+	case now != nil:
+		to = now
+	default:
+		to = from // it was interrupted before its end was seen
+	}
+	return from, to, err
+}
+
+// List describes changes without reading their contents, the first of them: what
+// is beyond is counted.
+func (f *Files) List(changed []diff.Change) []api.Change { return f.list(changed, maxListed) }
+
+// list describes the first most changes.
+func (f *Files) list(changed []diff.Change, most int) []api.Change {
 	out := make([]api.Change, 0, min(len(changed), most))
 	for _, c := range changed[:min(len(changed), most)] {
 		a := api.Change{

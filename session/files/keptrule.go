@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"path"
@@ -11,35 +11,19 @@ import (
 	"stepbox/session/api"
 )
 
-// keepByRule closes the review of an action that has just ended, where nobody
-// needs to be asked. It is recorded and shown as any other.
-func (s *Session) keepByRule(a *action, changed []diff.Change) {
-	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep && !a.keeps {
-		return
-	}
-	why := keptByRule(a, changed, s.ignores)
-	if why == "" {
-		return
-	}
-	if err := a.review(api.ReviewKept); err != nil {
-		s.fail(err)
-		return
-	}
-	a.Kept = why
-}
-
-// keptByRule says in words why an action's changes don't wait for a person to
+// KeptByRule says in words why an action's changes don't wait for a person to
 // keep them; "" when they do. Its command was approved already; asking again is
-// worth a person's time only for what they may want to read.
-func keptByRule(a *action, changed []diff.Change, ignores *git.Repository) string {
+// worth a person's time only for what they may want to read. Ahead says that its
+// changes were approved with it, lingers that it left something running.
+func KeptByRule(a *api.Action, commands []api.Command, ahead, lingers bool, changed []diff.Change, ignores *git.Repository) string {
 	switch {
-	case a.Kind != api.KindCommand || a.Verdict != api.Allow || a.lingers || a.Shared || len(changed) == 0:
+	case a.Kind != api.KindCommand || a.Verdict != api.Allow || lingers || a.Shared || len(changed) == 0:
 		return ""
 	case len(changed) >= mostJudged: // what is beyond isn't listed
 		return ""
-	case a.keeps && !slices.ContainsFunc(changed, alwaysAsked):
+	case ahead && !slices.ContainsFunc(changed, alwaysAsked):
 		return "approved together with what it changes"
-	case !needsReview(changed, ignores, onlyGit(a.commands)):
+	case !needsReview(changed, ignores, onlyGit(commands)):
 		return "only build output that git ignores, or git's own objects and references"
 	}
 	return ""
@@ -97,7 +81,7 @@ func alwaysAsked(c diff.Change) bool {
 	for _, side := range sides(c) {
 		parts := strings.Split(side.path, "/")
 		for i, name := range parts {
-			if started[name] || i == len(parts)-1 && secretFile(name) {
+			if started[name] || i == len(parts)-1 && SecretFile(name) {
 				return true
 			}
 			if name == ".git" && !(i == 0 && commits(side.path, side.kind)) {

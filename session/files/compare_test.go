@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/store"
@@ -16,15 +17,16 @@ import (
 // that stands for the upper of its overlay.
 type uppers struct {
 	*testing.T
-	*files
+	*Files
 	project, upper string
 	opened         *store.Store
+	told           func(int64)
 }
 
 func newUppers(t *testing.T) *uppers {
 	t.Helper()
 	dir := t.TempDir()
-	u := &uppers{T: t, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper")}
+	u := &uppers{T: t, told: func(int64) {}, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper")}
 	for _, d := range []string{u.project, u.upper, filepath.Join(dir, "data")} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -34,14 +36,14 @@ func newUppers(t *testing.T) *uppers {
 	if u.opened, err = store.Open(t.Context(), filepath.Join(dir, "data")); err != nil {
 		t.Fatal(err)
 	}
-	if u.files, err = openFiles(u.opened, "test", u.project, nil); err != nil {
+	if u.Files, err = Open(u.opened, "test", u.project, lower.Options{}, func(v int64) { u.told(v) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.watch(u.upper, nil, nil); err != nil {
+	if err := u.Attach(u.upper, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		u.close()
+		u.Close()
 		if err := u.opened.Close(); err != nil {
 			t.Errorf("cannot close the store: %v", err)
 		}
@@ -63,7 +65,7 @@ func (u *uppers) write(dir, name, text string) {
 
 func (u *uppers) look() *manifest.Manifest {
 	u.Helper()
-	m, err := u.scan(u.Context())
+	m, err := u.Scan(u.Context())
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func TestPagesListAllChanges(t *testing.T) {
 	var paths []string
 	pages := 0
 	for p := (api.Page{}); ; pages++ {
-		got, err := u.page(t.Context(), nil, m, p)
+		got, err := u.Page(t.Context(), nil, m, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +109,7 @@ func TestPagesListAllChanges(t *testing.T) {
 		t.Errorf("%d pages followed the first, want at least 2", pages)
 	}
 	i := 0
-	for d, err := range u.diffs(t.Context(), nil, m) {
+	for d, err := range u.Diffs(t.Context(), nil, m) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,12 +138,12 @@ func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
 		if tt.after != "" {
 			p.After = key(tt.after)
 		}
-		got, err := u.page(t.Context(), nil, u.look(), p)
+		got, err := u.Page(t.Context(), nil, u.look(), p)
 		if err != nil || len(got.Files) != tt.want || got.Total != 5 {
 			t.Errorf("after %q there are %d of %d (%v), want %d of 5", tt.after, len(got.Files), got.Total, err, tt.want)
 		}
 	}
-	if _, err := u.page(t.Context(), nil, u.look(), api.Page{After: "no key!"}); code(err) != api.CodeInvalid {
+	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{After: "no key!"}); code(err) != api.CodeInvalid {
 		t.Errorf("a malformed place gives %v", err)
 	}
 }
@@ -156,10 +158,10 @@ func TestStatesAreComparedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.diff(t.Context(), key("a"), nil, m); err != nil {
+	if _, err := u.Diff(t.Context(), key("a"), nil, m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.diff(t.Context(), key("b"), nil, m); code(err) != api.CodeNotFound {
+	if _, err := u.Diff(t.Context(), key("b"), nil, m); code(err) != api.CodeNotFound {
 		t.Errorf("a file that hasn't changed gives %v", err)
 	}
 	again, err := u.compare(t.Context(), nil, u.look())

@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"context"
@@ -30,8 +30,8 @@ func (r *restless) Thaw() error {
 
 func TestFreezerTriesAgain(t *testing.T) {
 	box := &restless{left: freezeTries - 1}
-	f := &freezer{box: box}
-	thaw, err := f.freeze(t.Context())
+	f := &Freezer{box: box}
+	thaw, err := f.Freeze(t.Context())
 	if err != nil || !box.frozen {
 		t.Fatalf("it isn't frozen: %v", err)
 	}
@@ -39,7 +39,7 @@ func TestFreezerTriesAgain(t *testing.T) {
 		t.Errorf("it isn't thawed: %v", err)
 	}
 	box.left = freezeTries
-	if _, err := f.freeze(t.Context()); !errors.Is(err, runner.ErrFreeze) {
+	if _, err := f.Freeze(t.Context()); !errors.Is(err, runner.ErrFreeze) {
 		t.Errorf("a sandbox that never rests gives %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func (l *lineCounts) set(id [2]uint64, n lineCount) {
 }
 
 // countLines counts added and removed lines of one change, once per pair of contents.
-func (f *files) countLines(ctx context.Context, c diff.Change) lineCount {
+func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 	id := countKey(c)
 	if n, ok := f.counts.get(id); ok {
 		return n
@@ -94,8 +94,8 @@ func countKey(c diff.Change) [2]uint64 {
 	return [2]uint64{maphash.Bytes(countSeeds[0], b), maphash.Bytes(countSeeds[1], b)}
 }
 
-// lines adds up the lines of some changes.
-func (f *files) lines(ctx context.Context, changed []diff.Change) (added, removed int) {
+// Lines adds up the lines of some changes.
+func (f *Files) Lines(ctx context.Context, changed []diff.Change) (added, removed int) {
 	for _, c := range changed {
 		n := f.countLines(ctx, c)
 		added += n.added

@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // a busy machine mustn't let an edit go on unreviewed.
 const freezeTries = 4
 
-// freezer lets several reasons to freeze the agent overlap: the first freezes,
+// Freezer lets several reasons to freeze the agent overlap: the first freezes,
 // the last to go thaws.
-type freezer struct {
+type Freezer struct {
 	box interface {
 		Freeze(ctx context.Context) error
 		Thaw() error
@@ -26,10 +26,18 @@ type freezer struct {
 	frozen  bool // guarded by mu
 }
 
-// freeze stops every process of the agent until the returned function is
+// NewFreezer makes one for a sandbox.
+func NewFreezer(box interface {
+	Freeze(ctx context.Context) error
+	Thaw() error
+}) *Freezer {
+	return &Freezer{box: box}
+}
+
+// Freeze stops every process of the agent until the returned function is
 // called, which must happen once. An error says that the agent isn't frozen;
 // there is nothing to undo then.
-func (f *freezer) freeze(ctx context.Context) (thaw func() error, err error) {
+func (f *Freezer) Freeze(ctx context.Context) (thaw func() error, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.frozen {
@@ -51,7 +59,7 @@ func (f *freezer) freeze(ctx context.Context) (thaw func() error, err error) {
 	}, nil
 }
 
-func (f *freezer) release() error {
+func (f *Freezer) release() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reasons--

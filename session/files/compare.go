@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type comparison struct {
 }
 
 // compare finds out what differs between two states; nil is the project folder.
-func (f *files) compare(ctx context.Context, from, to *manifest.Manifest) (*comparison, error) {
+func (f *Files) compare(ctx context.Context, from, to *manifest.Manifest) (*comparison, error) {
 	f.mu.Lock()
 	for i, c := range f.compared {
 		if c.from == from && c.to == to {
@@ -65,8 +65,8 @@ func (f *files) compare(ctx context.Context, from, to *manifest.Manifest) (*comp
 	return c, nil
 }
 
-// between lists what differs between two states; nil is the project folder.
-func (f *files) between(ctx context.Context, from, to *manifest.Manifest) ([]diff.Change, error) {
+// Between lists what differs between two states; nil is the project folder.
+func (f *Files) Between(ctx context.Context, from, to *manifest.Manifest) ([]diff.Change, error) {
 	c, err := f.compare(ctx, from, to)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (f *files) between(ctx context.Context, from, to *manifest.Manifest) ([]dif
 
 // count counts the lines of all changes. Contents that were compared before
 // aren't read again.
-func (c *comparison) count(ctx context.Context, f *files) ([]lineCount, lineCount, error) {
+func (c *comparison) count(ctx context.Context, f *Files) ([]lineCount, lineCount, error) {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	if c.lines != nil {
@@ -95,9 +95,9 @@ func (c *comparison) count(ctx context.Context, f *files) ([]lineCount, lineCoun
 	return lines, total, nil
 }
 
-// page is a part of what differs between two states, with line counts, and the
+// Page is a part of what differs between two states, with line counts, and the
 // totals of all of it.
-func (f *files) page(ctx context.Context, from, to *manifest.Manifest, p api.Page) (api.Changes, error) {
+func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Page) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
 	after, err := pathOfKey(p.After)
 	if err != nil {
@@ -152,8 +152,8 @@ func pathOfKey(key string) (string, error) {
 	return string(p), nil
 }
 
-// diff is one changed file's difference.
-func (f *files) diff(ctx context.Context, key string, from, to *manifest.Manifest) (api.FileDiff, error) {
+// Diff is one changed file's difference.
+func (f *Files) Diff(ctx context.Context, key string, from, to *manifest.Manifest) (api.FileDiff, error) {
 	p, err := pathOfKey(key)
 	if err != nil {
 		return api.FileDiff{}, err
@@ -169,9 +169,9 @@ func (f *files) diff(ctx context.Context, key string, from, to *manifest.Manifes
 	return f.fileDiff(ctx, c.Changes[i])
 }
 
-// diffs yields the differences of all changed files, by path. A file that can't
+// Diffs yields the differences of all changed files, by path. A file that can't
 // be compared says why in its note and doesn't keep the others from being shown.
-func (f *files) diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq2[api.FileDiff, error] {
+func (f *Files) Diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq2[api.FileDiff, error] {
 	return func(yield func(api.FileDiff, error) bool) {
 		c, err := f.compare(ctx, from, to)
 		if err != nil {
@@ -197,7 +197,7 @@ func (f *files) diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq
 	}
 }
 
-func (f *files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, error) {
+func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, error) {
 	out := api.FileDiff{Change: f.list([]diff.Change{c}, 1)[0]}
 	before, after, note, err := f.sides(ctx, c)
 	if err != nil || note != "" {
@@ -216,7 +216,7 @@ func (f *files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, erro
 }
 
 // sides reads both contents of a change; note says why they can't be shown as text.
-func (f *files) sides(ctx context.Context, c diff.Change) (before, after, note string, err error) {
+func (f *Files) sides(ctx context.Context, c diff.Change) (before, after, note string, err error) {
 	read := func(e *diff.File) ([]byte, error) {
 		switch {
 		case e == nil || e.Kind != manifest.KindFile:
@@ -226,7 +226,7 @@ func (f *files) sides(ctx context.Context, c diff.Change) (before, after, note s
 		case e.Size > maxDiffBytes:
 			return nil, errTooLarge
 		}
-		r, _, err := diff.Open(ctx, f.lower, bodies{f.store}, e)
+		r, _, err := diff.Open(ctx, f.lower, Bodies{f.store}, e)
 		if err != nil {
 			return nil, err
 		}

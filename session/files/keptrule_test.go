@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"os"
@@ -19,7 +19,9 @@ func repository(t *testing.T) *git.Repository {
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(rules), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return look(dir, git.Person{}, maxSurveyed).ignores
+	r := git.Open(dir, git.Person{})
+	r.ReadFolder(".")
+	return r
 }
 
 func file(path string) diff.Change {
@@ -85,6 +87,12 @@ func TestNeedsReview(t *testing.T) {
 	}
 }
 
+// ended is an action that has ended.
+type ended struct {
+	api.Action
+	ahead, lingers bool
+}
+
 func TestKeptByRule(t *testing.T) {
 	rules := repository(t)
 	output, source, hook := file("build/a"), file("a.c"), file(".git/hooks/x")
@@ -93,23 +101,23 @@ func TestKeptByRule(t *testing.T) {
 		many[i] = output
 	}
 	for name, c := range map[string]struct {
-		change func(a *action)
+		change func(c *ended)
 		files  []diff.Change
 		kept   bool
 	}{
-		"output":            {func(*action) {}, []diff.Change{output}, true},
-		"source":            {func(*action) {}, []diff.Change{source}, false},
-		"approved with it":  {func(a *action) { a.keeps = true }, []diff.Change{source}, true},
-		"but not its hooks": {func(a *action) { a.keeps = true }, []diff.Change{source, hook}, false},
-		"an edit":           {func(a *action) { a.Kind = api.KindEdit }, []diff.Change{output}, false},
-		"something lives":   {func(a *action) { a.lingers = true }, []diff.Change{output}, false},
-		"others ran":        {func(a *action) { a.Shared = true }, []diff.Change{output}, false},
-		"too many to list":  {func(*action) {}, many, false},
+		"output":            {func(*ended) {}, []diff.Change{output}, true},
+		"source":            {func(*ended) {}, []diff.Change{source}, false},
+		"approved with it":  {func(c *ended) { c.ahead = true }, []diff.Change{source}, true},
+		"but not its hooks": {func(c *ended) { c.ahead = true }, []diff.Change{source, hook}, false},
+		"an edit":           {func(c *ended) { c.Kind = api.KindEdit }, []diff.Change{output}, false},
+		"something lives":   {func(c *ended) { c.lingers = true }, []diff.Change{output}, false},
+		"others ran":        {func(c *ended) { c.Shared = true }, []diff.Change{output}, false},
+		"too many to list":  {func(*ended) {}, many, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &action{Action: api.Action{Kind: api.KindCommand, Verdict: api.Allow}}
-			c.change(a)
-			if why := keptByRule(a, c.files, rules); (why != "") != c.kept {
+			e := &ended{Action: api.Action{Kind: api.KindCommand, Verdict: api.Allow}}
+			c.change(e)
+			if why := KeptByRule(&e.Action, nil, e.ahead, e.lingers, c.files, rules); (why != "") != c.kept {
 				t.Errorf("kept: %q", why)
 			}
 		})

@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"maps"
@@ -6,11 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
-
-const openFolder = unix.O_DIRECTORY | unix.O_NOFOLLOW
 
 // samples end names of files that show what a secret file would hold, or begin
 // them: example.env.
@@ -42,8 +38,8 @@ func original(name string) string {
 	return name
 }
 
-// secretFile says whether a file's name alone tells that it holds a secret.
-func secretFile(name string) bool {
+// SecretFile says whether a file's name alone tells that it holds a secret.
+func SecretFile(name string) bool {
 	n := original(strings.ToLower(name))
 	if sample(n) {
 		return false
@@ -57,17 +53,17 @@ func secretFile(name string) bool {
 		slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(n, end) })
 }
 
-// toCome are the names of secrets that a project may get while its session
+// SecretsToCome are the names of secrets that a project may get while its session
 // runs: those with names that tell, in its folder.
-func toCome() []string {
+func SecretsToCome() []string {
 	return append(slices.Sorted(maps.Keys(secretNames)), ".env.local", ".env.development", ".env.production", ".aws", ".ssh")
 }
 
-// unsampled is the secret that a file is the sample of, "" for none: .env for
+// SampleOf is the secret that a file is the sample of, "" for none: .env for
 // .env.example.
-func unsampled(name string) string {
+func SampleOf(name string) string {
 	for _, s := range samples {
-		if of, ok := strings.CutSuffix(name, "."+s); ok && secretFile(of) {
+		if of, ok := strings.CutSuffix(name, "."+s); ok && SecretFile(of) {
 			return of
 		}
 	}
@@ -83,8 +79,8 @@ func sample(name string) bool {
 	return false
 }
 
-// secretFolder says whether all in a folder of this name is secret.
-func secretFolder(name string) bool {
+// SecretFolder says whether all in a folder of this name is secret.
+func SecretFolder(name string) bool {
 	switch strings.ToLower(name) {
 	case ".aws", ".ssh", ".gnupg", ".azure":
 		return true
@@ -92,8 +88,8 @@ func secretFolder(name string) bool {
 	return false
 }
 
-// secretPath says whether a file is secret because of the folder it is in.
-func secretPath(rel string) bool {
+// SecretPath says whether a file is secret because of the folder it is in.
+func SecretPath(rel string) bool {
 	rel = strings.ToLower(rel)
 	switch path.Join(path.Base(path.Dir(rel)), path.Base(rel)) {
 	case ".docker/config.json", ".kube/config", ".cargo/credentials", ".cargo/credentials.toml", "gh/hosts.yml":
@@ -102,9 +98,9 @@ func secretPath(rel string) bool {
 	return false
 }
 
-// secretIfIgnored says whether a file that git ignores, so that it is this
+// SecretIfIgnored says whether a file that git ignores, so that it is this
 // machine's own, tells by its name that it holds settings one doesn't share.
-func secretIfIgnored(name string) bool {
+func SecretIfIgnored(name string) bool {
 	n := strings.ToLower(name)
 	if sample(n) {
 		return false

@@ -1,0 +1,244 @@
+package files
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"stepbox/runner"
+)
+
+// Whose a change is. The kernel doesn't say who wrote a file, but a process that
+// ran nothing since the last checkpoint can't have written since. So what the
+// processes had run is noted with each checkpoint, and compared:
+//
+//   - nothing ran but commands and what they left running: the change is theirs;
+//   - they ran nothing: it is the agent's own, an edit;
+//   - both ran: a command that runs for less than absorbTime, or that ends right
+//     now, is the likely writer and gets it, since its changes are reviewed at its
+//     end, soon. Else the change is an edit, which is asked about and reviewed,
+//     and says with whom it is shared. It is an edit too when the agent waits for
+//     none of them: it started something else since, as beside a tool server.
+//
+// So an edit by the agent is never absorbed by something that was approved
+// before and lives on.
+
+// absorbTime is how long a command that runs takes changes that could as well be
+// the agent's own.
+const absorbTime = time.Minute
+
+// Agent stands for the agent where an action's number is meant.
+const Agent = 0
+
+// Proc names one process for good: a number alone is used again.
+type Proc struct {
+	PID   int
+	Start uint64 // clock ticks since boot, proc(5)
+}
+
+// Command is an action that can make changes: one that runs, or that left
+// something running.
+type Command struct {
+	N        int
+	Runs     bool      // and what it changed until its end isn't in a checkpoint yet
+	Ending   bool      // its last process is about to end
+	Beside   bool      // what started it has started something else since
+	Released time.Time // when it was let run
+	Groups   []int     // the process groups of its job, but for that of who started it
+}
+
+// takes says whether a command takes changes that could be the agent's own.
+func (c *Command) takes(now time.Time) bool {
+	return c.Runs && (c.Ending || now.Sub(c.Released) < absorbTime)
+}
+
+// Known says whose a process is, as far as the session has seen it begin: the
+// number of a command, or Agent.
+type Known interface {
+	Began(Proc) (action int, known bool)            // a process in which a program began
+	InGroup(cgroup string) (action int, known bool) // one that was put into a group
+}
+
+// Accountant says who can have made the changes since the last checkpoint. The
+// session's loop owns it.
+type Accountant struct {
+	began *glance // when the changes began that aren't accounted for; nil: not known
+}
+
+// glance is what the processes of the sandbox had run at a moment, and whose they
+// were.
+type glance struct {
+	list   []runner.Activity
+	owners []int // actions
+}
+
+// Ran says who can have run since the changes began until a look; nil means
+// anyone, as when there was no look.
+func (a *Accountant) Ran(until []runner.Activity, alive []Command, k Known) map[int]bool {
+	if until == nil {
+		return nil
+	}
+	return ran(a.began, a.look(until, alive, k))
+}
+
+// Begin notes a look after which the next changes begin; nil is none.
+func (a *Accountant) Begin(since []runner.Activity, alive []Command, k Known) {
+	if since == nil {
+		a.began = nil
+		return
+	}
+	a.began = a.look(since, alive, k)
+}
+
+// Left counts the processes of each action at the last look; false without one.
+func (a *Accountant) Left() (map[int]int, bool) {
+	if a.began == nil {
+		return nil, false
+	}
+	left := make(map[int]int)
+	for _, n := range a.began.owners {
+		left[n]++
+	}
+	return left, true
+}
+
+// Of lists an action's processes at the last look; false without one.
+func (a *Accountant) Of(action int) ([]Proc, bool) {
+	if a.began == nil {
+		return nil, false
+	}
+	var out []Proc
+	for i, n := range a.began.owners {
+		if n == action {
+			out = append(out, procOf(a.began.list[i]))
+		}
+	}
+	return out, true
+}
+
+func procOf(p runner.Activity) Proc { return Proc{p.PID, p.Start} }
+
+// look says whose each process is. One that the gate has seen start is known,
+// and so is one in the cgroup of an action's kin; any other belongs where it was
+// seen before, or where its parent does. Where there are no cgroups, an orphan
+// that was never seen belongs to the action whose process group it is in, or
+// else to the agent.
+func (a *Accountant) look(list []runner.Activity, alive []Command, k Known) *glance {
+	g := &glance{list, make([]int, len(list))}
+	seen := make(map[Proc]int)
+	if a.began != nil {
+		for i, p := range a.began.list {
+			seen[procOf(p)] = a.began.owners[i]
+		}
+	}
+	index := make(map[int]int, len(list))
+	for i, p := range list {
+		index[p.PID] = i
+		if n, ok := k.InGroup(p.Within); ok {
+			seen[procOf(p)] = n
+		}
+	}
+	done := make([]bool, len(list))
+	var own func(i, depth int) int
+	own = func(i, depth int) int {
+		if done[i] || depth > len(list) {
+			return g.owners[i]
+		}
+		p := list[i]
+		n, known := k.Began(procOf(p))
+		if !known {
+			n, known = seen[procOf(p)]
+		}
+		if parent, here := index[p.Parent]; !known && here {
+			n = own(parent, depth+1)
+		} else if !known {
+			n = inGroup(alive, p.Group)
+		}
+		g.owners[i], done[i] = n, true
+		return n
+	}
+	for i := range list {
+		own(i, 0)
+	}
+	return g
+}
+
+func inGroup(alive []Command, group int) int {
+	for _, c := range alive {
+		if slices.Contains(c.Groups, group) {
+			return c.N
+		}
+	}
+	return Agent
+}
+
+// ran says who can have run between two looks; nil means everyone.
+func ran(began, now *glance) map[int]bool {
+	if began == nil || now == nil {
+		return nil
+	}
+	who := make(map[int]bool)
+	index := make(map[Proc]int, len(now.list))
+	for i, p := range now.list {
+		index[procOf(p)] = i
+	}
+	for i, b := range began.list {
+		j, lives := index[procOf(b)]
+		if lives && still(b, now.list[j]) {
+			delete(index, procOf(b))
+			continue
+		}
+		who[began.owners[i]] = true
+		if lives {
+			who[now.owners[j]] = true
+			delete(index, procOf(b))
+		}
+	}
+	for _, j := range index { // those that are new
+		who[now.owners[j]] = true
+	}
+	return who
+}
+
+// still says whether a process has run nothing from one look to the next.
+func still(before, now runner.Activity) bool {
+	return !before.Running && maps.Equal(before.Threads, now.Threads)
+}
+
+// idle says whether nothing has run from one look to the next.
+func idle(before, now []runner.Activity) bool {
+	return before != nil && len(before) == len(now) && slices.EqualFunc(before, now, func(b, n runner.Activity) bool {
+		return b.PID == n.PID && b.Start == n.Start && still(b, n)
+	})
+}
+
+// Whose says which commands made the changes since the last checkpoint; none
+// means that the agent made them by itself, or may have: shared are the commands
+// that may have as well. Ran is who can have run; nil for anyone.
+func Whose(alive []Command, ran map[int]bool, now time.Time) (theirs, shared []int) {
+	var may []int
+	waited := false
+	for _, c := range alive {
+		if ran != nil && !ran[c.N] {
+			continue
+		}
+		may = append(may, c.N)
+		if c.takes(now) {
+			theirs = append(theirs, c.N)
+			waited = waited || c.Ending || !c.Beside
+		}
+	}
+	if ran != nil && !ran[Agent] {
+		if len(may) > 0 {
+			return may, nil
+		}
+		for _, c := range alive { // nobody ran: a store that the disk got later
+			may = append(may, c.N)
+		}
+		return may, nil
+	}
+	if waited {
+		return theirs, nil
+	}
+	return nil, may
+}

@@ -1,0 +1,145 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"stepbox/runner"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
+	"stepbox/session/api"
+)
+
+// Restorer plans roll backs and carries them out.
+type Restorer struct{ *Taker }
+
+// Desk is what carrying out a roll back asks of the session, which decides and
+// records it. Its methods wait for that.
+type Desk interface {
+	// Last is the newest checkpoint that changes are accounted for up to.
+	Last() *Checkpoint
+	// Account records a checkpoint and says whose its changes are.
+	Account(context.Context, Taken) error
+	// Since lists the actions from one on as they stand now.
+	Since(ctx context.Context, action int) ([]Past, error)
+	// Begin records that the roll back begins, or says why it may not.
+	Begin(context.Context, *Outcome) error
+	// End kills an action's processes and all that they started.
+	End(ctx context.Context, action int) error
+}
+
+// Outcome is what carrying a plan out comes to.
+type Outcome struct {
+	*Plan
+	Actions []int              // that are taken back
+	Left    []string           // what changed since it was shown, and stays
+	Begun   bool               // it is in the record, and files may have been written
+	Killed  []int              // actions
+	After   *Checkpoint        // the state that it left, without a number; nil: not known
+	Failed  []manifest.Problem // what couldn't be carried out after all
+}
+
+// CarryOut restores files through the merged view. No checkpoint may be taken
+// meanwhile, but for its own. All that belongs together is done under one freeze:
+// the files are looked at, what moved since the last checkpoint gets one of its
+// own, what has to end is killed, and the files are written. So nothing is lost
+// that is written over, and nothing that ends can write any more: even where a
+// frozen process dies only when it is thawed, it runs nothing before.
+func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, error) {
+	o := &Outcome{Plan: p}
+	thaw, err := r.Freezer.Freeze(ctx)
+	if err != nil {
+		return o, fmt.Errorf("cannot freeze the agent, so nothing was rolled back: %w", err)
+	}
+	defer r.thaw(thaw)
+	open := r.Box.OpenFiles()
+	cur, err := r.Files.ScanStill(ctx, open.Shared, nil)
+	if err != nil {
+		return o, err
+	}
+	if o.Left, err = p.meanwhile(ctx, r.Files, cur); err != nil {
+		return o, err
+	}
+	// What changed since the last checkpoint is in one, and somebody's, before
+	// any of it is written over.
+	first, err := r.since(ctx, desk.Last(), cur)
+	if err != nil {
+		return o, err
+	}
+	first.Until = r.activity()
+	if err := desk.Account(ctx, first); err != nil {
+		return o, err
+	}
+	now, err := desk.Since(ctx, p.ToBefore)
+	if err != nil {
+		return o, err
+	}
+	if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, s, o.Left) }); err != nil {
+		return o, err
+	}
+	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{InPlace: inPlace(open), Leave: o.Left})
+	if err != nil {
+		return o, fmt.Errorf("cannot plan the roll back: %w", err)
+	}
+	if err := desk.Begin(ctx, o); err != nil {
+		return o, err
+	}
+	for _, n := range p.Shown.Ends {
+		if err := desk.End(ctx, n); err != nil {
+			return o, fmt.Errorf("cannot end action %d first: %w", n, err)
+		}
+		o.Killed = append(o.Killed, n)
+	}
+	return o, r.write(ctx, plan, open.Shared, o)
+}
+
+// write has the files written, and looks at what they are then: even what a
+// failure left isn't the agent's doing.
+func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []string, o *Outcome) error {
+	report, err := r.Box.Restore(ctx, plan, restore.NewSource(r.Files.lower, Bodies{r.Files.store}))
+	if err != nil {
+		err = fmt.Errorf("cannot roll back: %w", err)
+	} else if o.Failed = report.Failed; len(o.Failed) > 0 {
+		err = fmt.Errorf("cannot roll back all files: %d failed, the first is %s: %s", len(o.Failed), api.Escape(o.Failed[0].Path), o.Failed[0].Text)
+	}
+	m, late := r.Files.ScanStill(ctx, shared, touchedBy(plan))
+	if late != nil {
+		return errors.Join(err, late)
+	}
+	root, late := r.Files.Save(ctx, m)
+	if late == nil {
+		o.After = &Checkpoint{Root: root, Manifest: m}
+	}
+	return errors.Join(err, late)
+}
+
+// inPlace are the files whose inode is kept, since a living process holds it. A
+// program or library that runs from one is better off with the old one.
+func inPlace(o runner.OpenFiles) []string {
+	var out []string
+	for _, path := range append(o.Open, o.Shared...) {
+		if !slices.Contains(o.Private, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// touchedBy lists the directories whose entries a plan may have changed: those
+// above what it writes, since they are made in the upper, and its own.
+func touchedBy(p *restore.Plan) []string {
+	set := map[string]bool{"": true}
+	for _, at := range p.Paths() {
+		for ; at != "." && !set[at]; at = path.Dir(at) {
+			set[at] = true
+		}
+	}
+	var out []string
+	for at := range set {
+		out = append(out, at)
+	}
+	return out
+}

@@ -1,0 +1,260 @@
+package files
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/blake3"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
+	"stepbox/session/api"
+)
+
+// A plan is carried out as it was shown, however much was written since: under
+// the freeze the files are compared with what was shown. Those that it names may
+// have changed, gone or come again, else whoever does that all the time could not
+// be rolled back: what they are now is in a checkpoint before it is written over.
+// Everything else that changed since stays; if it is in the way of what goes back,
+// the plan is stale.
+
+// ErrStale says that a plan is of files that are others by now.
+var ErrStale = api.Problemf(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
+
+// Past is what a roll back needs to know of an action.
+type Past struct {
+	N         int
+	State     api.ActionState
+	Apart     bool // housekeeping, or an agent of its own: no plan ends it or takes it back
+	Lingers   bool // it left something running
+	TakenBack bool // by an earlier roll back
+	Files     int  // that it changed
+	Spans     []Span
+}
+
+// ends says whether a roll back to before the action ends it.
+func (p *Past) ends() bool { return p.State == api.ActionRunning || p.Lingers }
+
+// Standing is how the session stands when a roll back is planned.
+type Standing struct {
+	ToBefore   int    // the action to go back to before
+	Checkpoint int64  // the one that this is
+	Newest     int64  // checkpoint
+	Rollbacks  int64  // begun so far
+	Actions    []Past // from ToBefore on
+}
+
+// Plan is a roll back as it is shown to a person, with what carries it out. It
+// isn't changed once made.
+type Plan struct {
+	Standing
+	Shown api.RollbackPlan
+
+	target  *manifest.Manifest
+	source  *manifest.Manifest // what there was when it was made
+	changed []diff.Change      // from source to target
+}
+
+// Files is how many files a plan writes.
+func (p *Plan) Files() int { return len(p.changed) }
+
+// Plan compares the files as they are with the checkpoint before an action.
+func (r *Restorer) Plan(ctx context.Context, now Standing) (*Plan, error) {
+	p := &Plan{Standing: now, Shown: api.RollbackPlan{ToBefore: now.ToBefore, Actions: []int{}, Files: []api.Change{}}}
+	for i := range now.Actions {
+		switch a := &now.Actions[i]; {
+		case a.Apart || a.TakenBack:
+		case a.ends():
+			p.Shown.Ends = append(p.Shown.Ends, a.N)
+			p.Shown.Actions = append(p.Shown.Actions, a.N)
+		case a.State == api.ActionEnded && a.Files > 0:
+			p.Shown.Actions = append(p.Shown.Actions, a.N)
+		}
+	}
+	var err error
+	if p.target, err = r.Files.At(ctx, now.Checkpoint); err != nil {
+		return nil, err
+	}
+	if p.source, err = r.scanToShow(ctx); err != nil {
+		return nil, err
+	}
+	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
+		return nil, err
+	}
+	p.Shown.Files = r.Files.list(p.changed, maxListed)
+	p.Shown.More = len(p.changed) - len(p.Shown.Files)
+	steps, err := restore.NewPlan(ctx, r.Files.lower, p.source, p.target, restore.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot plan the roll back: %w", err)
+	}
+	p.Shown.Problems = Troubles(steps.Problems)
+	p.Shown.Hash = p.digest()
+	return p, nil
+}
+
+// scanToShow takes the state of the files for a plan. What is written while it
+// looks may be missed altogether (a folder that becomes a file and a folder again):
+// then the agent is frozen for a second look, if it can be.
+func (r *Restorer) scanToShow(ctx context.Context) (*manifest.Manifest, error) {
+	m, err := r.Files.Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if moved, err := r.Files.Moved(ctx); err != nil || !moved {
+		return m, err
+	}
+	thaw, err := r.Freezer.Freeze(ctx)
+	if err != nil {
+		return r.Files.Scan(ctx)
+	}
+	m, err = r.Files.ScanStill(ctx, r.Box.OpenFiles().Shared, nil)
+	return m, errors.Join(err, thaw())
+}
+
+// digest names the plan: which files are put back to what, and which actions end.
+func (p *Plan) digest() string {
+	h := blake3.New()
+	_, _ = fmt.Fprintf(h, "%d %d %v", p.ToBefore, p.Checkpoint, p.Shown.Ends) // a hash never fails
+	for _, c := range p.changed {
+		_, _ = fmt.Fprintf(h, " %q %s %s %q", c.Path, c.Status, c.Kind(), c.From)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Troubles are problems as they are told, the first of them.
+func Troubles(ps []manifest.Problem) []api.Trouble {
+	var out []api.Trouble
+	for _, p := range ps[:min(len(ps), maxListed)] {
+		out = append(out, api.Trouble{Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
+	}
+	return out
+}
+
+// maxReason bounds what is said of one file, in bytes.
+const maxReason = 500
+
+// shownPath is what a plan says about one path.
+type shownPath struct {
+	now  *diff.File // what there is; nil for nothing
+	then *diff.File // what goes back; nil for nothing
+}
+
+// byPath lists what differs by path; a rename is two.
+func byPath(changed []diff.Change) map[string]shownPath {
+	m := make(map[string]shownPath, len(changed))
+	for _, c := range changed {
+		if c.Status != diff.Renamed {
+			m[c.Path] = shownPath{c.Old, c.New}
+			continue
+		}
+		m[c.From] = shownPath{c.Old, nil}
+		m[c.Path] = shownPath{nil, c.New}
+	}
+	return m
+}
+
+func isFolder(f *diff.File) bool { return f.Kind == manifest.KindDir }
+
+func parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
+
+// meanwhile lists what changed since the plan was shown and stays, sorted. It is
+// an error that what was shown has become something else.
+func (p *Plan) meanwhile(ctx context.Context, f *Files, cur *manifest.Manifest) ([]string, error) {
+	if cur == p.source {
+		return nil, nil
+	}
+	shown := byPath(p.changed)
+	differs, err := f.Between(ctx, cur, p.target)
+	if err != nil {
+		return nil, err
+	}
+	for path, now := range byPath(differs) {
+		if was, ok := shown[path]; ok && (was.then == nil) != (now.then == nil) { // the person changed the project's file
+			return nil, ErrStale
+		}
+	}
+	since, err := f.Between(ctx, p.source, cur)
+	if err != nil {
+		return nil, err
+	}
+	holds := make(map[string]bool) // directories with something below that was shown
+	for path := range shown {
+		for path != "" {
+			path = parent(path)
+			holds[path] = true
+		}
+	}
+	left := byPath(since)
+	maps.DeleteFunc(left, func(path string, _ shownPath) bool { _, ok := shown[path]; return ok })
+	for path, l := range left {
+		// What stays and what goes back must have room beside each other.
+		if holds[path] && l.then != nil && !isFolder(l.then) {
+			return nil, ErrStale
+		}
+		for path != "" {
+			path = parent(path)
+			if over, ok := shown[path]; ok && over.then != nil && !isFolder(over.then) {
+				return nil, ErrStale
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(left)), nil
+}
+
+// takenBack says which actions a roll back takes back: those of the plan and
+// those that began since and have ended, but for what made changes that stay.
+// Holds says whether something that stays changed in a span.
+func (p *Plan) takenBack(now []Past, holds func(Span) (bool, error)) ([]int, error) {
+	actions := slices.Clone(p.Shown.Actions)
+	stays := make(map[Span]bool)
+	for i := range now {
+		a := &now[i]
+		planned := slices.Index(actions, a.N)
+		if planned < 0 && (a.TakenBack || a.Apart || a.State != api.ActionEnded || a.Lingers) {
+			continue
+		}
+		late, remains := false, false
+		for _, s := range a.Spans {
+			if s.To <= p.Newest {
+				continue
+			}
+			late = true
+			some, known := stays[s]
+			if !known {
+				var err error
+				if some, err = holds(s); err != nil {
+					return nil, err
+				}
+				stays[s] = some
+			}
+			remains = remains || some
+		}
+		switch {
+		case late && remains && planned >= 0:
+			actions = slices.Delete(actions, planned, planned+1)
+		case late && !remains && planned < 0:
+			actions = append(actions, a.N)
+		}
+	}
+	slices.Sort(actions)
+	return actions, nil
+}
+
+// holdsSome says whether one of some paths changed in a span.
+func (f *Files) holdsSome(ctx context.Context, s Span, some []string) (bool, error) {
+	if len(some) == 0 {
+		return false, nil
+	}
+	changed, err := f.inSpan(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	differs := byPath(changed)
+	return slices.ContainsFunc(some, func(path string) bool { _, ok := differs[path]; return ok }), nil
+}

@@ -1,0 +1,86 @@
+package files
+
+import (
+	"context"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+)
+
+// Told is what an action changed.
+type Told struct {
+	Changed        []diff.Change
+	Added, Removed int         // lines
+	To             int64       // the last checkpoint that has changes of its
+	After          int64       // the checkpoint that has them and no others' since the one before it
+	Made           *Checkpoint // that one, without a number yet, unless it is a state that really was
+	Err            error
+}
+
+// Tell compares the state before an action with what the action alone made of
+// it: others may have changed files in between. Spans are those in which its
+// changes were made.
+func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
+	t.To, t.After = before, before
+	if len(spans) == 0 {
+		return t
+	}
+	from, err := f.At(ctx, before)
+	to := from
+	for i := 0; i < len(spans) && err == nil; i++ {
+		to, err = f.addTo(ctx, to, spans[i], t.After == spans[i].From)
+		if t.To = spans[i].To; t.After == spans[i].From {
+			t.After = t.To
+		} else {
+			t.After = 0
+		}
+	}
+	if err == nil && t.After == 0 {
+		t.Made = &Checkpoint{Manifest: to}
+		t.Made.Root, err = f.Save(ctx, to)
+	}
+	if err == nil {
+		t.Changed, err = f.Between(ctx, from, to)
+	}
+	if err != nil {
+		return Told{Err: err}
+	}
+	if len(t.Changed) > 0 {
+		t.Added, t.Removed = f.Lines(ctx, t.Changed)
+	}
+	return t
+}
+
+// addTo adds what changed in a span to a state, which is the one that the span
+// begins with or not.
+func (f *Files) addTo(ctx context.Context, state *manifest.Manifest, s Span, begins bool) (*manifest.Manifest, error) {
+	to, err := f.At(ctx, s.To)
+	if err != nil || begins {
+		return to, err
+	}
+	changed, err := f.inSpan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, c := range changed {
+		paths = append(paths, c.Path)
+		if c.From != "" {
+			paths = append(paths, c.From)
+		}
+	}
+	return manifest.Graft(state, to, paths), nil
+}
+
+// inSpan lists what changed between two checkpoints.
+func (f *Files) inSpan(ctx context.Context, s Span) ([]diff.Change, error) {
+	from, err := f.At(ctx, s.From)
+	if err != nil {
+		return nil, err
+	}
+	to, err := f.At(ctx, s.To)
+	if err != nil {
+		return nil, err
+	}
+	return f.Between(ctx, from, to)
+}
