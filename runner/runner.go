@@ -12,7 +12,6 @@ package runner
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -107,9 +106,6 @@ type StartError struct {
 func (e *StartError) Error() string { return e.Reason }
 
 func (s *Spec) prepare() error {
-	if !validID(s.ID) {
-		return fmt.Errorf("cannot use %q as a sandbox's name", s.ID)
-	}
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return &StartError{Reason: "no program was named"}
 	}

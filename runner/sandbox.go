@@ -251,6 +251,9 @@ func (s *Sandbox) close(ctx context.Context) error {
 		go s.holder.Close()
 		return fmt.Errorf("cannot wait for the sandbox to end: %w", ctx.Err())
 	}
+	// The holder removes the folders and cgroups meanwhile.
+	held := make(chan error, 1)
+	go func() { held <- s.holder.Close() }()
 	var failures []error
 	if s.gateway != nil {
 		failures = append(failures, s.gateway.Close())
@@ -260,7 +263,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	s.control.Close()
 	s.box.Release()
 	s.box.Terminal.Close()
-	failures = append(failures, s.holder.Close())
+	failures = append(failures, <-held)
 	// Usually nothing is left; a holder that failed leaves it to us.
 	limit, cancel := context.WithTimeout(ctx, holder.CloseTimeout)
 	defer cancel()

@@ -26,14 +26,41 @@ import (
 // A start takes as long as it takes on a busy machine; every step of it ends
 // when the process that it waits for does, and all of them when ctx does.
 func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
-	if err := spec.prepare(); err != nil {
-		return nil, err
+	return Prepare(ctx, spec).Start(ctx, spec, h)
+}
+
+// Prepared is what a sandbox needs whatever is in it: its folders, its cgroups
+// and a holder, which are made in the background. One of Start and Abandon has
+// to follow.
+type Prepared struct {
+	sandbox *Sandbox
+	undo    cleanup
+	guarded func() error  // waits for the holder to be up and to know what goes with the sandbox
+	done    chan struct{} // closed once all is made, or err is set
+	err     error
+}
+
+// Prepare begins to make a sandbox of which only ID, StateDir, RunDir and Limits
+// are known yet, so that the rest can be found out meanwhile.
+func Prepare(ctx context.Context, spec Spec) *Prepared {
+	p := &Prepared{done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.err = p.make(ctx, spec)
+	}()
+	return p
+}
+
+// Abandon undoes what was made, and waits for it, unless a sandbox was started.
+func (p *Prepared) Abandon() {
+	<-p.done
+	p.undo.run()
+}
+
+func (p *Prepared) make(ctx context.Context, spec Spec) error {
+	if !validID(spec.ID) {
+		return fmt.Errorf("cannot use %q as a sandbox's name", spec.ID)
 	}
-	if err := CheckWorkspace(spec.Workspace, spec.StateDir, spec.RunDir); err != nil {
-		return nil, err
-	}
-	var undo cleanup
-	defer undo.run()
 	s := &Sandbox{
 		spec:    spec,
 		dir:     filepath.Join(spec.RunDir, spec.ID),
@@ -42,24 +69,25 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 		exit:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	p.sandbox = s
 	lock, err := s.makeFolders()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.lock = lock
-	undo.add(func() { s.removeFolders() })
+	p.undo.add(func() { s.removeFolders() })
 	command, err := Command("holder")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.cgroups, err = box.MakeCgroups(ctx, spec.ID, spec.Limits, s.noteCgroups); err != nil {
-		return nil, err
+		return err
 	}
-	undo.add(func() { removeCgroups(s.cgroups) })
+	p.undo.add(func() { removeCgroups(s.cgroups) })
 	if s.holder, err = holder.Start(command, lock); err != nil {
-		return nil, explain(err)
+		return explain(err)
 	}
-	undo.add(func() { s.holder.Close() })
+	p.undo.add(func() { s.holder.Close() })
 	// The holder comes up while the box is made, which needs no more of it than
 	// its namespaces until there is a first process to guard.
 	ready := make(chan error, 1)
@@ -70,17 +98,35 @@ func Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
 		}
 		ready <- err
 	}()
-	guarded := sync.OnceValue(func() error { return <-ready })
-	undo.add(func() { _ = guarded() })
+	p.guarded = sync.OnceValue(func() error { return <-ready })
+	p.undo.add(func() { _ = p.guarded() })
+	return nil
+}
+
+// Start is the package's Start with what is prepared; spec repeats what Prepare
+// was told.
+func (p *Prepared) Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, error) {
+	defer p.Abandon()
+	if err := spec.prepare(); err != nil {
+		return nil, err
+	}
+	if err := CheckWorkspace(spec.Workspace, spec.StateDir, spec.RunDir); err != nil {
+		return nil, err
+	}
+	if <-p.done; p.err != nil {
+		return nil, p.err
+	}
+	s, undo, guarded := p.sandbox, &p.undo, p.guarded
+	s.spec = spec
 	link := s.beginLink(ctx, h)
 	undo.add(func() { link.abandon() })
-	if err := s.makeBox(ctx, guarded, &undo); err != nil {
+	if err := s.makeBox(ctx, guarded, undo); err != nil {
 		if failure := guarded(); failure != nil {
 			err = explain(failure) // which is why the box failed
 		}
 		return nil, err
 	}
-	if err := s.connect(ctx, h, link, &undo); err != nil {
+	if err := s.connect(ctx, h, link, undo); err != nil {
 		return nil, err
 	}
 	undo.keep()

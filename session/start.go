@@ -29,6 +29,9 @@ import (
 // and the record, so the loop runs before the sandbox does.
 func (s *Session) begin(ctx context.Context) error {
 	cfg := s.cfg
+	prepared := runner.Prepare(ctx, runner.Spec{ID: cfg.ID, StateDir: s.store.SessionDir(cfg.ID), RunDir: cfg.RunDir, Limits: cfg.Limits})
+	defer prepared.Abandon()
+	go policy.Scripts(cfg.Argv, "") // reads the grammar of programs, which the agent's own start waits for
 	s.profile = policy.ProfileFor(cfg.Argv, lookPath(cfg.Argv[0], pathOf(cfg.Env)))
 	spec, err := s.spec()
 	if err != nil {
@@ -54,7 +57,7 @@ func (s *Session) begin(ctx context.Context) error {
 	go s.loop()
 
 	row := make(chan error, 1) // how the session's row was made, once
-	box, err := runner.Start(ctx, spec, runner.Handlers{
+	box, err := prepared.Start(ctx, spec, runner.Handlers{
 		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
 			Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }, Environ: cfg.Env,

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -157,6 +158,7 @@ func Start(ctx context.Context, req Request) (string, error) {
 // Supervise is the supervisor's own main: it reads a Request, starts the
 // session, says how that went and serves the session until its end.
 func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
+	collect := debug.SetGCPercent(-1) // most of what a start allocates is kept
 	tell := func(s Started) error { return errors.Join(json.NewEncoder(out).Encode(s), out.Close()) }
 	s, finish, err := start(ctx, in)
 	if err != nil {
@@ -171,6 +173,7 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 		_ = tell(started) // else whoever asked is gone: nobody to tell
 		return err
 	}
+	debug.SetGCPercent(collect)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if tell(Started{ID: s.ID()}) != nil {
