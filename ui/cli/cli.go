@@ -46,7 +46,7 @@ func Code(err error) int {
 		return ExitUsage
 	case errors.As(err, &p):
 		switch p.Code {
-		case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive:
+		case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive, api.CodeUnknown:
 			return ExitRefused
 		}
 	}

@@ -162,14 +162,12 @@ func limitWords(l api.Limits) string {
 	return strings.Join(parts, ", ") + " (" + l.Source + ")"
 }
 
-var marks = map[api.ActionState]string{
-	api.ActionHeld: "HELD", api.ActionRunning: "running", api.ActionEnded: "ended",
-	api.ActionDenied: "denied", api.ActionAbandoned: "abandoned",
-}
-
 func actionLine(a api.Action) string {
-	state := marks[a.State]
-	if a.Exit != nil {
+	state := string(a.State)
+	switch {
+	case a.State == api.ActionHeld:
+		state = "HELD"
+	case a.Exit != nil:
 		state = exitWords(a.Exit)
 	}
 	var more []string
@@ -214,7 +212,7 @@ func (c command) showAction(s api.Session, n int) error {
 	}
 	return c.print(whole{a, execs, held}, func(w io.Writer) {
 		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
-		fmt.Fprintf(w, "state\t%s %s\n", marks[a.State], exitWords(a.Exit))
+		fmt.Fprintf(w, "state\t%s %s\n", a.State, exitWords(a.Exit))
 		if a.Verdict != "" {
 			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
 		}
