@@ -2,10 +2,16 @@ package runner
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
 	"stepbox/runner/gate"
@@ -47,65 +53,41 @@ func (s *Sandbox) Activity() ([]Activity, error) {
 	return list, nil
 }
 
-// OpenFiles are files of the project that processes of the agent's tree hold,
-// as paths below the project.
+// OpenFiles are files of the project that processes of the agent's tree have
+// mapped, as paths below the project.
 type OpenFiles struct {
-	Open    []string // by a descriptor
-	Shared  []string // mapped so that stores reach the file
-	Private []string // mapped otherwise, as programs and libraries are
+	Shared []string // so that stores reach the file
+	runs   map[string]bool
+	unread bool // of a process that lives nothing could be read
 }
 
+// Runs says whether a file is mapped in another way, as programs and libraries
+// are; or may be, where that can't be told.
+func (o OpenFiles) Runs(path string) bool { return o.unread || o.runs[path] }
+
 // OpenFiles looks for them. Freeze the sandbox first: the list is a snapshot.
-// What can't be looked at, as a process that ends, holds nothing that is found.
 func (s *Sandbox) OpenFiles() OpenFiles {
-	project := s.spec.Workspace
-	var open, shared, private pathSet
+	shared, o := map[string]bool{}, OpenFiles{runs: map[string]bool{}}
 	for _, pid := range s.pids() {
-		dir := filepath.Join("/proc", strconv.Itoa(pid))
-		names, _ := os.ReadDir(filepath.Join(dir, "fd"))
-		for _, name := range names {
-			if target, err := os.Readlink(filepath.Join(dir, "fd", name.Name())); err == nil {
-				open.add(project, target)
-			}
-		}
-		maps, err := os.ReadFile(filepath.Join(dir, "maps"))
-		if err != nil {
-			continue
-		}
-		for line := range bytes.Lines(maps) {
+		mapped, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
+		// A process that ended has none.
+		o.unread = o.unread || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH)
+		for line := range bytes.Lines(mapped) {
 			// address perms offset dev inode path, proc_pid_maps(5)
 			fields := strings.SplitN(strings.TrimSuffix(string(line), "\n"), " ", 6)
 			if len(fields) < 6 || len(fields[1]) != 4 {
 				continue
 			}
-			path := strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n")
+			path, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n"), s.spec.Workspace+"/")
 			switch {
+			case !ok:
 			case fields[1][3] != 's':
-				private.add(project, path)
+				o.runs[path] = true
 			case fields[1][1] == 'w':
-				shared.add(project, path)
-			default:
-				open.add(project, path)
+				shared[path] = true
 			}
 		}
 	}
-	return OpenFiles{Open: open.list, Shared: shared.list, Private: private.list}
-}
-
-// pathSet gathers paths below a folder, each once.
-type pathSet struct {
-	seen map[string]bool
-	list []string
-}
-
-func (p *pathSet) add(folder, path string) {
-	rel, ok := strings.CutPrefix(path, folder+"/")
-	if !ok || p.seen[rel] {
-		return
-	}
-	if p.seen == nil {
-		p.seen = make(map[string]bool)
-	}
-	p.seen[rel] = true
-	p.list = append(p.list, rel)
+	o.Shared = slices.Sorted(maps.Keys(shared))
+	return o
 }

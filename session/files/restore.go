@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 
-	"stepbox/runner"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
@@ -80,7 +78,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, s, o.Left) }); err != nil {
 		return o, err
 	}
-	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{InPlace: inPlace(open), Leave: o.Left})
+	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{Replace: open.Runs, Leave: o.Left})
 	if err != nil {
 		return o, fmt.Errorf("cannot plan the roll back: %w", err)
 	}
@@ -114,18 +112,6 @@ func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []strin
 		o.After = &Checkpoint{Root: root, Manifest: m}
 	}
 	return errors.Join(err, late)
-}
-
-// inPlace are the files whose inode is kept, since a living process holds it. A
-// program or library that runs from one is better off with the old one.
-func inPlace(o runner.OpenFiles) []string {
-	var out []string
-	for _, path := range append(o.Open, o.Shared...) {
-		if !slices.Contains(o.Private, path) {
-			out = append(out, path)
-		}
-	}
-	return out
 }
 
 // touchedBy lists the directories whose entries a plan may have changed: those

@@ -13,11 +13,12 @@ import (
 
 // setAttrs gives an open file, directory, link, FIFO or socket the owner,
 // mode, attributes and times of a step. fd may be an O_PATH descriptor. It
-// refuses to touch anything of another kind than the step says.
+// refuses to touch anything of another kind than the step says. With same, the
+// extended attributes are what they shall be.
 //
 // The order matters: a change of owner clears setuid and capabilities, an
 // access list changes the mode, and everything moves the times.
-func setAttrs(fd int, op *Op) error {
+func setAttrs(fd int, op *Op, same bool) error {
 	var st unix.Stat_t
 	if err := inode.Fstat(fd, &st); err != nil {
 		return err
@@ -39,7 +40,7 @@ func setAttrs(fd int, op *Op) error {
 		}
 		chmod = true // setuid and setgid may be gone
 	}
-	if op.What == manifest.KindFile || op.What == manifest.KindDir {
+	if !same && (op.What == manifest.KindFile || op.What == manifest.KindDir) {
 		changed, err := setXattrs(fd, op.Xattrs)
 		if err != nil {
 			return err

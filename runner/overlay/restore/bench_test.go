@@ -5,11 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"stepbox/runner/overlay/scan"
+	"stepbox/session/e2e/pairs"
 )
 
 // benchSizes are how many changed files the figures are for.
@@ -214,14 +216,69 @@ func BenchmarkRollback(b *testing.B) {
 	}
 }
 
-// BenchmarkGit is what the same checkpoints cost with git, which keeps less:
-// no modes but the executable bit, no empty directories, attributes or FIFOs.
-func BenchmarkGit(b *testing.B) {
+// BenchmarkBesideGit rolls back 1,000 files of a project that were modified, and
+// lets git check the same out, in turns. Of ours it times plan and restore, and
+// as a whole the scans before and after it too, which git has no counterpart of.
+func BenchmarkBesideGit(b *testing.B) {
+	git := gitCommand(b)
+	dir := b.TempDir()
+	muts := manyFiles(1000)
+	fill := func(dir string) {
+		for _, m := range muts {
+			must(b, m.apply(dir))
+		}
+	}
+	fill(dir)
+	git(dir, "init", "-q")
+	git(dir, "add", "-A")
+	git(dir, "-c", "user.name=a", "-c", "user.email=a@host.example", "commit", "-qm", "a")
+	s := newSession(b, startHelper(b), os.TempDir(), fill)
+	b.Cleanup(s.close)
+	target := s.scan()
+	var writes []mutation
+	modify := func() []mutation {
+		writes = slices.DeleteFunc(slices.Clone(muts), func(m mutation) bool { return m.Op != "write" })
+		for i := range writes {
+			writes[i].Data = append(slices.Clone(writes[i].Data), "modified"...)
+		}
+		return writes
+	}
+	var restored time.Duration
+	back := func() time.Duration {
+		s.agent(modify()...)
+		begin := time.Now()
+		cur := s.scan()
+		planned := time.Now()
+		p, err := NewPlan(bg, s.lower, cur, target, Options{})
+		must(b, err)
+		rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
+		must(b, err)
+		restored = time.Since(planned)
+		if s.scan(); rep.Written != len(writes) || len(rep.Failed) > 0 {
+			b.Fatalf("%+v", rep)
+		}
+		return time.Since(begin)
+	}
+	pairs.Compare(b,
+		pairs.Way{Name: "whole", Run: back},
+		pairs.Way{Name: "restore", Run: func() time.Duration { back(); return restored }},
+		pairs.Way{Name: "git", Run: func() time.Duration {
+			for _, m := range modify() {
+				must(b, m.apply(dir))
+			}
+			begin := time.Now()
+			git(dir, "checkout", "-q", "--", ".")
+			return time.Since(begin)
+		}})
+}
+
+// gitCommand runs git in a folder, without looking at the person's configuration.
+func gitCommand(b *testing.B) func(dir string, args ...string) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		b.Skip("no git here to compare with")
 	}
-	run := func(b *testing.B, dir string, args ...string) {
+	return func(dir string, args ...string) {
 		b.Helper()
 		cmd := exec.Command(git, append([]string{"-C", dir, "-c", "core.fsync=none", "-c", "gc.auto=0"}, args...)...)
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}
@@ -229,6 +286,13 @@ func BenchmarkGit(b *testing.B) {
 			b.Fatalf("git %v: %v %s", args, err, out)
 		}
 	}
+}
+
+// BenchmarkGit is what the same checkpoints cost with git, which keeps less:
+// no modes but the executable bit, no empty directories, attributes or FIFOs.
+func BenchmarkGit(b *testing.B) {
+	git := gitCommand(b)
+	run := func(b *testing.B, dir string, args ...string) { git(dir, args...) }
 	fill := func(b *testing.B, n int) string {
 		dir, err := os.MkdirTemp("", "stepbox-overlay-git-")
 		must(b, err)

@@ -176,7 +176,7 @@ func (x *executor) meta(dirfd int, name string, op *Op) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := setAttrs(fd, op); err != nil {
+	if err := setAttrs(fd, op, false); err != nil {
 		return err
 	}
 	x.report.Set++

@@ -55,7 +55,7 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 	}
 	n, err := body.write(x, fd)
 	if err == nil {
-		err = setAttrs(fd, op)
+		err = setAttrs(fd, op, false)
 	}
 	if cerr := unix.Close(fd); err == nil {
 		err = cerr
@@ -74,7 +74,11 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 
 var errNotFile = errors.New("it isn't a file")
 
-// overwrite writes into the inode that is there.
+// overwrite writes into the inode that is there. Should that end half-way, the
+// file is neither what it was nor what it shall be; the next scan finds it by its
+// times, and what it was is in the checkpoint that the plan began from. A file is
+// never truncated to nothing where that can be helped: ext4 writes one that was
+// to the disk when it is closed (auto_da_alloc, ext4(5)).
 func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) error {
 	fd, err := inode.Beneath(dirfd, name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if errors.Is(err, unix.ENXIO) {
@@ -91,14 +95,20 @@ func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) erro
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errNotFile
 	}
-	if err := inode.Retry(func() error { return unix.Ftruncate(fd, 0) }); err != nil {
-		return err
+	size := int64(0)
+	if body.solid() {
+		size = op.Content.Size
+	}
+	if st.Size > size {
+		if err := inode.Retry(func() error { return unix.Ftruncate(fd, size) }); err != nil {
+			return err
+		}
 	}
 	n, err := body.write(x, fd)
 	if err != nil {
 		return err
 	}
-	if err := setAttrs(fd, op); err != nil {
+	if err := setAttrs(fd, op, op.SameAttr); err != nil {
 		return err
 	}
 	x.report.Written++
@@ -168,6 +178,19 @@ func atEnd(r io.Reader) error {
 		return fmt.Errorf("cannot read its content: %w", err)
 	}
 	return nil
+}
+
+// solid says whether write leaves nothing of the file as it was.
+func (p *payload) solid() bool {
+	if p.size > content.ChunkedAbove {
+		return false
+	}
+	for b := p.small; len(b) > 0; b = b[min(holeUnit, len(b)):] {
+		if len(b) >= holeUnit && content.IsZero(b[:holeUnit]) {
+			return false
+		}
+	}
+	return true
 }
 
 // write fills an empty file. Runs of zeros become holes.

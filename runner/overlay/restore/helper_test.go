@@ -31,7 +31,8 @@ type request struct {
 	Lower, Upper, Work, Merged string
 	Muts                       []mutation
 	Plan                       []byte
-	Kill                       int    // of execute: die before that step, counted from 1
+	Kill                       int    // of execute: die before that content, counted from 1
+	Half                       bool   // of execute: die when half of that content was given instead
 	Swap                       string // of execute: run this attack meanwhile
 	Path                       string
 }
@@ -315,17 +316,38 @@ func (s *served) serve(q request) (r response) {
 	return r
 }
 
-// killer dies at a step, between its content and its rename.
+// killer dies at a content, before or in the middle of it.
 type killer struct {
 	Source
 	left int
+	half bool
 }
 
 func (k *killer) Open(ctx context.Context, p *Plan, i int) (io.ReadCloser, error) {
-	if k.left--; k.left == 0 {
+	k.left--
+	if k.left == 0 && !k.half {
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 	}
-	return k.Source.Open(ctx, p, i)
+	r, err := k.Source.Open(ctx, p, i)
+	if k.left == 0 && err == nil {
+		r = &halfway{r, p.Ops[i].Content.Size / 2}
+	}
+	return r, err
+}
+
+// halfway is a content that kills its reader.
+type halfway struct {
+	io.ReadCloser
+	left int64
+}
+
+func (h *halfway) Read(p []byte) (int, error) {
+	if h.left <= 0 {
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
+	n, err := h.ReadCloser.Read(p)
+	h.left -= int64(n)
+	return n, err
 }
 
 func (s *served) execute(q request) (Report, error) {
@@ -341,7 +363,7 @@ func (s *served) execute(q request) (Report, error) {
 	recv := ReceiveContents(s.contents).(*receiver)
 	var src Source = recv
 	if q.Kill > 0 {
-		src = &killer{src, q.Kill}
+		src = &killer{src, q.Kill, q.Half}
 	}
 	stop := attack(q)
 	rep, err := Execute(context.Background(), root, &p, src)

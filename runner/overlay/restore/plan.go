@@ -57,6 +57,7 @@ type Op struct {
 	Xattrs   []manifest.Xattr
 	Content  Blob // of OpFile
 	InPlace  bool // of OpFile: write into the inode that is there
+	SameAttr bool // of OpFile with InPlace: it has these extended attributes already
 }
 
 // Blob names the bytes that an OpFile writes.
@@ -75,10 +76,12 @@ type Plan struct {
 
 // Options are for one PlanRestore.
 type Options struct {
-	// InPlace are files that living processes hold open for writing: their
-	// inode is kept and its content written over, so that what such a process
-	// appends lands in the file and not in one that has no name any more.
-	InPlace []string
+	// Replace says which files get another inode when their content is put
+	// back: programs and libraries that run are better off with the old one.
+	// All others that the upper has keep theirs and are written over, so that
+	// what a living process appends lands in the file and not in one that has
+	// no name any more; and it is quicker. Nil says it of none.
+	Replace func(path string) bool
 	// Leave are paths that stay as they are, whatever the target has: each by
 	// itself, and not what is below it.
 	Leave []string

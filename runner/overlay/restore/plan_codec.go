@@ -44,6 +44,7 @@ func readProblems(d *codec.Decoder) []manifest.Problem {
 const (
 	opLower = 1 << iota
 	opInPlace
+	opSameAttr
 	opFlagEnd
 )
 
@@ -54,6 +55,9 @@ func appendOp(b []byte, op *Op) []byte {
 	}
 	if op.InPlace {
 		flags |= opInPlace
+	}
+	if op.SameAttr {
+		flags |= opSameAttr
 	}
 	b = append(b, byte(op.Kind), flags)
 	b = codec.AppendBytes(b, op.Path)
@@ -86,7 +90,7 @@ func readOp(d *codec.Decoder) (op Op) {
 		d.Fail("an unknown step or flag")
 		return op
 	}
-	op.Content.Lower, op.InPlace = flags&opLower != 0, flags&opInPlace != 0
+	op.Content.Lower, op.InPlace, op.SameAttr = flags&opLower != 0, flags&opInPlace != 0, flags&opSameAttr != 0
 	op.Path = string(d.Bytes())
 	if !manifest.ValidPath(op.Path) || op.Path == "" && op.Kind != OpMeta {
 		d.Fail("a path that leaves the project or names it")

@@ -20,11 +20,8 @@ import (
 func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Manifest, o Options) (*Plan, error) {
 	p := &planner{
 		ctx: ctx, plan: &Plan{}, touched: map[string]bool{},
-		inPlace: map[string]bool{}, leave: map[string]bool{}, leaveBelow: map[string]bool{},
+		replace: o.Replace, leave: map[string]bool{}, leaveBelow: map[string]bool{},
 		force: map[string]bool{}, written: map[uint64]string{},
-	}
-	for _, path := range o.InPlace {
-		p.inPlace[path] = true
 	}
 	for _, path := range o.Leave {
 		p.leave[path] = true
@@ -54,7 +51,7 @@ type planner struct {
 	ops        []Op
 	dirs       []Op            // directories' own attributes, those below first
 	touched    map[string]bool // directories in which something was touched
-	inPlace    map[string]bool
+	replace    func(path string) bool
 	leave      map[string]bool // what stays as it is
 	leaveBelow map[string]bool // directories with something below that stays
 
@@ -272,12 +269,20 @@ func (p *planner) visitFile(path string, cur, want *diff.Version) error {
 		p.written[group] = path
 	}
 	op := Op{Kind: OpFile, Content: Blob{Size: want.Size, Hash: want.Hash, Lower: want.Low != nil}}
-	if cur.Is(manifest.KindFile) && !p.force[path] {
-		op.InPlace = p.inPlace[path]
-		for _, m := range p.members[group] {
-			op.InPlace = op.InPlace || group != 0 && p.inPlace[m]
-		}
+	if cur.Is(manifest.KindFile) && cur.Low == nil && !p.force[path] && !p.replaces(path, group) {
+		op.InPlace = true
+		// Writing takes capabilities away.
+		op.SameAttr = cur.Unsaved == "" && cur.SameXattrs(want.Entry) &&
+			!slices.ContainsFunc(want.Xattrs, func(x manifest.Xattr) bool { return x.Name == manifest.Capability })
 	}
 	p.add(op, path, want)
 	return nil
+}
+
+// replaces says whether a file, or one that shares its inode, gets another one.
+func (p *planner) replaces(path string, group uint64) bool {
+	if p.replace == nil {
+		return false
+	}
+	return p.replace(path) || group != 0 && slices.ContainsFunc(p.members[group], p.replace)
 }

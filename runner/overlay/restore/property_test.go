@@ -174,10 +174,10 @@ func rollbackHistory(t *testing.T, rt *rapid.T, h *helper, place string) {
 			}
 		}
 		var o Options
-		if rapid.Bool().Draw(rt, "in place") {
-			o.InPlace = slices.Collect(maps.Keys(marks[to].tree))
+		if rapid.Bool().Draw(rt, "replacing") {
+			o.Replace = func(string) bool { return true }
 		}
-		log("rollback to %d, in place %v", to, o.InPlace != nil)
+		log("rollback to %d, replacing %v", to, o.Replace != nil)
 		checkRollback(s, target, marks[to].tree, o, fail)
 	}
 }

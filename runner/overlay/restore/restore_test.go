@@ -83,6 +83,38 @@ func TestCrashWhileExecuting(t *testing.T) {
 	}
 }
 
+// A file that is written over when the process that restores is killed is left
+// half-written. The next scan finds it, and both ways lead on from there.
+func TestCrashWhileOverwriting(t *testing.T) {
+	s := newSession(t, startHelper(t), os.TempDir(), nil)
+	defer func() { s.close() }()
+	then, now := bytes.Repeat([]byte("then"), 2<<20), bytes.Repeat([]byte("now!"), 2<<20)
+	s.agent(mutation{Op: "write", Path: "large", Data: then}, mutation{Op: "write", Path: "small", Data: then[:100]})
+	target, want := s.scan(), s.capture()
+	s.agent(mutation{Op: "write", Path: "large", Data: now}, mutation{Op: "write", Path: "small", Data: now[:100]})
+	changed, instead := s.scan(), s.capture()
+	p, err := NewPlan(bg, s.lower, changed, target, Options{})
+	must(t, err)
+	q := s.q
+	q.Kill, q.Half = 1, true
+	if _, err := s.h.execute(bg, q, p, NewSource(s.lower, s.bodies)); err == nil {
+		t.Fatal("it wasn't killed")
+	}
+	s.crashed()
+	if e := s.scan().Lookup("large"); e.Hash == target.Lookup("large").Hash || e.Hash == changed.Lookup("large").Hash {
+		t.Fatal("the file isn't half-written")
+	}
+	for _, to := range []struct {
+		m    *manifest.Manifest
+		want map[string]seen
+	}{{target, want}, {changed, instead}} {
+		s.restore(to.m, Options{})
+		if diff := compareTrees(to.want, s.capture()); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
 // A log that a living process appends to goes on in the same file.
 func TestInPlaceKeepsWriters(t *testing.T) {
 	s := newSession(t, startHelper(t), os.TempDir(), nil)
@@ -97,7 +129,7 @@ func TestInPlaceKeepsWriters(t *testing.T) {
 		q.Op = "held write"
 		s.h.must(q)
 	}
-	s.restore(target, Options{InPlace: []string{"log2"}}) // by any of its names
+	s.restore(target, Options{Replace: func(path string) bool { return path == "other" }})
 	if diff := compareTrees(want, s.capture()); diff != "" {
 		t.Fatal(diff)
 	}
@@ -127,7 +159,7 @@ func TestInPlaceRunningProgram(t *testing.T) {
 	q := s.with("run")
 	q.Path = "prog"
 	s.h.must(q)
-	rep := s.restore(target, Options{InPlace: []string{"prog"}})
+	rep := s.restore(target, Options{})
 	if diff := compareTrees(want, s.capture()); diff != "" || rep.Written != 1 {
 		t.Errorf("%+v %s", rep, diff)
 	}
@@ -257,7 +289,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	s.agent(append(then, mutation{Op: "write", Path: "\xff\n\x1b", Data: []byte("x")}, mutation{Op: "setxattr", Path: "\xff\n\x1b", To: "user.\xfe", Data: []byte{0, 255}})...)
 	target := s.scan()
 	s.agent(append(now, mutation{Op: "remove", Path: "\xff\n\x1b"})...)
-	p, err := NewPlan(bg, s.lower, s.scan(), target, Options{InPlace: []string{"large"}})
+	p, err := NewPlan(bg, s.lower, s.scan(), target, Options{})
 	must(t, err)
 	p.Problems = []manifest.Problem{{Path: "\xfe", Text: "text"}}
 	var viaGob Plan
