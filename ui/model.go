@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"charm.land/bubbles/v2/spinner"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
@@ -20,6 +21,7 @@ import (
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/home"
 	"stepbox/ui/screen/workbench"
+	"stepbox/ui/spin"
 )
 
 // Model is the root of the interface. It is used by one goroutine.
@@ -38,6 +40,7 @@ type Model struct {
 
 	home  home.Screen
 	list  listing
+	spin  spin.Mark
 	theme string // why the theme's file isn't what is shown, or ""
 	help  *dialog.Help
 	bench *workbench.Screen
@@ -144,7 +147,7 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		cmd = tea.Batch(cmd, m.goTo(m.bench.Leave()))
 	}
 	m.updated = m.opt.Now()
-	return cmd
+	return tea.Batch(cmd, m.spin.While(m.home.Starting || m.bench != nil && m.bench.Busy()))
 }
 
 // Restart is called when nothing was drawn for a while: keys pressed meanwhile
@@ -188,7 +191,10 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return m.listed(msg)
 	case opened:
 		return m.join(msg)
+	case spinner.TickMsg:
+		return m.spin.Update(msg)
 	case started:
+		m.home.Starting = false
 		if msg.err != nil {
 			m.home.Notice = "can't start: " + paint.Clean(msg.err.Error())
 			return nil
@@ -270,7 +276,10 @@ func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
 			m.home.Notice = "stepbox run starts a session"
 			return nil
 		}
-		m.home.Notice = "starting a session…"
+		if m.home.Starting {
+			return nil
+		}
+		m.home.Starting = true
 		return m.start()
 	case intent.Open:
 		if s, ok := m.home.Selected(); ok {

@@ -285,3 +285,35 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What takes long is said, with a mark that turns until it is done; then nothing ticks.
+func TestLongWorkIsSaid(t *testing.T) {
+	t.Parallel()
+	c := fake.Workbench()
+	d := bench(t, c, 120, 35, "plain")
+	hold := make(chan struct{})
+	c.Wait(hold)
+	d.press(leader, "p")
+	d.shows(" freezing")
+	frame := d.text()
+	d.until("it turns", func() bool { return d.text() != frame && strings.Contains(d.text(), " freezing") })
+	close(hold)
+	d.shows("frozen: p goes on")
+	d.until("it stands still", func() bool { return d.m.spin.String() == "" })
+
+	hold = make(chan struct{})
+	starts := 0
+	d = drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) {
+		starts++
+		<-hold
+		return fake.Session().ID, nil
+	}})
+	d.shows("bump-deps")
+	d.press("n", "n")
+	d.shows("⠹ starting a session…")
+	close(hold)
+	d.until("it is joined", func() bool { return d.m.bench != nil })
+	if starts != 1 {
+		t.Errorf("%d sessions were started", starts)
+	}
+}

@@ -38,11 +38,12 @@ func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
 	out := display.Frame{Title: "stepbox", Signal: m.signal}
 	m.signal = ""
 	if m.bench != nil {
+		m.bench.Spin = m.spin.String()
 		out.Cursor = m.bench.Draw(dst, area, m.palette)
 		out.Title = m.bench.WindowTitle()
 		return out
 	}
-	f := paint.Frame{P: m.palette, Now: m.opt.Now()}
+	f := paint.Frame{P: m.palette, Now: m.opt.Now(), Spin: m.spin.String()}
 	m.home.Draw(dst, area, f)
 	if n := m.home.Held(); n > 0 {
 		out.Title = fmt.Sprintf("◆ %d held — stepbox", n)

@@ -7,6 +7,8 @@
 package dialog
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -185,6 +187,9 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 			paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
 		}
 		at++
+	}
+	if f.Spin != "" {
+		note.s = strings.Replace(note.s, "⋯", f.Spin, 1)
 	}
 	if note.s != "" && at < frame.Max.Y-1 {
 		paint.Clip(dst, body.Min.X, at, body.Max.X, note.s, p.On(note.k, themes.Surface))

@@ -8,5 +8,6 @@ type Frame struct {
 	Now     time.Time
 	Focused bool
 	Number  string        // the key that focuses the pane
+	Spin    string        // the mark beside what takes long, or ""
 	Wait    time.Duration // until keys may answer the question that is shown
 }

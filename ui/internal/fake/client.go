@@ -30,6 +30,7 @@ type Client struct {
 	plans     map[int]api.RollbackPlan        // guarded by mu
 	refuse    func(api.Decision) *api.Problem // guarded by mu
 	screen    api.Frame                       // guarded by mu
+	wait      <-chan struct{}                 // guarded by mu; pauses take until it is closed
 }
 
 // New makes a Client that knows these sessions.
@@ -115,6 +116,13 @@ func (c *Client) SetPlan(n int, p api.RollbackPlan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.plans[n] = p
+}
+
+// Wait makes pauses take until the channel is closed.
+func (c *Client) Wait(ch <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wait = ch
 }
 
 func (c *Client) Refuse(f func(api.Decision) *api.Problem) {
@@ -253,6 +261,12 @@ func (c *Client) SetMode(_ context.Context, id string, m api.Mode) (api.Session,
 
 func (c *Client) Pause(_ context.Context, id string) (api.Session, error) {
 	c.called("pause")
+	c.mu.Lock()
+	wait := c.wait
+	c.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
 	s, err := c.find(id)
 	s.State = api.SessionPaused
 	return s, err

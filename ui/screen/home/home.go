@@ -25,6 +25,7 @@ type Screen struct {
 	Version  string
 	CanStart bool   // a session can be started from here
 	Problem  string // why the list is old, or could not be read
+	Starting bool   // one is being started
 	Notice   string // what became of the last thing
 
 	live, past []api.Session
@@ -147,6 +148,9 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	p := f.P
 	x := r.Min.X + 1
 	words, token := s.Notice, themes.Info
+	if s.Starting {
+		words = strings.TrimSpace(f.Spin + " starting a session…")
+	}
 	if s.Problem != "" {
 		words, token = "! "+s.Problem, themes.Warn
 	}

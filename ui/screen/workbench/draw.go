@@ -21,14 +21,14 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		return nil
 	}
 	now := s.cfg.Now()
-	f := paint.Frame{P: p, Now: now, Wait: s.guard.Wait(now)}
+	f := paint.Frame{P: p, Now: now, Wait: s.guard.Wait(now), Spin: s.Spin}
 	s.title(dst, s.panes.Title, f)
 	s.tabs(dst, s.panes.Tabs, f)
 	s.actions.Notice, s.actions.Auto = nil, s.auto
-	if s.notice.text != "" {
+	if n := s.said(); n.text != "" {
 		s.actions.Notice = paint.Line{{
-			Text:  paint.Shorten(dst, s.notice.text, s.panes.Actions.Dx()-8),
-			Style: p.S(s.notice.token),
+			Text:  paint.Shorten(dst, n.text, s.panes.Actions.Dx()-8),
+			Style: p.S(n.token),
 		}}
 	}
 	var cursor *tea.Cursor

@@ -34,9 +34,9 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		}
 		x = paint.Text(dst, x, y, stop, words, p.S(themes.Held)) + 3
 	}
-	if len(s.dialogs) > 0 && s.notice.text != "" {
+	if n := s.said(); len(s.dialogs) > 0 && n.text != "" {
 		// A dialog covers the place where notices usually are.
-		paint.Clip(dst, x, y, stop, s.notice.text, p.S(s.notice.token))
+		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
 		return
 	}
 	p.Hints(dst, x, y, stop, themes.Text, s.hints(dst))

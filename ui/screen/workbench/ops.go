@@ -71,7 +71,7 @@ func (s *Screen) decide(d intent.Decide) tea.Cmd {
 		return nil
 	}
 	s.pending[q.ID] = true
-	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+	return s.long("answering", func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
 		closed, err := c.Decide(ctx, id, api.Decision{
 			Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, By: "tui",
 		})
@@ -136,8 +136,8 @@ func answerToken(a api.Answer) themes.Token {
 }
 
 // simple sends a request whose only answer is whether it worked.
-func (s *Screen) simple(token themes.Token, done string, f func(context.Context, link.Client, string) (api.Event, error)) tea.Cmd {
-	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+func (s *Screen) simple(doing string, token themes.Token, done string, f func(context.Context, link.Client, string) (api.Event, error)) tea.Cmd {
+	return s.long(doing, func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
 		e, err := f(ctx, c, id)
 		return func(s *Screen) tea.Cmd {
 			if err != nil {
@@ -152,7 +152,7 @@ func (s *Screen) simple(token themes.Token, done string, f func(context.Context,
 }
 
 func (s *Screen) keep(n int) tea.Cmd {
-	return s.simple(themes.OK, sprintf("✓ kept #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return s.simple("keeping", themes.OK, sprintf("✓ kept #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.Keep(ctx, id, n)
 		return api.Event{Action: &a}, err
 	})
@@ -160,12 +160,12 @@ func (s *Screen) keep(n int) tea.Cmd {
 
 func (s *Screen) kill(n int) tea.Cmd {
 	if n == 0 {
-		return s.simple(themes.Warn, "the sandbox was killed", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		return s.simple("ending the sandbox", themes.Warn, "the sandbox was killed", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 			ses, err := c.Kill(ctx, id)
 			return api.Event{Session: &ses}, err
 		})
 	}
-	return s.simple(themes.Warn, sprintf("killed #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return s.simple("killing", themes.Warn, sprintf("killed #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.KillAction(ctx, id, n)
 		return api.Event{Action: &a}, err
 	})
@@ -173,7 +173,7 @@ func (s *Screen) kill(n int) tea.Cmd {
 
 func (s *Screen) setMode(m api.Mode) tea.Cmd {
 	thaw := s.st.Session.State == api.SessionPaused && m == api.ModePolicy
-	return s.simple(themes.OK, sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return s.simple("changing the mode", themes.OK, sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		ses, err := c.SetMode(ctx, id, m)
 		if err == nil && thaw {
 			ses, err = c.Continue(ctx, id)
@@ -184,12 +184,12 @@ func (s *Screen) setMode(m api.Mode) tea.Cmd {
 
 func (s *Screen) pause() tea.Cmd {
 	if s.st.Session.State == api.SessionPaused {
-		return s.simple(themes.OK, "✓ goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		return s.simple("letting it go on", themes.OK, "✓ goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 			ses, err := c.Continue(ctx, id)
 			return api.Event{Session: &ses}, err
 		})
 	}
-	return s.simple(themes.Info, "frozen: p goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return s.simple("freezing", themes.Info, "frozen: p goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		ses, err := c.Pause(ctx, id)
 		return api.Event{Session: &ses}, err
 	})
@@ -199,7 +199,7 @@ func (s *Screen) pause() tea.Cmd {
 func (s *Screen) plan(action int, later bool) tea.Cmd {
 	r := dialog.NewRollback(action, later)
 	s.open(r)
-	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+	return s.long("finding out what would go back", func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
 		p, err := c.RollbackPlan(ctx, id, action)
 		return func(*Screen) tea.Cmd {
 			if err != nil {
@@ -213,7 +213,7 @@ func (s *Screen) plan(action int, later bool) tea.Cmd {
 }
 
 func (s *Screen) rollback(r intent.DoRollback, d dialog.Dialog) tea.Cmd {
-	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+	return s.long("rolling back", func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
 		done, err := c.Rollback(ctx, id, api.RollbackRequest{ToBefore: r.ToBefore, Hash: r.Hash, By: "tui"})
 		return func(s *Screen) tea.Cmd {
 			var p *api.Problem

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"fmt"
+	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -123,7 +124,7 @@ func (s *Screen) badges() []piece {
 	case ses.State == api.SessionPaused:
 		add("PAUSED", themes.StatePaused, 100)
 	case ses.State == api.SessionStarting:
-		add("STARTING", themes.StatePaused, 90)
+		add(strings.TrimSpace(s.Spin+" STARTING"), themes.StatePaused, 90)
 	case ses.State == api.SessionInterrupted:
 		add("INTERRUPTED", themes.StateEnded, 100)
 	case s.Over():

@@ -8,6 +8,7 @@ package workbench
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -41,6 +42,8 @@ type Config struct {
 
 // Screen is the workbench of one session.
 type Screen struct {
+	Spin string // the mark beside what takes long, or ""; told before each frame
+
 	cfg  Config
 	link *link.Link
 	st   state.State
@@ -71,6 +74,7 @@ type Screen struct {
 	lostTm  string
 	over    bool
 	notice  notice
+	doing   []string // what takes long, in words
 	fetch   fetching
 	window  bool      // the person's terminal window has the focus
 	refocus time.Time // when it got it last
@@ -289,6 +293,33 @@ func (s *Screen) do(f func(ctx context.Context, c link.Client, id string) func(*
 		defer cancel()
 		return result{link: l, then: f(ctx, c, l.ID)}
 	}
+}
+
+// long is do for what may take long: until it is done, its words stand where
+// notices are.
+func (s *Screen) long(doing string, f func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd) tea.Cmd {
+	s.doing = append(s.doing, doing)
+	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
+		then := f(ctx, c, id)
+		return func(s *Screen) tea.Cmd {
+			i := slices.Index(s.doing, doing)
+			s.doing = slices.Delete(s.doing, i, i+1)
+			return then(s)
+		}
+	})
+}
+
+// Busy says whether something takes long that the person waits for.
+func (s *Screen) Busy() bool {
+	return len(s.doing) > 0 || s.live() && s.st.Session.State == api.SessionStarting
+}
+
+// said is what stands where notices are.
+func (s *Screen) said() notice {
+	if n := len(s.doing); n > 0 && s.Spin != "" {
+		return notice{text: s.Spin + " " + s.doing[n-1], token: themes.Info}
+	}
+	return s.notice
 }
 
 // after makes a command that waits.
