@@ -304,6 +304,64 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// libraries are what Stepbox was asked to be built on, each with the part of it
+// that the program itself imports.
+var libraries = map[string]string{
+	"charm.land/bubbletea/v2":        "charm.land/bubbletea/v2",
+	"charm.land/bubbles/v2":          "charm.land/bubbles/v2/key",
+	"github.com/creack/pty":          "github.com/creack/pty",
+	"github.com/fsnotify/fsnotify":   "github.com/fsnotify/fsnotify",
+	"github.com/mattn/go-sqlite3":    "github.com/mattn/go-sqlite3",
+	"github.com/opencontainers/runc": "github.com/opencontainers/runc/libcontainer",
+}
+
+// TestLibraries: go.mod requires them itself, and code of ours that main reaches
+// imports them, not only tests.
+func TestLibraries(t *testing.T) {
+	if os.Getenv(asUser) != "" {
+		t.Skip("the sources were checked by the one who could read them")
+	}
+	mod, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	if err := json.Unmarshal(mod, &file); err != nil {
+		t.Fatal(err)
+	}
+	required := make(map[string]bool)
+	for _, r := range file.Require {
+		required[r.Path] = !r.Indirect
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}} {{range .Imports}}{{.}} {{end}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := make(map[string]bool)
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		if words[0] != "stepbox" && !strings.HasPrefix(words[0], "stepbox/") {
+			continue
+		}
+		for _, pkg := range words[1:] {
+			imported[pkg] = true
+		}
+	}
+	for module, pkg := range libraries {
+		if !required[module] {
+			t.Errorf("go.mod doesn't require %s itself", module)
+		}
+		if !imported[pkg] {
+			t.Errorf("nothing that main reaches imports %s", pkg)
+		}
+	}
+}
+
 // room is the part of the tree that a package belongs to.
 func room(pkg string) string {
 	best := ""
