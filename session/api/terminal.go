@@ -121,7 +121,7 @@ func (c *Client) terminal(ctx context.Context, id, query string) (*TerminalConn,
 		conn.Close()
 		return nil, fmt.Errorf("cannot ask for the session's terminal: %w", err)
 	}
-	r := bufio.NewReaderSize(conn, 64<<10)
+	r := bufio.NewReaderSize(conn, 16<<10)
 	resp, err := http.ReadResponse(r, req)
 	if err != nil {
 		conn.Close()

@@ -125,6 +125,10 @@ func hijack(w http.ResponseWriter, q *http.Request) (net.Conn, *bufio.Reader) {
 		fail(w, err)
 		return nil, nil
 	}
+	if u, ok := conn.(*net.UnixConn); ok {
+		// What is on its way is in front of what the agent answers to a key.
+		_ = u.SetWriteBuffer(32 << 10) // else it is only slower
+	}
 	conn = take(q.Context(), conn)
 	if _, err := conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.Upgrade + "\r\n\r\n")); err != nil {
 		conn.Close()

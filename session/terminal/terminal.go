@@ -13,6 +13,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"stepbox/session/api"
 	"stepbox/session/screen"
@@ -36,7 +37,7 @@ type Terminal struct {
 	stop   chan struct{}  // closed by Close
 	done   chan struct{}  // closed when the owner has stopped
 	eof    chan struct{}  // closed when the agent's last byte is in the record
-	room   chan struct{}  // holds one: a follower has caught up
+	room   chan struct{}  // holds one: a viewer or follower has read on
 	wg     sync.WaitGroup // the three goroutines
 
 	// Below: owned by the owner, and everyone's to read once it has stopped.
@@ -44,7 +45,7 @@ type Terminal struct {
 	views     map[*viewer]bool
 	followers map[*follower]bool
 	total     int64 // bytes recorded
-	hurried   bool  // followers don't slow the agent any more
+	hurried   bool  // nobody slows the agent any more
 	over      bool  // nothing more is recorded
 }
 
@@ -58,8 +59,15 @@ type Config struct {
 	Failed     func(error) // told when bytes can't be recorded: nothing more is shown then
 }
 
-// backlog is how many bytes a viewer may lag behind before a keyframe replaces them.
-const backlog = 1 << 20
+const (
+	// window is how many bytes may wait for a viewer before the agent waits with
+	// them, so that what it answers to a key comes soon. A viewer that hasn't read
+	// on after grace gets a keyframe instead.
+	window = 32 << 10
+	grace  = 100 * time.Millisecond
+	// backlog is how far a follower may lag before the agent waits for it.
+	backlog = 1 << 20
+)
 
 // inputs bounds the keystrokes on their way to an agent that doesn't read.
 const inputs = 256
@@ -143,13 +151,27 @@ func (t *Terminal) own() {
 	defer t.wg.Done()
 	defer close(t.done)
 	output := t.output
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	waits := false // for a viewer
 	for {
 		in := output
-		if t.behind() {
+		switch crowded := t.crowded(); {
+		case !crowded:
+			waits = false
+		case !waits:
+			waits = true
+			late.Reset(grace)
+		}
+		if waits || t.behind() {
 			in = nil
 		}
 		select {
 		case <-t.room:
+		case <-late.C:
+			if waits {
+				t.skip()
+			}
 		case p, ok := <-in:
 			switch {
 			case !ok:
@@ -253,6 +275,25 @@ func (t *Terminal) send(p []byte) {
 	}
 }
 
+// crowded says whether a viewer has more than enough to read.
+func (t *Terminal) crowded() bool {
+	for v := range t.views {
+		if v.waiting() > window && !t.hurried {
+			return true
+		}
+	}
+	return false
+}
+
+// skip has the viewers that don't read go on with a keyframe later.
+func (t *Terminal) skip() {
+	for v := range t.views {
+		if v.waiting() > window {
+			v.skip()
+		}
+	}
+}
+
 // behind says whether a follower has more than enough to read.
 func (t *Terminal) behind() bool {
 	if t.hurried {
@@ -266,7 +307,7 @@ func (t *Terminal) behind() bool {
 	return false
 }
 
-// Hurry reads on whatever the followers do: what the agent left unread in the
+// Hurry reads on whatever those who watch do: what the agent left unread in the
 // PTY is lost soon. Those who are behind find it in the record.
 func (t *Terminal) Hurry() { t.do(func() { t.hurried = true }) }
 

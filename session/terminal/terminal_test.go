@@ -163,6 +163,56 @@ func TestFollowerThatDoesNotReadSlowsTheAgent(t *testing.T) {
 	}
 }
 
+// What a viewer hasn't read holds the agent up, so that little is in front of
+// what the agent answers, and comes in one piece.
+func TestViewerThatReadsSlowsTheAgent(t *testing.T) {
+	p := newPipeTerminal(t)
+	v := p.join()
+	const size = 3 * backlog
+	said := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(p.agent, strings.Repeat("x", size))
+		said <- err
+	}()
+	for got := 0; got < size; {
+		frames, err := v.next(t.Context().Done())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range frames {
+			if f.Kind == api.FrameKeyframe && got > 0 {
+				t.Skip("the machine is too busy to read in time")
+			}
+			if f.Kind == api.FrameOutput {
+				got += len(f.Data)
+			}
+			if i == 0 && len(frames)*len(f.Data) > 4*window {
+				t.Fatalf("%d frames like one of %d bytes were in front of it", len(frames), len(f.Data))
+			}
+		}
+	}
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestViewerThatDoesNotReadIsSkipped(t *testing.T) {
+	p := newPipeTerminal(t)
+	v := p.join()
+	if _, err := io.WriteString(p.agent, strings.Repeat("x", 3*backlog)+"\rthe end"); err != nil {
+		t.Fatal(err)
+	}
+	for first := true; ; first = false {
+		frames, err := v.next(t.Context().Done())
+		if err != nil || first && frames[0].Kind != api.FrameKeyframe {
+			t.Fatalf("it reads %v, %v", frames, err)
+		}
+		if strings.Contains(string(frames[len(frames)-1].Data), "the end") {
+			return
+		}
+	}
+}
+
 func TestFollowerThatLeavesIsNotWaitedFor(t *testing.T) {
 	p := newPipeTerminal(t)
 	f := p.follow()

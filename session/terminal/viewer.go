@@ -49,12 +49,25 @@ func (v *viewer) push(f api.Frame) {
 	if v.lagging || v.ended {
 		return
 	}
-	if v.size+len(f.Data) > backlog {
+	v.frames = append(v.frames, f)
+	if v.size += len(f.Data); v.size > backlog { // at the agent's end, when nobody waits
 		v.frames, v.size, v.lagging = nil, 0, true
-	} else {
-		v.frames = append(v.frames, f)
-		v.size += len(f.Data)
 	}
+	v.signal()
+}
+
+// waiting is how many bytes are there to be read.
+func (v *viewer) waiting() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.size
+}
+
+// skip drops what wasn't read.
+func (v *viewer) skip() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.frames, v.size, v.lagging = nil, 0, true
 	v.signal()
 }
 
@@ -88,6 +101,10 @@ func (v *viewer) next(stop <-chan struct{}) ([]api.Frame, error) {
 		v.mu.Unlock()
 		switch {
 		case len(frames) > 0:
+			select {
+			case v.t.room <- struct{}{}:
+			default:
+			}
 			return frames, nil
 		case lagging:
 			v.with(func() {})

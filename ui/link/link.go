@@ -56,8 +56,7 @@ type Link struct {
 
 	client  Client
 	newEmu  NewEmulator
-	out     chan tea.Msg  // 16; when full, the senders wait for the interface
-	wake    chan struct{} // 1; a screen that is to be drawn
+	out     chan tea.Msg // 16; when full, the senders wait for the interface
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
@@ -71,13 +70,12 @@ func Open(ctx context.Context, c Client, id string, newEmu NewEmulator) *Link {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Link{
 		ID: id, client: c, newEmu: newEmu,
-		out: make(chan tea.Msg, 16), wake: make(chan struct{}, 1),
+		out: make(chan tea.Msg, 16),
 		ctx: ctx, cancel: cancel, input: newQueue(),
 	}
-	l.wg.Add(4)
+	l.wg.Add(3)
 	go l.follow()
 	go l.watch()
-	go l.pace()
 	go l.input.run(ctx, &l.wg)
 	return l
 }

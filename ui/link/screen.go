@@ -13,6 +13,25 @@ type Screen struct {
 	mu      sync.Mutex
 	emu     Emulator // guarded by mu; nil before the first keyframe
 	version uint64   // guarded by mu; grows with every slice
+	told    bool     // guarded by mu; somebody was told, and hasn't looked yet
+}
+
+// news says whether somebody is to be told that the screen moved on: once until
+// it is drawn, so that a flood costs nothing while nobody looks.
+func (s *Screen) news() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.told
+	s.told = true
+	return !told
+}
+
+// Seen is With for who draws the screen.
+func (s *Screen) Seen(f func(Emulator)) bool {
+	return s.With(func(e Emulator) {
+		s.told = false
+		f(e)
+	})
 }
 
 // replace puts another emulator in place, and returns the former one for the

@@ -97,24 +97,9 @@ func (l *Link) view() error {
 	}
 }
 
+// dirty tells that the screen moved on, unless that is known.
 func (l *Link) dirty() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // one is under way, and it will see this change too
-	}
-}
-
-// pace turns any number of changes into at most one message per frame.
-func (l *Link) pace() {
-	defer l.wg.Done()
-	for {
-		select {
-		case <-l.wake:
-		case <-l.ctx.Done():
-			return
-		}
-		if !l.send(Drawn{Link: l}) || !l.sleep(frame) {
-			return
-		}
+	if l.Screen.news() {
+		l.send(Drawn{Link: l})
 	}
 }

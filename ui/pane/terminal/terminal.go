@@ -71,7 +71,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	p.inner = area.Inset(1)
 	var cursor *tea.Cursor
 	var cols, rows int
-	drawn := p.Screen.With(func(e link.Emulator) {
+	drawn := p.Screen.Seen(func(e link.Emulator) {
 		p.title = strings.TrimSpace(paint.Clean(e.Title()))
 		cols, rows = e.Size()
 		p.follow(e)
