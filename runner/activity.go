@@ -22,7 +22,7 @@ import (
 type Activity struct {
 	Process
 	Group   int            // process group
-	Within  string         // the group that it was put into, as EnterGroup names it; "": in none
+	Mark    uint64         // as gate.SetMark has put it
 	Threads map[int]string // what each had run, by thread id
 	Running bool           // one of them ran at that moment
 }
@@ -33,7 +33,7 @@ type Activity struct {
 func (s *Sandbox) Activity() ([]Activity, error) {
 	var list []Activity
 	for _, pid := range s.pids() {
-		a := Activity{Threads: make(map[int]string), Within: s.groups.name(gate.MarkOf(pid))}
+		a := Activity{Threads: make(map[int]string), Mark: gate.MarkOf(pid)}
 		for _, thread := range box.Threads(pid) {
 			// The count comes first: what runs after it was read counts
 			// for the next look.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/runner/gate"
 )
 
 // idle says whether no process that an earlier look saw has run since.
@@ -56,25 +58,29 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	if !run.Alive(p.PID, p.Start) {
 		t.Error("it runs and is said to have ended")
 	}
-	if err := run.EnterGroup("1-1", p.PID); err != nil {
-		t.Fatal(err)
-	}
-	if list := run.GroupProcesses("1-1"); len(list) != 1 || list[0].PID != p.PID {
-		t.Errorf("its group has %v", list)
-	}
-	if list := look(); list[0].Within != "1-1" {
-		t.Errorf("it is within %q", list[0].Within)
-	}
-	if run.DropGroup("1-1") {
-		t.Error("a group was dropped that has a process")
+	for _, mark := range []uint64{gate.OwnMark, gate.OwnMark + 1} {
+		if mark != gate.OwnMark {
+			if err := gate.SetMark(p.PID, mark); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := run.Marks(); len(got) != 1 || got[mark] != 1 {
+			t.Errorf("the marks are %v, want one %d", got, mark)
+		}
+		for _, m := range []uint64{mark, mark + 1} {
+			list, err := run.Marked(func(of uint64) bool { return of == m })
+			if err != nil || (m == mark) != (len(list) == 1 && list[0].PID == p.PID) {
+				t.Errorf("with the mark %d are %v, %v", m, list, err)
+			}
+		}
+		if got := look()[0].Mark; got != mark {
+			t.Errorf("its mark is %d, want %d", got, mark)
+		}
 	}
 	if err := run.Signal(p.PID, p.Start, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { return len(look()) == 0 }, func() string { return "it lives" })
-	if !run.DropGroup("1-1") {
-		t.Error("an empty group wasn't dropped")
-	}
 	if run.Alive(p.PID, p.Start) {
 		t.Error("it was killed and is said to live")
 	}

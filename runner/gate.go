@@ -36,7 +36,6 @@ func (s *Sandbox) openGate(listener *os.File, o gate.Options) error {
 		first.Do(func() { s.adopt(e.PID) })
 		decide(e)
 	}
-	o.Group = s.groups.name
 	g, err := gate.New(listener, o)
 	if err != nil {
 		listener.Close()

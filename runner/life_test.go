@@ -118,7 +118,7 @@ func (r *rig) assertGone(a alive, bound time.Duration) {
 }
 
 func (r *rig) leftovers(a alive) (left []string) {
-	members, err := box.Members(a.Namespace)
+	members, err := box.Members(a.Namespace, func(int) bool { return true })
 	if err != nil || len(members) > 0 {
 		left = append(left, "processes "+strings.Trim(strings.Join(strings.Fields(strings.Trim(jsonText(members), "[]")), " "), " "))
 	}

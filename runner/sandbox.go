@@ -38,7 +38,6 @@ type Sandbox struct {
 	box     *box.Box
 	control *seqpacket.Conn
 	gate    *gate.Gate
-	groups  groups
 	gateway *egress.Gateway
 
 	namespace uint64 // of its pid namespace, which names its processes

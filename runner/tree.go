@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/runner/gate"
 )
 
 // Process is one process of the agent's tree. With PID, Start names it.
@@ -27,15 +28,18 @@ type Process struct {
 func (s *Sandbox) pids() []int {
 	pids, ok := s.cgroups.Processes()
 	if !ok {
-		pids, _ = box.Members(s.namespace)
+		pids, _ = box.Members(s.namespace, func(pid int) bool { return gate.MarkOf(pid) != 0 })
 	}
 	return slices.DeleteFunc(pids, func(pid int) bool { return pid == s.box.PID })
 }
 
 // Processes lists the agent's tree. It is a snapshot: what it lists may be gone.
-func (s *Sandbox) Processes() ([]Process, error) {
+func (s *Sandbox) Processes() ([]Process, error) { return living(s.pids()) }
+
+// living looks at processes and leaves out those that are gone.
+func living(pids []int) ([]Process, error) {
 	var list []Process
-	for _, pid := range s.pids() {
+	for _, pid := range pids {
 		status, runs, err := look(pid)
 		if err != nil {
 			return nil, err
@@ -45,6 +49,27 @@ func (s *Sandbox) Processes() ([]Process, error) {
 		}
 	}
 	return list, nil
+}
+
+// Marks counts the processes of the agent's tree by their marks, which tell from
+// what they descend. See [gate.SetMark].
+func (s *Sandbox) Marks() map[uint64]int {
+	marks := make(map[uint64]int)
+	for _, pid := range s.pids() {
+		marks[gate.MarkOf(pid)]++
+	}
+	return marks
+}
+
+// Marked lists the living processes whose marks are wanted.
+func (s *Sandbox) Marked(wanted func(mark uint64) bool) ([]Process, error) {
+	return living(slices.DeleteFunc(s.pids(), func(pid int) bool { return !wanted(gate.MarkOf(pid)) }))
+}
+
+// Alive says whether a process of the sandbox hasn't ended.
+func (s *Sandbox) Alive(pid int, start uint64) bool {
+	status, err := box.ReadStatus(pid)
+	return err == nil && status.Start == start && !over(status)
 }
 
 // look reads a process's state, and says whether it still runs anything.

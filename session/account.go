@@ -22,8 +22,7 @@ const quietTime = 200 * time.Millisecond
 // account records a checkpoint and says whose the changes since the last one
 // are; see files.Whose.
 func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
-	alive := s.commands()
-	ran := s.accountant.Ran(t.Until, alive, seen{s})
+	ran := s.accountant.Ran(t.Until, s.ownerOf)
 	var events []api.Event
 	cp := s.line.Last
 	switch {
@@ -39,7 +38,7 @@ func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
 		cp = &files.Checkpoint{ID: cp.ID, Root: cp.Root, Manifest: t.Manifest}
 		s.line.Last = cp
 	}
-	s.accountant.Begin(t.Since, alive, seen{s})
+	s.accountant.Begin(t.Since, s.ownerOf)
 	events = append(events, s.survivors()...)
 	s.keepLooking()
 	if len(events) == 0 {
@@ -236,7 +235,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		if err != nil || a.State != api.ActionRunning {
 			return // the session ends, and ends the action with it
 		}
-		left := s.leftRunning(a)
+		left := len(s.tree(a))
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return

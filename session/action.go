@@ -22,7 +22,6 @@ type action struct {
 	commands []api.Command   // what ran as its members, shown
 	profile  *policy.Profile // of the root that started it
 	parent   *process        // that root; nil for a stray
-	kins     int             // how many it has had
 	leaders  int             // those that it waits for
 	shown    []shown         // what a person saw and approved
 	children bool            // a rule allows what it starts

@@ -1,11 +1,9 @@
 package session
 
 import (
+	"errors"
 	"slices"
-	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/policy"
 	"stepbox/runner/gate"
@@ -34,20 +32,18 @@ type process struct {
 	starter bool            // the agent's own program, but only to become a command
 	next    *judge.Chain    // the interpreter that its script still has to start
 	is      *judge.Identity // which agent; nil: none
-	grouped bool            // it is in its kin's group
-	alone   bool            // all that descends from it was started by what was judged
 }
 
 // kin are the processes that descend by fork from program starts that were
 // judged together, and what the verdict on those covers. A process is known to
-// be of a kin by its cgroup, which fork hands down and the agent can't change.
-// Where there are no cgroups, only an unbroken chain of living parents tells.
-// Process groups, sessions, pipes and names never do.
+// be of a kin by its mark, which fork hands down and the agent can't change
+// (runner/gate/mark.go). Process groups, sessions, pipes and names never tell.
 type kin struct {
 	action   *action
-	group    string // its cgroup's name; "": it has none
+	mark     uint64 // 0: it has none
 	person   bool   // a person approved it
 	children bool   // a rule allows what it starts
+	left     bool   // at the last look nobody was of it
 }
 
 // seat is where a program that started an action stands in its job.
@@ -81,13 +77,14 @@ const maxSeats = 16
 // maxUpkeep bounds what is remembered of the agent's housekeeping.
 const maxUpkeep = 256
 
-// kinOf makes a kin of an action, with a group of its own where there are any.
+// kinOf makes a kin of an action. What an agent's own process becomes is told
+// by its parents alone, as it covers nothing.
 func (s *Session) kinOf(a *action) *kin {
 	k := &kin{action: a}
-	if s.box.CanGroup() && !a.becomes {
-		a.kins++
-		k.group = strconv.Itoa(a.N) + "-" + strconv.Itoa(a.kins)
-		s.kins[k.group] = k
+	if !a.becomes {
+		s.marked++
+		k.mark = s.marked
+		s.kins[k.mark] = k
 	}
 	return k
 }
@@ -96,7 +93,7 @@ func (s *Session) kinOf(a *action) *kin {
 // known, and the kin that it is of. When there is none though it looks like
 // one's, doubt says why in words.
 func (s *Session) belongs(e *judge.Exec) (p *process, k *kin, doubt string) {
-	return s.descends(gate.Party{Process: gate.Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Group: e.Group})
+	return s.descends(gate.Party{Process: gate.Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Mark: e.Mark})
 }
 
 // descends is belongs for any process.
@@ -109,44 +106,38 @@ func (s *Session) descends(of gate.Party) (p *process, k *kin, doubt string) {
 			break
 		}
 	}
-	if k = s.kins[of.Group]; k != nil {
+	if k = s.kins[of.Mark]; k != nil {
 		return p, k, ""
 	}
-	switch {
-	case p == nil && !s.box.CanGroup():
-		return nil, nil, "its parents are gone, and without cgroups nobody can tell what started it"
-	case p == nil:
-		return nil, nil, "" // an orphan of the agent's own
-	case p.kin == nil:
-		return p, nil, ""
-	case p.grouped || !p.alone:
-		return p, nil, "its parent became what was judged only after it had started this"
+	if p != nil && p.kin != nil && p.kin.mark != 0 {
+		doubt = "its parent became what was judged only after it had started this"
 	}
-	return p, p.kin, ""
+	return p, nil, doubt
 }
 
 // await puts a process in its place when the program begins that it was allowed
 // to start, and not before: the kernel may still refuse it, and then the process
-// stays what it was. counted says that the action waits for its end.
-func (s *Session) await(e *judge.Exec, p *process, counted bool) {
+// stays what it was. The program begins once its start is recorded. counted says
+// that the action waits for its end.
+func (s *Session) await(e *judge.Exec, p *process, counted bool, recorded func() error) {
 	s.starting[e.Exec] = start{p, counted}
-	k := p.kin
-	within := false // already of that kin
-	if k != nil {
-		_, now, _ := s.belongs(e)
-		within = now == k
+	mark := uint64(0)
+	if p.kin != nil && p.kin.mark != e.Mark {
+		mark = p.kin.mark
 	}
-	e.OnBegin(func(b gate.Beginning) {
+	e.OnBegin(func() error {
 		// On the gate's goroutine; the process stands before its first
 		// instruction and is its only thread.
-		grouped := k != nil && k.group != "" && k.group == e.Group
-		if k != nil && k.group != "" && !grouped {
-			err := s.box.EnterGroup(k.group, b.PID)
-			if grouped = err == nil; !grouped {
-				s.log.Warn("what a process starts is followed by its parents alone", "pid", b.PID, "error", err)
+		if mark != 0 {
+			if err := gate.SetMark(e.PID, mark); err != nil {
+				return err
 			}
 		}
-		s.submit(func() { s.began(e.Exec, grouped, b.Alone || within) })
+		if err := recorded(); err != nil {
+			return errors.New(whyUnrecorded)
+		}
+		s.submit(func() { s.began(e.Exec) })
+		return nil
 	})
 }
 
@@ -157,14 +148,13 @@ type start struct {
 }
 
 // began is a program that stands in its process now.
-func (s *Session) began(e *gate.Exec, grouped, alone bool) {
+func (s *Session) began(e *gate.Exec) {
 	st, ok := s.starting[e]
 	if !ok {
 		return
 	}
 	delete(s.starting, e)
 	p, old := st.process, s.procs[st.proc]
-	p.grouped, p.alone = grouped, alone
 	s.procs[p.proc] = p
 	if old == nil || !old.leader {
 		return
@@ -229,95 +219,42 @@ func titleOf(seats []seat) string {
 	return strings.Join(lines, " | ")
 }
 
-// shed gives up what is only needed while an action runs, and the groups of
-// all that are over as far as nobody is left in them.
+// shed gives up what is only needed while an action runs, and the kins of all
+// that are over once nobody was found to be of them twice in a row: a process
+// may have been forked while they were looked for.
 func (s *Session) shed(a *action) {
 	a.commands, a.members, a.seats, a.shown = nil, nil, nil, nil
-	for name, k := range s.kins {
-		if k.action.State == api.ActionEnded && s.box.DropGroup(name) {
-			delete(s.kins, name)
+	living := s.box.Marks()
+	for mark, k := range s.kins {
+		if k.action.State != api.ActionEnded {
+			continue
 		}
+		left := living[mark] == 0
+		if left && k.left {
+			delete(s.kins, mark)
+		}
+		k.left = left
 	}
 }
 
-// leftRunning counts what outlived an action's leaders. It runs in the loop, where
-// there is no time to look at all processes: those that were the action's at
-// the last look, just before its end, are looked at again, and its groups.
-func (s *Session) leftRunning(a *action) int {
-	var seen []proc
-	if list, ok := s.accountant.Of(a.N); ok {
-		for _, p := range list {
-			if s.box.Alive(p.PID, p.Start) {
-				seen = append(seen, proc{p.PID, p.Start})
-			}
-		}
-		if !s.box.CanGroup() {
-			return len(seen)
-		}
-	}
-	return max(len(seen), len(s.tree(a)))
-}
-
-// tree lists the living processes of an action: those that began a program,
-// those in its groups, and what descends from them.
+// tree lists the living processes of an action: those that began a program and
+// those of its kins.
 func (s *Session) tree(a *action) []proc {
 	var out []proc
-	mine := make(map[int]bool)
-	add := func(p proc) {
-		if !mine[p.pid] {
-			mine[p.pid] = true
-			out = append(out, p)
-		}
-	}
-	for _, k := range s.kins {
-		if k.action == a {
-			for _, p := range s.box.GroupProcesses(k.group) {
-				add(proc{p.PID, p.Start})
-			}
-		}
-	}
-	for _, p := range s.procs {
-		if p.action == a && s.box.Alive(p.pid, p.start) {
-			add(p.proc)
-		}
-	}
-	if s.box.CanGroup() {
-		return out
-	}
-	// What lives on in the process groups of its job is most likely its own.
-	groups := make(map[int]bool)
-	for _, m := range a.seats {
-		if a.parent == nil || m.pgid != a.parent.pgid {
-			groups[m.pgid] = true
-		}
-	}
-	for _, p := range s.procs {
-		if p.kin == nil { // an orphan may still be in the agent's own group
-			delete(groups, pgid(p.pid))
-		}
-	}
-	living, err := s.box.Processes()
+	list, err := s.box.Marked(func(mark uint64) bool {
+		k := s.kins[mark]
+		return k != nil && k.action == a
+	})
 	if err != nil {
 		s.log.Warn("cannot list the sandbox's processes", "error", err)
-		return out
 	}
-	for grown := true; grown; {
-		grown = false
-		for _, p := range living {
-			if (mine[p.Parent] || groups[pgid(p.PID)]) && !mine[p.PID] {
-				add(proc{p.PID, p.Start})
-				grown = true
-			}
+	for _, p := range list {
+		out = append(out, proc{p.PID, p.Start})
+	}
+	for _, p := range s.procs {
+		if p.action == a && !slices.Contains(out, p.proc) && s.box.Alive(p.pid, p.start) {
+			out = append(out, p.proc)
 		}
 	}
 	return out
-}
-
-// pgid is a process's group; 0 when it is gone.
-func pgid(pid int) int {
-	g, err := unix.Getpgid(pid)
-	if err != nil {
-		return 0
-	}
-	return g
 }

@@ -24,12 +24,12 @@ func (s *Session) admit(x *judge.Exec, p *process, rule string) {
 	}
 	p.exec = s.execRecord(p.action, x, api.Allow, rule)
 	exec := p.exec
-	s.await(x, p, false)
+	s.await(x, p, false, s.recorded(api.Event{Kind: "exec.allowed", Exec: &exec}))
 	var with gate.Allowance
 	if p.starter { // a denial may have to end it, which its own tracer couldn't
 		with = gate.NoExit
 	}
-	s.letGo(x, with, api.Event{Kind: "exec.allowed", Exec: &exec})
+	x.Allow(with)
 }
 
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
@@ -81,8 +81,8 @@ func (s *Session) release(a *action, rule string) {
 	}
 }
 
-// start records that a program of an action runs and then lets it. The action
-// waits for its end when it is counted.
+// start records that a program of an action runs, and lets it: it is made ready
+// while that is committed. The action waits for its end when it is counted.
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
 	if k.person && a.fedFromOutside(x) {
@@ -99,12 +99,12 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	}
 	p.exec = s.execRecord(a, x, api.Allow, rule)
 	exec := p.exec
-	s.await(x, p, counted)
+	s.await(x, p, counted, s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...))
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {
 		with = gate.HoldExit // its end waits for the checkpoint after it
 	}
-	s.letGo(x, with, append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
+	x.Allow(with)
 }
 
 // refuse records that a program was denied and then tells it.

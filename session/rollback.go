@@ -220,7 +220,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			from = s.line.Last.ID
 		}
 		s.line.Last = s.newCheckpoint(o.After.Root, o.After.Manifest, from)
-		s.accountant.Begin(nil, nil, nil)
+		s.accountant.Begin(nil, nil)
 		events = append(events, checkpointEvent(s.line.Last, 0))
 	}
 	if err == nil {

@@ -90,7 +90,8 @@ type Session struct {
 	forming    []*action       // without a number yet, or not shown yet
 	procs      map[proc]*process
 	starting   map[*gate.Exec]start // let happen, and not begun yet
-	kins       map[string]*kin      // by group
+	kins       map[uint64]*kin      // by mark
+	marked     uint64               // the last mark that was given
 	questions  []*question          // those that aren't closed in the record
 	asked      int64                // questions so far
 	latest     int                  // the last action that LastAction tells of
@@ -122,7 +123,7 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
 		inbox: make(chan func(), 64), posts: newPosts(),
-		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[string]*kin), ofAttempts: make(map[int64]int),
+		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[uint64]*kin), marked: gate.OwnMark, ofAttempts: make(map[int64]int),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -214,28 +215,15 @@ func (s *Session) record(then func(error), events ...api.Event) {
 	if then == nil && s.life.now == phaseRunning {
 		hand = s.ledger.RecordSoon
 	}
-	s.hand(hand, nil, then, events)
+	s.hand(hand, func(error) {}, then, events)
 }
 
-// letGo commits the start of a program and lets it run, at once and without a
-// detour over the loop. What then gets an error was not let go.
-func (s *Session) letGo(x *judge.Exec, with gate.Allowance, events ...api.Event) {
-	s.hand(s.ledger.Record, func() { x.Allow(with) }, func(err error) {
-		if err != nil {
-			delete(s.starting, x.Exec)
-			x.Deny(whyUnrecorded)
-		}
-	}, events)
-}
-
-// hand hands events to the ledger. Committed runs outside of the loop as soon as
-// they are, before then.
-func (s *Session) hand(to func(func(error), ...api.Event), committed func(), then func(error), events []api.Event) {
+// hand hands events to the ledger. What comes at once runs outside of the loop, as
+// soon as they are committed or can't be.
+func (s *Session) hand(to func(func(error), ...api.Event), atOnce, then func(error), events []api.Event) {
 	s.pending++
 	to(func(err error) {
-		if err == nil && committed != nil {
-			committed()
-		}
+		atOnce(err)
 		s.post(func() {
 			s.pending--
 			if err != nil {
@@ -247,6 +235,14 @@ func (s *Session) hand(to func(func(error), ...api.Event), committed func(), the
 			}
 		})
 	}, events...)
+}
+
+// recorded records events. What it returns waits, outside the loop, until they are
+// committed.
+func (s *Session) recorded(events ...api.Event) (wait func() error) {
+	done := make(chan error, 1)
+	s.hand(s.ledger.Record, func(err error) { done <- err }, nil, events)
+	return func() error { return <-done }
 }
 
 // fail closes: the agent is killed, and what can still be recorded is.

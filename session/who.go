@@ -28,16 +28,10 @@ func (a *action) apart() bool { return a.Housekeeping || a.agent != nil }
 func (s *Session) commands() []files.Command {
 	var out []files.Command
 	for _, a := range s.alive() {
-		c := files.Command{
+		out = append(out, files.Command{
 			N: a.N, Runs: a.State == api.ActionRunning && a.atExit == nil,
 			Ending: a.exiting, Beside: a.beside, Released: a.ReleasedAt,
-		}
-		for _, m := range a.seats {
-			if a.parent == nil || m.pgid != a.parent.pgid {
-				c.Groups = append(c.Groups, m.pgid)
-			}
-		}
-		out = append(out, c)
+		})
 	}
 	return out
 }
@@ -51,34 +45,12 @@ func (s *Session) goesOn(parent *process) {
 	}
 }
 
-// seen is what the session has seen begin, for the accountant. Only the loop may
-// use it.
-type seen struct{ s *Session }
-
-// Began is files.Known's.
-func (k seen) Began(p files.Proc) (int, bool) {
-	t := k.s.procs[proc{p.PID, p.Start}]
-	if t == nil {
-		return files.Agent, false
+// ownerOf is files.Owner. Only the loop may call it.
+func (s *Session) ownerOf(mark uint64) int {
+	if k := s.kins[mark]; k != nil && !k.action.apart() {
+		return k.action.N
 	}
-	return owner(t.action), true
-}
-
-// InGroup is files.Known's.
-func (k seen) InGroup(group string) (int, bool) {
-	in := k.s.kins[group]
-	if in == nil {
-		return files.Agent, false
-	}
-	return owner(in.action), true
-}
-
-// owner is to whom what an action's processes change belongs.
-func owner(a *action) int {
-	if a == nil || a.apart() {
-		return files.Agent
-	}
-	return a.N
+	return files.Agent
 }
 
 // lookEvery is how often it is looked who runs while that may matter: what ran
@@ -111,7 +83,7 @@ func (s *Session) advance() {
 		return nil
 	}, func(_ error, next func()) {
 		if since != nil {
-			s.accountant.Begin(since, s.commands(), seen{s})
+			s.accountant.Begin(since, s.ownerOf)
 			if events := s.survivors(); len(events) > 0 {
 				s.record(nil, events...)
 			}

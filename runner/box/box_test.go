@@ -98,7 +98,7 @@ func TestOwnStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if members, err := Members(inode); err != nil || !slices.Contains(members, os.Getpid()) {
+	if members, err := Members(inode, func(int) bool { return true }); err != nil || !slices.Contains(members, os.Getpid()) {
 		t.Errorf("members are %v, %v", members, err)
 	}
 	if !slices.Contains(Threads(os.Getpid()), os.Getpid()) {

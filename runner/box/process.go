@@ -137,8 +137,9 @@ func switches(dir string) ([]byte, error) {
 }
 
 // Members lists the processes of a pid namespace, host pids, by looking at all
-// that this process can see. namespace is the inode of /proc/PID/ns/pid.
-func Members(namespace uint64) ([]int, error) {
+// that this process can see and that may be, which is asked first. namespace is
+// the inode of /proc/PID/ns/pid.
+func Members(namespace uint64, may func(pid int) bool) ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("cannot list processes: %w", err)
@@ -151,7 +152,7 @@ func Members(namespace uint64) ([]int, error) {
 	var members []int
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil {
+		if err != nil || !may(pid) {
 			continue
 		}
 		if inode, err := PIDNamespace(pid); err == nil && inode == namespace {

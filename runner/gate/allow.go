@@ -48,8 +48,11 @@ func (g *Gate) allow(e *Exec) {
 		case verified && !debugged:
 			g.refuse(e, err.Error())
 		default:
-			if debugged {
-				e.begins() // when it does can't be seen
+			if debugged { // when it begins can't be seen
+				if err := e.begins(); err != nil {
+					g.refuse(e, err.Error())
+					return false
+				}
 			}
 			g.allowUnverified(e)
 		}

@@ -59,7 +59,7 @@ type Exec struct {
 
 	Files  []File   // what is loaded: the file that was named, interpreters in turn, the program
 	Prefix []string // what the kernel puts in the place of Argv[0] when the first of Files is a script
-	Group  string   // the caller's, as Options.Group tells it
+	Mark   uint64   // the caller's, as [SetMark] has put it
 
 	gate     *Gate
 	thread   procDir
@@ -80,7 +80,7 @@ type Exec struct {
 	newborn  bool   // its process has run no program yet
 	denied   bool   // by its owner, or an approval couldn't be carried out
 	reason   string // for that
-	onBegin  func(Beginning)
+	onBegin  func() error
 
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs

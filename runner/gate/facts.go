@@ -77,31 +77,17 @@ func (d procDir) self() (string, error) {
 	return readLink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(d)))
 }
 
-// Beginning is what is known of a process at the moment when a program that was
-// allowed stands in it, before its first instruction.
-type Beginning struct {
-	PID int
-	// Alone says that it has no children at that moment: whatever descends
-	// from it later was started by the new program.
-	Alone bool
-}
-
 // OnBegin has f called when the program stands in its process, checked, before
 // its first instruction. It must be set before Allow, which then has to verify.
 // f runs on the gate's goroutine that traces the process; it may block for a
-// moment, in which nothing that the program could start can be seen yet.
-func (e *Exec) OnBegin(f func(Beginning)) { e.onBegin = f }
+// moment, in which nothing that the program could start can be seen yet. With an
+// error from it the program never runs: its process is killed.
+func (e *Exec) OnBegin(f func() error) { e.onBegin = f }
 
 // begins calls OnBegin's function.
-func (e *Exec) begins() {
+func (e *Exec) begins() error {
 	if f := e.shownAs().onBegin; f != nil {
-		f(Beginning{PID: e.PID, Alone: e.childless()})
+		return f()
 	}
-}
-
-// childless says whether a process that stands in its new image, with one
-// thread, has no children. Where the kernel doesn't tell, it may have some.
-func (e *Exec) childless() bool {
-	b, err := e.leader.read("task/"+strconv.Itoa(e.PID)+"/children", 64)
-	return err == nil && len(b) == 0
+	return nil
 }

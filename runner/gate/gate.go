@@ -37,9 +37,6 @@ type Options struct {
 	Scripts func(*Exec) []string
 	// Log is told of what is odd.
 	Log func(string)
-	// Group names the group that a process is in, given its mark. It is called
-	// on the gate's goroutines; nil: there are no groups.
-	Group func(mark uint64) string
 
 	// traceExits watches exits with ptrace(2), as on kernels before 6.15,
 	// also where pidfds would do.
@@ -114,9 +111,6 @@ func New(file *os.File, o Options) (*Gate, error) {
 	}
 	if o.Reach == nil {
 		o.Reach = func(Reach) bool { return false }
-	}
-	if o.Group == nil {
-		o.Group = func(uint64) string { return "" }
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}

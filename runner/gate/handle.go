@@ -240,7 +240,7 @@ func (e *Exec) locate(dirfd int32, flags uint32) error {
 // readProcess reads what else is worth knowing of the caller.
 func (e *Exec) readProcess() error {
 	// Before it is known to live still: then the number was the process's own.
-	e.Group = e.gate.o.Group(MarkOf(e.PID))
+	e.Mark = MarkOf(e.PID)
 	s, err := e.leader.state()
 	if err != nil {
 		return err

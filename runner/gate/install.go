@@ -18,7 +18,12 @@ import (
 //
 // It needs Linux 5.19: without SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, a held
 // exec is interrupted by any signal, and a Go program's never completes.
+//
+// The process gets the mark [OwnMark].
 func Install() (listener int, err error) {
+	if err := SetMark(0, OwnMark); err != nil {
+		return -1, err
+	}
 	return install(Filter())
 }
 

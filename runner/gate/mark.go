@@ -17,6 +17,10 @@ import (
 //
 // As a bound can only be lowered, a process takes a higher mark only.
 
+// OwnMark is what all of a sandbox has from its PID 1. Marks that are given are
+// higher.
+const OwnMark = 1
+
 // unmarked is the bound of a process without a mark: that of all marks is lower.
 // It is this process's own, which a sandbox inherits.
 var unmarked = sync.OnceValues(func() (uint64, error) {
@@ -30,8 +34,8 @@ var unmarked = sync.OnceValues(func() (uint64, error) {
 	return min(own.Max, 1<<62), nil
 })
 
-// SetMark puts a mark, above 0, on a process that stands still: what it has
-// forked before has none.
+// SetMark puts a mark on a process that stands still: what it has forked before
+// keeps the mark that it has.
 func SetMark(pid int, mark uint64) error {
 	top, err := unmarked()
 	if err != nil {
@@ -44,7 +48,7 @@ func SetMark(pid int, mark uint64) error {
 	return nil
 }
 
-// MarkOf is the mark of a process, 0 when it has none or is gone.
+// MarkOf is the mark of a process, 0 when it is gone or of no sandbox.
 func MarkOf(pid int) uint64 {
 	top, err := unmarked()
 	var bound unix.Rlimit

@@ -1,7 +1,8 @@
 package gate
 
 import (
-	"strconv"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 )
@@ -11,15 +12,11 @@ import (
 func TestMark(t *testing.T) {
 	const mark = 7
 	s := start(t, setup{
-		args:    []string{"sh", "-c", "exec sh -c '(sh -c \"read x; exec true\" &) ; exec ls' </dev/null"},
-		options: Options{Group: func(m uint64) string { return strconv.FormatUint(m, 10) }},
+		args: []string{"sh", "-c", `mkfifo ended
+exec sh -c '(sh -c "until read -r a b c parent d </proc/self/stat && [ \$parent = 1 ]; do :; done; exec true" >ended &); cat ended; exec ls'`},
 		decide: func(e *Exec) {
-			if len(e.Argv) == 3 && strings.HasSuffix(e.Argv[2], "exec ls") {
-				e.OnBegin(func(b Beginning) {
-					if err := SetMark(b.PID, mark); err != nil {
-						t.Error(err)
-					}
-				})
+			if strings.HasPrefix(e.Argv[len(e.Argv)-1], "(") {
+				e.OnBegin(func() error { return SetMark(e.PID, mark) })
 			}
 			e.Allow()
 		},
@@ -27,17 +24,13 @@ func TestMark(t *testing.T) {
 	if code := s.wait(); code != 0 {
 		t.Fatalf("it ended with %d", code)
 	}
-	s.eventually("the orphan's program", func() bool { return s.find("/true") != nil })
-	want := map[string]string{"ls": "7", "true": "7"}
-	for name, mark := range want {
-		if got := s.find("/" + name).Group; got != mark {
-			t.Errorf("%s has the mark %q, want %q", name, got, mark)
+	for _, name := range []string{"ls", "true"} {
+		if got := s.find("/" + name).Mark; got != mark {
+			t.Errorf("%s has the mark %d, want %d", name, got, mark)
 		}
 	}
-	for _, e := range s.seen()[:2] {
-		if e.Group != "0" {
-			t.Errorf("%q has the mark %q before it was given one", e.Argv, e.Group)
-		}
+	if first := s.seen()[0]; first.Mark != 0 {
+		t.Errorf("%q has the mark %d before it was given one", first.Argv, first.Mark)
 	}
 }
 
@@ -60,5 +53,29 @@ func TestMarkOnlyRises(t *testing.T) {
 	s.wait()
 	if got := MarkOf(s.find("/true").PID); got != 0 {
 		t.Errorf("a process that is gone has the mark %d", got)
+	}
+}
+
+// A program that its owner doesn't let begin never runs.
+func TestNotBegun(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, setup{
+		args: []string{"sh", "-c", "touch " + dir + "/ran; echo $?"},
+		decide: func(e *Exec) {
+			if strings.HasSuffix(e.Path, "/touch") {
+				e.OnBegin(func() error { return errors.New("it isn't recorded") })
+			}
+			e.Allow()
+		},
+	})
+	s.wait()
+	if got := s.out.String(); got != "137\n" {
+		t.Errorf("it ended with %q, want to see it killed", got)
+	}
+	if _, err := os.Stat(dir + "/ran"); err == nil {
+		t.Error("it ran")
+	}
+	if got := s.failures(); len(got) != 1 || !strings.Contains(got[0], "it isn't recorded") {
+		t.Errorf("it failed with %q", got)
 	}
 }

@@ -35,7 +35,7 @@ type Reach struct {
 type Party struct {
 	Process
 	Ancestors []Process // nearest first, without the sandbox's PID 1
-	Group     string    // as Options.Group tells it
+	Mark      uint64    // as [SetMark] has put it
 }
 
 // reaches answers a call with which a process reaches for another.
@@ -98,13 +98,13 @@ func (g *Gate) party(thread procDir) (Party, error) {
 		return Party{}, err
 	}
 	defer process.close()
-	group := g.o.Group(MarkOf(st.tgid)) // before it is known to live still
+	mark := MarkOf(st.tgid) // before it is known to live still
 	s, err := process.state()
 	if err != nil {
 		return Party{}, err
 	}
 	return Party{
-		Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(process, s), Group: group,
+		Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(process, s), Mark: mark,
 	}, nil
 }
 
@@ -196,6 +196,6 @@ func (g *Gate) tracer(e *Exec) (traced, may bool) {
 	if caller.PID == os.Getpid() {
 		return false, false
 	}
-	target := Party{Process: Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Group: e.Group}
+	target := Party{Process: Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Mark: e.Mark}
 	return true, g.o.Reach(Reach{Kind: ReachStart, Caller: caller, Target: target})
 }

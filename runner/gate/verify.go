@@ -19,8 +19,7 @@ func (e *Exec) verify() error {
 	if err := e.verifyImage(); err != nil {
 		return err
 	}
-	e.begins()
-	return nil
+	return e.begins()
 }
 
 // verifyImage compares the image with what was shown.

@@ -44,7 +44,6 @@ type Command struct {
 	Ending   bool      // its last process is about to end
 	Beside   bool      // what started it has started something else since
 	Released time.Time // when it was let run
-	Groups   []int     // the process groups of its job, but for that of who started it
 }
 
 // takes says whether a command takes changes that could be the agent's own.
@@ -52,12 +51,8 @@ func (c *Command) takes(now time.Time) bool {
 	return c.Runs && (c.Ending || now.Sub(c.Released) < absorbTime)
 }
 
-// Known says whose a process is, as far as the session has seen it begin: the
-// number of a command, or Agent.
-type Known interface {
-	Began(Proc) (action int, known bool)            // a process in which a program began
-	InGroup(cgroup string) (action int, known bool) // one that was put into a group
-}
+// Owner says whose a process is by its mark: the number of a command, or Agent.
+type Owner func(mark uint64) int
 
 // Accountant says who can have made the changes since the last checkpoint. The
 // session's loop owns it.
@@ -74,20 +69,20 @@ type glance struct {
 
 // Ran says who can have run since the changes began until a look; nil means
 // anyone, as when there was no look.
-func (a *Accountant) Ran(until []runner.Activity, alive []Command, k Known) map[int]bool {
+func (a *Accountant) Ran(until []runner.Activity, of Owner) map[int]bool {
 	if until == nil {
 		return nil
 	}
-	return ran(a.began, a.look(until, alive, k))
+	return ran(a.began, look(until, of))
 }
 
 // Begin notes a look after which the next changes begin; nil is none.
-func (a *Accountant) Begin(since []runner.Activity, alive []Command, k Known) {
+func (a *Accountant) Begin(since []runner.Activity, of Owner) {
 	if since == nil {
 		a.began = nil
 		return
 	}
-	a.began = a.look(since, alive, k)
+	a.began = look(since, of)
 }
 
 // Left counts the processes of each action at the last look; false without one.
@@ -102,74 +97,15 @@ func (a *Accountant) Left() (map[int]int, bool) {
 	return left, true
 }
 
-// Of lists an action's processes at the last look; false without one.
-func (a *Accountant) Of(action int) ([]Proc, bool) {
-	if a.began == nil {
-		return nil, false
-	}
-	var out []Proc
-	for i, n := range a.began.owners {
-		if n == action {
-			out = append(out, procOf(a.began.list[i]))
-		}
-	}
-	return out, true
-}
-
 func procOf(p runner.Activity) Proc { return Proc{p.PID, p.Start} }
 
-// look says whose each process is. One that the gate has seen start is known,
-// and so is one in the cgroup of an action's kin; any other belongs where it was
-// seen before, or where its parent does. Where there are no cgroups, an orphan
-// that was never seen belongs to the action whose process group it is in, or
-// else to the agent.
-func (a *Accountant) look(list []runner.Activity, alive []Command, k Known) *glance {
+// look says whose each process is.
+func look(list []runner.Activity, of Owner) *glance {
 	g := &glance{list, make([]int, len(list))}
-	seen := make(map[Proc]int)
-	if a.began != nil {
-		for i, p := range a.began.list {
-			seen[procOf(p)] = a.began.owners[i]
-		}
-	}
-	index := make(map[int]int, len(list))
 	for i, p := range list {
-		index[p.PID] = i
-		if n, ok := k.InGroup(p.Within); ok {
-			seen[procOf(p)] = n
-		}
-	}
-	done := make([]bool, len(list))
-	var own func(i, depth int) int
-	own = func(i, depth int) int {
-		if done[i] || depth > len(list) {
-			return g.owners[i]
-		}
-		p := list[i]
-		n, known := k.Began(procOf(p))
-		if !known {
-			n, known = seen[procOf(p)]
-		}
-		if parent, here := index[p.Parent]; !known && here {
-			n = own(parent, depth+1)
-		} else if !known {
-			n = inGroup(alive, p.Group)
-		}
-		g.owners[i], done[i] = n, true
-		return n
-	}
-	for i := range list {
-		own(i, 0)
+		g.owners[i] = of(p.Mark)
 	}
 	return g
-}
-
-func inGroup(alive []Command, group int) int {
-	for _, c := range alive {
-		if slices.Contains(c.Groups, group) {
-			return c.N
-		}
-	}
-	return Agent
 }
 
 // ran says who can have run between two looks; nil means everyone.
