@@ -243,7 +243,7 @@ var directions = map[string][]string{
 	"session/files":    {"session/ledger", "runner", "policy", "store", "session/api"},
 	"session":          {"session/files", "session/judge", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/api", "session/server"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/api", "session/server"},
 	"ui":               {"session/api", "themes"},
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/store"
 )
 
@@ -214,7 +215,7 @@ func TestNumbersCountWhatRuns(t *testing.T) {
 func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 	w := start(t, api.ModePolicy, "cp a.txt b.txt; cat a.txt; cp b.txt c.txt; exit 0")
 	s := w.over()
-	actions, err := session.NewHistory(w.store, func(string) bool { return false }).Actions(t.Context(), w.ID())
+	actions, err := files.NewHistory(w.store, func(string) bool { return false }).Actions(t.Context(), w.ID())
 	w.must(err)
 	listed, open, last := 0, 0, ""
 	for _, a := range actions {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/files"
 )
 
 // said is all that a reader says of a scope's files: the list and every difference.
@@ -76,7 +76,7 @@ func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
 	}
 	<-w.Done()
 
-	past := session.NewHistory(w.store, func(string) bool { return false })
+	past := files.NewHistory(w.store, func(string) bool { return false })
 	compare := func(what string) {
 		t.Helper()
 		for n, text := range want {
@@ -91,9 +91,9 @@ func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
 	}
 	w.must(os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("what the person wrote\n"), 0o644))
 	w.must(os.WriteFile(filepath.Join(w.project, "same.txt"), []byte("this too\n"), 0o644))
-	past = session.NewHistory(w.store, func(string) bool { return false })
+	past = files.NewHistory(w.store, func(string) bool { return false })
 	compare("after the person's edits")
 	w.must(os.RemoveAll(w.project))
-	past = session.NewHistory(w.store, func(string) bool { return false })
+	past = files.NewHistory(w.store, func(string) bool { return false })
 	compare("without the folder")
 }

@@ -115,7 +115,7 @@ type Session struct {
 }
 
 // ErrEnded is returned for requests to a session that is over.
-var ErrEnded error = &api.Problem{Code: api.CodeNotLive, Message: "the session has ended"}
+var ErrEnded = files.ErrOver
 
 // Start makes the sandbox and starts the agent. The session lives until the
 // agent ends or Kill; ctx bounds the start only. On error nothing is left.

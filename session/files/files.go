@@ -63,9 +63,6 @@ func Open(st *store.Store, session, folder string, options lower.Options, told f
 	return &Files{store: st, session: session, lower: lower, told: told}, nil
 }
 
-// Session is the session whose files these are.
-func (f *Files) Session() string { return f.session }
-
 // Lower is the project folder; nil for a recorded session.
 func (f *Files) Lower() *lower.Lower { return f.lower }
 

@@ -17,6 +17,7 @@ import (
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/server"
 	"stepbox/store"
 )
@@ -123,7 +124,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 	if err := tidy(ctx, live); err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
-	h := server.NewHub(session.NewHistory(st, live.live), live.find, log)
+	h := server.NewHub(files.NewHistory(st, live.live), live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})

@@ -1,4 +1,4 @@
-package session
+package files
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
-	"stepbox/session/files"
 	"stepbox/store"
 )
 
@@ -31,7 +30,7 @@ func TestRecordWithoutBothSidesOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	plain, err := scan.New(upper, files.Bodies{Store: opened}, nil)
+	plain, err := scan.New(upper, Bodies{Store: opened}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +39,7 @@ func TestRecordWithoutBothSidesOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := m.Save(t.Context(), files.Bodies{Store: opened})
+	root, err := m.Save(t.Context(), Bodies{Store: opened})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,139 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"sync"
+
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/ledger"
+	"stepbox/store"
+)
+
+// History reads sessions, their files too: those that this process doesn't own
+// from the record alone. It is safe for concurrent use.
+type History struct {
+	ledger.History
+
+	// Now gives a scope of the session that this process owns, as it is now; nil
+	// without one. ErrOver sends who asks to the record.
+	Now func(ctx context.Context, action int) (Scope, error)
+
+	mu     sync.Mutex
+	opened []*Files // guarded by mu; of the sessions that were looked at last
+}
+
+// ErrOver says that a session has ended, so that the record has all of it.
+var ErrOver error = &api.Problem{Code: api.CodeNotLive, Message: "the session has ended"}
+
+// NewHistory reads what is in a store. Live says whether a supervisor owns a
+// session.
+func NewHistory(st *store.Store, live func(id string) bool) *History {
+	return &History{History: ledger.History{Store: st, Live: live}}
+}
+
+// Scope is the two states of the files that an answer compares.
+type Scope struct {
+	Files    *Files
+	From, To *manifest.Manifest // From nil: the project folder; To nil: nothing has changed
+	Version  int64              // of a live session: as of when this is
+	Final    bool
+}
+
+// Changes is a page of what an action changed, or for action 0 of how the files
+// differ from the project folder.
+func (h *History) Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error) {
+	out := api.Changes{Files: []api.Change{}}
+	s, err := h.scope(ctx, id, n)
+	if err == nil && s.To != nil {
+		out, err = s.Files.Page(ctx, s.From, s.To, p)
+	}
+	out.Version, out.Final, out.Scope = s.Version, s.Final, "session"
+	if n != 0 {
+		out.Scope = "action " + strconv.Itoa(n)
+	}
+	return out, err
+}
+
+// Diff is one changed file's difference in the scope that Changes has.
+func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff, error) {
+	s, err := h.scope(ctx, id, n)
+	switch {
+	case err != nil:
+		return api.FileDiff{}, err
+	case s.To == nil:
+		return api.FileDiff{}, api.Problemf(api.CodeNotFound, "nothing has changed")
+	}
+	return s.Files.Diff(ctx, key, s.From, s.To)
+}
+
+// Diffs yields the differences of all changed files in that scope, by path.
+func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error] {
+	return func(yield func(api.FileDiff, error) bool) {
+		s, err := h.scope(ctx, id, n)
+		switch {
+		case err != nil:
+			yield(api.FileDiff{}, err)
+		case s.To != nil:
+			s.Files.Diffs(ctx, s.From, s.To)(yield)
+		}
+	}
+}
+
+// scope finds the two states that are asked for.
+func (h *History) scope(ctx context.Context, id string, n int) (Scope, error) {
+	if h.Now != nil {
+		if s, err := h.Now(ctx, n); !errors.Is(err, ErrOver) {
+			return s, err
+		}
+	}
+	if _, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0); err != nil {
+		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	}
+	s := Scope{Files: h.filesOf(id), Final: true}
+	if n != 0 {
+		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(n))
+		if err != nil {
+			return s, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+		}
+		s.From, s.To, err = s.Files.OfAction(ctx, a, nil)
+		return s, err
+	}
+	b, err := h.Store.LastDoc(ctx, id, store.KindCheckpoint)
+	if errors.Is(err, store.ErrNotFound) { // it ended before its first
+		return s, nil
+	}
+	var last api.Checkpoint
+	if err == nil {
+		err = json.Unmarshal(b, &last)
+	}
+	for err == nil && last.Action != 0 && last.ID > 1 { // what one action alone changed
+		last, err = ledger.Doc[api.Checkpoint](ctx, h.Store, id, store.KindCheckpoint, last.ID-1)
+	}
+	if err == nil {
+		s.To, err = s.Files.At(ctx, last.ID)
+	}
+	return s, err
+}
+
+// maxOpened is of how many sessions a History holds files in memory.
+const maxOpened = 4
+
+// filesOf is what the record has of a session's files. A checkpoint never
+// changes, so what was read of one serves until others push it out.
+func (h *History) filesOf(id string) *Files {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := Recorded(h.Store, id)
+	if i := slices.IndexFunc(h.opened, func(f *Files) bool { return f.session == id }); i >= 0 {
+		f = h.opened[i]
+		h.opened = slices.Delete(h.opened, i, i+1)
+	}
+	h.opened = append([]*Files{f}, h.opened[:min(len(h.opened), maxOpened-1)]...)
+	return f
+}
