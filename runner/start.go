@@ -171,13 +171,14 @@ func (s *Sandbox) removeFolders() {
 func removeCgroups(c *box.Cgroups) {
 	ctx, cancel := context.WithTimeout(context.Background(), holder.CloseTimeout)
 	defer cancel()
-	_ = c.Remove(ctx)
+	_ = c.Guard().Clean(ctx, -1)
 }
 
 // setGuard tells the holder, and a later Sweep, what has to go with the
 // sandbox; pid is PID 1's, 0 while there is none.
 func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
-	guard := holder.Guard{Thaw: s.cgroups.ThawWrites(), Cgroups: s.cgroups.Folders(), Dirs: []string{s.dir, s.work()}}
+	guard := s.cgroups.Guard()
+	guard.Dirs = []string{s.dir, s.work()}
 	var pidfd *os.File
 	if pid != 0 {
 		var err error

@@ -239,7 +239,7 @@ func TestCgroupsLeaveNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%s: %+v", c.Source, c.InForce)
-	if err := c.Remove(context.Background()); err != nil {
+	if err := c.Guard().Clean(context.Background(), -1); err != nil {
 		t.Error(err)
 	}
 	for _, folder := range c.Folders() {

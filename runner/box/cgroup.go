@@ -2,9 +2,7 @@ package box
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +11,6 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
-	"golang.org/x/sys/unix"
-
 	"stepbox/runner/holder"
 )
 
@@ -115,7 +111,7 @@ func MakeCgroups(ctx context.Context, id string, limits Limits, note func(holder
 		err = c.makeV2(ctx, all, name, limits)
 	}
 	if err != nil {
-		_ = c.Remove(ctx)
+		_ = c.Guard().Clean(ctx, -1)
 		return nil, err
 	}
 	return c, nil
@@ -209,26 +205,9 @@ func (c *Cgroups) Folders() []string {
 	return slices.Compact(list)
 }
 
-// Remove removes the folders, which have to be empty by then or soon.
-func (c *Cgroups) Remove(ctx context.Context) error {
-	var failures []error
-	for _, folder := range c.Folders() {
-		for {
-			err := unix.Rmdir(folder)
-			if err == nil || errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if err != unix.EBUSY || ctx.Err() != nil {
-				failures = append(failures, fmt.Errorf("cannot remove cgroup %q: %w", folder, err))
-				break
-			}
-			select { // the kernel takes a moment to see that the last process left
-			case <-ctx.Done():
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-	}
-	return errors.Join(failures...)
+// Guard says how the folders are removed, whoever does it.
+func (c *Cgroups) Guard() holder.Guard {
+	return holder.Guard{Thaw: c.ThawWrites(), Cgroups: c.Folders()}
 }
 
 // ownPids is added to the bound on processes for PID 1's threads.

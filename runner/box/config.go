@@ -49,9 +49,11 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 			{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC},
 			{Type: configs.NEWUTS}, {Type: configs.NEWCGROUP},
 		},
-		UIDMappings:     []configs.IDMap{{HostID: uid, Size: 1}},
-		GIDMappings:     []configs.IDMap{{HostID: gid, Size: 1}},
-		RootlessEUID:    uid != 0,
+		UIDMappings: []configs.IDMap{{HostID: uid, Size: 1}},
+		GIDMappings: []configs.IDMap{{HostID: gid, Size: 1}},
+		// Mapped owners are all that takes root's rights on the host. Root without
+		// them, as in a container, is an ordinary user.
+		RootlessEUID:    len(plan.first) == 0,
 		RootlessCgroups: true,
 		NoNewPrivileges: true,
 		NoNewKeyring:    false,
