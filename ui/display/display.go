@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"io"
 	"os/signal"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type Display struct {
 	send func(tea.Msg)
 
 	cells  uv.ScreenBuffer
+	before uv.ScreenBuffer // the frame before
 	diff   *uv.TerminalRenderer
 	text   *bytes.Buffer // what diff writes
 	shown  Frame
@@ -80,7 +82,6 @@ func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuff
 	}
 	d.diff = uv.NewTerminalRenderer(d.text, environ)
 	d.diff.SetFullscreen(true)
-	d.diff.SetScrollOptim(true)
 	d.tasks.Go(d.write)
 	d.tasks.Go(func() { d.resizes(send) })
 	return d, nil
@@ -126,7 +127,7 @@ func (d *Display) Update(msg tea.Msg) (own bool) {
 		if m.Width < 1 || m.Height < 1 {
 			return true // the library's, which doesn't know the terminal
 		}
-		d.cells = uv.NewScreenBuffer(m.Width, m.Height)
+		d.cells, d.before = uv.NewScreenBuffer(m.Width, m.Height), uv.NewScreenBuffer(m.Width, m.Height)
 		d.diff.Erase()
 		d.diff.Resize(m.Width, m.Height)
 	case tea.ColorProfileMsg:
@@ -177,8 +178,15 @@ func (d *Display) Refresh() {
 
 // frame draws, and returns the bytes that turn the last frame into this one.
 func (d *Display) frame() []byte {
-	d.cells.Clear()
+	d.cells, d.before = d.before, d.cells
+	d.cells.Buffer.Clear()
 	f := d.draw(d.cells)
+	for y, line := range d.cells.Lines {
+		d.cells.Touched[y] = nil
+		if !slices.Equal(line, d.before.Line(y)) {
+			d.cells.TouchLine(0, y, len(line)) // the others need no closer look
+		}
+	}
 	d.diff.Render(d.cells.RenderBuffer)
 	if f.Cursor != nil {
 		d.diff.MoveTo(f.Cursor.X, f.Cursor.Y)

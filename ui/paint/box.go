@@ -71,8 +71,10 @@ func (b Box) Draw(dst uv.Screen, area uv.Rectangle, p *Palette) uv.Rectangle {
 // edge draws a border of six glyphs: top left, horizontal, top right,
 // vertical, bottom left, bottom right.
 func edge(dst uv.Screen, area uv.Rectangle, glyphs [6]string, st uv.Style) {
+	cell := uv.Cell{Width: 1, Style: st}
 	set := func(x, y int, g string) {
-		dst.SetCell(x, y, &uv.Cell{Content: g, Width: 1, Style: st})
+		cell.Content = g
+		dst.SetCell(x, y, &cell)
 	}
 	for x := area.Min.X + 1; x < area.Max.X-1; x++ {
 		set(x, area.Min.Y, glyphs[1])
@@ -93,8 +95,9 @@ func Heavy(dst uv.Screen, area uv.Rectangle, st uv.Style) { edge(dst, area, heav
 
 // Rule draws a horizontal line.
 func Rule(dst uv.Screen, x, y, end int, st uv.Style) {
+	cell := uv.Cell{Content: "─", Width: 1, Style: st}
 	for ; x < end; x++ {
-		dst.SetCell(x, y, &uv.Cell{Content: "─", Width: 1, Style: st})
+		dst.SetCell(x, y, &cell)
 	}
 }
 

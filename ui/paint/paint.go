@@ -115,8 +115,8 @@ func LineWidth(dst uv.Screen, l Line) int {
 func Text(dst uv.Screen, x, y, end int, s string, st uv.Style) int {
 	s = Clean(s)
 	method := method(dst)
+	var cell uv.Cell // one for all: what is passed to a Screen is on the heap
 	for len(s) > 0 {
-		var cell uv.Cell
 		if n := asciiRun(s); n > 0 {
 			cell = uv.Cell{Content: s[:1], Width: 1, Style: st}
 			s = s[1:]
@@ -193,13 +193,14 @@ func Fill(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 // Ground gives every cell of an area that has no background of its own the
 // ground's, so that a row's highlight lies beneath what was drawn on it.
 func Ground(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	var n uv.Cell
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
 			c := dst.CellAt(x, y)
 			if c == nil || c.Width == 0 {
 				continue
 			}
-			n := *c
+			n = *c
 			if n.Style.Bg == nil {
 				n.Style.Bg = st.Bg
 			}
@@ -218,13 +219,14 @@ func Ground(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 // Dim makes an area recede, for what lies behind a dialog: colours go, so that
 // nothing there calls for attention.
 func Dim(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	var n uv.Cell
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
 			c := dst.CellAt(x, y)
 			if c == nil || c.Width == 0 {
 				continue
 			}
-			n := *c
+			n = *c
 			n.Style, n.Link = st, uv.Link{}
 			dst.SetCell(x, y, &n)
 		}

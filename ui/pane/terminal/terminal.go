@@ -4,14 +4,12 @@
 package terminal
 
 import (
-	"unicode/utf8"
-
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
-	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/themes"
 	"stepbox/ui/link"
@@ -27,7 +25,6 @@ type Pane struct {
 	back       int // lines scrolled back
 	scrollback int // lines there were when it was drawn last
 	inner      uv.Rectangle
-	scratch    uv.ScreenBuffer
 	title      string
 }
 
@@ -108,38 +105,33 @@ func (p *Pane) follow(e link.Emulator) {
 // left: a screen that is larger than the pane is shown where its cursor is.
 func (p *Pane) blit(dst uv.Screen, e link.Emulator, cols, rows int) uv.Position {
 	var origin uv.Position
-	if cols < 1 || rows < 1 || p.inner.Empty() {
-		return origin
-	}
-	if p.scratch.RenderBuffer == nil || p.scratch.Width() != cols || p.scratch.Height() != rows {
-		p.scratch = uv.NewScreenBuffer(cols, rows)
-	} else {
-		p.scratch.Buffer.Clear()
-	}
-	if m, ok := dst.WidthMethod().(ansi.Method); ok {
-		p.scratch.Method = m
-	}
-	e.Draw(p.scratch, uv.Rect(0, 0, cols, rows), p.back)
 	if rows > p.inner.Dy() && p.back == 0 {
-		c := e.Cursor()
-		origin.Y = max(0, min(c.Y-p.inner.Dy()+1, rows-p.inner.Dy()))
+		origin.Y = max(0, min(e.Cursor().Y-p.inner.Dy()+1, rows-p.inner.Dy()))
 	}
-	m := dst.WidthMethod()
-	for y := range min(rows, p.inner.Dy()) {
-		line := p.scratch.Line(y + origin.Y)
-		for x := 0; x < min(cols, p.inner.Dx()); x++ {
-			c := line.At(x + origin.X)
-			if c == nil || c.Width == 0 {
-				continue
-			}
-			n := Safe(*c, m)
-			if x+n.Width > p.inner.Dx() {
-				n = uv.Cell{Content: " ", Width: 1, Style: n.Style}
-			}
-			dst.SetCell(p.inner.Min.X+x, p.inner.Min.Y+y, &n)
-		}
-	}
+	at := p.inner.Min.Sub(origin)
+	e.Draw(&sieve{Screen: dst, area: p.inner}, uv.Rect(at.X, at.Y, cols, rows), p.back)
 	return origin
+}
+
+// sieve is the pane's part of the screen for an emulator to draw on. It lets
+// through what can be sent to the person's terminal.
+type sieve struct {
+	uv.Screen
+	area uv.Rectangle
+	cell uv.Cell // reused: what is passed to a Screen is on the heap
+}
+
+func (s *sieve) Bounds() uv.Rectangle { return s.area }
+
+func (s *sieve) SetCell(x, y int, c *uv.Cell) {
+	if c == nil || c.Width == 0 || !uv.Pos(x, y).In(s.area) {
+		return
+	}
+	s.cell = Safe(*c, s.WidthMethod())
+	if x+s.cell.Width > s.area.Max.X {
+		s.cell = uv.Cell{Content: " ", Width: 1, Style: s.cell.Style}
+	}
+	s.Screen.SetCell(x, y, &s.cell)
 }
 
 // Safe returns a cell that can be sent to the person's terminal: printable, as
