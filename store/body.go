@@ -20,7 +20,7 @@ var smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBody+1); r
 
 // PutBody stores what r gives until EOF and returns its hash and length. What
 // is stored already isn't stored again. When it returns, the body survives
-// kill -9; Sync makes large ones survive power loss.
+// kill -9, and power loss once the kernel has written it out.
 func (s *Store) PutBody(ctx context.Context, r io.Reader) (Hash, int64, error) {
 	if s.readonly {
 		return Hash{}, 0, fmt.Errorf("cannot store a body: %w", ErrReadOnly)

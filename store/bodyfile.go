@@ -136,23 +136,6 @@ func (b *bodyFile) Read(p []byte) (int, error) {
 
 func (b *bodyFile) Close() error { return b.f.Close() }
 
-// Sync writes all that the record's filesystem holds to the disk (syncfs(2)).
-// It is called once before the row of a checkpoint, not per body.
-func (s *Store) Sync(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	d, err := os.Open(s.dir)
-	if err != nil {
-		return fmt.Errorf("cannot sync the record: %w", err)
-	}
-	defer d.Close()
-	if err := unix.Syncfs(int(d.Fd())); err != nil {
-		return fmt.Errorf("cannot sync the record: %w", fileFault(s.dir, err))
-	}
-	return nil
-}
-
 // sweepTemps removes what processes that died left half-written. Those alive
 // hold a lock on theirs; the age covers the moment before they have it. What
 // can't be removed now is met again by the next Open.

@@ -16,7 +16,6 @@ type FrameKind byte
 const (
 	FrameOutput FrameKind = 'o' // what the agent printed
 	FrameResize FrameKind = 'r' // the terminal's size from here on
-	FrameInput  FrameKind = 'i' // somebody typed; what is not recorded
 )
 
 // Frame is one thing that happened at the agent's terminal.
@@ -25,7 +24,6 @@ type Frame struct {
 	At         time.Duration // since the journal began, in whole milliseconds
 	Data       []byte        // of FrameOutput; valid until the next frame is read
 	Cols, Rows int           // of FrameResize
-	Typed      int           // of FrameInput: how many bytes
 }
 
 // The form of a journal's file: a header (magic, when the journal began as
@@ -121,9 +119,7 @@ func (p *parser) next() (Frame, error) {
 		n += k
 		return v, nil
 	}
-	switch f.Kind {
-	case FrameOutput, FrameResize, FrameInput:
-	default:
+	if f.Kind != FrameOutput && f.Kind != FrameResize {
 		return f, errDamaged
 	}
 	delta, err := uvarint()
@@ -157,31 +153,18 @@ func (p *parser) next() (Frame, error) {
 
 // fill reads what a frame's data says.
 func (f *Frame) fill(data []byte) error {
-	var v [2]uint64
-	want := 0
-	switch f.Kind {
-	case FrameOutput:
+	if f.Kind == FrameOutput {
 		f.Data = data
 		return nil
-	case FrameResize:
-		want = 2
-	case FrameInput:
-		want = 1
 	}
-	for i := range want {
-		x, k := binary.Uvarint(data)
-		if k <= 0 || x > math.MaxInt32 {
-			return errDamaged
-		}
-		v[i], data = x, data[k:]
-	}
-	if len(data) > 0 {
+	cols, k := binary.Uvarint(data)
+	if k <= 0 || cols > math.MaxInt32 {
 		return errDamaged
 	}
-	if f.Kind == FrameResize {
-		f.Cols, f.Rows = int(v[0]), int(v[1])
-	} else {
-		f.Typed = int(v[0])
+	rows, n := binary.Uvarint(data[k:])
+	if n <= 0 || rows > math.MaxInt32 || k+n < len(data) {
+		return errDamaged
 	}
+	f.Cols, f.Rows = int(cols), int(rows)
 	return nil
 }

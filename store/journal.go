@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -143,14 +142,6 @@ func (j *Journal) Resize(cols, rows int) error {
 		return fmt.Errorf("cannot record a terminal of %d×%d", cols, rows)
 	}
 	return j.add(FrameResize, appendResize(nil, cols, rows))
-}
-
-// Input records that n bytes were typed, not which.
-func (j *Journal) Input(n int) error {
-	if n < 0 || n > 1<<30 {
-		return fmt.Errorf("cannot record %d typed bytes", n)
-	}
-	return j.add(FrameInput, binary.AppendUvarint(nil, uint64(n)))
 }
 
 func (j *Journal) add(kind FrameKind, data []byte) error {

@@ -49,7 +49,7 @@ func TestJournal(t *testing.T) {
 		t.Errorf("%d frames of an empty journal", len(fs))
 	}
 	steps := []error{
-		j.Resize(80, 24), j.Output([]byte("hello\x1b[0m")), j.Output(nil), j.Input(3), j.Resize(120, 35),
+		j.Resize(80, 24), j.Output([]byte("hello\x1b[0m")), j.Output(nil), j.Resize(120, 35),
 		j.Output(bytes.Repeat([]byte("y"), 2*frameMost+5)),
 	}
 	if err := errors.Join(steps...); err != nil {
@@ -58,13 +58,13 @@ func TestJournal(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		fs := frames(t, s, id)
-		if len(fs) != 7 || fs[0].Cols != 80 || fs[0].Rows != 24 || string(fs[1].Data) != "hello\x1b[0m" || fs[2].Typed != 3 ||
-			fs[3].Cols != 120 || len(fs[4].Data) != frameMost || len(fs[6].Data) != 5 {
+		if len(fs) != 6 || fs[0].Cols != 80 || fs[0].Rows != 24 || string(fs[1].Data) != "hello\x1b[0m" ||
+			fs[2].Cols != 120 || len(fs[3].Data) != frameMost || len(fs[5].Data) != 5 {
 			t.Errorf("%s: %d frames %.200v", when, len(fs), fs)
 		}
 	}
 	check("while it is written")
-	for _, e := range []error{j.Resize(-1, 2), j.Resize(1, 1<<20), j.Input(-1)} {
+	for _, e := range []error{j.Resize(-1, 2), j.Resize(1, 1<<20)} {
 		if e == nil {
 			t.Error("nonsense was recorded")
 		}
@@ -84,14 +84,14 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := frames(t, s, id)
-	if len(after) != 8 || string(after[7].Data) != "again" || after[7].At < before[6].At {
+	if len(after) != 7 || string(after[6].Data) != "again" || after[6].At < before[5].At {
 		t.Errorf("after it was reopened: %d frames", len(after))
 	}
 	// Opened and closed without a frame, nothing changes.
 	if err := openJournal(t, s, id).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if fs := frames(t, s, id); len(fs) != 8 {
+	if fs := frames(t, s, id); len(fs) != 7 {
 		t.Errorf("%d frames", len(fs))
 	}
 	verify(t, s, id)

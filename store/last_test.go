@@ -2,12 +2,12 @@ package store
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 )
 
-func TestLastDocIsTheHighest(t *testing.T) {
+func TestNewest(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
@@ -18,8 +18,8 @@ func TestLastDocIsTheHighest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.LastDoc(t.Context(), "one", KindCheckpoint); !errors.Is(err, ErrNotFound) {
-		t.Errorf("of none it is %v", err)
+	if got, err := s.Newest(t.Context(), "one", KindCheckpoint, 5); err != nil || len(got) > 0 {
+		t.Errorf("of none they are %s, %v", got, err)
 	}
 	for _, f := range []struct {
 		session string
@@ -30,7 +30,9 @@ func TestLastDocIsTheHighest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.LastDoc(t.Context(), "one", KindCheckpoint); err != nil || string(got) != `{"id":10}` {
-		t.Errorf("the last is %s (%v)", got, err)
+	for limit, want := range map[int]string{1: `[{"id":10}]`, 2: `[{"id":9} {"id":10}]`, 9: `[{"id":2} {"id":9} {"id":10}]`} {
+		if got, err := s.Newest(t.Context(), "one", KindCheckpoint, limit); err != nil || fmt.Sprintf("%s", got) != want {
+			t.Errorf("the newest %d are %s, %v", limit, got, err)
+		}
 	}
 }

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -80,28 +77,15 @@ func mountType(p string) (string, error) {
 	if err := unix.Stat(p, &st); err != nil {
 		return "", err
 	}
-	f, err := os.Open("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		is := m.Major == int(unix.Major(st.Dev)) && m.Minor == int(unix.Minor(st.Dev))
+		return !is, is
+	})
+	if err == nil && len(mounts) == 0 {
+		err = fmt.Errorf("device %d:%d isn't mounted here", unix.Major(st.Dev), unix.Minor(st.Dev))
+	}
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	return typeOf(f, fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)))
-}
-
-// typeOf finds the type of a device in mountinfo: the field after the single
-// dash (proc_pid_mountinfo(5)).
-func typeOf(mountinfo io.Reader, dev string) (string, error) {
-	sc := bufio.NewScanner(mountinfo)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		mount, fs, ok := strings.Cut(sc.Text(), " - ")
-		fields, typ := strings.Fields(mount), strings.Fields(fs)
-		if ok && len(fields) > 2 && fields[2] == dev && len(typ) > 0 {
-			return typ[0], nil
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return "", err
-	}
-	return "", fmt.Errorf("device %s isn't mounted here", dev)
+	return mounts[0].FSType, nil
 }

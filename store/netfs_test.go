@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -104,14 +103,9 @@ func serveFUSE(fd int) error {
 }
 
 func TestMountType(t *testing.T) {
-	const info = `22 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw
-36 22 0:32 / /mnt/a\040b rw shared:2 master:1 - fuse.sshfs host:/ rw,user_id=0
-37 22 0:33 / /mnt/c rw - fuse.gocryptfs /x rw
-`
-	for _, tt := range []struct{ dev, want string }{{"8:2", "ext4"}, {"0:32", "fuse.sshfs"}, {"0:33", "fuse.gocryptfs"}, {"9:9", ""}} {
-		got, err := typeOf(strings.NewReader(info), tt.dev)
-		if got != tt.want || (err == nil) != (tt.want != "") {
-			t.Errorf("%s: %q, %v", tt.dev, got, err)
+	for dir, want := range map[string]string{"/proc": "proc", "/sys": "sysfs"} {
+		if got, err := mountType(dir); got != want {
+			t.Errorf("%s is on %q, %v", dir, got, err)
 		}
 	}
 	if _, err := mountType(t.TempDir()); err != nil {

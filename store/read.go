@@ -35,21 +35,18 @@ func (s *Store) Docs(ctx context.Context, session string, kind Kind, after int64
 	return docs, nil
 }
 
-// LastDoc is the resource of a kind with the highest number; ErrNotFound when
-// the session has none.
-func (s *Store) LastDoc(ctx context.Context, session string, kind Kind) (json.RawMessage, error) {
+// Newest lists the resources of a kind that have the highest numbers, at most
+// limit of them, in the order of their numbers.
+func (s *Store) Newest(ctx context.Context, session string, kind Kind, limit int) ([]json.RawMessage, error) {
 	k := kindOf(kind)
 	if k == nil {
-		return nil, fmt.Errorf("cannot read a resource: there is no kind %q", kind)
+		return nil, fmt.Errorf("cannot list resources: there is no kind %q", kind)
 	}
-	docs, err := s.docs(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? ORDER BY key DESC LIMIT 1`, session)
-	if err == nil && len(docs) == 0 {
-		err = ErrNotFound
-	}
+	docs, err := s.docs(ctx, `SELECT doc FROM (SELECT key, doc FROM "`+k.table+`" WHERE session = ? ORDER BY key DESC LIMIT ?) ORDER BY key`, session, limit)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the last of the %s of session %s: %w", k.table, session, err)
+		return nil, fmt.Errorf("cannot list the newest %s of session %s: %w", k.table, session, err)
 	}
-	return docs[0], nil
+	return docs, nil
 }
 
 func (s *Store) docs(ctx context.Context, query string, args ...any) ([]json.RawMessage, error) {
@@ -135,35 +132,9 @@ func eachEvent(ctx context.Context, q querier, session string, from uint64, limi
 // LastEvent is the sequence number of a session's newest event, 0 when there is
 // none.
 func (s *Store) LastEvent(ctx context.Context, session string) (uint64, error) {
-	n, err := s.largest(ctx, `SELECT max(seq) FROM events WHERE session = ?`, session)
-	if err != nil {
-		return 0, fmt.Errorf("cannot read the events of session %s: %w", session, err)
-	}
-	return uint64(max(n, 0)), nil
-}
-
-// LastKey is the largest number of a session's resources of a kind, -1 when
-// there are none.
-func (s *Store) LastKey(ctx context.Context, session string, kind Kind) (int64, error) {
-	k := kindOf(kind)
-	if k == nil {
-		return 0, fmt.Errorf("cannot list resources: there is no kind %q", kind)
-	}
-	n, err := s.largest(ctx, `SELECT max(key) FROM "`+k.table+`" WHERE session = ?`, session)
-	if err != nil {
-		return 0, fmt.Errorf("cannot list the %s of session %s: %w", k.table, session, err)
+	var n uint64
+	if err := s.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events WHERE session = ?`, session).Scan(&n); err != nil {
+		return 0, fmt.Errorf("cannot read the events of session %s: %w", session, s.fault(err))
 	}
 	return n, nil
-}
-
-// largest is what a query with max gives; -1 for no rows.
-func (s *Store) largest(ctx context.Context, query string, args ...any) (int64, error) {
-	var n sql.NullInt64
-	if err := s.reads.QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
-		return 0, s.fault(err)
-	}
-	if !n.Valid {
-		return -1, nil
-	}
-	return n.Int64, nil
 }

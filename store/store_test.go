@@ -178,9 +178,6 @@ func TestBodies(t *testing.T) {
 	if _, _, err := s.OpenBody(ctx, no); !errors.Is(err, ErrNotFound) {
 		t.Errorf("OpenBody of none: %v", err)
 	}
-	if err := s.Sync(ctx); err != nil {
-		t.Error(err)
-	}
 	if left, err := os.ReadDir(filepath.Join(s.dir, tmpDir)); err != nil || len(left) != 0 {
 		t.Errorf("temporary files left: %v, %v", left, err)
 	}

@@ -125,12 +125,6 @@ func (w *writer) run() {
 		select {
 		case j := <-w.jobs:
 			w.commit(t, []*job{j})
-			continue
-		default:
-		}
-		select {
-		case j := <-w.jobs:
-			w.commit(t, []*job{j})
 		case <-w.stop:
 			if len(w.jobs) == 0 {
 				return

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -104,13 +103,9 @@ func (h *History) scope(ctx context.Context, id string, n int) (Scope, error) {
 		s.From, s.To, err = s.Files.OfAction(ctx, a, nil)
 		return s, err
 	}
-	b, err := h.Store.LastDoc(ctx, id, store.KindCheckpoint)
-	if errors.Is(err, store.ErrNotFound) { // it ended before its first
-		return s, nil
-	}
-	var last api.Checkpoint
-	if err == nil {
-		err = json.Unmarshal(b, &last)
+	last, found, err := ledger.Last[api.Checkpoint](ctx, h.Store, id, store.KindCheckpoint)
+	if err != nil || !found { // it ended before its first
+		return s, err
 	}
 	for err == nil && last.Action != 0 && last.ID > 1 { // what one action alone changed
 		last, err = ledger.Doc[api.Checkpoint](ctx, h.Store, id, store.KindCheckpoint, last.ID-1)

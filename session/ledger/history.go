@@ -33,6 +33,15 @@ func Doc[T any](ctx context.Context, st *store.Store, session string, kind store
 	return out, json.Unmarshal(b, &out)
 }
 
+// Last fetches the resource of a kind with the highest number, if there is one.
+func Last[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) (last T, found bool, err error) {
+	rows, err := st.Newest(ctx, session, kind, 1)
+	if err == nil && len(rows) > 0 {
+		found, err = true, json.Unmarshal(rows[0], &last)
+	}
+	return last, found, err
+}
+
 // docs fetches all resources of a kind, by number.
 func docs[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) ([]T, error) {
 	rows, err := st.Docs(ctx, session, kind, -1, 0)
@@ -92,19 +101,9 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 // cutOff is where an interrupted session's last roll back was to go, if its end
 // isn't in the record; else 0.
 func (h *History) cutOff(ctx context.Context, id string) (int, error) {
-	b, err := h.Store.LastDoc(ctx, id, store.KindRollback)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, nil
-	}
-	var last api.Rollback
-	if err == nil {
-		err = json.Unmarshal(b, &last)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("cannot read the last roll back of session %s: %w", id, err)
-	}
-	if !last.Open {
-		return 0, nil
+	last, found, err := Last[api.Rollback](ctx, h.Store, id, store.KindRollback)
+	if err != nil || !found || !last.Open {
+		return 0, err
 	}
 	return last.ToBefore, nil
 }

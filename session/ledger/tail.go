@@ -33,11 +33,7 @@ func (h *History) Tail(ctx context.Context, id string, last int) (events []api.E
 
 // newest gives the newest resources of a kind as events.
 func (h *History) newest(ctx context.Context, id string, kind store.Kind, last int) ([]api.Event, error) {
-	top, err := h.Store.LastKey(ctx, id, kind)
-	if err != nil {
-		return nil, err
-	}
-	docs, err := h.Store.Docs(ctx, id, kind, top-int64(last), last)
+	docs, err := h.Store.Newest(ctx, id, kind, last)
 	if err != nil {
 		return nil, err
 	}
