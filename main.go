@@ -21,7 +21,6 @@ import (
 	"stepbox/session/demo"
 	"stepbox/session/launch"
 	"stepbox/session/screen"
-	"stepbox/store"
 	"stepbox/themes"
 	"stepbox/ui"
 	"stepbox/ui/cli"
@@ -241,53 +240,6 @@ func start(ctx context.Context, req launch.Request) (string, error) {
 		failed.Message += "\nthis host can't run a sandbox yet:" + b.String()
 	}
 	return "", failed
-}
-
-// preflight looks at what sandboxes need of this host.
-func preflight(ctx context.Context) ([]runner.Finding, error) {
-	dir, err := store.Dir()
-	if err != nil {
-		return nil, err
-	}
-	record := runner.Finding{
-		Name: "record", OK: true, Fatal: true, Detail: dir,
-		Why: "what sessions do is recorded there, for you alone",
-	}
-	if err := store.Check(dir); err != nil {
-		record.OK, record.Detail, record.Fix = false, err.Error(), "mend that, or set STEPBOX_DATA to another folder"
-	}
-	return append(runner.Preflight(ctx, filepath.Join(dir, "sessions")), record), nil
-}
-
-func doctorCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check what this host offers, and say how to mend what is missing", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var rows []cli.Check
-			fatal := false
-			findings, err := preflight(cmd.Context())
-			if err != nil {
-				return err
-			}
-			for _, f := range findings {
-				rows = append(rows, cli.Check(f))
-				fatal = fatal || !f.OK && f.Fatal
-			}
-			asJSON, err := cmd.Flags().GetBool("json")
-			if err != nil {
-				return err
-			}
-			if err := cli.PrintChecks(cmd.OutOrStdout(), rows, asJSON); err != nil {
-				return err
-			}
-			if fatal {
-				return fmt.Errorf("this host can't run a sandbox yet (%w)", cli.ErrSaid)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().Bool("json", false, "print JSON")
-	return cmd
 }
 
 // runFlags are what the run command can be told.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/runner/apparmor"
 	"stepbox/runner/holder"
 )
 
@@ -57,7 +57,7 @@ func usernsFix(err error) string {
 		return "sudo sysctl -w user.max_user_namespaces=15000" + persist
 	}
 	if value, ok := sysctl("kernel/apparmor_restrict_unprivileged_userns"); ok && value == "1" {
-		return appArmorFix()
+		return apparmor.Advice()
 	}
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) {
 		return "too many user namespaces are in use: sudo sysctl -w user.max_user_namespaces=15000" + persist
@@ -66,24 +66,6 @@ func usernsFix(err error) string {
 		return containerFix
 	}
 	return "this kernel may lack CONFIG_USER_NS, or a security module forbids user namespaces"
-}
-
-// appArmorFix is for Ubuntu 23.10 and later, which allow user namespaces only
-// to programs that have an AppArmor profile saying so.
-func appArmorFix() string {
-	path, err := os.Executable()
-	if err != nil || strings.HasPrefix(path, "/memfd:") {
-		path = "/usr/local/bin/stepbox"
-	}
-	return fmt.Sprintf(`sudo tee /etc/apparmor.d/stepbox >/dev/null <<'END'
-abi <abi/4.0>,
-include <tunables/global>
-profile stepbox %q flags=(unconfined) {
-  userns,
-}
-END
-sudo apparmor_parser -r /etc/apparmor.d/stepbox
-(or, for all programs: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0)`, path)
 }
 
 // explain adds what mends it to a start that the host forbids.
