@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -187,22 +188,34 @@ func private(h policy.HostRule) bool {
 	return err == nil || h.Name == egress.HostName
 }
 
-// usageEvery is how often viewers are told what the agent uses.
-const usageEvery = time.Second
+// usageEvery is how often it is looked at what the agent uses, usageAgain how
+// often that is told though it is the same.
+const (
+	usageEvery = time.Second
+	usageAgain = 10 * time.Second
+)
 
-// watchUsage tells viewers what the agent uses, until the session ends. It
-// costs nothing while nobody looks.
+// watchUsage tells viewers what the agent uses when it reads differently or
+// someone has joined, until the session ends. It costs nothing while nobody looks.
 func (s *Session) watchUsage() {
 	tick := time.NewTicker(usageEvery)
 	defer tick.Stop()
+	var told api.Usage
+	var at time.Time
+	watchers := 0
 	for {
 		select {
-		case <-tick.C:
-			if !s.ledger.Watched() {
+		case now := <-tick.C:
+			had := watchers
+			if watchers = s.ledger.Watchers(); watchers == 0 {
 				continue
 			}
 			u := s.box.Usage()
-			s.ledger.Pass(api.Event{At: time.Now().UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
+			seen := api.Usage{CPU: math.Round(u.CPU * 100), Memory: u.Memory >> 16, Pids: u.Pids} // as fine as it is shown
+			if watchers > had || seen != told || now.Sub(at) > usageAgain {
+				told, at = seen, now
+				s.ledger.Pass(api.Event{At: now.UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
+			}
 		case <-s.Done():
 			return
 		}

@@ -92,11 +92,11 @@ func (b *stream) Pass(e api.Event) {
 	}
 }
 
-// Watched says whether anyone listens.
-func (b *stream) Watched() bool {
+// Watchers is how many listen.
+func (b *stream) Watchers() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.subs) > 0
+	return len(b.subs)
 }
 
 func (b *stream) close() {
