@@ -152,18 +152,42 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 	s.count(a, before.Manifest, after.Manifest)
 	events := []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
 	if s.info.Mode == api.ModeStep {
-		s.review(a, changed, true, false)
+		s.reviewEdit(a, changed)
 	}
 	return events
 }
 
-// review asks in step mode what becomes of an action's changes. The agent is
-// frozen meanwhile when it made them by itself: nothing else holds it. What
-// comes late, from what an ended action left running, doesn't hold up others.
-func (s *Session) review(a *action, changed []diff.Change, freeze, late bool) {
+// review asks in step mode what becomes of a command's changes. What comes late,
+// from what an ended action left running, doesn't hold up others.
+func (s *Session) review(a *action, changed []api.Change, late bool) {
+	s.open(reviewOf(a, changed, late))
+}
+
+// reviewEdit asks in step mode what becomes of an edit. The agent is frozen
+// meanwhile: nothing else holds it.
+func (s *Session) reviewEdit(a *action, changed []diff.Change) {
+	s.aside(func() func() {
+		thaw, err := s.freezer.Freeze(context.Background())
+		listed := s.files.List(changed)
+		return func() {
+			if err != nil && s.life.now < phaseStopping {
+				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
+			}
+			q := reviewOf(a, listed, false)
+			q.thaw = thaw
+			if a.Review != api.ReviewOpen { // a roll back came first
+				s.unfreeze(q)
+				return
+			}
+			s.open(q)
+		}
+	})
+}
+
+func reviewOf(a *action, changed []api.Change, late bool) *question {
 	q := &question{
 		Question: api.Question{
-			Action: a.N, Subject: api.SubjectEdit, Title: a.Title,
+			Action: a.N, Subject: api.SubjectEdit, Title: a.Title, Changes: changed,
 			Rule: "step mode: changes are kept or rolled back before the agent's next command",
 		},
 		action: a, late: late,
@@ -175,25 +199,7 @@ func (s *Session) review(a *action, changed []diff.Change, freeze, late bool) {
 		}
 		q.Rule += fmt.Sprintf("; action %s ran as well and may have made some of them", listed(ns, len(ns), len(ns)))
 	}
-	q.Changes = s.files.List(changed)
-	if !freeze {
-		s.open(q)
-		return
-	}
-	s.aside(func() func() {
-		thaw, err := s.freezer.Freeze(context.Background())
-		return func() {
-			if err != nil && s.life.now < phaseStopping {
-				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
-			}
-			q.thaw = thaw
-			if a.Review != api.ReviewOpen { // a roll back came first
-				s.unfreeze(q)
-				return
-			}
-			s.open(q)
-		}
-	})
+	return q
 }
 
 // touched is the wake-up of the watcher: files moved. Once they rest it is found
@@ -253,9 +259,13 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 
 // told finds out what an action changed, and then goes on in the loop.
 func (s *Session) told(a *action, then func(files.Told)) {
-	before, spans := a.Before, slices.Clone(a.spans)
+	before, spans, commands := a.Before, slices.Clone(a.spans), a.commands
+	rules := s.keepsByRule(a)
 	s.aside(func() func() {
 		t := s.files.Tell(context.Background(), before, spans)
+		if rules {
+			t.Trust = files.TrustIn(t.Changed, commands, s.ignores)
+		}
 		return func() {
 			s.number(a, &t)
 			then(t)
@@ -279,22 +289,22 @@ func (s *Session) settled(a *action, t files.Told) {
 		s.note(true, "cannot tell what action %d changed: %v", a.N, t.Err)
 	}
 	s.own(a, t)
-	s.keepByRule(a, t.Changed)
+	s.keepByRule(a, t.Trust)
 	s.shed(a)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {
-		s.review(a, t.Changed, false, false)
+		s.review(a, t.Listed, false)
 	}
 }
 
 // keepByRule closes the review of an action that has just ended, where nobody
 // needs to be asked. It is recorded and shown as any other.
-func (s *Session) keepByRule(a *action, changed []diff.Change) {
-	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep && !a.keeps {
+func (s *Session) keepByRule(a *action, t files.Trust) {
+	if a.Review != api.ReviewOpen || !s.keepsByRule(a) {
 		return
 	}
-	why := files.KeptByRule(&a.Action, a.commands, a.keeps, a.lingers, changed, s.ignores)
+	why := files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
 	if why == "" {
 		return
 	}
@@ -304,6 +314,10 @@ func (s *Session) keepByRule(a *action, changed []diff.Change) {
 	}
 	a.Kept = why
 }
+
+// keepsByRule says whether a rule may keep an action's changes. Nobody is asked
+// about any when nothing is held and they weren't approved ahead.
+func (s *Session) keepsByRule(a *action) bool { return s.info.Mode == api.ModeStep || a.keeps }
 
 // own gives an action its changes, which then wait for a review: again, when
 // those before were kept.
@@ -343,7 +357,7 @@ func (s *Session) grow(a *action) {
 				return
 			}
 		}
-		s.review(a, t.Changed, false, true)
+		s.review(a, t.Listed, true)
 	})
 }
 

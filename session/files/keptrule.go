@@ -11,19 +11,34 @@ import (
 	"stepbox/session/api"
 )
 
+// Trust is what an action's changes touch, for whoever decides whether a person
+// has to review them.
+type Trust struct {
+	Plain  bool // nothing that the person's own programs trust
+	Output bool // nothing but build output that git ignores, or git's own objects and references
+}
+
+// TrustIn looks at an action's changes. It reads what git ignores, so it isn't
+// for the session's loop.
+func TrustIn(changed []diff.Change, commands []api.Command, ignores *git.Repository) Trust {
+	if len(changed) == 0 || len(changed) >= mostJudged { // what is beyond isn't listed
+		return Trust{}
+	}
+	plain := !slices.ContainsFunc(changed, alwaysAsked)
+	return Trust{Plain: plain, Output: plain && !needsReview(changed, ignores, onlyGit(commands))}
+}
+
 // KeptByRule says in words why an action's changes don't wait for a person to
 // keep them; "" when they do. Its command was approved already; asking again is
 // worth a person's time only for what they may want to read. Ahead says that its
 // changes were approved with it, lingers that it left something running.
-func KeptByRule(a *api.Action, commands []api.Command, ahead, lingers bool, changed []diff.Change, ignores *git.Repository) string {
+func KeptByRule(a *api.Action, ahead, lingers bool, t Trust) string {
 	switch {
-	case a.Kind != api.KindCommand || a.Verdict != api.Allow || lingers || a.Shared || len(changed) == 0:
+	case a.Kind != api.KindCommand || a.Verdict != api.Allow || lingers || a.Shared:
 		return ""
-	case len(changed) >= mostJudged: // what is beyond isn't listed
-		return ""
-	case ahead && !slices.ContainsFunc(changed, alwaysAsked):
+	case ahead && t.Plain:
 		return "approved together with what it changes"
-	case !needsReview(changed, ignores, onlyGit(commands)):
+	case t.Output:
 		return "only build output that git ignores, or git's own objects and references"
 	}
 	return ""

@@ -117,7 +117,7 @@ func TestKeptByRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &ended{Action: api.Action{Kind: api.KindCommand, Verdict: api.Allow}}
 			c.change(e)
-			if why := KeptByRule(&e.Action, nil, e.ahead, e.lingers, c.files, rules); (why != "") != c.kept {
+			if why := KeptByRule(&e.Action, e.ahead, e.lingers, TrustIn(c.files, nil, rules)); (why != "") != c.kept {
 				t.Errorf("kept: %q", why)
 			}
 		})

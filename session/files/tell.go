@@ -5,11 +5,14 @@ import (
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 )
 
 // Told is what an action changed.
 type Told struct {
 	Changed        []diff.Change
+	Listed         []api.Change
+	Trust          Trust       // zero when it wasn't asked for
 	Added, Removed int         // lines
 	To             int64       // the last checkpoint that has changes of its
 	After          int64       // the checkpoint that has them and no others' since the one before it
@@ -19,7 +22,7 @@ type Told struct {
 
 // Tell compares the state before an action with what the action alone made of
 // it: others may have changed files in between. Spans are those in which its
-// changes were made.
+// changes were made. It reads files, so it isn't for the session's loop.
 func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 	t.To, t.After = before, before
 	if len(spans) == 0 {
@@ -46,6 +49,7 @@ func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 		return Told{Err: err}
 	}
 	if len(t.Changed) > 0 {
+		t.Listed = f.List(t.Changed)
 		t.Added, t.Removed = f.Lines(ctx, t.Changed)
 	}
 	return t
