@@ -607,10 +607,6 @@ func TestModesPauseAndKeep(t *testing.T) {
 	}
 	d.press("enter")
 	d.shows("too soon")
-	d.calmly(":")
-	for _, k := range "mode watch" {
-		d.press(string(k))
-	}
 	d.calmly("enter")
 	d.shows("WATCH")
 	for range 3 {
@@ -618,4 +614,44 @@ func TestModesPauseAndKeep(t *testing.T) {
 	}
 	d.calmly("y")
 	d.shows("✓ kept #10")
+}
+
+// A command from the palette decides as its key would: on what lay below all the
+// while, and the keyboard quiet. Too early it says so, and can be given again.
+func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	typed := func(words string) {
+		d.calmly(":")
+		for _, k := range words {
+			d.press(string(k))
+		}
+	}
+	d.press(leader, "4")
+	typed("approve")
+	d.press("enter")
+	d.shows("too soon")
+	d.decided()
+	q := ask(5, 13, "something else")
+	d.c.Put(api.Event{Question: &q})
+	d.until("it changed", func() bool { return d.m.bench.Held() == 1 && strings.Contains(d.text(), "Commands") })
+	d.idle()
+	d.press("enter")
+	d.decided()
+	d.calmly("enter", "esc")
+	d.decided()
+	a := held(13, "something else")
+	d.c.Put(api.Event{Action: &a})
+	d.shows("something else")
+	typed("approve")
+	d.calmly("enter")
+	d.decided(api.AnswerApprove)
+
+	d.press("k", "k", "k")
+	typed("roll back")
+	d.calmly("enter")
+	d.shows("Roll back action 10?")
+	d.press("esc", "s", "2")
+	d.calmly("u") // in Changes it is for the action whose changes are shown
+	d.shows("Roll back action 10?")
 }

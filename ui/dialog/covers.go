@@ -112,11 +112,14 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 				out = append(out, pair(dst, name, e, width, themes.Surface)...)
 			}
 		}
-	} else {
+	} else if len(q.Changes) == 0 {
 		out = append(out, command(dst, q.Title, width)...)
 	}
 	for i := range q.Changes {
 		out = append(out, change(dst, q.Changes[i], width))
+	}
+	if q.Command == nil {
+		out = append(out, blank())
 	}
 	covered = len(out)
 	if d.raw && q.Command != nil {

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // Help shows every key of a place, from the innermost scope out.
@@ -86,14 +88,21 @@ type Palette struct {
 	sheet
 	all   []keys.Binding
 	why   func(intent.Intent) string
+	below func() state.Target
 	line  line
 	at    int
 	first int // first command in view
 }
 
-// NewPalette offers commands; why says why one does nothing now.
-func NewPalette(all []keys.Binding, why func(intent.Intent) string) *Palette {
-	return &Palette{all: all, why: why, line: newLine(100)}
+// NewPalette offers commands; why says why one does nothing now, and below what
+// they would decide.
+func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
+	return &Palette{all: all, why: why, below: below, line: newLine(100)}
+}
+
+// Target is what lies below, so that a command isn't for what came there since.
+func (p *Palette) Target() state.Target {
+	return state.Target{Hash: fmt.Sprint(p.below()), Place: "palette"}
 }
 
 // Scope is where its keys are bound.

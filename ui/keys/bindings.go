@@ -92,9 +92,10 @@ func bindings(leader string) map[Scope][]Binding {
 			bind(leader, "", "", "send this key itself to the agent", intent.Leader{}),
 			bind("esc", "", "", "do nothing", intent.Back{}),
 		}),
-		Panes: slices.Concat(panes(), []Binding{
+		Panes: slices.Concat([]Binding{
 			bind("tab", "next held", "next held", "go to the next held thing", intent.HeldStep{By: 1}),
 			bind("shift+tab", "previous held", "", "go to the previous held thing", intent.HeldStep{By: -1}),
+		}, panes(), []Binding{
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("p", "", "pause", "freeze every process of the agent; again to go on", intent.Pause{}),
 			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
@@ -142,7 +143,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 			bind("y", "", "keep", "an edit: keep it", intent.Keep{}),
-			bind("u", "", "roll back…", "an edit: roll it back", intent.Rollback{}),
+			bind("u", "", "roll back", "an edit: roll it back", intent.Rollback{}),
 			bind("v", "", "raw argv", "show the arguments as they are executed", intent.Raw{}),
 			bind("tab", "", "next", "the next question", intent.HeldStep{By: 1}),
 			bind("shift+tab", "", "", "the previous question", intent.HeldStep{By: -1}),

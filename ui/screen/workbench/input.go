@@ -31,7 +31,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		if _, ok := b.Intent.(intent.Leader); ok {
 			return s.toAgent(k)
 		}
-		return s.handle(b.Intent, k.IsRepeat)
+		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
 	if name == s.cfg.Keys.Leader {
 		s.leader = true
@@ -44,7 +44,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.toAgent(k)
 	}
 	if b, ok := s.cfg.Keys.Find(k, s.scopes()...); ok {
-		return s.handle(b.Intent, k.IsRepeat)
+		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
 	if name == "q" && !s.live() {
 		s.leave = intent.Home{}
@@ -115,7 +115,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 	return s.settle()
 }
 
-const tooSoon = "too soon: a question takes keys once it was in view, and the keyboard quiet, for 0.4 s"
+const tooSoon = "too soon: keys count 0.4 s after it came into view and after any key"
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
@@ -143,8 +143,13 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.closeDialog(d)
 		return s.kill(r.Action)
 	case intent.Run:
+		target := d.Target()
+		if s.soon(r.Intent, target, repeat) {
+			s.tell(themes.Warn, tooSoon)
+			return nil
+		}
 		s.closeDialog(d)
-		return s.handle(r.Intent, repeat)
+		return s.handle(r.Intent, target, repeat)
 	case intent.HeldStep:
 		s.closeDialog(d)
 		return s.walk(r.By, true)
@@ -154,8 +159,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	return nil
 }
 
-// handle carries out an intent outside of dialogs.
-func (s *Screen) handle(i intent.Intent, repeat bool) tea.Cmd {
+// handle carries out an intent outside of dialogs, which was meant for a target.
+func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if why := s.Why(i); why != "" {
 		s.tell(themes.Info, "%s", why)
 		return nil
@@ -205,21 +210,30 @@ func (s *Screen) handle(i intent.Intent, repeat bool) tea.Cmd {
 	case intent.KillSandbox:
 		s.open(dialog.ConfirmKill(0, ""))
 	default:
-		return s.judge(i, repeat)
+		return s.judge(i, target, repeat)
 	}
 	return nil
 }
 
-// judge carries out what decides something. Keys count only once what they
-// decide has been in view, and the keyboard quiet, long enough.
-func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
-	now, target := s.cfg.Now(), s.target()
-	ready := !repeat && s.guard.Takes(target, state.Quiet, now)
+// soon says whether it is too soon for an intent that a key had for a target.
+func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
+	now := s.cfg.Now()
 	switch i.(type) {
 	case intent.Continue, intent.SetMode:
-		ready = !repeat && s.guard.Wait(now) <= 0
+		return repeat || s.guard.Wait(now) > 0
+	case intent.KillAction:
+	default:
+		if !intent.Decides(i) {
+			return false
+		}
 	}
-	if !ready {
+	return repeat || !s.guard.Takes(target, state.Quiet, now)
+}
+
+// judge carries out what decides something. Keys count only once what they
+// decide has been in view, and the keyboard quiet, long enough.
+func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
+	if s.soon(i, target, repeat) {
 		s.tell(themes.Warn, tooSoon)
 		return nil
 	}

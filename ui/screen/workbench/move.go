@@ -251,7 +251,7 @@ func (s *Screen) palette() {
 		}
 	}
 	all = append(all, keys.Modes()...)
-	s.open(dialog.NewPalette(all, s.Why))
+	s.open(dialog.NewPalette(all, s.Why, s.below))
 }
 
 // describe says an action's state for its details.

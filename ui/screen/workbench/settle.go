@@ -45,7 +45,16 @@ func (s *Screen) target() state.Target {
 	if d := s.dialog(); d != nil {
 		return d.Target()
 	}
-	if s.focus != intent.Actions {
+	return s.below()
+}
+
+// below is what keys would decide if there were no dialog.
+func (s *Screen) below() state.Target {
+	switch s.focus {
+	case intent.Changes:
+		return state.Target{Question: int64(s.changes.Action), Place: "changes"}
+	case intent.Actions:
+	default:
 		return state.Target{}
 	}
 	if q, ok := s.question(); ok {
