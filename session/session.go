@@ -16,7 +16,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -71,15 +70,10 @@ type Session struct {
 	freezer  *files.Freezer
 	restorer *files.Restorer
 
-	inbox chan func()
-	posts *posts
-	life  *life       // box, term and files are set before it is running
+	*loop             // box, term and files are set before it is running
 	final api.Session // set before it is closed
 
 	// Below: owned by the loop.
-	worker     worker
-	pending    int    // what the session itself has under way
-	idle       func() // waits for all of that
 	info       api.Session
 	warnings   []string
 	ignores    *git.Repository // what git ignores, as of the start
@@ -122,8 +116,7 @@ var ErrEnded = files.ErrOver
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
-		inbox: make(chan func(), 64), posts: newPosts(),
-		life: newLife(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[uint64]*kin), marked: gate.OwnMark, ofAttempts: make(map[int64]int),
+		loop: newLoop(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[uint64]*kin), marked: gate.OwnMark, ofAttempts: make(map[int64]int),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -134,78 +127,8 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// Done is closed when the agent has ended and the record is complete.
-func (s *Session) Done() <-chan struct{} { return s.life.in(phaseClosed) }
-
 // ID names the session.
 func (s *Session) ID() string { return s.cfg.ID }
-
-// loop owns the state until the session is closed.
-func (s *Session) loop() {
-	for s.life.now != phaseClosed {
-		select {
-		case f := <-s.inbox:
-			f()
-		case <-s.posts.wake:
-			for _, f := range s.posts.take() {
-				f()
-			}
-		}
-		s.rest()
-	}
-}
-
-// call runs f in the loop and waits for it.
-func (s *Session) call(ctx context.Context, f func()) error {
-	done := make(chan struct{})
-	select {
-	case s.inbox <- func() { f(); close(done) }:
-	case <-s.Done():
-		return ErrEnded
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-done:
-		return nil
-	case <-s.Done():
-		select {
-		case <-done: // its turn was the last
-			return nil
-		default:
-			return ErrEnded
-		}
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// request is call for what changes something: nothing does once the agent is
-// gone, and what the end makes of it all is being recorded.
-func (s *Session) request(ctx context.Context, f func()) error {
-	var late error
-	err := s.call(ctx, func() {
-		if s.life.now >= phaseDraining {
-			late = ErrEnded
-			return
-		}
-		f()
-	})
-	return errors.Join(err, late)
-}
-
-// post runs f in the loop, later. It never blocks, so only completions of what
-// the session itself started may use it.
-func (s *Session) post(f func()) { s.posts.add(f) }
-
-// submit hands something that the sandbox did to the loop. It blocks while the
-// session is busy, which is the back-pressure that reaches the agent.
-func (s *Session) submit(f func()) {
-	select {
-	case s.inbox <- f:
-	case <-s.Done():
-	}
-}
 
 // record commits events and then runs the continuation in the loop, always and
 // once, with the error that kept them from being committed. The session stops
@@ -268,13 +191,6 @@ func (s *Session) stop(by api.EndedBy, reason string) {
 	s.enter(phaseStopping)
 	if s.box != nil { // else it hasn't started, and won't
 		s.box.Kill()
-	}
-}
-
-// enter moves the session on.
-func (s *Session) enter(p phase) {
-	if err := s.life.to(p); err != nil {
-		panic(err) // the table is wrong, or the code is: going on could only record what isn't
 	}
 }
 

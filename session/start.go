@@ -54,7 +54,7 @@ func (s *Session) begin(ctx context.Context) error {
 	for _, h := range cfg.AllowHosts {
 		s.info.Hosts = append(s.info.Hosts, h.String())
 	}
-	go s.loop()
+	go s.loop.run()
 
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
@@ -177,29 +177,6 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 func (s *Session) overtime(limit time.Duration) {
 	s.note(true, "the session's wall time of %s is over", limit)
 	s.stop(api.ByLimit, fmt.Sprintf("its wall time of %s was over", limit))
-}
-
-// whenStarted hands something that the sandbox did to the loop, once there is
-// a sandbox to act on.
-func (s *Session) whenStarted(f func()) {
-	if s.started() {
-		s.submit(f)
-	}
-}
-
-// started waits for the session to run; false: it won't.
-func (s *Session) started() bool {
-	select {
-	case <-s.life.in(phaseRunning):
-		return true
-	case <-s.life.in(phaseStopping):
-	}
-	select {
-	case <-s.life.in(phaseRunning): // and has ended since
-		return true
-	default:
-		return false
-	}
 }
 
 // onAgent is the agent's own start. Its program is known to exist then, so this

@@ -21,52 +21,26 @@ type job struct {
 
 // alone gives a job its turn. Only the loop may call it. What the job's own
 // continuation waits for must not itself be a job: it would never get its turn.
-func (s *Session) alone(work func() error, then func(err error, next func())) {
-	s.worker.queue = append(s.worker.queue, job{work, then})
-	s.nextJob()
+func (l *loop) alone(work func() error, then func(err error, next func())) {
+	l.worker.queue = append(l.worker.queue, job{work, then})
+	l.nextJob()
 }
 
-func (s *Session) nextJob() {
-	w := &s.worker
+func (l *loop) nextJob() {
+	w := &l.worker
 	if w.busy || len(w.queue) == 0 {
 		return
 	}
 	j := w.queue[0]
 	w.queue = w.queue[1:]
 	w.busy = true
-	s.aside(func() func() {
+	l.aside(func() func() {
 		err := j.work()
 		return func() {
 			j.then(err, func() {
 				w.busy = false
-				s.nextJob()
+				l.nextJob()
 			})
 		}
 	})
-}
-
-// aside runs something slow outside the loop. The function that it returns, if
-// any, runs in the loop afterwards. The session doesn't end before that.
-func (s *Session) aside(work func() (then func())) {
-	s.pending++
-	go func() {
-		then := work()
-		s.post(func() {
-			s.pending--
-			if then != nil {
-				then()
-			}
-		})
-	}()
-}
-
-// whenIdle runs f in the loop once nothing that the session started is under way.
-func (s *Session) whenIdle(f func()) { s.idle = f }
-
-// rest runs what waits for the session to be idle.
-func (s *Session) rest() {
-	if f := s.idle; f != nil && s.pending == 0 && !s.worker.busy {
-		s.idle = nil
-		f()
-	}
 }
