@@ -22,7 +22,7 @@ const quietTime = 200 * time.Millisecond
 // account records a checkpoint and says whose the changes since the last one
 // are; see files.Whose.
 func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
-	ran := s.accountant.Ran(t.Until, s.ownerOf)
+	ran := s.accountant.Ran(t.Until, s.roster.ownerOf)
 	var events []api.Event
 	cp := s.line.Last
 	switch {
@@ -38,7 +38,7 @@ func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
 		cp = &files.Checkpoint{ID: cp.ID, Root: cp.Root, Manifest: t.Manifest}
 		s.line.Last = cp
 	}
-	s.accountant.Begin(t.Since, s.ownerOf)
+	s.accountant.Begin(t.Since, s.roster.ownerOf)
 	events = append(events, s.survivors()...)
 	s.keepLooking()
 	if len(events) == 0 {
@@ -68,13 +68,13 @@ func checkpointEvent(cp *files.Checkpoint, of int) api.Event {
 // last checkpoint; nil for anyone.
 func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool) []api.Event {
 	// What a roll back ended wrote nothing since.
-	may := slices.DeleteFunc(s.commands(), func(c files.Command) bool { return s.action(c.N).undone })
+	may := slices.DeleteFunc(s.commands(), func(c files.Command) bool { return s.actions.at(c.N).undone })
 	theirs, shared := files.Whose(may, ran, time.Now())
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)
 	}
 	for _, n := range theirs {
-		a := s.action(n)
+		a := s.actions.at(n)
 		a.Shared = a.Shared || len(theirs) > 1
 		a.made(last.ID, cp.ID)
 		if a.State == api.ActionEnded {
@@ -101,13 +101,13 @@ func (s *Session) survivors() []api.Event {
 		return nil
 	}
 	left := make(map[*action]int)
-	for _, a := range s.alive() {
+	for _, a := range s.actions.alive() {
 		if a.lingers {
 			left[a] = 0
 		}
 	}
 	for n, count := range processes {
-		if a := s.action(n); a != nil && a.State == api.ActionEnded {
+		if a := s.actions.at(n); a != nil && a.State == api.ActionEnded {
 			left[a] = count
 		}
 	}
@@ -126,13 +126,14 @@ func (s *Session) survivors() []api.Event {
 func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change, shared []int) []api.Event {
 	a := &action{profile: s.profile}
 	now := time.Now().UTC()
-	a.N, a.Kind, a.StartedAt, a.EndedAt = len(s.actions)+1, api.KindEdit, now, now
+	s.actions.add(a)
+	a.Kind, a.StartedAt, a.EndedAt = api.KindEdit, now, now
 	a.Before, a.After = before.ID, after.ID
 	a.made(before.ID, after.ID)
 	a.Verdict, a.By = api.Allow, "rule"
 	a.Files = len(changed)
 	for _, n := range shared {
-		a.Shared, s.action(n).Shared = true, true
+		a.Shared, s.actions.at(n).Shared = true, true
 		a.SharedWith = append(a.SharedWith, n)
 	}
 	var names []string
@@ -148,7 +149,6 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 		s.fail(err)
 		return nil
 	}
-	s.actions = append(s.actions, a)
 	s.count(a, before.Manifest, after.Manifest)
 	events := []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
 	if s.info.Mode == api.ModeStep {

@@ -1,14 +1,11 @@
 package session
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"stepbox/policy"
-	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/judge"
@@ -22,6 +19,7 @@ type action struct {
 	commands []api.Command   // what ran as its members, shown
 	profile  *policy.Profile // of the root that started it
 	parent   *process        // that root; nil for a stray
+	kins     []*kin          // that may have processes
 	leaders  int             // those that it waits for
 	shown    []shown         // what a person saw and approved
 	children bool            // a rule allows what it starts
@@ -67,293 +65,67 @@ func shownOf(e *judge.Exec) shown { return shown{e.Digest, e.Cwd, e.Contents()} 
 // forks the members of a pipeline one after the other.
 const joinTime = 50 * time.Millisecond
 
-// onExec is a program that wants to start.
-func (s *Session) onExec(x *judge.Exec) {
-	if p := s.procs[procOf(x)]; p != nil && p.next.Names(x) {
-		chain := p.next
-		s.aside(func() func() {
-			goesOn := s.judge.Continues(chain, x)
-			return func() {
-				if x.Valid() { // its process lives
-					s.place(x, goesOn && p.next == chain)
-				}
-			}
-		})
-		return
-	}
-	s.place(x, false)
+// apart says whether an action is none of a person's: housekeeping, or an agent
+// of its own. It owns no changes and isn't rolled back.
+func (a *action) apart() bool { return a.Housekeeping || a.agent != nil }
+
+// alive says whether an action is a command that can make changes.
+func (a *action) alive() bool {
+	return a.Kind == api.KindCommand && !a.apart() && (a.State == api.ActionRunning || a.lingers)
 }
 
-// place finds out whose an exec is, and goes on with it as such. In a chain it
-// is the interpreter that the agent's script starts.
-func (s *Session) place(x *judge.Exec, inChain bool) {
-	if s.life.now >= phaseStopping {
-		x.Deny("the session is ending")
-		return
-	}
-	p, k, doubt := s.belongs(x)
-	covered := k != nil && k.action.agent == nil
-	profile := s.profile
-	switch {
-	case covered:
-		profile = k.action.profile
-	case p != nil && p.profile != nil:
-		profile = p.profile
-	}
-	if x.Profile != profile { // another agent's
-		s.aside(func() func() {
-			again := s.judge.Exec(x.Exec, profile)
-			return func() {
-				if x.Valid() { // its process lives
-					s.place(again, inChain)
-				}
-			}
-		})
-		return
-	}
-	x = x.Beside(s.upkeep)
-	itself := p != nil && p.proc == procOf(x)
-	switch {
-	case itself && inChain:
-		s.goOn(x, p)
-	case covered && x.Agent != nil:
-		// As npx and other launchers start it. Covered, nothing that it ever does
-		// would be judged.
-		s.form(x, &action{parent: p, profile: profile, doubt: "an agent within action " + strconv.Itoa(k.action.N) + " is an action of its own"})
-	case covered:
-		s.nested(k, x)
-	case itself && p.agent:
-		s.become(x, p)
-	default:
-		s.arise(x, p, doubt)
+// seat is where a program that started an action stands in its job.
+type seat struct {
+	proc
+	pgid          int
+	stdin, stdout uint64   // inodes of the pipes that they are, else 0
+	inputs        []uint64 // inodes of what it is given to read that others can write to while it runs
+	line          string
+}
+
+func seatOf(x *judge.Exec) seat {
+	return seat{
+		proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, line: x.Command.Line,
+		inputs: slices.DeleteFunc(append(slices.Clone(x.Pipes), x.Input), func(inode uint64) bool { return inode == 0 }),
 	}
 }
 
-// arise is an exec by a process that belongs to no action.
-func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
-	switch {
-	case x.Root:
-		s.admit(x, &process{}, "a shell that is fed commands: what it starts is judged")
-		return
-	case x.Self:
-		s.admit(x, selfOf(nil, x), "the agent itself: what it starts is judged")
-		return
-	case x.Upkeep != nil:
-		s.housekeep(x)
-		return
-	}
-	if a := s.job(x, parent); a != nil {
-		s.join(a, x)
-		return
-	}
-	s.form(x, &action{parent: parent, profile: x.Profile, doubt: doubt})
-}
-
-// form begins an action.
-func (s *Session) form(x *judge.Exec, a *action) {
-	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
-	a.members = []*judge.Exec{x}
-	s.forming = append(s.forming, a)
-	s.goesOn(a.parent)
-	// Changes that the agent made by itself until now become an edit, with a
-	// number before this one, and this state is what the action can be
-	// rolled back to.
-	s.checkpoint(func(cp *files.Checkpoint, err error) {
-		if err != nil {
-			s.unformed(a)
-			return
-		}
-		s.regard(a, func() { s.formed(a, cp) })
+// fedFromOutside says whether a program of an action is fed by way of what the
+// action got from who started it: on its standard input, or in the place of a
+// script. An approval doesn't cover what it starts.
+func (a *action) fedFromOutside(x *judge.Exec) bool {
+	return slices.ContainsFunc(a.seats, func(m seat) bool {
+		return slices.ContainsFunc(m.inputs, func(inode uint64) bool { return slices.Contains(x.Feeds, inode) })
 	})
 }
 
-// regard looks once more at the members of an action, where that can tell more
-// than the first look did: a file was written since, or it has to be known
-// whether one is the agent's program.
-func (s *Session) regard(a *action, then func()) {
-	closer := a.becomes || a.parent != nil && a.parent.is.Scripted() || slices.ContainsFunc(a.members, func(x *judge.Exec) bool { return x.Agent != nil })
-	if !closer && !slices.ContainsFunc(a.members, (*judge.Exec).Moves) {
-		then()
-		return
+// maxSeats bounds a job: what joins one that is full is an action of its own.
+const maxSeats = 16
+
+// maxUpkeep bounds what is remembered of the agent's housekeeping.
+const maxUpkeep = 256
+
+// titleOf is an action's, of all that stand in its job.
+func titleOf(seats []seat) string {
+	var lines []string
+	for _, m := range seats {
+		lines = append(lines, m.line)
 	}
-	members := slices.Clone(a.members)
-	a.regards++
-	s.aside(func() func() {
-		again := make(map[*gate.Exec]*judge.Exec, len(members))
-		for _, x := range members {
-			if x.Moves() {
-				x = s.judge.Again(x)
-			}
-			if closer {
-				x = x.Closer()
-			}
-			again[x.Exec] = x
-		}
-		return func() {
-			a.regards--
-			more := false // came meanwhile
-			for i, x := range a.members {
-				if y := again[x.Exec]; y != nil {
-					a.members[i] = y.Beside(s.upkeep)
-				} else {
-					more = true
-				}
-			}
-			if more {
-				s.regard(a, then)
-				return
-			}
-			then()
-		}
-	})
+	return strings.Join(lines, " | ")
 }
 
-// unformed lets go of an action that can't be: the session ends.
-func (s *Session) unformed(a *action) {
-	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
-	for _, e := range a.members {
-		e.Deny(whyUnrecorded)
-	}
-}
-
-// formed gives an action its number and its verdict.
-func (s *Session) formed(a *action, cp *files.Checkpoint) {
-	if len(a.members) == 0 { // its processes went away meanwhile
-		s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
-		return
-	}
-	a.N = len(s.actions) + 1
-	s.actions = append(s.actions, a)
-	a.Before = cp.ID
-	if err := a.to(api.ActionHeld); err != nil {
-		s.fail(err)
-		return
-	}
-	s.weighed(a)
-}
-
-// weighed gives an action its verdict. One that is asked about waits for others
-// that may join it.
-func (s *Session) weighed(a *action) {
-	if a.State != api.ActionHeld || len(a.members) == 0 { // its processes went away meanwhile
-		return
-	}
-	verdict, rule := s.weigh(a)
-	switch verdict {
-	case api.Allow:
-		a.By = "rule"
-		s.release(a, rule)
-	case api.Deny:
-		a.By = "rule"
-		s.deny(a, rule, rule)
-	default:
-		a.Rule = rule
-		if a.forming == nil {
-			a.forming = time.AfterFunc(joinTime, func() { s.submit(func() { s.ask(a) }) })
-		} else {
-			a.forming.Reset(joinTime)
-		}
-	}
-}
-
-// join adds a member to an action that nobody has seen yet. What joins one that
-// runs is shown with it and judged by itself.
-func (s *Session) join(a *action, x *judge.Exec) {
-	if a.State == api.ActionRunning {
-		s.joinRunning(a, x)
-		return
-	}
-	a.add(x)
-	if a.forming != nil {
-		a.forming.Stop()
-		s.regard(a, func() { s.weighed(a) })
-	}
-}
-
-func (s *Session) joinRunning(a *action, x *judge.Exec) {
-	a.seats = append(a.seats, seatOf(x))
-	a.commands = append(a.commands, x.Command)
-	a.Title = titleOf(a.seats)
-	a.leaders++ // it isn't over before this is decided
-	a.atExit = nil
-	k := s.kinOf(a)
-	k.children = x.Judgement.NestedAllowed
-	verdict, rule := s.verdict(x)
-	if a.into && verdict == api.Allow {
-		verdict, rule = api.Ask, "step into: every program of this action is held"
-	}
-	rule = "it joins action " + strconv.Itoa(a.N) + ", which runs, and is judged by itself: " + rule
-	grown := s.actionEvent(a, "counted")
-	switch verdict {
-	case api.Allow:
-		s.start(k, x, rule, true, []api.Event{grown})
-	case api.Deny:
-		s.refuse(a, x, rule, x.Judgement.Rule)
-		s.leaderGone(a, nil)
-	default:
-		s.askNested(k, x, rule, true, grown)
-	}
-}
-
-// askNested asks about a program that an action starts, or that joins it.
-func (s *Session) askNested(k *kin, x *judge.Exec, rule string, joins bool, also ...api.Event) {
-	c := x.Command
-	s.open(&question{
-		Question: api.Question{Action: k.action.N, Subject: api.SubjectNested, Title: c.Line, Rule: rule, Command: &c},
-		execs:    []*judge.Exec{x}, action: k.action, kin: k, joins: joins,
-	}, also...)
-}
-
-// add puts a member where it stands in its job: a shell forks them in order.
-func (a *action) add(x *judge.Exec) {
-	a.members = append(a.members, x)
-	slices.SortStableFunc(a.members, func(x, y *judge.Exec) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.PID, y.PID)) })
-}
-
-// nested is a program that a kin starts.
-func (s *Session) nested(k *kin, x *judge.Exec) {
-	a, j := k.action, x.Judgement
-	a.Execs++
-	verdict, rule := api.Allow, "part of action "+strconv.Itoa(a.N)
-	switch {
-	case j.Verdict == policy.Deny:
-		verdict, rule = api.Deny, j.Rule
-	case a.into:
-		verdict, rule = api.Ask, "step into: every program of this action is held"
-	case a.Housekeeping && k.children && x.Writable:
-		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
-	case a.Housekeeping && k.children && (len(x.Argv) == 0 || !a.upkeep.Starts(x.Program.Path, x.Argv[0])):
-		verdict, rule = api.Ask, "the agent's housekeeping starts what it isn't known to start"
-	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x):
-	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
-	case s.info.Mode == api.ModeStep && k.person:
-		verdict, rule = api.Ask, "step mode: it runs what others write to the standard input of action "+strconv.Itoa(a.N)
-	case s.info.Mode == api.ModeStep:
-		verdict, rule = api.Ask, "step mode: nobody approved what starts this"
-	default:
-		verdict, rule = api.Verdict(j.Verdict), j.Rule
-	}
-	switch verdict {
-	case api.Allow:
-		s.start(k, x, rule, false, nil)
-	case api.Deny:
-		s.refuse(a, x, rule, rule)
-	default:
-		s.askNested(k, x, rule, false)
-	}
-}
-
-// verdict is what the mode makes of the rules' judgement for an action that begins.
-func (s *Session) verdict(x *judge.Exec) (api.Verdict, string) {
+// verdictOf is what the mode makes of the rules' judgement for an action that
+// begins. Hold says that the next action is held whatever the mode.
+func verdictOf(x *judge.Exec, mode api.Mode, hold bool) (api.Verdict, string) {
 	j := x.Judgement
 	switch {
 	case j.Verdict == policy.Deny:
 		return api.Deny, j.Rule
-	case s.holdNext:
+	case hold:
 		return api.Ask, "step over: hold the next action"
-	case s.info.Mode == api.ModeStep:
+	case mode == api.ModeStep:
 		return api.Ask, "step mode holds every action"
-	case s.info.Mode == api.ModeWatch:
+	case mode == api.ModeWatch:
 		return api.Allow, "watch mode"
 	}
 	return api.Verdict(j.Verdict), j.Rule
@@ -361,12 +133,12 @@ func (s *Session) verdict(x *judge.Exec) (api.Verdict, string) {
 
 // weigh puts the judgements of an action's members together; the strictest
 // verdict counts.
-func (s *Session) weigh(a *action) (api.Verdict, string) {
+func (a *action) weigh(mode api.Mode, hold bool) (api.Verdict, string) {
 	a.children = true
 	worst, why, again := api.Allow, "", false
 	var lines []string
 	for i, x := range a.members {
-		v, rule := s.verdict(x)
+		v, rule := verdictOf(x, mode, hold)
 		if i == 0 || policy.Verdict(v).Stricter(policy.Verdict(worst)) {
 			worst, why = v, rule
 		}
@@ -399,6 +171,7 @@ func (s *Session) actionEvent(a *action, kind string) api.Event {
 	if !a.EndedAt.IsZero() {
 		s.files.Bump() // the checkpoints that its changes lie between may be others now
 	}
+	s.actions.noted(a)
 	s.sum(a)
 	copied := a.Action
 	return api.Event{Kind: "action." + kind, Action: &copied}

@@ -15,7 +15,7 @@ import (
 // error that kept it from being taken or recorded. The session stops then:
 // without it nothing could be taken back.
 func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
-	s.restorer.Commands.Store(len(s.alive()) > 0)
+	s.restorer.Commands.Store(len(s.actions.alive()) > 0)
 	var t files.Taken
 	s.alone(func() error {
 		var err error
@@ -53,7 +53,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 }
 
 func (s *Session) keep(n int, done chan<- result[api.Action]) {
-	a := s.action(n)
+	a := s.actions.at(n)
 	if a == nil {
 		done <- result[api.Action]{err: api.Problemf(api.CodeNotFound, "there is no action %d", n)}
 		return
@@ -116,11 +116,4 @@ func await[T any](ctx context.Context, s *Session, done <-chan T) (T, error) {
 func (s *Session) wait(ctx context.Context, done <-chan error) error {
 	err, late := await(ctx, s, done)
 	return errors.Join(err, late)
-}
-
-func (s *Session) action(n int) *action {
-	if n < 1 || n > len(s.actions) {
-		return nil
-	}
-	return s.actions[n-1]
 }

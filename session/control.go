@@ -111,7 +111,7 @@ func (s *Session) Wait(ctx context.Context) (api.Session, error) {
 func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 	var a *action
 	var out api.Action
-	if err := s.call(ctx, func() { a = s.action(n) }); err != nil {
+	if err := s.call(ctx, func() { a = s.actions.at(n) }); err != nil {
 		return out, err
 	}
 	if a == nil {
@@ -128,10 +128,8 @@ func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 func (s *Session) onAttempt(at egress.Attempt) {
 	a := attempt(at)
 	if a.Action == 0 && a.Pid != 0 {
-		for _, p := range s.procs {
-			if p.pid == a.Pid && p.action != nil {
-				a.Action = p.action.N
-			}
+		if of := s.roster.byPID(a.Pid); of != nil {
+			a.Action = of.N
 		}
 	}
 	kind := "attempt.changed"

@@ -38,12 +38,12 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	if s.quiet != nil {
 		s.quiet.Stop()
 	}
-	for _, a := range s.forming {
+	for _, a := range s.actions.forming {
 		if a.forming != nil {
 			a.forming.Stop()
 		}
 	}
-	s.forming = nil
+	s.actions.forming = nil
 	s.aside(func() func() {
 		s.watcher.Close()
 		select {
@@ -104,7 +104,7 @@ type lasting struct {
 
 func (s *Session) unfinished() []lasting {
 	var out []lasting
-	for _, a := range s.actions {
+	for _, a := range s.actions.all {
 		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.Before != 0 {
 			out = append(out, lasting{a: a, before: a.Before, spans: slices.Clone(a.spans)})
 		}
@@ -123,7 +123,7 @@ func (s *Session) conclude(exit runner.Exit) {
 			events = append(events, api.Event{Kind: "question.closed", Question: &copied})
 		}
 	}
-	for _, a := range s.actions {
+	for _, a := range s.actions.all {
 		switch a.State {
 		case api.ActionHeld:
 			_ = a.to(api.ActionAbandoned) // the table has it

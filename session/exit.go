@@ -14,11 +14,10 @@ import (
 
 // onExit is a process that the gate saw start and that is gone now.
 func (s *Session) onExit(e gate.Exit) {
-	p := s.procs[proc{e.PID, e.Start}]
+	p := s.roster.ends(e.PID, e.Start)
 	if p == nil {
 		return
 	}
-	delete(s.procs, p.proc)
 	exec := p.exec
 	exec.EndedAt = e.At.UTC()
 	if e.Known {
@@ -39,7 +38,7 @@ func (s *Session) onExit(e gate.Exit) {
 // yet: what the files are now is what the action left, and what its parent does
 // next isn't its doing.
 func (s *Session) onExiting(e gate.Exit, goOn func()) {
-	p := s.procs[proc{e.PID, e.Start}]
+	p := s.roster.procs[proc{e.PID, e.Start}]
 	if p == nil || p.action == nil || !p.leader || p.action.leaders > 1 || p.action.State != api.ActionRunning {
 		goOn()
 		return
@@ -87,9 +86,7 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 			s.leaderGone(q.action, nil)
 		}
 	}
-	if st, ok := s.starting[e]; ok {
-		// Its process, if it lives, is what it was before.
-		delete(s.starting, e)
+	if st, ok := s.roster.fails(e); ok {
 		exec := st.exec
 		exec.Failure = why
 		s.record(nil, api.Event{Kind: "exec.failed", Exec: &exec})
@@ -98,11 +95,7 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 		}
 		return
 	}
-	for _, a := range append(slices.Clone(s.forming), s.actions...) {
-		if !slices.ContainsFunc(a.members, gone) {
-			continue
-		}
-		a.members = slices.DeleteFunc(a.members, gone)
+	if a := s.actions.lost(e); a != nil {
 		if len(a.members) == 0 && a.State == api.ActionHeld {
 			s.abandon(a, why)
 		}
@@ -111,12 +104,36 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 	s.note(true, "%s did not start: %s", listedArgs(e.Argv), why)
 }
 
+// leaderGone ends an action with the last of those that it waits for.
+func (s *Session) leaderGone(a *action, last *api.Exit) {
+	a.leaders--
+	if last != nil {
+		a.last = last
+	}
+	if a.leaders > 0 || a.State != api.ActionRunning {
+		return
+	}
+	s.finish(a, a.last)
+}
+
+// shed gives up what is only needed while an action runs.
+func (s *Session) shed(a *action) {
+	a.commands, a.seats, a.shown = nil, nil, nil
+	s.roster.settle(a)
+}
+
+// tree is roster.tree.
+func (s *Session) tree(a *action) []proc {
+	list, err := s.roster.tree(a)
+	if err != nil {
+		s.log.Warn("cannot list the sandbox's processes", "error", err)
+	}
+	return list
+}
+
 // abandon ends a held action whose processes went away.
 func (s *Session) abandon(a *action, why string) {
-	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
-	if a.forming != nil {
-		a.forming.Stop()
-	}
+	s.actions.decided(a)
 	if err := a.to(api.ActionAbandoned); err != nil {
 		s.fail(err)
 		return

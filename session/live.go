@@ -46,7 +46,7 @@ func (l *Live) scope(ctx context.Context, n int) (files.Scope, error) {
 	var a *action
 	var copied api.Action
 	if err := l.s.call(ctx, func() {
-		if a = l.s.action(n); a != nil {
+		if a = l.s.actions.at(n); a != nil {
 			copied = a.Action
 		}
 	}); err != nil {

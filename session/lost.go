@@ -34,7 +34,7 @@ func (l *lost) add(events []api.Event) {
 func (l *lost) events(s *Session) []api.Event {
 	events := l.checkpoints
 	for _, n := range l.actions {
-		if a := s.action(n); a != nil && a.State != api.ActionHeld && a.State != api.ActionRunning {
+		if a := s.actions.at(n); a != nil && a.State != api.ActionHeld && a.State != api.ActionRunning {
 			events = append(events, s.actionEvent(a, "counted"))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,14 +39,13 @@ func (s *Session) ask(a *action) {
 	if a.regards > 0 { // its verdict is being looked after, and then it waits again
 		return
 	}
-	a.forming = nil
+	s.actions.shown(a)
 	if a.State != api.ActionHeld || a.question != nil || len(a.members) == 0 {
 		return
 	}
-	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
 	first := a.members[0].Command
 	first.Before = a.Before
-	first.LastTime = s.lastTime(a)
+	first.LastTime = s.actions.lastTime(a.Title)
 	if len(a.members) > 1 {
 		first.Line = a.Title
 		for _, x := range a.members[1:] {
@@ -356,20 +354,4 @@ func (s *Session) unfreeze(q *question) {
 	}
 	q.thaw = nil
 	s.advance() // all have run a little, to be thawed
-}
-
-// lastTime says what the last action with the same line did.
-func (s *Session) lastTime(a *action) string {
-	for _, o := range slices.Backward(s.actions) {
-		if o == a || o.Title != a.Title {
-			continue
-		}
-		switch {
-		case o.State == api.ActionDenied:
-			return fmt.Sprintf("action %d: denied", o.N)
-		case o.State == api.ActionEnded && o.Exit != nil:
-			return fmt.Sprintf("action %d: %s, %d files changed", o.N, exitWords(o.Exit), o.Files)
-		}
-	}
-	return ""
 }

@@ -1,7 +1,7 @@
 package session
 
 import (
-	"slices"
+	"errors"
 	"time"
 
 	"stepbox/runner/gate"
@@ -22,7 +22,7 @@ func (s *Session) admit(x *judge.Exec, p *process, rule string) {
 			p.is = x.Identity()
 		}
 	}
-	p.exec = s.execRecord(p.action, x, api.Allow, rule)
+	p.exec = s.roster.record(p.action, x, api.Allow, rule)
 	exec := p.exec
 	s.await(x, p, false, s.recorded(api.Event{Kind: "exec.allowed", Exec: &exec}))
 	var with gate.Allowance
@@ -35,19 +35,19 @@ func (s *Session) admit(x *judge.Exec, p *process, rule string) {
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
 func (s *Session) housekeep(x *judge.Exec) {
 	a := &action{profile: x.Profile, upkeep: x.Upkeep}
-	a.N, a.Kind, a.Housekeeping = len(s.actions)+1, api.KindCommand, true
+	a.Kind, a.Housekeeping = api.KindCommand, true
 	a.Title, a.Verdict, a.By, a.Rule = x.Command.Line, api.Allow, "rule", "housekeeping of "+x.Profile.Name
 	a.StartedAt = time.Now().UTC()
 	a.ReleasedAt, a.children = a.StartedAt, x.Upkeep.Children
 	if a.children {
 		a.script = x.Argv[len(x.Argv)-1]
 	}
-	s.actions = append(s.actions, a)
+	s.actions.add(a)
 	if err := a.to(api.ActionRunning); err != nil {
 		s.fail(err)
 		return
 	}
-	k := s.kinOf(a)
+	k := s.roster.newKin(a)
 	k.children = a.children
 	a.leaders++
 	s.start(k, x, a.Rule, true, []api.Event{s.actionEvent(a, "released")})
@@ -55,7 +55,7 @@ func (s *Session) housekeep(x *judge.Exec) {
 
 // release lets a held action run, once that is in the record.
 func (s *Session) release(a *action, rule string) {
-	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
+	members := s.actions.decided(a)
 	if err := a.to(api.ActionRunning); err != nil {
 		s.fail(err)
 		return
@@ -66,10 +66,9 @@ func (s *Session) release(a *action, rule string) {
 	}
 	s.holdNext = false
 	more := []api.Event{s.actionEvent(a, "released"), s.changed("counted")}
-	k := s.kinOf(a)
+	k := s.roster.newKin(a)
 	k.person, k.children = a.person, a.children
-	members := a.members
-	a.members, a.leaders = nil, len(members)
+	a.leaders = len(members)
 	for _, x := range members {
 		a.seats = append(a.seats, seatOf(x))
 		a.shown = append(a.shown, shownOf(x))
@@ -86,9 +85,7 @@ func (s *Session) release(a *action, rule string) {
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
 	if k.person && a.fedFromOutside(x) {
-		children := k.children
-		k = s.kinOf(a)
-		k.children = children
+		k = s.roster.part(k)
 	}
 	p := &process{
 		proc: procOf(x), pgid: x.PGID, kin: k, action: a, profile: a.profile,
@@ -97,7 +94,7 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	if p.agent {
 		p.next, p.is = x.Chain, x.Identity()
 	}
-	p.exec = s.execRecord(a, x, api.Allow, rule)
+	p.exec = s.roster.record(a, x, api.Allow, rule)
 	exec := p.exec
 	s.await(x, p, counted, s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...))
 	var with gate.Allowance
@@ -109,26 +106,24 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 
 // refuse records that a program was denied and then tells it.
 func (s *Session) refuse(a *action, x *judge.Exec, rule, reason string) {
-	exec := s.execRecord(a, x, api.Deny, rule)
-	p := s.procs[procOf(x)]
+	exec := s.roster.record(a, x, api.Deny, rule)
+	p := s.roster.of(x)
 	s.record(func(error) { turnDown(x, p, reason) }, api.Event{Kind: "exec.denied", Exec: &exec})
 }
 
 // deny ends a held action before it ran.
 func (s *Session) deny(a *action, rule, reason string) {
-	s.forming = slices.DeleteFunc(s.forming, func(f *action) bool { return f == a })
+	members := s.actions.decided(a)
 	if err := a.to(api.ActionDenied); err != nil {
 		s.fail(err)
 		return
 	}
 	a.Verdict, a.Rule, a.Reason, a.EndedAt = api.Deny, rule, api.Escape(reason), time.Now().UTC()
 	events := []api.Event{s.actionEvent(a, "denied"), s.changed("counted")}
-	members := a.members
-	a.members = nil
 	callers := make([]*process, len(members))
 	for i, x := range members {
-		callers[i] = s.procs[procOf(x)]
-		exec := s.execRecord(a, x, api.Deny, rule)
+		callers[i] = s.roster.of(x)
+		exec := s.roster.record(a, x, api.Deny, rule)
 		events = append(events, api.Event{Kind: "exec.denied", Exec: &exec})
 	}
 	s.record(func(error) {
@@ -138,15 +133,58 @@ func (s *Session) deny(a *action, rule, reason string) {
 	}, events...)
 }
 
-// execRecord is the record of one program start.
-func (s *Session) execRecord(a *action, x *judge.Exec, v api.Verdict, rule string) api.Exec {
-	s.execs++
+// record is the record of one program start.
+func (r *roster) record(a *action, x *judge.Exec, v api.Verdict, rule string) api.Exec {
+	r.execs++
 	out := api.Exec{
-		ID: s.execs, Pid: x.PID, Parent: x.Parent, Argv: bounded(x.Command.Argv), Program: x.Command.Program, Cwd: x.Command.Cwd,
+		ID: r.execs, Pid: x.PID, Parent: x.Parent, Argv: bounded(x.Command.Argv), Program: x.Command.Program, Cwd: x.Command.Cwd,
 		Verdict: v, Rule: rule, At: time.Now().UTC(),
 	}
 	if a != nil {
 		out.Action = a.N
 	}
 	return out
+}
+
+// turnDown denies a program. Who started an agent's starter waits for the
+// program that it becomes, so its end must look like that program's.
+func turnDown(x *judge.Exec, p *process, reason string) {
+	if p != nil && p.starter {
+		x.DenyAsRun(reason)
+		return
+	}
+	x.Deny(reason)
+}
+
+// await has a process take its place when the program begins that it was allowed
+// to start, and has that begin once its start is recorded. Counted says that its
+// action waits for its end.
+func (s *Session) await(x *judge.Exec, p *process, counted bool, recorded func() error) {
+	mark := s.roster.let(x, p, counted)
+	x.OnBegin(func() error {
+		// On the gate's goroutine; the process stands before its first
+		// instruction and is its only thread.
+		if mark != 0 {
+			if err := gate.SetMark(x.PID, mark); err != nil {
+				return err
+			}
+		}
+		if err := recorded(); err != nil {
+			return errors.New(whyUnrecorded)
+		}
+		s.submit(func() { s.began(x.Exec) })
+		return nil
+	})
+}
+
+// began is a program that stands in its process now.
+func (s *Session) began(e *gate.Exec) {
+	p, before := s.roster.begins(e)
+	switch {
+	case p == nil || before == nil || !before.leader:
+	case before.action == p.action:
+		p.leader = true
+	default: // an agent that another started, and that becomes another program
+		s.leaderGone(before.action, nil)
+	}
 }

@@ -38,7 +38,7 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*files.Plan, error) {
 	now := files.Standing{ToBefore: toBefore}
 	var bad error
 	if err := s.call(ctx, func() {
-		a := s.action(toBefore)
+		a := s.actions.at(toBefore)
 		switch {
 		case a == nil:
 			bad = api.Problemf(api.CodeNotFound, "there is no action %d", toBefore)
@@ -58,8 +58,8 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*files.Plan, error) {
 
 // since lists the actions from one on, for a roll back.
 func (s *Session) since(n int) []files.Past {
-	out := make([]files.Past, 0, len(s.actions)-n+1)
-	for _, a := range s.actions[n-1:] {
+	out := make([]files.Past, 0, len(s.actions.all)-n+1)
+	for _, a := range s.actions.all[n-1:] {
 		out = append(out, files.Past{
 			N: a.N, State: a.State, Apart: a.apart(), Lingers: a.lingers,
 			TakenBack: a.Review == api.ReviewRolledBack, Files: a.Files, Spans: slices.Clone(a.spans),
@@ -193,7 +193,7 @@ func (d *desk) Begin(ctx context.Context, o *files.Outcome) error {
 // End is files.Desk's.
 func (d *desk) End(ctx context.Context, n int) error {
 	var a *action
-	if err := d.s.call(ctx, func() { a = d.s.action(n) }); err != nil {
+	if err := d.s.call(ctx, func() { a = d.s.actions.at(n) }); err != nil {
 		return err
 	}
 	return d.s.killTree(ctx, a)
@@ -212,7 +212,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 		events[0].Kind = "rollback.failed"
 	}
 	for _, n := range o.Killed {
-		s.action(n).undone = true
+		s.actions.at(n).undone = true
 	}
 	if o.After != nil {
 		from := rec.Checkpoint
@@ -225,7 +225,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 	}
 	if err == nil {
 		for _, n := range o.Actions {
-			a := s.action(n)
+			a := s.actions.at(n)
 			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
 				a.reviewed = was
 				events = append(events, s.actionEvent(a, "rolledback"))
@@ -257,7 +257,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 func (s *Session) restored() []api.Event {
 	there := s.line.There()
 	var events []api.Event
-	for _, a := range s.actions {
+	for _, a := range s.actions.all {
 		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !there[a.spans[len(a.spans)-1].To] {
 			continue
 		}

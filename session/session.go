@@ -80,16 +80,11 @@ type Session struct {
 	hidden     []string        // files and folders of the project that the agent doesn't see; set before the loop runs
 	redacted   []string        // files that the agent sees without their secrets; set before the loop runs
 	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
-	actions    []*action       // actions[i].N == i+1
-	forming    []*action       // without a number yet, or not shown yet
-	procs      map[proc]*process
-	starting   map[*gate.Exec]start // let happen, and not begun yet
-	kins       map[uint64]*kin      // by mark
-	marked     uint64               // the last mark that was given
-	questions  []*question          // those that aren't closed in the record
-	asked      int64                // questions so far
-	latest     int                  // the last action that LastAction tells of
-	execs      int64
+	actions    actions
+	roster     roster
+	questions  []*question // those that aren't closed in the record
+	asked      int64       // questions so far
+	latest     int         // the last action that LastAction tells of
 	notes      int64
 	rollbacks  int64
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
@@ -116,7 +111,7 @@ var ErrEnded = files.ErrOver
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
-		loop: newLoop(), procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[uint64]*kin), marked: gate.OwnMark, ofAttempts: make(map[int64]int),
+		loop: newLoop(), actions: newActions(), roster: newRoster(), ofAttempts: make(map[int64]int),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -264,7 +259,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		Failed: func(e *gate.Exec, why string) { s.whenStarted(func() { s.onFailed(e, why) }) },
 		Reach: func(r gate.Reach) bool {
 			answer := make(chan bool, 1)
-			s.whenStarted(func() { answer <- s.mayReach(r) })
+			s.whenStarted(func() { answer <- s.onReach(r) })
 			select {
 			case may := <-answer:
 				return may
@@ -274,4 +269,15 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		},
 		Log: func(m string) { s.log.Warn("exec gate", "message", m) },
 	}
+}
+
+// onReach says whether a process may get hold of another. A person is told of the
+// first refusal; there may be many.
+func (s *Session) onReach(q gate.Reach) bool {
+	may := s.roster.mayReach(q, s.info.Mode == api.ModeWatch)
+	if !may && !s.reachSaid && s.life.now < phaseStopping && q.Kind != gate.ReachShare {
+		s.reachSaid = true
+		s.note(true, "%s tried to get hold of another program (ptrace) and was refused", listedArgs([]string{q.Caller.Name}))
+	}
+	return may
 }

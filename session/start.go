@@ -68,7 +68,7 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	// The loop learns of the sandbox now, so that a failure can end it.
 	_ = s.call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
-		s.box, s.freezer = box, files.NewFreezer(box)
+		s.box, s.freezer, s.roster.box = box, files.NewFreezer(box), box
 		s.restorer = &files.Restorer{Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}}
 		if s.life.now != phaseStarting {
 			box.Kill()

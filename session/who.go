@@ -8,26 +8,10 @@ import (
 	"stepbox/session/files"
 )
 
-// alive lists the commands that can make changes: those that run, and those that
-// left something running.
-func (s *Session) alive() []*action {
-	var l []*action
-	for _, a := range s.actions {
-		if a.Kind == api.KindCommand && !a.apart() && (a.State == api.ActionRunning || a.lingers) {
-			l = append(l, a)
-		}
-	}
-	return l
-}
-
-// apart says whether an action is none of a person's: housekeeping, or an agent
-// of its own. It owns no changes and isn't rolled back.
-func (a *action) apart() bool { return a.Housekeeping || a.agent != nil }
-
 // commands are those alive as the accountant of changes sees them.
 func (s *Session) commands() []files.Command {
 	var out []files.Command
-	for _, a := range s.alive() {
+	for _, a := range s.actions.alive() {
 		out = append(out, files.Command{
 			N: a.N, Runs: a.State == api.ActionRunning && a.atExit == nil,
 			Ending: a.exiting, Beside: a.beside, Released: a.ReleasedAt,
@@ -38,19 +22,11 @@ func (s *Session) commands() []files.Command {
 
 // goesOn notes what the process that starts something hasn't waited for.
 func (s *Session) goesOn(parent *process) {
-	for _, a := range s.alive() {
+	for _, a := range s.actions.alive() {
 		if parent != nil && a.parent != nil && a.parent.proc == parent.proc {
 			a.beside = true
 		}
 	}
-}
-
-// ownerOf is files.Owner. Only the loop may call it.
-func (s *Session) ownerOf(mark uint64) int {
-	if k := s.kins[mark]; k != nil && !k.action.apart() {
-		return k.action.N
-	}
-	return files.Agent
 }
 
 // lookEvery is how often it is looked who runs while that may matter: what ran
@@ -60,7 +36,7 @@ const lookEvery = time.Second
 // keepLooking looks again and again while commands, or what they left running,
 // live.
 func (s *Session) keepLooking() {
-	if s.lookAgain != nil || s.life.now != phaseRunning || len(s.alive()) == 0 {
+	if s.lookAgain != nil || s.life.now != phaseRunning || len(s.actions.alive()) == 0 {
 		return
 	}
 	s.lookAgain = time.AfterFunc(lookEvery, func() {
@@ -74,7 +50,7 @@ func (s *Session) keepLooking() {
 // advance moves the beginning of the changes that aren't accounted for up to
 // now, if there are none.
 func (s *Session) advance() {
-	if s.life.now != phaseRunning || len(s.alive()) == 0 {
+	if s.life.now != phaseRunning || len(s.actions.alive()) == 0 {
 		return
 	}
 	var since []runner.Activity
@@ -83,7 +59,7 @@ func (s *Session) advance() {
 		return nil
 	}, func(_ error, next func()) {
 		if since != nil {
-			s.accountant.Begin(since, s.ownerOf)
+			s.accountant.Begin(since, s.roster.ownerOf)
 			if events := s.survivors(); len(events) > 0 {
 				s.record(nil, events...)
 			}

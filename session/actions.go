@@ -1,0 +1,135 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+	"stepbox/session/judge"
+)
+
+// actions are a session's. What is asked of them at each exec doesn't take longer
+// the more there were. They are owned by the session's loop.
+type actions struct {
+	all     []*action              // all[i].N == i+1
+	forming []*action              // without a number yet, or not shown yet
+	waiting map[*gate.Exec]*action // those of which a held exec is a member
+	running []*action              // those that are alive, and maybe others
+	last    map[string]*action     // the last with a title that was denied or has ended
+}
+
+func newActions() actions {
+	return actions{waiting: make(map[*gate.Exec]*action), last: make(map[string]*action)}
+}
+
+// at is an action by its number; nil when there is none.
+func (l *actions) at(n int) *action {
+	if n < 1 || n > len(l.all) {
+		return nil
+	}
+	return l.all[n-1]
+}
+
+// add gives an action its number.
+func (l *actions) add(a *action) {
+	l.all = append(l.all, a)
+	a.N = len(l.all)
+}
+
+// hold makes an exec a member of an action, where it stands in its job: a shell
+// forks them in order.
+func (l *actions) hold(a *action, x *judge.Exec) {
+	a.members = append(a.members, x)
+	slices.SortStableFunc(a.members, func(x, y *judge.Exec) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.PID, y.PID)) })
+	l.waiting[x.Exec] = a
+}
+
+// lost takes away a member whose process is gone, and says whose it was; nil: no
+// action's.
+func (l *actions) lost(e *gate.Exec) *action {
+	a := l.waiting[e]
+	if a != nil {
+		delete(l.waiting, e)
+		a.members = slices.DeleteFunc(a.members, func(x *judge.Exec) bool { return x.Exec == e })
+	}
+	return a
+}
+
+// decided ends an action's time of forming and being held: it has a verdict, or
+// there is nothing to decide on. It returns its members, which it has no more.
+func (l *actions) decided(a *action) []*judge.Exec {
+	l.shown(a)
+	members := a.members
+	a.members = nil
+	for _, x := range members {
+		delete(l.waiting, x.Exec)
+	}
+	return members
+}
+
+// shown ends the time in which others may join an action.
+func (l *actions) shown(a *action) {
+	l.forming = slices.DeleteFunc(l.forming, func(f *action) bool { return f == a })
+	if a.forming != nil {
+		a.forming.Stop()
+		a.forming = nil
+	}
+}
+
+// noted keeps in order what depends on an action's state. It is called whenever
+// that was changed.
+func (l *actions) noted(a *action) {
+	if a.alive() && !slices.Contains(l.running, a) {
+		l.running = append(l.running, a)
+		slices.SortFunc(l.running, func(a, b *action) int { return cmp.Compare(a.N, b.N) })
+	}
+	over := a.State == api.ActionDenied || a.State == api.ActionEnded && a.Exit != nil
+	if was := l.last[a.Title]; over && (was == nil || was.N < a.N) {
+		l.last[a.Title] = a
+	}
+}
+
+// alive lists the commands that can make changes: those that run, and those that
+// left something running.
+func (l *actions) alive() []*action {
+	l.running = slices.DeleteFunc(l.running, func(a *action) bool { return !a.alive() })
+	return slices.Clone(l.running)
+}
+
+// job finds the action whose job an exec belongs to: the same process group as
+// a shell with job control makes them, or joined to it by a pipe. That says what
+// it is shown with, and nothing about its verdict: the agent chooses its groups
+// and pipes.
+func (l *actions) job(x *judge.Exec, parent *process) *action {
+	joined := func(a *action, m seat) bool {
+		if parent != nil && a.parent != nil && parent.proc == a.parent.proc && m.pgid == x.PGID && x.PGID != parent.pgid {
+			return true
+		}
+		return m.stdout != 0 && m.stdout == x.Stdin || m.stdin != 0 && m.stdin == x.Stdout
+	}
+	for _, a := range l.forming {
+		if !a.becomes && len(a.members) < maxSeats && slices.ContainsFunc(a.members, func(m *judge.Exec) bool { return joined(a, seatOf(m)) }) {
+			return a
+		}
+	}
+	for _, a := range l.running {
+		if a.State == api.ActionRunning && len(a.seats) < maxSeats && slices.ContainsFunc(a.seats, func(m seat) bool { return joined(a, m) }) {
+			return a
+		}
+	}
+	return nil
+}
+
+// lastTime says what the last action with the same line did.
+func (l *actions) lastTime(title string) string {
+	a := l.last[title]
+	switch {
+	case a == nil:
+		return ""
+	case a.State == api.ActionDenied:
+		return fmt.Sprintf("action %d: denied", a.N)
+	}
+	return fmt.Sprintf("action %d: %s, %d files changed", a.N, exitWords(a.Exit), a.Files)
+}

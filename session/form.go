@@ -1,0 +1,282 @@
+package session
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/judge"
+)
+
+// onExec is a program that wants to start.
+func (s *Session) onExec(x *judge.Exec) {
+	p := s.roster.of(x)
+	if p == nil || !p.next.Names(x) {
+		s.place(x, false)
+		return
+	}
+	chain := p.next
+	s.lookFirst(x, func() func() {
+		goesOn := s.judge.Continues(chain, x)
+		return func() { s.place(x, goesOn && p.next == chain) }
+	})
+}
+
+// lookFirst is aside for a held exec, which is forgotten when its process is gone
+// by then: that was told.
+func (s *Session) lookFirst(x *judge.Exec, work func() (then func())) {
+	s.aside(func() func() {
+		then := work()
+		return func() {
+			if x.Valid() {
+				then()
+			}
+		}
+	})
+}
+
+// place finds out whose an exec is, and goes on with it as such. In a chain it
+// is the interpreter that the agent's script starts.
+func (s *Session) place(x *judge.Exec, inChain bool) {
+	if s.life.now >= phaseStopping {
+		x.Deny("the session is ending")
+		return
+	}
+	p, k, doubt := s.roster.belongs(x)
+	covered := k != nil && k.action.agent == nil
+	profile := s.profile
+	switch {
+	case covered:
+		profile = k.action.profile
+	case p != nil && p.profile != nil:
+		profile = p.profile
+	}
+	if x.Profile != profile { // another agent's
+		s.lookFirst(x, func() func() {
+			again := s.judge.Exec(x.Exec, profile)
+			return func() { s.place(again, inChain) }
+		})
+		return
+	}
+	x = x.Beside(s.upkeep)
+	itself := p != nil && p.proc == procOf(x)
+	switch {
+	case itself && inChain:
+		s.admit(x, &process{kin: p.kin, action: p.action, agent: p.agent, is: p.is}, "the agent's script starts its interpreter")
+	case covered && x.Agent != nil:
+		// As npx and other launchers start it. Covered, nothing that it ever does
+		// would be judged.
+		s.form(x, &action{parent: p, profile: profile, doubt: "an agent within action " + strconv.Itoa(k.action.N) + " is an action of its own"})
+	case covered:
+		s.nested(k, x)
+	case itself && p.agent && x.Self: // the agent's own process stays that
+		s.admit(x, &process{kin: p.kin, action: p.action, agent: true}, "the agent itself: what it starts is judged")
+	case itself && p.agent:
+		// It runs another program in its place. When that is approved it is the
+		// agent: what it starts is judged, and nothing of it is covered.
+		s.form(x, &action{parent: p, profile: profile, becomes: true, agent: profile})
+	default:
+		s.arise(x, p, doubt)
+	}
+}
+
+// arise is an exec by a process that belongs to no action.
+func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
+	switch {
+	case x.Root:
+		s.admit(x, &process{}, "a shell that is fed commands: what it starts is judged")
+		return
+	case x.Self:
+		starter := x.Profile.Starter(x.Argv)
+		s.admit(x, &process{starter: starter, agent: !starter}, "the agent itself: what it starts is judged")
+		return
+	case x.Upkeep != nil:
+		s.housekeep(x)
+		return
+	}
+	switch a := s.actions.job(x, parent); {
+	case a == nil:
+		s.form(x, &action{parent: parent, profile: x.Profile, doubt: doubt})
+	case a.State == api.ActionRunning:
+		s.joinRunning(a, x)
+	default:
+		s.actions.hold(a, x)
+		if a.forming != nil { // it has been weighed without this one
+			a.forming.Stop()
+			s.regard(a, func() { s.weighed(a) })
+		}
+	}
+}
+
+// form begins an action.
+func (s *Session) form(x *judge.Exec, a *action) {
+	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
+	s.actions.hold(a, x)
+	s.actions.forming = append(s.actions.forming, a)
+	s.goesOn(a.parent)
+	// Changes that the agent made by itself until now become an edit, with a
+	// number before this one, and this state is what the action can be
+	// rolled back to.
+	s.checkpoint(func(cp *files.Checkpoint, err error) {
+		if err != nil { // the session ends
+			for _, x := range s.actions.decided(a) {
+				x.Deny(whyUnrecorded)
+			}
+			return
+		}
+		s.regard(a, func() { s.formed(a, cp) })
+	})
+}
+
+// regard looks once more at the members of an action, where that can tell more
+// than the first look did: a file was written since, or it has to be known
+// whether one is the agent's program.
+func (s *Session) regard(a *action, then func()) {
+	closer := a.becomes || a.parent != nil && a.parent.is.Scripted() || slices.ContainsFunc(a.members, func(x *judge.Exec) bool { return x.Agent != nil })
+	if !closer && !slices.ContainsFunc(a.members, (*judge.Exec).Moves) {
+		then()
+		return
+	}
+	members := slices.Clone(a.members)
+	a.regards++
+	s.aside(func() func() {
+		again := make(map[*gate.Exec]*judge.Exec, len(members))
+		for _, x := range members {
+			if x.Moves() {
+				x = s.judge.Again(x)
+			}
+			if closer {
+				x = x.Closer()
+			}
+			again[x.Exec] = x
+		}
+		return func() {
+			a.regards--
+			more := false // came meanwhile
+			for i, x := range a.members {
+				if y := again[x.Exec]; y != nil {
+					a.members[i] = y.Beside(s.upkeep)
+				} else {
+					more = true
+				}
+			}
+			if more {
+				s.regard(a, then)
+				return
+			}
+			then()
+		}
+	})
+}
+
+// formed gives an action its number and its verdict.
+func (s *Session) formed(a *action, cp *files.Checkpoint) {
+	if len(a.members) == 0 { // its processes went away meanwhile
+		s.actions.decided(a)
+		return
+	}
+	s.actions.add(a)
+	a.Before = cp.ID
+	if err := a.to(api.ActionHeld); err != nil {
+		s.fail(err)
+		return
+	}
+	s.weighed(a)
+}
+
+// weighed gives an action its verdict. One that is asked about waits for others
+// that may join it.
+func (s *Session) weighed(a *action) {
+	if a.State != api.ActionHeld || len(a.members) == 0 { // its processes went away meanwhile
+		return
+	}
+	verdict, rule := a.weigh(s.info.Mode, s.holdNext)
+	switch verdict {
+	case api.Allow:
+		a.By = "rule"
+		s.release(a, rule)
+	case api.Deny:
+		a.By = "rule"
+		s.deny(a, rule, rule)
+	default:
+		a.Rule = rule
+		if a.forming == nil {
+			a.forming = time.AfterFunc(joinTime, func() { s.submit(func() { s.ask(a) }) })
+		} else {
+			a.forming.Reset(joinTime)
+		}
+	}
+}
+
+// joinRunning adds a program to an action that runs: it is shown with it and
+// judged by itself.
+func (s *Session) joinRunning(a *action, x *judge.Exec) {
+	a.seats = append(a.seats, seatOf(x))
+	a.commands = append(a.commands, x.Command)
+	a.Title = titleOf(a.seats)
+	a.leaders++ // it isn't over before this is decided
+	a.atExit = nil
+	k := s.roster.newKin(a)
+	k.children = x.Judgement.NestedAllowed
+	verdict, rule := verdictOf(x, s.info.Mode, s.holdNext)
+	if a.into && verdict == api.Allow {
+		verdict, rule = api.Ask, "step into: every program of this action is held"
+	}
+	rule = "it joins action " + strconv.Itoa(a.N) + ", which runs, and is judged by itself: " + rule
+	grown := s.actionEvent(a, "counted")
+	switch verdict {
+	case api.Allow:
+		s.start(k, x, rule, true, []api.Event{grown})
+	case api.Deny:
+		s.refuse(a, x, rule, x.Judgement.Rule)
+		s.leaderGone(a, nil)
+	default:
+		s.askNested(k, x, rule, true, grown)
+	}
+}
+
+// nested is a program that a kin starts.
+func (s *Session) nested(k *kin, x *judge.Exec) {
+	a, j := k.action, x.Judgement
+	a.Execs++
+	verdict, rule := api.Allow, "part of action "+strconv.Itoa(a.N)
+	switch {
+	case j.Verdict == policy.Deny:
+		verdict, rule = api.Deny, j.Rule
+	case a.into:
+		verdict, rule = api.Ask, "step into: every program of this action is held"
+	case a.Housekeeping && k.children && x.Writable:
+		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
+	case a.Housekeeping && k.children && (len(x.Argv) == 0 || !a.upkeep.Starts(x.Program.Path, x.Argv[0])):
+		verdict, rule = api.Ask, "the agent's housekeeping starts what it isn't known to start"
+	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x):
+	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
+	case s.info.Mode == api.ModeStep && k.person:
+		verdict, rule = api.Ask, "step mode: it runs what others write to the standard input of action "+strconv.Itoa(a.N)
+	case s.info.Mode == api.ModeStep:
+		verdict, rule = api.Ask, "step mode: nobody approved what starts this"
+	default:
+		verdict, rule = api.Verdict(j.Verdict), j.Rule
+	}
+	switch verdict {
+	case api.Allow:
+		s.start(k, x, rule, false, nil)
+	case api.Deny:
+		s.refuse(a, x, rule, rule)
+	default:
+		s.askNested(k, x, rule, false)
+	}
+}
+
+// askNested asks about a program that an action starts, or that joins it.
+func (s *Session) askNested(k *kin, x *judge.Exec, rule string, joins bool, also ...api.Event) {
+	c := x.Command
+	s.open(&question{
+		Question: api.Question{Action: k.action.N, Subject: api.SubjectNested, Title: c.Line, Rule: rule, Command: &c},
+		execs:    []*judge.Exec{x}, action: k.action, kin: k, joins: joins,
+	}, also...)
+}

@@ -1,0 +1,265 @@
+package session
+
+import (
+	"slices"
+
+	"stepbox/policy"
+	"stepbox/runner"
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/judge"
+)
+
+// proc names one process for good: a pid alone is used again.
+type proc struct {
+	pid   int
+	start uint64 // clock ticks since boot, proc(5)
+}
+
+func procOf(x *judge.Exec) proc { return proc{x.PID, x.Start} }
+
+// process is a living one in which a program began that the gate let start.
+type process struct {
+	proc
+	pgid    int
+	exec    api.Exec
+	kin     *kin            // nil: a root, which belongs to no action
+	action  *action         // the kin's
+	profile *policy.Profile // a root's
+	leader  bool            // the action ends with it
+	agent   bool            // an agent's own main process
+	starter bool            // the agent's own program, but only to become a command
+	next    *judge.Chain    // the interpreter that its script still has to start
+	is      *judge.Identity // which agent; nil: none
+}
+
+// kin are the processes that descend by fork from program starts that were
+// judged together, and what the verdict on those covers. A process is known to
+// be of a kin by its mark, which fork hands down and the agent can't change
+// (runner/gate/mark.go). Process groups, sessions, pipes and names never tell.
+type kin struct {
+	action   *action
+	mark     uint64 // 0: it has none
+	person   bool   // a person approved it
+	children bool   // a rule allows what it starts
+	single   bool   // of one program start: it is over with that, as a rule
+	empty    bool   // at the last look nobody was of it
+}
+
+// marks is what a roster needs of the sandbox; see runner.Sandbox.
+type marks interface {
+	Marks() map[uint64]int
+	Marked(wanted func(mark uint64) bool) ([]runner.Process, error)
+	Alive(pid int, start uint64) bool
+}
+
+// roster knows the processes in which programs began that the gate let start,
+// and whose each is. It is owned by the session's loop.
+type roster struct {
+	box      marks // set before anything but the agent is let start
+	procs    map[proc]*process
+	starting map[*gate.Exec]start // let happen, and not begun yet
+	kins     map[uint64]*kin      // by mark
+	over     []*kin               // of them, those that may be forgotten once nobody is of them
+	marked   uint64               // the last mark that was given
+	execs    int64                // program starts recorded so far
+}
+
+// start is an exec that was let happen and hasn't yet.
+type start struct {
+	*process
+	counted bool // its action waits for its end
+}
+
+func newRoster() roster {
+	return roster{
+		procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[uint64]*kin), marked: gate.OwnMark,
+	}
+}
+
+// newKin makes a kin of an action. What an agent's own process becomes is told
+// by its parents alone, as it covers nothing.
+func (r *roster) newKin(a *action) *kin {
+	k := r.give(&kin{action: a})
+	a.kins = append(a.kins, k)
+	return k
+}
+
+// give gives a kin a mark, if it is to have one.
+func (r *roster) give(k *kin) *kin {
+	if !k.action.becomes {
+		r.marked++
+		k.mark = r.marked
+		r.kins[k.mark] = k
+	}
+	return k
+}
+
+// part makes a kin for one program start of a kin, which what was approved
+// doesn't cover.
+func (r *roster) part(of *kin) *kin {
+	return r.give(&kin{action: of.action, children: of.children, single: true})
+}
+
+// ownerOf is files.Owner: whose the changes of a process with a mark are.
+func (r *roster) ownerOf(mark uint64) int {
+	if k := r.kins[mark]; k != nil && !k.action.apart() {
+		return k.action.N
+	}
+	return files.Agent
+}
+
+// of is the process in which an exec is to happen; nil when nothing began in it.
+func (r *roster) of(x *judge.Exec) *process { return r.procs[procOf(x)] }
+
+// belongs finds the process that an exec descends from, as far as that is
+// known, and the kin that it is of. When there is none though it looks like
+// one's, doubt says why in words.
+func (r *roster) belongs(x *judge.Exec) (p *process, k *kin, doubt string) {
+	return r.descends(gate.Party{Process: gate.Process{PID: x.PID, Start: x.Start}, Ancestors: x.Ancestors, Mark: x.Mark})
+}
+
+// descends is belongs for any process.
+func (r *roster) descends(of gate.Party) (p *process, k *kin, doubt string) {
+	if p = r.procs[proc{of.PID, of.Start}]; p != nil {
+		return p, p.kin, ""
+	}
+	for _, a := range of.Ancestors {
+		if p = r.procs[proc{a.PID, a.Start}]; p != nil {
+			break
+		}
+	}
+	if k = r.kins[of.Mark]; k != nil {
+		return p, k, ""
+	}
+	if p != nil && p.kin != nil && p.kin.mark != 0 {
+		doubt = "its parent became what was judged only after it had started this"
+	}
+	return p, nil, doubt
+}
+
+// covering is the kin whose verdict covers a process; nil if none's does.
+func (r *roster) covering(p gate.Party) *kin {
+	if _, k, _ := r.descends(p); k != nil && k.action.agent == nil {
+		return k
+	}
+	return nil
+}
+
+// mayReach decides whether a process of the sandbox may get hold of another.
+// It may among what one verdict covers: nothing in there wasn't judged with it.
+// What belongs to no action, the agent too, gets hold of nothing, since it
+// could change a program after that was approved; and no action of another,
+// nor of the agent. Watched says that all is let pass.
+func (r *roster) mayReach(q gate.Reach, watched bool) bool {
+	k := r.covering(q.Caller)
+	switch {
+	case k == nil:
+		return false
+	case q.Kind == gate.ReachShare:
+		return true
+	case r.covering(q.Target) != k:
+		return false
+	}
+	// A debugger can have another program started than the one that was
+	// judged, so it takes an approval that covers any.
+	return q.Kind != gate.ReachStart || k.person || k.children || watched
+}
+
+// let puts a process on the list of those that are being let start a program. It
+// gets its place when the program begins, and not before: the kernel may still
+// refuse it, and then the process stays what it was. The mark is what it has to
+// be given by then; 0: it has that already, or needs none.
+func (r *roster) let(x *judge.Exec, p *process, counted bool) (mark uint64) {
+	r.starting[x.Exec] = start{p, counted}
+	if p.kin != nil && p.kin.mark != x.Mark {
+		return p.kin.mark
+	}
+	return 0
+}
+
+// begins notes that a program stands in its process now. Before is what that was.
+func (r *roster) begins(e *gate.Exec) (now, before *process) {
+	st, ok := r.starting[e]
+	if !ok {
+		return nil, nil
+	}
+	delete(r.starting, e)
+	now, before = st.process, r.procs[st.proc]
+	r.procs[now.proc] = now
+	return now, before
+}
+
+// fails notes that an exec that was let happen didn't: its process, if it lives, is
+// what it was before.
+func (r *roster) fails(e *gate.Exec) (st start, was bool) {
+	st, was = r.starting[e]
+	delete(r.starting, e)
+	if was && st.kin != nil && st.kin.single {
+		r.over = append(r.over, st.kin)
+	}
+	return st, was
+}
+
+// ends takes a process off that is gone; nil when nothing began in it.
+func (r *roster) ends(pid int, began uint64) *process {
+	p := r.procs[proc{pid, began}]
+	if p != nil {
+		delete(r.procs, p.proc)
+		if p.kin != nil && p.kin.single {
+			r.over = append(r.over, p.kin)
+		}
+	}
+	return p
+}
+
+// mostLooked bounds how many kins are looked at each time for being empty.
+const mostLooked = 64
+
+// settle forgets kins of actions that are over once nobody was found to be of
+// them twice in a row: a process may have been forked while they were looked for.
+// Of those that are left the ones that weren't looked at longest come first.
+func (r *roster) settle(a *action) {
+	r.over = append(r.over, a.kins...)
+	a.kins = nil
+	living := r.box.Marks()
+	n := min(len(r.over), mostLooked)
+	looked := r.over[:n]
+	r.over = slices.Clone(r.over[n:])
+	for _, k := range looked {
+		empty := living[k.mark] == 0
+		if empty && k.empty {
+			delete(r.kins, k.mark)
+			continue
+		}
+		k.empty = empty
+		r.over = append(r.over, k)
+	}
+}
+
+// tree lists the living processes of an action: those that began a program, and
+// those of its kins.
+func (r *roster) tree(a *action) ([]proc, error) {
+	var out []proc
+	list, err := r.box.Marked(func(mark uint64) bool { return r.kins[mark] != nil && r.kins[mark].action == a })
+	for _, p := range list {
+		out = append(out, proc{p.PID, p.Start})
+	}
+	for _, p := range r.procs {
+		if p.action == a && !slices.Contains(out, p.proc) && r.box.Alive(p.pid, p.start) {
+			out = append(out, p.proc)
+		}
+	}
+	return out, err
+}
+
+// byPID is the action that a process which began a program belongs to; nil for none.
+func (r *roster) byPID(pid int) *action {
+	for _, p := range r.procs {
+		if p.pid == pid && p.action != nil {
+			return p.action
+		}
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"stepbox/runner"
+	"stepbox/runner/gate"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/judge"
+)
+
+// fakeMarks are processes without a sandbox: their marks, by pid.
+type fakeMarks map[int]uint64
+
+func (f fakeMarks) Marks() map[uint64]int {
+	out := make(map[uint64]int)
+	for _, mark := range f {
+		out[mark]++
+	}
+	return out
+}
+
+func (f fakeMarks) Marked(wanted func(uint64) bool) (out []runner.Process, err error) {
+	for pid, mark := range f {
+		if wanted(mark) {
+			out = append(out, runner.Process{PID: pid, Start: 1})
+		}
+	}
+	return out, nil
+}
+
+func (f fakeMarks) Alive(pid int, _ uint64) bool { return f[pid] != 0 }
+
+func fakeRoster() (*roster, fakeMarks) {
+	r, f := newRoster(), fakeMarks{}
+	r.box = f
+	return &r, f
+}
+
+// exec is a held one of a process with these ancestors and a mark.
+func exec(pid int, mark uint64, ancestors ...int) *judge.Exec {
+	e := &gate.Exec{PID: pid, Start: 1, Mark: mark}
+	for _, a := range ancestors {
+		e.Ancestors = append(e.Ancestors, gate.Process{PID: a, Start: 1})
+	}
+	return &judge.Exec{Exec: e}
+}
+
+// begin lets a program begin in a process, and says which mark that gets.
+func begin(t *testing.T, r *roster, x *judge.Exec, p *process) uint64 {
+	t.Helper()
+	p.proc = procOf(x)
+	mark := r.let(x, p, false)
+	if r.of(x) == p {
+		t.Fatal("it has its place before it begins")
+	}
+	if now, _ := r.begins(x.Exec); now != p || r.of(x) != p {
+		t.Fatal("it has no place")
+	}
+	return mark
+}
+
+// Who descends from what was judged is told by the mark, which fork hands down,
+// and never by parents that were there before the program was.
+func TestRosterDescent(t *testing.T) {
+	r, _ := fakeRoster()
+	begin(t, r, exec(1, 0), &process{agent: true})
+	a := &action{Action: api.Action{N: 4}}
+	k := r.newKin(a)
+	if mark := begin(t, r, exec(10, 0, 1), &process{kin: k, action: a}); mark != k.mark || mark == 0 {
+		t.Fatal("what begins doesn't get its kin's mark")
+	}
+	if begin(t, r, exec(18, k.mark, 10, 1), &process{kin: k, action: a}) != 0 {
+		t.Error("what has its kin's mark gets another")
+	}
+	second, becomes := r.newKin(a), r.newKin(&action{becomes: true})
+	begin(t, r, exec(19, 0, 1), &process{kin: becomes, action: becomes.action})
+	for name, c := range map[string]struct {
+		exec  *judge.Exec
+		kin   *kin
+		doubt string
+	}{
+		"itself":                     {exec(10, k.mark, 1), k, ""},
+		"its child":                  {exec(11, k.mark, 10, 1), k, ""},
+		"its orphan":                 {exec(12, k.mark), k, ""},
+		"its child, judged since":    {exec(13, second.mark, 10, 1), second, ""},
+		"a child from before it":     {exec(14, 0, 10, 1), nil, "only after"},
+		"the agent's child":          {exec(15, 0, 1), nil, ""},
+		"an orphan of the agent's":   {exec(16, 0), nil, ""},
+		"one with nobody's mark":     {exec(17, 99, 1), nil, ""},
+		"what the agent became":      {exec(19, 0, 1), becomes, ""},
+		"its child, which is judged": {exec(20, 0, 19, 1), nil, ""},
+	} {
+		if _, got, doubt := r.belongs(c.exec); got != c.kin || (doubt == "") != (c.doubt == "") || !strings.Contains(doubt, c.doubt) {
+			t.Errorf("%s: of kin %v, doubt %q", name, got, doubt)
+		}
+	}
+	for mark, want := range map[uint64]int{k.mark: 4, second.mark: 4, 99: files.Agent, 0: files.Agent} {
+		if got := r.ownerOf(mark); got != want {
+			t.Errorf("changes of what has mark %d are %d's, want %d's", mark, got, want)
+		}
+	}
+	if a.Housekeeping = true; r.ownerOf(k.mark) != files.Agent {
+		t.Error("housekeeping owns changes")
+	}
+}
+
+// An exec that the kernel refuses leaves its process what it was.
+func TestRosterFailedStart(t *testing.T) {
+	r, _ := fakeRoster()
+	x := exec(1, 0)
+	begin(t, r, x, &process{agent: true})
+	again := exec(1, 0)
+	part := r.part(&kin{action: &action{}})
+	r.let(again, &process{proc: procOf(again), kin: part}, false)
+	if _, was := r.fails(again.Exec); !was || len(r.over) != 1 {
+		t.Error("a start that failed isn't known")
+	}
+	if now, _ := r.begins(again.Exec); now != nil || !r.of(x).agent {
+		t.Error("a start that failed took its place")
+	}
+}
+
+// Nothing reaches another program but within one verdict.
+func TestRosterReach(t *testing.T) {
+	r, _ := fakeRoster()
+	begin(t, r, exec(1, 0), &process{agent: true})
+	marks := make(map[int]uint64)
+	for n := range 3 {
+		a := &action{Action: api.Action{N: n + 1}}
+		if n == 2 {
+			a.agent = claude
+		}
+		k := r.newKin(a)
+		k.person = n == 0
+		marks[n+1] = k.mark
+		begin(t, r, exec(10*(n+1), 0, 1), &process{kin: k, action: a})
+	}
+	party := func(pid, action int) gate.Party {
+		return gate.Party{Process: gate.Process{PID: pid, Start: 1}, Mark: marks[action]}
+	}
+	for name, c := range map[string]struct {
+		from, to gate.Party
+		kind     gate.ReachKind
+		watched  bool
+		want     bool
+	}{
+		"within an action":                 {party(11, 1), party(10, 1), gate.ReachTrace, false, true},
+		"to another action":                {party(11, 1), party(20, 2), gate.ReachTrace, false, false},
+		"to the agent":                     {party(11, 1), party(1, 0), gate.ReachTrace, false, false},
+		"from the agent":                   {party(1, 0), party(10, 1), gate.ReachTrace, false, false},
+		"the agent, itself":                {party(1, 0), party(1, 0), gate.ReachTrace, false, false},
+		"an agent that another started":    {party(30, 3), party(30, 3), gate.ReachTrace, false, false},
+		"memory that is shared":            {party(10, 1), party(0, 0), gate.ReachShare, false, true},
+		"a debugger that was approved":     {party(10, 1), party(11, 1), gate.ReachStart, false, true},
+		"one that a rule allowed":          {party(20, 2), party(21, 2), gate.ReachStart, false, false},
+		"one that a rule allowed, watched": {party(20, 2), party(21, 2), gate.ReachStart, true, true},
+	} {
+		if got := r.mayReach(gate.Reach{Kind: c.kind, Caller: c.from, Target: c.to}, c.watched); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What an ended action left running is known to be its, and no more is looked at
+// for that however many have done so.
+func TestRosterForgetsKins(t *testing.T) {
+	r, f := fakeRoster()
+	var first *action
+	for n := range 10_000 {
+		a := &action{Action: api.Action{N: n + 1, State: api.ActionEnded}}
+		k := r.newKin(a)
+		if n%100 == 0 { // a survivor
+			f[n+1] = k.mark
+		}
+		if n == 0 {
+			first = a
+		}
+		r.settle(a)
+	}
+	if len(r.over) > 100+2*mostLooked || len(r.kins) != len(r.over) {
+		t.Errorf("%d kins are known, of which %d are looked at, with 100 survivors", len(r.kins), len(r.over))
+	}
+	if list, err := r.tree(first); err != nil || len(list) != 1 {
+		t.Errorf("the first survivor is lost: %v, %v", list, err)
+	}
+	clear(f)
+	for range 10 {
+		r.settle(&action{})
+	}
+	if len(r.kins) != 0 || len(r.over) != 0 {
+		t.Errorf("%d kins are known of nobody", len(r.kins))
+	}
+	// A kin of one program is over with it.
+	a := &action{Action: api.Action{N: 1, State: api.ActionRunning}}
+	for pid := range 100 {
+		k := r.part(&kin{action: a})
+		begin(t, r, exec(pid+1, k.mark), &process{kin: k, action: a})
+		if r.ends(pid+1, 1) == nil || r.ends(pid+1, 1) != nil {
+			t.Fatal("a process doesn't end once")
+		}
+	}
+	for range 4 {
+		r.settle(&action{})
+	}
+	if len(r.kins) != 0 {
+		t.Errorf("%d kins are known of single programs", len(r.kins))
+	}
+}
+
+// It takes two looks: a process may be forked while the first is taken.
+func TestRosterLooksTwice(t *testing.T) {
+	r, f := fakeRoster()
+	a := &action{Action: api.Action{State: api.ActionEnded}}
+	k := r.newKin(a)
+	r.settle(a)
+	f[5] = k.mark
+	r.settle(&action{})
+	delete(f, 5)
+	r.settle(&action{})
+	if r.kins[k.mark] != k {
+		t.Error("a kin that had a process just now is forgotten at the first look")
+	}
+	r.settle(&action{})
+	if r.kins[k.mark] != nil {
+		t.Error("an empty kin is kept")
+	}
+}
