@@ -60,13 +60,17 @@ type version struct {
 	ctim, mtim unix.Timespec
 }
 
+func versionOf(f *file) version {
+	return version{f.stat.Dev, f.stat.Ino, f.stat.Size, f.stat.Ctim, f.stat.Mtim}
+}
+
 const (
 	maxContents = 4096            // hashes remembered
 	settled     = 2 * time.Second // after which a change would get another time
 )
 
 func (c *contents) of(f *file) ([32]byte, error) {
-	v := version{f.stat.Dev, f.stat.Ino, f.stat.Size, f.stat.Ctim, f.stat.Mtim}
+	v := versionOf(f)
 	c.mu.Lock()
 	hash, ok := c.hashes[v]
 	c.mu.Unlock()

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,14 +28,11 @@ type exits struct {
 type ending struct {
 	process Process
 	pidfd   int
-	proc    procDir
+	known   bool // the pidfd is watched already
 	number  int
 }
 
-func (n *ending) close() {
-	procDir(n.pidfd).close()
-	n.proc.close()
-}
+func (n *ending) close() { procDir(n.pidfd).close() }
 
 func newExits(g *Gate, trace bool) *exits {
 	return &exits{
@@ -66,25 +62,14 @@ func kernel() (major, minor int) {
 }
 
 // take makes an ending of an Exec's process. It takes over the pidfd.
-func (x *exits) take(e *Exec) (*ending, error) {
-	proc, err := unix.FcntlInt(uintptr(e.leader), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch for the end of process %d: %w", e.PID, err)
-	}
-	n := &ending{process: Process{PID: e.PID, Start: e.Start}, pidfd: e.pidfd, proc: procDir(proc)}
+func (x *exits) take(e *Exec) *ending {
+	n := &ending{process: Process{PID: e.PID, Start: e.Start}, pidfd: e.pidfd, known: e.watched != 0}
 	e.pidfd = -1
-	return n, nil
+	return n
 }
 
 // follow reports the end of an Exec's process by its pidfd.
-func (x *exits) follow(e *Exec) {
-	n, err := x.take(e)
-	if err != nil {
-		x.g.o.Log(err.Error())
-		return
-	}
-	x.add(n)
-}
+func (x *exits) follow(e *Exec) { x.add(x.take(e)) }
 
 // add watches for an end. One watch is enough for a process, however often it
 // execs.
@@ -96,7 +81,7 @@ func (x *exits) add(n *ending) {
 		return
 	}
 	var err error
-	n.number, err = x.g.watch.add(n.pidfd, func() { x.g.spawn(func() { x.ended(n) }) })
+	n.number, err = x.g.watch.add(n.pidfd, n.known, func() { x.g.spawn(func() { x.ended(n) }) })
 	if err != nil {
 		x.g.o.Log(err.Error())
 		n.close()
@@ -117,7 +102,7 @@ func (x *exits) ended(n *ending) {
 		return
 	}
 	exit := Exit{PID: n.process.PID, Start: n.process.Start, At: time.Now()}
-	status, known := waitStatus(n.pidfd, n.proc)
+	status, known := n.status()
 	exit.set(status, known)
 	n.close()
 	x.g.o.Exit(exit)
@@ -135,16 +120,16 @@ func (e *Exit) set(status int, known bool) {
 	}
 }
 
-// waitStatus finds out how a process ended: from its remains while its parent
+// status finds out how a process ended: from its remains while its parent
 // hasn't waited for it, which may be never, else from the pidfd.
-func waitStatus(pidfd int, proc procDir) (status int, known bool) {
-	if status, known = pidfdStatus(pidfd); known {
+func (n *ending) status() (status int, known bool) {
+	if status, known = pidfdStatus(n.pidfd); known {
 		return status, true
 	}
-	if s, err := proc.state(); err == nil && (s.letter == 'Z' || s.letter == 'X') {
+	if s, err := stateOf(n.process.PID); err == nil && s.start == n.process.Start && (s.letter == 'Z' || s.letter == 'X') {
 		return s.exit, true
 	}
-	return pidfdStatus(pidfd) // it was waited for between the two
+	return pidfdStatus(n.pidfd) // it was waited for between the two
 }
 
 // pidfdInfo is struct pidfd_info of linux/pidfd.h in its first version.

@@ -78,6 +78,7 @@ type Gate struct {
 	again   map[int]*Exec      // guarded by mu; by thread: allowed, but interrupted by the kernel before it happened
 
 	contents contents
+	programs programs
 
 	watch   *watcher
 	exits   *exits
@@ -354,7 +355,7 @@ func (g *Gate) fail(id uint64, e unix.Errno) {
 
 // mind watches for the end of a process whose Exec is still open.
 func (g *Gate) mind(e *Exec) {
-	n, err := g.watch.add(e.pidfd, func() { g.gone(e) })
+	n, err := g.watch.add(e.pidfd, false, func() { g.gone(e) })
 	if err != nil {
 		g.o.Log(err.Error())
 		return

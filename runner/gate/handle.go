@@ -3,7 +3,6 @@ package gate
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -85,8 +84,6 @@ func (g *Gate) pass(id uint64) {
 	_ = g.l.proceed(id)
 }
 
-var memories = sync.Pool{New: func() any { return new(memory) }}
-
 // read finds out who wants to run what. Errors of type unix.Errno are the
 // answer that the caller gets.
 func (g *Gate) read(n notification) (*Exec, error) {
@@ -122,6 +119,7 @@ func (e *Exec) read(n notification) (err error) {
 	if e.view, err = openView(e.thread); err != nil {
 		return err
 	}
+	e.view.programs = &e.gate.programs
 	if err := e.readArguments(n); err != nil {
 		return err
 	}
@@ -166,26 +164,16 @@ func (e *Exec) readIDs() (err error) {
 
 // readArguments reads what the call was given.
 func (e *Exec) readArguments(n notification) error {
-	mem, err := e.thread.open("mem", unix.O_RDONLY)
-	if err != nil {
-		return fmt.Errorf("cannot read the memory of process %d: %v", e.PID, err)
-	}
-	defer unix.Close(mem)
-	text, pointers := memories.Get().(*memory), memories.Get().(*memory)
-	defer func() {
-		text.forget()
-		pointers.forget()
-		memories.Put(text)
-		memories.Put(pointers)
-	}()
-	text.source, pointers.source = memFile(mem), memFile(mem)
-
+	text, pointers := openMemory(e.TID), openMemory(e.TID)
+	defer text.close()
+	defer pointers.close()
 	args := n.Args[:]
 	flags, dirfd := uint32(0), int32(unix.AT_FDCWD)
 	if n.Nr == unix.SYS_EXECVEAT {
 		dirfd, flags = int32(n.Args[0]), uint32(n.Args[4])
 		args = args[1:]
 	}
+	var err error
 	if e.Path, err = text.path(untag(args[0])); err != nil {
 		return err
 	}
@@ -254,7 +242,7 @@ func (e *Exec) readProcess() error {
 	}
 	e.Stdin, e.Input, e.TTY = e.thread.stream("0")
 	e.Stdout, _, _ = e.thread.stream("1")
-	e.Ancestors = e.gate.ancestors(e.leader, s)
+	e.Ancestors = e.gate.ancestors(e.PID, s)
 	return nil
 }
 

@@ -10,9 +10,10 @@ import (
 // file is a regular file that was looked up, kept open with O_PATH so that
 // its inode number can't go to another one.
 type file struct {
-	fd   int
-	path string
-	stat unix.Stat_t
+	fd    int
+	path  string
+	stat  unix.Stat_t
+	mount uint64
 
 	fixed    bool     // it is on a mount that nobody in the sandbox can write to
 	unsealed bool     // in memory and can be written at any time
@@ -95,16 +96,16 @@ func (v *view) resolve(p place) (*image, error) {
 			img.close()
 			return nil, err
 		}
-		f, head, linker, err := examine(fd)
+		f, program, err := v.examine(fd)
 		if err != nil {
 			_ = unix.Close(fd)
 			img.close()
 			return nil, err
 		}
 		img.files = append(img.files, f)
-		switch headFormat(head) {
+		switch headFormat(program.head) {
 		case formatELF:
-			if img.linker, err = v.linker(linker); err != nil {
+			if img.linker, err = v.linker(program.linker); err != nil {
 				img.close()
 				return nil, err
 			}
@@ -117,7 +118,7 @@ func (v *view) resolve(p place) (*image, error) {
 			img.close()
 			return nil, unix.ELOOP
 		}
-		interpreter, argument, has, err := parseScript(head)
+		interpreter, argument, has, err := parseScript(program.head)
 		if err != nil {
 			img.close()
 			return nil, err
@@ -159,7 +160,7 @@ func (v *view) linker(path string) (*file, error) {
 	if err != nil {
 		return nil, nil
 	}
-	f, _, _, err := examine(fd)
+	f, _, err := v.examine(fd)
 	if err == nil {
 		return &f, nil
 	}
@@ -170,41 +171,22 @@ func (v *view) linker(path string) (*file, error) {
 	return nil, nil
 }
 
-// examine checks that an open file can be run and reads its head, and where
-// its dynamic linker is. It owns the descriptor only when it succeeds.
-func examine(fd int) (f file, head []byte, linker string, err error) {
-	f = file{fd: fd}
-	if err := unix.Fstat(fd, &f.stat); err != nil {
-		return f, nil, "", err
+// examine checks that an open file can be run, and reads what kind it is. It owns
+// the descriptor only when it succeeds.
+func (v *view) examine(fd int) (file, program, error) {
+	f := file{fd: fd}
+	on, err := v.programs.stat(&f)
+	if err != nil {
+		return f, program{}, err
 	}
-	var fs unix.Statfs_t
-	if err := unix.Fstatfs(fd, &fs); err != nil {
-		return f, nil, "", err
+	if f.stat.Mode&unix.S_IFMT != unix.S_IFREG || f.stat.Mode&0o111 == 0 || on.flags&unix.ST_NOEXEC != 0 {
+		return f, program{}, unix.EACCES
 	}
-	if f.stat.Mode&unix.S_IFMT != unix.S_IFREG || f.stat.Mode&0o111 == 0 || fs.Flags&unix.ST_NOEXEC != 0 {
-		return f, nil, "", unix.EACCES
-	}
-	f.fixed = fs.Flags&unix.ST_RDONLY != 0
+	f.fixed = on.flags&unix.ST_RDONLY != 0
 	if f.path, err = readLink(unix.AT_FDCWD, selfFD(fd)); err != nil {
-		return f, nil, "", err
+		return f, program{}, err
 	}
-	// Not to be held up by a lease that the agent took on the file.
-	r, err := unix.Open(selfFD(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return f, nil, "", unreadable{f.path}
-	}
-	defer unix.Close(r)
-	if f.unsealed, err = unsealed(r, &f.stat, fs.Type); err != nil {
-		return f, nil, "", err
-	}
-	head = make([]byte, headSize)
-	n, err := unix.Pread(r, head, 0)
-	if err != nil {
-		return f, nil, "", unreadable{f.path}
-	}
-	head = head[:n]
-	if headFormat(head) == formatELF {
-		linker = dynamicLinker(r, head)
-	}
-	return f, head, linker, nil
+	p, err := v.programs.of(&f, on.kind)
+	f.unsealed = p.unsealed
+	return f, p, err
 }

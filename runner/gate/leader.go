@@ -55,13 +55,7 @@ func (x *exits) hand(e *Exec) bool {
 // lead keeps tracing a process that stands in its new image, on the thread
 // that brought it there, until it ends. That thread is then used up.
 func (x *exits) lead(e *Exec) {
-	n, err := x.take(e)
-	if err != nil {
-		x.g.o.Log(err.Error())
-		letGo(e.PID, 0)
-		e.close()
-		return
-	}
+	n := x.take(e)
 	l := &leader{
 		x: x, ending: n, wake: make(chan struct{}, 1), execs: make(chan *Exec),
 		stop: make(chan struct{}), over: make(chan struct{}),
@@ -281,12 +275,14 @@ func (x *exits) children(signals chan os.Signal, done <-chan struct{}) {
 	}
 }
 
+var mainThread = unix.Getpid()
+
 // onThread runs f on an operating system's thread of its own choice, which f
 // may leave to die with what it traces by returning true. The process's main
 // thread never dies, so it isn't used.
 func onThread(f func() (used bool)) {
 	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
+	if unix.Gettid() == mainThread {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,8 +28,7 @@ const (
 	keepCount  = 16 << 10  // strings kept of either
 )
 
-// memory reads the memory of a thread through /proc/TID/mem, in windows, for
-// one goroutine.
+// memory reads the memory of a thread, in windows, for one goroutine.
 type memory struct {
 	source interface {
 		ReadAt(p []byte, at uint64) (int, error)
@@ -37,22 +38,38 @@ type memory struct {
 	buffer [16 << 10]byte
 }
 
-// forget makes a memory fit for the next thread.
-func (m *memory) forget() { m.source, m.base, m.window = nil, 0, nil }
-
 const pageSize = 4096 // the smallest there is; larger ones are multiples
 
-// memFile is an open /proc/TID/mem.
-type memFile int
+// memories are there to be used again.
+var memories = sync.Pool{New: func() any { return new(memory) }}
 
-// ReadAt reads up to len(p) bytes; fewer when what follows isn't mapped.
-func (f memFile) ReadAt(p []byte, at uint64) (int, error) {
-	for {
-		n, err := unix.Pread(int(f), p, int64(at))
-		if !errors.Is(err, unix.EINTR) {
-			return max(n, 0), err
-		}
+// openMemory begins to read a thread's memory.
+func openMemory(tid int) *memory {
+	m := memories.Get().(*memory)
+	m.source = threadMemory(tid)
+	return m
+}
+
+func (m *memory) close() {
+	m.source, m.base, m.window = nil, 0, nil
+	memories.Put(m)
+}
+
+// threadMemory is the memory of the thread that has a number now.
+type threadMemory int
+
+// ReadAt reads up to len(p) bytes from the beginning of a page; fewer when what
+// follows isn't mapped. The kernel stops between the pieces that it is asked for.
+func (t threadMemory) ReadAt(p []byte, at uint64) (int, error) {
+	var pages [len(memory{}.buffer) / pageSize]unix.RemoteIovec
+	for i := range pages {
+		pages[i] = unix.RemoteIovec{Base: uintptr(at) + uintptr(i*pageSize), Len: pageSize}
 	}
+	n, err := unix.ProcessVMReadv(int(t), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, pages[:], 0)
+	if err != nil && !errors.Is(err, unix.EFAULT) {
+		return 0, fmt.Errorf("cannot read the memory of thread %d: %v", int(t), err) // it isn't the caller's error
+	}
+	return max(n, 0), nil
 }
 
 // at returns the bytes at an address, at least one, as far as the window goes.
@@ -62,11 +79,11 @@ func (m *memory) at(address uint64) ([]byte, error) {
 	}
 	m.base = address &^ (pageSize - 1)
 	m.window = nil
-	if m.base > 1<<63-uint64(len(m.buffer)) { // would be a negative file offset
+	if m.base > 1<<63-uint64(len(m.buffer)) { // beyond what a program can have
 		return nil, unix.EFAULT
 	}
 	n, err := m.source.ReadAt(m.buffer[:], m.base)
-	if err != nil && !errors.Is(err, unix.EIO) {
+	if err != nil {
 		return nil, err
 	}
 	if uint64(n) <= address-m.base {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -57,6 +58,28 @@ func (d procDir) read(name string, max int) ([]byte, error) {
 	}
 }
 
+// readAll returns one of the folder's files that come page by page. A new image's
+// are bounded by its program headers.
+func (d procDir) readAll(name string) ([]byte, error) {
+	fd, err := d.open(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var b []byte
+	for {
+		b = slices.Grow(b, pageSize)
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || n == 0:
+			return b, err
+		default:
+			b = b[:len(b)+n]
+		}
+	}
+}
+
 // link reads a symbolic link of the folder.
 func (d procDir) link(name string) (string, error) { return readLink(int(d), name) }
 
@@ -82,10 +105,19 @@ type state struct {
 	flags    int    // PF_… of linux/sched.h
 	start    uint64 // clock ticks after boot
 	exit     int    // as waitpid(2) would have it; 0 unless we may know
+
+	argStart, argEnd, envStart, envEnd uint64 // where its strings are; 0 unless we may know
 }
 
-func (d procDir) state() (state, error) {
-	b, err := d.read("stat", 1024)
+func (d procDir) state() (state, error) { return readState(int(d), "stat") }
+
+// stateOf is the state of the process that has a number now.
+func stateOf(pid int) (state, error) {
+	return readState(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/stat")
+}
+
+func readState(dir int, name string) (state, error) {
+	b, err := procDir(dir).read(name, 1024)
 	if err != nil {
 		return state{}, err
 	}
@@ -119,9 +151,11 @@ func parseState(b []byte) (state, error) {
 		return n
 	}
 	s.parent, s.pgid, s.sid, s.terminal, s.flags, s.exit = number(4), number(5), number(6), number(7), number(9), number(52)
-	start, e := strconv.ParseUint(string(fields[22-3]), 10, 64)
-	s.start = start
-	if errors.Join(err, e) != nil {
+	for field, to := range map[int]*uint64{22: &s.start, 48: &s.argStart, 49: &s.argEnd, 50: &s.envStart, 51: &s.envEnd} {
+		n, e := strconv.ParseUint(string(fields[field-3]), 10, 64)
+		*to, err = n, errors.Join(err, e)
+	}
+	if err != nil {
 		return state{}, errStat
 	}
 	return s, nil
@@ -135,8 +169,15 @@ type status struct {
 	group  int // its process's id there
 }
 
-func (d procDir) status() (status, error) {
-	b, err := d.read("status", 4096)
+func (d procDir) status() (status, error) { return readStatus(int(d), "status") }
+
+// statusOf is the status of the process that has a number now.
+func statusOf(pid int) (status, error) {
+	return readStatus(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/status")
+}
+
+func readStatus(dir int, name string) (status, error) {
+	b, err := procDir(dir).read(name, 4096)
 	if err != nil {
 		return status{}, err
 	}

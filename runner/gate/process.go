@@ -7,26 +7,18 @@ const maxAncestors = 512
 
 // ancestors follows the chain of parents up to the sandbox's first process,
 // which isn't among them.
-func (g *Gate) ancestors(child procDir, s state) []Process {
+func (g *Gate) ancestors(child int, s state) []Process {
 	var l []Process
-	var opened []procDir
-	defer func() {
-		for _, d := range opened {
-			d.close()
-		}
-	}()
 	for tries := 0; tries < 2*maxAncestors && len(l) < maxAncestors && s.parent != 0; tries++ {
-		parent, err := openProc(s.parent)
-		var ps state
-		if err == nil {
-			opened = append(opened, parent)
-			ps, err = parent.state()
+		if s.parent == g.first.known() {
+			break
 		}
+		ps, err := stateOf(s.parent)
 		// The parent was looked up by its number, which may have been given
 		// to another process meanwhile. That can't be older than the child.
 		if err != nil || ps.start >= s.start {
-			again, gone := child.state()
-			if gone != nil {
+			again, gone := stateOf(child)
+			if gone != nil || again.start != s.start {
 				break
 			}
 			if err != nil || again.parent != s.parent {
@@ -34,28 +26,30 @@ func (g *Gate) ancestors(child procDir, s state) []Process {
 				continue
 			}
 		}
-		p := Process{PID: s.parent, Start: ps.start, Name: ps.name}
-		if g.first.is(parent, p) {
+		if g.first.is(s.parent) {
 			break
 		}
-		l = append(l, p)
-		child, s = parent, ps
+		l = append(l, Process{PID: s.parent, Start: ps.start, Name: ps.name})
+		child, s = s.parent, ps
 	}
 	return l
 }
 
 // first remembers the sandbox's first process once it was seen. It lives as
 // long as the sandbox.
-type first struct{ p atomic.Pointer[Process] }
+type first struct{ pid atomic.Int64 }
 
-func (f *first) is(d procDir, p Process) bool {
-	if known := f.p.Load(); known != nil {
-		return known.PID == p.PID && known.Start == p.Start
+func (f *first) known() int { return int(f.pid.Load()) }
+
+// is finds out whether a process is the first, when none is known.
+func (f *first) is(pid int) bool {
+	if f.known() != 0 {
+		return false
 	}
-	st, err := d.status()
+	st, err := statusOf(pid)
 	if err != nil || st.group != 1 {
 		return false
 	}
-	f.p.Store(&p)
+	f.pid.Store(int64(pid))
 	return true
 }

@@ -104,7 +104,7 @@ func (g *Gate) party(thread procDir) (Party, error) {
 		return Party{}, err
 	}
 	return Party{
-		Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(process, s), Mark: mark,
+		Process: Process{PID: st.tgid, Start: s.start, Name: s.name}, Ancestors: g.ancestors(st.tgid, s), Mark: mark,
 	}, nil
 }
 

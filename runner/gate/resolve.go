@@ -21,6 +21,8 @@ type view struct {
 	cwd  int
 	ids  status // read when needed
 	base unix.Statx_t
+
+	programs *programs
 }
 
 // openView opens the root and the working directory of a thread.

@@ -1,13 +1,10 @@
 package gate
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -31,13 +28,7 @@ func (e *Exec) verifyImage() error {
 	if !same(&st, &e.image.loaded().stat) {
 		return fmt.Errorf("another program was loaded than %q", e.image.loaded().path)
 	}
-	if err := e.verifyName(); err != nil {
-		return err
-	}
-	if err := e.verifyWords("cmdline", &e.argv, e.image.prefix); err != nil {
-		return err
-	}
-	if err := e.verifyWords("environ", &e.env, nil); err != nil {
+	if err := e.verifyStrings(); err != nil {
 		return err
 	}
 	if err := e.verifyMapped(); err != nil {
@@ -61,16 +52,13 @@ func (e *Exec) verifyMapped() error {
 	if err != nil {
 		return fmt.Errorf("cannot tell which program was loaded: %w", err)
 	}
-	fd, err := e.leader.open("maps", unix.O_RDONLY)
+	maps, err := e.leader.readAll("maps")
 	if err != nil {
 		return fmt.Errorf("cannot read what was loaded: %w", err)
 	}
-	maps := os.NewFile(uintptr(fd), "maps")
-	defer maps.Close()
 	linked := false
-	lines := bufio.NewScanner(maps)
-	for lines.Scan() {
-		path, ok := mappedFile(lines.Text())
+	for line := range strings.Lines(string(maps)) {
+		path, ok := mappedFile(strings.TrimSuffix(line, "\n"))
 		switch {
 		case !ok || path == escapedPath(program):
 		case e.image.linker != nil && path == escapedPath(e.image.linker.path):
@@ -78,9 +66,6 @@ func (e *Exec) verifyMapped() error {
 		default:
 			return fmt.Errorf("another dynamic linker was loaded than was shown: %q", path)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("cannot read what was loaded: %w", err)
 	}
 	if l := e.image.linker; l != nil && !linked && escapedPath(l.path) != escapedPath(program) {
 		return fmt.Errorf("the dynamic linker %q wasn't loaded", l.path)
@@ -102,64 +87,44 @@ func escapedPath(p string) string { return strings.ReplaceAll(p, "\n", `\012`) }
 
 var errName = errors.New("another name was executed than was shown")
 
-// verifyName compares the path that was given to the kernel, which leaves it
-// in the new image (getauxval(3), AT_EXECFN).
-func (e *Exec) verifyName() error {
-	const atExecFn = 31
-	aux, err := e.leader.read("auxv", 1024)
+// verifyStrings compares the strings that a new image was given, which the kernel
+// has put on its stack: arguments, environment, and the path that it was called
+// by, which getauxval(3) gives as AT_EXECFN (fs/exec.c, bprm_execve and
+// create_elf_tables). Where a script is run, its interpreter and path stand in
+// the first argument's place.
+func (e *Exec) verifyStrings() error {
+	s, err := e.leader.state()
 	if err != nil {
-		return fmt.Errorf("cannot read the name that was executed: %w", err)
+		return fmt.Errorf("cannot find what was executed: %w", err)
 	}
-	for ; len(aux) >= 16; aux = aux[16:] {
-		if binary.NativeEndian.Uint64(aux) != atExecFn {
-			continue
-		}
-		mem, err := e.leader.open("mem", unix.O_RDONLY)
-		if err != nil {
-			return fmt.Errorf("cannot read the name that was executed: %w", err)
-		}
-		defer unix.Close(mem)
-		want := append([]byte(e.place.name), 0)
-		got := make([]byte, len(want))
-		n, err := memFile(mem).ReadAt(got, binary.NativeEndian.Uint64(aux[8:]))
-		if err != nil || !bytes.Equal(got[:n], want) {
-			return errName
-		}
-		return nil
+	m := openMemory(e.PID)
+	defer m.close()
+	if err := verifyWords(m, s.argStart, s.argEnd, newComparer(&e.argv, e.image.prefix)); err != nil {
+		return err
 	}
-	return errName
+	if err := verifyWords(m, s.envStart, s.envEnd, newComparer(&e.env, nil)); err != nil {
+		return err
+	}
+	if name, err := m.path(s.envEnd); err != nil || name != e.place.name {
+		return errName
+	}
+	return nil
 }
 
-// verifyWords compares a list of strings of the new image, as /proc gives it,
-// with the digests of what was shown. Where a script is run, its interpreter
-// and path stand in the first string's place.
-func (e *Exec) verifyWords(name string, want *words, prefix []string) error {
-	fd, err := e.leader.open(name, unix.O_RDONLY)
-	if err != nil {
-		return fmt.Errorf("cannot read what was executed: %w", err)
-	}
-	defer unix.Close(fd)
-	c := newComparer(want, prefix)
-	// With one byte more than there should be, one call tells all of it.
-	buffer := make([]byte, min(len(c.prefix)+want.size+1, 64<<10))
-	for {
-		n, err := unix.Read(fd, buffer)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
+// verifyWords compares a list of strings in memory with those that were shown.
+func verifyWords(m *memory, from, to uint64, with *comparer) error {
+	for from < to {
+		b, err := m.at(from)
 		if err != nil {
 			return fmt.Errorf("cannot read what was executed: %w", err)
 		}
-		if n == 0 {
-			return c.done()
-		}
-		if _, err := c.Write(buffer[:n]); err != nil {
+		b = b[:min(uint64(len(b)), to-from)]
+		if _, err := with.Write(b); err != nil {
 			return err
 		}
-		if n < len(buffer) && c.done() == nil {
-			return nil
-		}
+		from += uint64(len(b))
 	}
+	return with.done()
 }
 
 var errWords = errors.New("other arguments or another environment were executed than were shown")

@@ -36,18 +36,19 @@ func newWatcher() (*watcher, error) {
 }
 
 // add calls a function, which must be quick, once the process of a pidfd has
-// ended. The number undoes that. A pidfd that is watched already is watched
-// for this instead. Closing a pidfd ends its watch, but remove comes first.
-func (w *watcher) add(pidfd int, end func()) (int, error) {
+// ended. The number undoes that. A pidfd that is watched already, which has to
+// be known, is watched for this instead. Closing a pidfd ends its watch, but
+// remove comes first.
+func (w *watcher) add(pidfd int, known bool, end func()) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(w.next)}
-	err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, pidfd, &event)
-	if errors.Is(err, unix.EEXIST) {
-		err = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_MOD, pidfd, &event)
+	operation := unix.EPOLL_CTL_ADD
+	if known {
+		operation = unix.EPOLL_CTL_MOD
 	}
-	if err != nil {
+	if err := unix.EpollCtl(w.epoll, operation, pidfd, &event); err != nil {
 		return 0, fmt.Errorf("cannot watch a process: %w", err)
 	}
 	w.ends[w.next] = end
