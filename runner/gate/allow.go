@@ -119,7 +119,7 @@ func (g *Gate) release(e *Exec) {
 // It says whether the thread is used up.
 func (g *Gate) see(e *Exec, keep bool) (used bool) {
 	for {
-		s, err := await(0)
+		s, err := await()
 		switch {
 		case err != nil || s.ended():
 			g.failed(e, whyKilled)

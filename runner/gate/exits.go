@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,7 +83,7 @@ func (x *exits) add(n *ending) {
 		return
 	}
 	var err error
-	n.number, err = x.g.watch.add(n.pidfd, n.known, func() { x.g.spawn(func() { x.ended(n) }) })
+	n.number, err = x.g.watch.add(n.pidfd, n.known, func() { x.ended(n) })
 	if err != nil {
 		x.g.o.Log(err.Error())
 		n.close()
@@ -156,9 +158,10 @@ func pidfdStatus(pidfd int) (status int, known bool) {
 // what runs.
 func (x *exits) end() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.over = true
-	for l := range x.tracers {
+	tracers := slices.Collect(maps.Keys(x.tracers))
+	x.mu.Unlock()
+	for _, l := range tracers {
 		l.end()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
 	"time"
 
@@ -57,7 +56,6 @@ type Exit struct {
 type Gate struct {
 	o     Options
 	l     listener
-	stop  int           // eventfd that ends the receiver
 	done  chan struct{} // closed when the gate closes
 	tasks sync.WaitGroup
 	once  sync.Once
@@ -119,25 +117,25 @@ func New(file *os.File, o Options) (*Gate, error) {
 	if _, err := unmarked(); err != nil {
 		return nil, err
 	}
-	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the exec gate's switch: %w", err)
+	if err := signals(); err != nil {
+		return nil, err
 	}
 	g := &Gate{
-		o: o, l: listener{fd: int(file.Fd()), file: file}, stop: stop, done: make(chan struct{}),
+		o: o, done: make(chan struct{}),
 		open: make(chan struct{}), waiting: map[uint64]*waiter{}, again: map[int]*Exec{},
 		readers: make(chan struct{}, maxReaders),
 	}
 	close(g.open)
+	var err error
 	if g.watch, err = newWatcher(); err != nil {
-		_ = unix.Close(stop)
+		return nil, err
+	}
+	if g.l, err = listen(file); err != nil {
+		g.watch.close()
 		return nil, err
 	}
 	g.exits = newExits(g, o.traceExits)
 	g.l.wakeUpInPlace()
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGCHLD) // before there is anything to miss
-	g.spawn(func() { g.exits.children(signals, g.done) })
 	g.spawn(g.watch.run)
 	g.spawn(g.receive)
 	return g, nil
@@ -169,50 +167,26 @@ func (g *Gate) end(e *Exec, f func()) {
 	}
 }
 
-// receive takes the next notification, passes its post on and handles what it
-// got: notifications are received as soon as they are there, whatever becomes
-// of them, as only a received one is protected from signals; and they are
-// handled without a detour over another thread.
+// receive takes notifications as soon as they are there, whatever becomes of them,
+// as only a received one is protected from signals, and has them handled. The
+// thread that took one goes on with handling it, as this waits meanwhile.
 func (g *Gate) receive() {
-	n, ok := g.next()
-	if !ok {
-		return
-	}
-	g.spawn(g.receive)
-	g.handle(n)
-}
-
-// next waits for a notification. There are none any more when it says no.
-func (g *Gate) next() (n notification, ok bool) {
-	fds := []unix.PollFd{{Fd: int32(g.l.fd), Events: unix.POLLIN}, {Fd: int32(g.stop), Events: unix.POLLIN}}
 	for {
-		_, err := unix.Poll(fds, -1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			g.o.Log(fmt.Sprintf("cannot wait for execs: %v", err))
-			return n, false
-		}
-		if fds[1].Revents != 0 {
-			return n, false
-		}
-		if fds[0].Revents&unix.POLLIN == 0 { // the last process under the filter is gone
+		n, err := g.l.next()
+		switch {
+		case errors.Is(err, errOver):
 			g.abandonAll()
-			return n, false
-		}
-		n, ok, err = g.l.receive()
-		if err != nil {
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return // the gate closes
+		case err != nil:
 			g.o.Log(fmt.Sprintf("cannot receive an exec: %v", err))
-			return n, false
-		}
-		if !ok {
-			continue
+			return
 		}
 		g.mu.Lock()
 		g.waiting[n.ID] = &waiter{tid: int(n.TID)}
 		g.mu.Unlock()
-		return n, true
+		g.spawn(func() { g.handle(n) })
 	}
 }
 
@@ -392,7 +366,7 @@ func (g *Gate) Close() error {
 		g.mu.Unlock()
 		g.sending.Unlock()
 		close(g.done)
-		_, _ = unix.Write(g.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		g.l.end()
 		g.watch.end()
 		g.exits.end()
 		g.tasks.Wait()
@@ -406,7 +380,6 @@ func (g *Gate) Close() error {
 		}
 		g.exits.close()
 		g.watch.close()
-		_ = unix.Close(g.stop)
 		_ = g.l.file.Close()
 	})
 	return nil

@@ -1,12 +1,14 @@
 package gate
 
 import (
-	"os"
-	"os/signal"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +20,7 @@ import (
 type leader struct {
 	x       *exits
 	ending  *ending       // of its process, for when tracing is over early
-	wake    chan struct{} // holds one: something happened to one of our children
+	tid     int           // of its own thread, to be poked
 	execs   chan *Exec    // approved, to be launched by this thread
 	stop    chan struct{} // closed to let go of the process
 	over    chan struct{} // closed when the thread has let go
@@ -43,13 +45,18 @@ func (x *exits) hand(e *Exec) bool {
 	if l == nil || l.ending.process.Start != e.Start || e.TID != e.PID {
 		return false
 	}
-	select {
-	case l.execs <- e:
-	case <-l.over:
-		x.g.answered(e.ID)
-		x.g.failed(e, whyGone)
+	for {
+		l.poke()
+		select {
+		case l.execs <- e:
+			return true
+		case <-l.over:
+			x.g.answered(e.ID)
+			x.g.failed(e, whyGone)
+			return true
+		case <-time.After(pokeAgain):
+		}
 	}
-	return true
 }
 
 // lead keeps tracing a process that stands in its new image, on the thread
@@ -57,7 +64,7 @@ func (x *exits) hand(e *Exec) bool {
 func (x *exits) lead(e *Exec) {
 	n := x.take(e)
 	l := &leader{
-		x: x, ending: n, wake: make(chan struct{}, 1), execs: make(chan *Exec),
+		x: x, ending: n, tid: unix.Gettid(), execs: make(chan *Exec),
 		stop: make(chan struct{}), over: make(chan struct{}),
 	}
 	l.hold.Store(e.allowed&HoldExit != 0)
@@ -138,20 +145,16 @@ func (l *leader) resume(tid int, s unix.Signal) {
 // isn't ours to trace any more.
 func (l *leader) run() (status unix.WaitStatus, known bool) {
 	for {
-		s, err := await(unix.WNOHANG)
+		if !l.launch() {
+			return 0, false // the thread's end lets go of the process
+		}
+		s, err := awaitOnce()
 		switch {
+		case errors.Is(err, unix.EINTR): // poked
 		case err != nil:
 			// Another thread of the process has become its only one by an
 			// exec of its own, which has its own tracer.
 			return 0, false
-		case s.tid == 0:
-			select {
-			case <-l.wake:
-			case l.queued = <-l.execs:
-			case <-l.launch():
-			case <-l.stop:
-				return 0, false // the thread's end lets go of the process
-			}
 		case s.ended():
 			return s.status, true
 		default:
@@ -160,21 +163,32 @@ func (l *leader) run() (status unix.WaitStatus, known bool) {
 	}
 }
 
-// launch lets a queued exec happen. If answers are held, it returns what to
-// wait for.
-func (l *leader) launch() <-chan struct{} {
-	e, g := l.queued, l.x.g
-	if e == nil {
-		return nil
+// launch lets an exec happen that was handed over, once answers may go out. It
+// says no when tracing is to end.
+func (l *leader) launch() bool {
+	select {
+	case <-l.stop:
+		return false
+	case l.queued = <-l.execs:
+	default:
+		return true
 	}
-	ok, open := g.tryBegin()
-	if !ok {
-		return open
+	g := l.x.g
+	for {
+		ok, open := g.tryBegin()
+		if ok {
+			break
+		}
+		select {
+		case <-open:
+		case <-l.stop:
+			return false
+		}
 	}
 	defer g.finish()
-	l.queued, l.pending = nil, e
-	g.release(e)
-	return nil
+	l.queued, l.pending = nil, l.queued
+	g.release(l.pending)
+	return true
 }
 
 var stopSignals = []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
@@ -251,29 +265,48 @@ func (l *leader) cameBack(s stop) {
 	}
 }
 
-func (l *leader) end() { close(l.stop) }
-
-// children wakes the threads that trace processes whenever something happened
-// to one: SIGCHLD tells all, not whose.
-// One that comes while another waits to be taken needs none of its own.
-func (x *exits) children(signals chan os.Signal, done <-chan struct{}) {
-	defer signal.Stop(signals)
+// end lets go of the process, and returns when that is done.
+func (l *leader) end() {
+	close(l.stop)
 	for {
+		l.poke()
 		select {
-		case <-done:
+		case <-l.over:
 			return
-		case <-signals:
+		case <-time.After(pokeAgain):
 		}
-		x.mu.Lock()
-		for l := range x.tracers {
-			select {
-			case l.wake <- struct{}{}:
-			default: // it has a wake-up waiting
-			}
-		}
-		x.mu.Unlock()
 	}
 }
+
+// poke has the thread look at what it is to do, if it waits for its process. One
+// that is about to wait misses it, so it is done again until there is an answer.
+func (l *leader) poke() { _ = unix.Tgkill(mainThread, l.tid, pokeSignal) }
+
+const (
+	pokeSignal = unix.Signal(63) // a real-time signal that nobody else uses
+	pokeAgain  = time.Millisecond
+)
+
+// signals makes ready what this process does about two signals, once. What
+// tracing stops is told by wait4(2): a SIGCHLD for each stop would only wake
+// threads. And a poke ends wait4, which Go has other signals carry on with.
+var signals = sync.OnceValue(func() error {
+	change := func(s unix.Signal, set, clear uint64) error {
+		var action [5]uint64 // struct sigaction of the kernel: handler, flags, restorer, mask
+		at := unsafe.Pointer(&action)
+		_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(at), 8, 0, 0)
+		if e == 0 {
+			action[1] = action[1]&^clear | set
+			_, _, e = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(at), 0, 8, 0, 0)
+		}
+		if e != 0 {
+			return fmt.Errorf("cannot change what signal %d does: %w", s, e)
+		}
+		return nil
+	}
+	const noChildStop, restart = 1, 0x10000000 // SA_NOCLDSTOP, SA_RESTART
+	return errors.Join(change(unix.SIGCHLD, noChildStop, 0), change(pokeSignal, 0, restart))
+})
 
 var mainThread = unix.Getpid()
 

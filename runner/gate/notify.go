@@ -2,7 +2,9 @@ package gate
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +40,59 @@ type response struct {
 type listener struct {
 	fd   int
 	file *os.File
+}
+
+// listen makes a listener of a file, which it owns. Go's own poller waits for it,
+// so that no thread has to.
+func listen(file *os.File) (listener, error) {
+	defer file.Close()
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		procDir(fd).close()
+		return listener{}, fmt.Errorf("cannot wait for execs: %w", err)
+	}
+	return listener{fd: fd, file: os.NewFile(uintptr(fd), "listener")}, nil
+}
+
+// errOver says that the last process under the filter is gone.
+var errOver = errors.New("nobody is left under the filter")
+
+// next waits for a notification and receives it.
+func (l listener) next() (n notification, err error) {
+	for {
+		received := false
+		e := whenReadable(l.file, func() bool {
+			ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+			if k, e := unix.Poll(ready, 0); k == 0 || e != nil {
+				return false
+			}
+			if ready[0].Revents&unix.POLLIN == 0 {
+				err = errOver
+			} else {
+				n, received, err = l.receive()
+			}
+			return true
+		})
+		if received || err != nil || e != nil {
+			return n, errors.Join(err, e)
+		}
+	}
+}
+
+// end makes next fail with os.ErrDeadlineExceeded.
+func (l listener) end() { _ = l.file.SetReadDeadline(time.Unix(1, 0)) }
+
+// whenReadable calls f now and whenever the file may have become readable, until
+// it says yes or the file's deadline has passed.
+func whenReadable(file *os.File, f func() bool) error {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return conn.Read(func(uintptr) bool { return f() })
 }
 
 func (l listener) ioctl(request uintptr, arg unsafe.Pointer) error {

@@ -59,7 +59,7 @@ func (g *Gate) play(e *Exec) (played, kept bool) {
 		return false, false
 	}
 	defer g.killAtClose(e)()
-	s, err := await(0)
+	s, err := await()
 	switch {
 	case err != nil || s.ended():
 	case s.event() == unix.PTRACE_EVENT_EXEC:
@@ -103,7 +103,7 @@ func (g *Gate) bringToExit(e *Exec, s stop) {
 	})
 	exiting := false
 	for {
-		s, err := await(0)
+		s, err := await()
 		if err != nil || s.ended() {
 			return
 		}

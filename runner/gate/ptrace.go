@@ -54,7 +54,7 @@ func letGo(tid int, signal unix.Signal) {
 // bury waits for the end of a thread that was killed.
 func bury() {
 	for {
-		s, err := await(0)
+		s, err := await()
 		if err != nil || s.ended() {
 			return
 		}
@@ -79,13 +79,16 @@ func (s stop) signal() unix.Signal { return s.status.StopSignal() }
 // out the ordinary children that the same thread may have started for others
 // of this process: their exits aren't ours to take. Traced threads are waited
 // for whatever the flag says (kernel/exit.c, eligible_child).
-func await(flags int) (stop, error) {
+func await() (stop, error) {
 	for {
-		var s stop
-		var err error
-		s.tid, err = unix.Wait4(-1, &s.status, unix.WCLONE|unix.WNOTHREAD|flags, nil)
-		if !errors.Is(err, unix.EINTR) {
+		if s, err := awaitOnce(); !errors.Is(err, unix.EINTR) {
 			return s, err
 		}
 	}
+}
+
+// awaitOnce is await that a poke ends, with EINTR.
+func awaitOnce() (s stop, err error) {
+	s.tid, err = unix.Wait4(-1, &s.status, unix.WCLONE|unix.WNOTHREAD, nil)
+	return s, err
 }

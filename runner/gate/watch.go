@@ -1,9 +1,10 @@
 package gate
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,7 +12,8 @@ import (
 // watcher waits for the ends of processes by their pidfds, all in one place,
 // so that each costs no more than a descriptor.
 type watcher struct {
-	epoll, stop int
+	epoll int
+	file  *os.File // the same
 
 	mu   sync.Mutex
 	next int            // guarded by mu
@@ -20,19 +22,14 @@ type watcher struct {
 
 func newWatcher() (*watcher, error) {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch processes: %w", err)
-	}
-	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err == nil {
-		err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, stop, &unix.EpollEvent{Events: unix.EPOLLIN})
+		err = unix.SetNonblock(ep, true) // for Go's own poller to wait for it
 	}
 	if err != nil {
-		procDir(stop).close()
-		_ = unix.Close(ep)
+		procDir(ep).close()
 		return nil, fmt.Errorf("cannot watch processes: %w", err)
 	}
-	return &watcher{epoll: ep, stop: stop, ends: map[int]func(){}}, nil
+	return &watcher{epoll: ep, file: os.NewFile(uintptr(ep), "watcher"), ends: map[int]func(){}}, nil
 }
 
 // add calls a function, which must be quick, once the process of a pidfd has
@@ -65,17 +62,15 @@ func (w *watcher) remove(n int) {
 func (w *watcher) run() {
 	events := make([]unix.EpollEvent, 32)
 	for {
-		n, err := unix.EpollWait(w.epoll, events, -1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
+		n := 0
+		err := whenReadable(w.file, func() bool {
+			n, _ = unix.EpollWait(w.epoll, events, 0)
+			return n > 0
+		})
 		if err != nil {
 			return
 		}
 		for _, e := range events[:n] {
-			if e.Fd == 0 {
-				return
-			}
 			w.mu.Lock()
 			end := w.ends[int(e.Fd)]
 			delete(w.ends, int(e.Fd))
@@ -87,10 +82,7 @@ func (w *watcher) run() {
 	}
 }
 
-func (w *watcher) end() { _, _ = unix.Write(w.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+func (w *watcher) end() { _ = w.file.SetReadDeadline(time.Unix(1, 0)) }
 
 // close comes after run has returned.
-func (w *watcher) close() {
-	_ = unix.Close(w.stop)
-	_ = unix.Close(w.epoll)
-}
+func (w *watcher) close() { _ = w.file.Close() }
