@@ -20,17 +20,14 @@ const maxAnswer = 64 << 20
 // Client speaks to a supervisor, or to a stepbox command that knows all
 // sessions. It is safe for concurrent use; errors that came from the other
 // side are of type *Problem.
-type Client struct {
-	dial func(ctx context.Context) (net.Conn, error)
-	http *http.Client
-}
+type Client struct{ http http.Client }
 
 // NewClientFunc makes a client of whatever dial connects to.
 func NewClientFunc(dial func(ctx context.Context) (net.Conn, error)) *Client {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 	}
-	return &Client{dial: dial, http: &http.Client{Transport: transport}}
+	return &Client{http.Client{Transport: transport}}
 }
 
 // Close drops idle connections; requests under way go on.
@@ -257,8 +254,9 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, body any)
 	return out, nil
 }
 
-// do sends a request and turns every answer that isn't a success into a *Problem.
-func (c *Client) do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+// do sends a request, with some headers and their values, and turns every answer
+// that isn't a success into a *Problem.
+func (c *Client) do(ctx context.Context, method, path string, body any, headers ...string) (*http.Response, error) {
 	var r io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -271,8 +269,8 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 )
@@ -82,7 +80,7 @@ func ReadFrame(r io.Reader) (Frame, error) {
 // TerminalConn is a viewer's side of a session's terminal. One goroutine may
 // read while others send.
 type TerminalConn struct {
-	conn net.Conn
+	conn io.ReadWriteCloser
 	r    *bufio.Reader
 
 	mu sync.Mutex // keeps frames whole; held across a write on purpose, since order is the point
@@ -104,38 +102,16 @@ func (c *Client) Output(ctx context.Context, id string) (*TerminalConn, error) {
 }
 
 func (c *Client) terminal(ctx context.Context, id, query string) (*TerminalConn, error) {
-	conn, err := c.dial(ctx)
+	resp, err := c.do(ctx, http.MethodGet, path(id, "terminal")+query, nil, "Connection", "Upgrade", "Upgrade", Upgrade)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach the session's terminal: %w", err)
-	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://stepbox"+path(id, "terminal")+query, nil)
-	if err != nil {
-		conn.Close()
 		return nil, err
 	}
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", Upgrade)
-	if err := req.Write(conn); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("cannot ask for the session's terminal: %w", err)
+	conn, ok := resp.Body.(io.ReadWriteCloser) // with that status it is, and ours alone (net/http, Response.Body)
+	if resp.StatusCode != http.StatusSwitchingProtocols || !ok {
+		resp.Body.Close()
+		return nil, &Problem{Code: CodeInternal, Message: "the session's terminal can't be joined: " + resp.Status}
 	}
-	r := bufio.NewReaderSize(conn, 16<<10)
-	resp, err := http.ReadResponse(r, req)
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("cannot ask for the session's terminal: %w", err)
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		defer conn.Close()
-		p := &Problem{Code: CodeInternal, Message: resp.Status}
-		if b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16)); err == nil {
-			_ = json.Unmarshal(b, p) // else the status line is the message
-		}
-		return nil, p
-	}
-	return &TerminalConn{conn: conn, r: r}, nil
+	return &TerminalConn{conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}, nil
 }
 
 // Read waits for the next frame; io.EOF says that the session's terminal closed.

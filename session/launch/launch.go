@@ -4,6 +4,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,20 +120,12 @@ func Start(ctx context.Context, req Request) (string, error) {
 	cmd.ExtraFiles = []*os.File{out}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Dir = "/"
-	stdin, err := cmd.StdinPipe()
+	cmd.Stdin = bytes.NewReader(body)
+	err = cmd.Start()
+	out.Close()
 	if err != nil {
-		out.Close()
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		out.Close()
 		return "", fmt.Errorf("cannot start the supervisor: %w", err)
 	}
-	out.Close()
-	if _, err := stdin.Write(body); err != nil {
-		return "", fmt.Errorf("cannot tell the supervisor what to run: %w", err)
-	}
-	stdin.Close()
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // reaped while this process lives, init's afterwards

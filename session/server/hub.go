@@ -159,9 +159,4 @@ func (p *Pipe) Accept() (net.Conn, error) {
 func (p *Pipe) Close() error { p.close(); return nil }
 
 // Addr names the listener.
-func (p *Pipe) Addr() net.Addr { return pipeAddr{} }
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe" }
+func (p *Pipe) Addr() net.Addr { return &net.UnixAddr{Name: "in memory", Net: "unix"} }

@@ -31,16 +31,16 @@ type patient struct {
 // RoundTrip sends a request. A body isn't waited for here: it may be a stream.
 func (p patient) RoundTrip(q *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(q.Context())
-	answered := make(chan struct{})
+	unanswered, answered := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if err := p.watch(ctx, q, answered); err != nil {
+		if err := p.watch(unanswered, q.URL.Host); err != nil {
 			cancel(err)
 		}
 	}()
 	resp, err := p.RoundTripper.RoundTrip(q.WithContext(ctx))
-	close(answered)
+	answered()
 	<-watched
 	if err != nil && errors.Is(context.Cause(ctx), errStuck) {
 		err = context.Cause(ctx)
@@ -48,35 +48,26 @@ func (p patient) RoundTrip(q *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// watch returns an error when the supervisor shows no sign of life before an
-// answer came.
-func (p patient) watch(ctx context.Context, q *http.Request, answered <-chan struct{}) error {
+// watch returns an error when a session's supervisor shows no sign of life before
+// ctx is done.
+func (p patient) watch(ctx context.Context, id string) error {
 	for {
 		select {
-		case <-answered:
-			return nil
 		case <-ctx.Done():
 			return nil
 		case <-time.After(p.asks):
 		}
-		if err := p.alive(ctx, q, answered); err != nil {
+		if err := p.alive(ctx, id); err != nil {
 			return err
 		}
 	}
 }
 
 // alive asks for a sign of life.
-func (p patient) alive(ctx context.Context, q *http.Request, answered <-chan struct{}) error {
+func (p patient) alive(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	go func() {
-		select {
-		case <-answered:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	sign, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+q.URL.Host+"/v1/sessions/"+q.URL.Host+"/alive", nil)
+	sign, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+id+"/v1/sessions/"+id+"/alive", nil)
 	if err != nil {
 		return err
 	}
@@ -87,5 +78,5 @@ func (p patient) alive(ctx context.Context, q *http.Request, answered <-chan str
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", errStuck, err)
 	}
-	return nil // it has ended: the request will hear of that itself
+	return nil // it has ended, or has answered meanwhile: the request will hear of that itself
 }
