@@ -16,18 +16,18 @@ import (
 
 // Draw draws the screen and returns the cursor.
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.Cursor {
-	if s.panes.Kind == layout.TooSmall {
+	if s.view.panes.Kind == layout.TooSmall {
 		s.tooSmall(dst, area, p)
 		return nil
 	}
 	now := s.cfg.Now()
-	f := paint.Frame{P: p, Now: now, Wait: s.guard.Wait(now), Spin: s.Spin}
-	s.title(dst, s.panes.Title, f)
-	s.tabs(dst, s.panes.Tabs, f)
-	s.actions.Notice, s.actions.Auto = nil, s.auto
+	f := paint.Frame{P: p, Now: now, Wait: s.asking.guard.Wait(now), Spin: s.Spin}
+	s.title(dst, s.view.panes.Title, f)
+	s.view.tabs(dst, s.view.panes.Tabs, f)
+	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
 	if n := s.said(); n.text != "" {
-		s.actions.Notice = paint.Line{{
-			Text:  paint.Shorten(dst, n.text, s.panes.Actions.Dx()-8),
+		s.asking.list.Notice = paint.Line{{
+			Text:  paint.Shorten(dst, n.text, s.view.panes.Actions.Dx()-8),
 			Style: p.S(n.token),
 		}}
 	}
@@ -36,29 +36,29 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		id   intent.Pane
 		draw func(uv.Screen, uv.Rectangle, paint.Frame) *tea.Cursor
 	}{
-		{intent.Terminal, s.terminal.Draw},
-		{intent.Changes, s.changes.Draw},
+		{intent.Terminal, s.agent.pane.Draw},
+		{intent.Changes, s.changes.pane.Draw},
 		{intent.Network, s.network.Draw},
-		{intent.Actions, s.actions.Draw},
+		{intent.Actions, s.asking.list.Draw},
 	} {
-		r := s.panes.Of(pane.id)
+		r := s.view.panes.Of(pane.id)
 		if r.Empty() {
 			continue
 		}
 		pf := f
 		pf.Number = strconv.Itoa(int(pane.id))
-		pf.Focused = pane.id == s.focus
+		pf.Focused = pane.id == s.view.focus
 		if c := pane.draw(dst, r, pf); c != nil {
 			cursor = c
 		}
 	}
-	s.heldLine(dst, s.panes.Held, f)
-	if len(s.dialogs) == 0 {
+	s.heldLine(dst, s.view.panes.Held, f)
+	if len(s.asking.dialogs.all) == 0 {
 		return cursor
 	}
-	body := uv.Rect(0, s.panes.Title.Max.Y, area.Dx(), s.panes.Held.Min.Y-s.panes.Title.Max.Y)
+	body := uv.Rect(0, s.view.panes.Title.Max.Y, area.Dx(), s.view.panes.Held.Min.Y-s.view.panes.Title.Max.Y)
 	paint.Dim(dst, body, p.S(themes.Faint))
-	return s.dialog().Draw(dst, body, f)
+	return s.asking.dialogs.top().Draw(dst, body, f)
 }
 
 func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {
@@ -80,38 +80,6 @@ func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {
 		}
 		x := area.Min.X + max(0, (area.Dx()-paint.Width(dst, w))/2)
 		paint.Clip(dst, x, y+i, area.Max.X, w, p.S(k))
-	}
-}
-
-// tabs are the panes' names where only one is shown at a time.
-func (s *Screen) tabs(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
-	s.tabAt = s.tabAt[:0]
-	if r.Empty() {
-		return
-	}
-	x := r.Min.X + 1
-	for _, pane := range []intent.Pane{intent.Terminal, intent.Changes, intent.Network, intent.Actions} {
-		k := themes.Title
-		if pane == s.focus {
-			k = themes.TitleFocus
-		}
-		words := fmt.Sprintf("%d %s", pane, pane)
-		if pane == s.focus {
-			words = "▸" + words
-		} else {
-			words = " " + words
-		}
-		n := paint.Text(dst, x, r.Min.Y, r.Max.X, words, f.P.S(k))
-		s.tabAt = append(s.tabAt, uv.Rect(x, r.Min.Y, n-x, 1))
-		x = n + 2
-	}
-}
-
-func (s *Screen) clickTab(e tea.Mouse) {
-	for i, r := range s.tabAt {
-		if uv.Pos(e.X, e.Y).In(r) {
-			s.setFocus(intent.Pane(i + 1))
-		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	}
 	if n := len(s.st.Questions); n > 0 && s.caught {
 		words := fmt.Sprintf("◆ %d held", n)
-		if q, ok := s.question(); ok && n == 1 {
+		if q, ok := s.asking.question(); ok && n == 1 {
 			words = fmt.Sprintf("◆ #%d held %s", q.Action, paint.Clock(f.Now.Sub(q.HeldAt)))
 		} else if ok {
 			at, of := s.st.Place(q.ID)
@@ -34,7 +34,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		}
 		x = paint.Text(dst, x, y, stop, words, p.S(themes.Held)) + 3
 	}
-	if n := s.said(); len(s.dialogs) > 0 && n.text != "" {
+	if n := s.said(); len(s.asking.dialogs.all) > 0 && n.text != "" {
 		// A dialog covers the place where notices usually are.
 		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
 		return
@@ -44,9 +44,9 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 
 func (s *Screen) rightHints() []paint.Hint {
 	switch {
-	case len(s.dialogs) > 0 || s.leader:
+	case len(s.asking.dialogs.all) > 0 || s.leader:
 		return nil
-	case s.focus == intent.Terminal && s.live():
+	case s.view.focus == intent.Terminal && s.live():
 		return []paint.Hint{{Key: keys.Pretty(s.cfg.Keys.Leader) + " ?", Words: "help"}}
 	}
 	return []paint.Hint{{Key: "?", Words: "help"}, {Key: ":", Words: "cmd"}}
@@ -64,20 +64,20 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		}
 		return append(out, paint.Hint{Key: "1-4 tab", Words: "pane"}, paint.Hint{Key: "esc", Words: "nothing"})
 	}
-	if d := s.dialog(); d != nil {
+	if d := s.asking.dialogs.top(); d != nil {
 		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
 	}
-	if s.focus == intent.Terminal && s.live() {
+	if s.view.focus == intent.Terminal && s.live() {
 		if len(s.st.Questions) > 0 {
 			return []paint.Hint{{Key: leader + " a", Words: "open it"}, {Key: leader + " 4", Words: "actions"}, {Key: leader + " d", Words: "detach"}}
 		}
 		return []paint.Hint{{Key: leader + " 1-4", Words: "panes"}, {Key: leader + " z", Words: "zoom"}, {Key: leader + " d", Words: "detach"}}
 	}
 	var out []paint.Hint
-	if s.focus != intent.Actions && len(s.st.Questions) > 0 {
+	if s.view.focus != intent.Actions && len(s.st.Questions) > 0 {
 		out = append(out, paint.Hint{Key: "tab", Words: "go to it"})
 	}
-	q, held := s.question()
+	q, held := s.asking.question()
 	asleep := !s.ready()
 	for _, scope := range s.scopes() {
 		for _, b := range s.cfg.Keys.In(scope) {
@@ -89,24 +89,24 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 			case intent.Help, intent.Palette:
 				continue // at the right end
 			case intent.HeldStep:
-				if len(s.st.Questions) == 0 || s.focus != intent.Actions || held && len(s.st.Questions) < 2 {
+				if len(s.st.Questions) == 0 || s.view.focus != intent.Actions || held && len(s.st.Questions) < 2 {
 					continue
 				}
 			case intent.Approve, intent.StepInto, intent.StepOver:
-				if !s.whole(dst, q) {
+				if !s.asking.whole(dst, q) {
 					continue // the row can't show all of it; enter does
 				}
 				h.Off = asleep
 			case intent.Deny:
 				h.Off = asleep
 			case intent.Keep, intent.Rollback:
-				if s.focus == intent.Actions {
+				if s.view.focus == intent.Actions {
 					h.Off = asleep
 				}
 			case intent.Open:
-				if s.focus == intent.Actions && held {
+				if s.view.focus == intent.Actions && held {
 					h.Words = "inspect"
-				} else if s.focus == intent.Actions {
+				} else if s.view.focus == intent.Actions {
 					h.Words = "details"
 				}
 			case intent.Pause:
@@ -117,7 +117,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 			out = append(out, h)
 		}
 	}
-	if s.focus == intent.Terminal {
+	if s.view.focus == intent.Terminal {
 		out = append(out, paint.Hint{Key: "1-4", Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
 	}
 	return append(out, paint.Hint{Key: "esc", Words: "back"})

@@ -7,8 +7,6 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/ui/intent"
-	"stepbox/ui/layout"
-	"stepbox/ui/link"
 )
 
 // clickPause is how long after the window came back to the front clicks are
@@ -27,55 +25,37 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		s.wheel(e, m)
 	case tea.MouseClickMsg:
-		if s.dialog() != nil {
+		if s.asking.dialogs.top() != nil {
 			break
 		}
-		if s.onSplit(e) {
-			s.drag = true
+		if s.view.onSplit(e) {
+			s.view.drag = true
 			break
 		}
-		p := s.panes.At(e.X, e.Y)
+		p := s.view.panes.At(e.X, e.Y)
 		if p == intent.NoPane {
-			s.clickTab(e)
+			s.view.clickTab(e)
 			break
 		}
-		if p == intent.Terminal && s.focus == intent.Terminal {
-			s.pressed = s.toScreen(uv.MouseClickEvent(m), e)
+		if p == intent.Terminal && s.view.focus == intent.Terminal {
+			s.view.pressed = s.agent.mouse(uv.MouseClickEvent(m), e)
 			break
 		}
-		s.setFocus(p)
+		s.view.setFocus(p)
 	case tea.MouseReleaseMsg:
-		if s.pressed {
-			s.toScreen(uv.MouseReleaseEvent(m), e)
+		if s.view.pressed {
+			s.agent.mouse(uv.MouseReleaseEvent(m), e)
 		}
-		s.drag, s.pressed = false, false
+		s.view.drag, s.view.pressed = false, false
 	case tea.MouseMotionMsg:
 		switch {
-		case s.drag && s.cols > 0:
-			s.setSplit((e.X*100 + s.cols/2) / s.cols)
-		case s.pressed:
-			s.toScreen(uv.MouseMotionEvent(m), e)
+		case s.view.drag && s.view.cols > 0:
+			s.view.setSplit((e.X*100 + s.view.cols/2) / s.view.cols)
+		case s.view.pressed:
+			s.agent.mouse(uv.MouseMotionEvent(m), e)
 		}
 	}
-	return s.settle()
-}
-
-// onSplit says whether a point is on the border between the columns.
-func (s *Screen) onSplit(e tea.Mouse) bool {
-	t := s.panes.Terminal
-	return e.Button == tea.MouseLeft && !s.zoom && s.panes.Kind >= layout.Medium && !t.Empty() &&
-		(e.X == t.Max.X-1 || e.X == t.Max.X) && e.Y > t.Min.Y && e.Y < t.Max.Y-1
-}
-
-// toScreen sends a mouse event to the agent, if it listens.
-func (s *Screen) toScreen(m uv.MouseEvent, e tea.Mouse) bool {
-	in := s.terminal.Inner()
-	if !s.live() || s.terminal.Back() > 0 {
-		return false
-	}
-	p := s.link.Screen.Mouse(m, e.X-in.Min.X, e.Y-in.Min.Y)
-	s.send(p)
-	return len(p) > 0
+	return s.follow()
 }
 
 const wheelRows = 3
@@ -90,38 +70,19 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 	default:
 		return
 	}
-	if d := s.dialog(); d != nil {
+	if d := s.asking.dialogs.top(); d != nil {
 		d.Wheel(by)
 		return
 	}
-	switch s.panes.At(e.X, e.Y) {
+	switch s.view.panes.At(e.X, e.Y) {
 	case intent.Terminal:
-		s.wheelTerminal(e, m, by)
+		s.agent.wheel(e, m, by, s.view.focus == intent.Terminal)
 	case intent.Changes:
-		s.changes.Wheel(e.X, e.Y, by)
+		s.changes.pane.Wheel(e.X, e.Y, by)
 	case intent.Network:
 		s.network.List.Scroll(by, s.network.Total())
 	case intent.Actions:
-		s.auto = false
-		s.actions.List.Scroll(by, s.actions.Total())
+		s.asking.auto = false
+		s.asking.list.List.Scroll(by, s.asking.list.Total())
 	}
-}
-
-func (s *Screen) wheelTerminal(e tea.Mouse, m tea.MouseWheelMsg, by int) {
-	if s.focus == intent.Terminal && s.toScreen(uv.MouseWheelEvent(m), e) {
-		return
-	}
-	arrows := false
-	s.link.Screen.With(func(em link.Emulator) { arrows = em.AltScreen() && em.AlternateScroll() })
-	if arrows && s.focus == intent.Terminal && s.live() {
-		k := uv.KeyPressEvent{Code: uv.KeyDown}
-		if by < 0 {
-			k.Code = uv.KeyUp
-		}
-		for range wheelRows {
-			s.send(s.link.Screen.Key(k))
-		}
-		return
-	}
-	s.terminal.Scroll(-by)
 }

@@ -20,16 +20,16 @@ type piece struct {
 	weight int
 }
 
-func (s *Screen) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	p := f.P
 	paint.Fill(dst, r, p.S(themes.Bar))
-	ses := s.st.Session
+	ses := c.st.Session
 	left := []piece{{" stepbox ", themes.Brand, 40}, {" " + name(ses), themes.Bar, 100}}
 	if ses.Agent != "" && ses.Agent != ses.Name {
 		left = append(left, piece{" · " + ses.Agent, themes.BarMuted, 60})
 	}
-	middle := s.badges()
-	right := s.figures(f)
+	middle := c.badges()
+	right := c.figures(f)
 
 	fit := func() int {
 		w := 2
@@ -103,8 +103,8 @@ func name(s api.Session) string {
 }
 
 // badges are the mode and whatever isn't as usual about the session.
-func (s *Screen) badges() []piece {
-	ses := s.st.Session
+func (c *core) badges() []piece {
+	ses := c.st.Session
 	var out []piece
 	add := func(words string, k themes.Token, weight int) {
 		if len(out) > 0 {
@@ -124,25 +124,25 @@ func (s *Screen) badges() []piece {
 	case ses.State == api.SessionPaused:
 		add("PAUSED", themes.StatePaused, 100)
 	case ses.State == api.SessionStarting:
-		add(strings.TrimSpace(s.Spin+" STARTING"), themes.StatePaused, 90)
+		add(strings.TrimSpace(c.Spin+" STARTING"), themes.StatePaused, 90)
 	case ses.State == api.SessionInterrupted:
 		add("INTERRUPTED", themes.StateEnded, 100)
-	case s.Over():
+	case c.Over():
 		words := "ENDED"
 		if ses.Exit != nil {
 			words += ": " + actions.ExitWords(ses.Exit)
 		}
 		add(words, themes.StateEnded, 100)
 	}
-	if s.lostEv != "" {
+	if c.lostEv != "" {
 		add("DISCONNECTED, joining again", themes.StateEnded, 100)
 	}
 	return out
 }
 
 // figures are what the session uses and how long it has been going on.
-func (s *Screen) figures(f paint.Frame) []piece {
-	ses := s.st.Session
+func (c *core) figures(f paint.Frame) []piece {
+	ses := c.st.Session
 	var out []piece
 	add := func(words string, k themes.Token, weight int) {
 		out = append(out, piece{words + "  ", k, weight})
@@ -150,7 +150,7 @@ func (s *Screen) figures(f paint.Frame) []piece {
 	if n := len(ses.Warnings); n > 0 {
 		add(fmt.Sprintf("⚠ %s", paint.Count(n, "warning", "warnings")), themes.Warn, 80)
 	}
-	if u := s.st.Usage; u != nil {
+	if u := c.st.Usage; u != nil {
 		share := u.CPU
 		if ses.Limits.CPUs > 0 {
 			share /= ses.Limits.CPUs

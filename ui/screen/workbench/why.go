@@ -3,22 +3,7 @@ package workbench
 import (
 	"stepbox/session/api"
 	"stepbox/ui/intent"
-	"stepbox/ui/state"
 )
-
-func answerFor(i intent.Intent) api.Answer {
-	switch i := i.(type) {
-	case intent.Approve:
-		if i.Keep {
-			return api.AnswerApproveKeep
-		}
-	case intent.StepInto:
-		return api.AnswerStepInto
-	case intent.StepOver:
-		return api.AnswerStepOver
-	}
-	return api.AnswerApprove
-}
 
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
@@ -39,8 +24,8 @@ func (s *Screen) Why(i intent.Intent) string {
 }
 
 func (s *Screen) whyAction(i intent.Intent) string {
-	q, held := s.question()
-	a, selected := s.st.Action(s.actions.Selected())
+	q, held := s.asking.question()
+	a, selected := s.st.Action(s.asking.list.Selected())
 	edit := held && q.Subject == api.SubjectEdit
 	switch i := i.(type) {
 	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
@@ -51,14 +36,14 @@ func (s *Screen) whyAction(i intent.Intent) string {
 			return "nothing is held"
 		case edit:
 			return "changes are kept (y) or rolled back (u)"
-		case s.pending[q.ID]:
+		case s.asking.pending[q.ID]:
 			return "the answer is on its way"
 		case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
 			return "its changes are its action's: approve it (a)"
 		}
 	case intent.Keep:
 		switch {
-		case edit && s.pending[q.ID]:
+		case edit && s.asking.pending[q.ID]:
 			return "the answer is on its way"
 		case edit:
 		case !selected:
@@ -68,9 +53,9 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		}
 	case intent.Rollback:
 		switch {
-		case s.focus == intent.Changes && s.changes.Action == 0:
+		case s.view.focus == intent.Changes && s.changes.pane.Action == 0:
 			return "choose an action's changes first (s): a whole session isn't rolled back"
-		case s.focus == intent.Changes || edit && !i.Later:
+		case s.view.focus == intent.Changes || edit && !i.Later:
 		case !selected:
 			return "no action is selected"
 		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
@@ -87,12 +72,9 @@ func (s *Screen) whyAction(i intent.Intent) string {
 			return "the session is still starting"
 		}
 	case intent.Scope:
-		if s.focus == intent.Actions && !selected {
+		if s.view.focus == intent.Actions && !selected {
 			return "no action is selected"
 		}
 	}
 	return ""
 }
-
-// ready says whether keys answer the target now.
-func (s *Screen) ready() bool { return s.guard.Takes(s.target(), state.Quiet, s.cfg.Now()) }

@@ -7,12 +7,9 @@
 package workbench
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/session/api"
@@ -20,9 +17,7 @@ import (
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
-	"stepbox/ui/layout"
 	"stepbox/ui/link"
-	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
 	"stepbox/ui/pane/network"
@@ -40,76 +35,42 @@ type Config struct {
 	Known  api.Session        // what is known of the session before its events arrive
 }
 
-// Screen is the workbench of one session.
+// Screen is the workbench of one session: it routes keys, the mouse and messages
+// to the controllers that its parts are.
 type Screen struct {
-	Spin string // the mark beside what takes long, or ""; told before each frame
+	*core
+	view    arrangement
+	agent   agent
+	changes fetcher
+	network network.Pane
+	asking  asking
+	ops     operations
 
-	cfg  Config
-	link *link.Link
-	st   state.State
-
-	terminal terminal.Pane
-	changes  changes.Pane
-	network  network.Pane
-	actions  actions.Pane
-
-	cols, rows int
-	panes      layout.Panes
-	focus      intent.Pane
-	zoom       bool
-	side       intent.Pane
-	split      int
-	leader     bool // the leader key was pressed
-
-	dialogs []dialog.Dialog
-	guard   state.Guard
-	wake    bool           // a message for the end of the quiet time is under way
-	pending map[int64]bool // questions whose answer is on its way
-	cursor  int64          // the question that was walked to
-	auto    bool           // the selection was moved to a question, not by the person
-
-	caught  bool
-	loaded  bool // any event has arrived
-	lostEv  string
-	lostTm  string
-	over    bool
-	notice  notice
-	doing   []string // what takes long, in words
-	fetch   fetching
-	window  bool      // the person's terminal window has the focus
-	refocus time.Time // when it got it last
-	drag    bool      // the border between the columns is being moved
-	pressed bool      // a button went down inside of the agent's screen
-	size    [2]int    // what the agent's terminal was asked to be
-
-	tabAt []uv.Rectangle
-
-	leave intent.Intent // where to go; taken by Leave
-}
-
-type notice struct {
-	text  string
-	token themes.Token
-	until time.Time
+	leader  bool          // the leader key was pressed
+	window  bool          // the person's terminal window has the focus
+	refocus time.Time     // when it got it last
+	leave   intent.Intent // where to go; taken by Leave
 }
 
 // New makes the screen of a session that was joined.
 func New(c Config) *Screen {
+	k := &core{cfg: c, link: c.Link}
+	k.st.Session = c.Known
 	s := &Screen{
-		cfg: c, link: c.Link, focus: intent.Terminal, side: intent.Changes,
-		pending: map[int64]bool{}, window: true,
+		core: k, window: true,
+		view:    arrangement{focus: intent.Terminal, side: intent.Changes},
+		agent:   agent{core: k, pane: terminal.Pane{Screen: &c.Link.Screen, Waiting: "joining the terminal…"}},
+		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
+		network: network.Pane{State: &k.st},
+		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}, pending: map[int64]bool{}},
 	}
-	s.st.Session = c.Known
-	s.terminal.Screen = &c.Link.Screen
-	s.terminal.Waiting = "joining the terminal…"
-	s.network.State, s.actions.State = &s.st, &s.st
-	s.actions.Loading, s.changes.Loading = true, true
+	s.ops = operations{core: k, dialogs: &s.asking.dialogs}
 	return s
 }
 
 // Init starts what the screen lives on.
 func (s *Screen) Init() tea.Cmd {
-	return tea.Batch(s.link.Next(), s.catchUp())
+	return tea.Batch(s.link.Next(), s.changes.catchUp())
 }
 
 // Session is the session as it is known now.
@@ -132,7 +93,7 @@ func (s *Screen) Newest() int64 {
 // Arrived says whether what was recorded has been read, and the terminal and
 // the changes have been seen: from then on the screen shows what is.
 func (s *Screen) Arrived() bool {
-	return s.caught && !s.changes.Loading && s.fetch == (fetching{}) && s.link.Screen.Version() > 0
+	return s.caught && s.changes.idle() && s.link.Screen.Version() > 0
 }
 
 // Leave is where the person asked to go, once: intent.Detach, Home or Quit.
@@ -142,16 +103,10 @@ func (s *Screen) Leave() intent.Intent {
 	return i
 }
 
-// Over says whether the session is known to have ended.
-func (s *Screen) Over() bool { return s.over || s.st.Session.State != "" && !s.st.Session.Live() }
-
-// live says whether there is an agent to type to and to decide on.
-func (s *Screen) live() bool { return !s.Over() }
-
 // Resize takes the size of the person's terminal.
 func (s *Screen) Resize(cols, rows int) tea.Cmd {
-	s.cols, s.rows = cols, rows
-	return s.settle()
+	s.view.cols, s.view.rows = cols, rows
+	return s.follow()
 }
 
 // Window takes whether the person's terminal window has the focus. What is on
@@ -160,12 +115,49 @@ func (s *Screen) Window(focused bool) {
 	s.window = focused
 	if focused {
 		s.refocus = s.cfg.Now()
-		s.guard.Restart(s.refocus)
+		s.asking.guard.Restart(s.refocus)
 	}
 }
 
 // Restart begins the quiet time anew, after the program was held up.
-func (s *Screen) Restart() { s.guard.Restart(s.cfg.Now()) }
+func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
+
+// follow is called at the end of every update: it brings the layout, the agent's
+// size, dialogs and the quiet time in line with what will be drawn next, and
+// fetches what that lacks.
+func (s *Screen) follow() tea.Cmd {
+	s.view.arrange()
+	s.agent.fit(s.view.panes.Terminal.Inset(1))
+	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
+	return tea.Batch(s.changes.catchUp(), s.asking.watch(s.target()))
+}
+
+// target is what keys would decide now.
+func (s *Screen) target() state.Target {
+	if d := s.asking.dialogs.top(); d != nil {
+		return d.Target()
+	}
+	return s.below()
+}
+
+// below is what keys would decide if there were no dialog.
+func (s *Screen) below() state.Target {
+	switch s.view.focus {
+	case intent.Changes:
+		return state.Target{Question: int64(s.changes.pane.Action), Place: "changes"}
+	case intent.Actions:
+	default:
+		return state.Target{}
+	}
+	if q, ok := s.asking.question(); ok {
+		a, _ := s.st.Action(q.Action)
+		return state.Target{Question: q.ID, Hash: s.st.Print(q.ID) + a.Title, Place: "strip"}
+	}
+	return state.Target{Question: int64(s.asking.list.Selected()), Place: "action"}
+}
+
+// ready says whether keys answer the target now.
+func (s *Screen) ready() bool { return s.asking.guard.Takes(s.target(), state.Quiet, s.cfg.Now()) }
 
 // Update takes a message of the link, or the result of a command.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
@@ -186,9 +178,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if m.link != s.link {
 			return nil
 		}
-		cmd = m.then(s)
+		cmd = m.then()
 	}
-	return tea.Batch(cmd, s.settle())
+	return tea.Batch(cmd, s.follow())
 }
 
 // Tick keeps clocks and notices going.
@@ -196,7 +188,7 @@ func (s *Screen) Tick() tea.Cmd {
 	if s.notice.text != "" && s.cfg.Now().After(s.notice.until) {
 		s.notice = notice{}
 	}
-	return s.settle()
+	return s.follow()
 }
 
 func (s *Screen) events(m link.Events) {
@@ -209,14 +201,13 @@ func (s *Screen) events(m link.Events) {
 			}
 		}
 	}
-	s.loaded = s.loaded || len(m.Batch) > 0
 	if m.Caught && !s.caught {
 		s.caught = true
-		s.actions.Loading = false
+		s.asking.list.Loading = false
 	}
 	s.lostEv = ""
 	if s.caught {
-		s.follow()
+		s.asking.follow(s.view.focus)
 	}
 }
 
@@ -228,9 +219,9 @@ func (s *Screen) lost(m link.Lost) {
 	if m.Terminal {
 		s.lostTm = words
 		if words != "" {
-			s.terminal.Waiting = "the terminal can't be reached: " + words
+			s.agent.pane.Waiting = "the terminal can't be reached: " + words
 		}
-		s.size = [2]int{}
+		s.agent.size = [2]int{}
 		return
 	}
 	s.lostEv = words
@@ -238,7 +229,7 @@ func (s *Screen) lost(m link.Lost) {
 
 func (s *Screen) ended(m link.Over) {
 	s.over, s.caught = true, true
-	s.actions.Loading = false
+	s.asking.list.Loading = false
 	s.lostEv, s.lostTm = "", ""
 	if m.Err != nil {
 		s.tell(themes.Warn, "the session's last state can't be read: %s", problemWords(m.Err))
@@ -247,98 +238,11 @@ func (s *Screen) ended(m link.Over) {
 	if m.Session.ID != "" {
 		s.st.Apply(api.Event{Session: &m.Session})
 	}
-	s.terminal.Waiting = "no screen was recorded"
-}
-
-// follow keeps the selection on what waits while the person isn't using the list.
-func (s *Screen) follow() {
-	follows := s.actions.List.Follows()
-	if _, held := s.st.QuestionOf(s.actions.Selected()); held && !follows {
-		return // it stays until it is answered, whatever else comes up
-	}
-	if s.focus == intent.Actions && !follows && !s.auto {
-		return
-	}
-	if len(s.st.Questions) > 0 {
-		if s.actions.Select(s.st.Questions[0].Action) {
-			s.cursor, s.auto = s.st.Questions[0].ID, true
-		}
-		return
-	}
-	if s.auto {
-		s.actions.List.Follow()
-		s.auto = false
-	}
+	s.agent.pane.Waiting = "no screen was recorded"
 }
 
 // Tell says something for a few seconds.
 func (s *Screen) Tell(token themes.Token, words string) tea.Cmd {
 	s.tell(token, "%s", words)
-	return s.settle()
-}
-
-func (s *Screen) tell(token themes.Token, format string, args ...any) {
-	s.notice = notice{text: paint.Clean(sprintf(format, args...)), token: token, until: s.cfg.Now().Add(6 * time.Second)}
-}
-
-// ctxTimeout bounds every request.
-const ctxTimeout = 30 * time.Second
-
-// do makes a command of a request. f runs off this goroutine and returns what
-// to do with its answer on it.
-func (s *Screen) do(f func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd) tea.Cmd {
-	l, c := s.link, s.cfg.Client
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(l.Context(), ctxTimeout)
-		defer cancel()
-		return result{link: l, then: f(ctx, c, l.ID)}
-	}
-}
-
-// long is do for what may take long: until it is done, its words stand where
-// notices are.
-func (s *Screen) long(doing string, f func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd) tea.Cmd {
-	s.doing = append(s.doing, doing)
-	return s.do(func(ctx context.Context, c link.Client, id string) func(*Screen) tea.Cmd {
-		then := f(ctx, c, id)
-		return func(s *Screen) tea.Cmd {
-			i := slices.Index(s.doing, doing)
-			s.doing = slices.Delete(s.doing, i, i+1)
-			return then(s)
-		}
-	})
-}
-
-// Busy says whether something takes long that the person waits for.
-func (s *Screen) Busy() bool {
-	return len(s.doing) > 0 || s.live() && s.st.Session.State == api.SessionStarting
-}
-
-// said is what stands where notices are.
-func (s *Screen) said() notice {
-	if n := len(s.doing); n > 0 && s.Spin != "" {
-		return notice{text: s.Spin + " " + s.doing[n-1], token: themes.Info}
-	}
-	return s.notice
-}
-
-// after makes a command that waits.
-func (s *Screen) after(d time.Duration, then func(*Screen) tea.Cmd) tea.Cmd {
-	l := s.link
-	return func() tea.Msg {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return result{link: l, then: then}
-		case <-l.Context().Done():
-			return nil
-		}
-	}
-}
-
-// result is what a command found out, for the screen of the link it was for.
-type result struct {
-	link *link.Link
-	then func(*Screen) tea.Cmd
+	return s.follow()
 }

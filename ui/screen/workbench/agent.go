@@ -1,0 +1,93 @@
+package workbench
+
+import (
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/link"
+	"stepbox/ui/pane/terminal"
+)
+
+// agent is the way to the agent's terminal: keys, pastes, the mouse and the size.
+type agent struct {
+	*core
+	pane terminal.Pane
+	size [2]int // what its terminal was asked to be
+}
+
+// key sends a key, through the one queue.
+func (a *agent) key(k tea.KeyPressMsg) {
+	if !a.live() {
+		return
+	}
+	if a.link.Screen.Version() == 0 {
+		a.tell(themes.Warn, "not sent: the terminal isn't joined yet")
+		return
+	}
+	a.pane.End()
+	a.send(a.link.Screen.Key(uv.KeyPressEvent(k)))
+}
+
+// paste sends pasted text.
+func (a *agent) paste(text string) {
+	a.pane.End()
+	a.send(a.link.Screen.Paste(text))
+}
+
+func (a *agent) send(p []byte) {
+	if len(p) > 0 && !a.link.Type(p) {
+		why := "the agent isn't reading"
+		if a.lostTm != "" {
+			why = "the terminal can't be reached"
+		}
+		a.tell(themes.Warn, "not sent: %s", why)
+	}
+}
+
+// fit asks for the size of the room that there is.
+func (a *agent) fit(room uv.Rectangle) {
+	a.pane.ReadOnly = !a.live()
+	if size := [2]int{room.Dx(), room.Dy()}; !room.Empty() && a.live() && size != a.size {
+		a.size = size
+		a.link.Resize(size[0], size[1])
+	}
+}
+
+// scroll moves the view by pages.
+func (a *agent) scroll(i intent.Scroll) {
+	_, rows := a.pane.Size()
+	a.pane.Scroll(i.Back * max(1, rows-1))
+}
+
+// mouse sends a mouse event to the agent, if it listens.
+func (a *agent) mouse(m uv.MouseEvent, e tea.Mouse) bool {
+	in := a.pane.Inner()
+	if !a.live() || a.pane.Back() > 0 {
+		return false
+	}
+	p := a.link.Screen.Mouse(m, e.X-in.Min.X, e.Y-in.Min.Y)
+	a.send(p)
+	return len(p) > 0
+}
+
+// wheel scrolls, or is the agent's when the pane has the focus.
+func (a *agent) wheel(e tea.Mouse, m tea.MouseWheelMsg, by int, focused bool) {
+	if focused && a.mouse(uv.MouseWheelEvent(m), e) {
+		return
+	}
+	arrows := false
+	a.link.Screen.With(func(em link.Emulator) { arrows = em.AltScreen() && em.AlternateScroll() })
+	if arrows && focused && a.live() {
+		k := uv.KeyPressEvent{Code: uv.KeyDown}
+		if by < 0 {
+			k.Code = uv.KeyUp
+		}
+		for range wheelRows {
+			a.send(a.link.Screen.Key(k))
+		}
+		return
+	}
+	a.pane.Scroll(-by)
+}

@@ -1,0 +1,177 @@
+package workbench
+
+import (
+	"context"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/link"
+	"stepbox/ui/pane/actions"
+	"stepbox/ui/state"
+)
+
+// asking is what is held: which question is selected, when keys may answer it,
+// and the answers. It has the list of actions, where questions are rows.
+type asking struct {
+	*core
+	list    actions.Pane
+	dialogs stack
+	guard   state.Guard
+	pending map[int64]bool // questions whose answer is on its way
+	cursor  int64          // the question that was walked to
+	auto    bool           // the selection was moved to a question, not by the person
+	wake    bool           // a message for the end of the quiet time is under way
+}
+
+// question is the open question of the selected action.
+func (k *asking) question() (api.Question, bool) {
+	n := k.list.Selected()
+	if n == 0 {
+		return api.Question{}, false
+	}
+	if q, ok := k.st.Question(k.cursor); ok && q.Action == n {
+		return q, true
+	}
+	return k.st.QuestionOf(n)
+}
+
+// watch begins the quiet time of what keys would decide now, if that is something
+// else than before, and has the screen drawn when it is over.
+func (k *asking) watch(target state.Target) tea.Cmd {
+	now := k.cfg.Now()
+	k.guard.Shown(target, now)
+	wait := k.guard.Wait(now)
+	if wait <= 0 || target == (state.Target{}) || k.wake {
+		return nil
+	}
+	k.wake = true
+	return k.after(wait, func() tea.Cmd {
+		k.wake = false
+		return nil
+	})
+}
+
+// follow keeps the selection on what waits while the person isn't using the list.
+func (k *asking) follow(focus intent.Pane) {
+	follows := k.list.List.Follows()
+	if _, held := k.st.QuestionOf(k.list.Selected()); held && !follows {
+		return // it stays until it is answered, whatever else comes up
+	}
+	if focus == intent.Actions && !follows && !k.auto {
+		return
+	}
+	if len(k.st.Questions) > 0 {
+		if k.list.Select(k.st.Questions[0].Action) {
+			k.cursor, k.auto = k.st.Questions[0].ID, true
+		}
+		return
+	}
+	if k.auto {
+		k.list.List.Follow()
+		k.auto = false
+	}
+}
+
+// open opens a question.
+func (k *asking) open(q api.Question) {
+	k.cursor = q.ID
+	k.list.Select(q.Action)
+	k.dialogs.open(dialog.NewDecision(q, k.st.Print(q.ID), k.cfg.Keys))
+}
+
+// walk goes to the next held thing from the focused pane, and opens it when opened
+// is set.
+func (k *asking) walk(by int, opened bool, focus intent.Pane) {
+	n := len(k.st.Questions)
+	if n == 0 {
+		return
+	}
+	at := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return q.ID == k.cursor })
+	if cur, ok := k.question(); ok {
+		at = slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return q.ID == cur.ID })
+	}
+	switch {
+	case !opened && focus != intent.Actions && at >= 0:
+		// Coming from another pane, the selected one is the next one.
+	case at < 0:
+		at = 0
+	default:
+		at = ((at+by)%n + n) % n
+	}
+	q := k.st.Questions[at]
+	k.cursor, k.auto = q.ID, false
+	k.list.Select(q.Action)
+	if opened {
+		k.open(q)
+	}
+}
+
+// decide sends an answer, unless what it answers isn't what is held. focus says
+// where the focus is when that has been answered.
+func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
+	q, ok := k.st.Question(d.Question)
+	switch {
+	case !ok:
+		k.refused(d.Question, "not answered: "+k.whyClosed(d.Question))
+		return nil
+	case q.Hash != d.Hash:
+		k.refused(d.Question, "not answered: the question changed: look again")
+		return nil
+	case k.pending[q.ID]:
+		k.tell(themes.Info, "the answer to #%d is on its way", q.Action)
+		return nil
+	}
+	k.pending[q.ID] = true
+	return k.long("answering", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		closed, err := c.Decide(ctx, id, api.Decision{
+			Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, By: "tui",
+		})
+		return func() tea.Cmd {
+			delete(k.pending, q.ID)
+			if err != nil {
+				k.refused(q.ID, sprintf("#%d not answered: %s", q.Action, problemWords(err)))
+				return nil
+			}
+			k.tell(answerToken(d.Answer), "%s #%d", answerWords(d.Answer), q.Action)
+			k.st.Answered(closed)
+			k.dialogs.closeFor(q.ID)
+			k.follow(focus())
+			return nil
+		}
+	})
+}
+
+// refused says that an answer didn't count, where the person looks.
+func (k *asking) refused(question int64, words string) {
+	k.dialogs.fail(question, words)
+	k.tell(themes.Warn, "%s", words)
+}
+
+func (k *asking) whyClosed(id int64) string {
+	switch {
+	case k.Over():
+		return "the session has ended"
+	case k.st.WasAnswered(id):
+		return "it was answered elsewhere, or what asked went away"
+	}
+	return "it is no longer held"
+}
+
+// whole says whether the strip shows all that a decision on the question covers.
+func (k *asking) whole(dst uv.Screen, q api.Question) bool {
+	a, ok := k.st.Action(q.Action)
+	return ok && dialog.Plain(q) && a.Title == q.Title && k.list.Whole(dst, a)
+}
+
+// ruler is a screen to measure text with when none is being drawn.
+func (k *asking) ruler() uv.Screen {
+	b := uv.NewScreenBuffer(0, 0)
+	b.Method = k.cfg.Method()
+	return b
+}

@@ -1,0 +1,138 @@
+package workbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+// core is what the controllers of a screen share: the connection, what is known
+// of the session, what is said to the person, and how requests are made.
+type core struct {
+	Spin string // the mark beside what takes long, or ""; told before each frame
+
+	cfg    Config
+	link   *link.Link
+	st     state.State
+	caught bool   // what was recorded before has been read
+	over   bool   // nothing more will come
+	lostEv string // why the events can't be read, or ""
+	lostTm string // why the terminal can't
+	notice notice
+	doing  []string // what takes long, in words
+}
+
+type notice struct {
+	text  string
+	token themes.Token
+	until time.Time
+}
+
+// Over says whether the session is known to have ended.
+func (c *core) Over() bool { return c.over || c.st.Session.State != "" && !c.st.Session.Live() }
+
+// live says whether there is an agent to type to and to decide on.
+func (c *core) live() bool { return !c.Over() }
+
+func (c *core) tell(token themes.Token, format string, args ...any) {
+	c.notice = notice{text: paint.Clean(sprintf(format, args...)), token: token, until: c.cfg.Now().Add(6 * time.Second)}
+}
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// said is what stands where notices are.
+func (c *core) said() notice {
+	if n := len(c.doing); n > 0 && c.Spin != "" {
+		return notice{text: c.Spin + " " + c.doing[n-1], token: themes.Info}
+	}
+	return c.notice
+}
+
+// Busy says whether something takes long that the person waits for.
+func (c *core) Busy() bool {
+	return len(c.doing) > 0 || c.live() && c.st.Session.State == api.SessionStarting
+}
+
+// requestTime bounds every request.
+const requestTime = 30 * time.Second
+
+// result is what a command found out, for the screen of the link it was for.
+type result struct {
+	link *link.Link
+	then func() tea.Cmd
+}
+
+// request is made off the goroutine that owns the screen, and returns what to do
+// with its answer on it.
+type request func(ctx context.Context, client link.Client, id string) func() tea.Cmd
+
+// do makes a command of a request.
+func (c *core) do(f request) tea.Cmd {
+	l, client := c.link, c.cfg.Client
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(l.Context(), requestTime)
+		defer cancel()
+		return result{link: l, then: f(ctx, client, l.ID)}
+	}
+}
+
+// long is do for what may take long: until it is done, its words stand where
+// notices are.
+func (c *core) long(doing string, f request) tea.Cmd {
+	c.doing = append(c.doing, doing)
+	return c.do(func(ctx context.Context, client link.Client, id string) func() tea.Cmd {
+		then := f(ctx, client, id)
+		return func() tea.Cmd {
+			i := slices.Index(c.doing, doing)
+			c.doing = slices.Delete(c.doing, i, i+1)
+			return then()
+		}
+	})
+}
+
+// after makes a command that waits.
+func (c *core) after(d time.Duration, then func() tea.Cmd) tea.Cmd {
+	l := c.link
+	return func() tea.Msg {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return result{link: l, then: then}
+		case <-l.Context().Done():
+			return nil
+		}
+	}
+}
+
+// problemWords says in words why a request failed.
+func problemWords(err error) string {
+	var p *api.Problem
+	if !errors.As(err, &p) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return "no answer in time"
+		}
+		return paint.Clean(err.Error())
+	}
+	switch p.Code {
+	case api.CodeDecided:
+		return "someone else answered first"
+	case api.CodeStale:
+		return "what is held isn't what you saw any more: look again"
+	case api.CodeGone:
+		return "nothing is held any more: what asked went away"
+	case api.CodeNotLive:
+		return "the session has ended"
+	}
+	return paint.Clean(p.Message)
+}

@@ -1,0 +1,45 @@
+package workbench
+
+import (
+	"slices"
+
+	"stepbox/ui/dialog"
+)
+
+// stack is the dialogs that lie over the screen, the uppermost last.
+type stack struct{ all []dialog.Dialog }
+
+// top is the dialog that has the keys, or nil.
+func (s *stack) top() dialog.Dialog {
+	if n := len(s.all); n > 0 {
+		return s.all[n-1]
+	}
+	return nil
+}
+
+func (s *stack) open(d dialog.Dialog) { s.all = append(s.all, d) }
+
+func (s *stack) close(gone dialog.Dialog) {
+	s.all = slices.DeleteFunc(s.all, func(d dialog.Dialog) bool { return d == gone })
+}
+
+// closeFor closes the dialogs of a question.
+func (s *stack) closeFor(question int64) {
+	s.all = slices.DeleteFunc(s.all, func(d dialog.Dialog) bool { return d.Target().Question == question })
+}
+
+// fail says in the dialogs of a question why it wasn't answered.
+func (s *stack) fail(question int64, words string) {
+	for _, d := range s.all {
+		if d.Target().Question == question {
+			d.Fail(words)
+		}
+	}
+}
+
+// sync tells all of them what is known now.
+func (s *stack) sync(n dialog.News) {
+	for _, d := range s.all {
+		d.Sync(n)
+	}
+}

@@ -1,0 +1,126 @@
+package workbench
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/state"
+)
+
+// handle carries out an intent outside of dialogs, which was meant for a target.
+func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
+	if why := s.Why(i); why != "" {
+		s.tell(themes.Info, "%s", why)
+		return nil
+	}
+	if s.view.handle(i) {
+		return nil
+	}
+	switch i := i.(type) {
+	case intent.Move, intent.Page, intent.Top, intent.Bottom, intent.Slide, intent.Scope, intent.Fold:
+		return s.inPane(i)
+	case intent.Scroll:
+		s.agent.scroll(i)
+	case intent.Open:
+		return s.openSelected()
+	case intent.Back:
+		s.back()
+	case intent.Help:
+		s.help()
+	case intent.Palette:
+		s.palette()
+	case intent.Facts:
+		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.st.Session }))
+	case intent.Detach, intent.Home, intent.Quit:
+		s.leave = i
+	case intent.FirstHeld:
+		s.asking.open(s.st.Questions[0])
+	case intent.HeldStep:
+		if len(s.st.Questions) == 0 {
+			s.view.stepFocus(i.By)
+			return nil
+		}
+		s.asking.walk(i.By, false, s.view.focus)
+		s.view.setFocus(intent.Actions)
+	case intent.Pause:
+		return s.ops.pause()
+	case intent.Unavailable:
+		s.tell(themes.Info, "%s", i.Why)
+	case intent.KillSandbox:
+		s.asking.dialogs.open(dialog.ConfirmKill(0, ""))
+	default:
+		return s.judge(i, target, repeat)
+	}
+	return nil
+}
+
+// soon says whether it is too soon for an intent that a key had for a target.
+func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
+	now := s.cfg.Now()
+	switch i.(type) {
+	case intent.Continue, intent.SetMode:
+		return repeat || s.asking.guard.Wait(now) > 0
+	case intent.KillAction:
+	default:
+		if !intent.Decides(i) {
+			return false
+		}
+	}
+	return repeat || !s.asking.guard.Takes(target, state.Quiet, now)
+}
+
+// judge carries out what decides something. Keys count only once what they
+// decide has been in view, and the keyboard quiet, long enough.
+func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
+	if s.soon(i, target, repeat) {
+		s.tell(themes.Warn, tooSoon)
+		return nil
+	}
+	q, held := s.asking.question()
+	a, _ := s.st.Action(s.asking.list.Selected())
+	switch i := i.(type) {
+	case intent.Continue:
+		return s.ops.setMode(api.ModePolicy)
+	case intent.SetMode:
+		return s.ops.setMode(i.Mode)
+	case intent.Approve, intent.StepInto, intent.StepOver:
+		if !s.asking.whole(s.asking.ruler(), q) {
+			s.asking.open(q)
+			s.tell(themes.Info, "read it whole first: the row can't show all of it")
+			return nil
+		}
+		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: answerFor(i)})
+	case intent.Deny:
+		s.asking.dialogs.open(dialog.NewReason(q, s.st.Print(q.ID)))
+	case intent.Keep:
+		if held {
+			if a.Title != q.Title || !s.asking.list.Whole(s.asking.ruler(), a) {
+				s.asking.open(q)
+				return nil
+			}
+			return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep})
+		}
+		return s.ops.keep(a.N)
+	case intent.Rollback:
+		if held && q.Subject == api.SubjectEdit {
+			s.asking.dialogs.open(dialog.ConfirmEdit(q, s.st.Print(q.ID)))
+			return nil
+		}
+		n := a.N
+		if s.view.focus == intent.Changes {
+			n = s.changes.pane.Action
+		}
+		return s.ops.plan(n, i.Later)
+	case intent.KillAction:
+		s.asking.dialogs.open(dialog.ConfirmKill(a.N, a.Title))
+	}
+	return nil
+}
+
+// answer sends what the person decided.
+func (s *Screen) answer(d intent.Decide) tea.Cmd {
+	return s.asking.decide(d, func() intent.Pane { return s.view.focus })
+}
