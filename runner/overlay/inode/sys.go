@@ -154,9 +154,9 @@ func Rewind(fd int) error {
 	return err
 }
 
-// FdPath names an open file for calls that take no descriptor, or none that
+// FDPath names an open file for calls that take no descriptor, or none that
 // was opened with O_PATH. The kernel follows it to that very inode.
-func FdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+func FDPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // Beneath opens path below dirfd without following any link or leaving the
 // mount. It needs openat2(2), Linux 5.6.

@@ -126,7 +126,7 @@ func ListXattr(fd int) ([]byte, error) {
 	list := func(b []byte) (int, error) {
 		n, err := unix.Flistxattr(fd, b)
 		if err == unix.EBADF {
-			n, err = unix.Listxattr(FdPath(fd), b)
+			n, err = unix.Listxattr(FDPath(fd), b)
 		}
 		return n, err
 	}
@@ -153,7 +153,7 @@ func GetXattr(fd int, name string) ([]byte, error) {
 		buf := make([]byte, size)
 		n, err := unix.Fgetxattr(fd, name, buf)
 		if err == unix.EBADF {
-			n, err = unix.Getxattr(FdPath(fd), name, buf)
+			n, err = unix.Getxattr(FDPath(fd), name, buf)
 		}
 		if err == unix.ERANGE && size < maxXattrs {
 			continue

@@ -62,7 +62,7 @@ func setAttrs(fd int, op *Op, same bool) error {
 func chmodFD(fd int, mode uint32) error {
 	err := inode.Retry(func() error { return unix.Fchmod(fd, mode) })
 	if err == unix.EBADF { // O_PATH
-		err = inode.Retry(func() error { return unix.Chmod(inode.FdPath(fd), mode) })
+		err = inode.Retry(func() error { return unix.Chmod(inode.FDPath(fd), mode) })
 	}
 	return err
 }
@@ -82,7 +82,7 @@ func setXattrs(fd int, want []manifest.Xattr) (bool, error) {
 		}
 		err := inode.Retry(func() error { return unix.Fremovexattr(fd, name) })
 		if err == unix.EBADF {
-			err = inode.Retry(func() error { return unix.Removexattr(inode.FdPath(fd), name) })
+			err = inode.Retry(func() error { return unix.Removexattr(inode.FDPath(fd), name) })
 		}
 		if err != nil && err != unix.ENODATA {
 			return changed, fmt.Errorf("cannot remove its attribute %q: %w", name, err)
@@ -97,7 +97,7 @@ func setXattrs(fd int, want []manifest.Xattr) (bool, error) {
 		}
 		err := inode.Retry(func() error { return unix.Fsetxattr(fd, x.Name, x.Value, 0) })
 		if err == unix.EBADF {
-			err = inode.Retry(func() error { return unix.Setxattr(inode.FdPath(fd), x.Name, x.Value, 0) })
+			err = inode.Retry(func() error { return unix.Setxattr(inode.FDPath(fd), x.Name, x.Value, 0) })
 		}
 		if err != nil {
 			return changed, fmt.Errorf("cannot set its attribute %q: %w", x.Name, err)

@@ -3,15 +3,15 @@
 package watch
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/inode"
@@ -41,15 +41,17 @@ var (
 // maxDirty is how many directories a Wake lists before it becomes a full one.
 const maxDirty = 1024
 
-// Watcher wakes its owner when something below an upper moves, by inotify(7).
-// It is a hint and nothing more: stores through mappings give no event, and
-// what happened must be found by a scan.
+// Watcher wakes its owner when something below an upper moves. It is a hint and
+// nothing more: stores through mappings give no event, and what happened must be
+// found by a scan.
 //
-// The watches are made on open directories, by /proc/self/fd, so that a
-// directory that the sandbox swaps for a link leads nowhere.
+// Directories are opened below the upper without following links, and watched by
+// the names of their descriptors, /proc/self/fd/N, so that one that the sandbox
+// swaps for a link leads nowhere. Each keeps its N as a name for as long as it is
+// watched, while the descriptor itself is closed at once.
 type Watcher struct {
 	root   int
-	in     *os.File
+	in     *fsnotify.Watcher
 	notify func(Wake)
 	done   chan struct{} // closed when run has returned
 
@@ -57,20 +59,27 @@ type Watcher struct {
 	state State // guarded by mu
 
 	// The rest belongs to run.
-	paths map[int32]string // by watch descriptor
-	wds   map[string]int32
-	dirty map[string]bool
-	full  bool
-	why   string
-	deaf  string    // a why that doesn't pass
-	due   time.Time // of the next Wake; zero for none
+	byPath  map[string]*watched
+	byName  map[string]*watched
+	byInode map[uint64]*watched // an upper is on one file system
+	next    int                 // N to try for the next name
+	dirty   map[string]bool
+	full    bool
+	why     string
+	deaf    string    // a why that doesn't pass
+	due     time.Time // of the next Wake; zero for none
+	buf     [32 << 10]byte
 }
 
-const watchMask = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
-	unix.IN_DELETE_SELF | unix.IN_EXCL_UNLINK | unix.IN_ONLYDIR
+// watched is a directory that is watched.
+type watched struct {
+	path  string
+	name  string // by which the library knows it
+	inode uint64
+}
 
 // New watches the upper directory at that path. notify is called from
-// the watcher's one goroutine, never before NewWatcher returned, and should
+// the watcher's one goroutine, never before New returned, and should
 // return soon: events that don't fit the kernel's queue meanwhile become a
 // full Wake. Close ends it.
 func New(upper string, notify func(Wake)) (*Watcher, error) {
@@ -78,14 +87,14 @@ func New(upper string, notify func(Wake)) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch %q: %w", upper, err)
 	}
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	in, err := fsnotify.NewWatcher()
 	if err != nil {
 		_ = unix.Close(root)
 		return nil, fmt.Errorf("cannot watch %q: %w", upper, err)
 	}
 	w := &Watcher{
-		root: root, in: os.NewFile(uintptr(fd), "inotify"), notify: notify, done: make(chan struct{}),
-		paths: map[int32]string{}, wds: map[string]int32{}, dirty: map[string]bool{},
+		root: root, in: in, notify: notify, done: make(chan struct{}),
+		byPath: map[string]*watched{}, byName: map[string]*watched{}, byInode: map[uint64]*watched{}, dirty: map[string]bool{},
 	}
 	if !inode.KernelSince(6, 8) {
 		// Before, overlayfs opened the files of its upper so that writes give no event.
@@ -116,30 +125,38 @@ func (w *Watcher) State() State {
 func (w *Watcher) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state = State{Watched: len(w.paths), Why: w.why}
+	w.state = State{Watched: len(w.byPath), Why: w.why}
 }
 
 func (w *Watcher) run() {
 	defer close(w.done)
 	defer unix.Close(w.root)
 	rescan := time.Now().Add(rescanning)
-	buf := make([]byte, 64<<10)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		wait := w.due
-		if w.why != "" && (wait.IsZero() || rescan.Before(wait)) {
-			wait = rescan
+		at := w.due
+		if w.why != "" && (at.IsZero() || rescan.Before(at)) {
+			at = rescan
 		}
-		if err := w.in.SetReadDeadline(wait); err != nil {
-			return
+		timer.Stop()
+		if !at.IsZero() {
+			timer.Reset(time.Until(at))
 		}
-		n, err := w.in.Read(buf)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-		case err != nil:
-			return
-		default:
-			w.events(buf[:n])
+		select {
+		case e, open := <-w.in.Events:
+			if !open {
+				return
+			}
+			w.event(e)
 			w.publish()
+		case _, open := <-w.in.Errors: // events were lost, or can't be read
+			if !open {
+				return
+			}
+			w.again()
+			w.publish()
+		case <-timer.C:
 		}
 		now := time.Now()
 		if w.why != "" && !now.Before(rescan) {
@@ -159,10 +176,7 @@ func (w *Watcher) run() {
 func (w *Watcher) wake() {
 	k := Wake{Full: w.full, State: w.State()}
 	if !k.Full {
-		for path := range w.dirty {
-			k.Dirs = append(k.Dirs, path)
-		}
-		slices.Sort(k.Dirs)
+		k.Dirs = slices.Sorted(maps.Keys(w.dirty))
 	}
 	w.due, w.full = time.Time{}, false
 	clear(w.dirty)
@@ -181,113 +195,85 @@ func (w *Watcher) mark(path string) {
 	}
 }
 
-// events reads struct inotify_event, inotify(7): wd, mask, cookie, len, name.
-func (w *Watcher) events(b []byte) {
-	for len(b) >= unix.SizeofInotifyEvent {
-		wd := int32(binary.NativeEndian.Uint32(b))
-		mask := binary.NativeEndian.Uint32(b[4:])
-		size := int(binary.NativeEndian.Uint32(b[12:]))
-		b = b[unix.SizeofInotifyEvent:]
-		if size > len(b) {
-			return
-		}
-		name := string(b[:size])
-		if i := strings.IndexByte(name, 0); i >= 0 {
-			name = name[:i]
-		}
-		b = b[size:]
-		w.event(wd, mask, name)
-	}
-}
-
-func (w *Watcher) event(wd int32, mask uint32, name string) {
-	if mask&unix.IN_Q_OVERFLOW != 0 {
-		w.mark("")
-		w.full = true
-		w.again()
+// event takes what happened to a watched directory, or to a name in one.
+func (w *Watcher) event(e fsnotify.Event) {
+	number, name, _ := strings.Cut(strings.TrimPrefix(e.Name, fdFolder), "/")
+	dir := w.byName[fdFolder+number]
+	if dir == nil {
 		return
 	}
-	dirPath, ok := w.paths[wd]
-	if !ok {
-		return
-	}
-	if mask&unix.IN_IGNORED != 0 {
-		w.forget(wd, dirPath)
-		return
-	}
-	w.mark(dirPath)
+	w.mark(dir.path)
 	if name == "" {
-		if dirPath != "" { // its own attributes are an entry of the one above
-			up, _ := manifest.Split(dirPath)
+		if dir.path != "" { // its own attributes are an entry of the one above
+			up, _ := manifest.Split(dir.path)
 			w.mark(up)
 		}
+		switch {
+		case e.Has(fsnotify.Remove):
+			w.forget(dir)
+		case e.Has(fsnotify.Rename): // and nothing told where to
+			w.drop(dir.path)
+			w.full = true
+		}
 		return
 	}
-	if mask&unix.IN_ISDIR == 0 {
-		return
-	}
-	path := manifest.Join(dirPath, name)
+	// An event may be late: what counts is what there is now.
+	path := manifest.Join(dir.path, name)
+	there := w.byPath[path]
 	switch {
-	case mask&(unix.IN_MOVED_FROM|unix.IN_DELETE) != 0:
-		w.drop(path)
-	case mask&unix.IN_MOVED_TO != 0:
+	case there == nil && e.Has(fsnotify.Create|fsnotify.Chmod):
+		w.add(path)
+	case there == nil:
+	case e.Has(fsnotify.Create | fsnotify.Rename):
 		w.drop(path)
 		w.add(path)
-	case mask&(unix.IN_CREATE|unix.IN_ATTRIB) != 0:
-		if _, watched := w.wds[path]; !watched {
-			w.add(path)
-		}
+	case e.Has(fsnotify.Remove): // so it was empty
+		w.forget(there)
+		w.add(path)
 	}
 }
 
-func (w *Watcher) forget(wd int32, path string) {
-	delete(w.paths, wd)
-	if w.wds[path] == wd {
-		delete(w.wds, path)
-	}
+// forget ends the watch of a directory.
+func (w *Watcher) forget(d *watched) {
+	_ = w.in.Remove(d.name) // the watch may have ended with its directory
+	delete(w.byPath, d.path)
+	delete(w.byName, d.name)
+	delete(w.byInode, d.inode)
 }
 
 // drop ends the watches at and below path.
 func (w *Watcher) drop(path string) {
-	for p, wd := range w.wds {
-		if p == path || strings.HasPrefix(p, path+"/") {
-			w.unwatch(wd)
-			w.forget(wd, p)
+	for p, d := range w.byPath {
+		if p == path || path == "" || strings.HasPrefix(p, path+"/") {
+			w.forget(d)
 		}
-	}
-}
-
-func (w *Watcher) unwatch(wd int32) {
-	if c, err := w.in.SyscallConn(); err == nil {
-		_ = c.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(wd)) })
 	}
 }
 
 // again makes all watches anew, after events were lost.
 func (w *Watcher) again() {
-	for wd, path := range w.paths {
-		w.unwatch(wd)
-		w.forget(wd, path)
-	}
+	w.drop("")
 	w.why = w.deaf
 	w.add("")
+	w.full = true
 }
 
 // add watches a directory and then those below it, which are looked for after
-// the watch stands. Whatever is newly watched may have moved before.
+// the watch stands. Whatever is newly watched may have moved before. What isn't a
+// directory, or no longer there, is left out.
 func (w *Watcher) add(path string) {
-	buf := make([]byte, 32<<10)
 	todo := []string{path}
 	for len(todo) > 0 {
 		path := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		below, err := w.addOne(path, buf)
+		below, err := w.addOne(path)
 		switch {
 		case err == nil:
 			w.mark(path)
 			todo = append(todo, below...)
 		case inode.Gone(err):
 		default:
+			w.mark(path)
 			w.why = fmt.Sprintf("cannot watch all directories: %v", err)
 			if errors.Is(err, unix.ENOSPC) || errors.Is(err, errWatches) {
 				return
@@ -299,36 +285,74 @@ func (w *Watcher) add(path string) {
 var errWatches = errors.New("there are too many of them")
 
 // addOne watches one directory and lists those in it.
-func (w *Watcher) addOne(path string, buf []byte) (below []string, err error) {
-	if len(w.paths) >= maxWatches {
-		return nil, errWatches
-	}
+func (w *Watcher) addOne(path string) (below []string, err error) {
 	fd, err := inode.OpenDirBeneath(w.root, path)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	c, err := w.in.SyscallConn()
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	// What was moved here or away is dropped now where that is yet to be told.
+	for _, d := range []*watched{w.byInode[st.Ino], w.byPath[path]} {
+		if d != nil {
+			w.drop(d.path)
+		}
+	}
+	if len(w.byPath) >= maxWatches {
+		return nil, errWatches
+	}
+	named, name, err := w.name(fd)
 	if err != nil {
 		return nil, err
 	}
-	wd, werr := -1, error(nil)
-	if err := c.Control(func(in uintptr) { wd, werr = unix.InotifyAddWatch(int(in), inode.FdPath(fd), watchMask) }); err != nil {
+	err = w.in.Add(name)
+	_ = unix.Close(named)
+	if err != nil {
 		return nil, err
 	}
-	if werr != nil {
-		return nil, werr
-	}
-	if old, ok := w.paths[int32(wd)]; ok && old != path {
-		w.forget(int32(wd), old) // it was moved here
-	}
-	w.paths[int32(wd)], w.wds[path] = path, int32(wd)
-	var st unix.Stat_t
-	err = inode.EachName(fd, buf, func(name []byte) error {
+	d := &watched{path: path, name: name, inode: st.Ino}
+	w.byPath[path], w.byName[name], w.byInode[d.inode] = d, d, d
+	err = inode.EachName(fd, w.buf[:], func(name []byte) error {
 		if err := inode.Lstat(fd, string(name), &st); err == nil && inode.KindOf(&st) == manifest.KindDir {
 			below = append(below, manifest.Join(path, string(name)))
 		}
 		return nil
 	})
 	return below, err
+}
+
+const (
+	fdFolder = "/proc/self/fd/" // begins the names of descriptors
+	maxNames = 1 << 15          // more than are watched at once
+)
+
+// name duplicates a descriptor so that its number is no watched directory's name.
+// Names are given out in turns: an event may still be on its way that has one
+// which isn't used any more.
+func (w *Watcher) name(fd int) (int, string, error) {
+	for tries := 0; ; tries++ {
+		for w.byName[inode.FDPath(w.next)] != nil {
+			w.next++
+		}
+		named, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, w.next)
+		if (err == unix.EINVAL || err == unix.EMFILE) && w.next > 0 && tries == 0 { // past the limit of descriptors
+			w.next = 0
+			continue
+		}
+		if err != nil {
+			return -1, "", err
+		}
+		w.next = named + 1
+		if w.next >= maxNames {
+			w.next = 0
+		}
+		name := inode.FDPath(named)
+		if w.byName[name] == nil {
+			return named, name, nil
+		}
+		_ = unix.Close(named)
+	}
 }
