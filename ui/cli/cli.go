@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +85,42 @@ func wrap(connect Connect, f func(c command, args []string) error) func(*cobra.C
 func withJSON(c *cobra.Command) *cobra.Command {
 	c.Flags().Bool("json", false, "print JSON")
 	return c
+}
+
+// onSession makes a command on one session.
+func onSession(connect Connect, use, short string, f func(c command, s api.Session) error) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: use, Short: short, Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: wrap(connect, func(c command, args []string) error {
+			s, err := c.session(optional(args))
+			if err != nil {
+				return err
+			}
+			return f(c, s)
+		}),
+	})
+}
+
+// onAction makes a command on one action of a session.
+func onAction(connect Connect, name, short string, f func(c command, s api.Session, n int) error) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: name + " [SESSION] ACTION", Short: short, Args: usageArgs(cobra.RangeArgs(1, 2)),
+		RunE: wrap(connect, func(c command, args []string) error {
+			s, n, err := c.sessionAnd(args)
+			if err != nil {
+				return err
+			}
+			return f(c, s, n)
+		}),
+	})
+}
+
+// say writes a value as JSON, or what became of it in words, unless it failed.
+func (c command) say(v any, err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	return c.print(v, func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
 }
 
 // print writes a value as JSON, or what plain writes.
@@ -175,16 +210,21 @@ func names(ss []api.Session) string {
 
 // sessionAnd splits "[SESSION] N" arguments: a session and an action.
 func (c command) sessionAnd(args []string) (api.Session, int, error) {
-	word := ""
-	if len(args) == 2 {
-		word = args[0]
-	}
 	n, err := strconv.Atoi(args[len(args)-1])
 	if err != nil || n < 1 {
 		return api.Session{}, 0, fmt.Errorf("%w: %q is no action number; stepbox show lists the actions", ErrUsage, api.Escape(args[len(args)-1]))
 	}
-	s, err := c.session(word)
+	s, err := c.session(optional(args[:len(args)-1]))
 	return s, n, err
+}
+
+// sessionAndMaybe splits "[SESSION [ACTION]]" arguments; action 0 is all of it.
+func (c command) sessionAndMaybe(args []string) (api.Session, int, error) {
+	if len(args) == 2 {
+		return c.sessionAnd(args)
+	}
+	s, err := c.session(optional(args))
+	return s, 0, err
 }
 
 func optional(args []string) string {
@@ -202,30 +242,4 @@ func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func since(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	d := time.Since(t).Round(time.Second)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
-	}
-	return t.Local().Format("2006-01-02")
-}
-
-func exitWords(e *api.Exit) string {
-	switch {
-	case e == nil:
-		return ""
-	case e.Signal != "":
-		return e.Signal
-	}
-	return fmt.Sprintf("exit %d", e.Code)
 }

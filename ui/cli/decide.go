@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -37,11 +38,8 @@ func (c command) question(s api.Session, n int, hash string) (api.Question, erro
 	return api.Question{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no action %d", n)}
 }
 
-func (c command) answer(args []string, hash string, answer api.Answer, reason string) error {
-	s, n, err := c.sessionAnd(args)
-	if err != nil {
-		return err
-	}
+// answer answers what is held of an action.
+func (c command) answer(s api.Session, n int, hash string, answer api.Answer, reason string) error {
 	q, err := c.question(s, n, hash)
 	if err != nil {
 		return err
@@ -52,14 +50,8 @@ func (c command) answer(args []string, hash string, answer api.Answer, reason st
 		return fmt.Errorf("action %d may hold another program soon; this one is approved by its hash (stepbox approve %s %d --hash %s): %s",
 			n, s.ID, n, q.Hash, cut(q.Title, lineMost))
 	}
-	if hash == "" {
-		hash = q.Hash
-	}
-	q, err = c.client.Decide(c.ctx, s.ID, api.Decision{Question: q.ID, Hash: hash, Answer: answer, Reason: reason, By: "cli"})
-	if err != nil {
-		return err
-	}
-	return c.print(q, func(w io.Writer) { fmt.Fprintf(w, "%s: action %d\t%s\n", q.Closed, q.Action, cut(q.Title, lineMost)) })
+	q, err = c.client.Decide(c.ctx, s.ID, api.Decision{Question: q.ID, Hash: cmp.Or(hash, q.Hash), Answer: answer, Reason: reason, By: "cli"})
+	return c.say(q, err, "%s: action %d  %s", q.Closed, q.Action, cut(q.Title, lineMost))
 }
 
 const hashHelp = "only if this is still the hash of what is held (from show or --json)"
@@ -67,22 +59,19 @@ const hashHelp = "only if this is still the hash of what is held (from show or -
 func approve(connect Connect) *cobra.Command {
 	var hash string
 	var into, over, keep bool
-	cmd := withJSON(&cobra.Command{
-		Use: "approve [SESSION] ACTION", Short: "Let a held action run", Args: usageArgs(cobra.RangeArgs(1, 2)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			answer := api.AnswerApprove
-			switch {
-			case into && over, into && keep, over && keep:
-				return fmt.Errorf("%w: --into, --over and --keep exclude each other", ErrUsage)
-			case keep:
-				answer = api.AnswerApproveKeep
-			case into:
-				answer = api.AnswerStepInto
-			case over:
-				answer = api.AnswerStepOver
-			}
-			return c.answer(args, hash, answer, "")
-		}),
+	cmd := onAction(connect, "approve", "Let a held action run", func(c command, s api.Session, n int) error {
+		answer := api.AnswerApprove
+		switch {
+		case into && over, into && keep, over && keep:
+			return fmt.Errorf("%w: --into, --over and --keep exclude each other", ErrUsage)
+		case keep:
+			answer = api.AnswerApproveKeep
+		case into:
+			answer = api.AnswerStepInto
+		case over:
+			answer = api.AnswerStepOver
+		}
+		return c.answer(s, n, hash, answer, "")
 	})
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
 	cmd.Flags().BoolVar(&into, "into", false, "step into: hold each program that it starts")
@@ -93,9 +82,8 @@ func approve(connect Connect) *cobra.Command {
 
 func deny(connect Connect) *cobra.Command {
 	var hash, reason string
-	cmd := withJSON(&cobra.Command{
-		Use: "deny [SESSION] ACTION", Short: "Refuse a held action; the agent is told why", Args: usageArgs(cobra.RangeArgs(1, 2)),
-		RunE: wrap(connect, func(c command, args []string) error { return c.answer(args, hash, api.AnswerDeny, reason) }),
+	cmd := onAction(connect, "deny", "Refuse a held action; the agent is told why", func(c command, s api.Session, n int) error {
+		return c.answer(s, n, hash, api.AnswerDeny, reason)
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "one line that the agent reads on its standard error")
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp)
@@ -103,56 +91,26 @@ func deny(connect Connect) *cobra.Command {
 }
 
 func keep(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "keep [SESSION] ACTION", Short: "Mark an action's changes as reviewed", Args: usageArgs(cobra.RangeArgs(1, 2)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, n, err := c.sessionAnd(args)
-			if err != nil {
-				return err
-			}
-			a, err := c.client.Keep(c.ctx, s.ID, n)
-			if err != nil {
-				return err
-			}
-			return c.print(a, func(w io.Writer) { fmt.Fprintf(w, "kept: action %d\t%s\n", a.N, cut(a.Title, lineMost)) })
-		}),
+	return onAction(connect, "keep", "Mark an action's changes as reviewed", func(c command, s api.Session, n int) error {
+		a, err := c.client.Keep(c.ctx, s.ID, n)
+		return c.say(a, err, "kept: action %d  %s", a.N, cut(a.Title, lineMost))
 	})
 }
 
 func pause(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "pause [SESSION]", Short: "Freeze every process of a session's agent", Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, err := c.session(optional(args))
-			if err == nil {
-				s, err = c.client.Pause(c.ctx, s.ID)
-			}
-			if err != nil {
-				return err
-			}
-			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, "paused: %s\n", s.Name) })
-		}),
+	return onSession(connect, "pause [SESSION]", "Freeze every process of a session's agent", func(c command, s api.Session) error {
+		s, err := c.client.Pause(c.ctx, s.ID)
+		return c.say(s, err, "paused: %s", s.Name)
 	})
 }
 
 func resume(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "continue [SESSION]", Short: "Let a paused session go on", Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, err := c.session(optional(args))
-			if err != nil {
-				return err
-			}
-			done := "%s isn't paused: it is running\n"
-			if s.State != api.SessionRunning {
-				done = "continued: %s\n"
-				s, err = c.client.Continue(c.ctx, s.ID)
-			}
-			if err != nil {
-				return err
-			}
-			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, done, s.Name) })
-		}),
+	return onSession(connect, "continue [SESSION]", "Let a paused session go on", func(c command, s api.Session) error {
+		if s.State == api.SessionRunning {
+			return c.say(s, nil, "%s isn't paused: it is running", s.Name)
+		}
+		s, err := c.client.Continue(c.ctx, s.ID)
+		return c.say(s, err, "continued: %s", s.Name)
 	})
 }
 
@@ -161,51 +119,31 @@ func mode(connect Connect) *cobra.Command {
 		Use: "mode [SESSION] step|policy|watch", Short: "Change which actions are held", Args: usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgs: []string{"step", "policy", "watch"},
 		RunE: wrap(connect, func(c command, args []string) error {
-			word, to := "", api.Mode(args[len(args)-1])
-			if len(args) == 2 {
-				word = args[0]
-			}
+			to := api.Mode(args[len(args)-1])
 			if !to.Valid() {
 				return NoMode(to)
 			}
-			s, err := c.session(word)
+			s, err := c.session(optional(args[:len(args)-1]))
 			if err != nil {
 				return err
 			}
-			if s, err = c.client.SetMode(c.ctx, s.ID, to); err != nil {
-				return err
+			if s, err = c.client.SetMode(c.ctx, s.ID, to); s.Held == 0 || to == api.ModeStep {
+				return c.say(s, err, "mode %s: %s", s.Mode, s.Name)
 			}
-			return c.print(s, func(w io.Writer) {
-				fmt.Fprintf(w, "mode %s: %s\n", s.Mode, s.Name)
-				if s.Held > 0 && s.Mode != api.ModeStep {
-					fmt.Fprintf(w, "what was held before waits on (%d): stepbox show %s\n", s.Held, s.ID)
-				}
-			})
+			return c.say(s, err, "mode %s: %s\nwhat was held before waits on (%d): stepbox show %s", s.Mode, s.Name, s.Held, s.ID)
 		}),
 	})
 }
 
 func kill(connect Connect) *cobra.Command {
 	var action int
-	cmd := withJSON(&cobra.Command{
-		Use: "kill [SESSION]", Short: "End a session's sandbox, or one action's processes", Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, err := c.session(optional(args))
-			if err != nil {
-				return err
-			}
-			if action > 0 {
-				a, err := c.client.KillAction(c.ctx, s.ID, action)
-				if err != nil {
-					return err
-				}
-				return c.print(a, func(w io.Writer) { fmt.Fprintf(w, "killed: action %d\t%s\n", a.N, cut(a.Title, lineMost)) })
-			}
-			if s, err = c.client.Kill(c.ctx, s.ID); err != nil {
-				return err
-			}
-			return c.print(s, func(w io.Writer) { fmt.Fprintf(w, "killed: %s\n", s.Name) })
-		}),
+	cmd := onSession(connect, "kill [SESSION]", "End a session's sandbox, or one action's processes", func(c command, s api.Session) error {
+		if action > 0 {
+			a, err := c.client.KillAction(c.ctx, s.ID, action)
+			return c.say(a, err, "killed: action %d  %s", a.N, cut(a.Title, lineMost))
+		}
+		s, err := c.client.Kill(c.ctx, s.ID)
+		return c.say(s, err, "killed: %s", s.Name)
 	})
 	cmd.Flags().IntVar(&action, "action", 0, "only the processes of this action")
 	return cmd
@@ -215,45 +153,36 @@ func rollback(connect Connect) *cobra.Command {
 	var before int
 	var dry bool
 	var hash string
-	cmd := withJSON(&cobra.Command{
-		Use: "rollback [SESSION] --to-before ACTION", Short: "Take the session's files back to just before an action", Args: usageArgs(cobra.MaximumNArgs(1)),
-		Long: "Take the session's files back to just before an action, later actions' changes included.\n" +
-			"The agent lives on. With --dry-run only the plan is shown; --hash carries out that very plan.",
-		RunE: wrap(connect, func(c command, args []string) error {
-			if before < 1 {
-				return fmt.Errorf("%w: --to-before ACTION says where to go back to; stepbox show lists the actions", ErrUsage)
-			}
-			s, err := c.session(optional(args))
-			if err != nil {
+	cmd := onSession(connect, "rollback [SESSION] --to-before ACTION", "Take the session's files back to just before an action", func(c command, s api.Session) error {
+		if before < 1 {
+			return fmt.Errorf("%w: --to-before ACTION says where to go back to; stepbox show lists the actions", ErrUsage)
+		}
+		var plan api.RollbackPlan
+		var err error
+		if dry || hash == "" {
+			if plan, err = c.client.RollbackPlan(c.ctx, s.ID, before); err != nil {
 				return err
 			}
-			var plan api.RollbackPlan
-			if dry || hash == "" {
-				if plan, err = c.client.RollbackPlan(c.ctx, s.ID, before); err != nil {
-					return err
-				}
+		}
+		if dry {
+			return c.print(plan, func(w io.Writer) { printPlan(w, plan) })
+		}
+		r, err := c.client.Rollback(c.ctx, s.ID, api.RollbackRequest{ToBefore: before, Hash: cmp.Or(hash, plan.Hash), By: "cli"})
+		if err != nil {
+			return err
+		}
+		return c.print(r, func(w io.Writer) {
+			if plan.Hash != "" {
+				printPlan(w, plan)
 			}
-			if dry {
-				return c.print(plan, func(w io.Writer) { printPlan(w, plan) })
+			fmt.Fprintf(w, "rolled back to before action %d: %s\n", r.ToBefore, files(r.Files))
+			if left := leftWords(r); left != "" {
+				fmt.Fprintln(w, left)
 			}
-			if hash == "" {
-				hash = plan.Hash
-			}
-			r, err := c.client.Rollback(c.ctx, s.ID, api.RollbackRequest{ToBefore: before, Hash: hash, By: "cli"})
-			if err != nil {
-				return err
-			}
-			return c.print(r, func(w io.Writer) {
-				if plan.Hash != "" {
-					printPlan(w, plan)
-				}
-				fmt.Fprintf(w, "rolled back to before action %d: %s\n", r.ToBefore, files(r.Files))
-				if left := leftWords(r); left != "" {
-					fmt.Fprintln(w, left)
-				}
-			})
-		}),
+		})
 	})
+	cmd.Long = "Take the session's files back to just before an action, later actions' changes included.\n" +
+		"The agent lives on. With --dry-run only the plan is shown; --hash carries out that very plan."
 	cmd.Flags().IntVar(&before, "to-before", 0, "the action to go back to just before of")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be done")
 	cmd.Flags().StringVar(&hash, "hash", "", "carry out the plan that was shown with this hash")

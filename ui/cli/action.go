@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"stepbox/session/api"
+)
+
+func (c command) showAction(s api.Session, n int) error {
+	a, err := c.client.Action(c.ctx, s.ID, n)
+	if err != nil {
+		return err
+	}
+	execs, err := c.client.Execs(c.ctx, s.ID, n)
+	if err != nil {
+		return err
+	}
+	questions, err := c.client.Questions(c.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	var held []api.Question
+	for _, q := range questions {
+		if q.Action == n {
+			held = append(held, q)
+		}
+	}
+	type whole struct {
+		api.Action
+		Execs     []api.Exec     `json:"exec_list"`
+		Questions []api.Question `json:"questions"`
+	}
+	return c.print(whole{a, execs, held}, func(w io.Writer) {
+		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
+		fmt.Fprintf(w, "state\t%s %s\n", a.State, exitWords(a.Exit))
+		if a.Verdict != "" {
+			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
+		}
+		if a.Reason != "" {
+			row(w, "reason", "%s", a.Reason)
+		}
+		if a.Files > 0 {
+			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
+		}
+		for _, q := range held {
+			printQuestion(w, q)
+		}
+		for _, e := range execs {
+			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, exitWords(e.Exit), e.Failure)
+		}
+	})
+}
+
+// printQuestion shows all that a decision covers.
+func printQuestion(w io.Writer, q api.Question) {
+	row(w, "held", "%s", q.Title)
+	row(w, "why", "%s", q.Rule)
+	var job []*api.Command
+	if q.Command != nil {
+		job = q.Command.All()
+	}
+	for i, c := range job {
+		if i > 0 {
+			row(w, "piped to", "%s", c.Line)
+		}
+		for i, a := range c.Argv {
+			row(w, fmt.Sprintf("argv[%d]", i), "%s", a)
+		}
+		if c.Truncated {
+			row(w, "note", "its arguments or variables are too large to be shown whole")
+		}
+		row(w, "program", "%s", c.Program)
+		if c.Written {
+			fmt.Fprintf(w, "\tthis session wrote that file\n")
+		}
+		row(w, "in", "%s", c.Cwd)
+		for _, u := range c.Unpinned {
+			row(w, "note", "not held to what you see: %s", u)
+		}
+		for _, src := range c.Sources {
+			row(w, "note", "it first reads a file that the agent can write: %s", src)
+		}
+		for _, e := range c.Env {
+			row(w, "env", "%s", e)
+		}
+		for _, p := range c.Parts {
+			row(w, "part", "%s  %s (%s)", p.Text, p.Verdict, p.Rule)
+		}
+	}
+	for _, f := range q.Changes {
+		row(w, "changed", "%s %s %s", f.Status, f.Path, f.Words)
+	}
+	fmt.Fprintf(w, "hash\t%s\n", q.Hash)
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"stepbox/session/api"
+
+	"github.com/spf13/cobra"
+)
+
+func logs(connect Connect) *cobra.Command {
+	var follow bool
+	cmd := onSession(connect, "log [SESSION]", "Print what happened, one line per event, network attempts included", func(c command, s api.Session) error {
+		enc := json.NewEncoder(c.out)
+		events := c.client.Recorded
+		if follow {
+			events = c.client.Events
+		}
+		for e, err := range events(c.ctx, s.ID, 0) {
+			if err != nil {
+				return err
+			}
+			if e.Seq == 0 {
+				continue
+			}
+			if c.json {
+				err = enc.Encode(e)
+			} else if line := eventLine(s, e); line != "" {
+				_, err = fmt.Fprintln(c.out, line)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session ends")
+	return cmd
+}
+
+// eventLine is one event for people; empty for what only programs need.
+func eventLine(s api.Session, e api.Event) string {
+	at := e.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
+	line := func(format string, a ...any) string {
+		return fmt.Sprintf("%10s  %-18s %s", at, api.Escape(e.Kind), cut(fmt.Sprintf(format, a...), lineMost))
+	}
+	switch {
+	case e.Session != nil && e.Kind != "session.counted":
+		return line("%s, mode %s", e.Session.State, e.Session.Mode)
+	case e.Action != nil && e.Kind != "action.counted":
+		return line("%d %s %s", e.Action.N, e.Action.Title, strings.TrimSpace(exitWords(e.Action.Exit)+" "+string(e.Action.Review)))
+	case e.Decision != nil:
+		return line("action %d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
+	case e.Exec != nil && e.Kind != "exec.ended":
+		return line("[%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
+	case e.Attempt != nil && e.Kind != "attempt.changed":
+		a := e.Attempt
+		host := a.Address
+		if a.Name != "" {
+			host = a.Name
+		}
+		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, host, a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
+	case e.Checkpoint != nil:
+		return line("%d, %s", e.Checkpoint.ID, files(e.Checkpoint.Files))
+	case e.Rollback != nil:
+		return line("to before action %d, %s %s", e.Rollback.ToBefore, files(e.Rollback.Files), e.Rollback.Failure)
+	case e.Note != nil:
+		return line("%s", e.Note.Text)
+	case e.Unknown():
+		return line("(another Stepbox's: this one doesn't know what it is)")
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// lineMost bounds what of a command stands on one line, in characters.
+const lineMost = 200
+
+// row prints what belongs to a label, whole, on as many lines as it takes.
+func row(w io.Writer, label, format string, a ...any) {
+	text := []rune(fmt.Sprintf(format, a...))
+	for {
+		n := min(len(text), lineMost)
+		fmt.Fprintf(w, "%s\t%s\n", label, string(text[:n]))
+		if text, label = text[n:], ""; len(text) == 0 {
+			return
+		}
+	}
+}
+
+// cut shortens a line for a list; the whole of it is one command away.
+func cut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// files is a number of files in words.
+func files[N int | int64](n N) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+func since(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := time.Since(t).Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return t.Local().Format("2006-01-02")
+}
+
+func exitWords(e *api.Exit) string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Signal != "":
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
+}
