@@ -94,12 +94,12 @@ const tooSoon = "too soon: a question takes keys once it was in view, and the ke
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
-	if why := d.Why(i); why != "" {
-		s.tell(themes.Warn, "%s", why)
-		return nil
-	}
 	if care := d.Care(i); care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
 		s.tell(themes.Warn, tooSoon)
+		return nil
+	}
+	if why := d.Why(i); why != "" {
+		s.tell(themes.Warn, "%s", why)
 		return nil
 	}
 	switch r := d.Handle(i).(type) {
