@@ -84,7 +84,7 @@ func (d *Decision) Target() state.Target {
 
 // Care: what answers has to wait for a quiet keyboard.
 func (d *Decision) Care(i intent.Intent) state.Care {
-	if intent.Decides(i) {
+	if d.over == "" && intent.Decides(i) {
 		return state.Quiet
 	}
 	return state.AtOnce
