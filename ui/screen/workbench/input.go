@@ -90,7 +90,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 	return s.follow()
 }
 
-const tooSoon = "too soon: a question takes keys once it was in view, and the keyboard quiet, for 0.4 s"
+const tooSoon = "too soon: keys count 0.4 s after it came into view and after any key"
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
