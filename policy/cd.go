@@ -55,7 +55,7 @@ func union(sets ...[]string) []string {
 }
 
 // target is where a cd goes to if it succeeds.
-func (s *scan) target(c *syntax.CallExpr, at place) ([]string, bool) {
+func (s *scan) target(c *syntax.CallExpr, at site) ([]string, bool) {
 	if len(c.Args) == 0 {
 		return nil, false
 	}
@@ -95,7 +95,7 @@ func (s *scan) target(c *syntax.CallExpr, at place) ([]string, bool) {
 }
 
 // cd is where the statement after c runs.
-func (s *scan) cd(c *syntax.CallExpr, at place) []string {
+func (s *scan) cd(c *syntax.CallExpr, at site) []string {
 	if to, ok := s.target(c, at); ok {
 		return union(at.dirs, to) // it may have failed
 	}
@@ -115,7 +115,7 @@ func (s *scan) cd(c *syntax.CallExpr, at place) []string {
 }
 
 // look tells the reader where it is.
-func (s *scan) look(at place) {
+func (s *scan) look(at site) {
 	s.r.pwd = ""
 	if len(at.dirs) == 1 {
 		s.r.pwd = at.dirs[0]

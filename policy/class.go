@@ -9,25 +9,25 @@ import (
 type class *classOf
 
 type classOf struct {
-	is func(w word, at *place) bool
+	is func(w word, at *site) bool
 	// together says whether arguments are such a thing only when taken
 	// together; nil: never.
-	together func(ws []word, at *place) bool
+	together func(ws []word, at *site) bool
 }
 
 var classes = map[string]class{
 	// A path that much hangs on, or a wildcard for all that is in one.
 	"wide": {is: wide, together: wideTogether},
 	// A wildcard for all that is in such a path.
-	"everything": {is: func(w word, at *place) bool { return w.glob && wide(w, at) }},
+	"everything": {is: func(w word, at *site) bool { return w.glob && wide(w, at) }},
 	// As wide, with git's own wildcards.
 	"wide-pathspec": {is: widePathspec},
 	// HOST:PATH, or a URL.
 	"remote": {is: remote},
 }
 
-// place is where a command runs.
-type place struct {
+// site is where a command runs.
+type site struct {
 	dirs    []string // it may run in any of these; none: it isn't known
 	project string   // "": not known
 	home    string
@@ -38,7 +38,7 @@ type place struct {
 // everything: the project, its git folder, the home folder or something right
 // in it, a top-level folder, or what is above these. A word that begins with
 // something unknown may be that.
-func wide(w word, at *place) bool {
+func wide(w word, at *site) bool {
 	if w.process || w.text == "" {
 		return false
 	}
@@ -68,7 +68,7 @@ func wide(w word, at *place) bool {
 	return false
 }
 
-func (at *place) wide(abs string) bool {
+func (at *site) wide(abs string) bool {
 	parent, name := path.Split(abs)
 	parent = path.Clean(parent)
 	switch {
@@ -151,7 +151,7 @@ func broad(pattern string) bool {
 // wildcard by then.
 const manyTogether = 8
 
-func wideTogether(ws []word, at *place) bool {
+func wideTogether(ws []word, at *site) bool {
 	if at.project == "" || len(at.dirs) == 0 || len(ws) < manyTogether {
 		return false
 	}
@@ -168,7 +168,7 @@ func wideTogether(ws []word, at *place) bool {
 	return n >= manyTogether
 }
 
-func widePathspec(w word, at *place) bool {
+func widePathspec(w word, at *site) bool {
 	s := w.text
 	if strings.HasPrefix(s, ":") {
 		s = strings.TrimLeft(s[1:], "/!^")
@@ -185,7 +185,7 @@ func widePathspec(w word, at *place) bool {
 	return wide(w, at)
 }
 
-func remote(w word, _ *place) bool {
+func remote(w word, _ *site) bool {
 	if w.wild() || strings.Contains(w.text, "://") {
 		return true
 	}

@@ -7,7 +7,7 @@ import (
 
 // simple judges one command and adds its parts. text is how it is shown,
 // program the file that will run, where that is known.
-func (j *judging) simple(text string, ws []word, program string, at place) {
+func (j *judging) simple(text string, ws []word, program string, at site) {
 	f := j.chain(text, ws, program, at)
 	if f != nil {
 		j.add(text, *f)
@@ -21,41 +21,30 @@ const (
 
 // chain judges a command and all that it is a wrapper of. nil: all that there
 // is to say of it has been added as parts.
-func (j *judging) chain(text string, ws []word, program string, at place) *finding {
+func (j *judging) chain(text string, ws []word, program string, at site) *finding {
 	if len(ws) == 0 {
 		return nil
 	}
 	if j.steps++; j.steps > maxSteps {
-		f := askFor(tooMany)
-		return &f
+		return askFor(tooMany)
 	}
 	if j.depth >= maxDepth {
-		f := askFor(tooDeep)
-		return &f
+		return askFor(tooDeep)
 	}
 	j.depth++
 	defer func() { j.depth-- }()
 	name, ok := ws[0].name()
 	if !ok || name == "" {
-		f := askFor(whatUnknown)
-		return &f
+		return askFor(whatUnknown)
 	}
-	var worst *finding
-	more := false
+	var all findings
 	for _, r := range readings(names(name, program), ws[1:]) {
-		switch f := j.read(r, at, text); {
-		case f == nil:
-			more = true
-		case worst == nil:
-			worst = f
-		default:
-			*worst = worst.or(*f)
-		}
+		all.add(j.read(r, at, text))
 	}
-	if more && worst != nil && worst.layer == "" && worst.verdict == Allow {
+	if all.parts && all.found != nil && all.found.layer == "" && all.found.verdict == Allow {
 		return nil
 	}
-	return worst
+	return all.found
 }
 
 // reading is one way to understand a command: as what its program may be called,
@@ -91,7 +80,7 @@ func readings(called []string, args []word) (out []reading) {
 }
 
 // read judges one reading, and what it is a wrapper of. nil is as with chain.
-func (j *judging) read(r reading, at place, text string) *finding {
+func (j *judging) read(r reading, at site, text string) *finding {
 	f := j.policy.weigh(r.g.invoke(r.called, r.args, at))
 	switch inner, more := j.within(r.called, r.g, r.args, at, text); {
 	case inner == nil && !more:
@@ -107,13 +96,12 @@ func (j *judging) read(r reading, at place, text string) *finding {
 
 // within judges what a command runs in turn: an inner command as a finding, or
 // a script as parts of their own (more).
-func (j *judging) within(called []string, g *program, args []word, at place, text string) (inner *finding, more bool) {
+func (j *judging) within(called []string, g *program, args []word, at site, text string) (inner *finding, more bool) {
 	switch {
 	case g.Shell:
 		return j.shell(called, args, at, text)
 	case g.Interpreter && at.piped && readsInput(g, args):
-		f := askFor(fromInput)
-		return &f, false
+		return askFor(fromInput), false
 	case slices.Contains(called, "find"), slices.Contains(called, "bfs"):
 		return j.find(args, at, text)
 	}
@@ -242,31 +230,22 @@ func takes(options []string, opt, val *string, attached bool) bool {
 }
 
 // wrapper judges what a wrapper runs.
-func (j *judging) wrapper(g *program, args []word, at place, text string) (found *finding, more bool) {
-	merge := func(f *finding, m bool) {
-		if f != nil {
-			if found != nil {
-				*f = found.or(*f)
-			}
-			found = f
-		}
-		more = more || m
-	}
+func (j *judging) wrapper(g *program, args []word, at site, text string) (found *finding, more bool) {
+	var all findings
 	u := g.unwrap(args)
 	for _, s := range u.scripts {
-		merge(j.script(s.text, s.known(), "bash", at, text))
-	}
-	if u.split != nil {
-		merge(j.split(*u.split, u.rest, at, text))
-		return found, more
+		all.join(j.script(s.text, s.known(), "bash", at, text))
 	}
 	rest := u.rest
-	if len(rest) == 0 {
-		return found, more
-	}
-	if g.Runs.Joined {
-		merge(j.joined(rest, at, text))
-		return found, more
+	switch {
+	case u.split != nil:
+		all.join(j.split(*u.split, rest, at, text))
+		return all.found, all.parts
+	case len(rest) == 0:
+		return all.found, all.parts
+	case g.Runs.Joined:
+		all.join(j.joined(rest, at, text))
+		return all.found, all.parts
 	}
 	if g.Runs.Input {
 		rest = append(slices.Clone(rest), word{text: unknown, many: true})
@@ -286,9 +265,9 @@ func (j *judging) wrapper(g *program, args []word, at place, text string) (found
 		if k > 0 && f != nil && f.layer == "" && f.rule != tooMany && f.rule != tooDeep {
 			continue // most of these are no commands at all
 		}
-		merge(f, f == nil)
+		all.add(f)
 	}
-	return found, more
+	return all.found, all.parts
 }
 
 // short finds a one-letter option with its value attached, or at the end of a bundle.
@@ -320,17 +299,16 @@ func bundle(s string, flags []string) bool {
 }
 
 // split is env -S: one argument that holds several.
-func (j *judging) split(val word, rest []word, at place, text string) (*finding, bool) {
+func (j *judging) split(val word, rest []word, at site, text string) (*finding, bool) {
 	if !val.known() || strings.ContainsAny(val.text, `\'"$`) {
-		f := askFor(whatUnknown)
-		return &f, false
+		return askFor(whatUnknown), false
 	}
 	f := j.chain(text, append(words(append([]string{"env"}, strings.Fields(val.text)...)), rest...), "", at)
 	return f, f == nil
 }
 
 // joined is a command given in pieces to a shell.
-func (j *judging) joined(ws []word, at place, text string) (*finding, bool) {
+func (j *judging) joined(ws []word, at site, text string) (*finding, bool) {
 	parts := make([]string, len(ws))
 	known := true
 	for i, w := range ws {

@@ -83,7 +83,7 @@ func grammarOf(names []string) *program {
 }
 
 // invoke takes arguments apart into options and operands.
-func (p *program) invoke(names []string, args []word, at place) *invocation {
+func (p *program) invoke(names []string, args []word, at site) *invocation {
 	v := &invocation{names: names, args: args, at: at}
 	odd := false // an option stands before that may take a value
 	for i := 0; i < len(args); i++ {

@@ -7,7 +7,7 @@ import (
 )
 
 // fed judges a here-document or here-string that a shell reads as its script.
-func (s *scan) fed(ws []word, st *syntax.Stmt, at *place, text string) (*finding, bool) {
+func (s *scan) fed(ws []word, st *syntax.Stmt, at *site, text string) (*finding, bool) {
 	if st == nil || len(ws) == 0 {
 		return nil, false
 	}

@@ -45,7 +45,7 @@ func quote(b *strings.Builder, s string, first bool) {
 	switch {
 	case !visible:
 		escape(b, s)
-	case s == "{}": // find's and xargs' placeholder, which no shell expands
+	case s == "{}": // find(1) and xargs(1) put names in its place; no shell expands it
 		b.WriteString(s)
 	case !plain, s[0] == '=', first && (reserved(s) || strings.Contains(s, "=")):
 		b.WriteByte('\'')

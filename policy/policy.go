@@ -118,7 +118,7 @@ func (p *Policy) Command(c Command) Judgement {
 		return Judgement{Verdict: Ask, Rule: tooLarge}
 	}
 	j := judging{policy: p, home: c.Home}
-	at := place{project: c.Project, home: c.Home}
+	at := site{project: c.Project, home: c.Home}
 	if c.Cwd != "" {
 		at.dirs = []string{c.Cwd}
 	}
@@ -154,7 +154,7 @@ type finding struct {
 	nested  bool
 }
 
-func askFor(why string) finding { return finding{verdict: Ask, rule: why} }
+func askFor(why string) *finding { return &finding{verdict: Ask, rule: why} }
 
 func (f finding) or(g finding) finding {
 	if g.verdict.Stricter(f.verdict) {
@@ -162,6 +162,27 @@ func (f finding) or(g finding) finding {
 	}
 	f.nested = f.nested && g.nested
 	return f
+}
+
+// findings are what was found out about a command, or about what it runs in turn:
+// one finding, parts of their own, or both.
+type findings struct {
+	found *finding
+	parts bool
+}
+
+// add puts another to them; nil: all that there is to say of it are parts.
+func (i *findings) add(f *finding) { i.join(f, f == nil) }
+
+func (i *findings) join(f *finding, parts bool) {
+	if f != nil && i.found != nil {
+		worse := i.found.or(*f)
+		f = &worse
+	}
+	if f != nil {
+		i.found = f
+	}
+	i.parts = i.parts || parts
 }
 
 // weigh asks the rules about one invocation.

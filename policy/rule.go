@@ -124,7 +124,7 @@ type invocation struct {
 	options  []word // "-x", "--long=value"; a value that follows is joined with "="
 	operands []word // the rest
 	fewer    []word // operands, if options that aren't known take the next argument
-	at       place
+	at       site
 }
 
 // match says whether a rule is about an invocation.
@@ -208,7 +208,7 @@ func (g glob) mayBegin(s string) bool {
 // fit matches arguments against elements. With may, what isn't known fits
 // wherever it could; else only where anything does. Patterns and arguments are
 // few enough for plain recursion: each "**" is tried at each argument once.
-func fit(es []element, args []word, at *place, may bool) bool {
+func fit(es []element, args []word, at *site, may bool) bool {
 	for len(es) > 0 && !es[0].any {
 		if len(args) == 0 {
 			return false
@@ -243,7 +243,7 @@ func fit(es []element, args []word, at *place, may bool) bool {
 	return false
 }
 
-func (e *element) fits(w word, at *place, may bool) bool {
+func (e *element) fits(w word, at *site, may bool) bool {
 	if e.class != nil {
 		return e.class.is(w, at)
 	}

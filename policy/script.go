@@ -13,14 +13,12 @@ const (
 
 // script judges a shell's script, each simple command as a part of its own.
 // known says that src is exactly what will run.
-func (j *judging) script(src string, known bool, dialect string, at place, text string) (*finding, bool) {
+func (j *judging) script(src string, known bool, dialect string, at site, text string) (*finding, bool) {
 	if !known {
-		f := askFor(scriptUnknown)
-		return &f, false
+		return askFor(scriptUnknown), false
 	}
 	if j.depth >= maxDepth || nests(src) > maxNests {
-		f := askFor(tooDeep)
-		return &f, false
+		return askFor(tooDeep), false
 	}
 	j.depth++
 	defer func() { j.depth-- }()
@@ -33,8 +31,7 @@ func (j *judging) script(src string, known bool, dialect string, at place, text 
 	}
 	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(src), "")
 	if err != nil {
-		f := askFor(scriptSyntax)
-		return &f, false
+		return askFor(scriptSyntax), false
 	}
 	s := &scan{
 		j: j, src: src, fish: dialect == "fish",
@@ -118,14 +115,14 @@ type scan struct {
 	fish bool
 }
 
-func (s *scan) stmts(list []*syntax.Stmt, at *place) {
+func (s *scan) stmts(list []*syntax.Stmt, at *site) {
 	for _, st := range list {
 		s.stmt(st, at)
 	}
 }
 
 // stmt follows one statement and leaves in at where the next one runs.
-func (s *scan) stmt(st *syntax.Stmt, at *place) {
+func (s *scan) stmt(st *syntax.Stmt, at *site) {
 	if st == nil || st.Cmd == nil {
 		return
 	}
@@ -193,7 +190,7 @@ func (s *scan) stmt(st *syntax.Stmt, at *place) {
 }
 
 // loop follows a body that may run any number of times.
-func (s *scan) loop(at *place, here place, bodies ...[]*syntax.Stmt) {
+func (s *scan) loop(at *site, here site, bodies ...[]*syntax.Stmt) {
 	if moves(bodies...) {
 		here.dirs = nil
 	}
@@ -203,7 +200,7 @@ func (s *scan) loop(at *place, here place, bodies ...[]*syntax.Stmt) {
 	at.dirs = union(at.dirs, here.dirs)
 }
 
-func (s *scan) binary(c *syntax.BinaryCmd, at *place) {
+func (s *scan) binary(c *syntax.BinaryCmd, at *site) {
 	here := *at
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
@@ -236,7 +233,7 @@ func (s *scan) binary(c *syntax.BinaryCmd, at *place) {
 }
 
 // call judges a simple command. st is its statement, for what is shown.
-func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *place) {
+func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *site) {
 	if s.seen[c] || s.j.full {
 		return
 	}
@@ -272,7 +269,7 @@ func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *place) {
 }
 
 // inner follows the commands in a node's substitutions, which run where it does.
-func (s *scan) inner(n syntax.Node, at *place) {
+func (s *scan) inner(n syntax.Node, at *site) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		var list []*syntax.Stmt
 		switch n := n.(type) {

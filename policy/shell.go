@@ -7,23 +7,20 @@ import (
 )
 
 // shell judges what a shell is told to run.
-func (j *judging) shell(called []string, args []word, at place, text string) (*finding, bool) {
+func (j *judging) shell(called []string, args []word, at site, text string) (*finding, bool) {
 	dialect := called[len(called)-1]
 	script, has, file, unsure := shellArgs(args)
 	switch {
 	case unsure:
-		f := askFor(whatUnknown)
-		return &f, false
+		return askFor(whatUnknown), false
 	case has:
 		return j.script(script.text, script.known(), dialect, at, text)
 	case file == nil:
 		if at.piped {
-			f := askFor(fromInput)
-			return &f, false
+			return askFor(fromInput), false
 		}
 	case file.process, isInput(file.text):
-		f := askFor(fromInput)
-		return &f, false
+		return askFor(fromInput), false
 	}
 	return nil, false // a file: its commands are judged as they start
 }
@@ -88,10 +85,10 @@ func shellArgs(args []word) (script word, has bool, file *word, unsure bool) {
 }
 
 // builtins are commands of the shell itself that run others.
-var builtins map[string]func(j *judging, args []word, at place, text string) (*finding, bool)
+var builtins map[string]func(j *judging, args []word, at site, text string) (*finding, bool)
 
 func init() { // breaks a cycle of initialisation, at no cost
-	builtins = map[string]func(*judging, []word, place, string) (*finding, bool){
+	builtins = map[string]func(*judging, []word, site, string) (*finding, bool){
 		"eval":   evalBuiltin,
 		"source": sourceBuiltin,
 		".":      sourceBuiltin,
@@ -99,24 +96,23 @@ func init() { // breaks a cycle of initialisation, at no cost
 	}
 }
 
-func evalBuiltin(j *judging, args []word, at place, text string) (*finding, bool) {
+func evalBuiltin(j *judging, args []word, at site, text string) (*finding, bool) {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
 	return j.joined(args, at, text)
 }
 
-func sourceBuiltin(_ *judging, args []word, at place, _ string) (*finding, bool) {
+func sourceBuiltin(_ *judging, args []word, at site, _ string) (*finding, bool) {
 	for _, w := range args {
 		if w.process || isInput(w.text) {
-			f := askFor(fromInput)
-			return &f, false
+			return askFor(fromInput), false
 		}
 	}
 	return nil, false
 }
 
-func trapBuiltin(j *judging, args []word, at place, text string) (*finding, bool) {
+func trapBuiltin(j *judging, args []word, at site, text string) (*finding, bool) {
 	args = slices.DeleteFunc(slices.Clone(args), func(w word) bool { return w.text == "--" })
 	if len(args) < 2 || args[0].text == "" || args[0].text == "-" || len(args[0].text) == 2 && args[0].text[0] == '-' {
 		return nil, false
@@ -127,7 +123,7 @@ func trapBuiltin(j *judging, args []word, at place, text string) (*finding, bool
 
 // find judges -delete and -exec as commands on the paths that it walks. A
 // filter on names makes them paths of that name.
-func (j *judging) find(args []word, at place, text string) (*finding, bool) {
+func (j *judging) find(args []word, at site, text string) (*finding, bool) {
 	var paths []word
 	i := 0
 	for ; i < len(args); i++ { // find(1): options, then paths, then the expression
@@ -161,22 +157,11 @@ func (j *judging) find(args []word, at place, text string) (*finding, bool) {
 		}
 		found = append(found, p)
 	}
-	var out *finding
-	more := false
-	merge := func(f *finding) {
-		switch {
-		case f == nil:
-			more = true
-		case out == nil:
-			out = f
-		default:
-			*out = out.or(*f)
-		}
-	}
+	var all findings
 	for k := 0; k < len(expr); k++ {
 		switch expr[k].text {
 		case "-delete":
-			merge(j.chain(text, append(words([]string{"rm", "-r", "--"}), found...), "", at))
+			all.add(j.chain(text, append(words([]string{"rm", "-r", "--"}), found...), "", at))
 		case "-exec", "-execdir", "-ok", "-okdir":
 			end := k + 1
 			for end < len(expr) && expr[end].text != ";" && !(expr[end].text == "+" && expr[end-1].text == "{}") {
@@ -195,12 +180,12 @@ func (j *judging) find(args []word, at place, text string) (*finding, bool) {
 				}
 			}
 			if len(inner) > 0 {
-				merge(j.chain(text, inner, "", at))
+				all.add(j.chain(text, inner, "", at))
 			}
 			k = end
 		}
 	}
-	return out, more
+	return all.found, all.parts
 }
 
 // nameFilter is the pattern that every file found must have as its name, or "".

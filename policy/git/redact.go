@@ -153,7 +153,7 @@ func Serve(project, to string, repositories []string) (served, hidden []string, 
 		case err != nil:
 			hidden = append(hidden, rel)
 		case redacted:
-			if err := place(project, to, rel, text); err != nil {
+			if err := writeServed(project, to, rel, text); err != nil {
 				return nil, nil, err
 			}
 			served = append(served, rel)
@@ -186,8 +186,8 @@ func included(project, rel string) []string {
 	return found
 }
 
-// place writes a file and the folders above it, which look like the project's.
-func place(project, to, rel string, text []byte) error {
+// writeServed writes a file and the folders above it, which look like the project's.
+func writeServed(project, to, rel string, text []byte) error {
 	path := filepath.Join(to, rel)
 	// Folders that an earlier file made may be read-only, as the project's are.
 	for i, c := range rel {
