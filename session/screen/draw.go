@@ -32,18 +32,9 @@ func (s *Screen) liveCursor() uv.Cursor {
 	}
 }
 
-// Lines gives the lines there are by absolute numbers, which stay with their
-// text while the screen scrolls: first is the oldest kept, top the screen's
-// first row, end follows the last row.
-func (s *Screen) Lines() (first, top, end int) {
-	top = s.history.total
-	return top - s.history.len(), top, top + s.rows
-}
-
 // Draw draws the screen into an area of dst, clipped to both, as it was that
 // many lines back. What of the area the screen doesn't fill becomes blank. It
-// changes nothing and costs the area's cells: callers skip it while
-// [Screen.Version] is what it was.
+// changes nothing and costs the area's cells.
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, scrollback int) {
 	p := &painter{dst: dst, area: area, clip: area.Intersect(dst.Bounds()), colors: s.colors, reverse: s.modes.reverse}
 	if p.clip.Empty() {

@@ -20,14 +20,12 @@ const (
 // (synchronized output, mode 2026). Only drawing looks at it: the screen's
 // state doesn't depend on it, nor on the clock.
 type frame struct {
-	held    bool // lines hold a picture of this size
-	since   time.Time
-	over    bool // it has hidden the screen for too long
-	lines   []line
-	cursor  uv.Cursor
-	top     int // history.total then
-	alt     bool
-	version uint64
+	held   bool // lines hold a picture of this size
+	since  time.Time
+	lines  []line
+	cursor uv.Cursor
+	top    int // history.total then
+	alt    bool
 
 	spent  int // pictures taken of the burst
 	refill time.Time
@@ -35,15 +33,6 @@ type frame struct {
 
 // end drops the picture.
 func (f *frame) end() { f.held = false }
-
-// expire notes once that the picture is no longer shown.
-func (f *frame) expire() bool {
-	if !f.held || f.over {
-		return false
-	}
-	f.over = true
-	return true
-}
 
 // synchronize is mode 2026.
 func (s *Screen) synchronize(on bool) {
@@ -56,8 +45,7 @@ func (s *Screen) synchronize(on bool) {
 	}
 	f := &s.frame
 	now := s.now()
-	f.since, f.over = now, false
-	f.version = s.version + 1 // what this Write will end with
+	f.since = now
 	if n := int(now.Sub(f.refill) / pictureInterval); n > 0 {
 		f.spent, f.refill = max(f.spent-n, 0), now
 	}
@@ -80,5 +68,5 @@ func (s *Screen) synchronize(on bool) {
 // frozen says that the picture is what is to be seen.
 func (s *Screen) frozen() bool {
 	f := &s.frame
-	return s.modes.sync && f.held && !f.over && s.now().Sub(f.since) < syncLimit
+	return s.modes.sync && f.held && s.now().Sub(f.since) < syncLimit
 }

@@ -63,9 +63,8 @@ type Screen struct {
 	title  title
 	faults int
 
-	version uint64
-	frame   frame // synchronized output
-	now     func() time.Time
+	frame frame // synchronized output
+	now   func() time.Time
 
 	work uint64 // cells written or moved; tests bound it by the bytes that caused it
 	trip func() // tests only: runs before each instruction
@@ -90,7 +89,6 @@ func New(cols, rows int) *Screen {
 	s.main = &page{grid: newGrid(s.cols, s.rows, &s.work)}
 	s.page = s.main
 	s.reset()
-	s.version = 1
 	return s
 }
 
@@ -126,7 +124,6 @@ func (s *Screen) Write(p []byte) (int, error) {
 	for len(p) > 0 {
 		p = s.guarded(p)
 	}
-	s.version++
 	s.flushReplies()
 	return n, nil
 }
@@ -157,7 +154,6 @@ func (s *Screen) Resize(cols, rows int) {
 	s.cursor.x = min(s.cursor.x, cols-1)
 	s.cursor.y = clamp(s.cursor.y+moved, 0, rows-1)
 	s.cursor.wrap = false
-	s.version++
 }
 
 // refit gives a page its new size and returns by how many rows its content
@@ -202,18 +198,6 @@ func (s *Screen) keep(n int) {
 
 // Close ends the Screen's use. It holds nothing but memory.
 func (s *Screen) Close() {}
-
-// Version changes whenever what Draw shows, or what the other getters say, may
-// have changed. While a synchronized frame is being built it stays as it is.
-func (s *Screen) Version() uint64 {
-	if s.frozen() {
-		return s.frame.version
-	}
-	if s.frame.expire() {
-		s.version++
-	}
-	return s.version
-}
 
 // ScrollbackLen is how many lines have been kept above the screen.
 func (s *Screen) ScrollbackLen() int { return s.history.len() }

@@ -6,20 +6,12 @@ import "strings"
 func (s *Screen) Text() []string {
 	rows := make([]string, s.rows)
 	for y := range rows {
-		rows[y] = strings.TrimRight(s.page.grid.lines[y].slice(0, s.cols), " ")
+		var b strings.Builder
+		l := &s.page.grid.lines[y]
+		for _, c := range l.cells[:l.used] {
+			b.WriteString(c.text)
+		}
+		rows[y] = strings.TrimRight(b.String(), " ")
 	}
 	return rows
-}
-
-func (l *row) slice(x0, x1 int) string {
-	var b strings.Builder
-	for x := max(x0, 0); x < min(x1, l.used); x++ {
-		b.WriteString(l.cells[x].text)
-	}
-	if l.soft && b.Len() > 0 {
-		for x := max(x0, l.used); x < min(x1, len(l.cells)); x++ {
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
 }

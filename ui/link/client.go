@@ -94,12 +94,10 @@ type Emulator interface {
 	Title() string
 	ScrollbackLen() int
 	AltScreen() bool
-	MouseMode() uv.MouseMode // what the program wants to hear of the mouse
 	EncodeKey(k uv.KeyPressEvent) []byte
 	EncodeMouse(m uv.MouseEvent, x, y int) []byte
 	EncodePaste(s string) []byte
 	AlternateScroll() bool // whether the wheel is to become arrow keys on the alternate screen
-	Text() []string
 	Close()
 }
 

@@ -114,7 +114,7 @@ func TestUnknownSessionIsOver(t *testing.T) {
 }
 
 func text(l *link.Link) (out string) {
-	l.Screen.With(func(e link.Emulator) { out = strings.Join(e.Text(), "\n") })
+	l.Screen.With(func(e link.Emulator) { out = strings.Join(e.(*fake.Emulator).Text(), "\n") })
 	return out
 }
 

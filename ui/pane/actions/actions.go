@@ -162,27 +162,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, words, f.P.S(themes.Muted))
 		return nil
 	}
-	p.List.Fit(len(items), inner.Dy())
-	for i := range inner.Dy() {
-		n := p.List.Top() + i
-		if n >= len(items) {
-			break
-		}
-		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
-		p.row(dst, row, f, items[n])
-		if n == p.List.At() {
-			ground := themes.SelectedIdle
-			if f.Focused {
-				ground = themes.Selected
-			}
-			fill(dst, row, f.P.S(ground))
-		}
-	}
-	bar := f.P.S(themes.Border)
-	if f.Focused {
-		bar = f.P.S(themes.BorderFocus)
-	}
-	paint.Scrollbar(dst, area.Max.X-1, inner, p.List.Top(), len(items), bar)
+	p.List.Draw(dst, area, inner, len(items), f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, items[n]) })
 	return nil
 }
 
@@ -208,9 +188,6 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	add(p.State.Unreviewed(), "unreviewed", themes.Info)
 	return out
 }
-
-// fill lays a row's highlight beneath it.
-func fill(dst uv.Screen, row uv.Rectangle, st uv.Style) { paint.Ground(dst, row, st) }
 
 func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	y, end := r.Min.Y, r.Max.X-1

@@ -206,10 +206,6 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		p.empty(dst, inner, f)
 		return nil
 	}
-	bar := f.P.S(themes.Border)
-	if f.Focused {
-		bar = f.P.S(themes.BorderFocus)
-	}
 	body := inner
 	if !p.Reading {
 		extra := 0
@@ -224,8 +220,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			h = inner.Dy()
 		}
 		p.files = uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), h)
-		p.drawFiles(dst, p.files, f, extra)
-		paint.Scrollbar(dst, area.Max.X-1, p.files, p.list.Top(), len(files)+extra, bar)
+		p.list.Draw(dst, area, p.files, len(files)+extra, f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, n) })
 		if inner.Dy()-h < 3 {
 			return nil
 		}
@@ -236,6 +231,10 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	p.body = body
 	p.drawDiff(dst, body, f)
 	if p.diff != nil {
+		bar := f.P.S(themes.Border)
+		if f.Focused {
+			bar = f.P.S(themes.BorderFocus)
+		}
 		paint.Scrollbar(dst, area.Max.X-1, body, p.top, len(p.diff.Rows), bar)
 	}
 	return nil
@@ -250,113 +249,5 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 		{Text: paint.Count(n, "file", "files"), Style: f.P.S(themes.Muted)},
 		{Text: "  +" + strconv.Itoa(p.changes.Added), Style: f.P.S(themes.AddedWord)},
 		{Text: " −" + strconv.Itoa(p.changes.Removed), Style: f.P.S(themes.RemovedWord)},
-	}
-}
-
-func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
-	words := "no changes: the project is as it was"
-	switch {
-	case p.Problem != "":
-		words = p.Problem
-	case p.Loading:
-		words = "reading changes…"
-	case p.Action != 0:
-		words = fmt.Sprintf("action %d changed no files", p.Action)
-	}
-	for i, row := range paint.Wrap(dst, words, r.Dx()-2) {
-		if i < r.Dy() {
-			paint.Text(dst, r.Min.X+1, r.Min.Y+i, r.Max.X, row, f.P.S(themes.Muted))
-		}
-	}
-}
-
-func (p *Pane) drawFiles(dst uv.Screen, r uv.Rectangle, f paint.Frame, extra int) {
-	files := p.changes.Files
-	p.list.Fit(len(files)+extra, r.Dy())
-	for i := range r.Dy() {
-		n, y := p.list.Top()+i, r.Min.Y+i
-		row := uv.Rect(r.Min.X, y, r.Dx(), 1)
-		switch {
-		case n < len(files):
-			p.file(dst, row, f, files[n])
-			if n == p.list.At() {
-				ground := themes.SelectedIdle
-				if f.Focused {
-					ground = themes.Selected
-				}
-				paint.Ground(dst, row, f.P.S(ground))
-			}
-		case n == len(files) && p.changes.More > 0:
-			words := fmt.Sprintf("⋯ and %d more, not listed", p.changes.More)
-			if p.changes.Next != "" {
-				words = fmt.Sprintf("⋯ and %d more, reading on…", p.changes.More)
-			}
-			paint.Clip(dst, r.Min.X+1, y, r.Max.X, words, f.P.S(themes.Muted))
-		case n < len(files)+extra:
-			words := fmt.Sprintf("⚠ outside the project: %s", p.changes.Apart[0])
-			if k := len(p.changes.Apart) - 1; k > 0 {
-				words += fmt.Sprintf(" and %d more", k)
-			}
-			paint.Clip(dst, r.Min.X+1, y, r.Max.X, words, f.P.S(themes.Warn))
-		}
-	}
-}
-
-func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c api.Change) {
-	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
-	letter := paint.Shorten(dst, c.Status, 1)
-	paint.Text(dst, x, y, end, letter, f.P.S(StatusToken(c.Status)))
-	x += 2
-	right := Counts(c, f.P)
-	stop := end - paint.LineWidth(dst, right)
-	if stop < x+10 {
-		stop = end
-	} else {
-		paint.Draw(dst, stop, y, end, right)
-		stop -= 1
-	}
-	name := c.Path
-	if c.From != "" {
-		name = c.From + " → " + c.Path
-	}
-	n := paint.Text(dst, x, y, stop, paint.ShortenLeft(dst, name, stop-x), f.P.S(themes.Text))
-	if c.Words != "" {
-		paint.Clip(dst, n+2, y, stop, c.Words, f.P.S(themes.Muted))
-	}
-}
-
-// StatusToken is the look of a status letter.
-func StatusToken(status string) themes.Token {
-	switch status {
-	case "A":
-		return themes.AddedWord
-	case "D":
-		return themes.RemovedWord
-	case "M", "T":
-		return themes.Warn
-	}
-	return themes.Info
-}
-
-// Counts says how much of a file changed: lines, or sizes where lines mean nothing.
-func Counts(c api.Change, p *paint.Palette) paint.Line {
-	switch {
-	case c.Kind != "" && c.Kind != "file":
-		return paint.Line{{Text: paint.Clean(c.Kind), Style: p.S(themes.Muted)}}
-	case c.Binary:
-		return paint.Line{{Text: "binary " + paint.Bytes(c.NewSize), Style: p.S(themes.Muted)}}
-	case !c.Counted:
-		return paint.Line{{Text: paint.Bytes(max(c.NewSize, c.OldSize)), Style: p.S(themes.Muted)}}
-	}
-	added, removed := "", ""
-	if c.Added > 0 {
-		added = "+" + strconv.Itoa(c.Added)
-	}
-	if c.Removed > 0 {
-		removed = "−" + strconv.Itoa(c.Removed)
-	}
-	return paint.Line{
-		{Text: fmt.Sprintf("%5s", added), Style: p.S(themes.AddedWord)},
-		{Text: fmt.Sprintf("%5s", removed), Style: p.S(themes.RemovedWord)},
 	}
 }

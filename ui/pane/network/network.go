@@ -35,7 +35,6 @@ type Fold struct {
 	Count          int
 	Sent, Received int64
 	Open           int
-	Failed         int
 	IDs            []int64 // the newest ones, at most maxIDs
 	held           bool
 }
@@ -81,9 +80,6 @@ func Folds(attempts []api.Attempt) []Fold {
 		if a.Open {
 			f.Open++
 		}
-		if a.Failure != "" {
-			f.Failed++
-		}
 		f.held = a.Verdict == api.Ask
 		if len(f.IDs) < maxIDs {
 			f.IDs = append(f.IDs, a.ID)
@@ -113,7 +109,11 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	folds := p.rows()
 	box := paint.Box{Number: f.Number, Title: "Network", Focused: f.Focused}
 	if n := len(p.State.Attempts); n > 0 {
-		box.Facts = paint.Line{{Text: paint.Count(n, "attempt", "attempts"), Style: f.P.S(themes.Muted)}}
+		words := paint.Count(n, "attempt", "attempts")
+		if p.State.Attempts[0].ID > 1 { // the screen begins with the newest; stepbox log has all
+			words = "newest " + words
+		}
+		box.Facts = paint.Line{{Text: words, Style: f.P.S(themes.Muted)}}
 		denied := 0
 		for _, a := range p.State.Attempts {
 			if a.Verdict == api.Deny {
@@ -138,23 +138,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		}
 		return nil
 	}
-	p.List.Fit(len(folds), inner.Dy())
-	for i := range inner.Dy() {
-		n := p.List.Top() + i
-		if n >= len(folds) {
-			break
-		}
-		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
-		p.row(dst, row, f, folds[n])
-		if n == p.List.At() && f.Focused {
-			paint.Ground(dst, row, f.P.S(themes.Selected))
-		}
-	}
-	bar := f.P.S(themes.Border)
-	if f.Focused {
-		bar = f.P.S(themes.BorderFocus)
-	}
-	paint.Scrollbar(dst, area.Max.X-1, inner, p.List.Top(), len(folds), bar)
+	p.List.Draw(dst, area, inner, len(folds), f, false, func(r uv.Rectangle, n int) { p.row(dst, r, f, folds[n]) })
 	return nil
 }
 

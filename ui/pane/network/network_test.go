@@ -84,3 +84,18 @@ func FuzzDraw(f *testing.F) {
 		fake.CheckCells(t, b, uv.Rect(2, 2, w, h))
 	})
 }
+
+// A screen that began with the newest attempts says so.
+func TestNewestOnly(t *testing.T) {
+	for first, want := range map[int64]string{1: " 2 attempts", 4001: " newest 2 attempts"} {
+		s := state.State{Session: fake.Session()}
+		for id := first; id < first+2; id++ {
+			s.Apply(api.Event{Attempt: &api.Attempt{ID: id, Protocol: "tcp", Name: "registry.example", Port: 443}})
+		}
+		b := uv.NewScreenBuffer(80, 10)
+		(&Pane{State: &s}).Draw(b, b.Bounds(), frame(t))
+		if got := b.String(); !strings.Contains(got, want) {
+			t.Errorf("from %d on it says\n%s", first, got)
+		}
+	}
+}

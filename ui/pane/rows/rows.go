@@ -2,6 +2,13 @@
 // selected, which is the first in view, and whether the list follows its end.
 package rows
 
+import (
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
 // List is the position in a list of rows. The zero value follows the end.
 type List struct {
 	at, top int
@@ -58,4 +65,23 @@ func (l *List) Scroll(by, total int) {
 		l.at = max(0, total-1)
 		l.away = false
 	}
+}
+
+// Draw draws the rows in view inside of a pane's border, marks the selected one
+// and how far the view is. row draws the n-th. Without the focus the selection is
+// marked only if it means something to other panes.
+func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f paint.Frame, idle bool, row func(r uv.Rectangle, n int)) {
+	l.Fit(total, inside.Dy())
+	ground, bar := themes.SelectedIdle, themes.Border
+	if f.Focused {
+		ground, bar = themes.Selected, themes.BorderFocus
+	}
+	for i := range min(inside.Dy(), total-l.top) {
+		r := uv.Rect(inside.Min.X, inside.Min.Y+i, inside.Dx(), 1)
+		row(r, l.top+i)
+		if l.top+i == l.at && (f.Focused || idle) {
+			paint.Ground(dst, r, f.P.S(ground))
+		}
+	}
+	paint.Scrollbar(dst, border.Max.X-1, inside, l.top, total, f.P.S(bar))
 }
