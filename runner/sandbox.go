@@ -39,6 +39,7 @@ type Sandbox struct {
 	control *seqpacket.Conn
 	gate    *gate.Gate
 	gateway *egress.Gateway
+	view    *os.File // the project as the agent sees it, which keeps the overlay alive; not for looking at
 
 	namespace uint64 // of its pid namespace, which names its processes
 
@@ -268,6 +269,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	defer cancel()
 	failures = append(failures, s.guard.Clean(limit, -1))
 	s.lock.Close()
+	go s.view.Close() // may take as long as the disk does, and nobody has to wait for it
 	return errors.Join(failures...)
 }
 

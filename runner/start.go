@@ -331,6 +331,13 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 		closeFiles(files)
 		return fmt.Errorf("cannot recognise the sandbox's processes: %w", err)
 	}
+	// Whoever lets an overlay go last waits until its whole filesystem is on the
+	// disk. That shouldn't be PID 1, whose end is waited for.
+	if s.view, err = s.holder.View(ctx, s.spec.Workspace); err != nil {
+		closeFiles(files)
+		return err
+	}
+	undo.add(func() { s.view.Close() })
 	if err := s.openGate(files[0], h.Gate); err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ const (
 	opLink    = "link"
 	opOpen    = "open"
 	opRestore = "restore"
+	opView    = "view"
 )
 
 type (
@@ -49,7 +50,7 @@ type (
 		Folders []string
 	}
 	layersAnswer   struct{ Refused []string } // one for each folder, "" for none
-	restoreRequest struct{ Project string }
+	projectRequest struct{ Project string }   // a path inside
 )
 
 // Holder is the supervisor's side of a running holder.
@@ -145,6 +146,11 @@ func (h *Holder) Open(ctx context.Context, root, path string) (*os.File, error) 
 	return h.file(ctx, opOpen, openRequest{Root: root, Path: []byte(path)})
 }
 
+// View opens the project, a path inside, as the sandbox sees it.
+func (h *Holder) View(ctx context.Context, project string) (*os.File, error) {
+	return h.file(ctx, opView, projectRequest{project})
+}
+
 // ProbeOverlay mounts an overlay with an empty lower folder and an upper folder
 // below dir, which has to be empty but for hidden names, and works in it. The
 // mount goes with the holder.
@@ -186,7 +192,7 @@ func (h *Holder) Restore(ctx context.Context, project string, plan []byte, conte
 		return err
 	}
 	defer file.Close()
-	_, err = h.peer.call(ctx, opRestore, restoreRequest{project}, report, file, contents)
+	_, err = h.peer.call(ctx, opRestore, projectRequest{project}, report, file, contents)
 	return err
 }
 

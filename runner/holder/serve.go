@@ -156,6 +156,12 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return h.ops.Link()
 	case opOpen:
 		return one(h.open(body))
+	case opView:
+		var request projectRequest
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, nil, err
+		}
+		return one(h.project(request.Project))
 	}
 	return nil, nil, fmt.Errorf("there is no operation %q", op)
 }
@@ -196,7 +202,7 @@ func (h *server) setGuard(body json.RawMessage, files []*os.File) error {
 // its kernel-side state stays in step with its layers.
 func (h *server) restore(ctx context.Context, body json.RawMessage, files []*os.File) (any, error) {
 	defer closeAll(files)
-	var request restoreRequest
+	var request projectRequest
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
