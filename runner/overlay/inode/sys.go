@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -82,6 +83,22 @@ func Retry(f func() error) error {
 
 func Lstat(dirfd int, name string, st *unix.Stat_t) error {
 	return Retry(func() error { return unix.Fstatat(dirfd, name, st, unix.AT_SYMLINK_NOFOLLOW) })
+}
+
+// LstatRaw is lstatAt for a name as getdents64(2) gave it: the byte after it
+// is NUL, so that it needn't be copied. A scan is mostly this call.
+func LstatRaw(dirfd int, name []byte, st *unix.Stat_t) error {
+	for {
+		_, _, no := unix.Syscall6(unix.SYS_NEWFSTATAT, uintptr(dirfd), uintptr(unsafe.Pointer(unsafe.SliceData(name))),
+			uintptr(unsafe.Pointer(st)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+		switch no {
+		case 0:
+			return nil
+		case unix.EINTR:
+		default:
+			return no
+		}
+	}
 }
 
 func Fstat(fd int, st *unix.Stat_t) error {

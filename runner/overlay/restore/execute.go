@@ -54,7 +54,7 @@ func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, e
 	}
 	for i := range p.Ops {
 		if err := ctx.Err(); err != nil {
-			return x.report, errors.Join(fmt.Errorf("cannot finish the rollback: %w", err), x.clear())
+			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
 		}
 		op := &p.Ops[i]
 		err := x.step(i, op)
@@ -64,10 +64,10 @@ func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, e
 		x.Failed[op.Path] = true
 		x.report.Failed = append(x.report.Failed, manifest.Problem{Path: op.Path, Text: fmt.Sprintf("cannot %s: %v", op.Kind, err)})
 		if full(err) {
-			return x.report, errors.Join(fmt.Errorf("cannot finish the rollback: %w", err), x.clear())
+			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
 		}
 	}
-	return x.report, x.clear()
+	return x.report, nil
 }
 
 type executor struct {
@@ -80,8 +80,6 @@ type executor struct {
 	report Report
 
 	overwritten map[string]bool // files written in place
-	old         []string        // what was replaced, under temporary names
-	oldBytes    int64           // about what it takes
 	buf         []byte
 }
 
@@ -114,11 +112,6 @@ func (x *executor) step(i int, op *Op) error {
 	}
 	if len(x.dirs) >= maxOpenDirs {
 		x.forget()
-	}
-	if op.Kind == OpMeta && op.What == manifest.KindDir { // taking names away later would move its times
-		if err := x.clear(); err != nil {
-			return err
-		}
 	}
 	if op.Path == "" {
 		return x.meta(x.root, ".", op)
@@ -182,9 +175,3 @@ func (x *executor) meta(dirfd int, name string, op *Op) error {
 	x.report.Set++
 	return nil
 }
-
-// How much that was replaced may wait to be taken away.
-const (
-	maxOld      = 20_000
-	maxOldBytes = 256 << 20
-)

@@ -27,19 +27,7 @@ func (x *executor) file(dirfd int, name string, i int, op *Op) error {
 			return err
 		}
 	}
-	if op.Content.Size > content.ChunkedAbove && len(x.old) > 0 {
-		// A stream can't be begun again, should the disk be full of what was replaced.
-		if err := x.clear(); err != nil {
-			return err
-		}
-	}
-	err = x.write(dirfd, name, op, body)
-	if full(err) && len(x.old) > 0 {
-		if err = x.clear(); err == nil {
-			err = x.write(dirfd, name, op, body)
-		}
-	}
-	return err
+	return x.write(dirfd, name, op, body)
 }
 
 // write makes the file under a temporary name and puts it in the name's place.
@@ -61,7 +49,7 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 		err = cerr
 	}
 	if err == nil {
-		err = x.renameOver(dirfd, temp, name, op)
+		err = rename(dirfd, temp, name)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dirfd, temp, 0)

@@ -25,65 +25,13 @@ func (x *executor) replace(dirfd int, name string, op *Op, create func(temp stri
 		_ = unix.Close(fd)
 	}
 	if err == nil {
-		err = x.renameOver(dirfd, temp, name, op)
+		err = rename(dirfd, temp, name)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dirfd, temp, 0)
 		return err
 	}
 	x.report.Made++
-	return nil
-}
-
-// renameOver puts a temporary name in a name's place. It exchanges the two, so
-// that there is no moment without the name, and the old one is taken away
-// later: a rename that replaces a file makes ext4 write the new one to disk at
-// once (auto_da_alloc, ext4(5)), and an ext4 without a journal is slow to make
-// files while others were deleted just before.
-func (x *executor) renameOver(dirfd int, temp, name string, op *Op) error {
-	err := inode.Retry(func() error { return unix.Renameat2(dirfd, temp, dirfd, name, unix.RENAME_EXCHANGE) })
-	switch err {
-	case nil:
-		dirPath, _ := manifest.Split(op.Path)
-		x.old = append(x.old, manifest.Join(dirPath, temp))
-		if x.oldBytes += op.Content.Size; x.oldBytes > maxOldBytes || len(x.old) >= maxOld {
-			return x.clear()
-		}
-		return nil
-	case unix.ENOENT, unix.EINVAL: // there is no old one, or no exchange
-		return rename(dirfd, temp, name)
-	}
-	return err
-}
-
-// clear takes away what was replaced.
-func (x *executor) clear() error {
-	var errs []error
-	at, fd := "", -1
-	for _, path := range x.old {
-		dirPath, name := manifest.Split(path)
-		if fd < 0 || at != dirPath {
-			if fd >= 0 {
-				_ = unix.Close(fd)
-			}
-			var err error
-			if fd, err = inode.OpenDirBeneath(x.root, dirPath); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			at = dirPath
-		}
-		if _, err := x.remove(fd, name); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if fd >= 0 {
-		_ = unix.Close(fd)
-	}
-	x.old, x.oldBytes = nil, 0
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("cannot take away what was replaced: %w", err)
-	}
 	return nil
 }
 

@@ -23,15 +23,13 @@ type listing struct {
 	dirty *dirtyTree // else: what to look at below
 	depth int
 
-	at      int            // how many of prev.items came in the same order
-	apart   bool           // items no longer equal prev.items[:at]
-	items   []item         // once apart
-	changed map[string]int // names whose node is new: index in items
-	seen    []bool         // once apart: of prev.items
-	index   map[string]int // of prev.items, once needed
-	jobs    []fileJob
-	subs    []subJob
-	stated  int
+	at     int            // how many of prev.items came in the same order
+	apart  bool           // items no longer equal prev.items[:at]
+	items  []item         // once apart
+	index  map[string]int // of prev.items, once needed
+	jobs   []fileJob
+	subs   []subJob
+	stated int
 }
 
 // subJob is a directory that has to be looked at.
@@ -88,12 +86,8 @@ func (l *listing) part() error {
 		return errFound
 	}
 	prior := l.prior()
-	l.apart, l.changed = true, map[string]int{}
+	l.apart = true
 	l.items = append(make([]item, 0, len(prior)+1), prior[:l.at]...)
-	l.seen = make([]bool, len(prior))
-	for i := range l.at {
-		l.seen[i] = true
-	}
 	return nil
 }
 
@@ -106,7 +100,7 @@ func (l *listing) keep(i int) error {
 	if err := l.part(); err != nil {
 		return err
 	}
-	l.items, l.seen[i], l.at = append(l.items, l.prev.items[i]), true, i+1
+	l.items, l.at = append(l.items, l.prev.items[i]), i+1
 	return nil
 }
 
@@ -116,15 +110,12 @@ func (l *listing) add(it item, i int) error {
 		return err
 	}
 	if i >= 0 {
-		l.seen[i], l.at = true, i+1
+		l.at = i + 1
 		if prior := l.prev.items[i].node; it.node.Equal(prior) {
 			it.node = prior
 		}
 	}
 	l.items = append(l.items, it)
-	if i < 0 || it.node != l.prev.items[i].node {
-		l.changed[it.node.Name] = len(l.items) - 1
-	}
 	return nil
 }
 
@@ -153,7 +144,7 @@ func (l *listing) finish() error {
 	w.mu.Lock()
 	w.stats.Stated += l.stated
 	w.mu.Unlock()
-	if err := l.Below(); err != nil {
+	if err := l.below(); err != nil {
 		return err
 	}
 	if err := l.read(); err != nil {
@@ -260,10 +251,9 @@ func (l *listing) name(raw []byte) error {
 		// Added with an empty content now, to keep the order; read later.
 		job := fileJob{at: len(l.items), st: st, prev: prior}
 		if known {
-			l.seen[i], l.at = true, i+1
+			l.at = i + 1
 		}
 		l.items = append(l.items, it)
-		l.changed[name] = job.at
 		l.jobs = append(l.jobs, job)
 		return nil
 	}
@@ -272,35 +262,10 @@ func (l *listing) name(raw []byte) error {
 
 // merged is the sorted list of nodes after what changed.
 func (l *listing) merged() []*manifest.Node {
-	if l.old == nil || len(l.changed)*4 > len(l.items) {
-		nodes := make([]*manifest.Node, len(l.items))
-		for i := range l.items {
-			nodes[i] = l.items[i].node
-		}
-		slices.SortStableFunc(nodes, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
-		return slices.CompactFunc(nodes, func(a, b *manifest.Node) bool { return a.Name == b.Name })
+	nodes := make([]*manifest.Node, len(l.items))
+	for i := range l.items {
+		nodes[i] = l.items[i].node
 	}
-	gone := map[string]bool{}
-	for i, ok := range l.seen {
-		if !ok {
-			gone[l.prev.items[i].node.Name] = true
-		}
-	}
-	fresh := make([]*manifest.Node, 0, len(l.changed))
-	for name, i := range l.changed {
-		fresh = append(fresh, l.items[i].node)
-		gone[name] = true
-	}
-	slices.SortFunc(fresh, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
-	nodes := make([]*manifest.Node, 0, len(l.items))
-	for n := range l.old.All() {
-		if len(gone) > 0 && gone[n.Name] {
-			continue
-		}
-		for len(fresh) > 0 && fresh[0].Name < n.Name {
-			nodes, fresh = append(nodes, fresh[0]), fresh[1:]
-		}
-		nodes = append(nodes, n)
-	}
-	return append(nodes, fresh...)
+	slices.SortStableFunc(nodes, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(nodes, func(a, b *manifest.Node) bool { return a.Name == b.Name })
 }

@@ -19,7 +19,7 @@ func (l *listing) subdir(name string, i int, dirty *dirtyTree) error {
 		if err := l.part(); err != nil {
 			return err
 		}
-		l.seen[i], l.at = true, i+1
+		l.at = i + 1
 	}
 	if j.prior >= 0 {
 		if err := l.keep(i); err != nil {
@@ -37,8 +37,8 @@ func (l *listing) subdir(name string, i int, dirty *dirtyTree) error {
 	return nil
 }
 
-// Below looks at the directories that were put off.
-func (l *listing) Below() error {
+// below looks at the directories that were put off.
+func (l *listing) below() error {
 	if len(l.subs) == 0 {
 		return nil
 	}
@@ -62,12 +62,6 @@ func (l *listing) Below() error {
 			it = item{node: &manifest.Node{Entry: manifest.Entry{Name: j.name, Kind: manifest.KindDir, Unsaved: j.fault}, Sub: manifest.NewDir(nil, nil)}, distrust: true}
 		}
 		l.items[j.at] = it
-		if it.node != nil {
-			l.changed[j.name] = j.at
-		}
-		if j.prior >= 0 && it.node == l.prev.items[j.prior].node {
-			delete(l.changed, j.name)
-		}
 	}
 	return nil
 }

@@ -78,17 +78,14 @@ func (l *listing) reconcile() error {
 		}
 		if j.prev != nil && it.node.Equal(j.prev.node) {
 			it.node = j.prev.node
-			delete(l.changed, it.node.Name)
 		}
 	}
 	if !vanished {
 		return nil
 	}
 	kept := l.items[:0]
-	l.changed = map[string]int{}
 	for i := range l.items {
 		if l.items[i].node != nil {
-			l.changed[l.items[i].node.Name] = len(kept) // all: rare
 			kept = append(kept, l.items[i])
 		}
 	}
