@@ -11,7 +11,6 @@ package base
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"stepbox/runner/overlay/content"
@@ -78,19 +77,6 @@ func (r *Record) Kind() string {
 // kept says whether the entry's content is among the bodies.
 func (e *Entry) kept() bool {
 	return e.Kind == manifest.KindFile && !e.Hash.IsZero() && e.Unsaved == ""
-}
-
-// Load reads a record that Save kept.
-func Load(ctx context.Context, b content.Bodies, h content.Hash) (*Record, error) {
-	r, size, err := b.Open(ctx, h)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open base %s: %w", h, err)
-	}
-	rec, err := read(r, size)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("cannot read base %s: %w", h, err)
-	}
-	return rec, nil
 }
 
 // Refs gives the hash of every body that the record needs beside its own. One

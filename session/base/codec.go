@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"stepbox/runner/overlay/codec"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
@@ -23,8 +22,6 @@ const (
 	maxPlain  = 512 << 20 // of it unpacked
 	maxPath   = 64 << 10
 )
-
-var errForm = errors.New("malformed")
 
 // Save keeps a record, and returns what Load takes.
 func (r *Record) Save(ctx context.Context, b content.Bodies) (content.Hash, error) {
@@ -40,11 +37,9 @@ func (r *Record) Save(ctx context.Context, b content.Bodies) (content.Hash, erro
 	return h, nil
 }
 
-func read(r io.Reader, size int64) (*Record, error) {
-	if size > maxPacked {
-		return nil, fmt.Errorf("%w: %d bytes are more than %d", errForm, size, maxPacked)
-	}
-	packed, err := io.ReadAll(io.LimitReader(r, maxPacked+1))
+// Load reads a record that Save kept.
+func Load(ctx context.Context, b content.Bodies, h content.Hash) (*Record, error) {
+	packed, err := content.ReadBody(ctx, b, h, maxPacked)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +50,19 @@ func read(r io.Reader, size int64) (*Record, error) {
 	defer dec.Close()
 	plain, err := dec.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errForm, err)
+		return nil, fmt.Errorf("cannot unpack base %s: %w", h, err)
 	}
-	return decode(plain)
+	r, err := decode(plain)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read base %s: %w", h, err)
+	}
+	return r, nil
 }
 
 // encode writes a record in the one form that it has: strings and numbers by
 // length, paths by what they have more than the one before.
 func (r *Record) encode() []byte {
-	b := text([]byte(magic), r.Missing)
+	b := codec.AppendBytes([]byte(magic), r.Missing)
 	b = binary.AppendUvarint(b, uint64(len(r.Repositories)))
 	for i := range r.Repositories {
 		b = r.Repositories[i].encode(b)
@@ -80,7 +79,7 @@ func (r *Record) encode() []byte {
 func (r *Repository) encode(b []byte) []byte {
 	commit, _ := hex.DecodeString(r.Commit) // it was checked to be hexadecimal
 	for _, s := range []string{r.Path, r.Prefix, string(commit), r.Branch, r.Unread} {
-		b = text(b, s)
+		b = codec.AppendBytes(b, s)
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Tracked)))
 	last := ""
@@ -92,7 +91,7 @@ func (r *Repository) encode(b []byte) []byte {
 			flags |= flagSparse
 		}
 		b = binary.AppendUvarint(append(b, flags), uint64(t.Mode))
-		b = text(b, string(t.Hash))
+		b = codec.AppendBytes(b, string(t.Hash))
 	}
 	return b
 }
@@ -122,26 +121,22 @@ func (e *Entry) encode(b []byte, last string) []byte {
 	case manifest.KindFile:
 		b = binary.AppendUvarint(b, uint64(e.Size))
 	case manifest.KindSymlink:
-		b = text(b, e.Target)
+		b = codec.AppendBytes(b, e.Target)
 	}
 	if flags&flagHash != 0 {
 		b = append(b, e.Hash[:]...)
 	}
 	if e.Unsaved != "" {
-		b = text(b, e.Unsaved)
+		b = codec.AppendBytes(b, e.Unsaved)
 	}
 	return b
-}
-
-func text(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // appendPath writes a path as how much of the last one it begins with, and the
 // rest.
 func appendPath(b []byte, last, path string) []byte {
 	n := shared(last, path)
-	return text(binary.AppendUvarint(b, uint64(n)), path[n:])
+	return codec.AppendBytes(binary.AppendUvarint(b, uint64(n)), path[n:])
 }
 
 func shared(a, b string) int {

@@ -93,7 +93,7 @@ func (t *taker) leave(whole bool) {
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	if whole {
 		for _, rel := range s.deleted() {
-			t.add(Entry{Path: join(s.path, rel), Kind: manifest.KindWhiteout})
+			t.add(Entry{Path: manifest.Join(s.path, rel), Kind: manifest.KindWhiteout})
 		}
 	}
 	if s.git != nil {
@@ -254,11 +254,4 @@ func (t *taker) content(n *lower.Found) error {
 		n.Entry.Unsaved = "not kept: " + why
 	}
 	return nil
-}
-
-func join(dir, name string) string {
-	if dir == "" {
-		return name
-	}
-	return dir + "/" + name
 }
