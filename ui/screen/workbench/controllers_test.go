@@ -1,0 +1,229 @@
+package workbench
+
+import (
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/internal/fake"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+	"stepbox/ui/pane/actions"
+	"stepbox/ui/pane/changes"
+	"stepbox/ui/state"
+)
+
+func TestArrangement(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		cols, rows int
+		do         []intent.Intent
+		focus      intent.Pane
+		shown      []intent.Pane
+	}{
+		{"wide", 120, 35, nil, intent.Terminal, []intent.Pane{intent.Terminal, intent.Changes, intent.Network, intent.Actions}},
+		{"forwards", 120, 35, []intent.Intent{intent.FocusStep{By: 1}, intent.FocusStep{By: 1}}, intent.Network, []intent.Pane{intent.Network, intent.Changes}},
+		{"backwards goes round", 120, 35, []intent.Intent{intent.FocusStep{By: -1}}, intent.Actions, []intent.Pane{intent.Terminal}},
+		{"to the right", 120, 35, []intent.Intent{intent.FocusTo{DX: 1}}, intent.Changes, []intent.Pane{intent.Terminal}},
+		{"down", 120, 35, []intent.Intent{intent.FocusTo{DY: 1}}, intent.Actions, nil},
+		{"nothing above", 120, 35, []intent.Intent{intent.FocusTo{DY: -1}}, intent.Terminal, nil},
+		{"zoomed", 120, 35, []intent.Intent{intent.Focus{Pane: intent.Network}, intent.Zoom{}}, intent.Network, []intent.Pane{intent.Network, intent.Actions}},
+		{"no longer", 120, 35, []intent.Intent{intent.Zoom{}, intent.Zoom{}}, intent.Terminal, []intent.Pane{intent.Changes}},
+		{"the other side pane", 100, 30, []intent.Intent{intent.SideCycle{}}, intent.Terminal, []intent.Pane{intent.Terminal, intent.Network}},
+		{"and back", 100, 30, []intent.Intent{intent.SideCycle{}, intent.SideCycle{}}, intent.Terminal, []intent.Pane{intent.Changes}},
+		{"the focus goes with it", 100, 30, []intent.Intent{intent.Focus{Pane: intent.Changes}, intent.SideCycle{}}, intent.Network, []intent.Pane{intent.Network}},
+		{"one at a time", 60, 30, []intent.Intent{intent.Focus{Pane: intent.Changes}}, intent.Changes, []intent.Pane{intent.Changes, intent.Actions}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := arrangement{cols: c.cols, rows: c.rows, focus: intent.Terminal, side: intent.Changes}
+			a.arrange()
+			for _, i := range c.do {
+				if !a.handle(i) {
+					t.Fatalf("%T isn't handled", i)
+				}
+				a.arrange()
+			}
+			if a.focus != c.focus {
+				t.Errorf("%v has the focus", a.focus)
+			}
+			for _, p := range c.shown {
+				if a.panes.Of(p).Empty() {
+					t.Errorf("%v isn't shown", p)
+				}
+			}
+		})
+	}
+	a := arrangement{cols: 120, rows: 35, focus: intent.Terminal}
+	a.arrange()
+	before := a.panes.Terminal.Dx()
+	border := tea.Mouse{X: a.panes.Terminal.Max.X, Y: 5, Button: tea.MouseLeft}
+	if !a.onSplit(border) || a.onSplit(tea.Mouse{X: 5, Y: 5, Button: tea.MouseLeft}) {
+		t.Error("the border between the columns isn't where it is drawn")
+	}
+	for range 50 {
+		a.handle(intent.Split{By: -5})
+	}
+	a.arrange()
+	if w := a.panes.Terminal.Dx(); w >= before || w < 30 {
+		t.Errorf("the Terminal was %d wide and is %d", before, w)
+	}
+	if a.handle(intent.Approve{}) {
+		t.Error("it approves")
+	}
+}
+
+func TestStack(t *testing.T) {
+	var s stack
+	if s.top() != nil {
+		t.Error("an empty stack has a top")
+	}
+	q := fake.Question()
+	decision, help := dialog.NewDecision(q, "print", table(t)), &dialog.Help{Keys: table(t)}
+	s.open(decision)
+	s.open(help)
+	if s.top() != dialog.Dialog(help) {
+		t.Error("the last one isn't uppermost")
+	}
+	s.closeFor(q.ID + 1)
+	s.closeFor(q.ID)
+	if len(s.all) != 1 || s.top() != dialog.Dialog(help) {
+		t.Errorf("%d are left when the question was answered", len(s.all))
+	}
+	s.close(help)
+	if s.top() != nil {
+		t.Error("one is left")
+	}
+}
+
+// One request at a time, and none when nothing is lacking.
+func TestFetcher(t *testing.T) {
+	f := fetcher{core: &core{}, pane: changes.Pane{Loading: true}}
+	if f.idle() || f.catchUp() == nil {
+		t.Fatal("nothing is fetched at the start")
+	}
+	if f.catchUp() != nil || !f.running {
+		t.Error("a second request while one is under way")
+	}
+	f.running = false
+	f.pane.SetChanges(0, api.Changes{Version: 3, Files: []api.Change{{Key: "a", Path: "a"}}})
+	f.st.Changes = 3
+	if f.catchUp() != nil {
+		t.Error("fetched though nothing is newer")
+	}
+	if f.wantDiff(0) == nil || f.wantDiff(0) != nil || f.idle() {
+		t.Error("the selected file's diff is fetched once")
+	}
+	f.diffRunning = false
+	f.st.Changes = 4
+	if f.catchUp() == nil || !f.waiting {
+		t.Error("what is newer isn't fetched, or without a pause")
+	}
+	f.waiting = false
+	f.failed = true
+	f.scope(7, false)
+	if f.failed || f.pane.Action != 7 || f.catchUp() == nil {
+		t.Error("another scope isn't fetched at once")
+	}
+	if f.scope(9, true); f.pane.Action != 0 {
+		t.Error("from its own pane the session's changes don't come back")
+	}
+}
+
+func table(t *testing.T) *keys.Table {
+	t.Helper()
+	k, err := keys.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// held is a session in which some actions are held.
+func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
+	now := fake.Now
+	k := &core{cfg: Config{Keys: table(t), Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }}}
+	k.st.Session = fake.Session()
+	a := &asking{core: k, list: actions.Pane{State: &k.st}, pending: map[int64]bool{}}
+	for n := range 9 {
+		k.st.Apply(api.Event{Action: &api.Action{N: n + 1, Title: "echo", State: api.ActionEnded}})
+	}
+	for _, n := range actionsHeld {
+		k.st.Apply(api.Event{Action: &api.Action{N: n, Title: "rm", State: api.ActionHeld}})
+		k.st.Apply(api.Event{Question: &api.Question{ID: int64(100 + n), Action: n, Title: "rm", Hash: "h", HeldAt: now}})
+	}
+	a.list.Draw(uv.NewScreenBuffer(80, 12), uv.Rect(0, 0, 80, 12), frame(t))
+	return a, &now
+}
+
+func TestAskingFollowsWhatIsHeld(t *testing.T) {
+	a, _ := held(t, 4, 6)
+	a.follow(intent.Terminal)
+	if q, ok := a.question(); !ok || q.Action != 4 || !a.auto {
+		t.Fatalf("the selection is on %+v", q)
+	}
+	a.walk(1, false, intent.Actions)
+	if q, _ := a.question(); q.Action != 6 || a.auto {
+		t.Errorf("the next one is #%d", q.Action)
+	}
+	a.walk(1, false, intent.Actions)
+	if q, _ := a.question(); q.Action != 4 {
+		t.Errorf("after the last comes #%d", q.Action)
+	}
+	a.walk(1, false, intent.Terminal)
+	if q, _ := a.question(); q.Action != 4 {
+		t.Error("coming from elsewhere the selected one was passed over")
+	}
+	a.walk(-1, true, intent.Actions)
+	if a.dialogs.top() == nil || a.dialogs.top().Target().Question != 106 {
+		t.Error("the one walked to isn't open")
+	}
+	a.follow(intent.Actions)
+	if q, _ := a.question(); q.Action != 6 {
+		t.Error("the selection left what is held")
+	}
+}
+
+func TestAskingDecidesWhatIsHeld(t *testing.T) {
+	a, now := held(t, 4)
+	nowhere := func() intent.Pane { return intent.Terminal }
+	for _, d := range []intent.Decide{{Question: 5, Hash: "h"}, {Question: 104, Hash: "another"}} {
+		a.open(fake.Question())
+		if a.decide(d, nowhere) != nil || a.notice.text == "" {
+			t.Errorf("%+v was sent", d)
+		}
+	}
+	if a.decide(intent.Decide{Question: 104, Hash: "h"}, nowhere) == nil || !a.pending[104] || !a.Busy() {
+		t.Error("the answer wasn't sent")
+	}
+	if a.decide(intent.Decide{Question: 104, Hash: "h"}, nowhere) != nil {
+		t.Error("it was sent twice")
+	}
+	target := state.Target{Question: 104, Place: "strip"}
+	if a.watch(target) == nil || a.watch(target) != nil {
+		t.Error("the end of the quiet time is waited for once")
+	}
+	if a.guard.Takes(target, state.Quiet, *now) {
+		t.Error("a key counts at once")
+	}
+	*now = now.Add(time.Second)
+	if !a.guard.Takes(target, state.Quiet, *now) {
+		t.Error("no key counts")
+	}
+}
+
+func frame(t *testing.T) paint.Frame {
+	t.Helper()
+	th, err := themes.Load("plain", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: fake.Now}
+}
