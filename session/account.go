@@ -232,7 +232,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			s.fail(err)
 			return
 		}
-		s.shed(a)
+		a.shed(&s.roster)
 		s.record(nil, s.actionEvent(a, "ended"))
 		return
 	}
@@ -290,7 +290,7 @@ func (s *Session) settled(a *action, t files.Told) {
 	}
 	s.own(a, t)
 	s.keepByRule(a, t.Trust)
-	s.shed(a)
+	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {

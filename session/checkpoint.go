@@ -64,7 +64,7 @@ func (s *Session) keep(n int, done chan<- result[api.Action]) {
 			continue
 		}
 		d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep, By: "keep"}
-		if _, err := s.decidable(d); err != nil {
+		if _, err := s.questions.decidable(d, s.info.Mode == api.ModeStep); err != nil {
 			reply(err)
 			return
 		}

@@ -26,7 +26,7 @@ func (s *Session) onExit(e gate.Exit) {
 	s.record(nil, api.Event{Kind: "exec.ended", Exec: &exec})
 	a := p.action
 	if a != nil && a.State == api.ActionEnded {
-		s.shed(a)
+		a.shed(&s.roster)
 	}
 	if a == nil || !p.leader {
 		return
@@ -117,9 +117,9 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 }
 
 // shed gives up what is only needed while an action runs.
-func (s *Session) shed(a *action) {
+func (a *action) shed(r *roster) {
 	a.commands, a.seats, a.shown = nil, nil, nil
-	s.roster.settle(a)
+	r.forget(a)
 }
 
 // tree is roster.tree.

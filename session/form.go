@@ -128,7 +128,19 @@ func (s *Session) form(x *judge.Exec, a *action) {
 			}
 			return
 		}
-		s.regard(a, func() { s.formed(a, cp) })
+		s.regard(a, func() {
+			if len(a.members) == 0 { // its processes went away meanwhile
+				s.actions.decided(a)
+				return
+			}
+			s.actions.add(a)
+			a.Before = cp.ID
+			if err := a.to(api.ActionHeld); err != nil {
+				s.fail(err)
+				return
+			}
+			s.weighed(a)
+		})
 	})
 }
 
@@ -171,21 +183,6 @@ func (s *Session) regard(a *action, then func()) {
 			then()
 		}
 	})
-}
-
-// formed gives an action its number and its verdict.
-func (s *Session) formed(a *action, cp *files.Checkpoint) {
-	if len(a.members) == 0 { // its processes went away meanwhile
-		s.actions.decided(a)
-		return
-	}
-	s.actions.add(a)
-	a.Before = cp.ID
-	if err := a.to(api.ActionHeld); err != nil {
-		s.fail(err)
-		return
-	}
-	s.weighed(a)
 }
 
 // weighed gives an action its verdict. One that is asked about waits for others

@@ -113,7 +113,7 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 	done := make(chan result[api.Question], 1)
 	known := true
 	err := s.request(ctx, func() {
-		q, err := s.decidable(d)
+		q, err := s.questions.decidable(d, s.info.Mode == api.ModeStep)
 		if err != nil {
 			known = q != nil
 			done <- result[api.Question]{err: err}
@@ -136,7 +136,7 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 	}
 	r, err := await(ctx, s, done)
 	if !known {
-		return r.value, s.answered(ctx, d.Question, r.err)
+		return r.value, answered(ctx, s.store, s.cfg.ID, d.Question, r.err)
 	}
 	return r.value, errors.Join(r.err, err)
 }
@@ -156,85 +156,89 @@ func (s *Session) undo(ctx context.Context, q *question, d api.Decision, reply f
 		}
 		s.aside(func() func() {
 			err := s.takeBack(ctx, q, d)
-			return func() { s.undone(q, err, reply) }
+			return func() {
+				if q.state != questionAnswering {
+					reply(err)
+					return
+				}
+				// It didn't happen: the question stands again.
+				if terr := q.to(questionOpen, "", ""); terr != nil {
+					s.fail(terr)
+				}
+				copied := q.Question
+				s.record(func(rerr error) { reply(errors.Join(err, rerr)) }, api.Event{Kind: "question.reopened", Question: &copied})
+			}
 		})
 	}, api.Event{Kind: "question.answering", Question: &copied})
 }
 
-// undone opens a question again whose roll back didn't happen.
-func (s *Session) undone(q *question, err error, reply func(error)) {
-	if q.state != questionAnswering {
-		reply(err)
-		return
-	}
-	if terr := q.to(questionOpen, "", ""); terr != nil {
-		s.fail(terr)
-	}
-	copied := q.Question
-	s.record(func(rerr error) { reply(errors.Join(err, rerr)) }, api.Event{Kind: "question.reopened", Question: &copied})
-}
-
 // answered says what became of a question that isn't held any more. Those that
 // were answered are in the record only.
-func (s *Session) answered(ctx context.Context, id int64, none error) error {
-	q, err := ledger.Doc[api.Question](ctx, s.store, s.cfg.ID, store.KindQuestion, id)
+func answered(ctx context.Context, st *store.Store, session string, id int64, none error) error {
+	q, err := ledger.Doc[api.Question](ctx, st, session, store.KindQuestion, id)
 	if err != nil || q.Open() {
 		return none
 	}
+	return over(&q)
+}
+
+// over says what became of a closed question.
+func over(q *api.Question) error {
 	if q.Closed == "withdrawn" {
 		return api.Problemf(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
 	}
 	return api.Problemf(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
 }
 
+// questions are those that aren't closed in the record.
+type questions []*question
+
+// forget drops a question that is closed in the record too.
+func (l *questions) forget(q *question) {
+	*l = slices.DeleteFunc(*l, func(o *question) bool { return o == q })
+	if q.action != nil && q.action.question == q && q.action.State != api.ActionHeld {
+		q.action.question = nil
+	}
+}
+
 // decidable finds the question that a decision names. The error says why it may
-// not be answered so.
-func (s *Session) decidable(d api.Decision) (*question, error) {
-	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.ID == d.Question })
+// not be answered so. In step mode reviews come before commands.
+func (l questions) decidable(d api.Decision, step bool) (*question, error) {
+	i := slices.IndexFunc(l, func(q *question) bool { return q.ID == d.Question })
 	if i < 0 {
 		return nil, api.Problemf(api.CodeNotFound, "there is no question %d", d.Question)
 	}
-	q := s.questions[i]
-	if q.Closed == "withdrawn" {
-		return q, api.Problemf(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
-	}
-	switch q.state {
-	case questionClosed:
-		return q, api.Problemf(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
-	case questionAnswering:
+	q := l[i]
+	switch {
+	case q.state == questionClosed || q.Closed == "withdrawn":
+		return q, over(&q.Question)
+	case q.state == questionAnswering:
 		return q, api.Problemf(api.CodeDecided, "%s is answering already: the roll back of action %d is under way", q.Answering, q.Action)
-	}
-	if d.Hash != q.Hash {
+	case d.Hash != q.Hash:
 		return q, api.Problemf(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
 	}
-	review := q.Subject == api.SubjectEdit
-	switch d.Answer {
+	switch review := q.Subject == api.SubjectEdit; d.Answer {
 	case api.AnswerKeep, api.AnswerRollback:
 		if !review {
 			return q, api.Problemf(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
 		}
-	case api.AnswerApproveKeep:
-		if q.Subject != api.SubjectCommand {
+		return q, nil
+	case api.AnswerApprove, api.AnswerApproveKeep, api.AnswerStepInto, api.AnswerStepOver, api.AnswerDeny:
+		if d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand {
 			return q, api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
 		}
-		fallthrough
-	case api.AnswerApprove, api.AnswerStepInto, api.AnswerStepOver:
-		if review {
-			return q, api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
-		}
-		if q.Subject == api.SubjectCommand && s.info.Mode == api.ModeStep {
-			for _, o := range s.questions {
-				if o.Open() && o.Subject == api.SubjectEdit && !o.late {
-					return q, api.Problemf(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
-				}
-			}
-		}
-	case api.AnswerDeny:
 		if review {
 			return q, api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
 	default:
 		return q, api.Problemf(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(api.Trim(string(d.Answer), 40)))
+	}
+	if step && d.Answer != api.AnswerDeny && q.Subject == api.SubjectCommand {
+		for _, o := range l {
+			if o.Open() && o.Subject == api.SubjectEdit && !o.late {
+				return q, api.Problemf(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
+			}
+		}
 	}
 	return q, nil
 }
@@ -309,20 +313,12 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	}
 	events = append(events, s.changed("counted"))
 	s.record(func(err error) {
-		s.forget(q)
+		s.questions.forget(q)
 		if err == nil {
 			next()
 		}
 		then(err)
 	}, events...)
-}
-
-// forget drops a question that is closed in the record too.
-func (s *Session) forget(q *question) {
-	s.questions = slices.DeleteFunc(s.questions, func(o *question) bool { return o == q })
-	if q.action != nil && q.action.question == q && q.action.State != api.ActionHeld {
-		q.action.question = nil
-	}
 }
 
 func reason(d api.Decision) string {
@@ -339,7 +335,7 @@ func (s *Session) withdraw(q *question, also ...api.Event) {
 	}
 	copied := q.Question
 	s.record(func(error) {
-		s.forget(q)
+		s.questions.forget(q)
 		s.unfreeze(q)
 	}, append(also, api.Event{Kind: "question.closed", Question: &copied}, s.changed("counted"))...)
 }

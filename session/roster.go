@@ -217,10 +217,10 @@ func (r *roster) ends(pid int, began uint64) *process {
 // mostLooked bounds how many kins are looked at each time for being empty.
 const mostLooked = 64
 
-// settle forgets kins of actions that are over once nobody was found to be of
+// forget drops kins of actions that are over once nobody was found to be of
 // them twice in a row: a process may have been forked while they were looked for.
 // Of those that are left the ones that weren't looked at longest come first.
-func (r *roster) settle(a *action) {
+func (r *roster) forget(a *action) {
 	r.over = append(r.over, a.kins...)
 	a.kins = nil
 	living := r.box.Marks()

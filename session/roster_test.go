@@ -178,7 +178,7 @@ func TestRosterForgetsKins(t *testing.T) {
 		if n == 0 {
 			first = a
 		}
-		r.settle(a)
+		r.forget(a)
 	}
 	if len(r.over) > 100+2*mostLooked || len(r.kins) != len(r.over) {
 		t.Errorf("%d kins are known, of which %d are looked at, with 100 survivors", len(r.kins), len(r.over))
@@ -188,7 +188,7 @@ func TestRosterForgetsKins(t *testing.T) {
 	}
 	clear(f)
 	for range 10 {
-		r.settle(&action{})
+		r.forget(&action{})
 	}
 	if len(r.kins) != 0 || len(r.over) != 0 {
 		t.Errorf("%d kins are known of nobody", len(r.kins))
@@ -203,7 +203,7 @@ func TestRosterForgetsKins(t *testing.T) {
 		}
 	}
 	for range 4 {
-		r.settle(&action{})
+		r.forget(&action{})
 	}
 	if len(r.kins) != 0 {
 		t.Errorf("%d kins are known of single programs", len(r.kins))
@@ -215,15 +215,15 @@ func TestRosterLooksTwice(t *testing.T) {
 	r, f := fakeRoster()
 	a := &action{Action: api.Action{State: api.ActionEnded}}
 	k := r.newKin(a)
-	r.settle(a)
+	r.forget(a)
 	f[5] = k.mark
-	r.settle(&action{})
+	r.forget(&action{})
 	delete(f, 5)
-	r.settle(&action{})
+	r.forget(&action{})
 	if r.kins[k.mark] != k {
 		t.Error("a kin that had a process just now is forgotten at the first look")
 	}
-	r.settle(&action{})
+	r.forget(&action{})
 	if r.kins[k.mark] != nil {
 		t.Error("an empty kin is kept")
 	}

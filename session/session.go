@@ -82,9 +82,9 @@ type Session struct {
 	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
 	actions    actions
 	roster     roster
-	questions  []*question // those that aren't closed in the record
-	asked      int64       // questions so far
-	latest     int         // the last action that LastAction tells of
+	questions  questions
+	asked      int64 // questions so far
+	latest     int   // the last action that LastAction tells of
 	notes      int64
 	rollbacks  int64
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end

@@ -211,11 +211,11 @@ func (s *Session) spec() (runner.Spec, error) {
 		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
 	}
 	s.ignores = found.ignores
-	above, err := s.serve(&found)
+	above, served, err := found.serve(cfg.Workspace, filepath.Join(state, "served"))
 	if err != nil {
 		return runner.Spec{}, err
 	}
-	s.hidden = found.hidden
+	s.hidden, s.redacted = found.hidden, api.EscapeAll(served)
 	s.policy = policy.Builtin().With(s.profile.Layer())
 	path := pathOf(cfg.Env)
 	s.judge = &judge.Judge{Policy: s.policy, Env: agentEnv(cfg, path, s.profile), Places: judge.Places{

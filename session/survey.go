@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
-	"stepbox/session/api"
 	"stepbox/session/files"
 )
 
@@ -131,23 +130,21 @@ func linked(e fs.DirEntry) fileID {
 }
 
 // serve writes the repositories' configurations without their secrets, and
-// hides those that can't be read. It returns the layers to show: of the overlay,
-// in front of the project.
-func (s *Session) serve(found *survey) (above []string, err error) {
-	dir := filepath.Join(s.store.SessionDir(s.cfg.ID), "served")
-	if err := os.RemoveAll(dir); err != nil { // an earlier start's
-		return nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
+// hides those that can't be read. It returns the layers of the overlay to show in
+// front of the project, and what was replaced.
+func (s *survey) serve(workspace, dir string) (above, served []string, err error) {
+	if err = os.RemoveAll(dir); err == nil { // an earlier start's
+		var hidden []string
+		served, hidden, err = git.Serve(workspace, dir, s.repos)
+		s.hidden = append(s.hidden, hidden...)
 	}
-	served, hidden, err := git.Serve(s.cfg.Workspace, dir, found.repos)
 	if err != nil {
-		return nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
+		return nil, nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
 	}
-	found.hidden = append(found.hidden, hidden...)
 	if len(served) > 0 {
-		s.redacted = api.EscapeAll(served)
 		above = []string{dir}
 	}
-	return above, nil
+	return above, served, nil
 }
 
 // entry judges one name; what comes back is a folder to look into.
