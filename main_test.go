@@ -264,7 +264,7 @@ var layers = map[string][]string{
 var only = map[string]string{
 	"github.com/opencontainers/runc/": "runner/box",
 	"github.com/mattn/go-sqlite3":     "store",
-	"charm.land/bubbletea/":           "ui",
+	"charm.land/":                     "ui",
 	"gvisor.dev/gvisor/pkg/tcpip":     "runner/egress",
 }
 

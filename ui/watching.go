@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -62,7 +63,8 @@ func (m *Model) watchThemes() tea.Cmd {
 func (m *Model) restyle() tea.Cmd {
 	words := ""
 	if err := m.retheme(); err != nil {
-		words = paint.Clean(err.Error())
+		words, _, _ = strings.Cut(err.Error(), "\n") // more of it shows the file
+		words = paint.Clean(words)
 	}
 	if words == m.theme {
 		return nil

@@ -103,8 +103,8 @@ func (s *Screen) Handle(i intent.Intent) {
 	case intent.Bottom:
 		s.choose(s.total() - 1)
 	case intent.HeldStep:
-		for k := 1; k <= len(s.live); k++ {
-			if n := (s.list.At() + k) % max(1, s.total()); n < len(s.live) && s.live[n].Held > 0 {
+		for k := 1; k <= s.total(); k++ {
+			if n := (s.list.At() + k) % s.total(); n < len(s.live) && s.live[n].Held > 0 {
 				s.choose(n)
 				return
 			}
@@ -157,12 +157,12 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if words != "" {
 		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
 	}
+	var hints []paint.Hint
 	for _, b := range s.Keys.In(keys.Home) {
 		if b.Short == "" {
 			continue
 		}
-		key := b.First()
-		words := b.Short
+		h := paint.Hint{Key: b.First(), Words: b.Short}
 		switch b.Intent.(type) {
 		case intent.New:
 			if !s.CanStart {
@@ -174,19 +174,16 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 				continue
 			}
 			if cur.Live() {
-				words = "attach"
+				h.Words = "attach"
 			}
 		case intent.HeldStep:
 			if s.Held() == 0 {
 				continue
 			}
 		}
-		if x+paint.Width(dst, key)+1+paint.Width(dst, words) > r.Max.X-1 {
-			break
-		}
-		x = paint.Text(dst, x, r.Min.Y, r.Max.X, key+" ", p.S(themes.Key))
-		x = paint.Text(dst, x, r.Min.Y, r.Max.X, words, p.S(themes.Hint)) + 2
+		hints = append(hints, h)
 	}
+	p.Hints(dst, x, r.Min.Y, r.Max.X-1, themes.Text, hints)
 }
 
 func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title string, list []api.Session, first int) {
