@@ -18,7 +18,7 @@ check "demo --auto" timeout 120 "$s" demo --auto
 mkdir p && cd p || exit 1
 
 timeout 60 "$s" run --mode watch -- sh -c 'exit 7' >out 2>&1 </dev/null; [ $? = 7 ] && ok "exit code" || no "exit code"
-timeout 60 "$s" run --mode watch -- sh -c 'kill -9 $$' >out 2>&1 </dev/null; [ $? = 137 ] && ok "exit by a signal" || no "exit by a signal"
+timeout 60 "$s" run --mode watch -- sh -c 'kill -9 $$' >out 2>&1 </dev/null; rc=$?; [ $rc = 137 ] && ok "exit by a signal" || { no "exit by a signal ($rc)"; cat out; }
 timeout 60 "$s" run --mode watch --name exits -- bash -c 'bash -c "exit 3"; bash -c "kill -TERM \$\$"; true' >out 2>&1 </dev/null
 "$s" show exits >out 2>&1; wants "an action's exit code" "exit 3"; wants "an action's signal" "SIGTERM"
 

@@ -120,7 +120,7 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot configure the sandbox: %w", err)
 	}
-	console, theirs, err := consolePair()
+	console, theirs, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -224,40 +224,28 @@ func (b *Box) release() {
 	}
 }
 
-func consolePair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make a socket for the terminal: %w", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "console"), os.NewFile(uintptr(fds[1]), "console"), nil
-}
-
 // receiveTerminal takes the master that libcontainer sent. It was sent before
 // Run came back, so that nothing blocks for long.
-func receiveTerminal(console *os.File) (*os.File, error) {
-	fd, err := seqpacket.Number(console)
+func receiveTerminal(console *seqpacket.Conn) (*os.File, error) {
+	fail := func(err error) (*os.File, error) { return nil, fmt.Errorf("cannot receive the terminal: %w", err) }
+	_ = console.SetReadDeadline(time.Now().Add(terminalWait))
+	_, files, err := console.Receive(make([]byte, 4096), 1) // its name, with the file
 	if err != nil {
-		return nil, fmt.Errorf("cannot receive the terminal: %w", err)
+		return fail(err)
 	}
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(terminalWait / time.Second)})
-	name, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(fd, name, rights, unix.MSG_CMSG_CLOEXEC)
+	if len(files) != 1 {
+		return fail(errors.New("none was sent"))
+	}
+	defer files[0].Close()
+	fd, err := unix.FcntlInt(files[0].Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("cannot receive the terminal: %w", err)
+		return fail(err)
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, errors.New("cannot receive the terminal: none was sent")
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return fail(err)
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.New("cannot receive the terminal: none was sent")
-	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		unix.Close(fds[0])
-		return nil, fmt.Errorf("cannot use the terminal: %w", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "terminal"), nil
+	return os.NewFile(uintptr(fd), "terminal"), nil
 }
 
 const terminalWait = 5 * time.Second
