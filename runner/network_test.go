@@ -52,6 +52,6 @@ for where in ("example.com", 443), ("203.0.113.7", 80):
 		}
 	}
 	if all := strings.Join(seen, "\n"); !strings.Contains(all, "example.com|") || !strings.Contains(all, "203.0.113.7:80") {
-		t.Errorf("asked were:\n%s", all)
+		t.Errorf("it says %q, asked were:\n%s", out, all)
 	}
 }

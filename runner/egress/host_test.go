@@ -29,6 +29,7 @@ const (
 	roleVar   = "STEPBOX_EGRESS_TEST_ROLE"
 	roleHost  = "host"
 	roleUser  = "unprivileged"
+	roleLink  = "link"
 	otherUser = 12345
 
 	publicAddr   = "203.0.113.10" // a web server of the internet
@@ -48,6 +49,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case role == roleHost:
 		os.Exit(asHost(m))
+	case role == roleLink:
+		os.Exit(asLinked())
 	case strings.HasPrefix(role, "client "):
 		os.Exit(asClient(strings.Fields(role)[1:]))
 	case os.Getuid() == 0 && role != roleUser:

@@ -93,25 +93,35 @@ func (l *Link) Close() error {
 	return errors.Join(errs...)
 }
 
-// MakeLink gives the calling thread's network namespace its one interface and
-// returns the other end. It is for the holder: the caller has locked its
-// thread, which is in the sandbox's namespaces and has CAP_SYS_ADMIN and
-// CAP_NET_ADMIN over them (network_namespaces(7)). The thread is back in its
-// namespace when MakeLink returns; where that fails the error says so and the
-// thread must not be used again.
+// MakeLink gives this process's network namespace its one interface and returns
+// the other end. It is for the holder, which is in the sandbox's namespaces and
+// has CAP_SYS_ADMIN and CAP_NET_ADMIN over them (network_namespaces(7)).
+//
+// One thread is in the other namespace for a while. It is never the process's
+// first one: by that thread /proc/PID/ns/net tells others, like the sandbox that
+// is made meanwhile, which namespace to join.
 //
 // The interface is one end of a veth pair whose other end lives in a second
 // namespace, made here, which nothing but the returned packet socket keeps
 // alive: closing the socket takes the interface away. Where the kernel has no
 // veth a TUN device is used instead.
-func MakeLink() (*Link, error) {
+func MakeLink() (link *Link, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		done := make(chan struct{})
+		go func() { // on another thread, as this one is locked
+			defer close(done)
+			link, err = MakeLink()
+		}()
+		<-done
+		return link, err
+	}
 	l := &Link{Kind: linkVeth, MTU: LinkMTU, Sandbox4: sandbox4, Gateway4: gateway4}
 	if _, err := os.Stat("/proc/sys/net/ipv6"); err == nil {
 		l.Sandbox6, l.Gateway6 = sandbox6, gateway6
 	}
-	err := l.makeVeth()
+	err = l.makeVeth()
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		l.Kind, l.VnetHeader = linkTUN, false
 		_ = l.Close()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -152,7 +151,6 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		out, err := layers(body)
 		return out, nil, err
 	case opLink:
-		runtime.LockOSThread() // never unlocked: the thread ends with this call's goroutine
 		return h.ops.Link()
 	case opOpen:
 		return one(h.open(body))
