@@ -86,8 +86,8 @@ func (e openerError) Unwrap() error { return e.error }
 // that the name is gone.
 func (e openerError) Is(target error) bool { return target == os.ErrPermission && !Gone(e.error) }
 
-// Ask calls the opener unless there is none.
-func (o Opener) Ask(ctx context.Context, path string) (*os.File, error) {
+// ask calls the opener unless there is none.
+func (o Opener) ask(ctx context.Context, path string) (*os.File, error) {
 	if o == nil {
 		return nil, unix.EACCES
 	}
@@ -101,12 +101,60 @@ func (o Opener) Ask(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
+// Open gives a descriptor of what the opener opens.
+func (o Opener) Open(ctx context.Context, path string) (int, error) {
+	f, err := o.ask(ctx, path)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// OpenAt opens the name that the opener knows as path, below dirfd where the
+// caller's own rights reach.
+func (o Opener) OpenAt(ctx context.Context, dirfd int, name, path string, flags int) (int, error) {
+	fd, err := OpenAt(dirfd, name, flags)
+	if Denied(err) {
+		return o.Open(ctx, path)
+	}
+	return fd, err
+}
+
+// Lstat looks at it in the same way.
+func (o Opener) Lstat(ctx context.Context, dirfd int, name, path string, st *unix.Stat_t) error {
+	err := Lstat(dirfd, name, st)
+	if !Denied(err) {
+		return err
+	}
+	fd, err := o.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return Fstat(fd, st)
+}
+
+// Readlink reads a link in the same way.
+func (o Opener) Readlink(ctx context.Context, dirfd int, name, path string) (string, error) {
+	target, err := Readlink(dirfd, name)
+	if !Denied(err) {
+		return target, err
+	}
+	fd, err := o.Open(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	return Readlink(fd, "")
+}
+
 // Attrs is the ask of readAttrs.
 func (o Opener) Attrs(ctx context.Context, path string) func() (*os.File, error) {
 	if o == nil {
 		return nil
 	}
-	return func() (*os.File, error) { return o.Ask(ctx, path+attrsSuffix) }
+	return func() (*os.File, error) { return o.ask(ctx, path+attrsSuffix) }
 }
 
 // attrsSuffix after an Opener's path asks for the inode's user attributes, raw,

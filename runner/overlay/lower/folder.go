@@ -65,10 +65,7 @@ func (d *Folder) open(ctx context.Context) error {
 	}
 	if d.up == nil {
 		for i, layer := range d.l.layers {
-			fd, err := inode.OpenAt(layer, ".", unix.O_RDONLY|unix.O_DIRECTORY)
-			if inode.Denied(err) && d.l.asks(i) {
-				fd, err = d.l.askOpener(ctx, "")
-			}
+			fd, err := d.l.openerOf(i).OpenAt(ctx, layer, ".", "", unix.O_RDONLY|unix.O_DIRECTORY)
 			if err != nil {
 				return d.fault(err)
 			}
@@ -100,8 +97,8 @@ func (d *Folder) open(ctx context.Context) error {
 		if inode.Gone(err) || errors.Is(err, unix.EXDEV) {
 			continue
 		}
-		if inode.Denied(err) && d.l.asks(p.layer) {
-			fd, err = d.l.askOpener(ctx, d.path)
+		if inode.Denied(err) {
+			fd, err = d.l.openerOf(p.layer).Open(ctx, d.path)
 		}
 		if err != nil {
 			return d.fault(err)
@@ -122,16 +119,7 @@ func (d *Folder) fault(err error) error {
 
 // stat looks at a name in one part of the directory.
 func (d *Folder) stat(ctx context.Context, p lowerPart, name string, st *unix.Stat_t) error {
-	err := inode.Lstat(p.fd, name, st)
-	if !inode.Denied(err) || !d.l.asks(p.layer) {
-		return err
-	}
-	fd, err := d.l.askOpener(ctx, manifest.Join(d.path, name))
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return inode.Fstat(fd, st)
+	return d.l.openerOf(p.layer).Lstat(ctx, p.fd, name, manifest.Join(d.path, name), st)
 }
 
 func (d *Folder) Close() {
@@ -198,11 +186,7 @@ func (d *Folder) openEntry(ctx context.Context, e *Entry) (int, error) {
 		if p.layer != e.layer {
 			continue
 		}
-		fd, err := inode.OpenAt(p.fd, e.Name, unix.O_RDONLY)
-		if inode.Denied(err) && d.l.asks(p.layer) {
-			fd, err = d.l.askOpener(ctx, manifest.Join(d.path, e.Name))
-		}
-		return fd, err
+		return d.l.openerOf(p.layer).OpenAt(ctx, p.fd, e.Name, manifest.Join(d.path, e.Name), unix.O_RDONLY)
 	}
 	return -1, unix.ENOENT
 }
@@ -215,14 +199,7 @@ func (d *Folder) Complete(ctx context.Context, e *Entry) error {
 	case manifest.KindSymlink:
 		for _, p := range d.parts {
 			if p.layer == e.layer {
-				target, err := inode.Readlink(p.fd, e.Name)
-				if inode.Denied(err) && d.l.asks(p.layer) {
-					var fd int
-					if fd, err = d.l.askOpener(ctx, path); err == nil {
-						target, err = inode.Readlink(fd, "")
-						_ = unix.Close(fd)
-					}
-				}
+				target, err := d.l.openerOf(p.layer).Readlink(ctx, p.fd, e.Name, path)
 				if err != nil {
 					return fmt.Errorf("cannot read lower link %q: %w", path, err)
 				}
@@ -239,7 +216,7 @@ func (d *Folder) Complete(ctx context.Context, e *Entry) error {
 			return fmt.Errorf("cannot open lower %q: %w", path, err)
 		}
 		defer unix.Close(fd)
-		a, err := inode.ReadAttrs(fd, d.l.opener.Attrs(ctx, path))
+		a, err := inode.ReadAttrs(fd, d.l.openerOf(e.layer).Attrs(ctx, path))
 		if inode.Denied(err) {
 			e.Unsaved = "the host's file's attributes can't be read: " + err.Error()
 			return nil

@@ -79,16 +79,12 @@ func (l *Lower) Close() error {
 // may be running.
 func (l *Lower) Ask(opener inode.Opener) { l.opener = opener }
 
-// asks says whether the opener knows a layer: the last, the project itself.
-func (l *Lower) asks(layer int) bool { return l.opener != nil && layer == len(l.layers)-1 }
-
-func (l *Lower) askOpener(ctx context.Context, path string) (int, error) {
-	f, err := l.opener.Ask(ctx, path)
-	if err != nil {
-		return -1, err
+// openerOf is the opener if it knows a layer: the last, the project itself.
+func (l *Lower) openerOf(layer int) inode.Opener {
+	if layer != len(l.layers)-1 {
+		return nil
 	}
-	defer f.Close()
-	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return l.opener
 }
 
 // walkTo opens the directories on the way to path and calls f with the last

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Graft is base with what from has at some paths, which Diff gave (of a rename,
+// Graft is onto with what from has at some paths, which Diff gave (of a rename,
 // both): a state that never was, for telling one writer's changes from others'
 // that were made meanwhile. Neither manifest is changed. A path that one of the
 // two has below something that the other doesn't brings that along.
-func Graft(base, from *Manifest, paths []string) *Manifest {
-	b, f := graftRoot(base, from), graftRoot(from, base)
+func Graft(onto, from *Manifest, paths []string) *Manifest {
+	b, f := graftRoot(onto, from), graftRoot(from, onto)
 	top := &graft{}
 	for _, path := range paths {
 		at := top
@@ -22,7 +22,7 @@ func Graft(base, from *Manifest, paths []string) *Manifest {
 		}
 		at.here = true
 	}
-	return &Manifest{Root: top.dir(b, f), Base: LaterBase(base, from)}
+	return &Manifest{Root: top.dir(b, f), Base: LaterBase(onto, from)}
 }
 
 // graftRoot is a manifest's top; a manifest of nothing takes its project folder
@@ -56,8 +56,8 @@ func (g *graft) child(name string) *graft {
 }
 
 // dir puts two directories of the same path together.
-func (g *graft) dir(base, from *Node) *Node {
-	n := &Node{Entry: base.Entry, Sub: base.Sub}
+func (g *graft) dir(onto, from *Node) *Node {
+	n := &Node{Entry: onto.Entry, Sub: onto.Sub}
 	if g.here {
 		n.Entry = from.Entry
 	}
@@ -65,11 +65,11 @@ func (g *graft) dir(base, from *Node) *Node {
 		return n
 	}
 	nodes := make(map[string]*Node)
-	for c := range base.Sub.All() {
+	for c := range onto.Sub.All() {
 		nodes[c.Name] = c
 	}
 	for name, below := range g.Below {
-		c := below.name(base.Sub.Find(name), from.Sub.Find(name))
+		c := below.name(onto.Sub.Find(name), from.Sub.Find(name))
 		if c == nil {
 			delete(nodes, name)
 			continue
@@ -81,19 +81,19 @@ func (g *graft) dir(base, from *Node) *Node {
 	for i, name := range names {
 		list[i] = nodes[name]
 	}
-	n.Sub = NewDir(list, base.Sub)
+	n.Sub = NewDir(list, onto.Sub)
 	return n
 }
 
 // name puts together what the two have under one name; nil is nothing.
-func (g *graft) name(base, from *Node) *Node {
+func (g *graft) name(onto, from *Node) *Node {
 	switch {
 	case from == nil || from.Kind != KindDir:
 		return from
-	case base == nil && !from.Opaque:
+	case onto == nil && !from.Opaque:
 		return g.dir(&Node{Entry: from.Entry, Sub: NewDir(nil, nil)}, from)
-	case base != nil && base.Kind == KindDir && base.Opaque == from.Opaque:
-		return g.dir(base, from)
+	case onto != nil && onto.Kind == KindDir && onto.Opaque == from.Opaque:
+		return g.dir(onto, from)
 	}
 	return from
 }

@@ -115,17 +115,7 @@ func NewDir(nodes []*Node, old *Dir) *Dir {
 		}
 		run := nodes[start:end:end]
 		p := shared[run[0]]
-		if p == nil || len(p.Nodes) != len(run) {
-			p = nil
-		} else {
-			for i := range run {
-				if p.Nodes[i] != run[i] {
-					p = nil
-					break
-				}
-			}
-		}
-		if p == nil {
+		if p == nil || !slices.Equal(p.Nodes, run) {
 			p = &Page{Nodes: run}
 		}
 		d.Pages = append(d.Pages, p)

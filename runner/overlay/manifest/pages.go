@@ -1,10 +1,6 @@
 package manifest
 
-import (
-	"slices"
-
-	"stepbox/runner/overlay/content"
-)
+import "slices"
 
 // UnionNames merges the names of two directories of uppers and those of the
 // lower. With skip it leaves out what both uppers share.
@@ -34,31 +30,21 @@ func UnionNames(a, b *Dir, low []string, skip bool) []string {
 	return slices.Compact(names)
 }
 
-// UnsharedPages leaves out the pages that both lists have.
+// UnsharedPages leaves out the pages that both lists have: the same ones, or
+// such that are stored under one hash.
 func UnsharedPages(a, b []*Page) (onlyA, onlyB []*Page) {
-	ptrs, hashes := make(map[*Page]bool, len(a)), make(map[content.Hash]bool, len(a))
-	for _, p := range a {
-		ptrs[p] = true
+	key := func(p *Page) any {
 		if h, _ := p.known(); !h.IsZero() {
-			hashes[h] = true
+			return h
 		}
+		return p
 	}
-	inBoth, hashBoth := map[*Page]bool{}, map[content.Hash]bool{}
-	for _, p := range b {
-		h, _ := p.known()
-		switch {
-		case ptrs[p]:
-			inBoth[p] = true
-		case !h.IsZero() && hashes[h]:
-			hashBoth[h] = true
-		default:
-			onlyB = append(onlyB, p)
+	without := func(pages, others []*Page) (only []*Page) {
+		there := make(map[any]bool, len(others))
+		for _, p := range others {
+			there[key(p)] = true
 		}
+		return slices.DeleteFunc(slices.Clone(pages), func(p *Page) bool { return there[key(p)] })
 	}
-	for _, p := range a {
-		if h, _ := p.known(); !inBoth[p] && !hashBoth[h] {
-			onlyA = append(onlyA, p)
-		}
-	}
-	return onlyA, onlyB
+	return without(a, b), without(b, a)
 }

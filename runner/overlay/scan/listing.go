@@ -194,7 +194,7 @@ func (l *listing) name(raw []byte) error {
 	var st unix.Stat_t
 	err := inode.LstatRaw(l.fd, raw, &st)
 	if err != nil && inode.Denied(err) {
-		err = w.stat(l.fd, l.path, name, &st)
+		err = w.s.opener.Lstat(w.ctx, l.fd, name, manifest.Join(l.path, name), &st)
 	}
 	if err != nil {
 		if inode.Gone(err) {
@@ -237,7 +237,7 @@ func (l *listing) name(raw []byte) error {
 	}
 	it := item{node: &manifest.Node{Entry: inode.EntryOf(name, &st)}, key: key, distrust: mapped || w.isRacy(st.Ctim)}
 	if kind == manifest.KindSymlink {
-		target, err := w.readlink(l.fd, l.path, name)
+		target, err := w.s.opener.Readlink(w.ctx, l.fd, name, manifest.Join(l.path, name))
 		if inode.Gone(err) || errors.Is(err, unix.EINVAL) {
 			return nil
 		}

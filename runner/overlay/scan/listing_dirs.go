@@ -70,7 +70,7 @@ func (l *listing) below() error {
 func (l *listing) descend(j *subJob) error {
 	w := l.w
 	path := manifest.Join(l.path, j.name)
-	fd, err := w.open(l.fd, l.path, j.name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := w.s.opener.OpenAt(w.ctx, l.fd, j.name, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if inode.Gone(err) {
 		return nil
 	}

@@ -120,46 +120,9 @@ func (w *walk) unstable(path string) {
 	w.stats.Unstable = append(w.stats.Unstable, path)
 }
 
-// open opens one name below dirfd, with the opener's help where the caller's
-// own rights don't reach.
-func (w *walk) open(dirfd int, dirPath, name string, flags int) (int, error) {
-	fd, err := inode.OpenAt(dirfd, name, flags)
-	if err == nil || !inode.Denied(err) || w.s.opener == nil {
-		return fd, err
-	}
-	path := dirPath
-	if name != "." {
-		path = manifest.Join(dirPath, name)
-	}
-	f, err := w.s.opener.Ask(w.ctx, path)
-	if err != nil {
-		return -1, err
-	}
-	defer f.Close()
-	fd, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	return fd, nil
-}
-
-// stat looks at one name below dirfd without following it.
-func (w *walk) stat(dirfd int, dirPath, name string, st *unix.Stat_t) error {
-	err := inode.Lstat(dirfd, name, st)
-	if err == nil || !inode.Denied(err) || w.s.opener == nil {
-		return err
-	}
-	f, err := w.s.opener.Ask(w.ctx, manifest.Join(dirPath, name))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return inode.Fstat(int(f.Fd()), st)
-}
-
 // top walks the whole upper.
 func (w *walk) top(prev *dirCache) (*dirCache, error) {
-	fd, err := w.open(w.s.root, "", ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := w.s.opener.OpenAt(w.ctx, w.s.root, ".", "", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
@@ -262,17 +225,4 @@ func (w *walk) dirEntry(fd int, path, name string, st *unix.Stat_t, prev *dirCac
 	}
 	e.Xattrs, e.Opaque = a.Kept, a.Opaque
 	return e, nil
-}
-
-func (w *walk) readlink(dirfd int, dirPath, name string) (string, error) {
-	target, err := inode.Readlink(dirfd, name)
-	if err == nil || !inode.Denied(err) || w.s.opener == nil {
-		return target, err
-	}
-	f, err := w.s.opener.Ask(w.ctx, manifest.Join(dirPath, name))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	return inode.Readlink(int(f.Fd()), "")
 }

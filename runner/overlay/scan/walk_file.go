@@ -25,7 +25,7 @@ func (w *walk) writeBack(dirfd int, dirPath, name string, st *unix.Stat_t) bool 
 	if w.noSFR {
 		return false
 	}
-	fd, err := w.open(dirfd, dirPath, name, unix.O_RDONLY)
+	fd, err := w.s.opener.OpenAt(w.ctx, dirfd, name, manifest.Join(dirPath, name), unix.O_RDONLY)
 	if err != nil {
 		return false
 	}
@@ -158,7 +158,7 @@ func (l *listing) readOnce(ctx context.Context, c *content.Hasher, j *fileJob, i
 		w.problem(manifest.Join(l.path, name), why)
 		return false, nil
 	}
-	fd, err := w.open(l.fd, l.path, name, unix.O_RDONLY)
+	fd, err := w.s.opener.OpenAt(ctx, l.fd, name, manifest.Join(l.path, name), unix.O_RDONLY)
 	switch {
 	case inode.Gone(err) || errors.Is(err, unix.ENXIO):
 		return false, errVanished
