@@ -149,7 +149,7 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 		s.fail(err)
 		return nil
 	}
-	s.count(a, before.Manifest, after.Manifest)
+	s.count(a)
 	events := []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
 	if s.info.Mode == api.ModeStep {
 		s.reviewEdit(a, changed)
@@ -317,7 +317,9 @@ func (s *Session) keepByRule(a *action, t files.Trust) {
 
 // keepsByRule says whether a rule may keep an action's changes. Nobody is asked
 // about any when nothing is held and they weren't approved ahead.
-func (s *Session) keepsByRule(a *action) bool { return s.info.Mode == api.ModeStep || a.keeps }
+func (s *Session) keepsByRule(a *action) bool {
+	return a.Kind == api.KindCommand && (s.info.Mode == api.ModeStep || a.keeps)
+}
 
 // own gives an action its changes, which then wait for a review: again, when
 // those before were kept.
@@ -370,16 +372,11 @@ func (s *Session) kept(a *action) {
 	}
 }
 
-// count fills in an edit's line counts, later.
-func (s *Session) count(a *action, before, after *manifest.Manifest) {
-	s.aside(func() func() {
-		changed, err := s.files.Between(context.Background(), before, after)
-		if err != nil {
-			return nil // they stay uncounted
-		}
-		added, removed := s.files.Lines(context.Background(), changed)
-		return func() {
-			a.Added, a.Removed = added, removed
+// count fills in an edit's line counts, later; they may stay uncounted.
+func (s *Session) count(a *action) {
+	s.told(a, func(t files.Told) {
+		if t.Err == nil {
+			a.Added, a.Removed = t.Added, t.Removed
 			s.record(nil, s.actionEvent(a, "counted"))
 		}
 	})

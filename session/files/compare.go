@@ -17,7 +17,7 @@ import (
 // Bounds of a comparison and its pages.
 const (
 	maxCompared = 500_000 // changed paths that are held; what is beyond is counted
-	maxPage     = 5000    // changes of one page
+	maxPage     = maxListed
 	page        = 1000    // changes of a page when the asker doesn't say
 	comparisons = 4       // that are held: those that viewers ask pages and diffs of
 	maxHeld     = 100_000 // changes in all that are held beside the newest comparison's
@@ -123,7 +123,7 @@ func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Pag
 		size = page
 	}
 	end := min(first+min(size, maxPage), len(c.Changes))
-	out.Files = f.list(c.Changes[first:end], end-first)
+	out.Files = f.List(c.Changes[first:end])
 	for i := range out.Files {
 		out.Files[i] = counted(out.Files[i], lines[first+i])
 	}
@@ -198,7 +198,7 @@ func (f *Files) Diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq
 }
 
 func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, error) {
-	out := api.FileDiff{Change: f.list([]diff.Change{c}, 1)[0]}
+	out := api.FileDiff{Change: f.List([]diff.Change{c})[0]}
 	before, after, note, err := f.sides(ctx, c)
 	if err != nil || note != "" {
 		out.Note = note

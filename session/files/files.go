@@ -260,14 +260,12 @@ func (f *Files) OfAction(ctx context.Context, a api.Action, now *manifest.Manife
 	return from, to, err
 }
 
-// List describes changes without reading their contents, the first of them: what
+// List describes changes without reading their contents, at most maxListed: what
 // is beyond is counted.
-func (f *Files) List(changed []diff.Change) []api.Change { return f.list(changed, maxListed) }
-
-// list describes the first most changes.
-func (f *Files) list(changed []diff.Change, most int) []api.Change {
-	out := make([]api.Change, 0, min(len(changed), most))
-	for _, c := range changed[:min(len(changed), most)] {
+func (f *Files) List(changed []diff.Change) []api.Change {
+	changed = changed[:min(len(changed), maxListed)]
+	out := make([]api.Change, 0, len(changed))
+	for _, c := range changed {
 		a := api.Change{
 			Path: api.Escape(c.Path), Key: key(c.Path), Status: string(c.Status), Kind: c.Kind().String(), Words: words(c),
 			From: api.Escape(c.From),

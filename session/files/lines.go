@@ -2,11 +2,11 @@ package files
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/maphash"
 	"sync"
 
+	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 )
 
 // lineCount is how many lines a change added and removed; ok says whether that
@@ -18,51 +18,47 @@ type lineCount struct {
 }
 
 // lineCounts remembers the counts of pairs of contents, since a list of changes
-// is asked for again whenever one of them moved. It holds at most two
-// generations of maxCounts; the older one is forgotten when the newer is full.
-// It is safe for concurrent use.
+// is asked for again whenever one of them moved. It holds at most maxCounts and
+// forgets all when it is full. It is safe for concurrent use.
 type lineCounts struct {
-	mu       sync.Mutex
-	now, old map[[2]uint64]lineCount // guarded by mu
+	mu sync.Mutex
+	of map[contents]lineCount // guarded by mu
 }
 
-const maxCounts = 1 << 17
+const maxCounts = 1 << 18
 
-var countSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+// contents are the two sides of a change as far as a count depends on them.
+type contents [2]struct {
+	kind  manifest.Kind // 0: there is none
+	hash  content.Hash
+	noted bool // the content itself isn't kept
+}
 
-func (l *lineCounts) get(id [2]uint64) (lineCount, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n, ok := l.now[id]
-	if !ok {
-		if n, ok = l.old[id]; ok {
-			l.put(id, n)
+// contentsOf gives the contents of a change; false when it can't be told whether
+// they are the same as others.
+func contentsOf(c diff.Change) (id contents, known bool) {
+	for i, e := range []*diff.File{c.Old, c.New} {
+		if e == nil {
+			continue
 		}
+		if e.Kind == manifest.KindFile && e.Hash.IsZero() && e.Unsaved == "" {
+			return id, false
+		}
+		id[i].kind, id[i].hash, id[i].noted = e.Kind, e.Hash, e.Unsaved != ""
 	}
-	return n, ok
-}
-
-// put is called with mu held.
-func (l *lineCounts) put(id [2]uint64, n lineCount) {
-	if l.now == nil || len(l.now) >= maxCounts {
-		l.now, l.old = make(map[[2]uint64]lineCount), l.now
-	}
-	l.now[id] = n
-}
-
-func (l *lineCounts) set(id [2]uint64, n lineCount) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.put(id, n)
+	return id, true
 }
 
 // countLines counts added and removed lines of one change, once per pair of contents.
 func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
-	id := countKey(c)
-	if n, ok := f.counts.get(id); ok {
+	id, known := contentsOf(c)
+	f.counts.mu.Lock()
+	n, ok := f.counts.of[id]
+	f.counts.mu.Unlock()
+	if ok && known {
 		return n
 	}
-	var n lineCount
+	n = lineCount{}
 	before, after, note, err := f.sides(ctx, c)
 	n.binary = note == noteBinary
 	if err == nil && note == "" {
@@ -70,36 +66,13 @@ func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 			n.ok = true
 		}
 	}
-	if ctx.Err() == nil {
-		f.counts.set(id, n)
+	if known && ctx.Err() == nil {
+		f.counts.mu.Lock()
+		defer f.counts.mu.Unlock()
+		if f.counts.of == nil || len(f.counts.of) >= maxCounts {
+			f.counts.of = make(map[contents]lineCount)
+		}
+		f.counts.of[id] = n
 	}
 	return n
-}
-
-// countKey identifies a pair of contents. Nothing but a count depends on it, so
-// a hash without proof against collisions will do; its seeds are this process's.
-func countKey(c diff.Change) [2]uint64 {
-	b := append([]byte(c.Path), 0)
-	for _, e := range []*diff.File{c.Old, c.New} {
-		if e == nil {
-			b = append(b, 0)
-			continue
-		}
-		b = append(b, byte(e.Kind))
-		b = append(b, e.Hash[:]...)
-		b = binary.LittleEndian.AppendUint64(b, uint64(e.Size))
-		b = binary.LittleEndian.AppendUint64(b, uint64(e.MTime.Sec))
-		b = binary.LittleEndian.AppendUint32(b, e.MTime.Nsec)
-	}
-	return [2]uint64{maphash.Bytes(countSeeds[0], b), maphash.Bytes(countSeeds[1], b)}
-}
-
-// Lines adds up the lines of some changes.
-func (f *Files) Lines(ctx context.Context, changed []diff.Change) (added, removed int) {
-	for _, c := range changed {
-		n := f.countLines(ctx, c)
-		added += n.added
-		removed += n.removed
-	}
-	return added, removed
 }

@@ -87,7 +87,7 @@ func (r *Restorer) Plan(ctx context.Context, now Standing) (*Plan, error) {
 	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 		return nil, err
 	}
-	p.Shown.Files = r.Files.list(p.changed, maxListed)
+	p.Shown.Files = r.Files.List(p.changed)
 	p.Shown.More = len(p.changed) - len(p.Shown.Files)
 	steps, err := restore.NewPlan(ctx, r.Files.lower, p.source, p.target, restore.Options{})
 	if err != nil {

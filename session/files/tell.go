@@ -42,16 +42,15 @@ func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 		t.Made = &Checkpoint{Manifest: to}
 		t.Made.Root, err = f.Save(ctx, to)
 	}
-	if err == nil {
-		t.Changed, err = f.Between(ctx, from, to)
-	}
 	if err != nil {
 		return Told{Err: err}
 	}
-	if len(t.Changed) > 0 {
-		t.Listed = f.List(t.Changed)
-		t.Added, t.Removed = f.Lines(ctx, t.Changed)
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return Told{Err: err}
 	}
+	_, lines, err := c.count(ctx, f)
+	t.Changed, t.Listed, t.Added, t.Removed, t.Err = c.Changes, f.List(c.Changes), lines.added, lines.removed, err
 	return t
 }
 
