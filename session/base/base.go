@@ -53,16 +53,11 @@ type Tracked struct {
 // or a whiteout for what is deleted, with all that was below it. Outside of
 // repositories every path is one.
 type Entry struct {
-	Path   string // from the project
-	Kind   manifest.Kind
-	Mode   uint32 // permission bits: 07777
-	Size   int64  // bytes; of files
-	MTime  manifest.Time
-	Target string       // of links
-	Hash   content.Hash // of a file's content, as package content has it; zero where it wasn't read
-	// Unsaved says why the content, or what is in a folder, isn't in the record.
-	// A content whose Hash is known and has none is there.
-	Unsaved string
+	Path string // from the project
+	// Without a name. The hash of a file that wasn't read is zero. Unsaved says why
+	// the content, or what is in a folder, isn't in the record: a content whose
+	// hash is known and has none is there.
+	manifest.Entry
 }
 
 // Kind says in a word what the record goes by: "git", or "names" for a folder

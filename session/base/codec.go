@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	magic = "sbb1"
+	magic = "sbb2"
 
 	maxPacked = 256 << 20 // bytes of a record that is read back
 	maxPlain  = 512 << 20 // of it unpacked
@@ -70,7 +70,7 @@ func (r *Record) encode() []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Entries)))
 	last := ""
 	for i := range r.Entries {
-		b = r.Entries[i].encode(b, last)
+		b = manifest.AppendEntry(appendPath(b, last, r.Entries[i].Path), &r.Entries[i].Entry, content.Hash{})
 		last = r.Entries[i].Path
 	}
 	return b
@@ -96,41 +96,7 @@ func (r *Repository) encode(b []byte) []byte {
 	return b
 }
 
-const (
-	flagSparse  = 4 // above the stage
-	flagHash    = 1
-	flagUnsaved = 2
-)
-
-func (e *Entry) encode(b []byte, last string) []byte {
-	b = append(appendPath(b, last, e.Path), byte(e.Kind))
-	if e.Kind == manifest.KindWhiteout {
-		return b
-	}
-	var flags byte
-	if !e.Hash.IsZero() {
-		flags |= flagHash
-	}
-	if e.Unsaved != "" {
-		flags |= flagUnsaved
-	}
-	b = binary.AppendUvarint(append(b, flags), uint64(e.Mode))
-	b = binary.AppendVarint(b, e.MTime.Sec)
-	b = binary.AppendUvarint(b, uint64(e.MTime.Nsec))
-	switch e.Kind {
-	case manifest.KindFile:
-		b = binary.AppendUvarint(b, uint64(e.Size))
-	case manifest.KindSymlink:
-		b = codec.AppendBytes(b, e.Target)
-	}
-	if flags&flagHash != 0 {
-		b = append(b, e.Hash[:]...)
-	}
-	if e.Unsaved != "" {
-		b = codec.AppendBytes(b, e.Unsaved)
-	}
-	return b
-}
+const flagSparse = 4 // above the stage
 
 // appendPath writes a path as how much of the last one it begins with, and the
 // rest.

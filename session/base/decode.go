@@ -2,9 +2,9 @@ package base
 
 import (
 	"encoding/hex"
-	"strings"
 
 	"stepbox/runner/overlay/codec"
+	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
 
@@ -86,37 +86,10 @@ func (d *decoder) repository() Repository {
 func hashLength(n int) bool { return n == 0 || n == 20 || n == 32 }
 
 func (d *decoder) entry(last string) Entry {
-	e := Entry{Path: d.path(last), Kind: manifest.Kind(d.Byte())}
-	if e.Kind == 0 || e.Kind > manifest.KindWhiteout {
-		d.Fail("an unknown kind")
-	}
-	if d.Failed() != nil || e.Kind == manifest.KindWhiteout {
-		return e
-	}
-	flags := d.Byte()
-	if flags > flagHash|flagUnsaved || flags&flagHash != 0 && e.Kind != manifest.KindFile {
-		d.Fail("unknown flags")
-	}
-	e.Mode = uint32(d.Uvarint(07777))
-	e.MTime.Sec = d.Varint()
-	e.MTime.Nsec = uint32(d.Uvarint(999_999_999))
-	switch e.Kind {
-	case manifest.KindFile:
-		e.Size = int64(d.Uvarint(1<<63 - 1))
-	case manifest.KindSymlink:
-		if e.Target = d.text(); strings.IndexByte(e.Target, 0) >= 0 {
-			d.Fail("a link's target with NUL")
-		}
-	}
-	if flags&flagHash != 0 {
-		if copy(e.Hash[:], d.Take(len(e.Hash))); e.Hash.IsZero() {
-			d.Fail("an empty hash")
-		}
-	}
-	if flags&flagUnsaved != 0 {
-		if e.Unsaved = d.text(); e.Unsaved == "" {
-			d.Fail("an empty reason")
-		}
+	e := Entry{Path: d.path(last)}
+	var below content.Hash
+	if e.Entry, below = manifest.ReadEntry(d.Decoder); e.Name != "" || !below.IsZero() {
+		d.Fail("an entry that is of a checkpoint's")
 	}
 	return e
 }

@@ -93,7 +93,7 @@ func (t *taker) leave(whole bool) {
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	if whole {
 		for _, rel := range s.deleted() {
-			t.add(Entry{Path: manifest.Join(s.path, rel), Kind: manifest.KindWhiteout})
+			t.add(Entry{manifest.Join(s.path, rel), manifest.Entry{Kind: manifest.KindWhiteout}})
 		}
 	}
 	if s.git != nil {
@@ -141,11 +141,9 @@ func (t *taker) again(e Entry) {
 func (t *taker) add(e Entry) { t.rec.Entries = append(t.rec.Entries, e) }
 
 func entry(n *lower.Found) Entry {
-	e := n.Entry
-	return Entry{
-		Path: n.Path, Kind: e.Kind, Mode: e.Mode, Size: e.Size, MTime: e.MTime,
-		Target: e.Target, Hash: e.Hash, Unsaved: e.Unsaved,
-	}
+	e := Entry{n.Path, n.Entry}
+	e.Name = ""
+	return e
 }
 
 const ignored = "not kept: git ignores it"

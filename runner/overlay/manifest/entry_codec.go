@@ -18,9 +18,9 @@ const (
 
 const MaxNsec = 999_999_999
 
-// appendEntry writes an entry as it stands in a directory object. sub is the
+// AppendEntry writes an entry as it stands in a directory object. sub is the
 // hash of the directory below it.
-func appendEntry(b []byte, e *Entry, sub content.Hash) []byte {
+func AppendEntry(b []byte, e *Entry, sub content.Hash) []byte {
 	b = codec.AppendBytes(b, e.Name)
 	var flags byte
 	if e.Opaque {
@@ -65,8 +65,8 @@ func appendEntry(b []byte, e *Entry, sub content.Hash) []byte {
 	return b
 }
 
-// readEntry reads what appendEntry wrote.
-func readEntry(d *codec.Decoder) (e Entry, sub content.Hash) {
+// ReadEntry reads what AppendEntry wrote.
+func ReadEntry(d *codec.Decoder) (e Entry, sub content.Hash) {
 	e.Name = string(d.Bytes())
 	e.Kind = Kind(d.Byte())
 	flags := d.Byte()

@@ -13,9 +13,9 @@ func appendCount(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64
 
 func FuzzManifest(f *testing.F) {
 	e := Entry{Name: "x", Kind: KindFile, Mode: 0o644, Size: 3, Links: 7, Xattrs: []Xattr{{"user.a", nil}}}
-	page := append([]byte(pageMagic+"\x02"), appendEntry(nil, &e, content.Hash{})...)
-	f.Add(append(page, appendEntry(nil, &Entry{Name: "y", Kind: KindWhiteout}, content.Hash{})...))
-	f.Add(append([]byte(manifestMagic+"\x01\x02"), appendEntry(nil, &Entry{Kind: KindDir, Opaque: true}, content.Hash{1})...))
+	page := append([]byte(pageMagic+"\x02"), AppendEntry(nil, &e, content.Hash{})...)
+	f.Add(append(page, AppendEntry(nil, &Entry{Name: "y", Kind: KindWhiteout}, content.Hash{})...))
+	f.Add(append([]byte(manifestMagic+"\x01\x02"), AppendEntry(nil, &Entry{Kind: KindDir, Opaque: true}, content.Hash{1})...))
 	f.Add(append([]byte(indexMagic+"\x02"), make([]byte, 64)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := codec.NewDecoder(b)
@@ -27,7 +27,7 @@ func FuzzManifest(f *testing.F) {
 				if !validName(entries[i].Name) {
 					t.Fatalf("the name %q was read", entries[i].Name)
 				}
-				again = appendEntry(again, &entries[i].Entry, entries[i].sub)
+				again = AppendEntry(again, &entries[i].Entry, entries[i].sub)
 			}
 			if !bytes.Equal(again, b) {
 				t.Fatalf("page %x became %x", b, again)
@@ -39,9 +39,9 @@ func FuzzManifest(f *testing.F) {
 				magic = recordedMagic
 			}
 			again := appendCount(appendCount([]byte(magic), h.total), int(h.Bytes))
-			again = appendEntry(again, &h.root, h.sub)
+			again = AppendEntry(again, &h.root, h.sub)
 			if h.recorded {
-				again = appendEntry(binary.AppendUvarint(again, h.steps), &h.base, h.baseSub)
+				again = AppendEntry(binary.AppendUvarint(again, h.steps), &h.base, h.baseSub)
 			}
 			if !bytes.Equal(again, b) {
 				t.Fatalf("manifest %x became %x", b, again)

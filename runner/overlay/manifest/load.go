@@ -69,10 +69,10 @@ func decodeManifest(body []byte) (h head, err error) {
 	}
 	h.total = int(d.Uvarint(maxEntries))
 	h.Bytes = int64(d.Uvarint(1<<63 - 1))
-	h.root, h.sub = readEntry(d)
+	h.root, h.sub = ReadEntry(d)
 	if h.recorded {
 		h.steps = d.Uvarint(1<<64 - 1)
-		h.base, h.baseSub = readEntry(d)
+		h.base, h.baseSub = ReadEntry(d)
 	}
 	if d.Failed() == nil && (h.root.Name != "" || h.root.Kind != KindDir || h.recorded && (h.base.Name != "" || h.base.Kind != KindDir)) {
 		d.Fail("its root isn't a directory")
@@ -90,7 +90,7 @@ func decodePage(d *codec.Decoder) ([]pageEntry, error) {
 	n := d.Count(4)
 	entries := make([]pageEntry, 0, n)
 	for i := range n {
-		e, sub := readEntry(d)
+		e, sub := ReadEntry(d)
 		if d.Failed() == nil && (!validName(e.Name) || i > 0 && entries[i-1].Name >= e.Name) {
 			d.Fail("a name that is invalid or out of order")
 		}

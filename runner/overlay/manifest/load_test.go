@@ -18,7 +18,7 @@ func TestLoadBombs(t *testing.T) {
 	mem := memory{}
 	put := func(b []byte) content.Hash { h, _, _ := mem.Put(t.Context(), bytes.NewReader(b)); return h }
 	dirEntry := func(name string, sub content.Hash) []byte {
-		return appendEntry(nil, &Entry{Name: name, Kind: KindDir}, sub)
+		return AppendEntry(nil, &Entry{Name: name, Kind: KindDir}, sub)
 	}
 	sub := put([]byte(indexMagic + "\x00"))
 	for range 40 { // two directories in each: 2^40 entries from 40 objects
@@ -72,9 +72,9 @@ func TestEntryRoundTrip(t *testing.T) {
 		if e.Kind == KindDir {
 			sub = content.Sum([]byte(e.Name))
 		}
-		raw := appendEntry(nil, &e, sub)
+		raw := AppendEntry(nil, &e, sub)
 		d := codec.NewDecoder(raw)
-		back, backSub := readEntry(d)
+		back, backSub := ReadEntry(d)
 		if err := d.End(); err != nil {
 			rt.Fatalf("%+v: %v", e, err)
 		}

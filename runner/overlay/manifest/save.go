@@ -28,11 +28,11 @@ func (m *Manifest) Save(ctx context.Context, b content.Bodies) (content.Hash, er
 	sub, _ := m.Root.Sub.known()
 	body := binary.AppendUvarint([]byte(magic), uint64(m.Len()))
 	body = binary.AppendUvarint(body, uint64(m.Bytes()))
-	body = appendEntry(body, &m.Root.Entry, sub)
+	body = AppendEntry(body, &m.Root.Entry, sub)
 	if m.Base != nil {
 		sub, _ = m.Base.Root.Sub.known()
 		body = binary.AppendUvarint(body, m.Base.Steps)
-		body = appendEntry(body, &m.Base.Root.Entry, sub)
+		body = AppendEntry(body, &m.Base.Root.Entry, sub)
 	}
 	h := content.Sum(body)
 	if err := q.Add(ctx, h, body); err != nil {
@@ -74,7 +74,7 @@ func (d *Dir) save(ctx context.Context, q *content.Queue, fresh *[]*object) erro
 				}
 				sub, _ = n.Sub.known()
 			}
-			body = appendEntry(body, &n.Entry, sub)
+			body = AppendEntry(body, &n.Entry, sub)
 		}
 		if err := put(&p.object, body); err != nil {
 			return err
