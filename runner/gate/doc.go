@@ -27,6 +27,24 @@
 // is opened that could block, and identity is a process's pid together with
 // its start time. The gate trusts the kernel and its caller.
 //
+// What depends on the processor is in arch_amd64.go and arch_arm64.go, and in the
+// filter's numbers of calls:
+//
+//	                              amd64                   arm64
+//	number of a call, entered     orig_rax                NT_ARM_SYSTEM_CALL (x8 has no effect then)
+//	number of the next call       rax                     x8
+//	first argument                rdi                     x0
+//	what a call returned          rax                     x0; a call to be made again shows its argument
+//	instruction of a call         0f 05 (syscall)         01 00 00 d4 (svc #0)
+//	registers are got by          PTRACE_GETREGS          PTRACE_GETREGSET, NT_PRSTATUS
+//	pointers                      whole                   without their top byte, which is the program's
+//	other calls on the machine    i386: killed;           aarch32: killed
+//	                              x32: ENOSYS
+//	only there                    fork, vfork, open, …    none: clone, openat, …
+//
+// Programs for the other kind of calls are no programs: their exec fails with
+// ENOEXEC. Where fork and vfork exist they pass, as nothing of theirs is judged.
+//
 // All exported methods may be called from any goroutine. Callbacks run on the
 // gate's own goroutines, several at once; they may call any method but Close,
 // and must not block for long. If a sandbox's gate goes away, its execs fail,
