@@ -12,8 +12,8 @@ import (
 )
 
 // command is an exec as a person is shown it.
-func (j *Judge) command(e *gate.Exec, peeled policy.Peeled, l *looks, fed bool) api.Command {
-	env, whole := differing(j.Env, e.Env)
+func command(e *gate.Exec, peeled policy.Peeled, foreign []string, l *looks, fed bool) api.Command {
+	env, whole := differing(foreign)
 	c := api.Command{
 		Line:      api.Escape(peeled.Line) + unlike(e, peeled, l),
 		Argv:      api.EscapeAll(e.Argv),
@@ -80,18 +80,13 @@ const (
 	maxValue = 4 << 10
 )
 
-// differing lists the variables of a program that differ from the agent's own,
+// differing lists what is shown of the variables that differ from the agent's own,
 // and says whether these are all of them, whole.
-func differing(own, env []string) (list []string, whole bool) {
-	have := make(map[string]bool, len(own))
-	for _, e := range own {
-		have[e] = true
-	}
+func differing(foreign []string) (list []string, whole bool) {
 	more := 0
 	whole = true
-	for _, e := range env {
-		name, _, _ := strings.Cut(e, "=")
-		if have[e] || slices.Contains(usual, name) {
+	for _, e := range foreign {
+		if name, _, _ := strings.Cut(e, "="); slices.Contains(usual, name) {
 			continue
 		}
 		if len(list) == maxEnv {

@@ -23,7 +23,7 @@ func TestDiffering(t *testing.T) {
 		"too many": {many, "A0=1", false},
 		"too long": {[]string{"A=" + strings.Repeat("x", maxValue)}, "A=x", false},
 	} {
-		list, whole := differing(own, c.env)
+		list, whole := differing((&Judge{Env: own}).foreign(c.env))
 		if whole != c.whole || c.first == "" && len(list) > 0 || c.first != "" && (len(list) == 0 || !strings.HasPrefix(list[0], c.first)) {
 			t.Errorf("%s: whole %v, %d shown", name, whole, len(list))
 		}

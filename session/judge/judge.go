@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"stepbox/policy"
 	"stepbox/runner/gate"
@@ -31,6 +32,26 @@ type Judge struct {
 	// Local says that the person started the agent from the project, so that
 	// what looks like the agent's program there is.
 	Local bool
+
+	once  sync.Once
+	known map[string]bool // Env, set by once
+}
+
+// foreign lists the variables of a program that the agent's own environment
+// doesn't have, or has otherwise.
+func (j *Judge) foreign(env []string) (out []string) {
+	j.once.Do(func() {
+		j.known = make(map[string]bool, len(j.Env))
+		for _, v := range j.Env {
+			j.known[v] = true
+		}
+	})
+	for _, v := range env {
+		if !j.known[v] {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // Exec is a program start that was judged.
@@ -64,7 +85,8 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
 	}
 	x.sources = l.sources(peeled)
-	x.Command = j.command(e, peeled, l, fed)
+	foreign := j.foreign(e.Env)
+	x.Command = command(e, peeled, foreign, l, fed)
 	x.ruled = j.rules(e, peeled, l.made(e))
 	x.Judgement = x.ruled
 	for _, p := range x.Judgement.Parts {
@@ -75,7 +97,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	}
 	x.Chain = chainOf(e, l)
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
-	j.own(x, l)
+	j.own(x, foreign, l)
 	return x
 }
 
@@ -89,9 +111,9 @@ func named(e *gate.Exec) string {
 
 // own tells whether an exec is one that belongs to the agent itself. None is that
 // loads what this session made.
-func (j *Judge) own(x *Exec, l *looks) {
+func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 	e := x.Exec
-	if l.made(e) || e.Linker != "" || j.loadsMore(e) {
+	if l.made(e) || e.Linker != "" || slices.ContainsFunc(foreign, loadsMore) {
 		return
 	}
 	x.Root = x.Profile.Root(asItsFile(e)) && shells[path.Base(e.Program.Path)] && !l.at(e.Program.Path).made()
@@ -99,7 +121,7 @@ func (j *Judge) own(x *Exec, l *looks) {
 		return
 	}
 	c := j.facts(e, e.Argv, false)
-	c.Env = slices.DeleteFunc(slices.Clone(e.Env), func(v string) bool { return slices.Contains(j.Env, v) })
+	c.Env = foreign
 	c.Wrote = func(file string) bool { return j.untrusted(file, l) }
 	c.Resolve = func(name string) string {
 		f, err := e.Lookup(name)
@@ -139,14 +161,12 @@ var shells = map[string]bool{
 // a program run what isn't its own.
 var loaders = []string{"LD_*", "NODE_OPTIONS", "BASH_ENV", "ENV", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB"}
 
-// loadsMore says whether an exec has such a variable otherwise than the agent.
-func (j *Judge) loadsMore(e *gate.Exec) bool {
-	return slices.ContainsFunc(e.Env, func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.ContainsFunc(loaders, func(l string) bool {
-			stem, any := strings.CutSuffix(l, "*")
-			return name == l || any && strings.HasPrefix(name, stem)
-		}) && !slices.Contains(j.Env, v)
+// loadsMore says whether a variable is such a one.
+func loadsMore(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.ContainsFunc(loaders, func(l string) bool {
+		stem, any := strings.CutSuffix(l, "*")
+		return name == l || any && strings.HasPrefix(name, stem)
 	})
 }
 
