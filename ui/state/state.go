@@ -33,6 +33,7 @@ type State struct {
 	Changes   int64      // newest version of the session's changes that was told
 	Seq       uint64     // last recorded event that was applied
 	Version   uint64     // grows with every change, for caches
+	Tried     uint64     // grows with every change of the attempts
 
 	prints map[int64]string // fingerprints of open questions
 	closed map[int64]bool   // questions known to be answered, so that a late event can't reopen one
@@ -56,6 +57,7 @@ func (s *State) Apply(e api.Event) {
 		s.question(*e.Question)
 	case e.Attempt != nil:
 		s.attempt(*e.Attempt)
+		s.Tried++
 	case e.Note != nil:
 		s.note(*e.Note)
 	case e.Usage != nil:
@@ -211,8 +213,8 @@ func (s *State) Action(n int) (api.Action, bool) {
 // Unreviewed counts actions whose changes wait for a word.
 func (s *State) Unreviewed() int {
 	n := 0
-	for _, a := range s.Actions {
-		if a.Review == api.ReviewOpen {
+	for i := range s.Actions {
+		if s.Actions[i].Review == api.ReviewOpen {
 			n++
 		}
 	}

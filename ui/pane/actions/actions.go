@@ -90,7 +90,8 @@ func (p *Pane) rows() []item {
 		keep, was = p.items[p.List.At()].n, true
 	}
 	p.items, p.version, p.built = p.items[:0], p.State.Version, true
-	for i, a := range p.State.Actions {
+	for i := range p.State.Actions {
+		a := &p.State.Actions[i]
 		if i == 0 && a.N > 1 {
 			p.items = append(p.items, item{folded: a.N - 1, earlier: true})
 		}

@@ -25,8 +25,8 @@ type Pane struct {
 	List  rows.List
 
 	folds   []Fold
-	version uint64
-	built   bool
+	denied  int
+	version uint64 // of the attempts that were folded
 }
 
 // Fold is a row: attempts at one destination.
@@ -49,11 +49,16 @@ type destination struct {
 }
 
 func (p *Pane) rows() []Fold {
-	if p.built && p.version == p.State.Version {
+	if p.version == p.State.Tried {
 		return p.folds
 	}
-	p.version, p.built = p.State.Version, true
+	p.version, p.denied = p.State.Tried, 0
 	p.folds = Folds(p.State.Attempts)
+	for i := range p.folds {
+		if p.folds[i].Last.Verdict == api.Deny { // as all of its attempts have
+			p.denied += p.folds[i].Count
+		}
+	}
 	return p.folds
 }
 
@@ -61,7 +66,8 @@ func (p *Pane) rows() []Fold {
 func Folds(attempts []api.Attempt) []Fold {
 	where := map[destination]int{}
 	var out []Fold
-	for _, a := range attempts {
+	for n := range attempts {
+		a := &attempts[n]
 		d := destination{a.Verdict, a.Protocol, a.Name, a.Address, a.Program, a.Port, a.Failure != ""}
 		if a.Name != "" {
 			d.address = ""
@@ -73,7 +79,7 @@ func Folds(attempts []api.Attempt) []Fold {
 			out = append(out, Fold{})
 		}
 		f := &out[i]
-		f.Last = a
+		f.Last = *a
 		f.Count++
 		f.Sent += a.Sent
 		f.Received += a.Received
@@ -114,16 +120,10 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			words = "newest " + words
 		}
 		box.Facts = paint.Line{{Text: words, Style: f.P.S(themes.Muted)}}
-		denied := 0
-		for _, a := range p.State.Attempts {
-			if a.Verdict == api.Deny {
-				denied++
-			}
-		}
-		if denied > 0 {
+		if p.denied > 0 {
 			box.Facts = append(box.Facts,
 				paint.Span{Text: " · ", Style: f.P.S(themes.Faint)},
-				paint.Span{Text: strconv.Itoa(denied) + " denied", Style: f.P.S(themes.Fail)})
+				paint.Span{Text: strconv.Itoa(p.denied) + " denied", Style: f.P.S(themes.Fail)})
 		}
 	}
 	inner := box.Draw(dst, area, f.P)
