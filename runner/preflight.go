@@ -225,7 +225,7 @@ func checkCgroups(ctx context.Context) Finding {
 		f.Fix = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again"
 	}
 	if inContainer() {
-		f.Fix = "bound the container instead: docker run --memory=4g --cpus=2 --pids-limit=2048 …; the agent is frozen by signals"
+		f.Fix = "set them from outside: docker run --memory=4g --cpus=2 --pids-limit=2048 …; the agent is frozen by signals"
 	} else if _, err := os.Stat("/sys/fs/cgroup/memory/memory.limit_in_bytes"); err == nil || hybrid() {
 		f.Fix = fmt.Sprintf("for c in memory cpu cpuacct pids freezer; do sudo mkdir -p /sys/fs/cgroup/$c/stepbox/%[1]d && sudo chown -R %[1]d /sys/fs/cgroup/$c/stepbox/%[1]d; done (again after each restart)", os.Getuid())
 	}
