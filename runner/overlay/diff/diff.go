@@ -66,7 +66,7 @@ type Options struct {
 	NotKept string
 }
 
-// Difference is what a Diff found, sorted by path.
+// Difference is what Compare found, sorted by path.
 type Difference struct {
 	Changes []Change
 	More    int // changes beyond those listed; renames aren't looked for then

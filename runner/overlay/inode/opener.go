@@ -149,7 +149,7 @@ func (o Opener) Readlink(ctx context.Context, dirfd int, name, path string) (str
 	return Readlink(fd, "")
 }
 
-// Attrs is the ask of readAttrs.
+// Attrs is what ReadAttrs asks for an inode at that path.
 func (o Opener) Attrs(ctx context.Context, path string) func() (*os.File, error) {
 	if o == nil {
 		return nil

@@ -130,7 +130,7 @@ func (d *Folder) Close() {
 }
 
 // Find is the lower's entry under name, nil when it has none. Contents aren't
-// hashed and attributes aren't read: see Lower.complete.
+// hashed and attributes aren't read: see Complete.
 func (d *Folder) Find(ctx context.Context, name string) (*Entry, error) {
 	if d.l.hidden[manifest.Join(d.path, name)] {
 		return nil, nil

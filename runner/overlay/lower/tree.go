@@ -11,7 +11,7 @@ import (
 // Base keeps of it. It belongs to one goroutine.
 type Dir interface {
 	Below(name string) Dir
-	// find gives nil when there is nothing of that name.
+	// Find gives nil when there is nothing of that name.
 	Find(ctx context.Context, name string) (*Entry, error)
 	Names(ctx context.Context) ([]string, error) // sorted
 	Complete(ctx context.Context, e *Entry) error

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Graft is onto with what from has at some paths, which Diff gave (of a rename,
+// Graft is onto with what from has at some paths, which a difference lists (of a rename,
 // both): a state that never was, for telling one writer's changes from others'
 // that were made meanwhile. Neither manifest is changed. A path that one of the
 // two has below something that the other doesn't brings that along.

@@ -74,7 +74,7 @@ type Plan struct {
 	Problems []manifest.Problem // what can't be restored, and why; the rest can
 }
 
-// Options are for one PlanRestore.
+// Options are for one NewPlan.
 type Options struct {
 	// Replace says which files get another inode when their content is put
 	// back: programs and libraries that run are better off with the old one.

@@ -20,7 +20,7 @@ import (
 
 // Wake says that an upper may have moved.
 type Wake struct {
-	Dirs  []string // directories to look at, sorted: for ScanOptions.Dirty
+	Dirs  []string // directories to look at, sorted: for a scan's Options.Dirty
 	Full  bool     // look at everything; Dirs is empty
 	State State
 }
