@@ -220,7 +220,7 @@ func (s *Session) rested() {
 	s.checkpoint(func(*files.Checkpoint, error) {}) // a failure ends the session
 }
 
-// finish ends an action whose leaders have exited: what it changed is settled
+// finish ends an action whose leaders have exited: what it changed is known
 // before it is shown as done.
 func (s *Session) finish(a *action, exit *api.Exit) {
 	if a.Housekeeping {
@@ -247,7 +247,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			return
 		}
 		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers = ended, exit, cp.ID, left, left > 0
-		s.told(a, func(t files.Told) { s.settled(a, t) })
+		s.told(a, func(t files.Told) { s.recordEnd(a, t) })
 	}
 	if a.atExit != nil {
 		done(a.atExit, nil)
@@ -283,8 +283,8 @@ func (s *Session) number(a *action, t *files.Told) {
 	s.record(nil, checkpointEvent(t.Made, a.N))
 }
 
-// settled records the end of an action whose changes are known.
-func (s *Session) settled(a *action, t files.Told) {
+// recordEnd records the end of an action whose changes are known.
+func (s *Session) recordEnd(a *action, t files.Told) {
 	if t.Err != nil {
 		s.note(true, "cannot tell what action %d changed: %v", a.N, t.Err)
 	}

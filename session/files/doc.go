@@ -1,8 +1,8 @@
 // Package files knows the state of a session's files and what became of it:
 // checkpoints (taker.go), how two states differ (compare.go, diff.go, lines.go),
 // whose a change is (account.go), what an action alone changed (tell.go), which
-// changes nobody needs to review (keptrule.go), and rolling back: planned in
-// rollback.go, carried out in restore.go.
+// changes nobody needs to review (keptrule.go), what a session that is over left
+// (history.go), and rolling back: planned in rollback.go, carried out in restore.go.
 //
 // It forms no actions and records nothing. What it has to know of actions comes
 // in as plain data; what only the session can decide while a roll back is carried

@@ -26,7 +26,7 @@ const maxListed = 5000
 // Stepbox didn't keep it when the session ran.
 const notRecorded = "not kept: this session is from before both sides of changes were recorded"
 
-// files knows the state of a session's files: the upper of a live session, or
+// Files knows the state of a session's files: the upper of a live session, or
 // the manifests that a recorded one left. What is shown of either comes from
 // the record, in which each checkpoint has what the project had at the paths
 // that the session touched; the project folder itself is read to keep that, and
@@ -42,7 +42,7 @@ type Files struct {
 	shared   []string   // guarded by scanning; files that processes may store to through mappings
 
 	mu       sync.Mutex
-	version  int64              // guarded by mu; see bump
+	version  int64              // guarded by mu; see Bump
 	current  *manifest.Manifest // guarded by mu; the last scan's
 	seen     []Checkpoint       // guarded by mu; those used last, newest first
 	compared []*comparison      // guarded by mu; the last few, newest first
