@@ -19,10 +19,12 @@ type Decoder struct {
 	err error
 }
 
+// NewDecoder reads b, which must stay as it is meanwhile.
 func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
 
 var ErrForm = errors.New("malformed")
 
+// Fail notes a fault, unless there was one.
 func (d *Decoder) Fail(what string) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: %s", ErrForm, what)
@@ -30,6 +32,7 @@ func (d *Decoder) Fail(what string) {
 	d.b = nil
 }
 
+// End is the first fault, or that something is left.
 func (d *Decoder) End() error {
 	if d.err == nil && len(d.b) > 0 {
 		d.Fail("bytes after its end")
@@ -37,6 +40,7 @@ func (d *Decoder) End() error {
 	return d.err
 }
 
+// Magic reads what a form begins with.
 func (d *Decoder) Magic(m string) {
 	if !bytes.HasPrefix(d.b, []byte(m)) {
 		d.Fail("it doesn't begin with " + m)
@@ -45,6 +49,7 @@ func (d *Decoder) Magic(m string) {
 	d.Take(len(m))
 }
 
+// Byte reads one.
 func (d *Decoder) Byte() byte {
 	if b := d.Take(1); b != nil {
 		return b[0]
@@ -63,6 +68,7 @@ func (d *Decoder) Uvarint(limit uint64) uint64 {
 	return v
 }
 
+// Varint reads what AppendVarint wrote.
 func (d *Decoder) Varint() int64 {
 	v := d.Uvarint(1<<64 - 1)
 	return int64(v>>1) ^ -int64(v&1)
@@ -98,10 +104,12 @@ func (d *Decoder) Bytes() []byte {
 	return d.Take(d.Count(1))
 }
 
+// AppendBytes writes a length and that many bytes.
 func AppendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+// AppendVarint writes a number that may be negative.
 func AppendVarint(b []byte, v int64) []byte {
 	return binary.AppendUvarint(b, uint64(v)<<1^uint64(v>>63))
 }

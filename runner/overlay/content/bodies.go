@@ -27,6 +27,7 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 // IsZero says whether h names nothing.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
+// Sum is the hash of b.
 func Sum(b []byte) Hash { return blake3.Sum256(b) }
 
 // ReadHash reads a hash where it stands in a stored form.
@@ -75,6 +76,7 @@ type Queue struct {
 	StoredBytes int64 // their length
 }
 
+// NewQueue stores in b; a nil b stores nothing.
 func NewQueue(b Bodies) *Queue { return &Queue{b: b, queued: map[Hash]bool{}} }
 
 // Add takes over body, which must hash to h.

@@ -26,6 +26,7 @@ var (
 
 var zeros [64 << 10]byte
 
+// IsZero says whether b is zeros.
 func IsZero(b []byte) bool {
 	for len(b) > len(zeros) {
 		if !bytes.Equal(b[:len(zeros)], zeros[:]) {

@@ -23,8 +23,10 @@ type Version struct {
 	Sub  Side           // of directories
 }
 
+// Absent says whether there is nothing.
 func (v *Version) Absent() bool { return v == nil }
 
+// Is says whether it is of that kind; nothing is of none.
 func (v *Version) Is(k manifest.Kind) bool { return v != nil && v.Kind == k }
 
 // listed says whether a directory can be looked into. Of a Base's, what is known
@@ -72,6 +74,7 @@ type Walker struct {
 	Visit  func(path string, a, b *Version) error
 }
 
+// Sides are the project folders of two manifests over the same lower.
 func Sides(low lower.Dir, a, b *manifest.Manifest) (Side, Side) {
 	pa, pb := Side{up: a.RootDir(), low: low}, Side{up: b.RootDir(), low: low}
 	if a != nil && a.Root.Opaque {

@@ -29,6 +29,7 @@ type Key struct {
 	mode, uid, gid        uint32
 }
 
+// KeyOf is the key of what was looked at.
 func KeyOf(st *unix.Stat_t) Key {
 	return Key{
 		Ino: st.Ino, dev: uint64(st.Dev), rdev: uint64(st.Rdev), nlink: uint64(st.Nlink), size: st.Size,
@@ -36,6 +37,7 @@ func KeyOf(st *unix.Stat_t) Key {
 	}
 }
 
+// KindOf is what it is.
 func KindOf(st *unix.Stat_t) manifest.Kind {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -81,6 +83,7 @@ func Retry(f func() error) error {
 	}
 }
 
+// Lstat looks at a name below dirfd without following it.
 func Lstat(dirfd int, name string, st *unix.Stat_t) error {
 	return Retry(func() error { return unix.Fstatat(dirfd, name, st, unix.AT_SYMLINK_NOFOLLOW) })
 }
@@ -101,6 +104,7 @@ func LstatRaw(dirfd int, name []byte, st *unix.Stat_t) error {
 	}
 }
 
+// Fstat looks at an open file.
 func Fstat(fd int, st *unix.Stat_t) error {
 	return Retry(func() error { return unix.Fstat(fd, st) })
 }

@@ -121,6 +121,7 @@ func ReadAttrs(fd int, ask func() (*os.File, error)) (attrs, error) {
 	return a, nil
 }
 
+// ListXattr gives the names of an open inode's attributes, each with a NUL.
 func ListXattr(fd int) ([]byte, error) {
 	var small [512]byte
 	list := func(b []byte) (int, error) {
@@ -148,6 +149,7 @@ func ListXattr(fd int) ([]byte, error) {
 	}
 }
 
+// GetXattr gives one attribute of an open inode.
 func GetXattr(fd int, name string) ([]byte, error) {
 	for size := 256; ; size *= 8 {
 		buf := make([]byte, size)

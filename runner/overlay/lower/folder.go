@@ -42,8 +42,10 @@ type Entry struct {
 	Kept  bool // it comes from a Base, and so does its content
 }
 
+// Top is the project folder.
 func (l *Lower) Top() *Folder { return &Folder{l: l} }
 
+// Sub is the folder of that name in it, which needn't be there.
 func (d *Folder) Sub(name string) *Folder {
 	return &Folder{l: d.l, up: d, name: name, path: manifest.Join(d.path, name)}
 }
@@ -122,6 +124,7 @@ func (d *Folder) stat(ctx context.Context, p lowerPart, name string, st *unix.St
 	return d.l.openerOf(p.layer).Lstat(ctx, p.fd, name, manifest.Join(d.path, name), st)
 }
 
+// Close closes what was opened; the folder can be used again.
 func (d *Folder) Close() {
 	for _, p := range d.parts {
 		_ = unix.Close(p.fd)
