@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -169,23 +170,21 @@ func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
 	return out
 }
 
+// numbers names actions, the first thirty of them.
 func numbers(ns []int) string {
-	var b strings.Builder
-	for i, n := range ns {
-		switch {
-		case i == 0:
-		case i == len(ns)-1:
-			b.WriteString(" and ")
-		default:
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, n)
-		if i == 30 {
-			fmt.Fprintf(&b, " and %d more", len(ns)-31)
-			break
-		}
+	var out []string
+	for _, n := range ns[:min(len(ns), 30)] {
+		out = append(out, strconv.Itoa(n))
 	}
-	return b.String()
+	last := len(out) - 1
+	switch more := len(ns) - len(out); {
+	case more > 0:
+		out = append(out, fmt.Sprintf("%d more", more))
+		last++
+	case last <= 0:
+		return strings.Join(out, "")
+	}
+	return strings.Join(out[:last], ", ") + " and " + out[last]
 }
 
 // ConfirmEdit asks before an edit that waits is rolled back.

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -103,7 +104,7 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 			out = append(out, blank())
 			out = append(out, d.parts(dst, c, width)...)
 			out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
-			out = append(out, pair(dst, "program", orDash(c.Program), width, themes.Surface)...)
+			out = append(out, pair(dst, "program", cmp.Or(c.Program, "—"), width, themes.Surface)...)
 			for i, e := range c.Env {
 				name := ""
 				if i == 0 {
@@ -130,7 +131,7 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 			}
 		}
 	}
-	out = append(out, pair(dst, "asked by", orDash(q.Rule), width, themes.Surface)...)
+	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "—"), width, themes.Surface)...)
 	if c := q.Command; c != nil {
 		if len(c.Parents) > 0 {
 			out = append(out, pair(dst, "started by", strings.Join(c.Parents, " ← "), width, themes.SurfaceMuted)...)
@@ -158,7 +159,7 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 		case api.Deny:
 			glyph, k, word = "✗", themes.Denied, "deny"
 		}
-		words := pad(word, 6)
+		words := padCells(dst, word, 6)
 		rows := paint.Wrap(dst, p.Text, width-10)
 		for i, r := range rows {
 			if i == 0 {
@@ -222,11 +223,4 @@ func statusToken(s string) themes.Token {
 		return themes.RemovedWord
 	}
 	return themes.Warn
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "—"
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -58,6 +59,15 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	return nil
 }
 
+// adder adds facts to rows, but for those without a value.
+func adder(dst uv.Screen, rows *[]row, width int) func(name, value string, k themes.Token) {
+	return func(name, value string, k themes.Token) {
+		if value != "" {
+			*rows = append(*rows, pair(dst, name, value, width, k)...)
+		}
+	}
+}
+
 // SetExecs takes the programs that the action started.
 func (d *Details) SetExecs(execs []api.Exec, problem string) {
 	d.execs, d.loaded, d.problem = execs, true, problem
@@ -83,11 +93,7 @@ func ActionDetails(n int, get func() (api.Action, bool), describe func(api.Actio
 		st := describe(a, now)
 		d.Glyph, d.Token = st.Glyph, st.Mark
 		out := append(command(dst, a.Title, width), blank())
-		add := func(name, value string, token themes.Token) {
-			if value != "" {
-				out = append(out, pair(dst, name, value, width, token)...)
-			}
-		}
+		add := adder(dst, &out, width)
 		add("state", st.Words, st.Token)
 		verdict := string(a.Verdict)
 		if a.By != "" {
@@ -164,11 +170,7 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 		var out []row
 		for i := len(attempts) - 1; i >= 0; i-- {
 			a := attempts[i]
-			add := func(name, value string, k themes.Token) {
-				if value != "" {
-					out = append(out, pair(dst, name, value, width, k)...)
-				}
-			}
+			add := adder(dst, &out, width)
 			k, word := themes.OK, "✓ allowed"
 			switch a.Verdict {
 			case api.Deny:
@@ -203,7 +205,7 @@ func program(a api.Attempt) string {
 	if a.Program == "" && a.Pid == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (process %d)", orDash(a.Program), a.Pid)
+	return fmt.Sprintf("%s (process %d)", cmp.Or(a.Program, "—"), a.Pid)
 }
 
 // SessionFacts tells what holds for a session.
@@ -213,11 +215,7 @@ func SessionFacts(get func() api.Session) *Details {
 		s := get()
 		d.Title = "Session " + paint.Clean(s.Name)
 		var out []row
-		add := func(name, value string, k themes.Token) {
-			if value != "" {
-				out = append(out, pair(dst, name, value, width, k)...)
-			}
-		}
+		add := adder(dst, &out, width)
 		for _, w := range s.Warnings {
 			out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
 		}
@@ -230,18 +228,10 @@ func SessionFacts(get func() api.Session) *Details {
 		add("id", s.ID, themes.Surface)
 		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
 		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
-		add("limits", Limits(s.Limits), themes.Surface)
-		add("enforced by", orDash(s.Limits.Source), themes.Surface)
-		hosts := "none: every connection is refused"
-		if len(s.Hosts) > 0 {
-			hosts = strings.Join(s.Hosts, ", ")
-		}
-		add("hosts", hosts, themes.Surface)
-		hidden := "nothing"
-		if len(s.Hidden) > 0 {
-			hidden = strings.Join(s.Hidden, ", ")
-		}
-		add("hidden", hidden, themes.Surface)
+		add("limits", limits(s.Limits), themes.Surface)
+		add("enforced by", cmp.Or(s.Limits.Source, "—"), themes.Surface)
+		add("hosts", cmp.Or(strings.Join(s.Hosts, ", "), "none: every connection is refused"), themes.Surface)
+		add("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"), themes.Surface)
 		return out
 	}
 	return d
@@ -260,8 +250,8 @@ func ModeWords(m api.Mode) string {
 	return "unknown"
 }
 
-// Limits says which bounds are in force.
-func Limits(l api.Limits) string {
+// limits says which bounds are in force.
+func limits(l api.Limits) string {
 	var out []string
 	if l.Memory > 0 {
 		out = append(out, paint.Bytes(l.Memory)+" memory")
@@ -275,8 +265,5 @@ func Limits(l api.Limits) string {
 	if l.WallTime > 0 {
 		out = append(out, paint.Took(l.WallTime))
 	}
-	if len(out) == 0 {
-		return "none"
-	}
-	return strings.Join(out, ", ")
+	return cmp.Or(strings.Join(out, ", "), "none")
 }

@@ -241,15 +241,8 @@ func pair(dst uv.Screen, name, value string, width int, k themes.Token) []row {
 			label = name
 		}
 		out = append(out, row{ground: themes.Surface, spans: []text{
-			{pad(label, column), themes.SurfaceMuted}, {r, k},
+			{padCells(dst, label, column), themes.SurfaceMuted}, {r, k},
 		}})
 	}
 	return out
-}
-
-func pad(s string, n int) string {
-	for len(s) < n {
-		s += " "
-	}
-	return s
 }

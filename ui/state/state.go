@@ -6,10 +6,11 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"hash/fnv"
+	"math"
 	"slices"
-	"sort"
 	"strconv"
 
 	"stepbox/session/api"
@@ -17,7 +18,6 @@ import (
 
 // Bounds on what is kept. The record has all of it; these are for drawing.
 const (
-	maxNotes    = 200
 	maxAttempts = 20000
 	maxActions  = 50000
 )
@@ -28,12 +28,11 @@ type State struct {
 	Actions   []api.Action   // by number
 	Questions []api.Question // open ones, oldest first
 	Attempts  []api.Attempt  // by ID
-	Notes     []api.Note
-	Usage     *api.Usage // nil until the first arrives
-	Changes   int64      // newest version of the session's changes that was told
-	Seq       uint64     // last recorded event that was applied
-	Version   uint64     // grows with every change, for caches
-	Tried     uint64     // grows with every change of the attempts
+	Usage     *api.Usage     // nil until the first arrives
+	Changes   int64          // newest version of the session's changes that was told
+	Seq       uint64         // last recorded event that was applied
+	Version   uint64         // grows with every change, for caches
+	Tried     uint64         // grows with every change of the attempts
 
 	prints map[int64]string // fingerprints of open questions
 	closed map[int64]bool   // questions known to be answered, so that a late event can't reopen one
@@ -52,14 +51,12 @@ func (s *State) Apply(e api.Event) {
 	case e.Session != nil:
 		s.Session = *e.Session
 	case e.Action != nil:
-		s.action(*e.Action)
+		s.Actions = put(s.Actions, *e.Action, maxActions, func(x api.Action) int64 { return int64(x.N) })
 	case e.Question != nil:
 		s.question(*e.Question)
 	case e.Attempt != nil:
-		s.attempt(*e.Attempt)
+		s.Attempts = put(s.Attempts, *e.Attempt, maxAttempts, func(x api.Attempt) int64 { return x.ID })
 		s.Tried++
-	case e.Note != nil:
-		s.note(*e.Note)
 	case e.Usage != nil:
 		u := *e.Usage
 		s.Usage = &u
@@ -71,82 +68,30 @@ func (s *State) Apply(e api.Event) {
 	}
 }
 
-func (s *State) action(a api.Action) {
-	i := sort.Search(len(s.Actions), func(i int) bool { return s.Actions[i].N >= a.N })
-	if i < len(s.Actions) && s.Actions[i].N == a.N {
-		s.Actions[i] = a
-		return
+// put puts v where its number says, in the place of the one that has the number,
+// and keeps at most most of them: those with the highest numbers.
+func put[T any](list []T, v T, most int, number func(T) int64) []T {
+	i, found := slices.BinarySearchFunc(list, number(v), func(x T, n int64) int { return cmp.Compare(number(x), n) })
+	if found {
+		list[i] = v
+		return list
 	}
-	if len(s.Actions) >= maxActions {
-		if i == 0 {
-			return
-		}
-		copy(s.Actions, s.Actions[1:i])
-		s.Actions[i-1] = a
-		return
-	}
-	s.Actions = append(s.Actions, api.Action{})
-	copy(s.Actions[i+1:], s.Actions[i:])
-	s.Actions[i] = a
+	list = slices.Insert(list, i, v)
+	return list[max(0, len(list)-most):]
 }
 
 func (s *State) question(q api.Question) {
-	at := -1
-	for i := range s.Questions {
-		if s.Questions[i].ID == q.ID {
-			at = i
-		}
+	if s.closed == nil {
+		s.closed, s.prints = map[int64]bool{}, map[int64]string{}
 	}
-	if !q.Open() {
-		if s.closed == nil {
-			s.closed = map[int64]bool{}
-		}
+	switch {
+	case !q.Open():
 		s.closed[q.ID] = true
 		delete(s.prints, q.ID)
-		if at >= 0 {
-			s.Questions = append(s.Questions[:at:at], s.Questions[at+1:]...)
-		}
-		return
-	}
-	if s.closed[q.ID] {
-		return
-	}
-	if s.prints == nil {
-		s.prints = map[int64]string{}
-	}
-	s.prints[q.ID] = print(q)
-	if at >= 0 {
-		s.Questions[at] = q
-		return
-	}
-	s.Questions = append(s.Questions, q)
-	sort.SliceStable(s.Questions, func(i, j int) bool { return s.Questions[i].ID < s.Questions[j].ID })
-}
-
-func (s *State) attempt(a api.Attempt) {
-	i := sort.Search(len(s.Attempts), func(i int) bool { return s.Attempts[i].ID >= a.ID })
-	if i < len(s.Attempts) && s.Attempts[i].ID == a.ID {
-		s.Attempts[i] = a
-		return
-	}
-	s.Attempts = append(s.Attempts, api.Attempt{})
-	copy(s.Attempts[i+1:], s.Attempts[i:])
-	s.Attempts[i] = a
-	if len(s.Attempts) > maxAttempts {
-		s.Attempts = append([]api.Attempt(nil), s.Attempts[len(s.Attempts)-maxAttempts*3/4:]...)
-	}
-}
-
-func (s *State) note(n api.Note) {
-	for i := range s.Notes {
-		if s.Notes[i].ID == n.ID && n.ID != 0 {
-			s.Notes[i] = n
-			return
-		}
-	}
-	s.Notes = append(s.Notes, n)
-	if len(s.Notes) > maxNotes {
-		s.Notes = append([]api.Note(nil), s.Notes[len(s.Notes)-maxNotes:]...)
+		s.Questions = slices.DeleteFunc(s.Questions, func(x api.Question) bool { return x.ID == q.ID })
+	case !s.closed[q.ID]:
+		s.prints[q.ID] = print(q)
+		s.Questions = put(s.Questions, q, math.MaxInt, func(x api.Question) int64 { return x.ID })
 	}
 }
 
@@ -203,11 +148,11 @@ func (s *State) QuestionOf(action int) (api.Question, bool) {
 
 // Action finds an action by its number.
 func (s *State) Action(n int) (api.Action, bool) {
-	i := sort.Search(len(s.Actions), func(i int) bool { return s.Actions[i].N >= n })
-	if i < len(s.Actions) && s.Actions[i].N == n {
-		return s.Actions[i], true
+	i, ok := slices.BinarySearchFunc(s.Actions, n, func(x api.Action, n int) int { return cmp.Compare(x.N, n) })
+	if !ok {
+		return api.Action{}, false
 	}
-	return api.Action{}, false
+	return s.Actions[i], true
 }
 
 // Unreviewed counts actions whose changes wait for a word.

@@ -42,7 +42,7 @@ func TestApply(t *testing.T) {
 	if len(s.Attempts) != 2 || s.Attempts[0].ID != 1 {
 		t.Errorf("attempts are %+v", s.Attempts)
 	}
-	if s.Usage == nil || s.Usage.Pids != 3 || s.Changes != 7 || s.Seq != 11 || len(s.Notes) != 1 || s.Unreviewed() != 1 {
+	if s.Usage == nil || s.Usage.Pids != 3 || s.Changes != 7 || s.Seq != 11 || s.Unreviewed() != 1 {
 		t.Errorf("state is %+v", s)
 	}
 	if q, ok := s.QuestionOf(2); !ok || q.ID != 9 {

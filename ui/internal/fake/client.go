@@ -1,4 +1,4 @@
-// Package fake stands in for sessions in tests and previews of the interface: a
+// Package fake stands in for sessions in tests of the interface: a
 // Client whose sessions are plain data, and a terminal emulator that knows only
 // lines.
 package fake
@@ -33,6 +33,12 @@ type Client struct {
 	wait      <-chan struct{}                 // guarded by mu; pauses take until it is closed
 }
 
+// lock locks, and returns what unlocks.
+func (c *Client) lock() func() {
+	c.mu.Lock()
+	return c.mu.Unlock
+}
+
 // New makes a Client that knows these sessions.
 func New(list ...api.Session) *Client {
 	return &Client{
@@ -46,8 +52,7 @@ func New(list ...api.Session) *Client {
 // Put adds events to the stream. Those without a Seq get the next one when they
 // are of a recorded kind.
 func (c *Client) Put(events ...api.Event) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	for _, e := range events {
 		if e.Seq == 0 && e.Usage == nil && e.Changes == nil {
 			e.Seq = uint64(len(c.events) + 1)
@@ -72,87 +77,74 @@ func (c *Client) wake() {
 
 // End ends the stream, as a session that is over does; Break breaks it.
 func (c *Client) End() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.ended = true
 	c.wake()
 }
 
 // Break makes streams fail with err until it is called with nil.
 func (c *Client) Break(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.broken = err
 	c.wake()
 }
 
 // SetScreen sets the keyframe that terminals begin with.
 func (c *Client) SetScreen(cols, rows int, data string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.screen = api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: []byte(data)}
 }
 
 // SetChanges, SetDiff, SetExecs, SetPlan and Refuse set what requests answer.
 func (c *Client) SetChanges(action int, x api.Changes) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.changes[action] = x
 }
 
 func (c *Client) SetDiff(d api.FileDiff) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.diffs[d.Change.Key] = d
 }
 
 func (c *Client) SetExecs(n int, x []api.Exec) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.execs[n] = x
 }
 
 func (c *Client) SetPlan(n int, p api.RollbackPlan) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.plans[n] = p
 }
 
 // Wait makes pauses take until the channel is closed.
 func (c *Client) Wait(ch <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.wait = ch
 }
 
 func (c *Client) Refuse(f func(api.Decision) *api.Problem) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.refuse = f
 }
 
 // Decisions lists what was decided, Calls everything else that was asked for.
 func (c *Client) Decisions() []api.Decision {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	return append([]api.Decision(nil), c.decisions...)
 }
 
 func (c *Client) Calls() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	return append([]string(nil), c.calls...)
 }
 
 func (c *Client) called(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	c.calls = append(c.calls, what)
 }
 
 func (c *Client) find(id string) (api.Session, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	for _, s := range c.list {
 		if s.ID == id {
 			return s, nil
@@ -162,23 +154,20 @@ func (c *Client) find(id string) (api.Session, error) {
 }
 
 func (c *Client) Sessions(context.Context) ([]api.Session, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	return append([]api.Session(nil), c.list...), nil
 }
 
 func (c *Client) Session(_ context.Context, id string) (api.Session, error) { return c.find(id) }
 
 func (c *Client) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	return c.execs[n], nil
 }
 
 func (c *Client) Changes(_ context.Context, id string, n, most int) (api.Changes, error) {
 	s, err := c.find(id)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	x := c.changes[n]
 	x.Final, x.Total = err == nil && !s.Live(), len(x.Files)+x.More
 	if most > 0 && len(x.Files) > most {
@@ -189,8 +178,7 @@ func (c *Client) Changes(_ context.Context, id string, n, most int) (api.Changes
 }
 
 func (c *Client) Diff(_ context.Context, _, key string, _ int) (api.FileDiff, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	d, ok := c.diffs[key]
 	if !ok {
 		return d, &api.Problem{Code: api.CodeNotFound, Message: "that file isn't changed any more"}
@@ -212,8 +200,7 @@ func (c *Client) Decide(_ context.Context, _ string, d api.Decision) (api.Questi
 }
 
 func (c *Client) action(n int) api.Action {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	a := api.Action{N: n}
 	for _, e := range c.events {
 		if e.Action != nil && e.Action.N == n {
@@ -236,15 +223,13 @@ func (c *Client) KillAction(_ context.Context, _ string, n int) (api.Action, err
 }
 
 func (c *Client) RollbackPlan(_ context.Context, _ string, n int) (api.RollbackPlan, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	return c.plans[n], nil
 }
 
 func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (api.Rollback, error) {
 	c.called("rollback " + r.Hash)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	p := c.plans[r.ToBefore]
 	if p.Hash != r.Hash {
 		return api.Rollback{}, &api.Problem{Code: api.CodeStale, Message: "the files have moved on"}
@@ -325,8 +310,7 @@ func (c *Client) Terminal(_ context.Context, id string) (link.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	t := &Stream{out: make(chan api.Frame, 256), done: make(chan struct{}), sent: make(chan struct{}, 1)}
 	t.out <- c.screen
 	if !s.Live() {
@@ -338,8 +322,7 @@ func (c *Client) Terminal(_ context.Context, id string) (link.Stream, error) {
 
 // LastTerminal is the newest terminal connection, or nil.
 func (c *Client) LastTerminal() *Stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.lock()()
 	if len(c.terms) == 0 {
 		return nil
 	}
@@ -359,6 +342,11 @@ type Stream struct {
 	stuck bool     // guarded by mu; the agent doesn't read
 }
 
+func (t *Stream) lock() func() {
+	t.mu.Lock()
+	return t.mu.Unlock
+}
+
 // Output sends a frame to the viewer.
 func (t *Stream) Output(data string) {
 	select {
@@ -369,21 +357,18 @@ func (t *Stream) Output(data string) {
 
 // Stick makes the agent stop reading its input.
 func (t *Stream) Stick() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.lock()()
 	t.stuck = true
 }
 
 // Got is all input so far, Sizes all sizes that were asked for.
 func (t *Stream) Got() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.lock()()
 	return string(t.input)
 }
 
 func (t *Stream) Sizes() [][2]int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.lock()()
 	return append([][2]int(nil), t.sizes...)
 }
 
