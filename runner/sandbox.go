@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
@@ -95,17 +94,6 @@ func (s *Sandbox) Limits() (limits Limits, source string) {
 		}
 	}
 	return limits, source
-}
-
-// Resize tells the terminal, and with it the agent, its size in cells.
-func (s *Sandbox) Resize(cols, rows int) error {
-	if cols < 1 || rows < 1 || cols > 0xffff || rows > 0xffff {
-		return fmt.Errorf("cannot make the terminal %d×%d", cols, rows)
-	}
-	if err := pty.Setsize(s.box.Terminal, &pty.Winsize{Rows: uint16(rows), Cols: uint16(cols)}); err != nil {
-		return fmt.Errorf("cannot resize the terminal: %w", err)
-	}
-	return nil
 }
 
 // watch follows PID 1 until the sandbox is gone.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/creack/pty"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -26,7 +27,7 @@ func Terminal() bool {
 
 // Size is the terminal's, or a usual one when there is none.
 func Size() (cols, rows int) {
-	if cols, rows, err := term.GetSize(int(os.Stdout.Fd())); err == nil && cols > 0 && rows > 0 {
+	if rows, cols, err := pty.Getsize(os.Stdout); err == nil && cols > 0 && rows > 0 {
 		return cols, rows
 	}
 	return 80, 24
