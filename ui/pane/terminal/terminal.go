@@ -52,9 +52,6 @@ func (p *Pane) Scroll(lines int) {
 // End shows the newest output again.
 func (p *Pane) End() { p.back = 0 }
 
-// Title is the title that the agent gave its terminal.
-func (p *Pane) Title() string { return p.title }
-
 // Draw draws the border and the screen in it, and returns the agent's cursor
 // when the pane has the focus.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {

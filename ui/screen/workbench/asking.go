@@ -1,6 +1,8 @@
 package workbench
 
 import (
+	"fmt"
+
 	"context"
 	"slices"
 
@@ -135,7 +137,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		return func() tea.Cmd {
 			delete(k.pending, q.ID)
 			if err != nil {
-				k.refused(q.ID, sprintf("#%d not answered: %s", q.Action, problemWords(err)))
+				k.refused(q.ID, fmt.Sprintf("#%d not answered: %s", q.Action, problemWords(err)))
 				return nil
 			}
 			k.tell(answerToken(d.Answer), "%s #%d", answerWords(d.Answer), q.Action)

@@ -45,10 +45,8 @@ func (c *core) Over() bool { return c.over || c.st.Session.State != "" && !c.st.
 func (c *core) live() bool { return !c.Over() }
 
 func (c *core) tell(token themes.Token, format string, args ...any) {
-	c.notice = notice{text: paint.Clean(sprintf(format, args...)), token: token, until: c.cfg.Now().Add(6 * time.Second)}
+	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(6 * time.Second)}
 }
-
-func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
 // said is what stands where notices are.
 func (c *core) said() notice {

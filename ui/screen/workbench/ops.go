@@ -38,7 +38,7 @@ func (o *operations) simple(doing string, token themes.Token, done string, f fun
 }
 
 func (o *operations) keep(n int) tea.Cmd {
-	return o.simple("keeping", themes.OK, sprintf("✓ kept #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return o.simple("keeping", themes.OK, fmt.Sprintf("✓ kept #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.Keep(ctx, id, n)
 		return api.Event{Action: &a}, err
 	})
@@ -51,7 +51,7 @@ func (o *operations) kill(n int) tea.Cmd {
 			return api.Event{Session: &ses}, err
 		})
 	}
-	return o.simple("killing", themes.Warn, sprintf("killed #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return o.simple("killing", themes.Warn, fmt.Sprintf("killed #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.KillAction(ctx, id, n)
 		return api.Event{Action: &a}, err
 	})
@@ -59,7 +59,7 @@ func (o *operations) kill(n int) tea.Cmd {
 
 func (o *operations) setMode(m api.Mode) tea.Cmd {
 	thaw := o.st.Session.State == api.SessionPaused && m == api.ModePolicy
-	return o.simple("changing the mode", themes.OK, sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return o.simple("changing the mode", themes.OK, fmt.Sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		ses, err := c.SetMode(ctx, id, m)
 		if err == nil && thaw {
 			ses, err = c.Continue(ctx, id)

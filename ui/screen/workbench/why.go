@@ -1,6 +1,8 @@
 package workbench
 
 import (
+	"fmt"
+
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 )
@@ -49,7 +51,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		case !selected:
 			return "no action is selected"
 		case a.Review != api.ReviewOpen:
-			return sprintf("action %d has no changes that wait for a word", a.N)
+			return fmt.Sprintf("action %d has no changes that wait for a word", a.N)
 		}
 	case intent.Rollback:
 		switch {
@@ -59,9 +61,9 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		case !selected:
 			return "no action is selected"
 		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
-			return sprintf("action %d didn't run: there is nothing to roll back", a.N)
+			return fmt.Sprintf("action %d didn't run: there is nothing to roll back", a.N)
 		case a.Before == 0:
-			return sprintf("action %d has no checkpoint to go back to", a.N)
+			return fmt.Sprintf("action %d has no checkpoint to go back to", a.N)
 		}
 	case intent.KillAction:
 		if !selected || a.State != api.ActionRunning && a.LeftRunning == 0 {

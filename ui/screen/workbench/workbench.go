@@ -73,9 +73,6 @@ func (s *Screen) Init() tea.Cmd {
 	return tea.Batch(s.link.Next(), s.changes.catchUp())
 }
 
-// Session is the session as it is known now.
-func (s *Screen) Session() api.Session { return s.st.Session }
-
 // Link is the connection that the screen lives on.
 func (s *Screen) Link() *link.Link { return s.link }
 
