@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,23 +67,34 @@ const Reason = "the project is not clutter"
 func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) error {
 	seen := make(map[string]bool) // what was shown to work
 	attempts := make(map[int64]bool)
+	var waiting []api.Question
 	for e, err := range c.Events(ctx, id, 0) {
 		if err != nil {
 			return err
 		}
 		switch {
 		case e.Question != nil && e.Question.Open():
-			d := answer(*e.Question)
-			fmt.Fprintf(out, "held      %d  %s\n", e.Question.Action, e.Question.Title)
-			if _, err := c.Decide(ctx, id, d); err != nil {
+			waiting = slices.Insert(waiting, 0, *e.Question) // the agent's own changes come before a command that was held already
+			waiting = slices.DeleteFunc(waiting, func(q api.Question) bool {
+				d := answer(q)
+				_, failed := c.Decide(ctx, id, d)
 				var p *api.Problem
-				if errors.As(err, &p) && (p.Code == api.CodeGone || p.Code == api.CodeDecided) {
-					continue // the roll back of an action closes what it covers
+				known := errors.As(failed, &p)
+				switch {
+				case failed == nil:
+					fmt.Fprintf(out, "held      %d  %s\n", q.Action, q.Title)
+					fmt.Fprintf(out, "%-9s %d  %s\n", d.Answer, q.Action, d.Reason)
+					seen[string(d.Answer)] = true
+				case known && p.Code == api.CodeBusy:
+					return false // another is to be answered first
+				case !known || p.Code != api.CodeGone && p.Code != api.CodeDecided: // the roll back of an action closes what it covers
+					err = fmt.Errorf("cannot answer %q: %w", q.Title, failed)
 				}
-				return fmt.Errorf("cannot answer %q: %w", e.Question.Title, err)
+				return true
+			})
+			if err != nil {
+				return err
 			}
-			fmt.Fprintf(out, "%-9s %d  %s\n", d.Answer, e.Question.Action, d.Reason)
-			seen[string(d.Answer)] = true
 		case e.Kind == "action.ended" && !e.Action.Housekeeping:
 			fmt.Fprintf(out, "ended     %d  %s: %s, %d files changed\n", e.Action.N, e.Action.Title, exit(e.Action.Exit), e.Action.Files)
 		case e.Kind == "action.denied":
