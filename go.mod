@@ -86,5 +86,3 @@ tool (
 	golang.org/x/tools/cmd/deadcode
 	honnef.co/go/tools/cmd/staticcheck
 )
-
-replace github.com/atotto/clipboard => ./ui/internal/clipboard
