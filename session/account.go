@@ -166,6 +166,7 @@ func (s *Session) review(a *action, changed []api.Change, late bool) {
 // reviewEdit asks in step mode what becomes of an edit. The agent is frozen
 // meanwhile: nothing else holds it.
 func (s *Session) reviewEdit(a *action, changed []diff.Change) {
+	s.edits++
 	s.aside(func() func() {
 		thaw, err := s.freezer.Freeze(context.Background())
 		listed := s.files.List(changed)
@@ -175,11 +176,18 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 			}
 			q := reviewOf(a, listed, false)
 			q.thaw = thaw
-			if a.Review != api.ReviewOpen { // a roll back came first
+			if a.Review == api.ReviewOpen {
+				s.open(q)
+			} else { // a roll back came first
 				s.unfreeze(q)
-				return
 			}
-			s.open(q)
+			if s.edits--; s.edits == 0 {
+				behind := s.behind
+				s.behind = nil
+				for _, a := range behind {
+					s.ask(a)
+				}
+			}
 		}
 	})
 }

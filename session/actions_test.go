@@ -134,3 +134,15 @@ func TestActionsJob(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsWaitBehindEdits: while the agent's own changes are about to be
+// asked about, no command that came after them is.
+func TestCommandsWaitBehindEdits(t *testing.T) {
+	s := &Session{edits: 1}
+	a := &action{}
+	a.State = api.ActionHeld
+	s.ask(a)
+	if a.question != nil || len(s.behind) != 1 {
+		t.Errorf("it is asked about (%v) and not put off (%d)", a.question, len(s.behind))
+	}
+}

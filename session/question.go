@@ -39,6 +39,10 @@ func (s *Session) ask(a *action) {
 	if a.regards > 0 { // its verdict is being looked after, and then it waits again
 		return
 	}
+	if s.edits > 0 { // the agent's own changes come first: they are to be answered first
+		s.behind = append(s.behind, a)
+		return
+	}
 	s.actions.shown(a)
 	if a.State != api.ActionHeld || a.question != nil || len(a.members) == 0 {
 		return

@@ -83,8 +83,10 @@ type Session struct {
 	actions    actions
 	roster     roster
 	questions  questions
-	asked      int64 // questions so far
-	latest     int   // the last action that LastAction tells of
+	edits      int       // those that are about to be asked about
+	behind     []*action // to be asked about after them
+	asked      int64     // questions so far
+	latest     int       // the last action that LastAction tells of
 	notes      int64
 	rollbacks  int64
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end

@@ -371,3 +371,20 @@ func TestJoiningTellsTheNewestChanges(t *testing.T) {
 	}
 	t.Fatal("the changes were never told")
 }
+
+// TestOwnChangesAreAskedAboutFirst: a command is held behind the changes that the
+// agent made before it, however long it takes to list them.
+func TestOwnChangesAreAskedAboutFirst(t *testing.T) {
+	w := start(t, api.ModeStep, "for i in {1..3000}; do echo $i >f$i; done; uname")
+	for n, want := range []api.Subject{api.SubjectEdit, api.SubjectCommand} {
+		q := w.held(int64(n))
+		if q.Subject != want {
+			t.Fatalf("question %d is about %s (%s), want %s", n+1, q.Subject, q.Title, want)
+		}
+		answer := api.AnswerApprove
+		if want == api.SubjectEdit {
+			answer = api.AnswerKeep
+		}
+		w.must(w.decide(q, answer))
+	}
+}
