@@ -101,6 +101,46 @@ func (e *exitError) Error() string { return fmt.Sprintf("the agent ended with %d
 // Is says that there is nothing to add: the agent has said what was wrong.
 func (e *exitError) Is(target error) bool { return target == cli.ErrSaid }
 
+func doctorCommand() *cobra.Command {
+	var asJSON, install, show bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check what this host offers, and say how to mend what is missing", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if install || show {
+				done, warning, err := launch.Profile(cmd.Context(), show)
+				if warning != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), "stepbox: beware:", warning)
+				}
+				if err == nil {
+					_, err = fmt.Fprint(cmd.OutOrStdout(), done)
+				}
+				return err
+			}
+			findings, err := launch.Preflight(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var rows []cli.Check
+			fatal := false
+			for _, f := range findings {
+				rows = append(rows, cli.Check(f))
+				fatal = fatal || !f.OK && f.Fatal
+			}
+			if err := cli.PrintChecks(cmd.OutOrStdout(), rows, asJSON); err != nil {
+				return err
+			}
+			if fatal {
+				return fmt.Errorf("this host can't run a sandbox yet (%w)", cli.ErrSaid)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&install, "install-profile", false, "as root: let AppArmor allow user namespaces to stepbox, at the path where it is")
+	cmd.Flags().BoolVar(&show, "print", false, "only print the profile that --install-profile installs")
+	return cmd
+}
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.NoArgs,
@@ -226,7 +266,7 @@ func start(ctx context.Context, req launch.Request) (string, error) {
 	if !errors.As(err, &failed) || !failed.Host {
 		return id, err
 	}
-	findings, ferr := preflight(ctx)
+	findings, ferr := launch.Preflight(ctx)
 	if ferr != nil {
 		return "", err
 	}
