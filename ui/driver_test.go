@@ -50,7 +50,7 @@ func drive(t *testing.T, c *fake.Client, cols, rows int, o Options) *driver {
 	o.Now = func() time.Time { return time.Unix(0, d.now.Load()).UTC() }
 	o.Getenv = func(string) string { return "" }
 	d.m = New(o)
-	if err := d.m.Err(); err != nil {
+	if err := d.m.err; err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.m.Close)

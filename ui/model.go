@@ -27,7 +27,6 @@ import (
 // Model is the root of the interface. It is used by one goroutine.
 type Model struct {
 	opt    Options
-	keys   *keys.Table
 	ctx    context.Context // the program's life; links and requests end with it
 	cancel context.CancelFunc
 	links  sync.WaitGroup // links that are being closed
@@ -79,8 +78,7 @@ const (
 	request   = 30 * time.Second
 )
 
-// New makes the interface's model. An unusable leader is an error that Run
-// reports; New falls back to the default and keeps it for Err.
+// New makes the interface's model.
 func New(o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -90,11 +88,6 @@ func New(o Options) *Model {
 	}
 	m := &Model{opt: o, dark: true, method: ansi.WcWidth}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	var err error
-	if m.keys, err = keys.New(o.Leader); err != nil {
-		m.err = err
-		m.keys, _ = keys.New("") // the default leader is a usable one
-	}
 	if m.retheme() != nil { // restyle will say why
 		t, err := themes.Load("dark", "")
 		if err != nil {
@@ -104,13 +97,10 @@ func New(o Options) *Model {
 		m.palette = paint.NewPalette(t, m.colours)
 	}
 	m.list.leave = func() {}
-	m.home = home.Screen{Keys: m.keys, Version: o.Version, CanStart: o.Start != nil}
+	m.home = home.Screen{Version: o.Version, CanStart: o.Start != nil}
 	m.updated = m.opt.Now()
 	return m
 }
-
-// Err is what was wrong with the options.
-func (m *Model) Err() error { return m.err }
 
 // retheme loads the theme that fits the options and the background.
 func (m *Model) retheme() error {
@@ -257,12 +247,12 @@ func from(msg tea.Msg) *link.Link {
 
 func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
 	if m.help != nil {
-		if b, ok := m.keys.Find(k, keys.Reading); ok && dialog.Closes(m.help.Handle(b.Intent)) {
+		if b, ok := keys.Find(k, keys.Reading); ok && dialog.Closes(m.help.Handle(b.Intent)) {
 			m.help = nil
 		}
 		return nil
 	}
-	b, ok := m.keys.Find(k, keys.Home)
+	b, ok := keys.Find(k, keys.Home)
 	if !ok {
 		return nil
 	}
@@ -270,7 +260,7 @@ func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
 	case intent.Quit:
 		return tea.Quit
 	case intent.Help:
-		m.help = &dialog.Help{Keys: m.keys, Place: []keys.Scope{keys.Home}}
+		m.help = &dialog.Help{Place: []keys.Scope{keys.Home}}
 	case intent.New:
 		if m.opt.Start == nil {
 			m.home.Notice = "stepbox run starts a session"

@@ -62,7 +62,7 @@ func TestUnknownSession(t *testing.T) {
 	t.Parallel()
 	d := drive(t, fake.New(), 100, 30, Options{Session: "none"})
 	d.until("it quits", func() bool { return d.quit })
-	if err := d.m.Err(); err == nil || !strings.Contains(err.Error(), `cannot open session "none"`) {
+	if err := d.m.err; err == nil || !strings.Contains(err.Error(), `cannot open session "none"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -72,15 +72,6 @@ func TestLeaderTwiceSendsOne(t *testing.T) {
 	d := bench(t, fake.Workbench(), 120, 35, "plain")
 	d.press(leader, leader, "x")
 	d.until("the agent got it", func() bool { return d.c.LastTerminal().Got() == "\x1dx" })
-
-	d = drive(t, fake.Workbench(), 120, 35, Options{Session: fake.Session().ID, Theme: "plain", Leader: "ctrl+b"})
-	d.shows("Actions")
-	d.idle()
-	d.press("ctrl+b", "4")
-	d.shows("? help")
-	if m := New(Options{Leader: "x"}); m.Err() == nil {
-		t.Error("x was taken as the leader key")
-	}
 }
 
 func TestBellAndTitleTell(t *testing.T) {
@@ -250,7 +241,7 @@ func TestRun(t *testing.T) {
 	c := fake.Workbench()
 	go func() {
 		done <- Run(ctx, Options{Client: c, NewTerminal: fake.NewEmulator, Session: fake.Session().ID, In: in, Out: &out,
-			Environ: []string{"TERM=xterm-256color"}, Quiet: true})
+			Environ: []string{"TERM=xterm-256color"}})
 	}()
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {

@@ -40,10 +40,7 @@ type Options struct {
 	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background
 	ThemeDir    string   // a folder of the person's own themes, or empty
 	Folders     []string // something in them changes whenever the list of sessions does
-	Leader      string   // the leader key; empty for ctrl+]
 	Version     string   // shown on the list
-	Quiet       bool     // no bell when something waits
-	Notify      bool     // an OSC 9 notification too
 	NoFarewell  bool     // the caller has the last word on where the session went
 
 	// Start starts a session and returns its ID; nil when none can be started.

@@ -28,8 +28,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	m := New(o)
 	defer m.Close()
-	if err := m.Err(); err != nil {
-		return err
+	if m.err != nil {
+		return m.err
 	}
 	p := &program{Model: m}
 	// Nothing is drawn by the library: see package display. Its ticker can't be

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	uv "github.com/charmbracelet/ultraviolet"
-	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/themes"
 	"stepbox/ui/display"
@@ -23,12 +22,7 @@ func (m *Model) announce() {
 		return
 	}
 	m.rang = now
-	if !m.opt.Quiet {
-		m.signal += "\a"
-	}
-	if m.opt.Notify {
-		m.signal += ansi.Notify("stepbox: " + m.bench.WindowTitle())
-	}
+	m.signal += "\a"
 }
 
 // Draw draws the frame into cells, which are blank.

@@ -31,7 +31,7 @@ func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
 	edit := d.shown.Subject == api.SubjectEdit
 	var hints []paint.Hint
 	var reason string
-	for _, b := range d.Keys.In(keys.Decision) {
+	for _, b := range keys.In(keys.Decision) {
 		if b.Short == "" {
 			continue
 		}

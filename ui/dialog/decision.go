@@ -18,7 +18,6 @@ import (
 // nobody approve what they haven't had in view whole.
 type Decision struct {
 	sheet
-	Keys *keys.Table
 
 	place, of int    // its place in the queue, from 1
 	pending   bool   // an answer is on its way
@@ -45,8 +44,8 @@ type made struct {
 }
 
 // NewDecision opens a question.
-func NewDecision(q api.Question, print string, t *keys.Table) *Decision {
-	return &Decision{shown: q, print: print, Keys: t}
+func NewDecision(q api.Question, print string) *Decision {
+	return &Decision{shown: q, print: print}
 }
 
 // Scope is where its keys are bound.
@@ -139,36 +138,20 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	if d.scroll(i) {
 		return nil
 	}
-	decide := func(a api.Answer) intent.Intent {
-		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a}
-	}
-	switch i := i.(type) {
-	case intent.Back:
-		return i
+	switch i.(type) {
 	case intent.Raw:
 		d.raw = !d.raw
 		return nil
-	case intent.HeldStep, intent.Help:
+	case intent.Back, intent.HeldStep, intent.Help:
 		return i
 	}
 	if d.Why(i) != "" {
 		return nil
 	}
-	switch i := i.(type) {
-	case intent.Approve:
-		if i.Keep {
-			return decide(api.AnswerApproveKeep)
-		}
-		return decide(api.AnswerApprove)
-	case intent.StepInto:
-		return decide(api.AnswerStepInto)
-	case intent.StepOver:
-		return decide(api.AnswerStepOver)
-	case intent.Keep:
-		return decide(api.AnswerKeep)
-	case intent.Rollback:
-		return decide(api.AnswerRollback)
-	case intent.Deny:
+	if a := intent.AnswerTo(i); a != "" {
+		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a}
+	}
+	if _, deny := i.(intent.Deny); deny {
 		return intent.AskReason{Question: d.shown.ID, Print: d.print}
 	}
 	return nil

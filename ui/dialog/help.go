@@ -18,7 +18,6 @@ import (
 // Help shows every key of a place, from the innermost scope out.
 type Help struct {
 	sheet
-	Keys  *keys.Table
 	Place []keys.Scope
 	Intro string
 	Off   func(intent.Intent) string // why an intent does nothing now
@@ -49,10 +48,10 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	for _, s := range h.Place {
 		title := string(s)
 		if s == keys.Leader {
-			title += "  " + h.Keys.Leader
+			title += "  " + keys.LeaderKey
 		}
 		rows = append(rows, row{ground: themes.Surface, spans: []text{{title, themes.Strong}}})
-		for _, b := range h.Keys.In(s) {
+		for _, b := range keys.In(s) {
 			words, k, key := b.Help().Desc, themes.Surface, themes.Key
 			if h.Off != nil {
 				if why := h.Off(b.Intent); why != "" {

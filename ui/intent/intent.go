@@ -10,6 +10,11 @@ import "stepbox/session/api"
 // Intent is one thing a person asks for.
 type Intent interface{ intent() }
 
+// sealed makes an intent of a type without fields.
+type sealed struct{}
+
+func (sealed) intent() {}
+
 // Pane names a pane of the workbench.
 type Pane int
 
@@ -29,49 +34,49 @@ func (p Pane) String() string {
 
 // Moving about.
 type (
-	Focus     struct{ Pane Pane }    // give a pane the focus
-	FocusStep struct{ By int }       // the next or previous pane
-	FocusTo   struct{ DX, DY int }   // the pane in that direction
-	Zoom      struct{}               // the focused pane alone, or all again
-	SideCycle struct{}               // another side pane, where only one fits
-	Split     struct{ By int }       // move the border between columns
-	Move      struct{ By int }       // rows up or down
-	Page      struct{ By int }       // pages up or down
-	Top       struct{}               // the first row
-	Bottom    struct{}               // the last row; lists follow again
-	Slide     struct{ By int }       // columns left or right
-	Scroll    struct{ Back, By int } // terminal: Back 1 up, -1 down, in pages when By is 0
-	Open      struct{}               // what is selected
-	Back      struct{}               // leave: dialog, zoom, pane, screen
-	Help      struct{}               // every key of this place
-	Palette   struct{}               // every command by name
-	Facts     struct{}               // what holds for this session
-	Detach    struct{}               // leave the session running
-	Home      struct{}               // to the list of sessions
-	Quit      struct{}               // leave stepbox
-	New       struct{}               // start a session
-	Leader    struct{}               // send the leader key itself to the agent
-	Scope     struct{}               // changes: session or selected action
-	Fold      struct{}               // actions: show or hide housekeeping
-	Raw       struct{}               // decision: the arguments as they are
-	HeldStep  struct{ By int }       // the next or previous held thing
-	FirstHeld struct{}               // open the first question, without answering it
+	Focus     struct{ Pane Pane }  // give a pane the focus
+	FocusStep struct{ By int }     // the next or previous pane
+	FocusTo   struct{ DX, DY int } // the pane in that direction
+	Zoom      struct{ sealed }     // the focused pane alone, or all again
+	SideCycle struct{ sealed }     // another side pane, where only one fits
+	Split     struct{ By int }     // move the border between columns
+	Move      struct{ By int }     // rows up or down
+	Page      struct{ By int }     // pages up or down
+	Top       struct{ sealed }     // the first row
+	Bottom    struct{ sealed }     // the last row; lists follow again
+	Slide     struct{ By int }     // columns left or right
+	Scroll    struct{ Back int }   // terminal: pages up, or down when negative
+	Open      struct{ sealed }     // what is selected
+	Back      struct{ sealed }     // leave: dialog, zoom, pane, screen
+	Help      struct{ sealed }     // every key of this place
+	Palette   struct{ sealed }     // every command by name
+	Facts     struct{ sealed }     // what holds for this session
+	Detach    struct{ sealed }     // leave the session running
+	Home      struct{ sealed }     // to the list of sessions
+	Quit      struct{ sealed }     // leave stepbox
+	New       struct{ sealed }     // start a session
+	Leader    struct{ sealed }     // send the leader key itself to the agent
+	Scope     struct{ sealed }     // changes: session or selected action
+	Fold      struct{ sealed }     // actions: show or hide housekeeping
+	Raw       struct{ sealed }     // decision: the arguments as they are
+	HeldStep  struct{ By int }     // the next or previous held thing
+	FirstHeld struct{ sealed }     // open the first question, without answering it
 )
 
 // Deciding.
 type (
 	Approve     struct{ Keep bool } // Keep: what it changes is kept without a question
-	Deny        struct{}
-	StepInto    struct{}
-	StepOver    struct{}
-	Continue    struct{}
-	Pause       struct{}
+	Deny        struct{ sealed }
+	StepInto    struct{ sealed }
+	StepOver    struct{ sealed }
+	Continue    struct{ sealed }
+	Pause       struct{ sealed }
 	Rollback    struct{ Later bool } // one action, or it and all later ones
-	Keep        struct{}
-	KillAction  struct{}
-	KillSandbox struct{}
+	Keep        struct{ sealed }
+	KillAction  struct{ sealed }
+	KillSandbox struct{ sealed }
 	SetMode     struct{ Mode api.Mode }
-	Yes         struct{}             // confirm what a dialog asks
+	Yes         struct{ sealed }     // confirm what a dialog asks
 	Unavailable struct{ Why string } // a key that is known and does nothing yet
 )
 
@@ -114,45 +119,38 @@ func Decides(i Intent) bool {
 	return false
 }
 
+// AnswerTo is the answer that an intent gives at once, or "".
+func AnswerTo(i Intent) api.Answer {
+	switch i := i.(type) {
+	case Approve:
+		if i.Keep {
+			return api.AnswerApproveKeep
+		}
+		return api.AnswerApprove
+	case StepInto:
+		return api.AnswerStepInto
+	case StepOver:
+		return api.AnswerStepOver
+	case Keep:
+		return api.AnswerKeep
+	case Rollback:
+		return api.AnswerRollback
+	}
+	return ""
+}
+
 func (Focus) intent()       {}
 func (FocusStep) intent()   {}
 func (FocusTo) intent()     {}
-func (Zoom) intent()        {}
-func (SideCycle) intent()   {}
 func (Split) intent()       {}
 func (Move) intent()        {}
 func (Page) intent()        {}
-func (Top) intent()         {}
-func (Bottom) intent()      {}
 func (Slide) intent()       {}
 func (Scroll) intent()      {}
-func (Open) intent()        {}
-func (Back) intent()        {}
-func (Help) intent()        {}
-func (Palette) intent()     {}
-func (Facts) intent()       {}
-func (Detach) intent()      {}
-func (Home) intent()        {}
-func (Quit) intent()        {}
-func (New) intent()         {}
-func (Leader) intent()      {}
-func (Scope) intent()       {}
-func (Fold) intent()        {}
-func (Raw) intent()         {}
 func (HeldStep) intent()    {}
-func (FirstHeld) intent()   {}
 func (Approve) intent()     {}
-func (Deny) intent()        {}
-func (StepInto) intent()    {}
-func (StepOver) intent()    {}
-func (Continue) intent()    {}
-func (Pause) intent()       {}
 func (Rollback) intent()    {}
-func (Keep) intent()        {}
-func (KillAction) intent()  {}
-func (KillSandbox) intent() {}
 func (SetMode) intent()     {}
-func (Yes) intent()         {}
 func (Unavailable) intent() {}
 func (Decide) intent()      {}
 func (AskReason) intent()   {}

@@ -25,25 +25,22 @@ func bind(keys, name, short, help string, i intent.Intent) Binding {
 
 // list are the keys of a list of things.
 func list(thing, lastKeys, last string) []Binding {
-	return []Binding{
-		bind("j down", "", "", "next "+thing, intent.Move{By: 1}),
-		bind("k up", "", "", "previous "+thing, intent.Move{By: -1}),
-		bind("pgdown space", "", "", "a page down", intent.Page{By: 1}),
-		bind("pgup", "", "", "a page up", intent.Page{By: -1}),
-		bind("g home", "", "", "first "+thing, intent.Top{}),
-		bind(lastKeys, "", "", last, intent.Bottom{}),
-	}
+	return moves("next "+thing, "previous "+thing, "first "+thing, lastKeys, last)
 }
 
 // text are the keys of what scrolls.
 func text() []Binding {
+	return moves("scroll down", "scroll up", "the beginning", "G end", "the end")
+}
+
+func moves(down, up, first, lastKeys, last string) []Binding {
 	return []Binding{
-		bind("j down", "", "", "scroll down", intent.Move{By: 1}),
-		bind("k up", "", "", "scroll up", intent.Move{By: -1}),
+		bind("j down", "", "", down, intent.Move{By: 1}),
+		bind("k up", "", "", up, intent.Move{By: -1}),
 		bind("pgdown space", "", "", "a page down", intent.Page{By: 1}),
 		bind("pgup", "", "", "a page up", intent.Page{By: -1}),
-		bind("g home", "", "", "the beginning", intent.Top{}),
-		bind("G end", "", "", "the end", intent.Bottom{}),
+		bind("g home", "", "", first, intent.Top{}),
+		bind(lastKeys, "", "", last, intent.Bottom{}),
 	}
 }
 
@@ -61,7 +58,7 @@ func panes() []Binding {
 }
 
 // bindings lists every binding. Order is the order of help screens.
-func bindings(leader string) map[Scope][]Binding {
+func bindings() map[Scope][]Binding {
 	return map[Scope][]Binding{
 		Home: slices.Concat([]Binding{
 			bind("enter", "open", "open", "attach to a live session, or open a past one", intent.Open{}),
@@ -89,7 +86,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("h", "home", "", "the list of sessions", intent.Home{}),
 			bind(":", "", "", "find a command by name", intent.Palette{}),
 			bind("?", "help", "help", "show every key", intent.Help{}),
-			bind(leader, "", "", "send this key itself to the agent", intent.Leader{}),
+			bind(LeaderKey, "", "", "send this key itself to the agent", intent.Leader{}),
 			bind("esc", "", "", "do nothing", intent.Back{}),
 		}),
 		Panes: slices.Concat([]Binding{

@@ -1,4 +1,4 @@
-// Package keys is where a key becomes an intent: Table.Find. It holds every
+// Package keys is where a key becomes an intent: Find. It holds every
 // binding as data: which keys, in which place, for which intent, with the words
 // that help screens, the palette, the last line and the generated reference
 // (docs/keys.md) show. There is no second list.
@@ -7,12 +7,12 @@
 // knows a key wins. The terminal has no scope of its own: there, the leader is
 // the only key that isn't the agent's.
 //
-// A Table is read-only once made and safe to share.
+// All of it is read-only and safe to share.
 package keys
 
 import (
 	"fmt"
-	"strings"
+	"sync"
 
 	"charm.land/bubbles/v2/key"
 
@@ -66,39 +66,16 @@ func Pretty(k string) string {
 	return k
 }
 
-// Table is a set of bindings with a leader key.
-type Table struct {
-	Leader string
-	scopes map[Scope][]Binding
-}
+// LeaderKey is the one key that isn't the agent's in its terminal.
+const LeaderKey = "ctrl+]"
 
-// DefaultLeader is the leader key unless another one was chosen.
-const DefaultLeader = "ctrl+]"
-
-// New makes the table with that leader key; "" is ctrl+].
-func New(leader string) (*Table, error) {
-	if leader == "" {
-		leader = DefaultLeader
-	}
-	if !usableLeader(leader) {
-		return nil, fmt.Errorf("cannot use %q as the leader key: it must be ctrl, alt or a function key, since every other key is the agent's", leader)
-	}
-	return &Table{leader, bindings(leader)}, nil
-}
-
-func usableLeader(k string) bool {
-	for _, p := range []string{"ctrl+", "alt+"} {
-		if rest, ok := strings.CutPrefix(k, p); ok && rest != "" {
-			return true
-		}
-	}
-	return len(k) >= 2 && k[0] == 'f' && k[1] >= '1' && k[1] <= '9'
-}
+// table is made on first use: most processes have no keys.
+var table = sync.OnceValue(bindings)
 
 // Find returns what a key means in a place.
-func (t *Table) Find(k fmt.Stringer, place ...Scope) (Binding, bool) {
+func Find(k fmt.Stringer, place ...Scope) (Binding, bool) {
 	for _, s := range place {
-		for _, b := range t.scopes[s] {
+		for _, b := range table()[s] {
 			if key.Matches(k, b.Binding) {
 				return b, true
 			}
@@ -108,4 +85,4 @@ func (t *Table) Find(k fmt.Stringer, place ...Scope) (Binding, bool) {
 }
 
 // In lists a scope's bindings in their order.
-func (t *Table) In(s Scope) []Binding { return t.scopes[s] }
+func In(s Scope) []Binding { return table()[s] }

@@ -19,56 +19,34 @@ func (n name) String() string { return string(n) }
 // all is every scope, in the order of the reference.
 var all = []Scope{Home, Leader, Panes, Actions, Changes, Network, Decision, Confirm, Reading, Input, Picker}
 
-func table(t *testing.T, leader string) *Table {
-	t.Helper()
-	k, err := New(leader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
 func TestNoConflicts(t *testing.T) {
-	for _, leader := range []string{"", "ctrl+b", "alt+space", "f12"} {
-		k := table(t, leader)
-		for _, s := range all {
-			taken := map[string]string{}
-			for _, b := range k.In(s) {
-				for _, key := range b.Keys() {
-					if other, twice := taken[key]; twice {
-						t.Errorf("%s: %q is bound to %q and to %q", s, key, other, b.Help().Desc)
-					}
-					taken[key] = b.Help().Desc
+	for _, s := range all {
+		taken := map[string]string{}
+		for _, b := range In(s) {
+			for _, key := range b.Keys() {
+				if other, twice := taken[key]; twice {
+					t.Errorf("%s: %q is bound to %q and to %q", s, key, other, b.Help().Desc)
 				}
+				taken[key] = b.Help().Desc
 			}
 		}
 	}
 }
 
-func TestLeaderMustNotBeText(t *testing.T) {
-	for _, k := range []string{"a", "A", "enter", "tab", "f", "ctrl+", "space", "ß"} {
-		if _, err := New(k); err == nil {
-			t.Errorf("%q was taken as the leader", k)
-		}
-	}
-	table(t, "f1")
-}
-
 func TestInnerScopeWins(t *testing.T) {
-	k := table(t, "")
-	b, ok := k.Find(name("K"), Actions, Panes)
+	b, ok := Find(name("K"), Actions, Panes)
 	if _, kill := b.Intent.(intent.KillAction); !ok || !kill {
 		t.Errorf("K in Actions is %+v", b)
 	}
-	b, _ = k.Find(name("K"), Changes, Panes)
+	b, _ = Find(name("K"), Changes, Panes)
 	if _, page := b.Intent.(intent.Page); !page {
 		t.Errorf("K in Changes is %+v", b)
 	}
-	if _, ok := k.Find(name("a"), Panes); ok {
+	if _, ok := Find(name("a"), Panes); ok {
 		t.Error("a means something in every pane")
 	}
 	for _, s := range all {
-		for _, b := range k.In(s) {
+		for _, b := range In(s) {
 			switch b.Intent.(type) {
 			case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
 				if s != Actions && s != Decision {
@@ -80,15 +58,14 @@ func TestInnerScopeWins(t *testing.T) {
 }
 
 func TestEveryBindingIsDescribed(t *testing.T) {
-	k := table(t, "")
-	if len(k.scopes) != len(all) {
-		t.Errorf("there are %d scopes, and %d are known here", len(k.scopes), len(all))
+	if len(table()) != len(all) {
+		t.Errorf("there are %d scopes, and %d are known here", len(table()), len(all))
 	}
 	for _, s := range all {
-		if len(k.In(s)) == 0 {
+		if len(In(s)) == 0 {
 			t.Errorf("%s has no keys", s)
 		}
-		for _, b := range k.In(s) {
+		for _, b := range In(s) {
 			if b.Help().Desc == "" || b.Intent == nil || !b.Enabled() {
 				t.Errorf("%s: %+v isn't whole", s, b)
 			}
@@ -98,13 +75,12 @@ func TestEveryBindingIsDescribed(t *testing.T) {
 
 // The page of all keys in the documentation is the table's; -update writes it.
 func TestReference(t *testing.T) {
-	k := table(t, "")
 	var b strings.Builder
 	b.WriteString("# Keys\n\n<!-- Generated from ui/keys; do not edit. -->\n\n")
-	fmt.Fprintf(&b, "The leader key is `%s` unless another one was chosen. While the Terminal has the focus every other key goes to the agent.\n", k.Leader)
+	fmt.Fprintf(&b, "The leader key is `%s`. While the Terminal has the focus every other key goes to the agent.\n", LeaderKey)
 	for _, s := range all {
 		fmt.Fprintf(&b, "\n## %s\n\n| key | |\n| --- | --- |\n", s)
-		for _, x := range k.In(s) {
+		for _, x := range In(s) {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(x.Keys(), "` `"), x.Help().Desc)
 		}
 	}

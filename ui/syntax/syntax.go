@@ -189,14 +189,11 @@ func find(name string) *language {
 	base := strings.ToLower(path.Base(name))
 	switch {
 	case base == "dockerfile" || strings.HasPrefix(base, "dockerfile."):
-		return byName("docker")
+		return languages()["docker"]
 	case base == "makefile" || base == "gnumakefile":
-		return byName("make")
+		return languages()["make"]
 	case base == "go.mod" || base == "go.work":
-		return byName("gomod")
+		return languages()["gomod"]
 	}
-	if l, ok := endings[strings.TrimPrefix(path.Ext(base), ".")]; ok {
-		return byName(l)
-	}
-	return nil
+	return languages()[endings[strings.TrimPrefix(path.Ext(base), ".")]]
 }

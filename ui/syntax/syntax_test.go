@@ -49,7 +49,7 @@ func TestLines(t *testing.T) {
 
 func TestEveryLanguageExists(t *testing.T) {
 	for ending, name := range endings {
-		if byName(name) == nil {
+		if languages()[name] == nil {
 			t.Errorf(".%s is %s, which isn't there", ending, name)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 
 // Screen lists sessions.
 type Screen struct {
-	Keys     *keys.Table
 	Version  string
 	CanStart bool   // a session can be started from here
 	Problem  string // why the list is old, or could not be read
@@ -158,7 +157,7 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
 	}
 	var hints []paint.Hint
-	for _, b := range s.Keys.In(keys.Home) {
+	for _, b := range keys.In(keys.Home) {
 		if b.Short == "" {
 			continue
 		}

@@ -3,49 +3,25 @@ package workbench
 import (
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/intent"
 )
 
-func answerFor(i intent.Intent) api.Answer {
-	switch i := i.(type) {
-	case intent.Approve:
-		if i.Keep {
-			return api.AnswerApproveKeep
-		}
-	case intent.StepInto:
-		return api.AnswerStepInto
-	case intent.StepOver:
-		return api.AnswerStepOver
-	}
-	return api.AnswerApprove
-}
-
-func answerWords(a api.Answer) string {
+// told is what is said of an answer that was taken, and how it looks.
+func told(a api.Answer) (words string, token themes.Token) {
 	switch a {
 	case api.AnswerApprove:
-		return "✓ approved"
+		return "✓ approved", themes.OK
 	case api.AnswerApproveKeep:
-		return "✓ approved and kept"
+		return "✓ approved and kept", themes.OK
 	case api.AnswerDeny:
-		return "✗ denied"
+		return "✗ denied", themes.Denied
 	case api.AnswerStepInto:
-		return "✓ stepping into"
+		return "✓ stepping into", themes.OK
 	case api.AnswerStepOver:
-		return "✓ stepping over"
+		return "✓ stepping over", themes.OK
 	case api.AnswerKeep:
-		return "✓ kept"
+		return "✓ kept", themes.OK
 	case api.AnswerRollback:
-		return "↶ rolled back"
+		return "↶ rolled back", themes.Undone
 	}
-	return "answered"
-}
-
-func answerToken(a api.Answer) themes.Token {
-	switch a {
-	case api.AnswerDeny:
-		return themes.Denied
-	case api.AnswerRollback:
-		return themes.Undone
-	}
-	return themes.OK
+	return "answered", themes.OK
 }

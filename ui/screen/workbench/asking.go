@@ -84,7 +84,7 @@ func (k *asking) follow(focus intent.Pane) {
 func (k *asking) open(q api.Question) {
 	k.cursor = q.ID
 	k.list.Select(q.Action)
-	k.dialogs.open(dialog.NewDecision(q, k.st.Print(q.ID), k.cfg.Keys))
+	k.dialogs.open(dialog.NewDecision(q, k.st.Print(q.ID)))
 }
 
 // walk goes to the next held thing from the focused pane, and opens it when opened
@@ -140,7 +140,8 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 				k.refused(q.ID, fmt.Sprintf("#%d not answered: %s", q.Action, problemWords(err)))
 				return nil
 			}
-			k.tell(answerToken(d.Answer), "%s #%d", answerWords(d.Answer), q.Action)
+			words, token := told(d.Answer)
+			k.tell(token, "%s #%d", words, q.Action)
 			k.st.Answered(closed)
 			k.dialogs.closeFor(q.ID)
 			k.follow(focus())

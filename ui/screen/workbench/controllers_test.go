@@ -14,7 +14,6 @@ import (
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/internal/fake"
-	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
@@ -86,7 +85,7 @@ func TestStack(t *testing.T) {
 		t.Error("an empty stack has a top")
 	}
 	q := fake.Question()
-	decision, help := dialog.NewDecision(q, "print", table(t)), &dialog.Help{Keys: table(t)}
+	decision, help := dialog.NewDecision(q, "print"), &dialog.Help{}
 	s.open(decision)
 	s.open(help)
 	if s.top() != dialog.Dialog(help) {
@@ -137,19 +136,10 @@ func TestFetcher(t *testing.T) {
 	}
 }
 
-func table(t *testing.T) *keys.Table {
-	t.Helper()
-	k, err := keys.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
 // held is a session in which some actions are held.
 func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
 	now := fake.Now
-	k := &core{cfg: Config{Keys: table(t), Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }}}
+	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }}}
 	k.st.Session = fake.Session()
 	a := &asking{core: k, list: actions.Pane{State: &k.st}, pending: map[int64]bool{}}
 	for n := range 9 {

@@ -92,7 +92,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 			s.tell(themes.Info, "read it whole first: the row can't show all of it")
 			return nil
 		}
-		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: answerFor(i)})
+		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: intent.AnswerTo(i)})
 	case intent.Deny:
 		s.asking.dialogs.open(dialog.NewReason(q, s.st.Print(q.ID)))
 	case intent.Keep:

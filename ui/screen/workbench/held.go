@@ -47,17 +47,17 @@ func (s *Screen) rightHints() []paint.Hint {
 	case len(s.asking.dialogs.all) > 0 || s.leader:
 		return nil
 	case s.view.focus == intent.Terminal && s.live():
-		return []paint.Hint{{Key: keys.Pretty(s.cfg.Keys.Leader) + " ?", Words: "help"}}
+		return []paint.Hint{{Key: keys.LeaderKey + " ?", Words: "help"}}
 	}
 	return []paint.Hint{{Key: "?", Words: "help"}, {Key: ":", Words: "cmd"}}
 }
 
 // hints are the keys that work now, those for what is held first.
 func (s *Screen) hints(dst uv.Screen) []paint.Hint {
-	leader := keys.Pretty(s.cfg.Keys.Leader)
+	const leader = keys.LeaderKey
 	if s.leader {
 		out := []paint.Hint{{Key: leader, Words: "then"}}
-		for _, b := range s.cfg.Keys.In(keys.Leader) {
+		for _, b := range keys.In(keys.Leader) {
 			if b.Short != "" && s.Why(b.Intent) == "" {
 				out = append(out, paint.Hint{Key: b.Help().Key, Words: b.Short})
 			}
@@ -80,7 +80,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	q, held := s.asking.question()
 	asleep := !s.ready()
 	for _, scope := range s.scopes() {
-		for _, b := range s.cfg.Keys.In(scope) {
+		for _, b := range keys.In(scope) {
 			if b.Short == "" || s.Why(b.Intent) != "" {
 				continue
 			}

@@ -21,9 +21,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if s.leader {
 		s.leader = false
-		b, ok := s.cfg.Keys.Find(k, keys.Leader)
+		b, ok := keys.Find(k, keys.Leader)
 		if !ok {
-			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), s.cfg.Keys.Leader)
+			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), keys.LeaderKey)
 			return nil
 		}
 		if _, ok := b.Intent.(intent.Leader); ok {
@@ -32,7 +32,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if name == s.cfg.Keys.Leader {
+	if name == keys.LeaderKey {
 		s.leader = true
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		s.agent.key(k)
 		return nil
 	}
-	if b, ok := s.cfg.Keys.Find(k, s.scopes()...); ok {
+	if b, ok := keys.Find(k, s.scopes()...); ok {
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
 	if name == "q" && !s.live() {
@@ -53,7 +53,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
-	if b, ok := s.cfg.Keys.Find(k, d.Scope()); ok {
+	if b, ok := keys.Find(k, d.Scope()); ok {
 		return s.dialogIntent(d, b.Intent, k.IsRepeat)
 	}
 	if w, ok := d.(dialog.Writer); ok {
@@ -129,7 +129,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.asking.dialogs.close(d)
 		s.asking.walk(r.By, true, s.view.focus)
 	case intent.Help:
-		s.asking.dialogs.open(&dialog.Help{Keys: s.cfg.Keys, Place: []keys.Scope{d.Scope()}, Off: d.Why})
+		s.asking.dialogs.open(&dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why})
 	}
 	return nil
 }

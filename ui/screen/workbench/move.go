@@ -141,14 +141,14 @@ func (s *Screen) help() {
 		intro = "The Terminal has the focus: every key but the leader goes to the agent."
 	}
 	place = append(place, keys.Leader)
-	s.asking.dialogs.open(&dialog.Help{Keys: s.cfg.Keys, Place: place, Intro: intro, Off: s.Why})
+	s.asking.dialogs.open(&dialog.Help{Place: place, Intro: intro, Off: s.Why})
 }
 
 func (s *Screen) palette() {
 	var all []keys.Binding
 	seen := map[string]bool{}
 	for _, scope := range append(s.scopes(), keys.Actions, keys.Changes, keys.Leader, keys.Panes) {
-		for _, b := range s.cfg.Keys.In(scope) {
+		for _, b := range keys.In(scope) {
 			if b.Name != "" && !seen[b.Name] {
 				seen[b.Name] = true
 				all = append(all, b)

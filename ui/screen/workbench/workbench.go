@@ -16,7 +16,6 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
-	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
@@ -29,7 +28,6 @@ import (
 type Config struct {
 	Client link.Client
 	Link   *link.Link
-	Keys   *keys.Table
 	Now    func() time.Time
 	Method func() ansi.Method // how the person's terminal measures text
 	Known  api.Session        // what is known of the session before its events arrive
