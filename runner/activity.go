@@ -33,21 +33,14 @@ type Activity struct {
 func (s *Sandbox) Activity() ([]Activity, error) {
 	var list []Activity
 	for _, pid := range s.pids() {
-		a := Activity{Threads: make(map[int]string), Mark: gate.MarkOf(pid)}
-		for _, thread := range box.Threads(pid) {
-			// The count comes first: what runs after it was read counts
-			// for the next look.
-			ran, state := box.Ran(pid, thread)
-			a.Threads[thread] = ran
-			a.Running = a.Running || state == 'R'
-		}
-		status, runs, err := look(pid)
-		if err != nil {
+		mark := gate.MarkOf(pid)
+		threads, status, running, err := box.Ran(pid)
+		if runs, err := lives(status, err); err != nil {
 			return nil, err
-		}
-		if runs {
-			a.Group, a.Process = status.Group, process(status)
-			list = append(list, a)
+		} else if runs {
+			list = append(list, Activity{
+				Process: process(status), Group: status.Group, Mark: mark, Threads: threads, Running: running,
+			})
 		}
 	}
 	return list, nil

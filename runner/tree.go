@@ -40,7 +40,8 @@ func (s *Sandbox) Processes() ([]Process, error) { return living(s.pids()) }
 func living(pids []int) ([]Process, error) {
 	var list []Process
 	for _, pid := range pids {
-		status, runs, err := look(pid)
+		status, err := box.ReadStatus(pid)
+		runs, err := lives(status, err)
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +73,13 @@ func (s *Sandbox) Alive(pid int, start uint64) bool {
 	return err == nil && status.Start == start && !over(status)
 }
 
-// look reads a process's state, and says whether it still runs anything.
-func look(pid int) (status box.Status, runs bool, err error) {
-	status, err = box.ReadStatus(pid)
+// lives says whether a process whose state was read still runs anything. One that
+// was gone by then doesn't.
+func lives(status box.Status, err error) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
-		return status, false, nil
+		return false, nil
 	}
-	return status, err == nil && !over(status), err
+	return err == nil && !over(status), err
 }
 
 func process(s box.Status) Process {

@@ -266,7 +266,7 @@ func (c *Cgroups) threads() []int {
 }
 
 func readIDs(path string) ([]int, bool) {
-	text, err := os.ReadFile(path)
+	text, err := readAll(path)
 	if err != nil {
 		return nil, false
 	}

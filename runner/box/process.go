@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,24 @@ func readShort(path string) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.Clone(b[:n]), nil
+}
+
+// readAll reads a file of the kernel's that may be long. os.ReadFile makes twice the
+// calls of it.
+func readAll(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	text := make([]byte, 0, 4096)
+	for {
+		n, err := unix.Read(fd, text[len(text):cap(text)])
+		if n <= 0 || err != nil {
+			return text, err
+		}
+		text = slices.Grow(text[:len(text)+n], 1024)
+	}
 }
 
 // ReadStatus reads a process's or thread's state. A process that is gone gives
@@ -102,25 +121,37 @@ func Threads(pid int) []int {
 	return threads
 }
 
-// Ran is what a thread has run so far, as a text that grows with each time that
-// it is given a processor, and its state then; a thread that is gone gives
-// neither.
-func Ran(pid, thread int) (ran string, state byte) {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(thread)
+// Ran is what each thread of a process has run so far, by its id: a text that
+// grows with each time that it is given a processor, "" of one that is gone.
+// Running says whether one of them ran at that moment. A text is read before the
+// state is: what runs in between counts for the next look.
+func Ran(pid int) (threads map[int]string, status Status, running bool, err error) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	threads = map[int]string{pid: ranIn(dir)}
+	status, err = ReadStatus(pid)
+	if err != nil || status.Count <= 1 {
+		return threads, status, status.State == 'R', err
+	}
+	for _, thread := range Threads(pid) {
+		of := dir + "/task/" + strconv.Itoa(thread)
+		threads[thread] = ranIn(of)
+		text, err := readShort(of + "/stat")
+		if end := bytes.LastIndexByte(text, ')'); err == nil && end > 0 && end+2 < len(text) {
+			running = running || text[end+2] == 'R'
+		}
+	}
+	return threads, status, running, nil
+}
+
+// ranIn reads what the thread with that folder in /proc has run.
+func ranIn(dir string) string {
 	text, err := readShort(dir + "/schedstat")
 	if err != nil || bytes.Equal(bytes.TrimSpace(text), []byte("0 0 0")) { // a kernel without it
 		if text, err = switches(dir); err != nil {
-			return "", 0
+			return ""
 		}
 	}
-	status, err := readShort(dir + "/stat")
-	if err != nil {
-		return "", 0
-	}
-	if end := bytes.LastIndexByte(status, ')'); end > 0 && end+2 < len(status) {
-		state = status[end+2]
-	}
-	return string(text), state
+	return string(text)
 }
 
 // switches counts how often a thread gave its processor away, proc_pid_status(5).

@@ -154,10 +154,11 @@ func (l *Ledger) commit(entries []entry) {
 	}
 	var err error
 	if len(facts) > 0 {
-		if _, err = l.store.Append(ctx, l.session, facts...); err != nil {
+		var events []store.Event
+		if events, err = l.store.Append(ctx, l.session, facts...); err != nil {
 			err = fmt.Errorf("cannot record: %w", err)
 		} else {
-			l.recorded()
+			l.recorded(events)
 		}
 	}
 	for _, e := range entries {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,16 +11,24 @@ import (
 	"stepbox/store"
 )
 
-// stream tells viewers that there is news. Recorded events are not handed
-// from here but read from the store, so that a slow viewer misses none and
-// costs nothing; passing ones are dropped when a viewer doesn't keep up, since
-// a newer one says more.
+// stream tells viewers that there is news. The newest recorded events are kept
+// for those who keep up; who fell behind reads them from the store, so that a slow
+// viewer misses none and costs nothing. Passing ones are dropped when a viewer
+// doesn't keep up, since a newer one says more.
 type stream struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{} // guarded by mu
 	newest int64                    // guarded by mu; version of the session's changes
 	closed bool                     // guarded by mu
+	recent []store.Event            // guarded by mu; committed, without gaps, the newest last
+	bytes  int                      // guarded by mu; of their documents
 }
+
+// Bounds of what is kept for viewers that keep up.
+const (
+	recentEvents = 256
+	recentBytes  = 1 << 20
+)
 
 type subscriber struct {
 	wake    chan struct{}  // holds one: there are recorded events, or a newer version
@@ -48,10 +57,34 @@ func (b *stream) unsubscribe(s *subscriber) {
 }
 
 // recorded says that events were committed.
-func (b *stream) recorded() {
+func (b *stream) recorded(events []store.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if n := len(b.recent); n > 0 && events[0].Seq != b.recent[n-1].Seq+1 {
+		b.recent, b.bytes = nil, 0 // others record too: the terminal's journal
+	}
+	for _, e := range events {
+		b.bytes += len(e.Doc)
+	}
+	b.recent = append(b.recent, events...)
+	for len(b.recent) > recentEvents || len(b.recent) > 0 && b.bytes > recentBytes {
+		b.bytes -= len(b.recent[0].Doc)
+		b.recent[0].Doc = nil
+		b.recent = b.recent[1:]
+	}
 	b.wake()
+}
+
+// since gives the committed events from a sequence number on; false: not all of
+// them are kept.
+func (b *stream) since(from uint64) ([]store.Event, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.recent) == 0 || from < b.recent[0].Seq {
+		return nil, false
+	}
+	n := min(from-b.recent[0].Seq, uint64(len(b.recent)))
+	return slices.Clone(b.recent[n:]), true
 }
 
 // Moved says that there is a newer version of the changes. It is a state and no
@@ -123,11 +156,15 @@ func (l *Ledger) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, e
 				over = true // read once more: the last events were committed before
 			default:
 			}
-			next, ok := committed(ctx, l.store, l.session, from, yield)
+			ok := true
+			if events, all := l.since(from); all {
+				from, ok = pass(events, from, yield)
+			} else {
+				from, ok = committed(ctx, l.store, l.session, from, yield)
+			}
 			if !ok {
 				return
 			}
-			from = next
 			if v := l.version(); v > told {
 				told = v
 				if !yield(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v}, nil) {
@@ -163,18 +200,25 @@ func committed(ctx context.Context, st *store.Store, id string, from uint64, yie
 			}
 			return from, false
 		}
-		for _, se := range events {
-			from = se.Seq + 1
-			e, ok, err := event(se)
-			if err == nil && !ok {
-				continue
-			}
-			if !yield(e, err) || err != nil {
-				return from, false
-			}
-		}
-		if len(events) < page {
-			return from, true
+		next, ok := pass(events, from, yield)
+		if from = next; !ok || len(events) < page {
+			return from, ok
 		}
 	}
+}
+
+// pass yields events and returns the sequence number after them, or false when
+// the reader is gone or one can't be decoded.
+func pass(events []store.Event, from uint64, yield func(api.Event, error) bool) (uint64, bool) {
+	for _, se := range events {
+		from = se.Seq + 1
+		e, ok, err := event(se)
+		if err == nil && !ok {
+			continue
+		}
+		if !yield(e, err) || err != nil {
+			return from, false
+		}
+	}
+	return from, true
 }

@@ -1,6 +1,15 @@
 package ledger
 
-import "testing"
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
 
 // The newest version is a state that every viewer hears of, however late it
 // joins and however slow it is.
@@ -18,5 +27,102 @@ func TestNewestVersionReachesEveryViewer(t *testing.T) {
 	}
 	if v := b.version(); v != 1000 {
 		t.Errorf("the newest version is %d, want 1000", v)
+	}
+}
+
+// A viewer that keeps up gets what was committed from memory; one that fell behind,
+// or comes where others recorded too, is sent to the record.
+func TestRecentEvents(t *testing.T) {
+	b := newStream()
+	commit := func(from, to uint64, doc int) {
+		var events []store.Event
+		for seq := from; seq <= to; seq++ {
+			events = append(events, store.Event{Seq: seq, Doc: make([]byte, doc)})
+		}
+		b.recorded(events)
+	}
+	check := func(when string, from uint64, kept bool, want ...uint64) {
+		t.Helper()
+		events, ok := b.since(from)
+		var got []uint64
+		for _, e := range events {
+			got = append(got, e.Seq)
+		}
+		if ok != kept || !slices.Equal(got, want) {
+			t.Errorf("%s: from %d on there is %v (%v), want %v (%v)", when, from, got, ok, want, kept)
+		}
+	}
+	check("nothing was committed", 1, false)
+	commit(5, 6, 1)
+	check("some came before it", 4, false)
+	check("it has seen nothing of these", 5, true, 5, 6)
+	check("it has seen one", 6, true, 6)
+	check("it has seen all", 7, true)
+	commit(7, 7, 1)
+	check("one more came", 6, true, 6, 7)
+	commit(9, 9, 1)
+	check("one is missing", 8, false)
+	check("one is missing, which it has seen", 9, true, 9)
+	commit(10, 9+recentEvents, 1)
+	check("too many came", 9, false)
+	check("as many as are kept", 10+recentEvents-1, true, 10+recentEvents-1)
+	commit(10+recentEvents, 10+recentEvents, recentBytes+1)
+	check("one is too large", 10+recentEvents, false)
+}
+
+// What a viewer is told is the same whether it keeps up or reads the record later,
+// each event once and in order.
+func TestViewersAgree(t *testing.T) {
+	dir := t.TempDir() + "/data"
+	st, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s := api.Session{ID: "agree", Name: "agree", State: api.SessionRunning, StartedAt: time.Now()}
+	row, err := json.Marshal(s)
+	if err == nil {
+		_, err = st.CreateSession(t.Context(), s.ID, row)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(st, s.ID, st.SessionDir(s.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := make(chan []api.Event)
+	joined := make(chan struct{})
+	go func() {
+		var got []api.Event
+		for e, err := range l.Events(t.Context(), 0) {
+			if err != nil {
+				t.Error(err)
+			}
+			if got = append(got, e); len(got) == 1 {
+				close(joined)
+			}
+		}
+		live <- got
+	}()
+	<-joined
+	for n := range 3 * recentEvents {
+		l.RecordSoon(nil, api.Event{Kind: "action", Action: &api.Action{N: n + 1}}, api.Event{Kind: "session.counted", Session: &s})
+		if n%100 == 0 {
+			if err := l.wait(api.Event{Kind: "note", Note: &api.Note{ID: int64(n), Text: "waited for"}}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	l.Close()
+	var recorded []api.Event
+	for e, err := range (&History{Store: st}).Recorded(t.Context(), s.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded = append(recorded, e)
+	}
+	if got := <-live; !reflect.DeepEqual(got, recorded) {
+		t.Errorf("a viewer was told %d events that aren't the %d of the record", len(got), len(recorded))
 	}
 }
