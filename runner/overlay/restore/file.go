@@ -20,9 +20,7 @@ func (x *executor) file(dirfd int, name string, i int, op *Op) error {
 	defer body.Close()
 	if op.InPlace {
 		err := x.overwrite(dirfd, name, op, body)
-		// A program that is running can't be written over; and what is no
-		// file any more is replaced like everything else.
-		if !errors.Is(err, unix.ETXTBSY) && !inode.Gone(err) && !errors.Is(err, errNotFile) {
+		if !errors.Is(err, errNotOpened) {
 			x.overwritten[op.Path] = err == nil
 			return err
 		}
@@ -60,7 +58,10 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 	return nil
 }
 
-var errNotFile = errors.New("it isn't a file")
+// errNotOpened says that nothing could be written into what is there: it is a
+// program that runs, it is no file any more, or a frozen process holds a lease on
+// it (fcntl(2), F_SETLEASE). It is replaced then.
+var errNotOpened = errors.New("it cannot be opened for writing")
 
 // overwrite writes into the inode that is there. Should that end half-way, the
 // file is neither what it was nor what it shall be; the next scan finds it by its
@@ -69,11 +70,8 @@ var errNotFile = errors.New("it isn't a file")
 // to the disk when it is closed (auto_da_alloc, ext4(5)).
 func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) error {
 	fd, err := inode.Beneath(dirfd, name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if errors.Is(err, unix.ENXIO) {
-		return errNotFile
-	}
 	if err != nil {
-		return err
+		return errNotOpened
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -81,7 +79,7 @@ func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) erro
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return errNotFile
+		return errNotOpened
 	}
 	size := int64(0)
 	if body.solid() {

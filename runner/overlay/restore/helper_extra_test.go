@@ -44,6 +44,17 @@ func (s *served) extra(q request, r *response) error {
 		return err
 	case "held close":
 		return x.held[q.Path].Close()
+	case "lease": // whoever opens it for writing has to wait for its holder, who does nothing
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		if x.held == nil {
+			x.held = map[string]*os.File{}
+		}
+		x.held[q.Path] = f
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+		return err
 	case "map": // writable and shared
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {

@@ -167,6 +167,24 @@ func TestInPlaceRunningProgram(t *testing.T) {
 	s.h.must(q)
 }
 
+// A file that its holder's lease keeps from being opened is replaced, with all its names.
+func TestInPlaceLeased(t *testing.T) {
+	s := newSession(t, startHelper(t), os.TempDir(), nil)
+	defer s.close()
+	s.agent(mutation{Op: "write", Path: "file", Data: []byte("then")}, mutation{Op: "link", Path: "file", To: "second"})
+	target, want := s.scan(), s.capture()
+	s.agent(mutation{Op: "write", Path: "file", Data: []byte("now")})
+	q := s.with("lease")
+	q.Path = "file"
+	s.h.must(q)
+	s.restore(target, Options{})
+	if diff := compareTrees(want, s.capture()); diff != "" {
+		t.Error(diff)
+	}
+	q.Op = "held close"
+	s.h.must(q)
+}
+
 // Directories and FIFOs stay the inodes that processes have open.
 func TestRestoreKeepsInodes(t *testing.T) {
 	s := newSession(t, startHelper(t), os.TempDir(), nil)
