@@ -12,9 +12,10 @@ import (
 
 // head is the end of a session's chain.
 type head struct {
-	seq  uint64
-	time int64 // UTC nanoseconds
-	hash Hash
+	seq    uint64
+	time   int64 // UTC nanoseconds
+	hash   Hash
+	number int64 // of the session; 0: not looked up
 }
 
 // Append records facts of a session in one transaction, which other callers
@@ -36,10 +37,7 @@ func (s *Store) Append(ctx context.Context, session string, facts ...Fact) ([]Ev
 	size := 0
 	for i, f := range facts {
 		var err error
-		if ready[i], err = f.prepare(); err == nil && f.Kind == KindSession {
-			ready[i].Doc, err = s.renumber(ctx, session, ready[i].Doc)
-		}
-		if err != nil {
+		if ready[i], err = f.prepare(); err != nil {
 			return nil, fmt.Errorf("cannot record in session %s: %w", session, err)
 		}
 		size += 2*len(ready[i].Doc) + 512
@@ -53,25 +51,6 @@ func (s *Store) Append(ctx context.Context, session string, facts ...Fact) ([]Ev
 		return nil, fmt.Errorf("cannot record in session %s: %w", session, err)
 	}
 	return events, nil
-}
-
-func (s *Store) renumber(ctx context.Context, session string, doc json.RawMessage) (json.RawMessage, error) {
-	s.mu.Lock()
-	number, ok := s.numbers[session]
-	s.mu.Unlock()
-	if !ok {
-		err := s.reads.QueryRowContext(ctx, `SELECT number FROM sessions WHERE session = ? AND key = 0`, session).Scan(&number)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, fmt.Errorf("the session: %w", ErrNotFound)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		s.mu.Lock()
-		s.numbers[session] = number
-		s.mu.Unlock()
-	}
-	return numbered(doc, number)
 }
 
 // CreateSession begins a session's record: its folder, then its first event,
@@ -102,20 +81,13 @@ func (s *Store) CreateSession(ctx context.Context, id string, doc json.RawMessag
 		if err := t.row(`SELECT coalesce(max(number), 0) + 1 FROM sessions`, nil, &number); err != nil {
 			return err
 		}
-		f := first
-		if f.Doc, err = numbered(f.Doc, number); err != nil {
-			return err
-		}
-		t.heads[id] = &head{}
-		_, err := t.append(id, []Fact{f}, nil)
+		t.heads[id] = &head{number: number}
+		_, err := t.append(id, []Fact{first}, nil)
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("cannot create session %s: %w", id, err)
 	}
-	s.mu.Lock()
-	s.numbers[id] = number
-	s.mu.Unlock()
 	return number, nil
 }
 
@@ -147,6 +119,11 @@ func (t *tx) append(session string, facts []Fact, events []Event) ([]Event, erro
 		return nil, err
 	}
 	for _, f := range facts {
+		if f.Kind == KindSession {
+			if f.Doc, err = t.numbered(session, h, f.Doc); err != nil {
+				return nil, err
+			}
+		}
 		// The clock may be set back; the chain's time isn't.
 		at := max(time.Now().UnixNano(), h.time+1)
 		e := Event{
@@ -167,6 +144,20 @@ func (t *tx) append(session string, facts []Fact, events []Event) ([]Event, erro
 		events = append(events, e)
 	}
 	return events, nil
+}
+
+// numbered puts the session's number into its document.
+func (t *tx) numbered(session string, h *head, doc json.RawMessage) (json.RawMessage, error) {
+	if h.number == 0 {
+		err := t.row(`SELECT number FROM sessions WHERE session = ? AND key = 0`, []any{session}, &h.number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, fmt.Errorf("the session: %w", ErrNotFound)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return numbered(doc, h.number)
 }
 
 // upsert writes a resource as it is now.

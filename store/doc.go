@@ -13,7 +13,8 @@
 // its own beside the database, packed into chunks that the chain names.
 //
 // What has been acknowledged survives kill -9 of the process. Power loss may
-// take the last second. When the disk is full, calls fail with ErrFull and
+// take the last second, and of large bodies what the kernel hasn't written out
+// yet: they aren't synced. When the disk is full, calls fail with ErrFull and
 // nothing of them is kept, so that a session can stop rather than go unrecorded.
 //
 // Concurrency: all methods of Store and Journal may be called from many

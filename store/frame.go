@@ -151,6 +151,17 @@ func (p *parser) next() (Frame, error) {
 	return f, nil
 }
 
+// end reads all frames; nil at the end of the file.
+func (p *parser) end() error {
+	for {
+		if _, err := p.next(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
 // fill reads what a frame's data says.
 func (f *Frame) fill(data []byte) error {
 	if f.Kind == FrameOutput {

@@ -163,7 +163,10 @@ func (j *Journal) add(kind FrameKind, data []byte) error {
 	}
 	j.buf = appendFrame(j.buf[:0], kind, delta, data, j.number)
 	if n, err := j.f.Write(j.buf); err != nil {
-		return j.failed(errors.Join(err, j.cut(n)))
+		if n > 0 { // nothing half stays behind
+			err = errors.Join(err, j.f.Truncate(j.size))
+		}
+		return j.failed(err)
 	}
 	j.ms, j.size, j.frames = ms, j.size+int64(len(j.buf)), j.frames+1
 	if cap(j.buf) > 256<<10 {
@@ -177,14 +180,6 @@ func (j *Journal) add(kind FrameKind, data []byte) error {
 		return j.rotate()
 	}
 	return nil
-}
-
-// cut takes back the part of a frame that a failed write left behind.
-func (j *Journal) cut(wrote int) error {
-	if wrote <= 0 {
-		return nil
-	}
-	return j.f.Truncate(j.size)
 }
 
 // rotate goes on in a new file and leaves the full one to the packer. The

@@ -13,9 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flockShared is the way in which a record's users hold its schema lock.
-const flockShared = unix.LOCK_SH
-
 // keeper makes commits durable and keeps the log short, off the way of the
 // commits themselves: with synchronous=NORMAL SQLite syncs only when it moves
 // the log into the database, so power loss could take much more than the last
@@ -36,11 +33,10 @@ const (
 )
 
 func newKeeper(dir, dsn string) (*keeper, error) {
-	db, err := sql.Open("sqlite3", dsn)
+	db, err := connect(dsn, 1)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &keeper{db: db, dirty: make(chan struct{}, 1), stop: cancel}
 	// The log exists: a connection has read the database. Its locks are

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"sync"
 )
 
@@ -53,14 +54,6 @@ func same(typ string, since int, names ...string) []column {
 	return cs
 }
 
-func join(lists ...[]column) []column {
-	var cs []column
-	for _, l := range lists {
-		cs = append(cs, l...)
-	}
-	return cs
-}
-
 // exitColumns describe how a process ended.
 var exitColumns = []column{{"exit_code", integer, "$.exit.code", 1}, {"exit_signal", text, "$.exit.signal", 1}}
 
@@ -70,7 +63,7 @@ var exitColumns = []column{{"exit_code", integer, "$.exit.code", 1}, {"exit_sign
 // the binary would pay for it otherwise.
 var described = sync.OnceValue(func() []*kind {
 	return []*kind{
-		{name: KindSession, table: "sessions", since: 1, bodies: []string{"screen", "base.hash"}, columns: join(
+		{name: KindSession, table: "sessions", since: 1, bodies: []string{"screen", "base.hash"}, columns: slices.Concat(
 			same(integer, 1, "number"),
 			same(text, 1, "name", "agent", "command", "workspace", "folder", "mode", "state", "started_at", "ended_at"),
 			exitColumns,
@@ -84,7 +77,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "actions", "held", "unreviewed", "attempts"),
 			same(text, 1, "last_action", "screen"),
 		)},
-		{name: KindAction, table: "actions", since: 1, columns: join(
+		{name: KindAction, table: "actions", since: 1, columns: slices.Concat(
 			[]column{{"action_kind", text, "$.kind", 1}},
 			same(text, 1, "state", "review", "title"),
 			same(integer, 1, "housekeeping"),
@@ -92,7 +85,7 @@ var described = sync.OnceValue(func() []*kind {
 			exitColumns,
 			same(integer, 1, "execs", "left_running", "files", "added", "removed", "shared", "before", "after"),
 		)},
-		{name: KindQuestion, table: "questions", since: 1, columns: join(
+		{name: KindQuestion, table: "questions", since: 1, columns: slices.Concat(
 			same(integer, 1, "action"),
 			same(text, 1, "subject", "title", "hash", "rule", "held_at", "closed"),
 			[]column{
@@ -101,17 +94,17 @@ var described = sync.OnceValue(func() []*kind {
 			},
 			same(text, 1, "changes"),
 		)},
-		{name: KindDecision, table: "decisions", since: 1, columns: join(
+		{name: KindDecision, table: "decisions", since: 1, columns: slices.Concat(
 			same(integer, 1, "question", "action"),
 			same(text, 1, "hash", "answer", "reason", "by", "at"),
 		)},
-		{name: KindExec, table: "execs", since: 1, columns: join(
+		{name: KindExec, table: "execs", since: 1, columns: slices.Concat(
 			same(integer, 1, "action", "pid", "parent"),
 			same(text, 1, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
 			exitColumns,
 			same(text, 1, "failure"),
 		)},
-		{name: KindAttempt, table: "attempts", since: 1, columns: join(
+		{name: KindAttempt, table: "attempts", since: 1, columns: slices.Concat(
 			same(integer, 1, "action", "pid"),
 			same(text, 1, "at", "program", "protocol", "name", "address"),
 			same(integer, 1, "port"),
@@ -119,22 +112,22 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "sent", "received", "duration", "open"),
 			same(text, 1, "failure"),
 		)},
-		{name: KindCheckpoint, table: "checkpoints", since: 1, bodies: []string{"root"}, columns: join(
+		{name: KindCheckpoint, table: "checkpoints", since: 1, bodies: []string{"root"}, columns: slices.Concat(
 			same(integer, 1, "action"),
 			same(text, 1, "at", "root"),
 			same(integer, 1, "files", "bytes"),
 		)},
-		{name: KindRollback, table: "rollbacks", since: 1, columns: join(
+		{name: KindRollback, table: "rollbacks", since: 1, columns: slices.Concat(
 			same(integer, 1, "to_before", "checkpoint"),
 			same(text, 1, "at", "actions"),
 			same(integer, 1, "files"),
 			same(text, 1, "by", "failure"),
 		)},
-		{name: KindChunk, table: "chunks", since: 1, columns: join(
+		{name: KindChunk, table: "chunks", since: 1, columns: slices.Concat(
 			same(text, 1, "file", "hash"),
 			same(integer, 1, "frames", "bytes", "packed", "from_ms", "to_ms"),
 		)},
-		{name: KindNote, table: "notes", since: 1, columns: join(
+		{name: KindNote, table: "notes", since: 1, columns: slices.Concat(
 			same(text, 1, "at", "text"),
 			same(integer, 1, "warn"),
 		)},

@@ -32,8 +32,6 @@ var networkMagic = map[int64]string{
 	0xbacbacbc: "VMware shared folder",
 }
 
-const fuseMagic = 0x65735546
-
 // localFUSE are the FUSE filesystems known to keep their files on this machine.
 var localFUSE = map[string]bool{
 	"fuseblk": true, "fuse.ntfs-3g": true, "fuse.gocryptfs": true, "fuse.encfs": true, "fuse.cryfs": true,
@@ -43,11 +41,15 @@ var localFUSE = map[string]bool{
 // checkFilesystem refuses network filesystems.
 func checkFilesystem(dir string) error {
 	var st unix.Statfs_t
-	if err := statfs(dir, &st); err != nil {
+	err := unix.Statfs(dir, &st)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Statfs(dir, &st)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot look at the filesystem of %q: %w", dir, err)
 	}
 	name := networkMagic[int64(uint32(st.Type))]
-	if uint32(st.Type) == fuseMagic {
+	if uint32(st.Type) == unix.FUSE_SUPER_MAGIC {
 		typ, err := mountType(dir)
 		if err != nil {
 			return fmt.Errorf("cannot tell which filesystem %q is on: %w", dir, err)
@@ -61,14 +63,6 @@ func checkFilesystem(dir string) error {
 	}
 	return fmt.Errorf("%w: %q is on %s, where locks and shared memory can't be relied on; set STEPBOX_DATA to a folder on a local disk",
 		ErrNetwork, dir, name)
-}
-
-func statfs(p string, st *unix.Statfs_t) error {
-	for {
-		if err := unix.Statfs(p, st); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }
 
 // mountType is the name of the filesystem that a path is on, with FUSE's subtype.

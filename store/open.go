@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Store is an open record. It is safe for concurrent use.
@@ -24,9 +26,6 @@ type Store struct {
 
 	closing sync.Once
 	closed  error // what Close returned
-
-	mu      sync.Mutex
-	numbers map[string]int64 // guarded by mu; numbers of sessions, which never change
 }
 
 // readers bounds the connections that read at the same time.
@@ -41,10 +40,11 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the record in %q: %w", dir, err)
 	}
-	if err := prepareDir(dir); err != nil {
+	// Nothing is written before the folder is known to be right.
+	if err := first(dir, Check, makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", err)
 	}
-	s := &Store{dir: dir, numbers: make(map[string]int64)}
+	s := &Store{dir: dir}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", errors.Join(err, s.Close()))
 	}
@@ -58,19 +58,12 @@ func Check(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}
-	for _, check := range []func(string) error{checkFilesystem, checkPrivate, checkWritable} {
-		if err := check(dir); err != nil {
-			return err
-		}
-	}
-	return nil
+	return first(dir, checkFilesystem, checkPrivate, checkWritable)
 }
 
-func prepareDir(dir string) error {
-	if err := Check(dir); err != nil { // nothing is written before the folder is known to be right
-		return err
-	}
-	for _, f := range []func(string) error{makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase} {
+// first does steps with a folder until one fails.
+func first(dir string, steps ...func(dir string) error) error {
+	for _, f := range steps {
 		if err := f(dir); err != nil {
 			return err
 		}
@@ -82,11 +75,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.lock, err = openLock(s.dir, true); err != nil {
 		return fileFault(s.dir, err)
 	}
-	db, err := sql.Open("sqlite3", s.dsn("rw"))
+	db, err := connect(s.dsn("rw"), 1)
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(1)
 	suspicious := s.suspicious()
 	if err := upgrade(ctx, s.dir, s.lock, db); err != nil {
 		return s.refuse(errors.Join(err, db.Close()))
@@ -98,7 +90,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.writes.wrote = s.keep.wrote
-	if err := s.openReads(s.dsn("ro")); err != nil {
+	if s.reads, err = connect(s.dsn("ro"), readers); err != nil {
 		return err
 	}
 	if suspicious {
@@ -114,7 +106,7 @@ func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the record in %q: %w", dir, err)
 	}
-	s := &Store{dir: dir, readonly: true, numbers: make(map[string]int64)}
+	s := &Store{dir: dir, readonly: true}
 	if err := s.openReadOnly(ctx); err != nil {
 		return nil, fmt.Errorf("cannot read the record: %w", errors.Join(err, s.Close()))
 	}
@@ -125,13 +117,11 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if _, err := os.Stat(filepath.Join(s.dir, database)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is none in %q: %w", s.dir, ErrNotFound)
 	}
-	for _, check := range []func(string) error{checkFilesystem, checkPrivate} {
-		if err := check(s.dir); err != nil {
-			return err
-		}
+	if err := first(s.dir, checkFilesystem, checkPrivate); err != nil {
+		return err
 	}
 	if s.lock, err = openLock(s.dir, false); err == nil {
-		ok, err := s.lock.wait(ctx, flockShared, patience)
+		ok, err := s.lock.wait(ctx, unix.LOCK_SH, patience)
 		if err != nil {
 			return err
 		}
@@ -145,7 +135,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.openReads(dsn); err != nil {
+	if s.reads, err = connect(dsn, readers); err != nil {
 		return err
 	}
 	v, err := version(ctx, s.reads)
@@ -179,15 +169,15 @@ func (s *Store) readOnlyDSN() (string, error) {
 		ErrReadOnly, quote(s.dir))
 }
 
-func (s *Store) openReads(dsn string) error {
+// connect opens a database with at most so many connections, which stay open.
+func connect(dsn string, most int) (*sql.DB, error) {
 	db, err := sql.Open("sqlite3", dsn)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	db.SetMaxOpenConns(readers)
-	db.SetMaxIdleConns(readers)
-	s.reads = db
-	return nil
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
+	return db, nil
 }
 
 // dsn names the database for the driver. Other tools may lock the database for

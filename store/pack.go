@@ -167,6 +167,7 @@ func readWhole(p string, limit int64) ([]byte, error) {
 }
 
 // writeDurably gives a file its content in one step that survives power loss.
+// What a writer that died left of one is written over by the next.
 func writeDurably(p string, b []byte) (err error) {
 	tmp := p + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)

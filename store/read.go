@@ -21,30 +21,27 @@ func (s *Store) Sessions(ctx context.Context) ([]json.RawMessage, error) {
 // Docs lists resources of a kind in the order of their numbers, those above
 // after, at most limit of them (0: all). A session that isn't there has none.
 func (s *Store) Docs(ctx context.Context, session string, kind Kind, after int64, limit int) ([]json.RawMessage, error) {
-	k := kindOf(kind)
-	if k == nil {
-		return nil, fmt.Errorf("cannot list resources: there is no kind %q", kind)
-	}
 	if limit <= 0 {
 		limit = -1 // SQLite's word for all
 	}
-	docs, err := s.docs(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? AND key > ? ORDER BY key LIMIT ?`, session, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the %s of session %s: %w", k.table, session, err)
-	}
-	return docs, nil
+	return s.list(ctx, kind, "", session, `SELECT doc FROM "%s" WHERE session = ? AND key > ? ORDER BY key LIMIT ?`, after, limit)
 }
 
 // Newest lists the resources of a kind that have the highest numbers, at most
 // limit of them, in the order of their numbers.
 func (s *Store) Newest(ctx context.Context, session string, kind Kind, limit int) ([]json.RawMessage, error) {
+	return s.list(ctx, kind, "newest ", session, `SELECT doc FROM (SELECT key, doc FROM "%s" WHERE session = ? ORDER BY key DESC LIMIT ?) ORDER BY key`, limit)
+}
+
+// list asks for documents of a kind's table.
+func (s *Store) list(ctx context.Context, kind Kind, what, session, query string, args ...any) ([]json.RawMessage, error) {
 	k := kindOf(kind)
 	if k == nil {
 		return nil, fmt.Errorf("cannot list resources: there is no kind %q", kind)
 	}
-	docs, err := s.docs(ctx, `SELECT doc FROM (SELECT key, doc FROM "`+k.table+`" WHERE session = ? ORDER BY key DESC LIMIT ?) ORDER BY key`, session, limit)
+	docs, err := s.docs(ctx, fmt.Sprintf(query, k.table), append([]any{session}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the newest %s of session %s: %w", k.table, session, err)
+		return nil, fmt.Errorf("cannot list the %s%s of session %s: %w", what, k.table, session, err)
 	}
 	return docs, nil
 }

@@ -3,20 +3,14 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
 // recover takes up what an earlier writer left and sets where to go on. The
 // caller has j alone and holds its lock.
 func (j *Journal) recover() error {
-	if err := j.removeTemps(); err != nil {
-		return err
-	}
 	files, err := listJournal(j.dir)
 	if err != nil {
 		return err
@@ -54,10 +48,7 @@ func (j *Journal) continueFrom(f journalFile) error {
 		return err
 	}
 	p := parser{b: raw[headerSize:], number: f.number}
-	for err == nil {
-		_, err = p.next()
-	}
-	if !errors.Is(err, io.EOF) {
+	if err := p.end(); err != nil {
 		return fmt.Errorf("cannot go on after file %d: %w", f.number, err)
 	}
 	j.began, j.ms = began, p.ms
@@ -76,9 +67,7 @@ func (j *Journal) repair(n uint32) (bool, error) {
 	_, err = parseHeader(raw, n)
 	if err == nil {
 		p := parser{b: raw[headerSize:], number: n}
-		for err == nil {
-			_, err = p.next()
-		}
+		err = p.end()
 		if good = headerSize + p.off; p.frames == 0 {
 			good = 0
 		}
@@ -92,19 +81,4 @@ func (j *Journal) repair(n uint32) (bool, error) {
 		return false, os.Remove(j.raw(n))
 	}
 	return true, os.Truncate(j.raw(n), int64(good))
-}
-
-func (j *Journal) removeTemps() error {
-	entries, err := os.ReadDir(j.dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".zst.tmp") {
-			if err := os.Remove(filepath.Join(j.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
 }

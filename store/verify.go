@@ -301,14 +301,8 @@ func (c chunk) check(raw []byte) error {
 		return err
 	}
 	p := parser{b: raw[headerSize:], number: uint32(c.N)}
-	for {
-		_, err := p.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	if err := p.end(); err != nil {
+		return err
 	}
 	if p.frames != c.Frames || int64(len(raw)) != c.Bytes {
 		return fmt.Errorf("it holds %d frames in %d bytes, and %d in %d were recorded", p.frames, len(raw), c.Frames, c.Bytes)

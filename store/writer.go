@@ -119,12 +119,12 @@ func (w *writer) close() error {
 
 func (w *writer) run() {
 	defer close(w.done)
-	t := newTx(w.conn)
+	t := &tx{conn: w.conn, stmts: make(map[string]*sql.Stmt), heads: make(map[string]*head)}
 	defer t.close()
 	for {
 		select {
 		case j := <-w.jobs:
-			w.commit(t, []*job{j})
+			w.commit(t, j)
 		case <-w.stop:
 			if len(w.jobs) == 0 {
 				return
@@ -133,12 +133,9 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds what waits, up to the bounds.
-func (w *writer) gather(jobs []*job) []*job {
-	size := 0
-	for _, j := range jobs {
-		size += j.size
-	}
+// gather adds what waits to a job, up to the bounds.
+func (w *writer) gather(first *job) []*job {
+	jobs, size := []*job{first}, first.size
 	for len(jobs) < groupJobs && size < groupBytes {
 		select {
 		case j := <-w.jobs:
@@ -153,19 +150,18 @@ func (w *writer) gather(jobs []*job) []*job {
 
 // commit runs jobs in one transaction, and one by one when that fails, so that
 // one caller's mistake isn't another's.
-func (w *writer) commit(t *tx, jobs []*job) {
-	jobs, err := w.begin(t, jobs)
-	if err != nil {
-		answer(jobs, fault(w.dir, err))
+func (w *writer) commit(t *tx, first *job) {
+	if err := w.begin(t); err != nil {
+		answer(claim([]*job{first}), fault(w.dir, err))
 		return
 	}
-	jobs = claim(w.gather(jobs))
+	jobs := claim(w.gather(first))
 	if err := w.together(t, jobs); err == nil || len(jobs) == 1 {
 		answer(jobs, fault(w.dir, err))
 		return
 	}
 	for _, j := range jobs {
-		_, err := w.begin(t, nil)
+		err := w.begin(t)
 		if err == nil {
 			err = w.together(t, []*job{j})
 		}
@@ -173,32 +169,31 @@ func (w *writer) commit(t *tx, jobs []*job) {
 	}
 }
 
-// begin takes the write lock. Jobs whose callers gave up meanwhile are dropped;
-// on error the rest is returned claimed.
-func (w *writer) begin(t *tx, jobs []*job) ([]*job, error) {
+// begin takes the write lock.
+func (w *writer) begin(t *tx) error {
 	var end time.Time
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
 		err := t.exec(`BEGIN IMMEDIATE`)
 		if err == nil {
-			return jobs, nil
+			return nil
 		}
 		if end.IsZero() {
 			end = time.Now().Add(lockedFor)
 		}
 		if !isBusy(err) || time.Now().After(end) {
-			return claim(jobs), err
+			return err
 		}
 		select {
 		case <-time.After(pause):
 		case <-w.stop:
-			return claim(jobs), err
+			return err
 		}
 	}
 }
 
 // together runs and commits jobs in the transaction that begin opened.
 func (w *writer) together(t *tx, jobs []*job) error {
-	t.begun()
+	clear(t.heads) // what the last transaction knew
 	for _, j := range jobs {
 		if err := j.run(t); err != nil {
 			return errors.Join(err, t.rollback())
@@ -237,13 +232,6 @@ type tx struct {
 	stmts map[string]*sql.Stmt
 	heads map[string]*head // of the chains that this transaction read
 }
-
-func newTx(c *sql.Conn) *tx {
-	return &tx{conn: c, stmts: make(map[string]*sql.Stmt), heads: make(map[string]*head)}
-}
-
-// begun forgets what the last transaction knew.
-func (t *tx) begun() { clear(t.heads) }
 
 func (t *tx) rollback() error {
 	err := t.exec(`ROLLBACK`)
