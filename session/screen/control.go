@@ -125,13 +125,6 @@ func defaultTabs(cols int) []bool {
 	return t
 }
 
-// resizeTabs keeps the stops there are; new columns get the default ones.
-func resizeTabs(t []bool, cols int) []bool {
-	n := defaultTabs(cols)
-	copy(n, t)
-	return n
-}
-
 // esc runs an escape sequence: intermediates and final byte.
 func (s *Screen) esc(inter []byte, final byte) {
 	if len(inter) == 0 && final == '\\' {

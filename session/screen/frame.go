@@ -31,9 +31,6 @@ type frame struct {
 	refill time.Time
 }
 
-// end drops the picture.
-func (f *frame) end() { f.held = false }
-
 // synchronize is mode 2026.
 func (s *Screen) synchronize(on bool) {
 	if on == s.modes.sync {

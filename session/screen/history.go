@@ -126,8 +126,6 @@ type history struct {
 	total    int // lines ever pushed, less those popped: the absolute number of the screen's first row
 }
 
-func (h *history) init(lines, bytes int) { *h = history{ring: make([]line, lines), maxBytes: bytes} }
-
 func (h *history) len() int { return h.n }
 
 // line is the i-th line, 0 the oldest.

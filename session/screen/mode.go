@@ -132,33 +132,34 @@ func (s *Screen) showAlt(on bool) {
 	s.page = s.alt
 }
 
+func settingOf(on bool) int {
+	if on {
+		return 1
+	}
+	return 2
+}
+
 // modeSetting is what DECRQM answers about a private mode: 0 unknown, 1 set,
 // 2 reset, 3 always set.
 func (s *Screen) modeSetting(n int) int {
 	m := &s.modes
-	is := func(on bool) int {
-		if on {
-			return 1
-		}
-		return 2
-	}
 	if f := m.flag(n); f != nil {
-		return is(*f)
+		return settingOf(*f)
 	}
 	if mouse, ok := mouseModes[n]; ok {
-		return is(m.mouse == mouse)
+		return settingOf(m.mouse == mouse)
 	}
 	switch n {
 	case 6:
-		return is(m.origin)
+		return settingOf(m.origin)
 	case 25:
-		return is(!m.hidden)
+		return settingOf(!m.hidden)
 	case 69:
-		return is(m.margins)
+		return settingOf(m.margins)
 	case 47, 1047, 1049:
-		return is(s.page != s.main)
+		return settingOf(s.page != s.main)
 	case 2026:
-		return is(m.sync)
+		return settingOf(m.sync)
 	case 2027:
 		return 3 // characters are always grapheme clusters here
 	}

@@ -45,7 +45,7 @@ func (s *Screen) str(kind byte, data []byte, bell bool) {
 func (s *Screen) osc(cmd, rest string, bell bool) {
 	switch cmd {
 	case "0", "2":
-		s.title.set(sanitize(rest))
+		s.title.now = sanitize(rest)
 	case "4":
 		// Colours are the person's theme: what is set is ignored, questions
 		// are answered with the usual palette.
@@ -60,15 +60,13 @@ func (s *Screen) osc(cmd, rest string, bell bool) {
 		i := int(cmd[1] - '0')
 		if rest == "?" {
 			s.replyColor(cmd, s.defaultColor(i), bell)
-		} else if c := ansi.XParseColor(clip256(rest)); c != nil {
+		} else if c := ansi.XParseColor(rest[:min(len(rest), 256)]); c != nil {
 			s.colors[i] = simple(c)
 		}
 	case "110", "111", "112":
 		s.colors[cmd[2]-'0'] = nil
 	}
 }
-
-func clip256(v string) string { return v[:min(len(v), 256)] }
 
 // defaultColor is the foreground, background or cursor colour in force.
 func (s *Screen) defaultColor(i int) color.Color {

@@ -57,7 +57,7 @@ type joint struct {
 func (s *Screen) printASCII(p []byte) {
 	if s.charsets.active() || s.modes.insert {
 		for _, b := range p {
-			s.printByte(b)
+			s.place(s.charsets.translate(b), 1, true)
 		}
 		return
 	}
@@ -77,12 +77,6 @@ func (s *Screen) printASCII(p []byte) {
 			p = p[len(p)-1:]
 		}
 	}
-}
-
-// printByte prints one of them through the character set.
-func (s *Screen) printByte(b byte) {
-	content := s.charsets.translate(b)
-	s.place(content, 1, true)
 }
 
 // advance moves the cursor past n columns just printed, the last character of

@@ -3,7 +3,6 @@ package screen
 import (
 	"fmt"
 	"image/color"
-	"strings"
 )
 
 // maxReply bounds the answers kept before they are handed out.
@@ -71,19 +70,12 @@ func (s *Screen) requestMode(p *params) {
 		setting := 0
 		switch n {
 		case 4:
-			setting = 2 - b2i(s.modes.insert)
+			setting = settingOf(s.modes.insert)
 		case 20:
-			setting = 2 - b2i(s.modes.newline)
+			setting = settingOf(s.modes.newline)
 		}
 		s.reply(fmt.Sprintf("\x1b[%d;%d$y", n, setting))
 	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // window is XTWINOPS: the size in characters is told, and titles are stacked.
@@ -104,7 +96,7 @@ func (s *Screen) window(p *params) {
 func (s *Screen) requestStatus(what string) {
 	switch what {
 	case "m":
-		s.reply("\x1bP1$r" + strings.TrimPrefix(sgrBytes(&s.cursor.pen.style), "\x1b[") + "\x1b\\")
+		s.reply("\x1bP1$r" + string(appendSGR(nil, &s.cursor.pen.style)) + "\x1b\\")
 	case "r":
 		s.reply(fmt.Sprintf("\x1bP1$r%d;%dr\x1b\\", s.margins.top+1, s.margins.bottom))
 	case " q":

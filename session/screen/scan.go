@@ -63,16 +63,14 @@ func (s *Screen) ground(p []byte) []byte {
 		for n < len(p) && p[n] >= 0x20 && p[n] < 0x7f {
 			n++
 		}
-		s.scan.left = len(p) - n
-		s.step()
+		s.step(len(p) - n)
 		s.printASCII(p[:n])
 		return p[n:]
 	case b == 0x1b:
 		s.begin(stEscape)
 		return s.quickCSI(p[1:])
 	case b < 0x20:
-		s.scan.left = len(p) - 1
-		s.step()
+		s.step(len(p) - 1)
 		s.control(b)
 		return p[1:]
 	case b == 0x7f:
@@ -84,8 +82,7 @@ func (s *Screen) ground(p []byte) []byte {
 		return nil
 	}
 	r, n := utf8.DecodeRune(p)
-	s.scan.left = len(p) - n
-	s.step()
+	s.step(len(p) - n)
 	s.printRune(r) // of invalid bytes: U+FFFD
 	return p[n:]
 }
@@ -100,8 +97,7 @@ func (s *Screen) quickCSI(p []byte) []byte {
 		switch b := p[i]; {
 		case b >= 0x40 && b < 0x7f:
 			s.scan.state = stGround
-			s.scan.left = len(p) - i - 1
-			s.step()
+			s.step(len(p) - i - 1)
 			s.csi(p[1:i], b)
 			return p[i+1:]
 		case b < 0x20 || b > 0x3f:
@@ -124,8 +120,7 @@ func (s *Screen) partial(p []byte) []byte {
 	r, size := utf8.DecodeRune(whole[:n])
 	sc.state = stGround
 	used := max(size-had, 0)
-	sc.left = len(p) - used
-	s.step()
+	s.step(len(p) - used)
 	s.printRune(r)
 	for i := size; i < had; i++ {
 		// The bytes kept weren't one character after all.
@@ -153,8 +148,7 @@ func (s *Screen) escape(p []byte) []byte {
 	case b == 0x18 || b == 0x1a:
 		sc.state = stGround
 	case b < 0x20:
-		s.scan.left = len(p) - 1
-		s.step()
+		s.step(len(p) - 1)
 		s.control(b)
 	case b < 0x30:
 		if len(sc.buf) < 4 {
@@ -175,8 +169,7 @@ func (s *Screen) escape(p []byte) []byte {
 	default:
 		sc.state = stGround
 		if !sc.dropped {
-			s.scan.left = len(p) - 1
-			s.step()
+			s.step(len(p) - 1)
 			s.esc(sc.buf, b)
 		}
 	}
@@ -193,8 +186,7 @@ func (s *Screen) csiByte(p []byte) []byte {
 	case b == 0x18 || b == 0x1a:
 		sc.state = stGround
 	case b < 0x20:
-		s.scan.left = len(p) - 1
-		s.step()
+		s.step(len(p) - 1)
 		s.control(b)
 	case b < 0x40:
 		if len(sc.buf) < maxCSI {
@@ -205,8 +197,7 @@ func (s *Screen) csiByte(p []byte) []byte {
 	case b < 0x7f:
 		sc.state = stGround
 		if !sc.dropped {
-			s.scan.left = len(p) - 1
-			s.step()
+			s.step(len(p) - 1)
 			s.csi(sc.buf, b)
 		}
 	case b > 0x7f:
@@ -229,7 +220,6 @@ func (s *Screen) stringBytes(p []byte) []byte {
 		return nil
 	}
 	b := p[n]
-	sc.left = len(p) - n - 1
 	switch {
 	case b == 0x07 && sc.kind != ']':
 		s.collect(p[n : n+1])
@@ -240,7 +230,7 @@ func (s *Screen) stringBytes(p []byte) []byte {
 	}
 	sc.state = stGround
 	if !sc.dropped {
-		s.step()
+		s.step(len(p) - n - 1)
 		s.str(sc.kind, sc.buf, b == 0x07)
 	}
 	if b == 0x1b {
@@ -275,8 +265,10 @@ func (s *Screen) collect(p []byte) {
 	sc.buf = append(sc.buf, p...)
 }
 
-// step runs before each instruction; tests make it fail.
-func (s *Screen) step() {
+// step runs before each instruction, after which so many bytes of the write are
+// left; tests make it fail.
+func (s *Screen) step(left int) {
+	s.scan.left = left
 	if s.trip != nil {
 		s.trip()
 	}

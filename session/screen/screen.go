@@ -85,7 +85,7 @@ func New(cols, rows int) *Screen {
 		cols: clamp(cols, 1, maxSize), rows: clamp(rows, 1, maxSize),
 		now: time.Now,
 	}
-	s.history.init(historyLines, historyBytes)
+	s.history = history{ring: make([]line, historyLines), maxBytes: historyBytes}
 	s.main = &page{grid: newGrid(s.cols, s.rows, &s.work)}
 	s.page = s.main
 	s.reset()
@@ -112,7 +112,7 @@ func (s *Screen) reset() {
 	s.joint = joint{}
 	s.repeat = ""
 	s.title.clear()
-	s.frame.end()
+	s.frame.held = false
 }
 
 // Write reads what the guest printed. It never fails and keeps nothing of p.
@@ -139,7 +139,7 @@ func (s *Screen) Resize(cols, rows int) {
 	if cols == s.cols && rows == s.rows {
 		return
 	}
-	s.frame.end()
+	s.frame.held = false
 	s.joint = joint{}
 	moved := s.refit(s.main, cols, rows, s.page == s.main)
 	if s.alt != nil {
@@ -148,7 +148,9 @@ func (s *Screen) Resize(cols, rows int) {
 			moved = d
 		}
 	}
-	s.tabs = resizeTabs(s.tabs, cols)
+	tabs := defaultTabs(cols) // for new columns
+	copy(tabs, s.tabs)
+	s.tabs = tabs
 	s.cols, s.rows = cols, rows
 	s.margins = s.fullMargins()
 	s.cursor.x = min(s.cursor.x, cols-1)

@@ -21,8 +21,6 @@ type title struct {
 	at    time.Time
 }
 
-func (t *title) set(v string) { t.now = v }
-
 func (t *title) clear() { t.now, t.stack = "", nil }
 
 func (t *title) push() {
@@ -59,14 +57,9 @@ func sanitize(v string) string {
 		if n == maxTitle {
 			break
 		}
-		switch {
-		case r == utf8.RuneError, unicode.IsControl(r):
-			continue
-		case r == '\u200d' || r == '\ufe0f':
-			// Emoji are made of these.
-		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Co, r):
-			continue // directions, invisible marks, tags; and private use
-		case !unicode.IsGraphic(r):
+		// Not graphic are controls, directions, invisible marks, tags and what
+		// is for private use. The joiner makes emoji.
+		if r == utf8.RuneError || !unicode.IsGraphic(r) && r != '\u200d' {
 			continue
 		}
 		b.WriteRune(r)
