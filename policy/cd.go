@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -39,12 +40,9 @@ func union(sets ...[]string) []string {
 		if len(set) == 0 {
 			return nil
 		}
-	next:
 		for _, d := range set {
-			for _, o := range out {
-				if o == d {
-					continue next
-				}
+			if slices.Contains(out, d) {
+				continue
 			}
 			if out = append(out, d); len(out) > 8 {
 				return nil
@@ -101,10 +99,9 @@ func (s *scan) cd(c *syntax.CallExpr, at site) []string {
 	}
 	if len(c.Args) > 0 {
 		switch n := c.Args[0].Lit(); n {
-		case "popd", "builtin", "command", "eval", "source", ".", "":
-			if n != "source" && n != "." {
-				return nil
-			}
+		case "popd", "builtin", "command", "eval", "":
+			return nil
+		case "source", ".":
 		default:
 			if s.own[n] { // its body may go anywhere
 				return nil

@@ -6,16 +6,14 @@ import (
 )
 
 // class is a set of arguments that no glob can tell.
-type class *classOf
-
-type classOf struct {
+type class struct {
 	is func(w word, at *site) bool
 	// together says whether arguments are such a thing only when taken
 	// together; nil: never.
 	together func(ws []word, at *site) bool
 }
 
-var classes = map[string]class{
+var classes = map[string]*class{
 	// A path that much hangs on, or a wildcard for all that is in one.
 	"wide": {is: wide, together: wideTogether},
 	// A wildcard for all that is in such a path.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -8,11 +9,15 @@ import (
 
 // fields is what one word of a script becomes: several when it has braces.
 func (r *reader) fields(w *syntax.Word) []word {
-	if !strings.ContainsRune(w.Lit(), '{') && !braced(w) {
+	// Without an unquoted brace there is no expansion.
+	if !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(l.Value, "{")
+	}) {
 		return []word{r.word(w)}
 	}
 	split := *w
-	split.Parts = append([]syntax.WordPart(nil), w.Parts...)
+	split.Parts = slices.Clone(w.Parts)
 	if !syntax.SplitBraces(&split) {
 		return []word{r.word(w)}
 	}
@@ -21,16 +26,6 @@ func (r *reader) fields(w *syntax.Word) []word {
 		return []word{{text: unknown, many: true}}
 	}
 	return out
-}
-
-// braced says whether an unquoted part may hold a brace expansion.
-func braced(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // braces expands {a,b}, as long as it makes no more than limit words.
@@ -45,7 +40,7 @@ func (r *reader) braces(parts []syntax.WordPart, limit int) ([]word, bool) {
 		}
 		var out []word
 		for _, e := range be.Elems {
-			whole := append(append(append([]syntax.WordPart(nil), parts[:i]...), e.Parts...), parts[i+1:]...)
+			whole := slices.Concat(parts[:i], e.Parts, parts[i+1:])
 			ws, ok := r.braces(whole, limit-len(out))
 			if !ok {
 				return nil, false

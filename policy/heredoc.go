@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -28,8 +29,7 @@ func (s *scan) fed(ws []word, st *syntax.Stmt, at *site, text string) (*finding,
 			if r.Hdoc == nil {
 				return nil, true
 			}
-			quoted := quotedWord(r.Word)
-			w = heredoc(r.Hdoc, quoted)
+			w = heredoc(r.Hdoc, quotedWord(r.Word))
 		case syntax.WordHdoc:
 			w = s.r.word(r.Word)
 		default:
@@ -44,17 +44,10 @@ func (s *scan) fed(ws []word, st *syntax.Stmt, at *site, text string) (*finding,
 }
 
 func quotedWord(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			if strings.Contains(p.Value, `\`) {
-				return true
-			}
-		default:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return !ok || strings.Contains(l.Value, `\`)
+	})
 }
 
 // heredoc is the text of a here-document.

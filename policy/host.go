@@ -28,48 +28,43 @@ type HostRule struct {
 // IP address; an IPv6 address with a port needs brackets. Names may be
 // international. HostService needs a port.
 func ParseHost(s string) (HostRule, error) {
-	r, err := parseHost(s)
+	name, port, err := splitPort(s)
+	if err == nil {
+		name, err = ruleName(name, port)
+	}
 	if err != nil {
 		return HostRule{}, fmt.Errorf("cannot use host %q: %w", s, err)
 	}
-	return r, nil
+	return HostRule{Name: name, Port: port}, nil
 }
 
-func parseHost(s string) (HostRule, error) {
-	name, port, err := splitPort(s)
-	if err != nil {
-		return HostRule{}, err
-	}
-	r := HostRule{Port: port}
+// ruleName is what a rule says of hosts in the form that HostRule has it.
+func ruleName(name string, port int) (string, error) {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		if addr.Zone() != "" {
-			return HostRule{}, errors.New("an address can't have a zone")
+			return "", errors.New("an address can't have a zone")
 		}
-		r.Name = addr.Unmap().String()
-		return r, nil
+		return addr.Unmap().String(), nil
 	}
-	if strings.ContainsAny(s, "[]") {
-		return HostRule{}, errors.New("brackets are for IPv6 addresses")
+	if strings.ContainsAny(name, "[]") {
+		return "", errors.New("brackets are for IPv6 addresses")
 	}
 	rest, wild := strings.CutPrefix(name, "*.")
 	if strings.Contains(rest, "*") {
-		return HostRule{}, errors.New(`"*" can only be the whole first label, as in *.example.com`)
+		return "", errors.New(`"*" can only be the whole first label, as in *.example.com`)
 	}
-	rest, err = normalName(rest)
-	if err != nil {
-		return HostRule{}, err
+	rest, err := normalName(rest)
+	switch {
+	case err != nil:
+		return "", err
+	case rest == HostService && (wild || port == 0):
+		return "", errors.New("it stands for this machine: name the port, as in " + HostService + ":8080")
+	case !wild:
+		return rest, nil
+	case strings.HasSuffix(HostService, "."+rest) || !strings.Contains(rest, "."):
+		return "", errors.New("a wildcard needs at least two labels after it")
 	}
-	if rest == HostService && (wild || port == 0) {
-		return HostRule{}, errors.New("it stands for this machine: name the port, as in " + HostService + ":8080")
-	}
-	if wild {
-		if strings.HasSuffix(HostService, "."+rest) || !strings.Contains(rest, ".") {
-			return HostRule{}, errors.New("a wildcard needs at least two labels after it")
-		}
-		rest = "*." + rest
-	}
-	r.Name = rest
-	return r, nil
+	return "*." + rest, nil
 }
 
 // splitPort takes a port off the end of s, and brackets off an address.
@@ -116,14 +111,11 @@ func splitPort(s string) (name string, port int, err error) {
 
 // parsePort is 0 for what isn't plainly a port.
 func parsePort(s string) int {
-	if s == "" || len(s) > 5 || s[0] == '0' || strings.Trim(s, "0123456789") != "" {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || s[0] == '0' {
 		return 0
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n > 65535 {
-		return 0
-	}
-	return n
+	return int(n)
 }
 
 // normalName is a host name as rules hold it, or why it is none (RFC 1035 for
@@ -142,7 +134,7 @@ func normalName(s string) (string, error) {
 	if err != nil {
 		// The profile refuses underscores, which are in use; nothing else
 		// may pass that isn't a letter, digit or hyphen.
-		if !ascii(s) || strings.HasPrefix(strings.ToLower(s), "xn--") || strings.Contains(strings.ToLower(s), ".xn--") {
+		if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) || strings.HasPrefix(strings.ToLower(s), "xn--") || strings.Contains(strings.ToLower(s), ".xn--") {
 			return "", errors.New("not a valid international name")
 		}
 		a = strings.ToLower(s)
@@ -171,15 +163,6 @@ func normalName(s string) (string, error) {
 		return "", errors.New("an address is written in full, as in 192.0.2.1")
 	}
 	return a, nil
-}
-
-func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // Match says whether the rule covers a name or address and a port. Whatever

@@ -152,7 +152,7 @@ func (p *Profile) upkeep(c Command) *upkeep {
 	v := invocation{names: []string{path.Base(c.Argv[0])}, args: words(c.Argv[1:])}
 	for i := range p.keep {
 		u := &p.keep[i]
-		if slices.ContainsFunc(u.run, func(r Rule) bool { return r.match(&v) }) && u.allows(p, c) {
+		if anyMatches(u.run, &v) && u.allows(p, c) {
 			return u
 		}
 	}
@@ -170,10 +170,8 @@ func (u *upkeep) allows(p *Profile, c Command) bool {
 		return false
 	}
 	for _, a := range c.Argv[1:] {
-		for _, g := range u.Never {
-			if glob(g.s).match(a) {
-				return false
-			}
+		if u.Never.match(a) {
+			return false
 		}
 	}
 	for _, r := range u.Reads {

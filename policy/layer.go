@@ -38,17 +38,10 @@ func ParseLayer(name, file string, data []byte) (Layer, error) {
 		return Layer{}, err
 	}
 	l := Layer{Name: name}
-	fail := func(err error) (Layer, error) {
-		var fe *FileError
-		if errors.As(err, &fe) {
-			fe.File = file
-		}
-		return Layer{}, err
-	}
 	for i := range f.Rules {
 		rules, err := f.Rules[i].rules()
 		if err != nil {
-			return fail(err)
+			return Layer{}, inFile(file, err)
 		}
 		if len(rules) == 0 {
 			return Layer{}, &FileError{File: file, Err: fmt.Errorf("rule %d neither asks, allows nor denies", i+1)}
@@ -61,7 +54,7 @@ func ParseLayer(name, file string, data []byte) (Layer, error) {
 	}{{f.Hosts.Allow, &l.Allow}, {f.Hosts.Deny, &l.Deny}} {
 		hosts, err := part.from.hosts()
 		if err != nil {
-			return fail(err)
+			return Layer{}, inFile(file, err)
 		}
 		*part.to = hosts
 	}

@@ -58,32 +58,33 @@ func quote(b *strings.Builder, s string, first bool) {
 
 // escape writes s in bash's ANSI-C quotes.
 func escape(b *strings.Builder, s string) {
-	const hex = "0123456789abcdef"
 	b.WriteString("$'")
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
 		case r == '\'' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case r == utf8.RuneError && n == 1, !seen(r):
-			for _, c := range []byte(s[i : i+n]) {
-				b.WriteString(`\x`)
-				b.WriteByte(hex[c>>4])
-				b.WriteByte(hex[c&15])
-			}
+			spell(b, s[i:i+n])
 		default:
 			b.WriteString(s[i : i+n])
 		}
 		i += n
 	}
 	b.WriteByte('\'')
+}
+
+// spell writes what can't be seen.
+func spell(b *strings.Builder, s string) {
+	const hex = "0123456789abcdef"
+	for _, c := range []byte(s) {
+		if i := strings.IndexByte("\n\t\r", c); i >= 0 {
+			b.WriteString(`\` + "ntr"[i:i+1])
+		} else {
+			b.Write([]byte{'\\', 'x', hex[c>>4], hex[c&15]})
+		}
+	}
 }
 
 // bare says whether a shell takes a rune for itself wherever it stands.
@@ -132,10 +133,7 @@ func oneLine(s string) string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 || !seen(r) {
-			e := &strings.Builder{}
-			escape(e, s[i:i+n])
-			q := e.String()
-			b.WriteString(q[2 : len(q)-1])
+			spell(&b, s[i:i+n])
 		} else {
 			b.WriteString(s[i : i+n])
 		}

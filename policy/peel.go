@@ -173,7 +173,7 @@ func startup(shell string) []string {
 // command peels a wrapper that isn't a shell.
 func (w *wrap) command(argv []string) (Peeled, bool) {
 	v := invocation{names: []string{argv[0]}, args: words(argv[1:])}
-	if len(argv) <= w.Rest || !slices.ContainsFunc(w.run, func(r Rule) bool { return r.match(&v) }) {
+	if len(argv) <= w.Rest || !anyMatches(w.run, &v) {
 		return Peeled{}, false
 	}
 	rest := argv[w.Rest:]

@@ -104,10 +104,8 @@ func (p *Profile) is(argv []string, resolved string) bool {
 		return false
 	}
 	if len(argv) > 1 {
-		for _, g := range m.Modes {
-			if glob(g.s).match(argv[1]) {
-				return false
-			}
+		if m.Modes.match(argv[1]) {
+			return false
 		}
 	}
 	if resolved == "" {
@@ -123,15 +121,7 @@ func (p *Profile) is(argv []string, resolved string) bool {
 }
 
 func (m *matchFile) fits(file string) bool {
-	if slices.Contains(m.Programs, path.Base(file)) {
-		return true
-	}
-	for _, g := range m.Paths {
-		if glob(g.s).match(file) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(m.Programs, path.Base(file)) || m.Paths.match(file)
 }
 
 // script is the index of the script that an interpreter runs; 0: none.
@@ -205,14 +195,7 @@ func (p *Profile) Root(argv []string) bool {
 		return !has && (file == nil || isInput(file.text))
 	}
 	v := invocation{names: []string{name}, args: words(argv[1:])}
-	for _, list := range [][]Rule{p.roots, profiles()[len(profiles())-1].roots} {
-		for i := range list {
-			if list[i].match(&v) {
-				return true
-			}
-		}
-	}
-	return false
+	return anyMatches(p.roots, &v) || anyMatches(profiles()[len(profiles())-1].roots, &v)
 }
 
 // Args is argv with what the agent needs to be told as arguments. The result is
@@ -239,11 +222,7 @@ func parseProfile(file string, data []byte) (*Profile, error) {
 	}
 	p.Name = p.file.Name
 	if err := p.compile(); err != nil {
-		var fe *FileError
-		if errors.As(err, &fe) {
-			fe.File = file
-		}
-		return nil, err
+		return nil, inFile(file, err)
 	}
 	return p, nil
 }
@@ -287,6 +266,11 @@ func (l textList) globs() error {
 		}
 	}
 	return nil
+}
+
+// match says whether one of them, as a pattern, fits.
+func (l textList) match(s string) bool {
+	return slices.ContainsFunc(l, func(t text) bool { return glob(t.s).match(s) })
 }
 
 // rules reads each as the words of a rule that is matched argument for argument.

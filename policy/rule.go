@@ -60,7 +60,7 @@ type Rule struct {
 type element struct {
 	any   bool
 	alts  []glob
-	class class
+	class *class
 }
 
 // parseRule reads the words of a rule. The offset of what is wrong is returned
@@ -150,6 +150,11 @@ func (r *Rule) match(v *invocation) bool {
 	}
 	return fit(r.elements, operands, &v.at, true) ||
 		r.elements[0].alts != nil && len(v.fewer) < len(v.operands) && fit(r.elements, v.fewer, &v.at, true)
+}
+
+// anyMatches says whether one of some rules is about an invocation.
+func anyMatches(rules []Rule, v *invocation) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool { return r.match(v) })
 }
 
 func (r *Rule) named(names []string) bool {

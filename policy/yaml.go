@@ -25,6 +25,15 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
+// inFile says which file an error from below is about.
+func inFile(file string, err error) error {
+	var fe *FileError
+	if errors.As(err, &fe) {
+		fe.File = file
+	}
+	return err
+}
+
 // decode reads strict YAML: a key that isn't known or stands twice is an error.
 func decode(file string, data []byte, into any) error {
 	err := yaml.UnmarshalWithOptions(data, into, yaml.Strict())
