@@ -214,12 +214,12 @@ func demoCommand() *cobra.Command {
 			if !auto && !cli.Terminal() {
 				return fmt.Errorf("%w: the demo needs a terminal; demo --auto decides by itself and prints what happens", cli.ErrUsage)
 			}
-			dir, err := demo.Project()
+			dir, remove, err := demo.Project()
 			if err != nil {
 				return err
 			}
-			defer os.RemoveAll(dir)
-			f := runFlags{mode: string(api.ModeStep), name: "demo", workspace: dir, memory: "512M", pids: 256}
+			defer remove()
+			f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256}
 			req, err := f.request(demo.Argv())
 			if err != nil {
 				return err
@@ -247,7 +247,7 @@ func demoCommand() *cobra.Command {
 				_, failed = client.Kill(end, id)
 				err = cmp.Or(err, failed)
 			}
-			err = cmp.Or(err, os.RemoveAll(dir))
+			err = cmp.Or(err, remove())
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "The demo is over, and its folder gone; stepbox attach %s looks back at it.\n", id)
 			}

@@ -32,30 +32,35 @@ const script = "agent.sh"
 // Argv is the command that runs the agent in its project.
 func Argv() []string { return []string{"bash", script} }
 
-// Project makes the demo's project in a new folder, which the caller removes.
-func Project() (dir string, err error) {
-	dir, err = os.MkdirTemp("", "stepbox-demo-")
+// Project makes the demo's project, called demo, in a new folder, which remove
+// removes.
+func Project() (dir string, remove func() error, err error) {
+	parent, err := os.MkdirTemp("", "stepbox-demo-")
 	if err != nil {
-		return "", fmt.Errorf("cannot make the demo's project: %w", err)
+		return "", nil, fmt.Errorf("cannot make the demo's project: %w", err)
 	}
-	err = fs.WalkDir(project, "project", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := project.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, filepath.Base(p)), b, 0o644)
-	})
+	dir = filepath.Join(parent, "demo")
+	err = os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = fs.WalkDir(project, "project", func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			b, err := project.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, filepath.Base(p)), b, 0o644)
+		})
+	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, script), agent, 0o644)
 	}
 	if err != nil {
-		os.RemoveAll(dir)
-		return "", fmt.Errorf("cannot make the demo's project: %w", err)
+		os.RemoveAll(parent)
+		return "", nil, fmt.Errorf("cannot make the demo's project: %w", err)
 	}
-	return dir, nil
+	return dir, func() error { return os.RemoveAll(parent) }, nil
 }
 
 // Reason is what Auto tells the agent with its denial.
@@ -154,10 +159,10 @@ func check(ctx context.Context, c *api.Client, id, dir string, seen map[string]b
 			return err
 		}
 		got, err := os.ReadFile(filepath.Join(dir, filepath.Base(p)))
-		if err != nil || !bytes.Equal(got, want) {
-			return fmt.Errorf("%s changed on the host (%w)", filepath.Base(p), errors.Join(err))
+		if err == nil && !bytes.Equal(got, want) {
+			err = fmt.Errorf("%s changed on the host", filepath.Base(p))
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err

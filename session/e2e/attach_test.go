@@ -105,6 +105,22 @@ func TestClosedDemo(t *testing.T) {
 	tm.until("it says that the demo is over", func() bool { return strings.Contains(tm.text(), "The demo is over") })
 }
 
+// Demos at once, in as many terminals, are sessions of their own.
+func TestTwoDemos(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	first := p.open(80, 24, "demo")
+	first.held("#1 held")
+	second := p.open(120, 35, "demo")
+	second.held("#1 held")
+	p.holds("demo", 1)
+	p.holds("demo-2", 1)
+	for _, tm := range []*terminal{first, second} {
+		tm.press(leader + "d")
+		tm.until("it says that the demo is over", func() bool { return strings.Contains(tm.text(), "The demo is over") })
+	}
+}
+
 // The first screen lists what runs above what ran. What ran can be opened and
 // read, and takes no keys.
 func TestHomeScreen(t *testing.T) {

@@ -140,12 +140,12 @@ func sameProject(t *testing.T, p *person) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("the demo's project is in %q (%v)", dirs, err)
 	}
-	fresh, err := demo.Project()
+	fresh, remove, err := demo.Project()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(fresh)
-	want, got := files(t, fresh), files(t, dirs[0])
+	defer remove()
+	want, got := files(t, fresh), files(t, filepath.Join(dirs[0], "demo"))
 	if len(got) != len(want) {
 		t.Errorf("the project on the host has %d files, want %d", len(got), len(want))
 	}
