@@ -69,49 +69,60 @@ func Commands(connect Connect) []*cobra.Command {
 	}
 }
 
-// wrap connects, runs and lets go.
-func wrap(connect Connect, f func(c command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		client, done, err := connect(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer done()
-		asJSON, _ := cmd.Flags().GetBool("json") // commands that print no data don't have it
-		return f(command{ctx: cmd.Context(), client: client, out: cmd.OutOrStdout(), json: asJSON}, args)
+// wrap makes a command that connects, runs and lets go.
+func wrap(connect Connect, use, short string, args cobra.PositionalArgs, f func(c command, args []string) error) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: Args(args),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, done, err := connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			return f(command{ctx: cmd.Context(), client: client, out: cmd.OutOrStdout(), json: asJSON}, args)
+		},
 	}
-}
-
-func withJSON(c *cobra.Command) *cobra.Command {
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }
 
 // onSession makes a command on one session.
 func onSession(connect Connect, use, short string, f func(c command, s api.Session) error) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: use, Short: short, Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, err := c.session(optional(args))
-			if err != nil {
-				return err
-			}
-			return f(c, s)
-		}),
+	return wrap(connect, use, short, cobra.MaximumNArgs(1), func(c command, args []string) error {
+		s, err := c.session(optional(args))
+		if err != nil {
+			return err
+		}
+		return f(c, s)
 	})
 }
 
 // onAction makes a command on one action of a session.
 func onAction(connect Connect, name, short string, f func(c command, s api.Session, n int) error) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: name + " [SESSION] ACTION", Short: short, Args: usageArgs(cobra.RangeArgs(1, 2)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, n, err := c.sessionAnd(args)
-			if err != nil {
-				return err
-			}
-			return f(c, s, n)
-		}),
+	return wrap(connect, name+" [SESSION] ACTION", short, cobra.RangeArgs(1, 2), func(c command, args []string) error {
+		s, n, err := c.sessionAnd(args)
+		if err != nil {
+			return err
+		}
+		return f(c, s, n)
+	})
+}
+
+// onMaybe makes a command on a session, or on one of its actions; 0 is all of it.
+func onMaybe(connect Connect, name, short string, f func(c command, s api.Session, n int) error) *cobra.Command {
+	return wrap(connect, name+" [SESSION [ACTION]]", short, cobra.MaximumNArgs(2), func(c command, args []string) (err error) {
+		var s api.Session
+		n := 0
+		if len(args) == 2 {
+			s, n, err = c.sessionAnd(args)
+		} else {
+			s, err = c.session(optional(args))
+		}
+		if err != nil {
+			return err
+		}
+		return f(c, s, n)
 	})
 }
 
@@ -125,12 +136,16 @@ func (c command) say(v any, err error, format string, args ...any) error {
 
 // print writes a value as JSON, or what plain writes.
 func (c command) print(v any, plain func(w io.Writer)) error {
-	if c.json {
-		e := json.NewEncoder(c.out)
+	return write(c.out, c.json, v, plain)
+}
+
+func write(out io.Writer, asJSON bool, v any, plain func(w io.Writer)) error {
+	if asJSON {
+		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		return e.Encode(v)
 	}
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	plain(w)
 	return w.Flush()
 }
@@ -218,15 +233,6 @@ func (c command) sessionAnd(args []string) (api.Session, int, error) {
 	return s, n, err
 }
 
-// sessionAndMaybe splits "[SESSION [ACTION]]" arguments; action 0 is all of it.
-func (c command) sessionAndMaybe(args []string) (api.Session, int, error) {
-	if len(args) == 2 {
-		return c.sessionAnd(args)
-	}
-	s, err := c.session(optional(args))
-	return s, 0, err
-}
-
 func optional(args []string) string {
 	if len(args) > 0 {
 		return args[0]
@@ -234,8 +240,8 @@ func optional(args []string) string {
 	return ""
 }
 
-// usageArgs marks an argument count that is off as a fault of the command line.
-func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
+// Args marks an argument count that is off as a fault of the command line.
+func Args(f cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f(cmd, args); err != nil {
 			return fmt.Errorf("%w: %w (%s)", ErrUsage, err, cmd.UseLine())

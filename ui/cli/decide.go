@@ -115,24 +115,22 @@ func resume(connect Connect) *cobra.Command {
 }
 
 func mode(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "mode [SESSION] step|policy|watch", Short: "Change which actions are held", Args: usageArgs(cobra.RangeArgs(1, 2)),
-		ValidArgs: []string{"step", "policy", "watch"},
-		RunE: wrap(connect, func(c command, args []string) error {
-			to := api.Mode(args[len(args)-1])
-			if !to.Valid() {
-				return NoMode(to)
-			}
-			s, err := c.session(optional(args[:len(args)-1]))
-			if err != nil {
-				return err
-			}
-			if s, err = c.client.SetMode(c.ctx, s.ID, to); s.Held == 0 || to == api.ModeStep {
-				return c.say(s, err, "mode %s: %s", s.Mode, s.Name)
-			}
-			return c.say(s, err, "mode %s: %s\nwhat was held before waits on (%d): stepbox show %s", s.Mode, s.Name, s.Held, s.ID)
-		}),
+	cmd := wrap(connect, "mode [SESSION] step|policy|watch", "Change which actions are held", cobra.RangeArgs(1, 2), func(c command, args []string) error {
+		to := api.Mode(args[len(args)-1])
+		if !to.Valid() {
+			return NoMode(to)
+		}
+		s, err := c.session(optional(args[:len(args)-1]))
+		if err != nil {
+			return err
+		}
+		if s, err = c.client.SetMode(c.ctx, s.ID, to); s.Held == 0 || to == api.ModeStep {
+			return c.say(s, err, "mode %s: %s", s.Mode, s.Name)
+		}
+		return c.say(s, err, "mode %s: %s\nwhat was held before waits on (%d): stepbox show %s", s.Mode, s.Name, s.Held, s.ID)
 	})
+	cmd.ValidArgs = []string{"step", "policy", "watch"}
+	return cmd
 }
 
 func kill(connect Connect) *cobra.Command {

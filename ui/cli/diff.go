@@ -14,16 +14,7 @@ import (
 )
 
 func diff(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "diff [SESSION [ACTION]]", Short: "Show what a session or one of its actions changed", Args: usageArgs(cobra.MaximumNArgs(2)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, n, err := c.sessionAndMaybe(args)
-			if err != nil {
-				return err
-			}
-			return c.printDiffs(s, n)
-		}),
-	})
+	return onMaybe(connect, "diff", "Show what a session or one of its actions changed", command.printDiffs)
 }
 
 // printDiffs prints each difference as it comes, so that a long list neither

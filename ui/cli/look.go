@@ -12,61 +12,51 @@ import (
 )
 
 func list(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "ls", Short: "List live and past sessions", Args: usageArgs(cobra.NoArgs),
-		RunE: wrap(connect, func(c command, _ []string) error {
-			all, err := c.client.Sessions(c.ctx)
-			if err != nil {
-				return err
+	return wrap(connect, "ls", "List live and past sessions", cobra.NoArgs, func(c command, _ []string) error {
+		all, err := c.client.Sessions(c.ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(all, func(w io.Writer) {
+			if len(all) == 0 {
+				fmt.Fprintln(w, "no sessions yet; stepbox run starts one, stepbox demo shows one")
+				return
 			}
-			return c.print(all, func(w io.Writer) {
-				if len(all) == 0 {
-					fmt.Fprintln(w, "no sessions yet; stepbox run starts one, stepbox demo shows one")
-					return
+			fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
+			for _, s := range all {
+				state := string(s.State)
+				if s.CutOff != 0 {
+					state += ": " + cutOff(s)
 				}
-				fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
-				for _, s := range all {
-					state := string(s.State)
-					if s.CutOff != 0 {
-						state += ": " + cutOff(s)
-					}
-					switch {
-					case s.EndedBy == api.ByFailure:
-						state = "failed"
-					case s.Exit != nil:
-						state += " " + exitWords(s.Exit)
-					}
-					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
+				switch {
+				case s.EndedBy == api.ByFailure:
+					state = "failed"
+				case s.Exit != nil:
+					state += " " + exitWords(s.Exit)
 				}
-			})
-		}),
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
+			}
+		})
 	})
 }
 
 func show(connect Connect) *cobra.Command {
-	return withJSON(&cobra.Command{
-		Use: "show [SESSION [ACTION]]", Short: "Show a session with its actions, or one action whole", Args: usageArgs(cobra.MaximumNArgs(2)),
-		RunE: wrap(connect, func(c command, args []string) error {
-			s, n, err := c.sessionAndMaybe(args)
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				return c.showAction(s, n)
-			}
-			actions, err := c.client.Actions(c.ctx, s.ID)
-			if err != nil {
-				return err
-			}
-			questions, stuck := c.client.Questions(c.ctx, s.ID)
-			type whole struct {
-				api.Session
-				Actions   []api.Action   `json:"action_list"`
-				Questions []api.Question `json:"questions"`
-			}
-			err = c.print(whole{s, actions, questions}, func(w io.Writer) { printSession(w, s, actions, questions) })
-			return cmp.Or(err, stuck) // all but what is held is known from the record
-		}),
+	return onMaybe(connect, "show", "Show a session with its actions, or one action whole", func(c command, s api.Session, n int) error {
+		if n > 0 {
+			return c.showAction(s, n)
+		}
+		actions, err := c.client.Actions(c.ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		questions, stuck := c.client.Questions(c.ctx, s.ID)
+		type whole struct {
+			api.Session
+			Actions   []api.Action   `json:"action_list"`
+			Questions []api.Question `json:"questions"`
+		}
+		err = c.print(whole{s, actions, questions}, func(w io.Writer) { printSession(w, s, actions, questions) })
+		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
 }
 

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
 
@@ -72,27 +70,22 @@ type Check struct {
 
 // PrintChecks writes doctor's findings.
 func PrintChecks(w io.Writer, checks []Check, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(checks)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, c := range checks {
-		mark := "ok"
-		switch {
-		case !c.OK && c.Fatal:
-			mark = "MISSING"
-		case !c.OK:
-			mark = "weaker"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, c.Name, c.Detail)
-		if !c.OK {
-			fmt.Fprintf(t, "\t\twhy: %s\n", c.Why)
-			if c.Fix != "" {
-				fmt.Fprintf(t, "\t\tdo: %s\n", strings.ReplaceAll(c.Fix, "\n", "\n\t\t    "))
+	return write(w, asJSON, checks, func(w io.Writer) {
+		for _, c := range checks {
+			mark := "ok"
+			switch {
+			case !c.OK && c.Fatal:
+				mark = "MISSING"
+			case !c.OK:
+				mark = "weaker"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Detail)
+			if !c.OK {
+				fmt.Fprintf(w, "\t\twhy: %s\n", c.Why)
+				if c.Fix != "" {
+					fmt.Fprintf(w, "\t\tdo: %s\n", strings.ReplaceAll(c.Fix, "\n", "\n\t\t    "))
+				}
 			}
 		}
-	}
-	return t.Flush()
+	})
 }

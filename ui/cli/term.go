@@ -15,10 +15,7 @@ import (
 )
 
 // NoArgs refuses arguments as a fault of the command line.
-var NoArgs = usageArgs(cobra.NoArgs)
-
-// Args bounds the number of arguments; a wrong one is a fault of the command line.
-func Args(f cobra.PositionalArgs) cobra.PositionalArgs { return usageArgs(f) }
+var NoArgs = Args(cobra.NoArgs)
 
 // Terminal says whether a person sits at standard input and output.
 func Terminal() bool {
@@ -38,7 +35,7 @@ func Size() (cols, rows int) {
 func PaneSize() (cols, rows int) { return paneSize(Size()) }
 
 func paneSize(cols, rows int) (int, int) {
-	p := layout.Workbench(layout.Wish{Cols: cols, Rows: rows, Focus: intent.Terminal}).Terminal.Inset(1)
+	p := layout.Workbench(layout.Wish{Cols: cols, Rows: rows, Focus: intent.Terminal}).Of(intent.Terminal).Inset(1)
 	if p.Empty() {
 		return cols, rows
 	}

@@ -27,6 +27,9 @@ const (
 	Actions
 )
 
+// Panes are all of them.
+var Panes = [...]Pane{Terminal, Changes, Network, Actions}
+
 // String is the pane's name.
 func (p Pane) String() string {
 	return [...]string{"", "Terminal", "Changes", "Network", "Actions"}[max(NoPane, min(p, Actions))]

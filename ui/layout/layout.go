@@ -38,32 +38,19 @@ type Wish struct {
 // Panes are the rectangles. A pane that isn't shown has an empty one. The
 // Actions strip and the held line are never empty unless the screen is too small.
 type Panes struct {
-	Kind                                Kind
-	Title, Tabs                         image.Rectangle
-	Terminal, Changes, Network, Actions image.Rectangle
-	Held                                image.Rectangle
+	Kind              Kind
+	Title, Tabs, Held image.Rectangle
+	of                [intent.Actions + 1]image.Rectangle
 }
 
 // Of is a pane's rectangle.
-func (p Panes) Of(pane intent.Pane) image.Rectangle {
-	switch pane {
-	case intent.Terminal:
-		return p.Terminal
-	case intent.Changes:
-		return p.Changes
-	case intent.Network:
-		return p.Network
-	case intent.Actions:
-		return p.Actions
-	}
-	return image.Rectangle{}
-}
+func (p Panes) Of(pane intent.Pane) image.Rectangle { return p.of[pane] }
 
 // At is the pane under a point.
 func (p Panes) At(x, y int) intent.Pane {
-	for _, pane := range []intent.Pane{intent.Terminal, intent.Changes, intent.Network, intent.Actions} {
-		if image.Pt(x, y).In(p.Of(pane)) {
-			return pane
+	for pane, r := range p.of {
+		if image.Pt(x, y).In(r) {
+			return intent.Pane(pane)
 		}
 	}
 	return intent.NoPane
@@ -90,7 +77,6 @@ func Workbench(w Wish) Panes {
 	default:
 		p.Kind = Narrow
 	}
-	full := image.Rect(0, 0, w.Cols, w.Rows)
 	p.Title = image.Rect(0, 0, w.Cols, 1)
 	p.Held = image.Rect(0, w.Rows-1, w.Cols, w.Rows)
 	top := 1
@@ -98,36 +84,34 @@ func Workbench(w Wish) Panes {
 		p.Tabs = image.Rect(0, 1, w.Cols, 2)
 		top = 2
 	}
-	body := image.Rect(full.Min.X, top, full.Max.X, w.Rows-1)
+	body := image.Rect(0, top, w.Cols, w.Rows-1)
 
 	strip := stripRows(w.Rows)
-	if w.Zoom {
-		if w.Focus == intent.Actions {
-			p.Actions = body
-			return p
-		}
-		strip = 3
-	} else if p.Kind == Narrow && w.Focus == intent.Actions {
-		p.Actions = body
+	alone := w.Zoom || p.Kind == Narrow
+	if alone && w.Focus == intent.Actions {
+		p.of[intent.Actions] = body
 		return p
 	}
-	p.Actions = image.Rect(body.Min.X, body.Max.Y-strip, body.Max.X, body.Max.Y)
+	if w.Zoom {
+		strip = 3
+	}
+	p.of[intent.Actions] = image.Rect(body.Min.X, body.Max.Y-strip, body.Max.X, body.Max.Y)
 	body.Max.Y -= strip
 
-	if w.Zoom || p.Kind == Narrow {
-		p.set(w.Focus, body)
+	if alone {
+		p.of[max(w.Focus, intent.Terminal)] = body
 		return p
 	}
 	left := leftCols(w, p.Kind)
-	p.Terminal = image.Rect(body.Min.X, body.Min.Y, body.Min.X+left, body.Max.Y)
+	p.of[intent.Terminal] = image.Rect(body.Min.X, body.Min.Y, body.Min.X+left, body.Max.Y)
 	side := image.Rect(body.Min.X+left, body.Min.Y, body.Max.X, body.Max.Y)
 	if p.Kind == Medium || side.Dy() < 10 {
-		p.set(sidePane(w), side)
+		p.of[sidePane(w)] = side
 		return p
 	}
 	net := max(5, side.Dy()*36/100)
-	p.Changes = image.Rect(side.Min.X, side.Min.Y, side.Max.X, side.Max.Y-net)
-	p.Network = image.Rect(side.Min.X, side.Max.Y-net, side.Max.X, side.Max.Y)
+	p.of[intent.Changes] = image.Rect(side.Min.X, side.Min.Y, side.Max.X, side.Max.Y-net)
+	p.of[intent.Network] = image.Rect(side.Min.X, side.Max.Y-net, side.Max.X, side.Max.Y)
 	return p
 }
 
@@ -139,17 +123,6 @@ func sidePane(w Wish) intent.Pane {
 		return intent.Network
 	}
 	return intent.Changes
-}
-
-func (p *Panes) set(pane intent.Pane, r image.Rectangle) {
-	switch pane {
-	case intent.Changes:
-		p.Changes = r
-	case intent.Network:
-		p.Network = r
-	default:
-		p.Terminal = r
-	}
 }
 
 // stripRows is the Actions strip's height, its border included.

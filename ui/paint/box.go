@@ -109,10 +109,7 @@ func Scrollbar(dst uv.Screen, x int, area uv.Rectangle, top, total int, st uv.St
 		return
 	}
 	size := max(1, h*h/total)
-	at := 0
-	if total > h {
-		at = top * (h - size) / (total - h)
-	}
+	at := top * (h - size) / (total - h)
 	for i := range size {
 		dst.SetCell(x, area.Min.Y+min(at+i, h-1), &uv.Cell{Content: "▐", Width: 1, Style: st})
 	}

@@ -193,32 +193,27 @@ func Fill(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 // Ground gives every cell of an area that has no background of its own the
 // ground's, so that a row's highlight lies beneath what was drawn on it.
 func Ground(dst uv.Screen, area uv.Rectangle, st uv.Style) {
-	var n uv.Cell
-	for y := area.Min.Y; y < area.Max.Y; y++ {
-		for x := area.Min.X; x < area.Max.X; x++ {
-			c := dst.CellAt(x, y)
-			if c == nil || c.Width == 0 {
-				continue
-			}
-			n = *c
-			if n.Style.Bg == nil {
-				n.Style.Bg = st.Bg
-			}
-			if n.Style.Fg == nil {
-				n.Style.Fg = st.Fg
-			}
-			n.Style.Attrs |= st.Attrs
-			if st.Underline != uv.UnderlineNone {
-				n.Style.Underline = st.Underline
-			}
-			dst.SetCell(x, y, &n)
+	restyle(dst, area, func(c *uv.Cell) {
+		if c.Style.Bg == nil {
+			c.Style.Bg = st.Bg
 		}
-	}
+		if c.Style.Fg == nil {
+			c.Style.Fg = st.Fg
+		}
+		c.Style.Attrs |= st.Attrs
+		if st.Underline != uv.UnderlineNone {
+			c.Style.Underline = st.Underline
+		}
+	})
 }
 
 // Dim makes an area recede, for what lies behind a dialog: colours go, so that
 // nothing there calls for attention.
 func Dim(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	restyle(dst, area, func(c *uv.Cell) { c.Style, c.Link = st, uv.Link{} })
+}
+
+func restyle(dst uv.Screen, area uv.Rectangle, f func(*uv.Cell)) {
 	var n uv.Cell
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
@@ -227,7 +222,7 @@ func Dim(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 				continue
 			}
 			n = *c
-			n.Style, n.Link = st, uv.Link{}
+			f(&n)
 			dst.SetCell(x, y, &n)
 		}
 	}

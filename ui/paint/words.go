@@ -8,10 +8,7 @@ import (
 
 // Clock writes a span of time as MM:SS, or H:MM:SS from an hour on.
 func Clock(d time.Duration) string {
-	if d < 0 {
-		d = 0
-	}
-	s := int64(d / time.Second)
+	s := max(0, int64(d/time.Second))
 	if s < 3600 {
 		return fmt.Sprintf("%02d:%02d", s/60, s%60)
 	}
@@ -20,10 +17,7 @@ func Clock(d time.Duration) string {
 
 // Long writes a span of time as HH:MM:SS.
 func Long(d time.Duration) string {
-	if d < 0 {
-		d = 0
-	}
-	s := int64(d / time.Second)
+	s := max(0, int64(d/time.Second))
 	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
@@ -62,11 +56,8 @@ func Ago(d time.Duration) string {
 // Bytes writes a size in at most four characters and a unit.
 func Bytes(n int64) string {
 	const unit = 1024
-	if n < 0 {
-		n = 0
-	}
 	if n < unit {
-		return strconv.FormatInt(n, 10)
+		return strconv.FormatInt(max(0, n), 10)
 	}
 	f, units := float64(n), "kMGTPE"
 	for i := 0; ; i++ {

@@ -67,6 +67,15 @@ func Wrap(dst uv.Screen, s string, width int) []string {
 	return rows
 }
 
+// Paragraph draws text from the top of an area on, as many rows as it has.
+func Paragraph(dst uv.Screen, area uv.Rectangle, s string, st uv.Style) {
+	for i, row := range Wrap(dst, s, area.Dx()-2) {
+		if i < area.Dy() {
+			Text(dst, area.Min.X+1, area.Min.Y+i, area.Max.X, row, st)
+		}
+	}
+}
+
 func wrapRow(dst uv.Screen, s string, width int) []string {
 	m := method(dst)
 	var rows []string

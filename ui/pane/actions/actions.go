@@ -60,10 +60,7 @@ func (p *Pane) Selected() int {
 	if len(items) == 0 {
 		return 0
 	}
-	i := p.List.At()
-	if p.List.Follows() || i >= len(items) {
-		i = len(items) - 1
-	}
+	i := p.List.In(len(items))
 	if items[i].folded > 0 {
 		return 0
 	}
@@ -85,9 +82,9 @@ func (p *Pane) rows() []item {
 	if p.built && p.version == p.State.Version {
 		return p.items
 	}
-	keep, was := 0, false // the action whose row the selection stays on while rows come and go
+	keep := -1 // the action whose row the selection stays on while rows come and go
 	if p.built && !p.List.Follows() && p.List.At() < len(p.items) {
-		keep, was = p.items[p.List.At()].n, true
+		keep = p.items[p.List.At()].n
 	}
 	p.items, p.version, p.built = p.items[:0], p.State.Version, true
 	for i := range p.State.Actions {
@@ -105,11 +102,9 @@ func (p *Pane) rows() []item {
 		}
 		p.items = append(p.items, item{index: i, n: a.N, folded: 1})
 	}
-	if was {
-		for i, it := range p.items {
-			if it.n == keep {
-				p.List.Select(i)
-			}
+	for i, it := range p.items {
+		if it.n == keep {
+			p.List.Select(i)
 		}
 	}
 	return p.items
@@ -147,7 +142,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		}
 		box.Right = paint.Line{
 			{Text: follow, Style: f.P.S(token)},
-			{Text: fmt.Sprintf("  %d/%d", p.at(items)+1, len(items)), Style: f.P.S(themes.Muted)},
+			{Text: fmt.Sprintf("  %d/%d", p.List.In(len(items))+1, len(items)), Style: f.P.S(themes.Muted)},
 		}
 	}
 	inner := box.Draw(dst, area, f.P)
@@ -165,13 +160,6 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	}
 	p.List.Draw(dst, area, inner, len(items), f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, items[n]) })
 	return nil
-}
-
-func (p *Pane) at(items []item) int {
-	if p.List.Follows() {
-		return len(items) - 1
-	}
-	return min(p.List.At(), len(items)-1)
 }
 
 func (p *Pane) facts(f paint.Frame) paint.Line {
@@ -193,8 +181,8 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	y, end := r.Min.Y, r.Max.X-1
 	x := r.Min.X + 1
+	c := columnsFor(r.Dx(), p.digits())
 	if it.folded > 0 {
-		c := columnsFor(r.Dx(), p.digits())
 		paint.Clip(dst, x, y, end, "⋯", f.P.S(themes.Faint))
 		words := paint.Count(it.folded, "housekeeping step", "housekeeping steps") + " folded"
 		if it.earlier {
@@ -204,7 +192,6 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		return
 	}
 	a := p.State.Actions[it.index]
-	c := columnsFor(r.Dx(), p.digits())
 	glyph, token := Glyph(a)
 	q, asked := p.State.QuestionOf(a.N)
 	if asked {

@@ -4,6 +4,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -88,20 +89,14 @@ func (p *Pane) SetChanges(action int, c api.Changes) {
 		p.end = false
 		p.choose(len(c.Files) - 1)
 	}
-	at := -1
-	for i, f := range c.Files {
-		if f.Key == p.selected {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(c.Files, func(f api.Change) bool { return f.Key == p.selected })
 	switch {
 	case len(c.Files) == 0:
 		p.selected, p.diff, p.diffErr = "", nil, ""
-	case at < 0 || !p.touched:
+	case !p.touched:
+		p.choose(0)
+	case at < 0:
 		p.choose(max(0, min(p.list.At(), len(c.Files)-1)))
-		if !p.touched {
-			p.choose(0)
-		}
 	default:
 		p.list.Select(at)
 	}

@@ -12,22 +12,15 @@ import (
 
 func (p *Pane) drawDiff(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	p.diffRows = r.Dy()
-	say := func(words string, k themes.Token) {
-		for i, row := range paint.Wrap(dst, words, r.Dx()-2) {
-			if i < r.Dy() {
-				paint.Text(dst, r.Min.X+1, r.Min.Y+i, r.Max.X, row, f.P.S(k))
-			}
-		}
-	}
 	switch {
 	case p.diffErr != "":
-		say(p.diffErr, themes.Warn)
+		paint.Paragraph(dst, r, p.diffErr, f.P.S(themes.Warn))
 		return
 	case p.diff == nil:
-		say("reading the diff…", themes.Muted)
+		paint.Paragraph(dst, r, "reading the diff…", f.P.S(themes.Muted))
 		return
 	case len(p.diff.Rows) == 0:
-		say(p.summary(), themes.Muted)
+		paint.Paragraph(dst, r, p.summary(), f.P.S(themes.Muted))
 		return
 	}
 	p.scroll(0)
@@ -97,8 +90,8 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, nu
 	}
 	paint.Text(dst, x+1, y, end, string(row.Op), f.P.On(sign, ground))
 	x += 3
+	start := x
 	skip := p.slide
-	more := false
 	for _, pc := range row.Pieces {
 		text := pc.Text
 		if skip > 0 {
@@ -111,30 +104,17 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, nu
 			skip = 0
 		}
 		st := f.P.On(pc.Kind, ground)
-		if pc.Kind == themes.Text && ground != themes.Text {
-			st = f.P.On(themes.Text, ground)
-		}
 		if pc.Marked {
 			st = f.P.S(marked)
 		}
 		before := x
 		x = paint.Text(dst, x, y, end, text, st)
 		if x-before < paint.Width(dst, text) {
-			more = true
+			paint.Text(dst, end-1, y, end, "›", f.P.On(themes.Muted, ground))
 			break
 		}
 	}
-	if more {
-		paint.Text(dst, end-1, y, end, "›", f.P.On(themes.Muted, ground))
-	}
 	if p.slide > 0 {
-		paint.Text(dst, r.Min.X+2+numbersWidth(numbers), y, end, "‹", f.P.On(themes.Muted, ground))
+		paint.Text(dst, start-1, y, end, "‹", f.P.On(themes.Muted, ground))
 	}
-}
-
-func numbersWidth(n int) int {
-	if n == 0 {
-		return 0
-	}
-	return 2 * (n + 1)
 }

@@ -21,11 +21,7 @@ func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	case p.Action != 0:
 		words = fmt.Sprintf("action %d changed no files", p.Action)
 	}
-	for i, row := range paint.Wrap(dst, words, r.Dx()-2) {
-		if i < r.Dy() {
-			paint.Text(dst, r.Min.X+1, r.Min.Y+i, r.Max.X, row, f.P.S(themes.Muted))
-		}
-	}
+	paint.Paragraph(dst, r, words, f.P.S(themes.Muted))
 }
 
 // row draws the n-th file, or what is said below the last.

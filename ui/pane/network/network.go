@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -103,11 +104,7 @@ func (p *Pane) Selected() (Fold, bool) {
 	if len(folds) == 0 {
 		return Fold{}, false
 	}
-	i := min(p.List.At(), len(folds)-1)
-	if p.List.Follows() {
-		i = len(folds) - 1
-	}
-	return folds[i], true
+	return folds[p.List.In(len(folds))], true
 }
 
 // Draw draws the pane.
@@ -131,11 +128,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		return nil
 	}
 	if len(folds) == 0 {
-		for i, row := range paint.Wrap(dst, "nothing yet: each connection the agent tries appears here", inner.Dx()-2) {
-			if i < inner.Dy() {
-				paint.Text(dst, inner.Min.X+1, inner.Min.Y+i, inner.Max.X, row, f.P.S(themes.Muted))
-			}
-		}
+		paint.Paragraph(dst, inner, "nothing yet: each connection the agent tries appears here", f.P.S(themes.Muted))
 		return nil
 	}
 	p.List.Draw(dst, area, inner, len(folds), f, false, func(r uv.Rectangle, n int) { p.row(dst, r, f, folds[n]) })
@@ -155,11 +148,9 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 		}
 		x = paint.Text(dst, x, y, end, at+" ", f.P.S(themes.Muted))
 	}
-	right := paint.Line{}
-	if words != "" {
-		right = append(right, paint.Span{Text: words, Style: f.P.S(token)})
-	} else {
-		right = append(right, traffic(f, fold, r.Dx() >= 60)...)
+	right := paint.Line{{Text: words, Style: f.P.S(token)}}
+	if words == "" {
+		right = traffic(f, fold, r.Dx() >= 60)
 	}
 	if fold.Count > 1 {
 		right = append(right, paint.Span{Text: fmt.Sprintf(" ×%d", fold.Count), Style: f.P.S(themes.Info)})
@@ -175,13 +166,14 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 	if a.Verdict == api.Deny {
 		title = f.P.S(themes.Strong)
 	}
-	after := x
-	if a.Program != "" && stop-x > paint.Width(dst, host)+len(base(a.Program))+3 {
-		after = paint.Text(dst, x, y, stop, host, title)
-		paint.Clip(dst, after+2, y, stop, base(a.Program), f.P.S(themes.Faint))
+	program := paint.Clean(a.Program)
+	program = program[strings.LastIndexByte(program, '/')+1:]
+	if a.Program != "" && stop-x > paint.Width(dst, host)+len(program)+3 {
+		x = paint.Text(dst, x, y, stop, host, title)
+		paint.Clip(dst, x+2, y, stop, program, f.P.S(themes.Faint))
 		return
 	}
-	paint.Clip(dst, after, y, stop, host, title)
+	paint.Clip(dst, x, y, stop, host, title)
 }
 
 // traffic is a row's bytes; those of a connection that is open look alive.
@@ -231,14 +223,4 @@ func Destination(a api.Attempt) string {
 		host += " " + paint.Clean(a.Protocol)
 	}
 	return host
-}
-
-func base(program string) string {
-	program = paint.Clean(program)
-	for i := len(program) - 1; i >= 0; i-- {
-		if program[i] == '/' {
-			return program[i+1:]
-		}
-	}
-	return program
 }

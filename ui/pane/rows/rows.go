@@ -6,6 +6,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/paint"
 )
 
@@ -19,10 +20,7 @@ type List struct {
 // Fit adapts to a number of rows and the height of the view.
 func (l *List) Fit(total, height int) {
 	l.height = max(height, 1)
-	if !l.away {
-		l.at = total - 1
-	}
-	l.at = max(0, min(l.at, total-1))
+	l.at = max(0, l.In(total))
 	if l.at < l.top {
 		l.top = l.at
 	}
@@ -36,6 +34,14 @@ func (l *List) Fit(total, height int) {
 func (l *List) At() int  { return l.at }
 func (l *List) Top() int { return l.top }
 
+// In is the selected row of so many, as they will be when they are drawn.
+func (l *List) In(total int) int {
+	if !l.away {
+		return total - 1
+	}
+	return min(l.at, total-1)
+}
+
 // Follows says whether new rows pull the selection along.
 func (l *List) Follows() bool { return !l.away }
 
@@ -47,8 +53,19 @@ func (l *List) Move(by, total int) {
 	}
 }
 
-// Page moves by views.
-func (l *List) Page(by, total int) { l.Move(by*max(l.height-1, 1), total) }
+// Handle carries out an intent that moves in the list.
+func (l *List) Handle(i intent.Intent, total int) {
+	switch i := i.(type) {
+	case intent.Move:
+		l.Move(i.By, total)
+	case intent.Page:
+		l.Move(i.By*max(l.height-1, 1), total)
+	case intent.Top:
+		l.Select(0)
+	case intent.Bottom:
+		l.Follow()
+	}
+}
 
 // Select selects a row and stays there.
 func (l *List) Select(i int) { l.at, l.away = max(i, 0), true }

@@ -1,6 +1,10 @@
 package rows
 
-import "testing"
+import (
+	"testing"
+
+	"stepbox/ui/intent"
+)
 
 func TestList(t *testing.T) {
 	const total, height = 20, 5
@@ -15,7 +19,7 @@ func TestList(t *testing.T) {
 		{"takes the view along", func(l *List) { l.Move(-10, total) }, 9, 9, false},
 		{"follows again from the last row", func(l *List) { l.Move(-2, total); l.Move(2, total) }, 19, 15, true},
 		{"stops at the first", func(l *List) { l.Move(-100, total) }, 0, 0, false},
-		{"a page keeps a row in view", func(l *List) { l.Page(-1, total) }, 15, 15, false},
+		{"a page keeps a row in view", func(l *List) { l.Handle(intent.Page{By: -1}, total) }, 15, 15, false},
 		{"the wheel moves the view", func(l *List) { l.Scroll(-3, total) }, 16, 12, false},
 		{"to the end, too", func(l *List) { l.Scroll(-3, total); l.Scroll(9, total) }, 19, 15, true},
 		{"a selected row stays", func(l *List) { l.Select(3) }, 3, 3, false},

@@ -28,9 +28,6 @@ type Pane struct {
 	title      string
 }
 
-// Size is the room for the agent's screen when it was drawn last; zero before.
-func (p *Pane) Size() (cols, rows int) { return p.inner.Dx(), p.inner.Dy() }
-
 // Inner is where the agent's screen was drawn last.
 func (p *Pane) Inner() uv.Rectangle { return p.inner }
 
@@ -40,13 +37,17 @@ func (p *Pane) Back() int { return p.back }
 // Scroll moves the view back by lines; negative ones move it forward.
 func (p *Pane) Scroll(lines int) {
 	p.Screen.With(func(e link.Emulator) {
-		n := e.ScrollbackLen()
-		if e.AltScreen() {
-			n = 0
-		}
-		p.back = max(0, min(p.back+lines, n))
-		p.scrollback = n
+		p.scrollback = scrollback(e)
+		p.back = max(0, min(p.back+lines, p.scrollback))
 	})
+}
+
+// scrollback is how many lines can be scrolled back.
+func scrollback(e link.Emulator) int {
+	if e.AltScreen() {
+		return 0
+	}
+	return e.ScrollbackLen()
 }
 
 // End shows the newest output again.
@@ -87,10 +88,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 
 // follow keeps what is in view in place while output goes on below it.
 func (p *Pane) follow(e link.Emulator) {
-	n := e.ScrollbackLen()
-	if e.AltScreen() {
-		n = 0
-	}
+	n := scrollback(e)
 	if p.back > 0 && n > p.scrollback {
 		p.back += n - p.scrollback
 	}

@@ -57,8 +57,7 @@ func (a *agent) fit(room uv.Rectangle) {
 
 // scroll moves the view by pages.
 func (a *agent) scroll(i intent.Scroll) {
-	_, rows := a.pane.Size()
-	a.pane.Scroll(i.Back * max(1, rows-1))
+	a.pane.Scroll(i.Back * max(1, a.pane.Inner().Dy()-1))
 }
 
 // mouse sends a mouse event to the agent, if it listens.

@@ -100,8 +100,8 @@ func (a *arrangement) splitNow() int {
 	if a.split != 0 {
 		return a.split
 	}
-	if a.cols > 0 && !a.panes.Terminal.Empty() {
-		return a.panes.Terminal.Dx() * 100 / a.cols
+	if t := a.panes.Of(intent.Terminal); a.cols > 0 && !t.Empty() {
+		return t.Dx() * 100 / a.cols
 	}
 	return layout.SplitDefault
 }
@@ -112,7 +112,7 @@ func (a *arrangement) setSplit(percent int) {
 
 // onSplit says whether a point is on the border between the columns.
 func (a *arrangement) onSplit(e tea.Mouse) bool {
-	t := a.panes.Terminal
+	t := a.panes.Of(intent.Terminal)
 	return e.Button == tea.MouseLeft && !a.zoom && a.panes.Kind >= layout.Medium && !t.Empty() &&
 		(e.X == t.Max.X-1 || e.X == t.Max.X) && e.Y > t.Min.Y && e.Y < t.Max.Y-1
 }
@@ -124,18 +124,12 @@ func (a *arrangement) tabs(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		return
 	}
 	x := r.Min.X + 1
-	for _, pane := range []intent.Pane{intent.Terminal, intent.Changes, intent.Network, intent.Actions} {
-		k := themes.Title
+	for _, pane := range intent.Panes {
+		mark, k := " ", themes.Title
 		if pane == a.focus {
-			k = themes.TitleFocus
+			mark, k = "▸", themes.TitleFocus
 		}
-		words := fmt.Sprintf("%d %s", pane, pane)
-		if pane == a.focus {
-			words = "▸" + words
-		} else {
-			words = " " + words
-		}
-		n := paint.Text(dst, x, r.Min.Y, r.Max.X, words, f.P.S(k))
+		n := paint.Text(dst, x, r.Min.Y, r.Max.X, fmt.Sprintf("%s%d %s", mark, pane, pane), f.P.S(k))
 		a.tabAt = append(a.tabAt, uv.Rect(x, r.Min.Y, n-x, 1))
 		x = n + 2
 	}

@@ -62,8 +62,8 @@ func TestArrangement(t *testing.T) {
 	}
 	a := arrangement{cols: 120, rows: 35, focus: intent.Terminal}
 	a.arrange()
-	before := a.panes.Terminal.Dx()
-	border := tea.Mouse{X: a.panes.Terminal.Max.X, Y: 5, Button: tea.MouseLeft}
+	before := a.panes.Of(intent.Terminal).Dx()
+	border := tea.Mouse{X: a.panes.Of(intent.Terminal).Max.X, Y: 5, Button: tea.MouseLeft}
 	if !a.onSplit(border) || a.onSplit(tea.Mouse{X: 5, Y: 5, Button: tea.MouseLeft}) {
 		t.Error("the border between the columns isn't where it is drawn")
 	}
@@ -71,7 +71,7 @@ func TestArrangement(t *testing.T) {
 		a.handle(intent.Split{By: -5})
 	}
 	a.arrange()
-	if w := a.panes.Terminal.Dx(); w >= before || w < 30 {
+	if w := a.panes.Of(intent.Terminal).Dx(); w >= before || w < 30 {
 		t.Errorf("the Terminal was %d wide and is %d", before, w)
 	}
 	if a.handle(intent.Approve{}) {

@@ -27,7 +27,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
 	if n := s.said(); n.text != "" {
 		s.asking.list.Notice = paint.Line{{
-			Text:  paint.Shorten(dst, n.text, s.view.panes.Actions.Dx()-8),
+			Text:  paint.Shorten(dst, n.text, s.view.panes.Of(intent.Actions).Dx()-8),
 			Style: p.S(n.token),
 		}}
 	}

@@ -36,17 +36,7 @@ func (s *Screen) inPane(i intent.Intent) tea.Cmd {
 	case intent.Actions:
 		return s.inActions(i)
 	case intent.Network:
-		total := s.network.Total()
-		switch i := i.(type) {
-		case intent.Move:
-			s.network.List.Move(i.By, total)
-		case intent.Page:
-			s.network.List.Page(i.By, total)
-		case intent.Top:
-			s.network.List.Select(0)
-		case intent.Bottom:
-			s.network.List.Follow()
-		}
+		s.network.List.Handle(i, s.network.Total())
 	case intent.Changes:
 		switch i := i.(type) {
 		case intent.Move:
@@ -68,21 +58,14 @@ func (s *Screen) inPane(i intent.Intent) tea.Cmd {
 }
 
 func (s *Screen) inActions(i intent.Intent) tea.Cmd {
-	total := s.asking.list.Total()
 	s.asking.auto = false
-	switch i := i.(type) {
-	case intent.Move:
-		s.asking.list.List.Move(i.By, total)
-	case intent.Page:
-		s.asking.list.List.Page(i.By, total)
-	case intent.Top:
-		s.asking.list.List.Select(0)
-	case intent.Bottom:
-		s.asking.list.List.Follow()
+	switch i.(type) {
 	case intent.Fold:
 		s.asking.list.Fold()
 	case intent.Scope:
 		return s.scope()
+	default:
+		s.asking.list.List.Handle(i, s.asking.list.Total())
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
 // fetches what that lacks.
 func (s *Screen) follow() tea.Cmd {
 	s.view.arrange()
-	s.agent.fit(s.view.panes.Terminal.Inset(1))
+	s.agent.fit(s.view.panes.Of(intent.Terminal).Inset(1))
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	return tea.Batch(s.changes.catchUp(), s.asking.watch(s.target()))
 }
