@@ -145,7 +145,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		return err
 	}
 	s.term = term
-	watcher, err := watch.New(s.box.Upper(), func(watch.Wake) { s.submit(s.touched) })
+	watcher, err := watch.New(s.box.Upper(), func() { s.submit(s.touched) })
 	if err != nil {
 		return fmt.Errorf("cannot watch the session's files: %w", err)
 	}

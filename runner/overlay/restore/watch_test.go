@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/scan"
 	"stepbox/runner/overlay/watch"
 )
 
-// The loop that a session runs: wake, scan what is dirty. It must end up with
-// what a full scan finds.
+// The loop that a session runs: wake, scan. It must end up with what a scan by
+// another finds.
 func TestWatchAndScan(t *testing.T) {
 	for name, place := range places(t) {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +21,7 @@ func TestWatchAndScan(t *testing.T) {
 			})
 			defer s.close()
 			s.scan()
-			x := watchUpper(t, s.q.Upper)
+			wakes := watchUpper(t, s.q.Upper)
 			steps := [][]mutation{
 				{{Op: "write", Path: "a", Data: []byte("1")}},
 				{{Op: "mkdir", Path: "d"}, {Op: "mkdir", Path: "d/e"}, {Op: "write", Path: "d/e/f", Data: []byte("1")}},
@@ -41,59 +40,44 @@ func TestWatchAndScan(t *testing.T) {
 				must(t, err)
 				want, _ := scanWith(t, fresh, scan.Options{})
 				must(t, fresh.Close())
-				x.until(fmt.Sprint(muts), func(k watch.Wake) bool {
-					o := scan.Options{Dirty: append([]string{}, k.Dirs...)}
-					if k.Full {
-						if o.Dirty = nil; k.State.Why == "" {
-							t.Error("a full wake for little")
-						}
-					}
-					m, _ := scanWith(t, s.scanner, o)
+				wakes.until(t, fmt.Sprint(muts), func() bool {
+					m, _ := scanWith(t, s.scanner, scan.Options{})
 					return explainManifests(want, m) == ""
 				})
-			}
-			if st := x.w.State(); (st.Why == "") != inode.KernelSince(6, 8) || st.Watched != 4 {
-				t.Errorf("state %+v", st)
 			}
 		})
 	}
 }
 
-// watched is a watcher whose wakes a test waits for.
-type watched struct {
-	t     *testing.T
-	w     *watch.Watcher
-	wakes chan watch.Wake
-}
+// wakes are a watcher's calls.
+type wakes chan struct{}
 
-func watchUpper(t *testing.T, upper string) *watched {
+func watchUpper(t *testing.T, upper string) wakes {
 	t.Helper()
-	x := &watched{t: t, wakes: make(chan watch.Wake, 100)} // more than any test causes; further ones are dropped
-	w, err := watch.New(upper, func(k watch.Wake) {
+	x := make(wakes, 1) // one that isn't waited for yet stands for all
+	w, err := watch.New(upper, func() {
 		select {
-		case x.wakes <- k:
+		case x <- struct{}{}:
 		default:
 		}
 	})
 	must(t, err)
-	x.w = w
 	t.Cleanup(func() { must(t, w.Close()) })
-	x.until("the first wake", func(k watch.Wake) bool { return true })
 	return x
 }
 
-// until waits for a wake that f says yes to.
-func (x *watched) until(what string, f func(watch.Wake) bool) {
-	x.t.Helper()
+// until waits for a call at which f says yes.
+func (x wakes) until(t *testing.T, what string, f func() bool) {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
 		select {
-		case k := <-x.wakes:
-			if f(k) {
+		case <-x:
+			if f() {
 				return
 			}
 		case <-deadline:
-			x.t.Fatalf("no wake for %s", what)
+			t.Fatalf("no wake for %s", what)
 		}
 	}
 }

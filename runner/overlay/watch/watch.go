@@ -5,8 +5,6 @@ package watch
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,32 +16,15 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// Wake says that an upper may have moved.
-type Wake struct {
-	Dirs  []string // directories to look at, sorted: for a scan's Options.Dirty
-	Full  bool     // look at everything; Dirs is empty
-	State State
-}
-
-// State is how well an upper is watched.
-type State struct {
-	Watched int    // directories
-	Why     string // why some aren't, so that Wakes come at intervals instead; "" when all are
-}
-
 // Tests don't wait as long, nor watch as many.
 var (
-	debounce   = 75 * time.Millisecond // from the first event to the Wake
-	rescanning = 2 * time.Second       // between Wakes while not everything is watched
+	debounce   = 75 * time.Millisecond // from the first event to the call
+	rescanning = 2 * time.Second       // between calls while not everything is told
 	maxWatches = 16_384                // directories
 )
 
-// maxDirty is how many directories a Wake lists before it becomes a full one.
-const maxDirty = 1024
-
-// Watcher wakes its owner when something below an upper moves. It is a hint and
-// nothing more: stores through mappings give no event, and what happened must be
-// found by a scan.
+// Watcher wakes its owner when something below an upper moves. Stores through
+// mappings give no event.
 //
 // Directories are opened below the upper without following links, and watched by
 // the names of their descriptors, /proc/self/fd/N, so that one that the sandbox
@@ -52,22 +33,18 @@ const maxDirty = 1024
 type Watcher struct {
 	root   int
 	in     *fsnotify.Watcher
-	notify func(Wake)
-	done   chan struct{} // closed when run has returned
-
-	mu    sync.Mutex
-	state State // guarded by mu
+	notify func()
+	ended  sync.WaitGroup
+	lost   chan struct{} // of one place, which stands for all that is yet to be seen to: some events didn't come
+	deaf   bool          // the kernel doesn't tell of writes through an overlay
 
 	// The rest belongs to run.
 	byPath  map[string]*watched
 	byName  map[string]*watched
 	byInode map[uint64]*watched // an upper is on one file system
 	next    int                 // N to try for the next name
-	dirty   map[string]bool
-	full    bool
-	why     string
-	deaf    string    // a why that doesn't pass
-	due     time.Time // of the next Wake; zero for none
+	partial bool                // some directories aren't watched
+	due     time.Time           // of the next call; zero for none
 	buf     [32 << 10]byte
 }
 
@@ -78,11 +55,12 @@ type watched struct {
 	inode uint64
 }
 
-// New watches the upper directory at that path. notify is called from
-// the watcher's one goroutine, never before New returned, and should
-// return soon: events that don't fit the kernel's queue meanwhile become a
-// full Wake. Close ends it.
-func New(upper string, notify func(Wake)) (*Watcher, error) {
+// New watches the upper directory at that path. notify is called from the
+// watcher's one goroutine, after New began and then whenever something moved, and
+// at intervals where not everything that moves is told. It should return soon:
+// events that don't fit the kernel's queue meanwhile make all watches be set up
+// anew. Close ends it.
+func New(upper string, notify func()) (*Watcher, error) {
 	root, err := inode.OpenAt(unix.AT_FDCWD, upper, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch %q: %w", upper, err)
@@ -93,17 +71,13 @@ func New(upper string, notify func(Wake)) (*Watcher, error) {
 		return nil, fmt.Errorf("cannot watch %q: %w", upper, err)
 	}
 	w := &Watcher{
-		root: root, in: in, notify: notify, done: make(chan struct{}),
-		byPath: map[string]*watched{}, byName: map[string]*watched{}, byInode: map[uint64]*watched{}, dirty: map[string]bool{},
+		root: root, in: in, notify: notify, lost: make(chan struct{}, 1),
+		byPath: map[string]*watched{}, byName: map[string]*watched{}, byInode: map[uint64]*watched{},
+		deaf: !inode.KernelSince(6, 8), // before, overlayfs opened the files of its upper so that writes give no event
 	}
-	if !inode.KernelSince(6, 8) {
-		// Before, overlayfs opened the files of its upper so that writes give no event.
-		w.deaf = "this kernel doesn't tell of writes through an overlay; Linux 6.8 does"
-	}
-	w.why = w.deaf
 	w.add("")
-	w.publish()
-	go w.run()
+	w.ended.Go(w.run)
+	w.ended.Go(w.hear)
 	return w, nil
 }
 
@@ -111,37 +85,21 @@ func New(upper string, notify func(Wake)) (*Watcher, error) {
 // mustn't be what calls Close.
 func (w *Watcher) Close() error {
 	err := w.in.Close()
-	<-w.done
+	w.ended.Wait()
 	return err
 }
 
-// State says how well the upper is watched now.
-func (w *Watcher) State() State {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.state
-}
-
-func (w *Watcher) publish() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.state = State{Watched: len(w.byPath), Why: w.why}
-}
-
 func (w *Watcher) run() {
-	defer close(w.done)
 	defer unix.Close(w.root)
-	rescan := time.Now().Add(rescanning)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		at := w.due
-		if w.why != "" && (at.IsZero() || rescan.Before(at)) {
-			at = rescan
+		if w.due.IsZero() && (w.deaf || w.partial) {
+			w.due = time.Now().Add(rescanning)
 		}
 		timer.Stop()
-		if !at.IsZero() {
-			timer.Reset(time.Until(at))
+		if !w.due.IsZero() {
+			timer.Reset(time.Until(w.due))
 		}
 		select {
 		case e, open := <-w.in.Events:
@@ -149,49 +107,33 @@ func (w *Watcher) run() {
 				return
 			}
 			w.event(e)
-			w.publish()
-		case _, open := <-w.in.Errors: // events were lost, or can't be read
-			if !open {
-				return
-			}
+		case <-w.lost:
 			w.again()
-			w.publish()
 		case <-timer.C:
 		}
-		now := time.Now()
-		if w.why != "" && !now.Before(rescan) {
-			w.full = true
-			w.due = now
-		}
-		if w.why == "" || !now.Before(rescan) {
-			rescan = now.Add(rescanning)
-		}
-		if !w.due.IsZero() && !now.Before(w.due) {
-			w.wake()
+		if !w.due.IsZero() && !time.Now().Before(w.due) {
+			w.due = time.Time{}
+			w.notify()
 		}
 	}
 }
 
-// wake tells the owner what is dirty.
-func (w *Watcher) wake() {
-	k := Wake{Full: w.full, State: w.State()}
-	if !k.Full {
-		k.Dirs = slices.Sorted(maps.Keys(w.dirty))
+// hear takes the library's errors: events were lost, or can't be read. It holds
+// its lock while it tells them, so that run, which may wait for that, can't be the
+// one who listens.
+func (w *Watcher) hear() {
+	for range w.in.Errors {
+		select {
+		case w.lost <- struct{}{}:
+		default:
+		}
 	}
-	w.due, w.full = time.Time{}, false
-	clear(w.dirty)
-	w.notify(k)
 }
 
-func (w *Watcher) mark(path string) {
-	if w.due.IsZero() {
-		w.due = time.Now().Add(debounce)
-	}
-	if w.full {
-		return
-	}
-	if w.dirty[path] = true; len(w.dirty) > maxDirty {
-		w.full = true
+// moved makes a call due soon.
+func (w *Watcher) moved() {
+	if soon := time.Now().Add(debounce); w.due.IsZero() || soon.Before(w.due) {
+		w.due = soon
 	}
 }
 
@@ -202,18 +144,13 @@ func (w *Watcher) event(e fsnotify.Event) {
 	if dir == nil {
 		return
 	}
-	w.mark(dir.path)
+	w.moved()
 	if name == "" {
-		if dir.path != "" { // its own attributes are an entry of the one above
-			up, _ := manifest.Split(dir.path)
-			w.mark(up)
-		}
 		switch {
 		case e.Has(fsnotify.Remove):
 			w.forget(dir)
 		case e.Has(fsnotify.Rename): // and nothing told where to
 			w.drop(dir.path)
-			w.full = true
 		}
 		return
 	}
@@ -253,9 +190,9 @@ func (w *Watcher) drop(path string) {
 // again makes all watches anew, after events were lost.
 func (w *Watcher) again() {
 	w.drop("")
-	w.why = w.deaf
+	w.partial = false
+	w.moved()
 	w.add("")
-	w.full = true
 }
 
 // add watches a directory and then those below it, which are looked for after
@@ -269,12 +206,12 @@ func (w *Watcher) add(path string) {
 		below, err := w.addOne(path)
 		switch {
 		case err == nil:
-			w.mark(path)
+			w.moved()
 			todo = append(todo, below...)
 		case inode.Gone(err):
 		default:
-			w.mark(path)
-			w.why = fmt.Sprintf("cannot watch all directories: %v", err)
+			w.moved()
+			w.partial = true
 			if errors.Is(err, unix.ENOSPC) || errors.Is(err, errWatches) {
 				return
 			}

@@ -3,11 +3,13 @@ package watch
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,38 +19,50 @@ import (
 	"stepbox/runner/overlay/inode"
 )
 
-// waiting is a watcher whose wakes a test waits for.
+// waiting is a watcher whose calls a test waits for.
 type waiting struct {
 	t     *testing.T
 	w     *Watcher
-	wakes chan Wake
+	wakes chan state
+}
+
+// state is what a watcher watched when it called.
+type state struct {
+	dirs    map[string]uint64 // their inodes by path
+	partial bool
 }
 
 func watch(t *testing.T, upper string) *waiting {
 	t.Helper()
 	quick(t)
-	x := &waiting{t: t, wakes: make(chan Wake, 100)} // more than any test causes; further ones are dropped
-	w, err := New(upper, func(k Wake) {
+	x := &waiting{t: t, wakes: make(chan state, 100)} // more than any test causes; further ones are dropped
+	made := make(chan struct{})
+	w, err := New(upper, func() { // in the goroutine that what it looks at belongs to
+		<-made
+		now := state{map[string]uint64{}, x.w.partial}
+		for path, d := range x.w.byPath {
+			now.dirs[path] = d.inode
+		}
 		select {
-		case x.wakes <- k:
+		case x.wakes <- now:
 		default:
 		}
 	})
 	must(t, err)
 	x.w = w
+	close(made)
 	t.Cleanup(func() { must(t, w.Close()) })
-	x.until("the first wake", func(k Wake) bool { return true })
 	return x
 }
 
-// until waits for a wake that f says yes to.
-func (x *waiting) until(what string, f func(Wake) bool) {
+// until waits for a call at which f says yes to what is watched.
+func (x *waiting) until(what string, f func(state) bool) {
 	x.t.Helper()
 	deadline := time.After(patience)
 	for {
 		select {
-		case k := <-x.wakes:
-			if f(k) {
+		case now := <-x.wakes:
+			if f(now) {
 				return
 			}
 		case <-deadline:
@@ -57,7 +71,7 @@ func (x *waiting) until(what string, f func(Wake) bool) {
 	}
 }
 
-// What can't be watched is said, and looked at at intervals instead.
+// What can't be watched is looked at at intervals instead.
 func TestWatchFallback(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 8 {
@@ -65,11 +79,8 @@ func TestWatchFallback(t *testing.T) {
 	}
 	set(t, &maxWatches, 4)
 	x := watch(t, dir)
-	if st := x.w.State(); st.Watched != 4 || !strings.Contains(st.Why, "too many") {
-		t.Fatalf("state %+v", st)
-	}
-	for range 3 {
-		x.until("a full wake", func(k Wake) bool { return k.Full && len(k.Dirs) == 0 && k.State.Why != "" })
+	for range 4 {
+		x.until("a wake for what isn't watched", func(now state) bool { return len(now.dirs) == 4 && now.partial })
 	}
 }
 
@@ -80,30 +91,64 @@ func TestWatchFallbackWithoutPermission(t *testing.T) {
 	locked := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(locked, "d"), 0))
 	x := watch(t, locked)
-	if st := x.w.State(); st.Watched != 1 || st.Why == "" {
-		t.Fatalf("state %+v", st)
+	for range 2 {
+		x.until("a wake for what isn't watched", func(now state) bool { return len(now.dirs) == 1 && now.partial })
 	}
-	x.until("a full wake", func(k Wake) bool { return k.Full })
 }
 
-// Lost events become a full wake, and the watches stand afterwards.
+// Lost events cause a call, and the watches stand afterwards.
 func TestWatchOverflow(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	x := watch(t, dir)
+	both := func(now state) bool { return maps.Equal(now.dirs, folders(t, dir)) && !now.partial }
+	x.until("the first", both)
 	// A queue of the usual length takes too long to fill; the error is the same.
 	x.w.in.Errors <- fsnotify.ErrEventOverflow
-	x.until("a full wake", func(k Wake) bool { return k.Full && k.State.Watched == 2 && k.State.Why == "" })
+	x.until("lost events", both)
 	must(t, os.WriteFile(filepath.Join(dir, "d/file"), nil, 0o644))
-	x.until("the file", func(k Wake) bool { return slices.Contains(k.Dirs, "d") })
-	w := &Watcher{dirty: map[string]bool{}}
-	for i := range maxDirty + 1 {
-		w.full = false
-		w.mark(fmt.Sprint(i))
+	x.until("the file", both)
+}
+
+// The library tells an error with its lock held, for which the watcher may be
+// waiting: it is taken even while the watcher is busy.
+func TestWatchHearsErrorsWhileBusy(t *testing.T) {
+	made, heard := make(chan struct{}), make(chan bool, 1)
+	var w *Watcher
+	say := sync.OnceFunc(func() {
+		<-made
+		select {
+		case w.in.Errors <- fsnotify.ErrEventOverflow:
+			heard <- true
+		case <-time.After(patience):
+			heard <- false
+		}
+	})
+	quick(t)
+	var err error
+	w, err = New(t.TempDir(), say)
+	must(t, err)
+	close(made)
+	if !<-heard {
+		t.Error("nobody takes the error")
 	}
-	if !w.full {
-		t.Error("the list of directories has no bound")
-	}
+	must(t, w.Close())
+}
+
+// folders are the directories at and below dir, as a watcher of all has them.
+func folders(t *testing.T, dir string) map[string]uint64 {
+	t.Helper()
+	found := map[string]uint64{}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		var st unix.Stat_t
+		err = unix.Lstat(path, &st)
+		found[strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")] = st.Ino
+		return err
+	}))
+	return found
 }
 
 // A directory swapped for a link must not lead a watch to the host's files.
@@ -111,15 +156,14 @@ func TestWatchAttackLink(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
 	must(t, os.Mkdir(filepath.Join(target, "sub"), 0o755), os.Symlink(target, filepath.Join(dir, "link")))
 	x := watch(t, dir)
-	if err := func() error { _, err := x.w.addOne("link"); return err }(); !inode.Gone(err) {
-		t.Errorf("a link was watched: %v", err)
+	x.until("the first", func(now state) bool { return len(now.dirs) == 1 })
+	for _, path := range []string{"link", "link/sub"} {
+		if _, err := x.w.addOne(path); !inode.Gone(err) {
+			t.Errorf("%q was watched: %v", path, err)
+		}
 	}
-	if err := func() error { _, err := x.w.addOne("link/sub"); return err }(); !inode.Gone(err) {
-		t.Errorf("a directory behind a link was watched: %v", err)
-	}
-	if st := x.w.State(); st.Watched != 1 {
-		t.Errorf("state %+v", st)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
+	x.until("the file", func(now state) bool { return len(now.dirs) == 1 })
 }
 
 // quick lets watchers wake soon.
@@ -129,7 +173,7 @@ func quick(t *testing.T) {
 }
 
 // However directories are made, moved, removed and put in each other's places,
-// what happens in one afterwards is told of it by its path.
+// each is watched by its path in the end.
 func TestWatchFollowsMoves(t *testing.T) {
 	dir := t.TempDir()
 	x := watch(t, dir)
@@ -155,18 +199,11 @@ func TestWatchFollowsMoves(t *testing.T) {
 				_ = os.RemoveAll(name())
 			}
 		}
-		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return err
-			}
-			rel := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
-			file := filepath.Join(path, "file")
-			must(t, os.WriteFile(file, fmt.Append(nil, round), 0o644))
-			x.until(fmt.Sprintf("%q in round %d", rel, round), func(k Wake) bool {
-				return slices.Contains(k.Dirs, rel) || k.Full
-			})
-			return nil
-		}))
+		want := folders(t, dir)
+		for path := range want {
+			must(t, os.WriteFile(filepath.Join(dir, path, "file"), fmt.Append(nil, round), 0o644))
+		}
+		x.until(fmt.Sprintf("%v in round %d", want, round), func(now state) bool { return maps.Equal(now.dirs, want) })
 	}
 }
 
@@ -178,13 +215,13 @@ func TestWatchNamesTakeTurns(t *testing.T) {
 	root, last := x.w.in.WatchList(), ""
 	for range 20 {
 		must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
-		x.until("the directory", func(k Wake) bool { return k.State.Watched == 2 })
+		x.until("the directory", func(now state) bool { return len(now.dirs) == 2 })
 		names := slices.DeleteFunc(x.w.in.WatchList(), func(name string) bool { return name == root[0] })
 		if len(names) != 1 || names[0] == last {
 			t.Fatalf("%q after %q", names, last)
 		}
 		last = names[0]
 		must(t, os.Remove(filepath.Join(dir, "d")))
-		x.until("its end", func(k Wake) bool { return k.State.Watched == 1 })
+		x.until("its end", func(now state) bool { return len(now.dirs) == 1 })
 	}
 }
