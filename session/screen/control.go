@@ -10,15 +10,9 @@ type saved struct {
 // control runs a C0 control.
 func (s *Screen) control(b byte) {
 	s.joint = joint{}
-	c := &s.cursor
 	switch b {
 	case '\b':
-		left := 0
-		if c.x >= s.margins.left {
-			left = s.margins.left
-		}
-		c.x = max(c.x-1, left)
-		c.wrap = false
+		s.move(-1, 0)
 	case '\t':
 		s.tab(1)
 	case '\n', '\v', '\f':

@@ -108,29 +108,20 @@ func (s *Screen) csi(raw []byte, final byte) {
 
 // csiMove runs what moves the cursor.
 func (s *Screen) csiMove(p *params, final byte) bool {
-	c := &s.cursor
 	switch final {
 	case 'A':
-		s.up(p.count(0, s.rows))
+		s.move(0, -p.count(0, s.rows))
 	case 'B', 'e':
-		s.down(p.count(0, s.rows))
+		s.move(0, p.count(0, s.rows))
 	case 'C', 'a':
-		limit := s.cols
-		if c.x < s.margins.right {
-			limit = s.margins.right
-		}
-		c.x, c.wrap = min(c.x+p.count(0, s.cols), limit-1), false
+		s.move(p.count(0, s.cols), 0)
 	case 'D':
-		limit := 0
-		if c.x >= s.margins.left {
-			limit = s.margins.left
-		}
-		c.x, c.wrap = max(c.x-p.count(0, s.cols), limit), false
+		s.move(-p.count(0, s.cols), 0)
 	case 'E':
-		s.down(p.count(0, s.rows))
+		s.move(0, p.count(0, s.rows))
 		s.carriageReturn()
 	case 'F':
-		s.up(p.count(0, s.rows))
+		s.move(0, -p.count(0, s.rows))
 		s.carriageReturn()
 	case 'G', '`':
 		s.moveTo(p.count(0, maxSize)-1, s.relativeY())
@@ -148,22 +139,20 @@ func (s *Screen) csiMove(p *params, final byte) bool {
 	return true
 }
 
-func (s *Screen) up(n int) {
-	c := &s.cursor
-	limit := 0
+// move moves by so many columns and rows, as far as the screen's edges, or those
+// of the margins that it doesn't lie beyond.
+func (s *Screen) move(dx, dy int) {
+	c, m := &s.cursor, s.fullMargins()
+	if c.x >= s.margins.left {
+		m.left = s.margins.left
+	}
 	if c.y >= s.margins.top {
-		limit = s.margins.top
+		m.top = s.margins.top
 	}
-	c.y, c.wrap = max(c.y-n, limit), false
-}
-
-func (s *Screen) down(n int) {
-	c := &s.cursor
-	limit := s.rows
 	if c.y < s.margins.bottom {
-		limit = s.margins.bottom
+		m.bottom = s.margins.bottom
 	}
-	c.y, c.wrap = min(c.y+n, limit-1), false
+	c.x, c.y, c.wrap = clamp(c.x+dx, m.left, s.rightEdge()-1), clamp(c.y+dy, m.top, m.bottom-1), false
 }
 
 // moveTo moves to a place relative to the screen, or to the region in origin mode.

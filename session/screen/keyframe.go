@@ -225,12 +225,6 @@ func (k *keyframe) titles() {
 // modes prints those that differ from a fresh screen's.
 func (k *keyframe) modes() {
 	now, fresh := k.s.modes, defaultModes()
-	if now.insert {
-		k.csi("4h")
-	}
-	if now.newline {
-		k.csi("20h")
-	}
 	if now.shape != 0 {
 		k.csi("%d q", now.shape)
 		fresh.blink = now.shape%2 == 1
@@ -245,14 +239,17 @@ func (k *keyframe) modes() {
 			k.csi("?%dh", n)
 		}
 	}
-	if now.hidden {
-		k.csi("?25l")
-	}
-	if now.sync {
-		k.csi("?2026h") // already, if there was a picture
-	}
-	if now.origin {
-		k.csi("?6h")
+	for _, m := range []struct {
+		on bool
+		as string
+	}{
+		{now.insert, "4h"}, {now.newline, "20h"}, {now.hidden, "?25l"},
+		{now.sync, "?2026h"}, // already, if there was a picture
+		{now.origin, "?6h"},
+	} {
+		if m.on {
+			k.csi("%s", m.as)
+		}
 	}
 }
 
@@ -270,22 +267,8 @@ func (k *keyframe) charsets(c *charsets) {
 		}
 		k.Write([]byte{0x1b, "()*+"[i], set})
 	}
-	switch c.gl {
-	case 0:
-		k.WriteByte(0x0f)
-	case 1:
-		k.WriteByte(0x0e)
-	case 2:
-		k.WriteString("\x1bn")
-	case 3:
-		k.WriteString("\x1bo")
-	}
-	switch c.single {
-	case 2:
-		k.WriteString("\x1bN")
-	case 3:
-		k.WriteString("\x1bO")
-	}
+	k.WriteString([]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[c.gl])
+	k.WriteString([]string{"", "", "\x1bN", "\x1bO"}[c.single])
 }
 
 // pen changes the reading screen's pen; nil is the one without style.

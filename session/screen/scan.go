@@ -142,14 +142,8 @@ func (s *Screen) escape(p []byte) []byte {
 	b := p[0]
 	sc := &s.scan
 	switch {
-	case b == 0x1b:
-		s.begin(stEscape)
-		return p[1:]
-	case b == 0x18 || b == 0x1a:
-		sc.state = stGround
 	case b < 0x20:
-		s.step(len(p) - 1)
-		s.control(b)
+		s.interject(b, len(p)-1)
 	case b < 0x30:
 		if len(sc.buf) < 4 {
 			sc.buf = append(sc.buf, b)
@@ -176,18 +170,27 @@ func (s *Screen) escape(p []byte) []byte {
 	return p[1:]
 }
 
+// interject runs a control in the middle of a sequence: ESC begins another, CAN
+// and SUB break it off.
+func (s *Screen) interject(b byte, left int) {
+	switch b {
+	case 0x1b:
+		s.begin(stEscape)
+	case 0x18, 0x1a:
+		s.scan.state = stGround
+	default:
+		s.step(left)
+		s.control(b)
+	}
+}
+
 // csiByte reads one byte of a CSI that came in pieces or is unusual.
 func (s *Screen) csiByte(p []byte) []byte {
 	b := p[0]
 	sc := &s.scan
 	switch {
-	case b == 0x1b:
-		s.begin(stEscape)
-	case b == 0x18 || b == 0x1a:
-		sc.state = stGround
 	case b < 0x20:
-		s.step(len(p) - 1)
-		s.control(b)
+		s.interject(b, len(p)-1)
 	case b < 0x40:
 		if len(sc.buf) < maxCSI {
 			sc.buf = append(sc.buf, b)
