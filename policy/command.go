@@ -104,11 +104,9 @@ func (j *judging) within(called []string, g *program, args []word, at site, text
 		return askFor(fromInput), false
 	case slices.Contains(called, "find"), slices.Contains(called, "bfs"):
 		return j.find(args, at, text)
-	}
-	if b, ok := builtins[called[0]]; ok {
-		return b(j, args, at, text)
-	}
-	if g.Runs != nil {
+	case slices.Contains([]string{"eval", "source", ".", "trap"}, called[0]):
+		return j.builtin(called[0], args, at, text)
+	case g.Runs != nil:
 		return j.wrapper(g, args, at, text)
 	}
 	return nil, false

@@ -30,7 +30,10 @@ const maxValue = 4096
 // secret, those that the profile names, and those that it sets. HOME, PATH and
 // PWD aren't among them, since they say what the sandbox looks like.
 func Environment(host []string, p *Profile) []string {
-	set := p.Env()
+	// What is set turns off a sandbox of the agent's own, which can't work in
+	// ours, and updates and telemetry, and lets it run as uid 0, which is the
+	// person's own uid outside.
+	set := p.file.Env
 	var out []string
 	seen := map[string]bool{}
 	for _, e := range host {
@@ -50,14 +53,4 @@ func Environment(host []string, p *Profile) []string {
 		out = append(out, name+"="+set[name])
 	}
 	return out
-}
-
-// Env is what is set for the agent: what turns off a sandbox of its own, which
-// can't work in ours, and updates and telemetry, and what lets it run as uid 0,
-// which is the person's own uid outside. The caller may change the map.
-func (p *Profile) Env() map[string]string {
-	if p.file.Env == nil {
-		return map[string]string{}
-	}
-	return maps.Clone(p.file.Env)
 }

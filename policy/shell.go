@@ -84,35 +84,24 @@ func shellArgs(args []word) (script word, has bool, file *word, unsure bool) {
 	return word{}, false, nil, false
 }
 
-// builtins are commands of the shell itself that run others.
-var builtins map[string]func(j *judging, args []word, at site, text string) (*finding, bool)
-
-func init() { // breaks a cycle of initialisation, at no cost
-	builtins = map[string]func(*judging, []word, site, string) (*finding, bool){
-		"eval":   evalBuiltin,
-		"source": sourceBuiltin,
-		".":      sourceBuiltin,
-		"trap":   trapBuiltin,
-	}
-}
-
-func evalBuiltin(j *judging, args []word, at site, text string) (*finding, bool) {
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
-	return j.joined(args, at, text)
-}
-
-func sourceBuiltin(_ *judging, args []word, at site, _ string) (*finding, bool) {
-	for _, w := range args {
-		if w.process || isInput(w.text) {
-			return askFor(fromInput), false
+// builtin judges what a command of the shell itself runs.
+func (j *judging) builtin(name string, args []word, at site, text string) (*finding, bool) {
+	switch name {
+	case "eval":
+		if len(args) > 0 && args[0].text == "--" {
+			args = args[1:]
 		}
+		return j.joined(args, at, text)
+	case "trap":
+		return j.trap(args, at, text)
+	}
+	if slices.ContainsFunc(args, func(w word) bool { return w.process || isInput(w.text) }) { // source
+		return askFor(fromInput), false
 	}
 	return nil, false
 }
 
-func trapBuiltin(j *judging, args []word, at site, text string) (*finding, bool) {
+func (j *judging) trap(args []word, at site, text string) (*finding, bool) {
 	args = slices.DeleteFunc(slices.Clone(args), func(w word) bool { return w.text == "--" })
 	if len(args) < 2 || args[0].text == "" || args[0].text == "-" || len(args[0].text) == 2 && args[0].text[0] == '-' {
 		return nil, false
