@@ -70,7 +70,7 @@ func TestConfig(t *testing.T) {
 }
 
 // refused is what a supervisor answers to what it can't run.
-func refused(t *testing.T, request string) Started {
+func refused(t *testing.T, request string) *Error {
 	t.Helper()
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -84,7 +84,10 @@ func refused(t *testing.T, request string) Started {
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	if s.Error == nil || s.ID != "" {
+		t.Fatalf("%.60s is answered with %+v", request, s)
+	}
+	return s.Error
 }
 
 // encoded is a request on its way to the supervisor.
@@ -136,7 +139,7 @@ func TestBadRequests(t *testing.T) {
 		"a name in use":      {with(func(r *Request) { r.Name = "taken" }), "use another --name, or end it with stepbox kill other", 2, false},
 	} {
 		s := refused(t, c.request)
-		if !strings.Contains(s.Error, c.want) || s.Code != c.code || s.Host != c.host || s.ID != "" || strings.ContainsRune(s.Error, 0x1b) {
+		if !strings.Contains(s.Message, c.want) || s.Code != c.code || s.Host != c.host || strings.ContainsRune(s.Message, 0x1b) {
 			t.Errorf("%s: %+v, want %d with %q", name, s, c.code, c.want)
 		}
 	}
@@ -181,7 +184,7 @@ func TestBadEnvironment(t *testing.T) {
 			dir := host(t)
 			c.spoil(t, dir)
 			s := refused(t, encoded(t, Request{Workspace: []byte(filepath.Join(dir, "project")), Argv: Bytes([]string{"true"}), Home: filepath.Join(dir, "home"), Mode: api.ModePolicy}))
-			if !strings.Contains(s.Error, c.want) || s.Code != 125 {
+			if !strings.Contains(s.Message, c.want) || s.Code != 125 {
 				t.Errorf("%+v, want %q", s, c.want)
 			}
 		})

@@ -46,17 +46,15 @@ type Request struct {
 // Started is the supervisor's answer.
 type Started struct {
 	ID    string `json:"id,omitempty"`
-	Error string `json:"error,omitempty"`
-	Code  int    `json:"code,omitempty"` // exit code that the error means
-	Host  bool   `json:"host,omitempty"` // it isn't what was asked for that failed, but this host
+	Error *Error `json:"error,omitempty"`
 }
 
 // Error is why a session couldn't be started, in words for a person, with the
 // exit code that says so to a script.
 type Error struct {
-	Code    int
-	Message string
-	Host    bool // stepbox doctor knows more
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Host    bool   `json:"host,omitempty"` // it isn't what was asked for that failed, but this host: stepbox doctor knows more
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -65,15 +63,8 @@ func (e *Error) Error() string { return e.Message }
 // XDG_RUNTIME_DIR, or below the data folder where there is none.
 func RunRoot() (string, error) {
 	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base != "" {
-		if st, err := os.Stat(base); err != nil || !st.IsDir() {
-			base = ""
-		}
-	}
-	var dir string
-	if base != "" {
-		dir = filepath.Join(base, "stepbox")
-	} else {
+	dir := filepath.Join(base, "stepbox")
+	if st, err := os.Stat(base); err != nil || !st.IsDir() { // not set, or gone
 		data, err := store.Dir()
 		if err != nil {
 			return "", err
@@ -84,10 +75,10 @@ func RunRoot() (string, error) {
 		return "", fmt.Errorf("cannot make the run-time folder: %w", err)
 	}
 	var st unix.Stat_t
-	if err := unix.Lstat(dir, &st); err != nil {
-		return "", fmt.Errorf("cannot look at the run-time folder %q: %w", dir, err)
-	}
+	err := unix.Lstat(dir, &st)
 	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot look at the run-time folder %q: %w", dir, err)
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return "", fmt.Errorf("the run-time folder %q isn't a folder; remove it", dir)
 	case int(st.Uid) != os.Getuid():
@@ -142,8 +133,8 @@ func Start(ctx context.Context, req Request) (string, error) {
 	if err != nil {
 		return "", &Error{Code: 125, Message: "the supervisor ended before it said why; stepbox doctor checks the host"}
 	}
-	if s.Error != "" {
-		return "", &Error{Code: s.Code, Message: s.Error, Host: s.Host}
+	if s.Error != nil {
+		return "", s.Error
 	}
 	return s.ID, nil
 }
@@ -155,15 +146,15 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	tell := func(s Started) error { return errors.Join(json.NewEncoder(out).Encode(s), out.Close()) }
 	s, finish, err := start(ctx, in)
 	if err != nil {
-		var asked *runner.StartError
-		started := Started{Error: err.Error(), Code: 125, Host: !errors.As(err, &asked)}
-		if asked != nil && asked.Code != 0 {
-			started.Code = asked.Code
+		var why *Error
+		if !errors.As(err, &why) {
+			var asked *runner.StartError
+			why = &Error{Code: 125, Message: err.Error(), Host: !errors.As(err, &asked)}
+			if asked != nil && asked.Code != 0 {
+				why.Code = asked.Code
+			}
 		}
-		if refused := (*Error)(nil); errors.As(err, &refused) {
-			started = Started{Error: refused.Message, Code: refused.Code}
-		}
-		_ = tell(started) // else whoever asked is gone: nobody to tell
+		_ = tell(Started{Error: why}) // else whoever asked is gone: nobody to tell
 		return err
 	}
 	debug.SetGCPercent(collect)
