@@ -28,7 +28,8 @@ const drainLimit = 5 * time.Second
 
 // Sandbox is a running sandbox. Close it when done, however it ended.
 type Sandbox struct {
-	spec    Spec
+	spec    Spec   // whole once all of it is known
+	state   string // its StateDir
 	dir     string // its run-time folder
 	lock    *os.File
 	guard   holder.Guard
@@ -74,7 +75,7 @@ func (s *Sandbox) Notes() []string { return s.box.Notes }
 
 // Upper is the host folder of what the agent changed, Lower that of the project
 // below it. Neither is to be written while the sandbox lives.
-func (s *Sandbox) Upper() string { return filepath.Join(s.spec.StateDir, "upper") }
+func (s *Sandbox) Upper() string { return filepath.Join(s.state, "upper") }
 
 // Lower is the project on the host.
 func (s *Sandbox) Lower() string { return s.spec.Workspace }

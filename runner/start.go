@@ -63,6 +63,7 @@ func (p *Prepared) make(ctx context.Context, spec Spec) error {
 	}
 	s := &Sandbox{
 		spec:    spec,
+		state:   spec.StateDir,
 		dir:     filepath.Join(spec.RunDir, spec.ID),
 		adopted: make(chan struct{}),
 		left:    make(chan struct{}),
@@ -138,7 +139,7 @@ func (p *Prepared) Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, 
 // makeFolders makes the session's and the run-time folders, and locks the
 // latter: who gets the lock knows that neither supervisor nor holder lives.
 func (s *Sandbox) makeFolders() (*os.File, error) {
-	for _, dir := range []string{s.spec.StateDir, s.spec.RunDir} {
+	for _, dir := range []string{s.state, s.spec.RunDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 		}
@@ -157,10 +158,10 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 }
 
 // work is overlayfs's own folder, of no use once the sandbox is gone.
-func (s *Sandbox) work() string { return filepath.Join(s.spec.StateDir, "work") }
+func (s *Sandbox) work() string { return filepath.Join(s.state, "work") }
 
 // temp is /tmp inside.
-func (s *Sandbox) temp() string { return filepath.Join(s.spec.StateDir, "tmp") }
+func (s *Sandbox) temp() string { return filepath.Join(s.state, "tmp") }
 
 func (s *Sandbox) removeFolders() {
 	_ = holder.RemoveAll(s.dir)
