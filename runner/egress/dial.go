@@ -91,7 +91,10 @@ func broke(err error) bool {
 func why(err error) string {
 	var refused *GuardError
 	var dns *net.DNSError
+	var proxy *proxyError
 	switch {
+	case errors.As(err, &proxy):
+		return proxy.Error()
 	case errors.As(err, &refused):
 		return refused.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:

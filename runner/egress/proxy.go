@@ -103,13 +103,13 @@ func (p *proxies) dial(ctx context.Context, proxy *url.URL, d destination) (net.
 	if strings.HasPrefix(proxy.Scheme, "socks5") {
 		conn, err := dialSOCKS(ctx, address, proxy.User, d)
 		if err != nil {
-			return nil, "", fmt.Errorf("cannot reach %s by proxy %s: %w", d, address, err)
+			return nil, "", &proxyError{address, err}
 		}
 		return conn, "via " + address, nil
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot reach proxy %s: %w", address, err)
+		return nil, "", &proxyError{address, err}
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	tunnel, err := connect(ctx, conn, proxy, d)
@@ -118,10 +118,20 @@ func (p *proxies) dial(ctx context.Context, proxy *url.URL, d destination) (net.
 	}
 	if err != nil {
 		conn.Close()
-		return nil, "", fmt.Errorf("cannot reach %s by proxy %s: %w", d, address, err)
+		return nil, "", &proxyError{address, err}
 	}
 	return tunnel, "via " + address, nil
 }
+
+// proxyError is why there is no connection by a proxy: who reads the log is to
+// know that it isn't the destination that said so.
+type proxyError struct {
+	address string
+	err     error
+}
+
+func (e *proxyError) Error() string { return "proxy " + e.address + ": " + why(e.err) }
+func (e *proxyError) Unwrap() error { return e.err }
 
 // dialSOCKS speaks SOCKS5 (RFC 1928, RFC 1929).
 func dialSOCKS(ctx context.Context, address string, user *url.Userinfo, d destination) (net.Conn, error) {

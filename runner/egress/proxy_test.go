@@ -143,6 +143,27 @@ func TestUpstreamProxyIsOff(t *testing.T) {
 	}
 }
 
+// The log says that it was the proxy who couldn't be reached.
+func TestProxyThatIsGone(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.Addr().String()
+	l.Close()
+	for _, scheme := range []string{"http", "https", "socks5h"} {
+		p, err := newProxies([]string{"all_proxy=" + scheme + "://" + gone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := destination{name: "good.example", port: 443}
+		_, _, err = p.dial(t.Context(), p.forDestination("tcp", d), d)
+		if got, want := why(err), "proxy "+gone+": connection refused"; got != want {
+			t.Errorf("%s: %q, want %q", scheme, got, want)
+		}
+	}
+}
+
 func TestSOCKSProxy(t *testing.T) {
 	var greeted atomic.Bool
 	at := serve(t, nil, "127.0.0.1:0", func(c net.Conn) {
