@@ -171,7 +171,8 @@ type findings struct {
 	parts bool
 }
 
-// add puts another to them; nil: all that there is to say of it are parts.
+// add puts another finding to them. Nil is one that has nothing of its own to say,
+// only its parts.
 func (i *findings) add(f *finding) { i.join(f, f == nil) }
 
 func (i *findings) join(f *finding, parts bool) {

@@ -41,10 +41,10 @@ type first struct{ pid atomic.Int64 }
 
 func (f *first) known() int { return int(f.pid.Load()) }
 
-// is finds out whether a process is the first, when none is known.
+// is says whether a process is the first. The kernel is asked until it was found.
 func (f *first) is(pid int) bool {
-	if f.known() != 0 {
-		return false
+	if known := f.known(); known != 0 {
+		return pid == known
 	}
 	st, err := statusOf(pid)
 	if err != nil || st.group != 1 {

@@ -24,7 +24,7 @@ import (
 // Everything else that changed since stays; if it is in the way of what goes back,
 // the plan is stale.
 
-// ErrStale says that a plan is of files that are others by now.
+// ErrStale says that the files have changed since a plan was made, where it matters.
 var ErrStale = api.Problemf(api.CodeStale, "the files have changed since the plan was made; look at it again (while the session is paused they stay as they are)")
 
 // Past is what a roll back needs to know of an action.

@@ -6,7 +6,7 @@
 // while the session lives. [Judge.Exec] makes an [Exec] of what the gate holds;
 // it looks at files and so runs outside the session's loop, on the goroutine
 // that the gate calls. An Exec is never changed. What depends on how the session
-// stands (its mode, whose the process is, what was approved) isn't here.
+// stands (its mode, whose the process is, what was approved) is added in session/form.go.
 //
 // Whom it trusts: the rules and the gate, never what it looks at. Names, argument
 // lists and files are the agent's; files are looked at without following links.
@@ -109,8 +109,8 @@ func named(e *gate.Exec) string {
 	return path.Join(e.Cwd, e.Path)
 }
 
-// own tells whether an exec is one that belongs to the agent itself. None is that
-// loads what this session made.
+// own tells whether an exec is one that belongs to the agent itself. One that loads
+// what this session made never is.
 func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 	e := x.Exec
 	if l.made(e) || e.Linker != "" || slices.ContainsFunc(foreign, loadsMore) {

@@ -34,9 +34,9 @@ func numbered[T any](f func(Controller, context.Context, int) (T, error)) func(C
 	}
 }
 
-// told is a request with a body. A field that isn't known is a wish that wouldn't
-// be fulfilled: it is refused.
-func told[B, T any](f func(Controller, context.Context, B) (T, error)) func(Controller, *http.Request) (any, error) {
+// withBody answers requests that have a body. One with a field that isn't known is
+// refused: what it asks for there wouldn't happen.
+func withBody[B, T any](f func(Controller, context.Context, B) (T, error)) func(Controller, *http.Request) (any, error) {
 	return func(c Controller, q *http.Request) (any, error) {
 		var body B
 		d := json.NewDecoder(http.MaxBytesReader(nil, q.Body, maxRequest))

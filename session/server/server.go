@@ -105,11 +105,11 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 	mux.HandleFunc("GET /v1/sessions/{id}/events", s.events)
 	mux.HandleFunc("GET /v1/sessions/{id}/terminal", s.terminal)
 
-	post("/decisions", told(Controller.Decide))
+	post("/decisions", withBody(Controller.Decide))
 	post("/actions/{n}/keep", numbered(Controller.Keep))
 	post("/actions/{n}/kill", numbered(Controller.KillAction))
-	post("/rollback", told(Controller.Rollback))
-	post("/mode", told(func(c Controller, ctx context.Context, b api.ModeRequest) (api.Session, error) {
+	post("/rollback", withBody(Controller.Rollback))
+	post("/mode", withBody(func(c Controller, ctx context.Context, b api.ModeRequest) (api.Session, error) {
 		return c.SetMode(ctx, b.Mode)
 	}))
 	post("/pause", bare(Controller.Pause))

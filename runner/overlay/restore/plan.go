@@ -80,7 +80,7 @@ type Options struct {
 	// back: programs and libraries that run are better off with the old one.
 	// All others that the upper has keep theirs and are written over, so that
 	// what a living process appends lands in the file and not in one that has
-	// no name any more; and it is quicker. Nil says it of none.
+	// no name any more; and it is quicker. Nil replaces none.
 	Replace func(path string) bool
 	// Leave are paths that stay as they are, whatever the target has: each by
 	// itself, and not what is below it.
