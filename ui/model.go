@@ -247,7 +247,7 @@ func from(msg tea.Msg) *link.Link {
 
 func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
 	if m.help != nil {
-		if b, ok := keys.Find(k, keys.Reading); ok && dialog.Closes(m.help.Handle(b.Intent)) {
+		if b, ok := keys.Find(k, keys.Reading); ok && m.help.Handle(b.Intent) != nil {
 			m.help = nil
 		}
 		return nil

@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,10 +31,8 @@ type Confirm struct {
 	build func(dst uv.Screen, width int) []row
 }
 
-// Scope is where its keys are bound.
 func (c *Confirm) Scope() keys.Scope { return keys.Confirm }
 
-// Target is what is shown.
 func (c *Confirm) Target() state.Target { return c.Shown }
 
 // Care: a yes has to wait for a quiet keyboard.
@@ -44,27 +43,23 @@ func (c *Confirm) Care(i intent.Intent) state.Care {
 	return state.AtOnce
 }
 
-// Fail says why what was confirmed could not be done.
 func (c *Confirm) Fail(words string) { c.Note, c.Off, c.Do = "", words, nil }
 
 // Handle turns a yes into what was asked.
 func (c *Confirm) Handle(i intent.Intent) intent.Intent {
-	if c.scroll(i) {
+	if _, yes := i.(intent.Yes); !yes {
+		return c.sheet.Handle(i)
+	}
+	if c.Off != "" {
 		return nil
 	}
-	switch i := i.(type) {
-	case intent.Back:
-		return i
-	case intent.Yes:
-		if do := c.Do; do != nil && c.Off == "" {
-			c.Do, c.Note = nil, c.Doing
-			return do
-		}
+	do := c.Do
+	if do != nil {
+		c.Do, c.Note = nil, c.Doing
 	}
-	return nil
+	return do
 }
 
-// Draw draws the question.
 func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := c.measure(area, 92)
 	rows := []row{blank()}
@@ -132,16 +127,11 @@ func NewRollback(action int, later bool) *Rollback {
 func (r *Rollback) SetPlan(p api.RollbackPlan) {
 	r.Note, r.Shown = "", confirms(p.Hash)
 	r.Do = intent.DoRollback{Action: r.action, Later: r.later, ToBefore: p.ToBefore, Hash: p.Hash}
-	others := 0
-	for _, n := range p.Actions {
-		if n != r.action {
-			others++
-		}
-	}
+	others := slices.ContainsFunc(p.Actions, func(n int) bool { return n != r.action })
 	switch {
 	case len(p.Files) == 0 && p.More == 0:
 		r.Off = "there is nothing to roll back"
-	case others > 0 && !r.later:
+	case others && !r.later:
 		r.Off = fmt.Sprintf("later actions changed files too: %s. U rolls all of them back", numbers(p.Actions))
 	}
 	r.build = func(dst uv.Screen, width int) []row { return planRows(dst, width, p, r.action) }
@@ -149,7 +139,7 @@ func (r *Rollback) SetPlan(p api.RollbackPlan) {
 
 func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
 	var out []row
-	if len(p.Actions) > 1 || len(p.Actions) == 1 && p.Actions[0] != action {
+	if slices.ContainsFunc(p.Actions, func(n int) bool { return n != action }) {
 		out = append(out, pair(dst, "actions", numbers(p.Actions)+" are rolled back", width, themes.Surface)...)
 	}
 	if len(p.Ends) > 0 {

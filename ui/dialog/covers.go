@@ -72,11 +72,9 @@ func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
 		return hints, text{d.notice, themes.Warn}
 	case d.pending:
 		return hints, text{"⋯ the answer is on its way", themes.Info}
-	case d.changed && wait > 0:
-		return hints, text{"! this question changed while it was open: look again", themes.Warn}
-	case reason != "":
+	case reason != "" && !(d.changed && wait > 0):
 		return hints, text{"! " + reason, themes.Warn}
-	case wait > 0:
+	case wait > 0 && !d.changed:
 		return hints, text{"⋯ keys answer in a moment", themes.SurfaceMuted}
 	case d.changed:
 		return hints, text{"! this question changed while it was open: look again", themes.Warn}
@@ -161,11 +159,8 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 		}
 		words := padCells(dst, word, 6)
 		rows := paint.Wrap(dst, p.Text, width-10)
-		for i, r := range rows {
-			if i == 0 {
-				out = append(out, row{ground: themes.Surface, spans: []text{{glyph + " " + words + " ", k}, {r, themes.Surface}}})
-				continue
-			}
+		out = append(out, row{ground: themes.Surface, spans: []text{{glyph + " " + words + " ", k}, {rows[0], themes.Surface}}})
+		for _, r := range rows[1:] {
 			out = append(out, row{ground: themes.Surface, indent: 9, spans: []text{{r, themes.Surface}}})
 		}
 		if p.Rule != "" {
@@ -178,11 +173,8 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 // command is the block that shows a command whole, with what could deceive marked.
 func command(dst uv.Screen, line string, width int) []row {
 	var out []row
-	for i, r := range paint.Wrap(dst, line, width-4) {
-		prompt := "  "
-		if i == 0 {
-			prompt = "$ "
-		}
+	prompt := "$ "
+	for _, r := range paint.Wrap(dst, line, width-4) {
 		spans := []text{{" ", themes.Inset}, {prompt, themes.Held}}
 		for _, part := range paint.Marked(r) {
 			k := themes.Inset
@@ -192,6 +184,7 @@ func command(dst uv.Screen, line string, width int) []row {
 			spans = append(spans, text{part.Text, k})
 		}
 		out = append(out, row{ground: themes.Inset, spans: spans})
+		prompt = "  "
 	}
 	return out
 }

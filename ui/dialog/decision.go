@@ -48,10 +48,8 @@ func NewDecision(q api.Question, print string) *Decision {
 	return &Decision{shown: q, print: print}
 }
 
-// Scope is where its keys are bound.
 func (d *Decision) Scope() keys.Scope { return keys.Decision }
 
-// Leave says what esc does.
 func (d *Decision) Leave() string { return "leaves it held" }
 
 // Sync takes the question as it is now. What was read of another text doesn't
@@ -89,19 +87,18 @@ func (d *Decision) Care(i intent.Intent) state.Care {
 	return state.AtOnce
 }
 
-// Fail says that an answer didn't count.
 func (d *Decision) Fail(words string) { d.notice = "! " + words }
 
-// Why says why an intent does nothing now, or "".
 func (d *Decision) Why(i intent.Intent) string {
+	const ownKeys, unread = "changes are kept (y) or rolled back (u)", "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
 	case intent.Approve, intent.StepInto, intent.StepOver:
 		if edit {
-			return "changes are kept (y) or rolled back (u)"
+			return ownKeys
 		}
 		if d.over == "" && !d.whole {
-			return "scroll through all of it first (pgdn)"
+			return unread
 		}
 		if keep, ok := i.(intent.Approve); ok && keep.Keep && d.shown.Subject == api.SubjectNested {
 			return "its changes are its action's: approve it (a)"
@@ -111,11 +108,11 @@ func (d *Decision) Why(i intent.Intent) string {
 			return "only an edit can be kept before it is let through"
 		}
 		if d.over == "" && !d.whole {
-			return "scroll through all of it first (pgdn)"
+			return unread
 		}
 	case intent.Deny:
 		if edit {
-			return "changes are kept (y) or rolled back (u)"
+			return ownKeys
 		}
 	case intent.Rollback:
 		if !edit {
@@ -135,14 +132,11 @@ func (d *Decision) Why(i intent.Intent) string {
 
 // Handle turns a key's intent into a decision on what is shown.
 func (d *Decision) Handle(i intent.Intent) intent.Intent {
-	if d.scroll(i) {
-		return nil
-	}
 	switch i.(type) {
 	case intent.Raw:
 		d.raw = !d.raw
 		return nil
-	case intent.Back, intent.HeldStep, intent.Help:
+	case intent.HeldStep, intent.Help:
 		return i
 	}
 	if d.Why(i) != "" {
@@ -154,10 +148,9 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	if _, deny := i.(intent.Deny); deny {
 		return intent.AskReason{Question: d.shown.ID, Print: d.print}
 	}
-	return nil
+	return d.sheet.Handle(i)
 }
 
-// Draw draws the question.
 func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 116)
 	if m := &d.made; m.rows == nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() {

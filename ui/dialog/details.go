@@ -12,8 +12,6 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/intent"
-	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -32,21 +30,6 @@ type Details struct {
 	problem string
 }
 
-// Scope is where its keys are bound.
-func (d *Details) Scope() keys.Scope { return keys.Reading }
-
-// Handle scrolls and closes.
-func (d *Details) Handle(i intent.Intent) intent.Intent {
-	if d.scroll(i) {
-		return nil
-	}
-	if Closes(i) {
-		return i
-	}
-	return nil
-}
-
-// Draw draws it.
 func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 116)
 	rows := append([]row{blank()}, d.build(dst, width, f.Now)...)

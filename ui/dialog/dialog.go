@@ -60,12 +60,6 @@ type Writer interface {
 	Paste(text string)
 }
 
-// Closes says whether an intent leaves the dialog.
-func Closes(i intent.Intent) bool {
-	_, ok := i.(intent.Back)
-	return ok
-}
-
 var closeHints = []paint.Hint{{Key: "↑↓ pgdn", Words: "scroll"}, {Key: "esc", Words: "close"}}
 
 // text is a run in a dialog's row.
@@ -112,6 +106,16 @@ func (s *sheet) scroll(i intent.Intent) bool {
 	return true
 }
 
+// Handle scrolls and closes.
+func (s *sheet) Handle(i intent.Intent) intent.Intent {
+	if _, back := i.(intent.Back); back {
+		return i
+	}
+	s.scroll(i)
+	return nil
+}
+
+func (s *sheet) Scope() keys.Scope             { return keys.Reading }
 func (s *sheet) Sync(News)                     {}
 func (s *sheet) Target() state.Target          { return state.Target{} }
 func (s *sheet) Care(intent.Intent) state.Care { return state.AtOnce }
@@ -164,15 +168,14 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 	paint.Text(dst, n, y, end, " ", border)
 
 	body := uv.Rect(x+3, y+1, s.width, s.height)
-	for i := range s.height {
-		if k := s.top + i; k < len(rows) {
-			drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, rows[k], p)
-		}
+	for i, r := range rows[s.top:min(s.top+s.height, len(rows))] {
+		drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, r, p)
 	}
 	paint.Scrollbar(dst, frame.Max.X-1, body, s.top, len(rows), border)
 
 	at := body.Max.Y
 	if len(foot) > 0 || note.s != "" {
+		paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
 		if s.total > s.height {
 			words := "more below"
 			switch {
@@ -181,10 +184,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 			case s.top > 0:
 				words = "more above and below"
 			}
-			paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
 			paint.Right(dst, x+3, at, frame.Max.X-3, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
-		} else {
-			paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
 		}
 		at++
 	}
@@ -235,14 +235,11 @@ func wrapped(dst uv.Screen, s string, width int, k, ground themes.Token, indent 
 func pair(dst uv.Screen, name, value string, width int, k themes.Token) []row {
 	const column = 12
 	var out []row
-	for i, r := range paint.Wrap(dst, value, width-column) {
-		label := ""
-		if i == 0 {
-			label = name
-		}
+	for _, r := range paint.Wrap(dst, value, width-column) {
 		out = append(out, row{ground: themes.Surface, spans: []text{
-			{padCells(dst, label, column), themes.SurfaceMuted}, {r, k},
+			{padCells(dst, name, column), themes.SurfaceMuted}, {r, k},
 		}})
+		name = ""
 	}
 	return out
 }

@@ -2,7 +2,7 @@ package dialog
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -23,21 +23,6 @@ type Help struct {
 	Off   func(intent.Intent) string // why an intent does nothing now
 }
 
-// Scope is where its keys are bound.
-func (h *Help) Scope() keys.Scope { return keys.Reading }
-
-// Handle scrolls and closes.
-func (h *Help) Handle(i intent.Intent) intent.Intent {
-	if h.scroll(i) {
-		return nil
-	}
-	if Closes(i) {
-		return i
-	}
-	return nil
-}
-
-// Draw draws it.
 func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := h.measure(area, 100)
 	rows := []row{blank()}
@@ -61,20 +46,17 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 					}
 				}
 			}
-			for i, r := range paint.Wrap(dst, words, width-20) {
-				label := ""
-				if i == 0 {
-					label = b.Help().Key
-				}
+			label := b.Help().Key
+			for _, r := range paint.Wrap(dst, words, width-20) {
 				rows = append(rows, row{ground: themes.Surface, indent: 2, spans: []text{
 					{padCells(dst, label, 16), key}, {r, k},
 				}})
+				label = ""
 			}
 		}
 		rows = append(rows, blank())
 	}
-	h.draw(dst, area, f, paint.Line{{Text: "Keys", Style: f.P.S(themes.Strong)}}, rows,
-		closeHints, text{})
+	h.draw(dst, area, f, paint.Line{{Text: "Keys", Style: f.P.S(themes.Strong)}}, rows, closeHints, text{})
 	return nil
 }
 
@@ -104,10 +86,8 @@ func (p *Palette) Target() state.Target {
 	return state.Target{Hash: fmt.Sprint(p.below()), Place: "palette"}
 }
 
-// Scope is where its keys are bound.
 func (p *Palette) Scope() keys.Scope { return keys.Picker }
 
-// Handle moves, runs and closes.
 func (p *Palette) Handle(i intent.Intent) intent.Intent {
 	found := p.found()
 	switch i := i.(type) {
@@ -125,7 +105,6 @@ func (p *Palette) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-// Type takes a key.
 func (p *Palette) Type(k tea.KeyPressMsg) {
 	was := p.line.Value()
 	p.line.key(k)
@@ -134,7 +113,6 @@ func (p *Palette) Type(k tea.KeyPressMsg) {
 	}
 }
 
-// Paste takes pasted text.
 func (p *Palette) Paste(s string) {
 	p.line.insert(s)
 	p.at = 0
@@ -153,7 +131,7 @@ func (p *Palette) found() []keys.Binding {
 			hits = append(hits, hit{b, s})
 		}
 	}
-	sort.SliceStable(hits, func(i, j int) bool { return hits[i].score < hits[j].score })
+	slices.SortStableFunc(hits, func(a, b hit) int { return a.score - b.score })
 	out := make([]keys.Binding, len(hits))
 	for i, h := range hits {
 		out[i] = h.b
@@ -179,14 +157,22 @@ func fuzzy(name, want string) (int, bool) {
 	return score, true
 }
 
-// Draw draws it.
 func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := p.measure(area, 76)
 	found := p.found()
 	p.at = max(0, min(p.at, len(found)-1))
+	// The list scrolls under the line, and keeps its height while letters narrow
+	// it down.
+	height := min(max(1, area.Dy()-7), 14)
+	p.first = max(0, min(p.first, len(found)-height))
+	p.first = max(min(p.first, p.at), p.at-height+1)
 	rows := []row{blank(), blank()}
-	for i, b := range found {
-		k, words, note := themes.Surface, b.Help().Desc, themes.SurfaceMuted
+	if len(found) == 0 {
+		rows = append(rows, muted("  no command has these letters"))
+	}
+	for i := p.first; i < min(p.first+height, len(found)); i++ {
+		b := found[i]
+		k, words := themes.Surface, b.Help().Desc
 		if why := p.why(b.Intent); why != "" {
 			k, words = themes.KeyOff, why
 		}
@@ -199,26 +185,12 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		}
 		rows = append(rows, row{ground: themes.Surface, spans: []text{
 			{mark, themes.Key}, {padCells(dst, b.Name, 20), k},
-			{paint.Shorten(dst, words, width-22), note},
+			{paint.Shorten(dst, words, width-22), themes.SurfaceMuted},
 		}})
 	}
-	if len(found) == 0 {
-		rows = append(rows, muted("  no command has these letters"))
+	for len(rows) < 2+height {
+		rows = append(rows, blank())
 	}
-	// The list scrolls under the line, and keeps its height while letters narrow
-	// it down.
-	height := min(max(1, area.Dy()-7), 14)
-	p.first = max(0, min(p.first, len(found)-height))
-	p.first = max(min(p.first, p.at), p.at-height+1)
-	shown := append([]row(nil), rows[:2]...)
-	for i := range height {
-		if k := 2 + p.first + i; k < len(rows) {
-			shown = append(shown, rows[k])
-			continue
-		}
-		shown = append(shown, blank())
-	}
-	rows = shown
 	p.top = 0
 	body := p.draw(dst, area, f, paint.Line{{Text: "Commands", Style: f.P.S(themes.Strong)}}, rows,
 		[]paint.Hint{{Key: "enter", Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})

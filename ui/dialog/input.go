@@ -90,7 +90,6 @@ func NewReason(q api.Question, print string) *Reason {
 	return &Reason{question: q, print: print, line: newLine(maxReason)}
 }
 
-// Scope is where its keys are bound.
 func (r *Reason) Scope() keys.Scope { return keys.Input }
 
 // Sync says when the question isn't what it was any more.
@@ -135,13 +134,9 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-// Type takes a key.
 func (r *Reason) Type(k tea.KeyPressMsg) { r.line.key(k) }
+func (r *Reason) Paste(s string)         { r.line.insert(s) }
 
-// Paste takes pasted text.
-func (r *Reason) Paste(s string) { r.line.insert(s) }
-
-// Draw draws the input.
 func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := r.measure(area, 92)
 	name := r.question.Title
