@@ -24,6 +24,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui"
 	"stepbox/ui/cli"
+	"stepbox/ui/link"
 )
 
 func main() {
@@ -164,7 +165,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return err
 	}
 	defer done()
-	o.Client, o.Session, o.Version, o.ThemeDir = ui.FromAPI(client), id, api.Build(), themes.Dir()
+	o.Client, o.Session, o.Version, o.ThemeDir = link.FromAPI(client), id, api.Build(), themes.Dir()
 	if o.Folders, err = launch.Folders(); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		}
 		return start(ctx, req)
 	}
-	o.NewTerminal = func(cols, rows int) ui.Emulator { return screen.New(cols, rows) }
+	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	return ui.Run(ctx, o)
 }
 

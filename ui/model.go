@@ -224,25 +224,10 @@ func (m *Model) toBench(msg tea.Msg) tea.Cmd {
 	case tea.MouseMsg:
 		return m.bench.Mouse(msg)
 	}
-	if from(msg) != nil && from(msg) != m.bench.Link() {
+	if of, ok := msg.(interface{ From() *link.Link }); ok && of.From() != m.bench.Link() {
 		return nil // of a link that was left
 	}
 	return m.bench.Update(msg)
-}
-
-// from is the link that a message came from, or nil.
-func from(msg tea.Msg) *link.Link {
-	switch m := msg.(type) {
-	case link.Events:
-		return m.Link
-	case link.Drawn:
-		return m.Link
-	case link.Lost:
-		return m.Link
-	case link.Over:
-		return m.Link
-	}
-	return nil
 }
 
 func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {

@@ -10,8 +10,8 @@
 // API, again when it is drawn, and it can't move the cursor, name a link or
 // answer a question.
 //
-// The package knows sessions only through Client, and terminals only through
-// Emulator.
+// The package knows sessions only through link.Client, and terminals only
+// through link.Emulator.
 package ui
 
 import (
@@ -19,23 +19,13 @@ import (
 	"io"
 	"time"
 
-	"stepbox/session/api"
 	"stepbox/ui/link"
 )
 
-// Client is what the interface needs of the sessions' server.
-type Client = link.Client
-
-// Emulator is a terminal emulator that draws into cells.
-type Emulator = link.Emulator
-
-// FromAPI makes a Client of the one that speaks HTTP.
-func FromAPI(c *api.Client) Client { return link.FromAPI(c) }
-
 // Options say what the interface works with. Client and NewTerminal are needed.
 type Options struct {
-	Client      Client
-	NewTerminal func(cols, rows int) Emulator
+	Client      link.Client
+	NewTerminal link.NewEmulator
 	Session     string   // the session to join; empty for the list
 	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background
 	ThemeDir    string   // a folder of the person's own themes, or empty

@@ -62,11 +62,18 @@ func (f *follower) copy(ctx context.Context) error {
 		case !s.Live():
 			return fmt.Errorf("cannot read the output of session %s to its end: its record is damaged; stepbox log %s has the rest", s.Name, s.ID)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(again):
+		if err := wait(ctx); err != nil {
+			return err
 		}
+	}
+}
+
+func wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(again):
+		return nil
 	}
 }
 
@@ -159,10 +166,8 @@ func (f *follower) announce(ctx context.Context) error {
 		if !s.Live() {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(again):
+		if err := wait(ctx); err != nil {
+			return err
 		}
 	}
 }

@@ -49,6 +49,12 @@ type (
 	}
 )
 
+// From is the link that a message came from.
+func (m Events) From() *Link { return m.Link }
+func (m Drawn) From() *Link  { return m.Link }
+func (m Lost) From() *Link   { return m.Link }
+func (m Over) From() *Link   { return m.Link }
+
 // Link joins one session.
 type Link struct {
 	ID     string
@@ -153,16 +159,7 @@ func (l *Link) follow() {
 			return
 		}
 		lost = true
-		if !l.send(Lost{Link: l, Err: err}) {
-			return
-		}
-		if seq > before {
-			wait = firstWait
-		}
-		if !l.sleep(wait) {
-			return
-		}
-		wait = min(2*wait, lastWait)
+		l.again(&wait, seq > before, Lost{Link: l, Err: err})
 	}
 }
 
@@ -276,15 +273,20 @@ func (l *Link) gather(batch *[]api.Event, events <-chan api.Event, seq *uint64, 
 	return false
 }
 
-func (l *Link) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
+// again tells that a stream was lost, and waits before it is joined again: longer
+// each time, but for one that did well.
+func (l *Link) again(wait *time.Duration, well bool, lost Lost) {
+	if well {
+		*wait = firstWait
+	}
+	l.send(lost)
+	t := time.NewTimer(*wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-l.ctx.Done():
-		return false
 	}
+	*wait = min(2**wait, lastWait)
 }
 
 // Context is done once the link is being closed.

@@ -1,10 +1,6 @@
 package link
 
-import (
-	"sync"
-
-	uv "github.com/charmbracelet/ultraviolet"
-)
+import "sync"
 
 // Screen is the agent's screen, fed by one goroutine and drawn by another. The
 // feeder lets go of the lock between slices, so a frame or a key waits for one
@@ -45,26 +41,12 @@ func (s *Screen) replace(e Emulator) Emulator {
 	return old
 }
 
-// feed writes one slice.
-func (s *Screen) feed(p []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.emu == nil {
-		return
-	}
-	// An emulator takes all bytes; what it can't make sense of it ignores.
-	_, _ = s.emu.Write(p)
-	s.version++
-}
-
-func (s *Screen) resize(cols, rows int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.emu == nil {
-		return
-	}
-	s.emu.Resize(cols, rows)
-	s.version++
+// change is With for what makes the screen look different.
+func (s *Screen) change(f func(Emulator)) {
+	s.With(func(e Emulator) {
+		f(e)
+		s.version++
+	})
 }
 
 // With runs f with the emulator, or doesn't when there is none yet. f must not
@@ -84,23 +66,4 @@ func (s *Screen) Version() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
-}
-
-// Key encodes a key as the program in the terminal wants it.
-func (s *Screen) Key(k uv.KeyPressEvent) (out []byte) {
-	s.With(func(e Emulator) { out = e.EncodeKey(k) })
-	return out
-}
-
-// Paste encodes pasted text.
-func (s *Screen) Paste(text string) (out []byte) {
-	s.With(func(e Emulator) { out = e.EncodePaste(text) })
-	return out
-}
-
-// Mouse encodes a mouse event at a cell, or returns nothing when the program
-// doesn't listen to the mouse.
-func (s *Screen) Mouse(m uv.MouseEvent, x, y int) (out []byte) {
-	s.With(func(e Emulator) { out = e.EncodeMouse(m, x, y) })
-	return out
 }

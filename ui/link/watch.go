@@ -16,22 +16,10 @@ func (l *Link) watch() {
 	for l.ctx.Err() == nil {
 		started := time.Now()
 		err := l.view()
-		if l.ctx.Err() != nil {
+		if l.ctx.Err() != nil || l.left(err) || l.ctx.Err() != nil {
 			return
 		}
-		if l.left(err) {
-			return
-		}
-		if l.ctx.Err() != nil || !l.send(Lost{Link: l, Terminal: true, Err: err}) {
-			return
-		}
-		if time.Since(started) > lastWait {
-			wait = firstWait
-		}
-		if !l.sleep(wait) {
-			return
-		}
-		wait = min(2*wait, lastWait)
+		l.again(&wait, time.Since(started) > lastWait, Lost{Link: l, Terminal: true, Err: err})
 	}
 }
 
@@ -76,12 +64,13 @@ func (l *Link) view() error {
 		switch f.Kind {
 		case api.FrameResize:
 			if f.Cols > 0 && f.Rows > 0 {
-				l.Screen.resize(f.Cols, f.Rows)
+				l.Screen.change(func(e Emulator) { e.Resize(f.Cols, f.Rows) })
 			}
 		case api.FrameKeyframe, api.FrameOutput:
 			for b := f.Data; len(b) > 0 && l.ctx.Err() == nil; {
 				n := min(len(b), slice)
-				l.Screen.feed(b[:n])
+				// An emulator takes all bytes; what it can't make sense of it ignores.
+				l.Screen.change(func(e Emulator) { _, _ = e.Write(b[:n]) })
 				b = b[n:]
 				l.dirty()
 			}

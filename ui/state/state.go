@@ -106,10 +106,12 @@ func (s *State) Answered(q api.Question) {
 
 // Question finds an open question.
 func (s *State) Question(id int64) (api.Question, bool) {
-	for _, q := range s.Questions {
-		if q.ID == id {
-			return q, true
-		}
+	return s.first(func(q api.Question) bool { return q.ID == id })
+}
+
+func (s *State) first(match func(api.Question) bool) (api.Question, bool) {
+	if i := slices.IndexFunc(s.Questions, match); i >= 0 {
+		return s.Questions[i], true
 	}
 	return api.Question{}, false
 }
@@ -138,12 +140,7 @@ func (s *State) WasAnswered(id int64) bool { return s.closed[id] }
 
 // QuestionOf finds the first open question of an action.
 func (s *State) QuestionOf(action int) (api.Question, bool) {
-	for _, q := range s.Questions {
-		if q.Action == action {
-			return q, true
-		}
-	}
-	return api.Question{}, false
+	return s.first(func(q api.Question) bool { return q.Action == action })
 }
 
 // Action finds an action by its number.

@@ -95,7 +95,7 @@ func (c *Client) SetScreen(cols, rows int, data string) {
 	c.screen = api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: []byte(data)}
 }
 
-// SetChanges, SetDiff, SetExecs, SetPlan and Refuse set what requests answer.
+// SetChanges, SetDiff, SetPlan and Refuse set what requests answer.
 func (c *Client) SetChanges(action int, x api.Changes) {
 	defer c.lock()()
 	c.changes[action] = x
@@ -104,11 +104,6 @@ func (c *Client) SetChanges(action int, x api.Changes) {
 func (c *Client) SetDiff(d api.FileDiff) {
 	defer c.lock()()
 	c.diffs[d.Change.Key] = d
-}
-
-func (c *Client) SetExecs(n int, x []api.Exec) {
-	defer c.lock()()
-	c.execs[n] = x
 }
 
 func (c *Client) SetPlan(n int, p api.RollbackPlan) {

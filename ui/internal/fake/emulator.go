@@ -28,17 +28,14 @@ func (e *Emulator) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (e *Emulator) lines() []string { return strings.Split(e.text, "\n") }
-
 func (e *Emulator) Resize(cols, rows int)       { e.cols, e.rows = cols, rows }
 func (e *Emulator) Size() (cols, rows int)      { return e.cols, e.rows }
 func (e *Emulator) Title() string               { return "" }
-func (e *Emulator) ScrollbackLen() int          { return max(0, len(e.lines())-e.rows) }
+func (e *Emulator) ScrollbackLen() int          { return max(0, len(e.Text())-e.rows) }
 func (e *Emulator) AltScreen() bool             { return e.Alt }
 func (e *Emulator) AlternateScroll() bool       { return e.Alt }
-func (e *Emulator) MouseMode() uv.MouseMode     { return e.Mouse }
 func (e *Emulator) EncodePaste(s string) []byte { return []byte(s) }
-func (e *Emulator) Text() []string              { return e.lines() }
+func (e *Emulator) Text() []string              { return strings.Split(e.text, "\n") }
 func (e *Emulator) Close()                      {}
 
 func (e *Emulator) EncodeKey(k uv.KeyPressEvent) []byte {
@@ -65,7 +62,7 @@ func (e *Emulator) EncodeMouse(m uv.MouseEvent, _, _ int) []byte {
 }
 
 func (e *Emulator) view(back int) []string {
-	l := e.lines()
+	l := e.Text()
 	end := max(0, len(l)-back)
 	return l[max(0, end-e.rows):end]
 }

@@ -201,10 +201,10 @@ func Workbench(questions ...api.Question) *Client {
 	c.SetChanges(0, ch)
 	c.SetDiff(d)
 	c.SetDiff(api.FileDiff{Change: ch.Files[3], Note: "binary file: image/png"})
-	c.SetExecs(11, []api.Exec{
+	c.execs[11] = []api.Exec{
 		{ID: 1, Pid: 4100, Argv: []string{"go", "test", "./..."}, Program: "/usr/local/go/bin/go", Verdict: api.Allow, At: at(760), Exit: &api.Exit{Code: 1}},
 		{ID: 2, Pid: 4107, Argv: []string{"/tmp/go-build/parser.test", "-test.timeout=10m0s"}, Program: "/tmp/go-build/parser.test", Verdict: api.Allow, At: at(762), Exit: &api.Exit{Code: 1}},
-	})
+	}
 	c.SetPlan(10, api.RollbackPlan{ToBefore: 10, Hash: "p10", Actions: []int{10}, Files: ch.Files[:2]})
 	c.SetPlan(11, api.RollbackPlan{ToBefore: 11, Hash: "p11", Actions: []int{11, 13}, Ends: []int{13}, Files: ch.Files[:3]})
 	c.SetScreen(70, 22, Screen)

@@ -5,10 +5,11 @@
 package home
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
@@ -43,11 +44,9 @@ func (s *Screen) Set(all []api.Session) {
 			s.past = append(s.past, x)
 		}
 	}
-	for i, x := range s.all() {
-		if x.ID == s.selected {
-			s.list.Select(i)
-			return
-		}
+	if i := slices.IndexFunc(s.all(), func(x api.Session) bool { return x.ID == s.selected }); i >= 0 {
+		s.list.Select(i)
+		return
 	}
 	s.choose(min(s.list.At(), s.total()-1))
 	if s.selected == "" {
@@ -56,18 +55,16 @@ func (s *Screen) Set(all []api.Session) {
 }
 
 func (s *Screen) all() []api.Session {
-	out := make([]api.Session, 0, s.total())
-	return append(append(out, s.live...), s.past...)
+	return slices.Concat(s.live, s.past)
 }
 
 func (s *Screen) total() int { return len(s.live) + len(s.past) }
 
 // Selected is the selected session.
 func (s *Screen) Selected() (api.Session, bool) {
-	for _, x := range s.all() {
-		if x.ID == s.selected {
-			return x, true
-		}
+	all := s.all()
+	if i := slices.IndexFunc(all, func(x api.Session) bool { return x.ID == s.selected }); i >= 0 {
+		return all[i], true
 	}
 	return api.Session{}, false
 }
@@ -112,7 +109,7 @@ func (s *Screen) Handle(i intent.Intent) {
 }
 
 // Draw draws the screen.
-func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	p := f.P
 	top := uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1)
 	paint.Fill(dst, top, p.S(themes.Bar))
@@ -129,7 +126,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 
 	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
 	if body.Dy() < 4 {
-		return nil
+		return
 	}
 	s.list.Fit(max(1, s.total()), max(1, body.Dy()-4))
 	liveRows := max(1, min(len(s.live), max(1, body.Dy()*3/5-2)))
@@ -140,7 +137,6 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		s.box(dst, uv.Rect(body.Min.X, at, body.Dx(), rest), f, "Past", s.past, len(s.live))
 	}
 	s.foot(dst, uv.Rect(area.Min.X, area.Max.Y-1, area.Dx(), 1), f)
-	return nil
 }
 
 func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
@@ -240,10 +236,7 @@ func namesWidth(dst uv.Screen, list []api.Session, width int) int {
 }
 
 func label(s api.Session) string {
-	name := s.Name
-	if name == "" {
-		name = s.ID
-	}
+	name := cmp.Or(s.Name, s.ID)
 	if s.Agent != "" && s.Agent != name {
 		name += " · " + s.Agent
 	}
@@ -258,13 +251,11 @@ func (s *Screen) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, x api.Session
 	paint.Clip(dst, at, y, min(end, at+names), label(x), p.S(themes.Strong))
 	at += names + 2
 
-	when := ""
+	when := paint.Ago(f.Now.Sub(x.StartedAt))
 	if x.Live() {
 		when = paint.Long(f.Now.Sub(x.StartedAt))
-	} else if t := x.EndedAt; !t.IsZero() {
-		when = paint.Ago(f.Now.Sub(t))
-	} else {
-		when = paint.Ago(f.Now.Sub(x.StartedAt))
+	} else if !x.EndedAt.IsZero() {
+		when = paint.Ago(f.Now.Sub(x.EndedAt))
 	}
 	right := paint.Right(dst, at, y, end, paint.Line{{Text: when, Style: p.S(themes.Muted)}}) - 2
 
@@ -284,12 +275,8 @@ func (s *Screen) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, x api.Session
 		paint.Clip(dst, at, y, right, facts, p.S(themes.Muted))
 		at += 14
 	}
-	last := x.LastAction
-	if last == "" {
-		last = x.Command
-	}
 	if at < right {
-		paint.Clip(dst, at, y, right, last, p.S(themes.Text))
+		paint.Clip(dst, at, y, right, cmp.Or(x.LastAction, x.Command), p.S(themes.Text))
 	}
 }
 

@@ -27,16 +27,23 @@ func (a *agent) key(k tea.KeyPressMsg) {
 		return
 	}
 	a.pane.End()
-	a.send(a.link.Screen.Key(uv.KeyPressEvent(k)))
+	a.press(uv.KeyPressEvent(k))
 }
 
 // paste sends pasted text.
 func (a *agent) paste(text string) {
 	a.pane.End()
-	a.send(a.link.Screen.Paste(text))
+	a.send(func(e link.Emulator) []byte { return e.EncodePaste(text) })
 }
 
-func (a *agent) send(p []byte) {
+func (a *agent) press(k uv.KeyPressEvent) {
+	a.send(func(e link.Emulator) []byte { return e.EncodeKey(k) })
+}
+
+// send sends what an emulator makes of something, if that is anything.
+func (a *agent) send(encode func(link.Emulator) []byte) (any bool) {
+	var p []byte
+	a.link.Screen.With(func(e link.Emulator) { p = encode(e) })
 	if len(p) > 0 && !a.link.Type(p) {
 		why := "the agent isn't reading"
 		if a.lostTm != "" {
@@ -44,6 +51,7 @@ func (a *agent) send(p []byte) {
 		}
 		a.tell(themes.Warn, "not sent: %s", why)
 	}
+	return len(p) > 0
 }
 
 // fit asks for the size of the room that there is.
@@ -66,9 +74,7 @@ func (a *agent) mouse(m uv.MouseEvent, e tea.Mouse) bool {
 	if !a.live() || a.pane.Back() > 0 {
 		return false
 	}
-	p := a.link.Screen.Mouse(m, e.X-in.Min.X, e.Y-in.Min.Y)
-	a.send(p)
-	return len(p) > 0
+	return a.send(func(em link.Emulator) []byte { return em.EncodeMouse(m, e.X-in.Min.X, e.Y-in.Min.Y) })
 }
 
 // wheel scrolls, or is the agent's when the pane has the focus.
@@ -84,7 +90,7 @@ func (a *agent) wheel(e tea.Mouse, m tea.MouseWheelMsg, by int, focused bool) {
 			k.Code = uv.KeyUp
 		}
 		for range wheelRows {
-			a.send(a.link.Screen.Key(k))
+			a.press(k)
 		}
 		return
 	}

@@ -94,10 +94,11 @@ func (k *asking) walk(by int, opened bool, focus intent.Pane) {
 	if n == 0 {
 		return
 	}
-	at := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return q.ID == k.cursor })
+	cursor := k.cursor
 	if cur, ok := k.question(); ok {
-		at = slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return q.ID == cur.ID })
+		cursor = cur.ID
 	}
+	at := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return q.ID == cursor })
 	switch {
 	case !opened && focus != intent.Actions && at >= 0:
 		// Coming from another pane, the selected one is the next one.

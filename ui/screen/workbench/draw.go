@@ -62,24 +62,17 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 }
 
 func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {
-	words := []string{
-		fmt.Sprintf("stepbox needs %d×%d cells", layout.MinCols, layout.MinRows),
-		fmt.Sprintf("this terminal has %d×%d", area.Dx(), area.Dy()),
+	words := paint.Line{
+		{Text: fmt.Sprintf("stepbox needs %d×%d cells", layout.MinCols, layout.MinRows), Style: p.S(themes.Strong)},
+		{Text: fmt.Sprintf("this terminal has %d×%d", area.Dx(), area.Dy()), Style: p.S(themes.Muted)},
 	}
 	if n := len(s.st.Questions); n > 0 {
-		words = append(words, fmt.Sprintf("◆ %d held", n))
+		words = append(words, paint.Span{Text: fmt.Sprintf("◆ %d held", n), Style: p.S(themes.Held)})
 	}
 	y := area.Min.Y + max(0, (area.Dy()-len(words))/2)
 	for i, w := range words {
-		k := themes.Strong
-		if i > 0 {
-			k = themes.Muted
-		}
-		if i == 2 {
-			k = themes.Held
-		}
-		x := area.Min.X + max(0, (area.Dx()-paint.Width(dst, w))/2)
-		paint.Clip(dst, x, y+i, area.Max.X, w, p.S(k))
+		x := area.Min.X + max(0, (area.Dx()-paint.Width(dst, w.Text))/2)
+		paint.Clip(dst, x, y+i, area.Max.X, w.Text, w.Style)
 	}
 }
 

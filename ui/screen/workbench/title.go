@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,15 +32,7 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	middle := c.badges()
 	right := c.figures(f)
 
-	fit := func() int {
-		w := 2
-		for _, ps := range [][]piece{left, middle, right} {
-			for _, x := range ps {
-				w += paint.Width(dst, x.text)
-			}
-		}
-		return w
-	}
+	fit := func() int { return 2 + width(dst, left) + width(dst, middle) + width(dst, right) }
 	for fit() > r.Dx() {
 		if !dropLightest(&left, &middle, &right) {
 			break
@@ -57,15 +50,8 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		x = paint.Text(dst, x, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
 	}
 	x += 1
-	rw := 0
-	for _, ps := range right {
-		rw += paint.Width(dst, ps.text)
-	}
-	mw := 0
-	for _, ps := range middle {
-		mw += paint.Width(dst, ps.text)
-	}
-	start := r.Max.X - rw - 1
+	mw := width(dst, middle)
+	start := r.Max.X - width(dst, right) - 1
 	at := max(x, min(x+(start-x-mw)/2, start-mw))
 	for _, ps := range middle {
 		at = paint.Text(dst, at, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
@@ -73,6 +59,14 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	for _, ps := range right {
 		start = paint.Text(dst, start, r.Min.Y, r.Max.X, ps.text, p.On(ps.token, themes.Bar))
 	}
+}
+
+func width(dst uv.Screen, ps []piece) int {
+	w := 0
+	for _, x := range ps {
+		w += paint.Width(dst, x.text)
+	}
+	return w
 }
 
 func dropLightest(lists ...*[]piece) bool {
@@ -93,13 +87,7 @@ func dropLightest(lists ...*[]piece) bool {
 }
 
 func name(s api.Session) string {
-	if s.Name != "" {
-		return s.Name
-	}
-	if s.ID != "" {
-		return s.ID
-	}
-	return "session"
+	return cmp.Or(s.Name, s.ID, "session")
 }
 
 // badges are the mode and whatever isn't as usual about the session.
@@ -185,14 +173,6 @@ func (c *core) figures(f paint.Frame) []piece {
 
 // gauge draws a share of one as three bars.
 func gauge(share float64) string {
-	full := min(3, int(share*3+0.5))
-	g := ""
-	for i := range 3 {
-		if i < full {
-			g += "▮"
-		} else {
-			g += "▯"
-		}
-	}
-	return g
+	full := max(0, min(3, int(share*3+0.5)))
+	return strings.Repeat("▮", full) + strings.Repeat("▯", 3-full)
 }
