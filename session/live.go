@@ -66,7 +66,8 @@ func (l *Live) scope(ctx context.Context, n int) (files.Scope, error) {
 	return out, err
 }
 
-// Events yields recorded events from a sequence number on, then what happens.
-func (l *Live) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.Event, error] {
-	return l.s.ledger.Events(ctx, from)
+// Events yields recorded events from a sequence number on, then what happens; of
+// some kinds of resources alone, if any are named.
+func (l *Live) Events(ctx context.Context, _ string, from uint64, kinds ...string) iter.Seq2[api.Event, error] {
+	return l.s.ledger.Events(ctx, from, kinds...)
 }

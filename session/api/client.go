@@ -177,6 +177,12 @@ func (c *Client) Events(ctx context.Context, id string, from uint64) iter.Seq2[E
 	return c.events(ctx, path(id, "events")+"?from="+strconv.FormatUint(from, 10))
 }
 
+// EventsOf yields those of Events that hold a resource of one kind, like "question".
+// A session's older supervisor may give others too.
+func (c *Client) EventsOf(ctx context.Context, id, kind string, from uint64) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?kind="+url.QueryEscape(kind)+"&from="+strconv.FormatUint(from, 10))
+}
+
 // EventsFromNow yields how a session stands, as events without a sequence
 // number that hold its newest resources, at most last of each kind, and then
 // what happens, like Events. An event may repeat what was said before.

@@ -129,14 +129,15 @@ func (h *History) Attempts(ctx context.Context, id string) ([]api.Attempt, error
 	return docs[api.Attempt](ctx, h.Store, id, "attempt")
 }
 
-// Recorded yields the events that are recorded by now.
-func (h *History) Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
-	return func(yield func(api.Event, error) bool) { committed(ctx, h.Store, id, from, yield) }
+// Recorded yields the events that are recorded by now; of some kinds of resources
+// alone, if any are named.
+func (h *History) Recorded(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) { committed(ctx, h.Store, id, from, kinds, yield) }
 }
 
 // Events of a recorded session are those recorded: nothing follows.
-func (h *History) Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
-	return h.Recorded(ctx, id, from)
+func (h *History) Events(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error] {
+	return h.Recorded(ctx, id, from, kinds...)
 }
 
 // Screen is the last screen of a recorded session.

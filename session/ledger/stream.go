@@ -143,8 +143,9 @@ func (b *stream) close() {
 }
 
 // Events yields recorded events from a sequence number on, then what happens,
-// until the session has ended or ctx is done.
-func (l *Ledger) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, error] {
+// until the session has ended or ctx is done. Who names kinds of resources gets
+// recorded events of these alone.
+func (l *Ledger) Events(ctx context.Context, from uint64, kinds ...string) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		sub := l.subscribe()
 		defer l.unsubscribe(sub)
@@ -158,14 +159,14 @@ func (l *Ledger) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, e
 			}
 			ok := true
 			if events, all := l.since(from); all {
-				from, ok = pass(events, from, yield)
+				from, ok = pass(events, from, kinds, yield)
 			} else {
-				from, ok = committed(ctx, l.store, l.session, from, yield)
+				from, ok = committed(ctx, l.store, l.session, from, kinds, yield)
 			}
 			if !ok {
 				return
 			}
-			if v := l.version(); v > told {
+			if v := l.version(); v > told && len(kinds) == 0 {
 				told = v
 				if !yield(api.Event{At: time.Now().UTC(), Kind: "changes", Changes: &v}, nil) {
 					return
@@ -177,7 +178,7 @@ func (l *Ledger) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, e
 			select {
 			case <-sub.wake:
 			case e := <-sub.passing:
-				if !yield(e, nil) {
+				if len(kinds) == 0 && !yield(e, nil) {
 					return
 				}
 			case <-sub.closed:
@@ -190,7 +191,7 @@ func (l *Ledger) Events(ctx context.Context, from uint64) iter.Seq2[api.Event, e
 
 // committed yields all committed events from a sequence number on and returns
 // the next one, or false when the reader is gone or the store failed.
-func committed(ctx context.Context, st *store.Store, id string, from uint64, yield func(api.Event, error) bool) (uint64, bool) {
+func committed(ctx context.Context, st *store.Store, id string, from uint64, kinds []string, yield func(api.Event, error) bool) (uint64, bool) {
 	const page = 512
 	for {
 		events, err := st.Events(ctx, id, from, page)
@@ -200,7 +201,7 @@ func committed(ctx context.Context, st *store.Store, id string, from uint64, yie
 			}
 			return from, false
 		}
-		next, ok := pass(events, from, yield)
+		next, ok := pass(events, from, kinds, yield)
 		if from = next; !ok || len(events) < page {
 			return from, ok
 		}
@@ -209,9 +210,12 @@ func committed(ctx context.Context, st *store.Store, id string, from uint64, yie
 
 // pass yields events and returns the sequence number after them, or false when
 // the reader is gone or one can't be decoded.
-func pass(events []store.Event, from uint64, yield func(api.Event, error) bool) (uint64, bool) {
+func pass(events []store.Event, from uint64, kinds []string, yield func(api.Event, error) bool) (uint64, bool) {
 	for _, se := range events {
 		from = se.Seq + 1
+		if len(kinds) > 0 && !slices.Contains(kinds, string(se.Kind)) {
+			continue
+		}
 		e, ok, err := event(se)
 		if err == nil && !ok {
 			continue

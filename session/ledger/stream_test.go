@@ -91,21 +91,26 @@ func TestViewersAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := make(chan []api.Event)
+	follow := func(first func(), kinds ...string) <-chan []api.Event {
+		done := make(chan []api.Event)
+		go func() {
+			var got []api.Event
+			for e, err := range l.Events(t.Context(), 0, kinds...) {
+				if err != nil {
+					t.Error(err)
+				}
+				if got = append(got, e); len(got) == 1 {
+					first()
+				}
+			}
+			done <- got
+		}()
+		return done
+	}
 	joined := make(chan struct{})
-	go func() {
-		var got []api.Event
-		for e, err := range l.Events(t.Context(), 0) {
-			if err != nil {
-				t.Error(err)
-			}
-			if got = append(got, e); len(got) == 1 {
-				close(joined)
-			}
-		}
-		live <- got
-	}()
+	live := follow(func() { close(joined) })
 	<-joined
+	notes := follow(func() { l.Moved(1) }, "note")
 	for n := range 3 * recentEvents {
 		l.RecordSoon(nil, api.Event{Kind: "action", Action: &api.Action{N: n + 1}}, api.Event{Kind: "session.counted", Session: &s})
 		if n%100 == 0 {
@@ -115,14 +120,24 @@ func TestViewersAgree(t *testing.T) {
 		}
 	}
 	l.Close()
-	var recorded []api.Event
-	for e, err := range (&History{Store: st}).Recorded(t.Context(), s.ID, 0) {
-		if err != nil {
-			t.Fatal(err)
+	for what, viewer := range map[string]<-chan []api.Event{"": live, "note": notes} {
+		var kinds []string
+		if what != "" {
+			kinds = append(kinds, what)
 		}
-		recorded = append(recorded, e)
-	}
-	if got := <-live; !reflect.DeepEqual(got, recorded) {
-		t.Errorf("a viewer was told %d events that aren't the %d of the record", len(got), len(recorded))
+		var recorded []api.Event
+		for e, err := range (&History{Store: st}).Recorded(t.Context(), s.ID, 0, kinds...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if what == "note" && e.Note == nil {
+				t.Errorf("among notes is %+v", e)
+			}
+			recorded = append(recorded, e)
+		}
+		told := slices.DeleteFunc(<-viewer, func(e api.Event) bool { return what == "" && e.Changes != nil })
+		if len(recorded) == 0 || !reflect.DeepEqual(told, recorded) {
+			t.Errorf("a viewer of %q was told %d events that aren't the %d of the record", what, len(told), len(recorded))
+		}
 	}
 }

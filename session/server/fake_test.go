@@ -87,11 +87,11 @@ func (f *fakeSession) Diffs(_ context.Context, id string, n int) iter.Seq2[api.F
 	return streamOf(f.of(id, "Diffs %d", n), f.after, api.FileDiff{Note: "d"})
 }
 
-func (f *fakeSession) Events(_ context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+func (f *fakeSession) Events(_ context.Context, id string, from uint64, _ ...string) iter.Seq2[api.Event, error] {
 	return streamOf(f.of(id, "Events %d", from), f.after, api.Event{Seq: from, Kind: "live"})
 }
 
-func (f *fakeSession) Recorded(_ context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+func (f *fakeSession) Recorded(_ context.Context, id string, from uint64, _ ...string) iter.Seq2[api.Event, error] {
 	return streamOf(f.of(id, "Recorded %d", from), f.after, api.Event{Seq: from, Kind: "recorded"})
 }
 

@@ -92,7 +92,7 @@ func (recordOnly) Actions(context.Context, string) ([]api.Action, error) {
 	return []api.Action{{N: 1}}, nil
 }
 
-func (recordOnly) Recorded(context.Context, string, uint64) iter.Seq2[api.Event, error] {
+func (recordOnly) Recorded(context.Context, string, uint64, ...string) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) { yield(api.Event{Kind: "note", Note: &api.Note{ID: 1}}, nil) }
 }
 

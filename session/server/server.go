@@ -29,8 +29,9 @@ type Reader interface {
 	Changes(ctx context.Context, id string, action int, p api.Page) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, action int) (api.FileDiff, error)
 	Diffs(ctx context.Context, id string, action int) iter.Seq2[api.FileDiff, error]
-	Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
-	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
+	// Events and Recorded give those of some kinds of resources alone, if any are named.
+	Events(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error]
+	Recorded(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error]
 	Tail(ctx context.Context, id string, last int) (events []api.Event, next uint64, err error)
 	Screen(ctx context.Context, id string) (api.Frame, error)
 	Output(ctx context.Context, id string) iter.Seq2[api.Frame, error] // of the agent, from its first byte on

@@ -46,7 +46,7 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 		events = s.r.Recorded
 	}
 	stream(q.Context(), w, flush, func(ctx context.Context) iter.Seq2[api.Event, error] {
-		return then(first, events(ctx, q.PathValue("id"), from))
+		return then(first, events(ctx, q.PathValue("id"), from, q.URL.Query()["kind"]...))
 	})
 }
 

@@ -150,7 +150,7 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 func (f *follower) announce(ctx context.Context) error {
 	var seq uint64
 	for {
-		for e, err := range f.client.Events(ctx, f.id, seq+1) {
+		for e, err := range f.client.EventsOf(ctx, f.id, "question", seq+1) {
 			if err != nil {
 				break
 			}
