@@ -12,30 +12,10 @@ import (
 
 // events streams newline-delimited JSON, each event as soon as it is there.
 func (s *server) events(w http.ResponseWriter, q *http.Request) {
-	var from uint64
-	if t := q.URL.Query().Get("from"); t != "" {
-		n, err := strconv.ParseUint(t, 10, 64)
-		if err != nil {
-			fail(w, &api.Problem{Code: api.CodeInvalid, Message: "from is a sequence number"})
-			return
-		}
-		from = n
-	}
-	if _, err := s.r.Session(q.Context(), q.PathValue("id")); err != nil {
-		fail(w, err)
-		return
-	}
-	last, err := optional(q, "last")
+	first, from, err := s.begin(q)
 	if err != nil {
 		fail(w, err)
 		return
-	}
-	var first []api.Event
-	if last > 0 {
-		if first, from, err = s.now(q.Context(), q.PathValue("id"), last); err != nil {
-			fail(w, err)
-			return
-		}
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
@@ -48,6 +28,23 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 	stream(q.Context(), w, flush, func(ctx context.Context) iter.Seq2[api.Event, error] {
 		return then(first, events(ctx, q.PathValue("id"), from, q.URL.Query()["kind"]...))
 	})
+}
+
+// begin reads where a stream begins, and what comes before it.
+func (s *server) begin(q *http.Request) (first []api.Event, from uint64, err error) {
+	if t := q.URL.Query().Get("from"); t != "" {
+		if from, err = strconv.ParseUint(t, 10, 64); err != nil {
+			return nil, 0, api.Problemf(api.CodeInvalid, "from is a sequence number")
+		}
+	}
+	if _, err := s.r.Session(q.Context(), q.PathValue("id")); err != nil {
+		return nil, 0, err
+	}
+	last, err := optional(q, "last")
+	if err != nil || last == 0 {
+		return nil, from, err
+	}
+	return s.now(q.Context(), q.PathValue("id"), last)
 }
 
 // now is how a session stands, and the event from which on to go on. What is
