@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -187,12 +188,8 @@ func (r HostRule) Match(name string, port int) bool {
 
 // String is the rule as ParseHost reads it.
 func (r HostRule) String() string {
-	name := r.Name
 	if r.Port == 0 {
-		return name
+		return r.Name
 	}
-	if strings.Contains(name, ":") {
-		name = "[" + name + "]"
-	}
-	return name + ":" + strconv.Itoa(r.Port)
+	return net.JoinHostPort(r.Name, strconv.Itoa(r.Port))
 }

@@ -27,29 +27,31 @@ func readFile(path string, most int64) ([]byte, error) {
 }
 
 // readStamped is readFile that says, too, when the file was written.
-func readStamped(path string, most int64) ([]byte, Stamp, error) {
+func readStamped(path string, most int64) (data []byte, written Stamp, err error) {
+	defer func() {
+		if err != nil {
+			data, written, err = nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
+		}
+	}()
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
+		return nil, written, err
 	}
 	file := os.NewFile(uintptr(fd), path)
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
+		return nil, written, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, errNoFile)
+		return nil, written, errNoFile
 	}
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	data, err = io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("it has more than %d bytes", most)
 	}
-	if err != nil {
-		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", path, err)
-	}
-	written := info.ModTime()
-	return data, Stamp{uint32(written.Unix()), uint32(written.Nanosecond())}, nil
+	at := info.ModTime()
+	return data, Stamp{uint32(at.Unix()), uint32(at.Nanosecond())}, err
 }
 
 // notThere says whether a file of rules is absent, as git sees it: nothing of
