@@ -2,6 +2,7 @@ package screen
 
 import (
 	"image/color"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,27 +103,12 @@ func (s *Screen) link(rest string) {
 }
 
 func openable(url string) bool {
-	if len(url) > maxURL || !printable(url) {
-		return false
-	}
 	scheme, _, ok := strings.Cut(url, ":")
-	if !ok {
-		return false
-	}
-	switch strings.ToLower(scheme) {
-	case "http", "https", "mailto":
-		return true
-	}
-	return false
+	return ok && len(url) <= maxURL && printable(url) && slices.Contains([]string{"http", "https", "mailto"}, strings.ToLower(scheme))
 }
 
 // printable says that v is ASCII without blanks and controls: safe within a
 // sequence that is written to the person's terminal.
 func printable(v string) bool {
-	for i := range len(v) {
-		if v[i] <= 0x20 || v[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(v, func(r rune) bool { return r <= 0x20 || r >= 0x7f })
 }

@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -253,13 +255,8 @@ func classify(r rune) runeClass {
 // wholeCluster says that v is what one cell may hold: a single visible character
 // with its marks, valid, bounded, without controls.
 func wholeCluster(v string) bool {
-	if len(v) == 0 || len(v) > maxCluster || !utf8.ValidString(v) {
+	if len(v) == 0 || len(v) > maxCluster || !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
 		return false
-	}
-	for _, r := range v {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return false
-		}
 	}
 	cluster, w := ansi.FirstGraphemeCluster(v, ansi.GraphemeWidth)
 	return len(cluster) == len(v) && w >= 1
