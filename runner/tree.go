@@ -53,7 +53,8 @@ func living(pids []int) ([]Process, error) {
 }
 
 // Marks counts the processes of the agent's tree by their marks, which tell from
-// what they descend. See [gate.SetMark].
+// what they descend. See [gate.SetMark]. Those that went away before it could be
+// read count as 0.
 func (s *Sandbox) Marks() map[uint64]int {
 	marks := make(map[uint64]int)
 	for _, pid := range s.pids() {

@@ -219,11 +219,16 @@ const mostLooked = 64
 
 // forget drops kins of actions that are over once nobody was found to be of
 // them twice in a row: a process may have been forked while they were looked for.
-// Of those that are left the ones that weren't looked at longest come first.
+// Of those that are left the ones that weren't looked at longest come first. A
+// look at which a process went away before its mark was read says nothing: that
+// is how one that forks and ends all the time is seen.
 func (r *roster) forget(a *action) {
 	r.over = append(r.over, a.kins...)
 	a.kins = nil
 	living := r.box.Marks()
+	if living[0] > 0 {
+		return
+	}
 	n := min(len(r.over), mostLooked)
 	looked := r.over[:n]
 	r.over = slices.Clone(r.over[n:])

@@ -164,6 +164,27 @@ func TestRosterReach(t *testing.T) {
 	}
 }
 
+// A process whose mark couldn't be read, as it went away meanwhile, may have been
+// of any kin, and its child is.
+func TestRosterKeepsKinsOfWhoForks(t *testing.T) {
+	r, f := fakeRoster()
+	k := r.newKin(&action{Action: api.Action{N: 1, State: api.ActionEnded}})
+	f[10] = 0
+	for range 4 {
+		r.forget(k.action)
+	}
+	if r.kins[k.mark] != k {
+		t.Error("the kin of a process that went away before its mark was read is forgotten")
+	}
+	delete(f, 10)
+	for range 2 {
+		r.forget(k.action)
+	}
+	if len(r.kins)+len(r.over) != 0 {
+		t.Errorf("%d kins are known once nobody is of them", len(r.kins))
+	}
+}
+
 // What an ended action left running is known to be its, and no more is looked at
 // for that however many have done so.
 func TestRosterForgetsKins(t *testing.T) {
