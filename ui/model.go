@@ -117,13 +117,10 @@ func (m *Model) retheme() error {
 // Init starts the clock, watches the themes' folder, and joins the session or
 // reads the list.
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.tick(), m.watchThemes()}
 	if m.opt.Session != "" {
-		cmds = append(cmds, m.find(m.opt.Session))
-	} else {
-		cmds = append(cmds, m.goHome())
+		return tea.Batch(m.tick(), m.watchThemes(), m.find(m.opt.Session))
 	}
-	return tea.Batch(cmds...)
+	return tea.Batch(m.tick(), m.watchThemes(), m.goHome())
 }
 
 // Update takes a message.
@@ -168,13 +165,10 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case clock:
-		cmds := []tea.Cmd{m.tick()}
 		if m.bench != nil {
-			cmds = append(cmds, m.bench.Tick())
-		} else {
-			cmds = append(cmds, m.lookAgain())
+			return tea.Batch(m.tick(), m.bench.Tick())
 		}
-		return tea.Batch(cmds...)
+		return tea.Batch(m.tick(), m.lookAgain())
 	case stirred:
 		return m.stirred(msg)
 	case sessions:

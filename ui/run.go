@@ -43,13 +43,8 @@ func Run(ctx context.Context, o Options) error {
 	_, err = run.Run()
 	p.display.Close()
 	m.Close()
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		err = nil // asked to leave
-	}
-	if errors.Is(err, tea.ErrInterrupted) {
-		err = nil
-	}
-	if err != nil {
+	asked := errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted)
+	if err != nil && !asked {
 		return fmt.Errorf("cannot run the interface: %w", err)
 	}
 	if m.err != nil {

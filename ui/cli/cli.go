@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -165,12 +166,7 @@ func (c command) session(word string) (api.Session, error) {
 // live one.
 func Find(all []api.Session, word string) (api.Session, error) {
 	if word == "" {
-		var live []api.Session
-		for _, s := range all {
-			if s.Live() {
-				live = append(live, s)
-			}
-		}
+		live := only(all, api.Session.Live)
 		switch len(live) {
 		case 1:
 			return live[0], nil
@@ -179,30 +175,14 @@ func Find(all []api.Session, word string) (api.Session, error) {
 		}
 		return api.Session{}, fmt.Errorf("%w: %d sessions are running (%s): name one", ErrUsage, len(live), names(live))
 	}
-	exact := func(match func(api.Session) bool) (api.Session, bool) {
-		var found api.Session
-		ok := false
-		for _, s := range all { // newest first
-			if match(s) && (!ok || s.Live() && !found.Live()) {
-				found, ok = s, true
-			}
-		}
-		return found, ok
+	exact := only(all, func(s api.Session) bool { return s.ID == word || s.Name == word })
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil && len(exact) == 0 {
+		exact = only(all, func(s api.Session) bool { return s.Number == n })
 	}
-	if s, ok := exact(func(s api.Session) bool { return s.ID == word || s.Name == word }); ok {
-		return s, nil
+	if i := slices.IndexFunc(exact, api.Session.Live); len(exact) > 0 {
+		return exact[max(0, i)], nil // newest first
 	}
-	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-		if s, ok := exact(func(s api.Session) bool { return s.Number == n }); ok {
-			return s, nil
-		}
-	}
-	var hits []api.Session
-	for _, s := range all {
-		if strings.HasPrefix(s.ID, word) || strings.HasPrefix(s.Name, word) {
-			hits = append(hits, s)
-		}
-	}
+	hits := only(all, func(s api.Session) bool { return strings.HasPrefix(s.ID, word) || strings.HasPrefix(s.Name, word) })
 	switch len(hits) {
 	case 1:
 		return hits[0], nil
@@ -210,6 +190,10 @@ func Find(all []api.Session, word string) (api.Session, error) {
 		return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no session %q; stepbox ls lists them", api.Escape(word))}
 	}
 	return api.Session{}, fmt.Errorf("%w: %q may be any of %s: say more of it, or its number", ErrUsage, api.Escape(word), names(hits))
+}
+
+func only(all []api.Session, match func(api.Session) bool) []api.Session {
+	return slices.DeleteFunc(slices.Clone(all), func(s api.Session) bool { return !match(s) })
 }
 
 func names(ss []api.Session) string {

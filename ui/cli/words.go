@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 // lineMost bounds what of a command stands on one line, in characters.
@@ -33,12 +34,7 @@ func cut(s string, n int) string {
 }
 
 // files is a number of files in words.
-func files[N int | int64](n N) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
-}
+func files[N int | int64](n N) string { return paint.Count(int(n), "file", "files") }
 
 func since(t time.Time) string {
 	if t.IsZero() {

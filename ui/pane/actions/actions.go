@@ -202,16 +202,15 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	num := fmt.Sprintf("%*d", c.digits, a.N)
 	paint.Text(dst, x, y, end, num, f.P.S(themes.Muted))
 	x += c.digits + 2
-	title := f.P.S(themes.Text)
+	title, held := themes.Text, a.State == api.ActionHeld
 	switch {
-	case a.State == api.ActionHeld:
-		title = f.P.S(themes.Strong)
+	case held:
+		title = themes.Strong
 	case a.Housekeeping, a.State == api.ActionAbandoned:
-		title = f.P.S(themes.Muted)
+		title = themes.Muted
 	}
-	held := a.State == api.ActionHeld
 	room, alone := c.title(r.Dx(), held)
-	paint.Clip(dst, x, y, min(end, x+room), a.Title, title)
+	paint.Clip(dst, x, y, min(end, x+room), a.Title, f.P.S(title))
 	if alone {
 		return
 	}

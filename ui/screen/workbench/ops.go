@@ -44,12 +44,17 @@ func (o *operations) keep(n int) tea.Cmd {
 	})
 }
 
+// onSession is simple for what answers with the session.
+func (o *operations) onSession(doing string, token themes.Token, done string, f func(link.Client, context.Context, string) (api.Session, error)) tea.Cmd {
+	return o.simple(doing, token, done, func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+		ses, err := f(c, ctx, id)
+		return api.Event{Session: &ses}, err
+	})
+}
+
 func (o *operations) kill(n int) tea.Cmd {
 	if n == 0 {
-		return o.simple("ending the sandbox", themes.Warn, "the sandbox was killed", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
-			ses, err := c.Kill(ctx, id)
-			return api.Event{Session: &ses}, err
-		})
+		return o.onSession("ending the sandbox", themes.Warn, "the sandbox was killed", link.Client.Kill)
 	}
 	return o.simple("killing", themes.Warn, fmt.Sprintf("killed #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
 		a, err := c.KillAction(ctx, id, n)
@@ -59,26 +64,20 @@ func (o *operations) kill(n int) tea.Cmd {
 
 func (o *operations) setMode(m api.Mode) tea.Cmd {
 	thaw := o.st.Session.State == api.SessionPaused && m == api.ModePolicy
-	return o.simple("changing the mode", themes.OK, fmt.Sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
+	return o.onSession("changing the mode", themes.OK, fmt.Sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(c link.Client, ctx context.Context, id string) (api.Session, error) {
 		ses, err := c.SetMode(ctx, id, m)
 		if err == nil && thaw {
 			ses, err = c.Continue(ctx, id)
 		}
-		return api.Event{Session: &ses}, err
+		return ses, err
 	})
 }
 
 func (o *operations) pause() tea.Cmd {
 	if o.st.Session.State == api.SessionPaused {
-		return o.simple("letting it go on", themes.OK, "✓ goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
-			ses, err := c.Continue(ctx, id)
-			return api.Event{Session: &ses}, err
-		})
+		return o.onSession("letting it go on", themes.OK, "✓ goes on", link.Client.Continue)
 	}
-	return o.simple("freezing", themes.Info, "frozen: p goes on", func(ctx context.Context, c link.Client, id string) (api.Event, error) {
-		ses, err := c.Pause(ctx, id)
-		return api.Event{Session: &ses}, err
-	})
+	return o.onSession("freezing", themes.Info, "frozen: p goes on", link.Client.Pause)
 }
 
 // plan asks about a roll back, once what it would do was fetched.
@@ -128,10 +127,10 @@ func (o *operations) rollback(r intent.DoRollback, d dialog.Dialog) tea.Cmd {
 // leftWords says what a roll back left as it is, with the first name.
 func leftWords(r api.Rollback) string {
 	n := len(r.Left) + r.LeftMore
-	switch {
-	case n == 0:
+	switch n {
+	case 0:
 		return ""
-	case n == 1:
+	case 1:
 		return "; " + r.Left[0] + " changed meanwhile and was left"
 	}
 	return fmt.Sprintf("; %d files changed meanwhile and were left: %s, …", n, r.Left[0])

@@ -12,15 +12,12 @@ func (s *Screen) Why(i intent.Intent) string {
 	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 {
 		return "nothing is held"
 	}
-	needsLive := true
 	switch i.(type) {
 	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback,
 		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode:
-	default:
-		needsLive = false
-	}
-	if needsLive && !s.live() {
-		return "the session has ended"
+		if !s.live() {
+			return "the session has ended"
+		}
 	}
 	return s.whyAction(i)
 }
@@ -70,7 +67,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 			return "the selected action has no running processes"
 		}
 	case intent.Pause:
-		if st := s.st.Session.State; st == api.SessionStarting {
+		if s.st.Session.State == api.SessionStarting {
 			return "the session is still starting"
 		}
 	case intent.Scope:

@@ -74,7 +74,7 @@ func (s *Screen) Init() tea.Cmd {
 // Link is the connection that the screen lives on.
 func (s *Screen) Link() *link.Link { return s.link }
 
-// Held is how many questions wait, Newest the newest one's ID.
+// Held is how many questions wait.
 func (s *Screen) Held() int { return len(s.st.Questions) }
 
 // Newest is the ID of the newest open question, or 0.
