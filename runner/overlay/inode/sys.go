@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -210,7 +211,7 @@ func OpenDirBeneath(root int, path string) (int, error) {
 	}
 	at := root
 	for len(path) > pathMax {
-		cut := manifest.LastSlash(path[:pathMax+1])
+		cut := strings.LastIndexByte(path[:pathMax+1], '/')
 		if cut <= 0 {
 			return -1, unix.ENAMETOOLONG
 		}

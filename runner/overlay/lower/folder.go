@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -192,6 +193,20 @@ func (d *Folder) openEntry(ctx context.Context, e *Entry) (int, error) {
 		return d.l.openerOf(p.layer).OpenAt(ctx, p.fd, e.Name, manifest.Join(d.path, e.Name), unix.O_RDONLY)
 	}
 	return -1, unix.ENOENT
+}
+
+// openFile opens a file and says how long it is now.
+func (d *Folder) openFile(ctx context.Context, e *Entry) (*os.File, int64, error) {
+	fd, err := d.openEntry(ctx, e)
+	if err != nil {
+		return nil, 0, err
+	}
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		_ = unix.Close(fd)
+		return nil, 0, errors.Join(err, errNoFile)
+	}
+	return os.NewFile(uintptr(fd), manifest.Join(d.path, e.Name)), st.Size, nil
 }
 
 // Complete reads the attributes and the link target of an entry, and what it

@@ -147,18 +147,8 @@ func (l *Lower) Open(ctx context.Context, path string) (io.ReadCloser, int64, er
 		if e.Kind != manifest.KindFile {
 			return unix.EINVAL
 		}
-		fd, err := d.openEntry(ctx, e)
-		if err != nil {
-			return err
-		}
-		var st unix.Stat_t
-		if err := inode.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			_ = unix.Close(fd)
-			return errors.Join(err, errNoFile)
-		}
-		size = st.Size
-		f = os.NewFile(uintptr(fd), path)
-		return nil
+		f, size, err = d.openFile(ctx, e)
+		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("cannot open lower %q: %w", path, err)

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/content"
-	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 )
 
@@ -118,16 +116,11 @@ func (n *Found) Open(ctx context.Context) (io.ReadCloser, int64, error) {
 	if n.low == nil || n.Entry.Kind != manifest.KindFile {
 		return nil, 0, fmt.Errorf("cannot open lower %q: it isn't a file", n.Path)
 	}
-	fd, err := n.dir.openEntry(ctx, n.low)
+	f, size, err := n.dir.openFile(ctx, n.low)
 	if err != nil {
 		return nil, 0, fmt.Errorf("cannot open lower %q: %w", n.Path, err)
 	}
-	var st unix.Stat_t
-	if err := inode.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		_ = unix.Close(fd)
-		return nil, 0, fmt.Errorf("cannot open lower %q: %w", n.Path, errors.Join(err, errNoFile))
-	}
-	return os.NewFile(uintptr(fd), n.Path), st.Size, nil
+	return f, size, nil
 }
 
 // Collector reads contents of a lower's files and keeps them. It isn't safe for

@@ -3,7 +3,6 @@ package manifest
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Graft is onto with what from has at some paths, which a difference lists (of a rename,
@@ -12,17 +11,11 @@ import (
 // two has below something that the other doesn't brings that along.
 func Graft(onto, from *Manifest, paths []string) *Manifest {
 	b, f := graftRoot(onto, from), graftRoot(from, onto)
-	top := &graft{}
+	top := &Paths{}
 	for _, path := range paths {
-		at := top
-		if path != "" {
-			for name := range strings.SplitSeq(path, "/") {
-				at = at.child(name)
-			}
-		}
-		at.here = true
+		top.Add(path)
 	}
-	return &Manifest{Root: top.dir(b, f), Base: LaterBase(onto, from)}
+	return &Manifest{Root: top.graft(b, f), Base: LaterBase(onto, from)}
 }
 
 // graftRoot is a manifest's top; a manifest of nothing takes its project folder
@@ -37,28 +30,10 @@ func graftRoot(m, other *Manifest) *Node {
 	return &Node{Entry: Entry{Kind: KindDir}, Sub: NewDir(nil, nil)}
 }
 
-// graft is a path on the way to those that are taken over.
-type graft struct {
-	here  bool
-	Below map[string]*graft
-}
-
-func (g *graft) child(name string) *graft {
-	if g.Below == nil {
-		g.Below = make(map[string]*graft)
-	}
-	c := g.Below[name]
-	if c == nil {
-		c = &graft{}
-		g.Below[name] = c
-	}
-	return c
-}
-
-// dir puts two directories of the same path together.
-func (g *graft) dir(onto, from *Node) *Node {
+// graft puts two directories of the same path together.
+func (g *Paths) graft(onto, from *Node) *Node {
 	n := &Node{Entry: onto.Entry, Sub: onto.Sub}
-	if g.here {
+	if g.Here {
 		n.Entry = from.Entry
 	}
 	if len(g.Below) == 0 {
@@ -69,7 +44,7 @@ func (g *graft) dir(onto, from *Node) *Node {
 		nodes[c.Name] = c
 	}
 	for name, below := range g.Below {
-		c := below.name(onto.Sub.Find(name), from.Sub.Find(name))
+		c := below.graftName(onto.Sub.Find(name), from.Sub.Find(name))
 		if c == nil {
 			delete(nodes, name)
 			continue
@@ -85,15 +60,15 @@ func (g *graft) dir(onto, from *Node) *Node {
 	return n
 }
 
-// name puts together what the two have under one name; nil is nothing.
-func (g *graft) name(onto, from *Node) *Node {
+// graftName puts together what the two have under one name; nil is nothing.
+func (g *Paths) graftName(onto, from *Node) *Node {
 	switch {
 	case from == nil || from.Kind != KindDir:
 		return from
 	case onto == nil && !from.Opaque:
-		return g.dir(&Node{Entry: from.Entry, Sub: NewDir(nil, nil)}, from)
+		return g.graft(&Node{Entry: from.Entry, Sub: NewDir(nil, nil)}, from)
 	case onto != nil && onto.Kind == KindDir && onto.Opaque == from.Opaque:
-		return g.dir(onto, from)
+		return g.graft(onto, from)
 	}
 	return from
 }

@@ -23,18 +23,9 @@ func ValidPath(s string) bool {
 	return true
 }
 
-func LastSlash(s string) int {
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] == '/' {
-			return i
-		}
-	}
-	return -1
-}
-
 // Split cuts a path into its directory and its last component.
 func Split(path string) (dir, name string) {
-	if i := LastSlash(path); i >= 0 {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		return path[:i], path[i+1:]
 	}
 	return "", path
@@ -46,4 +37,27 @@ func Join(dir, name string) string {
 		return name
 	}
 	return dir + "/" + name
+}
+
+// Paths is a set of paths as a tree of their names.
+type Paths struct {
+	Here  bool // the path that leads here is one of them
+	Below map[string]*Paths
+}
+
+// Add puts a path in.
+func (p *Paths) Add(path string) {
+	for path != "" {
+		name, rest, _ := strings.Cut(path, "/")
+		next := p.Below[name]
+		if next == nil {
+			next = &Paths{}
+			if p.Below == nil {
+				p.Below = map[string]*Paths{}
+			}
+			p.Below[name] = next
+		}
+		p, path = next, rest
+	}
+	p.Here = true
 }

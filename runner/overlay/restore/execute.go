@@ -17,10 +17,6 @@ import (
 type Report struct {
 	Removed int                // names, with what was below them
 	Written int                // files
-	Linked  int                // further names of files
-	Made    int                // directories, links, FIFOs and sockets
-	Set     int                // of which only owner, mode, attributes or times were set
-	Bytes   int64              // written
 	Failed  []manifest.Problem // what wasn't carried out; everything else was
 }
 
@@ -156,9 +152,6 @@ func (x *executor) mkdir(dirfd int, name string) error {
 		}
 		return unix.Close(fd)
 	}
-	if err == nil {
-		x.report.Made++
-	}
 	return err
 }
 
@@ -169,9 +162,5 @@ func (x *executor) meta(dirfd int, name string, op *Op) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := setAttrs(fd, op, false); err != nil {
-		return err
-	}
-	x.report.Set++
-	return nil
+	return setAttrs(fd, op, false)
 }

@@ -39,7 +39,7 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 	if err != nil {
 		return err
 	}
-	n, err := body.write(x, fd)
+	err = body.write(x, fd)
 	if err == nil {
 		err = setAttrs(fd, op, false)
 	}
@@ -54,7 +54,6 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 		return err
 	}
 	x.report.Written++
-	x.report.Bytes += n
 	return nil
 }
 
@@ -90,15 +89,13 @@ func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) erro
 			return err
 		}
 	}
-	n, err := body.write(x, fd)
-	if err != nil {
+	if err := body.write(x, fd); err != nil {
 		return err
 	}
 	if err := setAttrs(fd, op, op.SameAttr); err != nil {
 		return err
 	}
 	x.report.Written++
-	x.report.Bytes += n
 	return nil
 }
 
@@ -180,43 +177,43 @@ func (p *payload) solid() bool {
 }
 
 // write fills an empty file. Runs of zeros become holes.
-func (p *payload) write(x *executor, fd int) (int64, error) {
+func (p *payload) write(x *executor, fd int) error {
 	if p.size <= content.ChunkedAbove {
 		err := writeData(fd, p.small, 0)
 		if err == nil && p.size > 0 && p.small[p.size-1] == 0 { // the end may be a hole
 			err = p.setSize(fd)
 		}
-		return p.size, err
+		return err
 	}
 	x.space(256 << 10)
 	buf := x.buf[:256<<10]
 	skip, _ := p.r.(content.HoleSkipper)
 	for off := int64(0); ; {
 		if err := x.ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
 		if skip != nil {
 			off += skip.SkipHole()
 		}
 		if off < 0 || off > p.size {
-			return 0, errors.New("its content is longer than it was")
+			return errors.New("its content is longer than it was")
 		}
 		n, err := p.r.Read(buf[:min(int64(len(buf)), p.size-off+1)])
 		if int64(n) > p.size-off {
-			return 0, errors.New("its content is longer than it was")
+			return errors.New("its content is longer than it was")
 		}
 		if werr := writeData(fd, buf[:n], off); werr != nil {
-			return 0, werr
+			return werr
 		}
 		off += int64(n)
 		if err == io.EOF {
 			if off != p.size {
-				return 0, errors.New("its content is shorter than it was")
+				return errors.New("its content is shorter than it was")
 			}
-			return p.size, p.setSize(fd)
+			return p.setSize(fd)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("cannot read its content: %w", err)
+			return fmt.Errorf("cannot read its content: %w", err)
 		}
 	}
 }

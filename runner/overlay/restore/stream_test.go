@@ -70,7 +70,7 @@ func TestContentRoundTrip(t *testing.T) {
 		x := &executor{ctx: bg, plan: plan, src: NewSource(nil, mem)}
 		p, err := x.open(1, &plan.Ops[1])
 		must(t, err)
-		_, err = p.write(x, int(out.Fd()))
+		err = p.write(x, int(out.Fd()))
 		must(t, err, out.Close())
 		p.Close()
 		if got, err := os.ReadFile(out.Name()); err != nil || !bytes.Equal(got, want.Bytes()) {

@@ -19,8 +19,8 @@ type listing struct {
 	path  string
 	prev  *dirCache
 	old   *manifest.Dir
-	deep  bool       // look at everything below
-	dirty *dirtyTree // else: what to look at below
+	deep  bool            // look at everything below
+	dirty *manifest.Paths // else: what to look at below
 	depth int
 
 	at     int            // how many of prev.items came in the same order
@@ -37,7 +37,7 @@ type subJob struct {
 	name  string
 	at    int // in items, or in prev.items as long as the listing isn't apart
 	prior int // in prev.items; -1 for none
-	dirty *dirtyTree
+	dirty *manifest.Paths
 	found *dirCache // nil when it vanished
 	fault string    // why it can't be looked at
 }
@@ -140,10 +140,6 @@ func (l *listing) list() error {
 
 // finish does what was put off while names were listed.
 func (l *listing) finish() error {
-	w := l.w
-	w.mu.Lock()
-	w.stats.Stated += l.stated
-	w.mu.Unlock()
 	if err := l.below(); err != nil {
 		return err
 	}
@@ -157,7 +153,7 @@ func (l *listing) finish() error {
 func (l *listing) only() error {
 	for i := range l.prev.items {
 		it := &l.prev.items[i]
-		d := l.dirty.sub[it.node.Name]
+		d := l.dirty.Below[it.node.Name]
 		if d == nil || it.sub == nil {
 			if err := l.keep(i); err != nil {
 				return err
@@ -214,10 +210,10 @@ func (l *listing) name(raw []byte) error {
 		}
 		return l.add(item{node: &manifest.Node{Entry: inode.EntryOf(name, &st)}}, i)
 	case kind == manifest.KindDir:
-		var d *dirtyTree
+		var d *manifest.Paths
 		if !l.deep {
-			if d = l.dirty.sub[name]; d == nil && known && prior.sub != nil && prior.key.Ino == st.Ino {
-				d = &dirtyTree{} // nothing to look at below
+			if d = l.dirty.Below[name]; d == nil && known && prior.sub != nil && prior.key.Ino == st.Ino {
+				d = &manifest.Paths{} // nothing to look at below
 			}
 		}
 		return l.subdir(name, i, d)

@@ -12,7 +12,7 @@ import (
 
 // subdir puts off the directory of that name, which was prior item i unless
 // that is negative, and keeps its place in the order.
-func (l *listing) subdir(name string, i int, dirty *dirtyTree) error {
+func (l *listing) subdir(name string, i int, dirty *manifest.Paths) error {
 	j := subJob{name: name, at: l.at, prior: i, dirty: dirty}
 	if i >= 0 && l.prev.items[i].sub == nil {
 		j.prior = -1 // it was something else

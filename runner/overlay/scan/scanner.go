@@ -53,15 +53,11 @@ type Options struct {
 
 // Stats say what a scan did.
 type Stats struct {
-	Entries     int   // in the manifest
-	Stated      int   // inodes looked at
 	Opened      int   // files and links whose content or attributes were read
 	Read        int64 // bytes
 	Stored      int   // bodies given to Bodies
 	StoredBytes int64
-	Unstable    []string           // files that changed while they were read; read again next time
 	Problems    []manifest.Problem // what couldn't be saved
-	Took        time.Duration
 }
 
 // scanWorkers is how many goroutines look at an upper together.
@@ -145,7 +141,6 @@ func multigrain(fs int64) bool {
 func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stats, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begin := time.Now()
 	w, err := s.walk(ctx, o)
 	if err != nil {
 		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
@@ -168,9 +163,7 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 		s.last = m
 	}
 	s.cache = cache
-	w.stats.Entries, w.stats.Took = s.last.Len(), time.Since(begin)
 	w.stats.Stored, w.stats.StoredBytes = w.queue.Stored, w.queue.StoredBytes
-	slices.Sort(w.stats.Unstable)
 	slices.SortFunc(w.stats.Problems, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return s.last, w.stats, nil
 }
@@ -210,12 +203,12 @@ func (s *Scanner) walk(ctx context.Context, o Options) (*walk, error) {
 		w.spare <- struct{}{}
 	}
 	if o.Dirty != nil && s.cache != nil {
-		w.dirty = &dirtyTree{}
+		w.dirty = &manifest.Paths{}
 		for _, p := range o.Dirty {
 			if !manifest.ValidPath(p) {
 				return nil, fmt.Errorf("cannot use path %q", p)
 			}
-			w.dirty.add(p)
+			w.dirty.Add(p)
 		}
 	}
 	w.mapped = make(map[string]bool, len(o.Mapped))
@@ -233,26 +226,4 @@ func (s *Scanner) walk(ctx context.Context, o Options) (*walk, error) {
 		w.racyFrom, w.racy = manifest.Time{Sec: t.Unix(), Nsec: uint32(t.Nanosecond())}, true
 	}
 	return w, nil
-}
-
-// dirtyTree holds the directories to look at and the way to them.
-type dirtyTree struct {
-	here bool
-	sub  map[string]*dirtyTree
-}
-
-func (t *dirtyTree) add(path string) {
-	for path != "" {
-		name, rest, _ := strings.Cut(path, "/")
-		next := t.sub[name]
-		if next == nil {
-			next = &dirtyTree{}
-			if t.sub == nil {
-				t.sub = map[string]*dirtyTree{}
-			}
-			t.sub[name] = next
-		}
-		t, path = next, rest
-	}
-	t.here = true
 }

@@ -36,7 +36,7 @@ type item struct {
 type walk struct {
 	s        *Scanner
 	ctx      context.Context
-	dirty    *dirtyTree // nil: look at everything
+	dirty    *manifest.Paths // nil: look at everything
 	mapped   map[string]bool
 	noSFR    bool
 	racy     bool
@@ -114,12 +114,6 @@ func (w *walk) problem(path, text string) {
 	w.stats.Problems = append(w.stats.Problems, manifest.Problem{Path: path, Text: text})
 }
 
-func (w *walk) unstable(path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stats.Unstable = append(w.stats.Unstable, path)
-}
-
 // top walks the whole upper.
 func (w *walk) top(prev *dirCache) (*dirCache, error) {
 	fd, err := w.s.opener.OpenAt(w.ctx, w.s.root, ".", "", unix.O_RDONLY|unix.O_DIRECTORY)
@@ -141,7 +135,7 @@ func (w *walk) isRacy(ctime unix.Timespec) bool {
 
 // dir looks at the open directory fd. dirty is nil where everything is to be
 // looked at. It returns prev itself when nothing moved.
-func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, depth int) (*dirCache, error) {
+func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Paths, depth int) (*dirCache, error) {
 	var st unix.Stat_t
 	if err := inode.Fstat(fd, &st); err != nil {
 		return nil, err
@@ -162,7 +156,7 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *dirtyTree, 
 	case depth > maxScanDepth: // its names aren't even listed
 		e.Unsaved = fmt.Sprintf("more than %d directories below each other", maxScanDepth)
 		w.problem(path, e.Unsaved)
-	case dirty == nil || dirty.here || prev == nil:
+	case dirty == nil || dirty.Here || prev == nil:
 		if dirty == nil {
 			l.deep = true
 		}

@@ -134,7 +134,6 @@ func (l *listing) file(ctx context.Context, c *content.Hasher, j *fileJob) error
 		again, err := l.readOnce(ctx, c, j, it, prior)
 		if errors.Is(err, errVanished) {
 			it.node = nil
-			l.w.unstable(manifest.Join(l.path, name))
 			return nil
 		}
 		if err != nil {
@@ -145,7 +144,6 @@ func (l *listing) file(ctx context.Context, c *content.Hasher, j *fileJob) error
 		}
 	}
 	it.distrust = true
-	l.w.unstable(manifest.Join(l.path, name))
 	return nil
 }
 
