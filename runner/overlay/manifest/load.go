@@ -80,38 +80,34 @@ func decodeManifest(body []byte) (h head, err error) {
 	return h, d.End()
 }
 
-// pageEntry is an entry as a page holds it.
-type pageEntry struct {
-	Entry
-	sub content.Hash
-}
-
-func decodePage(d *codec.Decoder) ([]pageEntry, error) {
-	n := d.Count(4)
-	entries := make([]pageEntry, 0, n)
-	for i := range n {
+// decodePage reads a page's entries, and beside them the hashes of what is below.
+func decodePage(body []byte) (nodes []*Node, subs []content.Hash, err error) {
+	d := codec.NewDecoder(body)
+	d.Magic(pageMagic)
+	for i := range d.Count(4) {
 		e, sub := ReadEntry(d)
-		if d.Failed() == nil && (!validName(e.Name) || i > 0 && entries[i-1].Name >= e.Name) {
+		if d.Failed() == nil && (!validName(e.Name) || i > 0 && nodes[i-1].Name >= e.Name) {
 			d.Fail("a name that is invalid or out of order")
 		}
 		if d.Failed() != nil {
 			break
 		}
-		entries = append(entries, pageEntry{e, sub})
+		nodes, subs = append(nodes, &Node{Entry: e}), append(subs, sub)
 	}
-	return entries, d.End()
+	return nodes, subs, d.End()
 }
 
-func decodeIndex(d *codec.Decoder) ([]content.Hash, error) {
+func decodeIndex(body []byte) (pages []content.Hash, err error) {
+	d := codec.NewDecoder(body)
+	d.Magic(indexMagic)
 	n := d.Count(len(content.Hash{}))
 	if n == 1 {
 		d.Fail("an index of one page")
 	}
-	hashes := make([]content.Hash, 0, n)
 	for range n {
-		hashes = append(hashes, content.ReadHash(d))
+		pages = append(pages, content.ReadHash(d))
 	}
-	return hashes, d.End()
+	return pages, d.End()
 }
 
 // loader reads one manifest. Directories that occur twice are read once.
@@ -136,37 +132,29 @@ func (l *loader) dir(h content.Hash, depth int) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{}
-	dec := codec.NewDecoder(body)
-	if len(body) >= 4 && string(body[:4]) == pageMagic {
-		p, err := l.page(h, body, depth)
+	d, pages := &Dir{}, []content.Hash{h} // the page may stand for the directory
+	if !bytes.HasPrefix(body, []byte(pageMagic)) {
+		if pages, err = decodeIndex(body); err != nil {
+			return nil, err
+		}
+	}
+	for k, ph := range pages {
+		if ph != h {
+			if body, err = content.ReadBody(l.ctx, l.b, ph, maxObject); err != nil {
+				return nil, err
+			}
+		}
+		p, err := l.page(ph, body, depth)
 		if err != nil {
 			return nil, err
 		}
 		if len(p.Nodes) == 0 {
 			return nil, fmt.Errorf("%w: an empty page", codec.ErrForm)
 		}
-		d.Pages = []*Page{p}
-	} else {
-		dec.Magic(indexMagic)
-		hashes, err := decodeIndex(dec)
-		if err != nil {
-			return nil, err
+		if k > 0 && d.Pages[k-1].Nodes[len(d.Pages[k-1].Nodes)-1].Name >= p.Nodes[0].Name {
+			return nil, fmt.Errorf("%w: pages out of order", codec.ErrForm)
 		}
-		for _, ph := range hashes {
-			body, err := content.ReadBody(l.ctx, l.b, ph, maxObject)
-			if err != nil {
-				return nil, err
-			}
-			p, err := l.page(ph, body, depth)
-			if err != nil {
-				return nil, err
-			}
-			if k := len(d.Pages); len(p.Nodes) == 0 || k > 0 && d.Pages[k-1].Nodes[len(d.Pages[k-1].Nodes)-1].Name >= p.Nodes[0].Name {
-				return nil, fmt.Errorf("%w: pages out of order", codec.ErrForm)
-			}
-			d.Pages = append(d.Pages, p)
-		}
+		d.Pages = append(d.Pages, p)
 	}
 	for n := range d.All() {
 		d.sum(n)
@@ -177,25 +165,21 @@ func (l *loader) dir(h content.Hash, depth int) (*Dir, error) {
 }
 
 func (l *loader) page(h content.Hash, body []byte, depth int) (*Page, error) {
-	dec := codec.NewDecoder(body)
-	dec.Magic(pageMagic)
-	entries, err := decodePage(dec)
+	nodes, subs, err := decodePage(body)
 	if err != nil {
 		return nil, err
 	}
-	if l.left -= len(entries); l.left < 0 {
+	if l.left -= len(nodes); l.left < 0 {
 		return nil, fmt.Errorf("%w: more than %d entries", codec.ErrForm, maxEntries)
 	}
-	p := &Page{Nodes: make([]*Node, len(entries))}
-	for i := range entries {
-		n := &Node{Entry: entries[i].Entry}
+	for i, n := range nodes {
 		if n.Kind == KindDir {
-			if n.Sub, err = l.dir(entries[i].sub, depth+1); err != nil {
+			if n.Sub, err = l.dir(subs[i], depth+1); err != nil {
 				return nil, err
 			}
 		}
-		p.Nodes[i] = n
 	}
+	p := &Page{Nodes: nodes}
 	p.set(h, true)
 	return p, nil
 }
