@@ -132,8 +132,7 @@ func (g *Gate) see(e *Exec, keep bool) (used bool) {
 				}
 			}
 			if keep {
-				g.exits.lead(e)
-				return true
+				return g.exits.lead(e)
 			}
 			g.released(e)
 			return false

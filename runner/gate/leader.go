@@ -27,6 +27,9 @@ type leader struct {
 	queued  *Exec         // not launched yet
 	pending *Exec         // launched, not seen yet
 	hold    atomic.Bool   // Exiting is to be called
+
+	mu   sync.Mutex
+	left bool // guarded by mu; the thread isn't its own any more
 }
 
 // traces says whether we trace a process ourselves.
@@ -60,8 +63,9 @@ func (x *exits) hand(e *Exec) bool {
 }
 
 // lead keeps tracing a process that stands in its new image, on the thread
-// that brought it there, until it ends. That thread is then used up.
-func (x *exits) lead(e *Exec) {
+// that brought it there, until it ends. If its end wasn't seen the thread is then
+// used up: it may trace it still.
+func (x *exits) lead(e *Exec) (used bool) {
 	n := x.take(e)
 	l := &leader{
 		x: x, ending: n, tid: unix.Gettid(), execs: make(chan *Exec),
@@ -72,7 +76,7 @@ func (x *exits) lead(e *Exec) {
 		letGo(e.PID, 0)
 		e.close()
 		n.close()
-		return
+		return true
 	}
 	x.g.recheck(e)
 	e.close()
@@ -80,6 +84,7 @@ func (x *exits) lead(e *Exec) {
 	status, known := l.run()
 	mine := x.dismiss(l)
 	close(l.over)
+	l.leave()
 	if l.queued != nil {
 		x.g.answered(l.queued.ID)
 		x.g.failed(l.queued, whyGone)
@@ -98,6 +103,7 @@ func (x *exits) lead(e *Exec) {
 	default:
 		n.close()
 	}
+	return !known
 }
 
 // enlist notes a leader in the place of others that watch its process: of an
@@ -280,7 +286,22 @@ func (l *leader) end() {
 
 // poke has the thread look at what it is to do, if it waits for its process. One
 // that is about to wait misses it, so it is done again until there is an answer.
-func (l *leader) poke() { _ = unix.Tgkill(mainThread, l.tid, pokeSignal) }
+func (l *leader) poke() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.left {
+		_ = unix.Tgkill(mainThread, l.tid, pokeSignal)
+	}
+}
+
+// leave ends the pokes, so that none interrupts what the thread does next: one that
+// was sent arrives with the call.
+func (l *leader) leave() {
+	l.mu.Lock()
+	l.left = true
+	l.mu.Unlock()
+	_ = unix.Gettid()
+}
 
 const (
 	pokeSignal = unix.Signal(63) // a real-time signal that nobody else uses
