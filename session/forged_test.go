@@ -102,6 +102,10 @@ sleep 60;
 		"victim.txt": "x", "evil": "system('/usr/bin/rm', 'victim.txt');\n",
 	}, "claude")
 	q := w.held(0)
+	if q.Subject == api.SubjectEdit { // on a busy machine the link is noticed first
+		w.must(w.decide(q, api.AnswerKeep))
+		q = w.held(q.ID)
+	}
 	if q.Subject != api.SubjectNested || !strings.Contains(q.Title, "perl") {
 		t.Errorf("held %s %q, want the program that the shell finds", q.Subject, q.Title)
 	}
