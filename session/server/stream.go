@@ -75,7 +75,7 @@ func then(first []api.Event, more iter.Seq2[api.Event, error]) iter.Seq2[api.Eve
 // ahead is how many events are read ahead of what was sent.
 const ahead = 256
 
-// stream sends events as they come: at once when there are no more for now,
+// stream sends events as they come: at once when no more are waiting,
 // else many at a time. A stream that ends early is joined again by the client.
 func stream(ctx context.Context, w io.Writer, flush *http.ResponseController, events func(context.Context) iter.Seq2[api.Event, error]) {
 	ctx, cancel := context.WithCancel(ctx)
