@@ -112,7 +112,10 @@ func TestRequestsDuringTheEnd(t *testing.T) {
 		func() error { _, err := w.Pause(ctx); return err },
 		func() error { _, err := w.Continue(ctx); return err },
 		func() error { _, err := w.read.Questions(ctx, w.ID()); return err },
-		func() error { _, err := w.RollbackPlan(ctx, review.Action); return err },
+		func() error {
+			_, err := w.RollbackPlan(ctx, api.RollbackRequest{RollbackTarget: api.Before(review.Action)})
+			return err
+		},
 	} {
 		wg.Go(func() {
 			for {

@@ -16,22 +16,22 @@ import (
 
 // said is all that a reader says of a scope's files: the list and every difference.
 func said(t *testing.T, r interface {
-	Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error)
-	Diff(ctx context.Context, id, key string, n int) (api.FileDiff, error)
-	Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error]
+	Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error)
+	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
+	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
 }, id string, n int) string {
 	t.Helper()
-	list, err := r.Changes(t.Context(), id, n, api.Page{})
+	list, err := r.Changes(t.Context(), id, api.Scope{Action: n}, api.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	list.Version, list.Final = 0, false
 	all := []any{list}
-	for d, err := range r.Diffs(t.Context(), id, n) {
+	for d, err := range r.Diffs(t.Context(), id, api.Scope{Action: n}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := r.Diff(t.Context(), id, d.Change.Key, n)
+		one, err := r.Diff(t.Context(), id, d.Change.Key, api.Scope{Action: n})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,12 +41,12 @@ func (l *Live) Questions(ctx context.Context, id string) ([]api.Question, error)
 }
 
 // scope is the two states that an answer compares, as they are now.
-func (l *Live) scope(ctx context.Context, n int) (files.Scope, error) {
+func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 	out := files.Scope{Files: l.s.files, Version: l.s.files.AsOf()} // before anything is looked at
 	var a *action
 	var copied api.Action
 	if err := l.s.call(ctx, func() {
-		if a = l.s.actions.at(n); a != nil {
+		if a = l.s.actions.at(in.Action); a != nil {
 			copied = a.Action
 		}
 	}); err != nil {
@@ -54,11 +54,14 @@ func (l *Live) scope(ctx context.Context, n int) (files.Scope, error) {
 	}
 	now, version, err := l.s.files.ScanSince(ctx, out.Version)
 	out.To, out.Version = now, version
-	if err != nil || n == 0 {
+	if err == nil && in.Since != 0 {
+		out.From, err = l.s.files.Since(ctx, in.Since)
+	}
+	if err != nil || in.Action == 0 {
 		return out, err
 	}
 	if a == nil {
-		return out, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+		return out, api.Problemf(api.CodeNotFound, "there is no action %d", in.Action)
 	}
 	if out.From, out.To, err = l.s.files.OfAction(ctx, copied, now); out.To == nil && err == nil {
 		out.From, out.To = now, now // it hasn't run, so it has changed nothing

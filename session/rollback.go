@@ -19,9 +19,9 @@ const maxShown = 8
 // maxLeft bounds the names of files that a roll back left, in its result.
 const maxLeft = 100
 
-// RollbackPlan says what going back to just before an action would do.
-func (s *Session) RollbackPlan(ctx context.Context, toBefore int) (api.RollbackPlan, error) {
-	p, err := s.plan(ctx, toBefore)
+// RollbackPlan says what a roll back would do.
+func (s *Session) RollbackPlan(ctx context.Context, req api.RollbackRequest) (api.RollbackPlan, error) {
+	p, err := s.plan(ctx, req.ToBefore)
 	if err != nil {
 		return api.RollbackPlan{}, err
 	}
@@ -112,7 +112,7 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 // carryOut is a job of the worker's: no checkpoint is taken meanwhile, but for
 // the roll back's own.
 func (s *Session) carryOut(ctx context.Context, p *files.Plan, by string) (api.Rollback, error) {
-	rec := api.Rollback{ToBefore: p.ToBefore, Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
+	rec := api.Rollback{RollbackTarget: api.Before(p.ToBefore), Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
 	done := make(chan error, 1)
 	if err := s.request(ctx, func() {
 		var o *files.Outcome

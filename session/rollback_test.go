@@ -22,10 +22,10 @@ import (
 // back rolls back to just before an action, as a person who reads the plan does.
 func (w *world) back(n int, meanwhile func()) {
 	w.Helper()
-	plan, err := w.RollbackPlan(w.Context(), n)
+	plan, err := w.RollbackPlan(w.Context(), api.RollbackRequest{RollbackTarget: api.Before(n)})
 	w.must(err)
 	meanwhile()
-	_, err = w.Rollback(w.Context(), api.RollbackRequest{ToBefore: n, Hash: plan.Hash, By: "test"})
+	_, err = w.Rollback(w.Context(), api.RollbackRequest{RollbackTarget: api.Before(n), Hash: plan.Hash, By: "test"})
 	w.must(err)
 }
 
@@ -60,7 +60,7 @@ func TestRollbackWhileSomethingWrites(t *testing.T) {
 	w := start(t, api.ModePolicy, "touch one; echo >ticks; touch two; while :; do echo x >>ticks; done")
 	a := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch two" && a.State == api.ActionEnded && a.Files == 1 })
 	w.back(a.N, func() {
-		_, err := w.read.Changes(t.Context(), w.ID(), 0, api.Page{})
+		_, err := w.read.Changes(t.Context(), w.ID(), api.Scope{}, api.Page{})
 		w.must(err)
 	})
 	w.happened("the roll back", func(e api.Event) bool { return e.Kind == "rollback.done" })
@@ -106,7 +106,7 @@ func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
 	first := w.action("the first command", func(a api.Action) bool { return a.Title == "mkdir dir" && a.State == api.ActionEnded })
 	w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
 	do := w.feed("feed")
-	plan, err := w.RollbackPlan(t.Context(), first.N)
+	plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(first.N)})
 	w.must(err)
 	do("dir/new")
 	do("dir/shown")
@@ -114,7 +114,7 @@ func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
 	do("-gone")
 	do("end")
 	w.upperHas("end", true)
-	done, err := w.Rollback(t.Context(), api.RollbackRequest{ToBefore: first.N, Hash: plan.Hash, By: "test"})
+	done, err := w.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(first.N), Hash: plan.Hash, By: "test"})
 	w.must(err)
 	if want := []string{"dir/new", "end", "other"}; !slices.Equal(done.Left, want) || done.LeftMore != 0 {
 		t.Errorf("%v and %d more are said to be left, want %v", done.Left, done.LeftMore, want)
@@ -168,11 +168,11 @@ func TestRollbackIsStaleWhenAFolderCame(t *testing.T) {
 	if edit.N >= a.N {
 		t.Fatalf("the edit is action %d, after %d", edit.N, a.N)
 	}
-	plan, err := w.RollbackPlan(t.Context(), edit.N)
+	plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(edit.N)})
 	w.must(err)
 	do("go")
 	w.upperHas("end", true)
-	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: edit.N, Hash: plan.Hash, By: "test"})
+	_, err = w.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(edit.N), Hash: plan.Hash, By: "test"})
 	if code(err) != api.CodeStale {
 		t.Errorf("a roll back of a file that is a folder now gives %v, want stale", err)
 	}
@@ -195,11 +195,11 @@ func TestRollbackOfFilesThatComeAndGo(t *testing.T) {
 		read -u 3 x; rm -r dir/gone; chmod 700 dir/mode; echo new >a.txt; touch end; read -u 3 x`)
 	first := w.action("the first command", func(a api.Action) bool { return a.Title == "mkdir dir" && a.State == api.ActionEnded })
 	w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
-	plan, err := w.RollbackPlan(t.Context(), first.N)
+	plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(first.N)})
 	w.must(err)
 	w.feed("feed")("go")
 	w.upperHas("end", true)
-	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: first.N, Hash: plan.Hash, By: "test"})
+	_, err = w.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(first.N), Hash: plan.Hash, By: "test"})
 	w.must(err)
 	if got := w.changed(0); !slices.Equal(got, []string{"A end", "A mark"}) {
 		t.Errorf("after the roll back the changes are %v, want what was there before and what came elsewhere", got)
@@ -222,12 +222,12 @@ while True:
         else: open(p, "w").close()'`)
 	w.action("the writer", func(a api.Action) bool { return a.State == api.ActionRunning && strings.HasPrefix(a.Title, "python3") })
 	w.happened("its first change", func(api.Event) bool {
-		plan, err := w.RollbackPlan(t.Context(), 1)
+		plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(1)})
 		w.must(err)
 		return slices.ContainsFunc(plan.Files, func(c api.Change) bool { return strings.HasPrefix(c.Path, "a.txt") })
 	})
 	for range 500 {
-		plan, err := w.RollbackPlan(t.Context(), 1)
+		plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(1)})
 		w.must(err)
 		if !slices.ContainsFunc(plan.Files, func(c api.Change) bool { return c.Path == "a.txt" }) {
 			t.Fatalf("a.txt isn't in the plan: %+v", plan.Files)
@@ -248,12 +248,12 @@ func TestRollbackEndsUnderTheFreeze(t *testing.T) {
 		return len(running) == many
 	})
 	a.N = slices.Min(slices.Collect(maps.Keys(running)))
-	plan, err := w.RollbackPlan(t.Context(), a.N)
+	plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(a.N)})
 	w.must(err)
 	if len(plan.Ends) != many {
 		t.Fatalf("the plan ends %v, want %d", plan.Ends, many)
 	}
-	_, err = w.Rollback(t.Context(), api.RollbackRequest{ToBefore: a.N, Hash: plan.Hash, By: "test"})
+	_, err = w.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(a.N), Hash: plan.Hash, By: "test"})
 	w.must(err)
 	w.action("the edit after it", func(a api.Action) bool { return a.Kind == api.KindEdit && a.Title == "edit reacted" })
 	if got := w.changed(0); !slices.Equal(got, []string{"A reacted"}) {
@@ -268,7 +268,7 @@ func TestRollbackThatFailsHalfWay(t *testing.T) {
 		while read -u 3 name; do echo 1 >"$name"; done`)
 	a := w.action("the file that is overwritten", func(a api.Action) bool { return a.Title == "cp a.txt big" })
 	last := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
-	plan, err := w.RollbackPlan(t.Context(), a.N)
+	plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(a.N)})
 	w.must(err)
 	lost := 0
 	w.must(filepath.WalkDir(filepath.Join(filepath.Dir(w.project), "data", "bodies"), func(path string, d os.DirEntry, err error) error {
@@ -284,7 +284,7 @@ func TestRollbackThatFailsHalfWay(t *testing.T) {
 	if lost != 1 {
 		t.Fatalf("%d bodies are large, want that of big", lost)
 	}
-	if _, err := w.Rollback(t.Context(), api.RollbackRequest{ToBefore: a.N, Hash: plan.Hash, By: "test"}); err == nil {
+	if _, err := w.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(a.N), Hash: plan.Hash, By: "test"}); err == nil {
 		t.Fatal("a file was put back without its body")
 	}
 	failed := w.happened("the failure", func(e api.Event) bool { return e.Kind == "rollback.failed" }).Rollback
@@ -340,13 +340,13 @@ func TestRollbackOfWhatNobodyMayRead(t *testing.T) {
 	}
 	w := startWith(t, api.ModePolicy, "chmod 700 none write dir; echo agent >>none; echo agent >>write; echo agent >>dir/in; touch last; read x", prepare)
 	w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
-	plan, err := w.RollbackPlan(t.Context(), 1)
+	plan, err := w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(1)})
 	w.must(err)
 	if len(plan.Problems) > 0 {
 		t.Errorf("it is said that these can't be put back: %v", plan.Problems)
 	}
 	w.back(1, func() {})
-	left, err := w.read.Changes(t.Context(), w.ID(), 0, api.Page{})
+	left, err := w.read.Changes(t.Context(), w.ID(), api.Scope{}, api.Page{})
 	w.must(err)
 	for _, c := range left.Files {
 		t.Errorf("%s still differs from the project: %s", c.Path, c.Words)

@@ -87,7 +87,7 @@ git remote add two https://example.com/two.git && git config -l >after; sleep 60
 	if text := string(after); !strings.Contains(text, "remote.two.url=https://example.com/two.git") || !strings.Contains(text, "remote.o.url=https://example.com/one.git") {
 		t.Errorf("git can't change its configuration:\n%s", text)
 	}
-	for d, err := range w.read.Diffs(t.Context(), w.ID(), 0) {
+	for d, err := range w.read.Diffs(t.Context(), w.ID(), api.Scope{}) {
 		w.must(err)
 		for _, h := range d.Hunks {
 			for _, l := range h.Lines {

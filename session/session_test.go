@@ -261,7 +261,7 @@ func TestReviewComesFirstInStepMode(t *testing.T) {
 	if err := w.decide(review, api.AnswerKeep); code(err) != api.CodeDecided {
 		t.Errorf("keeping what was rolled back got %v, want %s", err, api.CodeDecided)
 	}
-	changes, err := w.read.Changes(t.Context(), w.ID(), 0, api.Page{})
+	changes, err := w.read.Changes(t.Context(), w.ID(), api.Scope{}, api.Page{})
 	w.must(err)
 	if len(changes.Files) != 0 {
 		t.Errorf("after the roll back %v differs", changes.Files)
@@ -360,7 +360,7 @@ func TestJoiningTellsTheNewestChanges(t *testing.T) {
 		if e.Changes == nil {
 			continue
 		}
-		got, err := w.read.Changes(ctx, w.ID(), 0, api.Page{})
+		got, err := w.read.Changes(ctx, w.ID(), api.Scope{}, api.Page{})
 		w.must(err)
 		if got.Version < *e.Changes {
 			t.Fatalf("told of version %d, the answer is of %d", *e.Changes, got.Version)

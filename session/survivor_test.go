@@ -24,7 +24,7 @@ func (w *world) let(name string) {
 
 func (w *world) changed(n int) []string {
 	w.Helper()
-	c, err := w.read.Changes(w.Context(), w.ID(), n, api.Page{})
+	c, err := w.read.Changes(w.Context(), w.ID(), api.Scope{Action: n}, api.Page{})
 	w.must(err)
 	var l []string
 	for _, f := range c.Files {

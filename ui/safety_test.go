@@ -557,7 +557,7 @@ func TestStaleRollbackPlan(t *testing.T) {
 	d.calmly("u")
 	d.shows("src/parse_test.go  +30 −0")
 	ch, _ := fake.Changes()
-	d.c.SetPlan(10, api.RollbackPlan{ToBefore: 10, Hash: "p10b", Actions: []int{10}, Files: ch.Files[:3]})
+	d.c.SetPlan(10, api.RollbackPlan{RollbackTarget: api.Before(10), Hash: "p10b", Actions: []int{10}, Files: ch.Files[:3]})
 	d.calmly("y")
 	d.shows("notes.txt  +0 −4")
 	d.press("y")

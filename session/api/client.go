@@ -68,9 +68,8 @@ func (c *Client) Attempts(ctx context.Context, id string) ([]Attempt, error) {
 	return fetch[[]Attempt](ctx, c, http.MethodGet, path(id, "attempts"), nil)
 }
 
-// ChangesPage fetches a page of what an action changed, or for action 0 of how
-// the session's files differ from the project folder.
-func (c *Client) ChangesPage(ctx context.Context, id string, action int, p Page) (Changes, error) {
+// ChangesPage fetches a page of what differs in a scope.
+func (c *Client) ChangesPage(ctx context.Context, id string, in Scope, p Page) (Changes, error) {
 	var more []string
 	if p.After != "" {
 		more = append(more, "after", p.After)
@@ -78,18 +77,18 @@ func (c *Client) ChangesPage(ctx context.Context, id string, action int, p Page)
 	if p.Limit > 0 {
 		more = append(more, "limit", strconv.Itoa(p.Limit))
 	}
-	return fetch[Changes](ctx, c, http.MethodGet, path(id, "changes")+query(action, more...), nil)
+	return fetch[Changes](ctx, c, http.MethodGet, path(id, "changes")+query(in, more...), nil)
 }
 
 // Changes fetches page after page until it has at least most changes, or all of
 // them when most is 0. When the files move meanwhile the pages may be of
 // different states: the version is then that of the oldest, so that it is seen
 // to be outdated.
-func (c *Client) Changes(ctx context.Context, id string, action, most int) (Changes, error) {
-	out, err := c.ChangesPage(ctx, id, action, Page{Limit: most})
+func (c *Client) Changes(ctx context.Context, id string, in Scope, most int) (Changes, error) {
+	out, err := c.ChangesPage(ctx, id, in, Page{Limit: most})
 	for err == nil && out.Next != "" && (most == 0 || len(out.Files) < most) {
 		var p Changes
-		if p, err = c.ChangesPage(ctx, id, action, Page{After: out.Next}); err != nil {
+		if p, err = c.ChangesPage(ctx, id, in, Page{After: out.Next}); err != nil {
 			break
 		}
 		p.Files = append(out.Files, p.Files...)
@@ -101,14 +100,13 @@ func (c *Client) Changes(ctx context.Context, id string, action, most int) (Chan
 
 // Diffs yields the differences of all changed files of a scope, by path, as
 // they are worked out. A stream that breaks ends with an error.
-func (c *Client) Diffs(ctx context.Context, id string, action int) iter.Seq2[FileDiff, error] {
-	return stream[FileDiff](ctx, c, path(id, "diffs")+query(action), "the differences")
+func (c *Client) Diffs(ctx context.Context, id string, in Scope) iter.Seq2[FileDiff, error] {
+	return stream[FileDiff](ctx, c, http.MethodGet, path(id, "diffs")+query(in), nil, "the differences")
 }
 
-// Diff fetches one changed file's difference in the scope that Changes has for
-// the same action. The key is a Change's.
-func (c *Client) Diff(ctx context.Context, id, key string, action int) (FileDiff, error) {
-	return fetch[FileDiff](ctx, c, http.MethodGet, path(id, "diff")+query(action, "key", key), nil)
+// Diff fetches one changed file's difference in the scope. The key is a Change's.
+func (c *Client) Diff(ctx context.Context, id, key string, in Scope) (FileDiff, error) {
+	return fetch[FileDiff](ctx, c, http.MethodGet, path(id, "diff")+query(in, "key", key), nil)
 }
 
 // Decide answers a question and returns it closed. A *Problem with CodeDecided,
@@ -127,22 +125,44 @@ func (c *Client) KillAction(ctx context.Context, id string, n int) (Action, erro
 	return fetch[Action](ctx, c, http.MethodPost, path(id, "actions", strconv.Itoa(n), "kill"), nil)
 }
 
-// RollbackPlan says what going back to just before an action would do.
-func (c *Client) RollbackPlan(ctx context.Context, id string, toBefore int) (RollbackPlan, error) {
-	return fetch[RollbackPlan](ctx, c, http.MethodGet, path(id, "rollback")+"?to_before="+strconv.Itoa(toBefore), nil)
-}
-
-// RollbackRequest carries out a plan that was shown.
-type RollbackRequest struct {
-	ToBefore int    `json:"to_before"`
-	Hash     string `json:"hash"`
-	By       string `json:"by,omitempty"`
+// RollbackPlan says what a roll back would do.
+func (c *Client) RollbackPlan(ctx context.Context, id string, r RollbackRequest) (RollbackPlan, error) {
+	if r.ToBefore != 0 { // supervisors of any version have it
+		return fetch[RollbackPlan](ctx, c, http.MethodGet, path(id, "rollback")+"?to_before="+strconv.Itoa(r.ToBefore), nil)
+	}
+	return fetch[RollbackPlan](ctx, c, http.MethodPost, path(id, "rollback-plan"), r)
 }
 
 // Rollback carries out the plan with that hash; CodeStale says that the files
 // have moved on since the plan was made.
 func (c *Client) Rollback(ctx context.Context, id string, r RollbackRequest) (Rollback, error) {
 	return fetch[Rollback](ctx, c, http.MethodPost, path(id, "rollback"), r)
+}
+
+// ApplyPlan says what an apply would do.
+func (c *Client) ApplyPlan(ctx context.Context, id string, r ApplyRequest) (ApplyPlan, error) {
+	return fetch[ApplyPlan](ctx, c, http.MethodPost, path(id, "apply-plan"), r)
+}
+
+// Apply carries out a plan that was shown and tells how that goes; the last
+// value has Done or Problem set. Ending ctx cancels it.
+func (c *Client) Apply(ctx context.Context, id string, r ApplyRequest) iter.Seq2[Progress, error] {
+	return stream[Progress](ctx, c, http.MethodPost, path(id, "applies"), r, "how the apply goes")
+}
+
+// Applies lists a session's applies, oldest first.
+func (c *Client) Applies(ctx context.Context, id string) ([]Apply, error) {
+	return fetch[[]Apply](ctx, c, http.MethodGet, path(id, "applies"), nil)
+}
+
+// UndoPlan says what undoing an apply would do.
+func (c *Client) UndoPlan(ctx context.Context, id string, apply int64) (ApplyPlan, error) {
+	return fetch[ApplyPlan](ctx, c, http.MethodPost, path(id, "applies", strconv.FormatInt(apply, 10), "undo-plan"), nil)
+}
+
+// Undo undoes an apply, as Apply does one.
+func (c *Client) Undo(ctx context.Context, id string, apply int64, r UndoRequest) iter.Seq2[Progress, error] {
+	return stream[Progress](ctx, c, http.MethodPost, path(id, "applies", strconv.FormatInt(apply, 10), "undo"), r, "how the undoing goes")
 }
 
 // ModeRequest changes how a session judges.
@@ -196,14 +216,14 @@ func (c *Client) Recorded(ctx context.Context, id string, from uint64) iter.Seq2
 }
 
 func (c *Client) events(ctx context.Context, path string) iter.Seq2[Event, error] {
-	return stream[Event](ctx, c, path, "the event stream")
+	return stream[Event](ctx, c, http.MethodGet, path, nil, "the event stream")
 }
 
 // stream yields the values of an answer that has one on each line.
-func stream[T any](ctx context.Context, c *Client, path, what string) iter.Seq2[T, error] {
+func stream[T any](ctx context.Context, c *Client, method, path string, body any, what string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		resp, err := c.do(ctx, http.MethodGet, path, nil)
+		resp, err := c.do(ctx, method, path, body)
 		if err != nil {
 			yield(none, err)
 			return
@@ -233,10 +253,13 @@ func path(id string, more ...string) string {
 	return p
 }
 
-func query(action int, more ...string) string {
+func query(in Scope, more ...string) string {
 	q := url.Values{}
-	if action != 0 {
-		q.Set("action", strconv.Itoa(action))
+	if in.Action != 0 {
+		q.Set("action", strconv.Itoa(in.Action))
+	}
+	if in.Since != 0 {
+		q.Set("since", strconv.FormatInt(in.Since, 10))
 	}
 	for i := 0; i+1 < len(more); i += 2 {
 		q.Set(more[i], more[i+1])

@@ -26,6 +26,15 @@ type Change struct {
 	Added   int    `json:"added"` // lines
 	Removed int    `json:"removed"`
 	Counted bool   `json:"counted"` // whether Added and Removed are known
+
+	// Groups are what a reader may want folded away: "git" (internals of a
+	// repository), "lock", "generated", "ignored"; "" is none of these.
+	Group string `json:"group,omitempty"`
+	Type  string `json:"type,omitempty"` // of binaries: what they are, as "PNG image, 640×480"
+	// Host says in words that the file in the project folder has changed since
+	// the session first saw it; "" when it hasn't, or isn't looked at.
+	Host    string `json:"host,omitempty"`
+	Applied bool   `json:"applied,omitempty"` // the project folder has it as it is here
 }
 
 // Page says which part of a list is asked for.
@@ -51,6 +60,7 @@ type Changes struct {
 // FileDiff is one file's difference.
 type FileDiff struct {
 	Change Change `json:"change"`
+	Hash   string `json:"hash,omitempty"` // of both contents: names the hunks in a Choice
 	Hunks  []Hunk `json:"hunks,omitempty"`
 	Note   string `json:"note,omitempty"` // why there are no hunks: binary, too large, too different
 }
@@ -71,15 +81,36 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// RollbackPlan says what going back to just before an action would do.
+// RollbackTarget says what a roll back takes back. Exactly one field is set.
+type RollbackTarget struct {
+	ToBefore  int        `json:"to_before,omitempty"` // all that changed since just before this action
+	Selection *Selection `json:"selection,omitempty"` // these changes alone: later ones of other files, and of other lines, stay
+	Redo      int64      `json:"redo,omitempty"`      // a Rollback's ID: what it took back comes again
+}
+
+// Before is the target of going back to just before an action.
+func Before(action int) RollbackTarget { return RollbackTarget{ToBefore: action} }
+
+// RollbackPlan says what a roll back would do. ToBefore is set for one to just before an action.
 type RollbackPlan struct {
-	ToBefore int       `json:"to_before"`
-	Hash     string    `json:"hash"`           // the request to carry it out must name it
-	Actions  []int     `json:"actions"`        // whose changes are taken back
-	Ends     []int     `json:"ends,omitempty"` // running actions that will be killed first
-	Files    []Change  `json:"files"`
-	More     int       `json:"more,omitempty"`
-	Problems []Trouble `json:"problems,omitempty"` // what can't be put back; all else can
+	RollbackTarget
+	Hash      string     `json:"hash"`           // the request to carry it out must name it
+	Actions   []int      `json:"actions"`        // whose changes are taken back
+	Ends      []int      `json:"ends,omitempty"` // running actions that will be killed first
+	Files     []Change   `json:"files"`          // from how they are to how they will be
+	More      int        `json:"more,omitempty"`
+	Restores  int        `json:"restores"`            // of all files: those that are put back or written over
+	Removes   int        `json:"removes"`             // of all files: those that go
+	Conflicts []Conflict `json:"conflicts,omitempty"` // with later changes; they stay as they are unless resolved
+	Problems  []Trouble  `json:"problems,omitempty"`  // what can't be put back; all else can
+}
+
+// RollbackRequest asks for a plan, without a Hash, or carries one out that was shown.
+type RollbackRequest struct {
+	RollbackTarget
+	Resolve []Resolution `json:"resolve,omitempty"` // planned with, and named again
+	Hash    string       `json:"hash,omitempty"`
+	By      string       `json:"by,omitempty"`
 }
 
 // Trouble is a file that can't be put back, and why.
@@ -90,10 +121,12 @@ type Trouble struct {
 
 // Rollback is one that was carried out, or is.
 type Rollback struct {
-	ID         int64     `json:"id"`
-	At         time.Time `json:"at"`
-	ToBefore   int       `json:"to_before"`
-	Checkpoint int64     `json:"checkpoint"`
+	ID int64     `json:"id"`
+	At time.Time `json:"at"`
+	RollbackTarget
+	Checkpoint int64     `json:"checkpoint"`      // that the files, or the chosen ones, went back to; 0: to none
+	After      int64     `json:"after,omitempty"` // checkpoint of the state that it left
+	Redone     bool      `json:"redone,omitempty"`
 	Actions    []int     `json:"actions"`
 	Files      int       `json:"files"`
 	By         string    `json:"by,omitempty"`

@@ -169,7 +169,7 @@ func check(ctx context.Context, c *api.Client, id, dir string, seen map[string]b
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	changes, err := c.Changes(ctx, id, 0, 0)
+	changes, err := c.Changes(ctx, id, api.Scope{}, 0)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -239,6 +240,15 @@ func (f *Files) At(ctx context.Context, id int64) (*manifest.Manifest, error) {
 	}
 	f.see(cp)
 	return cp.Manifest, nil
+}
+
+// Since is the state at a checkpoint that a viewer names.
+func (f *Files) Since(ctx context.Context, id int64) (*manifest.Manifest, error) {
+	m, err := f.At(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, api.Problemf(api.CodeNotFound, "there is no checkpoint %d", id)
+	}
+	return m, err
 }
 
 // OfAction is the two states around an action; until it has ended the second is now.

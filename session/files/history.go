@@ -21,7 +21,7 @@ type History struct {
 
 	// Now gives a scope of the session that this process owns, as it is now; nil
 	// without one. ErrOver sends who asks to the record.
-	Now func(ctx context.Context, action int) (Scope, error)
+	Now func(ctx context.Context, in api.Scope) (Scope, error)
 
 	mu     sync.Mutex
 	opened []*Files // guarded by mu; of the sessions that were looked at last
@@ -44,24 +44,26 @@ type Scope struct {
 	Final    bool
 }
 
-// Changes is a page of what an action changed, or for action 0 of how the files
-// differ from the project folder.
-func (h *History) Changes(ctx context.Context, id string, n int, p api.Page) (api.Changes, error) {
+// Changes is a page of what differs in a scope.
+func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
-	s, err := h.scope(ctx, id, n)
+	s, err := h.Scope(ctx, id, in)
 	if err == nil && s.To != nil {
 		out, err = s.Files.Page(ctx, s.From, s.To, p)
 	}
 	out.Version, out.Final, out.Scope = s.Version, s.Final, "session"
-	if n != 0 {
-		out.Scope = "action " + strconv.Itoa(n)
+	switch {
+	case in.Action != 0:
+		out.Scope = "action " + strconv.Itoa(in.Action)
+	case in.Since != 0:
+		out.Scope = "since " + strconv.FormatInt(in.Since, 10)
 	}
 	return out, err
 }
 
 // Diff is one changed file's difference in the scope that Changes has.
-func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff, error) {
-	s, err := h.scope(ctx, id, n)
+func (h *History) Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error) {
+	s, err := h.Scope(ctx, id, in)
 	switch {
 	case err != nil:
 		return api.FileDiff{}, err
@@ -72,9 +74,9 @@ func (h *History) Diff(ctx context.Context, id, key string, n int) (api.FileDiff
 }
 
 // Diffs yields the differences of all changed files in that scope, by path.
-func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.FileDiff, error] {
+func (h *History) Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error] {
 	return func(yield func(api.FileDiff, error) bool) {
-		s, err := h.scope(ctx, id, n)
+		s, err := h.Scope(ctx, id, in)
 		switch {
 		case err != nil:
 			yield(api.FileDiff{}, err)
@@ -84,10 +86,10 @@ func (h *History) Diffs(ctx context.Context, id string, n int) iter.Seq2[api.Fil
 	}
 }
 
-// scope finds the two states that are asked for.
-func (h *History) scope(ctx context.Context, id string, n int) (Scope, error) {
+// Scope finds the two states that are asked for.
+func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, error) {
 	if h.Now != nil {
-		if s, err := h.Now(ctx, n); !errors.Is(err, ErrOver) {
+		if s, err := h.Now(ctx, in); !errors.Is(err, ErrOver) {
 			return s, err
 		}
 	}
@@ -95,10 +97,10 @@ func (h *History) scope(ctx context.Context, id string, n int) (Scope, error) {
 		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	s := Scope{Files: h.filesOf(id), Final: true}
-	if n != 0 {
-		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(n))
+	if in.Action != 0 {
+		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(in.Action))
 		if err != nil {
-			return s, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+			return s, api.Problemf(api.CodeNotFound, "there is no action %d", in.Action)
 		}
 		s.From, s.To, err = s.Files.OfAction(ctx, a, nil)
 		return s, err
@@ -112,6 +114,9 @@ func (h *History) scope(ctx context.Context, id string, n int) (Scope, error) {
 	}
 	if err == nil {
 		s.To, err = s.Files.At(ctx, last.ID)
+	}
+	if err == nil && in.Since != 0 {
+		s.From, err = s.Files.Since(ctx, in.Since)
 	}
 	return s, err
 }

@@ -51,12 +51,12 @@ func TestRecordWithoutBothSidesOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := NewHistory(opened, func(string) bool { return false })
-	got, err := h.Changes(t.Context(), "test", 0, api.Page{})
+	got, err := h.Changes(t.Context(), "test", api.Scope{}, api.Page{})
 	if err != nil || len(got.Files) != 2 || !got.Final {
 		t.Fatalf("the changes are %+v (%v)", got, err)
 	}
 	for _, c := range got.Files {
-		d, err := h.Diff(t.Context(), "test", c.Key, 0)
+		d, err := h.Diff(t.Context(), "test", c.Key, api.Scope{})
 		if err != nil || d.Note == "" || len(d.Hunks) > 0 || !strings.HasPrefix(c.Words, "not kept: ") || c.Counted || c.Binary {
 			t.Errorf("%+v: %+v (%v)", c, d, err)
 		}

@@ -66,7 +66,7 @@ func (p *Plan) Files() int { return len(p.changed) }
 
 // Plan compares the files as they are with the checkpoint before an action.
 func (r *Restorer) Plan(ctx context.Context, now Standing) (*Plan, error) {
-	p := &Plan{Standing: now, Shown: api.RollbackPlan{ToBefore: now.ToBefore, Actions: []int{}, Files: []api.Change{}}}
+	p := &Plan{Standing: now, Shown: api.RollbackPlan{RollbackTarget: api.Before(now.ToBefore), Actions: []int{}, Files: []api.Change{}}}
 	for i := range now.Actions {
 		switch a := &now.Actions[i]; {
 		case a.Apart || a.TakenBack:

@@ -63,6 +63,19 @@ func optional(q *http.Request, name string) (int, error) {
 	return 0, nil
 }
 
+// scope is what a request for changes compares.
+func scope(q *http.Request) (api.Scope, error) {
+	action, err := optional(q, "action")
+	if err != nil {
+		return api.Scope{}, err
+	}
+	since, err := optional(q, "since")
+	if err == nil && action != 0 && since != 0 {
+		err = api.Problemf(api.CodeInvalid, "action and since can't both be given")
+	}
+	return api.Scope{Action: action, Since: int64(since)}, err
+}
+
 // answer turns a function into a handler.
 func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {

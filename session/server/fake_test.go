@@ -75,16 +75,16 @@ func (f *fakeSession) Attempts(_ context.Context, id string) ([]api.Attempt, err
 	return []api.Attempt{{ID: 4}}, f.of(id, "Attempts")
 }
 
-func (f *fakeSession) Changes(_ context.Context, id string, n int, p api.Page) (api.Changes, error) {
-	return api.Changes{Scope: "s"}, f.of(id, "Changes %d after %q at most %d", n, p.After, p.Limit)
+func (f *fakeSession) Changes(_ context.Context, id string, in api.Scope, p api.Page) (api.Changes, error) {
+	return api.Changes{Scope: "s"}, f.of(id, "Changes %d after %q at most %d", in.Action, p.After, p.Limit)
 }
 
-func (f *fakeSession) Diff(_ context.Context, id, key string, n int) (api.FileDiff, error) {
-	return api.FileDiff{Note: "d"}, f.of(id, "Diff %q %d", key, n)
+func (f *fakeSession) Diff(_ context.Context, id, key string, in api.Scope) (api.FileDiff, error) {
+	return api.FileDiff{Note: "d"}, f.of(id, "Diff %q %d", key, in.Action)
 }
 
-func (f *fakeSession) Diffs(_ context.Context, id string, n int) iter.Seq2[api.FileDiff, error] {
-	return streamOf(f.of(id, "Diffs %d", n), f.after, api.FileDiff{Note: "d"})
+func (f *fakeSession) Diffs(_ context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error] {
+	return streamOf(f.of(id, "Diffs %d", in.Action), f.after, api.FileDiff{Note: "d"})
 }
 
 func (f *fakeSession) Events(_ context.Context, id string, from uint64, _ ...string) iter.Seq2[api.Event, error] {
@@ -119,12 +119,12 @@ func (f *fakeSession) KillAction(_ context.Context, n int) (api.Action, error) {
 	return api.Action{N: n}, f.note("KillAction %d", n)
 }
 
-func (f *fakeSession) RollbackPlan(_ context.Context, n int) (api.RollbackPlan, error) {
-	return api.RollbackPlan{ToBefore: n}, f.note("RollbackPlan %d", n)
+func (f *fakeSession) RollbackPlan(_ context.Context, r api.RollbackRequest) (api.RollbackPlan, error) {
+	return api.RollbackPlan{RollbackTarget: r.RollbackTarget}, f.note("RollbackPlan %d", r.ToBefore)
 }
 
 func (f *fakeSession) Rollback(_ context.Context, r api.RollbackRequest) (api.Rollback, error) {
-	return api.Rollback{ToBefore: r.ToBefore}, f.note("Rollback %d %s", r.ToBefore, r.Hash)
+	return api.Rollback{RollbackTarget: r.RollbackTarget}, f.note("Rollback %d %s", r.ToBefore, r.Hash)
 }
 
 func (f *fakeSession) SetMode(_ context.Context, m api.Mode) (api.Session, error) {

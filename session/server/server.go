@@ -26,9 +26,9 @@ type Reader interface {
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	Attempts(ctx context.Context, id string) ([]api.Attempt, error)
-	Changes(ctx context.Context, id string, action int, p api.Page) (api.Changes, error)
-	Diff(ctx context.Context, id, key string, action int) (api.FileDiff, error)
-	Diffs(ctx context.Context, id string, action int) iter.Seq2[api.FileDiff, error]
+	Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error)
+	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
+	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
 	// Events and Recorded give those of some kinds of resources alone, if any are named.
 	Events(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error]
@@ -42,7 +42,7 @@ type Controller interface {
 	Decide(ctx context.Context, d api.Decision) (api.Question, error)
 	Keep(ctx context.Context, n int) (api.Action, error)
 	KillAction(ctx context.Context, n int) (api.Action, error)
-	RollbackPlan(ctx context.Context, toBefore int) (api.RollbackPlan, error)
+	RollbackPlan(ctx context.Context, r api.RollbackRequest) (api.RollbackPlan, error)
 	Rollback(ctx context.Context, r api.RollbackRequest) (api.Rollback, error)
 	SetMode(ctx context.Context, m api.Mode) (api.Session, error)
 	Pause(ctx context.Context) (api.Session, error)
@@ -77,7 +77,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 	get("/sessions/{id}/questions", of(r.Questions))
 	get("/sessions/{id}/attempts", of(r.Attempts))
 	get("/sessions/{id}/changes", func(q *http.Request) (any, error) {
-		n, err := optional(q, "action")
+		in, err := scope(q)
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +85,14 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return r.Changes(q.Context(), q.PathValue("id"), n, api.Page{After: q.URL.Query().Get("after"), Limit: limit})
+		return r.Changes(q.Context(), q.PathValue("id"), in, api.Page{After: q.URL.Query().Get("after"), Limit: limit})
 	})
 	get("/sessions/{id}/diff", func(q *http.Request) (any, error) {
-		n, err := optional(q, "action")
+		in, err := scope(q)
 		if err != nil {
 			return nil, err
 		}
-		return r.Diff(q.Context(), q.PathValue("id"), q.URL.Query().Get("key"), n)
+		return r.Diff(q.Context(), q.PathValue("id"), q.URL.Query().Get("key"), in)
 	})
 	get("/sessions/{id}/alive", s.live(func(c Controller, q *http.Request) (any, error) { return struct{}{}, c.Alive(q.Context()) }))
 	get("/sessions/{id}/rollback", s.live(func(c Controller, q *http.Request) (any, error) {
@@ -100,7 +100,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return c.RollbackPlan(q.Context(), n)
+		return c.RollbackPlan(q.Context(), api.RollbackRequest{RollbackTarget: api.Before(n)})
 	}))
 	mux.HandleFunc("GET /v1/sessions/{id}/diffs", s.diffs)
 	mux.HandleFunc("GET /v1/sessions/{id}/events", s.events)
@@ -109,6 +109,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 	post("/decisions", withBody(Controller.Decide))
 	post("/actions/{n}/keep", numbered(Controller.Keep))
 	post("/actions/{n}/kill", numbered(Controller.KillAction))
+	post("/rollback-plan", withBody(Controller.RollbackPlan))
 	post("/rollback", withBody(Controller.Rollback))
 	post("/mode", withBody(func(c Controller, ctx context.Context, b api.ModeRequest) (api.Session, error) {
 		return c.SetMode(ctx, b.Mode)

@@ -110,7 +110,7 @@ func stream(ctx context.Context, w io.Writer, flush *http.ResponseController, ev
 // before the first is answered like any request; later the connection is cut,
 // so that half a list is never taken for all of it.
 func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
-	n, err := optional(q, "action")
+	in, err := scope(q)
 	if err != nil {
 		fail(w, err)
 		return
@@ -123,7 +123,7 @@ func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
 			w.WriteHeader(http.StatusOK)
 		}
 	}
-	for d, err := range s.r.Diffs(q.Context(), q.PathValue("id"), n) {
+	for d, err := range s.r.Diffs(q.Context(), q.PathValue("id"), in) {
 		if err != nil && !begun {
 			fail(w, err)
 			return

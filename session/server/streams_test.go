@@ -154,7 +154,7 @@ func TestBrokenStreams(t *testing.T) {
 	f.after = errFake
 	c := serveFake(t, f)
 	n, failed := 0, error(nil)
-	for _, err := range c.Diffs(t.Context(), "one", 0) {
+	for _, err := range c.Diffs(t.Context(), "one", api.Scope{}) {
 		if err != nil {
 			failed = err
 			break

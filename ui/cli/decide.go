@@ -158,14 +158,14 @@ func rollback(connect Connect) *cobra.Command {
 		var plan api.RollbackPlan
 		var err error
 		if dry || hash == "" {
-			if plan, err = c.client.RollbackPlan(c.ctx, s.ID, before); err != nil {
+			if plan, err = c.client.RollbackPlan(c.ctx, s.ID, api.RollbackRequest{RollbackTarget: api.Before(before)}); err != nil {
 				return err
 			}
 		}
 		if dry {
 			return c.print(plan, func(w io.Writer) { printPlan(w, plan) })
 		}
-		r, err := c.client.Rollback(c.ctx, s.ID, api.RollbackRequest{ToBefore: before, Hash: cmp.Or(hash, plan.Hash), By: "cli"})
+		r, err := c.client.Rollback(c.ctx, s.ID, api.RollbackRequest{RollbackTarget: api.Before(before), Hash: cmp.Or(hash, plan.Hash), By: "cli"})
 		if err != nil {
 			return err
 		}

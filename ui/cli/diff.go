@@ -22,7 +22,7 @@ func diff(connect Connect) *cobra.Command {
 func (c command) printDiffs(s api.Session, n int) error {
 	out := bufio.NewWriterSize(c.out, 64<<10)
 	before := "[\n  "
-	for d, err := range c.client.Diffs(c.ctx, s.ID, n) {
+	for d, err := range c.client.Diffs(c.ctx, s.ID, api.Scope{Action: n}) {
 		if err != nil {
 			return errors.Join(out.Flush(), err)
 		}

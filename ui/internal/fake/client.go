@@ -160,10 +160,10 @@ func (c *Client) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
 	return c.execs[n], nil
 }
 
-func (c *Client) Changes(_ context.Context, id string, n, most int) (api.Changes, error) {
+func (c *Client) Changes(_ context.Context, id string, in api.Scope, most int) (api.Changes, error) {
 	s, err := c.find(id)
 	defer c.lock()()
-	x := c.changes[n]
+	x := c.changes[in.Action]
 	x.Final, x.Total = err == nil && !s.Live(), len(x.Files)+x.More
 	if most > 0 && len(x.Files) > most {
 		x.More += len(x.Files) - most
@@ -172,7 +172,7 @@ func (c *Client) Changes(_ context.Context, id string, n, most int) (api.Changes
 	return x, nil
 }
 
-func (c *Client) Diff(_ context.Context, _, key string, _ int) (api.FileDiff, error) {
+func (c *Client) Diff(_ context.Context, _, key string, _ api.Scope) (api.FileDiff, error) {
 	defer c.lock()()
 	d, ok := c.diffs[key]
 	if !ok {
@@ -217,9 +217,9 @@ func (c *Client) KillAction(_ context.Context, _ string, n int) (api.Action, err
 	return c.action(n), nil
 }
 
-func (c *Client) RollbackPlan(_ context.Context, _ string, n int) (api.RollbackPlan, error) {
+func (c *Client) RollbackPlan(_ context.Context, _ string, r api.RollbackRequest) (api.RollbackPlan, error) {
 	defer c.lock()()
-	return c.plans[n], nil
+	return c.plans[r.ToBefore], nil
 }
 
 func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (api.Rollback, error) {
@@ -229,7 +229,27 @@ func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (a
 	if p.Hash != r.Hash {
 		return api.Rollback{}, &api.Problem{Code: api.CodeStale, Message: "the files have moved on"}
 	}
-	return api.Rollback{ToBefore: r.ToBefore, Files: len(p.Files)}, nil
+	return api.Rollback{RollbackTarget: api.Before(r.ToBefore), Files: len(p.Files)}, nil
+}
+
+func (c *Client) ApplyPlan(context.Context, string, api.ApplyRequest) (api.ApplyPlan, error) {
+	return api.ApplyPlan{}, nil
+}
+
+func (c *Client) Apply(context.Context, string, api.ApplyRequest) iter.Seq2[api.Progress, error] {
+	c.called("apply")
+	return func(func(api.Progress, error) bool) {}
+}
+
+func (c *Client) Applies(context.Context, string) ([]api.Apply, error) { return nil, nil }
+
+func (c *Client) UndoPlan(context.Context, string, int64) (api.ApplyPlan, error) {
+	return api.ApplyPlan{}, nil
+}
+
+func (c *Client) Undo(context.Context, string, int64, api.UndoRequest) iter.Seq2[api.Progress, error] {
+	c.called("undo")
+	return func(func(api.Progress, error) bool) {}
 }
 
 func (c *Client) SetMode(_ context.Context, id string, m api.Mode) (api.Session, error) {

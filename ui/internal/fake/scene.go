@@ -205,8 +205,8 @@ func Workbench(questions ...api.Question) *Client {
 		{ID: 1, Pid: 4100, Argv: []string{"go", "test", "./..."}, Program: "/usr/local/go/bin/go", Verdict: api.Allow, At: at(760), Exit: &api.Exit{Code: 1}},
 		{ID: 2, Pid: 4107, Argv: []string{"/tmp/go-build/parser.test", "-test.timeout=10m0s"}, Program: "/tmp/go-build/parser.test", Verdict: api.Allow, At: at(762), Exit: &api.Exit{Code: 1}},
 	}
-	c.SetPlan(10, api.RollbackPlan{ToBefore: 10, Hash: "p10", Actions: []int{10}, Files: ch.Files[:2]})
-	c.SetPlan(11, api.RollbackPlan{ToBefore: 11, Hash: "p11", Actions: []int{11, 13}, Ends: []int{13}, Files: ch.Files[:3]})
+	c.SetPlan(10, api.RollbackPlan{RollbackTarget: api.Before(10), Hash: "p10", Actions: []int{10}, Files: ch.Files[:2]})
+	c.SetPlan(11, api.RollbackPlan{RollbackTarget: api.Before(11), Hash: "p11", Actions: []int{11, 13}, Ends: []int{13}, Files: ch.Files[:3]})
 	c.SetScreen(70, 22, Screen)
 	return c
 }

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"stepbox/session/api"
 	"stepbox/ui/link"
 	"stepbox/ui/pane/changes"
 )
@@ -65,7 +66,7 @@ func (f *fetcher) fetchChanges() tea.Cmd {
 	f.waiting, f.running = false, true
 	action, most := f.pane.Action, f.pane.Rows()
 	return f.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		got, err := c.Changes(ctx, id, action, most)
+		got, err := c.Changes(ctx, id, api.Scope{Action: action}, most)
 		return func() tea.Cmd {
 			f.running, f.failed = false, err != nil
 			if err == nil {
@@ -98,7 +99,7 @@ func (f *fetcher) fetchDiff() tea.Cmd {
 	}
 	f.diffRunning = true
 	return f.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		got, err := c.Diff(ctx, id, w.Key, w.Action)
+		got, err := c.Diff(ctx, id, w.Key, api.Scope{Action: w.Action})
 		var d *changes.Diff
 		words := ""
 		if err != nil {

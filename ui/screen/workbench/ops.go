@@ -85,7 +85,7 @@ func (o *operations) plan(action int, later bool) tea.Cmd {
 	r := dialog.NewRollback(action, later)
 	o.dialogs.open(r)
 	return o.long("finding out what would go back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		p, err := c.RollbackPlan(ctx, id, action)
+		p, err := c.RollbackPlan(ctx, id, api.RollbackRequest{RollbackTarget: api.Before(action)})
 		return func() tea.Cmd {
 			if err != nil {
 				r.Fail(problemWords(err))
@@ -99,7 +99,7 @@ func (o *operations) plan(action int, later bool) tea.Cmd {
 
 func (o *operations) rollback(r intent.DoRollback, d dialog.Dialog) tea.Cmd {
 	return o.long("rolling back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		done, err := c.Rollback(ctx, id, api.RollbackRequest{ToBefore: r.ToBefore, Hash: r.Hash, By: "tui"})
+		done, err := c.Rollback(ctx, id, api.RollbackRequest{RollbackTarget: api.Before(r.ToBefore), Hash: r.Hash, By: "tui"})
 		return func() tea.Cmd {
 			var p *api.Problem
 			failure := paint.Clean(done.Failure)
