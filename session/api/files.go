@@ -99,8 +99,8 @@ type RollbackPlan struct {
 	Ends      []int      `json:"ends,omitempty"` // running actions that will be killed first
 	Files     []Change   `json:"files"`          // from how they are to how they will be
 	More      int        `json:"more,omitempty"`
-	Restores  int        `json:"restores"`            // of all files: those that are put back or written over
-	Removes   int        `json:"removes"`             // of all files: those that go
+	Restores  int        `json:"restores,omitempty"`  // of all files: those that are put back or written over
+	Removes   int        `json:"removes,omitempty"`   // of all files: those that go
 	Conflicts []Conflict `json:"conflicts,omitempty"` // with later changes; they stay as they are unless resolved
 	Problems  []Trouble  `json:"problems,omitempty"`  // what can't be put back; all else can
 }
