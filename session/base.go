@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/policy/git"
 	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/session/files"
+	"stepbox/session/outfit"
 )
 
 // baseGrace is how long an end waits for the base: that of a small project is
@@ -25,7 +25,7 @@ const baseGrace = 250 * time.Millisecond
 func (s *Session) takeBase() {
 	options := base.Options{
 		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
-		Person: git.Person{Home: s.cfg.Home, Config: variable(s.cfg.Env, "XDG_CONFIG_HOME")},
+		Person: outfit.Person(s.cfg.Home, s.cfg.Env),
 	}
 	s.aside(func() func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -240,8 +239,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 	return gate.Options{
 		Exec: func(e *gate.Exec) {
 			if first.CompareAndSwap(false, true) {
-				s.judge.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return within(f.Path, s.cfg.Workspace) })
-				x := s.judge.Exec(e, s.profile).Closer()
+				x := s.judge.First(e, s.profile)
 				s.submit(func() { onAgent(x) })
 			} else if s.started() {
 				x := s.judge.Exec(e, s.profile)

@@ -6,14 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"stepbox/policy"
-	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/egress"
 	"stepbox/runner/overlay/lower"
@@ -22,6 +18,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
+	"stepbox/session/outfit"
 	"stepbox/session/terminal"
 )
 
@@ -32,8 +29,8 @@ func (s *Session) begin(ctx context.Context) error {
 	prepared := runner.Prepare(ctx, runner.Spec{ID: cfg.ID, StateDir: s.store.SessionDir(cfg.ID), RunDir: cfg.RunDir, Limits: cfg.Limits})
 	defer prepared.Abandon()
 	go policy.Scripts(cfg.Argv, "") // reads the grammar of programs, which the agent's own start waits for
-	s.profile = policy.ProfileFor(cfg.Argv, lookPath(cfg.Argv[0], pathOf(cfg.Env)))
-	spec, err := s.spec()
+	s.profile = outfit.ProfileFor(cfg.Argv, cfg.Env)
+	spec, err := s.dress()
 	if err != nil {
 		return err
 	}
@@ -196,66 +193,28 @@ func (s *Session) onAgent(e *judge.Exec) error {
 	return nil
 }
 
-// spec says what the sandbox is made of.
-func (s *Session) spec() (runner.Spec, error) {
+// dress finds out what the agent's sandbox is made of, and by what it is judged.
+func (s *Session) dress() (runner.Spec, error) {
 	cfg := s.cfg
 	state := s.store.SessionDir(cfg.ID)
 	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
-	for _, dir := range []string{state, home} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return runner.Spec{}, fmt.Errorf("cannot make the session's folder: %w", err)
-		}
-	}
-	found := look(cfg.Workspace, git.Person{Home: cfg.Home, Config: variable(cfg.Env, "XDG_CONFIG_HOME")}, maxSurveyed)
-	if !found.whole {
-		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
-	}
-	s.ignores = found.ignores
-	above, served, err := found.serve(cfg.Workspace, filepath.Join(state, "served"))
+	of, err := outfit.For(outfit.Needs{
+		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
+		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile,
+	})
 	if err != nil {
 		return runner.Spec{}, err
 	}
-	s.hidden, s.redacted = found.hidden, api.EscapeAll(served)
+	if !of.Whole {
+		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
+	}
+	s.ignores, s.hidden, s.redacted = of.Ignores, of.Hidden, api.EscapeAll(of.Redacted)
 	s.policy = policy.Builtin().With(s.profile.Layer())
-	path := pathOf(cfg.Env)
-	s.judge = &judge.Judge{Policy: s.policy, Env: agentEnv(cfg, path, s.profile), Places: judge.Places{
+	s.judge = &judge.Judge{Policy: s.policy, Env: of.Spec.Env, Places: judge.Places{
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
 		Temp: filepath.Join(state, "tmp"), Began: time.Now(),
 	}}
-	return runner.Spec{
-		ID: cfg.ID, StateDir: state, RunDir: cfg.RunDir,
-		Workspace: cfg.Workspace, Home: home, HomeTarget: cfg.Home, Hidden: slices.Concat(found.hidden, found.toCome), Above: above,
-		Binds: tools(cfg.Argv[0], path, cfg.Home, cfg.Workspace, cfg.DataDir),
-		Argv:  s.profile.Args(cfg.Argv), Env: s.judge.Env, Cwd: cfg.Workspace,
-		Limits: cfg.Limits, Cols: cfg.Cols, Rows: cfg.Rows,
-	}, nil
-}
-
-// agentEnv is what the agent's environment is made of: what the rules let pass
-// of the person's own, and what the sandbox itself is.
-func agentEnv(cfg Config, path string, profile *policy.Profile) []string {
-	own := []string{"HOME=" + cfg.Home, "PATH=" + path, "PWD=" + cfg.Workspace}
-	env := own
-	for _, e := range policy.Environment(cfg.Env, profile) {
-		name, _, _ := strings.Cut(e, "=")
-		if !slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
-			env = append(env, e)
-		}
-	}
-	return env
-}
-
-// pathOf finds PATH in an environment.
-func pathOf(env []string) string {
-	return cmp.Or(variable(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
-}
-
-// variable is a variable's value in an environment; "" when it isn't set.
-func variable(env []string, name string) string {
-	for _, e := range env {
-		if value, ok := strings.CutPrefix(e, name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	spec := of.Spec
+	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = cfg.ID, cfg.RunDir, cfg.Limits, cfg.Cols, cfg.Rows
+	return spec, nil
 }

@@ -75,6 +75,12 @@ type Exec struct {
 	scripts *scriptsSeen // its arguments that may be its program; nil: not looked at
 }
 
+// First judges the agent's own start, before anything else is judged.
+func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
+	j.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return within(f.Path, j.Places.Project) })
+	return j.Exec(e, profile).Closer()
+}
+
 // Exec judges a program start as one of an agent with this profile.
 func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	l := j.looks()

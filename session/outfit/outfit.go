@@ -1,0 +1,108 @@
+// Package outfit says what a sandbox has of the host: which of the project's
+// files are hidden because they hold secrets, what stands in for those of git
+// that do, which of the person's tools are mounted, and which of their variables
+// get in. Whatever shows a project to a program shows it so.
+//
+// The project and what is in the home folder are looked at, never written, and
+// links in them aren't followed but where a tool's own link leads. An Outfit
+// belongs to whoever made it.
+package outfit
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stepbox/policy"
+	"stepbox/policy/git"
+	"stepbox/runner"
+)
+
+// Needs says for whom a sandbox is made. Paths are absolute host paths.
+type Needs struct {
+	Workspace string // the project, checked by runner.CheckWorkspace
+	StateDir  string // the sandbox's own folder
+	DataDir   string // the store's, which is never shown
+	Home      string // the person's home folder
+	HomeDir   string // what is in its place inside
+	Argv      []string
+	Env       []string        // the person's
+	Profile   *policy.Profile // of the program
+}
+
+// Outfit is what a sandbox is made of.
+type Outfit struct {
+	// Spec lacks what isn't of the host: ID, RunDir, Limits and the terminal's size.
+	Spec runner.Spec
+
+	Ignores  *git.Repository // what git ignores, as of now
+	Hidden   []string        // files and folders of the project that are there and aren't shown
+	Redacted []string        // files that are shown without their secrets
+	Whole    bool            // all of the project was looked at
+}
+
+// For looks at the project and makes the folders that a sandbox needs.
+func For(n Needs) (*Outfit, error) {
+	for _, dir := range []string{n.StateDir, n.HomeDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("cannot make the session's folder: %w", err)
+		}
+	}
+	found := look(n.Workspace, Person(n.Home, n.Env), maxSurveyed)
+	above, served, err := found.serve(n.Workspace, filepath.Join(n.StateDir, "served"))
+	if err != nil {
+		return nil, err
+	}
+	path := pathOf(n.Env)
+	return &Outfit{
+		Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
+		Spec: runner.Spec{
+			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
+			Hidden: slices.Concat(found.hidden, found.toCome), Above: above,
+			Binds: tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir),
+			Argv:  n.Profile.Args(n.Argv), Env: environ(n, path),
+		},
+	}, nil
+}
+
+// ProfileFor is the profile of a program that is started with an environment.
+func ProfileFor(argv, env []string) *policy.Profile {
+	return policy.ProfileFor(argv, lookPath(argv[0], pathOf(env)))
+}
+
+// Person says where git's configuration of a person is.
+func Person(home string, env []string) git.Person {
+	return git.Person{Home: home, Config: variable(env, "XDG_CONFIG_HOME")}
+}
+
+// environ is what the program's environment is made of: what the rules let pass
+// of the person's own, and what the sandbox itself is.
+func environ(n Needs, path string) []string {
+	own := []string{"HOME=" + n.Home, "PATH=" + path, "PWD=" + n.Workspace}
+	env := own
+	for _, e := range policy.Environment(n.Env, n.Profile) {
+		name, _, _ := strings.Cut(e, "=")
+		if !slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// pathOf finds PATH in an environment.
+func pathOf(env []string) string {
+	return cmp.Or(variable(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
+}
+
+// variable is a variable's value in an environment; "" when it isn't set.
+func variable(env []string, name string) string {
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
