@@ -20,6 +20,7 @@ const (
 	KindRollback   Kind = "rollback"
 	KindChunk      Kind = "chunk"
 	KindNote       Kind = "note"
+	KindApply      Kind = "apply"
 )
 
 // kind describes the table of one kind.
@@ -131,8 +132,20 @@ var described = sync.OnceValue(func() []*kind {
 			same(text, 1, "at", "text"),
 			same(integer, 1, "warn"),
 		)},
+		{name: KindApply, table: "applies", since: 2, columns: slices.Concat(
+			same(integer, 2, "checkpoint"),
+			same(text, 2, "at", "state"),
+			same(integer, 2, "files"),
+			same(text, 2, "by", "ref", "journal", "failure", "undone_at"),
+		)},
 	}
 })
+
+// kinds are the descriptions of what the database has tables for: one of an older
+// schema that is only read lacks the later ones.
+func (s *Store) kinds() []*kind {
+	return slices.DeleteFunc(slices.Clone(described()), func(k *kind) bool { return k.since > s.schema })
+}
 
 // kindOf finds a description, or nil.
 func kindOf(name Kind) *kind {

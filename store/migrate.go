@@ -12,7 +12,7 @@ import (
 )
 
 // schema is the version that this code writes.
-const schema = 1
+const schema = 2
 
 // applicationID tells file(1) and us that a database is a Stepbox record: "Stbx".
 const applicationID = 0x53746278
@@ -21,6 +21,7 @@ const applicationID = 0x53746278
 // changes once it was released.
 var migrations = [schema]func() []string{
 	0: firstSchema,
+	1: func() []string { return kindStatements(2) },
 }
 
 // firstSchema makes the tables of version 1.

@@ -19,6 +19,7 @@ import (
 type Store struct {
 	dir      string
 	readonly bool
+	schema   int         // the version of the database: an older one when it is only read
 	lock     *schemaLock // held shared; nil when a read-only folder has none
 	reads    *sql.DB
 	writes   *writer // nil when readonly
@@ -44,7 +45,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := first(dir, Check, makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", err)
 	}
-	s := &Store{dir: dir}
+	s := &Store{dir: dir, schema: schema}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", errors.Join(err, s.Close()))
 	}
@@ -145,6 +146,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if v == 0 {
 		return fmt.Errorf("there is none in %q: %w", s.dir, ErrNotFound)
 	}
+	s.schema = v
 	return checkVersion(s.dir, v)
 }
 

@@ -19,7 +19,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if err := v.chain(ctx, s.reads); err != nil {
 		return fail(s.fault(err))
 	}
-	for _, k := range described() {
+	for _, k := range s.kinds() {
 		if err := v.beyond(ctx, k); err != nil {
 			return fail(s.fault(err))
 		}
@@ -27,7 +27,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if err := v.report(); err != nil {
 		return fail(err)
 	}
-	for _, k := range described() {
+	for _, k := range s.kinds() {
 		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
 				return err

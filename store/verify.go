@@ -82,7 +82,7 @@ func (v *verifier) run(ctx context.Context, more []References) error {
 		return err
 	}
 	var docs []namedDoc
-	for _, k := range described() {
+	for _, k := range v.store.kinds() {
 		if err := v.table(ctx, tx, k, len(more) > 0, &docs); err != nil {
 			return err
 		}

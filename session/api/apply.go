@@ -111,7 +111,7 @@ type UndoRequest struct {
 // Problem set. Who closes the connection cancels the work, which then ends with
 // everything as it was before it.
 type Progress struct {
-	Stage   string   `json:"stage"` // "check", "write", "undo", "fetch"
+	Stage   string   `json:"stage,omitempty"` // "check", "write", "undo", "fetch"
 	Text    string   `json:"text,omitempty"`
 	Part    int64    `json:"part,omitempty"` // of Whole
 	Whole   int64    `json:"whole,omitempty"`

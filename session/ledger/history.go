@@ -129,6 +129,11 @@ func (h *History) Attempts(ctx context.Context, id string) ([]api.Attempt, error
 	return docs[api.Attempt](ctx, h.Store, id, "attempt")
 }
 
+// Applies lists a session's applies, oldest first.
+func (h *History) Applies(ctx context.Context, id string) ([]api.Apply, error) {
+	return docs[api.Apply](ctx, h.Store, id, store.KindApply)
+}
+
 // Recorded yields the events that are recorded by now; of some kinds of resources
 // alone, if any are named.
 func (h *History) Recorded(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error] {
