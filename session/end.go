@@ -70,7 +70,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 // lastCheckpoint says what the files were at the end. The session needn't be
 // failed any more for one that can't be taken: the one before stands.
 func (s *Session) lastCheckpoint(exit runner.Exit) {
-	s.checkpoint(func(_ *files.Checkpoint, err error) {
+	s.checkpoint(func(cp *files.Checkpoint, err error) {
 		if err != nil {
 			s.log.Error("the files at the end aren't known", "error", err)
 			if s.info.EndedBy != api.ByFailure {
@@ -83,7 +83,16 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 			for i := range open {
 				open[i].told = s.files.Tell(context.Background(), open[i].before, open[i].spans)
 			}
+			changed := 0
+			if cp != nil {
+				if all, err := s.files.Between(context.Background(), nil, cp.Manifest); err != nil {
+					s.log.Error("what the session changed can't be counted", "error", err)
+				} else {
+					changed = len(all)
+				}
+			}
 			return func() {
+				s.info.Unapplied = changed
 				for _, o := range open {
 					s.number(o.a, &o.told)
 					s.own(o.a, o.told)

@@ -77,6 +77,11 @@ func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
 	<-w.Done()
 
 	past := files.NewHistory(w.store, func(string) bool { return false })
+	if list, err := past.Changes(t.Context(), w.ID(), api.Scope{}, api.Page{}); err != nil || list.Total == 0 {
+		t.Errorf("%d files changed (%v)", list.Total, err)
+	} else if info, err := past.Session(t.Context(), w.ID()); err != nil || info.Unapplied != list.Total {
+		t.Errorf("%d files aren't in the project (%v), want %d", info.Unapplied, err, list.Total)
+	}
 	compare := func(what string) {
 		t.Helper()
 		for n, text := range want {
