@@ -52,6 +52,16 @@ func EscapeAll(list []string) []string {
 	return out
 }
 
+// EscapeLine is Escape for a line of a file: its newline is left out, and tabs
+// are kept.
+func EscapeLine(s string) string {
+	s = strings.TrimSuffix(s, "\n")
+	if !strings.Contains(s, "\t") {
+		return Escape(s)
+	}
+	return strings.Join(EscapeAll(strings.Split(s, "\t")), "\t")
+}
+
 // Trim cuts text to at most n bytes, between runes.
 func Trim(s string, n int) string {
 	if len(s) <= n {

@@ -3,11 +3,15 @@ package files
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"sync"
+
+	"github.com/zeebo/blake3"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -208,11 +212,21 @@ func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, erro
 	if err != nil {
 		return out, fmt.Errorf("cannot compare %q: %w", out.Change.Path, err)
 	}
+	out.Hash = hashOf(before, after)
 	out.Hunks, out.Change.Added, out.Change.Removed, out.Change.Counted = hs, added, removed, true
 	if len(hs) == 0 && out.Change.Words == "" && (c.Status == diff.Modified || c.Status == diff.Renamed) {
 		out.Note = "the contents are the same"
 	}
 	return out, nil
+}
+
+// hashOf names two texts, and so the hunks of their difference.
+func hashOf(before, after string) string {
+	h := blake3.New()
+	for _, text := range []string{strconv.Itoa(len(before)), " ", before, after} {
+		_, _ = h.WriteString(text) // a hash never fails
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // sides reads both contents of a change; note says why they can't be shown as text.
