@@ -243,6 +243,7 @@ var directions = map[string][]string{
 	"session/files":    {"session/ledger", "runner", "policy", "store", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
 	"session":          {"session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
+	"session/project":  {"runner"},
 	"session/server":   {"session/terminal", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/api", "session/server"},
 	"ui":               {"session/api", "themes"},

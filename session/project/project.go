@@ -1,0 +1,118 @@
+// Package project is the person's own project folder, and the only code of ours
+// that writes it.
+//
+// A Folder looks at paths (Look, Keep), carries out Steps (Carry) and takes back
+// what was carried out (Undo). A step names the state of a path before and after;
+// contents are named by hash and come from the bodies of the session. What is
+// written is journaled first: after a crash at any moment, Journals.Recover
+// finishes it or takes all of it back, and says which.
+//
+// The project may be edited by its person meanwhile, and the steps come from what
+// an agent made. So every path is reached from the folder's descriptor by
+// openat2(2) without following links or crossing mounts, nothing is opened that
+// could block, nothing below .git is ever written, and a file is only put in the
+// place of another by exchanging them and looking at what came out: what isn't
+// what was expected goes back.
+//
+// A Folder may be used by several goroutines. Carry, Undo and Recover of one
+// project exclude each other, across processes.
+package project
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// State is what a path has, or shall have. The zero State is nothing.
+type State struct {
+	Kind   manifest.Kind // KindFile, KindDir, KindSymlink; Look also finds others, which are never written
+	Mode   uint32        // 07777 as found; only 0777 is compared and written
+	Size   int64         // of files, in bytes
+	MTime  manifest.Time // as found; neither compared nor written
+	Hash   content.Hash  // of files: as in a manifest, above content.ChunkedAbove that of the chunk list
+	Target string        // of links
+}
+
+// Absent says whether nothing is there.
+func (s State) Absent() bool { return s.Kind == 0 }
+
+// Same says whether two states are one to a step: kind, permissions, content,
+// target. A link has no permissions.
+func (s State) Same(o State) bool {
+	if s.Kind != o.Kind {
+		return false
+	}
+	switch s.Kind {
+	case manifest.KindFile:
+		return s.Mode&0o777 == o.Mode&0o777 && s.Size == o.Size && s.Hash == o.Hash
+	case manifest.KindDir:
+		return s.Mode&0o777 == o.Mode&0o777
+	case manifest.KindSymlink:
+		return s.Target == o.Target
+	case 0:
+		return true
+	}
+	return false // nobody can tell two devices, or what was said into a FIFO
+}
+
+// Step is one path's way from a state to another. A path has at most one step.
+// A new folder needs a step of its own before anything can be in it, and a folder
+// that goes or becomes something else needs one for each thing known in it.
+type Step struct {
+	Path     string // below the project, exact bytes
+	Old, New State
+}
+
+// ErrMoved says that the project folder isn't what it was when it was opened.
+var ErrMoved = errors.New("the project folder was renamed, replaced or unmounted meanwhile")
+
+// Folder is an open project folder.
+type Folder struct {
+	path     string
+	fd       int
+	dev, ino uint64
+}
+
+// Open opens the project folder at an absolute path, which must not be a
+// symbolic link. The caller closes it.
+func Open(path string) (*Folder, error) {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return nil, fmt.Errorf("cannot open project folder %q: it isn't a plain absolute path", path)
+	}
+	fd, err := inode.OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		var st unix.Stat_t
+		if inode.Lstat(unix.AT_FDCWD, path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return nil, fmt.Errorf("cannot open project folder %q: it is a symbolic link; use the folder that it leads to", path)
+		}
+		return nil, fmt.Errorf("cannot open project folder %q: %w", path, err)
+	}
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("cannot look at project folder %q: %w", path, errors.Join(err, unix.Close(fd)))
+	}
+	return &Folder{path: path, fd: fd, dev: uint64(st.Dev), ino: st.Ino}, nil
+}
+
+// Close lets go of the folder. Nothing may use it any more.
+func (f *Folder) Close() error { return unix.Close(f.fd) }
+
+// Path is where it was opened.
+func (f *Folder) Path() string { return f.path }
+
+// here fails unless the folder still is at its path.
+func (f *Folder) here() error {
+	var st unix.Stat_t
+	err := inode.Lstat(unix.AT_FDCWD, f.path, &st)
+	if err != nil || uint64(st.Dev) != f.dev || st.Ino != f.ino {
+		return fmt.Errorf("cannot use project folder %q: %w; nothing was done with it, open it where it is now", f.path, ErrMoved)
+	}
+	return nil
+}
