@@ -242,10 +242,11 @@ var directions = map[string][]string{
 	"session/judge":    {"runner", "policy", "session/api"},
 	"session/files":    {"session/ledger", "runner", "policy", "store", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
+	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
 	"session":          {"session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/api", "session/server"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/scratch", "session/api", "session/server"},
 	"ui":               {"session/api", "themes"},
 }
 

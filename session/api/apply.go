@@ -69,6 +69,7 @@ type Apply struct {
 	Checks     []CheckResult `json:"checks,omitempty"`
 	Fetched    []Commit      `json:"fetched,omitempty"`
 	Ref        string        `json:"ref,omitempty"` // below which they are in the real repository: refs/stepbox/ID/
+	How        []string      `json:"how,omitempty"` // commands with which a person merges or picks them
 	By         string        `json:"by,omitempty"`
 	State      ApplyState    `json:"state"`
 	Failure    string        `json:"failure,omitempty"` // in words

@@ -18,6 +18,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/scratch"
 	"stepbox/session/server"
 	"stepbox/store"
 )
@@ -121,7 +122,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		return nil, nil, err
 	}
 	live := registryIn(dir)
-	if err := tidy(ctx, live); err != nil {
+	if err := errors.Join(tidy(ctx, live), scratch.Sweep(dir)); err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
 	h := server.NewHub(files.NewHistory(st, live.live), live.find, log)

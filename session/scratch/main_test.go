@@ -1,0 +1,82 @@
+package scratch
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"stepbox/runner"
+)
+
+// unprivilegedUID is who the tests run as a second time.
+const unprivilegedUID = 12345
+
+// asUnprivileged guards TestAsUnprivileged against itself.
+const asUnprivileged = "STEPBOX_TEST_UNPRIVILEGED"
+
+func TestMain(m *testing.M) {
+	runner.Reexec() // the sandboxes' own processes are this binary too
+	if err := seal(); err != nil {
+		panic(err)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "hold-one" {
+		panic(os.Args[2])
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// seal has this process run from its sealed copy, as a supervisor does.
+func seal() error {
+	if exe, err := os.Readlink("/proc/self/exe"); err != nil || strings.HasPrefix(exe, "/memfd:") {
+		return err
+	}
+	cmd, err := runner.Command(os.Args[1:]...)
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(cmd.Path, cmd.Args, os.Environ())
+}
+
+// TestAsUnprivileged runs the other tests as an ordinary user.
+func TestAsUnprivileged(t *testing.T) {
+	if os.Getuid() != 0 || os.Getenv(asUnprivileged) != "" {
+		t.Skip("this is the ordinary user")
+	}
+	args := []string{"-test.count=1", "-test.skip=^TestAsUnprivileged$"}
+	for _, name := range []string{"test.run", "test.v", "test.short", "test.timeout"} {
+		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
+	}
+	base, err := os.MkdirTemp("", "stepbox-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	env := []string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run"} {
+		path := filepath.Join(base, dir)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(path, unprivilegedUID, unprivilegedUID); err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, name+"="+path)
+	}
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
+	cmd.Env, cmd.Dir = env, filepath.Join(base, "tmp")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivilegedUID, Gid: unprivilegedUID}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("as uid %d:\n%s", unprivilegedUID, out)
+	if err != nil {
+		t.Fatalf("the tests fail as uid %d: %v", unprivilegedUID, err)
+	}
+}

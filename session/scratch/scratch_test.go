@@ -1,0 +1,138 @@
+package scratch
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/runner/gate"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/store"
+)
+
+// patience bounds waits for what should happen at once.
+const patience = 2 * time.Minute
+
+// rig is a project with sandboxes of it.
+type rig struct {
+	testing.TB
+	*Scratch
+	project string
+}
+
+// newRig makes a project of some files, by name.
+func newRig(t testing.TB, list map[string]string) *rig {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{TB: t, project: filepath.Join(dir, "project")}
+	home, data, run := filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "run")
+	for _, d := range []string{r.project, home, data, run} {
+		r.must(os.Mkdir(d, 0o700))
+	}
+	for name, text := range list {
+		r.write(name, text)
+	}
+	st, err := store.Open(context.Background(), data)
+	r.must(err)
+	t.Cleanup(func() { r.must(st.Close()) })
+	r.Scratch = New(Config{
+		Store: st, Workspace: r.project, Home: home, DataDir: data, RunDir: run,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home},
+	})
+	t.Cleanup(func() {
+		for _, left := range []string{filepath.Join(data, "scratch"), run} {
+			if names, err := os.ReadDir(left); err != nil && !os.IsNotExist(err) || len(names) > 0 {
+				t.Errorf("in %s there is left: %v, %v", left, names, err)
+			}
+		}
+		if out, err := exec.Command("sh", "-c", "grep -F "+dir+" /proc/self/mountinfo; ls -d /sys/fs/cgroup/*/stepbox/scratch-* /sys/fs/cgroup/stepbox*/scratch-* 2>/dev/null | grep "+filepath.Base(dir)).Output(); len(out) > 0 {
+			t.Errorf("mounts or cgroups are left: %s%v", out, err)
+		}
+	})
+	return r
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) write(name, text string) {
+	r.Helper()
+	p := filepath.Join(r.project, name)
+	r.must(os.MkdirAll(filepath.Dir(p), 0o755))
+	r.must(os.WriteFile(p, []byte(text), 0o644))
+}
+
+// agent is the state that a command leaves, run as an agent would: over the
+// project as it is, in a sandbox like a session's.
+func (r *rig) agent(command string) *manifest.Manifest {
+	r.Helper()
+	p, err := r.newPlace()
+	r.must(err)
+	defer p.remove()
+	first := make(chan *gate.Exec, 1)
+	box, low, err := r.start(r.Context(), p, job{argv: []string{"/bin/bash", "-c", command}}, first)
+	r.must(err)
+	defer low.Close()
+	done := make(chan string)
+	go func() {
+		var out strings.Builder
+		follow(box.Terminal(), func(p []byte) { out.Write(p) })
+		done <- out.String()
+	}()
+	(<-first).Allow(gate.NoExit)
+	exit, err := box.Wait()
+	r.must(err)
+	scanner, err := scan.New(box.Upper(), files.Bodies{Store: r.cfg.Store}, box.OpenUpper)
+	r.must(err)
+	defer scanner.Close()
+	m, _, err := scanner.Scan(r.Context(), scan.Options{})
+	r.must(err)
+	r.must(box.Close(r.Context()))
+	if out := <-done; exit.Code != 0 || exit.Signal != "" {
+		r.Fatalf("the agent ended with %+v:\n%s", exit, out)
+	}
+	return m
+}
+
+func (r *rig) check(state *manifest.Manifest, command string) api.CheckResult {
+	r.Helper()
+	got, err := r.Check(r.Context(), state, command, nil)
+	r.must(err)
+	return got
+}
+
+func TestChecksSucceedAndFail(t *testing.T) {
+	r := newRig(t, map[string]string{"a.txt": "host\n", "gone.txt": "host\n"})
+	state := r.agent("echo agent >a.txt; rm gone.txt; mkdir new; echo more >new/file")
+	for command, want := range map[string]struct {
+		code   int
+		output string
+	}{
+		"cat a.txt new/file; ls -1": {0, "agent\nmore\na.txt\nnew\n"},
+		"cat gone.txt; exit 3":      {3, "cat: gone.txt: No such file or directory\n"},
+		"kill -9 $$":                {137, ""},
+		`printf 'a\tb\rc\033[31mred\033[0m\n\033]0;title\007x\0y'; cat`: {0, "cred\nx\\x00y"},
+	} {
+		got := r.check(state, command)
+		if got.Exit == nil || got.Failure != "" || (got.Exit.Code != want.code && got.Exit.Signal == "") || got.Output != want.output {
+			t.Errorf("%s: %+v, exit %+v", command, got, got.Exit)
+		}
+		if got.Passed() != (want.code == 0) || got.Duration <= 0 || got.Command != api.Escape(command) {
+			t.Errorf("%s passed: %v, took %v", command, got.Passed(), got.Duration)
+		}
+	}
+}
