@@ -30,7 +30,7 @@ func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
 		last := cp
 		cp = s.newCheckpoint(t.Root, t.Manifest, last.ID)
 		s.line.Last = cp
-		events = append(events, checkpointEvent(cp, 0))
+		events = append(events, s.checkpointEvent(cp, 0))
 		if len(t.Changed) > 0 {
 			events = append(events, s.assign(last, cp, t.Changed, ran)...)
 		}
@@ -58,9 +58,9 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 
 // checkpointEvent tells of a new checkpoint. Of is the action whose changes
 // alone it holds; 0: it is the state of all files.
-func checkpointEvent(cp *files.Checkpoint, of int) api.Event {
+func (s *Session) checkpointEvent(cp *files.Checkpoint, of int) api.Event {
 	return api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
-		ID: cp.ID, At: time.Now().UTC(), Root: cp.Root.String(), Files: cp.Manifest.Len(), Bytes: cp.Manifest.Bytes(), Action: of,
+		ID: cp.ID, At: time.Now().UTC(), From: s.line.From(cp.ID), Root: cp.Root.String(), Files: cp.Manifest.Len(), Bytes: cp.Manifest.Bytes(), Action: of,
 	}}
 }
 
@@ -288,7 +288,7 @@ func (s *Session) number(a *action, t *files.Told) {
 	}
 	t.Made = s.newCheckpoint(t.Made.Root, t.Made.Manifest, 0)
 	t.After = t.Made.ID
-	s.record(nil, checkpointEvent(t.Made, a.N))
+	s.record(nil, s.checkpointEvent(t.Made, a.N))
 }
 
 // recordEnd records the end of an action whose changes are known.

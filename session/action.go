@@ -42,7 +42,6 @@ type action struct {
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
 	toldTo   int64        // the last checkpoint whose changes are counted
-	reviewed api.Review   // what it was before it was taken back
 	unseen   bool         // it changed more than its open question shows
 	tally    tally
 }
@@ -174,5 +173,8 @@ func (s *Session) actionEvent(a *action, kind string) api.Event {
 	s.actions.noted(a)
 	s.sum(a)
 	copied := a.Action
+	for _, span := range a.spans {
+		copied.Spans = append(copied.Spans, api.Span(span))
+	}
 	return api.Event{Kind: "action." + kind, Action: &copied}
 }

@@ -148,6 +148,7 @@ func (s *Session) conclude(exit runner.Exit) {
 		}
 	}
 	s.info.State, s.info.EndedAt = api.SessionEnded, now
+	s.info.Beside = nil
 	if !exit.Known { // PID 1 was killed, and the agent with it
 		exit.Signal = "SIGKILL"
 	}

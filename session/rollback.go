@@ -221,13 +221,13 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 		}
 		s.line.Last = s.newCheckpoint(o.After.Root, o.After.Manifest, from)
 		s.accountant.Begin(nil, nil)
-		events = append(events, checkpointEvent(s.line.Last, 0))
+		events = append(events, s.checkpointEvent(s.line.Last, 0))
 	}
 	if err == nil {
 		for _, n := range o.Actions {
 			a := s.actions.at(n)
 			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
-				a.reviewed = was
+				a.Reviewed = was
 				events = append(events, s.actionEvent(a, "rolledback"))
 			}
 			for _, q := range s.questions {
@@ -261,10 +261,11 @@ func (s *Session) restored() []api.Event {
 		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !there[a.spans[len(a.spans)-1].To] {
 			continue
 		}
-		if err := a.review(a.reviewed); err != nil {
+		if err := a.review(a.Reviewed); err != nil {
 			s.fail(err)
 			return events
 		}
+		a.Reviewed = api.ReviewNone
 		events = append(events, s.actionEvent(a, "restored"))
 	}
 	return events

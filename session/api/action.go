@@ -31,6 +31,13 @@ const (
 	ReviewRolledBack Review = "rolled back"
 )
 
+// Span is two checkpoints, of which the second goes on from the first, directly or
+// over others in between.
+type Span struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
 // Action is one thing the agent did that a person may judge.
 type Action struct {
 	N            int         `json:"n"` // counts up in the session from 1; housekeeping counts too
@@ -59,4 +66,6 @@ type Action struct {
 	SharedWith   []int       `json:"shared_with,omitempty"` // of an edit: the actions that may have made some of it
 	Before       int64       `json:"before,omitempty"`      // checkpoint it can be rolled back to
 	After        int64       `json:"after,omitempty"`       // checkpoint at its end
+	Spans        []Span      `json:"spans,omitempty"`       // all between which its changes were made
+	Reviewed     Review      `json:"reviewed,omitempty"`    // of one that was rolled back: its review before that
 }

@@ -190,6 +190,11 @@ func (c *Client) Kill(ctx context.Context, id string) (Session, error) {
 	return fetch[Session](ctx, c, http.MethodPost, path(id, "kill"), nil)
 }
 
+// Tell tells a live session what a neighbour of its did.
+func (c *Client) Tell(ctx context.Context, id string, n News) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodPost, path(id, "news"), n)
+}
+
 // Events yields a session's events from a sequence number on, as they happen,
 // until the session has ended or ctx is done. An error ends the sequence; the
 // caller may go on from the last Seq it saw plus one.

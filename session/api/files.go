@@ -6,6 +6,7 @@ import "time"
 type Checkpoint struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
+	From   int64     `json:"from,omitempty"`   // the one that it goes on from: the one before it, or what a roll back went back to; 0: none, or not recorded
 	Action int       `json:"action,omitempty"` // it has that action's changes alone, on top of its Before; 0: the state of all files
 	Root   string    `json:"root"`             // hash of the manifest
 	Files  int       `json:"files"`            // entries in the manifest

@@ -50,6 +50,12 @@ type Session struct {
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
+	Beside      []Neighbour  `json:"beside,omitempty"`       // other live sessions over the same files
+
+	// A session that had ended, or was interrupted, can go on over its files.
+	Resumed   int       `json:"resumed,omitempty"` // how often it did
+	ResumedAt time.Time `json:"resumed_at,omitzero"`
+	Printed   int64     `json:"printed,omitempty"` // bytes of its output that are from before it was last resumed
 
 	// What the project's repository had checked out when the session started;
 	// empty without one. Files may have differed from it: of those that the
@@ -71,6 +77,32 @@ type Session struct {
 	LastAction string `json:"last_action,omitempty"`
 
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
+}
+
+// Neighbour is a live session whose project folder is another session's as well,
+// or inside it, or around it. Neither sees what the other changes before that is
+// applied.
+type Neighbour struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Folder string `json:"folder"` // absolute host path, exact
+}
+
+// NewsKind is what a session tells its neighbours.
+type NewsKind string
+
+const (
+	NewsStarted NewsKind = "started"
+	NewsEnded   NewsKind = "ended"
+	NewsApplied NewsKind = "applied" // it wrote to the project folder
+)
+
+// News is what a session tells a neighbour.
+type News struct {
+	Kind  NewsKind  `json:"kind"`
+	From  Neighbour `json:"from"`
+	Paths [][]byte  `json:"paths,omitempty"` // of NewsApplied: files that were written, below From's folder, exact; the first of them
+	More  int       `json:"more,omitempty"`  // further ones
 }
 
 // Base tells what the project folder was when the session started. It is found

@@ -3,6 +3,7 @@ package files
 import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 )
 
 // Checkpoint is the state of the session's files at a moment. It is never
@@ -35,6 +36,35 @@ func (l *Line) Number(root content.Hash, m *manifest.Manifest, from int64) *Chec
 	l.newest++
 	l.from[l.newest] = from
 	return &Checkpoint{ID: l.newest, Root: root, Manifest: m}
+}
+
+// From is the checkpoint that one goes on from; 0: none.
+func (l *Line) From(id int64) int64 { return l.from[id] }
+
+// Recall takes up the line of a session that goes on. Of checkpoints that were
+// recorded without what they go on from, that is the one before, but for those
+// that a roll back left. Last is the session's to find.
+func (l *Line) Recall(checkpoints []api.Checkpoint, rollbacks []api.Rollback) {
+	l.from = make(map[int64]int64)
+	last := int64(0)
+	for _, cp := range checkpoints {
+		l.newest = max(l.newest, cp.ID)
+		if cp.Action != 0 { // it holds an action's changes alone
+			l.from[cp.ID] = 0
+			continue
+		}
+		l.from[cp.ID] = cp.From
+		if cp.From == 0 {
+			l.from[cp.ID] = last
+		}
+		for len(rollbacks) > 0 && !cp.At.Before(rollbacks[0].At) {
+			if r := rollbacks[0]; cp.From == 0 && r.Failure == "" && !r.Open {
+				l.from[cp.ID] = r.Checkpoint
+			}
+			rollbacks = rollbacks[1:]
+		}
+		last = cp.ID
+	}
 }
 
 // There are the checkpoints that the state of the files goes on from: what was

@@ -168,9 +168,14 @@ func tidy(ctx context.Context, live registry) error {
 			failures = append(failures, err)
 		}
 	}
-	for id := range dead {
-		if clean {
-			failures = append(failures, os.Remove(live.path(id)))
+	for id, n := range dead {
+		if !clean {
+			break
+		}
+		err := live.forget(id)
+		failures = append(failures, err)
+		if err == nil && n.Folder != "" { // it couldn't say so itself
+			Tell(ctx, api.News{Kind: api.NewsEnded, From: api.Neighbour{ID: id, Name: n.Name, Folder: n.Folder}})
 		}
 	}
 	return errors.Join(failures...)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -192,7 +193,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build()}
+	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
 	mine, err := registryIn(dir).announce(cfg.ID, &n, req.Name != "")
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
@@ -214,9 +215,14 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		err = errors.Join(err, kerr, st.Close())
 		return nil, nil, err
 	}
+	me := api.Neighbour{ID: cfg.ID, Name: cfg.Name, Folder: cfg.Workspace}
 	return s, func(ctx context.Context) error {
 		defer st.Close()
+		defer Tell(context.WithoutCancel(ctx), api.News{Kind: api.NewsEnded, From: me})
 		defer func() { _ = mine.withdraw() }() // as above
+		var met sync.WaitGroup
+		met.Go(func() { meet(context.WithoutCancel(ctx), registryIn(dir), s, me) })
+		defer met.Wait()
 		return serve(ctx, s, l, cfg.Log)
 	}, nil
 }

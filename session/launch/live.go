@@ -24,6 +24,7 @@ type note struct {
 	Root   string `json:"root"`   // where the run-time folders of it and its siblings are
 	Socket string `json:"socket"` // where it listens, soon
 	PID    int    `json:"pid"`    // for a person
+	Folder string `json:"folder"` // the project's; "" in notes of versions before it was noted
 
 	// The supervisor's own version, which isn't always that of who reads this.
 	Stepbox string `json:"stepbox,omitempty"`
@@ -44,27 +45,53 @@ type announced struct {
 	path string
 }
 
+// lock keeps all others from starting a session, and from taking notes away,
+// until unlock.
+func (r registry) lock() (unlock func() error, err error) {
+	dir, err := os.Open(string(r))
+	if err != nil {
+		return nil, err
+	}
+	for err = unix.EINTR; err == unix.EINTR; { // held for a moment by others
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir.Close, nil
+}
+
+// forget takes a dead session's note away, unless it was resumed meanwhile.
+func (r registry) forget(id string) error {
+	unlock, err := r.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if r.live(id) {
+		return nil
+	}
+	return os.Remove(r.path(id))
+}
+
 // announce writes a session's note. No two live sessions get one name: if it
 // was chosen, the second is refused; if it is only the folder's, it gets a
-// number.
+// number. No session has two supervisors.
 func (r registry) announce(id string, n *note, chosen bool) (*announced, error) {
 	if err := os.MkdirAll(string(r), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot note the session: %w", err)
 	}
-	dir, err := os.Open(string(r))
+	unlock, err := r.lock()
 	if err != nil {
 		return nil, fmt.Errorf("cannot note the session: %w", err)
 	}
-	defer dir.Close()
-	for err = unix.EINTR; err == unix.EINTR; { // held for a moment by others that start
-		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot note the session: %w", err)
-	}
+	defer unlock()
 	live, _, err := r.list()
 	if err != nil {
 		return nil, err
+	}
+	if o, ok := live[id]; ok { // it goes on already, or was just told to
+		return nil, &Error{Code: 3, Message: fmt.Sprintf("session %s is running: stepbox attach %s joins it", o.Name, id)}
 	}
 	r.tidy()
 	taken := make(map[string]string)

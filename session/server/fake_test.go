@@ -136,8 +136,12 @@ func (f *fakeSession) Continue(context.Context) (api.Session, error) {
 	return f.info, f.note("Continue")
 }
 func (f *fakeSession) Kill(context.Context) (api.Session, error) { return f.info, f.note("Kill") }
-func (f *fakeSession) Alive(context.Context) error               { return f.note("Alive") }
-func (f *fakeSession) Terminal() *terminal.Terminal              { return f.term }
+
+func (f *fakeSession) Hear(_ context.Context, n api.News) (api.Session, error) {
+	return f.info, f.note("Hear %s %s", n.Kind, n.From.ID)
+}
+func (f *fakeSession) Alive(context.Context) error  { return f.note("Alive") }
+func (f *fakeSession) Terminal() *terminal.Terminal { return f.term }
 
 // control finds the fake session if it lives.
 func (f *fakeSession) control(id string) Controller {

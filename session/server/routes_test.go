@@ -51,6 +51,7 @@ func TestRoutes(t *testing.T) {
 		{"POST /v1/sessions/one/pause", "", "Pause", `{"id":"one"`},
 		{"POST /v1/sessions/one/continue", "", "Continue", `{"id":"one"`},
 		{"POST /v1/sessions/one/kill", "", "Kill", `{"id":"one"`},
+		{"POST /v1/sessions/one/news", `{"kind":"started","from":{"id":"two","name":"t","folder":"/p"}}`, "Hear started two", `{"id":"one"`},
 	} {
 		t.Run(c.request, func(t *testing.T) {
 			f := live()

@@ -48,6 +48,7 @@ type Controller interface {
 	Pause(ctx context.Context) (api.Session, error)
 	Continue(ctx context.Context) (api.Session, error)
 	Kill(ctx context.Context) (api.Session, error)
+	Hear(ctx context.Context, n api.News) (api.Session, error)
 	Terminal() *terminal.Terminal
 	Alive(ctx context.Context) error
 }
@@ -117,6 +118,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 	post("/pause", bare(Controller.Pause))
 	post("/continue", bare(Controller.Continue))
 	post("/kill", bare(Controller.Kill))
+	post("/news", withBody(Controller.Hear))
 	return mux
 }
 
