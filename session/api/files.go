@@ -125,8 +125,9 @@ type Rollback struct {
 	ID int64     `json:"id"`
 	At time.Time `json:"at"`
 	RollbackTarget
-	Checkpoint int64     `json:"checkpoint"`      // that the files, or the chosen ones, went back to; 0: to none
-	After      int64     `json:"after,omitempty"` // checkpoint of the state that it left
+	Checkpoint int64     `json:"checkpoint"`       // that the files, or the chosen ones, went back to; 0: to none
+	Before     int64     `json:"before,omitempty"` // checkpoint of the state that it found
+	After      int64     `json:"after,omitempty"`  // checkpoint of the state that it left
 	Redone     bool      `json:"redone,omitempty"`
 	Actions    []int     `json:"actions"`
 	Files      int       `json:"files"`

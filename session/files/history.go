@@ -105,17 +105,9 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		s.From, s.To, err = s.Files.OfAction(ctx, a, nil)
 		return s, err
 	}
-	last, found, err := ledger.Last[api.Checkpoint](ctx, h.Store, id, store.KindCheckpoint)
-	if err != nil || !found { // it ended before its first
-		return s, err
-	}
-	for err == nil && last.Action != 0 && last.ID > 1 { // what one action alone changed
-		last, err = ledger.Doc[api.Checkpoint](ctx, h.Store, id, store.KindCheckpoint, last.ID-1)
-	}
-	if err == nil {
-		s.To, err = s.Files.At(ctx, last.ID)
-	}
-	if err == nil && in.Since != 0 {
+	var err error
+	s.To, _, err = h.newest(ctx, s.Files, id)
+	if err == nil && s.To != nil && in.Since != 0 {
 		s.From, err = s.Files.Since(ctx, in.Since)
 	}
 	return s, err
