@@ -149,12 +149,12 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 		s.fail(err)
 		return nil
 	}
-	s.count(a)
-	events := []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
 	if s.info.Mode == api.ModeStep {
 		s.reviewEdit(a, changed)
+	} else {
+		s.count(a)
 	}
-	return events
+	return []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
 }
 
 // review asks in step mode what becomes of a command's changes. What comes late,
@@ -167,10 +167,14 @@ func (s *Session) review(a *action, changed []api.Change, late bool) {
 // meanwhile: nothing else holds it.
 func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 	s.edits++
+	tell, based := s.telling(a), s.info.Base != nil
 	s.aside(func() func() {
 		thaw, err := s.freezer.Freeze(context.Background())
-		listed := s.files.List(changed)
+		listed, t := s.files.List(changed), tell()
 		return func() {
+			if s.counted(a, t); !based && s.info.Base != nil {
+				s.count(a)
+			}
 			if err != nil && s.life.now < phaseStopping {
 				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
 			}
@@ -267,18 +271,32 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 
 // told finds out what an action changed, and then goes on in the loop.
 func (s *Session) told(a *action, then func(files.Told)) {
-	before, spans, commands := a.Before, slices.Clone(a.spans), a.commands
-	rules := s.keepsByRule(a)
+	tell, based := s.telling(a), s.info.Base != nil
 	s.aside(func() func() {
-		t := s.files.Tell(context.Background(), before, spans)
-		if rules {
-			t.Trust = files.TrustIn(t.Changed, commands, s.ignores)
-		}
+		t := tell()
 		return func() {
+			if !based && s.info.Base != nil { // what the project was came meanwhile
+				s.told(a, then)
+				return
+			}
 			s.number(a, &t)
 			then(t)
 		}
 	})
+}
+
+// telling finds out what an action changed. What it returns runs outside the loop.
+func (s *Session) telling(a *action) func() files.Told {
+	before, spans, commands := a.Before, slices.Clone(a.spans), a.commands
+	rules, effects := s.keepsByRule(a), s.effects(a)
+	return func() files.Told {
+		t := s.files.Tell(context.Background(), before, spans)
+		if rules {
+			t.Trust = files.TrustIn(t.Changed, commands, s.ignores)
+		}
+		effects(&t)
+		return t
+	}
 }
 
 // number records the state that holds an action's changes alone, if there is one.
@@ -339,7 +357,7 @@ func (s *Session) own(a *action, t files.Told) {
 	if a.agent != nil || a.Review == api.ReviewRolledBack {
 		return
 	}
-	a.Files, a.Added, a.Removed = len(t.Changed), t.Added, t.Removed
+	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
 	if len(t.Changed) == 0 || a.Review == api.ReviewOpen {
 		return
 	}
@@ -382,10 +400,12 @@ func (s *Session) kept(a *action) {
 
 // count fills in an edit's line counts, later; they may stay uncounted.
 func (s *Session) count(a *action) {
-	s.told(a, func(t files.Told) {
-		if t.Err == nil {
-			a.Added, a.Removed = t.Added, t.Removed
-			s.record(nil, s.actionEvent(a, "counted"))
-		}
-	})
+	s.told(a, func(t files.Told) { s.counted(a, t) })
+}
+
+func (s *Session) counted(a *action, t files.Told) {
+	if t.Err == nil {
+		a.Added, a.Removed, a.Effects = t.Added, t.Removed, t.Effects
+		s.record(nil, s.actionEvent(a, "counted"))
+	}
 }

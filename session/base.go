@@ -53,6 +53,7 @@ func (s *Session) takeBase() {
 			}
 			s.info.Base = found
 			s.record(nil, s.changed("based"))
+			s.baseKnown()
 		}
 	})
 }

@@ -123,3 +123,18 @@ func parseValue(raw string) (value string, more bool) {
 	}
 	return b.String()[:end], false
 }
+
+// Settings reads what a configuration file sets, by section.subsection.key,
+// section and key in lower case; of a key that is set more than once, all its
+// values. The file may be hostile.
+func Settings(data []byte) map[string]string {
+	out := map[string]string{}
+	for _, e := range parseConfig(data[:min(len(data), maxConfig)]) {
+		key := e.section + "." + e.key
+		if e.subsection != "" {
+			key = e.section + "." + e.subsection + "." + e.key
+		}
+		out[key] += e.value + "\x00"
+	}
+	return out
+}

@@ -43,7 +43,7 @@ func (r *Repository) Index() ([]Entry, Stamp, error) {
 	if err != nil {
 		return nil, Stamp{}, err
 	}
-	entries, err := parseIndex(data)
+	entries, err := ParseIndex(data)
 	if err != nil {
 		return nil, Stamp{}, fmt.Errorf("cannot read %q: %w", file, err)
 	}
@@ -64,10 +64,10 @@ const (
 	skipWorktree = 0x4000 // in those
 )
 
-// parseIndex reads the entries of an index of version 2, 3 or 4, see
+// ParseIndex reads the entries of an index of version 2, 3 or 4, see
 // gitformat-index(5). Hashes are those of SHA-1 or, where entries don't add up
-// so, of SHA-256.
-func parseIndex(data []byte) ([]Entry, error) {
+// so, of SHA-256. The data may be hostile.
+func ParseIndex(data []byte) ([]Entry, error) {
 	entries, err := parseEntries(data, 20)
 	if err != nil {
 		entries, err = parseEntries(data, 32)

@@ -19,7 +19,7 @@ func TestIndexOfLongNames(t *testing.T) {
 		return append(data, make([]byte, 20)...)
 	}
 	for count, fine := range map[int]bool{100: true, 5000: true, 20_000: false} {
-		entries, err := parseIndex(index(count))
+		entries, err := ParseIndex(index(count))
 		if (err == nil) != fine || fine && len(entries[count-1].Path) != count {
 			t.Errorf("%d entries: %d, %v", count, len(entries), err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 
@@ -318,4 +319,19 @@ func parseHash(s string) (content.Hash, error) {
 		return h, fmt.Errorf("cannot read %q as a hash", api.Escape(api.Trim(s, 80)))
 	}
 	return content.Hash(b), nil
+}
+
+// Read reads a side of a change whole, if it is a file of at most so many bytes
+// whose content is kept.
+func (f *Files) Read(ctx context.Context, side *diff.File, most int64) ([]byte, bool) {
+	if side == nil || side.Kind != manifest.KindFile || side.Unsaved != "" || side.Size > most {
+		return nil, false
+	}
+	r, _, err := diff.Open(ctx, f.lower, Bodies{f.store}, side)
+	if err != nil {
+		return nil, false
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	return b, err == nil && int64(len(b)) <= most
 }

@@ -11,12 +11,15 @@ import (
 // Told is what an action changed.
 type Told struct {
 	Changed        []diff.Change
+	More           int // changes beyond those
 	Listed         []api.Change
-	Trust          Trust       // zero when it wasn't asked for
-	Added, Removed int         // lines
-	To             int64       // the last checkpoint that has changes of its
-	After          int64       // the checkpoint that has them and no others' since the one before it
-	Made           *Checkpoint // that one, without a number yet, unless it is a state that really was
+	Trust          Trust              // zero when it wasn't asked for
+	Effects        *api.Effects       // nil: nothing changed, or it wasn't asked for
+	From, Until    *manifest.Manifest // between which the changes lie
+	Added, Removed int                // lines
+	To             int64              // the last checkpoint that has changes of its
+	After          int64              // the checkpoint that has them and no others' since the one before it
+	Made           *Checkpoint        // that one, without a number yet, unless it is a state that really was
 	Err            error
 }
 
@@ -50,6 +53,7 @@ func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 		return Told{Err: err}
 	}
 	_, lines, err := c.count(ctx, f)
+	t.From, t.Until, t.More = from, to, c.More
 	t.Changed, t.Listed, t.Added, t.Removed, t.Err = c.Changes, f.List(c.Changes), lines.added, lines.removed, err
 	return t
 }

@@ -44,6 +44,17 @@ func (c command) showAction(s api.Session, n int) error {
 		if a.Files > 0 {
 			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
 		}
+		if a.Effects != nil {
+			for _, did := range a.Effects.Words {
+				row(w, "did", "%s", did)
+			}
+		}
+		if a.Said != nil {
+			row(w, "said", "%s (%s)", a.Said.Text, a.Said.Source)
+			if a.Said.Mismatch != "" {
+				row(w, "beware", "%s", a.Said.Mismatch)
+			}
+		}
 		for _, q := range held {
 			printQuestion(w, q)
 		}

@@ -155,6 +155,9 @@ func actionLine(a api.Action) string {
 	if a.Files > 0 {
 		more = append(more, fmt.Sprintf("%s +%d -%d", files(a.Files), a.Added, a.Removed))
 	}
+	if did := effectWords(a); did != "" {
+		more = append(more, did)
+	}
 	if a.Review != api.ReviewNone {
 		more = append(more, string(a.Review))
 	}
@@ -165,4 +168,17 @@ func actionLine(a api.Action) string {
 		more = append(more, "housekeeping")
 	}
 	return fmt.Sprintf("%4d\t%s\t%s\t%s", a.N, state, cut(a.Title, 100), strings.Join(more, ", "))
+}
+
+// effectWords say what an action did, beginning with what the agent's own words
+// don't cover.
+func effectWords(a api.Action) string {
+	var words []string
+	if a.Said != nil && a.Said.Mismatch != "" {
+		words = append(words, a.Said.Mismatch)
+	}
+	if a.Effects != nil {
+		words = append(words, a.Effects.Words...)
+	}
+	return strings.Join(words, "; ")
 }
