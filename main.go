@@ -25,6 +25,7 @@ import (
 	"stepbox/ui"
 	"stepbox/ui/cli"
 	"stepbox/ui/link"
+	"stepbox/ui/looked"
 )
 
 func main() {
@@ -169,6 +170,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 	if o.Folders, err = launch.Folders(); err != nil {
 		return err
 	}
+	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
 	o.Start = func(ctx context.Context) (string, error) {
 		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
 		if err != nil {

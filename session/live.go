@@ -49,6 +49,9 @@ func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 		if a = l.s.actions.at(in.Action); a != nil {
 			copied = a.Action
 		}
+		if l.s.line.Last != nil {
+			out.Newest = l.s.line.Last.ID
+		}
 	}); err != nil {
 		return out, err
 	}

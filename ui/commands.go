@@ -68,7 +68,7 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
-		Now:    m.opt.Now, Known: o.session,
+		Now:    m.opt.Now, Known: o.session, Looked: m.opt.Looked,
 		Method: func() ansi.Method { return m.method },
 	})
 	return tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))

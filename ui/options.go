@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"stepbox/ui/link"
+	"stepbox/ui/screen/workbench"
 )
 
 // Options say what the interface works with. Client and NewTerminal are needed.
@@ -32,6 +33,9 @@ type Options struct {
 	Folders     []string // something in them changes whenever the list of sessions does
 	Version     string   // shown on the list
 	NoFarewell  bool     // the caller has the last word on where the session went
+
+	// Looked remembers what the person has looked at; nil forgets it with the screen.
+	Looked workbench.Looked
 
 	// Start starts a session and returns its ID; nil when none can be started.
 	// It runs off the drawing goroutine.

@@ -77,18 +77,21 @@ func (c *Client) ChangesPage(ctx context.Context, id string, in Scope, p Page) (
 	if p.Limit > 0 {
 		more = append(more, "limit", strconv.Itoa(p.Limit))
 	}
+	if p.Grouped {
+		more = append(more, "grouped", "true")
+	}
 	return fetch[Changes](ctx, c, http.MethodGet, path(id, "changes")+query(in, more...), nil)
 }
 
-// Changes fetches page after page until it has at least most changes, or all of
-// them when most is 0. When the files move meanwhile the pages may be of
+// Changes fetches page after page, Grouped, until it has at least most changes, or
+// all of them when most is 0. When the files move meanwhile the pages may be of
 // different states: the version is then that of the oldest, so that it is seen
 // to be outdated.
 func (c *Client) Changes(ctx context.Context, id string, in Scope, most int) (Changes, error) {
-	out, err := c.ChangesPage(ctx, id, in, Page{Limit: most})
+	out, err := c.ChangesPage(ctx, id, in, Page{Limit: most, Grouped: true})
 	for err == nil && out.Next != "" && (most == 0 || len(out.Files) < most) {
 		var p Changes
-		if p, err = c.ChangesPage(ctx, id, in, Page{After: out.Next}); err != nil {
+		if p, err = c.ChangesPage(ctx, id, in, Page{After: out.Next, Limit: max(0, most-len(out.Files)), Grouped: true}); err != nil {
 			break
 		}
 		p.Files = append(out.Files, p.Files...)

@@ -42,20 +42,38 @@ type Change struct {
 type Page struct {
 	After string // the Next of the page before; "" for the first
 	Limit int    // at most so many; 0 leaves it to the server
+
+	// Grouped asks for changes by Group first, those of none before all others,
+	// and within each by path. Older servers give them by path.
+	Grouped bool
+}
+
+// Group is how much of what differs is in one of the groups of Change.Group.
+type Group struct {
+	Name    string `json:"name"`
+	Files   int    `json:"files"`
+	Added   int    `json:"added"` // lines
+	Removed int    `json:"removed"`
 }
 
 // Changes is what differs in a scope.
 type Changes struct {
-	Version int64    `json:"version"`         // as of when this is; the event stream tells the newest, and what is older is to be fetched again
-	Final   bool     `json:"final,omitempty"` // the session has ended: nothing newer will come
-	Scope   string   `json:"scope"`           // "session" or "action N"
-	Files   []Change `json:"files"`           // by path; one page of them
-	More    int      `json:"more,omitempty"`  // changed paths beyond those listed
-	Next    string   `json:"next,omitempty"`  // Page.After of the page that follows; "" when there is none
-	Total   int      `json:"total"`           // changed paths, on all pages
-	Added   int      `json:"added"`           // lines, on all pages
+	Version int64 `json:"version"`         // as of when this is; the event stream tells the newest, and what is older is to be fetched again
+	Final   bool  `json:"final,omitempty"` // the session has ended: nothing newer will come
+
+	// Checkpoint is one that was there before this was looked at: nothing that
+	// changed up to it is missing. 0 when there was none, or isn't said.
+	Checkpoint int64 `json:"checkpoint,omitempty"`
+
+	Scope   string   `json:"scope"`          // "session" or "action N"
+	Files   []Change `json:"files"`          // by path; one page of them
+	More    int      `json:"more,omitempty"` // changed paths beyond those listed
+	Next    string   `json:"next,omitempty"` // Page.After of the page that follows; "" when there is none
+	Total   int      `json:"total"`          // changed paths, on all pages
+	Added   int      `json:"added"`          // lines, on all pages
 	Removed int      `json:"removed"`
-	Apart   []string `json:"apart,omitempty"` // changes outside the project, which can't be rolled back exactly
+	Groups  []Group  `json:"groups,omitempty"` // on all pages: of those asked for Grouped, what each group has
+	Apart   []string `json:"apart,omitempty"`  // changes outside the project, which can't be rolled back exactly
 }
 
 // FileDiff is one file's difference.
@@ -78,8 +96,9 @@ type Hunk struct {
 
 // Line is one line of a hunk, escaped; tabs are kept.
 type Line struct {
-	Op   string `json:"op"` // " ", "+" or "-"
-	Text string `json:"text"`
+	Op    string `json:"op"` // " ", "+" or "-"
+	Text  string `json:"text"`
+	NoEnd bool   `json:"no_end,omitempty"` // the last line of its file, without a newline
 }
 
 // RollbackTarget says what a roll back takes back. Exactly one field is set.

@@ -41,6 +41,7 @@ type Scope struct {
 	Files    *Files
 	From, To *manifest.Manifest // From nil: the project folder; To nil: nothing has changed
 	Version  int64              // of a live session: as of when this is
+	Newest   int64              // the checkpoint of all files that was the newest before
 	Final    bool
 }
 
@@ -51,7 +52,7 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 	if err == nil && s.To != nil {
 		out, err = s.Files.Page(ctx, s.From, s.To, p)
 	}
-	out.Version, out.Final, out.Scope = s.Version, s.Final, "session"
+	out.Version, out.Final, out.Scope, out.Checkpoint = s.Version, s.Final, "session", s.Newest
 	switch {
 	case in.Action != 0:
 		out.Scope = "action " + strconv.Itoa(in.Action)
@@ -106,7 +107,7 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		return s, err
 	}
 	var err error
-	s.To, _, err = h.newest(ctx, s.Files, id)
+	s.To, s.Newest, err = h.newest(ctx, s.Files, id)
 	if err == nil && s.To != nil && in.Since != 0 {
 		s.From, err = s.Files.Since(ctx, in.Since)
 	}

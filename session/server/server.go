@@ -86,7 +86,9 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return r.Changes(q.Context(), q.PathValue("id"), in, api.Page{After: q.URL.Query().Get("after"), Limit: limit})
+		return r.Changes(q.Context(), q.PathValue("id"), in, api.Page{
+			After: q.URL.Query().Get("after"), Limit: limit, Grouped: q.URL.Query().Get("grouped") == "true",
+		})
 	})
 	get("/sessions/{id}/diff", func(q *http.Request) (any, error) {
 		in, err := scope(q)

@@ -59,7 +59,13 @@ type (
 	Quit      struct{ sealed }     // leave stepbox
 	New       struct{ sealed }     // start a session
 	Leader    struct{ sealed }     // send the leader key itself to the agent
-	Scope     struct{ sealed }     // changes: session or selected action
+	Scope     struct{ sealed }     // changes: session, since looked at last, or selected action
+	Looked    struct{ sealed }     // changes: what is shown has been looked at
+	Toggle    struct{ sealed }     // changes: select a file, a folder or a hunk, or no longer
+	ToggleAll struct{ sealed }     // changes: select all, or nothing
+	Hunk      struct{ By int }     // changes: the next or previous hunk
+	Beside    struct{ By int }     // changes: scroll the diff from the list, or move in the list from the diff
+	Sides     struct{ sealed }     // changes: side by side, or unified
 	Fold      struct{ sealed }     // actions: show or hide housekeeping
 	Raw       struct{ sealed }     // decision: the arguments as they are
 	HeldStep  struct{ By int }     // the next or previous held thing
@@ -151,6 +157,8 @@ func (Page) intent()        {}
 func (Slide) intent()       {}
 func (Scroll) intent()      {}
 func (HeldStep) intent()    {}
+func (Hunk) intent()        {}
+func (Beside) intent()      {}
 func (Approve) intent()     {}
 func (Rollback) intent()    {}
 func (SetMode) intent()     {}

@@ -39,7 +39,7 @@ func TestInnerScopeWins(t *testing.T) {
 		t.Errorf("K in Actions is %+v", b)
 	}
 	b, _ = Find(name("K"), Changes, Panes)
-	if _, page := b.Intent.(intent.Page); !page {
+	if _, scroll := b.Intent.(intent.Beside); !scroll {
 		t.Errorf("K in Changes is %+v", b)
 	}
 	if _, ok := Find(name("a"), Panes); ok {

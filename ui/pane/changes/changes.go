@@ -1,10 +1,11 @@
-// Package changes is the pane that lists changed files and shows one's diff.
-// What it shows is fetched by others; it says what it wants.
+// Package changes is the pane that lists changed files as a tree and shows one's
+// diff, in which files and hunks are selected. What it shows is fetched by
+// others; it says what it wants.
 package changes
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -19,31 +20,37 @@ import (
 // Want names a diff: a file of a scope at a version.
 type Want struct {
 	Key     string
-	Action  int
+	Scope   api.Scope
 	Version int64
 }
 
-// Pane shows the changes of one scope.
+// Pane shows the changes of one scope: an action's, those since the person
+// looked last, or with neither the whole session's.
 type Pane struct {
-	Action  int  // the scope: an action, or 0 for the whole session
-	Loading bool // the first answer is still under way
+	Action  int   // the action in scope, or 0
+	Since   int64 // the checkpoint since which changes are in scope, or 0
+	Loading bool  // the first answer is still under way
 	Problem string
 
 	Reading bool // the diff alone, without the list of files
 
-	changes  api.Changes
-	end      bool // the person wants the last file, once it is there
+	tree     *Tree
+	rows     []int32        // of the tree's nodes, those that aren't folded away
+	turned   map[place]bool // folders that are folded, and groups that aren't
+	end      bool           // the person wants the last file, once it is there
+	later    func()         // what the person wants done once all files are there
 	list     rows.List
-	touched  bool // the person chose a file
-	selected string
-	diff     *Diff
-	diffOf   Want
-	diffErr  string
-	top      int // first row of the diff in view
-	slide    int // columns scrolled to the right
-	diffRows int // rows in view
+	touched  bool   // the person chose a row
+	selected string // the key of the file at the cursor, "" for none
+	folder   place  // the folder at the cursor, when there is no file
 	files    uv.Rectangle
-	body     uv.Rectangle
+
+	all   bool            // all files are selected, also those that haven't come
+	picks map[string]pick // what of each file is selected, by key
+	some  []int32         // how many of the files before each are selected, also in part
+	whole []int32         // and how many as a whole
+
+	view view
 }
 
 // Lack is what a pane lacks of the changes that it shows.
@@ -61,161 +68,193 @@ const pageRows = 500
 // Lacks says whether what is shown is outdated: newest is the newest version
 // that was told of, over says that the session has ended.
 func (p *Pane) Lacks(newest int64, over bool) Lack {
+	t := p.shown()
 	switch {
-	case p.Loading || p.Problem != "" || p.changes.Next != "" && p.Rows() > len(p.changes.Files):
+	case p.Loading || p.Problem != "" || t.Next != "" && p.needs() > len(t.Files):
 		return Files
-	case !p.changes.Final && (over || p.changes.Version < newest):
+	case !t.Final && (over || t.Version < newest):
 		return News
 	}
 	return Nothing
 }
 
-// Rows is how many files should be listed: those up to the view, and more.
+var nothing Tree
+
+// shown is what is shown, or an empty tree.
+func (p *Pane) shown() *Tree { return cmp.Or(p.tree, &nothing) }
+
+// needs is how many files must be there for what is in view, and some beyond.
+func (p *Pane) needs() int {
+	t := p.shown()
+	if p.end || p.later != nil {
+		return max(t.Total, pageRows)
+	}
+	i := min(max(p.list.Top()+p.files.Dy(), p.list.At()+1), len(p.rows)) - 1
+	for i >= 0 && t.nodes[p.rows[i]].head() && p.folded(&t.nodes[p.rows[i]]) {
+		i--
+	}
+	if i < 0 {
+		return pageRows
+	}
+	n := &t.nodes[p.rows[i]]
+	if n.file < 0 && !p.folded(n) {
+		return int(n.from) + pageRows
+	}
+	return int(n.to) + pageRows
+}
+
+// Rows is how many files should be fetched. It doubles, so that all that is
+// fetched while a person moves down a list is in proportion to its length.
 func (p *Pane) Rows() int {
-	if p.end {
-		return max(p.changes.Total, pageRows)
+	size := 2 * pageRows
+	if len(p.picks) > 0 {
+		size = max(size, len(p.shown().Files))
 	}
-	return (max(p.list.At(), p.list.Top()+p.files.Dy())/pageRows + 2) * pageRows
+	for size < p.needs() {
+		size *= 2
+	}
+	return size
 }
 
-// SetChanges takes what differs in a scope. An answer for a scope that is no
-// longer shown is ignored, and so is one that is older than what is shown.
-func (p *Pane) SetChanges(action int, c api.Changes) {
-	if action != p.Action || !p.Loading && !c.Final && (p.changes.Final || c.Version < p.changes.Version) {
+// Scope is what is compared.
+func (p *Pane) Scope() api.Scope { return api.Scope{Action: p.Action, Since: p.Since} }
+
+// SetChanges takes what differs in a scope. An answer for a scope that is no longer
+// shown is ignored, and so is one that is older than what is shown.
+func (p *Pane) SetChanges(of api.Scope, t *Tree) {
+	old := p.shown()
+	if of != p.Scope() || !p.Loading && !t.Final && (old.Final || t.Version < old.Version) {
 		return
 	}
-	p.changes, p.Loading, p.Problem = c, false, ""
-	if p.end && c.Next == "" {
-		p.end = false
-		p.choose(len(c.Files) - 1)
+	p.tree, p.Loading, p.Problem = t, false, ""
+	p.arrange()
+	p.tally()
+	if t.Next == "" {
+		if p.later != nil {
+			p.later()
+		}
+		if p.end {
+			p.choose(len(p.rows) - 1)
+		}
+		p.end, p.later = false, nil
 	}
-	at := slices.IndexFunc(c.Files, func(f api.Change) bool { return f.Key == p.selected })
+}
+
+// arrange lists the rows anew and keeps the cursor on what it was on.
+func (p *Pane) arrange() {
+	t := p.shown()
+	p.rows = t.rows(p.folded)
+	at := -1
 	switch {
-	case len(c.Files) == 0:
-		p.selected, p.diff, p.diffErr = "", nil, ""
+	case len(p.rows) == 0:
+		p.selected, p.folder = "", place{}
+		p.view.drop()
+		return
 	case !p.touched:
-		p.choose(0)
-	case at < 0:
-		p.choose(max(0, min(p.list.At(), len(c.Files)-1)))
+		at = p.first()
+	case p.selected != "":
+		at = t.find(p.selected)
 	default:
-		p.list.Select(at)
+		at = t.folderAt(p.folder)
 	}
-}
-
-// SetScope shows an action's changes, or with 0 the whole session's.
-func (p *Pane) SetScope(action int) {
-	if action == p.Action {
+	if at < 0 { // it is gone
+		p.choose(max(0, min(p.list.At(), len(p.rows)-1)))
 		return
 	}
-	*p = Pane{Action: action, Loading: true, Reading: p.Reading, diffRows: p.diffRows}
+	p.choose(p.rowOf(at))
+}
+
+// first is the node of the first file that is shown, or else of the first row.
+func (p *Pane) first() int {
+	for _, i := range p.rows {
+		if p.tree.nodes[i].file >= 0 {
+			return int(i)
+		}
+	}
+	return int(p.rows[0])
+}
+
+// SetScope shows an action's changes, those since a checkpoint, or with neither
+// the whole session's.
+func (p *Pane) SetScope(s api.Scope) {
+	if s == p.Scope() {
+		return
+	}
+	*p = Pane{Action: s.Action, Since: s.Since, Loading: true, Reading: p.Reading, turned: p.turned, view: view{split: p.view.split, height: p.view.height}}
 }
 
 // SetDiff takes a prepared diff, or the words for why there is none.
 func (p *Pane) SetDiff(w Want, d *Diff, problem string) {
-	if w.Key != p.selected || w.Action != p.Action {
+	if w.Key != p.selected || w.Scope != p.Scope() {
 		return
 	}
-	if p.diffOf.Key != w.Key || p.diffOf.Action != w.Action {
-		p.top, p.slide = 0, 0
+	p.view.set(w, d, problem)
+	if k, ok := p.picks[w.Key]; ok && d != nil && len(k.hunks) > 0 && k.of != d.Hash {
+		delete(p.picks, w.Key)
+		p.tally()
+		p.view.note = "it has changed since: select its hunks again"
 	}
-	p.diff, p.diffOf, p.diffErr = d, w, problem
-	p.scroll(0)
 }
 
 // Wanted is the diff that should be shown and isn't yet.
 func (p *Pane) Wanted() (Want, bool) {
-	w := Want{Key: p.selected, Action: p.Action, Version: p.changes.Version}
-	return w, w.Key != "" && w != p.diffOf
+	w := Want{Key: p.selected, Scope: p.Scope(), Version: p.shown().Version}
+	return w, w.Key != "" && w != p.view.of
 }
 
 // Version is the version of the changes that are shown.
-func (p *Pane) Version() int64 { return p.changes.Version }
+func (p *Pane) Version() int64 { return p.shown().Version }
 
-// Count is how many files are listed.
-func (p *Pane) Count() int { return len(p.changes.Files) }
-
-func (p *Pane) choose(i int) {
-	p.list.Select(i)
-	if i < 0 || i >= len(p.changes.Files) {
-		return
+// Looked is the checkpoint up to which all changes are in what is shown, so that
+// a person who has looked at it has seen them; 0 when that can't be said.
+func (p *Pane) Looked() int64 {
+	if p.Action != 0 || p.Loading {
+		return 0
 	}
-	if key := p.changes.Files[i].Key; key != p.selected {
-		p.selected, p.top, p.slide = key, 0, 0
-		p.diff, p.diffErr, p.diffOf = nil, "", Want{}
-	}
-}
-
-// Move selects another file.
-func (p *Pane) Move(by int) {
-	if n := len(p.changes.Files); n > 0 {
-		p.touched, p.end = true, false
-		p.choose(max(0, min(p.list.At()+by, n-1)))
-	}
-}
-
-// End selects the last file, as soon as it is there.
-func (p *Pane) End() {
-	p.Move(len(p.changes.Files))
-	p.end = p.changes.Next != ""
-}
-
-// Page scrolls the diff by pages, Slide by columns.
-func (p *Pane) Page(by int)  { p.scroll(by * max(p.diffRows-1, 1)) }
-func (p *Pane) Slide(by int) { p.slide = max(0, min(p.slide+by, maxLine)) }
-
-// Wheel scrolls what is under a point.
-func (p *Pane) Wheel(x, y, by int) {
-	if uv.Pos(x, y).In(p.files) {
-		p.list.Scroll(by, len(p.changes.Files))
-		return
-	}
-	p.scroll(by)
-}
-
-func (p *Pane) scroll(by int) {
-	n := 0
-	if p.diff != nil {
-		n = len(p.diff.Rows)
-	}
-	p.top = max(0, min(p.top+by, n-p.diffRows))
+	return p.shown().Checkpoint
 }
 
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused, Facts: p.facts(f)}
-	if p.Action != 0 {
+	switch {
+	case p.Action != 0:
 		box.Right = paint.Line{{Text: "action " + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
+	case p.Since != 0:
+		box.Right = paint.Line{{Text: "since you looked", Style: f.P.S(themes.Info)}}
+	default:
+		box.Right = paint.Line{{Text: "session", Style: f.P.S(themes.Muted)}}
 	}
-	if p.Reading && p.list.At() < len(p.changes.Files) {
-		words := fmt.Sprintf("  %d/%d", p.list.At()+1, len(p.changes.Files))
-		name := paint.ShortenLeft(dst, p.changes.Files[p.list.At()].Path, max(8, area.Dx()-50))
+	if n, ok := p.at(); ok && p.Reading && n.file >= 0 {
+		words := fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total)
+		name := paint.ShortenLeft(dst, p.tree.Files[n.file].Path, max(8, area.Dx()-50))
 		box.Right = append(box.Right, paint.Span{Text: "  " + name, Style: f.P.S(themes.Strong)}, paint.Span{Text: words, Style: f.P.S(themes.Muted)})
 	}
 	inner := box.Draw(dst, area, f.P)
-	p.files, p.body = uv.Rectangle{}, uv.Rectangle{}
+	p.files, p.view.area = uv.Rectangle{}, uv.Rectangle{}
 	if inner.Empty() {
 		return nil
 	}
-	files := p.changes.Files
-	if len(files) == 0 {
+	t := p.shown()
+	if len(p.rows) == 0 {
 		p.empty(dst, inner, f)
 		return nil
 	}
 	body := inner
 	if !p.Reading {
 		extra := 0
-		if p.changes.More > 0 {
+		if t.Next != "" || t.More > 0 {
 			extra++
 		}
-		if len(p.changes.Apart) > 0 {
+		if len(t.Apart) > 0 {
 			extra++
 		}
-		h := min(len(files)+extra, max(2, inner.Dy()*2/5))
+		h := min(len(p.rows)+extra, max(2, inner.Dy()*2/5))
 		if inner.Dy() < 6 {
 			h = inner.Dy()
 		}
 		p.files = uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), h)
-		p.list.Draw(dst, area, p.files, len(files)+extra, f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, n) })
+		p.list.Draw(dst, area, p.files, len(p.rows)+extra, f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, n) })
 		if inner.Dy()-h < 3 {
 			return nil
 		}
@@ -223,26 +262,28 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		paint.Rule(dst, inner.Min.X, y, inner.Max.X, f.P.S(themes.Border))
 		body = uv.Rect(inner.Min.X, y+1, inner.Dx(), inner.Max.Y-y-1)
 	}
-	p.body = body
-	p.drawDiff(dst, body, f)
-	if p.diff != nil {
-		bar := f.P.S(themes.Border)
-		if f.Focused {
-			bar = f.P.S(themes.BorderFocus)
-		}
-		paint.Scrollbar(dst, area.Max.X-1, body, p.top, len(p.diff.Rows), bar)
-	}
+	p.drawDiff(dst, area, body, f)
 	return nil
 }
 
 func (p *Pane) facts(f paint.Frame) paint.Line {
-	n := len(p.changes.Files) + p.changes.More
+	t := p.shown()
+	n := max(t.Total, len(t.Files)+t.More)
 	if n == 0 {
 		return nil
 	}
-	return paint.Line{
+	out := paint.Line{
 		{Text: paint.Count(n, "file", "files"), Style: f.P.S(themes.Muted)},
-		{Text: "  +" + strconv.Itoa(p.changes.Added), Style: f.P.S(themes.AddedWord)},
-		{Text: " −" + strconv.Itoa(p.changes.Removed), Style: f.P.S(themes.RemovedWord)},
+		{Text: "  +" + strconv.Itoa(t.Added), Style: f.P.S(themes.AddedWord)},
+		{Text: " −" + strconv.Itoa(t.Removed), Style: f.P.S(themes.RemovedWord)},
 	}
+	switch {
+	case p.later != nil:
+		out = append(out, paint.Span{Text: "  selecting…", Style: f.P.S(themes.Info)})
+	case p.all:
+		out = append(out, paint.Span{Text: "  all selected", Style: f.P.S(themes.Info)})
+	case len(p.picks) > 0:
+		out = append(out, paint.Span{Text: "  " + strconv.Itoa(len(p.picks)) + " selected", Style: f.P.S(themes.Info)})
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/internal/fake"
 	"stepbox/ui/paint"
 )
@@ -29,6 +30,9 @@ func frame(t testing.TB) paint.Frame {
 	}
 	return paint.Frame{P: p, Now: fake.Now, Focused: true, Number: "2"}
 }
+
+// give gives a pane what differs in an action's scope, or with 0 the session's.
+func give(p *Pane, action int, c api.Changes) { p.SetChanges(api.Scope{Action: action}, NewTree(c)) }
 
 func marked(r Row) string {
 	out := ""
@@ -71,10 +75,11 @@ func TestMarks(t *testing.T) {
 		{"abcdefgh", "abcdefgh and more", "abcdefgh"},
 		{"foo(a, b, c)", "foo(a, c)", "foo(a, [b, ]c)"},
 		{"entirely different", "1234567890", "entirely different"},
-		{"größe = 10", "größe = 20", "größe = [1]0"},
+		{"größe = 10", "größe = 20", "größe = [10]"},
 		{"", "x", ""},
 	} {
-		r := Row{Pieces: mark([]Piece{{Text: tt.a}}, tt.a, tt.b)}
+		b := &preparing{words: maxWords}
+		r := Row{Pieces: mark([]Piece{{Text: tt.a}}, b.differs(tt.a, tt.b))}
 		if got := marked(r); got != tt.want {
 			t.Errorf("%q beside %q is marked %q, want %q", tt.a, tt.b, got, tt.want)
 		}
@@ -107,16 +112,16 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 	if s := show(t, p, 60, 20); !strings.Contains(s, "reading changes") {
 		t.Errorf("while loading:\n%s", s)
 	}
-	p.SetChanges(0, api.Changes{Version: 1})
+	give(p, 0, api.Changes{Version: 1})
 	if s := show(t, p, 60, 20); !strings.Contains(s, "no changes") {
 		t.Errorf("without changes:\n%s", s)
 	}
-	p.SetChanges(3, api.Changes{Files: []api.Change{{Path: "other scope", Key: "k"}}})
+	give(p, 3, api.Changes{Files: []api.Change{{Path: "other scope", Key: "k"}}})
 	if s := show(t, p, 60, 20); strings.Contains(s, "other scope") {
 		t.Error("took an answer for another scope")
 	}
 	big := api.Change{Path: "big.iso", Key: "k", Status: "M", Binary: true, OldSize: 1 << 30, NewSize: 2 << 30, Words: "mode 644 → 755"}
-	p.SetChanges(0, api.Changes{Version: 2, Files: []api.Change{big}, More: 7, Apart: []string{"/etc/passwd", "/x"}})
+	give(p, 0, api.Changes{Version: 2, Files: []api.Change{big}, More: 7, Apart: []string{"/etc/passwd", "/x"}})
 	w, ok := p.Wanted()
 	if !ok || w.Key != "k" || w.Version != 2 {
 		t.Errorf("wants %+v", w)
@@ -137,21 +142,21 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 func TestSelectionStaysOnItsFile(t *testing.T) {
 	c, _ := fake.Changes()
 	p := &Pane{}
-	p.SetChanges(0, c)
-	p.Move(2)
+	give(p, 0, c)
+	p.Handle(intent.Move{By: 2})
 	c.Files = append([]api.Change{{Path: "aaa", Key: "new"}}, c.Files...)
 	c.Version++
-	p.SetChanges(0, c)
+	give(p, 0, c)
 	if w, _ := p.Wanted(); w.Key != "k3" {
 		t.Errorf("the selection went to %q", w.Key)
 	}
 	c.Files = c.Files[:2]
-	p.SetChanges(0, c)
+	give(p, 0, c)
 	if w, _ := p.Wanted(); w.Key != "k1" {
 		t.Errorf("with its file gone the selection is on %q", w.Key)
 	}
-	p.SetScope(4)
-	if _, ok := p.Wanted(); ok || p.Count() != 0 {
+	p.SetScope(api.Scope{Action: 4})
+	if _, ok := p.Wanted(); ok || len(p.rows) != 0 {
 		t.Error("another scope shows the old files")
 	}
 }
@@ -164,12 +169,14 @@ func FuzzDraw(f *testing.F) {
 		w, h = max(0, w%120), max(0, h%40)
 		c := api.Change{Path: path, From: line, Key: "k", Status: op, Words: line, Kind: op, Counted: true, Added: w}
 		p := &Pane{}
-		p.SetChanges(0, api.Changes{Files: []api.Change{c}, Apart: []string{path}, More: 1})
+		give(p, 0, api.Changes{Files: []api.Change{c}, Apart: []string{path}, More: 1})
 		want, _ := p.Wanted()
 		p.SetDiff(want, Prepare(api.FileDiff{Change: c, Note: line, Hunks: []api.Hunk{{Section: line, Lines: []api.Line{
 			{Op: op, Text: line}, {Op: "-", Text: line}, {Op: "+", Text: path}, {Text: path},
 		}}}}), "")
-		p.Slide(w % 9)
+		p.Reading = w%2 == 0
+		p.Handle(intent.Slide{By: w % 9})
+		p.Handle(intent.Sides{})
 		s := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
 		fake.CheckCells(t, s, uv.Rect(2, 2, w, h))

@@ -24,13 +24,19 @@ const (
 type Diff struct {
 	Change api.Change
 	Note   string
+	Hash   string // names the hunks
+	Hunks  int
 	Rows   []Row
-	Cut    bool
+	Pairs  [][2]int32 // the same side by side: rows of the old and of the new text, -1 for none
+	Cut    bool       // there are more rows
+
+	whole bool // all hunks are all of the change
 }
 
 // Row is one line of a prepared diff.
 type Row struct {
-	Op       byte // ' ', '+', '-', or '@' for a position
+	Op       byte // ' ', '+', '-', '@' for a position, or '\\' for what is said of the line before
+	Hunk     int  // that it is of
 	Old, New int  // line numbers, 0 for none
 	Pieces   []Piece
 }
@@ -45,37 +51,131 @@ type Piece struct {
 // Prepare makes a diff ready: tabs widened, hostile text shown as escapes,
 // words coloured, and what differs within paired lines marked.
 func Prepare(d api.FileDiff) *Diff {
-	out := &Diff{Change: d.Change, Note: d.Note}
-	budget := maxColour
-	olds, news := syntax.For(d.Change.Path), syntax.For(d.Change.Path)
-	for _, h := range d.Hunks {
-		if len(out.Rows) >= maxRows {
-			out.Cut = true
+	b := &preparing{
+		Diff:    &Diff{Change: d.Change, Note: d.Note, Hash: d.Hash, Hunks: len(d.Hunks)},
+		colours: maxColour, words: maxWords,
+		olds: syntax.For(d.Change.Path), news: syntax.For(d.Change.Path),
+	}
+	b.whole = d.Change.Status == "M" && d.Change.Words == "" || d.Change.Status == "A" || d.Change.Status == "D"
+	for i, h := range d.Hunks {
+		if len(b.Rows) >= maxRows {
+			b.Cut = true
 			break
 		}
-		out.Rows = append(out.Rows, Row{Op: '@', Pieces: []Piece{
+		b.hunk = i
+		b.both(Row{Op: '@', Pieces: []Piece{
 			{Text: fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.OldLine, h.OldCount, h.NewLine, h.NewCount), Kind: themes.Hunk},
 			{Text: " " + paint.Clean(widen(cutLine(h.Section))), Kind: themes.Muted},
 		}})
-		olds.Reset()
-		news.Reset()
-		lo, ln := h.OldLine, h.NewLine
-		for i := 0; i < len(h.Lines) && len(out.Rows) < maxRows; {
+		b.olds.Reset()
+		b.news.Reset()
+		b.old, b.new = h.OldLine, h.NewLine
+		for i := 0; i < len(h.Lines); {
+			if len(b.Rows) >= maxRows {
+				b.Cut = true
+				break
+			}
 			if op(h.Lines[i]) == ' ' {
 				text := tidy(h.Lines[i].Text)
-				r := Row{Op: ' ', Old: lo, New: ln, Pieces: colour(news, text, &budget)}
-				olds.Line(text)
-				out.Rows = append(out.Rows, r)
-				lo++
-				ln++
+				b.olds.Line(text)
+				b.both(Row{Op: ' ', Old: b.old, New: b.new, Pieces: b.colour(b.news, text)})
+				if h.Lines[i].NoEnd {
+					b.both(noEnd)
+				}
+				b.old++
+				b.new++
 				i++
 				continue
 			}
 			gone, came := run(h.Lines, &i)
-			out.Rows = append(out.Rows, block(gone, came, &lo, &ln, olds, news, &budget)...)
+			b.block(gone, came)
 		}
 	}
-	return out
+	return b.Diff
+}
+
+// preparing is a Diff on its way.
+type preparing struct {
+	*Diff
+	colours, words int // how much may still be coloured, and compared by words
+	olds, news     *syntax.Scanner
+	old, new       int // the next line's numbers
+	hunk           int
+}
+
+var noEnd = Row{Op: '\\', Pieces: []Piece{{Text: "no newline at the end of the file", Kind: themes.Muted}}}
+
+// add adds a row and returns its index.
+func (b *preparing) add(r Row) int32 {
+	r.Hunk = b.hunk
+	b.Rows = append(b.Rows, r)
+	return int32(len(b.Rows) - 1)
+}
+
+// both adds a row that both sides show.
+func (b *preparing) both(r Row) {
+	at := b.add(r)
+	b.Pairs = append(b.Pairs, [2]int32{at, at})
+}
+
+// text is one line that went or came.
+type text struct {
+	string
+	noEnd bool
+	pair  int // the line on the other side that it became or was; -1 for none
+}
+
+// block adds lines that went and those that came in their place.
+func (b *preparing) block(gone, came []text) {
+	b.match(gone, came)
+	sides := [2][]int32{} // the rows of each side
+	for side, lines := range [2][]text{gone, came} {
+		for _, t := range lines {
+			r, others := Row{Op: '-', Old: b.old, Pieces: b.colour(b.olds, t.string)}, came
+			if side == 1 {
+				r, others = Row{Op: '+', New: b.new, Pieces: b.colour(b.news, t.string)}, gone
+				b.new++
+			} else {
+				b.old++
+			}
+			if t.pair >= 0 {
+				r.Pieces = mark(r.Pieces, b.differs(t.string, others[t.pair].string))
+			}
+			sides[side] = append(sides[side], b.add(r))
+			if t.noEnd {
+				b.add(noEnd)
+			}
+		}
+	}
+	b.pairUp(gone, came, sides)
+}
+
+// pairUp sets the lines of a block side by side, those beside each other that
+// belong together.
+func (b *preparing) pairUp(gone, came []text, rows [2][]int32) {
+	said := func(t text, row int32) int32 { // the row below it that says it has no newline
+		if t.noEnd {
+			return row + 1
+		}
+		return -1
+	}
+	for i, j := 0, 0; i < len(gone) || j < len(came); {
+		pair, below := [2]int32{-1, -1}, [2]int32{-1, -1}
+		left := i < len(gone) && (gone[i].pair < 0 || gone[i].pair <= j)
+		right := j < len(came) && (came[j].pair < 0 || came[j].pair <= i)
+		if left {
+			pair[0], below[0] = rows[0][i], said(gone[i], rows[0][i])
+			i++
+		}
+		if right {
+			pair[1], below[1] = rows[1][j], said(came[j], rows[1][j])
+			j++
+		}
+		b.Pairs = append(b.Pairs, pair)
+		if below != [2]int32{-1, -1} {
+			b.Pairs = append(b.Pairs, below)
+		}
+	}
 }
 
 func op(l api.Line) byte {
@@ -90,43 +190,19 @@ func op(l api.Line) byte {
 }
 
 // run takes a run of removed and then added lines.
-func run(lines []api.Line, i *int) (gone, came []string) {
-	for *i < len(lines) && op(lines[*i]) == '-' {
-		gone = append(gone, tidy(lines[*i].Text))
-		*i++
-	}
-	for *i < len(lines) && op(lines[*i]) == '+' {
-		came = append(came, tidy(lines[*i].Text))
-		*i++
+func run(lines []api.Line, i *int) (gone, came []text) {
+	for side, list := range []*[]text{&gone, &came} {
+		for *i < len(lines) && op(lines[*i]) == "-+"[side] {
+			*list = append(*list, text{string: tidy(lines[*i].Text), noEnd: lines[*i].NoEnd, pair: -1})
+			*i++
+		}
 	}
 	return gone, came
 }
 
-func block(gone, came []string, lo, ln *int, olds, news *syntax.Scanner, budget *int) []Row {
-	var out []Row
-	paired := len(gone) == len(came)
-	for i, t := range gone {
-		r := Row{Op: '-', Old: *lo, Pieces: colour(olds, t, budget)}
-		if paired {
-			r.Pieces = mark(r.Pieces, t, came[i])
-		}
-		out = append(out, r)
-		*lo++
-	}
-	for i, t := range came {
-		r := Row{Op: '+', New: *ln, Pieces: colour(news, t, budget)}
-		if paired {
-			r.Pieces = mark(r.Pieces, t, gone[i])
-		}
-		out = append(out, r)
-		*ln++
-	}
-	return out
-}
-
-func colour(s *syntax.Scanner, text string, budget *int) []Piece {
-	*budget -= len(text)
-	if *budget < 0 || !s.Known() {
+func (b *preparing) colour(s *syntax.Scanner, text string) []Piece {
+	b.colours -= len(text)
+	if b.colours < 0 || !s.Known() {
 		return []Piece{{Text: text, Kind: themes.Text}}
 	}
 	spans := s.Line(text)
@@ -135,55 +211,6 @@ func colour(s *syntax.Scanner, text string, budget *int) []Piece {
 		out[i] = Piece{Text: sp.Text, Kind: sp.Kind}
 	}
 	return out
-}
-
-// mark marks what differs between a line and its pair: all between their common
-// start and end, unless so little is common that a mark would say nothing.
-func mark(pieces []Piece, text, other string) []Piece {
-	from, to := differs(text, other)
-	if from >= to || (from+len(text)-to)*10 < len(text)*3 {
-		return pieces
-	}
-	var out []Piece
-	at := 0
-	for _, p := range pieces {
-		end := at + len(p.Text)
-		a, b := min(max(from, at), end), max(min(to, end), at)
-		for _, cut := range []struct {
-			from, to int
-			marked   bool
-		}{{at, a, false}, {a, b, true}, {max(a, b), end, false}} {
-			if cut.from < cut.to {
-				out = append(out, Piece{Text: p.Text[cut.from-at : cut.to-at], Kind: p.Kind, Marked: cut.marked})
-			}
-		}
-		at = end
-	}
-	return out
-}
-
-// differs is the part of a, in bytes on character borders, that isn't its common
-// start or end with b.
-func differs(a, b string) (from, to int) {
-	for from < len(a) && from < len(b) {
-		r, n := utf8.DecodeRuneInString(a[from:])
-		s, _ := utf8.DecodeRuneInString(b[from:])
-		if r != s {
-			break
-		}
-		from += n
-	}
-	to = len(a)
-	for end := len(b); to > from && end > from; {
-		r, n := utf8.DecodeLastRuneInString(a[:to])
-		s, m := utf8.DecodeLastRuneInString(b[:end])
-		if r != s || to-n < from || end-m < from {
-			break
-		}
-		to -= n
-		end -= m
-	}
-	return from, to
 }
 
 // tidy makes a line drawable: bounded, tabs widened, the rest escaped.

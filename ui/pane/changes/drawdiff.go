@@ -10,60 +10,162 @@ import (
 	"stepbox/ui/paint"
 )
 
-func (p *Pane) drawDiff(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
-	p.diffRows = r.Dy()
+// drawDiff draws the diff, or why there is none, inside of the pane's border.
+func (p *Pane) drawDiff(dst uv.Screen, border, r uv.Rectangle, f paint.Frame) {
+	v := &p.view
+	v.area, v.height = r, r.Dy()
+	n, ok := p.at()
 	switch {
-	case p.diffErr != "":
-		paint.Paragraph(dst, r, p.diffErr, f.P.S(themes.Warn))
+	case ok && n.file < 0:
+		paint.Paragraph(dst, r, p.folderWords(n), f.P.S(themes.Muted))
 		return
-	case p.diff == nil:
+	case v.problem != "":
+		paint.Paragraph(dst, r, v.problem, f.P.S(themes.Warn))
+		return
+	case v.diff == nil:
 		paint.Paragraph(dst, r, "reading the diff…", f.P.S(themes.Muted))
 		return
-	case len(p.diff.Rows) == 0:
+	}
+	r.Min.Y = p.header(dst, r, f)
+	v.area, v.height = r, r.Dy()
+	if len(v.diff.Rows) == 0 {
 		paint.Paragraph(dst, r, p.summary(), f.P.S(themes.Muted))
 		return
 	}
-	p.scroll(0)
-	numbers := 0
-	if r.Dx() >= 84 {
-		last := p.diff.Rows[len(p.diff.Rows)-1]
-		numbers = max(3, len(strconv.Itoa(max(last.Old, last.New))))
+	if beside := v.sides(r.Dx()); beside != v.beside {
+		cur, top := v.rowAt(v.cur), v.rowAt(v.top)
+		v.beside = beside
+		v.cur, v.top = v.lineOf(cur), v.lineOf(top)
 	}
+	v.scroll(0)
 	for i := range r.Dy() {
-		n := p.top + i
-		if n >= len(p.diff.Rows) {
-			if n == len(p.diff.Rows) && p.diff.Cut {
-				paint.Clip(dst, r.Min.X+1, r.Min.Y+i, r.Max.X, "⋯ the diff goes on; it is too long to show here", f.P.S(themes.Warn))
+		n, at := v.top+i, uv.Rect(r.Min.X, r.Min.Y+i, r.Dx(), 1)
+		if n >= v.lines() {
+			if n == v.lines() && v.diff.Cut {
+				paint.Clip(dst, r.Min.X+1, at.Min.Y, r.Max.X, "⋯ the diff goes on; it is too long to show here", f.P.S(themes.Warn))
 			}
 			break
 		}
-		p.drawRow(dst, uv.Rect(r.Min.X, r.Min.Y+i, r.Dx(), 1), f, p.diff.Rows[n], numbers)
+		p.drawLine(dst, at, f, n)
+		if n == v.cur && p.Reading && f.Focused {
+			paint.Ground(dst, at, f.P.S(themes.Selected))
+			if v.diff.Rows[v.rowAt(n)].Op == '@' {
+				at.Min.X++ // after the mark
+			}
+			paint.Text(dst, at.Min.X, at.Min.Y, at.Max.X, "▌", f.P.S(themes.BorderFocus))
+		}
 	}
+	bar := f.P.S(themes.Border)
+	if f.Focused {
+		bar = f.P.S(themes.BorderFocus)
+	}
+	paint.Scrollbar(dst, border.Max.X-1, r, v.top, v.lines(), bar)
+}
+
+// folderWords say what is in a folder or a group.
+func (p *Pane) folderWords(n *node) string {
+	words := paint.Count(int(n.files), "file", "files")
+	if n.open && !n.head() {
+		words = fmt.Sprintf("more than %d files", n.files)
+	}
+	words = n.name + " · " + words + fmt.Sprintf(" · +%d −%d", n.added, n.removed)
+	if p.folded(n) {
+		words += " · enter shows them"
+	}
+	return words
+}
+
+// header draws what there is to say of the file besides its lines, and returns
+// the row after it.
+func (p *Pane) header(dst uv.Screen, r uv.Rectangle, f paint.Frame) int {
+	d := p.view.diff
+	lines := []paint.Line{}
+	if d.Change.From != "" {
+		words := "renamed from " + d.Change.From
+		if len(d.Rows) > 0 {
+			words = "renamed and edited, from " + d.Change.From
+		}
+		lines = append(lines, paint.Line{{Text: words, Style: f.P.S(themes.Info)}})
+	}
+	if p.view.note != "" {
+		lines = append(lines, paint.Line{{Text: p.view.note, Style: f.P.S(themes.Warn)}})
+	}
+	for _, s := range said(d.Change, f.P) {
+		lines = append(lines, paint.Line{s})
+	}
+	y := r.Min.Y
+	for _, l := range lines[:min(len(lines), r.Dy()/3)] {
+		paint.Clip(dst, r.Min.X+1, y, r.Max.X, l[0].Text, l[0].Style)
+		y++
+	}
+	return y
 }
 
 // summary says in words why there are no lines to show.
 func (p *Pane) summary() string {
-	c := p.diff.Change
-	words := p.diff.Note
+	d := p.view.diff
+	words := d.Note
 	if words == "" {
 		words = "no lines differ"
-		if c.Binary {
+		if d.Change.Binary {
 			words = "binary file"
 		}
 	}
-	if c.Words != "" {
-		words += " · " + c.Words
-	}
-	if c.OldSize != c.NewSize {
+	if c := d.Change; c.OldSize != c.NewSize && c.Type == "" {
 		words += fmt.Sprintf(" · %s → %s bytes", paint.Bytes(c.OldSize), paint.Bytes(c.NewSize))
 	}
 	return words
 }
 
-func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, numbers int) {
+// side is which of the texts a line is drawn for.
+type side int
+
+const (
+	unified side = iota
+	oldText
+	newText
+)
+
+// drawLine draws one line of the diff, unified or side by side.
+func (p *Pane) drawLine(dst uv.Screen, r uv.Rectangle, f paint.Frame, n int) {
+	rows := p.view.diff.Rows
+	if !p.view.beside {
+		p.drawRow(dst, r, f, rows[n], unified)
+		return
+	}
+	pair := p.view.diff.Pairs[n]
+	if row := rows[max(pair[0], pair[1])]; row.Op == '@' {
+		p.drawRow(dst, r, f, row, unified)
+		return
+	}
+	half := (r.Dx() - 1) / 2
+	for i, at := range []uv.Rectangle{
+		uv.Rect(r.Min.X, r.Min.Y, half, 1), uv.Rect(r.Min.X+half+1, r.Min.Y, r.Dx()-half-1, 1),
+	} {
+		if pair[i] >= 0 {
+			p.drawRow(dst, at, f, rows[pair[i]], side(i+1))
+		}
+	}
+	paint.Text(dst, r.Min.X+half, r.Min.Y, r.Max.X, "│", f.P.S(themes.Border))
+}
+
+// numberCols is how wide line numbers are; 0 where there is no room for them.
+func (p *Pane) numberCols(cols int, s side) int {
+	if s == unified && cols < 84 || s != unified && cols < 44 {
+		return 0
+	}
+	most := 0
+	for _, r := range p.view.diff.Rows[max(0, len(p.view.diff.Rows)-2):] {
+		most = max(most, r.Old, r.New)
+	}
+	return max(3, len(strconv.Itoa(most)))
+}
+
+func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, s side) {
 	y, x, end := r.Min.Y, r.Min.X, r.Max.X
 	if row.Op == '@' {
-		x++
+		paint.Text(dst, x, y, end, p.hunkMark(row.Hunk), f.P.S(themes.Info))
+		x += 2
 		for _, pc := range row.Pieces {
 			x = paint.Clip(dst, x, y, end, pc.Text, f.P.S(pc.Kind))
 		}
@@ -76,22 +178,34 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, nu
 	case '-':
 		ground, marked, sign = themes.Removed, themes.RemovedMark, themes.RemovedWord
 	}
-	if row.Op != ' ' {
+	if row.Op == '+' || row.Op == '-' {
 		paint.Fill(dst, r, f.P.S(ground))
 	}
-	if numbers > 0 {
-		st := f.P.On(themes.Faint, ground)
-		for _, n := range []int{row.Old, row.New} {
-			if n > 0 {
-				paint.Text(dst, x+1, y, end, fmt.Sprintf("%*d", numbers, n), st)
-			}
-			x += numbers + 1
+	if wide := p.numberCols(r.Dx(), s); wide > 0 {
+		numbers := []int{row.Old, row.New}
+		if s != unified {
+			numbers = numbers[s-1 : s]
 		}
+		x++
+		for _, n := range numbers {
+			if n > 0 {
+				paint.Text(dst, x, y, end, fmt.Sprintf("%*d", wide, n), f.P.On(themes.Faint, ground))
+			}
+			x += wide + 1
+		}
+		x--
 	}
-	paint.Text(dst, x+1, y, end, string(row.Op), f.P.On(sign, ground))
-	x += 3
-	start := x
-	skip := p.slide
+	x++
+	if s == unified || row.Op != ' ' {
+		paint.Text(dst, x, y, end, string(row.Op), f.P.On(sign, ground))
+	}
+	p.drawText(dst, uv.Rect(x+2, y, max(0, end-x-2), 1), f, row, ground, marked)
+}
+
+// drawText draws the text of a line from the column on that it is scrolled to.
+func (p *Pane) drawText(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, ground, marked themes.Token) {
+	y, x, end := r.Min.Y, r.Min.X, r.Max.X
+	skip := p.view.slide
 	for _, pc := range row.Pieces {
 		text := pc.Text
 		if skip > 0 {
@@ -114,7 +228,7 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, nu
 			break
 		}
 	}
-	if p.slide > 0 {
-		paint.Text(dst, start-1, y, end, "‹", f.P.On(themes.Muted, ground))
+	if p.view.slide > 0 && r.Dx() > 0 {
+		paint.Text(dst, r.Min.X-1, y, end, "‹", f.P.On(themes.Muted, ground))
 	}
 }

@@ -112,7 +112,7 @@ func TestFetcher(t *testing.T) {
 		t.Error("a second request while one is under way")
 	}
 	f.running = false
-	f.pane.SetChanges(0, api.Changes{Version: 3, Files: []api.Change{{Key: "a", Path: "a"}}})
+	f.pane.SetChanges(api.Scope{}, changes.NewTree(api.Changes{Version: 3, Files: []api.Change{{Key: "a", Path: "a"}}}))
 	f.st.Changes = 3
 	if f.catchUp() != nil {
 		t.Error("fetched though nothing is newer")

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/themes"
 	"stepbox/ui/link"
 	"stepbox/ui/pane/changes"
 )
@@ -24,6 +25,8 @@ type fetcher struct {
 	*core
 	pane changes.Pane
 
+	looked int64 // the checkpoint that the person has looked at last; 0 for none
+
 	waiting, running         bool
 	failed                   bool // the last request for the list
 	diffWaiting, diffRunning bool
@@ -34,13 +37,75 @@ func (f *fetcher) idle() bool {
 	return !f.pane.Loading && !f.waiting && !f.running && !f.failed && !f.diffWaiting && !f.diffRunning
 }
 
-// scope shows the changes of an action, or of the session if that is shown already.
+// Looked remembers the checkpoint up to which a person has looked at a session's
+// changes. It may take long, and is safe for concurrent use.
+type Looked interface {
+	At(session string) int64
+	Set(session string, checkpoint int64) error
+}
+
+// scope shows the changes of an action, or of the session if that is shown
+// already. From Changes itself it goes on to the next scope that there is: the
+// session's, what came since the person looked, the action's.
 func (f *fetcher) scope(action int, focused bool) {
-	if f.pane.Action == action || focused && f.pane.Action != 0 {
-		action = 0
+	now, next := f.pane.Scope(), api.Scope{}
+	switch {
+	case focused && now == api.Scope{} && f.looked != 0:
+		next.Since = f.looked
+	case now.Action == 0 || !focused && now.Action != action:
+		next.Action = action
 	}
-	f.pane.SetScope(action)
+	f.show(next)
+}
+
+func (f *fetcher) show(scope api.Scope) {
+	f.pane.SetScope(scope)
 	f.failed = false // of the scope that was shown before
+}
+
+// recall asks what the person has looked at before.
+func (f *fetcher) recall() tea.Cmd {
+	memory := f.cfg.Looked
+	if memory == nil {
+		return nil
+	}
+	return f.do(func(_ context.Context, _ link.Client, id string) func() tea.Cmd {
+		at := memory.At(id)
+		return func() tea.Cmd {
+			f.looked = max(f.looked, at)
+			return nil
+		}
+	})
+}
+
+// mark remembers that the person has looked at what is shown.
+func (f *fetcher) mark() tea.Cmd {
+	at, memory := f.pane.Looked(), f.cfg.Looked
+	switch {
+	case f.pane.Action != 0:
+		f.tell(themes.Info, "this is one action's changes: m marks the session's (s)")
+		return nil
+	case at == 0:
+		f.tell(themes.Info, "nothing to mark as looked at yet: there is no checkpoint of what is shown")
+		return nil
+	}
+	f.looked = at
+	f.tell(themes.OK, "marked as looked at: s shows what changes from here on")
+	if f.pane.Since != 0 {
+		f.show(api.Scope{Since: at})
+	}
+	if memory == nil {
+		return nil
+	}
+	return f.do(func(_ context.Context, _ link.Client, id string) func() tea.Cmd {
+		err := memory.Set(id, at)
+		return func() tea.Cmd {
+			if err != nil {
+				f.tell(themes.Warn, "%s", err)
+			}
+			return nil
+		}
+	})
 }
 
 // catchUp fetches the changes of the scope that is shown for as long as what is
@@ -64,14 +129,15 @@ func (f *fetcher) catchUp() tea.Cmd {
 
 func (f *fetcher) fetchChanges() tea.Cmd {
 	f.waiting, f.running = false, true
-	action, most := f.pane.Action, f.pane.Rows()
+	scope, most := f.pane.Scope(), f.pane.Rows()
 	return f.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		got, err := c.Changes(ctx, id, api.Scope{Action: action}, most)
+		got, err := c.Changes(ctx, id, scope, most)
+		tree := changes.NewTree(got)
 		return func() tea.Cmd {
 			f.running, f.failed = false, err != nil
 			if err == nil {
-				f.pane.SetChanges(action, got)
-			} else if action == f.pane.Action {
+				f.pane.SetChanges(scope, tree)
+			} else if scope == f.pane.Scope() {
 				f.pane.Loading, f.pane.Problem = false, problemWords(err)
 			}
 			return f.wantDiff(0)
@@ -99,7 +165,7 @@ func (f *fetcher) fetchDiff() tea.Cmd {
 	}
 	f.diffRunning = true
 	return f.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		got, err := c.Diff(ctx, id, w.Key, api.Scope{Action: w.Action})
+		got, err := c.Diff(ctx, id, w.Key, w.Scope)
 		var d *changes.Diff
 		words := ""
 		if err != nil {

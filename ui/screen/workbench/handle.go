@@ -20,7 +20,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return nil
 	}
 	switch i := i.(type) {
-	case intent.Move, intent.Page, intent.Top, intent.Bottom, intent.Slide, intent.Scope, intent.Fold:
+	case intent.Move, intent.Page, intent.Top, intent.Bottom, intent.Slide, intent.Scope, intent.Fold,
+		intent.Toggle, intent.ToggleAll, intent.Hunk, intent.Beside, intent.Sides, intent.Looked:
 		return s.inPane(i)
 	case intent.Scroll:
 		s.agent.scroll(i)

@@ -42,6 +42,9 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			break
 		}
 		s.view.setFocus(p)
+		if p == intent.Changes {
+			s.changes.pane.Click(e.X, e.Y)
+		}
 	case tea.MouseReleaseMsg:
 		if s.view.pressed {
 			s.agent.mouse(uv.MouseReleaseEvent(m), e)

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -21,6 +22,7 @@ func (s *Screen) back() {
 	case s.view.focus == intent.Changes && s.changes.pane.Reading:
 		s.changes.pane.Reading = false
 		s.view.zoom = false
+	case s.view.focus == intent.Changes && s.changes.pane.Clear():
 	case s.view.zoom:
 		s.view.zoom = false
 	case s.view.focus != intent.Terminal:
@@ -38,19 +40,14 @@ func (s *Screen) inPane(i intent.Intent) tea.Cmd {
 	case intent.Network:
 		s.network.List.Handle(i, s.network.Total())
 	case intent.Changes:
-		switch i := i.(type) {
-		case intent.Move:
-			s.changes.pane.Move(i.By)
-		case intent.Page:
-			s.changes.pane.Page(i.By)
-		case intent.Top:
-			s.changes.pane.Move(-s.changes.pane.Count())
-		case intent.Bottom:
-			s.changes.pane.End()
-		case intent.Slide:
-			s.changes.pane.Slide(i.By)
+		switch i.(type) {
 		case intent.Scope:
 			return s.scope()
+		case intent.Looked:
+			return s.changes.mark()
+		}
+		if why := s.changes.pane.Handle(i); why != "" {
+			s.tell(themes.Info, "%s", why)
 		}
 		return s.changes.wantDiff(diffPause)
 	}
@@ -110,7 +107,7 @@ func (s *Screen) openSelected() tea.Cmd {
 		}
 		s.asking.dialogs.open(dialog.AttemptDetails(network.Destination(f.Last), attempts))
 	case intent.Changes:
-		s.changes.pane.Reading = !s.changes.pane.Reading
+		s.changes.pane.Handle(intent.Open{})
 		s.view.zoom = s.changes.pane.Reading
 	}
 	return nil

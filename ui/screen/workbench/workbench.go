@@ -30,6 +30,7 @@ type Config struct {
 	Link   *link.Link
 	Now    func() time.Time
 	Method func() ansi.Method // how the person's terminal measures text
+	Looked Looked             // nil forgets
 	Known  api.Session        // what is known of the session before its events arrive
 }
 
@@ -68,7 +69,7 @@ func New(c Config) *Screen {
 
 // Init starts what the screen lives on.
 func (s *Screen) Init() tea.Cmd {
-	return tea.Batch(s.link.Next(), s.changes.catchUp())
+	return tea.Batch(s.link.Next(), s.changes.recall(), s.changes.catchUp())
 }
 
 // Link is the connection that the screen lives on.

@@ -1,0 +1,173 @@
+package changes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
+func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+	words := "no changes: the project is as it was"
+	switch {
+	case p.Problem != "":
+		words = p.Problem
+	case p.Loading:
+		words = "reading changes…"
+	case p.Action != 0:
+		words = fmt.Sprintf("action %d changed no files", p.Action)
+	case p.Since != 0:
+		words = "nothing has changed since you looked"
+	}
+	paint.Paragraph(dst, r, words, f.P.S(themes.Muted))
+}
+
+// row draws the n-th row, or what is said below the last.
+func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, n int) {
+	t := p.shown()
+	switch {
+	case n < len(p.rows):
+		p.node(dst, r, f, &t.nodes[p.rows[n]])
+	case n == len(p.rows) && t.Next != "":
+		words := "⋯ reading on as far as you go"
+		if p.end || p.later != nil {
+			words = "⋯ reading on…"
+		}
+		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, words, f.P.S(themes.Muted))
+	case n == len(p.rows) && t.More > 0:
+		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, fmt.Sprintf("⋯ and %d more, not listed", t.More), f.P.S(themes.Muted))
+	default:
+		words := fmt.Sprintf("⚠ outside the project: %s", t.Apart[0])
+		if k := len(t.Apart) - 1; k > 0 {
+			words += fmt.Sprintf(" and %d more", k)
+		}
+		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, words, f.P.S(themes.Warn))
+	}
+}
+
+// maxIndent is how many columns what is below folders is moved to the right at most.
+const maxIndent = 24
+
+func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
+	paint.Text(dst, r.Min.X, r.Min.Y, r.Max.X, p.mark(n), f.P.S(themes.Info))
+	step := 2
+	if r.Dx() < 60 {
+		step = 1
+	}
+	r.Min.X += 1 + min(int(n.depth)*step, maxIndent, r.Dx()/3)
+	r.Max.X--
+	if n.file >= 0 {
+		p.file(dst, r, f, &p.tree.Files[n.file], n.name)
+		return
+	}
+	glyph, style := "▾ ", themes.Strong
+	if p.folded(n) {
+		glyph = "▸ "
+	}
+	if n.head() {
+		style = themes.Muted
+	}
+	right := lineCounts(n.added, n.removed, f.P)
+	files := strconv.Itoa(int(n.files))
+	if n.open && !n.head() {
+		files += "+"
+	}
+	if r.Dx() >= 50 {
+		files = strings.TrimSuffix(files+" files", "s")
+		if n.files != 1 || n.open {
+			files += "s"
+		}
+	}
+	right = append(paint.Line{{Text: files, Style: f.P.S(themes.Muted)}}, right...)
+	stop := ending(dst, r, 6, right)
+	x := paint.Text(dst, r.Min.X, r.Min.Y, stop, glyph, f.P.S(themes.Faint))
+	paint.Text(dst, x, r.Min.Y, stop, paint.ShortenLeft(dst, n.name, stop-x), f.P.S(style))
+}
+
+// ending draws what stands at a row's right end, when there is room for it beside
+// so many columns, and returns where it begins.
+func ending(dst uv.Screen, r uv.Rectangle, least int, right paint.Line) int {
+	at := r.Max.X - paint.LineWidth(dst, right)
+	if at < r.Min.X+least {
+		return r.Max.X
+	}
+	paint.Draw(dst, at, r.Min.Y, r.Max.X, right)
+	return at - 1
+}
+
+func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c *api.Change, name string) {
+	y := r.Min.Y
+	stop := ending(dst, r, 12, Counts(*c, f.P))
+	paint.Text(dst, r.Min.X, y, stop, paint.Shorten(dst, c.Status, 1), f.P.S(StatusToken(c.Status)))
+	x := r.Min.X + 2
+	if c.From != "" {
+		name += " ← " + c.From
+	}
+	x = paint.Text(dst, x, y, stop, paint.Shorten(dst, name, stop-x), f.P.S(themes.Text))
+	for _, s := range said(*c, f.P) {
+		x = paint.Clip(dst, x+2, y, stop, s.Text, s.Style)
+	}
+}
+
+// said is what there is to say of a change beside its lines, what a person must
+// know first.
+func said(c api.Change, p *paint.Palette) paint.Line {
+	var out paint.Line
+	if c.Host != "" {
+		out = append(out, paint.Span{Text: "⚠ " + c.Host, Style: p.S(themes.Warn)})
+	}
+	if c.Applied {
+		out = append(out, paint.Span{Text: "✓ applied", Style: p.S(themes.OK)})
+	}
+	for _, words := range []string{c.Words, c.Type} {
+		if words != "" {
+			out = append(out, paint.Span{Text: words, Style: p.S(themes.Muted)})
+		}
+	}
+	return out
+}
+
+// StatusToken is the look of a status letter.
+func StatusToken(status string) themes.Token {
+	switch status {
+	case "A":
+		return themes.AddedWord
+	case "D":
+		return themes.RemovedWord
+	case "M", "T":
+		return themes.Warn
+	}
+	return themes.Info
+}
+
+// Counts says how much of a file changed: lines, or sizes where lines mean nothing.
+func Counts(c api.Change, p *paint.Palette) paint.Line {
+	switch {
+	case c.Kind != "" && c.Kind != "file":
+		return paint.Line{{Text: paint.Clean(c.Kind), Style: p.S(themes.Muted)}}
+	case c.Binary:
+		return paint.Line{{Text: "binary " + paint.Bytes(c.NewSize), Style: p.S(themes.Muted)}}
+	case !c.Counted:
+		return paint.Line{{Text: paint.Bytes(max(c.NewSize, c.OldSize)), Style: p.S(themes.Muted)}}
+	}
+	return lineCounts(c.Added, c.Removed, p)
+}
+
+func lineCounts(plus, minus int, p *paint.Palette) paint.Line {
+	added, removed := "", ""
+	if plus > 0 {
+		added = "+" + strconv.Itoa(plus)
+	}
+	if minus > 0 {
+		removed = "−" + strconv.Itoa(minus)
+	}
+	return paint.Line{
+		{Text: fmt.Sprintf("%5s", added), Style: p.S(themes.AddedWord)},
+		{Text: fmt.Sprintf("%5s", removed), Style: p.S(themes.RemovedWord)},
+	}
+}
