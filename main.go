@@ -90,7 +90,7 @@ func command() *cobra.Command {
 	}
 	cli.Plain(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", cli.ErrUsage, err) })
-	root.AddCommand(runCommand(), attachCommand(), demoCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(runCommand(), resumeCommand(), attachCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
 	return root
 }
@@ -178,6 +178,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		}
 		return start(ctx, req)
 	}
+	o.Resume = func(ctx context.Context, id string) (string, error) { return resume(ctx, id, nil, true, true) }
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	return ui.Run(ctx, o)
 }
@@ -265,13 +266,18 @@ func demoCommand() *cobra.Command {
 // what is missing and how to mend it.
 func start(ctx context.Context, req launch.Request) (string, error) {
 	id, err := launch.Start(ctx, req)
+	return id, whatIsMissing(ctx, err)
+}
+
+// whatIsMissing adds to the error of a start what this host lacks, if it is that.
+func whatIsMissing(ctx context.Context, err error) error {
 	var failed *launch.Error
 	if !errors.As(err, &failed) || !failed.Host {
-		return id, err
+		return err
 	}
 	findings, ferr := launch.Preflight(ctx)
 	if ferr != nil {
-		return "", err
+		return err
 	}
 	var b strings.Builder
 	for _, f := range findings {
@@ -282,7 +288,7 @@ func start(ctx context.Context, req launch.Request) (string, error) {
 	if b.Len() > 0 {
 		failed.Message += "\nthis host can't run a sandbox yet:" + b.String()
 	}
-	return "", failed
+	return failed
 }
 
 // runFlags are what the run command can be told.
@@ -327,6 +333,69 @@ func runCommand() *cobra.Command {
 	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
 	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
 	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
+	return cmd
+}
+
+// resume has a session that has ended go on, with a command of its own or, for
+// none, the one that it had. Screen says that it will be shown; else echo whether
+// its terminal echoes what comes in.
+func resume(ctx context.Context, id string, args []string, screen, echo bool) (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
+	}
+	r := launch.ResumeRequest{Session: id, Env: launch.Bytes(os.Environ()), Home: home}
+	if len(args) > 0 {
+		r.Argv = launch.Bytes(args)
+	}
+	if screen {
+		r.Cols, r.Rows = cli.PaneSize()
+	} else {
+		r.Cols, r.Rows = cli.Size()
+	}
+	r.NoEcho = !screen && !echo
+	id, err = launch.Resume(ctx, r)
+	return id, whatIsMissing(ctx, err)
+}
+
+func resumeCommand() *cobra.Command {
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "resume SESSION [-- COMMAND [ARG...]]",
+		Short: "Go on with a session that has ended, over its files as it left them",
+		Long: "Go on with a session that has ended or was interrupted: the same session, with its\n" +
+			"files, actions and checkpoints. Without a command the one that it had runs again.\n" +
+			"Exits as run does.",
+		Example: "  stepbox resume fix-tests\n  stepbox resume 12 -- claude --continue",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n := cmd.ArgsLenAtDash()
+			if n < 0 {
+				n = len(args)
+			}
+			if n != 1 {
+				return fmt.Errorf("%w: name one session, and a command after -- (%s); stepbox ls lists them", cli.ErrUsage, cmd.UseLine())
+			}
+			client, done, err := launch.Hub(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			all, err := client.Sessions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			s, err := cli.Find(all, args[0])
+			if err != nil {
+				return err
+			}
+			id, err := resume(cmd.Context(), s.ID, args[1:], cli.Terminal() && !detach, detach)
+			if err != nil {
+				return err
+			}
+			return join(cmd, id, detach)
+		},
+	}
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume it and print its name; stepbox attach joins it")
 	return cmd
 }
 
@@ -407,12 +476,19 @@ func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	return join(cmd, id, f.detach)
+}
+
+// join shows a session that was just started, or says that it runs, and ends as
+// its agent does.
+func join(cmd *cobra.Command, id string, detach bool) error {
+	ctx := cmd.Context()
 	client, done, err := launch.Hub(context.WithoutCancel(ctx))
 	if err != nil {
 		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", id, err)}
 	}
 	defer done()
-	if f.detach {
+	if detach {
 		return cli.Detached(ctx, cmd.OutOrStdout(), client, id)
 	}
 	// A reader of the output that is gone is an error here, and not this program's end.

@@ -40,8 +40,8 @@ type Prepared struct {
 	err     error
 }
 
-// Prepare begins to make a sandbox of which only ID, StateDir, RunDir and Limits
-// are known yet, so that the rest can be found out meanwhile.
+// Prepare begins to make a sandbox of which only ID, StateDir, RunDir, Workspace
+// and Limits are known yet, so that the rest can be found out meanwhile.
 func Prepare(ctx context.Context, spec Spec) *Prepared {
 	p := &Prepared{done: make(chan struct{})}
 	go func() {
@@ -49,6 +49,30 @@ func Prepare(ctx context.Context, spec Spec) *Prepared {
 		p.err = p.make(ctx, spec)
 	}()
 	return p
+}
+
+// OpenUpper is Sandbox.OpenUpper, for before the sandbox is there.
+func (p *Prepared) OpenUpper(ctx context.Context, rel string) (*os.File, error) {
+	if err := p.holding(); err != nil {
+		return nil, err
+	}
+	return p.sandbox.OpenUpper(ctx, rel)
+}
+
+// OpenLower is Sandbox.OpenLower, for before the sandbox is there.
+func (p *Prepared) OpenLower(ctx context.Context, rel string) (*os.File, error) {
+	if err := p.holding(); err != nil {
+		return nil, err
+	}
+	return p.sandbox.OpenLower(ctx, rel)
+}
+
+// holding waits for the holder to be up.
+func (p *Prepared) holding() error {
+	if <-p.done; p.err != nil {
+		return p.err
+	}
+	return p.guarded()
 }
 
 // Abandon undoes what was made, and waits for it, unless a sandbox was started.
@@ -144,7 +168,10 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 		}
 	}
-	err := os.MkdirAll(s.work(), 0o700)
+	err := holder.RemoveAll(s.work()) // of one that was killed: the kernel wants it as it left it, or new
+	if err == nil {
+		err = os.MkdirAll(s.work(), 0o700)
+	}
 	if err == nil {
 		err = os.MkdirAll(s.temp(), 0o700)
 	}

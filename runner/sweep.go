@@ -127,6 +127,25 @@ func Sweep(ctx context.Context, runDir string) ([]string, error) {
 	return swept, errors.Join(failures...)
 }
 
+// Gone waits until nothing is left of a sandbox whose supervisor died, which its
+// holder sees to, or else Sweep here. An error says that something still is.
+func Gone(ctx context.Context, runDir, id string) error {
+	if !validID(id) {
+		return fmt.Errorf("cannot use %q as a sandbox's name", id)
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		_, failure := Sweep(ctx, runDir)
+		if _, err := os.Lstat(filepath.Join(runDir, id)); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("the sandbox of session %s isn't gone: its run-time folder is %q", id, filepath.Join(runDir, id)), failure)
+		case <-time.After(wait):
+		}
+	}
+}
+
 // takeOver locks the folder of a sandbox that has nobody. It makes nothing: a
 // folder that its owner is removing must not grow again. One without a lock is
 // such a folder, or its maker died at once, which shows by its age.

@@ -158,7 +158,7 @@ func (s *Session) conclude(exit runner.Exit) {
 	}
 	last := s.changed("ended")
 	s.final = *last.Session
-	if s.info.Number == 0 { // the agent never was: there is nothing to be told of
+	if !s.listed { // the agent never was: there is nothing to be told of
 		s.shut()
 		return
 	}

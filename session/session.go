@@ -49,6 +49,7 @@ type Config struct {
 	WallTime   time.Duration // 0: none
 	Cols, Rows int
 	NoEcho     bool   // the agent's terminal starts without echo: nobody types at it
+	Resume     bool   // go on with the session of that ID, which isn't live
 	DataDir    string // the store's folder: homes are below it
 	RunDir     string // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger
@@ -69,11 +70,14 @@ type Session struct {
 	freezer  *files.Freezer
 	restorer *files.Restorer
 
+	past *past // of a session that goes on; nil: it is new
+
 	*loop             // box, term and files are set before it is running
 	final api.Session // set before it is closed
 
 	// Below: owned by the loop.
 	info       api.Session
+	listed     bool // it has a row, in which this run of it stands
 	warnings   []string
 	ignores    *git.Repository // what git ignores, as of the start
 	hidden     []string        // files and folders of the project that the agent doesn't see; set before the loop runs
@@ -108,7 +112,8 @@ type Session struct {
 var ErrEnded = files.ErrOver
 
 // Start makes the sandbox and starts the agent. The session lives until the
-// agent ends or Kill; ctx bounds the start only. On error nothing is left.
+// agent ends or Kill; ctx bounds the start only. On error nothing is left, and of
+// a session that was to be resumed all that there was.
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,

@@ -26,7 +26,7 @@ import (
 // and the record, so the loop runs before the sandbox does.
 func (s *Session) begin(ctx context.Context) error {
 	cfg := s.cfg
-	prepared := runner.Prepare(ctx, runner.Spec{ID: cfg.ID, StateDir: s.store.SessionDir(cfg.ID), RunDir: cfg.RunDir, Limits: cfg.Limits})
+	prepared := runner.Prepare(ctx, runner.Spec{ID: cfg.ID, StateDir: s.store.SessionDir(cfg.ID), RunDir: cfg.RunDir, Workspace: cfg.Workspace, Limits: cfg.Limits})
 	defer prepared.Abandon()
 	go policy.Scripts(cfg.Argv, "") // reads the grammar of programs, which the agent's own start waits for
 	s.profile = outfit.ProfileFor(cfg.Argv, cfg.Env)
@@ -41,15 +41,14 @@ func (s *Session) begin(ctx context.Context) error {
 		s.ledger.Close()
 		return err
 	}
-	s.info = api.Session{
-		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
-		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
-	}
-	s.info.Commit, s.info.Branch = s.ignores.Head()
-	s.info.Branch = api.Escape(s.info.Branch)
-	for _, h := range cfg.AllowHosts {
-		s.info.Hosts = append(s.info.Hosts, h.String())
+	var known past
+	if s.info = s.describe(); cfg.Resume {
+		if err := s.takeUp(ctx, prepared); err != nil {
+			s.ledger.Close()
+			s.files.Close()
+			return fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
+		}
+		known = *s.past
 	}
 	go s.loop.run()
 
@@ -58,6 +57,7 @@ func (s *Session) begin(ctx context.Context) error {
 		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
 			Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }, Environ: cfg.Env,
+			Names: known.names, Last: known.attempts,
 		},
 	})
 	if err != nil {
@@ -89,6 +89,22 @@ func (s *Session) begin(ctx context.Context) error {
 	return nil
 }
 
+// describe is the session as it starts.
+func (s *Session) describe() api.Session {
+	cfg := s.cfg
+	out := api.Session{
+		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
+		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
+	}
+	out.Commit, out.Branch = s.ignores.Head()
+	out.Branch = api.Escape(out.Branch)
+	for _, h := range cfg.AllowHosts {
+		out.Hosts = append(out.Hosts, h.String())
+	}
+	return out
+}
+
 // giveUp ends a session whose sandbox didn't come to be, and returns why. If
 // it has a row already, that says so too.
 func (s *Session) giveUp(err error) error {
@@ -111,17 +127,17 @@ func (s *Session) giveUp(err error) error {
 
 // attach joins what looks at a running sandbox: its terminal and its files.
 func (s *Session) attach(ctx context.Context, row <-chan error) error {
-	s.files.Lower().Ask(s.box.OpenLower)
-	if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
-		return err
-	}
-	m, err := s.files.Scan(ctx)
-	if err != nil {
-		return fmt.Errorf("cannot take the first checkpoint: %w", err)
-	}
-	root, err := s.files.Save(ctx, m)
-	if err != nil {
-		return fmt.Errorf("cannot keep the first checkpoint: %w", err)
+	begin := s.goOn
+	if s.past == nil {
+		first, err := s.firstCheckpoint(ctx)
+		if err != nil {
+			return err
+		}
+		begin = func() {
+			s.line.Last = s.newCheckpoint(first.Root, first.Manifest, 0)
+			s.record(nil, s.checkpointEvent(s.line.Last, 0), s.changed("started"))
+			s.takeBase()
+		}
 	}
 	select {
 	case err := <-row:
@@ -135,7 +151,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		return ctx.Err()
 	}
 	term, err := terminal.Open(terminal.Config{
-		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho,
+		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho, GoesOn: s.past != nil,
 		Failed: func(err error) { s.post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) }) },
 	})
 	if err != nil {
@@ -153,7 +169,6 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 			failed = errors.New(s.info.Reason)
 			return
 		}
-		s.line.Last = s.newCheckpoint(root, m, 0)
 		s.enter(phaseRunning)
 		if limit := s.cfg.WallTime; limit > 0 {
 			s.wall = time.AfterFunc(limit, func() { s.submit(func() { s.overtime(limit) }) })
@@ -162,12 +177,29 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		inForce, source := s.box.Limits()
 		s.info.Limits = limits(inForce, source, s.cfg.WallTime)
 		s.info.Warnings = append(s.warnings, s.box.Notes()...)
-		s.record(nil,
-			api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{ID: 1, At: time.Now().UTC(), Root: root.String(), Files: m.Len()}},
-			s.changed("started"))
-		s.takeBase()
+		s.info.Printed = term.Before()
+		begin()
 	})
-	return errors.Join(err, failed)
+	if err := errors.Join(err, failed); err != nil || s.past == nil {
+		return err
+	}
+	// Who resumes it reads from the record where this agent's output begins.
+	return s.inLoop(ctx, func(done func(error)) { s.record(done) })
+}
+
+// firstCheckpoint is the state of the files of a sandbox that is new.
+func (s *Session) firstCheckpoint(ctx context.Context) (cp files.Checkpoint, err error) {
+	s.files.Lower().Ask(s.box.OpenLower)
+	if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
+		return cp, err
+	}
+	if cp.Manifest, err = s.files.Scan(ctx); err != nil {
+		return cp, fmt.Errorf("cannot take the first checkpoint: %w", err)
+	}
+	if cp.Root, err = s.files.Save(ctx, cp.Manifest); err != nil {
+		return cp, fmt.Errorf("cannot keep the first checkpoint: %w", err)
+	}
+	return cp, nil
 }
 
 // overtime ends a session that has had its time.
@@ -179,18 +211,29 @@ func (s *Session) overtime(limit time.Duration) {
 // onAgent is the agent's own start. Its program is known to exist then, so this
 // is when the session gets its row: a mistyped command leaves nothing behind.
 func (s *Session) onAgent(e *judge.Exec) error {
-	doc, err := json.Marshal(s.changed("created").Session)
-	if err == nil {
-		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
-	}
+	err := s.enlist()
 	if err != nil {
 		e.Deny("the session can't be recorded")
 		err = fmt.Errorf("cannot record the session: %w", err)
 		s.fail(err)
 		return err
 	}
+	s.listed = true
 	s.admit(e, &process{agent: true}, "the agent")
 	return nil
+}
+
+// enlist gives the session its row, or has the one that it has say that it goes on.
+func (s *Session) enlist() error {
+	if s.past != nil {
+		s.info = s.past.again(s.info)
+		return s.recorded(s.changed("resumed"))()
+	}
+	doc, err := json.Marshal(s.changed("created").Session)
+	if err == nil {
+		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
+	}
+	return err
 }
 
 // dress finds out what the agent's sandbox is made of, and by what it is judged.

@@ -41,6 +41,10 @@ type Options struct {
 	// It runs off the drawing goroutine.
 	Start func(ctx context.Context) (id string, err error)
 
+	// Resume has a session go on that has ended, and returns its ID; nil when none
+	// can. It runs off the drawing goroutine.
+	Resume func(ctx context.Context, session string) (id string, err error)
+
 	In      io.Reader                // nil for standard input
 	Out     io.Writer                // nil for standard output
 	Environ []string                 // nil for the process's own

@@ -20,7 +20,7 @@ func rawQuestion(kind dnsmessage.Type, labels ...string) []byte {
 }
 
 func TestDNSAnswers(t *testing.T) {
-	table := newNameTable()
+	table := newNameTable(nil)
 	long := strings.Repeat("x", 63)
 	for what, c := range map[string]struct {
 		msg   []byte
@@ -121,7 +121,7 @@ func FuzzDNS(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		table := newNameTable()
+		table := newNameTable(nil)
 		answer, l := table.answerDNS(msg)
 		if len(answer) > 600 {
 			t.Errorf("an answer of %d bytes", len(answer))

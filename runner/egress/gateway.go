@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +44,11 @@ type Options struct {
 	Processes func() []int
 	// Environ is the environment that names upstream proxies, as NAME=value:
 	// the person's, never the agent's.
-	Environ  []string
+	Environ []string
+	// Names are addresses that names had before, in a session that goes on: they
+	// have them again. Last is the last attempt's ID by then.
+	Names    map[string]netip.Addr
+	Last     int64
 	resolver *net.Resolver // of tests; nil is the host's
 }
 
@@ -82,11 +87,12 @@ type Gateway struct {
 func New(link Link, o Options) (*Gateway, error) {
 	g := &Gateway{
 		link: link, o: o,
-		names:   newNameTable(),
+		names:   newNameTable(o.Names),
 		owners:  &owners{processes: o.Processes, known: make(map[uint64]owner)},
 		pending: make(map[*pending]struct{}),
 		flows:   make(map[*flow]struct{}),
 	}
+	g.lastID.Store(o.Last)
 	if err := g.start(); err != nil {
 		if g.guard != nil {
 			_ = g.guard.close()

@@ -36,10 +36,23 @@ type nameTable struct {
 	next   netip.Addr            // guarded by mu; not given out yet
 }
 
-func newNameTable() *nameTable {
-	return &nameTable{
+// newNameTable makes a table in which some names have their addresses already.
+// What isn't a name, or no address of ours, is left out.
+func newNameTable(known map[string]netip.Addr) *nameTable {
+	t := &nameTable{
 		byName: make(map[string]netip.Addr), byAddr: make(map[netip.Addr]string), next: namesRange.Addr().Next(),
 	}
+	for name, addr := range known {
+		plain, err := hostName(name)
+		if err != nil || plain != name || !namesRange.Contains(addr) || t.byAddr[addr] != "" || len(t.byName) >= MaxNames {
+			continue
+		}
+		t.byName[name], t.byAddr[addr] = addr, name
+		if !addr.Less(t.next) {
+			t.next = addr.Next()
+		}
+	}
+	return t
 }
 
 // address is the name's own, given out at its first call.

@@ -28,7 +28,7 @@ func TestHostName(t *testing.T) {
 // Names and addresses are one to one, for good.
 func TestNameTableProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table := newNameTable()
+		table := newNameTable(nil)
 		want := make(map[string]netip.Addr)
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,3}\.example`), 0, 60).Draw(t, "names") {
 			addr, err := table.address(name)
@@ -62,7 +62,7 @@ func TestNameTableProperties(t *testing.T) {
 // However many names are asked for, the table stays bounded and those it has
 // keep their addresses.
 func TestNameTableIsBounded(t *testing.T) {
-	table := newNameTable()
+	table := newNameTable(nil)
 	first, err := table.address("first.example")
 	if err != nil {
 		t.Fatal(err)

@@ -225,23 +225,33 @@ func (f *Files) held(id int64) (Checkpoint, bool) {
 
 // At is the state at a checkpoint.
 func (f *Files) At(ctx context.Context, id int64) (*manifest.Manifest, error) {
+	cp, err := f.Checkpoint(ctx, id)
+	return cp.Manifest, err
+}
+
+// Checkpoint is a recorded checkpoint.
+func (f *Files) Checkpoint(ctx context.Context, id int64) (Checkpoint, error) {
 	cp, ok := f.held(id)
 	if !ok {
 		rec, err := ledger.Doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
 		if err != nil {
-			return nil, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
+			return Checkpoint{}, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
 		}
 		if cp.Root, err = parseHash(rec.Root); err != nil {
-			return nil, err
+			return Checkpoint{}, err
 		}
 		if cp.Manifest, err = manifest.Load(ctx, Bodies{f.store}, cp.Root); err != nil {
-			return nil, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
+			return Checkpoint{}, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
 		}
 		cp.ID = id
 	}
 	f.see(cp)
-	return cp.Manifest, nil
+	return cp, nil
 }
+
+// GoOn makes the next scan one that follows on a checkpoint of before the session
+// was resumed. It is called between Attach and the first scan.
+func (f *Files) GoOn(cp Checkpoint) { f.scanner.GoOn(cp.Manifest) }
 
 // Since is the state at a checkpoint that a viewer names.
 func (f *Files) Since(ctx context.Context, id int64) (*manifest.Manifest, error) {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -25,9 +26,9 @@ import (
 
 // config checks a request and completes it.
 func (r Request) config(dir, root string) (session.Config, error) {
-	id := NewID()
+	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
-		ID: id, Name: r.Name, Workspace: string(r.Workspace), Argv: toStrings(r.Argv), Env: toStrings(r.Env), Home: r.Home, Mode: r.Mode,
+		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: toStrings(r.Argv), Env: toStrings(r.Env), Home: r.Home, Mode: r.Mode,
 		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)

@@ -42,6 +42,10 @@ type Request struct {
 	Cols       int           `json:"cols"`
 	Rows       int           `json:"rows"`
 	NoEcho     bool          `json:"no_echo,omitempty"`
+
+	// Resume names a session that has ended and goes on. Of all else only Argv, Env,
+	// Home and the terminal count then, and an empty Argv is the one that it had.
+	Resume string `json:"resume,omitempty"`
 }
 
 // Started is the supervisor's answer.
@@ -185,7 +189,12 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := req.config(dir, root)
+	var cfg session.Config
+	if req.Resume != "" {
+		cfg, err = req.resumed(ctx, st, dir, root)
+	} else {
+		cfg, err = req.config(dir, root)
+	}
 	if err != nil {
 		st.Close()
 		return nil, nil, err
@@ -194,7 +203,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		return nil, nil, errors.Join(err, st.Close())
 	}
 	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
-	mine, err := registryIn(dir).announce(cfg.ID, &n, req.Name != "")
+	mine, err := registryIn(dir).announce(cfg.ID, &n, req.Name != "" && !cfg.Resume)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -204,10 +213,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 			_ = mine.withdraw() // a dead supervisor's note is nobody's word
 		}
 	}()
-	s, err := session.Start(ctx, st, cfg)
+	s, err := run(ctx, st, cfg)
 	if err != nil {
-		err = errors.Join(err, os.RemoveAll(st.SessionDir(cfg.ID)), st.Close())
-		return nil, nil, err
+		return nil, nil, errors.Join(err, st.Close())
 	}
 	l, err := server.Listen(socket(root, cfg.ID))
 	if err != nil {
@@ -225,6 +233,22 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		defer met.Wait()
 		return serve(ctx, s, l, cfg.Log)
 	}, nil
+}
+
+// run starts the session, once what it takes to resume it is kept.
+func run(ctx context.Context, st *store.Store, cfg session.Config) (*session.Session, error) {
+	dir := st.SessionDir(cfg.ID)
+	if cfg.Resume {
+		return again(ctx, st, cfg)
+	}
+	err := keep(dir, cfg)
+	if err == nil {
+		var s *session.Session
+		if s, err = session.Start(ctx, st, cfg); err == nil {
+			return s, nil
+		}
+	}
+	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
 // grace is how long clients may take to fetch the end of a session.

@@ -42,8 +42,8 @@ func Last[T any](ctx context.Context, st *store.Store, session string, kind stor
 	return last, found, err
 }
 
-// docs fetches all resources of a kind, by number.
-func docs[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) ([]T, error) {
+// All fetches all resources of a kind, by number.
+func All[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) ([]T, error) {
 	rows, err := st.Docs(ctx, session, kind, -1, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the record: %w", err)
@@ -110,12 +110,12 @@ func (h *History) cutOff(ctx context.Context, id string) (int, error) {
 
 // Actions lists a session's actions.
 func (h *History) Actions(ctx context.Context, id string) ([]api.Action, error) {
-	return docs[api.Action](ctx, h.Store, id, "action")
+	return All[api.Action](ctx, h.Store, id, "action")
 }
 
 // Execs lists the programs that an action started.
 func (h *History) Execs(ctx context.Context, id string, n int) ([]api.Exec, error) {
-	all, err := docs[api.Exec](ctx, h.Store, id, store.KindExec)
+	all, err := All[api.Exec](ctx, h.Store, id, store.KindExec)
 	return slices.DeleteFunc(all, func(e api.Exec) bool { return e.Action != n }), err
 }
 
@@ -126,12 +126,12 @@ func (h *History) Questions(context.Context, string) ([]api.Question, error) {
 
 // Attempts lists a session's network attempts.
 func (h *History) Attempts(ctx context.Context, id string) ([]api.Attempt, error) {
-	return docs[api.Attempt](ctx, h.Store, id, "attempt")
+	return All[api.Attempt](ctx, h.Store, id, "attempt")
 }
 
 // Applies lists a session's applies, oldest first.
 func (h *History) Applies(ctx context.Context, id string) ([]api.Apply, error) {
-	return docs[api.Apply](ctx, h.Store, id, store.KindApply)
+	return All[api.Apply](ctx, h.Store, id, store.KindApply)
 }
 
 // Recorded yields the events that are recorded by now; of some kinds of resources

@@ -45,6 +45,7 @@ type Terminal struct {
 	views     map[*viewer]bool
 	followers map[*follower]bool
 	total     int64 // bytes recorded
+	before    int64 // those of them that are an earlier agent's; never changed
 	hurried   bool  // nobody slows the agent any more
 	over      bool  // nothing more is recorded
 }
@@ -56,6 +57,7 @@ type Config struct {
 	PTY        *os.File    // the master; Close closes it
 	Cols, Rows int         // its size
 	NoEcho     bool        // it starts without echo: nobody types at it
+	GoesOn     bool        // what is recorded of an earlier agent stays, and this one's comes after it
 	Failed     func(error) // told when bytes can't be recorded: nothing more is shown then
 }
 
@@ -90,6 +92,12 @@ func Open(c Config) (*Terminal, error) {
 		room:   make(chan struct{}, 1),
 		screen: screen.New(c.Cols, c.Rows), views: make(map[*viewer]bool), followers: make(map[*follower]bool),
 	}
+	if c.GoesOn {
+		if err := t.goOn(); err != nil {
+			t.screen.Close()
+			return nil, errors.Join(fmt.Errorf("cannot go on with the terminal's record: %w", err), journal.Close())
+		}
+	}
 	t.screen.OnReply(func(p []byte) {
 		// The agent asked its terminal something. An agent that asks
 		// without ever reading the answers must not block its own output.
@@ -104,6 +112,34 @@ func Open(c Config) (*Terminal, error) {
 	go t.own()
 	return t, nil
 }
+
+// reset makes a terminal new again, whatever an earlier agent left it as.
+const reset = "\x1bc"
+
+// goOn makes the record go on with a terminal that is new, and finds out how much
+// of it there is.
+func (t *Terminal) goOn() error {
+	err := t.journal.Resize(t.Cols, t.Rows)
+	if err == nil {
+		err = t.journal.Output([]byte(reset))
+	}
+	if err != nil {
+		return err
+	}
+	for f, err := range t.Store.ReadJournal(t.Session) {
+		if err != nil {
+			break // it is damaged, which who reads it is told; the session's files aren't
+		}
+		if f.Kind == store.FrameOutput {
+			t.before += int64(len(f.Data))
+		}
+	}
+	t.total = t.before
+	return nil
+}
+
+// Before is how many bytes of the record are from before this agent.
+func (t *Terminal) Before() int64 { return t.before }
 
 // Ended is closed when the agent's last byte is in the record.
 func (t *Terminal) Ended() <-chan struct{} { return t.eof }

@@ -20,6 +20,10 @@ func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, di
 	ctx, cancel := context.WithCancel(ctx)
 	plain := &newlines{w: out}
 	f := &follower{client: c, id: id, out: plain, diag: diag, conns: make(chan *api.TerminalConn, 1)}
+	if err := f.begin(ctx); err != nil {
+		cancel()
+		return err
+	}
 	go f.feed(ctx, in)
 	over := make(chan error, 1)
 	go func() { over <- f.announce(ctx) }()
@@ -41,7 +45,8 @@ type follower struct {
 	id        string
 	out, diag io.Writer
 	conns     chan *api.TerminalConn // holds the newest one that takes input
-	written   int64                  // bytes that out has, owned by copy
+	written   int64                  // bytes that out has, or isn't to have, owned by copy
+	since     time.Time              // when the session was resumed
 }
 
 // again is the wait before a lost connection is made anew.
@@ -75,6 +80,14 @@ func wait(ctx context.Context) error {
 	case <-time.After(again):
 		return nil
 	}
+}
+
+// begin leaves out what the agent that ran before a session was resumed printed,
+// and was asked.
+func (f *follower) begin(ctx context.Context) error {
+	s, err := f.client.Session(ctx, f.id)
+	f.written, f.since = s.Printed, s.ResumedAt
+	return err
 }
 
 // stream copies what one connection brings beyond what was written already. It
@@ -155,7 +168,7 @@ func (f *follower) announce(ctx context.Context) error {
 				break
 			}
 			seq = max(seq, e.Seq)
-			if q := e.Question; q != nil && q.Open() {
+			if q := e.Question; q != nil && q.Open() && !q.HeldAt.Before(f.since) {
 				fmt.Fprintln(f.diag, heldLine(f.id, *q))
 			}
 		}

@@ -117,6 +117,17 @@ func (s *Scanner) Keep(k Keep) {
 	s.keep = &k
 }
 
+// GoOn makes the next scan one that follows on the last of an earlier Scanner of
+// the same upper: what that knew of the lower isn't asked of it again. It is
+// called before the first Scan.
+func (s *Scanner) GoOn(m *manifest.Manifest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m != nil && m.Base != nil { // else it knew nothing
+		s.last = m
+	}
+}
+
 // Last is the manifest of the last scan; nil before the first.
 func (s *Scanner) Last() *manifest.Manifest {
 	s.mu.Lock()

@@ -1,0 +1,184 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner"
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/session/ledger"
+	"stepbox/store"
+)
+
+// ResumeRequest says how a session goes on that has ended or was interrupted.
+type ResumeRequest struct {
+	Session    string   // its ID
+	Argv       [][]byte // what runs in it, exact bytes; nil for what ran in it last
+	Env        [][]byte // the person's, as for a start
+	Home       string   // the person's
+	Cols, Rows int      // of the terminal; 0 for what it had
+	NoEcho     bool
+}
+
+// Resume starts a supervisor for a session that has ended, over the files as it
+// left them, and waits until its agent runs. Ending ctx ends that. It is refused
+// with an *Error, before anything runs and with all that there was left as it is,
+// for a session that is live or that someone else resumes, and when its project
+// folder isn't the one that it worked on.
+func Resume(ctx context.Context, r ResumeRequest) (string, error) {
+	return Start(ctx, Request{Resume: r.Session, Argv: r.Argv, Env: r.Env, Home: r.Home, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho})
+}
+
+// kept is what a session's folder has of how it was started, since the record
+// has it escaped, or not at all.
+type kept struct {
+	Argv       [][]byte      `json:"argv"`
+	AllowHosts []string      `json:"allow_hosts,omitempty"`
+	Limits     runner.Limits `json:"limits"` // as they were asked for
+	WallTime   time.Duration `json:"wall_time,omitempty"`
+	Folder     identity      `json:"folder"`
+	Root       string        `json:"root"` // where its run-time folder was
+}
+
+// identity tells a project folder from another that has its name later. It holds
+// across reboots, which may number devices anew.
+type identity struct {
+	Inode  uint64 `json:"inode"`
+	Born   int64  `json:"born,omitempty"`   // in nanoseconds; 0 where the filesystem doesn't say
+	Device uint64 `json:"device,omitempty"` // only when Born is 0
+}
+
+func identityOf(folder string) (identity, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, folder, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+		return identity{}, err
+	}
+	id := identity{Inode: st.Ino}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		id.Born = st.Btime.Sec*int64(time.Second) + int64(st.Btime.Nsec)
+	} else {
+		id.Device = unix.Mkdev(st.Dev_major, st.Dev_minor)
+	}
+	return id, nil
+}
+
+const keptName = "resume.json"
+
+// keep keeps in a session's folder what it takes to resume it.
+func keep(dir string, cfg session.Config) error {
+	folder, err := identityOf(cfg.Workspace)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep how the session was started: %w", err)
+	}
+	k := kept{Argv: Bytes(cfg.Argv), Limits: cfg.Limits, WallTime: cfg.WallTime, Folder: folder, Root: cfg.RunDir}
+	for _, h := range cfg.AllowHosts {
+		k.AllowHosts = append(k.AllowHosts, h.String())
+	}
+	body, err := json.Marshal(k)
+	if err == nil {
+		err = replace(filepath.Join(dir, keptName), body)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep how the session was started: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file whole or not at all.
+func replace(path string, body []byte) error {
+	made := path + ".new"
+	if err := os.WriteFile(made, body, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(made, path)
+}
+
+// goneTime bounds how long a resume waits for what a killed supervisor left.
+const goneTime = 10 * time.Second
+
+// resumed is the session that goes on.
+func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string) (session.Config, error) {
+	refuse := func(format string, args ...any) (session.Config, error) {
+		return session.Config{}, &Error{Code: 1, Message: fmt.Sprintf("cannot resume session %s: ", api.Escape(api.Trim(r.Resume, 80))) + fmt.Sprintf(format, args...)}
+	}
+	was, err := ledger.Doc[api.Session](ctx, st, r.Resume, store.KindSession, 0)
+	if errors.Is(err, store.ErrNotFound) {
+		return refuse("there is no such session; stepbox ls lists them")
+	}
+	if err != nil {
+		return session.Config{}, err
+	}
+	var k kept
+	body, err := os.ReadFile(filepath.Join(st.SessionDir(was.ID), keptName))
+	if err == nil {
+		err = json.Unmarshal(body, &k)
+	}
+	old := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case old && len(r.Argv) == 0:
+		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Command, was.ID)
+	case old: // what was in force is known from the record
+		k = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, WallTime: was.Limits.WallTime}
+	case err != nil:
+		return refuse("how it was started can't be read: %v", err)
+	}
+	if len(r.Argv) == 0 {
+		r.Argv = k.Argv
+	}
+	r.Name, r.Workspace, r.Mode, r.AllowHosts, r.Limits, r.WallTime = was.Name, []byte(was.Folder), was.Mode, k.AllowHosts, k.Limits, k.WallTime
+	if r.Cols <= 0 || r.Rows <= 0 {
+		r.Cols, r.Rows = was.Cols, was.Rows
+	}
+	cfg, err := r.config(dir, root)
+	if err != nil {
+		return cfg, fmt.Errorf("cannot resume session %s: its project folder can't be used: %w", was.ID, err)
+	}
+	now, err := identityOf(cfg.Workspace)
+	if err != nil || !old && now != k.Folder {
+		return refuse("%s isn't the folder that it worked on, but another of that name; put the right one back there. What it changed is in the record: stepbox diff %s", was.Workspace, was.ID)
+	}
+	return cfg, nil
+}
+
+// again starts a session that goes on. The caller has its note, so that nobody
+// else does.
+func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.Session, error) {
+	dir := st.SessionDir(cfg.ID)
+	before, err := os.ReadFile(filepath.Join(dir, keptName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read how the session was started: %w", err)
+	}
+	var k kept
+	_ = json.Unmarshal(before, &k) // without it the run-time folders are where they are now
+	for _, root := range []string{k.Root, cfg.RunDir} {
+		if root == "" {
+			continue
+		}
+		wait, cancel := context.WithTimeout(ctx, goneTime)
+		err := runner.Gone(wait, root, cfg.ID)
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
+		}
+	}
+	if err := keep(dir, cfg); err != nil {
+		return nil, err
+	}
+	s, err := session.Start(ctx, st, cfg)
+	if err != nil && before != nil {
+		err = errors.Join(err, replace(filepath.Join(dir, keptName), before))
+	}
+	return s, err
+}

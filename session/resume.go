@@ -1,0 +1,300 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"stepbox/runner"
+	"stepbox/runner/overlay/diff"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/ledger"
+	"stepbox/store"
+)
+
+// past is what is known of a session that goes on after its end. Nothing of it
+// is recorded before the agent is known to start: a resume that fails leaves the
+// record as it was, but for what was let go of.
+type past struct {
+	next     api.Session // it, as its agent starts again
+	names    map[string]netip.Addr
+	attempts int64
+	cut      bool        // its end isn't in the record: it was interrupted
+	closing  []api.Event // what that left open
+	running  []*action   // commands that were interrupted
+	left     []*action   // those whose survivors are gone by now
+
+	last    *files.Checkpoint // the last that was recorded; nil: none can be read
+	found   *files.Checkpoint // the files as they were found
+	changed []diff.Change     // between the two
+	words   []string          // for the person
+}
+
+// interrupted is what is said of what a dead supervisor left open.
+const interrupted = "the session was interrupted"
+
+// takeUp loads a session that has ended and looks at its files, before they are
+// mounted again.
+func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
+	s.past = &past{next: s.info}
+	if err := s.recall(ctx); err != nil {
+		return err
+	}
+	upper := filepath.Join(s.store.SessionDir(s.cfg.ID), "upper")
+	if _, err := os.Lstat(upper); err != nil {
+		return &runner.StartError{Reason: fmt.Sprintf("its files aren't there any more (%v); what it changed is in the record: stepbox diff %s", err, s.cfg.ID)}
+	}
+	s.files.Lower().Ask(prepared.OpenLower)
+	if err := s.files.Attach(upper, prepared.OpenUpper, s.ignores.Ignored); err != nil {
+		return err
+	}
+	return s.catchUp(ctx)
+}
+
+// recall fills the session's state from the record.
+func (s *Session) recall(ctx context.Context) error {
+	id, st, p := s.cfg.ID, s.store, s.past
+	info, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
+	actions, aerr := ledger.All[api.Action](ctx, st, id, store.KindAction)
+	checkpoints, cerr := ledger.All[api.Checkpoint](ctx, st, id, store.KindCheckpoint)
+	rollbacks, rerr := ledger.All[api.Rollback](ctx, st, id, store.KindRollback)
+	questions, qerr := ledger.All[api.Question](ctx, st, id, store.KindQuestion)
+	attempts, terr := ledger.All[api.Attempt](ctx, st, id, store.KindAttempt)
+	exec, _, xerr := ledger.Last[api.Exec](ctx, st, id, store.KindExec)
+	note, _, nerr := ledger.Last[api.Note](ctx, st, id, store.KindNote)
+	if err := errors.Join(err, aerr, cerr, rerr, qerr, terr, xerr, nerr); err != nil {
+		return err
+	}
+	s.info, p.cut = info, info.Live()
+	s.roster.execs, s.notes = exec.ID, note.ID
+	s.judge.Places.Began = info.StartedAt // what it wrote in its home before is its own
+	s.line.Recall(checkpoints, rollbacks)
+	for _, q := range questions {
+		if s.asked = max(s.asked, q.ID); q.Open() {
+			q.Closed, q.Answering = "withdrawn", ""
+			p.closing = append(p.closing, api.Event{Kind: "question.closed", Question: &q})
+		}
+	}
+	p.names = make(map[string]netip.Addr)
+	for _, a := range attempts {
+		s.attempts = max(s.attempts, a.ID)
+		if addr, err := netip.ParseAddr(a.Address); err == nil && a.Name != "" {
+			p.names[a.Name] = addr
+		}
+		if a.Open {
+			a.Open, a.Failure = false, interrupted
+			p.closing = append(p.closing, api.Event{Kind: "attempt.closed", Attempt: &a})
+		}
+	}
+	p.attempts = s.attempts
+	left := make(map[int64]bool) // by roll backs: nobody else made them
+	for _, r := range rollbacks {
+		s.rollbacks, left[r.After] = max(s.rollbacks, r.ID), true
+		if r.Open {
+			r.Open, r.Failure = false, interrupted
+			p.closing = append(p.closing, api.Event{Kind: "rollback.failed", Rollback: &r})
+			words := "a roll back was cut off: some files may have gone back, and others not"
+			if r.ToBefore != 0 {
+				words = fmt.Sprintf("a roll back to before action %d was cut off: some files may have gone back, and others not; stepbox rollback %s --to-before %d takes all of them back", r.ToBefore, id, r.ToBefore)
+			}
+			p.words = append(p.words, words)
+		}
+	}
+	s.recallActions(actions)
+	s.unclaimed(checkpoints, left)
+	return s.lastKnown(ctx, checkpoints)
+}
+
+// recallActions takes up the actions; what was going on at an interruption is over.
+func (s *Session) recallActions(list []api.Action) {
+	p, now := s.past, time.Now().UTC()
+	s.info.Actions, s.info.Unreviewed = 0, 0
+	for _, was := range list {
+		for len(s.actions.all) < was.N-1 { // its number was given, and nothing recorded
+			a := &action{profile: s.profile}
+			s.actions.add(a)
+			a.Kind, a.State, a.Housekeeping, a.Title, a.Reason = api.KindCommand, api.ActionAbandoned, true, "(not recorded)", interrupted
+		}
+		a := &action{Action: was, profile: s.profile}
+		a.Spans = nil
+		for _, span := range was.Spans {
+			a.spans = append(a.spans, files.Span(span))
+		}
+		if len(was.Spans) == 0 && was.Before != 0 && was.After > was.Before && !a.apart() {
+			a.made(was.Before, was.After)
+		}
+		if a.Review == api.ReviewRolledBack {
+			a.Reviewed = cmp.Or(a.Reviewed, api.ReviewOpen)
+		}
+		s.actions.all = append(s.actions.all, a)
+		if a.LeftRunning > 0 {
+			a.LeftRunning, p.left = 0, append(p.left, a)
+		}
+		switch a.State {
+		case api.ActionHeld:
+			_ = a.to(api.ActionAbandoned) // the table has it
+			a.EndedAt, a.Reason = now, interrupted
+			p.left = append(p.left, a)
+		case api.ActionRunning:
+			_ = a.to(api.ActionEnded) // the table has it
+			a.EndedAt, a.Reason = now, interrupted
+			p.left = append(p.left, a)
+			if !a.apart() && a.Before != 0 {
+				p.running = append(p.running, a)
+			}
+		}
+		s.actions.noted(a)
+		s.sum(a)
+	}
+}
+
+// unclaimed gives what changed between checkpoints, and is recorded as nobody's,
+// to the commands that ran when the session was interrupted: of one that runs it
+// isn't recorded before its end.
+func (s *Session) unclaimed(checkpoints []api.Checkpoint, left map[int64]bool) {
+	if len(s.past.running) == 0 {
+		return
+	}
+	claimed := make(map[int64]bool)
+	for _, a := range s.actions.all {
+		for _, span := range a.spans {
+			for id := span.To; id > span.From && !claimed[id]; id = s.line.From(id) {
+				claimed[id] = true
+			}
+		}
+	}
+	for _, cp := range checkpoints {
+		from := s.line.From(cp.ID)
+		if cp.Action != 0 || from == 0 || claimed[cp.ID] || left[cp.ID] {
+			continue
+		}
+		for _, a := range s.past.running {
+			if a.Before <= from {
+				a.made(from, cp.ID)
+				a.Shared = a.Shared || len(s.past.running) > 1
+			}
+		}
+	}
+}
+
+// lastKnown finds the newest checkpoint of all files that can be read.
+func (s *Session) lastKnown(ctx context.Context, checkpoints []api.Checkpoint) error {
+	for _, rec := range slices.Backward(checkpoints) {
+		if rec.Action != 0 {
+			continue
+		}
+		cp, err := s.files.Checkpoint(ctx, rec.ID)
+		if err == nil {
+			s.past.last = &cp
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.past.words = append(s.past.words, api.Escape(api.Trim(err.Error(), maxReason)))
+	}
+	return nil
+}
+
+// catchUp compares the files with the last checkpoint, and lets go of what the
+// project has by now.
+func (s *Session) catchUp(ctx context.Context) error {
+	p := s.past
+	if p.last != nil {
+		s.files.GoOn(*p.last)
+	}
+	m, err := s.files.Scan(ctx)
+	if err != nil {
+		return err
+	}
+	root, err := s.files.Save(ctx, m)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.last == nil:
+		p.found = s.newCheckpoint(root, m, 0)
+	case root == p.last.Root:
+		p.found = &files.Checkpoint{ID: p.last.ID, Root: root, Manifest: m}
+	default:
+		if p.changed, err = s.files.Between(ctx, p.last.Manifest, m); err != nil {
+			return err
+		}
+		p.found = s.newCheckpoint(root, m, p.last.ID)
+	}
+	s.line.Last = p.found
+	return nil
+}
+
+// again is a session that goes on, as its agent starts.
+func (p *past) again(was api.Session) api.Session {
+	out := p.next
+	out.Number, out.StartedAt, out.Commit, out.Branch, out.Base = was.Number, was.StartedAt, was.Commit, was.Branch, was.Base
+	out.Actions, out.Unreviewed, out.LastAction = was.Actions, was.Unreviewed, was.LastAction
+	out.Resumed, out.ResumedAt = was.Resumed+1, time.Now().UTC()
+	return out
+}
+
+// goOn records what became of the session while it wasn't live. It runs in the
+// loop, when the agent is about to run.
+func (s *Session) goOn() {
+	p := s.past
+	events := append([]api.Event{s.changed("started")}, p.closing...)
+	for _, a := range p.left {
+		kind := "left"
+		if a.Reason == interrupted {
+			kind = string(a.State)
+		}
+		events = append(events, s.actionEvent(a, kind))
+	}
+	if p.last == nil || p.found.ID > p.last.ID {
+		events = append(events, s.checkpointEvent(p.found, 0))
+	}
+	s.record(nil, events...)
+	for _, a := range p.running {
+		s.told(a, func(t files.Told) {
+			s.own(a, t)
+			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
+		})
+	}
+	s.note(p.cut, "%s", p.said(s.info.Command))
+	for _, words := range p.words {
+		s.note(true, "%s", words)
+	}
+	if len(p.changed) > 0 {
+		var shared []int
+		for _, a := range p.running {
+			shared = append(shared, a.N)
+		}
+		s.record(nil, s.edited(p.last, p.found, p.changed, shared)...)
+		s.note(true, "%d files aren't as they were at the last checkpoint: action %d is what was changed since", len(p.changed), len(s.actions.all))
+	}
+	if s.info.Base == nil {
+		s.takeBase()
+	}
+	p.closing, p.changed, p.last = nil, nil, nil // not needed any more
+}
+
+// said is how a session goes on, in words.
+func (p *past) said(command string) string {
+	how := "it had ended"
+	if p.cut {
+		how = "it had been interrupted"
+		if len(p.running) > 0 {
+			var ns []string
+			for _, a := range p.running {
+				ns = append(ns, fmt.Sprint(a.N))
+			}
+			how += fmt.Sprintf(" while action %s ran", strings.Join(ns, ", "))
+		}
+	}
+	return fmt.Sprintf("resumed with %s: %s", command, how)
+}
