@@ -70,14 +70,9 @@ const maxPatterns = 20_000
 // A folder outside of any repository has rules too, if it has a .gitignore.
 func Open(project string, person Person) *Repository {
 	r := &Repository{project: project, root: project, folders: map[string][]pattern{}}
-	for dir := project; ; dir = filepath.Dir(dir) {
-		if metadata, common := repositoryAt(dir); metadata != "" {
-			r.root, r.metadata, r.common = dir, metadata, common
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
+	if root, _ := Above(project); root != "" {
+		r.root = root
+		r.metadata, r.common = repositoryAt(root)
 	}
 	if r.root != project {
 		r.prefix = strings.TrimPrefix(strings.TrimPrefix(project, r.root), "/")

@@ -167,6 +167,9 @@ func isDir(p string) bool {
 	return err == nil && st.IsDir()
 }
 
+// Program finds a program by an environment's PATH; "" when there is none.
+func Program(name string, env []string) string { return lookPath(name, pathOf(env)) }
+
 // lookPath finds a program as execvp(3) does.
 func lookPath(name, path string) string {
 	if strings.Contains(name, "/") {

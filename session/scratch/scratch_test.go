@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
@@ -17,8 +16,7 @@ import (
 	"stepbox/store"
 )
 
-// patience bounds waits for what should happen at once.
-const patience = 2 * time.Minute
+type stateOf = *manifest.Manifest
 
 // rig is a project with sandboxes of it.
 type rig struct {

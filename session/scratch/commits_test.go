@@ -1,0 +1,273 @@
+package scratch
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// asAda is what an agent's git is told first.
+const asAda = `export GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.org GIT_AUTHOR_DATE="1700000000 +0100" GIT_COMMITTER_NAME=Charles GIT_COMMITTER_EMAIL=c@example.org HOME=/tmp; git config --global safe.directory '*'; set -e; `
+
+// git runs the person's git in a folder of the project.
+func (r *rig) git(folder string, args ...string) string {
+	r.Helper()
+	cmd := exec.Command("git", append([]string{"-C", filepath.Join(r.project, folder), "-c", "user.name=Person", "-c", "user.email=p@example.org"}, args...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// newRepository is newRig with a commit on main.
+func newRepository(t testing.TB) *rig {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git to make a repository with")
+	}
+	r := newRig(t, map[string]string{"a.txt": "one\n"})
+	r.commitAll("")
+	return r
+}
+
+// commitAll makes a folder a repository with all that is in it.
+func (r *rig) commitAll(folder string) {
+	r.Helper()
+	r.git(folder, "init", "-q", "-b", "main")
+	r.git(folder, "add", "-A")
+	r.git(folder, "commit", "-qm", "first")
+}
+
+// notes are the reasons for what can't be had.
+func notes(c Commits) string {
+	var out []string
+	for _, n := range c.Notes {
+		out = append(out, n.Path+": "+n.Why)
+	}
+	return strings.Join(out, "\n")
+}
+
+func subjects(c Commits) (out []string) {
+	for _, c := range c.List {
+		out = append(out, strings.TrimPrefix(c.Ref, "refs/heads/")+" "+c.Subject)
+	}
+	return out
+}
+
+func TestCommitsComeAsCommits(t *testing.T) {
+	r := newRepository(t)
+	head := r.git("", "rev-parse", "HEAD")
+	state := r.agent(asAda + `echo two >a.txt; git commit -qam "second"; echo three >b; git add b; git commit -qm "third
+more"; git switch -qc topic HEAD~1; echo c >c; git add c; git commit -qm "on topic"; git tag v1; git switch -q main`)
+	got, err := r.Commits(t.Context(), state)
+	r.must(err)
+	if want := []string{"main third more", "main second", "topic on topic"}; !slices.Equal(subjects(got), want) || len(got.Notes) != 0 {
+		t.Fatalf("the commits are %q, %s", subjects(got), notes(got))
+	}
+	if c := got.List[0]; c.Author != "Ada <ada@example.org>" || c.At.Unix() != 1700000000 || c.Ref != "refs/heads/main" || c.Folder != "" {
+		t.Errorf("it is said to be %+v", c)
+	}
+	before := r.git("", "for-each-ref")
+	for range 2 { // again, too
+		fetched, err := r.Fetch(t.Context(), "abc12", state)
+		r.must(err)
+		if !slices.Equal(subjects(fetched.Commits), subjects(got)) || fetched.Ref != "refs/stepbox/abc12/" || len(fetched.Notes) > 0 {
+			t.Fatalf("fetched are %+v: %s", fetched, notes(fetched.Commits))
+		}
+		want := []string{"git merge refs/stepbox/abc12/main", "git cherry-pick " + head[:12] + "..refs/stepbox/abc12/main",
+			"git merge refs/stepbox/abc12/topic", "git cherry-pick " + head[:12] + "..refs/stepbox/abc12/topic"}
+		if !slices.Equal(fetched.How, want) {
+			t.Errorf("what to do is %q", fetched.How)
+		}
+	}
+	if got := r.git("", "log", "-1", "--format=%an %cn %s %H", "refs/stepbox/abc12/main"); got != "Ada Charles third more "+got[len(got)-40:] || !strings.HasSuffix(got, subjectsHash(t, r, state)) {
+		t.Errorf("fetched is %q", got)
+	}
+	after := r.git("", "for-each-ref", "refs/heads", "refs/tags", "refs/remotes")
+	if before != after || r.git("", "rev-parse", "HEAD") != head || r.git("", "status", "--porcelain") != "" {
+		t.Errorf("the repository was\n%s\nand is\n%s", before, after)
+	}
+	if left, err := filepath.Glob(filepath.Join(r.project, ".git", "FETCH_HEAD")); err != nil || len(left) > 0 {
+		t.Errorf("there is %v, %v", left, err)
+	}
+	r.git("", "merge", "-q", "refs/stepbox/abc12/main")
+	now, err := r.Commits(t.Context(), state)
+	r.must(err)
+	if want := []string{"topic on topic"}; !slices.Equal(subjects(now), want) {
+		t.Errorf("after the merge there are %q", subjects(now))
+	}
+}
+
+// subjectsHash is the newest commit that is listed.
+func subjectsHash(t *testing.T, r *rig, state stateOf) string {
+	got, err := r.Commits(t.Context(), state)
+	r.must(err)
+	return got.List[0].Hash
+}
+
+func TestNoCommitsTakeNoSandbox(t *testing.T) {
+	r := newRepository(t)
+	r.cfg.RunDir = "/nowhere" // so that no sandbox can be made
+	for _, state := range []stateOf{nil, newRig(t, nil).agent("mkdir -p x/y; echo >x/y/HEAD")} {
+		got, err := r.Commits(t.Context(), state)
+		if err != nil || len(got.List)+len(got.Notes) > 0 {
+			t.Errorf("there are %+v, %v", got, err)
+		}
+	}
+}
+
+func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
+	r := newRig(t, map[string]string{"a.txt": "one\n", "sub/b.txt": "one\n", "my lib/c.txt": "x"})
+	r.commitAll("sub")
+	r.commitAll("my lib")
+	r.git("", "init", "-q", "-b", "main")
+	r.git("", "-c", "protocol.file.allow=always", "submodule", "add", "-q", filepath.Join(r.project, "sub"), "module")
+	r.git("", "add", "a.txt")
+	r.git("", "commit", "-qm", "first")
+	state := r.agent(asAda + `
+		for d in sub "my lib" module; do (cd "$d"; echo more >more; git add more; git commit -qm "in $d"); done
+		git commit -qm "detached" --allow-empty; git checkout -q --detach; git commit -qm "loose" --allow-empty
+		git worktree add -q --detach ../$(basename $PWD)/tree HEAD~1 2>/dev/null; (cd tree; git commit -qm "in a worktree" --allow-empty)
+		git init -q new; (cd new; git commit -qm "new" --allow-empty); git stash list`)
+	got, err := r.Fetch(t.Context(), "s1", state)
+	r.must(err)
+	want := []string{"main detached", "HEAD loose", "HEAD in a worktree", "main in module", "main in my lib", "main in sub"}
+	slices.Sort(want)
+	have := subjects(got.Commits)
+	slices.Sort(have)
+	if !slices.Equal(have, want) {
+		t.Errorf("the commits are %q\n%s", have, notes(got.Commits))
+	}
+	if n := notes(got.Commits); !strings.Contains(n, "new: the agent made this repository") || strings.Count(n, "\n") > 0 {
+		t.Errorf("the notes are %s", n)
+	}
+	if how := strings.Join(got.How, "\n"); !strings.Contains(how, "git -C 'my lib' merge refs/stepbox/s1/main\n") || !strings.Contains(how, "git -C module cherry-pick ") {
+		t.Errorf("what to do is\n%s", how)
+	}
+	for folder, want := range map[string]string{"module": "in module", "sub": "in sub", "my lib": "in my lib", "": "detached"} {
+		if got := r.git(folder, "log", "-1", "--format=%s", "refs/stepbox/s1/main"); got != want {
+			t.Errorf("in %q there is %q", folder, got)
+		}
+	}
+	if refs := r.git("", "for-each-ref", "--format=%(refname) %(subject)", "refs/stepbox"); strings.Count(refs, "refs/stepbox/s1/commit-") != 2 {
+		t.Errorf("the references are\n%s", refs)
+	}
+}
+
+func TestWhereTheGitFolderIsOutside(t *testing.T) {
+	r := newRepository(t)
+	r.write("below/x", "x")
+	r.git("", "worktree", "add", "-q", "tree")
+	for folder, want := range map[string]string{"below": "is a folder of the repository", "tree": "git folder is elsewhere"} {
+		inner := New(r.cfg)
+		inner.cfg.Workspace = filepath.Join(r.project, folder)
+		got, err := inner.Commits(t.Context(), nil)
+		if err != nil || !strings.Contains(notes(got), want) || len(got.Notes) != 1 {
+			t.Errorf("%s: %v, %q", folder, err, notes(got))
+		}
+	}
+}
+
+func TestShallowRepositories(t *testing.T) {
+	r := newRepository(t)
+	r.git("", "commit", "-qm", "second", "--allow-empty")
+	shallow := newRig(t, nil)
+	shallow.must(os.Remove(shallow.project))
+	r.git("", "clone", "-q", "--depth=1", "file://"+r.project, shallow.project)
+	state := shallow.agent(asAda + "git commit -qm more --allow-empty")
+	got, err := shallow.Fetch(t.Context(), "s1", state)
+	shallow.must(err)
+	if !slices.Equal(subjects(got.Commits), []string{"main more"}) || len(got.Notes) > 0 {
+		t.Errorf("fetched are %q, %s", subjects(got.Commits), notes(got.Commits))
+	}
+}
+
+// Names are the agent's; what a person is told to type isn't.
+func TestHostileBranches(t *testing.T) {
+	r := newRepository(t)
+	state := r.agent(asAda + `for b in '$(touch${IFS}pwned)' "a'b;c" "-x" "$(printf 'bi\342\200\256di')" "ok/then"; do
+		git update-ref "refs/heads/$b" $(git commit-tree -p HEAD -m "of $(printf 'x\033[31m')$b" HEAD^{tree}); done`)
+	got, err := r.Fetch(t.Context(), "s1", state)
+	r.must(err)
+	if len(got.List) != 5 || len(got.Notes) > 0 {
+		t.Fatalf("the commits are %q, %s", subjects(got.Commits), notes(got.Commits))
+	}
+	for _, c := range got.List {
+		if api.Unclear(c.Subject) || api.Unclear(c.Ref) {
+			t.Errorf("said as it is: %q %q", c.Ref, c.Subject)
+		}
+	}
+	for _, line := range got.How {
+		if strings.Trim(line, "abcdefghijklmnopqrstuvwxyz0123456789 ./-") != "" {
+			t.Errorf("a person is told to type %q", line)
+		}
+	}
+	if refs := r.git("", "for-each-ref", "--format=%(refname)", "refs/stepbox"); strings.Count(refs, "/branch-") != 4 || !strings.Contains(refs, "refs/stepbox/s1/ok/then") {
+		t.Errorf("the references are\n%s", refs)
+	}
+}
+
+// What the agent put into its repository runs in the sandbox, if at all.
+func TestHostileRepositories(t *testing.T) {
+	for name, trap := range map[string]string{
+		"hooks":      `for h in reference-transaction post-update pre-receive post-commit; do printf '#!/bin/sh\ntouch %s\n' "$OUT" >.git/hooks/$h; chmod +x .git/hooks/$h; done`,
+		"hooks path": `mkdir h; printf '#!/bin/sh\ntouch %s\n' "$OUT" >h/reference-transaction; chmod +x h/*; git config core.hooksPath h`,
+		"aliases":    `for a in bundle rev-list cat-file for-each-ref update-ref fetch; do git config alias.$a "!touch $OUT"; done; git config core.pager "touch $OUT"`,
+		"fsmonitor":  `printf '#!/bin/sh\ntouch %s\n' "$OUT" >f; chmod +x f; git config core.fsmonitor ./f; git config core.sshCommand "touch $OUT"; git config gpg.program "touch $OUT"`,
+		"filter":     `echo '* filter=x diff=x' >.gitattributes; git config filter.x.clean "touch $OUT"; git config filter.x.smudge "touch $OUT"; git config diff.x.textconv "touch $OUT"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			config, err := os.ReadFile(filepath.Join(r.project, ".git/config"))
+			r.must(err)
+			out := filepath.Join(r.cfg.Home, "ran")
+			state := r.agent(asAda + `git commit -qm work --allow-empty; OUT=` + out + `; ` + trap)
+			got, err := r.Fetch(t.Context(), "s1", state)
+			r.must(err)
+			if !slices.Equal(subjects(got.Commits), []string{"main work"}) || len(got.Notes) > 0 {
+				t.Errorf("the commits are %q, %s", subjects(got.Commits), notes(got.Commits))
+			}
+			if _, err := os.Lstat(out); err == nil {
+				t.Error("the trap ran on the host")
+			}
+			if now, err := os.ReadFile(filepath.Join(r.project, ".git/config")); err != nil || !bytes.Equal(now, config) {
+				t.Errorf("the real configuration changed: %v", err)
+			}
+		})
+	}
+}
+
+func TestBrokenRepositories(t *testing.T) {
+	for name, test := range map[string]struct{ trap, note string }{
+		"an object is gone":     {`git commit -qm two --allow-empty; t=$(git rev-parse HEAD~1); rm -rf .git/objects/$(echo $t | cut -c1-2)`, "can't list"},
+		"no objects at all":     {`rm -rf .git/objects/*`, "git can't list its commits"},
+		"a link for git folder": {`mv .git real; ln -s real .git`, ""},
+		"another one's objects": {`git commit -qm x --allow-empty; h=$(git rev-parse HEAD); f=.git/objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-); chmod +w $f; echo garbage >$f`, "can't"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			state := r.agent(asAda + `git commit -qm work --allow-empty; ` + test.trap)
+			refs := r.git("", "for-each-ref")
+			got, err := r.Fetch(t.Context(), "s1", state)
+			r.must(err)
+			if n := notes(got.Commits); test.note == "" && n != "" || !strings.Contains(n, test.note) {
+				t.Errorf("the notes are %q", n)
+			}
+			if test.note != "" && r.git("", "for-each-ref") != refs {
+				t.Error("the references changed")
+			}
+			r.git("", "fsck", "--strict")
+			if len(got.List)+len(got.How) > 0 {
+				t.Errorf("there are commits: %+v", got)
+			}
+		})
+	}
+}

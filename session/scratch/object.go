@@ -1,0 +1,113 @@
+package scratch
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// commit is one as git keeps it.
+type commit struct {
+	hash    string
+	parents []string
+	author  string // of any bytes
+	subject string // likewise
+	at      time.Time
+}
+
+var errObject = errors.New("git's list of them isn't well-formed")
+
+// parseCommits reads what git cat-file --batch printed of commits. Each is checked
+// to be the one of its hash: whoever printed them can't have made them up.
+func parseCommits(data []byte) (out []commit, err error) {
+	known := make(map[string]bool)
+	for len(data) > 0 {
+		line, rest, ok := bytes.Cut(data, []byte("\n"))
+		words := strings.Split(string(line[:min(len(line), 200)]), " ")
+		if !ok || len(words) != 3 || words[1] != "commit" || !isHash(words[0]) {
+			return nil, errObject
+		}
+		size, err := strconv.Atoi(words[2])
+		if err != nil || size < 0 || size >= len(rest) || rest[size] != '\n' {
+			return nil, errObject
+		}
+		text := rest[:size]
+		data = rest[size+1:]
+		if sum(words[0], text) != words[0] {
+			return nil, fmt.Errorf("commit %s isn't what its hash says", words[0])
+		}
+		if known[words[0]] {
+			continue
+		}
+		known[words[0]] = true
+		c, err := parseCommit(text)
+		if err != nil {
+			return nil, err
+		}
+		c.hash = words[0]
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// sum is the name that git gives a commit, as long as another one.
+func sum(like string, text []byte) string {
+	h := sha1.New()
+	if len(like) == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "commit %d\x00", len(text)) // hashes take all
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func isHash(s string) bool {
+	return (len(s) == 2*sha1.Size || len(s) == 2*sha256.Size) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// maxSubject bounds how much of a message is looked at.
+const maxSubject = 4 << 10
+
+func parseCommit(text []byte) (c commit, err error) {
+	head, message, _ := bytes.Cut(text, []byte("\n\n"))
+	for line := range strings.Lines(string(head)) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch key {
+		case "parent":
+			if !isHash(value) {
+				return c, errObject
+			}
+			c.parents = append(c.parents, value)
+		case "author":
+			who, when, ok := strings.Cut(value, "> ")
+			if !ok {
+				who, when = value, ""
+			} else {
+				who += ">"
+			}
+			c.author = who
+			seconds, _, _ := strings.Cut(when, " ")
+			if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && n > 0 && n < 1<<40 {
+				c.at = time.Unix(n, 0).UTC()
+			}
+		}
+	}
+	first, _, _ := strings.Cut(strings.TrimLeft(string(message[:min(len(message), maxSubject)]), " \t\r\n"), "\n\n")
+	c.subject = strings.Join(strings.Fields(first), " ")
+	return c, nil
+}
+
+// said is a commit as it is told.
+func (c *commit) said() api.Commit {
+	return api.Commit{
+		Hash: c.hash, Subject: api.Escape(api.Trim(c.subject, 300)), Author: api.Escape(api.Trim(c.author, 300)), At: c.at,
+	}
+}
