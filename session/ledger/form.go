@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -74,4 +75,18 @@ func event(se store.Event) (e api.Event, ok bool, err error) {
 		}
 	}
 	return e, se.Kind != store.KindChunk, nil
+}
+
+// Append records events of a session that nobody has a Ledger of, in one
+// transaction. Whoever calls it has the session, store.Own.
+func Append(ctx context.Context, st *store.Store, session string, events ...api.Event) error {
+	facts := make([]store.Fact, len(events))
+	for i, e := range events {
+		var err error
+		if facts[i], err = fact(e); err != nil {
+			return err
+		}
+	}
+	_, err := st.Append(ctx, session, facts...)
+	return err
 }

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrOwned says that another process writes a session's record.
+var ErrOwned = errors.New("another process has the session")
+
+// ReadOnly says whether the record can't be written through this Store.
+func (s *Store) ReadOnly() bool { return s.readonly }
+
+// Own makes this process the one that writes a session's record, until release or
+// its end: the supervisor of a live one, and of others who applies something of it.
+// It locks the session's folder, see flock(2). ErrOwned: another one does.
+func (s *Store) Own(session string) (release func() error, err error) {
+	fail := func(err error) (func() error, error) {
+		return nil, fmt.Errorf("cannot have session %.80q: %w", session, err)
+	}
+	if s.readonly {
+		return fail(ErrReadOnly)
+	}
+	if err := checkID(session); err != nil {
+		return fail(err)
+	}
+	dir := s.SessionDir(session)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail(fileFault(s.dir, err))
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return fail(err)
+	}
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		f.Close()
+		if err == unix.EWOULDBLOCK {
+			err = ErrOwned
+		}
+		return fail(err)
+	}
+	return f.Close, nil
+}
+
+// Unsettled lists the sessions of which something is being applied or undone, or
+// was when its process died.
+func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
+	if kindOf(KindApply).since > s.schema {
+		return nil, nil
+	}
+	rows, err := s.reads.QueryContext(ctx, `SELECT DISTINCT session FROM applies WHERE state IN ('open', 'undoing')`)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for applies: %w", s.fault(err))
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, s.fault(err)
+		}
+		out = append(out, id)
+	}
+	return out, s.fault(rows.Err())
+}

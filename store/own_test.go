@@ -1,0 +1,47 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+)
+
+// One process at a time has a session, however many stores it has open.
+func TestOwn(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	release, err := s.Own(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Own(id); !errors.Is(err, ErrOwned) {
+		t.Errorf("a second owner: %v", err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	release, err = s.Own(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Own("../x"); err == nil {
+		t.Error("a name that is no session's was taken")
+	}
+}
+
+func TestUnsettled(t *testing.T) {
+	s := open(t)
+	for id, state := range map[string]string{"aaaaaaaa": "open", "bbbbbbbb": "done", "cccccccc": "undoing", "dddddddd": "failed"} {
+		session(t, s, id)
+		appendFacts(t, s, id, Fact{Kind: KindApply, Key: 1, Event: "apply.x", Doc: json.RawMessage(`{"id":1,"state":"` + state + `"}`)})
+	}
+	got, err := s.Unsettled(t.Context())
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, []string{"aaaaaaaa", "cccccccc"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
