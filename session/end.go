@@ -78,17 +78,19 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 			}
 		}
 		// What ran until the end owns what it changed.
-		open := s.unfinished()
+		open, applies := s.unfinished(), s.info.Applies
 		s.aside(func() func() {
 			for i := range open {
 				open[i].told = s.files.Tell(context.Background(), open[i].before, open[i].spans)
 			}
 			changed := 0
 			if cp != nil {
-				if all, err := s.files.Between(context.Background(), nil, cp.Manifest); err != nil {
+				all, err := s.files.Between(context.Background(), nil, cp.Manifest)
+				if err == nil {
+					changed, err = s.unapplied(context.Background(), all, applies)
+				}
+				if err != nil {
 					s.log.Error("what the session changed can't be counted", "error", err)
-				} else {
-					changed = len(all)
 				}
 			}
 			return func() {

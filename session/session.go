@@ -95,6 +95,7 @@ type Session struct {
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	attempts   int64
 	holdNext   bool // step over: hold the next action whatever the mode
+	applying   bool // something of it is being applied
 	tornSaid   bool
 	reachSaid  bool         // a process that reached for another was told of
 	thaw       func() error // of a pause

@@ -33,6 +33,7 @@ type ApplyPlan struct {
 	Renamed   int `json:"renamed"`
 	Retyped   int `json:"retyped"`
 	Dangerous int `json:"dangerous"`
+	There     int `json:"there,omitempty"` // the project has them as they would be: nothing is done for them
 
 	Conflicts  []Conflict `json:"conflicts,omitempty"`  // with what the project folder has by now
 	Unreviewed []Change   `json:"unreviewed,omitempty"` // of no reviewed action: they block until they have been looked at
@@ -73,6 +74,7 @@ type Apply struct {
 	By         string        `json:"by,omitempty"`
 	State      ApplyState    `json:"state"`
 	Failure    string        `json:"failure,omitempty"` // in words
+	Left       []Trouble     `json:"left,omitempty"`    // what is otherwise than it should be, and where its bytes are
 	Journal    string        `json:"journal,omitempty"` // names the journal that undoes it
 	UndoneAt   time.Time     `json:"undone_at,omitzero"`
 }

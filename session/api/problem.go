@@ -26,5 +26,6 @@ const (
 	CodeNotLive  = "not_live" // the session has ended
 	CodeBusy     = "busy"     // cannot be done now, but may be later
 	CodeUnknown  = "unknown"  // the session's Stepbox, another one than the command's, has no such request
+	CodeChecked  = "checked"  // a check failed, so nothing was applied
 	CodeInternal = "internal"
 )

@@ -18,6 +18,7 @@ import (
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/apply"
 	"stepbox/session/files"
 	"stepbox/session/scratch"
 	"stepbox/session/server"
@@ -126,7 +127,18 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 	if err := errors.Join(tidy(ctx, live), scratch.Sweep(dir)); err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
-	h := server.NewHub(files.NewHistory(st, live.live), live.find, log)
+	history := files.NewHistory(st, live.live)
+	root, err := RunRoot()
+	if err != nil {
+		log.Warn("checks can't be run", "error", err)
+	}
+	a := applier(st, history, dir, root, os.Environ(), func(id string) apply.Owner { return apply.Ended{Store: st, ID: id, Live: live.live} })
+	if !st.ReadOnly() {
+		if err := mend(ctx, a); err != nil {
+			log.Warn("what an interrupted apply left isn't settled", "error", err)
+		}
+	}
+	h := server.NewHub(history, a, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})

@@ -24,6 +24,7 @@ import (
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/apply"
 	"stepbox/session/server"
 	"stepbox/store"
 )
@@ -213,6 +214,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 			_ = mine.withdraw() // a dead supervisor's note is nobody's word
 		}
 	}()
+	if _, err := st.Own(cfg.ID); err != nil { // until this process ends
+		return nil, nil, errors.Join(err, st.Close())
+	}
 	s, err := run(ctx, st, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
@@ -231,7 +235,8 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		var met sync.WaitGroup
 		met.Go(func() { meet(context.WithoutCancel(ctx), registryIn(dir), s, me) })
 		defer met.Wait()
-		return serve(ctx, s, l, cfg.Log)
+		reader := s.Reader()
+		return serve(ctx, s, reader, applier(st, reader.History, dir, root, cfg.Env, func(string) apply.Owner { return s.Desk() }), l, cfg.Log)
 	}, nil
 }
 
@@ -256,10 +261,10 @@ const grace = 2 * time.Second
 
 // serve answers clients until the session has ended. A signal to the
 // supervisor ends the session in good order.
-func serve(ctx context.Context, s *session.Session, l net.Listener, log *slog.Logger) error {
+func serve(ctx context.Context, s *session.Session, r *session.Live, a *apply.Applier, l net.Listener, log *slog.Logger) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	h := server.New(s.Reader(), func(id string) server.Controller {
+	h := server.New(r, a, func(id string) server.Controller {
 		if id != s.ID() {
 			return nil
 		}

@@ -1,17 +1,20 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 
 	"stepbox/session/api"
 )
 
-// maxRequest bounds a request's body, in bytes.
-const maxRequest = 64 << 10
+// maxRequest bounds a request's body, in bytes: a selection may name tens of
+// thousands of files.
+const maxRequest = 16 << 20
 
 // of asks for what a session has.
 func of[T any](f func(ctx context.Context, id string) (T, error)) func(*http.Request) (any, error) {
@@ -38,14 +41,27 @@ func numbered[T any](f func(Controller, context.Context, int) (T, error)) func(C
 // refused: what it asks for there wouldn't happen.
 func withBody[B, T any](f func(Controller, context.Context, B) (T, error)) func(Controller, *http.Request) (any, error) {
 	return func(c Controller, q *http.Request) (any, error) {
-		var body B
-		d := json.NewDecoder(http.MaxBytesReader(nil, q.Body, maxRequest))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&body); err != nil {
-			return nil, api.Problemf(api.CodeInvalid, "cannot read the request: %s", api.Escape(err.Error()))
+		body, err := bodyOf[B](q)
+		if err != nil {
+			return nil, err
 		}
 		return f(c, q.Context(), body)
 	}
+}
+
+// bodyOf reads a request's body to its end: only then is it noticed that a client
+// closes the connection.
+func bodyOf[B any](q *http.Request) (body B, err error) {
+	b, err := io.ReadAll(http.MaxBytesReader(nil, q.Body, maxRequest))
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.DisallowUnknownFields()
+		err = d.Decode(&body)
+	}
+	if err != nil {
+		err = api.Problemf(api.CodeInvalid, "cannot read the request: %s", api.Escape(err.Error()))
+	}
+	return body, err
 }
 
 func number(s string) (int, error) {
@@ -100,12 +116,17 @@ var statuses = map[string]int{
 	api.CodeUnknown:  http.StatusNotImplemented,
 }
 
-// fail is the one place where errors become answers.
-func fail(w http.ResponseWriter, err error) {
+// problem is the one place where errors become what a client is told.
+func problem(err error) *api.Problem {
 	var p *api.Problem
 	if !errors.As(err, &p) {
 		p = &api.Problem{Code: api.CodeInternal, Message: api.Escape(err.Error())}
 	}
+	return p
+}
+
+func fail(w http.ResponseWriter, err error) {
+	p := problem(err)
 	status, ok := statuses[p.Code]
 	if !ok {
 		status = http.StatusInternalServerError

@@ -75,6 +75,30 @@ func (f *fakeSession) Attempts(_ context.Context, id string) ([]api.Attempt, err
 	return []api.Attempt{{ID: 4}}, f.of(id, "Attempts")
 }
 
+func (f *fakeSession) Applies(_ context.Context, id string) ([]api.Apply, error) {
+	return []api.Apply{{ID: 5}}, f.of(id, "Applies")
+}
+
+func (f *fakeSession) ApplyPlan(_ context.Context, id string, r api.ApplyRequest) (api.ApplyPlan, error) {
+	return api.ApplyPlan{Hash: "h"}, f.of(id, "ApplyPlan %v", r.Globs)
+}
+
+func (f *fakeSession) Apply(_ context.Context, id string, r api.ApplyRequest, tell func(api.Progress)) (api.Apply, error) {
+	if err := f.of(id, "Apply %s", r.Hash); err != nil {
+		return api.Apply{}, err
+	}
+	tell(api.Progress{Stage: "write", Part: 1, Whole: 2})
+	return api.Apply{ID: 5}, f.after
+}
+
+func (f *fakeSession) UndoPlan(_ context.Context, id string, n int64) (api.ApplyPlan, error) {
+	return api.ApplyPlan{Hash: "u"}, f.of(id, "UndoPlan %d", n)
+}
+
+func (f *fakeSession) Undo(_ context.Context, id string, n int64, r api.UndoRequest, _ func(api.Progress)) (api.Apply, error) {
+	return api.Apply{ID: n}, f.of(id, "Undo %d %s", n, r.Hash)
+}
+
 func (f *fakeSession) Changes(_ context.Context, id string, in api.Scope, p api.Page) (api.Changes, error) {
 	return api.Changes{Scope: "s"}, f.of(id, "Changes %d after %q at most %d", in.Action, p.After, p.Limit)
 }

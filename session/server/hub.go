@@ -21,13 +21,14 @@ type Supervisor struct {
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
-// and isn't in there on to its supervisor. What is odd goes to the log.
-func NewHub(r Reader, find func(id string) Supervisor, l *slog.Logger) http.Handler {
-	return newHub(r, find, l, patient{asks: askTime, wait: answerTime})
+// and isn't in there on to its supervisor. What was applied of the others is the
+// applier's. What is odd goes to the log.
+func NewHub(r Reader, a Applier, find func(id string) Supervisor, l *slog.Logger) http.Handler {
+	return newHub(r, a, find, l, patient{asks: askTime, wait: answerTime})
 }
 
-func newHub(r Reader, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
-	recorded := New(r, func(string) Controller { return nil })
+func newHub(r Reader, a Applier, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
+	recorded := New(r, a, func(string) Controller { return nil })
 	transport.RoundTripper = &http.Transport{
 		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -74,7 +75,7 @@ func newHub(r Reader, find func(id string) Supervisor, l *slog.Logger, transport
 	mux.HandleFunc("/v1/sessions/{id}/{rest...}", one)
 	// Nothing is told before it is in the record, so this is as new there, and
 	// a supervisor that is stuck or stopped doesn't keep anyone from it.
-	for _, what := range []string{"", "/actions", "/actions/{n}", "/actions/{n}/execs", "/attempts"} {
+	for _, what := range []string{"", "/actions", "/actions/{n}", "/actions/{n}/execs", "/attempts", "/applies"} {
 		mux.Handle("GET /v1/sessions/{id}"+what, recorded)
 	}
 	mux.HandleFunc("GET /v1/sessions/{id}/events", func(w http.ResponseWriter, q *http.Request) {

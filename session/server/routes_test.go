@@ -15,7 +15,7 @@ import (
 func ask(f *fakeSession, request, body string) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(request, " ")
 	w := httptest.NewRecorder()
-	New(f, f.control).ServeHTTP(w, httptest.NewRequest(method, "http://stepbox"+path, strings.NewReader(body)))
+	New(f, f, f.control).ServeHTTP(w, httptest.NewRequest(method, "http://stepbox"+path, strings.NewReader(body)))
 	return w
 }
 
@@ -47,6 +47,11 @@ func TestRoutes(t *testing.T) {
 		{"POST /v1/sessions/one/actions/2/keep", "", "Keep 2", `{"n":2,`},
 		{"POST /v1/sessions/one/actions/2/kill", "", "KillAction 2", `{"n":2,`},
 		{"POST /v1/sessions/one/rollback", `{"to_before":2,"hash":"h"}`, "Rollback 2 h", `"to_before":2`},
+		{"GET /v1/sessions/one/applies", "", "Applies", `[{"id":5,`},
+		{"POST /v1/sessions/one/apply-plan", `{"globs":["src/**"]}`, "ApplyPlan [src/**]", `{"hash":"h",`},
+		{"POST /v1/sessions/one/applies", `{"hash":"h"}`, "Apply h", `"part":1,"whole":2}` + "\n" + `{"done":{"id":5,`},
+		{"POST /v1/sessions/one/applies/5/undo-plan", "", "UndoPlan 5", `{"hash":"u",`},
+		{"POST /v1/sessions/one/applies/5/undo", `{"hash":"u"}`, "Undo 5 u", `{"done":{"id":5,`},
 		{"POST /v1/sessions/one/mode", `{"mode":"step"}`, "SetMode step", `{"id":"one"`},
 		{"POST /v1/sessions/one/pause", "", "Pause", `{"id":"one"`},
 		{"POST /v1/sessions/one/continue", "", "Continue", `{"id":"one"`},
@@ -153,7 +158,7 @@ func TestNobodyAnswersForASession(t *testing.T) {
 	} {
 		f := &fakeSession{info: api.Session{Name: "one", State: state}}
 		w := httptest.NewRecorder()
-		New(f, func(string) Controller { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://stepbox/v1/sessions/one/pause", strings.NewReader("{}")))
+		New(f, f, func(string) Controller { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://stepbox/v1/sessions/one/pause", strings.NewReader("{}")))
 		if text := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(text, want) || strings.Contains(text, "it is "+string(api.SessionRunning)) {
 			t.Errorf("%s: %d %s, want words with %q", state, w.Code, text, want)
 		}

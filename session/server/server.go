@@ -26,6 +26,7 @@ type Reader interface {
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	Attempts(ctx context.Context, id string) ([]api.Attempt, error)
+	Applies(ctx context.Context, id string) ([]api.Apply, error)
 	Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
 	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
@@ -35,6 +36,17 @@ type Reader interface {
 	Tail(ctx context.Context, id string, last int) (events []api.Event, next uint64, err error)
 	Screen(ctx context.Context, id string) (api.Frame, error)
 	Output(ctx context.Context, id string) iter.Seq2[api.Frame, error] // of the agent, from its first byte on
+}
+
+// Applier writes sessions' changes to their project folders: of the live session
+// that a supervisor has, or of those that nobody has any more.
+type Applier interface {
+	ApplyPlan(ctx context.Context, id string, r api.ApplyRequest) (api.ApplyPlan, error)
+	// Apply and Undo tell how they go until they return. When ctx ends, they end
+	// with the project folder as it was.
+	Apply(ctx context.Context, id string, r api.ApplyRequest, tell func(api.Progress)) (api.Apply, error)
+	UndoPlan(ctx context.Context, id string, apply int64) (api.ApplyPlan, error)
+	Undo(ctx context.Context, id string, apply int64, r api.UndoRequest, tell func(api.Progress)) (api.Apply, error)
 }
 
 // Controller is what can be asked of a live session besides.
@@ -54,8 +66,8 @@ type Controller interface {
 }
 
 // New makes a handler. Control returns the controller of a live session, or nil.
-func New(r Reader, control func(id string) Controller) http.Handler {
-	s := &server{r: r, control: control}
+func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
+	s := &server{r: r, a: a, control: control}
 	mux := http.NewServeMux()
 	get := func(path string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET /v1"+path, answer(f))
@@ -77,6 +89,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 	})
 	get("/sessions/{id}/questions", of(r.Questions))
 	get("/sessions/{id}/attempts", of(r.Attempts))
+	get("/sessions/{id}/applies", of(r.Applies))
 	get("/sessions/{id}/changes", func(q *http.Request) (any, error) {
 		in, err := scope(q)
 		if err != nil {
@@ -109,6 +122,12 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 	mux.HandleFunc("GET /v1/sessions/{id}/events", s.events)
 	mux.HandleFunc("GET /v1/sessions/{id}/terminal", s.terminal)
 
+	apply := func(path string, h http.HandlerFunc) { mux.HandleFunc("POST /v1/sessions/{id}"+path, h) }
+	apply("/apply-plan", answer(s.applyPlan))
+	apply("/applies", s.apply)
+	apply("/applies/{n}/undo-plan", answer(s.undoPlan))
+	apply("/applies/{n}/undo", s.undo)
+
 	post("/decisions", withBody(Controller.Decide))
 	post("/actions/{n}/keep", numbered(Controller.Keep))
 	post("/actions/{n}/kill", numbered(Controller.KillAction))
@@ -126,6 +145,7 @@ func New(r Reader, control func(id string) Controller) http.Handler {
 
 type server struct {
 	r       Reader
+	a       Applier
 	control func(id string) Controller
 }
 

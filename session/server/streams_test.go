@@ -70,7 +70,7 @@ func reads(t *testing.T, conn *api.TerminalConn, until string) (out string, end 
 // serveFake is a client of a fake session's server.
 func serveFake(t *testing.T, f *fakeSession) *api.Client {
 	t.Helper()
-	return hub(t, f, Supervisor{Socket: supervisor(t, New(f, f.control))}, answerTime)
+	return hub(t, f, Supervisor{Socket: supervisor(t, New(f, f, f.control))}, answerTime)
 }
 
 func TestTerminalOfALiveSession(t *testing.T) {

@@ -1,0 +1,88 @@
+package session
+
+import (
+	"context"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/session/api"
+	"stepbox/session/files"
+)
+
+// Desk is who has a live session while something of it is applied: an Owner of
+// package apply.
+type Desk struct{ s *Session }
+
+// Desk gives the session's.
+func (s *Session) Desk() Desk { return Desk{s} }
+
+// Hold keeps the session from coming to its end until it is released. One at a
+// time has it.
+func (d Desk) Hold(ctx context.Context) (release func(), err error) {
+	s := d.s
+	var busy error
+	if err := s.request(ctx, func() {
+		if s.applying {
+			busy = api.Problemf(api.CodeBusy, "another apply of this session is under way; try again when it is through")
+			return
+		}
+		s.applying = true
+		s.pending++
+	}); err != nil {
+		return nil, err
+	}
+	if busy != nil {
+		return nil, busy
+	}
+	return func() {
+		s.post(func() {
+			s.applying = false
+			s.pending--
+		})
+	}, nil
+}
+
+// Settle has all changes so far be in a checkpoint.
+func (d Desk) Settle(ctx context.Context) error {
+	done := make(chan error, 1)
+	if err := d.s.request(ctx, func() {
+		d.s.checkpoint(func(_ *files.Checkpoint, err error) { done <- err })
+	}); err != nil {
+		return err
+	}
+	return d.s.wait(ctx, done)
+}
+
+// Record commits an apply as it is after an event, and the session's numbers.
+func (d Desk) Record(ctx context.Context, event string, a api.Apply, count func(*api.Session)) error {
+	s := d.s
+	done := make(chan error, 1)
+	if err := s.call(ctx, func() {
+		count(&s.info)
+		s.record(func(err error) { done <- err }, api.Event{Kind: event, Apply: &a}, s.changed("counted"))
+	}); err != nil {
+		return err
+	}
+	return s.wait(ctx, done)
+}
+
+// unapplied counts the changes that the project doesn't have: all of them, unless
+// some were applied.
+func (s *Session) unapplied(ctx context.Context, all []diff.Change, applies int) (int, error) {
+	n := len(all)
+	if applies == 0 {
+		return n, nil
+	}
+	for i := range all {
+		c := &all[i]
+		has, err := s.files.Lower().Lookup(ctx, c.Path)
+		if err != nil {
+			return 0, err
+		}
+		if has == nil && c.New == nil {
+			n--
+		} else if has != nil && c.New != nil && has.Kind == c.New.Kind && has.Hash == c.New.Hash && has.Target == c.New.Target && has.Mode&0o777 == c.New.Mode&0o777 {
+			n--
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,174 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/merge"
+	"stepbox/session/project"
+)
+
+// maxMerged bounds the texts that are merged, in bytes.
+const maxMerged = content.ChunkedAbove
+
+// conflict notes that the project's file, which lies at a path, isn't what the
+// session first saw, and does what a person said of it. Without a word of theirs it
+// stays as it is.
+func (b *planner) conflict(c *diff.Change, at string, seen seen, has, want project.State) error {
+	listed := b.sel.Files.List([]diff.Change{*c})[0]
+	hidden := slices.Contains(b.hidden, c.Path)
+	out := api.Conflict{Key: listed.Key, Path: listed.Path, Why: whyConflict(seen, has, want, hidden)}
+	var m merge.Result
+	mode, both := mergedMode(seen, has, want)
+	if hidden || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {
+		m.Why = "not two texts"
+	} else {
+		there, err := b.three(at, seen, has, want, &m)
+		if err != nil {
+			return err
+		}
+		out.Clean = m.Clean && both
+		if out.Clean {
+			if out.Merged, err = files.Hunks(string(there), string(m.Text)); err != nil {
+				return err
+			}
+		}
+		out.Clashes = m.Clashes
+	}
+	b.p.Conflicts = append(b.p.Conflicts, out)
+	r, ok := b.resolve[out.Key]
+	if !ok {
+		return nil
+	}
+	made := *c
+	switch r.Way {
+	case api.WayThere:
+		return nil
+	case api.WayWanted:
+		if has.Kind != 0 && has.Kind != manifest.KindFile && has.Kind != manifest.KindSymlink && want.Kind != manifest.KindDir {
+			return api.Problemf(api.CodeInvalid, "%s is a %s in the project, which isn't replaced: move it away, or leave it there", out.Path, has.Kind)
+		}
+	case api.WayMerge:
+		if !both && m.Why == "" {
+			m.Why = "its permissions were changed in two ways"
+		}
+		text, err := m.Resolve(r.Sides)
+		if err == nil && len(text) > maxMerged {
+			err = api.Problemf(api.CodeInvalid, "%s is too large to be merged", out.Path)
+		}
+		if err != nil {
+			return err
+		}
+		hash, _, err := files.Bodies{Store: b.a.Store}.Put(b.ctx, bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		want.Hash, want.Size, want.Mode = hash, int64(len(text)), mode
+		f := *c.New
+		f.Hash, f.Size, f.Mode, f.Lower = hash, want.Size, mode, false
+		made.New = &f
+	default:
+		return api.Problemf(api.CodeInvalid, "there is no way %q to resolve a conflict: use %s, %s or %s", api.Escape(api.Trim(string(r.Way), 40)), api.WayMerge, api.WayWanted, api.WayThere)
+	}
+	if at != c.Path { // it was renamed
+		b.steps[at] = project.Step{Path: at, Old: has}
+		has = project.State{}
+	}
+	b.step(&made, has, want)
+	return nil
+}
+
+// whyConflict says in words what became of a path in the project.
+func whyConflict(seen seen, has, want project.State, hidden bool) string {
+	what := has.Kind.String()
+	if has.Kind == manifest.KindDir {
+		what = "folder"
+	}
+	switch f := seen.file; {
+	case hidden:
+		return "it was hidden from the agent, which made one of its own"
+	case f != nil && f.Unsaved != "" && f.Hash.IsZero() && f.MTime == (manifest.Time{}):
+		return "what the project had there isn't in the record, so nobody can tell whether it changed since"
+	case has.Absent():
+		return "it was deleted in the project since"
+	case f == nil:
+		return fmt.Sprintf("there is a %s of that name in the project by now", what)
+	case f.Kind != has.Kind:
+		return fmt.Sprintf("it became a %s in the project since", what)
+	case want.Absent():
+		return "it was changed in the project since; the session deleted it"
+	}
+	return "it was changed in the project since"
+}
+
+// mergedMode puts two changes of permissions together, if they don't contradict.
+func mergedMode(seen seen, has, want project.State) (mode uint32, ok bool) {
+	h, w := has.Mode&0o777, want.Mode&0o777
+	switch {
+	case h == w:
+		return h, true
+	case seen.file == nil:
+		return h, false
+	case seen.file.Mode&0o777 == h:
+		return w, true
+	}
+	return h, seen.file.Mode&0o777 == w
+}
+
+// three merges what the project has with what is wanted.
+func (b *planner) three(at string, seen seen, has, want project.State, into *merge.Result) (there []byte, err error) {
+	first := project.State{}
+	if f := seen.file; f != nil {
+		if first = wanted(f); f.Kind != manifest.KindFile || f.Unsaved != "" {
+			into.Why = "what it was before isn't in the record"
+			return nil, nil
+		}
+	}
+	if max(first.Size, has.Size, want.Size) > maxMerged {
+		into.Why = "too large to be merged"
+		return nil, nil
+	}
+	kept, err := b.folder.Keep(b.ctx, at, files.Bodies{Store: b.a.Store})
+	if err != nil {
+		return nil, err
+	}
+	if !kept.Same(has) {
+		return nil, ErrStale
+	}
+	var texts [3][]byte
+	for i, s := range []project.State{first, has, want} {
+		if texts[i], err = b.read(s, maxMerged); err != nil {
+			return nil, err
+		}
+	}
+	*into = merge.Three(texts[0], texts[1], texts[2])
+	return texts[1], nil
+}
+
+// read is a file's content, from the record.
+func (b *planner) read(s project.State, most int64) ([]byte, error) {
+	if s.Kind != manifest.KindFile || s.Size == 0 {
+		return nil, nil
+	}
+	return readBody(b.ctx, files.Bodies{Store: b.a.Store}, s, most)
+}
+
+func readBody(ctx context.Context, bodies content.Bodies, s project.State, most int64) ([]byte, error) {
+	if s.Size > most {
+		return nil, fmt.Errorf("it has more than %d bytes", most)
+	}
+	r, err := content.Open(ctx, bodies, s.Hash, s.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, most))
+}

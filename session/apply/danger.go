@@ -1,0 +1,273 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/project"
+)
+
+// rule says what is dangerous about files of a name. Match is in small letters: a
+// name, *END, START* or, with a slash at its end, folders that it is in.
+type rule struct{ match, words string }
+
+// What runs without being asked, or decides what runs, and when that is.
+const (
+	byHook   = "git runs hooks here by itself, at each commit or the like"
+	byCI     = "runs by itself on a server that may hold secrets (CI)"
+	byEditor = "an editor may run what this says when the folder is opened"
+	byShell  = "the shell runs it, or changes by it, when the folder is entered"
+	byBuild  = "runs at the next build or test"
+	byTool   = "tells a package manager where from it installs, and what it runs"
+	byGit    = "tells git what to run, or where to fetch from"
+	byAgent  = "tells agents what to do and what they may do"
+	byEnv    = "programs read their settings and secrets from it"
+	byBox    = "Stepbox's own rules for this project"
+)
+
+// rules is the table of them, each of its lines one danger.
+func rules() []rule {
+	var out []rule
+	for _, line := range []struct{ words, matches string }{
+		{byHook, ".husky/ .githooks/ githooks/ git-hooks/ .git-hooks/ lefthook.yml lefthook.yaml .lefthook.yml lefthook.toml .pre-commit-config.yaml .lintstagedrc* .huskyrc* .overcommit.yml"},
+		{byCI, ".github/workflows/ .github/actions/ .gitea/workflows/ .forgejo/workflows/ .gitlab-ci.yml .gitlab/ci/ .circleci/ .buildkite/ .woodpecker/ .woodpecker.yml " +
+			"jenkinsfile jenkinsfile.* azure-pipelines* .azure-pipelines/ .drone.yml .drone.star bitbucket-pipelines.yml .travis.yml appveyor.yml .appveyor.yml .cirrus.yml .teamcity/ cloudbuild.yaml"},
+		{byEditor, ".vscode/ .idea/ .devcontainer/ .devcontainer.json .zed/ .fleet/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el *.sublime-project"},
+		{byShell, ".envrc mise.toml .mise.toml .mise/ mise.local.toml .tool-versions .nvmrc .node-version .python-version .ruby-version rust-toolchain rust-toolchain.toml devbox.json flake.nix shell.nix .autoenv*"},
+		{byEnv, ".env .env.*"},
+		{byBuild, "makefile gnumakefile *.mk justfile .justfile taskfile.yml taskfile.yaml taskfile.dist.yml rakefile *.rake build.rs setup.py setup.cfg conftest.py sitecustomize.py noxfile.py tox.ini pyproject.toml hatch_build.py " +
+			"*.gradle *.gradle.kts gradlew gradle-wrapper.properties gradle-wrapper.jar mvnw .mvn/ pom.xml build.xml cmakelists.txt *.cmake cmakepresets.json meson.build configure configure.ac build.zig build.sbt magefile.go " +
+			"gulpfile.* gruntfile.* webpack.config.* vite.config.* vitest.config.* jest.config.* rollup.config.* babel.config.* .babelrc* eslint.config.* .eslintrc* postcss.config.* next.config.* build.bazel bazel.rc .bazelrc workspace.bazel"},
+		{byTool, ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .yarn/releases/ .yarn/plugins/ pip.conf pip.ini .cargo/config .cargo/config.toml gemfile .bundle/ .pypirc .condarc nuget.config bunfig.toml"},
+		{byGit, ".gitattributes .gitmodules .gitconfig .lfsconfig"},
+		{byAgent, ".claude/ claude.md claude.local.md .mcp.json agents.md agents.override.md .cursor/ .cursorrules .codex/ .gemini/ gemini.md .windsurf/ .windsurfrules .clinerules* .continue/ .aider.conf.yml .github/copilot-instructions.md .copilot/ opencode.json .opencode/ .goosehints .roo/ .amazonq/"},
+		{byBox, ".stepbox.yaml"},
+	} {
+		for _, m := range strings.Fields(line.matches) {
+			out = append(out, rule{m, line.words})
+		}
+	}
+	return out
+}
+
+// covers says whether a rule is for a path, which is in small letters.
+func (r rule) covers(at string) bool {
+	base := path.Base(at)
+	switch {
+	case strings.HasSuffix(r.match, "/"):
+		return strings.Contains("/"+at, "/"+r.match)
+	case strings.Contains(r.match, "/"):
+		return at == r.match || strings.HasSuffix(at, "/"+r.match)
+	case strings.HasPrefix(r.match, "*"):
+		return strings.HasSuffix(base, r.match[1:])
+	case strings.HasSuffix(r.match, "*"):
+		return strings.HasPrefix(base, r.match[:len(r.match)-1])
+	}
+	return base == r.match
+}
+
+// scripts are files of which one part runs: the member of the document.
+func scripts(base string) string {
+	switch base {
+	case "package.json", "composer.json":
+		return "scripts"
+	case "deno.json", "deno.jsonc":
+		return "tasks"
+	}
+	return ""
+}
+
+// mostScripts is how many bytes of such a file are read.
+const mostScripts = 1 << 20
+
+// dangers judges what an apply writes. Its words are escaped.
+type dangers struct {
+	rules    []rule
+	hooks    string              // the folder that the project's repository says its hooks are in, relative to the project; "" for none there
+	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
+	redacted []string            // what it saw without secrets
+	bare     map[string]bool     // folders that the apply makes bare repositories
+	folded   map[string][]string // what differs in case alone, by what it is in small letters
+
+	// read gives a side's content, at most so many bytes of it; nil of none.
+	read func(f *diff.File, most int64) ([]byte, error)
+	// target is where a path leads as a link once all is applied; "" when it is none.
+	target func(path string) string
+}
+
+// of says what is dangerous about a change, in words; a deletion never is.
+func (d *dangers) of(c *diff.Change) []string {
+	var out []string
+	if d.covered(d.hidden, c.Path) {
+		out = append(out, "lies over a file that was hidden from the agent")
+	}
+	if d.covered(d.redacted, c.Path) {
+		out = append(out, "the agent saw this file without its secrets, which would be lost")
+	}
+	if c.New == nil {
+		return out
+	}
+	at := strings.ToLower(c.Path)
+	if d.hooks == "." && !strings.Contains(c.Path, "/") || d.hooks != "" && strings.HasPrefix(c.Path+"/", d.hooks+"/") {
+		out = append(out, "the repository's hooks are here (core.hooksPath): "+byHook)
+	}
+	if base := path.Base(at); scripts(base) != "" {
+		if w := d.ofScripts(c, scripts(base)); w != "" {
+			out = append(out, w)
+		}
+	}
+	for _, r := range d.rules {
+		if r.covers(at) && !slices.Contains(out, r.words) {
+			out = append(out, r.words)
+		}
+	}
+	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
+		if d.bare[dir] {
+			out = append(out, "is part of a bare repository, whose configuration git obeys in its folder")
+		}
+		if dir == "." {
+			break
+		}
+	}
+	switch {
+	case c.New.Kind == manifest.KindSymlink:
+		if w := d.ofLink(c.Path, c.New.Target); w != "" {
+			out = append(out, w)
+		}
+	case c.New.Kind == manifest.KindFile && c.New.Mode&0o111 != 0 && (c.Old == nil || c.Old.Kind != manifest.KindFile || c.Old.Mode&0o111 == 0):
+		out = append(out, "becomes executable")
+	}
+	if c.Old == nil || c.Status == diff.Renamed {
+		for _, other := range d.folded[at] {
+			if other != c.Path {
+				out = append(out, "differs from "+api.Escape(other)+" in case alone: some computers have room for only one of them")
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (d *dangers) covered(by []string, at string) bool {
+	return slices.ContainsFunc(by, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") })
+}
+
+// ofScripts says which scripts of a file a change adds or rewrites.
+func (d *dangers) ofScripts(c *diff.Change, member string) string {
+	old, new := d.scriptsOf(c.Old, member), d.scriptsOf(c.New, member)
+	if new == nil {
+		return "what it runs can't be read, so it may run anything (" + member + ")"
+	}
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(new)) {
+		if !bytes.Equal(old[n], new[n]) {
+			names = append(names, api.Escape(api.Trim(n, 60)))
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > 5:
+		return fmt.Sprintf("changes %d %s that run by name or by themselves: %s and %d more", n, member, strings.Join(names[:5], ", "), n-5)
+	default:
+		return fmt.Sprintf("changes %s that run by name or by themselves: %s", member, strings.Join(names, ", "))
+	}
+}
+
+// scriptsOf is the text of each script; nil when it can't be told, and empty when
+// there are none.
+func (d *dangers) scriptsOf(f *diff.File, member string) map[string]json.RawMessage {
+	if f == nil || f.Kind != manifest.KindFile {
+		return map[string]json.RawMessage{}
+	}
+	b, err := d.read(f, mostScripts)
+	if err != nil {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(b, &all) != nil {
+		return nil
+	}
+	named := map[string]json.RawMessage{}
+	if len(all[member]) > 0 && json.Unmarshal(all[member], &named) != nil {
+		return nil
+	}
+	return named
+}
+
+// ofLink says where a link leads, when that isn't to something in the project.
+func (d *dangers) ofLink(at, target string) string {
+	if path.IsAbs(target) {
+		return "a link that leads out of the project: " + api.Escape(target)
+	}
+	out := "a link that may lead out of the project: " + api.Escape(target)
+	// Each step is looked at as the kernel would take it: .. is that of where a
+	// link led to, and not of its name.
+	here, rest := path.Dir(at), strings.Split(target, "/")
+	for hops := 0; len(rest) > 0; {
+		step := rest[0]
+		rest = rest[1:]
+		switch {
+		case step == "" || step == ".":
+			continue
+		case step == ".." && here == ".":
+			return out
+		case step == "..":
+			here = path.Dir(here)
+			continue
+		}
+		here = path.Join(here, step)
+		if project.Never(step) != "" {
+			return "a link that leads into git's own folder: " + api.Escape(target)
+		}
+		if to := d.target(here); to != "" {
+			if hops++; hops > 8 || path.IsAbs(to) {
+				return out
+			}
+			here, rest = path.Dir(here), append(strings.Split(to, "/"), rest...)
+		}
+	}
+	return ""
+}
+
+// bareOf lists the folders that changes give what makes git take them for a bare
+// repository: HEAD, and objects or refs.
+func bareOf(changes []diff.Change) map[string]bool {
+	has := map[string]map[string]bool{}
+	for i := range changes {
+		if changes[i].New == nil {
+			continue
+		}
+		at := changes[i].Path
+		for dir := path.Dir(at); ; dir = path.Dir(dir) {
+			first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(at, dir), "/"), "/")
+			if dir == "." {
+				first, _, _ = strings.Cut(at, "/")
+			}
+			if first == "HEAD" || first == "objects" || first == "refs" {
+				if has[dir] == nil {
+					has[dir] = map[string]bool{}
+				}
+				has[dir][first] = true
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	out := map[string]bool{}
+	for dir, names := range has {
+		if names["HEAD"] && len(names) > 1 {
+			out[dir] = true
+		}
+	}
+	return out
+}

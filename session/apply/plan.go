@@ -1,0 +1,437 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/project"
+	"stepbox/session/scratch"
+)
+
+// plan is an apply as it is shown, with what carries it out. It isn't changed
+// once made.
+type plan struct {
+	api.ApplyPlan
+	session api.Session
+	sel     files.Selected
+	steps   []project.Step
+	all     *manifest.Manifest // the session's newest state, when commits are asked for
+	state   *manifest.Manifest // that checks run on: the project with the steps made
+	checks  []string           // exact
+	settled int                // changes that the project has once it is carried out, and hadn't
+}
+
+// planner makes a plan. It belongs to one goroutine.
+type planner struct {
+	ctx     context.Context
+	a       *Applier
+	folder  *project.Folder
+	sel     files.Selected
+	resolve map[string]api.Resolution // by key
+	hidden  []string                  // what the agent didn't see
+
+	p       *plan
+	looked  map[string]project.State // what the project has
+	steps   map[string]project.Step
+	merged  map[string]manifest.Entry // contents that a person merged
+	applied []diff.Change             // what the plan lists
+	git     int                       // changes below .git
+}
+
+// planOf plans what is selected of a session.
+func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected, r api.ApplyRequest) (*plan, error) {
+	folder, err := project.Open(s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	b := &planner{
+		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
+		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, merged: map[string]manifest.Entry{},
+	}
+	for _, x := range r.Resolve {
+		b.resolve[x.Key] = x
+	}
+	var d diff.Difference
+	if sel.To != nil {
+		if d, err = sel.Files.Difference(ctx, sel.From, sel.To); err != nil {
+			return nil, err
+		}
+	}
+	for i := range d.Changes {
+		if err := b.change(&d.Changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.finish(d, r); err != nil {
+		return nil, err
+	}
+	return b.p, nil
+}
+
+// finish completes a plan whose changes were all looked at.
+func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
+	if b.git > 0 {
+		b.left(".git", fmt.Sprintf("%d changes in git's own folder; commits come by --commits", b.git))
+	}
+	if d.More > 0 {
+		b.left("…", fmt.Sprintf("%d more changes, too many at once: apply them by folder", d.More))
+	}
+	for _, f := range []func() error{b.makeFolders, b.removeFolders, b.bodies} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	b.applied = slices.DeleteFunc(b.applied, func(c diff.Change) bool {
+		_, ok := b.steps[c.Path]
+		_, from := b.steps[c.From]
+		return !ok && !from
+	})
+	for _, path := range slices.Sorted(maps.Keys(b.steps)) {
+		b.p.steps = append(b.p.steps, b.steps[path])
+	}
+	b.p.settled = len(b.applied)
+	if err := b.list(); err != nil {
+		return err
+	}
+	unreviewed, err := b.a.unreviewed(b.ctx, b.p.session, r.Selection, b.sel, b.applied)
+	if err != nil {
+		return err
+	}
+	b.p.Unreviewed = b.sel.Files.List(unreviewed)
+	if err := b.extras(r); err != nil {
+		return err
+	}
+	for _, c := range b.p.checks {
+		b.p.Checks = append(b.p.Checks, api.Escape(c))
+	}
+	b.p.state = b.checked()
+	b.p.Hash = b.p.digest(len(unreviewed))
+	switch {
+	case len(b.p.steps)+len(b.p.Commits) == 0:
+		b.p.Blocked = "there is nothing to be written"
+	case len(unreviewed) > 0 && !r.Looked:
+		b.p.Blocked = fmt.Sprintf("%d of its changes belong to no reviewed action: look at them first, and say so (--looked)", len(unreviewed))
+	}
+	return nil
+}
+
+// extras are the checks and the commits of a plan.
+func (b *planner) extras(r api.ApplyRequest) (err error) {
+	switch {
+	case r.NoChecks:
+	case r.Checks != nil:
+		b.p.checks = r.Checks
+	default:
+		if b.p.checks, err = scratch.Configured(b.p.session.Folder); err != nil {
+			return err
+		}
+	}
+	if !r.Commits {
+		return nil
+	}
+	all, err := b.a.History.Select(b.ctx, b.p.session.ID, api.Selection{})
+	if err != nil || all.To == nil {
+		return err
+	}
+	b.p.all = all.To
+	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, all.To)
+	b.p.Commits = got.List
+	b.p.Left = append(b.p.Left, got.Notes...)
+	return err
+}
+
+// digest names all that a person was shown, and what would be written.
+func (p *plan) digest(unreviewed int) string {
+	h := blake3.New()
+	shown := p.ApplyPlan
+	shown.Checkpoint = 0 // a later state with the same changes is as good
+	_ = json.NewEncoder(h).Encode(shown)
+	_, _ = fmt.Fprintf(h, "%d %q", unreviewed, p.checks) // a hash never fails
+	for _, s := range p.steps {
+		for _, x := range []project.State{s.Old, s.New} {
+			_, _ = fmt.Fprintf(h, " %q %d %o %d %x %q", s.Path, x.Kind, x.Mode&0o777, x.Size, x.Hash, x.Target)
+		}
+	}
+	sum := h.Sum(nil)
+	return fmt.Sprintf("%x", sum[:16])
+}
+
+// record is an apply as its record begins.
+func (p *plan) record(r api.ApplyRequest, earlier []api.Apply) api.Apply {
+	out := api.Apply{
+		ID: 1, At: time.Now().UTC(), Selection: r.Selection, Checkpoint: p.Checkpoint, Files: p.settled,
+		By: api.Escape(api.Trim(r.By, 64)), State: api.ApplyOpen,
+	}
+	if n := len(earlier); n > 0 {
+		out.ID = earlier[n-1].ID + 1
+	}
+	for _, f := range p.Files[:min(len(p.Files), maxPaths)] {
+		out.Paths = append(out.Paths, f.Path)
+	}
+	if len(out.Selection.Files) > maxPaths { // the record says what was written by its checkpoint and journal
+		out.Selection.Files = out.Selection.Files[:maxPaths]
+	}
+	if len(p.steps) > 0 {
+		out.Journal = fmt.Sprintf("%s-%d", p.session.ID, out.ID)
+	}
+	return out
+}
+
+// left notes what isn't applied.
+func (b *planner) left(path, why string) {
+	if len(b.p.Left) < maxListed {
+		b.p.Left = append(b.p.Left, api.Trouble{Path: api.Escape(path), Why: api.Escape(api.Trim(why, maxReason))})
+	}
+}
+
+// look is what the project has at a path.
+func (b *planner) look(path string) (project.State, error) {
+	if s, ok := b.looked[path]; ok {
+		return s, nil
+	}
+	s, err := b.folder.Look(b.ctx, path)
+	if err == nil {
+		b.looked[path] = s
+	}
+	return s, err
+}
+
+// fatal are errors of looking that aren't about the one path.
+func (b *planner) fatal(err error) bool {
+	return b.ctx.Err() != nil || errors.Is(err, project.ErrMoved)
+}
+
+// change decides what becomes of one change. Of a rename that can't be made as
+// such, the two halves are changes of their own.
+func (b *planner) change(c *diff.Change) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	if c.Status == diff.Renamed {
+		done, err := b.rename(c)
+		if done || err != nil {
+			return err
+		}
+		gone := diff.Change{Path: c.From, Status: diff.Deleted, Old: c.Old, Content: true}
+		made := diff.Change{Path: c.Path, Status: diff.Added, New: c.New, Content: true}
+		if err := b.change(&gone); err != nil {
+			return err
+		}
+		return b.change(&made)
+	}
+	seen, want, ok := b.sides(c)
+	if !ok {
+		return nil
+	}
+	has, err := b.look(c.Path)
+	switch {
+	case err != nil && b.fatal(err):
+		return err
+	case err != nil:
+		b.left(c.Path, err.Error())
+	case has.Same(want):
+		b.p.There++
+	case seen.is(has):
+		b.step(c, has, want)
+	default:
+		return b.conflict(c, c.Path, seen, has, want)
+	}
+	return nil
+}
+
+// rename makes a step for each name of a file that was renamed, if the project has
+// the one as it was and nothing under the other. A file that was changed there
+// meanwhile is a conflict under its new name.
+func (b *planner) rename(c *diff.Change) (done bool, err error) {
+	gone, made := *c, *c
+	gone.Path, gone.New, gone.Status = c.From, nil, diff.Deleted
+	if project.Never(c.From) != "" || project.Never(c.Path) != "" || c.New.Unsaved != "" {
+		return false, nil
+	}
+	seen, _, _ := b.sides(&gone)
+	made.Old = nil
+	_, want, ok := b.sides(&made)
+	if !ok {
+		return false, nil
+	}
+	has, err := b.look(c.From)
+	if err != nil {
+		return false, b.unless(err)
+	}
+	there, err := b.look(c.Path)
+	if err != nil {
+		return false, b.unless(err)
+	}
+	switch {
+	case has.Absent() && there.Same(want):
+		b.p.There++
+		return true, nil
+	case !there.Absent():
+		return false, nil
+	case seen.is(has):
+		b.step(c, project.State{}, want)
+		b.steps[c.From] = project.Step{Path: c.From, Old: has}
+		return true, nil
+	case has.Kind != manifest.KindFile:
+		return false, nil
+	}
+	return true, b.conflict(c, c.From, seen, has, want)
+}
+
+func (b *planner) unless(err error) error {
+	if b.fatal(err) {
+		return err
+	}
+	return nil
+}
+
+// step has a path of the project become what is wanted.
+func (b *planner) step(c *diff.Change, has, want project.State) {
+	b.steps[c.Path] = project.Step{Path: c.Path, Old: has, New: want}
+	b.applied = append(b.applied, *c)
+}
+
+// sides are what the session first saw and what is wanted of a path; not ok when
+// it can't be applied, which is noted.
+func (b *planner) sides(c *diff.Change) (seen seen, want project.State, ok bool) {
+	seen.file = c.Old
+	if project.Never(c.Path) != "" {
+		b.git++
+		return seen, want, false
+	}
+	n := c.New
+	if n == nil {
+		return seen, want, true
+	}
+	switch {
+	case n.Kind != manifest.KindFile && n.Kind != manifest.KindDir && n.Kind != manifest.KindSymlink:
+		b.left(c.Path, "a "+n.Kind.String()+" isn't carried over")
+		return seen, want, false
+	case n.Unsaved != "":
+		b.left(c.Path, strings.TrimPrefix(n.Unsaved, "not kept: ")+": its content isn't in the record")
+		return seen, want, false
+	case c.Status == diff.Modified && !c.Content && !c.Mode:
+		b.left(c.Path, "only its owner or attributes changed, which aren't carried over")
+		return seen, want, false
+	case n.Mode&0o7000 != 0 && n.Kind == manifest.KindFile && (c.Old == nil || c.Old.Mode&0o7000 != n.Mode&0o7000):
+		b.left(c.Path, "its setuid, setgid or sticky bit isn't carried over; all else is")
+	}
+	return seen, wanted(n), true
+}
+
+// wanted is a side of a change as a state of the project.
+func wanted(f *diff.File) project.State {
+	return project.State{Kind: f.Kind, Mode: f.Mode & 0o777, Size: f.Size, Hash: f.Hash, Target: f.Target}
+}
+
+// seen is what the session first saw of a path; a nil file is nothing.
+type seen struct{ file *diff.File }
+
+// is says whether the project still has it. Of files whose content wasn't kept
+// there may be no hash: then length and time of change tell, as for git.
+func (s seen) is(has project.State) bool {
+	f := s.file
+	switch {
+	case f == nil:
+		return has.Absent()
+	case f.Kind == manifest.KindFile && f.Hash.IsZero() && f.Size > 0:
+		return has.Kind == manifest.KindFile && has.Size == f.Size && has.MTime == f.MTime && has.Mode&0o777 == f.Mode&0o777 && f.MTime != manifest.Time{}
+	case f.Kind == manifest.KindFile && f.Size == 0 && f.Unsaved == "":
+		return has.Kind == manifest.KindFile && has.Size == 0 && has.Mode&0o777 == f.Mode&0o777
+	case f.Kind == manifest.KindFIFO, f.Kind == manifest.KindSocket, f.Kind == manifest.KindDevice:
+		return false // never written over
+	}
+	return has.Same(wanted(f))
+}
+
+// bodies leaves out what can't be written, since the record lost its content.
+func (b *planner) bodies() error {
+	by := map[content.Hash][]string{}
+	for path, s := range b.steps {
+		if s.New.Kind == manifest.KindFile && s.New.Size > 0 {
+			by[s.New.Hash] = append(by[s.New.Hash], path)
+		}
+	}
+	missing, err := files.Bodies{Store: b.a.Store}.Missing(b.ctx, slices.Collect(maps.Keys(by)))
+	for _, h := range missing {
+		for _, path := range by[h] {
+			b.left(path, "its content isn't in the record any more")
+			delete(b.steps, path)
+		}
+	}
+	return err
+}
+
+// list describes what the plan would do, the dangerous changes first when there
+// are too many.
+func (b *planner) list() error {
+	d := &dangers{
+		rules: rules(), hidden: b.hidden, redacted: b.p.session.Redacted, bare: bareOf(b.applied), folded: folded(b.applied),
+		read: func(f *diff.File, most int64) ([]byte, error) { return b.read(wanted(f), most) },
+		target: func(path string) string {
+			if s, ok := b.steps[path]; ok {
+				return s.New.Target
+			}
+			has, _ := b.look(path) // what can't be looked at is no link that anyone could follow
+			return has.Target
+		},
+		hooks: git.Hooks(b.p.session.Folder, b.a.Person),
+	}
+	shown := b.sel.Files.List(b.applied)
+	for i := range b.applied {
+		c := &b.applied[i]
+		f := api.ApplyFile{}
+		if f.Dangers = d.of(c); len(f.Dangers) > 0 {
+			b.p.Dangerous++
+		}
+		switch {
+		case c.Status == diff.Renamed:
+			b.p.Renamed++
+		case c.Status == diff.Retyped:
+			b.p.Retyped++
+		case c.New == nil:
+			b.p.Deleted++
+		default:
+			b.p.Written++
+		}
+		switch {
+		case i < len(shown):
+			f.Change = shown[i]
+		case len(f.Dangers) > 0 && len(b.p.Files) < 2*maxListed:
+			f.Change = b.sel.Files.List(b.applied[i : i+1])[0]
+		default:
+			b.p.More++
+			continue
+		}
+		b.p.Files = append(b.p.Files, f)
+	}
+	return nil
+}
+
+// folded lists paths by what they are in small letters.
+func folded(changes []diff.Change) map[string][]string {
+	out := map[string][]string{}
+	for i := range changes {
+		if changes[i].New != nil {
+			k := strings.ToLower(changes[i].Path)
+			out[k] = append(out[k], changes[i].Path)
+		}
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/ledger"
+	"stepbox/session/project"
+	"stepbox/store"
+)
+
+// UndoPlan says what undoing an apply would do.
+func (a *Applier) UndoPlan(ctx context.Context, id string, n int64) (api.ApplyPlan, error) {
+	p, _, err := a.undoing(ctx, id, n)
+	if err != nil {
+		return api.ApplyPlan{}, err
+	}
+	return p.ApplyPlan, nil
+}
+
+// undoing plans undoing an apply: each path goes back to what it was, if it still
+// is as the apply left it. All of it goes back, or none.
+func (a *Applier) undoing(ctx context.Context, id string, n int64) (*plan, api.Apply, error) {
+	rec, err := ledger.Doc[api.Apply](ctx, a.Store, id, store.KindApply, n)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, rec, api.Problemf(api.CodeNotFound, "there is no apply %d of session %s", n, api.Escape(api.Trim(id, 80)))
+	case err != nil:
+		return nil, rec, err
+	case rec.State != api.ApplyDone:
+		return nil, rec, api.Problemf(api.CodeInvalid, "apply %d can't be undone: it is %s", n, rec.State)
+	}
+	s, err := a.History.Session(ctx, id)
+	if err != nil {
+		return nil, rec, err
+	}
+	if rec.Journal == "" {
+		return nil, rec, api.Problemf(api.CodeInvalid, "apply %d wrote no files: there is nothing to be undone", n)
+	}
+	j, err := a.Journals.Read(rec.Journal)
+	if err != nil {
+		return nil, rec, fmt.Errorf("cannot undo apply %d: %w", n, err)
+	}
+	folder, err := project.Open(s.Folder)
+	if err != nil {
+		return nil, rec, err
+	}
+	defer folder.Close()
+	b := &planner{
+		ctx: ctx, a: a, folder: folder, hidden: s.HiddenPaths, sel: files.Selected{Scope: files.Scope{Files: files.Recorded(a.Store, id)}},
+		p:      &plan{session: s, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: rec.Checkpoint}},
+		looked: map[string]project.State{}, steps: map[string]project.Step{},
+	}
+	for _, step := range j.Steps {
+		if err := b.back(step); err != nil {
+			return nil, rec, err
+		}
+	}
+	for _, s := range b.steps {
+		b.p.steps = append(b.p.steps, s)
+	}
+	b.p.settled = rec.Files
+	if err := b.list(); err != nil {
+		return nil, rec, err
+	}
+	b.p.Hash = b.p.digest(0)
+	switch c := b.p.Conflicts; {
+	case len(c) > 0:
+		b.p.Blocked = fmt.Sprintf("%d of its files were changed since: put them back as they were, or take the rest back by hand", len(c))
+	case len(b.p.steps) == 0:
+		b.p.Blocked = "there is nothing to be put back"
+	}
+	return b.p, rec, nil
+}
+
+// back plans to take a step back.
+func (b *planner) back(step project.Step) error {
+	has, err := b.look(step.Path)
+	if err != nil && b.fatal(err) {
+		return err
+	}
+	c := diff.Change{Path: step.Path, Status: diff.Modified, Old: fileOf(step.Path, step.New), New: fileOf(step.Path, step.Old), Content: true}
+	switch {
+	case c.Old == nil:
+		c.Status = diff.Added
+	case c.New == nil:
+		c.Status = diff.Deleted
+	case c.Old.Kind != c.New.Kind:
+		c.Status = diff.Retyped
+	case c.Old.Mode != c.New.Mode:
+		c.Mode = true
+	}
+	listed := b.sel.Files.List([]diff.Change{c})[0]
+	switch {
+	case err != nil:
+		b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: api.Escape(api.Trim(err.Error(), maxReason))})
+	case has.Same(step.Old):
+		b.p.There++
+	case has.Same(step.New):
+		b.steps[step.Path] = project.Step{Path: step.Path, Old: step.New, New: step.Old}
+		if c.Kind() != manifest.KindDir || c.Status == diff.Modified || c.Status == diff.Retyped {
+			b.applied = append(b.applied, c)
+		}
+	case has.Absent():
+		b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: "it was deleted in the project since the apply"})
+	default:
+		b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: "it was changed in the project since the apply"})
+	}
+	return nil
+}
+
+// fileOf is a state of the project as a side of a change.
+func fileOf(path string, s project.State) *diff.File {
+	if s.Absent() {
+		return nil
+	}
+	_, name := manifest.Split(path)
+	return &diff.File{Path: path, Entry: manifest.Entry{Name: name, Kind: s.Kind, Mode: s.Mode & 0o777, Size: s.Size, Hash: s.Hash, Target: s.Target}}
+}
+
+// Undo undoes an apply whose plan was shown.
+func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoRequest, tell func(api.Progress)) (api.Apply, error) {
+	if r.Hash == "" {
+		return api.Apply{}, api.Problemf(api.CodeInvalid, "undoing an apply names the hash of the plan that was shown")
+	}
+	o := a.Owner(id)
+	release, err := o.Hold(ctx)
+	if err != nil {
+		return api.Apply{}, err
+	}
+	defer release()
+	if _, err := a.settle(ctx, id, o); err != nil {
+		return api.Apply{}, err
+	}
+	p, rec, err := a.undoing(ctx, id, n)
+	switch {
+	case err != nil:
+		return rec, err
+	case p.Hash != r.Hash:
+		return rec, ErrStale
+	case p.Blocked != "":
+		return rec, api.Problemf(api.CodeBusy, "nothing was undone: %s", p.Blocked)
+	}
+	f, err := project.Open(p.session.Folder)
+	if err != nil {
+		return rec, err
+	}
+	defer f.Close()
+	rec.State, rec.Failure = api.ApplyUndoing, ""
+	if err := o.Record(ctx, eventUndoing, rec, counting(eventUndoing, 0)); err != nil {
+		return rec, err
+	}
+	done, err := f.Undo(ctx, a.Journals, rec.Journal, throttled("undo", tell))
+	rec.Left = troubles(done.Left)
+	if err != nil {
+		err = inWords(err)
+		rec.State, rec.Failure = api.ApplyDone, "it couldn't be undone: "+api.Escape(api.Trim(err.Error(), maxReason))
+		return rec, errors.Join(err, o.Record(context.WithoutCancel(ctx), eventStays, rec, counting(eventStays, 0)))
+	}
+	rec.State, rec.UndoneAt = api.ApplyUndone, time.Now().UTC()
+	return rec, o.Record(context.WithoutCancel(ctx), eventUndone, rec, counting(eventUndone, -p.settled))
+}
+
+// troubles are what writing left otherwise than it should be, as it is told.
+func troubles(notes []project.Note) (out []api.Trouble) {
+	for _, n := range notes[:min(len(notes), maxPaths)] {
+		out = append(out, api.Trouble{Path: api.Escape(n.Path), Why: api.Escape(api.Trim(n.Why, maxReason))})
+	}
+	return out
+}

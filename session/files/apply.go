@@ -1,0 +1,25 @@
+package files
+
+import (
+	"context"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+)
+
+// Difference is what differs between two states; nil is the project folder as the
+// session first saw it. It isn't to be changed.
+func (f *Files) Difference(ctx context.Context, from, to *manifest.Manifest) (diff.Difference, error) {
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return diff.Difference{}, err
+	}
+	return c.Difference, nil
+}
+
+// Hunks is the unified difference of two texts.
+func Hunks(before, after string) ([]api.Hunk, error) {
+	out, _, _, err := hunks(before, after)
+	return out, err
+}

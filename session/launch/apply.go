@@ -1,0 +1,49 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"stepbox/policy/git"
+	"stepbox/session/api"
+	"stepbox/session/apply"
+	"stepbox/session/files"
+	"stepbox/session/project"
+	"stepbox/session/scratch"
+	"stepbox/store"
+)
+
+// maxNews is how many paths neighbours are told of one apply.
+const maxNews = 1000
+
+// applier writes sessions' changes to their project folders. Dir is the store's.
+func applier(st *store.Store, h *files.History, dir, run string, env []string, owner func(id string) apply.Owner) *apply.Applier {
+	home, _ := os.UserHomeDir() // without one there are no settings there
+	return &apply.Applier{
+		Store: st, History: h, Owner: owner,
+		Journals: project.Journals{Dir: filepath.Join(dir, "journals"), Bodies: files.Bodies{Store: st}},
+		Person:   git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")},
+		Sandbox: func(s api.Session) apply.Sandbox {
+			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, DataDir: dir, RunDir: run})
+		},
+		Applied: func(ctx context.Context, s api.Session, steps []project.Step) {
+			n := api.News{Kind: api.NewsApplied, From: api.Neighbour{ID: s.ID, Name: s.Name, Folder: s.Folder}}
+			for _, step := range steps[:min(len(steps), maxNews)] {
+				n.Paths = append(n.Paths, []byte(step.Path))
+			}
+			n.More = len(steps) - len(n.Paths)
+			Tell(ctx, n)
+		},
+	}
+}
+
+// mend settles what killed processes left of applies, and says so to the person.
+func mend(ctx context.Context, a *apply.Applier) error {
+	said, err := a.Recover(ctx)
+	for _, line := range said {
+		fmt.Fprintln(os.Stderr, "stepbox:", line)
+	}
+	return err
+}
