@@ -14,6 +14,7 @@ import (
 
 	"stepbox/runner"
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
@@ -35,6 +36,7 @@ type past struct {
 	last    *files.Checkpoint // the last that was recorded; nil: none can be read
 	found   *files.Checkpoint // the files as they were found
 	changed []diff.Change     // between the two
+	kept    bool              // found is recorded already
 	words   []string          // for the person
 }
 
@@ -231,7 +233,29 @@ func (s *Session) catchUp(ctx context.Context) error {
 		p.found = s.newCheckpoint(root, m, p.last.ID)
 	}
 	s.line.Last = p.found
-	return nil
+	return s.letGo(ctx)
+}
+
+// letGo lets go of what the project has by now, as after an apply. It is in a
+// checkpoint, in case it changes there.
+func (s *Session) letGo(ctx context.Context) error {
+	paths, err := s.files.LetGo(ctx, func(left *manifest.Manifest) error {
+		var events []api.Event
+		if p := s.past; p.last == nil || p.found.ID > p.last.ID {
+			p.kept = true
+			events = append(events, s.checkpointEvent(p.found, 0))
+		}
+		root, err := s.files.Save(ctx, left)
+		if err != nil {
+			return err
+		}
+		s.line.Last = s.newCheckpoint(root, left, s.past.found.ID)
+		return s.recorded(append(events, s.checkpointEvent(s.line.Last, 0))...)()
+	})
+	if len(paths) > 0 {
+		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", listed(api.EscapeAll(paths[:min(len(paths), 4)]), len(paths), 3))
+	}
+	return err
 }
 
 // again is a session that goes on, as its agent starts.
@@ -255,7 +279,7 @@ func (s *Session) goOn() {
 		}
 		events = append(events, s.actionEvent(a, kind))
 	}
-	if p.last == nil || p.found.ID > p.last.ID {
+	if !p.kept && (p.last == nil || p.found.ID > p.last.ID) {
 		events = append(events, s.checkpointEvent(p.found, 0))
 	}
 	s.record(nil, events...)
@@ -275,7 +299,7 @@ func (s *Session) goOn() {
 			shared = append(shared, a.N)
 		}
 		s.record(nil, s.edited(p.last, p.found, p.changed, shared)...)
-		s.note(true, "%d files aren't as they were at the last checkpoint: action %d is what was changed since", len(p.changed), len(s.actions.all))
+		s.note(true, "the files weren't as they are in the last checkpoint: action %d is what was changed since", len(s.actions.all))
 	}
 	if s.info.Base == nil {
 		s.takeBase()

@@ -253,6 +253,16 @@ func (f *Files) Checkpoint(ctx context.Context, id int64) (Checkpoint, error) {
 // was resumed. It is called between Attach and the first scan.
 func (f *Files) GoOn(cp Checkpoint) { f.scanner.GoOn(cp.Manifest) }
 
+// LetGo takes out of the upper what the project folder has as well by now, so that
+// the agent sees that and what becomes of it. The sandbox must not be there yet.
+// Keep gets the state that will be left before anything goes, unless nothing does.
+// It gives the paths that went.
+func (f *Files) LetGo(ctx context.Context, keep func(*manifest.Manifest) error) ([]string, error) {
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	return f.scanner.Release(ctx, keep)
+}
+
 // Since is the state at a checkpoint that a viewer names.
 func (f *Files) Since(ctx context.Context, id int64) (*manifest.Manifest, error) {
 	m, err := f.At(ctx, id)

@@ -177,7 +177,11 @@ func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.S
 		return nil, err
 	}
 	s, err := session.Start(ctx, st, cfg)
-	if err != nil && before != nil {
+	switch {
+	case err == nil:
+	case before == nil:
+		err = errors.Join(err, os.Remove(filepath.Join(dir, keptName)))
+	default:
 		err = errors.Join(err, replace(filepath.Join(dir, keptName), before))
 	}
 	return s, err

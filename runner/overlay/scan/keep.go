@@ -54,7 +54,7 @@ func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.M
 	}
 	low := k.Lower.Top()
 	defer low.Close()
-	root, err := x.dir("", m.Root, prev, old.Root, low)
+	root, err := x.dir("", m.Root, prev, old.Root, low, false)
 	if err == nil {
 		err = x.queue.Flush(ctx)
 	}
@@ -67,8 +67,9 @@ func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.M
 	return &manifest.Base{Root: root, Steps: old.Steps + 1}, nil
 }
 
-// dir extends base, a directory, by what up covers of it and prev didn't.
-func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+// dir extends base, a directory, by what up covers of it and prev didn't. Bare says
+// that nothing in it was covered by the upper a moment ago.
+func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder, bare bool) (*manifest.Node, error) {
 	var before *manifest.Dir
 	if prev != nil && prev.Kind == manifest.KindDir && prev.Opaque == up.Opaque {
 		before = prev.Sub
@@ -92,7 +93,7 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 				return nil, err
 			}
 			old := base.Sub.Find(n.Name)
-			got, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low)
+			got, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low, bare || before != nil && was == nil)
 			if err != nil {
 				return nil, err
 			}
@@ -123,8 +124,12 @@ func with(base *manifest.Node, fresh map[string]*manifest.Node) *manifest.Node {
 }
 
 // name says what the lower had where the upper has n, was before. Base is what
-// is known of it; listed says that all names there are.
-func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder) (*manifest.Node, error) {
+// is known of it; listed says that all names there are. What showed through a
+// moment ago, bare, is what the lower has by now, whatever it had earlier.
+func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder, bare bool) (*manifest.Node, error) {
+	if bare && !listed && base != nil && base.Kind != manifest.KindDir {
+		base = nil
+	}
 	if base == nil && !listed {
 		got, err := x.first(path, n, low)
 		if err != nil || got.Kind != manifest.KindDir {
@@ -138,7 +143,7 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	if n.Kind == manifest.KindDir && !n.Opaque {
 		sub := low.Sub(n.Name)
 		defer sub.Close()
-		return x.dir(path, n, was, base, sub)
+		return x.dir(path, n, was, base, sub, bare)
 	}
 	if !base.Opaque {
 		x.data, x.entries = keptTree, keptNames
@@ -152,7 +157,7 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	}
 	sub := low.Sub(n.Name)
 	defer sub.Close()
-	return x.dir(path, n, was, base, sub)
+	return x.dir(path, n, was, base, sub, bare)
 }
 
 // first looks at a name of the lower for the first time.

@@ -1,0 +1,160 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+)
+
+// Release takes out of the upper what the lower has as well, so that an overlay
+// which is mounted later shows the lower's own there, and what becomes of it.
+// That is files with the same bytes, mode and attributes, links to the same,
+// whiteouts of what the lower hasn't, and folders that hold nothing then. It gives
+// their paths. From then on the Base has what the lower has there now.
+//
+// Nothing below a folder named .git goes, which is of one piece, and nothing below
+// one that hides the lower's. The overlay must not be mounted, nor may anyone
+// write to the upper. The last Scan says what is there. Keep is called with the
+// state that will be left before anything goes, and an error of its keeps
+// everything: who finds more in the upper after a crash finds what makes no
+// difference.
+func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest) error) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || s.last.Base == nil || s.keep == nil || s.last.Root.Opaque {
+		return nil, nil
+	}
+	r := &releaser{ctx: ctx}
+	low := s.keep.Lower.Top()
+	defer low.Close()
+	up, base, err := r.dir("", s.last.Root, s.last.Base.Root, low)
+	if err == nil && len(r.list) > 0 {
+		left := &manifest.Manifest{Root: up, Base: &manifest.Base{Root: base, Steps: s.last.Base.Steps + 1}}
+		if err = keep(left); err == nil {
+			s.last = left
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot let go of what the project has: %w", err)
+	}
+	var gone []string
+	for _, e := range r.list {
+		if s.remove(e) {
+			gone = append(gone, e.path)
+		}
+	}
+	return gone, nil
+}
+
+// releaser lists what can be released.
+type releaser struct {
+	ctx  context.Context
+	list []released // what is in a folder before it
+}
+
+type released struct {
+	path string
+	*manifest.Node
+}
+
+// dir says what is left of a directory of the upper, and what the base has there
+// then.
+func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
+	fresh := map[string]*manifest.Node{}
+	var stays []*manifest.Node
+	for n := range up.Sub.All() {
+		if err := r.ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		was := base.Sub.Find(n.Name)
+		if was == nil || strings.EqualFold(n.Name, ".git") {
+			stays = append(stays, n)
+			continue
+		}
+		rest, now, err := r.name(manifest.Join(path, n.Name), n, was, low)
+		if err != nil {
+			return nil, nil, err
+		}
+		if now != was {
+			fresh[n.Name] = now
+		}
+		if rest != nil {
+			stays = append(stays, rest)
+		} else {
+			r.list = append(r.list, released{manifest.Join(path, n.Name), n})
+		}
+	}
+	return &manifest.Node{Entry: up.Entry, Sub: manifest.NewDir(stays, up.Sub)}, with(base, fresh), nil
+}
+
+// name is dir for what the upper has under a name; left is nil when it goes.
+func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
+	e, err := low.Find(r.ctx, n.Name)
+	if err == nil && e != nil {
+		err = low.Complete(r.ctx, e)
+	}
+	if err != nil { // what can't be read isn't the same
+		return n, base, r.ctx.Err()
+	}
+	if e == nil {
+		if n.Kind == manifest.KindWhiteout {
+			return nil, &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
+		}
+		return n, base, nil
+	}
+	same := e.Kind == n.Kind && e.Unsaved == "" && n.Unsaved == "" && e.SameXattrs(&n.Entry)
+	switch {
+	case n.Kind == manifest.KindDir && e.Kind == n.Kind && !n.Opaque && base.Kind == n.Kind:
+		sub := low.Sub(n.Name)
+		defer sub.Close()
+		left, known, err := r.dir(path, n, base, sub)
+		if err == nil && same && e.Mode == n.Mode && left.Sub.Count == 0 {
+			left = nil
+		}
+		return left, known, err
+	case !same:
+		return n, base, nil
+	case n.Kind == manifest.KindSymlink:
+		same = e.Target == n.Target
+	case n.Kind == manifest.KindFile && e.Mode == n.Mode && e.Size == n.Size && e.Size <= maxKeptHash:
+		err := low.Hash(r.ctx, e)
+		same = err == nil && e.Unsaved == "" && e.Hash == n.Hash
+	default:
+		same = false
+	}
+	if !same {
+		return n, base, r.ctx.Err()
+	}
+	return nil, &manifest.Node{Entry: e.Entry}, nil
+}
+
+// remove takes something out of the upper, unless it isn't what was scanned any
+// more. What can't be taken out stays, and makes no difference.
+func (s *Scanner) remove(e released) bool {
+	at, name := s.root, e.path
+	if dir, last := manifest.Split(e.path); dir != "" {
+		fd, err := inode.Beneath(s.root, dir, unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(fd)
+		at, name = fd, last
+	}
+	if e.Kind == manifest.KindDir {
+		return unix.Unlinkat(at, name, unix.AT_REMOVEDIR) == nil
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	if e.Kind != manifest.KindWhiteout && (inode.KindOf(&st) != e.Kind || manifest.TimeOf(st.Mtim) != e.MTime || e.Kind == manifest.KindFile && st.Size != e.Size) {
+		return false
+	}
+	return unix.Unlinkat(at, name, 0) == nil
+}
