@@ -2,14 +2,24 @@ package project
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/inode"
 )
 
 // Progress is how far long work is.
 type Progress struct {
 	Stage       string // "check", "write", "place", "take back", "clean up"
-	Part, Whole int64  // bytes of "check" and "write", else steps
+	Part, Whole int64  // bytes of "write", else steps
 }
 
 // Note names a path that isn't as was asked for, and says why in words.
@@ -20,8 +30,8 @@ type Note struct {
 
 // Result is what was done.
 type Result struct {
-	Written int // files, folders and links
-	Removed int
+	Written int    // files, folders and links that are new or other ones
+	Removed int    // that are gone
 	Left    []Note // what is otherwise than it should be, and where its bytes are
 }
 
@@ -45,17 +55,189 @@ func (e *RefusedError) Error() string {
 }
 
 // Carry carries steps out, all of them or none, under a new journal of that name
-// (letters, digits, dots and dashes). What a step wants and is so already is left
+// (letters, digits, "-" and "_"). What a step wants and is so already is left
 // out, of the journal too. A RefusedError, like any other, means that the project
 // is as it was, but for what the Result's Left names; that is also so when ctx
 // ends meanwhile. told, which may be nil, is called from this goroutine, often.
 func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Step, told func(Progress)) (Result, error) {
-	return Result{}, errors.ErrUnsupported
+	fail := func(err error) (Result, error) {
+		return Result{}, fmt.Errorf("cannot write to project %q: %w", f.path, err)
+	}
+	if !validName(name) {
+		return fail(fmt.Errorf("%q can't name a journal", name))
+	}
+	if found, err := j.find(name); err != nil || len(found) > 0 {
+		return fail(errors.Join(err, fmt.Errorf("there is a journal %q already", name)))
+	}
+	steps = slices.Clone(steps)
+	slices.SortFunc(steps, func(a, b Step) int { return order(a.Path, b.Path) })
+	if err := valid(steps); err != nil {
+		return fail(err)
+	}
+	res, err := f.carry(ctx, &record{in: j, name: name, steps: steps}, told)
+	if err != nil {
+		return res, fmt.Errorf("cannot write to project %q: %w", f.path, err)
+	}
+	return res, nil
 }
 
 // Undo takes back what Carry did under a journal that is Done, all of it or
 // nothing: a path that isn't as Carry left it is a conflict. Folders stay in which
 // there is something else by now.
 func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Progress)) (Result, error) {
-	return Result{}, errors.ErrUnsupported
+	fail := func(res Result, err error) (Result, error) {
+		return res, fmt.Errorf("cannot undo %q in project %q: %w", name, f.path, err)
+	}
+	done, undo, err := j.both(name)
+	if err == nil {
+		err = done.load()
+	}
+	if err != nil {
+		return fail(Result{}, err)
+	}
+	if p := phase(done, undo); p != Done {
+		return fail(Result{}, fmt.Errorf("it is %s", p))
+	}
+	if done.ino != f.ino {
+		return fail(Result{}, errors.New("it was done to another project folder"))
+	}
+	for i, s := range done.steps {
+		done.steps[i].Old, done.steps[i].New = s.New, s.Old
+	}
+	res, err := f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, told)
+	if err != nil {
+		return fail(res, err)
+	}
+	return res, nil
+}
+
+// carry does r's steps: checks and keeps what is there, begins the journal, makes
+// what is new beside the old, puts it in place, and deletes what was replaced.
+func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (Result, error) {
+	if err := f.here(); err != nil {
+		return Result{}, err
+	}
+	unlock, err := f.lock(r.in)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	if err := f.unfinished(r.in); err != nil {
+		return Result{}, err
+	}
+	var id [idBytes]byte
+	_, _ = rand.Read(id[:])
+	r.id, r.at, r.path, r.dev, r.ino, r.fsid = hex.EncodeToString(id[:]), time.Now(), f.path, f.dev, f.ino, f.fsid()
+	x := newExecutor(ctx, f, r, told)
+	defer x.close()
+	if err := x.check(); err != nil {
+		return Result{}, err
+	}
+	if err := r.begin(); err != nil {
+		return Result{}, err
+	}
+	if err := x.make(); err != nil {
+		err = errors.Join(err, x.reverse(true))
+		return x.res, err
+	}
+	err = r.become(stageMoving)
+	if err == nil {
+		err = x.moveAll()
+	}
+	if err == nil {
+		err = x.settle()
+	}
+	if err != nil {
+		err = errors.Join(err, x.reverse(false))
+		return x.res, err
+	}
+	x.finish()
+	return x.res, nil
+}
+
+// settle makes sure that what is about to be deleted is in the record, on disk,
+// and says in the journal that from here on there is no way back.
+func (x *executor) settle() error {
+	if err := x.queue.Flush(x.ctx); err != nil {
+		return err
+	}
+	d, err := os.Open(x.r.in.Dir)
+	if err != nil {
+		return err
+	}
+	err = change(func() error { return unix.Syncfs(int(d.Fd())) })
+	if err = errors.Join(err, d.Close()); err != nil {
+		return fmt.Errorf("cannot write the record to disk: %w", explain(err))
+	}
+	return x.r.become(stageCleaning)
+}
+
+// finish deletes what was replaced and closes the journal. Whatever it meets, all
+// steps are carried out; what is left to do then is Recover's.
+func (x *executor) finish() {
+	x.detach()
+	err := errors.Join(x.clean(false), x.modes(), x.sync())
+	if err == nil {
+		err = x.r.become(stageDone)
+	}
+	if err != nil {
+		x.leave("", "all of it is done, but the next start has to clean up: %v", err)
+	}
+	for i := range x.steps {
+		if x.steps[i].New.Absent() {
+			x.res.Removed++
+		} else {
+			x.res.Written++
+		}
+	}
+}
+
+// lock keeps every other process out of the project's writing until unlock.
+func (f *Folder) lock(j Journals) (unlock func(), err error) {
+	name := filepath.Join(j.Dir, fmt.Sprintf("lock-%x-%x", f.dev, f.ino))
+	l, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock the project: %w", err)
+	}
+	if err := unix.Flock(int(l.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if err == unix.EWOULDBLOCK {
+			err = ErrBusy
+		}
+		return nil, errors.Join(err, l.Close())
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// fsid names the file system across reboots, where it can be told: statfs(2).
+func (f *Folder) fsid() uint64 {
+	var st unix.Statfs_t
+	if inode.Retry(func() error { return unix.Fstatfs(f.fd, &st) }) != nil {
+		return 0
+	}
+	return uint64(uint32(st.Fsid.Val[0])) | uint64(uint32(st.Fsid.Val[1]))<<32
+}
+
+// is says whether this is the folder that a journal was written for.
+func (f *Folder) is(r *record) bool {
+	return f.ino == r.ino && (f.dev == r.dev || r.fsid != 0 && f.fsid() == r.fsid)
+}
+
+// unfinished fails when an earlier journal of the project is half-way.
+func (f *Folder) unfinished(j Journals) error {
+	found, err := j.find("")
+	if err != nil {
+		return err
+	}
+	for _, r := range found {
+		if !r.open() {
+			continue
+		}
+		if err := r.load(); err != nil {
+			return err
+		}
+		if f.is(r) {
+			return fmt.Errorf("%q: %w", r.name, ErrUnfinished)
+		}
+	}
+	return nil
 }

@@ -1,11 +1,22 @@
 package project
 
 import (
-	"context"
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/codec"
 	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Journals is a folder of journals, one for each time that steps were carried
@@ -22,7 +33,7 @@ type Journal struct {
 	Project string // the folder's path
 	At      time.Time
 	Phase   Phase
-	Steps   []Step // those that weren't so already
+	Steps   []Step // by path; those that weren't so already
 }
 
 // Phase is what became of a journal's steps.
@@ -36,29 +47,300 @@ const (
 	Undone  Phase = "undone"  // it was done, and taken back
 )
 
-// Recovered is a journal that a process left half-way, and what became of it.
-type Recovered struct {
-	Journal
-	Result
-	Err error // why it couldn't be mended; the next Recover tries again
+// A journal is a file NAME.apply.STAGE, beside which its undoing has one of its
+// own, NAME.undo.STAGE. The stage is part of the name because a rename either
+// happened or didn't.
+const (
+	stageMaking    = "making"    // new files are made beside the old ones, of which none was touched
+	stageMoving    = "moving"    // all new files are whole and on disk; they are put into their places
+	stageReversing = "reversing" // they are taken out of their places again
+	stageCleaning  = "cleaning"  // all are in their places; what was replaced is deleted
+	stageDone      = "done"
+	stageFailed    = "failed"
+)
+
+// record is a journal's file.
+type record struct {
+	in    Journals
+	name  string
+	undo  bool
+	stage string
+
+	id       string // of the names beside
+	at       time.Time
+	path     string // the project
+	dev, ino uint64
+	fsid     uint64 // statfs(2); device numbers may change over a reboot
+	steps    []Step
 }
 
-// ErrBusy says that another process is writing the project.
-var ErrBusy = errors.New("another apply or undo is writing this project; try again when it is through")
+const (
+	recordMagic = "sbj1"
+	maxRecord   = 1 << 30
+	idBytes     = 12
+)
 
-// ErrUnfinished says that a journal of the project has to be recovered first.
-var ErrUnfinished = errors.New("an earlier apply was interrupted and must be finished or taken back first")
+func (r *record) encode() []byte {
+	b := append([]byte(nil), recordMagic...)
+	id, _ := hex.DecodeString(r.id)
+	b = append(b, id...)
+	b = codec.AppendVarint(b, r.at.UnixNano())
+	b = codec.AppendBytes(b, r.path)
+	for _, n := range []uint64{r.dev, r.ino, r.fsid, uint64(len(r.steps))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for i := range r.steps {
+		s := &r.steps[i]
+		b = appendState(appendState(codec.AppendBytes(b, s.Path), s.Old), s.New)
+	}
+	sum := content.Sum(b)
+	return append(b, sum[:]...)
+}
 
-// Read reads the journal of that name.
+func appendState(b []byte, s State) []byte {
+	b = append(b, byte(s.Kind))
+	switch s.Kind {
+	case manifest.KindFile:
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(s.Mode)), uint64(s.Size))
+		b = append(b, s.Hash[:]...)
+	case manifest.KindDir:
+		b = binary.AppendUvarint(b, uint64(s.Mode))
+	case manifest.KindSymlink:
+		b = codec.AppendBytes(b, s.Target)
+	}
+	return b
+}
+
+// decodeRecord reads what encode wrote; what doesn't say the truth about itself,
+// or names what is never written, is refused.
+func decodeRecord(b []byte) (*record, error) {
+	var sum content.Hash
+	if len(b) < len(sum) || content.Sum(b[:len(b)-len(sum)]) != content.Hash(b[len(b)-len(sum):]) {
+		return nil, errors.New("its checksum is wrong: it was changed or cut short")
+	}
+	d := codec.NewDecoder(b[:len(b)-len(sum)])
+	d.Magic(recordMagic)
+	r := &record{id: hex.EncodeToString(d.Take(idBytes)), at: time.Unix(0, d.Varint())}
+	r.path = string(d.Bytes())
+	const any = 1<<64 - 1
+	r.dev, r.ino, r.fsid = d.Uvarint(any), d.Uvarint(any), d.Uvarint(any)
+	n := d.Count(4)
+	for range n {
+		s := Step{Path: string(d.Bytes())}
+		s.Old, s.New = readState(d), readState(d)
+		if d.Failed() != nil {
+			break
+		}
+		r.steps = append(r.steps, s)
+	}
+	if err := d.End(); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(r.path) || filepath.Clean(r.path) != r.path {
+		return nil, fmt.Errorf("its project folder %q isn't a plain absolute path", r.path)
+	}
+	return r, valid(r.steps)
+}
+
+func readState(d *codec.Decoder) (s State) {
+	s.Kind = manifest.Kind(d.Byte())
+	switch s.Kind {
+	case manifest.KindFile:
+		s.Mode, s.Size, s.Hash = uint32(d.Uvarint(0o7777)), int64(d.Uvarint(1<<63-1)), content.ReadHash(d)
+	case manifest.KindDir:
+		s.Mode = uint32(d.Uvarint(0o7777))
+	case manifest.KindSymlink:
+		s.Target = string(d.Bytes())
+	}
+	return s
+}
+
+func validName(name string) bool {
+	return name != "" && len(name) <= 128 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+func (r *record) file(stage string) string {
+	way := "apply"
+	if r.undo {
+		way = "undo"
+	}
+	return filepath.Join(r.in.Dir, r.name+"."+way+"."+stage)
+}
+
+// begin writes a new journal, under a name that isn't a journal's until it is
+// whole, so that it is on disk before anything else is.
+func (r *record) begin() error {
+	tmp := r.file("new")
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot begin a journal: %w", explain(err))
+	}
+	crashPoint()
+	if _, err = f.Write(r.encode()); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("cannot write journal %q: %w", tmp, errors.Join(explain(err), os.Remove(tmp)))
+	}
+	r.stage = "new"
+	return r.become(stageMaking)
+}
+
+// become renames the journal to its next stage, on disk too. An undoing that
+// failed leaves no journal: what it should have undone stands as it did.
+func (r *record) become(stage string) error {
+	crashPoint()
+	var err error
+	if r.undo && stage == stageFailed {
+		err = os.Remove(r.file(r.stage))
+	} else {
+		err = os.Rename(r.file(r.stage), r.file(stage))
+	}
+	if err == nil {
+		crashPoint()
+		r.stage = stage
+		err = syncDir(r.in.Dir)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot note in journal %q that it is %s: %w", r.name, stage, explain(err))
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// parse takes a journal's file name apart; nil for any other name.
+func (j Journals) parse(file string) *record {
+	part := strings.Split(file, ".")
+	if len(part) != 3 || !validName(part[0]) || part[1] != "apply" && part[1] != "undo" {
+		return nil
+	}
+	switch part[2] {
+	case stageMaking, stageMoving, stageReversing, stageCleaning, stageDone, stageFailed:
+		return &record{in: j, name: part[0], undo: part[1] == "undo", stage: part[2]}
+	}
+	return nil
+}
+
+// open says whether a process is at the journal or left it half-way.
+func (r *record) open() bool { return r.stage != stageDone && r.stage != stageFailed }
+
+// find gives the journal files of a name, or all when it is "", unread.
+func (j Journals) find(name string) ([]*record, error) {
+	entries, err := os.ReadDir(j.Dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("cannot list journals: %w", err)
+	}
+	var out []*record
+	for _, e := range entries {
+		if r := j.parse(e.Name()); r != nil && (name == "" || r.name == name) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// load reads the journal's file.
+func (r *record) load() error {
+	f, err := os.OpenFile(r.file(r.stage), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("cannot read a journal: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err == nil && len(b) > maxRecord {
+		err = errors.New("it is too long")
+	}
+	var got *record
+	if err == nil {
+		got, err = decodeRecord(b)
+	}
+	if err == nil && !bytes.Equal(got.encode(), b) {
+		err = codec.ErrForm
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read journal %q: %w", f.Name(), err)
+	}
+	got.in, got.name, got.undo, got.stage = r.in, r.name, r.undo, r.stage
+	*r = *got
+	return nil
+}
+
+// Read reads the journal of that name; os.ErrNotExist when there is none.
 func (j Journals) Read(name string) (Journal, error) {
-	return Journal{}, errors.ErrUnsupported
+	apply, undo, err := j.both(name)
+	if err != nil {
+		return Journal{}, err
+	}
+	if err := apply.load(); err != nil {
+		return Journal{}, err
+	}
+	out := Journal{Name: name, Project: apply.path, At: apply.at, Phase: phase(apply, undo), Steps: apply.steps}
+	return out, nil
+}
+
+// both finds the files of one journal. undo is nil when there is none.
+func (j Journals) both(name string) (apply, undo *record, err error) {
+	found, err := j.find(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range found {
+		if r.undo {
+			undo = r
+		} else {
+			apply = r
+		}
+	}
+	if apply == nil || name == "" {
+		return nil, nil, fmt.Errorf("cannot read journal %q: %w", name, os.ErrNotExist)
+	}
+	return apply, undo, nil
+}
+
+func phase(apply, undo *record) Phase {
+	switch {
+	case apply.open():
+		return Begun
+	case apply.stage == stageFailed:
+		return Failed
+	case undo == nil:
+		return Done
+	case undo.open():
+		return Undoing
+	}
+	return Undone
+}
+
+// List names the journals that there are.
+func (j Journals) List() ([]string, error) {
+	found, err := j.find("")
+	var names []string
+	for _, r := range found {
+		if !r.undo {
+			names = append(names, r.name)
+		}
+	}
+	return names, err
 }
 
 // Remove forgets a journal whose steps are neither Begun nor Undoing.
-func (j Journals) Remove(name string) error { return errors.ErrUnsupported }
-
-// Recover finishes what processes that died left half-way in any project, or
-// takes it back, and says which. What another process is at is left alone.
-func (j Journals) Recover(ctx context.Context) ([]Recovered, error) {
-	return nil, errors.ErrUnsupported
+func (j Journals) Remove(name string) error {
+	apply, undo, err := j.both(name)
+	if err != nil {
+		return err
+	}
+	if p := phase(apply, undo); p == Begun || p == Undoing {
+		return fmt.Errorf("cannot remove journal %q: %w", name, ErrUnfinished)
+	}
+	if undo != nil {
+		err = os.Remove(undo.file(undo.stage))
+	}
+	return errors.Join(err, os.Remove(apply.file(apply.stage)))
 }

@@ -1,0 +1,166 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// maxConflicts is how many are named at once.
+const maxConflicts = 1000
+
+// check compares every path with what its step expects, keeps what is there in
+// the bodies and sees that what shall be there is in them. What is so already is
+// taken out of the steps. Nothing is written to the project.
+func (x *executor) check() error {
+	refused := &RefusedError{}
+	refuse := func(path, why string, now State) {
+		if len(refused.Conflicts) < maxConflicts {
+			refused.Conflicts = append(refused.Conflicts, Conflict{path, why, now})
+		}
+	}
+	var left []Step
+	var known []unix.Stat_t
+	for i := range x.steps {
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		x.told(Progress{"check", int64(i), int64(len(x.steps))})
+		s := &x.steps[i]
+		now, why, err := x.expect(i, left)
+		if err != nil {
+			if x.ctx.Err() != nil {
+				return x.ctx.Err()
+			}
+			why = "can't be read: " + explain(err).Error()
+		}
+		if why != "" {
+			refuse(s.Path, why, now)
+		} else if !now.Same(s.New) {
+			left, known = append(left, Step{s.Path, now, s.New}), append(known, x.known[i])
+		}
+	}
+	if err := x.queue.Flush(x.ctx); err != nil {
+		return err
+	}
+	if err := x.missing(left, refuse); err != nil {
+		return err
+	}
+	if len(refused.Conflicts) > 0 {
+		return refused
+	}
+	x.take(left, known)
+	return nil
+}
+
+// expect says what a step's path has, and why it isn't what the step expects.
+// before are the steps that will be carried out.
+func (x *executor) expect(i int, before []Step) (now State, why string, err error) {
+	s := &x.steps[i]
+	dir, name := manifest.Split(s.Path)
+	fd, err := x.dir(dir)
+	parent := err == nil
+	if parent {
+		at := time.Now()
+		var st unix.Stat_t
+		now, st, err = x.look.look(fd, name)
+		x.know(i, &st, at)
+	} else if inode.Gone(err) {
+		err = nil
+	}
+	for n := len(before) - 1; !parent && n >= 0 && (before[n].Path == dir || inside(before[n].Path, dir)); n-- {
+		parent = before[n].Path == dir
+	}
+	switch {
+	case err != nil || now.Same(s.New):
+	case !now.Same(s.Old):
+		why = x.differs(s.Path, s.Old, now)
+	case s.Old.Absent() && !parent:
+		why = "can't be made: its folder isn't there"
+	case now.Kind == manifest.KindFile && written(fd, name):
+		why = "can't be replaced: a program has it open for writing; end that and try again"
+	}
+	return now, why, err
+}
+
+// differs says in words how a path isn't what was expected.
+func (x *executor) differs(path string, want, now State) string {
+	switch {
+	case now.Absent():
+		return "was deleted in the project meanwhile"
+	case want.Absent():
+		if alias := x.alias(path); alias != "" {
+			return fmt.Sprintf("can't be told from %q, which is there: this file system takes small and large letters for the same", alias)
+		}
+		return fmt.Sprintf("is there as a %s meanwhile", now.Kind)
+	case now.Kind != want.Kind:
+		return fmt.Sprintf("is a %s in the project meanwhile, and was a %s", now.Kind, want.Kind)
+	case now.Kind == manifest.KindDir && now.Same(want):
+		return "can't go: there is something in it that isn't part of this"
+	case now.Mode&0o777 != want.Mode&0o777 && now.Hash == want.Hash && now.Target == want.Target:
+		return fmt.Sprintf("has mode %04o in the project meanwhile, and had %04o", now.Mode&0o777, want.Mode&0o777)
+	}
+	return "was changed in the project meanwhile"
+}
+
+// alias is the name that a folder has in place of a path's, when a file system
+// that folds case finds the one by the other.
+func (x *executor) alias(path string) (alias string) {
+	dir, name := manifest.Split(path)
+	fd, err := inode.OpenDirBeneath(x.f.fd, dir)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	_ = inode.EachName(fd, make([]byte, 32<<10), func(n []byte) error {
+		if string(n) == name {
+			alias = ""
+			return errors.New("it is there itself")
+		}
+		if strings.EqualFold(string(n), name) {
+			alias = string(n)
+		}
+		return nil
+	})
+	return alias
+}
+
+// missing names the steps whose new content isn't in the bodies.
+func (x *executor) missing(steps []Step, refuse func(path, why string, now State)) error {
+	var hashes []content.Hash
+	at := map[content.Hash][]int{}
+	for i := range steps {
+		s := &steps[i].New
+		if s.Kind != manifest.KindFile {
+			continue
+		}
+		refs, err := content.Refs(x.ctx, x.r.in.Bodies, s.Hash, s.Size)
+		if err != nil {
+			refuse(steps[i].Path, "can't be written: its content isn't whole in the record: "+err.Error(), steps[i].Old)
+			continue
+		}
+		for _, h := range refs {
+			if at[h] = append(at[h], i); len(at[h]) == 1 {
+				hashes = append(hashes, h)
+			}
+		}
+	}
+	finder, ok := x.r.in.Bodies.(content.Finder)
+	if !ok {
+		return nil // making them says so, before anything of the project is touched
+	}
+	absent, err := finder.Missing(x.ctx, hashes)
+	for _, h := range absent {
+		for _, i := range at[h] {
+			refuse(steps[i].Path, "can't be written: its content isn't in the record any more", steps[i].Old)
+		}
+	}
+	return err
+}

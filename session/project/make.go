@@ -1,0 +1,227 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// few is up to how many steps what they write goes to disk one by one; that of
+// more goes together with whatever else that file system has to write.
+const few = 32
+
+// make makes what is new beside where it shall be, whole and on disk. Folders
+// that can't be written to and have a step are opened for it.
+func (x *executor) make() error {
+	p := Progress{Stage: "write"}
+	for i := range x.steps {
+		s := &x.steps[i]
+		p.Whole += s.New.Size
+		if s.Old.Kind == manifest.KindDir && s.Old.Mode&0o700 != 0o700 {
+			dir, name := manifest.Split(s.Path)
+			fd, err := x.dir(dir)
+			if err == nil {
+				err = chmodDir(fd, name, s.Old.Mode|0o700)
+			}
+			if err != nil {
+				return fmt.Errorf("cannot open folder %q for writing: %w", s.Path, explain(err))
+			}
+		}
+	}
+	refused := &RefusedError{}
+	for k := range x.moves {
+		m := &x.moves[k]
+		if m.how == moveOut {
+			continue
+		}
+		fd, err := x.dir(m.dir)
+		for _, i := range append([]int{m.step}, m.tree...) {
+			if err == nil {
+				err = x.ctx.Err()
+			}
+			if err == nil {
+				err = x.inTree(m, fd, m.temp, i, func(fd int, name string) error {
+					return x.one(fd, name, &x.steps[i], func(n int64) { p.Part += n; x.told(p) })
+				})
+			}
+			if body := (bodyError{}); errors.As(err, &body) && len(refused.Conflicts) < maxConflicts && x.ctx.Err() == nil {
+				refused.Conflicts = append(refused.Conflicts, Conflict{x.steps[i].Path, "can't be written: " + err.Error(), x.steps[i].Old})
+				err = nil
+			}
+			if err != nil {
+				return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
+			}
+		}
+		for _, i := range slices.Backward(append([]int{m.step}, m.tree...)) {
+			if x.steps[i].New.Kind == manifest.KindDir {
+				if err := x.inTree(m, fd, m.temp, i, func(fd int, name string) error { return x.closeDir(fd, name, x.steps[i].New.Mode) }); err != nil {
+					return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
+				}
+			}
+		}
+	}
+	if len(refused.Conflicts) > 0 {
+		return refused
+	}
+	return x.sync()
+}
+
+// one makes a file, link or folder.
+func (x *executor) one(dirfd int, name string, s *Step, told func(int64)) error {
+	switch s.New.Kind {
+	case manifest.KindDir:
+		return change(func() error { return unix.Mkdirat(dirfd, name, 0o700) })
+	case manifest.KindSymlink:
+		return change(func() error { return unix.Symlinkat(s.New.Target, dirfd, name) })
+	}
+	fd := -1
+	err := change(func() (err error) {
+		fd, err = unix.Openat(dirfd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := x.fill(x.ctx, fd, s.New, told); err != nil {
+		return err
+	}
+	if s.Old.Kind == manifest.KindFile {
+		_, last := manifest.Split(s.Path)
+		keepAttrs(fd, dirfd, last)
+	}
+	if err := change(func() error { return unix.Fchmod(fd, s.New.Mode&0o777) }); err != nil || len(x.steps) > few {
+		return err
+	}
+	return fsync(fd)
+}
+
+// closeDir gives a new folder its mode, now that all is in it.
+func (x *executor) closeDir(dirfd int, name string, mode uint32) error {
+	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := chmodDir(dirfd, name, mode); err != nil || len(x.steps) > few {
+		return err
+	}
+	return fsync(fd)
+}
+
+// fill writes a content into an empty file. Runs of zeros become holes.
+func (x *executor) fill(ctx context.Context, fd int, s State, told func(int64)) error {
+	body, err := content.Open(ctx, x.r.in.Bodies, s.Hash, s.Size)
+	if err != nil {
+		return bodyError{err}
+	}
+	defer body.Close()
+	if x.buf == nil {
+		x.buf = make([]byte, content.ChunkedAbove+1)
+	}
+	buf, whole := x.buf[:256<<10], s.Size <= content.ChunkedAbove
+	if whole {
+		buf = x.buf[:s.Size+1]
+	}
+	skip, _ := body.(content.HoleSkipper)
+	for off := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		was := off
+		if skip != nil {
+			off += skip.SkipHole()
+		}
+		n, err := io.ReadFull(body, buf[:min(int64(len(buf)), s.Size-off+1)])
+		end := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !end {
+			return bodyError{err}
+		}
+		if off+int64(n) > s.Size || end && off+int64(n) < s.Size || whole && content.Sum(buf[:n]) != s.Hash {
+			return bodyError{fmt.Errorf("cannot use body %s: it isn't what was stored", s.Hash)}
+		}
+		if err := writeAll(fd, buf[:n], off); err != nil {
+			return err
+		}
+		off += int64(n)
+		told(off - was)
+		if end {
+			return change(func() error { return unix.Ftruncate(fd, s.Size) })
+		}
+	}
+}
+
+// bodyError says that a content can't be had from the bodies.
+type bodyError struct{ error }
+
+func (e bodyError) Unwrap() error { return e.error }
+
+// sync writes to disk what the folders with steps list.
+func (x *executor) sync() error {
+	if len(x.steps) > few {
+		if err := change(func() error { return unix.Syncfs(x.f.fd) }); err != nil {
+			return fmt.Errorf("cannot write to disk: %w", explain(err))
+		}
+		return nil
+	}
+	dirs := map[string]bool{}
+	for _, m := range x.moves {
+		dirs[m.dir], dirs[m.at] = true, true
+	}
+	for _, s := range x.steps {
+		if s.Old.Kind == manifest.KindDir && s.New.Kind == manifest.KindDir {
+			dirs[s.Path] = true
+		}
+	}
+	for dir := range maps.Keys(dirs) {
+		fd, err := inode.OpenDirBeneath(x.f.fd, dir)
+		if err == nil {
+			err = errors.Join(fsync(fd), unix.Close(fd))
+		}
+		if err != nil && !inode.Gone(err) && !inode.Denied(err) {
+			return fmt.Errorf("cannot write folder %q to disk: %w", dir, explain(err))
+		}
+	}
+	return nil
+}
+
+// modes gives folders the permissions that they shall have, or had before: they
+// may have been opened for writing.
+func (x *executor) modes() error {
+	var failed []error
+	for _, s := range slices.Backward(x.steps) {
+		if s.Old.Kind != manifest.KindDir {
+			continue
+		}
+		want := s.Old
+		if !x.back && s.New.Kind == manifest.KindDir {
+			want = s.New
+		}
+		dir, name := manifest.Split(s.Path)
+		fd, err := x.dir(dir)
+		var st unix.Stat_t
+		if err == nil {
+			err = inode.Lstat(fd, name, &st)
+		}
+		if now := (State{Kind: inode.KindOf(&st), Mode: st.Mode}); err == nil && now.Kind == manifest.KindDir && !now.Same(want) {
+			if loose := (State{Kind: manifest.KindDir, Mode: s.Old.Mode | 0o700}); now.Same(s.Old) || now.Same(loose) || now.Same(s.New) {
+				err = chmodDir(fd, name, want.Mode)
+			} else {
+				x.leave(s.Path, "was given mode %04o meanwhile and keeps it", now.Mode&0o7777)
+			}
+		}
+		if err != nil && !inode.Gone(err) {
+			failed = append(failed, fmt.Errorf("cannot give %q its mode: %w", s.Path, err))
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,306 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
+)
+
+// moveAll makes all moves and looks once more at what they took out.
+func (x *executor) moveAll() error {
+	for i := range x.moves {
+		m := &x.moves[i]
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		x.told(Progress{"place", int64(i), int64(len(x.moves))})
+		x.begun = max(x.begun, i+1)
+		if err := x.do(m); err != nil {
+			return err
+		}
+		if i+1 == len(x.moves) || x.moves[i+1].dir != m.dir {
+			if err := x.still(m.dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := x.f.here(); err != nil {
+		return err
+	}
+	if err := x.sync(); err != nil {
+		return err
+	}
+	for i := range x.moves {
+		m := &x.moves[i]
+		at, err := x.dir(m.at)
+		if err == nil && m.how != moveIn && there(at, m.temp) {
+			var ok bool
+			var now State
+			if ok, now, err = x.has(m, at, m.temp, false); err == nil && (!ok || written(at, m.temp)) {
+				err = refuse(x.steps[m.step].Path, "was written to at that moment", now)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do makes one move, or undoes it. What comes out must be what was there when it
+// was looked at (or, when undoing, what was put there); else it goes back, and that
+// is a conflict.
+func (x *executor) do(m *move) error {
+	s, fd := &x.steps[m.step], -1
+	at, err := x.dir(m.at)
+	if err == nil {
+		fd, err = x.dir(m.dir) // last: still asks for it
+	}
+	if err != nil && !inode.Gone(err) {
+		return x.failed(m, err)
+	}
+	how := m.how
+	if x.back && how != moveSwap {
+		how = moveIn - how
+	}
+	if at >= 0 && (x.back || x.again) {
+		if done, err := x.done(m, how, fd, at); err != nil || done {
+			return err
+		}
+	}
+	if err != nil {
+		return refuse(s.Path, "can't be reached: its folder was moved away meanwhile", State{})
+	}
+	if how == moveIn {
+		if err = rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE); err == unix.EEXIST {
+			now, _, _ := x.look.look(fd, m.name)
+			return x.refuse(m, now)
+		}
+		return x.failed(m, err)
+	}
+	ok, now, err := x.has(m, fd, m.name, x.back)
+	if err == nil && ok {
+		if how == moveOut {
+			err = rename(fd, m.name, at, m.temp, unix.RENAME_NOREPLACE)
+		} else {
+			err = rename(at, m.temp, fd, m.name, unix.RENAME_EXCHANGE)
+		}
+		if err == unix.ENOENT {
+			now = State{}
+		} else if err == nil {
+			if ok, now, err = x.has(m, at, m.temp, x.back); err != nil || !ok {
+				err = errors.Join(err, x.giveBack(m, how, fd, at))
+			}
+		}
+	}
+	switch {
+	case err != nil && err != unix.ENOENT:
+		return x.failed(m, err)
+	case err == nil && ok:
+		return nil
+	case m.how == moveOut && s.Old.Kind == manifest.KindDir && now.Kind == manifest.KindDir:
+		x.leave(s.Path, "stays: there is something in it that isn't part of this")
+		return nil
+	case x.back && how == moveSwap && now.Absent(): // deleted meanwhile: what was there before is
+		return x.failed(m, rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE))
+	}
+	return x.refuse(m, now)
+}
+
+// failed names what a move's system call failed for.
+func (x *executor) failed(m *move, err error) error {
+	switch err {
+	case nil:
+		return nil
+	case unix.EINVAL, unix.EOPNOTSUPP, unix.ENOSYS:
+		err = fmt.Errorf("this file system can't exchange two files (renameat2(2)), without which nothing is written to it: %w", err)
+	}
+	return fmt.Errorf("cannot write %q: %w", x.steps[m.step].Path, explain(err))
+}
+
+// giveBack undoes a move that took out what it shouldn't have. Should the person
+// have put yet another thing into the place meanwhile, that stays there; what lies
+// beside then is named when all names beside are deleted.
+func (x *executor) giveBack(m *move, how how, fd, at int) error {
+	err := rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE)
+	if err != unix.EEXIST || how == moveOut {
+		if err == unix.EEXIST {
+			err = nil
+		}
+		return err
+	}
+	if err := rename(at, m.temp, fd, m.name, unix.RENAME_EXCHANGE); err != nil {
+		return err
+	}
+	if ours, _, err := x.has(m, at, m.temp, !x.back); err != nil || ours {
+		return err
+	}
+	return rename(at, m.temp, fd, m.name, unix.RENAME_EXCHANGE)
+}
+
+// done says whether a move was made, or undone, before. What was taken out and
+// isn't what was there before is the person's: a conflict, or when undoing,
+// something to put back.
+func (x *executor) done(m *move, how how, fd, at int) (bool, error) {
+	switch beside := there(at, m.temp); {
+	case how == moveIn:
+		return !beside, nil
+	case how == moveOut && !beside:
+		return fd < 0 && !x.back || fd >= 0 && !there(fd, m.name), nil
+	case x.back && !beside:
+		return true, nil
+	case !beside:
+		return false, refuse(x.steps[m.step].Path, "can't be finished: "+manifest.Join(m.at, m.temp)+" was deleted", State{})
+	}
+	ours, now, err := x.has(m, at, m.temp, true)
+	if err != nil || ours || x.back && how == moveSwap {
+		return ours && x.back, err
+	}
+	if x.back {
+		err = x.giveBack(m, how, fd, at)
+	} else {
+		ours, now, err = x.has(m, at, m.temp, false)
+	}
+	if err == nil && !ours {
+		err = x.refuse(m, now)
+	}
+	return ours, err
+}
+
+// refuse says that a move's path has something else than was there when it was
+// looked at, or when undoing, than was put there.
+func (x *executor) refuse(m *move, now State) error {
+	s := &x.steps[m.step]
+	if x.back {
+		return refuse(s.Path, x.differs(s.Path, s.New, now), now)
+	}
+	return refuse(s.Path, x.differs(s.Path, s.Old, now), now)
+}
+
+// reverse takes back what was made and moved, newest first, and closes the
+// journal. partial says that nothing was moved yet, and that what lies beside may
+// be cut short. An error means that not all could be taken back; the journal stays
+// open then, and Recover tries again.
+//
+// What a power loss leaves is what a kill leaves: each stage of the journal is on
+// disk before anything of that stage is done, and all that was done before is on
+// disk by then. Of the renames of one stage the disk may have any, in any order.
+// Which it has can be told from the names beside, because those are only deleted
+// in the stage that follows, or when undoing, where a name that is missing means
+// that its move was undone.
+func (x *executor) reverse(partial bool) error {
+	x.detach()
+	x.back, x.res = true, Result{}
+	if !partial && x.r.stage != stageReversing {
+		if err := x.r.become(stageReversing); err != nil {
+			return err
+		}
+	}
+	var failed []error
+	for n := range x.moves {
+		if partial {
+			break
+		}
+		i := x.begun - 1 - n // first the folder that is still open
+		if i < 0 {
+			i = n
+		}
+		x.told(Progress{"take back", int64(n), int64(len(x.moves))})
+		err := x.do(&x.moves[i])
+		if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+			s, was := &x.steps[x.moves[i].step], ""
+			if s.Old.Kind == manifest.KindFile {
+				was = "; what it had before is in the record as " + s.Old.Hash.String()
+			}
+			x.leave(s.Path, "%s and stays so%s", refused.Conflicts[0].Why, was)
+			err = nil
+		}
+		failed = append(failed, err)
+	}
+	failed = append(failed, x.sync(), x.queue.Flush(x.ctx))
+	if errors.Join(failed...) == nil {
+		failed = append(failed, x.clean(partial), x.modes(), x.sync())
+	}
+	err := errors.Join(failed...)
+	if err == nil {
+		err = x.r.become(stageFailed)
+	}
+	if err != nil {
+		return fmt.Errorf("not all of it could be taken back, which the next start tries again: %w", err)
+	}
+	return nil
+}
+
+// clean deletes what lies beside: what was replaced, or what was made, both of
+// which are in the record. Whatever else it finds there stays and is named.
+// Something cut short is only ever what this package made: it had no other name.
+func (x *executor) clean(partial bool) error {
+	var failed []error
+	for k := range x.moves {
+		m := &x.moves[k]
+		s := &x.steps[m.step]
+		x.told(Progress{"clean up", int64(k), int64(len(x.moves))})
+		at, err := x.dir(m.at)
+		if err != nil || !there(at, m.temp) {
+			if err != nil && !inode.Gone(err) {
+				failed = append(failed, x.failed(m, err))
+			}
+			continue
+		}
+		gone := partial
+		if !gone {
+			gone, _, err = x.has(m, at, m.temp, false)
+		}
+		if err == nil && !gone {
+			gone, _, err = x.has(m, at, m.temp, true)
+		}
+		if err == nil && gone && !written(at, m.temp) {
+			err = x.discard(m, at)
+			gone = err == nil
+		} else {
+			gone = false
+		}
+		if errors.Is(err, unix.ENOTEMPTY) {
+			err = nil
+		}
+		if err != nil {
+			failed = append(failed, x.failed(m, err))
+		} else if !gone {
+			x.leave(s.Path, "was written to at that moment; those bytes are in %q", manifest.Join(m.at, m.temp))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// discard deletes a name beside, with what the steps know in it.
+func (x *executor) discard(m *move, at int) error {
+	var st unix.Stat_t
+	err := inode.Lstat(at, m.temp, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return unlink(at, m.temp, 0)
+	}
+	all := append([]int{m.step}, m.tree...)
+	for _, i := range all {
+		if x.steps[i].New.Kind == manifest.KindDir {
+			err = x.inTree(m, at, m.temp, i, func(fd int, name string) error { return chmodDir(fd, name, 0o700) })
+			if err != nil && !inode.Gone(err) {
+				return err
+			}
+		}
+	}
+	for n := len(all) - 1; n >= 0; n-- {
+		flags := 0
+		if n == 0 || x.steps[all[n]].New.Kind == manifest.KindDir {
+			flags = unix.AT_REMOVEDIR
+		}
+		err := x.inTree(m, at, m.temp, all[n], func(fd int, name string) error { return unlink(fd, name, flags) })
+		if err != nil && !inode.Gone(err) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Recovered is a journal that a process left half-way, and what became of it:
+// Done or Failed, or when it was being undone, Undone or Done.
+type Recovered struct {
+	Journal
+	Result
+	Err error // why it couldn't be mended; the next Recover tries again
+}
+
+// ErrBusy says that another process is writing the project.
+var ErrBusy = errors.New("another apply or undo is writing this project; try again when it is through")
+
+// ErrUnfinished says that a journal of the project has to be recovered first.
+var ErrUnfinished = errors.New("an earlier apply was interrupted and must be finished or taken back first")
+
+// Recover finishes what processes that died left half-way in any project, or
+// takes it back, and says which. What another process is at is left alone.
+func (j Journals) Recover(ctx context.Context) ([]Recovered, error) {
+	found, err := j.find("")
+	if err != nil {
+		return nil, err
+	}
+	var out []Recovered
+	for _, r := range found {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if !r.open() {
+			continue
+		}
+		res, err := r.recover(ctx)
+		if errors.Is(err, ErrBusy) {
+			continue
+		}
+		if err != nil {
+			err = fmt.Errorf("cannot recover %q in project %q: %w", r.name, r.path, err)
+		}
+		info, rerr := j.Read(r.name)
+		if rerr != nil {
+			info = Journal{Name: r.name, Project: r.path, Phase: Begun}
+		}
+		out = append(out, Recovered{info, res, errors.Join(err, rerr)})
+	}
+	return out, nil
+}
+
+// recover mends one journal. Before anything was moved, or when it was already
+// being taken back, it is taken back; else it is finished, or taken back if that
+// meets a conflict.
+func (r *record) recover(ctx context.Context) (Result, error) {
+	if err := r.load(); err != nil {
+		return Result{}, err
+	}
+	f, err := Open(r.path)
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	if !f.is(r) {
+		return Result{}, fmt.Errorf("%w: what is there now isn't the folder that was written to", ErrMoved)
+	}
+	unlock, err := f.lock(r.in)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	if err := r.load(); err != nil { // its process may have gone on until it let go of the lock
+		if now, rerr := r.in.find(r.name); rerr == nil {
+			for _, n := range now {
+				if n.undo == r.undo && n.stage != r.stage {
+					return Result{}, ErrBusy
+				}
+			}
+		}
+		return Result{}, err
+	}
+	x := newExecutor(ctx, f, r, nil)
+	defer x.close()
+	x.again, x.begun = true, len(x.moves)
+	switch r.stage {
+	case stageMaking:
+		err = x.reverse(true)
+	case stageReversing:
+		err = x.reverse(false)
+	case stageMoving:
+		if err = x.moveAll(); err == nil {
+			err = x.settle()
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				err = x.reverse(false)
+			}
+			break
+		}
+		fallthrough
+	default:
+		x.finish()
+	}
+	return x.res, err
+}
