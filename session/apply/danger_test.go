@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// Each danger is said in words, and what only looks like one isn't.
+func TestDangers(t *testing.T) {
+	scripts := func(body string) string { return fmt.Sprintf(`{"name":"x","scripts":%s}`, body) }
+	for name, c := range map[string]struct {
+		has  map[string]string
+		path string
+		text string
+		want string // part of what is said; "" for nothing
+	}{
+		"husky":                         {path: ".husky/pre-commit", text: "!x", want: byHook},
+		"husky in a folder":             {path: "web/.husky/_/husky.sh", text: "x", want: byHook},
+		"githooks":                      {path: ".githooks/pre-push", text: "x", want: byHook},
+		"pre-commit":                    {path: ".pre-commit-config.yaml", text: "x", want: byHook},
+		"a workflow":                    {path: ".github/workflows/ci.yml", text: "x", want: byCI},
+		"a workflow in capitals":        {path: ".GitHub/Workflows/ci.yml", text: "x", want: byCI},
+		"an issue template":             {path: ".github/ISSUE_TEMPLATE.md", text: "x"},
+		"gitlab":                        {path: ".gitlab-ci.yml", text: "x", want: byCI},
+		"circle":                        {path: ".circleci/config.yml", text: "x", want: byCI},
+		"jenkins":                       {path: "Jenkinsfile", text: "x", want: byCI},
+		"azure":                         {path: "azure-pipelines.yml", text: "x", want: byCI},
+		"drone":                         {path: ".drone.yml", text: "x", want: byCI},
+		"bitbucket":                     {path: "bitbucket-pipelines.yml", text: "x", want: byCI},
+		"travis":                        {path: ".travis.yml", text: "x", want: byCI},
+		"tasks":                         {path: ".vscode/tasks.json", text: "{}", want: byEditor},
+		"launch":                        {path: ".vscode/launch.json", text: "{}", want: byEditor},
+		"settings":                      {path: "sub/.vscode/settings.json", text: "{}", want: byEditor},
+		"idea":                          {path: ".idea/runConfigurations/x.xml", text: "x", want: byEditor},
+		"devcontainer":                  {path: ".devcontainer/devcontainer.json", text: "{}", want: byEditor},
+		"workspace":                     {path: "x.code-workspace", text: "{}", want: byEditor},
+		"exrc":                          {path: ".exrc", text: "x", want: byEditor},
+		"nvim":                          {path: ".nvim.lua", text: "x", want: byEditor},
+		"emacs":                         {path: "src/.dir-locals.el", text: "x", want: byEditor},
+		"envrc":                         {path: ".envrc", text: "x", want: byShell},
+		"mise":                          {path: "mise.toml", text: "x", want: byShell},
+		"asdf":                          {path: ".tool-versions", text: "x", want: byShell},
+		"env":                           {path: ".env", text: "x", want: byEnv},
+		"env of tests":                  {path: ".env.test", text: "x", want: byEnv},
+		"environment":                   {path: "environment.md", text: "x"},
+		"make":                          {path: "Makefile", text: "x", want: byBuild},
+		"make of a folder":              {path: "x/GNUmakefile", text: "x", want: byBuild},
+		"included by make":              {path: "x/rules.mk", text: "x", want: byBuild},
+		"just":                          {path: "justfile", text: "x", want: byBuild},
+		"task":                          {path: "Taskfile.yml", text: "x", want: byBuild},
+		"rake":                          {path: "Rakefile", text: "x", want: byBuild},
+		"cargo's build":                 {path: "crate/build.rs", text: "x", want: byBuild},
+		"setup":                         {path: "setup.py", text: "x", want: byBuild},
+		"conftest":                      {path: "tests/conftest.py", text: "x", want: byBuild},
+		"pyproject":                     {path: "pyproject.toml", text: "x", want: byBuild},
+		"gradle":                        {path: "app/build.gradle.kts", text: "x", want: byBuild},
+		"cmake":                         {path: "CMakeLists.txt", text: "x", want: byBuild},
+		"npmrc":                         {path: ".npmrc", text: "x", want: byTool},
+		"yarnrc":                        {path: ".yarnrc.yml", text: "x", want: byTool},
+		"pip":                           {path: "pip.conf", text: "x", want: byTool},
+		"cargo's config":                {path: "x/.cargo/config.toml", text: "x", want: byTool},
+		"attributes":                    {path: "x/.gitattributes", text: "x", want: byGit},
+		"modules":                       {path: ".gitmodules", text: "x", want: byGit},
+		"ignore":                        {path: ".gitignore", text: "x"},
+		"claude":                        {path: ".claude/settings.json", text: "{}", want: byAgent},
+		"claude's words":                {path: "CLAUDE.md", text: "x", want: byAgent},
+		"mcp":                           {path: ".mcp.json", text: "{}", want: byAgent},
+		"agents":                        {path: "sub/AGENTS.md", text: "x", want: byAgent},
+		"cursor":                        {path: ".cursor/rules/x.mdc", text: "x", want: byAgent},
+		"codex":                         {path: ".codex/config.toml", text: "x", want: byAgent},
+		"stepbox":                       {path: ".stepbox.yaml", text: "x", want: byBox},
+		"an ordinary file":              {path: "src/main.go", text: "x"},
+		"a makefile's text":             {path: "docs/makefile.md", text: "x"},
+		"executable":                    {path: "run", text: "!x", want: "becomes executable"},
+		"executable already":            {has: map[string]string{"run": "!x"}, path: "run", text: "!y"},
+		"made executable":               {has: map[string]string{"run": "x"}, path: "run", text: "!x", want: "becomes executable"},
+		"a script":                      {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: scripts(`{"test":"curl"}`), want: "run by name or by themselves: test"},
+		"a script more":                 {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: scripts(`{"test":"t","postinstall":"curl"}`), want: "postinstall"},
+		"no script":                     {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: `{"scripts":{"test":"t"},"name":"y"}`},
+		"a new one without":             {path: "package.json", text: `{"name":"y"}`},
+		"scripts of nothing":            {path: "a/package.json", text: scripts(`{"prepare":"x"}`), want: "prepare"},
+		"what can't be read":            {path: "package.json", text: `{"scripts":`, want: "may run anything"},
+		"scripts that are none":         {path: "package.json", text: scripts(`["x"]`), want: "may run anything"},
+		"too much":                      {path: "package.json", text: strings.Repeat(" ", mostScripts) + "{}", want: "may run anything"},
+		"composer":                      {path: "composer.json", text: scripts(`{"post-install-cmd":"x"}`), want: "post-install-cmd"},
+		"deno":                          {path: "deno.json", text: `{"tasks":{"dev":"x"}}`, want: "dev"},
+		"a link inside":                 {has: map[string]string{"a/b": "x"}, path: "link", text: "→a/b"},
+		"a link inside, upwards":        {has: map[string]string{"a/b": "x"}, path: "c/link", text: "→../a/./b"},
+		"a link to nothing yet":         {path: "c/link", text: "→missing"},
+		"an absolute link":              {path: "link", text: "→/etc/passwd", want: "leads out of the project: /etc/passwd"},
+		"a link out":                    {path: "a/link", text: "→../../x", want: "may lead out"},
+		"a link out through another":    {has: map[string]string{"out": "→/etc"}, path: "link", text: "→out/passwd", want: "may lead out"},
+		"a link out by another's home":  {has: map[string]string{"deep": "→a/b/c", "a/b/c/x": "x"}, path: "link", text: "→deep/../../../../x", want: "may lead out"},
+		"a link that is upwards of one": {has: map[string]string{"deep": "→a/b/c", "a/b/c/x": "x"}, path: "link", text: "→deep/../x"},
+		"links in a circle":             {has: map[string]string{"one": "→two", "two": "→one"}, path: "link", text: "→one/x", want: "may lead out"},
+		"a link into git":               {path: "link", text: "→.git/hooks", want: "git's own folder"},
+		"over what had no secrets":      {has: map[string]string{"conf/redacted": "x"}, path: "conf/redacted", text: "y", want: "without its secrets"},
+		"a bare repository":             {has: map[string]string{}, path: "repo/HEAD", text: "ref: x"},
+		"case alone":                    {path: "readme", text: "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, c.has)
+			r.agent(c.path, c.text)
+			r.action(api.ReviewKept)
+			p := r.plan(api.ApplyRequest{})
+			if len(p.Files) != 1 {
+				t.Fatalf("%q", words(p))
+			}
+			got := strings.Join(p.Files[0].Dangers, "; ")
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) || (p.Dangerous == 1) != (got != "") {
+				t.Errorf("it says %q, and should %q", got, c.want)
+			}
+		})
+	}
+}
+
+// What several changes come to together is a danger too.
+func TestDangersTogether(t *testing.T) {
+	r := newRig(t, map[string]string{"b/in": "x"})
+	for _, name := range []string{"repo/HEAD", "repo/objects/x", "repo/config", "other/HEAD", "Readme", "README"} {
+		r.agent(name, "x")
+	}
+	r.agent("first", "→second")
+	r.agent("second", "→..")
+	r.agent("third", "→second/x")
+	r.action(api.ReviewKept)
+	dangers := map[string]string{}
+	for _, f := range r.plan(api.ApplyRequest{}).Files {
+		dangers[f.Path] = strings.Join(f.Dangers, "; ")
+	}
+	for path, want := range map[string]string{
+		"repo/config": "bare repository", "repo/objects/x": "bare repository", "other/HEAD": "",
+		"Readme": "differs from README in case alone", "first": "may lead out", "second": "may lead out", "third": "may lead out",
+	} {
+		if got := dangers[path]; !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("of %s it says %q, and should %q", path, got, want)
+		}
+	}
+}
+
+// Hooks are where the repository says they are, as git itself reads that.
+func TestConfiguredHooks(t *testing.T) {
+	r := newRig(t, nil)
+	git := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", r.project}, args...)...)
+		cmd.Env = []string{"HOME=" + filepath.Dir(r.project), "PATH=/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1"}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "-q")
+	git("config", "core.hooksPath", "tools/hooks")
+	r.agent("tools/hooks/pre-commit", "x")
+	r.agent("tools/other", "x")
+	r.action(api.ReviewKept)
+	for _, f := range r.plan(api.ApplyRequest{}).Files {
+		want := strings.HasPrefix(f.Path, git("rev-parse", "--git-path", "hooks"))
+		if got := strings.Contains(strings.Join(f.Dangers, ""), "core.hooksPath"); got != want {
+			t.Errorf("%s: %q", f.Path, f.Dangers)
+		}
+	}
+}
