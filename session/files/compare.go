@@ -209,12 +209,15 @@ func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, erro
 		return out, err
 	}
 	hs, added, removed, err := hunks(before, after)
+	if errors.Is(err, errTooDifferent) {
+		out.Note, err = "too different to be compared line by line", nil
+	}
 	if err != nil {
 		return out, fmt.Errorf("cannot compare %q: %w", out.Change.Path, err)
 	}
 	out.Hash = hashOf(before, after)
 	out.Hunks, out.Change.Added, out.Change.Removed, out.Change.Counted = hs, added, removed, true
-	if len(hs) == 0 && out.Change.Words == "" && (c.Status == diff.Modified || c.Status == diff.Renamed) {
+	if len(hs) == 0 && out.Note == "" && out.Change.Words == "" && (c.Status == diff.Modified || c.Status == diff.Renamed) {
 		out.Note = "the contents are the same"
 	}
 	return out, nil

@@ -2,8 +2,16 @@ package files
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"stepbox/session/api"
 )
 
 func TestHunksAreMinimal(t *testing.T) {
@@ -23,6 +31,90 @@ func TestHunksAreMinimal(t *testing.T) {
 	if added != 60 || removed != 60 || len(hs) != 60 {
 		t.Errorf("%d hunks, +%d −%d; want 60, +60 −60", len(hs), added, removed)
 	}
+}
+
+// The hunks, written as a patch with the lines of both texts, are what git apply
+// takes and makes the new text of.
+func TestGitAppliesHunks(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git isn't installed")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	line := rapid.SampledFrom([]string{
+		"a\n", "b\n", "\n", "func f() {\n", "\treturn\n", "}\n", "crlf\r\n", "\r\n", "größe\n", "\x1b[2J\u202e\n", "-- x\n", "++ y\n", "\\ No newline\n",
+		strings.Repeat("huge", 2000) + "\n", strings.Repeat("huge", 2000) + "!\n",
+	})
+	git := func(t *rapid.T, input string, args ...string) {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s\n%s", args, err, out, input)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		before := strings.Join(rapid.SliceOfN(line, 1, 40).Draw(t, "before"), "")
+		lines := slices.Collect(strings.Lines(before))
+		for range rapid.IntRange(1, 5).Draw(t, "changes") {
+			at := rapid.IntRange(0, len(lines)).Draw(t, "at")
+			to := min(len(lines), at+rapid.IntRange(0, 4).Draw(t, "removed"))
+			lines = slices.Replace(lines, at, to, rapid.SliceOfN(line, 0, 4).Draw(t, "added")...)
+		}
+		after := strings.Join(lines, "")
+		if rapid.Bool().Draw(t, "before ends without a newline") {
+			before = strings.TrimSuffix(before, "\n")
+		}
+		if rapid.Bool().Draw(t, "after ends without a newline") {
+			after = strings.TrimSuffix(after, "\n")
+		}
+		if before == "" || after == "" || before == after {
+			return // of a file that is made or deleted, or stays, git wants other headers
+		}
+		hs, added, removed, err := hunks(before, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, text := slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after))
+		patch := "--- a/file\n+++ b/file\n"
+		for _, h := range hs {
+			patch += fmt.Sprintf("@@ -%d,%d +%d,%d @@\n", h.OldLine, h.OldCount, h.NewLine, h.NewCount)
+			o, n := h.OldLine-1, h.NewLine-1
+			if h.OldCount == 0 {
+				o++
+			}
+			if h.NewCount == 0 {
+				n++
+			}
+			for _, l := range h.Lines {
+				is := ""
+				switch l.Op {
+				case "-":
+					is, o, removed = old[o], o+1, removed-1
+				case "+":
+					is, n, added = text[n], n+1, added-1
+				default:
+					is, o, n = old[o], o+1, n+1
+				}
+				if l.Text != api.EscapeLine(is) || l.NoEnd == strings.HasSuffix(is, "\n") {
+					t.Fatalf("%+v stands for %q", l, is)
+				}
+				if patch += l.Op + is; l.NoEnd {
+					patch += "\n\\ No newline at end of file\n"
+				}
+			}
+		}
+		if added != 0 || removed != 0 {
+			t.Fatalf("%d more lines were added and %d removed than the hunks have", added, removed)
+		}
+		if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		git(t, patch, "apply", "--whitespace=nowarn", "-")
+		if got, err := os.ReadFile(file); err != nil || string(got) != after {
+			t.Fatalf("git made %q (%v), want %q", got, err, after)
+		}
+	})
 }
 
 func TestHunksOfHostileText(t *testing.T) {

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"stepbox/runner/overlay/content"
@@ -62,9 +63,8 @@ func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 	before, after, note, err := f.sides(ctx, c)
 	n.binary = note == noteBinary
 	if err == nil && note == "" {
-		if _, n.added, n.removed, err = hunks(before, after); err == nil {
-			n.ok = true
-		}
+		_, n.added, n.removed, err = hunks(before, after)
+		n.ok = err == nil || errors.Is(err, errTooDifferent)
 	}
 	if known && ctx.Err() == nil {
 		f.counts.mu.Lock()

@@ -2,18 +2,12 @@ package merge
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
-	"github.com/aymanbagabas/go-udiff/myers"
 )
 
 // maxLine is how long a line of text may be, in bytes. Longer ones are data.
 const maxLine = 10 << 10
-
-// exactLines is how many lines of both texts together may differ for a minimal
-// difference to be affordable.
-const exactLines = 1500
 
 // Binary says whether bytes aren't text: git's rule, a NUL among the first
 // 8,000, or a line that no person would read.
@@ -35,57 +29,38 @@ func Binary(b []byte) bool {
 }
 
 // Edits compares two texts line by line: what of before is replaced by what, in
-// order, each edit of whole lines. The exact algorithm needs memory in the square
-// of the lines that differ, so equal beginnings and ends are taken off first, and
-// where too much is left the approximate one serves: its result is right, but may
-// show more lines as changed than need be.
+// order, each edit of whole lines, and as few lines as can be. Where finding that
+// out would take too long, it is one edit of all between what both begin and end
+// with: see Compare.
 func Edits(before, after string) []udiff.Edit {
-	prefix := commonLines(before, after)
-	b, a := before[prefix:], after[prefix:]
-	suffix := commonEnd(b, a)
-	b, a = b[:len(b)-suffix], a[:len(a)-suffix]
-	var out []udiff.Edit
-	if strings.Count(a, "\n")+strings.Count(b, "\n") <= exactLines {
-		//lint:ignore SA1019 minimal beyond some fifty edits, as the successor is not
-		out = myers.ComputeEdits(b, a)
-	} else {
-		out = udiff.Lines(b, a)
-	}
-	for i := range out {
-		out[i].Start += prefix
-		out[i].End += prefix
-	}
-	return out
+	edits, _ := Compare(before, after)
+	return edits
 }
 
-// commonLines is the length of the whole lines that two texts begin with alike.
-func commonLines(a, b string) int {
-	n, line := min(len(a), len(b)), 0
-	for i := range n {
-		if a[i] != b[i] {
-			return line
+// Compare is Edits, and says whether the edits are as small as can be. That
+// depends on nothing but the texts, so that hunks have the same numbers whenever
+// they are worked out.
+func Compare(before, after string) (edits []udiff.Edit, exact bool) {
+	c := comparison{effort: maxEffort}
+	c.intern(before, after)
+	exact = c.run()
+	from, to := 0, 0 // in before and after
+	for i, j := 0, 0; i < len(c.old.id) || j < len(c.new.id); {
+		if !c.old.is(i) && !c.new.is(j) {
+			from, to = from+c.old.size[i], to+c.new.size[j]
+			i, j = i+1, j+1
+			continue
 		}
-		if a[i] == '\n' {
-			line = i + 1
+		e := udiff.Edit{Start: from}
+		start := to
+		for ; c.old.is(i); i++ {
+			from += c.old.size[i]
 		}
+		for ; c.new.is(j); j++ {
+			to += c.new.size[j]
+		}
+		e.End, e.New = from, after[start:to]
+		edits = append(edits, e)
 	}
-	if len(a) == len(b) {
-		return n
-	}
-	return line
-}
-
-// commonEnd is the length of the whole lines that two texts end with alike.
-func commonEnd(a, b string) int {
-	n, line := min(len(a), len(b)), 0
-	for i := range n {
-		if a[len(a)-1-i] != b[len(b)-1-i] {
-			break
-		}
-		// The suffix is whole lines if what comes before it ends one.
-		if (i+1 == len(a) || a[len(a)-2-i] == '\n') && (i+1 == len(b) || b[len(b)-2-i] == '\n') {
-			line = i + 1
-		}
-	}
-	return line
+	return edits, exact
 }
