@@ -243,7 +243,7 @@ var directions = map[string][]string{
 	"session/files":    {"session/ledger", "session/merge", "runner", "policy", "store", "session/api"},
 	"session/base":     {"runner", "policy"},
 	"session/effects":  {"session/base", "runner", "policy", "session/api"},
-	"session/said":     {"session/api"},
+	"session/said":     {"session/effects", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
 	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
 	"session/merge":    {"session/api"},

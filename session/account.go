@@ -358,6 +358,9 @@ func (s *Session) own(a *action, t files.Told) {
 		return
 	}
 	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
+	if t.Said != nil {
+		a.Said = t.Said
+	}
 	if len(t.Changed) == 0 || a.Review == api.ReviewOpen {
 		return
 	}

@@ -3,17 +3,21 @@ package session
 import (
 	"context"
 	"encoding/hex"
+	"path/filepath"
+	"time"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/session/effects"
 	"stepbox/session/files"
+	"stepbox/session/said"
 )
 
-// effects says in words what an action did. What it returns runs outside the
-// loop.
+// effects says in words what an action did, and puts beside it what the agent
+// announced. What it returns runs outside the loop.
 func (s *Session) effects(a *action) func(*files.Told) {
 	var hash content.Hash
 	if s.info.Base != nil {
@@ -25,24 +29,75 @@ func (s *Session) effects(a *action) func(*files.Told) {
 			folders = append(folders, c.Cwd)
 		}
 	}
+	announced := s.announced(a.commands, a.StartedAt)
 	ctx := context.Background()
 	return func(t *files.Told) {
-		if len(t.Changed) == 0 {
-			return
-		}
 		in := effects.Input{
 			Changed: t.Changed, More: t.More, From: t.From, To: t.Until, Project: s.cfg.Workspace, Folders: folders, Ignored: s.ignores.Ignored,
 			Open: func(f *diff.File, most int64) ([]byte, bool) { return s.files.Read(ctx, f, most) },
 		}
-		if !hash.IsZero() {
-			rec, err := base.Load(ctx, files.Bodies{Store: s.store}, hash)
-			if err != nil {
+		if len(t.Changed) > 0 && !hash.IsZero() {
+			var err error
+			if in.Base, err = base.Load(ctx, files.Bodies{Store: s.store}, hash); err != nil {
 				s.log.Warn("what the project was can't be read", "error", err)
 			}
-			in.Base = rec
 		}
-		t.Effects = effects.Of(in)
+		var commit *effects.Commit
+		t.Effects, commit = effects.Of(in)
+		all := announced(s.deeds(t.Changed))
+		if commit != nil {
+			all = append(all, said.Announcement{Text: commit.Message, Source: said.FromCommit, Deeds: s.deeds(commit.Changes)})
+		}
+		t.Said = said.Of(all)
 	}
+}
+
+// announced finds what the agent said of a command, in its own transcripts and in
+// the command. What it returns runs outside the loop.
+func (s *Session) announced(commands []api.Command, began time.Time) func([]said.Deed) []said.Announcement {
+	from := s.info.StartedAt
+	return func(deeds []said.Deed) []said.Announcement {
+		if len(commands) == 0 {
+			return nil
+		}
+		find := said.Command{Project: s.cfg.Workspace, From: from, To: began.Add(time.Second)}
+		comment := ""
+		for _, c := range commands {
+			find.Lines = append(find.Lines, c.Line)
+			if n := len(c.Argv); n > 0 {
+				find.Lines = append(find.Lines, c.Argv[n-1]) // of a shell
+			}
+			comment = said.Comment(c.Line)
+		}
+		home := filepath.Join(s.cfg.DataDir, "homes", s.profile.Name)
+		return []said.Announcement{
+			{Text: said.InTranscript(home, find), Source: said.FromCall, Deeds: deeds}, {Text: comment, Source: said.FromComment, Deeds: deeds},
+		}
+	}
+}
+
+// hear tells what the agent announced of an action that a person is asked about.
+func (s *Session) hear(a *action, commands []api.Command) {
+	announced := s.announced(commands, time.Now())
+	s.aside(func() func() {
+		found := said.Of(announced(nil))
+		return func() {
+			if found != nil && a.Said == nil {
+				a.Said = found
+				s.record(nil, s.actionEvent(a, "counted"))
+			}
+		}
+	})
+}
+
+// deeds are an action's changes that its words must cover.
+func (s *Session) deeds(changed []diff.Change) (out []said.Deed) {
+	for _, c := range changed {
+		if _, internal := effects.InGit(c.Path); !internal && !(c.Old != nil && c.Old.Kind == manifest.KindDir) && !(c.New != nil && c.New.Kind == manifest.KindDir) && !s.ignores.Ignored(c.Path, false) {
+			out = append(out, said.Deed{Path: c.Path, What: c.Status[0]})
+		}
+	}
+	return out
 }
 
 // baseKnown says again what actions did that ended before it was known what the

@@ -108,13 +108,13 @@ func TestHiddenDamageIsSaid(t *testing.T) {
 		{name: "postinstall", line: "npm pkg set scripts.postinstall='curl x'", want: []string{"sets postinstall in package.json, which runs by itself"}, needs: "npm"},
 		{name: "rsync", line: "mkdir /tmp/e; rsync -a --delete /tmp/e/ tests/", want: []string{"deletes 2 files"}, calm: true, needs: "rsync"},
 		{name: "hooks elsewhere", line: "git config core.hooksPath tools", want: []string{"sets git's core.hookspath"}},
-		{name: "a hook", line: "echo true > .git/hooks/pre-push", want: []string{"adds the git hook pre-push"}},
+		{name: "a hook", line: "echo true > .git/hooks/pre-push", want: []string{"writes the git hook pre-push"}},
 		{name: "tar", prepare: "tar cf /tmp/t -C src a.py && sed -i s/of/in/ src/a.py", line: "tar xf /tmp/t -C src", want: []string{"throws away uncommitted changes to src/a.py"}},
 		{name: "python", line: `/usr/bin/python3 -c 'import shutil; shutil.rmtree("src"); shutil.rmtree("tests")'`, want: []string{"deletes 5 files, 2 of them tests"}, calm: true, needs: "/usr/bin/python3"},
 		{name: "commits", line: "git commit -qam a; echo 1 >> keep.txt; git commit -qam b", want: []string{"commits 2 times", "changes keep.txt"}, calm: true},
 		{name: "elsewhere", line: "src touch ../other ../tests/test_c.py", want: []string{"writes 2 files outside the folder it ran in"}, calm: true},
 		{name: "the repository", line: "rm -rf .git", want: []string{"deletes the repository .git"}},
-		{name: "CI", line: "mkdir -p .github/workflows; echo x > .github/workflows/ci.yml", want: []string{"changes …ub/workflows/ci.yml, CI"}},
+		{name: "CI", line: "mkdir -p .github/workflows; echo x > .github/workflows/ci.yml", want: []string{"changes .github/workflows/ci.yml, CI"}},
 		{name: "what only the agent made", prepare: "echo 1 > draft.md", line: "unlink draft.md", want: []string{"deletes draft.md, never committed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -62,6 +62,7 @@ func (s *Session) ask(a *action) {
 	}
 	a.question = q
 	s.open(q, s.actionEvent(a, "held"))
+	s.hear(a, append([]api.Command{a.members[0].Command}, first.Pipeline...))
 }
 
 // open puts a question into the record and so before the person.

@@ -2,7 +2,6 @@ package effects
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -17,146 +16,124 @@ import (
 // told of one by one: what git notes in small text files (its log, references,
 // settings) tells more.
 func (s *summary) repository(folder string, changed []diff.Change) {
-	r := &gitFolder{summary: s, at: path.Join(folder, ".git") + "/", changes: map[string]diff.Change{}}
+	r := &gitFolder{summary: s, changes: map[string]diff.Change{}}
+	at := path.Join(folder, ".git")
 	for _, c := range changed {
-		r.changes[strings.TrimPrefix(c.Path, r.at)] = c
+		r.changes[strings.TrimPrefix(c.Path, at+"/")] = c
 	}
-	switch head := r.changes["HEAD"]; {
-	case head.Status == diff.Deleted:
+	head := r.changes["HEAD"].Status
+	if head == diff.Deleted {
 		s.out.Grave = true
-		s.add(loses, "deletes the repository %s", short(path.Join(folder, ".git"), maxName))
+		s.add(loses, "deletes the repository %s", short(at, 28))
 		return
-	case head.Status == diff.Renamed:
-		s.add(moves, "moves a repository to %s", short(folder+"/", maxName))
-		return
-	case head.Status == diff.Added:
-		s.add(minor, "makes a git repository")
 	}
 	before := len(s.phrases)
-	r.log()
+	if head == diff.Added {
+		s.add(minor, "makes a git repository")
+	}
+	if message := r.log(); message != "" {
+		s.commit = &Commit{Message: message, Changes: s.staged(folder)}
+	}
 	r.references()
 	r.stash()
-	r.settings(r.changes["HEAD"].Status == diff.Added)
+	r.settings(head == diff.Added)
 	r.files()
-	if len(s.phrases) == before && r.changes["HEAD"].Status != diff.Added {
-		if c, ok := r.changes["index"]; ok && c.New != nil {
-			s.add(plain, "changes what git has staged")
-		} else {
-			s.add(plain, "changes git's own files")
-		}
+	if len(s.phrases) > before {
+	} else if c, ok := r.changes["index"]; ok && c.New != nil {
+		s.add(plain, "changes what git has staged")
+	} else {
+		s.add(plain, "changes git's own files")
 	}
 }
 
 // gitFolder is one repository's own folder.
 type gitFolder struct {
 	*summary
-	at      string                 // its path, with a slash
 	changes map[string]diff.Change // by path below it
 }
 
 // sides reads both sides of a changed file.
 func (r *gitFolder) sides(name string) (old, now []byte) {
-	c, ok := r.changes[name]
-	if !ok {
-		return nil, nil
-	}
-	old, _ = r.in.read(c.Old, maxCompare)
-	now, _ = r.in.read(c.New, maxCompare)
+	c := r.changes[name]
+	old, _ = r.read(c.Old, maxCompare)
+	now, _ = r.read(c.New, maxCompare)
 	return old, now
 }
 
 // news are the messages that were added to a log, as git writes them.
-func (r *gitFolder) news(name string) []string {
+func (r *gitFolder) news(name string) (out []string) {
 	old, now := r.sides("logs/" + name)
-	added, ok := bytes.CutPrefix(now, old)
-	if !ok {
-		return nil
-	}
-	var out []string
+	added, _ := bytes.CutPrefix(now, old)
 	for line := range strings.Lines(string(added)) {
-		if _, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+		if _, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok && len(added) < len(now) || len(old) == 0 && ok {
 			out = append(out, message)
 		}
 	}
 	return out
 }
 
-// log says what HEAD went through.
-func (r *gitFolder) log() {
-	counts := map[string]int{}
-	to := ""
+// log says what HEAD went through, and what the last commit's message begins with.
+func (r *gitFolder) log() (message string) {
+	commits, to := 0, ""
 	for _, m := range r.news("HEAD") {
-		verb, rest, _ := strings.Cut(m, ":")
-		if verb = strings.TrimSpace(verb); verb == "checkout" {
+		switch verb, rest, _ := strings.Cut(m, ": "); verb {
+		case "commit", "commit (initial)", "commit (merge)", "commit (amend)":
+			if message = rest; verb != "commit (amend)" {
+				commits++
+			}
+		case "checkout":
 			_, to, _ = strings.Cut(rest, " to ")
 		}
-		counts[verb]++
 	}
-	if n := counts["commit"] + counts["commit (initial)"] + counts["commit (merge)"]; n == 1 {
+	if commits == 1 {
 		r.add(minor, "commits")
-	} else if n > 1 {
-		r.add(minor, "commits %d times", n)
+	} else if commits > 1 {
+		r.add(minor, "commits %d times", commits)
 	}
-	for _, verb := range slices.Sorted(maps.Keys(counts)) {
-		switch verb, _, _ := strings.Cut(verb, " "); verb {
-		case "merge", "cherry-pick", "revert", "pull":
-			r.add(minor, "%s", map[string]string{"merge": "merges", "cherry-pick": "cherry-picks", "revert": "reverts a commit", "pull": "pulls"}[verb])
-		}
+	if to != "" {
+		r.add(minor, "switches to %s", short(to, 28))
 	}
-	if counts["checkout"] > 0 && to != "" {
-		r.add(minor, "switches to %s", short(to, maxName))
-	}
+	return message
 }
 
 // references says which branches and tags were deleted, made or rewritten.
 func (r *gitFolder) references() {
 	old, now := r.sides("packed-refs")
 	was, is := packed(old), packed(now)
-	names := map[string]bool{}
-	for name := range was {
-		names[name] = names[name] || was[name] != is[name]
-	}
-	for name := range is {
-		names[name] = names[name] || was[name] != is[name]
-	}
 	for name, c := range r.changes {
-		if !strings.HasPrefix(name, "refs/") || c.Kind() == manifest.KindDir {
-			continue
-		}
-		names[name] = true
-		old, now := r.sides(name)
-		if c.Old != nil {
-			was[name] = strings.TrimSpace(string(old))
-		}
-		if c.New != nil {
-			is[name] = strings.TrimSpace(string(now))
-		}
-	}
-	there := map[string]bool{}
-	for _, hash := range is {
-		there[hash] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if !names[name] || was[name] == is[name] && was[name] != "" {
-			continue
-		}
-		kind, label, _ := strings.Cut(strings.TrimPrefix(name, "refs/"), "/")
-		what := map[string]string{"heads": "branch", "tags": "tag"}[kind]
-		switch label = short(label, maxName); {
-		case what == "":
-		case is[name] == "" && was[name] != "":
-			r.out.Grave = r.out.Grave || !there[was[name]]
-			r.add(history, "deletes the %s %s", what, label)
-		case was[name] == "":
-			if kind != "heads" || r.changes["HEAD"].Status != diff.Added && len(r.news("HEAD")) == 0 {
-				r.add(minor, "makes the %s %s", what, label)
+		if strings.HasPrefix(name, "refs/") && c.Kind() == manifest.KindFile {
+			old, now := r.sides(name)
+			if c.Old != nil {
+				was[name] = strings.TrimSpace(string(old))
 			}
-		case what == "tag":
-			r.add(history, "moves the tag %s", label)
-		default:
+			if c.New != nil {
+				is[name] = strings.TrimSpace(string(now))
+			}
+		}
+	}
+	there := slices.Collect(maps.Values(is))
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		branch, isBranch := strings.CutPrefix(name, "refs/heads/")
+		tag, isTag := strings.CutPrefix(name, "refs/tags/")
+		label := "the branch " + short(branch, 28)
+		if isTag {
+			label = "the tag " + short(tag, 28)
+		}
+		switch {
+		case !isBranch && !isTag || was[name] == is[name]:
+		case is[name] == "":
+			r.out.Grave = r.out.Grave || !slices.Contains(there, was[name])
+			r.add(history, "deletes %s", label)
+		case isTag && was[name] != "":
+			r.add(history, "moves %s", label)
+		case isBranch && was[name] != "":
 			if by := rewrite(r.news(name)); by != "" {
-				r.add(history, "rewrites the branch %s%s", label, by)
+				r.add(history, "rewrites %s%s", label, by)
 			}
+		case len(r.news("HEAD")) == 0:
+			r.add(minor, "makes %s", label)
 		}
 	}
 }
@@ -194,18 +171,15 @@ func rewrite(news []string) string {
 func (r *gitFolder) stash() {
 	c, ok := r.changes["refs/stash"]
 	old, now := r.sides("logs/refs/stash")
-	n := bytes.Count(now, []byte("\n")) - bytes.Count(old, []byte("\n"))
-	switch {
+	switch n := bytes.Count(now, []byte("\n")) - bytes.Count(old, []byte("\n")); {
 	case ok && c.New != nil && n > 0:
-		r.stashed = true
-		if len(r.reverted.names) == 0 {
+		if r.stashed = true; r.groups["reverted"] == nil {
 			r.add(minor, "stashes changes")
 		}
-	case n < 0 || ok && c.New == nil:
-		if len(r.changed.names)+len(r.created.names)+len(r.overwritten.names)+len(r.tests.names) > 0 {
-			r.add(minor, "takes changes back from the stash")
-			return
-		}
+	case n >= 0 && !(ok && c.New == nil):
+	case r.out.Modified+r.out.Created > 0:
+		r.add(minor, "takes changes back from the stash")
+	default:
 		r.out.Grave = true
 		if n < -1 {
 			r.add(history, "drops %d stashes", -n)
@@ -216,88 +190,66 @@ func (r *gitFolder) stash() {
 }
 
 // reach are settings that make git run programs, or read and talk to what it
-// didn't before.
-var reach = []string{
-	"core.hookspath", "core.fsmonitor", "core.sshcommand", "core.editor", "core.pager", "core.worktree", "core.gitproxy", "sequence.editor",
-	"gpg.program", "credential.helper", "diff.external", "init.templatedir", "include.path",
+// didn't before; one that ends in a dot is all below it.
+const reach = "core.hookspath core.fsmonitor core.sshcommand core.editor core.pager core.worktree core.gitproxy sequence.editor gpg.program " +
+	"diff.external init.templatedir alias. filter. include. includeif. url. credential. difftool. mergetool. "
+
+func reaches(name string) bool {
+	section, _, _ := strings.Cut(name, ".")
+	return strings.Contains(" "+reach, " "+name+" ") || strings.Contains(" "+reach, " "+section+". ") ||
+		strings.HasSuffix(name, ".textconv") || strings.HasSuffix(name, ".driver") || strings.HasSuffix(name, ".command")
 }
 
-// settings says what of git's configuration changed.
+// settings says what of git's configuration changed. Of a fresh one, what git
+// init writes is passed over.
 func (r *gitFolder) settings(fresh bool) {
 	old, now := r.sides("config")
-	if fresh {
-		old, now = nil, nil // as git init writes it
-		if c, ok := r.changes["config"]; ok {
-			now, _ = r.in.read(c.New, maxCompare)
-		}
-	}
 	was, is := git.Settings(old), git.Settings(now)
 	var names []string
-	for name := range is {
-		if is[name] != was[name] && !(fresh && !dangerous(name)) {
+	first := 0 // so many of them reach
+	maps.DeleteFunc(is, func(name, value string) bool { return was[name] == value })
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if reaches(name) {
+			names = slices.Insert(names, first, name)
+			first++
+		} else if !fresh {
 			names = append(names, name)
 		}
 	}
-	for name := range was {
-		if _, still := is[name]; !still {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if dangerous(a) != dangerous(b) {
-			return map[bool]int{true: -1, false: 1}[dangerous(a)]
-		}
-		return strings.Compare(a, b)
-	})
-	switch {
-	case len(names) == 0:
-	case dangerous(names[0]):
+	switch c, ok := r.changes["config"]; {
+	case first > 0:
 		r.out.Grave = true
 		r.add(runs, "sets git's %s, which makes git run or read more", short(names[0], 16))
-	default:
-		r.add(touches, "changes git's config: %s", short(strings.Join(names, ", "), maxName))
+	case len(names) > 0:
+		r.add(touches, "changes git's config: %s", short(strings.Join(names, ", "), 28))
+	case ok && !fresh && c.Content:
+		r.add(touches, "takes settings out of git's config")
 	}
 }
 
-func dangerous(name string) bool {
-	first, _, _ := strings.Cut(name, ".")
-	return slices.Contains(reach, name) || first == "alias" || first == "filter" || first == "includeif" || first == "url" ||
-		(first == "diff" || first == "merge") && (strings.HasSuffix(name, ".command") || strings.HasSuffix(name, ".textconv") || strings.HasSuffix(name, ".driver")) ||
-		first == "credential"
-}
-
-// files is about the rest: hooks, objects that are gone, what is left unfinished.
+// files is about the rest: hooks, and objects that are gone.
 func (r *gitFolder) files() {
-	var objects, packs int
+	objects, packs := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(r.changes)) {
 		c := r.changes[name]
-		dir, file := path.Split(name)
+		hook, isHook := strings.CutPrefix(name, "hooks/")
 		switch {
-		case dir == "hooks/" && !strings.HasSuffix(file, ".sample"):
+		case isHook && !strings.HasSuffix(hook, ".sample") && c.Kind() != manifest.KindDir:
 			r.out.Grave = true
-			verb := "adds"
-			if c.New == nil {
-				verb = "deletes"
-			} else if c.Old != nil {
-				verb = "changes"
-			}
-			r.add(runs, "%s the git hook %s", verb, short(file, maxName))
+			verb := map[bool]string{true: "deletes", false: "writes"}[c.New == nil]
+			r.add(runs, "%s the git hook %s", verb, short(hook, 28))
+		case name == "objects/info/alternates" && c.New != nil:
+			r.add(runs, "makes git read another repository's objects")
 		case strings.HasPrefix(name, "objects/pack/") && c.Status == diff.Added:
 			packs++
 		case strings.HasPrefix(name, "objects/") && c.Status == diff.Deleted && c.Kind() == manifest.KindFile:
 			objects++
-		case name == "objects/info/alternates" && c.New != nil:
-			r.add(runs, "makes git read another repository's objects")
-		case c.Status == diff.Added && dir == "" && (file == "MERGE_HEAD" || file == "CHERRY_PICK_HEAD" || file == "REVERT_HEAD"):
-			r.add(touches, "leaves a %s unfinished", map[string]string{"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}[file])
-		case c.Status == diff.Added && (name == "rebase-merge/git-rebase-todo" || name == "rebase-apply/next"):
-			r.add(touches, "leaves a rebase unfinished")
-		case c.Status == diff.Added && name == "index.lock":
-			r.add(touches, "leaves git locked: %sindex.lock", short(r.at, 16))
+		case name == "index.lock" && c.Status == diff.Added:
+			r.add(touches, "leaves git locked: .git/index.lock")
 		}
 	}
 	if objects > 0 && packs == 0 {
 		r.out.Grave = true
-		r.add(loses, "%s", fmt.Sprintf("deletes %s of git's", count(objects, "object")))
+		r.add(loses, "deletes %d of git's objects", objects)
 	}
 }

@@ -2,6 +2,7 @@ package effects
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,104 +18,110 @@ import (
 	"stepbox/session/base"
 )
 
-// repositories say which contents git has: what the project's commits and
-// indexes named when the session started, what the indexes name before and
-// after the action, and the objects that the session has added one by one.
-type repositories struct {
-	in      *Input
-	indexes map[string][]git.Entry // by state and path of the repository
-}
-
-// repository is the innermost one that a path is in; false for none.
-func (r *repositories) repository(p string) (*base.Repository, bool) {
-	var found *base.Repository
-	if r.in.Base != nil {
-		for i := range r.in.Base.Repositories {
-			if at := &r.in.Base.Repositories[i]; at.Path == "" || strings.HasPrefix(p, at.Path+"/") {
+// repositoryOf is the innermost repository that a path is in; nil for none.
+func (s *summary) repositoryOf(p string) (found *base.Repository) {
+	if s.Base != nil {
+		for i := range s.Base.Repositories {
+			if at := &s.Base.Repositories[i]; at.Path == "" || strings.HasPrefix(p, at.Path+"/") {
 				found = at // the list is by path: a later one is deeper
 			}
 		}
 	}
-	if found == nil && r.in.To.Lookup(".git/HEAD") != nil { // made in the session
+	if found == nil && (s.To.Lookup(".git/HEAD") != nil || s.From.Lookup(".git/HEAD") != nil) { // made in the session
 		found = &base.Repository{}
 	}
-	return found, found != nil
-}
-
-// committed says whether git has the content of one side of a change: what it
-// was before the action when old, else what it became. At are the states whose
-// indexes and objects count.
-func (r *repositories) committed(p string, f *diff.File, state *manifest.Manifest, at ...*manifest.Manifest) bool {
-	repo, ok := r.repository(p)
-	if !ok || f == nil {
-		return false
-	}
-	rel := strings.TrimPrefix(strings.TrimPrefix(p, repo.Path), "/")
-	tracked := tracked(repo, rel)
-	if state.Lookup(p) == nil { // the project's own, as it was when the session started
-		return tracked != nil && !r.differs(p)
-	}
-	content := []byte(f.Target)
-	if f.Kind == manifest.KindFile {
-		if content, ok = r.in.Read(f); !ok {
-			return false
-		}
-	}
-	sum := blob(tracked, content)
-	if tracked != nil && bytes.Equal(sum, tracked.Hash) {
-		return true
-	}
-	name := hex.EncodeToString(sum)
-	for _, m := range at {
-		if m.Lookup(path.Join(repo.Path, ".git/objects", name[:2], name[2:])) != nil {
-			return true
-		}
-		entries := r.index(m, repo.Path)
-		i, found := slices.BinarySearchFunc(entries, rel, func(e git.Entry, rel string) int { return strings.Compare(e.Path, rel) })
-		if found && bytes.Equal(entries[i].Hash, sum) {
-			return true
-		}
-	}
-	return false
-}
-
-func tracked(repo *base.Repository, rel string) *base.Tracked {
-	i, found := slices.BinarySearchFunc(repo.Tracked, rel, func(t base.Tracked, rel string) int { return strings.Compare(t.Path, rel) })
-	if !found || repo.Tracked[i].Stage != 0 {
-		return nil
-	}
-	return &repo.Tracked[i]
-}
-
-// differs says whether a path differed from the index when the session started.
-func (r *repositories) differs(p string) bool {
-	_, found := slices.BinarySearchFunc(r.in.Base.Entries, p, func(e base.Entry, p string) int { return strings.Compare(e.Path, p) })
 	return found
 }
 
+// committed says whether git has what a path is in a state: what the commits and
+// indexes named when the session started, what the index names in some states,
+// or what the session has added to git's objects by then.
+func (s *summary) committed(p string, f *diff.File, state *manifest.Manifest, at ...*manifest.Manifest) bool {
+	repo := s.repositoryOf(p)
+	if repo == nil {
+		return false
+	}
+	rel := strings.TrimPrefix(strings.TrimPrefix(p, repo.Path), "/")
+	var tracked base.Tracked
+	if i, ok := slices.BinarySearchFunc(repo.Tracked, rel, func(t base.Tracked, rel string) int { return strings.Compare(t.Path, rel) }); ok && repo.Tracked[i].Stage == 0 {
+		tracked = repo.Tracked[i]
+	}
+	if state.Lookup(p) == nil && s.Base != nil { // the project's own, as it was when the session started
+		_, differs := slices.BinarySearchFunc(s.Base.Entries, p, func(e base.Entry, p string) int { return strings.Compare(e.Path, p) })
+		return tracked.Path != "" && !differs
+	}
+	content := []byte(f.Target)
+	if f.Kind == manifest.KindFile {
+		var ok bool
+		if content, ok = s.read(f, maxFile); !ok {
+			return false
+		}
+	}
+	sum := blob(len(tracked.Hash), content)
+	name := hex.EncodeToString(sum)
+	return bytes.Equal(sum, tracked.Hash) || slices.ContainsFunc(at, func(m *manifest.Manifest) bool {
+		entries := s.index(m, repo.Path)
+		i, found := slices.BinarySearchFunc(entries, rel, func(e git.Entry, rel string) int { return strings.Compare(e.Path, rel) })
+		return found && bytes.Equal(entries[i].Hash, sum) || m.Lookup(path.Join(repo.Path, ".git/objects", name[:2], name[2:])) != nil
+	})
+}
+
 // index is what a repository's index has in a state, when the session wrote it.
-func (r *repositories) index(m *manifest.Manifest, repo string) []git.Entry {
+func (s *summary) index(m *manifest.Manifest, repo string) []git.Entry {
 	at := path.Join(repo, ".git/index")
 	key := fmt.Sprintf("%p %s", m, at)
-	if known, ok := r.indexes[key]; ok {
+	if known, ok := s.indexes[key]; ok {
 		return known
 	}
 	var entries []git.Entry
-	if b, ok := r.in.at(m, at); ok {
-		entries, _ = git.ParseIndex(b) // what can't be read names nothing
-		slices.SortStableFunc(entries, func(a, b git.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if e := m.Lookup(at); !e.Absent() {
+		if b, ok := s.read(&diff.File{Entry: *e, Path: at}, maxFile); ok {
+			entries, _ = git.ParseIndex(b) // what can't be read names nothing
+			slices.SortStableFunc(entries, func(a, b git.Entry) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Stage-b.Stage) })
+		}
 	}
-	r.indexes[key] = entries
+	s.indexes[key] = entries
 	return entries
 }
 
-// blob is git's hash of a content, in the form that the repository uses.
-func blob(like *base.Tracked, content []byte) []byte {
+// blob is git's hash of a content, of the length that the repository uses.
+func blob(length int, content []byte) []byte {
 	var h hash.Hash = sha1.New()
-	if like != nil && len(like.Hash) == sha256.Size {
+	if length == sha256.Size {
 		h = sha256.New()
 	}
 	fmt.Fprintf(h, "blob %d\x00", len(content)) // a hash takes all
 	h.Write(content)
 	return h.Sum(nil)
+}
+
+// staged is what differs between a repository's index as of the last commit that
+// is known of and now: what the session's first commit has, or one that was
+// staged by the action that made it.
+func (s *summary) staged(repo string) (out []diff.Change) {
+	was, is := map[string]string{}, map[string]string{}
+	if r := s.repositoryOf(path.Join(repo, "x")); r != nil && s.From.Lookup(path.Join(repo, ".git/logs/HEAD")) == nil {
+		for _, t := range r.Tracked {
+			was[t.Path] = string(t.Hash)
+		}
+	} else {
+		for _, e := range s.index(s.From, repo) {
+			was[e.Path] = string(e.Hash)
+		}
+	}
+	for _, e := range s.index(s.To, repo) {
+		if is[e.Path] = string(e.Hash); is[e.Path] != was[e.Path] {
+			out = append(out, diff.Change{Path: path.Join(repo, e.Path), Status: diff.Modified})
+			if _, ok := was[e.Path]; !ok {
+				out[len(out)-1].Status = diff.Added
+			}
+		}
+	}
+	for p := range was {
+		if _, ok := is[p]; !ok && len(is) > 0 {
+			out = append(out, diff.Change{Path: path.Join(repo, p), Status: diff.Deleted})
+		}
+	}
+	slices.SortFunc(out, func(a, b diff.Change) int { return strings.Compare(a.Path, b.Path) })
+	return out
 }

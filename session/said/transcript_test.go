@@ -1,0 +1,147 @@
+package said
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// Lines as Claude Code 2.1, Codex 0.169 and pi write them.
+func claudeLine(at time.Time, cwd, command, description string) string {
+	return fmt.Sprintf(`{"isSidechain":false,"message":{"id":"m","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":%q,"description":%q}}],"stop_reason":"tool_use"},"type":"assistant","timestamp":%q,"cwd":%q}`+"\n",
+		command, description, at.Format(time.RFC3339Nano), cwd)
+}
+
+func codexLines(at time.Time, cwd, arguments, before string) string {
+	stamp := at.Format(time.RFC3339Nano)
+	return fmt.Sprintf(`{"timestamp":%q,"type":"session_meta","payload":{"id":"x","cwd":%q,"originator":"codex_exec"}}
+{"timestamp":%q,"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}
+{"timestamp":%q,"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":%q,"call_id":"c"}}
+`, stamp, cwd, stamp, before, stamp, arguments)
+}
+
+func piLines(at time.Time, cwd, command, before string) string {
+	stamp := at.Format(time.RFC3339Nano)
+	return fmt.Sprintf(`{"type":"session","version":3,"timestamp":%q,"cwd":%q}
+{"type":"message","timestamp":%q,"message":{"role":"assistant","content":[{"type":"text","text":%q},{"type":"toolCall","id":"c","name":"bash","arguments":{"command":%q}}]}}
+`, stamp, cwd, stamp, before, command)
+}
+
+const (
+	inClaude = ".claude/projects/-p/a.jsonl"
+	inCodex  = ".codex/sessions/2026/11/22/rollout-a.jsonl"
+	inPi     = ".pi/agent/sessions/--p--/a.jsonl"
+)
+
+func TestInTranscript(t *testing.T) {
+	other := claudeLine(noon, "/p", "make", "Build it")
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"Claude Code":          {map[string]string{inClaude: other + claudeLine(noon, "/p", "ls -la", "List files") + other}, "List files"},
+		"in a folder below":    {map[string]string{inClaude: claudeLine(noon, "/p/src", "ls -la", "List files")}, "List files"},
+		"the newest counts":    {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeLine(noon, "/p", "ls -la", "Second")}, "Second"},
+		"Codex":                {map[string]string{inCodex: codexLines(noon, "/p", `{"cmd":"ls -la","justification":"See what is there"}`, "hm")}, "See what is there"},
+		"Codex, before":        {map[string]string{inCodex: codexLines(noon, "/p", `{"cmd":"ls -la"}`, "I know now.\n\nI'll list the files.")}, "I'll list the files."},
+		"Codex, words":         {map[string]string{inCodex: codexLines(noon, "/p", `{"command":["bash","-lc","ls -la"]}`, "Listing")}, "Listing"},
+		"pi":                   {map[string]string{inPi: piLines(noon, "/p", "ls -la", "Listing files")}, "Listing files"},
+		"another command":      {map[string]string{inClaude: other}, ""},
+		"another project":      {map[string]string{inClaude: claudeLine(noon, "/q", "ls -la", "List files")}, ""},
+		"another's, in Codex":  {map[string]string{inCodex: codexLines(noon, "/q", `{"cmd":"ls -la"}`, "Listing")}, ""},
+		"a name that begins":   {map[string]string{inClaude: claudeLine(noon, "/pp", "ls -la", "List files")}, ""},
+		"before the session":   {map[string]string{inClaude: claudeLine(noon.Add(-2*time.Hour), "/p", "ls -la", "List files")}, ""},
+		"after it began":       {map[string]string{inClaude: claudeLine(noon.Add(2*time.Hour), "/p", "ls -la", "List files")}, ""},
+		"half a line":          {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "List files") + `{"type":"assistant","mess`}, "List files"},
+		"a very long line":     {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", strings.Repeat("x", maxLine))}, ""},
+		"behind much":          {map[string]string{inClaude: strings.Repeat(other, maxTail/len(other)+10) + claudeLine(noon, "/p", "ls -la", "List files")}, "List files"},
+		"too far back":         {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "List files") + strings.Repeat(other, maxTail/len(other)+10)}, ""},
+		"not a transcript":     {map[string]string{".claude/projects/-p/a.txt": claudeLine(noon, "/p", "ls -la", "List files")}, ""},
+		"elsewhere":            {map[string]string{"notes/a.jsonl": claudeLine(noon, "/p", "ls -la", "List files")}, ""},
+		"text and then no use": {map[string]string{inPi: piLines(noon, "/p", "make", "Building")}, ""},
+		"deeply nested":        {map[string]string{inClaude: strings.Repeat("[", 100_000) + "\n" + claudeLine(noon, "/p", "ls -la", "List files")}, "List files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			for p, text := range c.files {
+				put(t, filepath.Join(home, p), text)
+			}
+			got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", From: noon.Add(-time.Hour), To: noon.Add(time.Hour)})
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func put(t *testing.T, p, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(p, noon, noon); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What an agent puts in the place of its transcripts is neither followed nor
+// waited for.
+func TestTraps(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "a.jsonl")
+	put(t, outside, claudeLine(noon, "/p", "ls -la", "List files"))
+	for name, trap := range map[string]func(home string) error{
+		"a link": func(home string) error { return os.Symlink(outside, filepath.Join(home, inClaude)) },
+		"a link in the home": func(home string) error {
+			put(t, filepath.Join(home, "notes"), claudeLine(noon, "/p", "ls -la", "List files"))
+			return os.Symlink("../../../notes", filepath.Join(home, inClaude))
+		},
+		"a linked folder": func(home string) error {
+			return os.Symlink(filepath.Dir(outside), filepath.Join(home, ".claude/projects/x"))
+		},
+		"a FIFO":   func(home string) error { return unix.Mkfifo(filepath.Join(home, inClaude), 0o644) },
+		"a folder": func(home string) error { return os.Mkdir(filepath.Join(home, inClaude), 0o755) },
+		"a device": func(home string) error {
+			if err := unix.Mknod(filepath.Join(home, inClaude), unix.S_IFCHR|0o644, 1<<8|5); err != unix.EPERM {
+				return err
+			}
+			return nil
+		},
+	} {
+		home := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(home, filepath.Dir(inClaude)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := trap(home); err != nil {
+			t.Fatal(err)
+		}
+		if got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)}); got != "" {
+			t.Errorf("%s: it was read: %q", name, got)
+		}
+	}
+	if got := InTranscript(filepath.Join(t.TempDir(), "none"), Command{Lines: []string{"ls -la"}}); got != "" {
+		t.Errorf("of no home: %q", got)
+	}
+}
+
+func FuzzSearch(f *testing.F) {
+	f.Add("", claudeLine(noon, "/p", "ls -la", "List files"))
+	f.Add(`{"payload":{"cwd":"/p"}}`, codexLines(noon, "/p", `{"cmd":"ls -la","justification":"x"}`, "hm"))
+	f.Add(`{"cwd":"/p"}`, piLines(noon, "/p", "ls -la", "Listing"))
+	f.Add(`[`, `{"message":{"role":"assistant","content":{"type":3}},"payload":[]}`)
+	f.Fuzz(func(t *testing.T, first, tail string) {
+		got := search([]byte(first), []byte(tail), Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)})
+		if len(got) > len(tail) {
+			t.Errorf("%d bytes were found in %d", len(got), len(tail))
+		}
+	})
+}
