@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strconv"
 	"sync"
@@ -234,26 +233,7 @@ func hashOf(before, after string) string {
 
 // sides reads both contents of a change; note says why they can't be shown as text.
 func (f *Files) sides(ctx context.Context, c diff.Change) (before, after, note string, err error) {
-	read := func(e *diff.File) ([]byte, error) {
-		switch {
-		case e == nil || e.Kind != manifest.KindFile:
-			return nil, nil
-		case e.Unsaved != "":
-			return nil, errNotKept
-		case e.Size > maxDiffBytes:
-			return nil, errTooLarge
-		}
-		r, _, err := diff.Open(ctx, f.lower, Bodies{f.store}, e)
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		b, err := io.ReadAll(io.LimitReader(r, maxDiffBytes+1))
-		if len(b) > maxDiffBytes {
-			return nil, errTooLarge
-		}
-		return b, err
-	}
+	read := func(e *diff.File) ([]byte, error) { return f.read(ctx, e, maxDiffBytes) }
 	b, err := read(c.Old)
 	if err == nil {
 		var a []byte

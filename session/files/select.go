@@ -2,7 +2,11 @@ package files
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
+	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
@@ -33,7 +37,192 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 	if in.All() {
 		return out, nil
 	}
-	return out, api.Problemf(api.CodeUnknown, "only all changes can be chosen")
+	sel := selecting{Files: out.Files, now: now}
+	if sel.filter, err = chooserOf(in); err != nil {
+		return out, err
+	}
+	if sel.all, err = h.Actions(ctx, id); err != nil {
+		return out, err
+	}
+	if sel.chosen, err = sel.named(in.Actions, in.Without); err == nil {
+		sel.without, err = sel.named(in.Without, nil)
+	}
+	if err != nil {
+		return out, err
+	}
+	switch {
+	case len(in.Actions) > 0:
+		err = sel.actions(ctx)
+	default:
+		err = sel.rest(ctx)
+	}
+	if err == nil {
+		err = sel.filter.missing()
+	}
+	out.To, out.Conflicts = sel.to, sel.conflicts
+	return out, err
+}
+
+// selecting makes a state of chosen changes.
+type selecting struct {
+	*Files
+	now             *manifest.Manifest
+	all             []api.Action
+	chosen, without []api.Action // in order
+	filter          *chooser
+	by              map[string][]int // who touched each path; see touched
+
+	to        *manifest.Manifest
+	conflicts []api.Conflict
+}
+
+// named are the actions of these numbers but for others, in order, each once.
+// What was taken back has no changes.
+func (s *selecting) named(numbers, but []int) ([]api.Action, error) {
+	var out []api.Action
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
+		switch {
+		case n < 1 || n > len(s.all):
+			return nil, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+		case s.all[n-1].State == api.ActionRunning:
+			return nil, api.Problemf(api.CodeBusy, "action %d still runs: its changes can be chosen when it has ended", n)
+		case !slices.Contains(but, n) && s.all[n-1].Review != api.ReviewRolledBack:
+			out = append(out, s.all[n-1])
+		}
+	}
+	return out, nil
+}
+
+// touched finds out which actions changed each path.
+func (s *selecting) touched(ctx context.Context) error {
+	s.by = make(map[string][]int)
+	for _, a := range s.all {
+		if a.Files == 0 && a.State != api.ActionRunning {
+			continue
+		}
+		from, to, err := s.OfAction(ctx, a, s.now)
+		if err != nil {
+			return err
+		}
+		changed, err := s.differs(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		for path := range byPath(changed) {
+			s.by[path] = append(s.by[path], a.N)
+		}
+	}
+	return nil
+}
+
+// others says in words which actions changed a path too.
+func (s *selecting) others(path string, but []api.Action) string {
+	var ns []string
+	for _, n := range s.by[path] {
+		if !slices.ContainsFunc(but, func(a api.Action) bool { return a.N == n }) {
+			ns = append(ns, strconv.Itoa(n))
+		}
+	}
+	switch len(ns) {
+	case 0:
+		return ""
+	case 1:
+		return "action " + ns[0] + " changed it too"
+	}
+	return "actions " + strings.Join(ns[:min(len(ns), 10)], ", ") + " changed it too"
+}
+
+// actions makes the state that has what the chosen actions changed: as it is now,
+// where nobody else did; else their changes one after the other.
+func (s *selecting) actions(ctx context.Context) error {
+	if err := s.touched(ctx); err != nil {
+		return err
+	}
+	alone := func(path string) bool {
+		return len(s.by[path]) > 0 && len(s.filter.choices[path].Hunks) == 0 && !slices.ContainsFunc(s.by[path], func(n int) bool {
+			return !slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == n })
+		})
+	}
+	named := make(map[string]bool) // alone, and meant
+	type step struct {
+		from, to *manifest.Manifest
+		only     func(string) bool
+		hunks    map[string]*diff.File
+	}
+	var steps []step
+	for _, a := range s.chosen {
+		from, to, err := s.OfAction(ctx, a, s.now)
+		if err != nil {
+			return err
+		}
+		only, hunks, err := s.filter.of(ctx, s.Files, from, to, false)
+		if err != nil {
+			return err
+		}
+		changed, err := s.differs(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		for path := range byPath(changed) {
+			named[path] = named[path] || only(path) && alone(path)
+		}
+		steps = append(steps, step{from, to, func(path string) bool { return only(path) && !alone(path) }, hunks})
+	}
+	if err := s.carry(ctx, nil, s.now, func(path string) bool { return named[path] }, nil, nil); err != nil {
+		return err
+	}
+	for _, st := range steps {
+		if err := s.carry(ctx, st.from, st.to, st.only, st.hunks, s.chosen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest makes the state without what some actions changed, of the files that are
+// meant.
+func (s *selecting) rest(ctx context.Context) error {
+	s.to = s.now
+	if len(s.without) > 0 {
+		if err := s.touched(ctx); err != nil {
+			return err
+		}
+	}
+	for _, a := range slices.Backward(s.without) {
+		from, to, err := s.OfAction(ctx, a, s.now)
+		if err == nil {
+			err = s.carry(ctx, to, from, nil, nil, s.without)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.filter.all() {
+		return nil
+	}
+	whole := s.to
+	only, hunks, err := s.filter.of(ctx, s.Files, nil, whole, false)
+	if err != nil {
+		return err
+	}
+	s.to = nil
+	return s.carry(ctx, nil, whole, only, hunks, nil)
+}
+
+// carry carries a change over to what has been chosen so far. A conflict leaves
+// the file as that has it.
+func (s *selecting) carry(ctx context.Context, from, to *manifest.Manifest, only func(string) bool, hunks map[string]*diff.File, of []api.Action) error {
+	c := carrying{Files: s.Files, from: from, to: to, onto: s.to, only: only, hunks: hunks, why: func(path string) string { return s.others(path, of) }}
+	done, err := c.run(ctx)
+	if err != nil {
+		return err
+	}
+	s.to = done.to
+	s.conflicts = append(s.conflicts, done.conflicts...)
+	for _, p := range done.problems {
+		s.conflicts = append(s.conflicts, api.Conflict{Key: key(p.Path), Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
+	}
+	return nil
 }
 
 // newest is the newest recorded state of a session's files and its checkpoint;
