@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -203,12 +204,9 @@ func (a *Applier) carry(ctx context.Context, p *plan, o Owner, rec *api.Apply, t
 	if err := o.Record(ctx, eventStarted, *rec, counting(eventStarted, 0)); err != nil {
 		return err
 	}
-	f, err := project.Open(p.session.Folder)
-	if err == nil && len(p.steps) > 0 {
-		defer f.Close()
-		var done project.Result
-		done, err = f.Carry(ctx, a.Journals, rec.Journal, p.steps, throttled("write", tell))
-		rec.Left = troubles(done.Left)
+	var err error
+	if len(p.steps) > 0 {
+		err = a.write(ctx, p, rec, tell)
 	}
 	if err != nil {
 		err = inWords(err)
@@ -216,6 +214,20 @@ func (a *Applier) carry(ctx context.Context, p *plan, o Owner, rec *api.Apply, t
 	}
 	rec.State = api.ApplyDone
 	return nil
+}
+
+func (a *Applier) write(ctx context.Context, p *plan, rec *api.Apply, tell func(api.Progress)) error {
+	if err := os.MkdirAll(a.Journals.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := project.Open(p.session.Folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	done, err := f.Carry(ctx, a.Journals, rec.Journal, p.steps, throttled("write", tell))
+	rec.Left = troubles(done.Left)
+	return err
 }
 
 // fetch has the agent's commits put into the real repositories. The files are

@@ -102,9 +102,7 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 		_, from := b.steps[c.From]
 		return !ok && !from
 	})
-	for _, path := range slices.Sorted(maps.Keys(b.steps)) {
-		b.p.steps = append(b.p.steps, b.steps[path])
-	}
+	b.order()
 	b.p.settled = len(b.applied)
 	if err := b.list(); err != nil {
 		return err
@@ -129,6 +127,13 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 		b.p.Blocked = fmt.Sprintf("%d of its changes belong to no reviewed action: look at them first, and say so (--looked)", len(unreviewed))
 	}
 	return nil
+}
+
+// order puts the steps into the plan, by path.
+func (b *planner) order() {
+	for _, path := range slices.Sorted(maps.Keys(b.steps)) {
+		b.p.steps = append(b.p.steps, b.steps[path])
+	}
 }
 
 // extras are the checks and the commits of a plan.

@@ -62,9 +62,7 @@ func (a *Applier) undoing(ctx context.Context, id string, n int64) (*plan, api.A
 			return nil, rec, err
 		}
 	}
-	for _, s := range b.steps {
-		b.p.steps = append(b.p.steps, s)
-	}
+	b.order()
 	b.p.settled = rec.Files
 	if err := b.list(); err != nil {
 		return nil, rec, err

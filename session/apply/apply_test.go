@@ -1,0 +1,340 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/ledger"
+	"stepbox/session/scratch"
+	"stepbox/store"
+)
+
+func (r *rig) undo(n int64) (api.Apply, error) {
+	r.Helper()
+	p, err := r.UndoPlan(r.Context(), sessionID, n)
+	r.must(err)
+	return r.Undo(r.Context(), sessionID, n, api.UndoRequest{Hash: p.Hash}, func(api.Progress) {})
+}
+
+func (r *rig) is(want map[string]string) {
+	r.Helper()
+	if got := r.has(); !maps.Equal(got, want) {
+		r.Errorf("the project has %q\nand should have %q", got, want)
+	}
+}
+
+// session is what the record has of it.
+func (r *rig) session() api.Session {
+	r.Helper()
+	s, err := ledger.Doc[api.Session](r.Context(), r.Store, sessionID, store.KindSession, 0)
+	r.must(err)
+	return s
+}
+
+// What was applied is in the project, is taken back whole, and comes again.
+func TestApplyUndoApplyAgain(t *testing.T) {
+	base := map[string]string{"a": "1\n", "dir/b": "b\n", "dir/c": "!c\n", "old": "the same\n", "file": "x", "link": "→a", "folder/in": "y"}
+	r := newRig(t, base)
+	r.agent("a", "!2\n")
+	r.gone("dir")
+	r.gone("old")
+	r.agent("sub/deep/new", "the same\n")
+	r.agent("file/in", "z")
+	r.agent("folder", "was one")
+	r.agent("link", "→sub")
+	r.action(api.ReviewOpen)
+	want := map[string]string{"a": "!2\n", "sub/deep/new": "the same\n", "file/in": "z", "folder": "was one", "link": "→sub"}
+	for range 2 {
+		rec, err := r.apply(api.ApplyRequest{By: "test"})
+		r.must(err)
+		r.is(want)
+		if rec.State != api.ApplyDone || rec.Journal == "" || rec.Files != 9 || r.session().Applies != 1 {
+			t.Errorf("%+v, and the session says %d", rec, r.session().Applies)
+		}
+		if p := r.plan(api.ApplyRequest{}); len(p.Files) > 0 || p.There != 9 || !strings.Contains(p.Blocked, "nothing") {
+			t.Errorf("once it is applied, %q, %d there, blocked %q", words(p), p.There, p.Blocked)
+		}
+		rec, err = r.undo(rec.ID)
+		r.must(err)
+		r.is(base)
+		if rec.State != api.ApplyUndone || rec.UndoneAt.IsZero() || r.session().Applies != 0 {
+			t.Errorf("%+v, and the session says %d", rec, r.session().Applies)
+		}
+		if _, err := r.UndoPlan(t.Context(), sessionID, rec.ID); err == nil {
+			t.Error("what was undone can be undone")
+		}
+	}
+	all, err := r.History.Applies(t.Context(), sessionID)
+	if err != nil || len(all) != 2 || all[1].ID != 2 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// An older apply is undone as long as nothing else touched its files.
+func TestUndoOlder(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n", "b": "1\n"})
+	r.agent("a", "2\n")
+	r.action(api.ReviewKept)
+	first, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	r.agent("b", "2\n")
+	r.action(api.ReviewKept)
+	_, err = r.apply(api.ApplyRequest{})
+	r.must(err)
+	_, err = r.undo(first.ID)
+	r.must(err)
+	r.is(map[string]string{"a": "1\n", "b": "2\n"})
+
+	again, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	r.host("a", "the person's\n")
+	p, err := r.UndoPlan(t.Context(), sessionID, again.ID)
+	if err != nil || len(p.Conflicts) != 1 || !strings.Contains(p.Blocked, "changed since") {
+		t.Errorf("%q, blocked %q, %v", words(p), p.Blocked, err)
+	}
+	if _, err := r.Undo(t.Context(), sessionID, again.ID, api.UndoRequest{Hash: p.Hash}, nil); err == nil {
+		t.Error("it was undone over what the person wrote")
+	}
+	r.is(map[string]string{"a": "the person's\n", "b": "2\n"})
+}
+
+// A conflict stays as it is until a person says what becomes of it.
+func TestConflictsAreResolved(t *testing.T) {
+	base, there, wanted := "1\n2\n3\n4\n5\n6\n7\n", "one\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\n4\n5\n6\nseven\n"
+	clash := "ONE\n2\n3\n4\n5\n6\nSEVEN\n"
+	for name, c := range map[string]struct {
+		there, wanted string
+		resolve       *api.Resolution
+		want          string // of the project; "-" for nothing, "" for a refusal
+	}{
+		"nobody said":          {there, wanted, nil, there},
+		"merged":               {there, wanted, &api.Resolution{Way: api.WayMerge}, oracle(t, base, there, wanted)},
+		"wanted":               {there, wanted, &api.Resolution{Way: api.WayWanted}, wanted},
+		"there":                {there, wanted, &api.Resolution{Way: api.WayThere}, there},
+		"clash, without sides": {there, clash, &api.Resolution{Way: api.WayMerge}, ""},
+		"clash, with a side":   {there, clash, &api.Resolution{Way: api.WayMerge, Sides: []api.Way{api.WayThere}}, "one\n2\n3\n4\n5\n6\nSEVEN\n"},
+		"clash, the other":     {there, clash, &api.Resolution{Way: api.WayMerge, Sides: []api.Way{api.WayWanted}}, clash},
+		"deleted there":        {"-", wanted, &api.Resolution{Way: api.WayWanted}, wanted},
+		"deleted here":         {there, "-", &api.Resolution{Way: api.WayWanted}, "-"},
+		"a word that is none":  {there, wanted, &api.Resolution{Way: "mine"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, map[string]string{"a": base})
+			r.agent("other", "x")
+			if c.wanted == "-" {
+				r.gone("a")
+			} else {
+				r.agent("a", c.wanted)
+			}
+			r.action(api.ReviewKept)
+			if c.there == "-" {
+				r.must(os.Remove(filepath.Join(r.project, "a")))
+			} else {
+				r.host("a", c.there)
+			}
+			q := api.ApplyRequest{}
+			p := r.plan(q)
+			if len(p.Conflicts) != 1 || p.Blocked != "" {
+				t.Fatalf("%q, blocked %q", words(p), p.Blocked)
+			}
+			if c.resolve != nil {
+				q.Resolve = []api.Resolution{{Key: p.Conflicts[0].Key, Way: c.resolve.Way, Sides: c.resolve.Sides}}
+			}
+			if c.want == "" {
+				if p, err := r.ApplyPlan(t.Context(), sessionID, q); err == nil {
+					t.Errorf("it plans %q", words(p))
+				}
+				return
+			}
+			_, err := r.apply(q)
+			r.must(err)
+			want := map[string]string{"other": "x", "a": c.want}
+			if c.want == "-" {
+				delete(want, "a")
+			}
+			r.is(want)
+			_, err = r.undo(1)
+			r.must(err)
+			want = map[string]string{"a": c.there}
+			if c.there == "-" {
+				delete(want, "a")
+			}
+			r.is(want)
+		})
+	}
+}
+
+// oracle is what git makes of two changes.
+func oracle(t *testing.T, base, there, wanted string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var names []string
+	for name, text := range map[string]string{"1there": there, "2base": base, "3wanted": wanted} {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, p)
+	}
+	slices.Sort(names)
+	out, err := exec.CommandContext(t.Context(), "git", append([]string{"merge-file", "-p"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// A check that fails stops the apply; what it said is in the record.
+func TestChecksStop(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n", ".stepbox.yaml": "checks: [go vet, go test]\n"})
+	r.agent("a", "2\n")
+	r.gone(".stepbox.yaml")
+	r.action(api.ReviewKept)
+	r.box.result = func(c string) api.CheckResult {
+		if c == "go vet" {
+			return passed(c)
+		}
+		return api.CheckResult{Command: c, Exit: &api.Exit{Code: 2}, Output: "FAIL\n"}
+	}
+	_, err := r.apply(api.ApplyRequest{})
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Code != api.CodeChecked || !strings.Contains(p.Message, "go test (exit 2)") {
+		t.Fatalf("%v", err)
+	}
+	if got := r.has()["a"]; got != "1\n" {
+		t.Errorf("it was applied: %q", got)
+	}
+	all, err := r.History.Applies(t.Context(), sessionID)
+	if err != nil || len(all) != 1 || all[0].State != api.ApplyFailed || len(all[0].Checks) != 2 || all[0].Checks[1].Output != "FAIL\n" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	// It ran on the state that would be: of what is written nothing is as it was.
+	state := r.box.states[0]
+	if e := state.Lookup("a"); e == nil || e.Size != 2 || state.Lookup(".stepbox.yaml").Kind != manifest.KindWhiteout || state.Len() != 2 {
+		t.Errorf("they ran on %+v", state.Root)
+	}
+	if _, err := r.apply(api.ApplyRequest{NoChecks: true}); err != nil {
+		t.Error(err)
+	}
+	if len(r.box.ran) != 2 {
+		t.Errorf("%q ran", r.box.ran)
+	}
+}
+
+// What was shown and what would be done by now must be the same.
+func TestStalePlan(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n"})
+	r.agent("a", "2\n")
+	r.action(api.ReviewKept)
+	p := r.plan(api.ApplyRequest{})
+	r.host("a", "the person's\n")
+	_, err := r.Apply(t.Context(), sessionID, api.ApplyRequest{Hash: p.Hash}, nil)
+	if !errors.Is(err, ErrStale) {
+		t.Errorf("%v", err)
+	}
+	r.is(map[string]string{"a": "the person's\n"})
+}
+
+// What the session writes after the plan was shown isn't in it, and doesn't spoil it.
+func TestShownStateIsApplied(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n"})
+	r.agent("a", "2\n")
+	r.action(api.ReviewKept)
+	p := r.plan(api.ApplyRequest{})
+	r.agent("a", "3\n")
+	r.agent("b", "3\n")
+	r.action(api.ReviewKept)
+	_, err := r.Apply(t.Context(), sessionID, api.ApplyRequest{Hash: p.Hash}, func(api.Progress) {})
+	r.must(err)
+	r.is(map[string]string{"a": "2\n"})
+}
+
+// Who cancels finds the project as it was.
+func TestCancelled(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n"})
+	for _, n := range []string{"a", "b", "c", "d"} {
+		r.agent(n, "2\n")
+	}
+	r.action(api.ReviewKept)
+	p := r.plan(api.ApplyRequest{})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := r.Apply(ctx, sessionID, api.ApplyRequest{Hash: p.Hash}, func(api.Progress) { cancel() })
+	if err == nil || !strings.Contains(err.Error(), "as it was") {
+		t.Errorf("%v", err)
+	}
+	r.is(map[string]string{"a": "1\n"})
+	if all, err := r.History.Applies(t.Context(), sessionID); err != nil || all[0].State != api.ApplyFailed {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := r.apply(api.ApplyRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two at once don't get in each other's way: one is refused.
+func TestOneAtATime(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n"})
+	r.agent("a", "2\n")
+	r.action(api.ReviewKept)
+	release, err := r.Owner(sessionID).Hold(t.Context())
+	r.must(err)
+	_, err = r.apply(api.ApplyRequest{})
+	if p := (*api.Problem)(nil); !errors.As(err, &p) || p.Code != api.CodeBusy {
+		t.Errorf("%v", err)
+	}
+	release()
+	_, err = r.apply(api.ApplyRequest{})
+	r.must(err)
+}
+
+// A body that the record lost is named, and all else is applied.
+func TestMissingBody(t *testing.T) {
+	r := newRig(t, nil)
+	large := strings.Repeat("large\n", 5000)
+	r.agent("a", large)
+	r.agent("b", "small\n")
+	r.action(api.ReviewKept)
+	h := store.HashOf([]byte(large)).String()
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(r.project), "data/bodies/*/*"))
+	r.must(err)
+	for _, p := range found {
+		if strings.HasSuffix(h, filepath.Base(p)) || strings.HasPrefix(filepath.Base(p), h) {
+			r.must(os.Remove(p))
+		}
+	}
+	same(t, words(r.plan(api.ApplyRequest{})), []string{"A b", "left a: its content isn't in the record any more"})
+}
+
+// The agent's commits are listed when they are asked for, and fetched.
+func TestCommits(t *testing.T) {
+	r := newRig(t, nil)
+	r.agent("a", "1\n")
+	r.action(api.ReviewKept)
+	r.box.commits = scratch.Commits{List: []api.Commit{{Hash: "abc", Subject: "s"}}}
+	r.box.fetched = scratch.Fetched{Commits: r.box.commits, Ref: "refs/stepbox/x/", How: []string{"git merge"}}
+	if p := r.plan(api.ApplyRequest{}); len(p.Commits) > 0 {
+		t.Error("commits that nobody asked for")
+	}
+	rec, err := r.apply(api.ApplyRequest{Commits: true})
+	if err != nil || len(rec.Fetched) != 1 || rec.Ref != "refs/stepbox/x/" || len(rec.How) != 1 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	// When all files are there already, the commits can be fetched alone.
+	rec, err = r.apply(api.ApplyRequest{Commits: true})
+	if err != nil || rec.Journal != "" || len(rec.Fetched) != 1 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	r.box.failure = errors.New("no room")
+	if rec, err = r.apply(api.ApplyRequest{Commits: true}); err != nil || rec.State != api.ApplyDone || !strings.Contains(rec.Failure, "no room") {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
