@@ -3,7 +3,6 @@ package scratch
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +22,7 @@ type rig struct {
 	testing.TB
 	*Scratch
 	project string
+	said    string // what the last agent printed
 }
 
 // newRig makes a project of some files, by name.
@@ -32,10 +32,16 @@ func newRig(t testing.TB, list map[string]string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rigIn(t, dir, list)
+}
+
+// rigIn is newRig below a folder, in which there may be one already.
+func rigIn(t testing.TB, dir string, list map[string]string) *rig {
+	t.Helper()
 	r := &rig{TB: t, project: filepath.Join(dir, "project")}
 	home, data, run := filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "run")
 	for _, d := range []string{r.project, home, data, run} {
-		r.must(os.Mkdir(d, 0o700))
+		r.must(os.MkdirAll(d, 0o700))
 	}
 	for name, text := range list {
 		r.write(name, text)
@@ -53,8 +59,8 @@ func newRig(t testing.TB, list map[string]string) *rig {
 				t.Errorf("in %s there is left: %v, %v", left, names, err)
 			}
 		}
-		if out, err := exec.Command("sh", "-c", "grep -F "+dir+" /proc/self/mountinfo; ls -d /sys/fs/cgroup/*/stepbox/scratch-* /sys/fs/cgroup/stepbox*/scratch-* 2>/dev/null | grep "+filepath.Base(dir)).Output(); len(out) > 0 {
-			t.Errorf("mounts or cgroups are left: %s%v", out, err)
+		if left := traces(data, ""); left != "" && os.Getenv("STEPBOX_TEST_KILLED") == "" {
+			t.Errorf("left are %s", left)
 		}
 	})
 	return r
@@ -100,8 +106,8 @@ func (r *rig) agent(command string) *manifest.Manifest {
 	m, _, err := scanner.Scan(r.Context(), scan.Options{})
 	r.must(err)
 	r.must(box.Close(r.Context()))
-	if out := <-done; exit.Code != 0 || exit.Signal != "" {
-		r.Fatalf("the agent ended with %+v:\n%s", exit, out)
+	if r.said = strings.ReplaceAll(<-done, "\r\n", "\n"); exit.Code != 0 || exit.Signal != "" {
+		r.Fatalf("the agent ended with %+v:\n%s", exit, r.said)
 	}
 	return m
 }

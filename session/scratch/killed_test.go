@@ -1,0 +1,148 @@
+package scratch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/runner"
+	"stepbox/runner/overlay/manifest"
+)
+
+// TestKilled runs a check that never ends, in a process of its own that is killed.
+func TestKilled(t *testing.T) {
+	dir := os.Getenv("STEPBOX_TEST_KILLED")
+	if dir == "" {
+		t.Skip("it is started by another test")
+	}
+	r := rigIn(t, dir, nil)
+	_, err := r.Check(t.Context(), nil, "mkdir a; chmod 0 a; echo begun; sleep 1000", func(line string) { fmt.Println("told " + line) })
+	t.Fatal(err)
+}
+
+// What a process that was killed left is gone after the next start.
+func TestNothingIsLeftOfTheKilled(t *testing.T) {
+	r := newRig(t, nil)
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestKilled$")
+	cmd.Env = append(os.Environ(), "STEPBOX_TEST_KILLED="+filepath.Dir(r.project))
+	out, err := cmd.StdoutPipe()
+	r.must(err)
+	r.must(cmd.Start())
+	var said []byte
+	for buf := make([]byte, 4096); !bytes.Contains(said, []byte("told begun")); {
+		n, err := out.Read(buf)
+		if said = append(said, buf[:n]...); err != nil {
+			t.Fatalf("it said %s: %v", said, err)
+		}
+	}
+	places, err := os.ReadDir(filepath.Join(r.cfg.DataDir, "scratch"))
+	if err != nil || len(places) != 1 {
+		t.Fatalf("there are %v, %v", places, err)
+	}
+	r.must(Sweep(r.cfg.DataDir))
+	id := places[0].Name()
+	if _, err := os.Stat(filepath.Join(r.cfg.DataDir, "scratch", id)); err != nil {
+		t.Fatal("the folder of a living one was swept")
+	}
+	r.must(cmd.Process.Kill())
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("it ended by itself")
+	}
+	// Its sandbox ends by itself; a start sweeps the rest.
+	for end := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
+		_, err := runner.Sweep(t.Context(), r.cfg.RunDir)
+		err = errors.Join(err, Sweep(r.cfg.DataDir))
+		left := traces(r.cfg.DataDir, id)
+		if err == nil && left == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left are %s, %v", left, err)
+		}
+	}
+}
+
+// traces lists what there is of the sandboxes of a store's folder, and the cgroups
+// of one of them.
+func traces(dataDir, id string) string {
+	var out []string
+	patterns := []string{dataDir + "/scratch/*", filepath.Dir(dataDir) + "/run/*"}
+	if id != "" {
+		patterns = append(patterns, "/sys/fs/cgroup/*/stepbox/"+id, "/sys/fs/cgroup/*/stepbox-"+id, "/sys/fs/cgroup/*/*/stepbox-"+id)
+	}
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(pattern) // a pattern that is well-formed
+		out = append(out, found...)
+	}
+	mounts, _ := filepath.Glob("/proc/[0-9]*/mountinfo")
+	for _, m := range mounts {
+		if text, err := os.ReadFile(m); err == nil && strings.Contains(string(text), dataDir+"/scratch/") {
+			out = append(out, m)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestConfigured(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "[]",
+		"checks: []":                         "[]",
+		"checks:\n- go vet ./...\n- \"a b\"": `["go vet ./..." "a b"]`,
+		"checks:\n  - x: 1":                  "line 2, column ",
+		"checks: go":                         "line 1, column 9",
+		"check:\n- x":                        "line 1, column 1",
+		"checks:\n- x\nchecks:\n- y":         "line 3, column 1",
+		"checks:\n- ' '":                     "check 1 is empty",
+		"checks: [":                          "line 1",
+		"checks:\n- " + strings.Repeat("x", maxCommand+1):  "check 1 is longer",
+		"checks:\n" + strings.Repeat("- x\n", maxChecks+1): "it has 101 checks",
+		"# " + strings.Repeat("x", maxConfig):              "more than 65536 bytes",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Configured(dir)
+		said := fmt.Sprintf("%q", got)
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.Contains(said, want) || err != nil && !strings.Contains(said, "cannot read the project's checks from") {
+			t.Errorf("%.40q gives %s, want %s", text, said, want)
+		}
+	}
+	dir := t.TempDir()
+	if got, err := Configured(dir); err != nil || got != nil {
+		t.Errorf("without a file there are %q, %v", got, err)
+	}
+	if err := os.Symlink("elsewhere", filepath.Join(dir, ConfigName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Configured(dir); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a link: %v", err)
+	}
+}
+
+// BenchmarkCheck is a check of nothing, by how many files the agent changed.
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{0, 10, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := newRig(b, map[string]string{"a.txt": "x"})
+			var state *manifest.Manifest
+			if n > 0 {
+				state = r.agent(fmt.Sprintf("for d in $(seq %d); do mkdir d$d; for f in 1 2 3 4 5 6 7 8 9 10; do echo $d $f >d$d/$f; done; done", n/10))
+			}
+			for b.Loop() {
+				if got := r.check(state, "true"); !got.Passed() {
+					b.Fatalf("%+v", got)
+				}
+			}
+		})
+	}
+}
