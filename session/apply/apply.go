@@ -53,6 +53,7 @@ type Applier struct {
 	// Person is whose project it is: where git looks for settings.
 	Person git.Person
 
+	under sync.RWMutex // read-locked while something is written
 	mu    sync.Mutex
 	shown []*plan // guarded by mu; those shown last, newest last
 }
@@ -89,6 +90,12 @@ func counting(event string, fewer int) func(*api.Session) {
 		}
 		s.Unapplied = max(s.Unapplied-fewer, 0)
 	}
+}
+
+// Wait waits until nothing is being written any more; contexts end what is.
+func (a *Applier) Wait() {
+	a.under.Lock()
+	defer a.under.Unlock()
 }
 
 // maxShown is how many plans are remembered with the state that they are of.
@@ -161,6 +168,8 @@ func (a *Applier) Apply(ctx context.Context, id string, r api.ApplyRequest, tell
 	if r.Hash == "" {
 		return api.Apply{}, api.Problemf(api.CodeInvalid, "an apply names the hash of the plan that was shown")
 	}
+	a.under.RLock()
+	defer a.under.RUnlock()
 	o := a.Owner(id)
 	release, err := o.Hold(ctx)
 	if err != nil {

@@ -127,6 +127,8 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	if r.Hash == "" {
 		return api.Apply{}, api.Problemf(api.CodeInvalid, "undoing an apply names the hash of the plan that was shown")
 	}
+	a.under.RLock()
+	defer a.under.RUnlock()
 	o := a.Owner(id)
 	release, err := o.Hold(ctx)
 	if err != nil {

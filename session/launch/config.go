@@ -152,6 +152,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		srv.Close()
 		pipe.Close()
 		<-done
+		a.Wait()
 		st.Close()
 	}, nil
 }

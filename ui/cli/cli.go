@@ -27,6 +27,7 @@ const (
 	ExitFailure = 1   // it didn't work
 	ExitUsage   = 2   // the command line is wrong
 	ExitRefused = 3   // the session refused: decided already, changed meanwhile, not held any more
+	ExitChecked = 4   // apply: a check failed
 	ExitNoRun   = 125 // run: the sandbox can't be started
 )
 
@@ -48,6 +49,8 @@ func Code(err error) int {
 		switch p.Code {
 		case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive, api.CodeUnknown:
 			return ExitRefused
+		case api.CodeChecked:
+			return ExitChecked
 		}
 	}
 	return ExitFailure
@@ -66,7 +69,7 @@ func Commands(connect Connect) []*cobra.Command {
 	return []*cobra.Command{
 		list(connect), show(connect), logs(connect), diff(connect),
 		approve(connect), deny(connect), keep(connect), mode(connect),
-		pause(connect), resume(connect), kill(connect), rollback(connect),
+		pause(connect), resume(connect), kill(connect), rollback(connect), apply(connect),
 	}
 }
 

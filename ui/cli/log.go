@@ -67,6 +67,8 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("%d, %s", e.Checkpoint.ID, files(e.Checkpoint.Files))
 	case e.Rollback != nil:
 		return line("to before action %d, %s %s", e.Rollback.ToBefore, files(e.Rollback.Files), e.Rollback.Failure)
+	case e.Apply != nil:
+		return line("apply %d, %s, %s %s", e.Apply.ID, files(e.Apply.Files), e.Apply.State, e.Apply.Failure)
 	case e.Note != nil:
 		return line("%s", e.Note.Text)
 	case e.Unknown():

@@ -1,0 +1,371 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+)
+
+// applying is what the apply command was told.
+type applying struct {
+	command
+	request api.ApplyRequest
+	resolve []string // PATH=WAY
+	undo    string   // the apply to be undone: a number, or lastApply; "": none
+	dry     bool
+	yes     bool
+	stderr  io.Writer
+	stdin   io.Reader
+}
+
+const lastApply = "last"
+
+func apply(connect Connect) *cobra.Command {
+	var a applying
+	cmd := wrap(connect, "apply [SESSION]", "Write a session's changes to the project folder, or undo that", cobra.MaximumNArgs(1), func(c command, args []string) error {
+		b := a
+		b.command = c
+		return b.run(optional(args))
+	})
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { a.stderr, a.stdin = cmd.ErrOrStderr(), cmd.InOrStdin() }
+	cmd.Long = "Write what a session changed to the project folder: first the plan, with what is in\n" +
+		"conflict and what is dangerous, then a question, then the checks, then the files, all\n" +
+		"or none. Without SESSION it is this folder's newest session with unapplied work.\n" +
+		"A running session goes on; what it writes later isn't part of it.\n\n" +
+		"What is in conflict stays as it is unless --resolve says what becomes of it:\n" +
+		"  PATH=wanted     as the session has it; the project's changes to the file are lost\n" +
+		"  PATH=there      as the project has it\n" +
+		"  PATH=merge      both; where they meet, PATH=merge:there,wanted,… takes a side for each place\n\n" +
+		"Exits with 0 when it is applied or there is nothing to apply, 1 when it failed, 2 for a\n" +
+		"wrong command line, 3 when it was refused (the plan isn't what was shown any more,\n" +
+		"nobody has looked at some changes, something else is writing the project), 4 when a\n" +
+		"check failed. Unless it is 0, the project folder is as it was."
+	cmd.Example = "  stepbox apply\n  stepbox apply --check 'go test ./...' --yes --looked\n  stepbox apply fix-tests --without 4 --path 'src/**'\n  stepbox apply --undo"
+	f := cmd.Flags()
+	f.IntSliceVar(&a.request.Actions, "action", nil, "only what this action changed; may be given more than once")
+	f.IntSliceVar(&a.request.Without, "without", nil, "not what this action changed; may be given more than once")
+	f.StringArrayVar(&a.request.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
+	f.StringArrayVar(&a.request.Checks, "check", nil, "a shell command that must succeed on the result, in a sandbox; may be given more than once (the project's own)")
+	f.BoolVar(&a.request.NoChecks, "no-checks", false, "run no checks, not the project's own either")
+	f.BoolVar(&a.request.Commits, "commits", false, "also fetch the agent's commits, below refs/stepbox/")
+	f.BoolVar(&a.request.Looked, "looked", false, "the changes of no reviewed action have been looked at")
+	f.StringArrayVar(&a.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=merge, PATH=wanted or PATH=there")
+	f.StringVar(&a.request.Hash, "hash", "", "only if the plan still has this hash")
+	f.StringVar(&a.undo, "undo", "", "take back the last apply, or the one of this number (--undo=3)")
+	f.Lookup("undo").NoOptDefVal = lastApply
+	f.BoolVar(&a.dry, "dry-run", false, "only show the plan")
+	f.BoolVarP(&a.yes, "yes", "y", false, "don't ask")
+	return cmd
+}
+
+func (a *applying) run(word string) error {
+	a.request.By = "cli"
+	switch {
+	case a.undo != "" && (len(a.request.Actions)+len(a.request.Without)+len(a.request.Globs)+len(a.request.Checks)+len(a.resolve) > 0 || a.request.Commits):
+		return fmt.Errorf("%w: --undo takes back a whole apply: of the other flags it takes --dry-run, --yes, --hash and --json", ErrUsage)
+	case a.request.NoChecks && len(a.request.Checks) > 0:
+		return fmt.Errorf("%w: --check and --no-checks exclude each other", ErrUsage)
+	case !a.dry && !a.yes && !Terminal():
+		return fmt.Errorf("%w: an apply asks before it writes, and there is no terminal: look with --dry-run, then use --yes", ErrUsage)
+	}
+	s, err := a.find(word)
+	if err != nil {
+		return err
+	}
+	if a.undo != "" {
+		return a.takeBack(s)
+	}
+	p, err := a.plan(s)
+	if err != nil {
+		return err
+	}
+	show := func(w io.Writer) { a.printPlan(w, s, p, "apply") }
+	switch {
+	case a.dry:
+		return a.show(p, show)
+	case a.request.Hash != "" && a.request.Hash != p.Hash:
+		return &api.Problem{Code: api.CodeStale, Message: "the plan isn't the one with that hash any more; look at it again (--dry-run)"}
+	case len(p.Files)+len(p.Commits) == 0:
+		return a.show(p, show)
+	}
+	if !a.json {
+		if err := a.show(p, show); err != nil {
+			return err
+		}
+	}
+	if !a.yes {
+		what := fmt.Sprintf("Write %s to %s?", files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)
+		if n := len(p.Unreviewed); n > 0 && !a.request.Looked {
+			what = fmt.Sprintf("%d of these changes belong to no reviewed action. Have you looked at them, and shall they be written to %s?", n, s.Workspace)
+			a.request.Looked = true
+		}
+		if err := a.ask(what); err != nil {
+			return err
+		}
+	} else if p.Blocked != "" {
+		return &api.Problem{Code: api.CodeBusy, Message: "nothing was applied: " + p.Blocked}
+	}
+	a.request.Hash = p.Hash
+	return a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
+		a.client.Apply(ctx, s.ID, a.request)(tell)
+	}, appliedWords)
+}
+
+// show prints a value as JSON, or in words without columns: lines of files stand
+// among them.
+func (a *applying) show(v any, plain func(io.Writer)) error {
+	if a.json {
+		return a.print(v, plain)
+	}
+	out := bufio.NewWriter(a.out)
+	plain(out)
+	return out.Flush()
+}
+
+// plan asks for the plan; what is to be resolved is named by path.
+func (a *applying) plan(s api.Session) (api.ApplyPlan, error) {
+	p, err := a.client.ApplyPlan(a.ctx, s.ID, a.request)
+	if err != nil || len(a.resolve) == 0 {
+		return p, err
+	}
+	for _, word := range a.resolve {
+		path, way, ok := cutLast(word, "=")
+		way, sides, _ := strings.Cut(way, ":")
+		if !ok {
+			return p, fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted or PATH=there", ErrUsage, api.Escape(word))
+		}
+		i := slices.IndexFunc(p.Conflicts, func(c api.Conflict) bool { return c.Path == path || c.Path == api.Escape(path) })
+		if i < 0 {
+			return p, fmt.Errorf("%w: --resolve %q: that file isn't in conflict", ErrUsage, api.Escape(path))
+		}
+		r := api.Resolution{Key: p.Conflicts[i].Key, Way: api.Way(way)}
+		for side := range strings.SplitSeq(sides, ",") {
+			if side != "" {
+				r.Sides = append(r.Sides, api.Way(side))
+			}
+		}
+		a.request.Resolve = append(a.request.Resolve, r)
+	}
+	return a.client.ApplyPlan(a.ctx, s.ID, a.request)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// find is the session that is meant: by name, or of this folder the newest one
+// that has work to apply, or to undo.
+func (a *applying) find(word string) (api.Session, error) {
+	if word != "" {
+		return a.session(word)
+	}
+	all, err := a.client.Sessions(a.ctx)
+	if err != nil {
+		return api.Session{}, err
+	}
+	here, err := os.Getwd()
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err != nil {
+		return api.Session{}, fmt.Errorf("cannot tell this folder; name a session: %w", err)
+	}
+	for _, s := range all { // newest first
+		if here != s.Folder && !strings.HasPrefix(here, strings.TrimSuffix(s.Folder, "/")+"/") {
+			continue
+		}
+		if a.undo != "" {
+			if s.Applies > 0 {
+				return s, nil
+			}
+			continue
+		}
+		if s.State == api.SessionEnded && s.Unapplied == 0 {
+			continue
+		}
+		p, err := a.client.ApplyPlan(a.ctx, s.ID, api.ApplyRequest{NoChecks: true})
+		if err != nil {
+			return s, err
+		}
+		if len(p.Files)+len(p.Conflicts) > 0 {
+			return s, nil
+		}
+	}
+	what := "has unapplied work"
+	if a.undo != "" {
+		what = "has an apply to undo"
+	}
+	return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "no session of this folder " + what + "; stepbox ls lists all, stepbox apply SESSION takes any"}
+}
+
+// takeBack undoes an apply.
+func (a *applying) takeBack(s api.Session) error {
+	all, err := a.client.Applies(a.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(a.undo, 10, 64)
+	if a.undo == lastApply {
+		all = slices.DeleteFunc(all, func(x api.Apply) bool { return x.State != api.ApplyDone || x.Journal == "" })
+		if len(all) == 0 {
+			return &api.Problem{Code: api.CodeNotFound, Message: "there is no apply of session " + s.Name + " to undo"}
+		}
+		n, err = all[len(all)-1].ID, nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: --undo=%s: an apply has a number", ErrUsage, api.Escape(a.undo))
+	}
+	p, err := a.client.UndoPlan(a.ctx, s.ID, n)
+	if err != nil {
+		return err
+	}
+	show := func(w io.Writer) { a.printPlan(w, s, p, fmt.Sprintf("undo of apply %d", n)) }
+	if a.dry || !a.json {
+		if err := a.show(p, show); err != nil || a.dry {
+			return err
+		}
+	}
+	if p.Blocked != "" {
+		return &api.Problem{Code: api.CodeBusy, Message: "nothing was undone: " + p.Blocked}
+	}
+	if !a.yes {
+		if err := a.ask(fmt.Sprintf("Take %s back in %s?", files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)); err != nil {
+			return err
+		}
+	}
+	return a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
+		a.client.Undo(ctx, s.ID, n, api.UndoRequest{Hash: cmp.Or(a.request.Hash, p.Hash), By: "cli"})(tell)
+	}, func(w io.Writer, x api.Apply) {
+		fmt.Fprintf(w, "undone: apply %d, %s as before it\n", x.ID, files(x.Files))
+		leftBehind(w, x)
+	})
+}
+
+// ask waits for a person's yes.
+func (a *applying) ask(what string) error {
+	fmt.Fprintf(a.stderr, "%s [y/N] ", what)
+	answer := make(chan string, 1)
+	go func() { // it may wait for ever, and ends with the program
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // no line is no
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-a.ctx.Done():
+		fmt.Fprintln(a.stderr)
+		return context.Cause(a.ctx)
+	case word := <-answer:
+		if word == "y" || word == "yes" {
+			return nil
+		}
+	}
+	fmt.Fprintln(a.stderr, "nothing was written")
+	return fmt.Errorf("%w: not wanted", ErrSaid)
+}
+
+// follow shows how work goes until it is through. A signal ends the work, and
+// what came of it is said.
+func (a *applying) follow(s api.Session, work func(ctx context.Context, tell func(api.Progress, error) bool), words func(io.Writer, api.Apply)) error {
+	var last api.Progress
+	var failed error
+	live := Terminal() && !a.json
+	work(a.ctx, func(p api.Progress, err error) bool {
+		if err != nil {
+			failed = err
+			return false
+		}
+		last = p
+		if live && p.Done == nil && p.Problem == nil {
+			cols, _ := Size()
+			fmt.Fprintf(a.stderr, "\r\x1b[K%s", cut(progressWords(p), cols-1))
+		}
+		return true
+	})
+	if live {
+		fmt.Fprint(a.stderr, "\r\x1b[K")
+	}
+	switch {
+	case a.ctx.Err() != nil:
+		return a.stopped(s)
+	case failed != nil:
+		return failed
+	case last.Problem != nil:
+		return a.failed(s, last.Problem)
+	case last.Done == nil:
+		return errors.New("the session ended while it was applied; stepbox ls, then stepbox apply again, says how it stands")
+	}
+	return a.show(last.Done, func(w io.Writer) { words(w, *last.Done) })
+}
+
+func progressWords(p api.Progress) string {
+	out := map[string]string{"check": "checking", "write": "writing", "undo": "taking back", "fetch": "fetching commits"}[p.Stage]
+	if p.Text != "" {
+		out += " · " + p.Text
+	}
+	if p.Whole > 0 {
+		out += fmt.Sprintf(" · %d %%", 100*p.Part/p.Whole)
+	}
+	return out
+}
+
+// failed shows the end of what a check printed before its failure is told.
+func (a *applying) failed(s api.Session, p *api.Problem) error {
+	if p.Code != api.CodeChecked || a.json {
+		return p
+	}
+	all, err := a.client.Applies(a.ctx, s.ID)
+	if err != nil || len(all) == 0 {
+		return p
+	}
+	for _, c := range all[len(all)-1].Checks {
+		if !c.Passed() {
+			fmt.Fprint(a.stderr, c.Output)
+		}
+	}
+	return p
+}
+
+// stopWait bounds how long the end of work that was stopped is waited for.
+const stopWait = time.Minute
+
+// stopped waits until what was stopped has come to its end, and says which.
+func (a *applying) stopped(s api.Session) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), stopWait)
+	defer cancel()
+	for ctx.Err() == nil {
+		all, err := a.client.Applies(ctx, s.ID)
+		if err != nil {
+			break
+		}
+		if n := len(all); n == 0 || all[n-1].State != api.ApplyOpen && !slices.ContainsFunc(all, func(x api.Apply) bool { return x.State == api.ApplyUndoing }) {
+			how := "the project folder is as it was"
+			if n > 0 && all[n-1].State == api.ApplyDone && a.undo == "" {
+				how = fmt.Sprintf("it was too late: apply %d is done; stepbox apply --undo takes it back", all[n-1].ID)
+			}
+			fmt.Fprintln(a.stderr, "stepbox: stopped;", how)
+			return context.Cause(a.ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	fmt.Fprintln(a.stderr, "stepbox: stopped; the next stepbox command says how the project folder stands")
+	return context.Cause(a.ctx)
+}
