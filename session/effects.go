@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"path/filepath"
@@ -63,16 +64,15 @@ func (s *Session) announced(commands []api.Command, began time.Time) func([]said
 		find := said.Command{Project: s.cfg.Workspace, From: from, To: began.Add(time.Second)}
 		comment := ""
 		for _, c := range commands {
-			find.Lines = append(find.Lines, c.Line)
-			if n := len(c.Argv); n > 0 {
-				find.Lines = append(find.Lines, c.Argv[n-1]) // of a shell
+			lines := append([]string{c.Line}, c.Argv[max(len(c.Argv)-1, 0):]...) // the last may be a shell's script
+			find.Lines = append(find.Lines, lines...)
+			for _, line := range lines {
+				comment = cmp.Or(comment, said.Comment(line))
 			}
-			comment = said.Comment(c.Line)
 		}
 		home := filepath.Join(s.cfg.DataDir, "homes", s.profile.Name)
-		return []said.Announcement{
-			{Text: said.InTranscript(home, find), Source: said.FromCall, Deeds: deeds}, {Text: comment, Source: said.FromComment, Deeds: deeds},
-		}
+		called := said.InTranscript(home, find)
+		return []said.Announcement{{Text: called.Text, Source: called.Source, Deeds: deeds}, {Text: comment, Source: said.FromComment, Deeds: deeds}}
 	}
 }
 

@@ -97,6 +97,8 @@ type summary struct {
 	groups  map[string]*group
 	phrases []phrase
 	stashed bool
+
+	newExecutable int
 }
 
 // group is what happened to some files.
@@ -292,7 +294,7 @@ func (s *summary) modes(c diff.Change, ignored bool) {
 		if c.Old != nil {
 			s.put("executable", c.Path, false)
 		} else {
-			s.put("executable made", c.Path, false)
+			s.newExecutable++
 		}
 	}
 	if more&0o002 != 0 && c.New.Mode&0o1000 == 0 {

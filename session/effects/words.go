@@ -30,7 +30,7 @@ var table = []struct {
 	{"deleted", loses, "deletes %s", "deletes %d files"},
 	{"reverted", loses, "throws away uncommitted changes to %s", "throws away uncommitted changes to %d files"},
 	{"emptied", loses, "empties %s", "empties %d files"},
-	{"replaced", loses, "replaces %s by another kind of file", "replaces %d files by other kinds of files"},
+	{"replaced", loses, "replaces %s by a link or folder", "replaces %d files by other kinds"},
 	{"overwritten", reverts, "overwrites all of %s", "overwrites all of %d files"},
 	{"runs", runs, "changes %s", "changes %d files that run by themselves"},
 	{"leads out", history, "makes a link that leads out: %s", "makes %d links that lead out of the project"},
@@ -55,56 +55,42 @@ func (s *summary) say() {
 		if g == nil {
 			continue
 		}
-		n, weight, folder := len(g.names), row.weight, ""
+		n, weight, one, many, folder, after := len(g.names), row.weight, row.one, row.many, "", ""
 		if row.kind == "deleted" || row.kind == "moved" {
 			folder = s.goneFolder(g.names)
 		}
-		text := fmt.Sprintf(row.one, short(g.names[0], 30-len(row.one)/4))
-		if n > 1 {
-			text = fmt.Sprintf(row.many, n)
-		}
-		switch row.kind {
-		case "deleted":
-			if folder != "" && n > 1 {
-				text = fmt.Sprintf("deletes %s with %d files", short(folder, 16), n)
+		switch gone := short(folder, 16); {
+		case row.kind == "deleted" && folder != "":
+			many = "deletes " + gone + " with %d files"
+		case row.kind == "moved" && folder != "":
+			one, many = "moves %s; "+gone+" is gone", "moves %d files out of "+gone+", which is gone"
+		case row.kind == "runs" && n == 1:
+			after = ", " + Runs(g.names[0])
+		case row.kind == "reverted" && s.stashed:
+			weight, one, many = reverts, "puts changes to %s on the stash", "puts changes to %d files on the stash"
+		case row.kind == "reverted" && g.lost == 0:
+			weight, one, many = reverts, "takes %s back to what was committed", "takes %d files back to what was committed"
+		case row.kind == "ignored deleted" && g.lost > 0:
+			if weight = loses; n > 1 {
+				after = ", " + ofThem(g.lost, n, "nothing makes again")
 			}
-		case "moved":
-			if folder != "" && n > 1 {
-				text = fmt.Sprintf("moves %d files out of %s, which is gone", n, short(folder, 16))
-			} else if folder != "" {
-				text = fmt.Sprintf("moves %s; %s is gone", short(g.names[0], 24), short(folder, 16))
-			}
-		case "runs":
-			if what := Runs(g.names[0]); n == 1 {
-				text += ", " + what
-			}
-		case "reverted":
-			if s.stashed {
-				weight, text = reverts, "puts changes to "+Named(g.names[0], n)+" on the stash"
-			} else if g.lost == 0 {
-				weight, text = reverts, "takes "+Named(g.names[0], n)+" back to what was committed"
-			}
-		case "ignored deleted":
-			if g.lost > 0 {
-				weight = loses
-			}
-			if g.lost > 0 && n > 1 {
-				text += ", " + ofThem(g.lost, n, "nothing makes again")
-			}
-		case "created":
-			if x := s.group("executable made"); len(x.names) > 0 && n == 1 {
-				text = "creates the executable " + short(g.names[0], 28)
-			} else if len(x.names) > 0 {
-				text += ", " + ofThem(min(len(x.names), n), n, "executable")
+		case row.kind == "created" && s.newExecutable > 0:
+			one, after = "creates the executable %s", ""
+			if n > 1 {
+				after = ", " + ofThem(min(s.newExecutable, n), n, "executable")
 			}
 		}
 		if g.lost > 0 && row.kind != "reverted" && row.kind != "ignored deleted" && s.repositoryOf(g.names[0]) != nil {
-			text += ", " + ofThem(g.lost, n, "never committed")
+			after += ", " + ofThem(g.lost, n, "never committed")
 		}
-		if g.tests > 0 && n > 1 && weight <= reverts {
-			text += ", " + ofThem(g.tests, n, "tests")
+		if tests := ", " + ofThem(g.tests, n, "tests"); g.tests > 0 && n > 1 && weight <= reverts && utf8.RuneCountInString(many+after+tests) < columns-6 {
+			after += tests
 		}
-		s.add(weight, "%s", text)
+		if n > 1 {
+			s.add(weight, many+"%s", n, after)
+		} else {
+			s.add(weight, one+"%s", short(g.names[0], min(32, columns-utf8.RuneCountInString(one+after))), after)
+		}
 	}
 	if s.More > 0 {
 		s.add(loses, "changes %d files more than can be looked at", s.More)
@@ -113,6 +99,9 @@ func (s *summary) say() {
 		s.add(plain, "changes folders, or what files are marked with")
 	}
 }
+
+// columns is how wide a phrase may be.
+const columns = 62
 
 // Named names a file when it is alone, else counts.
 func Named(name string, n int) string {

@@ -45,6 +45,7 @@ func Of(announced []Announcement) (out *api.Said) {
 // Where an announcement stood.
 const (
 	FromCall    = "tool call"
+	FromMessage = "message" // what the agent wrote before the call
 	FromCommit  = "commit message"
 	FromComment = "comment"
 )

@@ -41,10 +41,10 @@ type Command struct {
 // InTranscript finds what an agent announced of a command in the transcripts in
 // its home folder, the newest first; "" when nothing is found. No link of the
 // agent's is followed.
-func InTranscript(home string, c Command) string {
+func InTranscript(home string, c Command) (said api.Said) {
 	root, err := unix.Open(home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return ""
+		return said
 	}
 	defer unix.Close(root)
 	type transcript struct {
@@ -79,14 +79,14 @@ func InTranscript(home string, c Command) string {
 	slices.SortFunc(found, func(a, b transcript) int { return b.at.Compare(a.at) })
 	for _, t := range found[:min(len(found), maxFiles)] {
 		if f := open(root, t.path, unix.O_NONBLOCK); f != nil {
-			text := read(f, c)
+			said = read(f, c)
 			f.Close()
-			if text != "" {
-				return text
+			if said.Text != "" {
+				break
 			}
 		}
 	}
-	return ""
+	return said
 }
 
 // open opens what is below a folder, through no link and no other mount.
@@ -101,10 +101,10 @@ func open(root int, p string, flags uint64) *os.File {
 }
 
 // read looks through the end of a transcript.
-func read(f *os.File, c Command) string {
+func read(f *os.File, c Command) (said api.Said) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return ""
+		return said
 	}
 	head := make([]byte, 16<<10)
 	n, _ := f.ReadAt(head, 0)
@@ -117,96 +117,67 @@ func read(f *os.File, c Command) string {
 	return search(first, tail, c)
 }
 
-// entry is a line of a transcript, as far as any of the agents has these fields.
+// entry is a line of a transcript, as far as all the agents have these fields:
+// what is said and called stands in message (Claude Code, pi) or payload (Codex).
 type entry struct {
-	Timestamp time.Time `json:"timestamp"`
-	Cwd       string    `json:"cwd"`
-	Message   struct {  // Claude Code, pi
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"message"`
-	Payload struct { // Codex
-		Type      string          `json:"type"`
-		Role      string          `json:"role"`
-		Cwd       string          `json:"cwd"`
-		Content   json.RawMessage `json:"content"`
-		Arguments string          `json:"arguments"`
-	} `json:"payload"`
-}
-
-// block is a part of a message: text, or a tool's call.
-type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	Input     json.RawMessage `json:"input"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
-// call is what a shell's tool is called with.
-type call struct {
-	Command       json.RawMessage `json:"command"`
-	Cmd           string          `json:"cmd"`
-	Description   string          `json:"description"`
-	Justification string          `json:"justification"`
-}
-
-func (c *call) line() string {
-	var line string
-	var argv []string
-	if json.Unmarshal(c.Command, &line) != nil && json.Unmarshal(c.Command, &argv) == nil && len(argv) > 0 {
-		line = argv[len(argv)-1]
-	}
-	return cmp.Or(line, c.Cmd)
+	Timestamp        time.Time
+	Cwd              string
+	Message, Payload struct{ Role, Type, Cwd string }
 }
 
 // search finds the last announcement of a command in the lines of a transcript.
 // First is the transcript's first line, which tells the folder of some.
-func search(first, tail []byte, c Command) (found string) {
+func search(first, tail []byte, c Command) (found api.Said) {
 	var head entry
 	if json.Unmarshal(first, &head) == nil && !c.in(cmp.Or(head.Cwd, head.Payload.Cwd)) {
-		return ""
+		return found
 	}
 	before := "" // what the agent said since it last heard something
 	for line := range bytes.Lines(tail) {
 		var e entry
+		var all struct{ Message, Payload any }
 		if len(line) > maxLine || json.Unmarshal(line, &e) != nil || !c.in(e.Cwd) || e.Timestamp.Before(c.From) || e.Timestamp.After(c.To) {
 			continue
 		}
-		var blocks []block
-		if role := cmp.Or(e.Message.Role, e.Payload.Role); role == "assistant" {
-			_ = json.Unmarshal(append(e.Message.Content, e.Payload.Content...), &blocks) // one of them; no blocks: it says nothing
-		} else if role != "" || e.Payload.Type == "function_call_output" {
+		if role := cmp.Or(e.Message.Role, e.Payload.Role); role != "" && role != "assistant" || e.Payload.Type == "function_call_output" {
 			before = ""
-		}
-		if e.Payload.Type == "function_call" {
-			blocks = append(blocks, block{Type: "toolCall", Input: json.RawMessage(e.Payload.Arguments)})
-		}
-		for _, b := range blocks {
-			if b.Text != "" {
-				before = b.Text
-				continue
-			}
-			var args call
-			for _, raw := range []json.RawMessage{b.Input, b.Arguments} {
-				if len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
-					args = call{}
-				}
-			}
-			if line := api.Escape(args.line()); line != "" && slices.Contains(c.Lines, line) {
-				found = cmp.Or(args.Description, args.Justification, lastLine(before))
-			}
+		} else if json.Unmarshal(line, &all) == nil {
+			c.visit([]any{all.Message, all.Payload}, &before, &found)
 		}
 	}
 	return found
 }
 
+// visit looks for calls of a shell in what an agent said, and notes what it said
+// before each.
+func (c *Command) visit(v any, before *string, found *api.Said) {
+	switch v := v.(type) {
+	case []any:
+		for _, v := range v {
+			c.visit(v, before, found)
+		}
+	case map[string]any:
+		word := func(key string) string { s, _ := v[key].(string); return s }
+		line := cmp.Or(word("command"), word("cmd"))
+		if argv, _ := v["command"].([]any); len(argv) > 0 {
+			line, _ = argv[len(argv)-1].(string)
+		}
+		*before = cmp.Or(word("text"), *before)
+		var arguments any
+		_ = json.Unmarshal([]byte(word("arguments")), &arguments) // Codex has them as text; else there are none
+		c.visit([]any{v["content"], v["input"], v["arguments"], arguments}, before, found)
+		if line == "" || !slices.Contains(c.Lines, api.Escape(line)) {
+			return
+		}
+		*found = api.Said{Text: cmp.Or(word("description"), word("justification")), Source: FromCall}
+		if found.Text == "" {
+			text := strings.TrimSpace(*before)
+			*found = api.Said{Text: strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), Source: FromMessage}
+		}
+	}
+}
+
 // in says whether a folder is the project's; a transcript that names none may be.
 func (c *Command) in(dir string) bool {
 	return dir == "" || dir == c.Project || strings.HasPrefix(dir, c.Project+"/")
-}
-
-// lastLine is the last line of a text with words in it.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

@@ -74,8 +74,8 @@ func TestInTranscript(t *testing.T) {
 				put(t, filepath.Join(home, p), text)
 			}
 			got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", From: noon.Add(-time.Hour), To: noon.Add(time.Hour)})
-			if got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
+			if got.Text != c.want || name == "Codex, before" && got.Source != FromMessage || name == "Claude Code" && got.Source != FromCall {
+				t.Errorf("%+v, want %q", got, c.want)
 			}
 		})
 	}
@@ -124,12 +124,12 @@ func TestTraps(t *testing.T) {
 		if err := trap(home); err != nil {
 			t.Fatal(err)
 		}
-		if got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)}); got != "" {
-			t.Errorf("%s: it was read: %q", name, got)
+		if got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)}); got.Text != "" {
+			t.Errorf("%s: it was read: %q", name, got.Text)
 		}
 	}
-	if got := InTranscript(filepath.Join(t.TempDir(), "none"), Command{Lines: []string{"ls -la"}}); got != "" {
-		t.Errorf("of no home: %q", got)
+	if got := InTranscript(filepath.Join(t.TempDir(), "none"), Command{Lines: []string{"ls -la"}}); got.Text != "" {
+		t.Errorf("of no home: %q", got.Text)
 	}
 }
 
@@ -140,8 +140,8 @@ func FuzzSearch(f *testing.F) {
 	f.Add(`[`, `{"message":{"role":"assistant","content":{"type":3}},"payload":[]}`)
 	f.Fuzz(func(t *testing.T, first, tail string) {
 		got := search([]byte(first), []byte(tail), Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)})
-		if len(got) > len(tail) {
-			t.Errorf("%d bytes were found in %d", len(got), len(tail))
+		if len(got.Text) > len(tail) {
+			t.Errorf("%d bytes were found in %d", len(got.Text), len(tail))
 		}
 	})
 }

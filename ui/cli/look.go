@@ -170,12 +170,12 @@ func actionLine(a api.Action) string {
 	return fmt.Sprintf("%4d\t%s\t%s\t%s", a.N, state, cut(a.Title, 100), strings.Join(more, ", "))
 }
 
-// effectWords say what an action did, beginning with what the agent's own words
-// don't cover.
+// effectWords say what an action did, behind the agent's own words when
+// they don't cover it.
 func effectWords(a api.Action) string {
 	var words []string
 	if a.Said != nil && a.Said.Mismatch != "" {
-		words = append(words, a.Said.Mismatch)
+		words = append(words, "said: "+cut(a.Said.Text, 60))
 	}
 	if a.Effects != nil {
 		words = append(words, a.Effects.Words...)
