@@ -4,8 +4,14 @@ package api
 // Scope compares the project folder, as the session first saw it, with the
 // session's newest state. At most one field is set.
 type Scope struct {
-	Action int   // what this action changed
-	Since  int64 // what has changed since this checkpoint
+	Action int   `json:"action,omitempty"` // what this action changed
+	Since  int64 `json:"since,omitempty"`  // what has changed since this checkpoint
+}
+
+// PatchRequest says what a patch has: the changes of a scope, or a selection.
+type PatchRequest struct {
+	Scope
+	Selection
 }
 
 // Selection names some of a session's changes. Its fields narrow each other

@@ -11,6 +11,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 
@@ -30,6 +31,7 @@ type Reader interface {
 	Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
 	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
+	Patch(ctx context.Context, id string, r api.PatchRequest, w io.Writer) error
 	// Events and Recorded give those of some kinds of resources alone, if any are named.
 	Events(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error]
@@ -119,6 +121,7 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 		return c.RollbackPlan(q.Context(), api.RollbackRequest{RollbackTarget: api.Before(n)})
 	}))
 	mux.HandleFunc("GET /v1/sessions/{id}/diffs", s.diffs)
+	mux.HandleFunc("POST /v1/sessions/{id}/patch", s.patch)
 	mux.HandleFunc("GET /v1/sessions/{id}/events", s.events)
 	mux.HandleFunc("GET /v1/sessions/{id}/terminal", s.terminal)
 

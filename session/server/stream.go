@@ -6,8 +6,9 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"stepbox/session/api"
 	"strconv"
+
+	"stepbox/session/api"
 )
 
 // events streams newline-delimited JSON, each event as soon as it is there.
@@ -134,4 +135,44 @@ func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	begin()
+}
+
+// patch streams a patch. What goes wrong before its first byte is answered like
+// any request; later the connection is cut, so that half a patch is never taken
+// for all of it.
+func (s *server) patch(w http.ResponseWriter, q *http.Request) {
+	r, err := bodyOf[api.PatchRequest](q)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	body := &begun{ResponseWriter: w}
+	err = s.r.Patch(q.Context(), q.PathValue("id"), r, body)
+	switch {
+	case err == nil:
+		body.begin()
+	case body.is:
+		panic(http.ErrAbortHandler)
+	default:
+		fail(w, err)
+	}
+}
+
+// begun is an answer that knows whether anything of it was sent.
+type begun struct {
+	http.ResponseWriter
+	is bool
+}
+
+func (b *begun) begin() {
+	if !b.is {
+		b.is = true
+		b.Header().Set("Content-Type", "text/x-diff")
+		b.WriteHeader(http.StatusOK)
+	}
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.begin()
+	return b.ResponseWriter.Write(p)
 }

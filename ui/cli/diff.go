@@ -2,69 +2,240 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
-
-	"github.com/spf13/cobra"
 )
 
-func diff(connect Connect) *cobra.Command {
-	return onMaybe(connect, "diff", "Show what a session or one of its actions changed", command.printDiffs)
+// differ is the diff command.
+type differ struct {
+	command
+	paths         []string
+	stat, names   bool
+	screen, plain bool // standard output is a terminal; without colour
 }
 
-// printDiffs prints each difference as it comes, so that a long list neither
+func diff(connect Connect) *cobra.Command {
+	var d differ
+	var pager bool
+	cmd := onMaybe(connect, "diff", "Show what a session or one of its actions changed", func(c command, s api.Session, n int) error {
+		d.command = c
+		for _, p := range d.paths {
+			if !doublestar.ValidatePattern(p) {
+				return fmt.Errorf("%w: %q is no pattern of paths", ErrUsage, p)
+			}
+		}
+		in := api.Scope{Action: n}
+		if c.json {
+			return d.asJSON(s, in)
+		}
+		cols := 80
+		if d.screen = isTerminal(c.out); d.screen {
+			cols, _ = Size()
+		}
+		d.plain = !d.screen || NoColour()
+		if d.screen && pager {
+			out, done := page(c.ctx, c.out)
+			d.out = out
+			return errors.Join(d.write(s, in, cols), done())
+		}
+		return d.write(s, in, cols)
+	})
+	cmd.Long = "Show what a session or one of its actions changed. On a terminal the differences are shown in colour and\n" +
+		"through a pager ($STEPBOX_PAGER, $PAGER or less); elsewhere they are a patch that git apply takes."
+	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
+	cmd.Flags().BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
+	cmd.Flags().BoolVar(&d.names, "name-status", false, "only the files, with git's letters")
+	cmd.Flags().BoolVar(&pager, "pager", true, "use a pager on a terminal")
+	cmd.MarkFlagsMutuallyExclusive("stat", "name-status", "json")
+	return cmd
+}
+
+func (d *differ) write(s api.Session, in api.Scope, cols int) error {
+	if d.stat || d.names {
+		return d.list(s, in, cols)
+	}
+	if !d.screen {
+		r := api.PatchRequest{Scope: in}
+		if len(d.paths) > 0 {
+			r = api.PatchRequest{Selection: api.Selection{Globs: d.paths}}
+			if in.Action != 0 {
+				r.Actions = []int{in.Action}
+			}
+		}
+		err := copyPatch(d.command, s, r, d.out)
+		var p *api.Problem
+		if !errors.As(err, &p) || p.Code != api.CodeUnknown {
+			return err
+		} // an older supervisor makes no patches: the differences, for reading
+	}
+	return d.each(s, in, func(w io.Writer, f api.FileDiff) error { d.print(w, f); return nil })
+}
+
+// copyPatch writes a patch, byte for byte.
+func copyPatch(c command, s api.Session, r api.PatchRequest, w io.Writer) error {
+	p, err := c.client.Patch(c.ctx, s.ID, r)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if _, err := io.Copy(w, p); err != nil {
+		return fmt.Errorf("cannot write the whole patch: %w", err)
+	}
+	return nil
+}
+
+// each gives the differences one by one as they come, so that a long list neither
 // waits for its end nor is held in memory.
-func (c command) printDiffs(s api.Session, n int) error {
-	out := bufio.NewWriterSize(c.out, 64<<10)
-	before := "[\n  "
-	for d, err := range c.client.Diffs(c.ctx, s.ID, api.Scope{Action: n}) {
+func (d *differ) each(s api.Session, in api.Scope, f func(io.Writer, api.FileDiff) error) error {
+	out := bufio.NewWriterSize(d.out, 64<<10)
+	for v, err := range d.client.Diffs(d.ctx, s.ID, in) {
+		if err == nil && d.wanted(v.Change) {
+			err = f(out, v)
+		}
 		if err != nil {
 			return errors.Join(out.Flush(), err)
 		}
-		if c.json {
-			b, err := json.MarshalIndent(d, "  ", "  ")
-			if err != nil {
-				return fmt.Errorf("cannot encode a difference: %w", err)
-			}
-			_, _ = out.WriteString(before) // what fails is told by Flush
-			_, _ = out.Write(b)
-			before = ",\n  "
-		} else {
-			printDiff(out, d)
-		}
-	}
-	if c.json {
-		end := "\n]\n"
-		if before[0] == '[' {
-			end = "[]\n"
-		}
-		_, _ = out.WriteString(end)
 	}
 	return out.Flush()
 }
 
-func printDiff(w io.Writer, d api.FileDiff) {
-	fmt.Fprintf(w, "%s %s", d.Change.Status, d.Change.Path)
-	if d.Change.From != "" {
-		fmt.Fprintf(w, " (from %s)", d.Change.From)
-	}
-	for _, x := range []string{d.Change.Words, d.Note} {
-		if x != "" {
-			fmt.Fprintf(w, "  %s", x)
+// wanted says whether --path leaves a change.
+func (d *differ) wanted(c api.Change) bool {
+	for _, p := range d.paths {
+		if doublestar.MatchUnvalidated(p, c.Path) || c.From != "" && doublestar.MatchUnvalidated(p, c.From) {
+			return true
 		}
 	}
-	fmt.Fprintln(w)
-	for _, h := range d.Hunks {
-		fmt.Fprintf(w, "@@ -%s +%s @@\n", span(h.OldLine, h.OldCount), span(h.NewLine, h.NewCount))
+	return len(d.paths) == 0
+}
+
+func (d *differ) asJSON(s api.Session, in api.Scope) error {
+	before := "[\n  "
+	err := d.each(s, in, func(w io.Writer, v api.FileDiff) error {
+		b, err := json.MarshalIndent(v, "  ", "  ")
+		if err != nil {
+			return fmt.Errorf("cannot encode a difference: %w", err)
+		}
+		_, _ = io.WriteString(w, before) // what fails is told by the flush
+		_, err = w.Write(b)
+		before = ",\n  "
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	end := "\n]\n"
+	if before[0] == '[' {
+		end = "[]\n"
+	}
+	_, err = io.WriteString(d.out, end)
+	return err
+}
+
+// list writes a line for each file.
+func (d *differ) list(s api.Session, in api.Scope, cols int) error {
+	got, err := d.client.Changes(d.ctx, s.ID, in, 0)
+	if err != nil {
+		return err
+	}
+	var list []api.Change
+	added, removed, wide, most := 0, 0, 0, 1
+	for _, c := range got.Files {
+		if !d.wanted(c) {
+			continue
+		}
+		list = append(list, c)
+		added, removed = added+c.Added, removed+c.Removed
+		wide, most = max(wide, len([]rune(both(c)))), max(most, c.Added+c.Removed)
+	}
+	out := bufio.NewWriter(d.out)
+	if d.names {
+		for _, c := range list {
+			fmt.Fprintf(out, "%s\t%s\n", c.Status, strings.ReplaceAll(both(c), " → ", "\t"))
+		}
+		return out.Flush()
+	}
+	wide = min(wide, max(cols-30, 20))
+	room := max(cols-wide-14, 5)
+	for _, c := range list {
+		what := fmt.Sprint(c.Added + c.Removed)
+		switch {
+		case c.Binary:
+			what = fmt.Sprintf("binary %d → %d bytes", c.OldSize, c.NewSize)
+		case !c.Counted:
+			what = cmp.Or(c.Words, "not counted")
+		case c.Kind != "file":
+			what = cmp.Or(c.Words, c.Kind)
+		default:
+			scale := func(n int) int { return (n*min(room, most) + most - 1) / most }
+			what = fmt.Sprintf("%4s %s%s", what, d.paint(green, strings.Repeat("+", scale(c.Added))), d.paint(red, strings.Repeat("-", scale(c.Removed))))
+		}
+		fmt.Fprintf(out, " %s %-*s | %s\n", c.Status, wide, both(c), what)
+	}
+	fmt.Fprintf(out, " %s changed, %d lines added, %d removed\n", files(len(list)), added, removed)
+	return out.Flush()
+}
+
+// both is a change's path, with the old one of a rename.
+func both(c api.Change) string {
+	if c.From != "" {
+		return c.From + " → " + c.Path
+	}
+	return c.Path
+}
+
+// print writes one difference for reading: unified, with the headers that people
+// know from git, and everything else in words.
+func (d *differ) print(w io.Writer, f api.FileDiff) {
+	c := f.Change
+	from, a, b := c.Path, "a/", "b/"
+	if c.From != "" {
+		from = c.From
+	}
+	head := func(format string, args ...any) { fmt.Fprintln(w, d.paint(bold, fmt.Sprintf(format, args...))) }
+	head("diff --git a/%s b/%s", from, c.Path)
+	what := map[string]string{"A": "new " + c.Kind, "D": "deleted " + c.Kind, "T": "another kind of file", "R": "renamed from " + from}[c.Status]
+	for _, words := range []string{what, c.Words, f.Note} {
+		if words != "" {
+			head("%s", words)
+		}
+	}
+	if len(f.Hunks) == 0 {
+		return
+	}
+	if c.Status == "A" {
+		a, from = "", "/dev/null"
+	}
+	to := c.Path
+	if c.Status == "D" {
+		b, to = "", "/dev/null"
+	}
+	head("--- %s%s", a, from)
+	head("+++ %s%s", b, to)
+	for _, h := range f.Hunks {
+		fmt.Fprintln(w, d.paint(cyan, fmt.Sprintf("@@ -%s +%s @@", span(h.OldLine, h.OldCount), span(h.NewLine, h.NewCount)))+d.paint(dim, sectionOf(h)))
 		for _, l := range h.Lines {
-			fmt.Fprintf(w, "%s%s\n", l.Op, l.Text)
+			colour := map[string]string{"+": green, "-": red}[l.Op]
+			fmt.Fprintln(w, d.paint(colour, l.Op+l.Text))
 		}
 	}
+}
+
+func sectionOf(h api.Hunk) string {
+	if h.Section == "" {
+		return ""
+	}
+	return " " + h.Section
 }
 
 func span(line, count int) string {

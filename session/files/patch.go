@@ -1,0 +1,61 @@
+package files
+
+import (
+	"bufio"
+	"context"
+	"io"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/session/api"
+	"stepbox/session/merge"
+	"stepbox/session/patch"
+)
+
+// Patch writes changes as a patch that git apply takes.
+func (h *History) Patch(ctx context.Context, id string, r api.PatchRequest, w io.Writer) error {
+	s, err := h.picked(ctx, id, r)
+	if err != nil || s.To == nil {
+		return err
+	}
+	c, err := s.Files.compare(ctx, s.From, s.To)
+	if err != nil {
+		return err
+	}
+	if c.More > 0 {
+		return api.Problemf(api.CodeBusy, "%d files have changed, more than a patch can be made of; choose some by --path", len(c.Changes)+c.More)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	if _, err := patch.Write(ctx, out, reader{s.Files}, c.Changes); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// reader reads both sides of changes for a patch.
+type reader struct{ *Files }
+
+func (r reader) Open(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error) {
+	return diff.Open(ctx, r.lower, Bodies{r.store}, f)
+}
+
+func (reader) Text(b []byte) bool { return !merge.Binary(b) }
+
+func (reader) Edits(before, after string) []udiff.Edit { return merge.Edits(before, after) }
+
+// picked is what a patch is made of.
+func (h *History) picked(ctx context.Context, id string, r api.PatchRequest) (Scope, error) {
+	switch {
+	case r.Selection.All():
+		return h.Scope(ctx, id, r.Scope)
+	case r.Scope != api.Scope{}:
+		return Scope{}, api.Problemf(api.CodeInvalid, "a patch is of a scope or of a selection, not both")
+	}
+	sel, err := h.Select(ctx, id, r.Selection)
+	if err == nil && len(sel.Conflicts) > 0 {
+		c := sel.Conflicts[0]
+		err = api.Problemf(api.CodeInvalid, "what was chosen can't be had without the rest: %s: %s", c.Path, c.Why)
+	}
+	return sel.Scope, err
+}

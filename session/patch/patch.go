@@ -1,0 +1,328 @@
+// Package patch writes changes of files as a patch that git apply takes: text as
+// unified differences, all else as binary ones, with the modes that git knows.
+// See git-diff(1), "Generating patch text with -p", and the comments in git's
+// apply.c for binary patches.
+//
+// Contents are read as streams; only text up to a bound is held in memory. What
+// git can't express (empty folders, FIFOs, modes but the executable bit) is named
+// in lines before the first difference, which git skips.
+package patch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" // as git names a blob, no defence
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+)
+
+// maxText bounds each side of a difference in lines, in bytes; what is larger is
+// written as a binary one.
+const maxText = 4 << 20
+
+const context3 = 3 // lines around a change
+
+// Source reads the two sides of changes.
+type Source interface {
+	// Open opens a content and says how long it is.
+	Open(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error)
+	// Text says whether a content can be shown as lines.
+	Text(b []byte) bool
+	// Edits are those that lead from one text to another.
+	Edits(before, after string) []udiff.Edit
+}
+
+// Left is a change that isn't in a patch, and why.
+type Left struct{ Path, Why string }
+
+// Write writes changes, which are sorted by path, and returns those that a patch
+// can't hold; they are named in its first lines, too. An error means that the
+// patch isn't whole.
+func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) ([]Left, error) {
+	p := &writer{ctx: ctx, w: w, src: src}
+	var left []Left
+	var fit []diff.Change
+	for _, c := range changes {
+		if why := unfit(&c); why != "" {
+			left = append(left, Left{c.Path, why})
+			continue
+		}
+		fit = append(fit, c)
+	}
+	for _, l := range left {
+		p.line("# not in this patch: %s: %s", quote(l.Path), l.Why)
+	}
+	// What goes makes room for what comes: a folder's files for a file of its name.
+	for _, gone := range []bool{true, false} {
+		for i := range fit {
+			if c := &fit[i]; (c.Status == diff.Deleted) == gone && p.err == nil {
+				p.change(c)
+			}
+		}
+	}
+	return left, p.err
+}
+
+// unfit says why a change can't be in a patch; "" when it can.
+func unfit(c *diff.Change) string {
+	for part := range strings.SplitSeq(c.Path, "/") {
+		if strings.EqualFold(part, ".git") {
+			return "it is part of a repository's own data"
+		}
+	}
+	for _, f := range []*diff.File{c.Old, c.New} {
+		switch {
+		case f == nil:
+		case f.Unsaved != "":
+			return "its content isn't in the record"
+		case f.Kind == manifest.KindDir && (c.Status == diff.Added || c.Status == diff.Deleted):
+			return "git keeps no empty folders"
+		case f.Kind == manifest.KindDir && c.Status != diff.Retyped:
+			return "git keeps no modes of folders"
+		case f.Kind != manifest.KindFile && f.Kind != manifest.KindSymlink && f.Kind != manifest.KindDir:
+			return "git keeps no " + f.Kind.String()
+		}
+	}
+	if c.Status == diff.Modified && !c.Content && mode(c.Old) == mode(c.New) {
+		return "git keeps only whether a file is executable"
+	}
+	return ""
+}
+
+// mode is what git has for a file; "" for none.
+func mode(f *diff.File) string {
+	switch {
+	case f == nil || f.Kind == manifest.KindDir:
+		return ""
+	case f.Kind == manifest.KindSymlink:
+		return "120000"
+	case f.Mode&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+// writer keeps the first error.
+type writer struct {
+	ctx context.Context
+	w   io.Writer
+	src Source
+	err error
+}
+
+func (p *writer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// change writes one; another kind of file is the old one's end and a new one.
+func (p *writer) change(c *diff.Change) {
+	if c.Status == diff.Retyped {
+		if mode(c.Old) != "" {
+			p.file(c.Path, c.Path, c.Old, nil, false)
+		}
+		if mode(c.New) != "" {
+			p.file(c.Path, c.Path, nil, c.New, false)
+		}
+		return
+	}
+	from := c.Path
+	if c.From != "" {
+		from = c.From
+	}
+	p.file(from, c.Path, c.Old, c.New, c.Status == diff.Renamed)
+}
+
+// file writes the difference between two versions of a file; nil is none.
+func (p *writer) file(from, to string, before, after *diff.File, renamed bool) {
+	if p.err != nil {
+		return
+	}
+	p.line("diff --git %s %s", quote("a/"+from), quote("b/"+to))
+	was, is := mode(before), mode(after)
+	switch {
+	case before == nil:
+		p.line("new file mode %s", is)
+	case after == nil:
+		p.line("deleted file mode %s", was)
+	case was != is:
+		p.line("old mode %s", was)
+		p.line("new mode %s", is)
+	}
+	a, b := p.read(before), p.read(after)
+	if p.err != nil {
+		return
+	}
+	same := before != nil && after != nil && a.name == b.name
+	if renamed {
+		similar := 50 // git reads the number and doesn't check it
+		if same {
+			similar = 100
+		}
+		p.line("similarity index %d%%", similar)
+		p.line("rename from %s", quote(from))
+		p.line("rename to %s", quote(to))
+	}
+	if same {
+		return
+	}
+	p.line("index %s..%s%s", a.name, b.name, map[bool]string{true: " " + is}[was == is])
+	if a.text && b.text {
+		p.text(from, to, before, after, a.bytes, b.bytes)
+		return
+	}
+	p.line("GIT binary patch")
+	p.binary(after, b)
+	p.binary(before, a)
+}
+
+// text writes hunks.
+func (p *writer) text(from, to string, before, after *diff.File, a, b []byte) {
+	if len(a) == 0 && len(b) == 0 {
+		return
+	}
+	u, err := udiff.ToUnifiedDiff("", "", string(a), p.src.Edits(string(a), string(b)), context3)
+	if err != nil {
+		p.err = fmt.Errorf("cannot compare %q: %w", to, err)
+		return
+	}
+	p.line("--- %s", name("a/", from, before))
+	p.line("+++ %s", name("b/", to, after))
+	for _, h := range u.Hunks {
+		var body bytes.Buffer
+		old, now := 0, 0
+		for _, l := range h.Lines {
+			op := byte(' ')
+			switch l.Kind {
+			case udiff.Delete:
+				op = '-'
+				old++
+			case udiff.Insert:
+				op = '+'
+				now++
+			default:
+				old++
+				now++
+			}
+			body.WriteByte(op)
+			body.WriteString(l.Content)
+			if !strings.HasSuffix(l.Content, "\n") {
+				body.WriteString("\n\\ No newline at end of file\n")
+			}
+		}
+		p.line("@@ -%s +%s @@", Span(h.FromLine, old), Span(h.ToLine, now))
+		if p.err == nil {
+			_, p.err = p.w.Write(body.Bytes())
+		}
+	}
+}
+
+// Span is a hunk's lines on one side, as diff -u has it: after which line it
+// stands when it has none.
+func Span(line, count int) string {
+	switch count {
+	case 0:
+		return fmt.Sprintf("%d,0", line-1)
+	case 1:
+		return fmt.Sprint(line)
+	}
+	return fmt.Sprintf("%d,%d", line, count)
+}
+
+// name is a side's in the lines above the hunks. One with a space ends in a tab,
+// so that nobody takes what follows for a time.
+func name(prefix, path string, f *diff.File) string {
+	if f == nil {
+		return "/dev/null"
+	}
+	q := quote(prefix + path)
+	if strings.ContainsRune(q, ' ') {
+		q += "\t"
+	}
+	return q
+}
+
+// content is one side of a change.
+type content struct {
+	name  string // as git names the blob, 40 digits
+	size  int64
+	text  bool
+	bytes []byte // of text
+}
+
+// noBlob is how git names the side that isn't there.
+const noBlob = "0000000000000000000000000000000000000000"
+
+// read names a content, and holds it if it is text.
+func (p *writer) read(f *diff.File) content {
+	if f == nil {
+		return content{name: noBlob, text: true}
+	}
+	r, size := p.open(f)
+	if p.err != nil {
+		return content{}
+	}
+	defer r.Close()
+	c := content{size: size}
+	h := sha1.New()
+	_, _ = fmt.Fprintf(h, "blob %d\x00", size)
+	var held bytes.Buffer
+	to := io.Writer(h)
+	if size <= maxText {
+		to = io.MultiWriter(h, &held)
+	}
+	n, err := io.Copy(to, r)
+	if err == nil && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		p.err = fmt.Errorf("cannot read %q: %w", f.Path, err)
+		return c
+	}
+	c.name = hex.EncodeToString(h.Sum(nil))
+	if size <= maxText && (f.Kind == manifest.KindSymlink || p.src.Text(held.Bytes())) {
+		c.text, c.bytes = true, held.Bytes()
+	}
+	return c
+}
+
+func (p *writer) open(f *diff.File) (io.ReadCloser, int64) {
+	if p.err = p.ctx.Err(); p.err != nil {
+		return nil, 0
+	}
+	r, size, err := p.src.Open(p.ctx, f)
+	p.err = err
+	return r, size
+}
+
+// quote writes a path as git reads it: in quotes and C's escapes if it has
+// anything but printable characters in it.
+func quote(path string) string {
+	odd := false
+	var b strings.Builder
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c == '"' || c == '\\':
+			odd = true
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20 || c >= 0x7f:
+			odd = true
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if !odd {
+		return path
+	}
+	return `"` + b.String() + `"`
+}
