@@ -172,7 +172,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 	}
 	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
 	o.Start = func(ctx context.Context) (string, error) {
-		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids}.request(nil)
+		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids, disk: defaultDisk}.request(nil)
 		if err != nil {
 			return "", err
 		}
@@ -223,7 +223,7 @@ func demoCommand() *cobra.Command {
 				return err
 			}
 			defer remove()
-			f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256}
+			f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256, disk: defaultDisk}
 			req, err := f.request(demo.Argv())
 			if err != nil {
 				return err
@@ -293,19 +293,20 @@ func whatIsMissing(ctx context.Context, err error) error {
 
 // runFlags are what the run command can be told.
 type runFlags struct {
-	mode, name, workspace, memory string
-	hosts                         []string
-	detach                        bool
-	cpusGiven                     bool // cpus was set: its zero value means no limit
-	cpus                          float64
-	pids                          int64
-	wall                          time.Duration
+	mode, name, workspace, memory, disk string
+	hosts                               []string
+	detach                              bool
+	cpusGiven                           bool // cpus was set: its zero value means no limit
+	cpus                                float64
+	pids                                int64
+	wall                                time.Duration
 }
 
 // What an agent may use unless it is said otherwise: enough for a build, not
 // enough to take a laptop down.
 const (
 	defaultMemory = "4G"
+	defaultDisk   = "20G"
 	defaultPids   = 2048
 )
 
@@ -332,6 +333,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
 	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
 	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
+	cmd.Flags().StringVar(&f.disk, "disk", defaultDisk, "most that it may write before it is paused; 0: no limit but the disk's")
 	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
 	return cmd
 }
@@ -433,6 +435,9 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 	}
 	var err error
 	if r.Limits, err = f.limits(); err != nil {
+		return r, err
+	}
+	if r.Disk, err = cli.ParseSize(f.disk); err != nil {
 		return r, err
 	}
 	for _, h := range f.hosts {

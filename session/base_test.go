@@ -96,7 +96,7 @@ func TestBaseOfARepository(t *testing.T) {
 	w.must(err)
 	<-w.Done()
 	// What the base needs is found from the session's row.
-	refs := func(ctx context.Context, kind store.Kind, doc json.RawMessage) ([]store.Hash, error) {
+	refs := func(ctx context.Context, _ string, kind store.Kind, doc json.RawMessage) ([]store.Hash, error) {
 		var s api.Session
 		if kind != store.KindSession || json.Unmarshal(doc, &s) != nil || s.Base == nil {
 			return nil, nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"stepbox/policy"
-	"stepbox/runner"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
 	"stepbox/session/terminal"
@@ -220,6 +219,7 @@ func (s *Session) watchUsage() {
 	}
 }
 
-func limits(l runner.Limits, source string, wall time.Duration) api.Limits {
-	return api.Limits{Source: source, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids, WallTime: wall}
+func (s *Session) limits() api.Limits {
+	l, source := s.box.Limits()
+	return api.Limits{Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
 }

@@ -46,6 +46,7 @@ type Config struct {
 	Mode       api.Mode
 	AllowHosts []policy.HostRule
 	Limits     runner.Limits
+	Disk       int64         // bytes that it may write; 0: no limit
 	WallTime   time.Duration // 0: none
 	Cols, Rows int
 	NoEcho     bool   // the agent's terminal starts without echo: nobody types at it

@@ -75,6 +75,7 @@ func (s *Session) begin(ctx context.Context) error {
 		return s.giveUp(err)
 	}
 	go s.watchUsage()
+	go s.watchSpace(newSpace(s.store.SessionDir(cfg.ID), cfg.Disk))
 	go func() {
 		select {
 		case <-box.Left():
@@ -174,8 +175,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 			s.wall = time.AfterFunc(limit, func() { s.submit(func() { s.overtime(limit) }) })
 		}
 		s.info.State = api.SessionRunning
-		inForce, source := s.box.Limits()
-		s.info.Limits = limits(inForce, source, s.cfg.WallTime)
+		s.info.Limits = s.limits()
 		s.info.Warnings = append(s.warnings, s.box.Notes()...)
 		s.info.Printed = term.Before()
 		begin()

@@ -24,6 +24,9 @@ var migrations = [schema]func() []string{
 	1: func() []string { return kindStatements(2) },
 }
 
+// eventsRemain keeps events from being removed one by one.
+const eventsRemain = `CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END`
+
 // firstSchema makes the tables of version 1.
 func firstSchema() []string {
 	return append([]string{
@@ -41,7 +44,7 @@ func firstSchema() []string {
 	PRIMARY KEY (session, seq)
 ) STRICT`,
 		`CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END`,
-		`CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END`,
+		eventsRemain,
 		`CREATE TABLE bodies (
 	hash BLOB NOT NULL PRIMARY KEY,
 	data BLOB NOT NULL

@@ -12,7 +12,7 @@ import (
 
 // References finds bodies that a resource leads to beyond those that its
 // document names, like the objects of a manifest.
-type References func(ctx context.Context, kind Kind, doc json.RawMessage) ([]Hash, error)
+type References func(ctx context.Context, session string, kind Kind, doc json.RawMessage) ([]Hash, error)
 
 // Verify checks a session's record: that no event was changed, removed, added
 // or reordered; that the other tables say what the events say; that each body
@@ -92,7 +92,7 @@ func (v *verifier) run(ctx context.Context, more []References) error {
 	}
 	for _, d := range docs {
 		for _, f := range more {
-			hashes, err := f(ctx, d.kind, d.doc)
+			hashes, err := f(ctx, v.session, d.kind, d.doc)
 			if err != nil {
 				v.problem("%s %d: %w", d.kind, d.key, err)
 			}
@@ -202,30 +202,38 @@ func (v *verifier) names(k *kind, key int64, doc []byte) {
 		}
 		v.chunks = append(v.chunks, c)
 	}
+	hashes, err := k.names(doc)
+	if err != nil {
+		v.problem("%s %d: %w", k.name, key, err)
+	}
+	for _, h := range hashes {
+		v.bodies[h] = fmt.Sprintf("%s %d", k.name, key)
+	}
+}
+
+// names lists the bodies that a document names itself, those that can be read
+// also with an error.
+func (k *kind) names(doc []byte) (out []Hash, err error) {
 	if len(k.bodies) == 0 {
-		return
+		return nil, nil
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &members); err != nil {
-		v.problem("%s %d: %w", k.name, key, err)
-		return
+		return nil, err
 	}
 	for _, m := range k.bodies {
-		name, err := memberAt(members, m)
-		if err != nil {
-			v.problem("%s %d: %s: %w", k.name, key, m, err)
-			continue
+		name, bad := memberAt(members, m)
+		var h Hash
+		if bad == nil && name != "" {
+			h, bad = ParseHash(name)
 		}
-		if name == "" {
-			continue
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("it names a body in %s: %w", m, bad))
+		} else if name != "" {
+			out = append(out, h)
 		}
-		h, err := ParseHash(name)
-		if err != nil {
-			v.problem("%s %d names a body in %s: %w", k.name, key, m, err)
-			continue
-		}
-		v.bodies[h] = fmt.Sprintf("%s %d", k.name, key)
 	}
+	return out, err
 }
 
 // memberAt is the text at a path of members like a.b; "" when there is none.

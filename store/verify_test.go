@@ -127,7 +127,7 @@ func TestVerifyReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	refs := func(hs ...Hash) References {
-		return func(_ context.Context, k Kind, doc json.RawMessage) ([]Hash, error) {
+		return func(_ context.Context, _ string, k Kind, doc json.RawMessage) ([]Hash, error) {
 			if k != KindAction {
 				return nil, nil
 			}

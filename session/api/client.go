@@ -112,6 +112,34 @@ func (c *Client) Diff(ctx context.Context, id, key string, in Scope) (FileDiff, 
 	return fetch[FileDiff](ctx, c, http.MethodGet, path(id, "diff")+query(in, "key", key), nil)
 }
 
+// Patch gives changes as a patch that git apply takes. Contents are in it byte for
+// byte. A patch that breaks off ends with an error. The caller closes it.
+func (c *Client) Patch(ctx context.Context, id string, r PatchRequest) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodPost, path(id, "patch"), r)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Space measures what a session takes on the disk.
+func (c *Client) Space(ctx context.Context, id string) (Space, error) {
+	return fetch[Space](ctx, c, http.MethodGet, path(id, "space"), nil)
+}
+
+// Remove takes a session that has ended out of the record, with the files that it
+// left. It can't be had back.
+func (c *Client) Remove(ctx context.Context, id string) error {
+	_, err := fetch[struct{}](ctx, c, http.MethodDelete, path(id), nil)
+	return err
+}
+
+// Collect removes contents that no session names any more, or with dry only
+// counts them. It is refused as busy while a session runs.
+func (c *Client) Collect(ctx context.Context, dry bool) (Collected, error) {
+	return fetch[Collected](ctx, c, http.MethodPost, "/v1/collect?dry="+strconv.FormatBool(dry), nil)
+}
+
 // Decide answers a question and returns it closed. A *Problem with CodeDecided,
 // CodeStale or CodeGone says that the answer didn't count.
 func (c *Client) Decide(ctx context.Context, id string, d Decision) (Question, error) {
@@ -318,6 +346,9 @@ func (c *Client) do(ctx context.Context, method, path string, body any, headers 
 	}
 	defer resp.Body.Close()
 	p := &Problem{Code: CodeInternal, Message: resp.Status}
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed {
+		p.Code = CodeUnknown // unless the answer knows more
+	}
 	if b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16)); err == nil {
 		// A body that isn't a Problem leaves the status line as the message.
 		_ = json.Unmarshal(b, p)

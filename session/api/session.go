@@ -139,6 +139,7 @@ type Limits struct {
 	Memory   int64         `json:"memory,omitempty"`
 	CPUs     float64       `json:"cpus,omitempty"`
 	Pids     int64         `json:"pids,omitempty"`
+	Disk     int64         `json:"disk,omitempty"`      // bytes that the session may write
 	WallTime time.Duration `json:"wall_time,omitempty"` // nanoseconds
 }
 

@@ -30,7 +30,7 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
 		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: toStrings(r.Argv), Env: toStrings(r.Env), Home: r.Home, Mode: r.Mode,
-		Limits: r.Limits, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
+		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
 	if err != nil {
@@ -138,7 +138,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
 		}
 	}
-	h := server.NewHub(history, a, live.find, log)
+	h := server.NewHub(history, a, keeper{st, live, a.Journals}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})

@@ -39,6 +39,7 @@ type Request struct {
 	Mode       api.Mode      `json:"mode"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
 	Limits     runner.Limits `json:"limits"`
+	Disk       int64         `json:"disk,omitempty"` // bytes; see session.Config
 	WallTime   time.Duration `json:"wall_time,omitempty"`
 	Cols       int           `json:"cols"`
 	Rows       int           `json:"rows"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"sync"
 
@@ -111,6 +112,14 @@ func (f *fakeSession) Diffs(_ context.Context, id string, in api.Scope) iter.Seq
 	return streamOf(f.of(id, "Diffs %d", in.Action), f.after, api.FileDiff{Note: "d"})
 }
 
+func (f *fakeSession) Patch(_ context.Context, id string, r api.PatchRequest, w io.Writer) error {
+	if err := f.of(id, "Patch %d %v", r.Scope.Action, r.Selection.Actions); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "diff\n")
+	return err
+}
+
 func (f *fakeSession) Events(_ context.Context, id string, from uint64, _ ...string) iter.Seq2[api.Event, error] {
 	return streamOf(f.of(id, "Events %d", from), f.after, api.Event{Seq: from, Kind: "live"})
 }
@@ -176,3 +185,18 @@ func (f *fakeSession) control(id string) Controller {
 }
 
 var errFake = errors.New("it failed\x1b[2J")
+
+// fakeKeeper answers for the record of all sessions.
+type fakeKeeper struct{}
+
+func (fakeKeeper) Space(_ context.Context, id string) (api.Space, error) {
+	return api.Space{Files: int64(len(id))}, nil
+}
+
+func (fakeKeeper) Remove(_ context.Context, id string) error {
+	return api.Problemf(api.CodeBusy, "session %s is running", id)
+}
+
+func (fakeKeeper) Collect(_ context.Context, dry bool) (api.Collected, error) {
+	return api.Collected{Bodies: 7, Dry: dry}, nil
+}

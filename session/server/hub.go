@@ -20,14 +20,21 @@ type Supervisor struct {
 	Stepbox string // the supervisor's own version; "" when it is from before that was noted
 }
 
+// Keeper keeps the record of all sessions in bounds.
+type Keeper interface {
+	Space(ctx context.Context, id string) (api.Space, error)
+	Remove(ctx context.Context, id string) error
+	Collect(ctx context.Context, dry bool) (api.Collected, error)
+}
+
 // NewHub serves sessions from their record and passes what concerns a live one
 // and isn't in there on to its supervisor. What was applied of the others is the
 // applier's. What is odd goes to the log.
-func NewHub(r Reader, a Applier, find func(id string) Supervisor, l *slog.Logger) http.Handler {
-	return newHub(r, a, find, l, patient{asks: askTime, wait: answerTime})
+func NewHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *slog.Logger) http.Handler {
+	return newHub(r, a, k, find, l, patient{asks: askTime, wait: answerTime})
 }
 
-func newHub(r Reader, a Applier, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
+func newHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
 	recorded := New(r, a, func(string) Controller { return nil })
 	transport.RoundTripper = &http.Transport{
 		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
@@ -78,6 +85,13 @@ func newHub(r Reader, a Applier, find func(id string) Supervisor, l *slog.Logger
 	for _, what := range []string{"", "/actions", "/actions/{n}", "/actions/{n}/execs", "/attempts", "/applies"} {
 		mux.Handle("GET /v1/sessions/{id}"+what, recorded)
 	}
+	mux.HandleFunc("GET /v1/sessions/{id}/space", answer(of(k.Space)))
+	mux.HandleFunc("DELETE /v1/sessions/{id}", answer(func(q *http.Request) (any, error) {
+		return struct{}{}, k.Remove(q.Context(), q.PathValue("id"))
+	}))
+	mux.HandleFunc("POST /v1/collect", answer(func(q *http.Request) (any, error) {
+		return k.Collect(q.Context(), q.URL.Query().Get("dry") == "true")
+	}))
 	mux.HandleFunc("GET /v1/sessions/{id}/events", func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Query().Get("follow") == "false" {
 			recorded.ServeHTTP(w, q)

@@ -48,3 +48,21 @@ func TestSupervisorOfAnotherVersion(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// What concerns the record of all sessions is answered by who keeps it, also of a
+// live session.
+func TestHubKeepsTheRecord(t *testing.T) {
+	client := hub(t, recordOnly{}, Supervisor{Socket: supervisor(t, http.NewServeMux())}, time.Minute)
+	if sp, err := client.Space(t.Context(), "one"); err != nil || sp.Files != 3 {
+		t.Errorf("its space is %+v, %v", sp, err)
+	}
+	var p *api.Problem
+	if err := client.Remove(t.Context(), "one"); !errors.As(err, &p) || p.Code != api.CodeBusy {
+		t.Errorf("Remove = %v", err)
+	}
+	for _, dry := range []bool{true, false} {
+		if c, err := client.Collect(t.Context(), dry); err != nil || c.Bodies != 7 || c.Dry != dry {
+			t.Errorf("Collect(%v) = %+v, %v", dry, c, err)
+		}
+	}
+}

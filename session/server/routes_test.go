@@ -38,6 +38,8 @@ func TestRoutes(t *testing.T) {
 		{"GET /v1/sessions/one/changes?action=2&after=k&limit=5", "", `Changes 2 after "k" at most 5`, `"scope":"s"`},
 		{"GET /v1/sessions/one/diff?key=k&action=2", "", `Diff "k" 2`, `"note":"d"`},
 		{"GET /v1/sessions/one/diffs?action=2", "", "Diffs 2", `"note":"d"`},
+		{"POST /v1/sessions/one/patch", `{"action":2}`, "Patch 2 []", "diff\n"},
+		{"POST /v1/sessions/one/patch", `{"actions":[1,2],"globs":["*"]}`, "Patch 0 [1 2]", "diff\n"},
 		{"GET /v1/sessions/one/events?from=5", "", "Session, Events 5", `{"seq":5,`},
 		{"GET /v1/sessions/one/events?from=5&follow=false", "", "Session, Recorded 5", `{"seq":5,`},
 		{"GET /v1/sessions/one/events?last=3", "", "Session, Tail 3, Questions, Events 9", `"kind":"session.now"`},

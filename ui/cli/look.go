@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 func list(connect Connect) *cobra.Command {
@@ -49,13 +50,18 @@ func show(connect Connect) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		var space *api.Space
+		if sp, err := c.client.Space(c.ctx, s.ID); err == nil { // else nobody here can measure it
+			space = &sp
+		}
 		questions, stuck := c.client.Questions(c.ctx, s.ID)
 		type whole struct {
 			api.Session
 			Actions   []api.Action   `json:"action_list"`
 			Questions []api.Question `json:"questions"`
+			Space     *api.Space     `json:"space,omitempty"`
 		}
-		err = c.print(whole{s, actions, questions}, func(w io.Writer) { printSession(w, s, actions, questions) })
+		err = c.print(whole{s, actions, questions, space}, func(w io.Writer) { printSession(w, s, space, actions, questions) })
 		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
 }
@@ -64,7 +70,7 @@ func cutOff(s api.Session) string {
 	return fmt.Sprintf("a roll back to before %d was under way", s.CutOff)
 }
 
-func printSession(w io.Writer, s api.Session, actions []api.Action, questions []api.Question) {
+func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Action, questions []api.Question) {
 	fmt.Fprintf(w, "session %d\t%s\n", s.Number, s.Name)
 	fmt.Fprintf(w, "id\t%s\n", s.ID)
 	row(w, "agent", "%s: %s", s.Agent, s.Command)
@@ -81,6 +87,9 @@ func printSession(w io.Writer, s api.Session, actions []api.Action, questions []
 		fmt.Fprintf(w, "because\t%s\n", s.Reason)
 	}
 	fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
+	if sp != nil {
+		fmt.Fprintf(w, "on the disk\t%s of files, %s in /tmp, %s of record\n", paint.Bytes(sp.Files), paint.Bytes(sp.Temporary), paint.Bytes(sp.Record))
+	}
 	for _, x := range s.Warnings {
 		row(w, "warning", "%s", x)
 	}
@@ -136,6 +145,9 @@ func limitWords(l api.Limits) string {
 	}
 	if l.Pids > 0 {
 		parts = append(parts, fmt.Sprintf("pids %d", l.Pids))
+	}
+	if l.Disk > 0 {
+		parts = append(parts, "disk "+paint.Bytes(l.Disk))
 	}
 	if l.WallTime > 0 {
 		parts = append(parts, "wall time "+l.WallTime.String())

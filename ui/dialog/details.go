@@ -245,6 +245,9 @@ func limits(l api.Limits) string {
 	if l.Pids > 0 {
 		out = append(out, strconv.FormatInt(l.Pids, 10)+" processes")
 	}
+	if l.Disk > 0 {
+		out = append(out, paint.Bytes(l.Disk)+" on the disk")
+	}
 	if l.WallTime > 0 {
 		out = append(out, paint.Took(l.WallTime))
 	}

@@ -186,14 +186,17 @@ func (l *loader) page(h content.Hash, body []byte, depth int) (*Page, error) {
 
 // Refs gives the hash of every body that the manifest needs beside root, for
 // a collector of bodies that nobody names: directory objects, contents, and
-// chunk lists with their chunks. A hash may come more than once. The manifest
-// must have been saved.
-func (m *Manifest) Refs(ctx context.Context, b content.Bodies) iter.Seq2[content.Hash, error] {
+// chunk lists with their chunks. A hash may come more than once. Directories that
+// were seen are left out, with all below, and noted in seen, which may be nil. The
+// manifest must have been saved.
+func (m *Manifest) Refs(ctx context.Context, b content.Bodies, seen map[content.Hash]bool) iter.Seq2[content.Hash, error] {
 	return func(yield func(content.Hash, error) bool) {
 		if m == nil {
 			return
 		}
-		seen := map[content.Hash]bool{}
+		if seen == nil {
+			seen = map[content.Hash]bool{}
+		}
 		var walk func(d *Dir) bool
 		walk = func(d *Dir) bool {
 			h, _ := d.known()

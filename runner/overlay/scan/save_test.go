@@ -57,7 +57,7 @@ func TestSaveCosts(t *testing.T) {
 	}
 	m := sc.Last()
 	refs := map[content.Hash]bool{}
-	for h, err := range m.Refs(bg, mem) {
+	for h, err := range m.Refs(bg, mem, nil) {
 		must(t, err)
 		refs[h] = true
 	}

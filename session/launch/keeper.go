@@ -1,0 +1,129 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"stepbox/runner/holder"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/project"
+	"stepbox/store"
+)
+
+// keeper keeps the record in bounds.
+type keeper struct {
+	store    *store.Store
+	live     registry
+	journals project.Journals // of applies
+}
+
+// Space is server.Keeper's.
+func (k keeper) Space(ctx context.Context, id string) (api.Space, error) {
+	if _, err := k.store.Doc(ctx, id, store.KindSession, 0); err != nil {
+		return api.Space{}, noSession(id, err)
+	}
+	dir := k.store.SessionDir(id)
+	sp := api.Space{
+		Files: files.DiskUse(ctx, filepath.Join(dir, "upper")), Temporary: files.DiskUse(ctx, filepath.Join(dir, "tmp")),
+	}
+	sp.Record = files.DiskUse(ctx, dir) - sp.Files - sp.Temporary
+	return sp, ctx.Err()
+}
+
+// Remove is server.Keeper's. While it is at it nobody goes on with the session or
+// applies it.
+func (k keeper) Remove(ctx context.Context, id string) error {
+	if k.live.live(id) {
+		return api.Problemf(api.CodeBusy, "session %s is running: end it first, with stepbox kill %s", id, id)
+	}
+	applies, err := k.store.Docs(ctx, id, store.KindApply, 0, 0)
+	if err != nil {
+		return noSession(id, err)
+	}
+	release, err := k.store.Own(id)
+	if err != nil {
+		return noSession(id, err)
+	}
+	defer release() // its folder goes, with the lock in it
+	if err := k.store.Remove(ctx, id); err != nil {
+		return noSession(id, err)
+	}
+	for _, doc := range applies {
+		var a api.Apply
+		if err := json.Unmarshal(doc, &a); err == nil && a.Journal != "" {
+			_ = k.journals.Remove(a.Journal) // one that isn't settled stays, and so does what it names
+		}
+	}
+	return holder.RemoveAll(k.store.SessionDir(id)) // what fails Collect meets again
+}
+
+// Collect is server.Keeper's.
+func (k keeper) Collect(ctx context.Context, dry bool) (api.Collected, error) {
+	c, err := k.store.Collect(ctx, dry, files.References(k.store), k.journaled())
+	out := api.Collected{Bodies: c.Bodies, Bytes: c.Bytes, Dry: dry}
+	if errors.Is(err, store.ErrBusy) {
+		return out, api.Problemf(api.CodeBusy, "%v", err)
+	}
+	for _, dir := range c.Folders {
+		if err != nil || k.live.live(filepath.Base(dir)) { // one that is just starting has no row yet
+			continue
+		}
+		out.Folders++
+		out.Bytes += files.DiskUse(ctx, dir)
+		if !dry {
+			err = holder.RemoveAll(dir)
+		}
+	}
+	return out, err
+}
+
+// journaled finds the bodies that applies can be undone with: all of them, with
+// the first document that it is asked about.
+func (k keeper) journaled() store.References {
+	asked := false
+	return func(ctx context.Context, _ string, _ store.Kind, _ json.RawMessage) (out []store.Hash, err error) {
+		if asked {
+			return nil, nil
+		}
+		asked = true
+		names, err := k.journals.List()
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		for _, name := range names {
+			j, err := k.journals.Read(name)
+			if err != nil {
+				return nil, fmt.Errorf("cannot read the journal of an apply: %w", err)
+			}
+			for _, s := range j.Steps {
+				for _, state := range []project.State{s.Old, s.New} {
+					if state.Kind != manifest.KindFile {
+						continue
+					}
+					refs, err := content.Refs(ctx, k.journals.Bodies, state.Hash, state.Size)
+					if err != nil {
+						return nil, err
+					}
+					for _, h := range refs {
+						out = append(out, store.Hash(h))
+					}
+				}
+			}
+		}
+		return out, err
+	}
+}
+
+func noSession(id string, err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	}
+	return err
+}

@@ -1,0 +1,221 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Collected is what a Collect removed, or would.
+type Collected struct {
+	Bodies  int      // that nobody names
+	Bytes   int64    // of those
+	Folders []string // of sessions that the record doesn't have: the caller's to remove
+}
+
+// Collect removes the bodies that no session names. With dry it only counts
+// them, and what live sessions have stored but not yet named is among them.
+// More finds the bodies that the documents lead to; an error of theirs ends it
+// before anything is removed.
+//
+// Nobody else may have the record open meanwhile, in this process or another, since
+// a body that is stored already isn't stored again: ErrBusy says that someone has.
+func (s *Store) Collect(ctx context.Context, dry bool, more ...References) (c Collected, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot collect what nobody names: %w", s.fault(err))
+		}
+	}()
+	if !dry {
+		if s.readonly {
+			return c, ErrReadOnly
+		}
+		// Those that are just ending are waited for. A conversion that fails may have
+		// lost the shared lock; see flock(2).
+		alone, err := s.lock.wait(ctx, unix.LOCK_EX, patience)
+		defer s.lock.try(unix.LOCK_SH) // nobody else can have it exclusively for long
+		if err != nil {
+			return c, err
+		}
+		if !alone {
+			return c, fmt.Errorf("%w open: this takes that no session runs and no other Stepbox looks at the record", ErrBusy)
+		}
+	}
+	named, err := s.named(ctx, more)
+	if err != nil {
+		return c, err
+	}
+	if err := s.collectRows(ctx, dry, named, &c); err != nil {
+		return c, err
+	}
+	if err := s.collectFiles(ctx, dry, named, &c); err != nil {
+		return c, err
+	}
+	c.Folders, err = s.strayFolders(ctx)
+	return c, err
+}
+
+// named lists every body that a document names or leads to, about 50 bytes each.
+func (s *Store) named(ctx context.Context, more []References) (map[Hash]bool, error) {
+	all := make(map[Hash]bool)
+	for _, k := range described() {
+		if k.since > s.schema {
+			continue
+		}
+		rows, err := s.reads.QueryContext(ctx, `SELECT session, key, doc FROM "`+k.table+`"`)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var session string
+			var key int64
+			var doc []byte
+			if err := rows.Scan(&session, &key, &doc); err != nil {
+				return nil, err
+			}
+			hashes, err := k.names(doc)
+			for _, f := range more {
+				if err != nil {
+					break
+				}
+				var led []Hash
+				led, err = f(ctx, session, k.name, json.RawMessage(doc))
+				hashes = append(hashes, led...)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("what %s %d of session %s names can't be told, so nothing was removed: %w", k.name, key, session, err)
+			}
+			for _, h := range hashes {
+				all[h] = true
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// collectRows removes bodies from the database, and gives their room back.
+func (s *Store) collectRows(ctx context.Context, dry bool, named map[Hash]bool, c *Collected) error {
+	rows, err := s.reads.QueryContext(ctx, `SELECT hash, length(data) FROM bodies`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var gone [][]byte
+	for rows.Next() {
+		var h []byte
+		var n int64
+		if err := rows.Scan(&h, &n); err != nil {
+			return err
+		}
+		if len(h) != len(Hash{}) || !named[Hash(h)] {
+			gone = append(gone, h)
+			c.Bodies++
+			c.Bytes += n
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || dry || len(gone) == 0 {
+		return err
+	}
+	for len(gone) > 0 {
+		some := gone[:min(len(gone), 500)]
+		gone = gone[len(some):]
+		if err := s.writes.do(ctx, groupBytes, func(t *tx) error {
+			for _, h := range some {
+				if err := t.exec(`DELETE FROM bodies WHERE hash = ?`, h); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	db, err := connect(s.dsn("rw"), 1)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `VACUUM`)
+	return errors.Join(err, db.Close())
+}
+
+// collectFiles removes bodies that are files.
+func (s *Store) collectFiles(ctx context.Context, dry bool, named map[Hash]bool, c *Collected) error {
+	return filepath.WalkDir(filepath.Join(s.dir, bodiesDir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return errors.Join(err, ctx.Err())
+		}
+		h, err := ParseHash(filepath.Base(filepath.Dir(path)) + d.Name())
+		if err != nil || named[h] {
+			return nil // what isn't a body isn't ours
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		c.Bodies++
+		c.Bytes += st.Size()
+		if dry {
+			return nil
+		}
+		return os.Remove(path)
+	})
+}
+
+// strayFolders lists folders of sessions that aren't in the record: those that were
+// removed, and those that never came to be.
+func (s *Store) strayFolders(ctx context.Context) (out []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(s.SessionDir("x")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if _, err := s.Doc(ctx, e.Name(), KindSession, 0); errors.Is(err, ErrNotFound) && checkID(e.Name()) == nil {
+			out = append(out, s.SessionDir(e.Name()))
+		}
+	}
+	return out, err
+}
+
+// Remove takes a session out of the record: its events, and all that they told. It
+// can't be had back. The bodies that it named stay until Collect, since others
+// may name them too, and its folder is the caller's to remove, as it is to see to it
+// that nobody has the session any more.
+func (s *Store) Remove(ctx context.Context, session string) error {
+	if s.readonly {
+		return fmt.Errorf("cannot remove session %.80q: %w", session, ErrReadOnly)
+	}
+	err := s.writes.do(ctx, groupBytes, func(t *tx) error {
+		if _, err := t.head(session); err != nil {
+			return err
+		}
+		// For everyone else there is a trigger that keeps events.
+		if _, err := t.conn.ExecContext(context.Background(), `DROP TRIGGER events_remain`); err != nil {
+			return err
+		}
+		for _, k := range described() {
+			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
+				return err
+			}
+		}
+		if err := t.exec(`DELETE FROM events WHERE session = ?`, session); err != nil {
+			return err
+		}
+		delete(t.heads, session)
+		_, err := t.conn.ExecContext(context.Background(), eventsRemain)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot remove session %.80q: %w", session, err)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// put stores a body.
+func put(t *testing.T, s *Store, b []byte) Hash {
+	t.Helper()
+	h, _, err := s.PutBody(t.Context(), bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func has(t *testing.T, s *Store, h Hash) bool {
+	t.Helper()
+	missing, err := s.HasBodies(t.Context(), []Hash{h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(missing) == 0
+}
+
+// TestRemoveAndCollect: a removed session is gone with what only it named, and
+// nothing else is.
+func TestRemoveAndCollect(t *testing.T) {
+	s := open(t)
+	gone, stays := session(t, s, "aaaaaaaa"), session(t, s, "bbbbbbbb")
+	large := bytes.Repeat([]byte("large"), 10<<10)
+	onlyGone, both, led, loose, big := put(t, s, []byte("only")), put(t, s, []byte("both")), put(t, s, []byte("led to")), put(t, s, []byte("nobody's")), put(t, s, large)
+	root := func(h Hash, key int64) Fact {
+		return Fact{Kind: KindCheckpoint, Key: key, Event: "checkpoint", Doc: json.RawMessage(`{"id":1,"root":"` + h.String() + `"}`)}
+	}
+	appendFacts(t, s, gone, root(onlyGone, 1), root(both, 2), root(big, 3))
+	appendFacts(t, s, stays, root(both, 1))
+	leads := func(_ context.Context, id string, k Kind, _ json.RawMessage) ([]Hash, error) {
+		if id == stays && k == KindCheckpoint {
+			return []Hash{led}, nil
+		}
+		return nil, nil
+	}
+	c, err := s.Collect(t.Context(), true, leads)
+	if err != nil || c.Bodies != 1 || c.Bytes != int64(len("nobody's")) || !has(t, s, loose) {
+		t.Fatalf("a dry collection says %+v, %v", c, err)
+	}
+	if err := s.Remove(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(t.Context(), gone); !errors.Is(err, ErrNotFound) {
+		t.Errorf("removed again: %v", err)
+	}
+	if _, err := s.Doc(t.Context(), gone, KindSession, 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the removed session is there: %v", err)
+	}
+	if err := s.Verify(t.Context(), stays, leads); err != nil {
+		t.Error(err)
+	}
+	// Events are kept from everyone else as before.
+	err = s.writes.do(t.Context(), 0, func(x *tx) error { return x.exec(`DELETE FROM events`) })
+	if err == nil || !strings.Contains(err.Error(), "never removed") {
+		t.Errorf("events can be removed: %v", err)
+	}
+
+	c, err = s.Collect(t.Context(), false, leads)
+	if err != nil || c.Bodies != 3 || len(c.Folders) != 1 || c.Folders[0] != s.SessionDir(gone) {
+		t.Errorf("the collection says %+v, %v", c, err)
+	}
+	for h, want := range map[Hash]bool{onlyGone: false, loose: false, big: false, both: true, led: true} {
+		if has(t, s, h) != want {
+			t.Errorf("body %s is there: %v", h, !want)
+		}
+	}
+	if err := s.Verify(t.Context(), stays, leads); err != nil {
+		t.Error(err)
+	}
+	// What was collected can be stored again.
+	if r, _, err := s.OpenBody(t.Context(), put(t, s, large)); err != nil {
+		t.Error(err)
+	} else if b, err := io.ReadAll(r); err != nil || !bytes.Equal(b, large) {
+		t.Errorf("stored again: %v", err)
+	}
+}
+
+// TestCollectFailsClosed: nothing is removed while someone else may be about to
+// name it, nor when it can't be told what is named.
+func TestCollectFailsClosed(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	appendFacts(t, s, id, fact(1, "held"))
+	loose := put(t, s, []byte("nobody's"))
+	other, err := Open(t.Context(), s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Collect(t.Context(), false); !errors.Is(err, ErrBusy) || !has(t, s, loose) {
+		t.Errorf("beside another: %v", err)
+	}
+	// It has the record shared again: an upgrade by another would have to wait.
+	if ok, err := other.lock.try(unix.LOCK_EX); ok || err != nil {
+		t.Errorf("the shared lock is lost: %v, %v", ok, err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unknown := func(context.Context, string, Kind, json.RawMessage) ([]Hash, error) { return nil, os.ErrInvalid }
+	if _, err := s.Collect(t.Context(), false, unknown); !errors.Is(err, os.ErrInvalid) || !has(t, s, loose) {
+		t.Errorf("with what can't be told: %v", err)
+	}
+	if _, err := s.Collect(t.Context(), false); err != nil || has(t, s, loose) {
+		t.Errorf("alone: %v", err)
+	}
+}
