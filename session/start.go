@@ -190,6 +190,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 // firstCheckpoint is the state of the files of a sandbox that is new.
 func (s *Session) firstCheckpoint(ctx context.Context) (cp files.Checkpoint, err error) {
 	s.files.Lower().Ask(s.box.OpenLower)
+	s.files.Sort(s.ignores)
 	if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
 		return cp, err
 	}

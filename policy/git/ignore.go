@@ -57,6 +57,7 @@ type Repository struct {
 
 	outer    []pattern            // core.excludesFile, then info/exclude
 	folders  map[string][]pattern // each folder's .gitignore, by its path from root; "" is root
+	made     []pattern            // what .gitattributes say that a program writes
 	tracked  []string             // sorted, from root
 	unsure   bool                 // something couldn't be read: nothing is ignored
 	patterns int                  // read so far
@@ -81,6 +82,7 @@ func Open(project string, person Person) *Repository {
 	for _, dir := range above(r.prefix) {
 		r.readRules(dir)
 	}
+	r.readAttributes()
 	entries, _, err := r.Index()
 	r.unsure = r.unsure || err != nil
 	for i := range entries {

@@ -15,12 +15,13 @@ type Checkpoint struct {
 
 // Change is one path that differs between two states of the files.
 type Change struct {
-	Path    string `json:"path"`            // relative to the project, escaped
-	Key     string `json:"key"`             // names the path in requests, whatever its bytes are
-	Status  string `json:"status"`          // A, M, D, R, T (type) as git uses them
-	From    string `json:"from,omitempty"`  // the old path of a rename
-	Kind    string `json:"kind"`            // file, dir, symlink, fifo, socket
-	Words   string `json:"words,omitempty"` // mode and symlink changes, said in words
+	Path    string `json:"path"`               // relative to the project, escaped
+	Key     string `json:"key"`                // names the path in requests, whatever its bytes are
+	Status  string `json:"status"`             // A, M, D, R, T (type) as git uses them
+	From    string `json:"from,omitempty"`     // the old path of a rename
+	FromKey string `json:"from_key,omitempty"` // of one that was edited too: both keys are needed to choose it, and it has no hunks
+	Kind    string `json:"kind"`               // file, dir, symlink, fifo, socket
+	Words   string `json:"words,omitempty"`    // mode and symlink changes, said in words
 	Binary  bool   `json:"binary,omitempty"`
 	OldSize int64  `json:"old_size"`
 	NewSize int64  `json:"new_size"`

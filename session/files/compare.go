@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sort"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/zeebo/blake3"
@@ -33,9 +35,11 @@ type comparison struct {
 	from, to *manifest.Manifest
 	diff.Difference
 
-	counting sync.Mutex  // one count at a time; held across the reading, which is its purpose
-	lines    []lineCount // guarded by counting; parallel to Changes, nil until counted
-	total    lineCount   // guarded by counting; of all
+	counting sync.Mutex      // one count at a time; held across the reading, which is its purpose
+	shown    diff.Difference // guarded by counting; the same as people see it: see similar
+	lines    []lineCount     // guarded by counting; parallel to shown's, nil until counted
+	total    lineCount       // guarded by counting; of all
+	byGroup  []int32         // guarded by counting; indices of changes by group, nil until they are asked for
 }
 
 // compare finds out what differs between two states; nil is the project folder.
@@ -77,32 +81,48 @@ func (f *Files) Between(ctx context.Context, from, to *manifest.Manifest) ([]dif
 	return c.Changes, nil
 }
 
-// count counts the lines of all changes. Contents that were compared before
-// aren't read again.
-func (c *comparison) count(ctx context.Context, f *Files) ([]lineCount, lineCount, error) {
-	c.counting.Lock()
-	defer c.counting.Unlock()
+// count counts the lines of all changes, as people see them. Contents that were
+// compared before aren't read again. It is called with counting held.
+func (c *comparison) count(ctx context.Context, f *Files) error {
 	if c.lines != nil {
-		return c.lines, c.total, nil
+		return nil
 	}
-	lines, total := make([]lineCount, len(c.Changes)), lineCount{}
-	for i := range c.Changes {
+	shown := f.similar(ctx, c.Difference)
+	lines, total := make([]lineCount, len(shown.Changes)), lineCount{}
+	for i := range shown.Changes {
 		if err := ctx.Err(); err != nil {
-			return nil, lineCount{}, err
+			return err
 		}
-		lines[i] = f.countLines(ctx, c.Changes[i])
+		lines[i] = f.countLines(ctx, shown.Changes[i])
+		lines[i].group = f.groups.of(shown.Changes[i].Path, lines[i].generated)
 		total.added += lines[i].added
 		total.removed += lines[i].removed
 	}
-	c.lines, c.total = lines, total
-	return lines, total, nil
+	c.shown, c.lines, c.total = shown, lines, total
+	return nil
+}
+
+// totals are the lines of all changes.
+func (c *comparison) totals(ctx context.Context, f *Files) (added, removed int, err error) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	err = c.count(ctx, f)
+	return c.total.added, c.total.removed, err
 }
 
 // Page is a part of what differs between two states, with line counts, and the
 // totals of all of it.
 func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Page) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
-	after, err := pathOfKey(p.After)
+	group, after := 0, p.After
+	if p.Grouped && after != "" {
+		var name string
+		if name, after, _ = strings.Cut(after, "."); groupAt(name) < 0 {
+			return out, api.Problemf(api.CodeInvalid, "%q begins no page", api.Escape(api.Trim(p.After, 80)))
+		}
+		group = groupAt(name)
+	}
+	path, err := pathOfKey(after)
 	if err != nil {
 		return out, err
 	}
@@ -110,38 +130,53 @@ func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Pag
 	if err != nil {
 		return out, err
 	}
-	lines, total, err := c.count(ctx, f)
-	if err != nil {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	if err := c.count(ctx, f); err != nil {
 		return out, err
 	}
-	first := 0
+	at := func(i int) int { return i } // the change in that place of the list
+	if p.Grouped {
+		order := c.order()
+		at = func(i int) int { return int(order[i]) }
+		out.Groups = c.tally()
+	}
+	all, first := c.shown.Changes, 0
 	if p.After != "" {
-		var found bool
-		if first, found = c.Search(after); found {
-			first++
-		}
+		first = sort.Search(len(all), func(i int) bool {
+			if g := groupAt(c.lines[at(i)].group); p.Grouped && g != group {
+				return g > group
+			}
+			return diff.ComparePaths(all[at(i)].Path, path) > 0
+		})
 	}
 	size := p.Limit
 	if size <= 0 {
 		size = page
 	}
-	end := min(first+min(size, maxPage), len(c.Changes))
-	out.Files = f.List(c.Changes[first:end])
-	for i := range out.Files {
-		out.Files[i] = counted(out.Files[i], lines[first+i])
+	end := min(first+min(size, maxPage), len(all))
+	for i := first; i < end; i++ {
+		out.Files = append(out.Files, f.counted(all[at(i)], c.lines[at(i)]))
 	}
-	out.Total, out.More = len(c.Changes)+c.More, len(c.Changes)+c.More-end
-	out.Added, out.Removed = total.added, total.removed
-	if end < len(c.Changes) {
-		out.Next = key(c.Changes[end-1].Path)
+	out.Total, out.More = len(all)+c.More, len(all)+c.More-end
+	out.Added, out.Removed = c.total.added, c.total.removed
+	if end < len(all) {
+		if out.Next = key(all[at(end-1)].Path); p.Grouped {
+			out.Next = c.lines[at(end-1)].group + "." + out.Next
+		}
 	}
 	return out, nil
 }
 
-func counted(c api.Change, n lineCount) api.Change {
-	c.Added, c.Removed, c.Counted = n.added, n.removed, n.ok
-	c.Binary = n.binary
-	return c
+// counted describes a change whose lines were counted.
+func (f *Files) counted(c diff.Change, n lineCount) api.Change {
+	out := f.List([]diff.Change{c})[0]
+	out.Added, out.Removed, out.Counted = n.added, n.removed, n.ok
+	out.Binary, out.Type, out.Group = n.binary, n.is, n.group
+	if edited(c) {
+		out.FromKey = key(c.From)
+	}
+	return out
 }
 
 // key names a path in requests, whatever its bytes are.
@@ -165,11 +200,14 @@ func (f *Files) Diff(ctx context.Context, key string, from, to *manifest.Manifes
 	if err != nil {
 		return api.FileDiff{}, err
 	}
-	i, found := c.Search(p)
+	if _, _, err := c.totals(ctx, f); err != nil {
+		return api.FileDiff{}, err
+	}
+	i, found := c.shown.Search(p)
 	if !found {
 		return api.FileDiff{}, api.Problemf(api.CodeNotFound, "%q hasn't changed", api.Escape(p))
 	}
-	return f.fileDiff(ctx, c.Changes[i])
+	return f.fileDiff(ctx, c.shown.Changes[i])
 }
 
 // Diffs yields the differences of all changed files, by path. A file that can't
@@ -201,9 +239,18 @@ func (f *Files) Diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq
 }
 
 func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, error) {
-	out := api.FileDiff{Change: f.List([]diff.Change{c})[0]}
+	n := f.countLines(ctx, c)
+	n.group = f.groups.of(c.Path, n.generated)
+	out := api.FileDiff{Change: f.counted(c, n)}
 	before, after, note, err := f.sides(ctx, c)
-	if err != nil || note != "" {
+	switch {
+	case note == noteLarge:
+		out.Note = note + ": " + facts(n.is, c)
+		return out, err
+	case note == noteBinary:
+		out.Note = facts(n.is, c)
+		return out, err
+	case err != nil || note != "":
 		out.Note = note
 		return out, err
 	}
@@ -214,7 +261,9 @@ func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, erro
 	if err != nil {
 		return out, fmt.Errorf("cannot compare %q: %w", out.Change.Path, err)
 	}
-	out.Hash = hashOf(before, after)
+	if !edited(c) { // its hunks are in no file that can be chosen
+		out.Hash = hashOf(before, after)
+	}
 	out.Hunks, out.Change.Added, out.Change.Removed, out.Change.Counted = hs, added, removed, true
 	if len(hs) == 0 && out.Note == "" && out.Change.Words == "" && (c.Status == diff.Modified || c.Status == diff.Renamed) {
 		out.Note = "the contents are the same"
@@ -233,11 +282,10 @@ func hashOf(before, after string) string {
 
 // sides reads both contents of a change; note says why they can't be shown as text.
 func (f *Files) sides(ctx context.Context, c diff.Change) (before, after, note string, err error) {
-	read := func(e *diff.File) ([]byte, error) { return f.read(ctx, e, maxDiffBytes) }
-	b, err := read(c.Old)
+	b, err := f.read(ctx, c.Old, maxDiffBytes)
 	if err == nil {
 		var a []byte
-		if a, err = read(c.New); err == nil {
+		if a, err = f.read(ctx, c.New, maxDiffBytes); err == nil {
 			if !text(b) || !text(a) {
 				return "", "", noteBinary, nil
 			}
@@ -246,14 +294,17 @@ func (f *Files) sides(ctx context.Context, c diff.Change) (before, after, note s
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
-		return "", "", "too large to be shown as text", nil
+		return "", "", noteLarge, nil
 	case errors.Is(err, errNotKept):
 		return "", "", "can't be compared", nil // the change's words say why
 	}
 	return "", "", "", err
 }
 
-const noteBinary = "binary"
+const (
+	noteBinary = "binary"
+	noteLarge  = "too large to be shown as text"
+)
 
 var (
 	errTooLarge = errors.New("too large")

@@ -108,5 +108,10 @@ func (w *hunkWriter) section(at int) string {
 // text says whether bytes can be shown as lines; bytes that aren't UTF-8 are
 // shown escaped, as long as most of them are.
 func text(b []byte) bool {
-	return !merge.Binary(b) && (utf8.Valid(b) || len(bytes.ToValidUTF8(b, nil))*10 >= len(b)*9)
+	return !merge.Binary(b) && readable(b)
+}
+
+// readable says whether bytes are characters, whatever the length of lines.
+func readable(b []byte) bool {
+	return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 && (utf8.Valid(b) || len(bytes.ToValidUTF8(b, nil))*10 >= len(b)*9)
 }

@@ -49,6 +49,7 @@ type Files struct {
 	seen     []Checkpoint       // guarded by mu; those used last, newest first
 	compared []*comparison      // guarded by mu; the last few, newest first
 	counts   lineCounts
+	groups   grouping
 }
 
 // maxSeen is how many checkpoints are held in memory; the others are read from
@@ -315,21 +316,49 @@ func (f *Files) List(changed []diff.Change) []api.Change {
 // words says what a reader wouldn't see in the lines of a change.
 func words(c diff.Change) string {
 	var w []string
+	was, is := c.Old, c.New
+	link := is != nil && is.Kind == manifest.KindSymlink
 	switch {
-	case c.Old != nil && c.New != nil && c.Old.Kind != c.New.Kind:
-		w = append(w, fmt.Sprintf("%s becomes %s", c.Old.Kind, c.New.Kind))
+	case was != nil && is != nil && was.Kind != is.Kind:
+		w = append(w, fmt.Sprintf("%s becomes %s", was.Kind, is.Kind))
+	case link && was != nil && was.Target != is.Target:
+		w = append(w, "pointed to "+api.Escape(was.Target))
 	case c.Mode:
-		w = append(w, fmt.Sprintf("mode %04o → %04o", c.Old.Mode, c.New.Mode))
+		w = append(w, modeWords(was.Mode, is.Mode))
+	case was == nil && !link && is.Kind == manifest.KindFile && is.Mode&0o111 != 0:
+		w = append(w, "executable")
 	}
-	if c.New != nil && c.New.Kind == manifest.KindSymlink {
-		w = append(w, "points to "+api.Escape(c.New.Target))
+	if link {
+		w = append(w, "points to "+api.Escape(is.Target))
 	}
-	for _, side := range []*diff.File{c.Old, c.New} {
+	if c.Owner && !link {
+		w = append(w, "another owner")
+	}
+	if c.Xattrs {
+		w = append(w, "other extended attributes")
+	}
+	for _, side := range []*diff.File{was, is} {
 		if side != nil && side.Unsaved != "" {
 			w = append(w, "not kept: "+api.Escape(strings.TrimPrefix(side.Unsaved, "not kept: ")))
 		}
 	}
 	return strings.Join(w, ", ")
+}
+
+// modeWords says what a change of mode means, and the mode itself.
+func modeWords(was, is uint32) string {
+	numbers := fmt.Sprintf("mode %04o → %04o", was, is)
+	switch {
+	case is&0o7000&^was != 0:
+		return "gets a setuid, setgid or sticky bit, " + numbers
+	case was&0o111 == 0 && is&0o111 != 0:
+		return "becomes executable, " + numbers
+	case was&0o111 != 0 && is&0o111 == 0:
+		return "no longer executable, " + numbers
+	case was&0o444 != 0 && is&0o444 == 0:
+		return "nobody may read it, " + numbers
+	}
+	return numbers
 }
 
 func parseHash(s string) (content.Hash, error) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
@@ -22,6 +23,11 @@ type History struct {
 	// Now gives a scope of the session that this process owns, as it is now; nil
 	// without one. ErrOver sends who asks to the record.
 	Now func(ctx context.Context, in api.Scope) (Scope, error)
+
+	// Person is whose git configuration says which files are ignored, of sessions
+	// that this process doesn't own; nil asks nobody. Nothing but how changes are
+	// listed depends on it.
+	Person *git.Person
 
 	mu     sync.Mutex
 	opened []*Files // guarded by mu; of the sessions that were looked at last
@@ -94,10 +100,14 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 			return s, err
 		}
 	}
-	if _, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0); err != nil {
+	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	if err != nil {
 		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	s := Scope{Files: h.filesOf(id), Final: true}
+	if h.Person != nil && session.Folder != "" {
+		s.Files.Sort(&folderRules{folder: session.Folder, person: *h.Person})
+	}
 	if in.Action != 0 {
 		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(in.Action))
 		if err != nil {
@@ -106,7 +116,6 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		s.From, s.To, err = s.Files.OfAction(ctx, a, nil)
 		return s, err
 	}
-	var err error
 	s.To, s.Newest, err = h.newest(ctx, s.Files, id)
 	if err == nil && s.To != nil && in.Since != 0 {
 		s.From, err = s.Files.Since(ctx, in.Since)

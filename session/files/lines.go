@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"stepbox/runner/overlay/content"
@@ -16,6 +17,9 @@ type lineCount struct {
 	added, removed int
 	ok             bool
 	binary         bool
+	is             string // what isn't text, in words
+	generated      bool   // it says that a program wrote it, or no person could have
+	group          string // of the change; not remembered with the contents
 }
 
 // lineCounts remembers the counts of pairs of contents, since a list of changes
@@ -24,6 +28,25 @@ type lineCount struct {
 type lineCounts struct {
 	mu sync.Mutex
 	of map[contents]lineCount // guarded by mu
+
+	alike map[contents]int // guarded by mu; how much of two files is the same, in percent
+}
+
+// alikeAs is how much of two files is the same, if that is remembered.
+func (l *lineCounts) alikeAs(id contents) (percent int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	percent, ok = l.alike[id]
+	return percent, ok
+}
+
+func (l *lineCounts) remember(id contents, percent int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alike == nil || len(l.alike) >= maxCounts {
+		l.alike = make(map[contents]int)
+	}
+	l.alike[id] = percent
 }
 
 const maxCounts = 1 << 18
@@ -61,7 +84,11 @@ func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 	}
 	n = lineCount{}
 	before, after, note, err := f.sides(ctx, c)
-	n.binary = note == noteBinary
+	if n.binary = note == noteBinary; n.binary || note == noteLarge {
+		n.is = f.typeOf(ctx, c)
+		n.generated = n.binary && strings.Contains(n.is, longLines)
+	}
+	n.generated = n.generated || generated([]byte(after[:min(len(after), headBytes)])) || after == "" && generated([]byte(before[:min(len(before), headBytes)]))
 	if err == nil && note == "" {
 		_, n.added, n.removed, err = hunks(before, after)
 		n.ok = err == nil || errors.Is(err, errTooDifferent)

@@ -53,9 +53,9 @@ func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 	if err != nil {
 		return Told{Err: err}
 	}
-	_, lines, err := c.count(ctx, f)
+	added, removed, err := c.totals(ctx, f)
 	t.From, t.Until, t.More = from, to, c.More
-	t.Changed, t.Listed, t.Added, t.Removed, t.Err = c.Changes, f.List(c.Changes), lines.added, lines.removed, err
+	t.Changed, t.Listed, t.Added, t.Removed, t.Err = c.Changes, f.List(c.Changes), added, removed, err
 	return t
 }
 

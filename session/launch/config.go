@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -128,6 +129,9 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
 	history := files.NewHistory(st, live.live)
+	if home, err := os.UserHomeDir(); err == nil {
+		history.Person = &git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")}
+	}
 	root, err := RunRoot()
 	if err != nil {
 		log.Warn("checks can't be run", "error", err)

@@ -75,7 +75,7 @@ type Difference struct {
 // Search is the index of path among the changes and whether it is there, or else
 // where it would be.
 func (d *Difference) Search(path string) (int, bool) {
-	return slices.BinarySearchFunc(d.Changes, path, func(c Change, path string) int { return comparePaths(c.Path, path) })
+	return slices.BinarySearchFunc(d.Changes, path, func(c Change, path string) int { return ComparePaths(c.Path, path) })
 }
 
 // Compare says what differs between two states of the files by content, mode,
@@ -113,13 +113,13 @@ func Compare(ctx context.Context, host *lower.Lower, from, to *manifest.Manifest
 			return Difference{}, fmt.Errorf("cannot recognise renames: %w", err)
 		}
 	}
-	slices.SortFunc(d.changes, func(x, y Change) int { return comparePaths(x.Path, y.Path) })
+	slices.SortFunc(d.changes, func(x, y Change) int { return ComparePaths(x.Path, y.Path) })
 	return Difference{Changes: d.changes, More: d.more}, nil
 }
 
-// comparePaths orders a directory before what it holds, and that before
+// ComparePaths orders a directory before what it holds, and that before
 // anything else.
-func comparePaths(a, b string) int {
+func ComparePaths(a, b string) int {
 	for {
 		x, restA, moreA := strings.Cut(a, "/")
 		y, restB, moreB := strings.Cut(b, "/")

@@ -39,7 +39,7 @@ func (p *Pane) Selection() api.Selection {
 	for i := range t.Files {
 		k, ok := p.picks[t.Files[i].Key]
 		if ok || p.all || len(p.picks) == 0 && p.Since != 0 {
-			s.Files = append(s.Files, choice(t.Files[i].Key, k))
+			s.Files = append(s.Files, choices(&t.Files[i], k)...)
 		}
 	}
 	return s
@@ -59,7 +59,7 @@ func (p *Pane) Under() (api.Selection, bool) {
 			k = pick{of: d.Hash, hunks: make([]bool, d.Hunks)}
 			k.hunks[h] = true
 		}
-		s.Files = append(s.Files, choice(p.tree.Files[i].Key, k))
+		s.Files = append(s.Files, choices(&p.tree.Files[i], k)...)
 	}
 	return s, len(s.Files) > 0
 }
@@ -71,14 +71,19 @@ func (p *Pane) inScope() api.Selection {
 	return api.Selection{}
 }
 
-func choice(key string, k pick) api.Choice {
-	c := api.Choice{Key: key, Of: k.of}
+// choices name what is selected of a file: of one that was renamed and edited,
+// what went and what came.
+func choices(f *api.Change, k pick) []api.Choice {
+	c := api.Choice{Key: f.Key, Of: k.of}
 	for i, on := range k.hunks {
 		if on {
 			c.Hunks = append(c.Hunks, i)
 		}
 	}
-	return c
+	if f.FromKey != "" {
+		return []api.Choice{{Key: f.FromKey}, c}
+	}
+	return []api.Choice{c}
 }
 
 // toggle selects what is at the cursor, or no longer, and says why it doesn't.
