@@ -42,8 +42,16 @@ type action struct {
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
 	toldTo   int64        // the last checkpoint whose changes are counted
+	moves    []move       // in which it alone was taken back, or came again
 	unseen   bool         // it changed more than its open question shows
 	tally    tally
+}
+
+// move is a checkpoint at which an action's changes, and not those of later ones,
+// were taken out, or put in again.
+type move struct {
+	at  int64
+	out bool
 }
 
 // shown is a program start that was approved, as far as a second one is the same:

@@ -111,6 +111,9 @@ func (s *Session) recall(ctx context.Context) error {
 		}
 	}
 	s.recallActions(actions)
+	for _, r := range rollbacks {
+		s.moved(&r)
+	}
 	s.unclaimed(checkpoints, left)
 	return s.lastKnown(ctx, checkpoints)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"stepbox/runner"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/ledger"
+	"stepbox/store"
 )
 
 // maxShown is how many plans can be confirmed: those shown last.
@@ -21,7 +24,7 @@ const maxLeft = 100
 
 // RollbackPlan says what a roll back would do.
 func (s *Session) RollbackPlan(ctx context.Context, req api.RollbackRequest) (api.RollbackPlan, error) {
-	p, err := s.plan(ctx, req.ToBefore)
+	p, err := s.plan(ctx, req)
 	if err != nil {
 		return api.RollbackPlan{}, err
 	}
@@ -33,19 +36,42 @@ func (s *Session) RollbackPlan(ctx context.Context, req api.RollbackRequest) (ap
 	return p.Shown, err
 }
 
-// plan plans going back to just before an action, as the session stands now.
-func (s *Session) plan(ctx context.Context, toBefore int) (*files.Plan, error) {
-	now := files.Standing{ToBefore: toBefore}
+// plan plans a roll back, as the session stands now.
+func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Plan, error) {
+	now := files.Standing{ToBefore: req.ToBefore, Selection: req.Selection, Resolve: req.Resolve}
+	switch {
+	case req.ToBefore != 0 && req.Selection == nil && req.Redo == 0:
+	case req.ToBefore == 0 && (req.Selection == nil) != (req.Redo == 0):
+		if err := s.accounted(ctx); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, api.Problemf(api.CodeInvalid, "a roll back goes to before an action, takes a selection back, or has an earlier one's come again: one of these")
+	}
+	if req.Redo != 0 {
+		r, err := ledger.Doc[api.Rollback](ctx, s.store, s.cfg.ID, store.KindRollback, req.Redo)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, api.Problemf(api.CodeNotFound, "there is no roll back %d", req.Redo)
+		}
+		if err != nil {
+			return nil, err
+		}
+		now.Redo = &r
+	}
 	var bad error
 	if err := s.call(ctx, func() {
-		a := s.actions.at(toBefore)
-		switch {
+		now.Newest, now.Rollbacks = s.line.Newest(), s.rollbacks
+		if req.ToBefore == 0 {
+			now.Actions = s.since(1)
+			return
+		}
+		switch a := s.actions.at(req.ToBefore); {
 		case a == nil:
-			bad = api.Problemf(api.CodeNotFound, "there is no action %d", toBefore)
+			bad = api.Problemf(api.CodeNotFound, "there is no action %d", req.ToBefore)
 		case a.Before == 0:
-			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", toBefore)
+			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", req.ToBefore)
 		default:
-			now.Checkpoint, now.Newest, now.Rollbacks, now.Actions = a.Before, s.line.Newest(), s.rollbacks, s.since(toBefore)
+			now.Checkpoint, now.Actions = a.Before, s.since(req.ToBefore)
 		}
 	}); err != nil {
 		return nil, err
@@ -56,6 +82,13 @@ func (s *Session) plan(ctx context.Context, toBefore int) (*files.Plan, error) {
 	return s.restorer.Plan(ctx, now)
 }
 
+// accounted waits until it is known whose all changes are that were made so far.
+func (s *Session) accounted(ctx context.Context) error {
+	return s.inLoop(ctx, func(done func(error)) {
+		s.checkpoint(func(_ *files.Checkpoint, err error) { done(err) })
+	})
+}
+
 // since lists the actions from one on, for a roll back.
 func (s *Session) since(n int) []files.Past {
 	out := make([]files.Past, 0, len(s.actions.all)-n+1)
@@ -63,6 +96,7 @@ func (s *Session) since(n int) []files.Past {
 		out = append(out, files.Past{
 			N: a.N, State: a.State, Apart: a.apart(), Lingers: a.lingers,
 			TakenBack: a.Review == api.ReviewRolledBack, Files: a.Files, Spans: slices.Clone(a.spans),
+			Before: a.Before, After: a.After,
 		})
 	}
 	return out
@@ -74,7 +108,7 @@ func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Ro
 	var p *files.Plan
 	if err := s.request(ctx, func() {
 		for _, o := range s.shown {
-			if o.Shown.Hash == req.Hash && o.ToBefore == req.ToBefore {
+			if o.Shown.Hash == req.Hash && reflect.DeepEqual(o.Shown.RollbackTarget, req.RollbackTarget) {
 				p = o
 			}
 		}
@@ -89,13 +123,19 @@ func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Ro
 
 // takeBack answers an edit's question with a roll back to just before it.
 func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) error {
-	p, err := s.plan(ctx, q.Action)
+	p, err := s.plan(ctx, api.RollbackRequest{RollbackTarget: api.Before(q.Action)})
 	if err != nil {
 		return err
 	}
-	if len(p.Shown.Actions) > 1 {
-		return api.Problemf(api.CodeBusy, "later actions changed files too (%v); roll back to before action %d to take them back as well, or keep its changes",
-			p.Shown.Actions[1:], q.Action)
+	if len(p.Shown.Actions) > 1 { // later ones changed files too: those stay
+		only := api.RollbackTarget{Selection: &api.Selection{Actions: []int{q.Action}}}
+		if p, err = s.plan(ctx, api.RollbackRequest{RollbackTarget: only}); err != nil {
+			return err
+		}
+		if n := len(p.Shown.Conflicts) + len(p.Shown.Problems); n > 0 {
+			return api.Problemf(api.CodeBusy, "action %d can't be taken back alone: %d of its files were changed by later ones too (%s); take it back with stepbox rollback --action %d, which shows them, or keep its changes",
+				q.Action, n, firstOf(p.Shown), q.Action)
+		}
 	}
 	if _, err := s.carryOut(context.WithoutCancel(ctx), p, d.By); err != nil {
 		return err
@@ -109,10 +149,18 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 	})
 }
 
+// firstOf names a file that a plan doesn't put back.
+func firstOf(p api.RollbackPlan) string {
+	if len(p.Conflicts) > 0 {
+		return p.Conflicts[0].Path
+	}
+	return p.Problems[0].Path
+}
+
 // carryOut is a job of the worker's: no checkpoint is taken meanwhile, but for
 // the roll back's own.
 func (s *Session) carryOut(ctx context.Context, p *files.Plan, by string) (api.Rollback, error) {
-	rec := api.Rollback{RollbackTarget: api.Before(p.ToBefore), Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
+	rec := api.Rollback{RollbackTarget: p.Target(), Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
 	done := make(chan error, 1)
 	if err := s.request(ctx, func() {
 		var o *files.Outcome
@@ -179,6 +227,7 @@ func (d *desk) Begin(ctx context.Context, o *files.Outcome) error {
 		}
 		s.shown, o.Begun = nil, true
 		s.rollbacks++
+		d.rec.Before = s.line.Last.ID
 		d.rec.ID, d.rec.At, d.rec.Actions = s.rollbacks, time.Now().UTC(), o.Actions
 		for _, p := range o.Left[:min(len(o.Left), maxLeft)] {
 			d.rec.Left = append(d.rec.Left, api.Escape(p))
@@ -216,16 +265,20 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 	}
 	if o.After != nil {
 		from := rec.Checkpoint
-		if err != nil {
+		if err != nil || o.ToBefore == 0 { // a selection's state goes on from the one before it
 			from = s.line.Last.ID
 		}
 		s.line.Last = s.newCheckpoint(o.After.Root, o.After.Manifest, from)
 		s.accountant.Begin(nil, nil)
 		events = append(events, s.checkpointEvent(s.line.Last, 0))
+		copied.After, rec.After = s.line.Last.ID, s.line.Last.ID
 	}
 	if err == nil {
 		for _, n := range o.Actions {
 			a := s.actions.at(n)
+			if o.Redo != nil {
+				continue
+			}
 			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
 				a.Reviewed = was
 				events = append(events, s.actionEvent(a, "rolledback"))
@@ -238,7 +291,13 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 				}
 			}
 		}
+		s.moved(rec)
 		events = append(events, s.restored()...)
+		if o.Redo != nil {
+			again := *o.Redo
+			again.Redone = true
+			events = append(events, api.Event{Kind: "rollback.redone", Rollback: &again})
+		}
 	}
 	events = append(events, s.changed("counted"))
 	s.files.Bump()
@@ -253,12 +312,13 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 
 // restored are the actions whose changes are back, since the files went forward
 // again: an action's changes are there if the state of the files goes on from
-// the checkpoint after them. Its review is what it was before it was taken back.
+// the checkpoint after them, and not from one that they alone were taken out of
+// since. Its review is what it was before it was taken back.
 func (s *Session) restored() []api.Event {
 	there := s.line.There()
 	var events []api.Event
 	for _, a := range s.actions.all {
-		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !there[a.spans[len(a.spans)-1].To] {
+		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !a.isIn(there) {
 			continue
 		}
 		if err := a.review(a.Reviewed); err != nil {
@@ -269,6 +329,29 @@ func (s *Session) restored() []api.Event {
 		events = append(events, s.actionEvent(a, "restored"))
 	}
 	return events
+}
+
+// moved notes which actions alone a roll back took out or put in again.
+func (s *Session) moved(r *api.Rollback) {
+	if r.ToBefore != 0 || r.After == 0 || r.Failure != "" {
+		return
+	}
+	for _, n := range r.Actions {
+		if a := s.actions.at(n); a != nil {
+			a.moves = append(a.moves, move{r.After, r.Redo == 0})
+		}
+	}
+}
+
+// isIn says whether an action's changes are in a state that goes on from some
+// checkpoints.
+func (a *action) isIn(there map[int64]bool) bool {
+	for _, m := range slices.Backward(a.moves) {
+		if there[m.at] {
+			return !m.out
+		}
+	}
+	return there[a.spans[len(a.spans)-1].To]
 }
 
 // killTree ends an action's processes and all that they started.

@@ -115,10 +115,11 @@ func Before(action int) RollbackTarget { return RollbackTarget{ToBefore: action}
 // RollbackPlan says what a roll back would do. ToBefore is set for one to just before an action.
 type RollbackPlan struct {
 	RollbackTarget
-	Hash      string     `json:"hash"`           // the request to carry it out must name it
-	Actions   []int      `json:"actions"`        // whose changes are taken back
-	Ends      []int      `json:"ends,omitempty"` // running actions that will be killed first
-	Files     []Change   `json:"files"`          // from how they are to how they will be
+	Hash      string     `json:"hash"`            // the request to carry it out must name it
+	Actions   []int      `json:"actions"`         // whose changes are taken back
+	Ends      []int      `json:"ends,omitempty"`  // running actions that will be killed first
+	Lives     []int      `json:"lives,omitempty"` // actions taken back that still run, or left something running: they live on, and may write again
+	Files     []Change   `json:"files"`           // from how they are to how they will be
 	More      int        `json:"more,omitempty"`
 	Restores  int        `json:"restores,omitempty"`  // of all files: those that are put back or written over
 	Removes   int        `json:"removes,omitempty"`   // of all files: those that go

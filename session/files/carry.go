@@ -322,17 +322,17 @@ func met(base, there, want *diff.File) string {
 	}
 	switch {
 	case there == nil:
-		return "it was removed since"
+		return "it isn't there"
 	case base == nil:
-		return "there is " + is(there) + " in its place by now"
+		return "there is " + is(there) + " in its place"
 	case there.Kind != base.Kind:
-		return "it has become " + is(there) + " since"
+		return "it has become " + is(there)
 	case want == nil:
-		return "it was changed since, and would go"
+		return "it was changed, and would go"
 	case there.Kind == manifest.KindSymlink:
-		return "it points to " + api.Escape(there.Target) + " by now"
+		return "it points to " + api.Escape(there.Target)
 	}
-	return "it was changed since, and would be " + is(want)
+	return "it was changed, and would be " + is(want)
 }
 
 // attributes merges what of three files isn't content, over what is there.
@@ -342,19 +342,19 @@ func attributes(base, there, want *manifest.Entry) (out manifest.Entry, why stri
 	case there.Mode == base.Mode:
 		out.Mode = want.Mode
 	case want.Mode != base.Mode && want.Mode != there.Mode:
-		why = fmt.Sprintf("its mode has become %04o since", there.Mode)
+		why = fmt.Sprintf("its mode has become %04o", there.Mode)
 	}
 	switch there, base, want := [2]uint32{there.UID, there.GID}, [2]uint32{base.UID, base.GID}, [2]uint32{want.UID, want.GID}; {
 	case there == base:
 		out.UID, out.GID = want[0], want[1]
 	case want != base && want != there:
-		why = "it has another owner since"
+		why = "it has another owner"
 	}
 	switch {
 	case there.SameXattrs(base):
 		out.Xattrs = want.Xattrs
 	case !want.SameXattrs(base) && !want.SameXattrs(there):
-		why = "its extended attributes were changed since"
+		why = "its extended attributes were changed"
 	}
 	return out, why
 }

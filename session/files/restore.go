@@ -32,7 +32,7 @@ type Desk interface {
 // Outcome is what carrying a plan out comes to.
 type Outcome struct {
 	*Plan
-	Actions []int              // that are taken back
+	Actions []int              // that are taken back, with nothing left of them
 	Left    []string           // what changed since it was shown, and stays
 	Begun   bool               // it is in the record, and files may have been written
 	Killed  []int              // actions
@@ -58,9 +58,15 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	if err != nil {
 		return o, err
 	}
-	if o.Left, err = p.meanwhile(ctx, r.Files, cur); err != nil {
+	if p.ToBefore == 0 {
+		o.Plan, err = r.again(ctx, p, cur)
+	} else {
+		o.Left, err = p.meanwhile(ctx, r.Files, cur)
+	}
+	if err != nil {
 		return o, err
 	}
+	p = o.Plan
 	// What changed since the last checkpoint is in one, and somebody's, before
 	// any of it is written over.
 	first, err := r.since(ctx, desk.Last(), cur)
@@ -71,12 +77,14 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	if err := desk.Account(ctx, first); err != nil {
 		return o, err
 	}
-	now, err := desk.Since(ctx, p.ToBefore)
-	if err != nil {
-		return o, err
-	}
-	if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, s, o.Left) }); err != nil {
-		return o, err
+	if o.Actions = p.whole; p.ToBefore != 0 {
+		now, err := desk.Since(ctx, p.ToBefore)
+		if err != nil {
+			return o, err
+		}
+		if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, s, o.Left) }); err != nil {
+			return o, err
+		}
 	}
 	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{Replace: open.Runs, Leave: o.Left})
 	if err != nil {
@@ -92,6 +100,19 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 		o.Killed = append(o.Killed, n)
 	}
 	return o, r.write(ctx, plan, open.Shared, o)
+}
+
+// again is the plan of a selection for the files as they are under the freeze. It
+// has to come to what was shown.
+func (r *Restorer) again(ctx context.Context, p *Plan, cur *manifest.Manifest) (*Plan, error) {
+	if cur == p.source {
+		return p, nil
+	}
+	now, err := r.planSome(ctx, p.Standing, cur)
+	if err != nil || now.Shown.Hash != p.Shown.Hash {
+		return p, errors.Join(err, ErrStale)
+	}
+	return now, nil
 }
 
 // write has the files written, and looks at what they are then: even what a

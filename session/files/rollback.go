@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,7 +36,9 @@ type Past struct {
 	Lingers   bool // it left something running
 	TakenBack bool // by an earlier roll back
 	Files     int  // that it changed
-	Spans     []Span
+
+	Before, After int64 // checkpoints
+	Spans         []Span
 }
 
 // ends says whether a roll back to before the action ends it.
@@ -47,7 +50,22 @@ type Standing struct {
 	Checkpoint int64  // the one that this is
 	Newest     int64  // checkpoint
 	Rollbacks  int64  // begun so far
-	Actions    []Past // from ToBefore on
+	Actions    []Past // from ToBefore on, or all
+
+	// Of other targets than ToBefore: the selection, or the roll back that comes
+	// again, and how conflicts are resolved.
+	Selection *api.Selection
+	Redo      *api.Rollback
+	Resolve   []api.Resolution
+}
+
+// Target is what the roll back was asked for as.
+func (s *Standing) Target() api.RollbackTarget {
+	out := api.RollbackTarget{ToBefore: s.ToBefore, Selection: s.Selection}
+	if s.Redo != nil {
+		out.Redo = s.Redo.ID
+	}
+	return out
 }
 
 // Plan is a roll back as it is shown to a person, with what carries it out. It
@@ -59,13 +77,26 @@ type Plan struct {
 	target  *manifest.Manifest
 	source  *manifest.Manifest // what there was when it was made
 	changed []diff.Change      // from source to target
+	whole   []int              // of a selection: the actions of which nothing is left
 }
 
 // Files is how many files a plan writes.
 func (p *Plan) Files() int { return len(p.changed) }
 
-// Plan compares the files as they are with the checkpoint before an action.
+// Plan compares the files as they are with what they are to go back to.
 func (r *Restorer) Plan(ctx context.Context, now Standing) (*Plan, error) {
+	if now.ToBefore == 0 {
+		source, err := r.scanToShow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.planSome(ctx, now, source)
+	}
+	return r.planBefore(ctx, now)
+}
+
+// planBefore plans going back to the checkpoint before an action.
+func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) {
 	p := &Plan{Standing: now, Shown: api.RollbackPlan{RollbackTarget: api.Before(now.ToBefore), Actions: []int{}, Files: []api.Change{}}}
 	for i := range now.Actions {
 		switch a := &now.Actions[i]; {
@@ -87,15 +118,27 @@ func (r *Restorer) Plan(ctx context.Context, now Standing) (*Plan, error) {
 	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 		return nil, err
 	}
+	return p, r.describe(ctx, p, nil)
+}
+
+// describe says what a plan does, and what it can't.
+func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Problem) error {
 	p.Shown.Files = r.Files.List(p.changed)
 	p.Shown.More = len(p.changed) - len(p.Shown.Files)
+	for _, c := range byPath(p.changed) {
+		if c.then == nil {
+			p.Shown.Removes++
+		} else {
+			p.Shown.Restores++
+		}
+	}
 	steps, err := restore.NewPlan(ctx, r.Files.lower, p.source, p.target, restore.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("cannot plan the roll back: %w", err)
+		return fmt.Errorf("cannot plan the roll back: %w", err)
 	}
-	p.Shown.Problems = Troubles(steps.Problems)
+	p.Shown.Problems = Troubles(append(problems, steps.Problems...))
 	p.Shown.Hash = p.digest()
-	return p, nil
+	return nil
 }
 
 // scanToShow takes the state of the files for a plan. What is written while it
@@ -123,6 +166,13 @@ func (p *Plan) digest() string {
 	_, _ = fmt.Fprintf(h, "%d %d %v", p.ToBefore, p.Checkpoint, p.Shown.Ends) // a hash never fails
 	for _, c := range p.changed {
 		_, _ = fmt.Fprintf(h, " %q %s %s %q", c.Path, c.Status, c.Kind(), c.From)
+		if c.New != nil && p.ToBefore == 0 { // what is merged isn't known by where it comes from
+			_, _ = fmt.Fprintf(h, " %s %o %q", c.New.Hash, c.New.Mode, c.New.Target)
+		}
+	}
+	if p.ToBefore == 0 {
+		asked, _ := json.Marshal([]any{p.Target(), p.Resolve, p.Shown.Conflicts, p.Shown.Lives}) // plain data
+		_, _ = h.Write(asked)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -32,16 +32,7 @@ func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 	if len(spans) == 0 {
 		return t
 	}
-	from, err := f.At(ctx, before)
-	to := from
-	for i := 0; i < len(spans) && err == nil; i++ {
-		to, err = f.addTo(ctx, to, spans[i], t.After == spans[i].From)
-		if t.To = spans[i].To; t.After == spans[i].From {
-			t.After = t.To
-		} else {
-			t.After = 0
-		}
-	}
+	from, to, err := f.own(ctx, &t, spans)
 	if err == nil && t.After == 0 {
 		t.Made = &Checkpoint{Manifest: to}
 		t.Made.Root, err = f.Save(ctx, to)
@@ -57,6 +48,21 @@ func (f *Files) Tell(ctx context.Context, before int64, spans []Span) (t Told) {
 	t.From, t.Until, t.More = from, to, c.More
 	t.Changed, t.Listed, t.Added, t.Removed, t.Err = c.Changes, f.List(c.Changes), added, removed, err
 	return t
+}
+
+// own is the state before an action, t.After, and what the action alone made of it.
+func (f *Files) own(ctx context.Context, t *Told, spans []Span) (from, to *manifest.Manifest, err error) {
+	from, err = f.At(ctx, t.After)
+	to = from
+	for i := 0; i < len(spans) && err == nil; i++ {
+		to, err = f.addTo(ctx, to, spans[i], t.After == spans[i].From)
+		if t.To = spans[i].To; t.After == spans[i].From {
+			t.After = t.To
+		} else {
+			t.After = 0
+		}
+	}
+	return from, to, err
 }
 
 // addTo adds what changed in a span to a state, which is the one that the span

@@ -1,0 +1,237 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+)
+
+// A selection is taken back, and what was taken back comes again, by carrying the
+// reverse of the change over to the files as they are: later changes of other
+// files stay, those of other lines too, and what can't be had together is a
+// conflict. Nothing is ended. Under the freeze the plan is made again when anything
+// was written since, and has to come to the same.
+
+// planSome plans taking back a selection, or its coming again, from a state of the
+// files.
+func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.Manifest) (*Plan, error) {
+	p := &Plan{Standing: now, source: source, target: source}
+	p.Shown = api.RollbackPlan{RollbackTarget: now.Target(), Actions: []int{}, Files: []api.Change{}}
+	b := backing{Files: r.Files, p: p, resolve: make(map[string]api.Resolution), merged: make(map[string]bool)}
+	for _, res := range now.Resolve {
+		path, err := pathOfKey(res.Key)
+		if err != nil {
+			return nil, err
+		}
+		if res.Way != api.WayMerge && res.Way != api.WayWanted && res.Way != api.WayThere {
+			return nil, api.Problemf(api.CodeInvalid, "a conflict is resolved by %q, %q or %q", api.WayMerge, api.WayWanted, api.WayThere)
+		}
+		b.resolve[path] = res
+	}
+	var err error
+	switch {
+	case now.Redo != nil:
+		err = b.redo(ctx, now.Redo)
+	case len(now.Selection.Actions) > 0:
+		err = b.actions(ctx, *now.Selection)
+	default:
+		err = b.session(ctx, *now.Selection)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(p.Shown.Actions)
+	if p.changed, err = r.Files.differs(ctx, source, p.target); err != nil {
+		return nil, err
+	}
+	if err := r.describe(ctx, p, b.problems); err != nil {
+		return nil, err
+	}
+	b.say()
+	return p, nil
+}
+
+// backing works out a plan of taking something back.
+type backing struct {
+	*Files
+	p        *Plan
+	resolve  map[string]api.Resolution
+	merged   map[string]bool
+	problems []manifest.Problem
+}
+
+// carry carries a change over to what the plan comes to so far, and says whether
+// all of it is there then.
+func (b *backing) carry(ctx context.Context, from, to *manifest.Manifest, only func(string) bool, hunks map[string]*diff.File, by func(string) string) (bool, error) {
+	c := carrying{Files: b.Files, from: from, to: to, onto: b.p.target, only: only, hunks: hunks, resolve: b.resolve, why: by}
+	done, err := c.run(ctx)
+	if err != nil {
+		return false, err
+	}
+	b.p.target = done.to
+	b.p.Shown.Conflicts = append(b.p.Shown.Conflicts, done.conflicts...)
+	b.problems = append(b.problems, done.problems...)
+	for path := range done.merged {
+		b.merged[path] = true
+	}
+	return done.whole, nil
+}
+
+// actions takes back what some actions changed, the last one first.
+func (b *backing) actions(ctx context.Context, in api.Selection) error {
+	filter, err := chooserOf(in)
+	if err != nil {
+		return err
+	}
+	numbers := slices.Compact(slices.Sorted(slices.Values(in.Actions)))
+	numbers = slices.DeleteFunc(numbers, func(n int) bool { return slices.Contains(in.Without, n) })
+	for _, n := range slices.Backward(numbers) {
+		if n < 1 || n > len(b.p.Actions) {
+			return api.Problemf(api.CodeNotFound, "there is no action %d", n)
+		}
+		a := &b.p.Actions[n-1]
+		switch {
+		case a.Before == 0 || a.Apart:
+			return api.Problemf(api.CodeInvalid, "action %d has no changes of its own: it is housekeeping, or an agent", n)
+		case a.TakenBack:
+			return api.Problemf(api.CodeInvalid, "action %d was taken back already", n)
+		}
+		if err := b.action(ctx, a, filter); err != nil {
+			return err
+		}
+	}
+	return filter.missing()
+}
+
+func (b *backing) action(ctx context.Context, a *Past, filter *chooser) error {
+	t := Told{To: a.Before, After: a.Before}
+	from, to, err := b.own(ctx, &t, a.Spans)
+	if err == nil && len(a.Spans) == 0 && a.After != 0 { // known from the record alone
+		to, err = b.At(ctx, a.After)
+	}
+	if err != nil {
+		return err
+	}
+	only, hunks, err := filter.of(ctx, b.Files, from, to, true)
+	if err != nil {
+		return err
+	}
+	whole, err := b.carry(ctx, to, from, only, hunks, func(path string) string { return b.later(ctx, a, path) })
+	if err != nil {
+		return err
+	}
+	b.p.Shown.Actions = append(b.p.Shown.Actions, a.N)
+	if a.ends() {
+		b.p.Shown.Lives = append(b.p.Shown.Lives, a.N)
+		return nil
+	}
+	changes, err := b.differs(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	for path := range byPath(changes) {
+		whole = whole && only(path) && hunks[path] == nil
+	}
+	if whole {
+		b.p.whole = append(b.p.whole, a.N)
+	}
+	return nil
+}
+
+// maxAsked bounds how many actions are looked through for who changed a path.
+const maxAsked = 1000
+
+// later says in words which actions changed a path after another.
+func (b *backing) later(ctx context.Context, after *Past, path string) string {
+	all := b.p.Actions[after.N:]
+	for i := range all[:min(len(all), maxAsked)] {
+		a := &all[i]
+		if a.TakenBack || a.Apart {
+			continue
+		}
+		for _, s := range a.Spans {
+			if some, err := b.holdsSome(ctx, s, []string{path}); err == nil && some { // only words
+				return fmt.Sprintf("action %d changed it since", a.N)
+			}
+		}
+	}
+	return ""
+}
+
+// session takes back what the session changed of some files.
+func (b *backing) session(ctx context.Context, in api.Selection) error {
+	if len(in.Without) > 0 {
+		return api.Problemf(api.CodeInvalid, "a roll back takes actions back that are named; it can't take back all but some")
+	}
+	filter, err := chooserOf(in)
+	if err != nil {
+		return err
+	}
+	only, hunks, err := filter.of(ctx, b.Files, nil, b.p.source, true)
+	if err == nil {
+		err = filter.missing()
+	}
+	if err != nil {
+		return err
+	}
+	whole, err := b.carry(ctx, b.p.source, nil, only, hunks, nil)
+	for i := range b.p.Actions {
+		if a := &b.p.Actions[i]; whole && filter.all() && a.Files > 0 && !a.Apart && !a.TakenBack {
+			b.p.Shown.Actions = append(b.p.Shown.Actions, a.N)
+			if a.ends() {
+				b.p.Shown.Lives = append(b.p.Shown.Lives, a.N)
+			} else {
+				b.p.whole = append(b.p.whole, a.N)
+			}
+		}
+	}
+	return err
+}
+
+// redo has what a roll back took back come again.
+func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
+	if r.Before == 0 || r.After == 0 {
+		return api.Problemf(api.CodeInvalid, "roll back %d can't come again: the states around it aren't in the record", r.ID)
+	}
+	if r.Redone {
+		return api.Problemf(api.CodeInvalid, "what roll back %d took back has come again already", r.ID)
+	}
+	from, err := b.At(ctx, r.After)
+	if err != nil {
+		return err
+	}
+	to, err := b.At(ctx, r.Before)
+	if err != nil {
+		return err
+	}
+	whole, err := b.carry(ctx, from, to, nil, nil, func(string) string { return "after that roll back" })
+	b.p.Shown.Actions = slices.Clone(r.Actions)
+	if whole {
+		b.p.whole = slices.Clone(r.Actions)
+	}
+	return err
+}
+
+// say puts into words what becomes of each file.
+func (b *backing) say() {
+	for i, c := range b.p.changed[:len(b.p.Shown.Files)] {
+		word := "restored"
+		switch {
+		case b.merged[c.Path]:
+			word = "restored, with later changes of other lines"
+		case c.Status == diff.Deleted:
+			word = "removed"
+		case c.Status == diff.Added:
+			word = "put back"
+		case c.Status == diff.Renamed:
+			word = "renamed back"
+		}
+		f := &b.p.Shown.Files[i]
+		f.Words = strings.TrimSuffix(word+", "+f.Words, ", ")
+	}
+}

@@ -1,0 +1,232 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// driven is a session whose agent does the lines that a FIFO gives it, one
+// command each.
+type driven struct {
+	*world
+	do func(line string)
+	n  int
+}
+
+func drive(t *testing.T, mode api.Mode, prepare func(project string)) *driven {
+	t.Helper()
+	script := `mkfifo /tmp/feed; exec 3<>/tmp/feed; while read -r -u 3 line; do bash -c "$line"; done`
+	d := &driven{}
+	if prepare == nil {
+		prepare = func(string) {}
+	}
+	d.world = startWith(t, mode, script, prepare)
+	d.action("the FIFO", func(a api.Action) bool { return strings.HasPrefix(a.Title, "mkfifo") && a.State == api.ActionEnded })
+	d.do = d.feed("feed")
+	return d
+}
+
+// run has the agent run a line and gives the action that it is, once it has ended.
+func (d *driven) run(line string) int {
+	d.Helper()
+	d.n++
+	mark := ": " + strings.Repeat("i", d.n) + "; "
+	d.do(mark + line)
+	return d.action(line, func(a api.Action) bool {
+		return strings.Contains(a.Title, strings.TrimSuffix(mark, "; ")) && a.State == api.ActionEnded
+	}).N
+}
+
+func only(actions ...int) api.RollbackTarget {
+	return api.RollbackTarget{Selection: &api.Selection{Actions: actions}}
+}
+
+// take plans a roll back and carries it out.
+func (w *world) take(target api.RollbackTarget, resolve ...api.Resolution) (api.RollbackPlan, api.Rollback) {
+	w.Helper()
+	plan, err := w.RollbackPlan(w.Context(), api.RollbackRequest{RollbackTarget: target, Resolve: resolve})
+	w.must(err)
+	done, err := w.Rollback(w.Context(), api.RollbackRequest{RollbackTarget: target, Resolve: resolve, Hash: plan.Hash, By: "test"})
+	w.must(err)
+	return plan, done
+}
+
+// has is what a file of the upper has; "" when there is none.
+func (w *world) has(name string) string {
+	w.Helper()
+	b, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "upper", name))
+	if err != nil && !os.IsNotExist(err) {
+		w.Fatal(err)
+	}
+	return string(b)
+}
+
+func (w *world) review(n int) api.Review {
+	w.Helper()
+	list, err := w.read.Actions(w.Context(), w.ID())
+	w.must(err)
+	return list[n-1].Review
+}
+
+const seven = "1\n2\n3\n4\n5\n6\n7\n"
+
+// TestTakeBackOneAction: later changes to other files and other lines stay, and
+// what was taken back comes again, byte for byte.
+func TestTakeBackOneAction(t *testing.T) {
+	d := drive(t, api.ModePolicy, func(project string) {
+		for name, text := range map[string]string{"a": seven, "gone": "host\n"} {
+			if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	first := d.run("sed -i s/1/one/ a; echo 1 >made; rm gone; mkdir dir; echo 1 >dir/x")
+	d.run("sed -i s/7/seven/ a; echo 2 >other; echo 2 >dir/later")
+	before := d.changed(0)
+	plan, done := d.take(only(first))
+	if len(plan.Conflicts) > 0 || plan.Restores != 2 || plan.Removes != 2 || len(plan.Ends) > 0 {
+		t.Errorf("the plan is %+v", plan)
+	}
+	words := make(map[string]string)
+	for _, f := range plan.Files {
+		words[f.Path] = f.Words
+	}
+	if words["a"] != "restored, with later changes of other lines" || words["gone"] != "put back" || words["made"] != "removed" {
+		t.Errorf("the plan says %q", words)
+	}
+	if got, want := d.changed(0), []string{"M a", "A dir/later", "A other"}; !slices.Equal(got, want) {
+		t.Errorf("the changes are %q, want %q", got, want)
+	}
+	if got, want := d.has("a"), strings.Replace(seven, "7", "seven", 1); got != want {
+		t.Errorf("a is %q, want %q", got, want)
+	}
+	if !slices.Equal(done.Actions, []int{first}) || done.Before == 0 || done.After == 0 || d.review(first) != api.ReviewRolledBack {
+		t.Errorf("it is recorded as %+v, and the action is %q", done, d.review(first))
+	}
+	if _, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)}); code(err) != api.CodeInvalid {
+		t.Errorf("taken back again: %v", err)
+	}
+	_, again := d.take(api.RollbackTarget{Redo: done.ID})
+	if got := d.changed(0); !slices.Equal(got, before) || d.has("a") != "one\n2\n3\n4\n5\n6\nseven\n" || d.has("dir/x") != "1\n" {
+		t.Errorf("after it came again the changes are %q, want %q", got, before)
+	}
+	if d.review(first) != api.ReviewOpen {
+		t.Errorf("the action is %q", d.review(first))
+	}
+	if _, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.RollbackTarget{Redo: done.ID}}); code(err) != api.CodeInvalid {
+		t.Errorf("it came again twice: %v", err)
+	}
+	d.take(api.RollbackTarget{Redo: again.ID}) // and away again
+	if got := d.has("dir/x"); got != "" {
+		t.Errorf("dir/x is %q", got)
+	}
+}
+
+// TestTakeBackConflicts: what both changed stays, is shown, and becomes what a
+// person says.
+func TestTakeBackConflicts(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	d.run(`printf '1\n2\n3\n' >text; printf 'a\0b' >binary; ln -s here link`)
+	first := d.run(`sed -i s/2/two/ text; printf 'c\0d' >binary; ln -sf there link; echo mine >made`)
+	later := d.run(`sed -i s/two/TWO/ text; printf 'e\0f' >binary; ln -sf elsewhere link; echo more >>made`)
+	plan, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)})
+	d.must(err)
+	var named []string
+	resolve := []api.Resolution{}
+	for _, c := range plan.Conflicts {
+		named = append(named, c.Path)
+		if !strings.Contains(c.Why, "action "+string(rune('0'+later))) {
+			t.Errorf("%s doesn't say who: %s", c.Path, c.Why)
+		}
+		way := api.Resolution{Key: c.Key, Way: api.WayWanted}
+		switch c.Path {
+		case "text":
+			if len(c.Clashes) != 1 || c.Clashes[0].Line != 2 || c.Clashes[0].Base[0] != "two" || c.Clashes[0].There[0] != "TWO" || c.Clashes[0].Wanted[0] != "2" {
+				t.Errorf("the clashes are %+v", c.Clashes)
+			}
+			way = api.Resolution{Key: c.Key, Way: api.WayMerge, Sides: []api.Way{api.WayWanted}}
+		case "made":
+			way.Way = api.WayThere
+		}
+		resolve = append(resolve, way)
+	}
+	if want := []string{"binary", "link", "made", "text"}; !slices.Equal(named, want) || len(plan.Files) > 0 {
+		t.Fatalf("in conflict are %q, want %q; it writes %v", named, want, plan.Files)
+	}
+	_, done := d.take(only(first), resolve...)
+	target, err := os.Readlink(filepath.Join(d.store.SessionDir(d.ID()), "upper", "link"))
+	d.must(err)
+	if d.has("text") != "1\n2\n3\n" || d.has("binary") != "a\x00b" || target != "here" || d.has("made") != "mine\nmore\n" {
+		t.Errorf("there are %q, %q, %q, %q", d.has("text"), d.has("binary"), target, d.has("made"))
+	}
+	if len(done.Actions) > 0 || d.review(first) != api.ReviewOpen {
+		t.Errorf("%v are said to be taken back, and the action is %q: made stayed", done.Actions, d.review(first))
+	}
+}
+
+// TestTakeBackWhileSomethingWrites: readers and writers live on, and what they
+// write meanwhile isn't touched.
+func TestTakeBackWhileSomethingWrites(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	d.run("(while :; do echo x >>ticks; sleep 0.01; done) >/dev/null 2>&1 & (while :; do cat *; done) >/dev/null 2>&1 & sleep 0.1")
+	first := d.run("echo 1 >one; echo 1 >two")
+	d.run("echo 2 >>two")
+	plan, _ := d.take(only(first))
+	if len(plan.Ends) > 0 || !slices.ContainsFunc(plan.Conflicts, func(c api.Conflict) bool { return c.Path == "two" }) {
+		t.Errorf("the plan is %+v", plan)
+	}
+	size := len(d.has("ticks"))
+	d.happened("another tick", func(api.Event) bool { return len(d.has("ticks")) > size })
+	if d.has("one") != "" || d.has("two") != "1\n2\n" {
+		t.Errorf("one is %q, two is %q", d.has("one"), d.has("two"))
+	}
+}
+
+// TestTakeBackIsStale: a file of the plan that is written to after it was shown is
+// neither lost nor passed over.
+func TestTakeBackIsStale(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	first := d.run("echo 1 >one")
+	plan, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)})
+	d.must(err)
+	d.run("echo 2 >elsewhere")
+	again, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)})
+	d.must(err)
+	if again.Hash != plan.Hash {
+		t.Error("a file elsewhere makes another plan of it")
+	}
+	d.run("echo 2 >>one")
+	_, err = d.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: only(first), Hash: plan.Hash, By: "test"})
+	if code(err) != api.CodeStale || d.has("one") != "1\n2\n" {
+		t.Errorf("it gives %v, and one is %q", err, d.has("one"))
+	}
+}
+
+// TestTakeBackHunks: one hunk goes, the other and other files stay.
+func TestTakeBackHunks(t *testing.T) {
+	long := seven + strings.Repeat("0\n", 20) + seven
+	d := drive(t, api.ModePolicy, func(project string) {
+		if err := os.WriteFile(filepath.Join(project, "a"), []byte(long), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	n := d.run("sed -i '1s/1/one/;$s/7/seven/' a; echo 1 >b")
+	list, err := d.read.Changes(t.Context(), d.ID(), api.Scope{Action: n}, api.Page{})
+	d.must(err)
+	diff, err := d.read.Diff(t.Context(), d.ID(), list.Files[0].Key, api.Scope{Action: n})
+	d.must(err)
+	target := only(n)
+	target.Selection.Files = []api.Choice{{Key: list.Files[0].Key, Hunks: []int{0}, Of: diff.Hash}}
+	_, done := d.take(target)
+	if want := strings.TrimSuffix(long, "7\n") + "seven\n"; d.has("a") != want || d.has("b") != "1\n" {
+		t.Errorf("a is %q, b is %q", d.has("a"), d.has("b"))
+	}
+	if len(done.Actions) > 0 || d.review(n) != api.ReviewOpen {
+		t.Errorf("the action is %q, taken back are %v", d.review(n), done.Actions)
+	}
+}
