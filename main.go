@@ -539,10 +539,11 @@ func interrupted(ctx context.Context, cmd *cobra.Command, client *api.Client, id
 		}
 		return by
 	}
-	_, err := client.Kill(ctx, id)
+	s, err := client.Kill(ctx, id)
 	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotLive {
-		err = nil // it has ended by itself
+		s, err = client.Session(ctx, id) // it has ended by itself
 	}
+	cli.Unapplied(cmd.ErrOrStderr(), s)
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: cannot end session %s: %v; stepbox kill %s tries again\n", id, err, id)
 	}
@@ -563,7 +564,10 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 	}
 	if s.State == api.SessionInterrupted {
 		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
-			"see whether the disk is full, and stepbox log " + s.ID}
+			"see whether the disk is full, and stepbox log " + s.ID + "; stepbox resume " + s.ID + " goes on with it"}
+	}
+	if !cli.Terminal() { // a screen has said so
+		cli.Unapplied(cmd.ErrOrStderr(), s)
 	}
 	switch s.EndedBy {
 	case api.ByFailure:

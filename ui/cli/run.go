@@ -58,6 +58,14 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 	return nil
 }
 
+// Unapplied says on one line what becomes of an ended session's changes; nothing
+// when there are none.
+func Unapplied(w io.Writer, s api.Session) {
+	if !s.Live() && s.Unapplied > 0 {
+		fmt.Fprintf(w, "stepbox: %s changed and not applied: stepbox diff %s · stepbox apply %s · stepbox resume %s\n", files(s.Unapplied), s.ID, s.ID, s.ID)
+	}
+}
+
 // Check is one of doctor's findings.
 type Check struct {
 	Name   string `json:"name"`
