@@ -91,7 +91,7 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 		// Its supervisor may have recorded the end between the two looks.
 		s, err = Doc[api.Session](ctx, h.Store, id, "session", 0)
 		if err == nil && s.Live() {
-			s.State, s.Held = api.SessionInterrupted, 0
+			s.State, s.Held, s.Beside = api.SessionInterrupted, 0, nil
 			s.CutOff, err = h.cutOff(ctx, id)
 		}
 	}

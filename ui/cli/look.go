@@ -29,6 +29,9 @@ func list(connect Connect) *cobra.Command {
 				if s.CutOff != 0 {
 					state += ": " + cutOff(s)
 				}
+				if len(s.Beside) > 0 {
+					state += ", beside " + besideNames(s)
+				}
 				switch {
 				case s.EndedBy == api.ByFailure:
 					state = "failed"
@@ -70,6 +73,15 @@ func cutOff(s api.Session) string {
 	return fmt.Sprintf("a roll back to before %d was under way", s.CutOff)
 }
 
+// besideNames names the live sessions over a session's files.
+func besideNames(s api.Session) string {
+	var list []string
+	for _, n := range s.Beside {
+		list = append(list, fmt.Sprintf("%s (%s)", n.Name, n.ID))
+	}
+	return strings.Join(list, ", ")
+}
+
 func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Action, questions []api.Question) {
 	fmt.Fprintf(w, "session %d\t%s\n", s.Number, s.Name)
 	fmt.Fprintf(w, "id\t%s\n", s.ID)
@@ -85,6 +97,12 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	}
 	if s.Reason != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Reason)
+	}
+	if s.Resumed > 0 {
+		row(w, "resumed", "%s, %s", paint.Count(s.Resumed, "time", "times"), since(s.ResumedAt))
+	}
+	if len(s.Beside) > 0 {
+		row(w, "beside", "%s works on the same files: neither sees what the other changes before that is applied", besideNames(s))
 	}
 	fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
 	if sp != nil {
