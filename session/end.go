@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,7 +80,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		open, applies := s.unfinished(), s.info.Applies
 		s.aside(func() func() {
 			for i := range open {
-				open[i].told = s.files.Tell(context.Background(), open[i].before, open[i].spans)
+				open[i].told = open[i].tell()
 			}
 			changed := 0
 			if cp != nil {
@@ -107,17 +106,16 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 
 // lasting is an action that still runs at the end.
 type lasting struct {
-	a      *action
-	before int64
-	spans  []files.Span
-	told   files.Told
+	a    *action
+	tell func() files.Told
+	told files.Told
 }
 
 func (s *Session) unfinished() []lasting {
 	var out []lasting
 	for _, a := range s.actions.all {
 		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.Before != 0 {
-			out = append(out, lasting{a: a, before: a.Before, spans: slices.Clone(a.spans)})
+			out = append(out, lasting{a: a, tell: s.telling(a)})
 		}
 	}
 	return out

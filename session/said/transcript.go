@@ -134,6 +134,13 @@ func search(first, tail []byte, c Command) (found api.Said) {
 	}
 	before := "" // what the agent said since it last heard something
 	for line := range bytes.Lines(tail) {
+		has := func(word string) bool { return bytes.Contains(line, []byte(word)) }
+		if !has(`"assistant"`) && !has("function_call") { // the bulk: what the agent was told
+			if has(`"user"`) || has(`"toolResult"`) {
+				before = ""
+			}
+			continue
+		}
 		var e entry
 		var all struct{ Message, Payload any }
 		if len(line) > maxLine || json.Unmarshal(line, &e) != nil || !c.in(e.Cwd) || e.Timestamp.Before(c.From) || e.Timestamp.After(c.To) {

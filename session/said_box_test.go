@@ -1,0 +1,74 @@
+package session_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// TestSaidAgainstDone: what the agent announces, in its transcript, in a comment
+// and in a commit's message, is told before a person decides, and beside what it
+// did, which the question after it can be read with.
+func TestSaidAgainstDone(t *testing.T) {
+	w := startWith(t, api.ModeStep, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do bash -c "$c" </dev/null; done`, damaged(t))
+	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerApprove))
+	feed := w.feed("feed")
+	transcript := filepath.Join(filepath.Dir(w.project), "data/homes/generic/.claude/projects/-p/a.jsonl")
+	w.must(os.MkdirAll(filepath.Dir(transcript), 0o755))
+	for _, c := range []struct{ line, described, said, source, mismatch string }{
+		{"unlink notes.txt", "Run the linter", "Run the linter", "tool call", "said: Run the linter; deletes notes.txt"},
+		{"# look around$(rm src/b.py)", "", "look around$(rm src/b.py)", "comment", ""},
+		{"unlink notes2.txt", "Remove the notes", "Remove the notes", "tool call", ""},
+		{"git rm -q src/a.py; git commit -qm 'fix typo'", "Commit it", "fix typo", "commit message", "said: fix typo; deletes src/a.py"},
+		{"cat keep.txt", "Read what is kept", "Read what is kept", "tool call", ""},
+	} {
+		if c.described != "" {
+			w.must(os.WriteFile(transcript, fmt.Appendf(nil, `{"type":"assistant","timestamp":%q,"cwd":%q,"message":{"role":"assistant","content":[{"type":"tool_use","input":{"command":%q,"description":%q}}]}}`+"\n",
+				time.Now().UTC().Format(time.RFC3339Nano), w.project, c.line, c.described), 0o644))
+		}
+		feed(c.line)
+		q = w.held(q.ID)
+		if c.source == "tool call" {
+			w.action("the announcement before the verdict", func(a api.Action) bool {
+				return a.N == q.Action && a.State == api.ActionHeld && a.Said != nil && a.Said.Text == c.said
+			})
+		}
+		w.must(w.decide(q, api.AnswerApprove))
+		a := w.action("the end of "+c.line, func(a api.Action) bool { return a.N == q.Action && a.State == api.ActionEnded })
+		if a.Said == nil || a.Said.Text != c.said || a.Said.Source != c.source || a.Said.Mismatch != c.mismatch {
+			t.Errorf("%s: it said %+v, want %q of a %s, %q", c.line, a.Said, c.said, c.source, c.mismatch)
+		}
+		if a.Files == 0 {
+			continue
+		}
+		if q = w.held(q.ID); q.Subject != api.SubjectEdit || a.Effects == nil {
+			t.Fatalf("%s: held %s, with effects %+v", c.line, q.Subject, a.Effects)
+		}
+		w.must(w.decide(q, api.AnswerKeep))
+	}
+}
+
+// TestEditsHaveEffects: before a person is asked about an edit they are told what
+// it did; and as soon as it is known what the project was, that git hasn't got it.
+func TestEditsHaveEffects(t *testing.T) {
+	w := startWith(t, api.ModeStep, `: > notes.txt; uname`, damaged(t))
+	var did *api.Effects
+	w.happened("the question", func(e api.Event) bool {
+		if e.Action != nil && e.Action.Kind == api.KindEdit && e.Action.Effects != nil {
+			did = e.Action.Effects
+		}
+		return e.Question != nil
+	})
+	if did == nil || did.Modified != 1 {
+		t.Errorf("the edit is asked about, and it is said to have done %+v", did)
+	}
+	w.action("what git hasn't got", func(a api.Action) bool {
+		return a.Effects != nil && a.Effects.Grave && a.Effects.Words[0] == "empties notes.txt, never committed"
+	})
+}
