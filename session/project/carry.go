@@ -194,6 +194,9 @@ func (x *executor) finish() {
 
 // lock keeps every other process out of the project's writing until unlock.
 func (f *Folder) lock(j Journals) (unlock func(), err error) {
+	if err := os.MkdirAll(j.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot lock the project: %w", err)
+	}
 	name := filepath.Join(j.Dir, fmt.Sprintf("lock-%x-%x", f.dev, f.ino))
 	l, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -98,17 +98,12 @@ func (r *record) encode() []byte {
 }
 
 func appendState(b []byte, s State) []byte {
-	b = append(b, byte(s.Kind))
-	switch s.Kind {
-	case manifest.KindFile:
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(s.Mode)), uint64(s.Size))
-		b = append(b, s.Hash[:]...)
-	case manifest.KindDir:
-		b = binary.AppendUvarint(b, uint64(s.Mode))
-	case manifest.KindSymlink:
-		b = codec.AppendBytes(b, s.Target)
+	hash := s.Hash[:]
+	if s.Hash.IsZero() {
+		hash = nil
 	}
-	return b
+	b = binary.AppendUvarint(binary.AppendUvarint(append(b, byte(s.Kind)), uint64(s.Mode)), uint64(s.Size))
+	return codec.AppendBytes(codec.AppendBytes(b, hash), s.Target)
 }
 
 // decodeRecord reads what encode wrote; what doesn't say the truth about itself,
@@ -120,38 +115,29 @@ func decodeRecord(b []byte) (*record, error) {
 	}
 	d := codec.NewDecoder(b[:len(b)-len(sum)])
 	d.Magic(recordMagic)
-	r := &record{id: hex.EncodeToString(d.Take(idBytes)), at: time.Unix(0, d.Varint())}
-	r.path = string(d.Bytes())
-	const any = 1<<64 - 1
-	r.dev, r.ino, r.fsid = d.Uvarint(any), d.Uvarint(any), d.Uvarint(any)
-	n := d.Count(4)
-	for range n {
+	r := &record{id: hex.EncodeToString(d.Take(idBytes)), at: time.Unix(0, d.Varint()), path: string(d.Bytes())}
+	for _, n := range []*uint64{&r.dev, &r.ino, &r.fsid} {
+		*n = d.Uvarint(1<<64 - 1)
+	}
+	for range d.Count(12) {
 		s := Step{Path: string(d.Bytes())}
 		s.Old, s.New = readState(d), readState(d)
-		if d.Failed() != nil {
-			break
-		}
 		r.steps = append(r.steps, s)
 	}
-	if err := d.End(); err != nil {
-		return nil, err
+	err := d.End()
+	if err == nil {
+		err = valid(r.steps)
 	}
-	if !filepath.IsAbs(r.path) || filepath.Clean(r.path) != r.path {
-		return nil, fmt.Errorf("its project folder %q isn't a plain absolute path", r.path)
+	if err == nil && (!bytes.Equal(r.encode(), b) || !filepath.IsAbs(r.path) || filepath.Clean(r.path) != r.path) {
+		err = codec.ErrForm
 	}
-	return r, valid(r.steps)
+	return r, err
 }
 
-func readState(d *codec.Decoder) (s State) {
-	s.Kind = manifest.Kind(d.Byte())
-	switch s.Kind {
-	case manifest.KindFile:
-		s.Mode, s.Size, s.Hash = uint32(d.Uvarint(0o7777)), int64(d.Uvarint(1<<63-1)), content.ReadHash(d)
-	case manifest.KindDir:
-		s.Mode = uint32(d.Uvarint(0o7777))
-	case manifest.KindSymlink:
-		s.Target = string(d.Bytes())
-	}
+func readState(d *codec.Decoder) State {
+	s := State{Kind: manifest.Kind(d.Byte()), Mode: uint32(d.Uvarint(0o7777)), Size: int64(d.Uvarint(1<<63 - 1))}
+	copy(s.Hash[:], d.Bytes())
+	s.Target = string(d.Bytes())
 	return s
 }
 
@@ -261,9 +247,6 @@ func (r *record) load() error {
 	if err == nil {
 		got, err = decodeRecord(b)
 	}
-	if err == nil && !bytes.Equal(got.encode(), b) {
-		err = codec.ErrForm
-	}
 	if err != nil {
 		return fmt.Errorf("cannot read journal %q: %w", f.Name(), err)
 	}
@@ -281,8 +264,7 @@ func (j Journals) Read(name string) (Journal, error) {
 	if err := apply.load(); err != nil {
 		return Journal{}, err
 	}
-	out := Journal{Name: name, Project: apply.path, At: apply.at, Phase: phase(apply, undo), Steps: apply.steps}
-	return out, nil
+	return Journal{name, apply.path, apply.at, phase(apply, undo), apply.steps}, nil
 }
 
 // both finds the files of one journal. undo is nil when there is none.

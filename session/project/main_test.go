@@ -21,6 +21,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		childMain()
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -162,9 +166,21 @@ type world struct {
 	n      int
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { t.Helper(); return worldIn(t, t.TempDir()) }
+
+// fastWorld is one that needn't reach a disk, where there is such a place.
+func fastWorld(t testing.TB) *world {
 	t.Helper()
-	top := t.TempDir()
+	top, err := os.MkdirTemp("/dev/shm", "stepbox-project-")
+	if err != nil {
+		return newWorld(t)
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(top)) })
+	return worldIn(t, top)
+}
+
+func worldIn(t testing.TB, top string) *world {
+	t.Helper()
 	w := &world{t: t, root: filepath.Join(top, "project"), bodies: newMemory()}
 	w.in = Journals{Dir: filepath.Join(top, "journals"), Bodies: w.bodies}
 	must(t, os.Mkdir(w.root, 0o755), os.Mkdir(w.in.Dir, 0o700))
@@ -178,10 +194,10 @@ func (w *world) open() *Folder {
 	return f
 }
 
-func (w *world) write(path, text string, mode os.FileMode) {
+func (w *world) write(path, text string, mode uint32) {
 	w.t.Helper()
 	full := filepath.Join(w.root, path)
-	must(w.t, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o600), os.Chmod(full, mode))
+	must(w.t, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o600), unix.Chmod(full, mode))
 }
 
 func (w *world) read(path string) string {

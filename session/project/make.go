@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -15,8 +16,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// few is up to how many steps what they write goes to disk one by one; that of
-// more goes together with whatever else that file system has to write.
+// few is up to how many steps what they write goes to disk one by one.
 const few = 32
 
 // make makes what is new beside where it shall be, whole and on disk. Folders
@@ -57,13 +57,16 @@ func (x *executor) make() error {
 				refused.Conflicts = append(refused.Conflicts, Conflict{x.steps[i].Path, "can't be written: " + err.Error(), x.steps[i].Old})
 				err = nil
 			}
+			if inode.Gone(err) {
+				return refuse(x.steps[i].Path, "can't be written: its folder was moved away meanwhile", State{})
+			}
 			if err != nil {
 				return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
 			}
 		}
 		for _, i := range slices.Backward(append([]int{m.step}, m.tree...)) {
 			if x.steps[i].New.Kind == manifest.KindDir {
-				if err := x.inTree(m, fd, m.temp, i, func(fd int, name string) error { return x.closeDir(fd, name, x.steps[i].New.Mode) }); err != nil {
+				if err := x.inTree(m, fd, m.temp, i, func(fd int, name string) error { return chmodDir(fd, name, x.steps[i].New.Mode) }); err != nil {
 					return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
 				}
 			}
@@ -99,20 +102,7 @@ func (x *executor) one(dirfd int, name string, s *Step, told func(int64)) error 
 		_, last := manifest.Split(s.Path)
 		keepAttrs(fd, dirfd, last)
 	}
-	if err := change(func() error { return unix.Fchmod(fd, s.New.Mode&0o777) }); err != nil || len(x.steps) > few {
-		return err
-	}
-	return fsync(fd)
-}
-
-// closeDir gives a new folder its mode, now that all is in it.
-func (x *executor) closeDir(dirfd int, name string, mode uint32) error {
-	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := chmodDir(dirfd, name, mode); err != nil || len(x.steps) > few {
+	if err := change(func() error { return unix.Fchmod(fd, s.New.Mode&0o777) }); err != nil || x.many() {
 		return err
 	}
 	return fsync(fd)
@@ -149,12 +139,16 @@ func (x *executor) fill(ctx context.Context, fd int, s State, told func(int64)) 
 		if off+int64(n) > s.Size || end && off+int64(n) < s.Size || whole && content.Sum(buf[:n]) != s.Hash {
 			return bodyError{fmt.Errorf("cannot use body %s: it isn't what was stored", s.Hash)}
 		}
-		if err := writeAll(fd, buf[:n], off); err != nil {
+		crashPoint()
+		if err := content.WriteData(fd, buf[:n], off); err != nil {
 			return err
 		}
 		off += int64(n)
 		told(off - was)
-		if end {
+		if end && n > 0 && buf[n-1] != 0 {
+			return nil
+		}
+		if end { // it may end in a hole
 			return change(func() error { return unix.Ftruncate(fd, s.Size) })
 		}
 	}
@@ -165,9 +159,15 @@ type bodyError struct{ error }
 
 func (e bodyError) Unwrap() error { return e.error }
 
+// many says whether what the steps write goes to disk together with whatever else
+// that file system has to write, rather than one by one.
+func (x *executor) many() bool {
+	return len(x.steps) > few || slices.ContainsFunc(x.moves, func(m move) bool { return len(m.tree) > 0 })
+}
+
 // sync writes to disk what the folders with steps list.
 func (x *executor) sync() error {
-	if len(x.steps) > few {
+	if x.many() {
 		if err := change(func() error { return unix.Syncfs(x.f.fd) }); err != nil {
 			return fmt.Errorf("cannot write to disk: %w", explain(err))
 		}
@@ -224,4 +224,86 @@ func (x *executor) modes() error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// crashed is called before each call that changes something on disk. Only tests
+// set it: they end the process there.
+var crashed func()
+
+func crashPoint() {
+	if crashed != nil {
+		crashed()
+	}
+}
+
+// change makes a call that changes something on disk.
+func change(call func() error) error {
+	crashPoint()
+	return inode.Retry(call)
+}
+
+// rename moves a name to one that is free, or with unix.RENAME_EXCHANGE exchanges two.
+func rename(fromfd int, from string, tofd int, to string, flags uint) error {
+	return change(func() error { return unix.Renameat2(fromfd, from, tofd, to, flags) })
+}
+
+func unlink(dirfd int, name string, flags int) error {
+	return change(func() error { return unix.Unlinkat(dirfd, name, flags) })
+}
+
+func fsync(fd int) error { return change(func() error { return unix.Fsync(fd) }) }
+
+// chmodDir gives a folder below dirfd its permissions. It keeps what else its mode
+// says: setgid hands its group down.
+func chmodDir(dirfd int, name string, mode uint32) error {
+	fd, err := inode.Beneath(dirfd, name, unix.O_PATH|unix.O_DIRECTORY) // its owner needn't be able to read it
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := inode.Fstat(fd, &st); err != nil || st.Mode&0o777 == mode&0o777 {
+		return err
+	}
+	return change(func() error { return unix.Chmod(inode.FDPath(fd), mode&0o777|st.Mode&0o7000) })
+}
+
+// written says whether some process has the file of that name open for writing, or
+// mapped so: then no lease on reading it can be had (fcntl(2), F_SETLEASE). Where
+// leases aren't kept, or the file is another user's, it can't be told, and is no.
+func written(dirfd int, name string) bool {
+	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return err == unix.EAGAIN
+}
+
+// keepAttrs gives the file that takes another's place that one's owner, access
+// list and user attributes, as far as the caller may: they are the person's.
+func keepAttrs(fd, dirfd int, name string) {
+	from, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return
+	}
+	defer unix.Close(from)
+	var old, st unix.Stat_t
+	if inode.Fstat(from, &old) == nil && inode.Fstat(fd, &st) == nil && (old.Uid != st.Uid || old.Gid != st.Gid) {
+		if unix.Fchown(fd, int(old.Uid), int(old.Gid)) != nil {
+			_ = unix.Fchown(fd, -1, int(old.Gid))
+		}
+	}
+	names, _ := inode.ListXattr(from)
+	for n := range strings.SplitSeq(string(names), "\x00") {
+		if n == manifest.ACLAccess || strings.HasPrefix(n, "user.") {
+			if value, err := inode.GetXattr(from, n); err == nil {
+				_ = unix.Fsetxattr(fd, n, value, 0)
+			}
+		}
+	}
 }

@@ -82,30 +82,31 @@ func (x *executor) do(m *move) error {
 		}
 		return x.failed(m, err)
 	}
+	fromfd, from, tofd, to, flags := fd, m.name, at, m.temp, uint(unix.RENAME_NOREPLACE)
+	if how == moveSwap {
+		flags = unix.RENAME_EXCHANGE
+	}
 	ok, now, err := x.has(m, fd, m.name, x.back)
 	if err == nil && ok {
-		if how == moveOut {
-			err = rename(fd, m.name, at, m.temp, unix.RENAME_NOREPLACE)
-		} else {
-			err = rename(at, m.temp, fd, m.name, unix.RENAME_EXCHANGE)
-		}
+		err = rename(fromfd, from, tofd, to, flags)
 		if err == unix.ENOENT {
-			now = State{}
+			ok, now, err = false, State{}, nil
 		} else if err == nil {
-			if ok, now, err = x.has(m, at, m.temp, x.back); err != nil || !ok {
-				err = errors.Join(err, x.giveBack(m, how, fd, at))
+			// Should this go wrong too, what lies beside is named when that is cleaned.
+			if ok, now, err = x.has(m, at, m.temp, x.back); err == nil && !ok {
+				_ = rename(tofd, to, fromfd, from, flags)
 			}
 		}
 	}
 	switch {
-	case err != nil && err != unix.ENOENT:
+	case err != nil:
 		return x.failed(m, err)
-	case err == nil && ok:
+	case ok:
 		return nil
-	case m.how == moveOut && s.Old.Kind == manifest.KindDir && now.Kind == manifest.KindDir:
+	case !x.back && how == moveOut && s.Old.Kind == manifest.KindDir && now.Kind == manifest.KindDir:
 		x.leave(s.Path, "stays: there is something in it that isn't part of this")
 		return nil
-	case x.back && how == moveSwap && now.Absent(): // deleted meanwhile: what was there before is
+	case x.back && how == moveSwap && now.Absent(): // deleted meanwhile: what was there before is put back
 		return x.failed(m, rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE))
 	}
 	return x.refuse(m, now)
@@ -120,26 +121,6 @@ func (x *executor) failed(m *move, err error) error {
 		err = fmt.Errorf("this file system can't exchange two files (renameat2(2)), without which nothing is written to it: %w", err)
 	}
 	return fmt.Errorf("cannot write %q: %w", x.steps[m.step].Path, explain(err))
-}
-
-// giveBack undoes a move that took out what it shouldn't have. Should the person
-// have put yet another thing into the place meanwhile, that stays there; what lies
-// beside then is named when all names beside are deleted.
-func (x *executor) giveBack(m *move, how how, fd, at int) error {
-	err := rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE)
-	if err != unix.EEXIST || how == moveOut {
-		if err == unix.EEXIST {
-			err = nil
-		}
-		return err
-	}
-	if err := rename(at, m.temp, fd, m.name, unix.RENAME_EXCHANGE); err != nil {
-		return err
-	}
-	if ours, _, err := x.has(m, at, m.temp, !x.back); err != nil || ours {
-		return err
-	}
-	return rename(at, m.temp, fd, m.name, unix.RENAME_EXCHANGE)
 }
 
 // done says whether a move was made, or undone, before. What was taken out and
@@ -160,8 +141,8 @@ func (x *executor) done(m *move, how how, fd, at int) (bool, error) {
 	if err != nil || ours || x.back && how == moveSwap {
 		return ours && x.back, err
 	}
-	if x.back {
-		err = x.giveBack(m, how, fd, at)
+	if x.back { // put in place again, if that is free; else it is named when names beside are cleaned
+		_ = rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE)
 	} else {
 		ours, now, err = x.has(m, at, m.temp, false)
 	}
@@ -245,10 +226,12 @@ func (x *executor) clean(partial bool) error {
 		s := &x.steps[m.step]
 		x.told(Progress{"clean up", int64(k), int64(len(x.moves))})
 		at, err := x.dir(m.at)
+		if inode.Gone(err) {
+			x.leave(s.Path, "was moved away with its folder meanwhile; %q may be left there", m.temp)
+			continue
+		}
 		if err != nil || !there(at, m.temp) {
-			if err != nil && !inode.Gone(err) {
-				failed = append(failed, x.failed(m, err))
-			}
+			failed = append(failed, x.failed(m, err))
 			continue
 		}
 		gone := partial

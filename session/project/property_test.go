@@ -62,7 +62,7 @@ func possible(steps []Step, from map[string]State) bool {
 
 // What is carried out is what was asked for, and undone it is what there was.
 func TestHistories(t *testing.T) {
-	w := newWorld(t)
+	w := fastWorld(t)
 	t.Cleanup(w.clear)
 	rapid.Check(t, func(rt *rapid.T) {
 		from := states(w.bodies, "from").Draw(rt, "from")
@@ -126,7 +126,6 @@ func dying(n int, do func()) (died bool) {
 // and can't be written to.
 func allKinds(b *memory) (from, to map[string]State) {
 	from, to = map[string]State{}, map[string]State{}
-	kinds := map[string][2]func(m map[string]State, p string){}
 	one := map[string]func(m map[string]State, p string, after bool){
 		"none": func(map[string]State, string, bool) {},
 		"file": func(m map[string]State, p string, after bool) { m[p] = b.file(fmt.Sprint("file ", after), 0o644) },
@@ -137,12 +136,11 @@ func allKinds(b *memory) (from, to map[string]State) {
 		},
 		"full": func(m map[string]State, p string, after bool) {
 			m[p] = dirState(0o755)
-			m[p+"/in"] = dirState(0o555)
+			m[p+"/in"] = dirState(map[bool]uint32{false: 0o555, true: 0o511}[after])
 			m[p+"/in/x"] = b.file(fmt.Sprint("x ", after), 0o600)
 			m[p+"/y"] = link("in/x")
 		},
 	}
-	_ = kinds
 	for x, make := range one {
 		for y, makeAfter := range one {
 			make(from, x+"-"+y, false)
@@ -155,7 +153,7 @@ func allKinds(b *memory) (from, to map[string]State) {
 // Killed anywhere, and killed again while it recovers, a carry or an undo is
 // finished or taken back, and the journal says which.
 func TestKilledAnywhere(t *testing.T) {
-	w := newWorld(t)
+	w := fastWorld(t)
 	t.Cleanup(w.clear)
 	from, to := allKinds(w.bodies)
 	before, after := treeFor(from), treeFor(to)

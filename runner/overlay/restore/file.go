@@ -168,8 +168,8 @@ func (p *payload) solid() bool {
 	if p.size > content.ChunkedAbove {
 		return false
 	}
-	for b := p.small; len(b) > 0; b = b[min(holeUnit, len(b)):] {
-		if len(b) >= holeUnit && content.IsZero(b[:holeUnit]) {
+	for b := p.small; len(b) > 0; b = b[min(content.HoleUnit, len(b)):] {
+		if len(b) >= content.HoleUnit && content.IsZero(b[:content.HoleUnit]) {
 			return false
 		}
 	}
@@ -179,7 +179,7 @@ func (p *payload) solid() bool {
 // write fills an empty file. Runs of zeros become holes.
 func (p *payload) write(x *executor, fd int) error {
 	if p.size <= content.ChunkedAbove {
-		err := writeData(fd, p.small, 0)
+		err := content.WriteData(fd, p.small, 0)
 		if err == nil && p.size > 0 && p.small[p.size-1] == 0 { // the end may be a hole
 			err = p.setSize(fd)
 		}
@@ -202,7 +202,7 @@ func (p *payload) write(x *executor, fd int) error {
 		if int64(n) > p.size-off {
 			return errors.New("its content is longer than it was")
 		}
-		if werr := writeData(fd, buf[:n], off); werr != nil {
+		if werr := content.WriteData(fd, buf[:n], off); werr != nil {
 			return werr
 		}
 		off += int64(n)
@@ -224,35 +224,4 @@ func (p *payload) setSize(fd int) error {
 		return err
 	}
 	return inode.Retry(func() error { return unix.Ftruncate(fd, p.size) })
-}
-
-// holeUnit is the shortest run of zeros that is left out.
-const holeUnit = 4096
-
-// writeData writes b at off, but for whole pages of zeros.
-func writeData(fd int, b []byte, off int64) error {
-	for len(b) > 0 {
-		n := 0
-		for n < len(b) && (len(b)-n < holeUnit || !content.IsZero(b[n:n+holeUnit])) {
-			n = min(n+holeUnit, len(b))
-		}
-		for w := 0; w < n; {
-			k, err := unix.Pwrite(fd, b[w:n], off+int64(w))
-			if err == unix.EINTR {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if k == 0 {
-				return io.ErrShortWrite
-			}
-			w += k
-		}
-		b, off = b[n:], off+int64(n)
-		for len(b) >= holeUnit && content.IsZero(b[:holeUnit]) {
-			b, off = b[holeUnit:], off+holeUnit
-		}
-	}
-	return nil
 }
