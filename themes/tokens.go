@@ -36,6 +36,7 @@ const (
 	Undone  // was rolled back
 	Warn    // a protection is weaker, or something needs care
 	Info    // news without weight
+	Loss    // what was deleted, or would be: it stands out
 	Odd     // escapes and characters that could deceive
 
 	ModeStep
@@ -69,7 +70,7 @@ var tokenNames = [Count]string{
 	Surface: "surface", SurfaceMuted: "surface_muted", SurfaceBorder: "surface_border", Inset: "inset",
 	Key: "key", KeyOff: "key_off", Hint: "hint",
 	OK: "ok", Fail: "fail", Denied: "denied", Held: "held", Running: "running", Undone: "undone",
-	Warn: "warn", Info: "info", Odd: "odd",
+	Warn: "warn", Info: "info", Loss: "loss", Odd: "odd",
 	ModeStep: "mode_step", ModePolicy: "mode_policy", ModeWatch: "mode_watch",
 	StatePaused: "state_paused", StateEnded: "state_ended",
 	Added: "added", Removed: "removed", AddedMark: "added_mark", RemovedMark: "removed_mark", Hunk: "hunk",

@@ -39,11 +39,18 @@ func (m *Model) find(id string) tea.Cmd {
 	}
 }
 
-func (m *Model) start() tea.Cmd {
+// start starts a session, or another one.
+func (m *Model) start(f func(context.Context) (string, error)) tea.Cmd {
+	m.home.Starting = true
 	return func() tea.Msg {
-		id, err := m.opt.Start(m.ctx)
+		id, err := f(m.ctx)
 		return started{id, err}
 	}
+}
+
+// resume goes on over the files of a session.
+func (m *Model) resume(id string) tea.Cmd {
+	return m.start(func(ctx context.Context) (string, error) { return m.opt.Resume(ctx, id) })
 }
 
 // join opens the workbench of a session.
@@ -70,6 +77,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, Looked: m.opt.Looked,
 		Method: func() ansi.Method { return m.method },
+		Export: m.opt.Export, CanResume: m.opt.Resume != nil,
 	})
 	return tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))
 }

@@ -244,6 +244,9 @@ func key(name string) tea.KeyPressMsg {
 	if rest, ok := strings.CutPrefix(name, "ctrl+"); ok {
 		return tea.KeyPressMsg{Code: []rune(rest)[0], Mod: tea.ModCtrl}
 	}
+	if name == "space" {
+		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+	}
 	r := []rune(name)[0]
 	k := tea.KeyPressMsg{Code: r, Text: name}
 	if r >= 'A' && r <= 'Z' {

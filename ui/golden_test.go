@@ -38,6 +38,24 @@ func TestGolden(t *testing.T) {
 		{"decision-long", keysOn([]api.Question{fake.Question(), fake.LongQuestion()}, leader, "a", "tab", "w"), ""},
 		{"deny", keysOn([]api.Question{fake.Question()}, leader, "4", "w", "d", "n", "o"), ""},
 		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Roll back"},
+		{"apply", keysOn(nil, leader, "2", "key w", "w"), "4 written"},
+		{"apply-clash", keysOn(nil, leader, "2", "key w", "w", "j", "m", "w", "j", "w"), "1 of 1, line 4"},
+		{"rollback-conflict", keysOn(nil, leader, "4", "k", "k", "w", "u", "w", "j", "w"), "2 in conflict"},
+		{"applies", func(t *testing.T, w, h int, theme string) *driver {
+			d := bench(t, fake.Workbench(), w, h, theme)
+			a := fake.Applied()
+			d.c.SetApplied(a)
+			d.c.Put(api.Event{Apply: &a})
+			d.idle()
+			d.press(leader, "4", "Z")
+			return d
+		}, "6 files"},
+		{"end-summary", func(t *testing.T, w, h int, theme string) *driver {
+			d := bench(t, fake.Workbench(), w, h, theme)
+			over(d)
+			d.advance(time.Second)
+			return d
+		}, "w apply"},
 		{"kill", keysOn(nil, leader, "4", "w", "ctrl+k", "w"), "Kill"},
 		{"help", keysOn(nil, leader, "4", "?"), "Keys"},
 		{"details", keysOn(nil, leader, "4", "k", "k", "enter"), "Action 11"},
@@ -71,7 +89,7 @@ func TestGolden(t *testing.T) {
 }
 
 // keysOn opens the scene and presses keys; "w" waits until questions take keys
-// and what was asked for has arrived.
+// and what was asked for has arrived, and "key w" is the key.
 func keysOn(qs []api.Question, keys ...string) func(*testing.T, int, int, string) *driver {
 	return func(t *testing.T, w, h int, theme string) *driver {
 		d := bench(t, fake.Workbench(qs...), w, h, theme)
@@ -81,7 +99,7 @@ func keysOn(qs []api.Question, keys ...string) func(*testing.T, int, int, string
 				d.advance(time.Second)
 				continue
 			}
-			d.press(k)
+			d.press(strings.TrimPrefix(k, "key "))
 		}
 		return d
 	}

@@ -97,7 +97,7 @@ func New(o Options) *Model {
 		m.palette = paint.NewPalette(t, m.colours)
 	}
 	m.list.leave = func() {}
-	m.home = home.Screen{Version: o.Version, CanStart: o.Start != nil}
+	m.home = home.Screen{Version: o.Version, CanStart: o.Start != nil, CanResume: o.Resume != nil}
 	m.updated = m.opt.Now()
 	return m
 }
@@ -248,8 +248,18 @@ func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
 		if m.home.Starting {
 			return nil
 		}
-		m.home.Starting = true
-		return m.start()
+		return m.start(m.opt.Start)
+	case intent.Resume:
+		s, ok := m.home.Selected()
+		switch {
+		case !ok || m.home.Starting:
+		case m.opt.Resume == nil:
+			m.home.Notice = "stepbox resume goes on with a session"
+		case s.Live():
+			m.home.Notice = "it lives: enter attaches to it"
+		default:
+			return m.resume(s.ID)
+		}
 	case intent.Open:
 		if s, ok := m.home.Selected(); ok {
 			return m.find(s.ID)
@@ -270,6 +280,10 @@ func (m *Model) goTo(to intent.Intent) tea.Cmd {
 	case intent.Home:
 		m.close()
 		return m.goHome()
+	case intent.Resume:
+		id := m.bench.Link().ID
+		m.close()
+		return tea.Batch(m.goHome(), m.resume(id))
 	}
 	return nil
 }

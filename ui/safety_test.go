@@ -521,28 +521,32 @@ func TestRollbackShowsFilesAndAsksOnce(t *testing.T) {
 	}
 	d.calmly("u")
 	d.shows("Roll back action 10?")
+	d.shows("restores 1 file · removes 1 file · ends nothing: what runs lives on")
 	d.shows("src/parse_test.go  +30 −0")
 	d.press("y") // too soon
 	d.calmly("enter")
+	d.shows("enter only edits a check")
+	d.calmly("esc")
 	d.lacks("Roll back action 10?")
 	d.calmly("u")
 	d.shows("src/parse_test.go  +30 −0")
 	d.calmly("y")
-	d.shows("↶ rolled back 2 files")
-	if calls := strings.Join(d.c.Calls(), ","); calls != "rollback p10" {
+	d.shows("↶ rolled back 2 files; ctrl+r brings it again")
+	if calls := d.c.Calls(); len(calls) != 1 || calls[0] != "rollback "+fake.Back(of(10), 1).Hash {
 		t.Errorf("asked for %s", calls)
 	}
 
-	// Later actions would go back too: u says so, U does it.
+	// U takes later ones along, and says what ends.
 	d.press("j")
-	d.calmly("u")
-	d.shows("U rolls all of them back")
-	d.calmly("y")
-	d.press("esc")
 	d.calmly("U")
 	d.shows("still running and killed first: 13")
 	d.calmly("y")
 	d.until("it is asked for", func() bool { return strings.Contains(strings.Join(d.c.Calls(), ","), "rollback p11") })
+}
+
+// of is a roll back of these actions alone.
+func of(actions ...int) api.RollbackRequest {
+	return api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &api.Selection{Actions: actions}}}
 }
 
 // The files moved on between the list and the yes: the new list is shown, and
@@ -557,9 +561,14 @@ func TestStaleRollbackPlan(t *testing.T) {
 	d.calmly("u")
 	d.shows("src/parse_test.go  +30 −0")
 	ch, _ := fake.Changes()
-	d.c.SetPlan(10, api.RollbackPlan{RollbackTarget: api.Before(10), Hash: "p10b", Actions: []int{10}, Files: ch.Files[:3]})
+	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
+		p := fake.Back(r, 2)
+		p.Files = ch.Files[:3]
+		return p
+	})
 	d.calmly("y")
 	d.shows("notes.txt  +0 −4")
+	d.shows("this is the new one")
 	d.press("y")
 	d.idle()
 	if n := strings.Count(strings.Join(d.c.Calls(), ","), "rollback"); n != 1 {

@@ -2,7 +2,6 @@ package dialog
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -105,63 +104,8 @@ func ConfirmKill(n int, title string) *Confirm {
 // confirms names a text that a yes is for.
 func confirms(text string) state.Target { return state.Target{Hash: text, Place: "confirm"} }
 
-// Rollback asks before files go back. It starts without a plan.
-type Rollback struct {
-	Confirm
-	action int
-	later  bool // later actions too
-}
-
-// NewRollback opens the question; SetPlan makes it answerable.
-func NewRollback(action int, later bool) *Rollback {
-	r := &Rollback{action: action, later: later}
-	r.YesFor, r.Doing, r.Note = "roll back", "⋯ rolling back", "⋯ finding out what would go back"
-	r.Title = fmt.Sprintf("Roll back action %d?", action)
-	if later {
-		r.Title = fmt.Sprintf("Roll back to just before action %d?", action)
-	}
-	return r
-}
-
-// SetPlan shows what would go back.
-func (r *Rollback) SetPlan(p api.RollbackPlan) {
-	r.Note, r.Shown = "", confirms(p.Hash)
-	r.Do = intent.DoRollback{Action: r.action, Later: r.later, ToBefore: p.ToBefore, Hash: p.Hash}
-	others := slices.ContainsFunc(p.Actions, func(n int) bool { return n != r.action })
-	switch {
-	case len(p.Files) == 0 && p.More == 0:
-		r.Off = "there is nothing to roll back"
-	case others && !r.later:
-		r.Off = fmt.Sprintf("later actions changed files too: %s. U rolls all of them back", numbers(p.Actions))
-	}
-	r.build = func(dst uv.Screen, width int) []row { return planRows(dst, width, p, r.action) }
-}
-
-func planRows(dst uv.Screen, width int, p api.RollbackPlan, action int) []row {
-	var out []row
-	if slices.ContainsFunc(p.Actions, func(n int) bool { return n != action }) {
-		out = append(out, pair(dst, "actions", numbers(p.Actions)+" are rolled back", width, themes.Surface)...)
-	}
-	if len(p.Ends) > 0 {
-		out = append(out, pair(dst, "ends", "still running and killed first: "+numbers(p.Ends), width, themes.Warn)...)
-	}
-	for _, t := range p.Problems {
-		out = append(out, wrapped(dst, "⚠ can't be put back: "+t.Path+": "+t.Why, width, themes.Warn, themes.Surface, 0)...)
-	}
-	if len(out) > 0 {
-		out = append(out, blank())
-	}
-	for _, c := range p.Files {
-		out = append(out, change(dst, c, width))
-	}
-	if p.More > 0 {
-		out = append(out, muted(fmt.Sprintf("⋯ and %d more", p.More)))
-	}
-	return out
-}
-
-// numbers names actions, the first thirty of them.
-func numbers(ns []int) string {
+// Numbers names actions, the first thirty of them.
+func Numbers(ns []int) string {
 	var out []string
 	for _, n := range ns[:min(len(ns), 30)] {
 		out = append(out, strconv.Itoa(n))

@@ -3,6 +3,7 @@ package dialog
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ type State struct {
 
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
-func ActionDetails(n int, get func() (api.Action, bool), describe func(api.Action, time.Time) State) *Details {
+func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action, time.Time) State) *Details {
 	d := &Details{Title: "Action " + strconv.Itoa(n), action: n}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
@@ -91,6 +92,32 @@ func ActionDetails(n int, get func() (api.Action, bool), describe func(api.Actio
 		}
 		if a.Files > 0 {
 			add("changes", fmt.Sprintf("%s, +%d −%d lines", paint.Count(a.Files, "file", "files"), a.Added, a.Removed), themes.Surface)
+		}
+		if e := a.Effects; e != nil {
+			k, name := themes.Surface, "did"
+			if e.Grave {
+				k = themes.Warn
+			}
+			for _, w := range e.Words {
+				add(name, w, k)
+				name, k = "", themes.Surface
+			}
+		}
+		if s := a.Said; s != nil {
+			add("said", s.Text+" ("+s.Source+")", themes.Surface)
+			if s.Mismatch != "" {
+				add("", "≠ not what it did: "+s.Mismatch, themes.Denied)
+			}
+		}
+		for _, x := range applies() {
+			if len(x.Selection.Actions) > 0 && !slices.Contains(x.Selection.Actions, n) || slices.Contains(x.Selection.Without, n) {
+				continue
+			}
+			add("apply "+strconv.FormatInt(x.ID, 10), applyWords(x), themes.Surface)
+			for _, c := range x.Checks {
+				words, k := checkWords(c)
+				add("", words+c.Command, k)
+			}
 		}
 		if a.Shared {
 			add("", "others ran meanwhile, so some of these changes may be theirs", themes.Warn)

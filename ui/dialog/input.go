@@ -159,3 +159,45 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	body := r.draw(dst, area, f, title, rows, hints, note)
 	return r.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a reason, or nothing")
 }
+
+// maxCheck bounds a check's command, in bytes.
+const maxCheck = 2000
+
+// Check takes the command of a check. What is typed runs nothing before the plan
+// that has it is confirmed.
+type Check struct {
+	sheet
+	line line
+	at   int
+}
+
+// NewCheck opens the input for a check of the plan below.
+func NewCheck(ask intent.AskCheck) *Check {
+	c := &Check{at: ask.At, line: newLine(maxCheck)}
+	c.line.insert(ask.Command)
+	return c
+}
+
+func (c *Check) Scope() keys.Scope      { return keys.Input }
+func (c *Check) Type(k tea.KeyPressMsg) { c.line.key(k) }
+func (c *Check) Paste(s string)         { c.line.insert(s) }
+
+// Handle hands the line over or goes back.
+func (c *Check) Handle(i intent.Intent) intent.Intent {
+	switch i.(type) {
+	case intent.Back:
+		return i
+	case intent.Yes:
+		return intent.SetCheck{At: c.at, Command: c.line.Value()}
+	}
+	return nil
+}
+
+func (c *Check) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := c.measure(area, 92)
+	rows := append([]row{blank()}, wrapped(dst, "A shell command that must succeed, as go test ./... does. It runs without network, in a sandbox of its own, on exactly what would be in the project folder.", width, themes.SurfaceMuted, themes.Surface, 0)...)
+	rows = append(rows, blank(), blank())
+	hints := []paint.Hint{{Key: "enter", Words: "take it into the plan"}, {Key: "esc", Words: "back"}}
+	body := c.draw(dst, area, f, paint.Line{{Text: "A check", Style: f.P.S(themes.Strong)}}, rows, hints, text{})
+	return c.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "go test ./...")
+}

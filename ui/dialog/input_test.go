@@ -90,11 +90,11 @@ func TestNumbers(t *testing.T) {
 		many = append(many, i)
 	}
 	for want, ns := range map[string][]int{"": nil, "7": {7}, "7 and 8": {7, 8}, "7, 8 and 9": {7, 8, 9}} {
-		if got := numbers(ns); got != want {
+		if got := Numbers(ns); got != want {
 			t.Errorf("%v is %q", ns, got)
 		}
 	}
-	if got := numbers(many); !strings.HasSuffix(got, "28, 29 and 3 more") {
+	if got := Numbers(many); !strings.HasSuffix(got, "28, 29 and 3 more") {
 		t.Errorf("many are %q", got)
 	}
 }

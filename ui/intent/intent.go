@@ -61,7 +61,7 @@ type (
 	Leader    struct{ sealed }     // send the leader key itself to the agent
 	Scope     struct{ sealed }     // changes: session, since looked at last, or selected action
 	Looked    struct{ sealed }     // changes: what is shown has been looked at
-	Toggle    struct{ sealed }     // changes: select a file, a folder or a hunk, or no longer
+	Toggle    struct{ sealed }     // select what the cursor is on, or no longer; in plans: the next choice
 	ToggleAll struct{ sealed }     // changes: select all, or nothing
 	Hunk      struct{ By int }     // changes: the next or previous hunk
 	Beside    struct{ By int }     // changes: scroll the diff from the list, or move in the list from the diff
@@ -89,6 +89,40 @@ type (
 	Unavailable struct{ Why string } // a key that is known and does nothing yet
 )
 
+// Bringing work home, and back.
+type (
+	Apply   struct{ Without bool } // plan to write the selection to the project folder, or all but it
+	Applies struct{ sealed }       // list the applies, to undo one
+	Redo    struct{ sealed }       // bring again what was rolled back last
+	Export  struct{ sealed }       // write a patch of the session
+	Resume  struct{ sealed }       // go on over the files of a session that has ended
+)
+
+// In a plan.
+type (
+	Choose   struct{ Way api.Way } // resolve a conflict
+	Seen     struct{ sealed }      // what is unreviewed was looked at
+	Commits  struct{ sealed }      // fetch the agent's commits too, or not
+	AddCheck struct{ sealed }
+	Again    struct{ sealed } // make the plan anew
+)
+
+// Results of plans. What they are of is the plan that is open.
+type (
+	Replan   struct{ sealed } // the choices aren't those of the plan that is shown
+	CarryOut struct{ sealed } // do what is shown
+	Stop     struct{ sealed } // cancel that
+	AskCheck struct {         // edit a check
+		At      int
+		Command string
+	}
+	SetCheck struct { // it was edited
+		At      int
+		Command string
+	}
+	UndoApply struct{ ID int64 } // plan to undo an apply
+)
+
 // Results of dialogs: what was decided, bound to what was shown.
 type (
 	// Decide answers the question with that ID whose content had that Hash when
@@ -104,14 +138,6 @@ type (
 	AskReason struct {
 		Question int64
 		Print    string
-	}
-	// DoRollback carries out the plan with that Hash, which was shown for an
-	// action, or for it and all later ones.
-	DoRollback struct {
-		Action   int
-		Later    bool
-		ToBefore int
-		Hash     string
 	}
 	// DoKill kills an action's processes, or for Action 0 the whole sandbox.
 	DoKill struct{ Action int }
@@ -165,6 +191,10 @@ func (SetMode) intent()     {}
 func (Unavailable) intent() {}
 func (Decide) intent()      {}
 func (AskReason) intent()   {}
-func (DoRollback) intent()  {}
+func (Apply) intent()       {}
+func (Choose) intent()      {}
+func (AskCheck) intent()    {}
+func (SetCheck) intent()    {}
+func (UndoApply) intent()   {}
 func (DoKill) intent()      {}
 func (Run) intent()         {}

@@ -25,22 +25,33 @@ func bind(keys, name, short, help string, i intent.Intent) Binding {
 
 // list are the keys of a list of things.
 func list(thing, lastKeys, last string) []Binding {
-	return moves("next "+thing, "previous "+thing, "first "+thing, lastKeys, last)
+	return moves("pgdown", "next "+thing, "previous "+thing, "first "+thing, lastKeys, last)
 }
 
 // text are the keys of what scrolls.
 func text() []Binding {
-	return moves("scroll down", "scroll up", "the beginning", "G end", "the end")
+	return moves("pgdown space", "scroll down", "scroll up", "the beginning", "G end", "the end")
 }
 
-func moves(down, up, first, lastKeys, last string) []Binding {
+func moves(page, down, up, first, lastKeys, last string) []Binding {
 	return []Binding{
 		bind("j down", "", "", down, intent.Move{By: 1}),
 		bind("k up", "", "", up, intent.Move{By: -1}),
-		bind("pgdown space", "", "", "a page down", intent.Page{By: 1}),
+		bind(page, "", "", "a page down", intent.Page{By: 1}),
 		bind("pgup", "", "", "a page up", intent.Page{By: -1}),
 		bind("g home", "", "", first, intent.Top{}),
 		bind(lastKeys, "", "", last, intent.Bottom{}),
+	}
+}
+
+// work are the keys that bring a session's work home, or back.
+func work() []Binding {
+	return []Binding{
+		bind("w", "apply", "apply…", "write the selection, or all, to the project folder, after showing a plan", intent.Apply{}),
+		bind("Z", "undo apply", "undo apply…", "list the applies, and undo one", intent.Applies{}),
+		bind("ctrl+r", "redo", "redo…", "bring again what was rolled back last, after showing its files", intent.Redo{}),
+		bind("x", "export", "", "write a patch of this session that git apply takes", intent.Export{}),
+		bind("r", "resume", "resume", "have an ended session go on, over its files as it left them", intent.Resume{}),
 	}
 }
 
@@ -63,6 +74,7 @@ func bindings() map[Scope][]Binding {
 		Home: slices.Concat([]Binding{
 			bind("enter", "open", "open", "attach to a live session, or open a past one", intent.Open{}),
 			bind("n", "new", "new session", "start a session in this folder", intent.New{}),
+			bind("r", "resume", "resume", "have an ended session go on, over its files as it left them", intent.Resume{}),
 		}, list("session", "G end", "last session"), []Binding{
 			bind("tab", "", "next held", "next session with something held", intent.HeldStep{By: 1}),
 			bind("?", "help", "help", "show these keys", intent.Help{}),
@@ -92,7 +104,7 @@ func bindings() map[Scope][]Binding {
 		Panes: slices.Concat([]Binding{
 			bind("tab", "next held", "next held", "go to the next held thing", intent.HeldStep{By: 1}),
 			bind("shift+tab", "previous held", "", "go to the previous held thing", intent.HeldStep{By: -1}),
-		}, panes(), []Binding{
+		}, work(), panes(), []Binding{
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("p", "", "pause", "freeze every process of the agent; again to go on", intent.Pause{}),
 			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
@@ -109,8 +121,10 @@ func bindings() map[Scope][]Binding {
 			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 			bind("i", "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),
-			bind("u", "roll back", "roll back…", "roll back this action, after showing its files", intent.Rollback{}),
+			bind("u", "roll back", "roll back…", "roll back this action alone, or the selected ones, after showing the files", intent.Rollback{}),
 			bind("U", "roll back to", "", "roll back to just before it, later actions too", intent.Rollback{Later: true}),
+			bind("space", "select", "select", "select this action for u, w and W; again: no longer", intent.Toggle{}),
+			bind("W", "apply without", "", "apply all but this action, or but the selected ones", intent.Apply{Without: true}),
 			bind("y", "keep", "keep", "mark this action's changes as reviewed", intent.Keep{}),
 			bind("K", "kill action", "", "kill the action's processes, after asking", intent.KillAction{}),
 			bind("s", "", "", "show this action's changes, or all again", intent.Scope{}),
@@ -135,7 +149,7 @@ func bindings() map[Scope][]Binding {
 			bind("t", "side by side", "", "old and new text side by side, or unified", intent.Sides{}),
 			bind("s", "scope", "scope", "whole session, since you looked, or the selected action", intent.Scope{}),
 			bind("m", "looked", "looked", "mark what is shown as looked at, for the scope since you looked", intent.Looked{}),
-			bind("u", "", "", "roll back the action in scope, after showing its files", intent.Rollback{}),
+			bind("u", "", "", "roll back what is selected, or what the cursor is on, after showing its files", intent.Rollback{}),
 		},
 		Network: slices.Concat([]Binding{
 			bind("enter", "", "details", "all attempts of this row", intent.Open{}),
@@ -160,6 +174,37 @@ func bindings() map[Scope][]Binding {
 			bind("y", "", "yes", "do it", intent.Yes{}),
 			bind("n esc q enter", "", "no", "leave everything as it is", intent.Back{}),
 		}, text()),
+		Plan: {
+			bind("y", "", "yes", "carry out the plan that is shown", intent.Yes{}),
+			bind("v", "", "I have looked", "say that the unreviewed changes have been looked at", intent.Seen{}),
+			bind("m", "", "both", "a conflict: both changes, merged", intent.Choose{Way: api.WayMerge}),
+			bind("w", "", "wanted", "a conflict: the file, or the place, as it is wanted", intent.Choose{Way: api.WayWanted}),
+			bind("t", "", "there", "a conflict: the file, or the place, as it is there", intent.Choose{Way: api.WayThere}),
+			bind("space", "", "next choice", "the next choice: of a conflict, or whether a check runs or commits are fetched", intent.Toggle{}),
+			bind("c", "", "add a check", "add a command that must succeed before anything is written", intent.AddCheck{}),
+			bind("enter", "", "edit", "edit the check", intent.Open{}),
+			bind("f", "", "", "fetch the agent's commits, or don't", intent.Commits{}),
+			bind("r", "", "plan again", "make the plan anew", intent.Again{}),
+			bind("j down", "", "", "next thing", intent.Move{By: 1}),
+			bind("k up", "", "", "previous thing", intent.Move{By: -1}),
+			bind("pgdown", "", "", "scroll what is beside it down", intent.Page{By: 1}),
+			bind("pgup", "", "", "scroll what is beside it up", intent.Page{By: -1}),
+			bind("g home", "", "", "first thing", intent.Top{}),
+			bind("G end", "", "", "last thing", intent.Bottom{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
+			bind("esc n q", "", "no", "leave everything as it is; while it is carried out: cancel", intent.Back{}),
+		},
+		Ended: {
+			bind("enter", "", "review", "look at the changes", intent.Focus{Pane: intent.Changes}),
+			bind("w", "", "apply…", "write them to the project folder, after showing a plan", intent.Apply{}),
+			bind("x", "", "export", "write them as a patch", intent.Export{}),
+			bind("r", "", "resume", "have it go on, over these files", intent.Resume{}),
+			bind("esc q", "", "later", "close; the changes stay in the record", intent.Back{}),
+		},
+		List: append(list("apply", "G end", "last apply"),
+			bind("enter Z", "", "undo…", "undo the selected apply, after showing a plan", intent.Open{}),
+			bind("esc q", "", "close", "close", intent.Back{}),
+		),
 		Reading: append(text(), bind("esc q ? enter", "", "close", "close", intent.Back{})),
 		Input: {
 			bind("enter", "", "send", "send the line", intent.Yes{}),

@@ -32,6 +32,9 @@ const (
 	Network  Scope = "Network"
 	Decision Scope = "An opened question"
 	Confirm  Scope = "A confirmation" // a question that Stepbox itself asks
+	Plan     Scope = "A plan: applying, undoing, rolling back"
+	Ended    Scope = "The end of a session"
+	List     Scope = "The list of applies"
 	Reading  Scope = "Details, facts and help"
 	Input    Scope = "A line of text"
 	Picker   Scope = "The command palette"

@@ -207,6 +207,16 @@ func Ground(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 	})
 }
 
+// Lift is Ground for an area that has a background of its own, from's.
+func Lift(dst uv.Screen, area uv.Rectangle, from, to uv.Style) {
+	restyle(dst, area, func(c *uv.Cell) {
+		if c.Style.Bg == from.Bg {
+			c.Style.Bg = nil
+		}
+	})
+	Ground(dst, area, to)
+}
+
 // Dim makes an area recede, for what lies behind a dialog: colours go, so that
 // nothing there calls for attention.
 func Dim(dst uv.Screen, area uv.Rectangle, st uv.Style) {

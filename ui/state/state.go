@@ -20,6 +20,7 @@ import (
 const (
 	maxAttempts = 20000
 	maxActions  = 50000
+	maxWork     = 5000 // applies, and roll backs
 )
 
 // State is one session as it is known now.
@@ -28,6 +29,8 @@ type State struct {
 	Actions   []api.Action   // by number
 	Questions []api.Question // open ones, oldest first
 	Attempts  []api.Attempt  // by ID
+	Applies   []api.Apply    // by ID
+	Rollbacks []api.Rollback // by ID
 	Usage     *api.Usage     // nil until the first arrives
 	Changes   int64          // newest version of the session's changes that was told
 	Seq       uint64         // last recorded event that was applied
@@ -57,6 +60,10 @@ func (s *State) Apply(e api.Event) {
 	case e.Attempt != nil:
 		s.Attempts = put(s.Attempts, *e.Attempt, maxAttempts, func(x api.Attempt) int64 { return x.ID })
 		s.Tried++
+	case e.Apply != nil:
+		s.Applies = put(s.Applies, *e.Apply, maxWork, func(x api.Apply) int64 { return x.ID })
+	case e.Rollback != nil:
+		s.Rollbacks = put(s.Rollbacks, *e.Rollback, maxWork, func(x api.Rollback) int64 { return x.ID })
 	case e.Usage != nil:
 		u := *e.Usage
 		s.Usage = &u
@@ -150,6 +157,24 @@ func (s *State) Action(n int) (api.Action, bool) {
 		return api.Action{}, false
 	}
 	return s.Actions[i], true
+}
+
+// Redoable is the newest roll back that can be brought again: of an action, if
+// one has it, else of any.
+func (s *State) Redoable(action int) (found api.Rollback, ok bool) {
+	for i := len(s.Rollbacks) - 1; i >= 0; i-- {
+		r := s.Rollbacks[i]
+		if r.Open || r.Redone || r.Redo != 0 || r.Failure != "" {
+			continue
+		}
+		if slices.Contains(r.Actions, action) {
+			return r, true
+		}
+		if !ok {
+			found, ok = r, true
+		}
+	}
+	return found, ok
 }
 
 // Unreviewed counts actions whose changes wait for a word.

@@ -5,6 +5,7 @@ package fake
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -16,21 +17,27 @@ import (
 // Client is a server of sessions held in memory. It is safe for concurrent use.
 type Client struct {
 	mu        sync.Mutex
-	list      []api.Session                   // guarded by mu
-	events    []api.Event                     // guarded by mu
-	more      chan struct{}                   // guarded by mu; closed and replaced when events grow
-	ended     bool                            // guarded by mu; the stream ends
-	broken    error                           // guarded by mu; the stream breaks
-	decisions []api.Decision                  // guarded by mu
-	calls     []string                        // guarded by mu
-	terms     []*Stream                       // guarded by mu
-	changes   map[int]api.Changes             // guarded by mu
-	diffs     map[string]api.FileDiff         // guarded by mu
-	execs     map[int][]api.Exec              // guarded by mu
-	plans     map[int]api.RollbackPlan        // guarded by mu
-	refuse    func(api.Decision) *api.Problem // guarded by mu
-	screen    api.Frame                       // guarded by mu
-	wait      <-chan struct{}                 // guarded by mu; pauses take until it is closed
+	list      []api.Session                              // guarded by mu
+	events    []api.Event                                // guarded by mu
+	more      chan struct{}                              // guarded by mu; closed and replaced when events grow
+	ended     bool                                       // guarded by mu; the stream ends
+	broken    error                                      // guarded by mu; the stream breaks
+	decisions []api.Decision                             // guarded by mu
+	calls     []string                                   // guarded by mu
+	terms     []*Stream                                  // guarded by mu
+	changes   map[int]api.Changes                        // guarded by mu
+	diffs     map[string]api.FileDiff                    // guarded by mu
+	execs     map[int][]api.Exec                         // guarded by mu
+	plans     map[int]api.RollbackPlan                   // guarded by mu
+	back      func(api.RollbackRequest) api.RollbackPlan // guarded by mu; of selections
+	apply     func(api.ApplyRequest) api.ApplyPlan       // guarded by mu
+	undo      api.ApplyPlan                              // guarded by mu
+	applied   []api.Apply                                // guarded by mu
+	steps     <-chan api.Progress                        // guarded by mu; how an apply goes, until it is closed
+	carried   []api.ApplyRequest                         // guarded by mu
+	refuse    func(api.Decision) *api.Problem            // guarded by mu
+	screen    api.Frame                                  // guarded by mu
+	wait      <-chan struct{}                            // guarded by mu; pauses take until it is closed
 }
 
 // lock locks, and returns what unlocks.
@@ -109,6 +116,39 @@ func (c *Client) SetDiff(d api.FileDiff) {
 func (c *Client) SetPlan(n int, p api.RollbackPlan) {
 	defer c.lock()()
 	c.plans[n] = p
+}
+
+// SetBack, SetApply, SetUndo and SetApplied set what plans answer, and the list of
+// applies; Steps sets how applies go.
+func (c *Client) SetBack(f func(api.RollbackRequest) api.RollbackPlan) {
+	defer c.lock()()
+	c.back = f
+}
+
+func (c *Client) SetApply(f func(api.ApplyRequest) api.ApplyPlan) {
+	defer c.lock()()
+	c.apply = f
+}
+
+func (c *Client) SetUndo(p api.ApplyPlan) {
+	defer c.lock()()
+	c.undo = p
+}
+
+func (c *Client) SetApplied(list ...api.Apply) {
+	defer c.lock()()
+	c.applied = list
+}
+
+func (c *Client) Steps(ch <-chan api.Progress) {
+	defer c.lock()()
+	c.steps = ch
+}
+
+// Carried lists the applies that were carried out.
+func (c *Client) Carried() []api.ApplyRequest {
+	defer c.lock()()
+	return append([]api.ApplyRequest(nil), c.carried...)
 }
 
 // Wait makes pauses take until the channel is closed.
@@ -217,39 +257,78 @@ func (c *Client) KillAction(_ context.Context, _ string, n int) (api.Action, err
 	return c.action(n), nil
 }
 
+// planOf is called with mu held.
+func (c *Client) planOf(r api.RollbackRequest) api.RollbackPlan {
+	if r.ToBefore == 0 && c.back != nil {
+		return c.back(r)
+	}
+	return c.plans[r.ToBefore]
+}
+
 func (c *Client) RollbackPlan(_ context.Context, _ string, r api.RollbackRequest) (api.RollbackPlan, error) {
 	defer c.lock()()
-	return c.plans[r.ToBefore], nil
+	return c.planOf(r), nil
 }
 
 func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (api.Rollback, error) {
 	c.called("rollback " + r.Hash)
 	defer c.lock()()
-	p := c.plans[r.ToBefore]
+	p := c.planOf(r)
 	if p.Hash != r.Hash {
 		return api.Rollback{}, &api.Problem{Code: api.CodeStale, Message: "the files have moved on"}
 	}
-	return api.Rollback{RollbackTarget: api.Before(r.ToBefore), Files: len(p.Files)}, nil
+	return api.Rollback{ID: int64(len(c.calls)), RollbackTarget: r.RollbackTarget, Actions: p.Actions, Files: len(p.Files)}, nil
 }
 
-func (c *Client) ApplyPlan(context.Context, string, api.ApplyRequest) (api.ApplyPlan, error) {
-	return api.ApplyPlan{}, nil
+func (c *Client) ApplyPlan(_ context.Context, _ string, r api.ApplyRequest) (api.ApplyPlan, error) {
+	defer c.lock()()
+	return c.apply(r), nil
 }
 
-func (c *Client) Apply(context.Context, string, api.ApplyRequest) iter.Seq2[api.Progress, error] {
-	c.called("apply")
-	return func(func(api.Progress, error) bool) {}
+// Apply carries out a plan as the steps say.
+func (c *Client) Apply(ctx context.Context, _ string, r api.ApplyRequest) iter.Seq2[api.Progress, error] {
+	c.called("apply " + r.Hash)
+	defer c.lock()()
+	c.carried = append(c.carried, r)
+	return c.going(ctx, c.apply(r).Hash == r.Hash)
 }
 
-func (c *Client) Applies(context.Context, string) ([]api.Apply, error) { return nil, nil }
+// going is called with mu held.
+func (c *Client) going(ctx context.Context, current bool) iter.Seq2[api.Progress, error] {
+	steps := c.steps
+	return func(yield func(api.Progress, error) bool) {
+		if !current {
+			yield(api.Progress{}, &api.Problem{Code: api.CodeStale, Message: "things have moved on"})
+			return
+		}
+		for {
+			select {
+			case p, more := <-steps:
+				if !more || !yield(p, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(api.Progress{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) Applies(context.Context, string) ([]api.Apply, error) {
+	defer c.lock()()
+	return c.applied, nil
+}
 
 func (c *Client) UndoPlan(context.Context, string, int64) (api.ApplyPlan, error) {
-	return api.ApplyPlan{}, nil
+	defer c.lock()()
+	return c.undo, nil
 }
 
-func (c *Client) Undo(context.Context, string, int64, api.UndoRequest) iter.Seq2[api.Progress, error] {
-	c.called("undo")
-	return func(func(api.Progress, error) bool) {}
+func (c *Client) Undo(ctx context.Context, _ string, apply int64, r api.UndoRequest) iter.Seq2[api.Progress, error] {
+	c.called(fmt.Sprint("undo ", apply, " ", r.Hash))
+	defer c.lock()()
+	return c.going(ctx, c.undo.Hash == r.Hash)
 }
 
 func (c *Client) SetMode(_ context.Context, id string, m api.Mode) (api.Session, error) {

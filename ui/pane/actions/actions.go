@@ -4,6 +4,8 @@ package actions
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,6 +28,7 @@ type Pane struct {
 	Auto    bool // the selection was led to what is held, so the list still follows
 
 	unfolded bool
+	marked   map[int]bool // actions that were selected, for what can be done with several
 	items    []item
 	version  uint64
 	built    bool
@@ -50,6 +53,26 @@ func (p *Pane) Fold() {
 		p.Select(n)
 	}
 }
+
+// Mark selects the action that the cursor is on, or no longer.
+func (p *Pane) Mark() {
+	n := p.Selected()
+	p.Select(n)
+	if p.marked[n] {
+		delete(p.marked, n)
+	} else {
+		if p.marked == nil {
+			p.marked = map[int]bool{}
+		}
+		p.marked[n] = true
+	}
+}
+
+// Marked are the selected actions, by number.
+func (p *Pane) Marked() []int { return slices.Sorted(maps.Keys(p.marked)) }
+
+// Clear selects none.
+func (p *Pane) Clear() { p.marked = nil }
 
 // Total is how many rows there are.
 func (p *Pane) Total() int { return len(p.rows()) }
@@ -118,6 +141,7 @@ func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
 	}
 	c := columnsFor(p.area.Dx(), p.digits())
 	room, _ := c.title(p.area.Dx(), a.State == api.ActionHeld)
+	room, _ = share(dst, a, room)
 	if len(a.Title) > 4*room {
 		return false // no column takes more bytes
 	}
@@ -175,6 +199,7 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	}
 	add(len(p.State.Questions), "held", themes.Held)
 	add(p.State.Unreviewed(), "unreviewed", themes.Info)
+	add(len(p.marked), "selected", themes.Strong)
 	return out
 }
 
@@ -197,6 +222,9 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	if asked {
 		glyph, token = "◆", themes.Held
 	}
+	if p.marked[a.N] {
+		paint.Text(dst, r.Min.X, y, end, "●", f.P.S(themes.Key))
+	}
 	paint.Text(dst, x, y, end, glyph, f.P.S(token))
 	x += 2
 	num := fmt.Sprintf("%*d", c.digits, a.N)
@@ -210,7 +238,12 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		title = themes.Muted
 	}
 	room, alone := c.title(r.Dx(), held)
-	paint.Clip(dst, x, y, min(end, x+room), a.Title, f.P.S(title))
+	full := min(end, x+room)
+	room, words := share(dst, a, room)
+	x = paint.Clip(dst, x, y, min(end, x+room), a.Title, f.P.S(title))
+	for _, w := range words {
+		x = paint.Clip(dst, x, y, full, w.text, f.P.S(w.token))
+	}
 	if alone {
 		return
 	}
@@ -221,11 +254,11 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		return
 	}
 	at := right - c.width()
-	words, token := fitting(a, f.Now, c.status-1), StatusToken(a)
+	status, token := fitting(a, f.Now, c.status-1), StatusToken(a)
 	if asked { // an edit, or a program that it started
-		words, token = heldSince(q.HeldAt, f), themes.Held
+		status, token = heldSince(q.HeldAt, f), themes.Held
 	}
-	paint.Clip(dst, at, y, at+c.status-1, words, f.P.S(token))
+	paint.Clip(dst, at, y, at+c.status-1, status, f.P.S(token))
 	at += c.status
 	if c.took > 0 {
 		if t := took(a, f.Now); t != "" {

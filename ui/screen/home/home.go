@@ -22,11 +22,12 @@ import (
 
 // Screen lists sessions.
 type Screen struct {
-	Version  string
-	CanStart bool   // a session can be started from here
-	Problem  string // why the list is old, or could not be read
-	Starting bool   // one is being started
-	Notice   string // what became of the last thing
+	Version   string
+	CanStart  bool   // a session can be started from here
+	CanResume bool   // and one that has ended gone on with
+	Problem   string // why the list is old, or could not be read
+	Starting  bool   // one is being started
+	Notice    string // what became of the last thing
 
 	live, past []api.Session
 	loaded     bool
@@ -163,6 +164,10 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 			if !s.CanStart {
 				continue
 			}
+		case intent.Resume:
+			if cur, ok := s.Selected(); !ok || cur.Live() || !s.CanResume {
+				continue
+			}
 		case intent.Open:
 			cur, ok := s.Selected()
 			if !ok {
@@ -259,6 +264,9 @@ func (s *Screen) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, x api.Session
 	}
 	right := paint.Right(dst, at, y, end, paint.Line{{Text: when, Style: p.S(themes.Muted)}}) - 2
 
+	if n := x.Unapplied; n > 0 && !x.Live() {
+		words = fmt.Sprintf("%s · %d to apply", strings.TrimPrefix(words, "ended: "), n)
+	}
 	const stateWidth = 22
 	room := min(stateWidth, max(8, right-at))
 	paint.Clip(dst, at, y, min(right, at+room), words, p.S(token))
@@ -275,9 +283,24 @@ func (s *Screen) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, x api.Session
 		paint.Clip(dst, at, y, right, facts, p.S(themes.Muted))
 		at += 14
 	}
+	if others := s.beside(x); others != "" && at < right {
+		at = paint.Clip(dst, at, y, right, "shares its folder with "+others, p.S(themes.Info)) + 2
+	}
 	if at < right {
 		paint.Clip(dst, at, y, right, cmp.Or(x.LastAction, x.Command), p.S(themes.Text))
 	}
+}
+
+// beside names the other live sessions on a session's folder: what one of them
+// has applied, the others' files don't have.
+func (s *Screen) beside(x api.Session) string {
+	var out []string
+	for _, o := range s.live {
+		if o.Folder == x.Folder && o.ID != x.ID && o.Folder != "" {
+			out = append(out, cmp.Or(o.Name, o.ID))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // State is a session's state as a mark and in words.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -61,8 +62,11 @@ func (c *core) Busy() bool {
 	return len(c.doing) > 0 || c.live() && c.st.Session.State == api.SessionStarting
 }
 
-// requestTime bounds every request.
-const requestTime = 30 * time.Second
+// requestTime bounds every request, but for plans: those read what they are for.
+const (
+	requestTime = 30 * time.Second
+	planTime    = 10 * time.Minute
+)
 
 // result is what a command found out, for the screen of the link it was for.
 type result struct {
@@ -75,10 +79,12 @@ type result struct {
 type request func(ctx context.Context, client link.Client, id string) func() tea.Cmd
 
 // do makes a command of a request.
-func (c *core) do(f request) tea.Cmd {
+func (c *core) do(f request) tea.Cmd { return c.within(requestTime, f) }
+
+func (c *core) within(most time.Duration, f request) tea.Cmd {
 	l, client := c.link, c.cfg.Client
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(l.Context(), requestTime)
+		ctx, cancel := context.WithTimeout(l.Context(), most)
 		defer cancel()
 		return result{link: l, then: f(ctx, client, l.ID)}
 	}
@@ -96,6 +102,40 @@ func (c *core) long(doing string, f request) tea.Cmd {
 			return then()
 		}
 	})
+}
+
+// stream makes commands of a request that is answered in parts and takes as long
+// as it takes, until ctx is done. Only the newest part is taken; then the end.
+func (c *core) stream(ctx context.Context, f func(ctx context.Context, client link.Client, id string) iter.Seq2[api.Progress, error],
+	part func(api.Progress), end func(api.Progress, error) tea.Cmd) tea.Cmd {
+	l, client := c.link, c.cfg.Client
+	parts := make(chan api.Progress, 1) // who fills it empties it first: one is enough, the newest
+	run := func() tea.Msg {
+		defer close(parts)
+		var last api.Progress
+		var failed error
+		for p, err := range f(ctx, client, l.ID) {
+			if failed = err; err != nil {
+				break
+			}
+			last = p
+			select {
+			case <-parts:
+			default:
+			}
+			parts <- p
+		}
+		return result{link: l, then: func() tea.Cmd { return end(last, failed) }}
+	}
+	var next func() tea.Msg
+	next = func() tea.Msg {
+		p, more := <-parts
+		if !more {
+			return nil
+		}
+		return result{link: l, then: func() tea.Cmd { part(p); return next }}
+	}
+	return tea.Batch(run, next)
 }
 
 // after makes a command that waits.

@@ -19,6 +19,9 @@ func (s *stack) top() dialog.Dialog {
 
 func (s *stack) open(d dialog.Dialog) { s.all = append(s.all, d) }
 
+// below opens a dialog under those that are open.
+func (s *stack) below(d dialog.Dialog) { s.all = slices.Insert(s.all, 0, d) }
+
 func (s *stack) close(gone dialog.Dialog) {
 	s.all = slices.DeleteFunc(s.all, func(d dialog.Dialog) bool { return d == gone })
 }

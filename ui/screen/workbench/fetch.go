@@ -108,6 +108,21 @@ func (f *fetcher) mark() tea.Cmd {
 	})
 }
 
+// selection is what is chosen to be applied, the scope that it was chosen in, and
+// what lets go of it once it was.
+func (f *fetcher) selection() (api.Selection, api.Scope, func()) {
+	return f.pane.Selection(), f.pane.Scope(), func() { f.pane.Clear() }
+}
+
+// under is what is chosen to be rolled back: the selection, else what the cursor is on.
+func (f *fetcher) under() (api.Selection, api.Scope, func()) {
+	if f.pane.Selected() > 0 || f.pane.Action != 0 {
+		return f.selection()
+	}
+	sel, _ := f.pane.Under()
+	return sel, f.pane.Scope(), func() {}
+}
+
 // catchUp fetches the changes of the scope that is shown for as long as what is
 // shown isn't all that is known to be there. It is asked after every message, and
 // compares versions instead of waiting for word: whatever was missed or came in

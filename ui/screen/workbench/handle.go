@@ -46,6 +46,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		}
 		s.asking.walk(i.By, false, s.view.focus)
 		s.view.setFocus(intent.Actions)
+	case intent.Apply, intent.Applies, intent.Redo, intent.Export, intent.Resume:
+		return s.bring(i)
 	case intent.Pause:
 		return s.ops.pause()
 	case intent.Unavailable:
@@ -110,11 +112,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 			s.asking.dialogs.open(dialog.ConfirmEdit(q, s.st.Print(q.ID)))
 			return nil
 		}
-		n := a.N
-		if s.view.focus == intent.Changes {
-			n = s.changes.pane.Action
-		}
-		return s.ops.plan(n, i.Later)
+		return s.takeBack(i.Later)
 	case intent.KillAction:
 		s.asking.dialogs.open(dialog.ConfirmKill(a.N, a.Title))
 	}

@@ -48,6 +48,13 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	if name == "q" && !s.live() {
 		s.leave = intent.Home{}
+		return nil
+	}
+	for _, p := range []intent.Pane{intent.Actions, intent.Changes} {
+		if b, ok := keys.Find(k, keys.Scope(p.String())); ok && b.Short != "" {
+			s.tell(themes.Info, "%s is for %s: %d goes there (%s)", b.First(), p, p, b.Help().Desc)
+			break
+		}
 	}
 	return nil
 }
@@ -112,8 +119,21 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
 			s.asking.dialogs.open(dialog.NewReason(q, r.Print))
 		}
-	case intent.DoRollback:
-		return s.ops.rollback(r, d)
+	case intent.Replan:
+		return s.ops.replan()
+	case intent.CarryOut:
+		return s.ops.carryOut()
+	case intent.Stop:
+		s.ops.cancel()
+	case intent.AskCheck:
+		s.asking.dialogs.open(dialog.NewCheck(r))
+	case intent.SetCheck:
+		s.asking.dialogs.close(d)
+		s.ops.plan.Handle(r)
+		return s.ops.replan()
+	case intent.UndoApply:
+		s.asking.dialogs.close(d)
+		return s.ops.undo(r.ID)
 	case intent.DoKill:
 		s.asking.dialogs.close(d)
 		return s.ops.kill(r.Action)

@@ -61,6 +61,8 @@ func (s *Screen) inActions(i intent.Intent) tea.Cmd {
 		s.asking.list.Fold()
 	case intent.Scope:
 		return s.scope()
+	case intent.Toggle:
+		s.asking.list.Mark()
 	default:
 		s.asking.list.List.Handle(i, s.asking.list.Total())
 	}
@@ -91,7 +93,7 @@ func (s *Screen) openSelected() tea.Cmd {
 			}
 			return nil
 		}
-		d := dialog.ActionDetails(n, func() (api.Action, bool) { return s.st.Action(n) }, describe)
+		d := dialog.ActionDetails(n, func() (api.Action, bool) { return s.st.Action(n) }, func() []api.Apply { return s.st.Applies }, describe)
 		s.asking.dialogs.open(d)
 		return s.ops.execs(n, d)
 	case intent.Network:

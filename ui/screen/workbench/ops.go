@@ -2,7 +2,6 @@ package workbench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,15 +9,17 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
-	"stepbox/ui/intent"
 	"stepbox/ui/link"
-	"stepbox/ui/paint"
 )
 
 // operations are what a person has the session do besides answering.
 type operations struct {
 	*core
 	dialogs *stack
+	plan    *dialog.Plan // the plan that is open, or was
+	cancel  func()       // cancels what is carried out of it
+	reading bool         // a file's differences are being fetched for it
+	done    func()       // called when what the plan is for was done
 }
 
 // simple sends a request whose only answer is whether it worked.
@@ -78,62 +79,6 @@ func (o *operations) pause() tea.Cmd {
 		return o.onSession("letting it go on", themes.OK, "✓ goes on", link.Client.Continue)
 	}
 	return o.onSession("freezing", themes.Info, "frozen: p goes on", link.Client.Pause)
-}
-
-// plan asks about a roll back, once what it would do was fetched.
-func (o *operations) plan(action int, later bool) tea.Cmd {
-	r := dialog.NewRollback(action, later)
-	o.dialogs.open(r)
-	return o.long("finding out what would go back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		p, err := c.RollbackPlan(ctx, id, api.RollbackRequest{RollbackTarget: api.Before(action)})
-		return func() tea.Cmd {
-			if err != nil {
-				r.Fail(problemWords(err))
-				return nil
-			}
-			r.SetPlan(p)
-			return nil
-		}
-	})
-}
-
-func (o *operations) rollback(r intent.DoRollback, d dialog.Dialog) tea.Cmd {
-	return o.long("rolling back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		done, err := c.Rollback(ctx, id, api.RollbackRequest{RollbackTarget: api.Before(r.ToBefore), Hash: r.Hash, By: "tui"})
-		return func() tea.Cmd {
-			var p *api.Problem
-			failure := paint.Clean(done.Failure)
-			switch {
-			case errors.As(err, &p) && p.Code == api.CodeStale:
-				// The files moved on since the list was made: show the new one.
-				o.tell(themes.Warn, "files changed since the list was made: here is the new one")
-				o.dialogs.close(d)
-				return o.plan(r.Action, r.Later)
-			case err != nil:
-				failure = problemWords(err)
-			}
-			if failure != "" {
-				d.Fail(failure)
-				o.tell(themes.Warn, "not rolled back: %s", failure)
-				return nil
-			}
-			o.dialogs.close(d)
-			o.tell(themes.Undone, "↶ rolled back %s%s", paint.Count(done.Files, "file", "files"), leftWords(done))
-			return nil
-		}
-	})
-}
-
-// leftWords says what a roll back left as it is, with the first name.
-func leftWords(r api.Rollback) string {
-	n := len(r.Left) + r.LeftMore
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "; " + r.Left[0] + " changed meanwhile and was left"
-	}
-	return fmt.Sprintf("; %d files changed meanwhile and were left: %s, …", n, r.Left[0])
 }
 
 // execs fetches the programs of an action, for its details.

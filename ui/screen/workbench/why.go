@@ -12,14 +12,60 @@ func (s *Screen) Why(i intent.Intent) string {
 	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 {
 		return "nothing is held"
 	}
+	if _, back := i.(intent.Rollback); back && !s.live() {
+		return "the session has ended: r resumes it, to roll back in it; W applies all but this, w what is selected"
+	}
 	switch i.(type) {
-	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Rollback,
+	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep,
 		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode:
 		if !s.live() {
 			return "the session has ended"
 		}
 	}
+	if why, mine := s.whyWork(i); mine {
+		return why
+	}
 	return s.whyAction(i)
+}
+
+// whyWork says why work can't be brought home, or back, and whether that is what
+// the intent is about.
+func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
+	switch i := i.(type) {
+	case intent.Apply:
+		switch {
+		case i.Without && s.asking.list.Selected() == 0:
+			return "no action is selected", true
+		case s.st.Session.State == api.SessionStarting:
+			return "the session is still starting", true
+		}
+	case intent.Redo:
+		_, ok := s.st.Redoable(s.asking.list.Selected())
+		switch {
+		case !ok:
+			return "nothing was rolled back that could be brought again", true
+		case !s.live():
+			return "the session has ended: r resumes it, to bring it again", true
+		}
+	case intent.Applies:
+		if len(s.st.Applies) == 0 {
+			return "nothing was applied from this session: w applies", true
+		}
+	case intent.Export:
+		if s.cfg.Export == nil {
+			return "stepbox export writes a patch", true
+		}
+	case intent.Resume:
+		switch {
+		case s.live():
+			return "the session lives: its Terminal (1) is where to go on", true
+		case !s.cfg.CanResume:
+			return "stepbox resume goes on with it", true
+		}
+	default:
+		return "", false
+	}
+	return "", true
 }
 
 func (s *Screen) whyAction(i intent.Intent) string {
@@ -50,11 +96,17 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		case a.Review != api.ReviewOpen:
 			return fmt.Sprintf("action %d has no changes that wait for a word", a.N)
 		}
+	case intent.Toggle:
+		if s.view.focus == intent.Actions && !selected {
+			return "no action is selected"
+		}
 	case intent.Rollback:
+		sel, _, _ := s.changes.under()
 		switch {
-		case s.view.focus == intent.Changes && s.changes.pane.Action == 0:
-			return "choose an action's changes first (s): a whole session isn't rolled back"
+		case s.view.focus == intent.Changes && sel.All():
+			return "select first what to roll back (space), or an action's changes (s)"
 		case s.view.focus == intent.Changes || edit && !i.Later:
+		case !i.Later && len(s.asking.list.Marked()) > 0:
 		case !selected:
 			return "no action is selected"
 		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:

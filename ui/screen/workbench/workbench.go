@@ -7,6 +7,7 @@
 package workbench
 
 import (
+	"context"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -32,6 +33,10 @@ type Config struct {
 	Method func() ansi.Method // how the person's terminal measures text
 	Looked Looked             // nil forgets
 	Known  api.Session        // what is known of the session before its events arrive
+
+	// Export writes a patch of a session and returns the file's name; nil when that can't be done.
+	Export    func(ctx context.Context, id string) (file string, err error)
+	CanResume bool // whoever shows the screen can carry out intent.Resume
 }
 
 // Screen is the workbench of one session: it routes keys, the mouse and messages
@@ -49,6 +54,7 @@ type Screen struct {
 	window  bool          // the person's terminal window has the focus
 	refocus time.Time     // when it got it last
 	leave   intent.Intent // where to go; taken by Leave
+	lived   bool          // the session was seen to live
 }
 
 // New makes the screen of a session that was joined.
@@ -63,7 +69,7 @@ func New(c Config) *Screen {
 		network: network.Pane{State: &k.st},
 		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}, pending: map[int64]bool{}},
 	}
-	s.ops = operations{core: k, dialogs: &s.asking.dialogs}
+	s.ops = operations{core: k, dialogs: &s.asking.dialogs, cancel: func() {}}
 	return s
 }
 
@@ -125,7 +131,21 @@ func (s *Screen) follow() tea.Cmd {
 	s.view.arrange()
 	s.agent.fit(s.view.panes.Of(intent.Terminal).Inset(1))
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
-	return tea.Batch(s.changes.catchUp(), s.asking.watch(s.target()))
+	s.sumUp()
+	return tea.Batch(s.changes.catchUp(), s.ops.readBeside(), s.asking.watch(s.target()))
+}
+
+// sumUp says what can be done with the work of a session that has just ended. It
+// lies below what is open already.
+func (s *Screen) sumUp() {
+	if !s.caught || s.live() {
+		s.lived = s.lived || s.caught
+		return
+	}
+	if s.lived && s.st.Session.Unapplied > 0 {
+		s.asking.dialogs.below(dialog.NewEnded(s.st.Session, s.Why))
+	}
+	s.lived = false
 }
 
 // target is what keys would decide now.

@@ -1,0 +1,239 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/paint"
+)
+
+// board is a sheet of two parts: a list of things, and beside it (below it where
+// there is no room) what there is to see of the selected one. What stands in its
+// head is always in view.
+type board struct {
+	sheet
+	items []item
+	at    int             // the selected one
+	first int             // row of the list in view first
+	seen  map[string]bool // things that nobody may go past and that have been in view
+
+	fresh     bool // another thing was selected since the last frame
+	about     int  // row in view first of what is beside
+	aboutRows int  // rows in view there
+}
+
+// item is one thing in the list.
+type item struct {
+	rows  []row
+	what  string // which kind of thing, for those who act on it
+	n     int    // which one of these
+	key   string // the changed file whose differences are beside it
+	about func(dst uv.Screen, width int) []row
+	tail  bool   // the end of what is beside it matters most
+	must  string // names what it says, if nobody may go on before that was in view
+}
+
+// wide is from how many columns on the parts lie beside each other.
+const wide = 108
+
+// selected is the selected item, or none.
+func (b *board) selected() item {
+	if b.at < len(b.items) {
+		return b.items[b.at]
+	}
+	return item{}
+}
+
+// Handle moves the selection and scrolls what is beside it.
+func (b *board) Handle(i intent.Intent) intent.Intent {
+	at := b.at
+	switch i := i.(type) {
+	case intent.Back:
+		return i
+	case intent.Move:
+		b.at += i.By
+	case intent.Top:
+		b.at = 0
+	case intent.Bottom:
+		b.at = len(b.items) - 1
+	case intent.Page:
+		b.about += i.By * max(b.aboutRows-1, 1)
+	}
+	b.clampAt()
+	b.fresh = b.fresh || b.at != at
+	return nil
+}
+
+func (b *board) Wheel(by int) { b.about += by }
+
+func (b *board) clampAt() { b.at = max(0, min(b.at, len(b.items)-1)) }
+
+// put takes other things into the list. The selection stays on the same thing.
+func (b *board) put(items []item) {
+	was := b.selected()
+	defer func() {
+		is := b.selected()
+		b.fresh = b.fresh || is.what != was.what || is.n != was.n
+	}()
+	b.items = items
+	for i, it := range items {
+		if it.what == was.what && it.n == was.n && it.key == was.key {
+			b.at = i
+		}
+	}
+	b.clampAt()
+}
+
+// unseen is how many of the things that nobody may go past haven't been in view.
+func (b *board) unseen() int {
+	n := 0
+	for _, it := range b.items {
+		if it.must != "" && !b.seen[it.must] {
+			n++
+		}
+	}
+	return n
+}
+
+// show draws the board. beside gives what there is to see of the selected thing.
+func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title paint.Line, head []row, hints []paint.Hint, note text) {
+	foot := 4 + len(paint.WrapHints(dst, hints, b.width)) // borders, the rule, the note and the hints
+	room := max(3, area.Dy()-foot)
+	head = append(slices.Clone(head[:min(len(head), room-2)]), blank())
+	room -= len(head)
+
+	var list []row
+	from, to := 0, 0 // rows of the selected thing
+	for i, it := range b.items {
+		if i == b.at {
+			from, to = len(list), len(list)+len(it.rows)
+		}
+		list = append(list, it.rows...)
+	}
+	left, right, height, below := b.width, 0, min(room, len(list)), 0
+	var about []row
+	it := b.selected()
+	if area.Dx() >= wide && slices.ContainsFunc(b.items, func(it item) bool { return it.about != nil }) {
+		left = b.width * 11 / 20
+		right = b.width - left - 3
+		if it.about != nil {
+			about = it.about(dst, right)
+		}
+		height = min(room, max(len(list), min(len(about), 24), 8))
+		below = height
+	} else if it.about != nil && room >= 7 {
+		about = it.about(dst, b.width)
+		below = min(room-min(len(list), room/2)-1, len(about))
+		height = min(len(list), room-below-1)
+	}
+	b.aboutRows = below
+	if b.fresh {
+		b.fresh, b.about = false, 0
+		if b.selected().tail {
+			b.about = len(about)
+		}
+	}
+	b.about = max(0, min(b.about, len(about)-below))
+	if to > b.first+height {
+		b.first = to - height
+	}
+	b.first = max(0, min(min(b.first, from), len(list)-height))
+	b.look(height)
+	rows := head
+	for i := range height {
+		r := blank()
+		if n := b.first + i; n < len(list) {
+			r = list[n]
+		}
+		if right > 0 {
+			r = beside(dst, r, left)
+			if n := b.about + i; n < len(about) {
+				r.spans = append(r.spans, flat(about[n])...)
+			}
+		}
+		rows = append(rows, r)
+	}
+	if below > 0 && right == 0 {
+		rows = append(rows, row{ground: themes.Surface, spans: []text{{strings.Repeat("─", b.width), themes.Border}}})
+		rows = append(rows, about[b.about:b.about+below]...)
+	}
+	if n := len(b.items); n > 1 {
+		title = append(title, paint.Span{Text: fmt.Sprintf("  %d/%d", b.at+1, n), Style: f.P.S(themes.SurfaceMuted)})
+	}
+	b.top = 0
+	body := b.draw(dst, area, f, title, rows, hints, note)
+	if len(b.items) > 1 {
+		for n := max(from, b.first); n < min(to, b.first+height); n++ {
+			y := body.Min.Y + len(head) + n - b.first
+			paint.Lift(dst, uv.Rect(body.Min.X, y, left, 1), f.P.S(themes.Surface), f.P.S(themes.Selected))
+		}
+	}
+	paint.Scrollbar(dst, body.Min.X+left, uv.Rect(body.Min.X, body.Min.Y+len(head), left, height), b.first, len(list), f.P.On(themes.Border, themes.Surface))
+}
+
+// look notes what of the list is in view, in so many rows.
+func (b *board) look(height int) {
+	at := 0
+	for _, it := range b.items {
+		from := at
+		at += len(it.rows)
+		if it.must != "" && at > b.first && at <= b.first+height && (from >= b.first || at-from > height) {
+			if b.seen == nil {
+				b.seen = map[string]bool{}
+			}
+			b.seen[it.must] = true
+		}
+	}
+}
+
+// beside makes a row as wide as the left part, with the line between the parts.
+func beside(dst uv.Screen, r row, left int) row {
+	used, spans := 0, []text{}
+	for _, s := range flat(r) {
+		s.s = paint.Shorten(dst, s.s, left-used)
+		used += paint.Width(dst, s.s)
+		spans = append(spans, s)
+	}
+	return row{ground: themes.Surface, spans: append(spans, text{strings.Repeat(" ", max(0, left-used)), themes.Surface}, text{" │ ", themes.Border})}
+}
+
+func flat(r row) []text {
+	if r.indent == 0 {
+		return r.spans
+	}
+	return append([]text{{strings.Repeat(" ", r.indent), themes.Surface}}, r.spans...)
+}
+
+// hunks are a file's differences as rows.
+func hunks(dst uv.Screen, hs []api.Hunk, width int) []row {
+	const most = 2000
+	var out []row
+	for _, h := range hs {
+		out = append(out, row{ground: themes.Surface, spans: []text{{fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, h.Section), themes.Hunk}}})
+		for _, l := range h.Lines {
+			if len(out) == most {
+				return append(out, muted("⋯ it goes on; Changes shows all of it"))
+			}
+			out = append(out, diffRow(dst, l.Op, l.Text, width))
+		}
+	}
+	return out
+}
+
+func diffRow(dst uv.Screen, op, s string, width int) row {
+	k := themes.Surface
+	switch op {
+	case "+":
+		k = themes.AddedWord
+	case "-":
+		k = themes.RemovedWord
+	}
+	s = paint.Shorten(dst, strings.ReplaceAll(s, "\t", "    "), width-2)
+	return row{ground: themes.Surface, spans: []text{{op + " ", k}, {s, k}}}
+}

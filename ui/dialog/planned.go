@@ -1,0 +1,401 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
+// Planned is a plan of any work, as it is shown.
+type Planned struct {
+	Hash       string
+	Counts     []Count
+	Warnings   []string
+	Files      []api.ApplyFile
+	More       int
+	Conflicts  []api.Conflict
+	Unreviewed []api.Change
+	Left       []api.Trouble
+	Commits    []api.Commit
+	Checks     []string
+	Blocked    string
+}
+
+// Count is one of the numbers that sum a plan up. Grave ones stand out.
+type Count struct {
+	Words string
+	Grave bool
+}
+
+// OfApply is the plan of an apply, or of undoing one.
+func OfApply(a api.ApplyPlan) Planned {
+	p := Planned{
+		Hash: a.Hash, Files: a.Files, More: a.More, Conflicts: a.Conflicts, Unreviewed: a.Unreviewed, Left: a.Left,
+		Commits: a.Commits, Checks: a.Checks, Blocked: a.Blocked,
+	}
+	for _, c := range []struct {
+		n     int
+		words string
+		grave bool
+	}{
+		{a.Written, "written", false}, {a.Deleted, "deleted", true}, {a.Renamed, "renamed", false}, {a.Retyped, "type changed", false},
+		{len(a.Conflicts), "in conflict", true}, {a.Dangerous, "dangerous", true},
+	} {
+		if c.n > 0 {
+			p.Counts = append(p.Counts, Count{fmt.Sprint(c.n, " ", c.words), c.grave})
+		}
+	}
+	return p
+}
+
+// OfRollback is the plan of a roll back.
+func OfRollback(r api.RollbackPlan) Planned {
+	p := Planned{Hash: r.Hash, More: r.More, Conflicts: r.Conflicts, Left: r.Problems}
+	removes := r.Removes
+	for _, c := range r.Files {
+		p.Files = append(p.Files, api.ApplyFile{Change: c})
+		if r.Restores+r.Removes == 0 && c.Status == "D" {
+			removes++
+		}
+	}
+	restores := r.Restores
+	if restores+r.Removes == 0 { // a supervisor that doesn't say
+		restores = len(r.Files) + r.More - removes
+	}
+	p.Counts = append(p.Counts, Count{Words: "restores " + paint.Count(restores, "file", "files")})
+	if removes > 0 {
+		p.Counts = append(p.Counts, Count{"removes " + paint.Count(removes, "file", "files"), true})
+	}
+	if n := len(r.Conflicts); n > 0 {
+		p.Counts = append(p.Counts, Count{fmt.Sprint(n, " in conflict with later changes"), true})
+	}
+	if len(r.Actions) > 1 {
+		p.Counts = append(p.Counts, Count{Words: "actions " + Numbers(r.Actions)})
+	}
+	if len(r.Ends) > 0 {
+		p.Warnings = []string{"still running and killed first: " + Numbers(r.Ends)}
+	} else {
+		p.Counts = append(p.Counts, Count{Words: "ends nothing: what runs lives on"})
+	}
+	return p
+}
+
+// head sums the plan up; it is always in view.
+func (p *Plan) head(dst uv.Screen, width int) []row {
+	if p.planned == 0 || p.over {
+		return []row{blank()}
+	}
+	out, used := []row{blank()}, 0
+	for i, c := range p.shown.Counts {
+		sum, gap, k := &out[len(out)-1], " · ", themes.Strong
+		if c.Grave {
+			k = themes.Loss
+		}
+		if w := paint.Width(dst, c.Words); used+w > width {
+			out, used = append(out, blank()), 0
+			sum, gap = &out[len(out)-1], ""
+		} else if i == 0 {
+			gap = ""
+		}
+		sum.spans = append(sum.spans, text{gap, themes.SurfaceMuted}, text{c.Words, k})
+		used += len(c.Words) + 3
+	}
+	for _, w := range p.shown.Warnings {
+		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
+	}
+	return out
+}
+
+// list is all there is in the plan: first what needs the person, then the rest.
+func (p *Plan) list(dst uv.Screen, width int) (out []item) {
+	for i, c := range p.shown.Conflicts {
+		out = append(out, p.conflict(dst, i, c, width)...)
+	}
+	for i, f := range p.shown.Files {
+		if len(f.Dangers) > 0 {
+			it := p.file(dst, "danger", i, f.Change, width)
+			for _, d := range f.Dangers {
+				for k, s := range paint.Wrap(dst, d, width-13) {
+					mark := text{"    DANGER ", themes.Denied}
+					if k > 0 {
+						mark.s = "           "
+					}
+					it.rows = append(it.rows, row{ground: themes.Surface, spans: []text{mark, {s, themes.Warn}}})
+				}
+			}
+			it.must = fmt.Sprint("danger", f.Key, f.Status, f.Dangers)
+			out = append(out, it)
+		}
+	}
+	for i, c := range p.shown.Unreviewed {
+		it := p.file(dst, "unreviewed", i, c, width)
+		words := "    of no reviewed action: look at it"
+		if p.work.Apply != nil && p.work.Apply.Looked {
+			words = "    of no reviewed action; you have looked at it"
+		}
+		it.rows = append(it.rows, row{ground: themes.Surface, spans: []text{{words, themes.Warn}}})
+		it.must = fmt.Sprint("unreviewed", c.Key, c.Status, c.NewSize)
+		out = append(out, it)
+	}
+	if p.work.Apply != nil {
+		out = append(out, p.extras(dst, width)...)
+	}
+	for i, t := range p.shown.Left {
+		words := "left out: "
+		if p.work.Back != nil {
+			words = "can't be put back: "
+		}
+		out = append(out, item{what: "left", n: i, rows: wrapped(dst, "⚠ "+words+t.Path+": "+t.Why, width, themes.Warn, themes.Surface, 0)})
+	}
+	for i, f := range p.shown.Files {
+		if len(f.Dangers) == 0 {
+			out = append(out, p.file(dst, "file", i, f.Change, width))
+		}
+	}
+	if p.shown.More > 0 {
+		out = append(out, item{what: "more", rows: []row{muted(fmt.Sprintf("⋯ and %d more", p.shown.More))}})
+	}
+	return out
+}
+
+// extras are the checks and the commits of an apply.
+func (p *Plan) extras(dst uv.Screen, width int) (out []item) {
+	box := func(on bool) text {
+		if on {
+			return text{"[x] ", themes.OK}
+		}
+		return text{"[ ] ", themes.SurfaceMuted}
+	}
+	for i, c := range p.checks {
+		out = append(out, item{what: "check", n: i, rows: []row{{ground: themes.Surface, spans: []text{
+			box(c.on), {"check: ", themes.SurfaceMuted}, {paint.Shorten(dst, c.command, width-12), themes.Surface},
+		}}}, about: says("It runs in a sandbox of its own that has exactly the state which would be in the project folder. " +
+			"If it fails, nothing is written. enter edits it; an empty line takes it away.")})
+	}
+	if n := len(p.shown.Commits); n > 0 {
+		it := item{what: "commits", rows: []row{{ground: themes.Surface, spans: []text{
+			box(p.work.Apply.Commits), {"fetch: ", themes.SurfaceMuted}, {"the agent's " + paint.Count(n, "commit", "commits") + ", to be merged by you", themes.Surface},
+		}}}}
+		for _, c := range p.shown.Commits {
+			it.rows = append(it.rows, commit(dst, c, width))
+		}
+		out = append(out, it)
+	}
+	return out
+}
+
+func commit(dst uv.Screen, c api.Commit, width int) row {
+	hash := c.Hash[:min(len(c.Hash), 9)]
+	words := c.Subject + " — " + c.Author + ", " + strings.TrimPrefix(c.Ref, "refs/heads/")
+	if c.Folder != "" {
+		words += " in " + c.Folder
+	}
+	return row{ground: themes.Surface, indent: 4, spans: []text{{hash + " ", themes.Info}, {paint.Shorten(dst, words, width-15), themes.Surface}}}
+}
+
+// says is what is shown beside a thing that only needs words.
+func says(words string) func(uv.Screen, int) []row {
+	return func(dst uv.Screen, width int) []row {
+		return wrapped(dst, words, width, themes.SurfaceMuted, themes.Surface, 0)
+	}
+}
+
+// file is a changed file, with its differences beside it.
+func (p *Plan) file(dst uv.Screen, what string, n int, c api.Change, width int) item {
+	it := item{what: what, n: n, rows: []row{change(dst, c, width)}}
+	if p.work.Scope == nil {
+		return it
+	}
+	it.key = c.Key
+	it.about = func(dst uv.Screen, width int) []row {
+		out := []row{{ground: themes.Surface, spans: []text{{paint.ShortenLeft(dst, c.Path, width), themes.Strong}}}}
+		switch d := p.diff; {
+		case p.diffOf != c.Key:
+			return append(out, muted("reading its differences…"))
+		case p.diffErr != "":
+			return append(out, wrapped(dst, p.diffErr, width, themes.Warn, themes.Surface, 0)...)
+		case len(d.Hunks) == 0:
+			words := d.Note
+			if words == "" {
+				words = "no lines differ"
+			}
+			if c.Words != "" {
+				words += " · " + c.Words
+			}
+			return append(out, wrapped(dst, words, width, themes.SurfaceMuted, themes.Surface, 0)...)
+		default:
+			return append(out, hunks(dst, d.Hunks, width)...)
+		}
+	}
+	return it
+}
+
+// sides are the words for what is wanted and for what is there.
+func (p *Plan) sides() (wanted, there string) {
+	switch {
+	case p.work.Apply != nil:
+		return "the session's", "the project's"
+	case p.work.Undo != 0:
+		return "as before the apply", "as it is"
+	case p.work.Back != nil && p.work.Back.Redo != 0:
+		return "brought again", "as it is"
+	}
+	return "as before", "as it is"
+}
+
+// conflict is a file in which changes meet, and each place where they clash.
+func (p *Plan) conflict(dst uv.Screen, n int, c api.Conflict, width int) []item {
+	it := item{what: "conflict", n: n, must: fmt.Sprint("conflict", c.Key, c.Why)}
+	way, r := p.way(item{what: "conflict", n: n}), p.choices[c.Key]
+	it.rows = wrapped(dst, "≠ "+c.Path+": "+c.Why, width, themes.Warn, themes.Surface, 0)
+	wanted, there := p.sides()
+	choice := row{ground: themes.Surface, indent: 2}
+	pick := func(key string, on bool, words string) {
+		mark, k := "○ ", themes.SurfaceMuted
+		if on {
+			mark, k = "● ", themes.Strong
+		}
+		choice.spans = append(choice.spans, text{key + " ", themes.Key}, text{mark + words + "  ", k})
+	}
+	if c.Clean || len(c.Clashes) > 0 {
+		words := "both"
+		if r != nil && r.Way == api.WayMerge && open(r) > 0 {
+			words = fmt.Sprintf("both (%d to choose)", open(r))
+		}
+		pick("m", way == api.WayMerge, words)
+	}
+	pick("w", way == api.WayWanted, wanted)
+	pick("t", way == api.WayThere, there)
+	it.rows = append(it.rows, choice)
+	if r == nil {
+		it.rows = append(it.rows, row{ground: themes.Surface, indent: 2, spans: []text{{"nothing chosen: it stays as it is", themes.SurfaceMuted}}})
+	}
+	it.about = func(dst uv.Screen, width int) []row {
+		if c.Clean {
+			return append(wrapped(dst, "Both changes fit together. Beside what is there now, m changes this:", width, themes.SurfaceMuted, themes.Surface, 0), hunks(dst, c.Merged, width)...)
+		}
+		if len(c.Clashes) == 0 {
+			return says("It isn't text, or too large to be merged: it is one or the other.")(dst, width)
+		}
+		out := says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; m takes both and lets you choose for each place.")(dst, width)
+		for i, x := range c.Clashes {
+			out = append(out, p.clash(dst, i, x, width)...)
+		}
+		return out
+	}
+	out := []item{it}
+	if way != api.WayMerge || c.Clean {
+		return out
+	}
+	for k, x := range c.Clashes {
+		choice = row{ground: themes.Surface, indent: 4, spans: []text{{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}}}
+		pick("w", r.Sides[k] == api.WayWanted, wanted)
+		pick("t", r.Sides[k] == api.WayThere, there)
+		out = append(out, item{what: "clash", n: n<<16 | k, must: fmt.Sprint("clash", c.Key, x), rows: []row{choice}, about: func(dst uv.Screen, width int) []row { return p.clash(dst, k, x, width) }})
+	}
+	return out
+}
+
+// clash shows the lines of all three states of a place.
+func (p *Plan) clash(dst uv.Screen, n int, c api.Clash, width int) []row {
+	wanted, there := p.sides()
+	var out []row
+	for _, x := range []struct {
+		words, op string
+		lines     []string
+	}{{"what both come from", " ", c.Base}, {"t  " + there, "t", c.There}, {"w  " + wanted, "w", c.Wanted}} {
+		out = append(out, row{ground: themes.Surface, spans: []text{{fmt.Sprintf("── %d: %s", n+1, x.words), themes.Strong}}})
+		for _, l := range x.lines {
+			out = append(out, diffRow(dst, x.op, l, width))
+		}
+		if len(x.lines) == 0 {
+			out = append(out, muted("  (nothing)"))
+		}
+	}
+	return out
+}
+
+// Done shows what came of an apply, or of undoing one.
+func (p *Plan) Done(a api.Apply) {
+	p.running, p.stopping, p.over, p.made, p.at, p.first = false, false, true, 0, 0, 0
+	p.result, p.failure, p.diffOf, p.fresh = nil, "", "", true
+	add := func(what string, rows ...row) *item {
+		p.result = append(p.result, item{what: what, n: len(p.result), rows: rows})
+		return &p.result[len(p.result)-1]
+	}
+	say := func(k themes.Token, words string) {
+		add("words", row{ground: themes.Surface, spans: []text{{words, k}}})
+	}
+	files := paint.Count(a.Files, "file", "files")
+	switch {
+	case a.State == api.ApplyUndone:
+		p.notice = "✓ undone: the project folder has " + files + " as they were"
+	case a.State == api.ApplyDone && p.work.Undo == 0:
+		p.notice = "✓ applied: the project folder has " + files + " of this session"
+	default:
+		p.failure = strings.TrimSuffix("nothing was written: "+a.Failure, ": ")
+	}
+	checks := slices.Clone(a.Checks)
+	slices.SortStableFunc(checks, func(x, y api.CheckResult) int { // what failed comes first
+		switch {
+		case x.Passed() == y.Passed():
+			return 0
+		case y.Passed():
+			return -1
+		}
+		return 1
+	})
+	for _, c := range checks {
+		mark, k := checkWords(c)
+		words := paint.Took(c.Duration)
+		switch {
+		case c.Failure != "":
+			words = c.Failure
+		case c.Exit != nil && c.Exit.Signal != "":
+			words = c.Exit.Signal + ", " + words
+		case c.Exit != nil:
+			words = fmt.Sprintf("exit %d, %s", c.Exit.Code, words)
+		}
+		add("result", row{ground: themes.Surface, spans: []text{{mark, k}, {c.Command, themes.Surface}, {"  " + words, themes.SurfaceMuted}}}).about = output(c)
+		p.result[len(p.result)-1].tail = true
+	}
+	if n := len(a.Fetched); n > 0 {
+		say(themes.Strong, paint.Count(n, "commit", "commits")+" of the agent's, in your repository below "+a.Ref)
+		var refs []string
+		for _, c := range a.Fetched {
+			add("commit", row{ground: themes.Surface, indent: 2, spans: []text{{c.Hash[:min(len(c.Hash), 9)] + " ", themes.Info}, {c.Subject, themes.Surface}, {" — " + c.Author, themes.SurfaceMuted}}})
+			if ref := a.Ref + strings.TrimPrefix(c.Ref, "refs/"); !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		}
+		for _, ref := range refs {
+			say(themes.Surface, "to merge them:  git merge "+ref)
+		}
+	}
+	for _, path := range a.Paths {
+		say(themes.SurfaceMuted, "  "+path)
+	}
+	if n := a.Files - len(a.Paths); n > 0 && len(a.Paths) > 0 {
+		say(themes.SurfaceMuted, fmt.Sprintf("  ⋯ and %d more", n))
+	}
+	if p.failure == "" && p.work.Undo == 0 {
+		say(themes.Surface, "Z undoes this apply, also later")
+	}
+}
+
+// output shows what a check printed, its end first in view.
+func output(c api.CheckResult) func(uv.Screen, int) []row {
+	return func(dst uv.Screen, width int) []row {
+		var out []row
+		for _, l := range strings.Split(strings.TrimRight(c.Output, "\n"), "\n") {
+			out = append(out, row{ground: themes.Surface, spans: []text{{paint.Shorten(dst, strings.ReplaceAll(l, "\t", "    "), width), themes.Surface}}})
+		}
+		return out
+	}
+}

@@ -1,0 +1,314 @@
+package workbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+)
+
+// open opens a plan of work, and has it made. done is called when it was carried out.
+func (o *operations) open(w dialog.Work, done func()) tea.Cmd {
+	o.plan, o.done = dialog.NewPlan(w), done
+	o.dialogs.open(o.plan)
+	return o.replan()
+}
+
+// replan has the open plan made anew, if its choices have changed since it was.
+// One is made at a time; what is chosen meanwhile is planned after it.
+func (o *operations) replan() tea.Cmd {
+	d := o.plan
+	w, count, wanted := d.Ask()
+	if !wanted {
+		return nil
+	}
+	return o.within(planTime, func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		p, err := planned(ctx, c, id, w)
+		return func() tea.Cmd {
+			words := ""
+			if err != nil {
+				words = problemWords(err)
+			}
+			d.SetPlan(count, p, words)
+			if d != o.plan {
+				return nil
+			}
+			return o.replan()
+		}
+	})
+}
+
+// planned asks for the plan of some work.
+func planned(ctx context.Context, c link.Client, id string, w dialog.Work) (dialog.Planned, error) {
+	switch {
+	case w.Apply != nil:
+		p, err := c.ApplyPlan(ctx, id, *w.Apply)
+		return dialog.OfApply(p), err
+	case w.Undo != 0:
+		p, err := c.UndoPlan(ctx, id, w.Undo)
+		return dialog.OfApply(p), err
+	}
+	p, err := c.RollbackPlan(ctx, id, *w.Back)
+	return dialog.OfRollback(p), err
+}
+
+// carryOut does what the open plan shows.
+func (o *operations) carryOut() tea.Cmd {
+	d, done := o.plan, o.done
+	w, hash := d.Carry()
+	if w.Back != nil {
+		return o.rollback(*w.Back, hash)
+	}
+	ctx, cancel := context.WithCancel(o.link.Context())
+	o.cancel = cancel
+	return o.stream(ctx, func(ctx context.Context, c link.Client, id string) iter.Seq2[api.Progress, error] {
+		if w.Undo != 0 {
+			return c.Undo(ctx, id, w.Undo, api.UndoRequest{Hash: hash, By: "tui"})
+		}
+		r := *w.Apply
+		r.Hash, r.By = hash, "tui"
+		return c.Apply(ctx, id, r)
+	}, d.SetProgress, func(last api.Progress, err error) tea.Cmd {
+		stopped := ctx.Err() != nil
+		cancel()
+		if last.Problem != nil {
+			err = last.Problem
+		}
+		switch {
+		case last.Done != nil:
+			o.st.Apply(api.Event{Apply: last.Done})
+			d.Done(*last.Done)
+			if last.Done.State == api.ApplyDone {
+				done()
+			}
+			return nil
+		case stale(err):
+			d.Stale("things changed since the plan was made: this is the new one")
+			return o.replan()
+		case stopped:
+			d.Fail("cancelled: everything is as it was")
+		case err == nil:
+			err = errors.New("the answer broke off: see with Z what became of it")
+			fallthrough
+		default:
+			d.Fail(problemWords(err))
+		}
+		return nil
+	})
+}
+
+func stale(err error) bool {
+	var p *api.Problem
+	return errors.As(err, &p) && p.Code == api.CodeStale
+}
+
+// rollback carries out a roll back as it was planned.
+func (o *operations) rollback(r api.RollbackRequest, hash string) tea.Cmd {
+	d, done := o.plan, o.done
+	r.Hash, r.By = hash, "tui"
+	return o.long("rolling back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		made, err := c.Rollback(ctx, id, r)
+		return func() tea.Cmd {
+			failure := paint.Clean(made.Failure)
+			switch {
+			case stale(err):
+				d.Stale("files changed since the plan was made: this is the new one")
+				return o.replan()
+			case err != nil:
+				failure = problemWords(err)
+			}
+			if failure != "" {
+				d.Fail(failure)
+				o.tell(themes.Warn, "not rolled back: %s", failure)
+				return nil
+			}
+			o.dialogs.close(d)
+			done()
+			words, after := "↶ rolled back", "; ctrl+r brings it again"
+			if r.Redo != 0 {
+				words, after = "✓ brought again", ""
+			} else if made.ID != 0 {
+				o.st.Apply(api.Event{Rollback: &made})
+			}
+			o.tell(themes.Undone, "%s %s%s%s", words, paint.Count(made.Files, "file", "files"), after, leftWords(made))
+			return nil
+		}
+	})
+}
+
+// leftWords says what a roll back left as it is, with the first name.
+func leftWords(r api.Rollback) string {
+	n := len(r.Left) + r.LeftMore
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; " + r.Left[0] + " changed meanwhile and was left"
+	}
+	return fmt.Sprintf("; %d files changed meanwhile and were left: %s, …", n, r.Left[0])
+}
+
+// readBeside fetches the differences that the open plan wants to show.
+func (o *operations) readBeside() tea.Cmd {
+	d := o.plan
+	if d == nil || o.reading || !slices.Contains(o.dialogs.all, dialog.Dialog(d)) {
+		return nil
+	}
+	key, in, ok := d.Wants()
+	if !ok {
+		return nil
+	}
+	o.reading = true
+	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		got, err := c.Diff(ctx, id, key, in)
+		return func() tea.Cmd {
+			o.reading = false
+			words := ""
+			if err != nil {
+				words = problemWords(err)
+			}
+			d.SetDiff(key, got, words)
+			return nil
+		}
+	})
+}
+
+// applies lists what was applied.
+func (o *operations) applies() tea.Cmd {
+	d := &dialog.Applies{}
+	o.dialogs.open(d)
+	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		list, err := c.Applies(ctx, id)
+		return func() tea.Cmd {
+			words := ""
+			if err != nil {
+				words = problemWords(err)
+			}
+			d.Set(list, words)
+			return nil
+		}
+	})
+}
+
+func (o *operations) undo(apply int64) tea.Cmd {
+	return o.open(dialog.Work{Title: fmt.Sprintf("Undo apply %d?", apply), Yes: "undo it", Undo: apply}, func() {})
+}
+
+// redo brings again what was rolled back.
+func (o *operations) redo(r api.Rollback) tea.Cmd {
+	return o.open(dialog.Work{
+		Title: "Bring again what was rolled back of " + actionWords(r.Actions) + "?", Yes: "bring it again",
+		Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Redo: r.ID}},
+	}, func() {})
+}
+
+// export writes a patch of the session.
+func (o *operations) export() tea.Cmd {
+	write := o.cfg.Export
+	return o.long("writing a patch", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
+		file, err := write(ctx, id)
+		return func() tea.Cmd {
+			if err != nil {
+				o.tell(themes.Warn, "no patch: %s", problemWords(err))
+				return nil
+			}
+			o.tell(themes.OK, "✓ written: %s; git apply takes it", file)
+			return nil
+		}
+	})
+}
+
+// actionWords name actions for a title.
+func actionWords(ns []int) string {
+	if len(ns) == 1 {
+		return fmt.Sprintf("action %d", ns[0])
+	}
+	return "actions " + dialog.Numbers(ns)
+}
+
+// bring carries out the intents that bring a session's work home, or back.
+func (s *Screen) bring(i intent.Intent) tea.Cmd {
+	switch i := i.(type) {
+	case intent.Apply:
+		return s.apply(i.Without)
+	case intent.Applies:
+		return s.ops.applies()
+	case intent.Redo:
+		r, _ := s.st.Redoable(s.asking.list.Selected())
+		return s.ops.redo(r)
+	case intent.Export:
+		return s.ops.export()
+	case intent.Resume:
+		s.leave = i
+	}
+	return nil
+}
+
+// apply plans to write the selection to the project folder; without: all but it.
+func (s *Screen) apply(without bool) tea.Cmd {
+	sel, scope, done, title := api.Selection{}, api.Scope{}, s.asking.list.Clear, "Write this session's changes to the project folder?"
+	switch acts := s.asking.list.Marked(); {
+	case without:
+		sel.Without = s.chosenActions()
+		title = "Write all but " + actionWords(sel.Without) + " to the project folder?"
+	case s.view.focus == intent.Changes:
+		sel, scope, done = s.changes.selection()
+		if !sel.All() {
+			title = "Write the selected changes to the project folder?"
+		}
+	case len(acts) > 0:
+		sel.Actions = acts
+		title = "Write " + actionWords(acts) + " to the project folder?"
+	}
+	if len(sel.Actions) == 1 {
+		scope = api.Scope{Action: sel.Actions[0]}
+	}
+	return s.ops.open(dialog.Work{
+		Title: title, Yes: "write it", Apply: &api.ApplyRequest{Selection: sel, Commits: true}, Scope: &scope,
+	}, done)
+}
+
+// chosenActions are the selected actions, or the one that the cursor is on.
+func (s *Screen) chosenActions() []int {
+	if acts := s.asking.list.Marked(); len(acts) > 0 {
+		return acts
+	}
+	return []int{s.asking.list.Selected()}
+}
+
+// takeBack plans a roll back: of the selection alone, or of all since just before
+// the selected action.
+func (s *Screen) takeBack(later bool) tea.Cmd {
+	n := s.asking.list.Selected()
+	if later {
+		a, _ := s.st.Action(n)
+		return s.ops.open(dialog.Work{
+			Title: fmt.Sprintf("Roll back to just before action %d?", n), Yes: "roll back", Scope: &api.Scope{Since: a.Before},
+			Back: &api.RollbackRequest{RollbackTarget: api.Before(n)},
+		}, s.asking.list.Clear)
+	}
+	sel, scope, done, title := api.Selection{Actions: s.chosenActions()}, api.Scope{}, s.asking.list.Clear, ""
+	title = "Roll back " + actionWords(sel.Actions) + "?"
+	if s.view.focus == intent.Changes {
+		sel, scope, done = s.changes.under()
+		if title = "Roll back the selected changes?"; len(sel.Files)+len(sel.Globs) == 0 {
+			title = "Roll back " + actionWords(sel.Actions) + "?"
+		}
+	}
+	if len(sel.Actions) == 1 {
+		scope = api.Scope{Action: sel.Actions[0]}
+	}
+	return s.ops.open(dialog.Work{
+		Title: title, Yes: "roll back", Scope: &scope, Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &sel}},
+	}, done)
+}

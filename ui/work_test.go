@@ -1,0 +1,391 @@
+package ui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/ui/internal/fake"
+)
+
+// through goes through all of an open plan.
+func through(d *driver) {
+	for range 20 {
+		d.press("j")
+	}
+}
+
+// going makes applies go as what is sent says, until it is closed.
+func going(d *driver) chan api.Progress {
+	ch := make(chan api.Progress, 8)
+	d.c.Steps(ch)
+	return ch
+}
+
+// settle waits until what was chosen is planned, and keys answer.
+func (d *driver) settle() {
+	d.idle()
+	d.advance(time.Second)
+}
+
+// carried are the applies that were asked for.
+func (d *driver) carried(n int) []api.ApplyRequest {
+	d.t.Helper()
+	d.until("an apply is asked for", func() bool { return len(d.c.Carried()) >= n })
+	d.idle()
+	if got := d.c.Carried(); len(got) != n {
+		d.t.Fatalf("%d applies were asked for, want %d", len(got), n)
+	}
+	return d.c.Carried()
+}
+
+// An apply is shown, chosen, confirmed once and carried out as it was planned;
+// then there is what to do next, and undoing it goes the same way.
+func TestApplyFromTheScreens(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	steps := going(d)
+	d.press(leader, "2", "w")
+	for _, words := range []string{"4 written", "1 deleted", "2 in conflict", "2 dangerous", "DANGER git runs it by itself", "the agent's 2 commits", "go vet ./..."} {
+		d.shows(words)
+	}
+	through(d)
+	d.shows("then press v")
+	d.calmly("y")
+	d.carried(0)
+	d.calmly("v")
+	d.shows("you have looked at it")
+
+	// What clashes is chosen by place, a check is added, one is left out.
+	d.press("g")
+	d.calmly("m", "j", "m", "j", "w", "c")
+	for _, k := range "go test ./..." {
+		d.press(string(k))
+	}
+	d.calmly("enter")
+	d.shows("[x] check: go test ./...")
+	for range 3 {
+		d.press("j") // past what is dangerous and unreviewed
+	}
+	d.calmly("j", "space")
+	d.shows("[ ] check: go vet ./...")
+	d.calmly("f")
+	d.shows("[ ] fetch: the agent's")
+	d.calmly("f")
+	d.settle()
+	d.shows("this plan is as things are")
+	d.press("y")
+	got := d.carried(1)[0]
+	want := []api.Resolution{{Key: "k1", Way: api.WayMerge}, {Key: "k3", Way: api.WayMerge, Sides: []api.Way{api.WayWanted}}}
+	if !slices.EqualFunc(got.Resolve, want, func(a, b api.Resolution) bool {
+		return a.Key == b.Key && a.Way == b.Way && slices.Equal(a.Sides, b.Sides)
+	}) || !got.Looked || !got.Commits || !slices.Equal(got.Checks, []string{"go test ./..."}) || got.By != "tui" {
+		t.Errorf("asked for %+v", got)
+	}
+	if plan := got; fake.Plan(plan, 1).Hash != got.Hash {
+		t.Errorf("the plan %q wasn't made for these choices", got.Hash)
+	}
+	steps <- api.Progress{Stage: "write", Part: 3, Whole: 6, Text: "src/parse.go"}
+	d.shows("▮▮▮▮▮▮▮▮▮▮▯▯▯▯▯▯▯▯▯▯ 50%  src/parse.go")
+	d.calmly("y", "m", "space")
+	done := fake.Applied()
+	steps <- api.Progress{Done: &done}
+	close(steps)
+	d.shows("✓ applied: the project folder has 6 files")
+	d.shows("git merge refs/stepbox/k3v7qpxa/heads/main")
+	d.shows("Z undoes this apply")
+	d.carried(1)
+	d.press("esc")
+
+	d.c.SetApplied(done)
+	d.c.SetUndo(api.ApplyPlan{Hash: "undo1", Written: 5, Deleted: 1, Files: fake.Plan(got, 1).Files[:1]})
+	steps = going(d)
+	d.press("Z")
+	d.shows("6 files  applied")
+	d.calmly("enter")
+	d.shows("Undo apply 1?")
+	d.shows("5 written · 1 deleted")
+	d.calmly("y")
+	done.State = api.ApplyUndone
+	steps <- api.Progress{Done: &done}
+	close(steps)
+	d.shows("✓ undone")
+	if calls := d.c.Calls(); !slices.Contains(calls, "undo 1 undo1") {
+		t.Errorf("asked for %v", calls)
+	}
+}
+
+// Keys that come while a plan is being made, right after it came or changed,
+// while it is carried out, from a paste or a key that is held down: none applies.
+func TestKeysInFlightNeverApply(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	going(d)
+	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
+		p := fake.Plan(r, 1)
+		p.Blocked = ""
+		return p
+	})
+	d.press(leader, "2", "w", "y", "enter")
+	d.shows("DANGER")
+	through(d)
+	d.press("y")
+	d.advance(399 * time.Millisecond)
+	d.press("y")
+	d.shows("too soon")
+	d.carried(0)
+	d.advance(time.Second)
+	d.send(tea.PasteMsg{Content: "y"})
+	d.press("y")
+	held := key("y")
+	held.IsRepeat = true
+	d.advance(time.Second)
+	d.send(held)
+	d.carried(0)
+	// A choice makes another plan: what was ready isn't any more.
+	d.calmly("g", "m")
+	d.idle()
+	d.press("y")
+	d.carried(0)
+	d.send(tea.BlurMsg{})
+	d.advance(time.Second)
+	d.send(tea.FocusMsg{})
+	d.press("y")
+	d.carried(0)
+	d.calmly("y")
+	d.carried(1)
+	// It is under way: yes means nothing more.
+	d.calmly("y", "y")
+	d.carried(1)
+}
+
+// What is dangerous or in conflict must have been in view before a yes counts.
+func TestDangersComeIntoViewFirst(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 80, 24, "plain")
+	going(d)
+	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
+		p := fake.Plan(r, 1)
+		p.Blocked = ""
+		return p
+	})
+	d.press(leader, "2", "w")
+	d.shows("to look at below")
+	d.calmly("y", "v")
+	d.carried(0)
+	d.press("G") // what was jumped over wasn't seen
+	d.calmly("y")
+	d.carried(0)
+	d.press("g")
+	through(d)
+	d.calmly("y")
+	d.carried(1)
+}
+
+// Things moved on between the plan and the yes: the new plan is shown and asks
+// anew, with the choices that were made.
+func TestStaleApplyPlan(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	steps := going(d)
+	d.press(leader, "2", "w")
+	d.shows("DANGER")
+	through(d)
+	d.calmly("v", "g", "w")
+	d.shows("w ● the session's")
+	through(d)
+	d.settle()
+	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return fake.Plan(r, 2) })
+	d.press("y")
+	d.shows("this is the new one")
+	d.press("y")
+	d.carried(1)
+	d.shows("w ● the session's")
+	d.settle()
+	through(d)
+	d.calmly("y")
+	if again := d.carried(2)[1]; again.Hash == d.c.Carried()[0].Hash || len(again.Resolve) != 1 {
+		t.Errorf("asked again for %+v", again)
+	}
+	close(steps)
+}
+
+// A check that fails shows the end of what it printed, and nothing is called applied.
+func TestFailedCheckShowsItsOutput(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 80, 24, "plain")
+	steps := going(d)
+	d.press(leader, "2", "w")
+	d.shows("≠ src/parse.go")
+	through(d)
+	d.calmly("v")
+	d.settle()
+	d.press("y")
+	d.carried(1)
+	failed := api.Apply{ID: 1, State: api.ApplyFailed, Failure: "the check \"go vet ./...\" failed", Checks: []api.CheckResult{
+		{Command: "true", Exit: &api.Exit{}}, {Command: "go vet ./...", Exit: &api.Exit{Code: 1}, Output: strings.Repeat("much\n", 90) + "parse.go:14: unreachable code\n"},
+	}}
+	steps <- api.Progress{Done: &failed}
+	close(steps)
+	d.shows("nothing was written: the check")
+	d.shows("✗ check failed: go vet ./...  exit 1")
+	d.shows("parse.go:14: unreachable code")
+	d.lacks("applied")
+	d.calmly("r") // once it is mended
+	d.shows("≠ notes.txt")
+}
+
+// Esc cancels what is under way; what became of it is told when it has ended.
+func TestCancelApply(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 80, 24, "plain")
+	steps := going(d)
+	d.press(leader, "2", "w")
+	d.shows("≠ src/parse.go")
+	through(d)
+	d.calmly("v")
+	d.settle()
+	d.press("y")
+	d.carried(1)
+	steps <- api.Progress{Stage: "check", Text: "go vet ./..."}
+	d.shows("checking  go vet ./...")
+	d.press("esc")
+	d.shows("cancelled")
+	d.press("esc")
+	d.lacks("project folder?")
+}
+
+// Actions are selected for what is done with several: rolled back, applied, left out.
+func TestSelectedActions(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	going(d)
+	d.press(leader, "4", "k", "space", "k", "space")
+	d.shows("2 selected")
+	d.calmly("u")
+	d.shows("Roll back actions 11 and 12?")
+	d.press("esc")
+	d.calmly("W")
+	d.shows("Write all but actions 11 and 12")
+	d.press("esc")
+	d.calmly("w")
+	d.shows("Write actions 11 and 12")
+	d.press("esc", "space")
+	d.calmly("u")
+	d.shows("Roll back action 12?")
+	d.press("esc")
+}
+
+// Changes of later actions meet the ones that go back: chosen by place, and
+// named again when it is carried out. What was rolled back comes again.
+func TestRollbackConflictsAndRedo(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	var asked []api.RollbackRequest
+	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
+		asked = append(asked, r)
+		return fake.Back(r, 1)
+	})
+	d.press(leader, "4", "k", "k")
+	d.calmly("ctrl+r")
+	d.shows("nothing was rolled back")
+	d.calmly("u")
+	d.shows("≠ notes.txt: both have changed it")
+	d.calmly("space", "j")
+	d.shows("call Ada on Monday")
+	d.calmly("t")
+	d.settle()
+	d.press("y")
+	d.shows("↶ rolled back 2 files; ctrl+r brings it again")
+	last := asked[len(asked)-1].Resolve
+	if len(last) != 2 || last[0].Way != api.WayMerge || last[1].Way != api.WayThere || last[0].Key != "k1" {
+		t.Errorf("carried out with %+v", last)
+	}
+	d.calmly("ctrl+r")
+	d.shows("Bring again what was rolled back of action 11?")
+	d.settle()
+	d.press("y")
+	d.shows("✓ brought again 2 files")
+	if last := asked[len(asked)-1]; last.Redo != 1 || last.Selection != nil {
+		t.Errorf("brought again with %+v", last)
+	}
+}
+
+// What an action did is in its row, at every width: a deletion has weight.
+func TestRowsSayWhatWasDone(t *testing.T) {
+	t.Parallel()
+	for _, size := range sizes {
+		d := bench(t, fake.Workbench(), size[0], size[1], "plain")
+		d.press(leader, "4", "z")
+		d.shows(" −4  ≠ deletes 4 files")
+	}
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d.press(leader, "4", "g", "j", "enter")
+	for _, words := range []string{"deletes 4 files, 1 of them never committed", "changes tests", "run the linter (tool call)", "≠ not what it did: deletes src/helpers.py"} {
+		d.shows(words)
+	}
+}
+
+// over ends the scene's session with work that nobody applied.
+func over(d *driver) {
+	s := fake.Session()
+	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied, s.Unreviewed = api.SessionEnded, fake.Now, &api.Exit{}, 0, 5, 2
+	d.c.Put(api.Event{Session: &s})
+	d.c.End()
+	d.shows("5 changed files aren't in your project yet")
+}
+
+// A session that ends while it is looked at sums itself up; what was being typed
+// to its agent chooses nothing there.
+func TestEndOffersWhatToDo(t *testing.T) {
+	t.Parallel()
+	d := drive(t, fake.Workbench(), 120, 35, Options{
+		Session: fake.Session().ID, Theme: "plain",
+		Export: func(context.Context, string) (string, error) { return "fix-tests.patch", nil },
+		Resume: func(_ context.Context, id string) (string, error) { return "m2x9aaaa", nil },
+	})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.press("l", "s")
+	over(d)
+	d.press("w", "r", "x", "enter")
+	d.idle()
+	d.shows("5 changed files aren't in your project yet")
+	d.calmly("x")
+	d.shows("✓ written: fix-tests.patch")
+	d.press("4")
+	d.calmly("w")
+	d.shows("Write this session's changes")
+	d.press("esc", "k")
+	d.calmly("u")
+	d.shows("the session has ended: r resumes it")
+	d.calmly("r")
+	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == "m2x9aaaa" })
+}
+
+// A key of another pane is answered with where it is for.
+func TestWrongKeyIsAnswered(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d.press(leader, "3", "u")
+	d.shows("u is for Actions: 4 goes there")
+}
+
+func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
+	t.Parallel()
+	all := fake.Sessions()
+	all[0].Folder, all[1].Folder, all[2].Unapplied = "/p", "/p", 12
+	d := drive(t, fake.New(all...), 120, 35, Options{Theme: "plain", Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
+	d.shows("12 to apply")
+	d.shows("shares its folder with docs")
+	d.press("r")
+	d.shows("it lives: enter attaches to it")
+	d.press("j", "j")
+	d.shows("r resume")
+	d.press("r")
+	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == all[1].ID })
+}
