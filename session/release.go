@@ -74,6 +74,10 @@ func (s *Session) release(a *action, rule string) {
 		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)
 	}
+	if s.word != "" && a.agent == nil && len(members) > 0 {
+		members[0].Tell(s.word)
+		s.word = ""
+	}
 	for _, x := range members {
 		s.start(k, x, rule, true, more)
 		more = nil

@@ -292,6 +292,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			}
 		}
 		s.moved(rec)
+		s.tell(o)
 		events = append(events, s.restored()...)
 		if o.Redo != nil {
 			again := *o.Redo

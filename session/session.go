@@ -93,6 +93,7 @@ type Session struct {
 	latest     int       // the last action that LastAction tells of
 	notes      int64
 	rollbacks  int64
+	word       string        // what the agent is told with its next command
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	attempts   int64
 	holdNext   bool // step over: hold the next action whatever the mode

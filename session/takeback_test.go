@@ -20,7 +20,7 @@ type driven struct {
 
 func drive(t *testing.T, mode api.Mode, prepare func(project string)) *driven {
 	t.Helper()
-	script := `mkfifo /tmp/feed; exec 3<>/tmp/feed; while read -r -u 3 line; do bash -c "$line"; done`
+	script := `mkfifo /tmp/feed; exec 3<>/tmp/feed; while read -r -u 3 line; do bash -c "$line" 2>>/tmp/told; done`
 	d := &driven{}
 	if prepare == nil {
 		prepare = func(string) {}
@@ -229,4 +229,27 @@ func TestTakeBackHunks(t *testing.T) {
 	if len(done.Actions) > 0 || d.review(n) != api.ReviewOpen {
 		t.Errorf("the action is %q, taken back are %v", d.review(n), done.Actions)
 	}
+}
+
+// TestAgentIsToldWhatWasTakenBack: once, on the standard error of its next
+// command, in one line.
+func TestAgentIsToldWhatWasTakenBack(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	d.run("echo 1 >kept; echo 2 >b")
+	first := d.run("echo 2 >kept; echo 1 >made; echo 1 >$'e\\e[2Jvil'")
+	d.take(only(first))
+	d.run("true")
+	d.run("true")
+	told, err := os.ReadFile(filepath.Join(d.store.SessionDir(d.ID()), "tmp", "told"))
+	d.must(err)
+	line := string(told)
+	if !strings.HasPrefix(line, "stepbox: your changes of `") || strings.Count(line, "\n") != 1 {
+		t.Errorf("it is told %q", line)
+	}
+	for _, words := range []string{"were taken back by the person: ", "kept restored", "made removed", "e\\x1b[2Jvil removed"} {
+		if !strings.Contains(line, words) {
+			t.Errorf("it is told %q, without %q", line, words)
+		}
+	}
+	d.happened("the note", func(e api.Event) bool { return e.Note != nil && strings.Contains(e.Note.Text, "made removed") })
 }

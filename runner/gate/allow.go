@@ -23,6 +23,11 @@ func (g *Gate) allow(e *Exec) {
 			return
 		}
 	}
+	if e.line != "" {
+		if err := e.write(lineOf(plain, e.line)); err != nil {
+			g.o.Log(err.Error())
+		}
+	}
 	if g.exits.hand(e) {
 		return
 	}

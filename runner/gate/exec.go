@@ -81,6 +81,7 @@ type Exec struct {
 	denied   bool   // by its owner, or an approval couldn't be carried out
 	reason   string // for that
 	onBegin  func() error
+	line     string // that its standard error gets first
 
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs
@@ -112,6 +113,11 @@ const (
 	// end can be noticed. Each signal to its main thread costs a detour then.
 	HoldExit
 )
+
+// Tell has a line that begins with "stepbox: " written to the standard error that
+// the program will have, before it begins, where that is possible without waiting.
+// It is for the owner alone, before Allow.
+func (e *Exec) Tell(line string) { e.line = line }
 
 // Allow lets the program run, after it was checked to be what was shown. It
 // returns at once; what comes of it is told by the Exit or Failed callback.

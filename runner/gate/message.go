@@ -14,11 +14,16 @@ import (
 // maxMessage bounds a reason, so that the line goes into a pipe in one piece.
 const maxMessage = 500
 
-// front is how the line begins.
-const front = "stepbox: denied: "
+// How a line begins: with a reason for a denial, and with anything else.
+const (
+	front = "stepbox: denied: "
+	plain = "stepbox: "
+)
 
 // message is the line that a denied program finds on its standard error.
-func message(reason string) []byte {
+func message(reason string) []byte { return lineOf(front, reason) }
+
+func lineOf(front, reason string) []byte {
 	clean := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -35,11 +40,14 @@ func message(reason string) []byte {
 	return []byte(front + strings.TrimSpace(clean) + "\n")
 }
 
-// say writes a reason to the standard error of the process, if that is
+// say writes a reason to the standard error of the process.
+func (e *Exec) say(reason string) error { return e.write(message(reason)) }
+
+// write writes a line to the standard error of the process, if that is
 // possible without waiting. What the descriptor is was chosen by the agent:
 // nothing is written to files that act on what is written to them, and none
 // is ever waited for.
-func (e *Exec) say(reason string) error {
+func (e *Exec) write(line []byte) error {
 	fd, err := unix.PidfdGetfd(e.pidfd, 2, 0)
 	if err != nil {
 		if errors.Is(err, unix.EBADF) || errors.Is(err, unix.ESRCH) {
@@ -52,7 +60,6 @@ func (e *Exec) say(reason string) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil
 	}
-	line := message(reason)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		// Through the descriptor itself, for its offset.

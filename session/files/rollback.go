@@ -83,6 +83,9 @@ type Plan struct {
 // Files is how many files a plan writes.
 func (p *Plan) Files() int { return len(p.changed) }
 
+// Changed is what a plan writes.
+func (p *Plan) Changed() []diff.Change { return p.changed }
+
 // Plan compares the files as they are with what they are to go back to.
 func (r *Restorer) Plan(ctx context.Context, now Standing) (*Plan, error) {
 	if now.ToBefore == 0 {

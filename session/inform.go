@@ -1,0 +1,47 @@
+package session
+
+import (
+	"fmt"
+
+	"stepbox/session/api"
+	"stepbox/session/files"
+)
+
+// Bounds of what the agent is told of a roll back.
+const (
+	toldTitle = 60 // bytes of a command
+	toldFiles = 4
+	toldPath  = 60 // bytes each
+)
+
+// tell has the agent know what a roll back did to its files: the next command that
+// it starts finds a line on its standard error, which is where agents read what
+// went wrong, and where a person at a shell sees it. It is noted in the record, too.
+func (s *Session) tell(o *files.Outcome) {
+	if o.Files() == 0 {
+		return
+	}
+	what := "changes of the session"
+	if n := len(o.Shown.Actions); n > 0 {
+		what = "your changes of `" + api.Trim(s.actions.at(o.Shown.Actions[0]).Title, toldTitle) + "`"
+		if n > 1 {
+			what += fmt.Sprintf(" and of %d more", n-1)
+		}
+	}
+	did := "were taken back"
+	if o.Redo != nil {
+		did = "were put in again"
+	}
+	var names []string
+	for _, c := range o.Changed() {
+		word := "restored"
+		if c.New == nil {
+			word = "removed"
+		}
+		if names = append(names, api.Escape(api.Trim(c.Path, toldPath))+" "+word); len(names) == toldFiles {
+			break
+		}
+	}
+	s.word = fmt.Sprintf("%s %s by the person: %s", what, did, listed(names, o.Files(), toldFiles))
+	s.note(false, "the agent is told with its next command: %s", s.word)
+}
