@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"weak"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
@@ -31,17 +34,13 @@ func (s *Session) effects(a *action) func(*files.Told) {
 		}
 	}
 	announced := s.announced(a.commands, a.StartedAt)
-	ctx := context.Background()
 	return func(t *files.Told) {
 		in := effects.Input{
 			Changed: t.Changed, More: t.More, From: t.From, To: t.Until, Project: s.cfg.Workspace, Folders: folders, Ignored: s.ignores.Ignored,
-			Open: func(f *diff.File, most int64) ([]byte, bool) { return s.files.Read(ctx, f, most) },
+			Open: func(f *diff.File, most int64) ([]byte, bool) { return s.files.Read(context.Background(), f, most) },
 		}
-		if len(t.Changed) > 0 && !hash.IsZero() {
-			var err error
-			if in.Base, err = base.Load(ctx, files.Bodies{Store: s.store}, hash); err != nil {
-				s.log.Warn("what the project was can't be read", "error", err)
-			}
+		if !hash.IsZero() && slices.ContainsFunc(t.Changed, func(c diff.Change) bool { return c.Old != nil || strings.HasSuffix(c.Path, ".git/logs/HEAD") }) {
+			in.Base = s.baseRecord(hash)
 		}
 		var commit *effects.Commit
 		t.Effects, commit = effects.Of(in)
@@ -51,6 +50,22 @@ func (s *Session) effects(a *action) func(*files.Told) {
 		}
 		t.Said = said.Of(all)
 	}
+}
+
+// baseRecord is what the project was; nil when that can't be read. It may be
+// large: it is kept until the next collection, for actions that follow soon.
+func (s *Session) baseRecord(hash content.Hash) *base.Record {
+	if kept := s.recent.Load(); kept != nil && kept.Value() != nil {
+		return kept.Value()
+	}
+	rec, err := base.Load(context.Background(), files.Bodies{Store: s.store}, hash)
+	if err != nil {
+		s.log.Warn("what the project was can't be read", "error", err)
+		return nil
+	}
+	kept := weak.Make(rec)
+	s.recent.Store(&kept)
+	return rec
 }
 
 // announced finds what the agent said of a command, in its own transcripts and in

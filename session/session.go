@@ -21,6 +21,7 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"stepbox/policy"
 	"stepbox/policy/git"
@@ -28,6 +29,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
+	"stepbox/session/base"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
@@ -75,6 +77,8 @@ type Session struct {
 
 	*loop             // box, term and files are set before it is running
 	final api.Session // set before it is closed
+
+	recent atomic.Pointer[weak.Pointer[base.Record]] // see baseRecord; used from any goroutine
 
 	// Below: owned by the loop.
 	info       api.Session

@@ -204,7 +204,8 @@ func (s *summary) change(c diff.Change) {
 // loses says whether what a change took away is nowhere but in the session's
 // record, and counts it. What programs make again is no loss.
 func (s *summary) loses(c diff.Change, ignored bool) bool {
-	if s.Base == nil || c.Old.Kind != manifest.KindSymlink && (c.Old.Kind != manifest.KindFile || c.Old.Size == 0) ||
+	repo := s.repositoryOf(c.Path)
+	if s.Base == nil || repo != nil && repo.Unread != "" || c.Old.Kind != manifest.KindSymlink && (c.Old.Kind != manifest.KindFile || c.Old.Size == 0) ||
 		ignored && IsDerived(c.Path) || s.committed(c.Path, c.Old, s.From, s.From, s.To) {
 		return false
 	}

@@ -237,6 +237,11 @@ func TestWithoutCommits(t *testing.T) {
 	if got, _ := Of(in); got.Grave || !slices.Equal(got.Words, []string{"deletes src/a.go"}) {
 		t.Errorf("of an unknown project it says %+v", got)
 	}
+	in = input(t, start, start.with(tree{"src/a.go": "gone"}), inGit)
+	in.Base.Repositories[0] = base.Repository{Unread: "why"}
+	if got, _ := Of(in); got.Grave {
+		t.Errorf("of one whose index can't be read it says %+v", got)
+	}
 	in.Base = &base.Record{}
 	if got, _ := Of(in); !got.Grave || got.Uncommitted != 1 || !slices.Equal(got.Words, []string{"deletes src/a.go"}) {
 		t.Errorf("of one without a repository it says %+v", got)

@@ -46,7 +46,7 @@ func (s *summary) committed(p string, f *diff.File, state *manifest.Manifest, at
 	if i, ok := slices.BinarySearchFunc(repo.Tracked, rel, func(t base.Tracked, rel string) int { return strings.Compare(t.Path, rel) }); ok && repo.Tracked[i].Stage == 0 {
 		tracked = repo.Tracked[i]
 	}
-	if state.Lookup(p) == nil && s.Base != nil { // the project's own, as it was when the session started
+	if state.Lookup(p) == nil && s.Base != nil && s.Base.Missing == "" { // the project's own, as it was when the session started
 		_, differs := slices.BinarySearchFunc(s.Base.Entries, p, func(e base.Entry, p string) int { return strings.Compare(e.Path, p) })
 		return tracked.Path != "" && !differs
 	}
@@ -75,7 +75,7 @@ func (s *summary) index(m *manifest.Manifest, repo string) []git.Entry {
 	}
 	var entries []git.Entry
 	if e := m.Lookup(at); !e.Absent() {
-		if b, ok := s.read(&diff.File{Entry: *e, Path: at}, maxFile); ok {
+		if b, ok := s.read(&diff.File{Entry: *e, Path: at}, maxRead); ok {
 			entries, _ = git.ParseIndex(b) // what can't be read names nothing
 			slices.SortStableFunc(entries, func(a, b git.Entry) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Stage-b.Stage) })
 		}

@@ -19,17 +19,17 @@ import (
 // Bounds of what is read of an agent's transcripts, which it may write as it likes.
 const (
 	maxFiles = 4       // transcripts, the newest
-	maxNames = 2000    // names that are looked at
+	maxNames = 20_000  // names that are looked at in each place
 	maxTail  = 1 << 20 // bytes at the end of each: what was announced last is there
 	maxLine  = 256 << 10
 )
 
 // places are the folders of a home in which agents keep their transcripts, and
-// how many folders deep the files are below each.
+// how many folders deep the files are below each, at most.
 var places = []struct {
 	dir  string
 	deep int
-}{{".claude/projects", 1}, {".codex/sessions", 3}, {".pi/agent/sessions", 1}}
+}{{".claude/projects", 3}, {".codex/sessions", 3}, {".pi/agent/sessions", 1}}
 
 // Command says which command an announcement must be of.
 type Command struct {
@@ -52,7 +52,7 @@ func InTranscript(home string, c Command) (said api.Said) {
 		at   time.Time
 	}
 	var found []transcript
-	names := maxNames
+	names := 0 // that may still be looked at
 	var walk func(dir string, deep int)
 	walk = func(dir string, deep int) {
 		d := open(root, dir, unix.O_DIRECTORY)
@@ -62,11 +62,12 @@ func InTranscript(home string, c Command) (said api.Said) {
 		defer d.Close()
 		list, _ := d.ReadDir(names) // what can't be listed isn't there
 		names -= len(list)
-		for _, e := range slices.Backward(list) {
+		slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(b.Name(), a.Name()) })
+		for _, e := range list {
 			var st unix.Stat_t
 			if p := path.Join(dir, e.Name()); deep > 0 && e.IsDir() && names > 0 {
 				walk(p, deep-1)
-			} else if deep == 0 && strings.HasSuffix(p, ".jsonl") && unix.Fstatat(int(d.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			} else if strings.HasSuffix(p, ".jsonl") && unix.Fstatat(int(d.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 				if at := time.Unix(st.Mtim.Unix()); !at.Before(c.From) {
 					found = append(found, transcript{p, at})
 				}
@@ -74,6 +75,7 @@ func InTranscript(home string, c Command) (said api.Said) {
 		}
 	}
 	for _, p := range places {
+		names = maxNames
 		walk(p.dir, p.deep)
 	}
 	slices.SortFunc(found, func(a, b transcript) int { return b.at.Compare(a.at) })

@@ -47,6 +47,7 @@ func TestInTranscript(t *testing.T) {
 		want  string
 	}{
 		"Claude Code":          {map[string]string{inClaude: other + claudeLine(noon, "/p", "ls -la", "List files") + other}, "List files"},
+		"a helper of Claude's": {map[string]string{".claude/projects/-p/id/subagents/agent-1.jsonl": claudeLine(noon, "/p", "ls -la", "List files")}, "List files"},
 		"in a folder below":    {map[string]string{inClaude: claudeLine(noon, "/p/src", "ls -la", "List files")}, "List files"},
 		"the newest counts":    {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeLine(noon, "/p", "ls -la", "Second")}, "Second"},
 		"Codex":                {map[string]string{inCodex: codexLines(noon, "/p", `{"cmd":"ls -la","justification":"See what is there"}`, "hm")}, "See what is there"},
@@ -81,7 +82,7 @@ func TestInTranscript(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, p, text string) {
+func put(t testing.TB, p, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 		t.Fatal(err)
