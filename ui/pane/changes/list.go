@@ -167,7 +167,7 @@ func lineCounts(plus, minus int, p *paint.Palette) paint.Line {
 		removed = "−" + strconv.Itoa(minus)
 	}
 	return paint.Line{
-		{Text: fmt.Sprintf("%5s", added), Style: p.S(themes.AddedWord)},
-		{Text: fmt.Sprintf("%5s", removed), Style: p.S(themes.RemovedWord)},
+		{Text: fmt.Sprintf(" %4s", added), Style: p.S(themes.AddedWord)},
+		{Text: fmt.Sprintf(" %4s", removed), Style: p.S(themes.RemovedWord)},
 	}
 }
