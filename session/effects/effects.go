@@ -109,21 +109,17 @@ type group struct {
 
 // put sorts a file into a group.
 func (s *summary) put(kind, p string, lost bool) {
-	g := s.group(kind)
+	if s.groups[kind] == nil {
+		s.groups[kind] = &group{}
+	}
+	g := s.groups[kind]
 	g.names = append(g.names, p)
 	if lost {
 		g.lost++
 	}
-	if IsTest(p) {
+	if Tests.Has(p) {
 		g.tests++
 	}
-}
-
-func (s *summary) group(kind string) *group {
-	if s.groups[kind] == nil {
-		s.groups[kind] = &group{}
-	}
-	return s.groups[kind]
 }
 
 // read reads a side of a change, while there is budget for it.
@@ -206,7 +202,7 @@ func (s *summary) change(c diff.Change) {
 func (s *summary) loses(c diff.Change, ignored bool) bool {
 	repo := s.repositoryOf(c.Path)
 	if s.Base == nil || repo != nil && repo.Unread != "" || c.Old.Kind != manifest.KindSymlink && (c.Old.Kind != manifest.KindFile || c.Old.Size == 0) ||
-		ignored && IsDerived(c.Path) || s.committed(c.Path, c.Old, s.From, s.From, s.To) {
+		ignored && Derived.Has(c.Path) || s.committed(c.Path, c.Old, s.From, s.From, s.To) {
 		return false
 	}
 	s.out.Uncommitted++
@@ -253,9 +249,9 @@ func (s *summary) kindOf(c diff.Change, ignored bool, otherwise string) string {
 	switch {
 	case ignored:
 		return "ignored"
-	case IsLock(c.Path):
+	case Locks.Has(c.Path):
 		return "locks"
-	case c.Old != nil && IsTest(c.Path) && !s.whole(c):
+	case c.Old != nil && Tests.Has(c.Path) && !s.whole(c):
 		return "tests"
 	}
 	return otherwise

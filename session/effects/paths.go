@@ -8,24 +8,31 @@ import (
 	"strings"
 )
 
-// What paths are by the conventions of usual languages and tools: patterns of
-// names, as path.Match has them; one that ends in a slash is of a folder that
-// the path is in.
+// Paths are patterns of what paths are by the conventions of usual languages and
+// tools: of names, as path.Match has them; one that ends in a slash is of a
+// folder that the path is in.
+type Paths string
+
 const (
-	testPaths = "test/ tests/ __tests__/ spec/ specs/ testdata/ e2e/ test_* conftest.py *_test.* *_spec.* *.test.* *.spec.* " +
+	Tests Paths = "test/ tests/ __tests__/ spec/ specs/ testdata/ e2e/ test_* conftest.py *_test.* *_spec.* *.test.* *.spec.* " +
 		"*Test.java *Tests.java *Test.kt *Tests.cs *Tests.swift *Test.php *Spec.scala"
-	lockPaths = "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock Cargo.lock go.sum poetry.lock " +
+	// Locks are what package managers note of what they chose.
+	Locks Paths = "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock Cargo.lock go.sum poetry.lock " +
 		"Pipfile.lock uv.lock pdm.lock Gemfile.lock composer.lock flake.lock mix.lock pubspec.lock Podfile.lock packages.lock.json gradle.lockfile"
-	sourcePaths = "*.go *.py *.js *.jsx *.ts *.tsx *.mjs *.cjs *.c *.h *.cc *.cpp *.hpp *.rs *.java *.kt *.rb *.php *.cs *.swift *.scala *.sh *.bash " +
+	// Source is what people write programs in.
+	Source Paths = "*.go *.py *.js *.jsx *.ts *.tsx *.mjs *.cjs *.c *.h *.cc *.cpp *.hpp *.rs *.java *.kt *.rb *.php *.cs *.swift *.scala *.sh *.bash " +
 		"*.zsh *.pl *.lua *.ex *.exs *.erl *.hs *.ml *.clj *.dart *.vue *.svelte *.sql *.zig *.proto *.r *.jl *.css *.scss"
-	// derivedPaths are what programs make again by themselves: nobody misses them.
-	derivedPaths = "node_modules/ target/ dist/ build/ out/ bin/ obj/ __pycache__/ .cache/ .next/ .nuxt/ .venv/ venv/ .tox/ .pytest_cache/ .mypy_cache/ " +
+	// Derived is what programs make again by themselves: nobody misses them.
+	Derived Paths = "node_modules/ target/ dist/ build/ out/ bin/ obj/ __pycache__/ .cache/ .next/ .nuxt/ .venv/ venv/ .tox/ .pytest_cache/ .mypy_cache/ " +
 		".ruff_cache/ .gradle/ coverage/ htmlcov/ .turbo/ .parcel-cache/ vendor/ .eggs/ *.egg-info/ tmp/ .nyc_output/ .coverage *.o *.a *.so *.pyc *.pyo " +
 		"*.class *.log *.tmp *.swp *.exe *.test *.tsbuildinfo *.out *.cov *.prof *.lcov"
 )
 
 // runPaths are what other programs run, or take what they run from, unasked.
-var runPaths = [][2]string{
+var runPaths = []struct {
+	what  string
+	paths Paths
+}{
 	{"a git hook", ".husky/ .githooks/ .pre-commit-config.yaml lefthook.yml .lefthook.yml"},
 	{"CI", "workflows/ .circleci/ .buildkite/ .woodpecker/ .gitlab-ci.yml Jenkinsfile .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .drone.yml"},
 	{"the editor's settings", ".vscode/ .idea/ .devcontainer/ .zed/ *.code-workspace"},
@@ -38,12 +45,12 @@ var runPaths = [][2]string{
 // lifecycle are the scripts of a package.json that run without being asked for.
 const lifecycle = "preinstall install postinstall preprepare prepare postprepare prepublish prepublishOnly prepack postpack dependencies"
 
-// is says whether a path matches one of some patterns.
-func is(p, patterns string) bool {
+// Has says whether a path matches one of the patterns.
+func (patterns Paths) Has(p string) bool {
 	dirs := strings.Split(p, "/")
 	name := dirs[len(dirs)-1]
 	dirs = dirs[:len(dirs)-1]
-	for pattern := range strings.FieldsSeq(patterns) {
+	for pattern := range strings.FieldsSeq(string(patterns)) {
 		if dir, ok := strings.CutSuffix(pattern, "/"); ok {
 			if slices.ContainsFunc(dirs, func(d string) bool { ok, _ := path.Match(dir, d); return ok }) {
 				return true
@@ -55,24 +62,12 @@ func is(p, patterns string) bool {
 	return false
 }
 
-// IsTest says whether a path is a test's.
-func IsTest(p string) bool { return is(p, testPaths) }
-
-// IsLock says whether a file is what a package manager notes of what it chose.
-func IsLock(p string) bool { return is(p, lockPaths) }
-
-// IsSource says whether a file is what people write programs in.
-func IsSource(p string) bool { return is(p, sourcePaths) }
-
-// IsDerived says whether a file is what programs make again by themselves.
-func IsDerived(p string) bool { return is(p, derivedPaths) }
-
 // Runs says what a file is that other programs run by themselves: a hook, CI and
 // the like; "" when it is no such file. A repository's own folder isn't looked at.
 func Runs(p string) string {
 	for _, r := range runPaths {
-		if is(p, r[1]) && (!strings.Contains(p, "workflows/") || r[0] != "CI" || strings.Contains(p, ".github/") || strings.Contains(p, ".gitea/")) {
-			return r[0]
+		if r.paths.Has(p) && (!strings.Contains(p, "workflows/") || r.what != "CI" || strings.Contains(p, ".github/") || strings.Contains(p, ".gitea/")) {
+			return r.what
 		}
 	}
 	return ""

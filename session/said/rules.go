@@ -65,17 +65,17 @@ func Mismatch(text string, commit bool, deeds []Deed) string {
 		}
 		about := any("ci workflow workflows action actions pipeline hook hooks task tasks config settings editor")
 		covered = func(d Deed) bool {
-			return (d.What != 'D' || !effects.IsSource(d.Path)) && (about || effects.Runs(d.Path) == "")
+			return (d.What != 'D' || !effects.Source.Has(d.Path)) && (about || effects.Runs(d.Path) == "")
 		}
 	case has(looking, verb), has(formatting, verb), has(running, verb) && (any(checks) || any(formatting)):
 		covered = func(d Deed) bool {
 			switch {
-			case effects.IsDerived(d.Path), effects.IsLock(d.Path), deletes:
+			case effects.Derived.Has(d.Path), effects.Locks.Has(d.Path), deletes:
 				return true
 			case d.What == 'D':
 				return false
 			}
-			return d.What == 'A' || changes || strings.Contains(d.Path, "snap") || !effects.IsSource(d.Path) && effects.Runs(d.Path) == ""
+			return d.What == 'A' || changes || strings.Contains(d.Path, "snap") || !effects.Source.Has(d.Path) && effects.Runs(d.Path) == ""
 		}
 	case has("remove delete rm", verb):
 		named := paths(text)
