@@ -14,6 +14,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
+	"stepbox/session/project"
 	"stepbox/session/scratch"
 	"stepbox/store"
 )
@@ -337,4 +338,63 @@ func TestCommits(t *testing.T) {
 	if rec, err = r.apply(api.ApplyRequest{Commits: true}); err != nil || rec.State != api.ApplyDone || !strings.Contains(rec.Failure, "no room") {
 		t.Errorf("%+v, %v", rec, err)
 	}
+}
+
+// What a killed process left is settled by the next: the record says what the
+// project says, whatever was recorded last.
+func TestSettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		state   api.ApplyState // that the record was left with
+		undone  bool           // the journal had been undone already
+		written bool           // the project had been written, with a journal
+		want    api.ApplyState
+		applies int
+		said    string
+	}{
+		"before anything was written": {state: api.ApplyOpen, want: api.ApplyFailed, said: "was taken back"},
+		"after all was":               {state: api.ApplyOpen, written: true, want: api.ApplyDone, applies: 1, said: "is finished now"},
+		"before it was undone":        {state: api.ApplyUndoing, written: true, want: api.ApplyDone, applies: 0, said: "it stands"},
+		"after it was undone":         {state: api.ApplyUndoing, written: true, undone: true, want: api.ApplyUndone, said: "finished now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, map[string]string{"a": "1\n"})
+			r.agent("a", "2\n")
+			r.action(api.ReviewKept)
+			rec := api.Apply{ID: 1, State: c.state, Journal: sessionID + "-1", Files: 1}
+			if c.written {
+				p, err := r.planned()
+				r.must(err)
+				r.must(r.write(t.Context(), p, &rec, func(api.Progress) {}))
+			}
+			if c.undone {
+				f, err := project.Open(r.project)
+				r.must(err)
+				_, err = f.Undo(t.Context(), r.Journals, rec.Journal, nil)
+				r.must(errors.Join(err, f.Close()))
+			}
+			r.must(ledger.Append(t.Context(), r.Store, sessionID, api.Event{Kind: eventStarted, Apply: &rec}))
+			// Who has the session just now is left alone.
+			release, err := r.Owner(sessionID).Hold(t.Context())
+			r.must(err)
+			if said, err := r.Recover(t.Context()); err != nil || len(said) > 0 {
+				t.Errorf("under another process it says %q, %v", said, err)
+			}
+			release()
+			said, err := r.Recover(t.Context())
+			if err != nil || len(said) != 1 || !strings.Contains(said[0], c.said) {
+				t.Errorf("it says %q, %v", said, err)
+			}
+			all, err := r.History.Applies(t.Context(), sessionID)
+			if err != nil || all[0].State != c.want || r.session().Applies != c.applies {
+				t.Errorf("%+v (%v), and the session says %d", all, err, r.session().Applies)
+			}
+			if said, err := r.Recover(t.Context()); err != nil || len(said) > 0 {
+				t.Errorf("again it says %q, %v", said, err)
+			}
+		})
+	}
+}
+
+func (r *rig) planned() (*plan, error) {
+	return r.Applier.plan(r.Context(), sessionID, r.Owner(sessionID), api.ApplyRequest{Looked: true})
 }
