@@ -47,7 +47,18 @@ func hunks(before, after string) (out []api.Hunk, added, removed int, err error)
 		w.edit(start, at, slices.Collect(strings.Lines(e.New)))
 	}
 	w.context(w.last+contextLines, len(w.old))
+	for i := range w.hunks { // as diff(1) has it: after which line the others stand
+		h := &w.hunks[i]
+		h.OldLine, h.NewLine = h.OldLine-btoi(h.OldCount == 0), h.NewLine-btoi(h.NewCount == 0)
+	}
 	return w.hunks, w.added, w.removed, nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // hunkWriter puts edits, which come in order, into hunks with lines around them.

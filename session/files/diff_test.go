@@ -117,6 +117,21 @@ func TestGitAppliesHunks(t *testing.T) {
 	})
 }
 
+func TestHunksOfNothing(t *testing.T) {
+	for _, tt := range []struct{ before, after, want string }{
+		{"", "a\nb\n", "-0,0 +1,2"}, {"a\nb\n", "", "-1,2 +0,0"}, {"a\n", "a\n", ""}, {"", "", ""}, {"a\n", "b\n", "-1,1 +1,1"},
+	} {
+		hs, _, _, err := hunks(tt.before, tt.after)
+		got := ""
+		for _, h := range hs {
+			got += fmt.Sprintf("-%d,%d +%d,%d", h.OldLine, h.OldCount, h.NewLine, h.NewCount)
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%q and %q have %q (%v), want %q", tt.before, tt.after, got, err, tt.want)
+		}
+	}
+}
+
 func TestHunksOfHostileText(t *testing.T) {
 	hs, _, _, err := hunks("one\n", "one\n\ttwo\x1b[2J\u202e\n")
 	if err != nil {

@@ -3,6 +3,7 @@ package changes
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -90,7 +91,11 @@ func (p *Pane) header(dst uv.Screen, r uv.Rectangle, f paint.Frame) int {
 	if p.view.note != "" {
 		lines = append(lines, paint.Line{{Text: p.view.note, Style: f.P.S(themes.Warn)}})
 	}
-	for _, s := range said(d.Change, f.P) {
+	c := d.Change
+	if strings.Contains(d.Note, c.Type) {
+		c.Type = "" // it is said below
+	}
+	for _, s := range said(c, f.P) {
 		lines = append(lines, paint.Line{s})
 	}
 	y := r.Min.Y
