@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Progress is how far long work is.
@@ -56,7 +57,7 @@ func (e *RefusedError) Error() string {
 
 // Carry carries steps out, all of them or none, under a new journal of that name
 // (letters, digits, "-" and "_"). What a step wants and is so already is left
-// out, of the journal too. A RefusedError, like any other, means that the project
+// out, of the journal too. Its owner can read all that is new. A RefusedError, like any other, means that the project
 // is as it was, but for what the Result's Left names; that is also so when ctx
 // ends meanwhile. told, which may be nil, is called from this goroutine, often.
 func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Step, told func(Progress)) (Result, error) {
@@ -70,6 +71,14 @@ func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Ste
 		return fail(errors.Join(err, fmt.Errorf("there is a journal %q already", name)))
 	}
 	steps = slices.Clone(steps)
+	for i := range steps { // else nobody could look at it again
+		switch steps[i].New.Kind {
+		case manifest.KindFile:
+			steps[i].New.Mode |= 0o400
+		case manifest.KindDir:
+			steps[i].New.Mode |= 0o500
+		}
+	}
 	slices.SortFunc(steps, func(a, b Step) int { return order(a.Path, b.Path) })
 	if err := valid(steps); err != nil {
 		return fail(err)

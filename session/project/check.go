@@ -1,7 +1,7 @@
 package project
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -114,21 +114,17 @@ func (x *executor) differs(path string, want, now State) string {
 // that folds case finds the one by the other.
 func (x *executor) alias(path string) (alias string) {
 	dir, name := manifest.Split(path)
-	fd, err := inode.OpenDirBeneath(x.f.fd, dir)
-	if err != nil {
-		return ""
-	}
-	defer unix.Close(fd)
-	_ = inode.EachName(fd, make([]byte, 32<<10), func(n []byte) error {
-		if string(n) == name {
-			alias = ""
-			return errors.New("it is there itself")
-		}
+	itself := false
+	_ = eachName(x.f.fd, cmp.Or(dir, "."), func(n []byte) error {
+		itself = itself || string(n) == name
 		if strings.EqualFold(string(n), name) {
 			alias = string(n)
 		}
 		return nil
 	})
+	if itself {
+		return ""
+	}
 	return alias
 }
 

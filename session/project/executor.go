@@ -134,10 +134,9 @@ func (x *executor) know(step int, st *unix.Stat_t, at time.Time) {
 // it shall have: the inode that is known, or one that looks the same. Folders are
 // the same when they have the same in them; their modes come last of all.
 func (x *executor) has(m *move, fd int, name string, after bool) (bool, State, error) {
-	s := &x.steps[m.step]
-	want, tree, known := s.Old, []int(nil), x.known[m.step]
+	want, tree, known := x.steps[m.step].Old, m.tree[:1], x.known[m.step]
 	if after {
-		want, tree, known.Ino = s.New, m.tree, 0
+		want, tree, known.Ino = x.steps[m.step].New, m.tree, 0
 	}
 	if known.Ino != 0 && want.Kind == manifest.KindFile {
 		var st unix.Stat_t
@@ -153,32 +152,22 @@ func (x *executor) has(m *move, fd int, name string, after bool) (bool, State, e
 	if err != nil || want.Kind != manifest.KindDir || now.Kind != manifest.KindDir {
 		return err == nil && now.Same(want), now, err
 	}
-	children := map[string]int{}
+	names, same := 1, true // in all of its folders, and its own
 	for _, i := range tree {
-		dir, _ := manifest.Split(x.steps[i].Path)
-		children[dir]++
-	}
-	for _, i := range append([]int{m.step}, tree...) {
-		same := false
 		err := x.inTree(m, fd, name, i, func(fd int, name string) error {
-			s := &x.steps[i]
-			now, _, err := x.look.look(fd, name)
-			if err != nil || now.Kind != manifest.KindDir {
-				same = now.Same(s.New)
-				return err
+			at, _, err := x.look.look(fd, name)
+			if err == nil && at.Kind == manifest.KindDir {
+				err = eachName(fd, name, func([]byte) error { names++; return nil })
 			}
-			n, err := count(fd, name)
-			same = n == children[s.Path] && (i == m.step || s.New.Kind == manifest.KindDir)
+			same = same && (at.Same(x.steps[i].New) || at.Kind == manifest.KindDir && (i == m.step || x.steps[i].New.Kind == manifest.KindDir))
 			return err
 		})
-		if err != nil || !same {
-			if inode.Gone(err) {
-				err = nil
-			}
+		if err != nil && !inode.Gone(err) {
 			return false, now, err
 		}
+		same = same && err == nil
 	}
-	return true, now, nil
+	return same && names == len(tree), now, nil
 }
 
 // inTree calls do for step i in a move's folder, which is at name below dirfd:
@@ -196,14 +185,14 @@ func (x *executor) inTree(m *move, dirfd int, name string, i int, do func(fd int
 	return do(fd, last)
 }
 
-// count says how many names a folder has.
-func count(dirfd int, name string) (n int, err error) {
+// eachName calls f with each name in a folder below dirfd.
+func eachName(dirfd int, name string, f func(name []byte) error) error {
 	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer unix.Close(fd)
-	return n, inode.EachName(fd, make([]byte, 8<<10), func([]byte) error { n++; return nil })
+	return inode.EachName(fd, make([]byte, 8<<10), f)
 }
 
 func there(fd int, name string) bool {

@@ -446,3 +446,25 @@ func TestAsUnprivileged(t *testing.T) {
 		t.Fatalf("as uid %d: %v\n%s", otherUID, err, out)
 	}
 }
+
+// What nobody could read would be what nobody can undo.
+func TestUnreadable(t *testing.T) {
+	w := newWorld(t)
+	name, _, err := w.carry([]Step{{Path: "d", New: dirState(0)}, {Path: "d/f", New: w.bodies.file("f", 0)}, {Path: "g", New: w.bodies.file("g", 0o022)}})
+	must(t, err)
+	want := tree{"d": "dir 500", "d/f": "file 400 " + content.Sum([]byte("f")).String(), "g": "file 422 " + content.Sum([]byte("g")).String()}
+	if d := treeOf(t, w.root).diff(want); d != "" {
+		t.Error(d)
+	}
+	if _, err := w.undo(name); err != nil || len(treeOf(t, w.root)) > 0 {
+		t.Errorf("undo: %v", err)
+	}
+	// What is there and can't be read isn't replaced.
+	if os.Geteuid() != 0 {
+		w.write("h", "mine", 0)
+		_, _, err := w.carry([]Step{{"h", w.bodies.file("mine", 0), w.bodies.file("other", 0o644)}})
+		if err == nil || !strings.Contains(err.Error(), "can't be read") {
+			t.Errorf("unreadable: %v", err)
+		}
+	}
+}

@@ -227,6 +227,8 @@ func (j Journals) find(name string) ([]*record, error) {
 	for _, e := range entries {
 		if r := j.parse(e.Name()); r != nil && (name == "" || r.name == name) {
 			out = append(out, r)
+		} else if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".new" && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(filepath.Join(j.Dir, e.Name())) // of a process that died while it wrote it
 		}
 	}
 	return out, nil

@@ -20,7 +20,7 @@ type move struct {
 	name string // its last name
 	at   string // the folder of the name beside
 	temp string // the name beside
-	tree []int  // steps inside a new folder, parents first
+	tree []int  // its step, and those inside a new folder, parents first
 }
 
 type how uint8
@@ -92,7 +92,7 @@ func layout(steps []Step, id string) []move {
 	going := map[string]bool{} // folders that go or become something else
 	for i := 0; i < len(steps); i++ {
 		s := &steps[i]
-		m := move{step: i, how: moveSwap, temp: fmt.Sprintf("%s%s-%d", tempPrefix, id, i)}
+		m := move{step: i, tree: []int{i}, how: moveSwap, temp: fmt.Sprintf("%s%s-%d", tempPrefix, id, i)}
 		m.dir, m.name = manifest.Split(s.Path)
 		m.at = m.dir
 		switch {

@@ -44,7 +44,7 @@ func (x *executor) make() error {
 			continue
 		}
 		fd, err := x.dir(m.dir)
-		for _, i := range append([]int{m.step}, m.tree...) {
+		for _, i := range m.tree {
 			if err == nil {
 				err = x.ctx.Err()
 			}
@@ -64,7 +64,7 @@ func (x *executor) make() error {
 				return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
 			}
 		}
-		for _, i := range slices.Backward(append([]int{m.step}, m.tree...)) {
+		for _, i := range slices.Backward(m.tree) {
 			if x.steps[i].New.Kind == manifest.KindDir {
 				if err := x.inTree(m, fd, m.temp, i, func(fd int, name string) error { return chmodDir(fd, name, x.steps[i].New.Mode) }); err != nil {
 					return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
@@ -162,7 +162,7 @@ func (e bodyError) Unwrap() error { return e.error }
 // many says whether what the steps write goes to disk together with whatever else
 // that file system has to write, rather than one by one.
 func (x *executor) many() bool {
-	return len(x.steps) > few || slices.ContainsFunc(x.moves, func(m move) bool { return len(m.tree) > 0 })
+	return len(x.steps) > few || slices.ContainsFunc(x.moves, func(m move) bool { return len(m.tree) > 1 })
 }
 
 // sync writes to disk what the folders with steps list.

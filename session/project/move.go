@@ -3,6 +3,7 @@ package project
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -234,27 +235,22 @@ func (x *executor) clean(partial bool) error {
 			failed = append(failed, x.failed(m, err))
 			continue
 		}
-		gone := partial
-		if !gone {
-			gone, _, err = x.has(m, at, m.temp, false)
+		known := partial
+		for _, after := range []bool{false, true} {
+			if err == nil && !known {
+				known, _, err = x.has(m, at, m.temp, after)
+			}
 		}
-		if err == nil && !gone {
-			gone, _, err = x.has(m, at, m.temp, true)
-		}
-		if err == nil && gone && !written(at, m.temp) {
+		if err == nil && known && !written(at, m.temp) {
 			err = x.discard(m, at)
-			gone = err == nil
-		} else {
-			gone = false
+		} else if err == nil {
+			err = unix.ENOTEMPTY
 		}
-		if errors.Is(err, unix.ENOTEMPTY) {
+		if err == unix.ENOTEMPTY {
+			x.leave(s.Path, "was written to at that moment; those bytes are in %q", manifest.Join(m.at, m.temp))
 			err = nil
 		}
-		if err != nil {
-			failed = append(failed, x.failed(m, err))
-		} else if !gone {
-			x.leave(s.Path, "was written to at that moment; those bytes are in %q", manifest.Join(m.at, m.temp))
-		}
+		failed = append(failed, x.failed(m, err))
 	}
 	return errors.Join(failed...)
 }
@@ -266,24 +262,27 @@ func (x *executor) discard(m *move, at int) error {
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return unlink(at, m.temp, 0)
 	}
-	all := append([]int{m.step}, m.tree...)
-	for _, i := range all {
-		if x.steps[i].New.Kind == manifest.KindDir {
+	folder := func(i int) bool { return i == m.step || x.steps[i].New.Kind == manifest.KindDir }
+	for _, i := range m.tree {
+		if err == nil && folder(i) {
 			err = x.inTree(m, at, m.temp, i, func(fd int, name string) error { return chmodDir(fd, name, 0o700) })
-			if err != nil && !inode.Gone(err) {
-				return err
-			}
+		}
+		if inode.Gone(err) {
+			err = nil // it wasn't made yet
 		}
 	}
-	for n := len(all) - 1; n >= 0; n-- {
-		flags := 0
-		if n == 0 || x.steps[all[n]].New.Kind == manifest.KindDir {
-			flags = unix.AT_REMOVEDIR
+	for _, i := range slices.Backward(m.tree) {
+		if err == nil {
+			err = x.inTree(m, at, m.temp, i, func(fd int, name string) error {
+				if folder(i) {
+					return unlink(fd, name, unix.AT_REMOVEDIR)
+				}
+				return unlink(fd, name, 0)
+			})
 		}
-		err := x.inTree(m, at, m.temp, all[n], func(fd int, name string) error { return unlink(fd, name, flags) })
-		if err != nil && !inode.Gone(err) {
-			return err
+		if inode.Gone(err) {
+			err = nil
 		}
 	}
-	return nil
+	return err
 }
