@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -258,15 +259,21 @@ func TestCaseFolding(t *testing.T) {
 		t.Skip("only root mounts a file system that folds case")
 	}
 	w := newWorld(t)
-	if err := unix.Mount("tmpfs", w.root, "tmpfs", 0, "casefold,mode=0755"); err != nil {
-		t.Skipf("no file system here folds case: %v", err)
+	image := filepath.Join(filepath.Dir(w.root), "image")
+	must(t, os.WriteFile(image, nil, 0o600), os.Truncate(image, 32<<20))
+	if out, err := exec.CommandContext(t.Context(), "mkfs.ext4", "-q", "-O", "casefold", image).CombinedOutput(); err != nil {
+		t.Skipf("no file system that folds case can be made here: %v %s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), "mount", "-o", "loop", image, w.root).CombinedOutput(); err != nil {
+		t.Skipf("no file system that folds case can be mounted here: %v %s", err, out)
 	}
 	defer func() { must(t, unix.Unmount(w.root, 0)) }()
-	fd, err := unix.Open(w.root, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	must(t, err)
-	must(t, unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, 0x40000000), unix.Close(fd)) // FS_CASEFOLD_FL
+	must(t, os.Remove(filepath.Join(w.root, "lost+found")))
+	if out, err := exec.CommandContext(t.Context(), "chattr", "+F", w.root).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
 	w.write("README", "mine", 0o644)
-	_, _, err = w.carry([]Step{{Path: "readme", New: w.bodies.file("other", 0o644)}})
+	_, _, err := w.carry([]Step{{Path: "readme", New: w.bodies.file("other", 0o644)}})
 	if err == nil || !strings.Contains(err.Error(), `can't be told from "README"`) {
 		t.Errorf("over another: %v", err)
 	}

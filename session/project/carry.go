@@ -241,13 +241,8 @@ func (f *Folder) unfinished(j Journals) error {
 		return err
 	}
 	for _, r := range found {
-		if !r.open() {
-			continue
-		}
-		if err := r.load(); err != nil {
-			return err
-		}
-		if f.is(r) {
+		// One that can't be read is Recover's to name: each step is checked anyway.
+		if r.open() && r.load() == nil && f.is(r) {
 			return fmt.Errorf("%q: %w", r.name, ErrUnfinished)
 		}
 	}

@@ -468,3 +468,44 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// A journal that can't be read is named, holds nothing else up, and can be removed;
+// one whose project is gone too, but not one that can still be recovered.
+func TestSpoiltJournal(t *testing.T) {
+	w := newWorld(t)
+	w.write("a", "old", 0o644)
+	f := w.open()
+	defer f.Close()
+	if !dying(8, func() {
+		_, _ = f.Carry(t.Context(), w.in, "dead", w.steps(map[string]State{"a": w.bodies.file("new", 0o644)}), nil)
+	}) {
+		t.Fatal("it had fewer changes")
+	}
+	if err := w.in.Remove("dead"); !errors.Is(err, ErrUnfinished) {
+		t.Errorf("removed one to recover: %v", err)
+	}
+	found, err := w.in.find("dead")
+	must(t, err)
+	path := found[0].file(found[0].stage)
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	for i := range raw {
+		if _, err := decodeRecord(raw[:i]); err == nil {
+			t.Fatalf("the first %d of %d bytes are a journal", i, len(raw))
+		}
+	}
+	raw[len(raw)/2] ^= 1
+	must(t, os.WriteFile(path, raw, 0o600))
+	got, err := w.in.Recover(t.Context())
+	must(t, err)
+	if len(got) != 1 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "checksum") || got[0].Name != "dead" {
+		t.Errorf("recovered: %+v", got)
+	}
+	if _, _, err := w.carry([]Step{{Path: "b", New: w.bodies.file("b", 0o644)}}); err != nil {
+		t.Errorf("another: %v", err)
+	}
+	must(t, w.in.Remove("dead"))
+	if names, err := w.in.List(); err != nil || len(names) != 1 {
+		t.Errorf("%v %v", names, err)
+	}
+}

@@ -314,17 +314,29 @@ func (j Journals) List() ([]string, error) {
 	return names, err
 }
 
-// Remove forgets a journal whose steps are neither Begun nor Undoing.
+// Remove forgets a journal. One that is Begun or Undoing stays, unless it can't be
+// read or its project is gone, so that nobody could recover it.
 func (j Journals) Remove(name string) error {
 	apply, undo, err := j.both(name)
 	if err != nil {
 		return err
 	}
-	if p := phase(apply, undo); p == Begun || p == Undoing {
-		return fmt.Errorf("cannot remove journal %q: %w", name, ErrUnfinished)
+	for _, r := range []*record{undo, apply} {
+		if r == nil {
+			continue
+		}
+		if r.open() && r.load() == nil {
+			if f, err := Open(r.path); err == nil {
+				mine := f.is(r)
+				_ = f.Close()
+				if mine {
+					return fmt.Errorf("cannot remove journal %q: %w", name, ErrUnfinished)
+				}
+			}
+		}
+		if err := os.Remove(r.file(r.stage)); err != nil {
+			return fmt.Errorf("cannot remove a journal: %w", err)
+		}
 	}
-	if undo != nil {
-		err = os.Remove(undo.file(undo.stage))
-	}
-	return errors.Join(err, os.Remove(apply.file(apply.stage)))
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -178,14 +177,14 @@ func (x *executor) sync() error {
 		dirs[m.dir], dirs[m.at] = true, true
 	}
 	for _, s := range x.steps {
-		if s.Old.Kind == manifest.KindDir && s.New.Kind == manifest.KindDir {
+		if s.Old.Kind == manifest.KindDir {
 			dirs[s.Path] = true
 		}
 	}
-	for dir := range maps.Keys(dirs) {
-		fd, err := inode.OpenDirBeneath(x.f.fd, dir)
+	for dir := range dirs {
+		fd, err := x.dir(dir)
 		if err == nil {
-			err = errors.Join(fsync(fd), unix.Close(fd))
+			err = fsync(fd)
 		}
 		if err != nil && !inode.Gone(err) && !inode.Denied(err) {
 			return fmt.Errorf("cannot write folder %q to disk: %w", dir, explain(err))
