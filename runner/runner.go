@@ -74,6 +74,8 @@ type Spec struct {
 	Binds      []Bind            // shown read-only
 	Hidden     []string          // paths below Workspace, relative, that don't exist inside
 	Above      []string          // host folders whose files stand in front of Workspace's, topmost first
+	Outer      string            // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
+	OuterAbove []string          // as Above, for Outer
 	Files      map[string][]byte // files of /etc, by name below it, beyond those that are always generated
 
 	Argv []string // Argv[0] is looked up in Env's PATH, inside

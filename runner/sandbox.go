@@ -39,6 +39,7 @@ type Sandbox struct {
 	control *seqpacket.Conn
 	gate    *gate.Gate
 	gateway *egress.Gateway
+	beyond  *os.File // the same of Spec.Outer; nil without one
 	view    *os.File // the project as the agent sees it, which keeps the overlay alive; not for looking at
 
 	namespace uint64 // of its pid namespace, which names its processes
@@ -258,7 +259,12 @@ func (s *Sandbox) close(ctx context.Context) error {
 	defer cancel()
 	failures = append(failures, s.guard.Clean(limit, -1))
 	s.lock.Close()
-	go s.view.Close() // may take as long as the disk does, and nobody has to wait for it
+	go func() { // may take as long as the disk does, and nobody has to wait for it
+		s.view.Close()
+		if s.beyond != nil {
+			s.beyond.Close()
+		}
+	}()
 	return errors.Join(failures...)
 }
 

@@ -168,7 +168,7 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 		}
 	}
-	err := holder.RemoveAll(s.work()) // of one that was killed: the kernel wants it as it left it, or new
+	err := s.removeWork() // of one that was killed: the kernel wants it as it left it, or new
 	if err == nil {
 		err = os.MkdirAll(s.work(), 0o700)
 	}
@@ -187,12 +187,19 @@ func (s *Sandbox) makeFolders() (*os.File, error) {
 // work is overlayfs's own folder, of no use once the sandbox is gone.
 func (s *Sandbox) work() string { return filepath.Join(s.state, "work") }
 
+// outer is a folder of the overlay beyond the project.
+func (s *Sandbox) outer(name string) string { return filepath.Join(s.state, "outer", name) }
+
+func (s *Sandbox) removeWork() error {
+	return errors.Join(holder.RemoveAll(s.work()), holder.RemoveAll(s.outer("work")))
+}
+
 // temp is /tmp inside.
 func (s *Sandbox) temp() string { return filepath.Join(s.state, "tmp") }
 
 func (s *Sandbox) removeFolders() {
 	_ = holder.RemoveAll(s.dir)
-	_ = holder.RemoveAll(s.work())
+	_ = s.removeWork()
 	s.lock.Close()
 }
 
@@ -206,7 +213,7 @@ func removeCgroups(c *box.Cgroups) {
 // sandbox; pid is PID 1's, 0 while there is none.
 func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
 	guard := s.cgroups.Guard()
-	guard.Dirs = []string{s.dir, s.work()}
+	guard.Dirs = []string{s.dir, s.work(), s.outer("work")}
 	var pidfd *os.File
 	if pid != 0 {
 		var err error
@@ -229,7 +236,7 @@ func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
 
 // noteCgroups tells a later Sweep what there may be, before there is any of it.
 func (s *Sandbox) noteCgroups(planned holder.Guard) error {
-	planned.Dirs = []string{s.dir, s.work()}
+	planned.Dirs = []string{s.dir, s.work(), s.outer("work")}
 	return writeGuard(s.dir, planned)
 }
 
@@ -246,12 +253,19 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 	if err := sendProgram(control, program, s.cgroups.Thawer()); err != nil {
 		return err
 	}
+	var outer *box.Outer
+	if s.spec.Outer != "" {
+		if err := os.MkdirAll(s.outer("work"), 0o700); err != nil {
+			return fmt.Errorf("cannot make the session's folders: %w", err)
+		}
+		outer = &box.Outer{Folder: s.spec.Outer, Upper: s.outer("upper"), Work: s.outer("work"), Above: s.spec.OuterAbove}
+	}
 	var joining chan error // holds the result once the first process joined its cgroups
 	s.box, err = box.Start(ctx, box.Spec{
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
 		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
-		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Above: s.spec.Above, Files: s.files(),
+		Binds: s.spec.Binds, Hidden: s.spec.Hidden, Above: s.spec.Above, Outer: outer, Files: s.files(),
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Layers: func(empty string, folders []string) ([]string, error) {
 			return s.holder.ProbeLayers(ctx, empty, folders)
@@ -366,6 +380,13 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 		return err
 	}
 	undo.add(func() { s.view.Close() })
+	if s.spec.Outer != "" {
+		if s.beyond, err = s.holder.View(ctx, s.spec.Outer); err != nil {
+			closeFiles(files)
+			return err
+		}
+		undo.add(func() { s.beyond.Close() })
+	}
 	if err := s.openGate(files[0], h.Gate); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (sp *space) look(ctx context.Context) (why string, next time.Duration, err 
 	}
 	// Others make room and take it, too, so that now and then it is measured anyway.
 	if begun := time.Now(); sp.used+sp.wasFree-left > sp.limit || left != sp.wasFree && begun.After(sp.again) {
-		sp.used, sp.wasFree = files.DiskUse(ctx, filepath.Join(sp.folder, "upper"), filepath.Join(sp.folder, "tmp")), left
+		sp.used, sp.wasFree = files.DiskUse(ctx, filepath.Join(sp.folder, "upper"), filepath.Join(sp.folder, "outer"), filepath.Join(sp.folder, "tmp")), left
 		sp.again = time.Now().Add(max(spaceAgain, 200*time.Since(begun)))
 	}
 	switch {

@@ -252,6 +252,9 @@ func (s *Session) dress() (runner.Spec, error) {
 	if !of.Whole {
 		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
 	}
+	if of.NoGit != "" {
+		s.warnings = append(s.warnings, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
+	}
 	s.ignores, s.hidden, s.redacted = of.Ignores, of.Hidden, api.EscapeAll(of.Redacted)
 	s.policy = policy.Builtin().With(s.profile.Layer())
 	s.judge = &judge.Judge{Policy: s.policy, Env: of.Spec.Env, Places: judge.Places{

@@ -23,6 +23,8 @@ type Entry struct {
 	CTime Stamp
 
 	Sparse bool // it isn't meant to be in the working tree
+
+	raw []byte // what stands before the name, flags included
 }
 
 // Stamp is a time as an index has it.
@@ -99,6 +101,7 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 			}
 			sparse = binary.BigEndian.Uint16(data[at-2:])&skipWorktree != 0
 		}
+		raw := data[start:at:at]
 		keep := ""
 		if version == 4 { // what the name before has more is dropped from its end
 			n, drop, ok := varint(data, at)
@@ -123,6 +126,7 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 		}
 		entries, previous = append(entries, entryAt(data[start:], hash, name)), name
 		e := &entries[len(entries)-1]
+		e.raw = raw
 		e.Stage, e.Sparse = int(flags>>12&3), sparse || e.Mode == 0o40000
 		if at += end + 1; version < 4 { // padded to a multiple of eight
 			at = start + (at-start+7)/8*8

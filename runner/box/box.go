@@ -51,6 +51,7 @@ type Spec struct {
 	Binds     []Bind   // read-only
 	Hidden    []string // paths below Workspace, relative, that don't exist inside
 	Above     []string // host folders whose files stand in front of Workspace's, topmost first
+	Outer     *Outer   // nil for none
 	Files     map[string][]byte
 
 	Cols, Rows int // of the terminal
@@ -62,6 +63,15 @@ type Spec struct {
 	// Created is called once the first process exists and has its cgroups to
 	// join, before it runs anything of the sandbox.
 	Created func(pid int) error
+}
+
+// Outer is a folder beyond the project that is an overlay too, at its own path: the
+// repository of a project that is a linked working tree, a submodule or a part of one.
+type Outer struct {
+	Folder string   // host path
+	Upper  string   // the overlay's upper folder; kept
+	Work   string   // its work folder
+	Above  []string // host folders whose files stand in front of Folder's, topmost first
 }
 
 // Bind is a host file or folder shown read-only.

@@ -47,17 +47,21 @@ func submounts(mounts []*mountinfo.Info, folder string) []string {
 	return below
 }
 
-// addWorkspace mounts the project's overlay at the project's own path.
+// addWorkspace mounts the project's overlay at the project's own path, and that of
+// the folder beyond it, if there is one.
 func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 	if below := submounts(mounts, spec.Workspace); len(below) > 0 {
 		return fmt.Errorf("cannot use %q as a project: %q is mounted below it, and the kernel can't put such a folder under an overlay; start in a folder without mounts below it", spec.Workspace, below[0])
 	}
-	// Sockets in the project need no hiding: through an overlay their inode is
-	// another, and nobody listens there.
-	lower := escape(spec.Workspace)
-	for _, above := range slices.Backward(spec.Above) {
-		lower = escape(above) + ":" + lower
+	if o := spec.Outer; o != nil {
+		if below := submounts(mounts, o.Folder); len(below) > 0 {
+			return fmt.Errorf("cannot show the project's repository %q: %q is mounted below it", o.Folder, below[0])
+		}
+		if err := l.overUpper(o.Folder, layers(o.Folder, o.Above), o.Upper, o.Work); err != nil {
+			return err
+		}
 	}
+	lower := layers(spec.Workspace, spec.Above)
 	var covered []string
 	if len(spec.Hidden) > 0 {
 		front := filepath.Join(l.dir, "hidden")
@@ -67,17 +71,35 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 		}
 		lower = escape(front) + ":" + lower
 	}
-	if err := mirror(spec.Upper, spec.Workspace); err != nil {
-		return fmt.Errorf("cannot prepare the session's upper folder: %w", err)
+	if err := l.overUpper(spec.Workspace, lower, spec.Upper, spec.Work); err != nil {
+		return err
 	}
-	l.add(&configs.Mount{
-		Source: "overlay", Device: "overlay", Destination: spec.Workspace,
-		Flags: unix.MS_NOSUID | unix.MS_NODEV,
-		Data:  "lowerdir=" + lower + ",upperdir=" + escape(spec.Upper) + ",workdir=" + escape(spec.Work) + ",userxattr",
-	})
 	for _, path := range covered {
 		l.masks = append(l.masks, filepath.Join(spec.Workspace, path))
 	}
+	return nil
+}
+
+// layers is the mount option for a folder behind others. Sockets in it need no
+// hiding: through an overlay their inode is another, and nobody listens there.
+func layers(folder string, above []string) string {
+	lower := escape(folder)
+	for _, a := range slices.Backward(above) {
+		lower = escape(a) + ":" + lower
+	}
+	return lower
+}
+
+// overUpper mounts an overlay over a folder, at the folder's own path.
+func (l *layout) overUpper(folder, lower, upper, work string) error {
+	if err := mirror(upper, folder); err != nil {
+		return fmt.Errorf("cannot prepare the session's upper folder: %w", err)
+	}
+	l.add(&configs.Mount{
+		Source: "overlay", Device: "overlay", Destination: folder,
+		Flags: unix.MS_NOSUID | unix.MS_NODEV,
+		Data:  "lowerdir=" + lower + ",upperdir=" + escape(upper) + ",workdir=" + escape(work) + ",userxattr",
+	})
 	return nil
 }
 

@@ -42,6 +42,7 @@ type Outfit struct {
 	Hidden   []string        // files and folders of the project that are there and aren't shown
 	Redacted []string        // files that are shown without their secrets
 	Whole    bool            // all of the project was looked at
+	NoGit    string          // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
 }
 
 // For looks at the project and makes the folders that a sandbox needs.
@@ -56,16 +57,44 @@ func For(n Needs) (*Outfit, error) {
 	if err != nil {
 		return nil, err
 	}
+	outer, front, err := repository(n.Workspace, filepath.Join(n.StateDir, "outer"))
+	noGit := ""
+	if err != nil {
+		noGit = err.Error()
+	}
 	path := pathOf(n.Env)
+	env := environ(n, path)
+	if outer != "" {
+		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
+	}
 	return &Outfit{
-		Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
+		NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
-			Hidden: slices.Concat(found.hidden, found.toCome), Above: above,
+			Hidden: slices.Concat(found.hidden, found.toCome), Above: above, Outer: outer, OuterAbove: front,
 			Binds: tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir),
-			Argv:  n.Profile.Args(n.Argv), Env: environ(n, path),
+			Argv:  n.Profile.Args(n.Argv), Env: env,
 		},
 	}, nil
+}
+
+// repository is the folder of the project's repository, if that is outside of the
+// project, and what stands in front of it.
+func repository(workspace, dir string) (folder string, front []string, err error) {
+	if folder, err = git.Outer(workspace); folder == "" || err != nil {
+		return "", nil, err
+	}
+	served := filepath.Join(dir, "served")
+	if err = os.RemoveAll(served); err == nil { // an earlier start's
+		err = git.ServeOuter(workspace, folder, served)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := os.Lstat(served); err == nil {
+		front = []string{served}
+	}
+	return folder, front, nil
 }
 
 // ProfileFor is the profile of a program that is started with an environment.

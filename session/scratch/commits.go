@@ -61,13 +61,10 @@ type tip struct {
 // the one of that hash, and none that leads to it is left out.
 func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest) (Commits, error) {
 	list, err := s.gather(ctx, state)
-	return listed(s.cfg.Workspace, list), err
+	return listed(list), err
 }
 
-func listed(workspace string, list []*repository) (out Commits) {
-	if why := outside(workspace); why != "" {
-		out.Notes = append(out.Notes, api.Trouble{Why: why})
-	}
+func listed(list []*repository) (out Commits) {
 	for _, r := range list {
 		folder := api.Escape(r.folder)
 		if r.trouble != "" {
@@ -85,32 +82,25 @@ func listed(workspace string, list []*repository) (out Commits) {
 	return out
 }
 
-// outside says why the agent can't have made commits in the project's repository:
-// that is somewhere the session doesn't show.
-func outside(workspace string) string {
-	root, metadata := git.Above(workspace)
-	switch {
-	case root == "":
-		return ""
-	case root != workspace:
-		return fmt.Sprintf("the project is a folder of the repository %s, whose git folder a session doesn't show: the agent can't commit to it", api.Escape(root))
-	case metadata != filepath.Join(workspace, ".git"):
-		return fmt.Sprintf("the project's git folder is elsewhere (%s), as that of a linked worktree or a submodule, and a session doesn't show it: the agent can't commit to it", api.Escape(metadata))
-	}
-	return ""
-}
-
 // gather finds the repositories whose references a state has in another way than
 // the host, and has git list what is new in a sandbox with that state.
 func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest) ([]*repository, error) {
 	list := repositories(state)
+	switch r, err := s.outer(); {
+	case err != nil:
+		list = append(list, &repository{trouble: "the agent can't commit, since the project's repository isn't shown to it: " + api.Escape(err.Error())})
+	case r != nil:
+		list = append(list, r)
+	}
 	var asked []*repository
 	argv, temp := []string{"/bin/sh", "-c", listScript, "commits"}, make(map[string]string)
 	for _, r := range list {
-		r.look(s.cfg.Workspace)
+		if r.trouble == "" {
+			s.look(r)
+		}
 		if r.trouble == "" {
 			asked = append(asked, r)
-			argv = append(argv, filepath.Join(s.cfg.Workspace, r.dir))
+			argv = append(argv, s.at(r))
 			var in strings.Builder
 			for _, hash := range r.has {
 				in.WriteString(hash + "\n")
@@ -232,15 +222,14 @@ func ofReference(file string) string {
 }
 
 // look looks at the real repository.
-func (r *repository) look(workspace string) {
-	metadata := filepath.Join(workspace, r.dir)
-	switch err := straight(workspace, r.dir); {
+func (s *Scratch) look(r *repository) {
+	switch err := s.straight(r); {
 	case errors.Is(err, os.ErrNotExist):
 		r.trouble = "the agent made this repository, and the project has none there that its commits could be fetched into: run git init there first"
 	case err != nil:
 		r.trouble = "its commits can't be fetched: the project's git folder " + api.Escape(r.dir) + " isn't a folder, or is behind a link"
 	default:
-		has, err := git.Refs(metadata, ours)
+		has, err := git.Refs(s.at(r), ours)
 		if err != nil {
 			r.trouble = api.Escape(err.Error())
 		}

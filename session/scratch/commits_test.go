@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/session/api"
 )
 
@@ -162,17 +164,34 @@ func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
 	}
 }
 
+// A repository outside of the project has what the session wrote of it, whatever
+// that is; one that can't be shown has nothing, and says why.
 func TestWhereTheGitFolderIsOutside(t *testing.T) {
 	r := newRepository(t)
-	r.write("below/x", "x")
-	r.git("", "worktree", "add", "-q", "tree")
-	for folder, want := range map[string]string{"below": "is a folder of the repository", "tree": "git folder is elsewhere"} {
-		inner := New(r.cfg)
-		inner.cfg.Workspace = filepath.Join(r.project, folder)
-		got, err := inner.Commits(t.Context(), nil)
-		if err != nil || !strings.Contains(notes(got), want) || len(got.Notes) != 1 {
-			t.Errorf("%s: %v, %q", folder, err, notes(got))
-		}
+	r.git("", "worktree", "add", "-q", "-b", "tree", "tree")
+	inner := New(r.cfg)
+	inner.cfg.Workspace = filepath.Join(r.project, "tree")
+	got, err := inner.Commits(t.Context(), nil)
+	if err != nil || len(got.List)+len(got.Notes) > 0 {
+		t.Errorf("nothing was written: %v, %+v", err, got)
+	}
+	inner.cfg.Outer = filepath.Join(t.TempDir(), "upper")
+	for _, dir := range []string{"refs/heads", "objects/pack"} {
+		r.must(os.MkdirAll(filepath.Join(inner.cfg.Outer, dir), 0o755))
+	}
+	r.must(unix.Mkfifo(filepath.Join(inner.cfg.Outer, "refs/heads/fifo"), 0o644))
+	r.must(os.Symlink("/etc/passwd", filepath.Join(inner.cfg.Outer, "HEAD")))
+	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "refs/heads/bad"), []byte("nonsense\n"), 0o644))
+	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "config"), []byte("[core]\n\tfsmonitor = touch /tmp/ran\n[alias]\n\tbundle = !touch /tmp/ran\n"), 0o644))
+	if got, err := inner.Fetch(t.Context(), "s1", nil); err != nil || len(got.List) > 0 || got.Ref != "" {
+		t.Errorf("of nonsense there is %v, %+v", err, got)
+	}
+	apart := filepath.Join(r.project, "apart")
+	r.git("", "init", "-q", "--separate-git-dir="+filepath.Join(r.project, "elsewhere"), apart)
+	inner.cfg.Workspace = apart
+	got, err = inner.Commits(t.Context(), nil)
+	if err != nil || len(got.Notes) != 1 || !strings.Contains(notes(got), "isn't shown to it") {
+		t.Errorf("a repository that doesn't lead back: %v, %+v", err, got)
 	}
 }
 

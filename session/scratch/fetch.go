@@ -50,7 +50,7 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 			continue
 		}
 		asked = append(asked, r)
-		argv = append(argv, filepath.Join(s.cfg.Workspace, r.dir))
+		argv = append(argv, s.at(r))
 		var update, revs strings.Builder
 		for i, t := range r.tips {
 			fmt.Fprintf(&update, "update %s%d %s\n", inside, i, t.hash)
@@ -80,7 +80,7 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 			return nil
 		})
 	}
-	out.Commits = listed(s.cfg.Workspace, list)
+	out.Commits = listed(list)
 	return out, err
 }
 
@@ -181,7 +181,7 @@ func (r *repository) complete(ctx context.Context, s *Scratch) error {
 // real runs the person's git on a repository that the agent can't write: nothing
 // of a session goes below a .git but what this fetches.
 func (s *Scratch) real(ctx context.Context, r *repository, in []byte, args ...string) ([]byte, error) {
-	if err := straight(s.cfg.Workspace, r.dir); err != nil {
+	if err := s.straight(r); err != nil {
 		return nil, fmt.Errorf("the project's git folder isn't there any more, or is behind a link: %w", err)
 	}
 	program := outfit.Program("git", s.cfg.Env)
@@ -192,7 +192,7 @@ func (s *Scratch) real(ctx context.Context, r *repository, in []byte, args ...st
 	case outside == nil && filepath.IsLocal(in):
 		return nil, fmt.Errorf("the git that PATH has first, %q, is in the project, where the agent's work goes", program)
 	}
-	dir := filepath.Join(s.cfg.Workspace, r.dir)
+	dir := s.at(r)
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{

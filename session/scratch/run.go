@@ -139,6 +139,11 @@ func (s *Scratch) start(ctx context.Context, p *place, j job, first chan<- *gate
 	if err != nil {
 		return nil, nil, err
 	}
+	if of.Spec.Outer != "" && cfg.Outer != "" {
+		if err := copyUpper(cfg.Outer, filepath.Join(p.dir, "outer", "upper")); err != nil {
+			return nil, nil, err
+		}
+	}
 	spec := of.Spec
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = p.id, cfg.RunDir, cfg.Limits, 120, 40
 	spec.Hidden = slices.Concat(spec.Hidden, cfg.Hidden)

@@ -37,6 +37,7 @@ type Config struct {
 	Home      string   // the person's home folder
 	Env       []string // the person's environment; most of it stays outside
 	Hidden    []string // what the session hid of the project, relative; what one would hide today is hidden as well
+	Outer     string   // what the session wrote of the project's repository, if that is outside of it: its overlay's upper folder
 	DataDir   string   // the store's folder
 	RunDir    string   // where the run-time folders of all sandboxes are
 	Limits    runner.Limits

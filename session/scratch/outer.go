@@ -1,0 +1,147 @@
+package scratch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/policy/git"
+)
+
+// The repository of a project that is a linked working tree, a submodule or a part
+// of a working tree lies outside of the project, and what a session writes there is
+// in an upper folder of its own, which no checkpoint has: a throw-away sandbox gets
+// a copy.
+
+// outer is the folder of that repository if the session wrote references there;
+// nil else. The error says why the session didn't show it.
+func (s *Scratch) outer() (*repository, error) {
+	folder, err := git.Outer(s.cfg.Workspace)
+	if folder == "" || err != nil || s.cfg.Outer == "" {
+		return nil, err
+	}
+	changed := false
+	for _, name := range []string{"HEAD", "packed-refs", "refs", "worktrees"} {
+		_ = filepath.WalkDir(filepath.Join(s.cfg.Outer, name), func(_ string, d fs.DirEntry, err error) error {
+			changed = changed || err == nil && !d.IsDir()
+			return nil // what can't be read is of no use
+		})
+	}
+	if !changed {
+		return nil, nil
+	}
+	return &repository{dir: folder}, nil
+}
+
+// at is where a repository's folder is.
+func (s *Scratch) at(r *repository) string {
+	if filepath.IsAbs(r.dir) {
+		return r.dir
+	}
+	return filepath.Join(s.cfg.Workspace, r.dir)
+}
+
+// straight says whether the folder of a repository is one that no link of the
+// agent's leads to: in the project, or the one outside that leads back to it.
+func (s *Scratch) straight(r *repository) error {
+	if !filepath.IsAbs(r.dir) {
+		return straight(s.cfg.Workspace, r.dir)
+	}
+	folder, err := git.Outer(s.cfg.Workspace)
+	if err == nil && folder != r.dir {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
+// Bounds of a copy.
+const (
+	maxCopied = 4 << 30 // bytes
+	maxNames  = 500_000
+)
+
+// copyUpper copies an overlay's upper folder that a session may be writing: files,
+// folders, links and whiteouts, objects last, so that whatever a copied reference
+// names was there before it. Nothing in it is trusted.
+func copyUpper(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fmt.Errorf("cannot copy what the session wrote of the project's repository: %w", err)
+	}
+	left, names := int64(maxCopied), maxNames
+	one := func(path string, d fs.DirEntry, err error) error {
+		rel := strings.TrimPrefix(strings.TrimPrefix(path, from), "/")
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil // it is gone again, or closed to the agent's own git
+		}
+		if err != nil {
+			return err
+		}
+		if names--; names < 0 {
+			return fmt.Errorf("it has more than %d files", maxNames)
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			err = os.Mkdir(target, 0o700)
+			if errors.Is(err, fs.ErrExist) {
+				err = nil
+			}
+			if buf := make([]byte, 1); err == nil {
+				if n, _ := unix.Lgetxattr(path, "user.overlay.opaque", buf); n == 1 {
+					err = unix.Lsetxattr(target, "user.overlay.opaque", buf, 0)
+				}
+			}
+			return err
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return nil // as above
+			}
+			return os.Symlink(link, target)
+		case d.Type()&fs.ModeCharDevice != 0:
+			return unix.Mknod(target, unix.S_IFCHR, 0)
+		case d.Type().IsRegular():
+			n, err := copyRegular(path, target, left)
+			left -= n
+			return err
+		}
+		return nil
+	}
+	objects := filepath.Join(from, "objects")
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if path == objects {
+			return filepath.SkipDir
+		}
+		return one(path, d, err)
+	})
+	if err == nil {
+		err = filepath.WalkDir(objects, one)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot copy what the session wrote of the project's repository: %w", err)
+	}
+	return nil
+}
+
+func copyRegular(from, to string, most int64) (int64, error) {
+	in, err := openRegular(from, most)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, most))
+	return n, errors.Join(err, out.Close())
+}
