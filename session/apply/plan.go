@@ -67,6 +67,11 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	for _, x := range r.Resolve {
 		b.resolve[x.Key] = x
 	}
+	for _, c := range sel.Conflicts { // within the session: it has no state with the one and without the other
+		if x, ok := b.resolve[c.Key]; ok && x.Way != api.WayThere {
+			return nil, api.Problemf(api.CodeInvalid, "%s can't be resolved here, since the session changed it again: choose what did so as well", c.Path)
+		}
+	}
 	var d diff.Difference
 	if sel.To != nil {
 		if d, err = sel.Files.Difference(ctx, sel.From, sel.To); err != nil {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -229,4 +230,63 @@ func TestHash(t *testing.T) {
 	differs("its resolution", api.ApplyRequest{Resolve: []api.Resolution{{Key: r.plan(api.ApplyRequest{}).Conflicts[0].Key, Way: api.WayWanted}}})
 	r.host("b", "the person's other\n")
 	differs("another conflict", api.ApplyRequest{})
+}
+
+// What is chosen is planned and nothing else: by action, path, file and hunk.
+func TestSelections(t *testing.T) {
+	lines := func(first, last string) string { return first + "\n" + strings.Repeat("same\n", 20) + last + "\n" }
+	r := newRig(t, map[string]string{"a": lines("1", "1"), "src/b": "1\n"})
+	r.agent("a", lines("2", "1"))
+	r.action(api.ReviewKept)
+	r.agent("a", lines("2", "2"))
+	r.agent("src/b", "2\n")
+	r.action(api.ReviewOpen)
+	r.agent("src/c", "new\n")
+	r.action(api.ReviewOpen)
+	d, err := r.History.Diff(t.Context(), sessionID, r.plan(api.ApplyRequest{}).Files[0].Key, api.Scope{})
+	r.must(err)
+	if len(d.Hunks) != 2 || d.Hash == "" {
+		t.Fatalf("%+v", d)
+	}
+	for name, c := range map[string]struct {
+		in         api.Selection
+		want       map[string]string // what differs from the project as it was
+		unreviewed int
+	}{
+		"the first action":  {api.Selection{Actions: []int{1}}, map[string]string{"a": lines("2", "1")}, 0},
+		"the second":        {api.Selection{Actions: []int{2}}, map[string]string{"a": lines("1", "2"), "src/b": "2\n"}, 2},
+		"all but the third": {api.Selection{Without: []int{3}}, map[string]string{"a": lines("2", "2"), "src/b": "2\n"}, 2},
+		"a folder":          {api.Selection{Globs: []string{"src/**"}}, map[string]string{"src/b": "2\n", "src/c": "new\n"}, 2},
+		"a file":            {api.Selection{Files: []api.Choice{{Key: d.Change.Key}}}, map[string]string{"a": lines("2", "2")}, 1},
+		"a hunk":            {api.Selection{Files: []api.Choice{{Key: d.Change.Key, Hunks: []int{1}, Of: d.Hash}}}, map[string]string{"a": lines("1", "2")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.TB = t
+			base := r.has()
+			p := r.plan(api.ApplyRequest{Selection: c.in})
+			if len(p.Unreviewed) != c.unreviewed || len(p.Conflicts) > 0 {
+				t.Errorf("%q, %d not reviewed", words(p), len(p.Unreviewed))
+			}
+			rec, err := r.apply(api.ApplyRequest{Selection: c.in})
+			r.must(err)
+			want := maps.Clone(base)
+			maps.Copy(want, c.want)
+			r.is(want)
+			_, err = r.undo(rec.ID)
+			r.must(err)
+			r.is(base)
+		})
+	}
+	// Two actions that changed one line: the first can't be had without the other.
+	r.TB = t
+	r.agent("src/b", "3\n")
+	r.action(api.ReviewOpen)
+	p := r.plan(api.ApplyRequest{Selection: api.Selection{Actions: []int{4}}})
+	if len(p.Conflicts) != 1 || p.Conflicts[0].Path != "src/b" {
+		t.Fatalf("%q", words(p))
+	}
+	q := api.ApplyRequest{Selection: api.Selection{Actions: []int{4}}, Resolve: []api.Resolution{{Key: p.Conflicts[0].Key, Way: api.WayWanted}}}
+	if p, err := r.ApplyPlan(t.Context(), sessionID, q); err == nil {
+		t.Errorf("it is planned as %q", words(p))
+	}
 }

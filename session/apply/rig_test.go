@@ -33,7 +33,7 @@ const sessionID = "aaaaaaaa"
 // rig is a session without a sandbox: a project, and a folder that stands for the
 // upper of its overlay.
 type rig struct {
-	*testing.T
+	testing.TB
 	*Applier
 	project, upper string
 	files          *files.Files
@@ -71,10 +71,10 @@ func passed(command string) api.CheckResult {
 }
 
 // newRig makes a session over a project that holds some files, by name.
-func newRig(t *testing.T, has map[string]string) *rig {
+func newRig(t testing.TB, has map[string]string) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	r := &rig{T: t, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper"), box: &fakeBox{result: passed}}
+	r := &rig{TB: t, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper"), box: &fakeBox{result: passed}}
 	for _, d := range []string{r.project, r.upper, filepath.Join(dir, "data")} {
 		r.must(os.Mkdir(d, 0o700))
 	}

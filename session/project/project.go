@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -121,6 +122,10 @@ func (f *Folder) here() error {
 // maxData is how many bytes of data a file may have to be read at all.
 const maxData = 1 << 40
 
+// hashers are those that nobody uses: their buffers are large, and many paths are
+// looked at.
+var hashers sync.Pool
+
 // Look says what is at path. Nothing is there when its folder is missing, or is
 // no folder, or a link. Contents are read and hashed.
 func (f *Folder) Look(ctx context.Context, path string) (State, error) { return f.Keep(ctx, path, nil) }
@@ -131,7 +136,16 @@ func (f *Folder) Keep(ctx context.Context, path string, b content.Bodies) (State
 		return State{}, err
 	}
 	q := content.NewQueue(b)
-	l := looker{ctx: ctx, hash: content.Hasher{Limit: maxData}}
+	h, ok := hashers.Get().(*content.Hasher)
+	if !ok {
+		h = &content.Hasher{Limit: maxData}
+	}
+	l := looker{ctx: ctx, hash: *h}
+	defer func() {
+		l.hash.Queue = nil
+		*h = l.hash
+		hashers.Put(h)
+	}()
 	if b != nil {
 		l.hash.Queue = q.Add
 	}
