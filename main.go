@@ -179,6 +179,13 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return start(ctx, req)
 	}
 	o.Resume = func(ctx context.Context, id string) (string, error) { return resume(ctx, id, nil, true, true) }
+	o.Export = func(ctx context.Context, id string) (string, error) {
+		s, err := client.Session(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return cli.ToPatch(ctx, client, s)
+	}
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	return ui.Run(ctx, o)
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +36,23 @@ func export(connect Connect) *cobra.Command {
 	cmd.Flags().IntSliceVar(&sel.Without, "without", nil, "not what this action changed; may be repeated")
 	cmd.Flags().StringArrayVar(&sel.Globs, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
 	return cmd
+}
+
+// ToPatch writes all that a session changed as a patch, to a new file in this
+// folder that has its name, and returns the file's.
+func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, error) {
+	for n := 1; ; n++ {
+		file := cmp.Or(s.Name, s.ID) + ".patch"
+		if n > 1 {
+			file = fmt.Sprintf("%s-%d.patch", cmp.Or(s.Name, s.ID), n)
+		}
+		if _, err := os.Lstat(file); err == nil {
+			continue // someone's, and it stays
+		}
+		return file, toFile(file, func(w io.Writer) error {
+			return copyPatch(command{ctx: ctx, client: client}, s, api.PatchRequest{}, w)
+		})
+	}
 }
 
 // toFile has a file written whole or not at all.
