@@ -6,6 +6,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/project"
 )
 
 // Desk is who has a live session while something of it is applied: an Owner of
@@ -69,11 +70,15 @@ func (d Desk) Record(ctx context.Context, event string, a api.Apply, count func(
 // some were applied.
 func (s *Session) unapplied(ctx context.Context, all []diff.Change, applies int) (int, error) {
 	n := len(all)
-	if applies == 0 {
-		return n, nil
-	}
 	for i := range all {
 		c := &all[i]
+		if project.Never(c.Path) != "" { // a repository's own: its commits are fetched
+			n--
+			continue
+		}
+		if applies == 0 {
+			continue
+		}
 		has, err := s.files.Lower().Lookup(ctx, c.Path)
 		if err != nil {
 			return 0, err

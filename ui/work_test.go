@@ -55,7 +55,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 		d.shows(words)
 	}
 	through(d)
-	d.shows("then press v")
+	d.shows("v says that you have looked")
 	d.calmly("y")
 	d.carried(0)
 	d.calmly("v")
@@ -97,8 +97,8 @@ func TestApplyFromTheScreens(t *testing.T) {
 	steps <- api.Progress{Done: &done}
 	close(steps)
 	d.shows("✓ applied: the project folder has 6 files")
-	d.shows("git merge refs/stepbox/k3v7qpxa/heads/main")
-	d.shows("Z undoes this apply")
+	d.shows("git merge 1f0c3ab97d2e")
+	d.shows("Z undo it")
 	d.carried(1)
 	d.press("esc")
 
@@ -128,7 +128,7 @@ func TestKeysInFlightNeverApply(t *testing.T) {
 	going(d)
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
 		p := fake.Plan(r, 1)
-		p.Blocked = ""
+		p.Blocked, p.Unreviewed = "", nil
 		return p
 	})
 	d.press(leader, "2", "w", "y", "enter")
@@ -171,7 +171,7 @@ func TestDangersComeIntoViewFirst(t *testing.T) {
 	going(d)
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
 		p := fake.Plan(r, 1)
-		p.Blocked = ""
+		p.Blocked, p.Unreviewed = "", nil
 		return p
 	})
 	d.press(leader, "2", "w")
@@ -362,7 +362,7 @@ func TestEndOffersWhatToDo(t *testing.T) {
 	d.shows("Write this session's changes")
 	d.press("esc", "k")
 	d.calmly("u")
-	d.shows("the session has ended: r resumes it")
+	d.shows("it has ended: r resumes it to roll back, W applies all but this")
 	d.calmly("r")
 	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == "m2x9aaaa" })
 }

@@ -92,7 +92,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 // finish completes a plan whose changes were all looked at.
 func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	if b.git > 0 {
-		b.left(".git", fmt.Sprintf("%d changes in git's own folder; commits come by --commits", b.git))
+		b.left(".git", fmt.Sprintf("%d changes in git's own folder; its commits can be fetched", b.git))
 	}
 	if d.More > 0 {
 		b.left("…", fmt.Sprintf("%d more changes, too many at once: apply them by folder", d.More))

@@ -134,7 +134,7 @@ func TestPlan(t *testing.T) {
 				r.agent("git~1/x", "x")
 				r.agent("ok", "x")
 			},
-			want: []string{"A ok", "left .git: 3 changes in git's own folder; commits come by --commits"},
+			want: []string{"A ok", "left .git: 3 changes in git's own folder; its commits can be fetched"},
 		},
 		"what isn't a file": {
 			agent: func(r *rig) { r.must(unix.Mkfifo(filepath.Join(r.upper, "fifo"), 0o644)) },

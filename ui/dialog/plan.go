@@ -51,6 +51,7 @@ type Plan struct {
 	stopping        bool // that is being cancelled
 	progress        api.Progress
 	over            bool   // it was carried out
+	applied         int64  // as this apply
 	notice, failure string // what is said above the keys
 	result          []item // what came of it
 	made            int    // of which columns the list is
@@ -110,6 +111,10 @@ func (p *Plan) Why(i intent.Intent) string {
 	switch i := i.(type) {
 	case intent.Yes:
 		return p.whyNot()
+	case intent.Applies:
+		if p.applied == 0 {
+			return "nothing is applied yet: y does"
+		}
 	case intent.Seen:
 		switch {
 		case p.over || p.work.Apply == nil || len(p.shown.Unreviewed) == 0:
@@ -154,6 +159,8 @@ func (p *Plan) whyNot() string {
 		return "the plan is being made"
 	case p.unseen() > 0:
 		return paint.Count(p.unseen(), "more thing", "more things") + " to look at below: go through them first (↓)"
+	case p.work.Apply != nil && len(p.shown.Unreviewed) > 0 && !p.work.Apply.Looked:
+		return paint.Count(len(p.shown.Unreviewed), "change is", "changes are") + " of no reviewed action: v says that you have looked"
 	case p.shown.Blocked != "":
 		return p.shown.Blocked
 	case len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0:
@@ -181,6 +188,8 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 	case intent.Again:
 		p.over, p.failure, p.notice, p.result = false, "", "", nil
 		return p.choose()
+	case intent.Applies:
+		return intent.UndoApply{ID: p.applied}
 	case intent.Seen:
 		p.work.Apply.Looked = true
 		return p.choose()
@@ -407,6 +416,10 @@ func (p *Plan) hints(f paint.Frame) []paint.Hint {
 		case intent.Seen:
 			h.Off = p.unseen() > 0 || f.Wait > 0
 			if p.over || p.running || p.work.Apply == nil || p.work.Apply.Looked || len(p.shown.Unreviewed) == 0 {
+				continue
+			}
+		case intent.Applies:
+			if p.applied == 0 {
 				continue
 			}
 		case intent.Open:

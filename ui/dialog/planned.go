@@ -134,12 +134,12 @@ func (p *Plan) list(dst uv.Screen, width int) (out []item) {
 		}
 	}
 	for i, c := range p.shown.Unreviewed {
-		it := p.file(dst, "unreviewed", i, c, width)
-		words := "    of no reviewed action: look at it"
+		mark := text{"? no action of it was reviewed  ", themes.Warn}
 		if p.work.Apply != nil && p.work.Apply.Looked {
-			words = "    of no reviewed action; you have looked at it"
+			mark = text{"✓ you have looked at it  ", themes.OK}
 		}
-		it.rows = append(it.rows, row{ground: themes.Surface, spans: []text{{words, themes.Warn}}})
+		it := p.file(dst, "unreviewed", i, c, width-paint.Width(dst, mark.s))
+		it.rows[0].spans = append([]text{mark}, it.rows[0].spans...)
 		it.must = fmt.Sprint("unreviewed", c.Key, c.Status, c.NewSize)
 		out = append(out, it)
 	}
@@ -214,7 +214,11 @@ func (p *Plan) file(dst uv.Screen, what string, n int, c api.Change, width int) 
 	}
 	it.key = c.Key
 	it.about = func(dst uv.Screen, width int) []row {
-		out := []row{{ground: themes.Surface, spans: []text{{paint.ShortenLeft(dst, c.Path, width), themes.Strong}}}}
+		name := c.Path
+		if p.work.Back != nil {
+			name = "taken back: " + name
+		}
+		out := []row{{ground: themes.Surface, spans: []text{{paint.ShortenLeft(dst, name, width), themes.Strong}}}}
 		switch d := p.diff; {
 		case p.diffOf != c.Key:
 			return append(out, muted("reading its differences…"))
@@ -335,6 +339,7 @@ func (p *Plan) Done(a api.Apply) {
 	files := paint.Count(a.Files, "file", "files")
 	switch {
 	case a.State == api.ApplyUndone:
+		a.Checks, a.Fetched = nil, nil // of the apply that isn't any more
 		p.notice = "✓ undone: the project folder has " + files + " as they were"
 	case a.State == api.ApplyDone && p.work.Undo == 0:
 		p.notice = "✓ applied: the project folder has " + files + " of this session"
@@ -367,15 +372,14 @@ func (p *Plan) Done(a api.Apply) {
 	}
 	if n := len(a.Fetched); n > 0 {
 		say(themes.Strong, paint.Count(n, "commit", "commits")+" of the agent's, in your repository below "+a.Ref)
-		var refs []string
+		tips := map[string]bool{} // the newest commit of each branch comes first
 		for _, c := range a.Fetched {
-			add("commit", row{ground: themes.Surface, indent: 2, spans: []text{{c.Hash[:min(len(c.Hash), 9)] + " ", themes.Info}, {c.Subject, themes.Surface}, {" — " + c.Author, themes.SurfaceMuted}}})
-			if ref := a.Ref + strings.TrimPrefix(c.Ref, "refs/"); !slices.Contains(refs, ref) {
-				refs = append(refs, ref)
+			hash := c.Hash[:min(len(c.Hash), 12)]
+			say(themes.Surface, "  "+hash+" "+c.Subject+" — "+c.Author)
+			if !tips[c.Folder+c.Ref] {
+				say(themes.Strong, "    to merge:  git merge "+hash)
 			}
-		}
-		for _, ref := range refs {
-			say(themes.Surface, "to merge them:  git merge "+ref)
+			tips[c.Folder+c.Ref] = true
 		}
 	}
 	for _, path := range a.Paths {
@@ -385,7 +389,7 @@ func (p *Plan) Done(a api.Apply) {
 		say(themes.SurfaceMuted, fmt.Sprintf("  ⋯ and %d more", n))
 	}
 	if p.failure == "" && p.work.Undo == 0 {
-		say(themes.Surface, "Z undoes this apply, also later")
+		p.applied = a.ID
 	}
 }
 

@@ -184,6 +184,7 @@ func bindings() map[Scope][]Binding {
 			bind("c", "", "add a check", "add a command that must succeed before anything is written", intent.AddCheck{}),
 			bind("enter", "", "edit", "edit the check", intent.Open{}),
 			bind("f", "", "", "fetch the agent's commits, or don't", intent.Commits{}),
+			bind("Z", "", "undo it…", "once it is applied: undo it, after showing a plan", intent.Applies{}),
 			bind("r", "", "plan again", "make the plan anew", intent.Again{}),
 			bind("j down", "", "", "next thing", intent.Move{By: 1}),
 			bind("k up", "", "", "previous thing", intent.Move{By: -1}),

@@ -13,7 +13,7 @@ func (s *Screen) Why(i intent.Intent) string {
 		return "nothing is held"
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
-		return "the session has ended: r resumes it, to roll back in it; W applies all but this, w what is selected"
+		return "it has ended: r resumes it to roll back, W applies all but this"
 	}
 	switch i.(type) {
 	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep,
