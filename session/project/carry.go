@@ -56,20 +56,12 @@ func (e *RefusedError) Error() string {
 }
 
 // Carry carries steps out, all of them or none, under a new journal of that name
-// (letters, digits, "-" and "_"). What a step wants and is so already is left
-// out, of the journal too. Its owner can read all that is new. A RefusedError, like any other, means that the project
-// is as it was, but for what the Result's Left names; that is also so when ctx
-// ends meanwhile. told, which may be nil, is called from this goroutine, often.
+// (letters, digits, "-" and "_"). What a step wants and is so already is left out,
+// of the journal too. The owner can read all that is new, whatever its mode should
+// be. A RefusedError, like any other, means that the project is as it was, but for
+// what the Result's Left names; that is also so when ctx ends meanwhile. told, which
+// may be nil, is called from this goroutine, often.
 func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Step, told func(Progress)) (Result, error) {
-	fail := func(err error) (Result, error) {
-		return Result{}, fmt.Errorf("cannot write to project %q: %w", f.path, err)
-	}
-	if !validName(name) {
-		return fail(fmt.Errorf("%q can't name a journal", name))
-	}
-	if found, err := j.find(name); err != nil || len(found) > 0 {
-		return fail(errors.Join(err, fmt.Errorf("there is a journal %q already", name)))
-	}
 	steps = slices.Clone(steps)
 	for i := range steps { // else nobody could look at it again
 		switch steps[i].New.Kind {
@@ -80,50 +72,49 @@ func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Ste
 		}
 	}
 	slices.SortFunc(steps, func(a, b Step) int { return order(a.Path, b.Path) })
-	if err := valid(steps); err != nil {
-		return fail(err)
-	}
 	res, err := f.carry(ctx, &record{in: j, name: name, steps: steps}, told)
 	if err != nil {
-		return res, fmt.Errorf("cannot write to project %q: %w", f.path, err)
+		err = fmt.Errorf("cannot write to project %q: %w", f.path, err)
 	}
-	return res, nil
+	return res, err
 }
 
 // Undo takes back what Carry did under a journal that is Done, all of it or
 // nothing: a path that isn't as Carry left it is a conflict. Folders stay in which
 // there is something else by now.
 func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Progress)) (Result, error) {
-	fail := func(res Result, err error) (Result, error) {
-		return res, fmt.Errorf("cannot undo %q in project %q: %w", name, f.path, err)
-	}
+	var res Result
 	done, undo, err := j.both(name)
 	if err == nil {
 		err = done.load()
 	}
+	if err == nil {
+		err = f.here()
+	}
+	if err == nil && phase(done, undo) != Done {
+		err = fmt.Errorf("it is %s", phase(done, undo))
+	} else if err == nil && !f.is(done) {
+		err = errors.New("it was done to another project folder")
+	}
+	if err == nil {
+		for i, s := range done.steps {
+			done.steps[i].Old, done.steps[i].New = s.New, s.Old
+		}
+		res, err = f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, told)
+	}
 	if err != nil {
-		return fail(Result{}, err)
+		err = fmt.Errorf("cannot undo %q in project %q: %w", name, f.path, err)
 	}
-	if p := phase(done, undo); p != Done {
-		return fail(Result{}, fmt.Errorf("it is %s", p))
-	}
-	if done.ino != f.ino {
-		return fail(Result{}, errors.New("it was done to another project folder"))
-	}
-	for i, s := range done.steps {
-		done.steps[i].Old, done.steps[i].New = s.New, s.Old
-	}
-	res, err := f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, told)
-	if err != nil {
-		return fail(res, err)
-	}
-	return res, nil
+	return res, err
 }
 
 // carry does r's steps: checks and keeps what is there, begins the journal, makes
 // what is new beside the old, puts it in place, and deletes what was replaced.
 func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (Result, error) {
-	if err := f.here(); err != nil {
+	if !validName(r.name) {
+		return Result{}, fmt.Errorf("%q can't name a journal", r.name)
+	}
+	if err := errors.Join(f.here(), valid(r.steps)); err != nil {
 		return Result{}, err
 	}
 	unlock, err := f.lock(r.in)
@@ -131,7 +122,7 @@ func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (Res
 		return Result{}, err
 	}
 	defer unlock()
-	if err := f.unfinished(r.in); err != nil {
+	if err := f.free(r); err != nil {
 		return Result{}, err
 	}
 	var id [idBytes]byte
@@ -234,17 +225,18 @@ func (f *Folder) is(r *record) bool {
 	return f.ino == r.ino && (f.dev == r.dev || r.fsid != 0 && f.fsid() == r.fsid)
 }
 
-// unfinished fails when an earlier journal of the project is half-way.
-func (f *Folder) unfinished(j Journals) error {
-	found, err := j.find("")
-	if err != nil {
-		return err
-	}
-	for _, r := range found {
+// free fails when an earlier journal of the project is half-way, or when there is
+// one like r.
+func (f *Folder) free(r *record) error {
+	found, err := r.in.find("")
+	for _, o := range found {
+		if o.name == r.name && o.undo == r.undo {
+			return fmt.Errorf("there is a journal %q already", r.name)
+		}
 		// One that can't be read is Recover's to name: each step is checked anyway.
-		if r.open() && r.load() == nil && f.is(r) {
-			return fmt.Errorf("%q: %w", r.name, ErrUnfinished)
+		if o.open() && o.load() == nil && f.is(o) {
+			return fmt.Errorf("%q: %w", o.name, ErrUnfinished)
 		}
 	}
-	return nil
+	return err
 }
