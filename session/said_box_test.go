@@ -72,3 +72,25 @@ func TestEditsHaveEffects(t *testing.T) {
 		return a.Effects != nil && a.Effects.Grave && a.Effects.Words[0] == "empties notes.txt, never committed"
 	})
 }
+
+// TestEffectsGrow: what a command left running does later is told with the command.
+func TestEffectsGrow(t *testing.T) {
+	w := startWith(t, api.ModeWatch, `mkfifo /tmp/gone; bash -c 'touch made; (exec 3<>/tmp/gone; while read f <&3; do rm $f; done) & true'; read x`, damaged(t))
+	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
+	a := w.action("the command's end", func(a api.Action) bool { return a.State == api.ActionEnded && a.Effects != nil })
+	if len(a.Effects.Words) != 1 || a.Effects.Words[0] != "creates made" {
+		t.Errorf("it says %q", a.Effects.Words)
+	}
+	feed := w.feed("gone")
+	// It is the command's once the agent is known to have been asleep before; else it is an edit.
+	for _, name := range []string{"notes.txt", "notes2.txt", "dirty.md", "local.db", "src/a.py", "src/b.py", "x.log", "keep.txt", "a.txt", "package.json", "Makefile"} {
+		feed(name)
+		b := w.action("the end of "+name, func(b api.Action) bool {
+			return b.N > a.N && b.Title == "edit "+name || b.N == a.N && b.Effects != nil && b.Effects.Deleted > 0
+		})
+		if b.N == a.N {
+			return
+		}
+	}
+	t.Error("what is deleted later is never told with the command")
+}
