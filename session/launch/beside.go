@@ -15,12 +15,22 @@ import (
 // one that is stuck keeps nobody else from anything.
 const tellTime = 2 * time.Second
 
+// maxPaths bounds the paths of one piece of news, in bytes.
+const maxPaths = 32 << 10
+
 // Tell tells all live sessions whose project folder is from's, in it or around
 // it, what happened to the files. Those that can't be reached learn nothing.
 func Tell(ctx context.Context, n api.News) {
 	dir, err := store.Dir()
 	if err != nil {
 		return
+	}
+	size := 0
+	for i, p := range n.Paths { // a server reads no more
+		if size += len(p); size > maxPaths {
+			n.Paths, n.More = n.Paths[:i], n.More+len(n.Paths)-i
+			break
+		}
 	}
 	var told sync.WaitGroup
 	for _, o := range registryIn(dir).beside(n.From) {

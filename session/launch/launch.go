@@ -216,6 +216,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		}
 	}()
 	if _, err := st.Own(cfg.ID); err != nil { // until this process ends
+		if errors.Is(err, store.ErrOwned) {
+			err = &Error{Code: 3, Message: fmt.Sprintf("cannot resume session %s: something of it is just being applied, undone or removed; try again when that is through", cfg.ID)}
+		}
 		return nil, nil, errors.Join(err, st.Close())
 	}
 	s, err := run(ctx, st, cfg)

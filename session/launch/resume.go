@@ -44,6 +44,7 @@ type kept struct {
 	Argv       [][]byte      `json:"argv"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
 	Limits     runner.Limits `json:"limits"` // as they were asked for
+	Disk       int64         `json:"disk,omitempty"`
 	WallTime   time.Duration `json:"wall_time,omitempty"`
 	Folder     identity      `json:"folder"`
 	Root       string        `json:"root"` // where its run-time folder was
@@ -82,7 +83,7 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: Bytes(cfg.Argv), Limits: cfg.Limits, WallTime: cfg.WallTime, Folder: folder, Root: cfg.RunDir}
+	k := kept{Argv: Bytes(cfg.Argv), Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Folder: folder, Root: cfg.RunDir}
 	for _, h := range cfg.AllowHosts {
 		k.AllowHosts = append(k.AllowHosts, h.String())
 	}
@@ -130,14 +131,14 @@ func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string)
 	case old && len(r.Argv) == 0:
 		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Command, was.ID)
 	case old: // what was in force is known from the record
-		k = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, WallTime: was.Limits.WallTime}
+		k = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, Disk: was.Limits.Disk, WallTime: was.Limits.WallTime}
 	case err != nil:
 		return refuse("how it was started can't be read: %v", err)
 	}
 	if len(r.Argv) == 0 {
 		r.Argv = k.Argv
 	}
-	r.Name, r.Workspace, r.Mode, r.AllowHosts, r.Limits, r.WallTime = was.Name, []byte(was.Folder), was.Mode, k.AllowHosts, k.Limits, k.WallTime
+	r.Name, r.Workspace, r.Mode, r.AllowHosts, r.Limits, r.Disk, r.WallTime = was.Name, []byte(was.Folder), was.Mode, k.AllowHosts, k.Limits, k.Disk, k.WallTime
 	if r.Cols <= 0 || r.Rows <= 0 {
 		r.Cols, r.Rows = was.Cols, was.Rows
 	}
