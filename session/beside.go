@@ -45,22 +45,21 @@ func (s *Session) Hear(ctx context.Context, n api.News) (api.Session, error) {
 // that it has changed itself it goes on to see its own.
 func (s *Session) appliedBeside(n api.News) {
 	held := s.files.Scanned()
-	var names []string
-	count := 0
+	var names, all []string
 	for _, p := range n.Paths {
 		rel, err := filepath.Rel(s.cfg.Workspace, filepath.Join(n.From.Folder, string(p)))
 		if err != nil || !filepath.IsLocal(rel) {
 			continue // a nested session's neighbour wrote elsewhere
 		}
-		if count++; held.Lookup(rel) != nil {
+		if all = append(all, api.Escape(rel)); held.Lookup(rel) != nil {
 			names = append(names, api.Escape(rel))
 		}
 	}
 	switch {
 	case len(names) > 0:
-		s.note(true, "session %s wrote %s to the project, which this session has changed too and goes on to see as its own", n.From.Name, listed(names[:min(len(names), 4)], len(names), 3))
-	case count > 0:
-		s.note(false, "session %s wrote to %d files of the project: this session sees them as they are now", n.From.Name, count+n.More)
+		s.note(true, "session %s wrote %s to the project, which this session has changed too and goes on to see as its own", n.From.Name, listed(names, len(names), 3))
+	case len(all) > 0:
+		s.note(false, "session %s wrote %s to the project, which this session sees as it is there now", n.From.Name, listed(all, len(all)+n.More, 3))
 	}
 }
 

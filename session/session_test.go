@@ -34,6 +34,7 @@ type world struct {
 	*session.Session
 	read    *session.Live
 	store   *store.Store
+	config  session.Config
 	project string
 }
 
@@ -70,13 +71,13 @@ func startProgram(t *testing.T, mode api.Mode, prepare func(project string), arg
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)
-	w.Session, err = session.Start(t.Context(), w.store, session.Config{
+	w.config = session.Config{
 		ID: fmt.Sprintf("test%d%s", os.Getpid(), strings.ToLower(filepath.Base(dir))), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
 		Limits: runner.Limits{Pids: 200},
-	})
-	if err != nil {
+	}
+	if w.Session, err = session.Start(t.Context(), w.store, w.config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"time"
 
 	"stepbox/session/api"
 	"stepbox/session/ledger"
@@ -16,9 +17,23 @@ type Ended struct {
 	Live  func(id string) bool // a supervisor has it after all
 }
 
+// A supervisor whose session has ended takes a moment to go away: patience while
+// its clients fetch the end, and exiting when nothing says that it lives.
+const (
+	patience = 5 * time.Second
+	exiting  = 300 * time.Millisecond
+)
+
 // Hold is Owner's: it locks the session.
-func (e Ended) Hold(context.Context) (func(), error) {
+func (e Ended) Hold(ctx context.Context) (func(), error) {
 	release, err := e.Store.Own(e.ID)
+	for begun := time.Now(); errors.Is(err, store.ErrOwned) && ctx.Err() == nil; {
+		if waited := time.Since(begun); waited > patience || waited > exiting && !e.Live(e.ID) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		release, err = e.Store.Own(e.ID)
+	}
 	switch {
 	case errors.Is(err, store.ErrOwned):
 		return nil, api.Problemf(api.CodeBusy, "another stepbox is at session %s just now; try again when it is through", e.ID)

@@ -205,7 +205,11 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		return nil, nil, errors.Join(err, st.Close())
 	}
 	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
-	mine, err := registryIn(dir).announce(cfg.ID, &n, req.Name != "" && !cfg.Resume)
+	var mine *announced
+	err = untilFree(ctx, st, cfg, func() (err error) {
+		mine, err = registryIn(dir).announce(cfg.ID, &n, req.Name != "" && !cfg.Resume)
+		return err
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -215,9 +219,13 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 			_ = mine.withdraw() // a dead supervisor's note is nobody's word
 		}
 	}()
-	if _, err := st.Own(cfg.ID); err != nil { // until this process ends
+	err = untilFree(ctx, st, cfg, func() error {
+		_, err := st.Own(cfg.ID) // until this process ends
+		return err
+	})
+	if err != nil {
 		if errors.Is(err, store.ErrOwned) {
-			err = &Error{Code: 3, Message: fmt.Sprintf("cannot resume session %s: something of it is just being applied, undone or removed; try again when that is through", cfg.ID)}
+			err = &Error{Code: codeRefused, Message: fmt.Sprintf("cannot resume session %s: something of it is just being applied, undone or removed; try again when that is through", cfg.ID)}
 		}
 		return nil, nil, errors.Join(err, st.Close())
 	}

@@ -39,6 +39,10 @@ func registryIn(dataDir string) registry { return registry(filepath.Join(dataDir
 
 func (r registry) path(id string) string { return filepath.Join(string(r), id+noteSuffix) }
 
+// codeRefused is the exit code for a session that has a supervisor, and so for what
+// may be had a moment later.
+const codeRefused = 3
+
 // announced is a supervisor's own note. Withdraw it when the session is over.
 type announced struct {
 	file *os.File
@@ -91,7 +95,7 @@ func (r registry) announce(id string, n *note, chosen bool) (*announced, error) 
 		return nil, err
 	}
 	if o, ok := live[id]; ok { // it goes on already, or was just told to
-		return nil, &Error{Code: 3, Message: fmt.Sprintf("session %s is running: stepbox attach %s joins it", o.Name, id)}
+		return nil, &Error{Code: codeRefused, Message: fmt.Sprintf("session %s is running: stepbox attach %s joins it", o.Name, id)}
 	}
 	r.tidy()
 	taken := make(map[string]string)

@@ -153,6 +153,27 @@ func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string)
 	return cfg, nil
 }
 
+// untilFree tries again, for a moment, to have what a supervisor still has whose
+// session has ended, and that is just going away.
+func untilFree(ctx context.Context, st *store.Store, cfg session.Config, try func() error) error {
+	for end := time.Now().Add(goneTime); ; {
+		err := try()
+		var e *Error
+		had := errors.Is(err, store.ErrOwned) || errors.As(err, &e) && e.Code == codeRefused
+		if !cfg.Resume || !had || time.Now().After(end) {
+			return err
+		}
+		if s, failure := ledger.Doc[api.Session](ctx, st, cfg.ID, store.KindSession, 0); failure != nil || s.Live() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // again starts a session that goes on. The caller has its note, so that nobody
 // else does.
 func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.Session, error) {

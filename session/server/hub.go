@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -56,6 +58,12 @@ func newHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *s
 			recorded.ServeHTTP(w, q)
 			return
 		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxRequest)) // which may have to be read twice
+		if err != nil {
+			fail(w, api.Problemf(api.CodeInvalid, "cannot read the request: %s", api.Escape(err.Error())))
+			return
+		}
+		q.Body = io.NopCloser(bytes.NewReader(body))
 		proxy := &httputil.ReverseProxy{
 			Transport:     transport,
 			FlushInterval: -1, // events are sent as they happen
@@ -74,6 +82,7 @@ func newHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *s
 					return
 				}
 				// It ended between the look and the request: its record answers.
+				q.Body = io.NopCloser(bytes.NewReader(body))
 				recorded.ServeHTTP(w, q)
 			},
 		}

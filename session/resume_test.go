@@ -1,0 +1,192 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/session"
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// again ends the session and resumes it.
+func (w *world) again(meanwhile func(upper string)) {
+	w.Helper()
+	_, err := w.Kill(w.Context())
+	w.must(err)
+	meanwhile(filepath.Join(w.store.SessionDir(w.ID()), "upper"))
+	w.config.Resume = true
+	w.Session, err = session.Start(w.Context(), w.store, w.config)
+	w.must(err)
+	w.read = w.Reader()
+}
+
+// row is the session's as it was recorded last.
+func (w *world) row() (s api.Session) {
+	w.Helper()
+	doc, err := w.store.Doc(w.Context(), w.ID(), store.KindSession, 0)
+	w.must(err)
+	w.must(json.Unmarshal(doc, &s))
+	return s
+}
+
+// TestResume: a session that has ended goes on as the same one. What it did before
+// can be taken back and comes again as ever, and what it changed is compared with
+// the project as it was first seen.
+func TestResume(t *testing.T) {
+	d := drive(t, api.ModePolicy, func(project string) {
+		if err := os.WriteFile(filepath.Join(project, "a"), []byte(seven), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	first := d.run("sed -i s/1/one/ a; echo 1 >made")
+	second := d.run("sed -i s/7/seven/ a; echo 2 >other")
+	_, out := d.take(only(first))
+	third := d.run("echo 3 >third")
+	fourth := d.run("echo 4 >fourth")
+	d.take(api.Before(fourth))
+	before, changes := d.row(), d.changed(0)
+	actions, err := d.read.Actions(t.Context(), d.ID())
+	d.must(err)
+	d.again(func(string) {
+		d.must(os.WriteFile(filepath.Join(d.project, "a"), []byte("the person's\n"), 0o600))
+	})
+	now := d.row()
+	if now.Number != before.Number || !now.StartedAt.Equal(before.StartedAt) || now.Resumed != 1 || now.ResumedAt.Before(before.StartedAt) || now.State != api.SessionRunning ||
+		now.Exit != nil || now.EndedBy != "" || now.Base == nil || now.Base.Hash != before.Base.Hash || now.Printed == 0 {
+		t.Errorf("it was  %+v\nit is now %+v", before, now)
+	}
+	if got := d.changed(0); !slices.Equal(got, changes) {
+		t.Errorf("the changes are %q, and were %q", got, changes)
+	}
+	fifth := d.run("echo 5 >fifth")
+	if fifth <= fourth {
+		t.Errorf("an action after %d is %d", fourth, fifth)
+	}
+	list, err := d.read.Actions(t.Context(), d.ID())
+	d.must(err)
+	for i, a := range actions {
+		b := list[i]
+		if a.N != b.N || a.Title != b.Title || a.State != b.State && a.State != api.ActionRunning || a.Review != b.Review || a.Files != b.Files || !slices.Equal(a.Spans, b.Spans) {
+			t.Errorf("action %+v\nis now %+v", a, b)
+		}
+	}
+	// What was taken back alone isn't there, so going on elsewhere doesn't bring it.
+	if d.review(first) != api.ReviewRolledBack || d.has("made") != "" {
+		t.Errorf("action %d is %q and made is %q", first, d.review(first), d.has("made"))
+	}
+	d.take(only(second))
+	if got := d.has("a"); got != seven || d.has("other") != "" || d.review(second) != api.ReviewRolledBack || d.review(third) == api.ReviewRolledBack {
+		t.Errorf("a is %q, other is %q", got, d.has("other"))
+	}
+	d.take(api.RollbackTarget{Redo: out.ID})
+	if got := d.has("a"); got != strings.Replace(seven, "1", "one", 1) || d.has("made") != "1\n" || d.review(first) == api.ReviewRolledBack {
+		t.Errorf("a is %q, made is %q and action %d is %q", got, d.has("made"), first, d.review(first))
+	}
+	// Going back and forward again over the end finds the reviews that there were.
+	sixth := d.run("echo 6 >sixth")
+	d.take(api.Before(third))
+	if d.review(third) != api.ReviewRolledBack || d.review(fifth) != api.ReviewRolledBack || d.has("third") != "" {
+		t.Errorf("action %d is %q", third, d.review(third))
+	}
+	d.again(func(string) {})
+	d.take(api.Before(sixth))
+	if d.review(third) == api.ReviewRolledBack || d.review(fifth) == api.ReviewRolledBack || d.has("third") != "3\n" || d.has("fifth") != "5\n" {
+		t.Errorf("action %d is %q, action %d %q", third, d.review(third), fifth, d.review(fifth))
+	}
+	_, err = d.Kill(t.Context())
+	d.must(err)
+	d.must(d.store.Verify(t.Context(), d.ID()))
+}
+
+// TestResumeFindsWhatChanged: what isn't as it was recorded is an edit, which is
+// asked about as any in step mode, and said.
+func TestResumeFindsWhatChanged(t *testing.T) {
+	w := start(t, api.ModeStep, "read x")
+	w.again(func(upper string) { w.must(os.WriteFile(filepath.Join(upper, "by-hand"), []byte("x\n"), 0o644)) })
+	q := w.held(0)
+	if q.Subject != api.SubjectEdit || q.Title != "edit by-hand" {
+		t.Errorf("%s %q is held", q.Subject, q.Title)
+	}
+	w.happened("word of it", func(e api.Event) bool {
+		return e.Note != nil && strings.Contains(e.Note.Text, "action 1 is what was changed since")
+	})
+	w.must(w.decide(q, api.AnswerRollback))
+	if w.has("by-hand") != "" {
+		t.Error("it wasn't taken back")
+	}
+}
+
+// TestResumeThatFails leaves the session as it was: its files, its record, and
+// that it can be resumed.
+func TestResumeThatFails(t *testing.T) {
+	w := start(t, api.ModeWatch, "echo kept >kept; read x")
+	w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
+	_, err := w.Kill(t.Context())
+	w.must(err)
+	seq, err := w.store.LastEvent(t.Context(), w.ID())
+	w.must(err)
+	bad := w.config
+	bad.Resume, bad.Argv = true, []string{"no-such-program"}
+	if _, err := session.Start(t.Context(), w.store, bad); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+		t.Fatalf("it is resumed with what isn't there: %v", err)
+	}
+	if now, err := w.store.LastEvent(t.Context(), w.ID()); err != nil || now != seq || w.has("kept") != "kept\n" {
+		t.Errorf("the record has %d events and had %d, %v; kept is %q", now, seq, err, w.has("kept"))
+	}
+	w.again(func(upper string) {
+		w.must(os.Rename(upper, upper+"-away"))
+		if _, err := session.Start(t.Context(), w.store, bad); err == nil || !strings.Contains(err.Error(), "aren't there any more") {
+			t.Errorf("without its files it is resumed: %v", err)
+		}
+		w.must(os.Rename(upper+"-away", upper))
+	})
+	if got := w.changed(0); !slices.Equal(got, []string{"A kept"}) {
+		t.Errorf("the changes are %q", got)
+	}
+}
+
+// TestHear: a session takes in what its neighbours tell, and nothing from who is none.
+func TestHear(t *testing.T) {
+	w := start(t, api.ModeWatch, "echo mine >held; read x")
+	w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
+	other := api.Neighbour{ID: "other", Name: "o", Folder: filepath.Dir(w.project)}
+	tell := func(n api.News) error {
+		_, err := w.Hear(t.Context(), n)
+		return err
+	}
+	for range 2 {
+		w.must(tell(api.News{Kind: api.NewsStarted, From: other}))
+	}
+	if b := w.row().Beside; len(b) != 1 || b[0] != other {
+		t.Errorf("beside it are %+v", b)
+	}
+	in := func(name string) []byte { return []byte(filepath.Join(filepath.Base(w.project), name)) }
+	w.must(tell(api.News{Kind: api.NewsApplied, From: other, Paths: [][]byte{in("held"), in("new"), []byte("elsewhere")}}))
+	w.happened("word of it", func(e api.Event) bool {
+		return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "wrote held to the project, which this session has changed too")
+	})
+	w.must(tell(api.News{Kind: api.NewsApplied, From: other, Paths: [][]byte{in("new")}}))
+	w.happened("word of it", func(e api.Event) bool {
+		return e.Note != nil && strings.Contains(e.Note.Text, "wrote new to the project, which this session sees")
+	})
+	w.must(tell(api.News{Kind: api.NewsEnded, From: other}))
+	if b := w.row().Beside; len(b) != 0 {
+		t.Errorf("beside it are %+v", b)
+	}
+	for _, n := range []api.News{
+		{Kind: api.NewsStarted, From: api.Neighbour{ID: "far", Folder: w.project + "-else"}},
+		{Kind: api.NewsStarted, From: api.Neighbour{ID: w.ID(), Folder: w.project}},
+		{Kind: "rumour", From: other},
+	} {
+		var p *api.Problem
+		if err := tell(n); !errors.As(err, &p) || p.Code != api.CodeInvalid {
+			t.Errorf("%+v is answered with %v", n, err)
+		}
+	}
+}
