@@ -26,23 +26,31 @@ const (
 
 // Hold is Owner's: it locks the session.
 func (e Ended) Hold(ctx context.Context) (func(), error) {
-	release, err := e.Store.Own(e.ID)
+	release, err := e.own()
 	for begun := time.Now(); errors.Is(err, store.ErrOwned) && ctx.Err() == nil; {
 		if waited := time.Since(begun); waited > patience || waited > exiting && !e.Live(e.ID) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
-		release, err = e.Store.Own(e.ID)
+		release, err = e.own()
 	}
 	switch {
 	case errors.Is(err, store.ErrOwned):
 		return nil, api.Problemf(api.CodeBusy, "another stepbox is at session %s just now; try again when it is through", e.ID)
 	case err != nil:
 		return nil, err
-	case e.Live(e.ID):
-		return nil, errors.Join(release(), api.Problemf(api.CodeBusy, "session %s has just begun to run again; try again", e.ID))
 	}
 	return func() { _ = release() }, nil // the lock goes with the file
+}
+
+// own locks the session, if no supervisor has it: one that starts has its note
+// before it has the lock.
+func (e Ended) own() (func() error, error) {
+	release, err := e.Store.Own(e.ID)
+	if err == nil && e.Live(e.ID) {
+		return nil, errors.Join(store.ErrOwned, release())
+	}
+	return release, err
 }
 
 // Settle is Owner's: the last checkpoint has all of it.

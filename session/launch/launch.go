@@ -219,8 +219,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 			_ = mine.withdraw() // a dead supervisor's note is nobody's word
 		}
 	}()
-	err = untilFree(ctx, st, cfg, func() error {
-		_, err := st.Own(cfg.ID) // until this process ends
+	var release func() error // held on to: a lock goes with its file, and that with the last who has it
+	err = untilFree(ctx, st, cfg, func() (err error) {
+		release, err = st.Own(cfg.ID)
 		return err
 	})
 	if err != nil {
@@ -242,6 +243,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	me := api.Neighbour{ID: cfg.ID, Name: cfg.Name, Folder: cfg.Workspace}
 	return s, func(ctx context.Context) error {
 		defer st.Close()
+		defer func() { _ = release() }() // nobody writes after that
 		defer Tell(context.WithoutCancel(ctx), api.News{Kind: api.NewsEnded, From: me})
 		defer func() { _ = mine.withdraw() }() // as above
 		var met sync.WaitGroup
