@@ -2,10 +2,13 @@ package ui
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
 	"stepbox/ui/internal/fake"
+	"stepbox/ui/looked"
 )
 
 // What was told to be newer is fetched until it is there, however the answer to
@@ -61,4 +64,88 @@ func TestLongChangesAreReadOn(t *testing.T) {
 	d.press("G")
 	d.shows("file3209")
 	d.lacks("reading on")
+}
+
+// What a person marked as looked at is remembered, and what came since is a scope
+// of its own, in this screen and the next.
+func TestSinceThePersonLooked(t *testing.T) {
+	t.Parallel()
+	memory := looked.Folder(filepath.Join(t.TempDir(), "looked"))
+	c := fake.Workbench()
+	old := api.Changes{Version: 1, Checkpoint: 12, Files: []api.Change{{Path: "old.txt", Key: "o", Status: "A", Kind: "file"}}}
+	c.SetChanges(0, old)
+	c.SetSince(12, api.Changes{Version: 2, Checkpoint: 13})
+	open := func() *driver {
+		d := drive(t, c, 120, 35, Options{Session: fake.Session().ID, Theme: "plain", Looked: memory})
+		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+		d.shows("old.txt")
+		d.press(leader, "2")
+		return d
+	}
+	d := open()
+	d.press("s", "s") // an action, if one is selected, and the session again
+	d.shows("old.txt")
+	d.lacks("since you looked")
+	d.press("m")
+	d.shows("marked as looked at")
+	d.press("s")
+	d.shows("nothing has changed since you looked")
+	d.until("it is remembered", func() bool { return memory.At(fake.Session().ID) == 12 })
+
+	c.SetSince(12, api.Changes{Version: 3, Checkpoint: 13, Files: []api.Change{{Path: "new.txt", Key: "n", Status: "A", Kind: "file"}}})
+	d = open()
+	d.idle()
+	d.press("s")
+	d.shows("since you looked")
+	d.shows("new.txt")
+	d.lacks("old.txt")
+	d.press("m") // it goes on from here
+	d.until("it is remembered", func() bool { return memory.At(fake.Session().ID) == 13 })
+	d.press("s", "s")
+	d.shows("old.txt")
+}
+
+// Files and hunks are selected with the keys that people know, and esc gives up
+// first the reading, then the selection, then the pane.
+func TestSelectingWithKeys(t *testing.T) {
+	t.Parallel()
+	c := fake.Workbench()
+	_, diff := fake.Changes()
+	diff.Hash = "h"
+	c.SetDiff(diff)
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "2")
+	d.press(" ")
+	d.shows("1 selected")
+	d.press(" ", "enter")
+	d.shows("@@ -10")
+	d.press("]", " ")
+	d.shows("●▌@@ -40")
+	d.shows("○ @@ -10")
+	d.press("esc")
+	d.shows("◐ M parse.go")
+	d.press("a")
+	d.shows("all selected")
+	d.press("esc")
+	d.lacks("all selected")
+	d.shows("2 Changes")
+	d.press("esc")
+	d.until("the Terminal has the focus", func() bool { return strings.Contains(d.text(), "┏ 1 Terminal") })
+	x, y := d.find("notes.txt")
+	d.send(click(x, y))
+	d.until("the click selects the file", func() bool { return strings.Contains(d.text(), "┏ 2 Changes") })
+	d.press(" ")
+	d.shows("●D notes.txt")
+}
+
+// find is where words stand on the screen.
+func (d *driver) find(words string) (x, y int) {
+	d.t.Helper()
+	for y, line := range strings.Split(d.text(), "\n") {
+		if i := strings.Index(line, words); i >= 0 {
+			return d.m.method.StringWidth(line[:i]), y
+		}
+	}
+	d.t.Fatalf("%q isn't shown\n%s", words, d.text())
+	return 0, 0
 }

@@ -25,7 +25,7 @@ type Client struct {
 	decisions []api.Decision                             // guarded by mu
 	calls     []string                                   // guarded by mu
 	terms     []*Stream                                  // guarded by mu
-	changes   map[int]api.Changes                        // guarded by mu
+	changes   map[api.Scope]api.Changes                  // guarded by mu
 	diffs     map[string]api.FileDiff                    // guarded by mu
 	execs     map[int][]api.Exec                         // guarded by mu
 	plans     map[int]api.RollbackPlan                   // guarded by mu
@@ -50,7 +50,7 @@ func (c *Client) lock() func() {
 func New(list ...api.Session) *Client {
 	return &Client{
 		list: list, more: make(chan struct{}),
-		changes: map[int]api.Changes{}, diffs: map[string]api.FileDiff{},
+		changes: map[api.Scope]api.Changes{}, diffs: map[string]api.FileDiff{},
 		execs: map[int][]api.Exec{}, plans: map[int]api.RollbackPlan{},
 		screen: api.Frame{Kind: api.FrameKeyframe, Cols: 80, Rows: 24},
 	}
@@ -105,7 +105,13 @@ func (c *Client) SetScreen(cols, rows int, data string) {
 // SetChanges, SetDiff, SetPlan and Refuse set what requests answer.
 func (c *Client) SetChanges(action int, x api.Changes) {
 	defer c.lock()()
-	c.changes[action] = x
+	c.changes[api.Scope{Action: action}] = x
+}
+
+// SetSince sets what has changed since a checkpoint.
+func (c *Client) SetSince(checkpoint int64, x api.Changes) {
+	defer c.lock()()
+	c.changes[api.Scope{Since: checkpoint}] = x
 }
 
 func (c *Client) SetDiff(d api.FileDiff) {
@@ -203,7 +209,7 @@ func (c *Client) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
 func (c *Client) Changes(_ context.Context, id string, in api.Scope, most int) (api.Changes, error) {
 	s, err := c.find(id)
 	defer c.lock()()
-	x := c.changes[in.Action]
+	x := c.changes[in]
 	x.Final, x.Total = err == nil && !s.Live(), len(x.Files)+x.More
 	if most > 0 && len(x.Files) > most {
 		x.More += len(x.Files) - most

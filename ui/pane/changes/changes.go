@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -216,7 +217,7 @@ func (p *Pane) Looked() int64 {
 
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused, Facts: p.facts(f)}
+	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused}
 	switch {
 	case p.Action != 0:
 		box.Right = paint.Line{{Text: "action " + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
@@ -229,6 +230,11 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		words := fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total)
 		name := paint.ShortenLeft(dst, p.tree.Files[n.file].Path, max(8, area.Dx()-50))
 		box.Right = append(box.Right, paint.Span{Text: "  " + name, Style: f.P.S(themes.Strong)}, paint.Span{Text: words, Style: f.P.S(themes.Muted)})
+	}
+	box.Facts = p.facts(f)
+	if n := len(box.Facts); n > 3 && paint.LineWidth(dst, box.Facts)+paint.LineWidth(dst, box.Right)+20 > area.Dx() {
+		box.Facts = box.Facts[n-1:] // what is selected is said above all
+		box.Facts[0].Text = strings.TrimSpace(box.Facts[0].Text)
 	}
 	inner := box.Draw(dst, area, f.P)
 	p.files, p.view.area = uv.Rectangle{}, uv.Rectangle{}
