@@ -181,6 +181,11 @@ func (c *Client) Apply(ctx context.Context, id string, r ApplyRequest) iter.Seq2
 	return stream[Progress](ctx, c, http.MethodPost, path(id, "applies"), r, "how the apply goes")
 }
 
+// Rollbacks lists a session's roll backs, oldest first.
+func (c *Client) Rollbacks(ctx context.Context, id string) ([]Rollback, error) {
+	return fetch[[]Rollback](ctx, c, http.MethodGet, path(id, "rollbacks"), nil)
+}
+
 // Applies lists a session's applies, oldest first.
 func (c *Client) Applies(ctx context.Context, id string) ([]Apply, error) {
 	return fetch[[]Apply](ctx, c, http.MethodGet, path(id, "applies"), nil)

@@ -134,6 +134,11 @@ func (h *History) Applies(ctx context.Context, id string) ([]api.Apply, error) {
 	return All[api.Apply](ctx, h.Store, id, store.KindApply)
 }
 
+// Rollbacks lists a session's roll backs, oldest first.
+func (h *History) Rollbacks(ctx context.Context, id string) ([]api.Rollback, error) {
+	return All[api.Rollback](ctx, h.Store, id, store.KindRollback)
+}
+
 // Recorded yields the events that are recorded by now; of some kinds of resources
 // alone, if any are named.
 func (h *History) Recorded(ctx context.Context, id string, from uint64, kinds ...string) iter.Seq2[api.Event, error] {

@@ -76,6 +76,10 @@ func (f *fakeSession) Attempts(_ context.Context, id string) ([]api.Attempt, err
 	return []api.Attempt{{ID: 4}}, f.of(id, "Attempts")
 }
 
+func (f *fakeSession) Rollbacks(_ context.Context, id string) ([]api.Rollback, error) {
+	return []api.Rollback{{ID: 6}}, f.of(id, "Rollbacks")
+}
+
 func (f *fakeSession) Applies(_ context.Context, id string) ([]api.Apply, error) {
 	return []api.Apply{{ID: 5}}, f.of(id, "Applies")
 }

@@ -50,6 +50,7 @@ func TestRoutes(t *testing.T) {
 		{"POST /v1/sessions/one/actions/2/kill", "", "KillAction 2", `{"n":2,`},
 		{"POST /v1/sessions/one/rollback", `{"to_before":2,"hash":"h"}`, "Rollback 2 h", `"to_before":2`},
 		{"GET /v1/sessions/one/applies", "", "Applies", `[{"id":5,`},
+		{"GET /v1/sessions/one/rollbacks", "", "Rollbacks", `[{"id":6,`},
 		{"POST /v1/sessions/one/apply-plan", `{"globs":["src/**"]}`, "ApplyPlan [src/**]", `{"hash":"h",`},
 		{"POST /v1/sessions/one/applies", `{"hash":"h"}`, "Apply h", `"part":1,"whole":2}` + "\n" + `{"done":{"id":5,`},
 		{"POST /v1/sessions/one/applies/5/undo-plan", "", "UndoPlan 5", `{"hash":"u",`},

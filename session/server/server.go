@@ -28,6 +28,7 @@ type Reader interface {
 	Questions(ctx context.Context, id string) ([]api.Question, error)
 	Attempts(ctx context.Context, id string) ([]api.Attempt, error)
 	Applies(ctx context.Context, id string) ([]api.Apply, error)
+	Rollbacks(ctx context.Context, id string) ([]api.Rollback, error)
 	Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
 	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
@@ -92,6 +93,7 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 	get("/sessions/{id}/questions", of(r.Questions))
 	get("/sessions/{id}/attempts", of(r.Attempts))
 	get("/sessions/{id}/applies", of(r.Applies))
+	get("/sessions/{id}/rollbacks", of(r.Rollbacks))
 	get("/sessions/{id}/changes", func(q *http.Request) (any, error) {
 		in, err := scope(q)
 		if err != nil {

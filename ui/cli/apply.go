@@ -141,25 +141,34 @@ func (a *applying) plan(s api.Session) (api.ApplyPlan, error) {
 	if err != nil || len(a.resolve) == 0 {
 		return p, err
 	}
-	for _, word := range a.resolve {
+	if a.request.Resolve, err = resolutions(a.resolve, p.Conflicts); err != nil {
+		return p, err
+	}
+	return a.client.ApplyPlan(a.ctx, s.ID, a.request)
+}
+
+// resolutions are what the words of --resolve, PATH=WAY, say of a plan's conflicts.
+func resolutions(words []string, conflicts []api.Conflict) ([]api.Resolution, error) {
+	var out []api.Resolution
+	for _, word := range words {
 		path, way, ok := cutLast(word, "=")
 		way, sides, _ := strings.Cut(way, ":")
 		if !ok {
-			return p, fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted or PATH=there", ErrUsage, api.Escape(word))
+			return nil, fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted or PATH=there", ErrUsage, api.Escape(word))
 		}
-		i := slices.IndexFunc(p.Conflicts, func(c api.Conflict) bool { return c.Path == path || c.Path == api.Escape(path) })
+		i := slices.IndexFunc(conflicts, func(c api.Conflict) bool { return c.Path == path || c.Path == api.Escape(path) })
 		if i < 0 {
-			return p, fmt.Errorf("%w: --resolve %q: that file isn't in conflict", ErrUsage, api.Escape(path))
+			return nil, fmt.Errorf("%w: --resolve %q: that file isn't in conflict", ErrUsage, api.Escape(path))
 		}
-		r := api.Resolution{Key: p.Conflicts[i].Key, Way: api.Way(way)}
+		r := api.Resolution{Key: conflicts[i].Key, Way: api.Way(way)}
 		for side := range strings.SplitSeq(sides, ",") {
 			if side != "" {
 				r.Sides = append(r.Sides, api.Way(side))
 			}
 		}
-		a.request.Resolve = append(a.request.Resolve, r)
+		out = append(out, r)
 	}
-	return a.client.ApplyPlan(a.ctx, s.ID, a.request)
+	return out, nil
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {

@@ -3,9 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -145,76 +143,4 @@ func kill(connect Connect) *cobra.Command {
 	})
 	cmd.Flags().IntVar(&action, "action", 0, "only the processes of this action")
 	return cmd
-}
-
-func rollback(connect Connect) *cobra.Command {
-	var before int
-	var dry bool
-	var hash string
-	cmd := onSession(connect, "rollback [SESSION] --to-before ACTION", "Take the session's files back to just before an action", func(c command, s api.Session) error {
-		if before < 1 {
-			return fmt.Errorf("%w: --to-before ACTION says where to go back to; stepbox show lists the actions", ErrUsage)
-		}
-		var plan api.RollbackPlan
-		var err error
-		if dry || hash == "" {
-			if plan, err = c.client.RollbackPlan(c.ctx, s.ID, api.RollbackRequest{RollbackTarget: api.Before(before)}); err != nil {
-				return err
-			}
-		}
-		if dry {
-			return c.print(plan, func(w io.Writer) { printPlan(w, plan) })
-		}
-		r, err := c.client.Rollback(c.ctx, s.ID, api.RollbackRequest{RollbackTarget: api.Before(before), Hash: cmp.Or(hash, plan.Hash), By: "cli"})
-		if err != nil {
-			return err
-		}
-		return c.print(r, func(w io.Writer) {
-			if plan.Hash != "" {
-				printPlan(w, plan)
-			}
-			fmt.Fprintf(w, "rolled back to before action %d: %s\n", r.ToBefore, files(r.Files))
-			if left := leftWords(r); left != "" {
-				fmt.Fprintln(w, left)
-			}
-		})
-	})
-	cmd.Long = "Take the session's files back to just before an action, later actions' changes included.\n" +
-		"The agent lives on. With --dry-run only the plan is shown; --hash carries out that very plan."
-	cmd.Flags().IntVar(&before, "to-before", 0, "the action to go back to just before of")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be done")
-	cmd.Flags().StringVar(&hash, "hash", "", "carry out the plan that was shown with this hash")
-	return cmd
-}
-
-// leftWords says what a roll back left as it is; nothing when there is nothing.
-func leftWords(r api.Rollback) string {
-	n := len(r.Left) + r.LeftMore
-	if n == 0 {
-		return ""
-	}
-	names := strings.Join(r.Left, ", ")
-	if r.LeftMore > 0 {
-		names += fmt.Sprintf(" and %d more", r.LeftMore)
-	}
-	return files(n) + " changed meanwhile and left as they are: " + names
-}
-
-func printPlan(w io.Writer, p api.RollbackPlan) {
-	if len(p.Actions) > 0 {
-		fmt.Fprintf(w, "rolls back actions\t%s\n", strings.Trim(fmt.Sprint(p.Actions), "[]"))
-	}
-	if len(p.Ends) > 0 {
-		fmt.Fprintf(w, "ends running actions\t%s\n", strings.Trim(fmt.Sprint(p.Ends), "[]"))
-	}
-	for _, f := range p.Files {
-		fmt.Fprintf(w, "%s\t%s\n", f.Status, f.Path)
-	}
-	if p.More > 0 {
-		fmt.Fprintf(w, "…\tand %d more\n", p.More)
-	}
-	for _, t := range p.Problems {
-		fmt.Fprintf(w, "can't be put back\t%s: %s\n", t.Path, t.Why)
-	}
-	fmt.Fprintf(w, "hash\t%s\n", p.Hash)
 }

@@ -57,14 +57,25 @@ func show(connect Connect) *cobra.Command {
 		if sp, err := c.client.Space(c.ctx, s.ID); err == nil { // else nobody here can measure it
 			space = &sp
 		}
+		rollbacks, _ := c.client.Rollbacks(c.ctx, s.ID) // an older session's Stepbox doesn't list them
 		questions, stuck := c.client.Questions(c.ctx, s.ID)
 		type whole struct {
 			api.Session
 			Actions   []api.Action   `json:"action_list"`
 			Questions []api.Question `json:"questions"`
+			Rollbacks []api.Rollback `json:"rollbacks,omitempty"`
 			Space     *api.Space     `json:"space,omitempty"`
 		}
-		err = c.print(whole{s, actions, questions, space}, func(w io.Writer) { printSession(w, s, space, actions, questions) })
+		err = c.print(whole{s, actions, questions, rollbacks, space}, func(w io.Writer) {
+			printSession(w, s, space, actions, questions)
+			for _, r := range rollbacks {
+				again := ""
+				if r.Redone {
+					again = ", which came again"
+				}
+				row(w, fmt.Sprintf("roll back %d", r.ID), "%s, %s%s %s", rollbackWords(r), files(r.Files), again, r.Failure)
+			}
+		})
 		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
 }

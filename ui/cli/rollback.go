@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// rolling is what the rollback command was told.
+type rolling struct {
+	applying // for its way to ask, and to print a conflict
+	target   api.RollbackTarget
+	chosen   api.Selection
+	hash     string
+}
+
+func rollback(connect Connect) *cobra.Command {
+	var r rolling
+	cmd := onSession(connect, "rollback [SESSION] (--action N | --to-before N | --redo ID)", "Take back what an action changed, or all since just before it", func(c command, s api.Session) error {
+		b := r
+		b.command = c
+		return b.run(s)
+	})
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { r.stderr, r.stdin = cmd.ErrOrStderr(), cmd.InOrStdin() }
+	cmd.Long = "Take back what actions changed in a running session's files; the agent lives on.\n\n" +
+		"  --action N     that action's changes alone: later ones of other files stay, and those\n" +
+		"                 of other lines of the same files. --path narrows it down.\n" +
+		"  --to-before N  all that changed since just before action N. Of it, what still runs is\n" +
+		"                 ended first.\n" +
+		"  --redo ID      what that roll back took away comes again; stepbox show lists them\n\n" +
+		"What is in conflict stays as it is unless --resolve says what becomes of it:\n" +
+		"  PATH=wanted    as it was before; later changes to the file are lost\n" +
+		"  PATH=there     as it is\n" +
+		"  PATH=merge:there,wanted,…  a side for each place where they meet\n\n" +
+		"With --dry-run only the plan is shown; --hash carries out that very plan."
+	cmd.Example = "  stepbox rollback --action 4 --dry-run\n  stepbox rollback fix-tests --action 4 --path 'src/**' --yes\n  stepbox rollback --redo 1"
+	f := cmd.Flags()
+	f.IntSliceVar(&r.chosen.Actions, "action", nil, "take back what this action changed; may be given more than once")
+	f.StringArrayVar(&r.chosen.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
+	f.IntVar(&r.target.ToBefore, "to-before", 0, "the action to go back to just before of")
+	f.Int64Var(&r.target.Redo, "redo", 0, "the roll back whose changes come again")
+	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
+	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")
+	f.BoolVarP(&r.yes, "yes", "y", false, "don't ask")
+	f.StringVar(&r.hash, "hash", "", "carry out the plan that was shown with this hash")
+	return cmd
+}
+
+func (r *rolling) run(s api.Session) error {
+	chosen := len(r.chosen.Actions) > 0
+	switch n := count(chosen, r.target.ToBefore != 0, r.target.Redo != 0); {
+	case n != 1 || r.target.ToBefore < 0:
+		return fmt.Errorf("%w: --action N, --to-before ACTION or --redo ID says what is taken back; stepbox show lists the actions and roll backs", ErrUsage)
+	case !chosen && len(r.chosen.Globs) > 0:
+		return fmt.Errorf("%w: --path goes with --action", ErrUsage)
+	case r.target.ToBefore != 0 && len(r.resolve) > 0:
+		return fmt.Errorf("%w: going back to before an action meets no conflicts: --resolve goes with --action and --redo", ErrUsage)
+	case r.target.ToBefore == 0 && !r.dry && !r.yes && r.hash == "" && !Terminal():
+		return fmt.Errorf("%w: it asks before it writes, and there is no terminal: look with --dry-run, then use --yes or --hash", ErrUsage)
+	}
+	if chosen {
+		r.target.Selection = &r.chosen
+	}
+	return r.over(s, r.roll(s))
+}
+
+func count(all ...bool) (n int) {
+	for _, is := range all {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// over says what can be done with a session that has ended.
+func (r *rolling) over(s api.Session, err error) error {
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Code != api.CodeNotLive || s.Live() {
+		return err
+	}
+	without := ""
+	for _, n := range r.chosen.Actions {
+		without += fmt.Sprintf(" --without %d", n)
+	}
+	if without == "" {
+		return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be rolled back before stepbox resume %s goes on with it", s.Name, s.ID)}
+	}
+	return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be rolled back before stepbox resume %s goes on with it; stepbox apply %s%s leaves those changes out", s.Name, s.ID, s.ID, without)}
+}
+
+func (r *rolling) roll(s api.Session) error {
+	req := api.RollbackRequest{RollbackTarget: r.target}
+	var plan api.RollbackPlan
+	var err error
+	if r.dry || r.hash == "" || len(r.resolve) > 0 {
+		if plan, err = r.client.RollbackPlan(r.ctx, s.ID, req); err != nil {
+			return err
+		}
+	}
+	if len(r.resolve) > 0 {
+		if req.Resolve, err = resolutions(r.resolve, plan.Conflicts); err != nil {
+			return err
+		}
+		r.request.Resolve = req.Resolve
+		if plan, err = r.client.RollbackPlan(r.ctx, s.ID, req); err != nil {
+			return err
+		}
+	}
+	show := func(w io.Writer) { r.printRollback(w, plan) }
+	if r.dry {
+		return r.print(plan, show)
+	}
+	if plan.Hash != "" && !r.json {
+		if err := r.print(plan, show); err != nil {
+			return err
+		}
+	}
+	if r.target.ToBefore == 0 && r.hash == "" {
+		if plan.Restores+plan.Removes == 0 {
+			return &api.Problem{Code: api.CodeInvalid, Message: "nothing was done: there is nothing to restore or remove"}
+		}
+		if !r.yes {
+			if err := r.ask(fmt.Sprintf("Restore %s and remove %s in session %s?", files(plan.Restores), files(plan.Removes), s.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	req.Hash, req.By = cmp.Or(r.hash, plan.Hash), "cli"
+	done, err := r.client.Rollback(r.ctx, s.ID, req)
+	if err != nil {
+		return err
+	}
+	return r.print(done, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s\n", rollbackWords(done), files(done.Files))
+		if left := leftWords(done); left != "" {
+			fmt.Fprintln(w, left)
+		}
+		if done.ToBefore == 0 {
+			fmt.Fprintf(w, "stepbox rollback %s --redo %d has it come again\n", s.ID, done.ID)
+		}
+	})
+}
+
+// rollbackWords says what a roll back did.
+func rollbackWords(r api.Rollback) string {
+	switch {
+	case r.ToBefore != 0:
+		return fmt.Sprintf("rolled back to before action %d", r.ToBefore)
+	case r.Redo != 0:
+		return fmt.Sprintf("what roll back %d took back came again", r.Redo)
+	case r.Selection != nil && len(r.Selection.Actions) > 0:
+		some := "took back"
+		if len(r.Actions) == 0 {
+			some = "took back parts of"
+		}
+		return some + " " + paint.Count(len(r.Selection.Actions), "action", "actions") + " " + numbers(r.Selection.Actions)
+	}
+	return "took back some of the session's changes"
+}
+
+func numbers(ns []int) string { return strings.Trim(fmt.Sprint(ns), "[]") }
+
+// leftWords says what a roll back left as it is; nothing when there is nothing.
+func leftWords(r api.Rollback) string {
+	n := len(r.Left) + r.LeftMore
+	if n == 0 {
+		return ""
+	}
+	names := strings.Join(r.Left, ", ")
+	if r.LeftMore > 0 {
+		names += fmt.Sprintf(" and %d more", r.LeftMore)
+	}
+	return files(n) + " changed meanwhile and left as they are: " + names
+}
+
+// printRollback prints what would be done.
+func (r *rolling) printRollback(w io.Writer, p api.RollbackPlan) {
+	if len(p.Actions) > 0 {
+		fmt.Fprintf(w, "rolls back actions\t%s\n", numbers(p.Actions))
+	}
+	if len(p.Ends) > 0 {
+		fmt.Fprintf(w, "ends running actions\t%s\n", numbers(p.Ends))
+	}
+	if len(p.Lives) > 0 {
+		fmt.Fprintf(w, "goes on running\t%s: it may write again\n", numbers(p.Lives))
+	}
+	for _, f := range p.Files {
+		line := f.Status + "\t" + f.Path
+		if f.Words != "" {
+			line += "\t" + f.Words
+		}
+		fmt.Fprintln(w, line)
+	}
+	if p.More > 0 {
+		fmt.Fprintf(w, "…\tand %d more\n", p.More)
+	}
+	if n := p.Restores + p.Removes; n > 0 {
+		fmt.Fprintf(w, "restores\t%d\nremoves\t%d\n", p.Restores, p.Removes)
+	}
+	if len(p.Conflicts) > 0 {
+		fmt.Fprintf(w, "in conflict\t%d\n", len(p.Conflicts))
+		for _, c := range p.Conflicts {
+			r.printConflict(w, c)
+		}
+	}
+	for _, t := range p.Problems {
+		fmt.Fprintf(w, "can't be put back\t%s: %s\n", t.Path, t.Why)
+	}
+	fmt.Fprintf(w, "hash\t%s\n", p.Hash)
+}
