@@ -240,7 +240,7 @@ var directions = map[string][]string{
 	"session/ledger":   {"store", "session/api", "session/screen"},
 	"session/terminal": {"store", "session/api", "session/screen"},
 	"session/judge":    {"runner", "policy", "session/api"},
-	"session/files":    {"session/ledger", "session/base", "session/merge", "session/patch", "runner", "policy", "store", "session/api"},
+	"session/files":    {"session/ledger", "session/base", "session/merge", "session/patch", "session/project", "runner", "policy", "store", "session/api"},
 	"session/base":     {"runner", "policy"},
 	"session/effects":  {"session/base", "runner", "policy", "session/api"},
 	"session/said":     {"session/effects", "session/api"},

@@ -111,8 +111,8 @@ func (c *comparison) totals(ctx context.Context, f *Files) (added, removed int, 
 }
 
 // Page is a part of what differs between two states, with line counts, and the
-// totals of all of it.
-func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Page) (api.Changes, error) {
+// totals of all of it. Beside may add to what is listed; nil adds nothing.
+func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Page, beside func([]diff.Change, []api.Change)) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
 	group, after := 0, p.After
 	if p.Grouped && after != "" {
@@ -155,8 +155,13 @@ func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Pag
 		size = page
 	}
 	end := min(first+min(size, maxPage), len(all))
+	listed := make([]diff.Change, 0, end-first)
 	for i := first; i < end; i++ {
+		listed = append(listed, all[at(i)])
 		out.Files = append(out.Files, f.counted(all[at(i)], c.lines[at(i)]))
+	}
+	if beside != nil {
+		beside(listed, out.Files)
 	}
 	out.Total, out.More = len(all)+c.More, len(all)+c.More-end
 	out.Added, out.Removed = c.total.added, c.total.removed

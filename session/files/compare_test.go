@@ -87,7 +87,7 @@ func TestPagesListAllChanges(t *testing.T) {
 	var paths []string
 	pages := 0
 	for p := (api.Page{}); ; pages++ {
-		got, err := u.Page(t.Context(), nil, m, p)
+		got, err := u.Page(t.Context(), nil, m, p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,12 +138,12 @@ func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
 		if tt.after != "" {
 			p.After = key(tt.after)
 		}
-		got, err := u.Page(t.Context(), nil, u.look(), p)
+		got, err := u.Page(t.Context(), nil, u.look(), p, nil)
 		if err != nil || len(got.Files) != tt.want || got.Total != 5 {
 			t.Errorf("after %q there are %d of %d (%v), want %d of 5", tt.after, len(got.Files), got.Total, err, tt.want)
 		}
 	}
-	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{After: "no key!"}); code(err) != api.CodeInvalid {
+	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{After: "no key!"}, nil); code(err) != api.CodeInvalid {
 		t.Errorf("a malformed place gives %v", err)
 	}
 }

@@ -49,6 +49,8 @@ type Files struct {
 	seen     []Checkpoint       // guarded by mu; those used last, newest first
 	compared []*comparison      // guarded by mu; the last few, newest first
 	counts   lineCounts
+	hashes   hashed
+	hosts    hostWatch
 	groups   grouping
 }
 
@@ -88,6 +90,7 @@ func Recorded(st *store.Store, session string) *Files {
 
 // Close lets the project folder and the upper go.
 func (f *Files) Close() {
+	f.hosts.close()
 	if f.lower != nil {
 		f.lower.Close()
 	}

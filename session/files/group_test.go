@@ -27,7 +27,7 @@ func (u *uppers) listed(limit int) (all []api.Change, groups []api.Group) {
 	u.Helper()
 	m := u.look()
 	for p := (api.Page{Grouped: true, Limit: limit}); ; {
-		got, err := u.Page(u.Context(), nil, m, p)
+		got, err := u.Page(u.Context(), nil, m, p, nil)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -72,10 +72,10 @@ func TestChangesInGroups(t *testing.T) {
 			t.Errorf("the groups have %s", s)
 		}
 	}
-	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{Grouped: true, After: "nogroup.YQ"}); code(err) != api.CodeInvalid {
+	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{Grouped: true, After: "nogroup.YQ"}, nil); code(err) != api.CodeInvalid {
 		t.Errorf("a page after nothing gives %v", err)
 	}
-	plain, err := u.Page(t.Context(), nil, u.look(), api.Page{})
+	plain, err := u.Page(t.Context(), nil, u.look(), api.Page{}, nil)
 	if err != nil || plain.Files[0].Path != ".git/config" || plain.Groups != nil {
 		t.Errorf("without groups the first is %+v (%v)", plain.Files[0], err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
@@ -56,7 +57,11 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 	out := api.Changes{Files: []api.Change{}}
 	s, err := h.Scope(ctx, id, in)
 	if err == nil && s.To != nil {
-		out, err = s.Files.Page(ctx, s.From, s.To, p)
+		out, err = s.Files.Page(ctx, s.From, s.To, p, func(changes []diff.Change, listed []api.Change) {
+			if in.Action == 0 {
+				h.onHost(ctx, id, s, changes, listed)
+			}
+		})
 	}
 	out.Version, out.Final, out.Scope, out.Checkpoint = s.Version, s.Final, "session", s.Newest
 	switch {
@@ -66,6 +71,18 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 		out.Scope = "since " + strconv.FormatInt(in.Since, 10)
 	}
 	return out, err
+}
+
+// onHost adds what the project folder has by now.
+func (h *History) onHost(ctx context.Context, id string, s Scope, changes []diff.Change, listed []api.Change) {
+	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	if err != nil {
+		return // nothing is known of the folder
+	}
+	s.Files.onHost(ctx, doc.Folder, s.To, changes, listed)
+	if !s.Final {
+		s.Files.hosts.follow(doc.Folder, changes, func() { s.Files.Bump() })
+	}
 }
 
 // Diff is one changed file's difference in the scope that Changes has.

@@ -64,7 +64,7 @@ func BenchmarkChanges(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		got, err := f.Page(b.Context(), nil, m, api.Page{Grouped: true, Limit: 1000})
+		got, err := f.Page(b.Context(), nil, m, api.Page{Grouped: true, Limit: 1000}, nil)
 		if err == nil {
 			_, err = json.Marshal(got)
 		}

@@ -119,6 +119,24 @@ func (f *Folder) here() error {
 	return nil
 }
 
+// Stat says what the kernel knows of a path, without reading it, and whether there is
+// anything: nothing is when its folder is missing, or is no folder, or a link.
+func (f *Folder) Stat(path string) (st unix.Stat_t, there bool, err error) {
+	dir, name := manifest.Split(path)
+	if path == "" {
+		name = "."
+	}
+	fd, err := inode.OpenDirBeneath(f.fd, dir)
+	if err == nil {
+		err = inode.Lstat(fd, name, &st)
+		_ = unix.Close(fd)
+	}
+	if inode.Gone(err) {
+		return st, false, nil
+	}
+	return st, err == nil, err
+}
+
 // maxData is how many bytes of data a file may have to be read at all.
 const maxData = 1 << 40
 
