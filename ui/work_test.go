@@ -389,3 +389,32 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	d.press("r")
 	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == all[1].ID })
 }
+
+// Of a file of which some hunks were selected, those alone are shown and go back.
+func TestOnlySelectedHunksAreShown(t *testing.T) {
+	t.Parallel()
+	c := fake.Workbench()
+	_, diff := fake.Changes()
+	diff.Hash = "d1"
+	c.SetDiff(diff)
+	d := bench(t, c, 80, 24, "plain")
+	var asked api.RollbackRequest
+	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
+		asked = r
+		return fake.Back(r, 1)
+	})
+	d.press(leader, "2", "enter")
+	d.shows("@@ -10,8")
+	d.press("]", "]", "space")
+	d.shows("1 selected")
+	d.calmly("u")
+	d.shows("taken back: src/parse.go")
+	d.settle()
+	at := strings.Index(d.text(), "taken back")
+	if shown := d.text()[at:]; !strings.Contains(shown, "t := p.tokens[p.at]") || strings.Contains(shown, "ErrEmpty") {
+		t.Errorf("shows\n%s", shown)
+	}
+	if got := asked.Selection; got == nil || len(got.Files) != 1 || !slices.Equal(got.Files[0].Hunks, []int{1}) || got.Files[0].Of != "d1" {
+		t.Errorf("asked for %+v", got)
+	}
+}

@@ -21,12 +21,22 @@ type Applies struct {
 	list    []api.Apply
 	problem string
 	loaded  bool
-	made    int
 }
 
 // Set takes the applies, oldest first, or why they can't be had.
 func (a *Applies) Set(list []api.Apply, problem string) {
-	a.list, a.problem, a.loaded, a.made = list, problem, true, 0
+	a.list, a.problem, a.loaded = list, problem, true
+	var items []item
+	for i, x := range list {
+		mark, k := "○ ", themes.SurfaceMuted
+		if x.State == api.ApplyDone {
+			mark, k = "● ", themes.Surface
+		}
+		words := fmt.Sprintf("%d  %s  %s  ", x.ID, x.At.Local().Format("01-02 15:04"), paint.Count(x.Files, "file", "files"))
+		items = append(items, item{what: "apply", n: i, rows: says(mark+words+applyWords(x), k), about: says(applied(x), themes.SurfaceMuted)})
+	}
+	a.put(items)
+	a.at = max(0, len(items)-1)
 }
 
 func (a *Applies) Scope() keys.Scope { return keys.List }
@@ -67,26 +77,7 @@ func applyWords(a api.Apply) string {
 }
 
 func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := a.measure(area, 150)
-	if a.made != width {
-		a.made = width
-		var items []item
-		for i, x := range a.list {
-			mark, k := "○ ", themes.SurfaceMuted
-			if x.State == api.ApplyDone {
-				mark, k = "● ", themes.Surface
-			}
-			items = append(items, item{what: "apply", n: i, rows: []row{{ground: themes.Surface, spans: []text{
-				{mark + fmt.Sprintf("%d  %s  ", x.ID, x.At.Local().Format("01-02 15:04")), k},
-				{paint.Count(x.Files, "file", "files") + "  " + applyWords(x), k},
-			}}}, about: says(applied(x))})
-		}
-		first := len(a.items) == 0
-		a.put(items)
-		if first {
-			a.at = max(0, len(items)-1)
-		}
-	}
+	a.measure(area, 150)
 	note := text{}
 	switch {
 	case !a.loaded:

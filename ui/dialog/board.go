@@ -19,6 +19,8 @@ import (
 type board struct {
 	sheet
 	items []item
+	made  [][]row         // the rows of each, as they were made last
+	left  int             // at which width they were
 	at    int             // the selected one
 	first int             // row of the list in view first
 	seen  map[string]bool // things that nobody may go past and that have been in view
@@ -30,7 +32,7 @@ type board struct {
 
 // item is one thing in the list.
 type item struct {
-	rows  []row
+	rows  func(dst uv.Screen, width int) []row
 	what  string // which kind of thing, for those who act on it
 	n     int    // which one of these
 	key   string // the changed file whose differences are beside it
@@ -81,7 +83,7 @@ func (b *board) put(items []item) {
 		is := b.selected()
 		b.fresh = b.fresh || is.what != was.what || is.n != was.n
 	}()
-	b.items = items
+	b.items, b.made = items, nil
 	for i, it := range items {
 		if it.what == was.what && it.n == was.n && it.key == was.key {
 			b.at = i
@@ -108,20 +110,29 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 	head = append(slices.Clone(head[:min(len(head), room-2)]), blank())
 	room -= len(head)
 
-	var list []row
-	from, to := 0, 0 // rows of the selected thing
-	for i, it := range b.items {
-		if i == b.at {
-			from, to = len(list), len(list)+len(it.rows)
-		}
-		list = append(list, it.rows...)
-	}
-	left, right, height, below := b.width, 0, min(room, len(list)), 0
-	var about []row
-	it := b.selected()
+	left, right := b.width, 0
 	if area.Dx() >= wide && slices.ContainsFunc(b.items, func(it item) bool { return it.about != nil }) {
 		left = b.width * 11 / 20
 		right = b.width - left - 3
+	}
+	if b.made == nil || b.left != left {
+		b.made, b.left = nil, left
+		for _, it := range b.items {
+			b.made = append(b.made, it.rows(dst, left-2))
+		}
+	}
+	var list []row
+	from, to := 0, 0 // rows of the selected thing
+	for i, rows := range b.made {
+		if i == b.at {
+			from, to = len(list), len(list)+len(rows)
+		}
+		list = append(list, rows...)
+	}
+	height, below := min(room, len(list)), 0
+	var about []row
+	it := b.selected()
+	if right > 0 {
 		if it.about != nil {
 			about = it.about(dst, right)
 		}
@@ -180,9 +191,9 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 // look notes what of the list is in view, in so many rows.
 func (b *board) look(height int) {
 	at := 0
-	for _, it := range b.items {
+	for i, it := range b.items {
 		from := at
-		at += len(it.rows)
+		at += len(b.made[i])
 		if it.must != "" && at > b.first && at <= b.first+height && (from >= b.first || at-from > height) {
 			if b.seen == nil {
 				b.seen = map[string]bool{}

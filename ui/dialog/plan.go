@@ -53,8 +53,6 @@ type Plan struct {
 	over            bool   // it was carried out
 	applied         int64  // as this apply
 	notice, failure string // what is said above the keys
-	result          []item // what came of it
-	made            int    // of which columns the list is
 
 	diff    api.FileDiff
 	diffOf  string
@@ -186,7 +184,7 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 		p.stopping = true
 		return intent.Stop{}
 	case intent.Again:
-		p.over, p.failure, p.notice, p.result = false, "", "", nil
+		p.over, p.failure, p.notice = false, "", ""
 		return p.choose()
 	case intent.Applies:
 		return intent.UndoApply{ID: p.applied}
@@ -233,7 +231,8 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 // choose notes that the choices aren't those of the plan any more.
 func (p *Plan) choose() intent.Intent {
 	p.wanted++
-	p.notice, p.failure, p.made = "", "", 0
+	p.notice, p.failure = "", ""
+	p.put(p.list())
 	return intent.Replan{}
 }
 
@@ -344,13 +343,14 @@ func (p *Plan) SetPlan(count int, shown Planned, problem string) {
 		p.planned = count
 		return
 	}
-	p.shown, p.planned, p.made = shown, count, 0
+	p.shown, p.planned = shown, count
 	if !p.own {
 		p.checks = nil
 		for _, c := range shown.Checks {
 			p.checks = append(p.checks, check{c, true})
 		}
 	}
+	p.put(p.list())
 }
 
 // Stale says that the plan isn't true any more, so that another is to be made.
@@ -372,25 +372,35 @@ func (p *Plan) Wants() (key string, in api.Scope, ok bool) {
 	return it.key, *p.work.Scope, true
 }
 
-// SetDiff takes a file's differences, or why there are none.
+// SetDiff takes a file's differences, or why there are none. Of hunks that were
+// selected only those are shown.
 func (p *Plan) SetDiff(key string, d api.FileDiff, problem string) {
 	p.diffOf, p.diff, p.diffErr = key, d, problem
+	var sel api.Selection
+	switch w := p.work; {
+	case w.Apply != nil:
+		sel = w.Apply.Selection
+	case w.Back != nil && w.Back.Selection != nil:
+		sel = *w.Back.Selection
+	}
+	for _, c := range sel.Files {
+		if c.Key != key || len(c.Hunks) == 0 {
+			continue
+		}
+		p.diff.Hunks = nil
+		for _, n := range c.Hunks {
+			if n < len(d.Hunks) {
+				p.diff.Hunks = append(p.diff.Hunks, d.Hunks[n])
+			}
+		}
+		if c.Of != d.Hash {
+			p.diff.Hunks, p.diffErr = nil, "it has changed since its hunks were selected"
+		}
+	}
 }
 
 func (p *Plan) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := p.measure(area, 190)
-	if p.made != width {
-		p.made = width
-		left := width
-		if area.Dx() >= wide {
-			left = width * 11 / 20
-		}
-		if p.over {
-			p.put(p.result)
-		} else {
-			p.put(p.list(dst, left-2))
-		}
-	}
 	title := paint.Line{{Text: p.work.Title, Style: f.P.S(themes.Strong)}}
 	p.show(dst, area, f, title, p.head(dst, width), p.hints(f), p.note(f))
 	return nil

@@ -113,22 +113,23 @@ func (p *Plan) head(dst uv.Screen, width int) []row {
 }
 
 // list is all there is in the plan: first what needs the person, then the rest.
-func (p *Plan) list(dst uv.Screen, width int) (out []item) {
+func (p *Plan) list() (out []item) {
 	for i, c := range p.shown.Conflicts {
-		out = append(out, p.conflict(dst, i, c, width)...)
+		out = append(out, p.conflict(i, c)...)
 	}
 	for i, f := range p.shown.Files {
 		if len(f.Dangers) > 0 {
-			it := p.file(dst, "danger", i, f.Change, width)
-			for _, d := range f.Dangers {
-				for k, s := range paint.Wrap(dst, d, width-13) {
-					mark := text{"    DANGER ", themes.Denied}
-					if k > 0 {
-						mark.s = "           "
+			it := p.file("danger", i, f.Change, text{})
+			it.rows = joined(it.rows, func(dst uv.Screen, width int) (out []row) {
+				for _, d := range f.Dangers {
+					mark := "    DANGER "
+					for _, s := range paint.Wrap(dst, d, width-len(mark)) {
+						out = append(out, row{ground: themes.Surface, spans: []text{{mark, themes.Denied}, {s, themes.Warn}}})
+						mark = strings.Repeat(" ", len(mark))
 					}
-					it.rows = append(it.rows, row{ground: themes.Surface, spans: []text{mark, {s, themes.Warn}}})
 				}
-			}
+				return out
+			})
 			it.must = fmt.Sprint("danger", f.Key, f.Status, f.Dangers)
 			out = append(out, it)
 		}
@@ -138,54 +139,63 @@ func (p *Plan) list(dst uv.Screen, width int) (out []item) {
 		if p.work.Apply != nil && p.work.Apply.Looked {
 			mark = text{"✓ you have looked at it  ", themes.OK}
 		}
-		it := p.file(dst, "unreviewed", i, c, width-paint.Width(dst, mark.s))
-		it.rows[0].spans = append([]text{mark}, it.rows[0].spans...)
+		it := p.file("unreviewed", i, c, mark)
 		it.must = fmt.Sprint("unreviewed", c.Key, c.Status, c.NewSize)
 		out = append(out, it)
 	}
 	if p.work.Apply != nil {
-		out = append(out, p.extras(dst, width)...)
+		out = append(out, p.extras()...)
+	}
+	words := "⚠ left out: "
+	if p.work.Back != nil {
+		words = "⚠ can't be put back: "
 	}
 	for i, t := range p.shown.Left {
-		words := "left out: "
-		if p.work.Back != nil {
-			words = "can't be put back: "
-		}
-		out = append(out, item{what: "left", n: i, rows: wrapped(dst, "⚠ "+words+t.Path+": "+t.Why, width, themes.Warn, themes.Surface, 0)})
+		out = append(out, item{what: "left", n: i, rows: says(words+t.Path+": "+t.Why, themes.Warn)})
 	}
 	for i, f := range p.shown.Files {
 		if len(f.Dangers) == 0 {
-			out = append(out, p.file(dst, "file", i, f.Change, width))
+			out = append(out, p.file("file", i, f.Change, text{}))
 		}
 	}
 	if p.shown.More > 0 {
-		out = append(out, item{what: "more", rows: []row{muted(fmt.Sprintf("⋯ and %d more", p.shown.More))}})
+		out = append(out, item{what: "more", rows: says(fmt.Sprintf("⋯ and %d more", p.shown.More), themes.SurfaceMuted)})
 	}
 	return out
 }
 
-// extras are the checks and the commits of an apply.
-func (p *Plan) extras(dst uv.Screen, width int) (out []item) {
-	box := func(on bool) text {
-		if on {
-			return text{"[x] ", themes.OK}
-		}
-		return text{"[ ] ", themes.SurfaceMuted}
+// joined are the rows of both.
+func joined(a, b func(uv.Screen, int) []row) func(uv.Screen, int) []row {
+	return func(dst uv.Screen, width int) []row { return append(a(dst, width), b(dst, width)...) }
+}
+
+// box is a thing that can be on or off.
+func box(on bool, what, words string) func(uv.Screen, int) []row {
+	mark := text{"[ ] " + what, themes.SurfaceMuted}
+	if on {
+		mark = text{"[x] " + what, themes.OK}
 	}
+	return func(dst uv.Screen, width int) []row {
+		return []row{{ground: themes.Surface, spans: []text{mark, {paint.Shorten(dst, words, width-len(mark.s)), themes.Surface}}}}
+	}
+}
+
+// extras are the checks and the commits of an apply.
+func (p *Plan) extras() (out []item) {
 	for i, c := range p.checks {
-		out = append(out, item{what: "check", n: i, rows: []row{{ground: themes.Surface, spans: []text{
-			box(c.on), {"check: ", themes.SurfaceMuted}, {paint.Shorten(dst, c.command, width-12), themes.Surface},
-		}}}, about: says("It runs in a sandbox of its own that has exactly the state which would be in the project folder. " +
-			"If it fails, nothing is written. enter edits it; an empty line takes it away.")})
+		out = append(out, item{what: "check", n: i, rows: box(c.on, "check: ", c.command),
+			about: says("It runs in a sandbox of its own that has exactly the state which would be in the project folder. "+
+				"If it fails, nothing is written. enter edits it; an empty line takes it away.", themes.SurfaceMuted)})
 	}
 	if n := len(p.shown.Commits); n > 0 {
-		it := item{what: "commits", rows: []row{{ground: themes.Surface, spans: []text{
-			box(p.work.Apply.Commits), {"fetch: ", themes.SurfaceMuted}, {"the agent's " + paint.Count(n, "commit", "commits") + ", to be merged by you", themes.Surface},
-		}}}}
-		for _, c := range p.shown.Commits {
-			it.rows = append(it.rows, commit(dst, c, width))
-		}
-		out = append(out, it)
+		out = append(out, item{what: "commits", rows: joined(
+			box(p.work.Apply.Commits, "fetch: ", "the agent's "+paint.Count(n, "commit", "commits")+", to be merged by you"),
+			func(dst uv.Screen, width int) (out []row) {
+				for _, c := range p.shown.Commits {
+					out = append(out, commit(dst, c, width))
+				}
+				return out
+			})})
 	}
 	return out
 }
@@ -199,16 +209,18 @@ func commit(dst uv.Screen, c api.Commit, width int) row {
 	return row{ground: themes.Surface, indent: 4, spans: []text{{hash + " ", themes.Info}, {paint.Shorten(dst, words, width-15), themes.Surface}}}
 }
 
-// says is what is shown beside a thing that only needs words.
-func says(words string) func(uv.Screen, int) []row {
-	return func(dst uv.Screen, width int) []row {
-		return wrapped(dst, words, width, themes.SurfaceMuted, themes.Surface, 0)
-	}
+// says is what only needs words.
+func says(words string, k themes.Token) func(uv.Screen, int) []row {
+	return func(dst uv.Screen, width int) []row { return wrapped(dst, words, width, k, themes.Surface, 0) }
 }
 
-// file is a changed file, with its differences beside it.
-func (p *Plan) file(dst uv.Screen, what string, n int, c api.Change, width int) item {
-	it := item{what: what, n: n, rows: []row{change(dst, c, width)}}
+// file is a changed file after a mark, with its differences beside it.
+func (p *Plan) file(what string, n int, c api.Change, mark text) item {
+	it := item{what: what, n: n, rows: func(dst uv.Screen, width int) []row {
+		r := change(dst, c, width-paint.Width(dst, mark.s))
+		r.spans = append([]text{mark}, r.spans...)
+		return []row{r}
+	}}
 	if p.work.Scope == nil {
 		return it
 	}
@@ -253,55 +265,65 @@ func (p *Plan) sides() (wanted, there string) {
 	return "as before", "as it is"
 }
 
-// conflict is a file in which changes meet, and each place where they clash.
-func (p *Plan) conflict(dst uv.Screen, n int, c api.Conflict, width int) []item {
-	it := item{what: "conflict", n: n, must: fmt.Sprint("conflict", c.Key, c.Why)}
-	way, r := p.way(item{what: "conflict", n: n}), p.choices[c.Key]
-	it.rows = wrapped(dst, "≠ "+c.Path+": "+c.Why, width, themes.Warn, themes.Surface, 0)
-	wanted, there := p.sides()
-	choice := row{ground: themes.Surface, indent: 2}
-	pick := func(key string, on bool, words string) {
-		mark, k := "○ ", themes.SurfaceMuted
-		if on {
-			mark, k = "● ", themes.Strong
-		}
-		choice.spans = append(choice.spans, text{key + " ", themes.Key}, text{mark + words + "  ", k})
+// pick is a row of choices.
+type pick struct{ row }
+
+func (c *pick) add(key string, on bool, words string) {
+	mark, k := "○ ", themes.SurfaceMuted
+	if on {
+		mark, k = "● ", themes.Strong
 	}
+	c.spans = append(c.spans, text{key + " ", themes.Key}, text{mark + words + "  ", k})
+}
+
+// conflict is a file in which changes meet, and each place where they clash.
+func (p *Plan) conflict(n int, c api.Conflict) []item {
+	it := item{what: "conflict", n: n, must: fmt.Sprint("conflict", c.Key, c.Why)}
+	way, r := p.way(it), p.choices[c.Key]
+	wanted, there := p.sides()
+	choice := pick{row{ground: themes.Surface, indent: 2}}
 	if c.Clean || len(c.Clashes) > 0 {
 		words := "both"
 		if r != nil && r.Way == api.WayMerge && open(r) > 0 {
 			words = fmt.Sprintf("both (%d to choose)", open(r))
 		}
-		pick("m", way == api.WayMerge, words)
+		choice.add("m", way == api.WayMerge, words)
 	}
-	pick("w", way == api.WayWanted, wanted)
-	pick("t", way == api.WayThere, there)
-	it.rows = append(it.rows, choice)
-	if r == nil {
-		it.rows = append(it.rows, row{ground: themes.Surface, indent: 2, spans: []text{{"nothing chosen: it stays as it is", themes.SurfaceMuted}}})
-	}
-	it.about = func(dst uv.Screen, width int) []row {
-		if c.Clean {
-			return append(wrapped(dst, "Both changes fit together. Beside what is there now, m changes this:", width, themes.SurfaceMuted, themes.Surface, 0), hunks(dst, c.Merged, width)...)
+	choice.add("w", way == api.WayWanted, wanted)
+	choice.add("t", way == api.WayThere, there)
+	it.rows = joined(says("≠ "+c.Path+": "+c.Why, themes.Warn), func(uv.Screen, int) []row {
+		if r == nil {
+			return []row{choice.row, muted("  nothing chosen: it stays as it is")}
 		}
-		if len(c.Clashes) == 0 {
-			return says("It isn't text, or too large to be merged: it is one or the other.")(dst, width)
-		}
-		out := says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; m takes both and lets you choose for each place.")(dst, width)
-		for i, x := range c.Clashes {
-			out = append(out, p.clash(dst, i, x, width)...)
-		}
-		return out
+		return []row{choice.row}
+	})
+	switch {
+	case c.Clean:
+		it.about = joined(says("Both changes fit together. Beside what is there now, m changes this:", themes.SurfaceMuted),
+			func(dst uv.Screen, width int) []row { return hunks(dst, c.Merged, width) })
+	case len(c.Clashes) == 0:
+		it.about = says("It isn't text, or too large to be merged: it is one or the other.", themes.SurfaceMuted)
+	default:
+		it.about = joined(says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; m takes both and lets you choose for each place.", themes.SurfaceMuted),
+			func(dst uv.Screen, width int) (out []row) {
+				for i, x := range c.Clashes {
+					out = append(out, p.clash(dst, i, x, width)...)
+				}
+				return out
+			})
 	}
 	out := []item{it}
 	if way != api.WayMerge || c.Clean {
 		return out
 	}
 	for k, x := range c.Clashes {
-		choice = row{ground: themes.Surface, indent: 4, spans: []text{{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}}}
-		pick("w", r.Sides[k] == api.WayWanted, wanted)
-		pick("t", r.Sides[k] == api.WayThere, there)
-		out = append(out, item{what: "clash", n: n<<16 | k, must: fmt.Sprint("clash", c.Key, x), rows: []row{choice}, about: func(dst uv.Screen, width int) []row { return p.clash(dst, k, x, width) }})
+		choice := pick{row{ground: themes.Surface, indent: 4, spans: []text{{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}}}}
+		choice.add("w", r.Sides[k] == api.WayWanted, wanted)
+		choice.add("t", r.Sides[k] == api.WayThere, there)
+		out = append(out, item{
+			what: "clash", n: n<<16 | k, must: fmt.Sprint("clash", c.Key, x), rows: func(uv.Screen, int) []row { return []row{choice.row} },
+			about: func(dst uv.Screen, width int) []row { return p.clash(dst, k, x, width) },
+		})
 	}
 	return out
 }
@@ -327,15 +349,13 @@ func (p *Plan) clash(dst uv.Screen, n int, c api.Clash, width int) []row {
 
 // Done shows what came of an apply, or of undoing one.
 func (p *Plan) Done(a api.Apply) {
-	p.running, p.stopping, p.over, p.made, p.at, p.first = false, false, true, 0, 0, 0
-	p.result, p.failure, p.diffOf, p.fresh = nil, "", "", true
-	add := func(what string, rows ...row) *item {
-		p.result = append(p.result, item{what: what, n: len(p.result), rows: rows})
-		return &p.result[len(p.result)-1]
-	}
+	p.running, p.stopping, p.over, p.at, p.first = false, false, true, 0, 0
+	p.failure, p.diffOf = "", ""
+	var out []item
 	say := func(k themes.Token, words string) {
-		add("words", row{ground: themes.Surface, spans: []text{{words, k}}})
+		out = append(out, item{what: "result", n: len(out), rows: says(words, k)})
 	}
+	defer func() { p.put(out); p.fresh = true }()
 	files := paint.Count(a.Files, "file", "files")
 	switch {
 	case a.State == api.ApplyUndone:
@@ -367,8 +387,8 @@ func (p *Plan) Done(a api.Apply) {
 		case c.Exit != nil:
 			words = fmt.Sprintf("exit %d, %s", c.Exit.Code, words)
 		}
-		add("result", row{ground: themes.Surface, spans: []text{{mark, k}, {c.Command, themes.Surface}, {"  " + words, themes.SurfaceMuted}}}).about = output(c)
-		p.result[len(p.result)-1].tail = true
+		say(k, mark+c.Command+"  "+words)
+		out[len(out)-1].about, out[len(out)-1].tail = output(c), true
 	}
 	if n := len(a.Fetched); n > 0 {
 		say(themes.Strong, paint.Count(n, "commit", "commits")+" of the agent's, in your repository below "+a.Ref)
