@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +75,6 @@ type record struct {
 
 const (
 	recordMagic = "sbj1"
-	maxRecord   = 1 << 30
 	idBytes     = 12
 )
 
@@ -185,20 +183,15 @@ func (r *record) become(stage string) error {
 	if err == nil {
 		crashPoint()
 		r.stage = stage
-		err = syncDir(r.in.Dir)
+		var d *os.File
+		if d, err = os.Open(r.in.Dir); err == nil {
+			err = errors.Join(d.Sync(), d.Close())
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot note in journal %q that it is %s: %w", r.name, stage, explain(err))
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // parse takes a journal's file name apart; nil for any other name.
@@ -236,21 +229,13 @@ func (j Journals) find(name string) ([]*record, error) {
 
 // load reads the journal's file.
 func (r *record) load() error {
-	f, err := os.OpenFile(r.file(r.stage), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return fmt.Errorf("cannot read a journal: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
-	if err == nil && len(b) > maxRecord {
-		err = errors.New("it is too long")
-	}
+	b, err := os.ReadFile(r.file(r.stage))
 	var got *record
 	if err == nil {
 		got, err = decodeRecord(b)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read journal %q: %w", f.Name(), err)
+		return fmt.Errorf("cannot read journal %q: %w", r.name, err)
 	}
 	got.in, got.name, got.undo, got.stage = r.in, r.name, r.undo, r.stage
 	*r = *got

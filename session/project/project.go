@@ -19,6 +19,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,6 +154,9 @@ func (f *Folder) Keep(ctx context.Context, path string, b content.Bodies) (State
 	if err := f.here(); err != nil {
 		return State{}, err
 	}
+	if !manifest.ValidPath(path) {
+		return State{}, fmt.Errorf("cannot look at %q: it isn't a path inside the project", path)
+	}
 	q := content.NewQueue(b)
 	h, ok := hashers.Get().(*content.Hasher)
 	if !ok {
@@ -167,24 +171,14 @@ func (f *Folder) Keep(ctx context.Context, path string, b content.Bodies) (State
 	if b != nil {
 		l.hash.Queue = q.Add
 	}
-	if !manifest.ValidPath(path) {
-		return State{}, fmt.Errorf("cannot look at %q: it isn't a path inside the project", path)
-	}
 	dir, name := manifest.Split(path)
-	if path == "" {
-		name = "."
-	}
+	var s State
 	fd, err := inode.OpenDirBeneath(f.fd, dir)
-	if inode.Gone(err) {
-		return State{}, nil
-	}
-	if err != nil {
-		return State{}, fmt.Errorf("cannot look at %q: %w", path, explain(err))
-	}
-	defer unix.Close(fd)
-	s, _, err := l.look(fd, name)
 	if err == nil {
-		err = q.Flush(ctx)
+		s, _, err = l.look(fd, cmp.Or(name, "."))
+		err = errors.Join(err, q.Flush(ctx), unix.Close(fd))
+	} else if inode.Gone(err) {
+		err = nil
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("cannot look at %q: %w", path, explain(err))
@@ -246,32 +240,29 @@ func (l *looker) once(dirfd int, name string) (State, unix.Stat_t, error) {
 	return s, st, err
 }
 
-// read hashes the very file that st says, or fails with content.ErrMoved.
-func (l *looker) read(dirfd int, name string, want *unix.Stat_t) (content.Hash, error) {
+// read hashes the very file that want says, or fails with content.ErrMoved.
+func (l *looker) read(dirfd int, name string, want *unix.Stat_t) (h content.Hash, err error) {
 	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if inode.Gone(err) {
-		return content.Hash{}, content.ErrMoved
+		err = content.ErrMoved
 	}
 	if err != nil {
-		return content.Hash{}, err
+		return h, err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := inode.Fstat(fd, &st); err != nil {
-		return content.Hash{}, err
+	same := func() error {
+		var st unix.Stat_t
+		err := inode.Fstat(fd, &st)
+		if err == nil && inode.KeyOf(&st) != inode.KeyOf(want) {
+			err = content.ErrMoved
+		}
+		return err
 	}
-	if inode.KeyOf(&st) != inode.KeyOf(want) {
-		return content.Hash{}, content.ErrMoved
+	if err = same(); err == nil {
+		h, _, err = l.hash.File(l.ctx, fd, want.Size, nil)
 	}
-	h, _, err := l.hash.File(l.ctx, fd, st.Size, nil)
-	if err != nil {
-		return content.Hash{}, err
+	if err == nil {
+		err = same()
 	}
-	if err := inode.Fstat(fd, &st); err != nil {
-		return content.Hash{}, err
-	}
-	if inode.KeyOf(&st) != inode.KeyOf(want) {
-		return content.Hash{}, content.ErrMoved
-	}
-	return h, nil
+	return h, err
 }

@@ -97,7 +97,7 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-type killed struct{ at int }
+type killedAt struct{ at int }
 
 // dying runs do until it has come to change something for the nth time, and there
 // ends it as a kill would: what is on disk stays as it is. It says whether it came
@@ -106,13 +106,13 @@ func dying(n int, do func()) (died bool) {
 	left := n
 	crashed = func() {
 		if left--; left < 0 {
-			panic(killed{n})
+			panic(killedAt{n})
 		}
 	}
 	defer func() {
 		crashed = nil
 		if r := recover(); r != nil {
-			if _, ok := r.(killed); !ok {
+			if _, ok := r.(killedAt); !ok {
 				panic(r)
 			}
 			died = true

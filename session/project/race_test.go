@@ -47,12 +47,10 @@ func (w *world) beside() (left []string) {
 
 const typed = "what the person typed"
 
-// An editor that does something between any two changes that a carry, or its
-// undoing, makes: what it wrote is still there, or is named and stored; and a carry
-// that failed left everything else as it was.
-func TestEditorAnywhere(t *testing.T) {
+// edits are what a person's programs do to a path.
+func edits() map[string]func(w *world, path string) error {
 	in := func(w *world, p string) string { return filepath.Join(w.root, p) }
-	edits := map[string]func(w *world, path string) error{
+	return map[string]func(w *world, path string) error{
 		"writes in place": func(w *world, path string) error {
 			f, err := os.OpenFile(in(w, path), os.O_WRONLY|os.O_TRUNC, 0)
 			if err != nil {
@@ -81,11 +79,20 @@ func TestEditorAnywhere(t *testing.T) {
 			return errors.Join(os.Rename(filepath.Dir(in(w, path)), out), os.Symlink(out, filepath.Dir(in(w, path))))
 		},
 	}
-	for name, edit := range edits {
+}
+
+// An editor that does something between any two changes that a carry, or its
+// undoing, makes, also when that is killed right after it and recovered: what it
+// wrote is still there, or is named and stored, and so is what was there before.
+func TestEditorAnywhere(t *testing.T) {
+	for name, edit := range edits() {
 		for _, path := range []string{"d/changed", "d/deleted", "d/new", "d/tree/x", "gone/x"} {
 			t.Run(name+" at "+path, func(t *testing.T) {
-				for n, more := 0, true; more; n++ {
-					more = editAt(t, n, path, edit, !strings.Contains(name, "link") && !strings.Contains(name, "away"))
+				types := !strings.Contains(name, "link") && !strings.Contains(name, "away")
+				for _, killed := range []int{0, 1, 2} { // changes later; 0 never
+					for n, more := 0, true; more; n++ {
+						more = editAt(t, n, killed, path, edit, types)
+					}
 				}
 			})
 		}
@@ -94,7 +101,7 @@ func TestEditorAnywhere(t *testing.T) {
 
 // editAt carries out steps with an edit before the nth change, and says whether
 // there was such a change.
-func editAt(t *testing.T, n int, path string, edit func(w *world, path string) error, types bool) bool {
+func editAt(t *testing.T, n, killed int, path string, edit func(w *world, path string) error, types bool) bool {
 	w := fastWorld(t)
 	for _, p := range []string{"d/changed", "d/deleted", "gone/x", "d/other"} {
 		w.write(p, "old "+p, 0o644)
@@ -103,14 +110,30 @@ func editAt(t *testing.T, n int, path string, edit func(w *world, path string) e
 		"d/changed": w.bodies.file("new", 0o644), "d/deleted": {}, "d/new": w.bodies.file("added", 0o644),
 		"d/tree": dirState(0o755), "d/tree/x": w.bodies.file("x", 0o644), "d/tree/y": link("x"), "gone": {}, "gone/x": {},
 	})
-	edited, left := false, n
-	crashed = func() {
-		if left--; left == -1 {
-			edited = edit(w, path) == nil
+	edited, left, res, err := false, n, Result{}, error(nil)
+	func() {
+		defer func() {
+			crashed = nil
+			if r := recover(); r != nil && r != any(killedAt{n}) {
+				panic(r)
+			}
+		}()
+		crashed = func() {
+			if left--; left == -1 {
+				edited = edit(w, path) == nil
+			} else if killed > 0 && left == -1-killed {
+				panic(killedAt{n})
+			}
+		}
+		_, res, err = w.carry(steps)
+	}()
+	again, rerr := w.in.Recover(t.Context())
+	must(t, rerr)
+	for _, r := range again {
+		if res.Left = append(res.Left, r.Left...); r.Err != nil {
+			t.Fatalf("before change %d: recover: %v", n, r.Err)
 		}
 	}
-	_, res, err := w.carry(steps)
-	crashed = nil
 	if edited && w.found(typed) == "" && types {
 		t.Fatalf("before change %d: lost what was typed; %v %+v", n, err, res)
 	}
