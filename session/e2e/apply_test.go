@@ -352,3 +352,59 @@ func benchmarkApply(b *testing.B, n int) {
 	}
 	pairs.Compare(b, ways...)
 }
+
+// Ctrl-C while a check runs leaves everything as it was, and says so.
+func TestApplyStopped(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.write("a", "one\n")
+	p.do("run", "--mode", "watch", "--name", "s", "--", "sh", "-c", "echo two >a")
+	before := tree(t, p.project)
+	for _, live := range []bool{false, true} {
+		name := "s"
+		if live {
+			name = "l"
+			p.do("run", "--mode", "watch", "--name", name, "--detach", "--", "sh", "-c", "echo two >a; exec sleep 1000")
+			if !poll(func() bool { return strings.Contains(p.do("diff", name), "a") }) {
+				t.Fatal("nothing was written")
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		cmd := p.command(ctx, "apply", name, "--yes", "--looked", "--check", "sleep 1234")
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		runs := func() bool {
+			found, _ := filepath.Glob("/proc/[0-9]*/cmdline") // a pattern that is well-formed
+			for _, f := range found {
+				env, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ")) // it may be gone
+				b, _ := os.ReadFile(f)
+				if string(b) == "sleep\x001234\x00" && strings.Contains(string(env), p.home) {
+					return true
+				}
+			}
+			return false
+		}
+		if !poll(runs) {
+			t.Fatal("the check doesn't run")
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // its exit code says how
+		cancel()
+		if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(said.String(), "stopped; the project folder is as it was") {
+			t.Errorf("live %v: exit %d: %s", live, code, said.String())
+		}
+		if !poll(func() bool { return !runs() }) {
+			t.Error("the check goes on")
+		}
+		if got := tree(t, p.project); !maps.Equal(got, before) {
+			t.Errorf("live %v: the project has %q", live, got)
+		}
+		p.do("apply", name, "--yes", "--looked")
+		p.do("apply", name, "--yes", "--undo")
+	}
+}
