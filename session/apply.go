@@ -59,6 +59,7 @@ func (d Desk) Record(ctx context.Context, event string, a api.Apply, count func(
 	done := make(chan error, 1)
 	if err := s.call(ctx, func() {
 		count(&s.info)
+		s.files.Bump() // changes say whether they were applied
 		s.record(func(err error) { done <- err }, api.Event{Kind: event, Apply: &a}, s.changed("counted"))
 	}); err != nil {
 		return err

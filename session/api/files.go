@@ -36,7 +36,7 @@ type Change struct {
 	// Host says in words that the file in the project folder has changed since
 	// the session first saw it; "" when it hasn't, or isn't looked at.
 	Host    string `json:"host,omitempty"`
-	Applied bool   `json:"applied,omitempty"` // the project folder has it as it is here
+	Applied bool   `json:"applied,omitempty"` // an apply that stands wrote it to the project folder as it is here
 }
 
 // Page says which part of a list is asked for.

@@ -55,7 +55,8 @@ type Applier struct {
 
 	under sync.RWMutex // read-locked while something is written
 	mu    sync.Mutex
-	shown []*plan // guarded by mu; those shown last, newest last
+	shown []*plan                             // guarded by mu; those shown last, newest last
+	wrote map[string]map[string]project.State // guarded by mu; what applies wrote, by journal and path
 }
 
 // Owner is who has a session while something of it is applied: its supervisor, or

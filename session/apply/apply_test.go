@@ -80,6 +80,40 @@ func TestApplyUndoApplyAgain(t *testing.T) {
 	}
 }
 
+// Changes say whether an apply that stands wrote them as they are.
+func TestAppliedIsMarked(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n", "gone": "x"})
+	r.History.Applied = r.Written
+	marked := func(want string) {
+		t.Helper()
+		out, err := r.History.Changes(t.Context(), sessionID, api.Scope{}, api.Page{})
+		r.must(err)
+		var got []string
+		for _, c := range out.Files {
+			if c.Applied {
+				got = append(got, c.Path)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("applied are %q, and should be %q", got, want)
+		}
+	}
+	r.agent("a", "2\n")
+	r.agent("b", "2\n")
+	r.gone("gone")
+	r.action(api.ReviewKept)
+	marked("")
+	rec, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	marked("a b gone")
+	r.agent("a", "3\n")
+	r.action(api.ReviewKept)
+	marked("b gone")
+	_, err = r.undo(rec.ID)
+	r.must(err)
+	marked("")
+}
+
 // An older apply is undone as long as nothing else touched its files.
 func TestUndoOlder(t *testing.T) {
 	r := newRig(t, map[string]string{"a": "1\n", "b": "1\n"})

@@ -30,6 +30,10 @@ type History struct {
 	// listed depends on it.
 	Person *git.Person
 
+	// Applied tells what an apply last wrote to the project folder at a path of a
+	// session; nil: nobody knows.
+	Applied func(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error)
+
 	mu     sync.Mutex
 	opened []*Files // guarded by mu; of the sessions that were looked at last
 }
@@ -62,6 +66,9 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 				h.onHost(ctx, id, s, changes, listed)
 			}
 		})
+	}
+	if err == nil && h.Applied != nil && len(out.Files) > 0 {
+		err = h.markApplied(ctx, id, s, out.Files)
 	}
 	out.Version, out.Final, out.Scope, out.Checkpoint = s.Version, s.Final, "session", s.Newest
 	switch {

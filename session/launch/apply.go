@@ -21,7 +21,7 @@ const maxNews = 1000
 // applier writes sessions' changes to their project folders. Dir is the store's.
 func applier(st *store.Store, h *files.History, dir, run string, env []string, owner func(id string) apply.Owner) *apply.Applier {
 	home, _ := os.UserHomeDir() // without one there are no settings there
-	return &apply.Applier{
+	a := &apply.Applier{
 		Store: st, History: h, Owner: owner,
 		Journals: project.Journals{Dir: filepath.Join(dir, "journals"), Bodies: files.Bodies{Store: st}},
 		Person:   git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")},
@@ -37,6 +37,8 @@ func applier(st *store.Store, h *files.History, dir, run string, env []string, o
 			Tell(ctx, n)
 		},
 	}
+	h.Applied = a.Written
+	return a
 }
 
 // mend settles what killed processes left of applies, and says so to the person.
