@@ -249,7 +249,7 @@ var directions = map[string][]string{
 	"session/merge":    {"session/api"},
 	"session/patch":    {"runner"},
 	"session/apply":    {"session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},
-	"session":          {"session/base", "session/effects", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
+	"session":          {"session/base", "session/effects", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/server":   {"session/terminal", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/ledger", "session/apply", "session/project", "session/scratch", "session/api", "session/server"},
