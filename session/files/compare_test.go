@@ -16,17 +16,17 @@ import (
 // uppers is a session's files without a sandbox: a project folder and a folder
 // that stands for the upper of its overlay.
 type uppers struct {
-	*testing.T
+	testing.TB
 	*Files
 	project, upper string
 	opened         *store.Store
 	told           func(int64)
 }
 
-func newUppers(t *testing.T) *uppers {
+func newUppers(t testing.TB) *uppers {
 	t.Helper()
 	dir := t.TempDir()
-	u := &uppers{T: t, told: func(int64) {}, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper")}
+	u := &uppers{TB: t, told: func(int64) {}, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper")}
 	for _, d := range []string{u.project, u.upper, filepath.Join(dir, "data")} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)

@@ -41,11 +41,17 @@ type timeline struct {
 	log      []string // what was asked of the session and the sandbox
 }
 
-func newTimeline(t *testing.T) *timeline {
+func newTimeline(t testing.TB) *timeline {
+	l := newBareTimeline(t)
+	l.checkpoint()
+	return l
+}
+
+// newBareTimeline has no checkpoint yet, so that the project can be filled.
+func newBareTimeline(t testing.TB) *timeline {
 	l := &timeline{uppers: newUppers(t)}
 	l.box = &quiet{log: &l.log}
 	l.restorer = &Restorer{&Taker{Files: l.Files, Freezer: NewFreezer(l.box), Box: l.box, Log: slog.New(slog.DiscardHandler)}}
-	l.checkpoint()
 	return l
 }
 

@@ -20,9 +20,8 @@ type recordedSession struct {
 	actions []api.Action
 }
 
-func newRecorded(t *testing.T, files ...string) *recordedSession {
-	r := &recordedSession{timeline: &timeline{uppers: newUppers(t)}}
-	r.box = &quiet{log: &r.log}
+func newRecorded(t testing.TB, files ...string) *recordedSession {
+	r := &recordedSession{timeline: newBareTimeline(t)}
 	for _, f := range files {
 		name, text, _ := strings.Cut(f, " ")
 		r.write(r.project, name, text)
