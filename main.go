@@ -30,7 +30,8 @@ import (
 
 func main() {
 	runner.Reexec() // the sandbox's own processes are this program too
-	os.Exit(run(os.Args[1:]))
+	go func() { os.Exit(run(os.Args[1:])) }()
+	select {}
 }
 
 // run is the whole program but for its exit.

@@ -16,7 +16,7 @@ var passing = sync.OnceValue(func() []string {
 	var f struct {
 		Pass []string `yaml:"pass"`
 	}
-	if err := decode("environment.yaml", environmentYAML, &f); err != nil {
+	if err := Decode("environment.yaml", environmentYAML, &f); err != nil {
 		panic(err) // the file is part of the program, and tested
 	}
 	return f.Pass

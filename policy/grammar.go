@@ -50,7 +50,7 @@ var grammar = sync.OnceValue(func() map[string]*program {
 			Program program  `yaml:",inline"`
 		} `yaml:"programs"`
 	}
-	if err := decode("grammar.yaml", grammarYAML, &f); err != nil {
+	if err := Decode("grammar.yaml", grammarYAML, &f); err != nil {
 		panic(err) // the file is part of the program, and tested
 	}
 	out := map[string]*program{}

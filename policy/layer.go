@@ -34,7 +34,7 @@ type ruleFile struct {
 // *FileError and say line and column.
 func ParseLayer(name, file string, data []byte) (Layer, error) {
 	var f layerFile
-	if err := decode(file, data, &f); err != nil {
+	if err := Decode(file, data, &f); err != nil {
 		return Layer{}, err
 	}
 	l := Layer{Name: name}

@@ -214,7 +214,7 @@ func (p *Profile) Layer() Layer { return Layer{Name: "profile " + p.Name, Allow:
 // parseProfile reads one file, strictly. Errors are of type *FileError.
 func parseProfile(file string, data []byte) (*Profile, error) {
 	p := &Profile{}
-	if err := decode(file, data, &p.file); err != nil {
+	if err := Decode(file, data, &p.file); err != nil {
 		return nil, err
 	}
 	if p.file.Name == "" {

@@ -34,8 +34,8 @@ func inFile(file string, err error) error {
 	return err
 }
 
-// decode reads strict YAML: a key that isn't known or stands twice is an error.
-func decode(file string, data []byte, into any) error {
+// Decode reads strict YAML: a key that isn't known or stands twice is an error.
+func Decode(file string, data []byte, into any) error {
 	err := yaml.UnmarshalWithOptions(data, into, yaml.Strict())
 	if err == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 
 	"stepbox/runner/box"
@@ -26,18 +27,23 @@ import (
 // Reexec runs what this program does as a helper of a sandbox, if it was
 // started as one, and doesn't return then. It has to come first in main and in
 // every TestMain whose tests make sandboxes.
+//
+// Else it keeps the process's first thread for the calling goroutine: making a
+// sandbox takes a thread into its mount namespace for good, and only other threads
+// can be ended after that. The first would hold on to the mounts, and be what
+// /proc/self tells of. Whoever has much to do does it in another goroutine.
 func Reexec() {
-	if len(os.Args) != 2 {
-		return
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case "init":
+			box.Init()
+		case "pid1":
+			pid1.Main(installGate)
+		case "holder":
+			holder.Main(holder.Ops{Link: makeLink, Open: inode.OpenUpper, Restore: carryOut})
+		}
 	}
-	switch os.Args[1] {
-	case "init":
-		box.Init()
-	case "pid1":
-		pid1.Main(installGate)
-	case "holder":
-		holder.Main(holder.Ops{Link: makeLink, Open: inode.OpenUpper, Restore: carryOut})
-	}
+	runtime.LockOSThread()
 }
 
 // Command is this program's sealed copy, to be run with arguments of its own.
@@ -65,7 +71,7 @@ type Limits = box.Limits
 // below StateDir and RunDir are made.
 type Spec struct {
 	ID       string // [a-z0-9-]{1,64}, unique among live sandboxes
-	StateDir string // the session's own folder, kept: upper, work and tmp are below it
+	StateDir string // the session's own folder, kept unless it is below RunDir/ID: upper, work and tmp are below it
 	RunDir   string // where the run-time folders of all sandboxes are, on a local filesystem
 
 	Workspace  string            // the project; see CheckWorkspace

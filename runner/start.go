@@ -75,6 +75,12 @@ func (p *Prepared) holding() error {
 	return p.guarded()
 }
 
+// Wait waits until the folders are there.
+func (p *Prepared) Wait() error {
+	<-p.done
+	return p.err
+}
+
 // Abandon undoes what was made, and waits for it, unless a sandbox was started.
 func (p *Prepared) Abandon() {
 	<-p.done
@@ -160,28 +166,34 @@ func (p *Prepared) Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, 
 	return s, nil
 }
 
-// makeFolders makes the session's and the run-time folders, and locks the
-// latter: who gets the lock knows that neither supervisor nor holder lives.
+// makeFolders makes the run-time folder and locks it (who gets the lock knows
+// that neither supervisor nor holder lives), and then the session's, which may be
+// below it.
 func (s *Sandbox) makeFolders() (*os.File, error) {
-	for _, dir := range []string{s.state, s.spec.RunDir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("cannot make the session's folders: %w", err)
+	err := os.MkdirAll(s.spec.RunDir, 0o700)
+	var lock *os.File
+	if err == nil {
+		if lock, err = makeLocked(s.dir); err != nil {
+			return nil, err
 		}
+		err = s.removeWork() // of one that was killed: the kernel wants it as it left it, or new
 	}
-	err := s.removeWork() // of one that was killed: the kernel wants it as it left it, or new
-	if err == nil {
-		err = os.MkdirAll(s.work(), 0o700)
-	}
-	if err == nil {
-		err = os.MkdirAll(s.temp(), 0o700)
+	for _, dir := range []string{s.state, s.work(), s.temp()} {
+		if err == nil {
+			err = os.MkdirAll(dir, 0o700)
+		}
 	}
 	if err == nil {
 		err = os.Chmod(s.temp(), 0o777|os.ModeSticky)
 	}
 	if err != nil {
+		if lock != nil {
+			_ = holder.RemoveAll(s.dir)
+			lock.Close()
+		}
 		return nil, fmt.Errorf("cannot make the session's folders: %w", err)
 	}
-	return makeLocked(s.dir)
+	return lock, nil
 }
 
 // work is overlayfs's own folder, of no use once the sandbox is gone.

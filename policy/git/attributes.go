@@ -9,7 +9,7 @@ import (
 // readAttributes reads which files are generated, as gitattributes(5) files say it
 // for GitHub's linguist: those in the root of the working tree alone.
 func (r *Repository) readAttributes() {
-	data, err := readFile(filepath.Join(r.root, ".gitattributes"), maxRules)
+	data, err := ReadFile(filepath.Join(r.root, ".gitattributes"), maxRules)
 	if err != nil {
 		return // nothing but how changes are listed depends on it
 	}

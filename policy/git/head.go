@@ -49,11 +49,11 @@ func (r *Repository) Head() (commit, branch string) {
 // a file of its own or packed with others.
 func (r *Repository) ref(name string) (string, bool) {
 	for _, dir := range []string{r.metadata, r.common} {
-		if data, err := readFile(filepath.Join(dir, name), maxRef); err == nil {
+		if data, err := ReadFile(filepath.Join(dir, name), maxRef); err == nil {
 			return strings.TrimSpace(string(data)), true
 		}
 	}
-	data, err := readFile(filepath.Join(r.common, "packed-refs"), maxPacked)
+	data, err := ReadFile(filepath.Join(r.common, "packed-refs"), maxPacked)
 	if err != nil {
 		return "", false
 	}

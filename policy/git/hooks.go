@@ -21,7 +21,7 @@ func Hooks(project string, person Person) string {
 	}
 	hooks := ""
 	for _, file := range append(person.files(), filepath.Join(common, "config"), filepath.Join(metadata, "config.worktree")) {
-		data, err := readFile(file, maxConfig)
+		data, err := ReadFile(file, maxConfig)
 		if err != nil {
 			continue // as for git, one that isn't there sets nothing
 		}

@@ -101,6 +101,19 @@ func (r *Repository) Root() (root, prefix string) {
 	return r.root, r.prefix
 }
 
+// Above finds the working tree that a folder is in or is the root of, and the
+// folder with its repository's HEAD; both are "" where there is none.
+func Above(folder string) (root, metadata string) {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if metadata, _ := repositoryAt(dir); metadata != "" {
+			return dir, metadata
+		}
+		if dir == filepath.Dir(dir) {
+			return "", ""
+		}
+	}
+}
+
 // repositoryAt says where a working tree's repository is, if a folder is one's
 // root: in .git, or where a linked worktree's or a submodule's file leads to.
 func repositoryAt(dir string) (metadata, common string) {
@@ -110,7 +123,7 @@ func repositoryAt(dir string) (metadata, common string) {
 	case err != nil:
 		return "", ""
 	case info.Mode().IsRegular():
-		data, err := readFile(metadata, 4096)
+		data, err := ReadFile(metadata, 4096)
 		to, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
 		if err != nil || !ok {
 			return "", ""
@@ -123,7 +136,7 @@ func repositoryAt(dir string) (metadata, common string) {
 		return "", ""
 	}
 	common = metadata
-	if data, err := readFile(filepath.Join(metadata, "commondir"), 4096); err == nil {
+	if data, err := ReadFile(filepath.Join(metadata, "commondir"), 4096); err == nil {
 		common = beside(metadata, strings.TrimSpace(string(data)))
 	}
 	return metadata, common
@@ -148,7 +161,7 @@ func (r *Repository) readOuter(person Person) {
 		files = append(files, filepath.Join(r.common, "config"))
 	}
 	for _, file := range files {
-		data, err := readFile(file, maxConfig)
+		data, err := ReadFile(file, maxConfig)
 		if err != nil {
 			continue // git treats a missing one the same; no rule is lost that hides
 		}
@@ -189,7 +202,7 @@ func (r *Repository) readRules(full string) {
 // read reads a file of patterns. Without it too much or too little may count
 // as ignored, so that a file which is there and can't be read ends all of it.
 func (r *Repository) read(file string) []pattern {
-	data, err := readFile(file, maxRules)
+	data, err := ReadFile(file, maxRules)
 	if err != nil {
 		if !notThere(err) {
 			r.unsure = true

@@ -58,10 +58,10 @@ func below(path, folder string) bool {
 // that of a linked one in a file (gitrepository-layout(5)), that of a submodule in
 // its configuration.
 func leadsBack(metadata, root string) bool {
-	if data, err := readFile(filepath.Join(metadata, "gitdir"), 4096); err == nil {
+	if data, err := ReadFile(filepath.Join(metadata, "gitdir"), 4096); err == nil {
 		return beside(metadata, strings.TrimSpace(string(data))) == filepath.Join(root, ".git")
 	}
-	data, err := readFile(filepath.Join(metadata, "config"), maxConfig)
+	data, err := ReadFile(filepath.Join(metadata, "config"), maxConfig)
 	if err != nil {
 		return false
 	}
@@ -96,7 +96,7 @@ func ServeOuter(project, folder, to string) error {
 		return nil
 	}
 	part := strings.TrimPrefix(project, root+"/")
-	data, err := readFile(filepath.Join(metadata, "index"), maxIndex)
+	data, err := ReadFile(filepath.Join(metadata, "index"), maxIndex)
 	if err != nil {
 		return fmt.Errorf("the index of %q can't be read: %w", root, err)
 	}
@@ -108,7 +108,7 @@ func ServeOuter(project, folder, to string) error {
 	}
 	config, err := os.ReadFile(filepath.Join(to, "config")) // as it is served
 	if errors.Is(err, os.ErrNotExist) {
-		config, err = readFile(filepath.Join(folder, "config"), maxConfig)
+		config, err = ReadFile(filepath.Join(folder, "config"), maxConfig)
 	}
 	if err != nil {
 		return err

@@ -19,14 +19,14 @@ const (
 
 var errNoFile = errors.New("it isn't a regular file")
 
-// readFile reads a regular file of at most so many bytes. Its own name isn't
+// ReadFile reads a regular file of at most so many bytes. Its own name isn't
 // followed if it is a symbolic link, which is how git treats these files too.
-func readFile(path string, most int64) ([]byte, error) {
+func ReadFile(path string, most int64) ([]byte, error) {
 	data, _, err := readStamped(path, most)
 	return data, err
 }
 
-// readStamped is readFile that says, too, when the file was written.
+// readStamped is ReadFile that says, too, when the file was written.
 func readStamped(path string, most int64) (data []byte, written Stamp, err error) {
 	defer func() {
 		if err != nil {

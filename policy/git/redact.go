@@ -48,7 +48,7 @@ const maxConfigs = 10_000
 // false when there is nothing of that kind, and then text is nil. What is left
 // out and what can't be parsed isn't in the text, nor are comments.
 func Redact(file string) (text []byte, redacted bool, err error) {
-	data, err := readFile(file, maxConfig)
+	data, err := ReadFile(file, maxConfig)
 	if err != nil {
 		return nil, false, err
 	}
@@ -164,7 +164,7 @@ func Serve(project, to string, repositories []string) (served, hidden []string, 
 
 // included lists the files in the project that a configuration includes.
 func included(project, rel string) []string {
-	data, err := readFile(filepath.Join(project, rel), maxConfig)
+	data, err := ReadFile(filepath.Join(project, rel), maxConfig)
 	if err != nil {
 		return nil
 	}

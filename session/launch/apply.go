@@ -26,7 +26,7 @@ func applier(st *store.Store, h *files.History, dir, run string, env []string, o
 		Journals: project.Journals{Dir: filepath.Join(dir, "journals"), Bodies: files.Bodies{Store: st}},
 		Person:   git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")},
 		Sandbox: func(s api.Session) apply.Sandbox {
-			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, Outer: filepath.Join(st.SessionDir(s.ID), "outer", "upper"), DataDir: dir, RunDir: run})
+			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, Outer: filepath.Join(st.SessionDir(s.ID), "outer", "upper"), DataDir: dir})
 		},
 		Applied: func(ctx context.Context, s api.Session, steps []project.Step) {
 			n := api.News{Kind: api.NewsApplied, From: api.Neighbour{ID: s.ID, Name: s.Name, Folder: s.Folder}}

@@ -125,7 +125,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		return nil, nil, err
 	}
 	live := registryIn(dir)
-	if err := errors.Join(tidy(ctx, live), scratch.Sweep(dir)); err != nil {
+	if err := tidy(ctx, dir, live); err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
 	history := files.NewHistory(st, live.live)
@@ -163,9 +163,9 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 
 // tidy removes what sessions left whose supervisor and holder both died, wherever
 // their run-time folders are.
-func tidy(ctx context.Context, live registry) error {
+func tidy(ctx context.Context, dir string, live registry) error {
 	var failures []error
-	roots := make(map[string]bool)
+	roots := map[string]bool{scratch.Folder(dir): true}
 	root, err := RunRoot()
 	if err == nil {
 		roots[root] = true

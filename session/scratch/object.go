@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"stepbox/session/api"
 )
 
 // commit is one as git keeps it.
@@ -103,11 +101,4 @@ func parseCommit(text []byte) (c commit, err error) {
 	first, _, _ := strings.Cut(strings.TrimLeft(string(message[:min(len(message), maxSubject)]), " \t\r\n"), "\n\n")
 	c.subject = strings.Join(strings.Fields(first), " ")
 	return c, nil
-}
-
-// said is a commit as it is told.
-func (c *commit) said() api.Commit {
-	return api.Commit{
-		Hash: c.hash, Subject: api.Escape(api.Trim(c.subject, 300)), Author: api.Escape(api.Trim(c.author, 300)), At: c.at,
-	}
 }

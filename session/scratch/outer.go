@@ -3,7 +3,6 @@ package scratch
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,17 +46,15 @@ func (s *Scratch) at(r *repository) string {
 	return filepath.Join(s.cfg.Workspace, r.dir)
 }
 
-// straight says whether the folder of a repository is one that no link of the
-// agent's leads to: in the project, or the one outside that leads back to it.
-func (s *Scratch) straight(r *repository) error {
+// straight says whether the folder of a repository is one that no link leads to: in
+// the project, or the one outside that leads back to it.
+func (s *Scratch) straight(r *repository) bool {
 	if !filepath.IsAbs(r.dir) {
-		return straight(s.cfg.Workspace, r.dir)
+		real, err := filepath.EvalSymlinks(s.at(r))
+		return err == nil && real == s.at(r)
 	}
 	folder, err := git.Outer(s.cfg.Workspace)
-	if err == nil && folder != r.dir {
-		err = fs.ErrNotExist
-	}
-	return err
+	return err == nil && folder == r.dir
 }
 
 // Bounds of a copy.
@@ -109,6 +106,9 @@ func copyUpper(from, to string) error {
 		case d.Type().IsRegular():
 			n, err := copyRegular(path, target, left)
 			left -= n
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+				err = nil // as above
+			}
 			return err
 		}
 		return nil
@@ -127,21 +127,4 @@ func copyUpper(from, to string) error {
 		return fmt.Errorf("cannot copy what the session wrote of the project's repository: %w", err)
 	}
 	return nil
-}
-
-func copyRegular(from, to string, most int64) (int64, error) {
-	in, err := openRegular(from, most)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	n, err := io.Copy(out, io.LimitReader(in, most))
-	return n, errors.Join(err, out.Close())
 }

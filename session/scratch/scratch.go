@@ -14,19 +14,27 @@ package scratch
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"sync/atomic"
+	"time"
 
 	"stepbox/runner"
-	"stepbox/runner/holder"
+	"stepbox/runner/gate"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
+	"stepbox/runner/overlay/scan"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/outfit"
 	"stepbox/store"
 )
 
@@ -39,7 +47,6 @@ type Config struct {
 	Hidden    []string // what the session hid of the project, relative; what one would hide today is hidden as well
 	Outer     string   // what the session wrote of the project's repository, if that is outside of it: its overlay's upper folder
 	DataDir   string   // the store's folder
-	RunDir    string   // where the run-time folders of all sandboxes are
 	Limits    runner.Limits
 }
 
@@ -55,94 +62,214 @@ func New(cfg Config) *Scratch {
 	return &Scratch{cfg}
 }
 
-// place is a sandbox's own folder, locked while this process lives, see flock(2).
-type place struct {
-	id, dir string
-	lock    *os.File
+// Folder is where the sandboxes of a store's folder have theirs, with all that
+// they write. runner.Sweep removes there what was left by processes that were killed.
+func Folder(dataDir string) string { return filepath.Join(dataDir, "scratch") }
+
+// job is one program to be run on a state of the project.
+type job struct {
+	state *manifest.Manifest // nil: the project as it is
+	argv  []string
+	home  string            // its .gitconfig; "" for none
+	temp  map[string]string // files of its /tmp, by name
+	wall  time.Duration
+	told  func([]byte)           // of what it prints, as it does
+	after func(dir string) error // when it has ended: dir goes with the sandbox, and its /tmp is in dir/state/tmp
 }
 
-// newPlace makes one, and removes what others left that were killed.
-func (s *Scratch) newPlace() (*place, error) {
-	root := filepath.Join(s.cfg.DataDir, "scratch")
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make a folder for a throw-away sandbox: %w", err)
+// outcome is how a job went.
+type outcome struct {
+	exit     runner.Exit
+	took     time.Duration
+	overtime bool // it was ended because of that
+}
+
+// closeLimit bounds how long the end of a sandbox is waited for.
+const closeLimit = time.Minute
+
+// run makes a sandbox, runs a job in it and removes it. An error says that the
+// program didn't run, or not to its end, for no fault of its own.
+func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	box, low, first, err := s.start(ctx, j)
+	if err != nil {
+		return out, err
 	}
-	_ = Sweep(s.cfg.DataDir) // what can't be removed is in nobody's way
+	defer low.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		follow(box.Terminal(), j.told)
+	}()
+	defer func() {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		defer cancel()
+		failure := box.Close(limit)
+		if failure != nil { // what can't be ended may keep the terminal open
+			_ = box.Terminal().SetReadDeadline(time.Unix(1, 0))
+		}
+		<-read
+		err = errors.Join(err, failure)
+	}()
+	defer context.AfterFunc(ctx, box.Kill)()
+	var e *gate.Exec
+	select {
+	case e = <-first:
+	case <-box.Exited():
+		_, err := box.Wait()
+		return out, cmp.Or(err, errors.New("the sandbox ended before its program began"))
+	}
+	// Its only process is held at its first program, so nothing races with this.
+	if err := s.lay(ctx, box, low, j.state); err != nil {
+		return out, err
+	}
+	var late atomic.Bool
+	began := time.Now()
+	defer time.AfterFunc(j.wall, func() { late.Store(true); box.Kill() }).Stop()
+	e.Allow(gate.NoExit | gate.Unverified)
+	out.exit, err = box.Wait()
+	out.took = time.Since(began)
+	switch out.overtime = late.Load() && !out.exit.Known; {
+	case out.overtime:
+		return out, nil
+	case err == nil && j.after != nil:
+		err = j.after(filepath.Dir(filepath.Dir(box.Upper())))
+	}
+	return out, err
+}
+
+// start makes the sandbox, up to its first program.
+func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Lower, <-chan *gate.Exec, error) {
+	cfg := s.cfg
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails, crypto/rand
-	p := &place{id: "scratch-" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))}
-	p.dir = filepath.Join(root, p.id)
-	err := locked(root, func() error {
-		if err := os.Mkdir(p.dir, 0o700); err != nil {
-			return err
-		}
-		lock, err := lockFolder(p.dir, unix.LOCK_NB)
-		p.lock = lock
-		return err
+	common := runner.Spec{ID: "scratch-" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:])), RunDir: Folder(cfg.DataDir), Limits: cfg.Limits}
+	common.StateDir = filepath.Join(common.RunDir, common.ID, "state")
+	prepared := runner.Prepare(ctx, common)
+	defer prepared.Abandon()
+	if err := prepared.Wait(); err != nil {
+		return nil, nil, nil, err
+	}
+	home := filepath.Join(common.StateDir, "home")
+	of, err := outfit.For(outfit.Needs{
+		Workspace: cfg.Workspace, StateDir: common.StateDir, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
+		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(j.argv, cfg.Env),
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder for a throw-away sandbox: %w", err)
+	if err == nil && of.Spec.Outer != "" && cfg.Outer != "" {
+		err = copyUpper(cfg.Outer, filepath.Join(common.StateDir, "outer", "upper"))
 	}
-	return p, nil
-}
-
-// remove takes the folder away.
-func (p *place) remove() error {
-	err := holder.RemoveAll(p.dir)
-	p.lock.Close()
-	return err
-}
-
-// Sweep removes the folders of sandboxes whose process was killed, below the
-// store's folder; runner.Sweep removes what else they left.
-func Sweep(dataDir string) error {
-	root := filepath.Join(dataDir, "scratch")
-	entries, err := os.ReadDir(root)
-	if len(entries) == 0 {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	if err == nil && j.home != "" {
+		err = os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(j.home), 0o644)
+	}
+	for name, text := range j.temp {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(common.StateDir, "tmp", name), []byte(text), 0o644)
 		}
-		return err
 	}
-	var dead []*place
-	err = locked(root, func() error {
-		for _, e := range entries {
-			dir := filepath.Join(root, e.Name())
-			if lock, err := lockFolder(dir, unix.LOCK_NB); err == nil {
-				dead = append(dead, &place{e.Name(), dir, lock})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	spec := of.Spec
+	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = common.ID, common.RunDir, cfg.Limits, 120, 40
+	spec.Hidden = slices.Concat(spec.Hidden, cfg.Hidden)
+	spec.Binds = append(spec.Binds, caches(cfg.Home, spec.Binds)...)
+	spec.Env = slices.Concat(spec.Env, []string{"TERM=dumb", "NO_COLOR=1", "CI=true"})
+	low, err := lower.Open(cfg.Workspace, lower.Options{Hidden: spec.Hidden, Above: spec.Above})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot read the project folder: %w", err)
+	}
+	first := make(chan *gate.Exec, 1)
+	var begun atomic.Bool
+	box, err := prepared.Start(ctx, spec, runner.Handlers{Gate: gate.Options{
+		Exec: func(e *gate.Exec) {
+			if begun.CompareAndSwap(false, true) {
+				first <- e
+			} else {
+				e.Allow(gate.NoExit | gate.Unverified)
 			}
+		},
+		// Debuggers may have what the program started, not what watches over it.
+		Reach: func(r gate.Reach) bool { return r.Kind == gate.ReachShare || len(r.Target.Ancestors) > 0 },
+	}})
+	if err != nil {
+		low.Close()
+		return nil, nil, nil, err
+	}
+	low.Ask(box.OpenLower)
+	return box, low, first, nil
+}
+
+// kept are where a home keeps what builds have fetched, which can't be fetched
+// without a network. They are shown read-only.
+var kept = []string{"go/pkg/mod", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches", ".npm/_cacache", ".cache/pip", ".cache/uv"}
+
+// caches are those that are there and aren't reached through links.
+func caches(home string, have []runner.Bind) (out []runner.Bind) {
+	for _, name := range kept {
+		dir := filepath.Join(home, name)
+		real, err := filepath.EvalSymlinks(dir)
+		if info, serr := os.Stat(dir); err != nil || serr != nil || real != dir || !info.IsDir() {
+			continue
 		}
+		if !slices.ContainsFunc(have, func(b runner.Bind) bool { return b.Target == dir }) {
+			out = append(out, runner.Bind{Source: dir, Target: dir})
+		}
+	}
+	return out
+}
+
+// lay puts the project into a state, through the merged view. What can't be
+// there as the state has it is an error: nobody may believe that it was.
+func (s *Scratch) lay(ctx context.Context, box *runner.Sandbox, low *lower.Lower, state *manifest.Manifest) error {
+	if state == nil {
 		return nil
+	}
+	bad := func(err error) error { return fmt.Errorf("cannot lay out the project: %w", err) }
+	bodies := files.Bodies{Store: s.cfg.Store}
+	scanner, err := scan.New(box.Upper(), bodies, box.OpenUpper)
+	if err != nil {
+		return bad(err)
+	}
+	defer scanner.Close()
+	empty, _, err := scanner.Scan(ctx, scan.Options{})
+	if err != nil {
+		return bad(err)
+	}
+	plan, err := restore.NewPlan(ctx, low, empty, state, restore.Options{})
+	if err != nil {
+		return bad(err)
+	}
+	failed := slices.DeleteFunc(plan.Problems, func(p manifest.Problem) bool {
+		e := state.Lookup(p.Path) // else its owner is another, which makes no difference to a program
+		return e != nil && e.Unsaved == "" && e.Kind < manifest.KindDevice
 	})
-	failures := []error{err}
-	for _, p := range dead {
-		failures = append(failures, p.remove())
+	if len(failed) == 0 {
+		report, err := box.Restore(ctx, plan, restore.NewSource(low, bodies))
+		if err != nil {
+			return bad(err)
+		}
+		failed = report.Failed
 	}
-	return errors.Join(failures...)
+	if len(failed) > 0 {
+		return bad(fmt.Errorf("%d of its files can't be had, the first is %s: %s", len(failed), api.Escape(failed[0].Path), failed[0].Text))
+	}
+	return nil
 }
 
-// locked runs f while no other process makes folders or takes them over: to
-// whoever looks, a folder is there with its lock held, or nobody's.
-func locked(root string, f func() error) error {
-	lock, err := lockFolder(root, 0)
-	if err != nil {
-		return err
+// follow reads a terminal until nobody can write to it any more.
+func follow(pty *os.File, told func([]byte)) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := pty.Read(buf)
+		if n > 0 && told != nil {
+			told(buf[:n])
+		}
+		if err != nil {
+			return
+		}
 	}
-	defer lock.Close()
-	return f()
-}
-
-func lockFolder(dir string, how int) (*os.File, error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	for err = unix.EINTR; err == unix.EINTR; {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|how)
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("cannot lock %q: %w", dir, err)
-	}
-	return f, nil
 }
