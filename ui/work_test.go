@@ -418,3 +418,36 @@ func TestOnlySelectedHunksAreShown(t *testing.T) {
 		t.Errorf("asked for %+v", got)
 	}
 }
+
+// What nobody has looked at isn't covered by a word on other changes: another
+// plan with others asks again.
+func TestLookedIsForWhatWasShown(t *testing.T) {
+	t.Parallel()
+	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	steps := going(d)
+	defer close(steps)
+	d.press(leader, "2", "w")
+	d.shows("DANGER")
+	through(d)
+	d.calmly("v")
+	d.settle()
+	ch, _ := fake.Changes()
+	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
+		p := fake.Plan(r, 2)
+		p.Unreviewed = ch.Files[:3]
+		return p
+	})
+	d.press("y")
+	d.shows("this is the new one")
+	d.settle()
+	through(d)
+	d.calmly("y")
+	d.shows("3 changes are of no reviewed action")
+	d.carried(1)
+	d.calmly("v")
+	d.settle()
+	d.press("y")
+	if got := d.carried(2)[1]; !got.Looked {
+		t.Errorf("asked for %+v", got)
+	}
+}

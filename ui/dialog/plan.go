@@ -43,7 +43,8 @@ type Plan struct {
 	shown   Planned
 	choices map[string]*api.Resolution
 	checks  []check
-	own     bool // the checks are the person's, not the project's
+	own     bool   // the checks are the person's, not the project's
+	looked  string // at which unreviewed changes the person has looked
 
 	wanted, planned int  // counts of the choices: as they are, and of the plan that is shown
 	asking          bool // a plan is under way
@@ -88,8 +89,10 @@ func (p *Plan) Fail(words string) {
 
 func (p *Plan) Leave() string {
 	switch {
+	case p.running && p.work.Back != nil:
+		return "closes this; it goes on"
 	case p.running:
-		return "cancels it: everything stays as it was"
+		return "cancels it: what was begun is taken back"
 	case p.over:
 		return "close"
 	}
@@ -178,7 +181,7 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 		p.running, p.notice, p.progress = true, "", api.Progress{}
 		return intent.CarryOut{}
 	case intent.Back:
-		if !p.running {
+		if !p.running || p.work.Back != nil {
 			return i
 		}
 		p.stopping = true
@@ -189,7 +192,7 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 	case intent.Applies:
 		return intent.UndoApply{ID: p.applied}
 	case intent.Seen:
-		p.work.Apply.Looked = true
+		p.work.Apply.Looked, p.looked = true, fmt.Sprint(p.shown.Unreviewed)
 		return p.choose()
 	case intent.Choose:
 		return p.resolve(it, i.Way)
@@ -344,6 +347,10 @@ func (p *Plan) SetPlan(count int, shown Planned, problem string) {
 		return
 	}
 	p.shown, p.planned = shown, count
+	if p.work.Apply != nil && p.work.Apply.Looked && fmt.Sprint(shown.Unreviewed) != p.looked {
+		p.work.Apply.Looked = false // these are others
+		p.wanted++
+	}
 	if !p.own {
 		p.checks = nil
 		for _, c := range shown.Checks {
@@ -475,7 +482,7 @@ func (p *Plan) going() string {
 	x := p.progress
 	words, known := map[string]string{"check": "checking", "write": "writing", "undo": "undoing", "fetch": "fetching commits"}[x.Stage]
 	if !known {
-		words = cmp.Or(paint.Clean(x.Stage), "beginning")
+		words = cmp.Or(x.Stage, "under way")
 	}
 	if p.stopping {
 		words = "cancelling: " + words

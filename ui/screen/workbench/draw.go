@@ -98,5 +98,8 @@ func (s *Screen) Farewell() string {
 	if ses.Exit != nil {
 		words += ": " + actions.ExitWords(ses.Exit)
 	}
+	if n := ses.Unapplied; n > 0 {
+		words += fmt.Sprintf("; %s in the project: stepbox apply %s writes them there", paint.Count(n, "changed file isn't", "changed files aren't"), paint.Clean(name(ses)))
+	}
 	return words + "."
 }

@@ -91,12 +91,12 @@ func (o *operations) carryOut() tea.Cmd {
 			if last.Done.State == api.ApplyDone {
 				done()
 			}
-			return nil
+			return o.recount()
 		case stale(err):
 			d.Stale("things changed since the plan was made: this is the new one")
 			return o.replan()
 		case stopped:
-			d.Fail("cancelled: everything is as it was")
+			d.Fail("cancelled: what was begun is taken back; Z lists how it ended")
 		case err == nil:
 			err = errors.New("the answer broke off: see with Z what became of it")
 			fallthrough
@@ -104,6 +104,20 @@ func (o *operations) carryOut() tea.Cmd {
 			d.Fail(problemWords(err))
 		}
 		return nil
+	})
+}
+
+// recount reads again how much of the session isn't in the project. Of an ended
+// one no event tells.
+func (o *operations) recount() tea.Cmd {
+	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		s, err := c.Session(ctx, id)
+		return func() tea.Cmd {
+			if err == nil {
+				o.st.Apply(api.Event{Session: &s})
+			}
+			return nil
+		}
 	})
 }
 
