@@ -42,6 +42,20 @@ func TestLastChangesAreFetched(t *testing.T) {
 	d.until("nothing more is asked for", d.m.bench.Arrived)
 }
 
+// Lines that aren't counted yet are asked for again.
+func TestLinesAreCountedOn(t *testing.T) {
+	t.Parallel()
+	c := fake.Workbench()
+	list := api.Changes{Version: 1, Counting: true, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file"}}}
+	c.SetChanges(0, list)
+	d := drive(t, c, 120, 35, Options{Session: fake.Session().ID, Theme: "plain"})
+	d.shows("counting…")
+	c.SetChanges(0, api.Changes{Version: 1, Added: 7, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file", Added: 7, Counted: true}}})
+	d.shows("+7")
+	d.lacks("counting…")
+	d.until("nothing more is asked for", d.m.bench.Arrived)
+}
+
 // A list longer than a page is read on as a person moves down, and to its end
 // when they go there.
 func TestLongChangesAreReadOn(t *testing.T) {

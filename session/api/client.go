@@ -84,9 +84,9 @@ func (c *Client) ChangesPage(ctx context.Context, id string, in Scope, p Page) (
 }
 
 // Changes fetches page after page, Grouped, until it has at least most changes, or
-// all of them when most is 0. When the files move meanwhile the pages may be of
-// different states: the version is then that of the oldest, so that it is seen
-// to be outdated.
+// all of them, with all lines counted, when most is 0. When the files move
+// meanwhile the pages may be of different states: the version is then that of the
+// oldest, so that it is seen to be outdated.
 func (c *Client) Changes(ctx context.Context, id string, in Scope, most int) (Changes, error) {
 	out, err := c.ChangesPage(ctx, id, in, Page{Limit: most, Grouped: true})
 	for err == nil && out.Next != "" && (most == 0 || len(out.Files) < most) {
@@ -95,8 +95,11 @@ func (c *Client) Changes(ctx context.Context, id string, in Scope, most int) (Ch
 			break
 		}
 		p.Files = append(out.Files, p.Files...)
-		p.Version = min(p.Version, out.Version)
+		p.Version, p.Counting = min(p.Version, out.Version), p.Counting || out.Counting
 		out = p
+	}
+	if err == nil && most == 0 && out.Counting {
+		return c.Changes(ctx, id, in, most) // each answer has more, and takes its time
 	}
 	return out, err
 }

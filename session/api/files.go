@@ -73,8 +73,12 @@ type Changes struct {
 	Total   int      `json:"total"`          // changed paths, on all pages
 	Added   int      `json:"added"`          // lines, on all pages
 	Removed int      `json:"removed"`
-	Groups  []Group  `json:"groups,omitempty"` // on all pages: of those asked for Grouped, what each group has
-	Apart   []string `json:"apart,omitempty"`  // changes outside the project, which can't be rolled back exactly
+	// Counting says that not all lines are counted yet, and so not all groups known:
+	// asked again, it has more.
+	Counting bool `json:"counting,omitempty"`
+
+	Groups []Group  `json:"groups,omitempty"` // on all pages: of those asked for Grouped, what each group has
+	Apart  []string `json:"apart,omitempty"`  // changes outside the project, which can't be rolled back exactly
 }
 
 // FileDiff is one file's difference.

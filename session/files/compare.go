@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/zeebo/blake3"
 
@@ -23,9 +24,10 @@ import (
 const (
 	maxCompared = 500_000 // changed paths that are held; what is beyond is counted
 	maxPage     = maxListed
-	page        = 1000    // changes of a page when the asker doesn't say
-	comparisons = 4       // that are held: those that viewers ask pages and diffs of
-	maxHeld     = 100_000 // changes in all that are held beside the newest comparison's
+	page        = 1000        // changes of a page when the asker doesn't say
+	comparisons = 4           // that are held: those that viewers ask pages and diffs of
+	maxHeld     = 100_000     // changes in all that are held beside the newest comparison's
+	countTime   = time.Second // that a page waits for lines to be counted
 )
 
 // comparison is what differs between two states of the files. It is worked out
@@ -37,7 +39,8 @@ type comparison struct {
 
 	counting sync.Mutex      // one count at a time; held across the reading, which is its purpose
 	shown    diff.Difference // guarded by counting; the same as people see it: see similar
-	lines    []lineCount     // guarded by counting; parallel to shown's, nil until counted
+	lines    []lineCount     // guarded by counting; parallel to shown's, nil until that is known
+	counted  int             // guarded by counting; of how many of them the lines are counted
 	total    lineCount       // guarded by counting; of all
 	byGroup  []int32         // guarded by counting; indices of changes by group, nil until they are asked for
 }
@@ -81,24 +84,38 @@ func (f *Files) Between(ctx context.Context, from, to *manifest.Manifest) ([]dif
 	return c.Changes, nil
 }
 
-// count counts the lines of all changes, as people see them. Contents that were
-// compared before aren't read again. It is called with counting held.
-func (c *comparison) count(ctx context.Context, f *Files) error {
-	if c.lines != nil {
-		return nil
+// see makes the changes as people see them. It is called with counting held.
+func (c *comparison) see(ctx context.Context, f *Files) {
+	if c.lines == nil {
+		c.shown = f.similar(ctx, c.Difference)
+		c.lines = make([]lineCount, len(c.shown.Changes))
+		for i := range c.lines {
+			c.lines[i].group = f.groups.of(c.shown.Changes[i].Path, false)
+		}
 	}
-	shown := f.similar(ctx, c.Difference)
-	lines, total := make([]lineCount, len(shown.Changes)), lineCount{}
-	for i := range shown.Changes {
+}
+
+// count counts the lines of all changes, as people see them, but not beyond a
+// moment, unless that is zero: the next call goes on. Contents that were compared
+// before aren't read again. It is called with counting held.
+func (c *comparison) count(ctx context.Context, f *Files, until time.Time) error {
+	c.see(ctx, f)
+	if c.counted < len(c.lines) {
+		c.byGroup = nil
+	}
+	for i := c.counted; i < len(c.lines); i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		lines[i] = f.countLines(ctx, shown.Changes[i])
-		lines[i].group = f.groups.of(shown.Changes[i].Path, lines[i].generated)
-		total.added += lines[i].added
-		total.removed += lines[i].removed
+		n := f.countLines(ctx, c.shown.Changes[i])
+		n.group = f.groups.of(c.shown.Changes[i].Path, n.generated)
+		c.lines[i], c.counted = n, i+1
+		c.total.added += n.added
+		c.total.removed += n.removed
+		if i%64 == 0 && !until.IsZero() && time.Now().After(until) {
+			break
+		}
 	}
-	c.shown, c.lines, c.total = shown, lines, total
 	return nil
 }
 
@@ -106,7 +123,7 @@ func (c *comparison) count(ctx context.Context, f *Files) error {
 func (c *comparison) totals(ctx context.Context, f *Files) (added, removed int, err error) {
 	c.counting.Lock()
 	defer c.counting.Unlock()
-	err = c.count(ctx, f)
+	err = c.count(ctx, f, time.Time{})
 	return c.total.added, c.total.removed, err
 }
 
@@ -132,9 +149,10 @@ func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Pag
 	}
 	c.counting.Lock()
 	defer c.counting.Unlock()
-	if err := c.count(ctx, f); err != nil {
+	if err := c.count(ctx, f, time.Now().Add(countTime)); err != nil {
 		return out, err
 	}
+	out.Counting = c.counted < len(c.lines)
 	at := func(i int) int { return i } // the change in that place of the list
 	if p.Grouped {
 		order := c.order()
@@ -205,9 +223,9 @@ func (f *Files) Diff(ctx context.Context, key string, from, to *manifest.Manifes
 	if err != nil {
 		return api.FileDiff{}, err
 	}
-	if _, _, err := c.totals(ctx, f); err != nil {
-		return api.FileDiff{}, err
-	}
+	c.counting.Lock()
+	c.see(ctx, f)
+	c.counting.Unlock()
 	i, found := c.shown.Search(p)
 	if !found {
 		return api.FileDiff{}, api.Problemf(api.CodeNotFound, "%q hasn't changed", api.Escape(p))

@@ -73,7 +73,7 @@ func (p *Pane) Lacks(newest int64, over bool) Lack {
 	switch {
 	case p.Loading || p.Problem != "" || t.Next != "" && p.needs() > len(t.Files):
 		return Files
-	case !t.Final && (over || t.Version < newest):
+	case t.Counting || !t.Final && (over || t.Version < newest):
 		return News
 	}
 	return Nothing
@@ -282,6 +282,9 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 		{Text: paint.Count(n, "file", "files"), Style: f.P.S(themes.Muted)},
 		{Text: "  +" + strconv.Itoa(t.Added), Style: f.P.S(themes.AddedWord)},
 		{Text: " −" + strconv.Itoa(t.Removed), Style: f.P.S(themes.RemovedWord)},
+	}
+	if t.Counting {
+		out[2].Text += " counting…"
 	}
 	switch {
 	case p.later != nil:
