@@ -122,7 +122,7 @@ func TestDangers(t *testing.T) {
 // What several changes come to together is a danger too.
 func TestDangersTogether(t *testing.T) {
 	r := newRig(t, map[string]string{"b/in": "x"})
-	for _, name := range []string{"repo/HEAD", "repo/objects/x", "repo/config", "other/HEAD", "Readme", "README"} {
+	for _, name := range []string{"repo/HEAD", "repo/objects/x", "repo/config", "other/HEAD", "Readme", "README", "b/IN"} {
 		r.agent(name, "x")
 	}
 	r.agent("first", "→second")
@@ -135,7 +135,7 @@ func TestDangersTogether(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"repo/config": "bare repository", "repo/objects/x": "bare repository", "other/HEAD": "",
-		"Readme": "differs from README in case alone", "first": "may lead out", "second": "may lead out", "third": "may lead out",
+		"Readme": "differs from README in case alone", "b/IN": "differs from b/in in case alone", "first": "may lead out", "second": "may lead out", "third": "may lead out",
 	} {
 		if got := dangers[path]; !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("of %s it says %q, and should %q", path, got, want)

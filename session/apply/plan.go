@@ -392,7 +392,7 @@ func (b *planner) bodies() error {
 // are too many.
 func (b *planner) list() error {
 	d := &dangers{
-		rules: rules(), hidden: b.hidden, redacted: b.p.session.Redacted, bare: bareOf(b.applied), folded: folded(b.applied),
+		rules: rules(), hidden: b.hidden, redacted: b.p.session.Redacted, bare: bareOf(b.applied), folded: b.folded(),
 		read: func(f *diff.File, most int64) ([]byte, error) { return b.read(wanted(f), most) },
 		target: func(path string) string {
 			if s, ok := b.steps[path]; ok {
@@ -434,13 +434,33 @@ func (b *planner) list() error {
 	return nil
 }
 
-// folded lists paths by what they are in small letters.
-func folded(changes []diff.Change) map[string][]string {
+// folded lists what there will be by what it is in small letters: what is written,
+// and what the project has in the folders that something new comes to.
+func (b *planner) folded() map[string][]string {
 	out := map[string][]string{}
-	for i := range changes {
-		if changes[i].New != nil {
-			k := strings.ToLower(changes[i].Path)
-			out[k] = append(out[k], changes[i].Path)
+	add := func(path string) {
+		if k := strings.ToLower(path); !slices.Contains(out[k], path) {
+			out[k] = append(out[k], path)
+		}
+	}
+	listed := map[string]bool{}
+	for i := range b.applied {
+		c := &b.applied[i]
+		if c.New == nil {
+			continue
+		}
+		add(c.Path)
+		dir, _ := manifest.Split(c.Path)
+		if c.Old != nil && c.Status != diff.Renamed || listed[dir] {
+			continue
+		}
+		listed[dir] = true
+		names, _ := b.names(dir) // it may not be there yet
+		for _, name := range names {
+			path := manifest.Join(dir, name)
+			if s, planned := b.steps[path]; !planned || !s.New.Absent() {
+				add(path)
+			}
 		}
 	}
 	return out
