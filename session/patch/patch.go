@@ -49,15 +49,22 @@ func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) 
 	p := &writer{ctx: ctx, w: w, src: src}
 	var left []Left
 	var fit []diff.Change
+	internal := 0 // of repositories
 	for _, c := range changes {
-		if why := unfit(&c); why != "" {
-			left = append(left, Left{c.Path, why})
+		why := unfit(&c)
+		if why == "" {
+			fit = append(fit, c)
 			continue
 		}
-		fit = append(fit, c)
+		left = append(left, Left{c.Path, why})
+		if why == gits {
+			internal++
+		} else {
+			p.line("# not in this patch: %s: %s", quote(c.Path), why)
+		}
 	}
-	for _, l := range left {
-		p.line("# not in this patch: %s: %s", quote(l.Path), l.Why)
+	if internal > 0 {
+		p.line("# not in this patch: %d of git's own files, below .git", internal)
 	}
 	// What goes makes room for what comes: a folder's files for a file of its name.
 	for _, gone := range []bool{true, false} {
@@ -70,11 +77,14 @@ func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) 
 	return left, p.err
 }
 
+// gits is why a change below .git is left out.
+const gits = "it is part of a repository's own data"
+
 // unfit says why a change can't be in a patch; "" when it can.
 func unfit(c *diff.Change) string {
 	for part := range strings.SplitSeq(c.Path, "/") {
 		if strings.EqualFold(part, ".git") {
-			return "it is part of a repository's own data"
+			return gits
 		}
 	}
 	for _, f := range []*diff.File{c.Old, c.New} {

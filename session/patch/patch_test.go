@@ -250,7 +250,7 @@ func TestUnfit(t *testing.T) {
 	if err != nil || len(left) != 5 {
 		t.Fatalf("left %q, %v", left, err)
 	}
-	if strings.Count(out.String(), "# not in this patch: ") != 5 || strings.Contains(out.String(), "f\n:") {
+	if strings.Count(out.String(), "# not in this patch: ") != 4 || strings.Contains(out.String(), "f\n:") {
 		t.Errorf("the patch says\n%s", out.String())
 	}
 	dir := t.TempDir()

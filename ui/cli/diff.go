@@ -78,7 +78,19 @@ func (d *differ) write(s api.Session, in api.Scope, cols int) error {
 			return err
 		} // an older supervisor makes no patches: the differences, for reading
 	}
-	return d.each(s, in, func(w io.Writer, f api.FileDiff) error { d.print(w, f); return nil })
+	internal := 0
+	err := d.each(s, in, func(w io.Writer, f api.FileDiff) error {
+		if d.internal(f.Change) {
+			internal++
+			return nil
+		}
+		d.print(w, f)
+		return nil
+	})
+	if err == nil && internal > 0 {
+		_, err = fmt.Fprintln(d.out, internalWords(internal))
+	}
+	return err
 }
 
 // copyPatch writes a patch, byte for byte.
@@ -149,9 +161,13 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 		return err
 	}
 	var list []api.Change
-	added, removed, wide, most := 0, 0, 0, 1
+	added, removed, wide, most, internal := 0, 0, 0, 1, 0
 	for _, c := range got.Files {
 		if !d.wanted(c) {
+			continue
+		}
+		if d.internal(c) {
+			internal++
 			continue
 		}
 		list = append(list, c)
@@ -183,8 +199,17 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 		fmt.Fprintf(out, " %s %-*s | %s\n", c.Status, wide, both(c), what)
 	}
 	fmt.Fprintf(out, " %s changed, %d lines added, %d removed\n", files(len(list)), added, removed)
+	if internal > 0 {
+		fmt.Fprintln(out, " "+internalWords(internal))
+	}
 	return out.Flush()
 }
+
+// internal says whether a change is one of git's own files, which are only counted
+// unless they were asked for.
+func (d *differ) internal(c api.Change) bool { return c.Group == "git" && len(d.paths) == 0 }
+
+func internalWords(n int) string { return "and " + files(n) + " of git's own, below .git" }
 
 // both is a change's path, with the old one of a rename.
 func both(c api.Change) string {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
-	"stepbox/ui/paint"
 )
 
 // rolling is what the rollback command was told.
@@ -157,11 +156,14 @@ func rollbackWords(r api.Rollback) string {
 	case r.Redo != 0:
 		return fmt.Sprintf("what roll back %d took back came again", r.Redo)
 	case r.Selection != nil && len(r.Selection.Actions) > 0:
-		some := "took back"
+		some, noun := "took back", "action"
 		if len(r.Actions) == 0 {
 			some = "took back parts of"
 		}
-		return some + " " + paint.Count(len(r.Selection.Actions), "action", "actions") + " " + numbers(r.Selection.Actions)
+		if len(r.Selection.Actions) > 1 {
+			noun = "actions"
+		}
+		return some + " " + noun + " " + numbers(r.Selection.Actions)
 	}
 	return "took back some of the session's changes"
 }
