@@ -1,0 +1,90 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
+// Done shows what came of an apply, or of undoing one.
+func (p *Plan) Done(a api.Apply) {
+	p.running, p.stopping, p.over, p.at, p.first = false, false, true, 0, 0
+	p.failure, p.diffOf = "", ""
+	var out []item
+	say := func(k themes.Token, words string) {
+		out = append(out, item{what: "result", n: len(out), rows: says(words, k)})
+	}
+	defer func() { p.put(out); p.fresh = true }()
+	files := paint.Count(a.Files, "file", "files")
+	switch {
+	case a.State == api.ApplyUndone:
+		a.Checks, a.Fetched = nil, nil // of the apply that isn't any more
+		p.notice = "✓ undone: the project folder has " + files + " as they were"
+	case a.State == api.ApplyDone && p.work.Undo == 0:
+		p.notice = "✓ applied: the project folder has " + files + " of this session"
+	default:
+		p.failure = strings.TrimSuffix("nothing was written: "+a.Failure, ": ")
+	}
+	checks := slices.Clone(a.Checks)
+	slices.SortStableFunc(checks, func(x, y api.CheckResult) int { // what failed comes first
+		switch {
+		case x.Passed() == y.Passed():
+			return 0
+		case y.Passed():
+			return -1
+		}
+		return 1
+	})
+	for _, c := range checks {
+		mark, k := checkWords(c)
+		words := paint.Took(c.Duration)
+		switch {
+		case c.Failure != "":
+			words = c.Failure
+		case c.Exit != nil && c.Exit.Signal != "":
+			words = c.Exit.Signal + ", " + words
+		case c.Exit != nil:
+			words = fmt.Sprintf("exit %d, %s", c.Exit.Code, words)
+		}
+		say(k, mark+c.Command+"  "+words)
+		out[len(out)-1].about, out[len(out)-1].tail = output(c), true
+	}
+	if n := len(a.Fetched); n > 0 {
+		say(themes.Strong, paint.Count(n, "commit", "commits")+" of the agent's, in your repository below "+a.Ref)
+		tips := map[string]bool{} // the newest commit of each branch comes first
+		for _, c := range a.Fetched {
+			hash := c.Hash[:min(len(c.Hash), 12)]
+			say(themes.Surface, "  "+hash+" "+c.Subject+" — "+c.Author)
+			if !tips[c.Folder+c.Ref] {
+				say(themes.Strong, "    to merge:  git merge "+hash)
+			}
+			tips[c.Folder+c.Ref] = true
+		}
+	}
+	for _, path := range a.Paths {
+		say(themes.SurfaceMuted, "  "+path)
+	}
+	if n := a.Files - len(a.Paths); n > 0 && len(a.Paths) > 0 {
+		say(themes.SurfaceMuted, fmt.Sprintf("  ⋯ and %d more", n))
+	}
+	if p.failure == "" && p.work.Undo == 0 {
+		p.applied = a.ID
+	}
+}
+
+// output shows what a check printed, its end first in view.
+func output(c api.CheckResult) func(uv.Screen, int) []row {
+	return func(dst uv.Screen, width int) []row {
+		var out []row
+		for _, l := range strings.Split(strings.TrimRight(c.Output, "\n"), "\n") {
+			out = append(out, row{ground: themes.Surface, spans: []text{{paint.Shorten(dst, strings.ReplaceAll(l, "\t", "    "), width), themes.Surface}}})
+		}
+		return out
+	}
+}

@@ -1,0 +1,92 @@
+package dialog
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+// Ended sums up a session that ended while it was looked at, and offers what can
+// be done with its work.
+type Ended struct {
+	sheet
+	session api.Session
+	why     func(intent.Intent) string
+}
+
+// NewEnded opens the summary; why says why something that it offers can't be done.
+func NewEnded(s api.Session, why func(intent.Intent) string) *Ended {
+	return &Ended{session: s, why: why}
+}
+
+func (e *Ended) Scope() keys.Scope { return keys.Ended }
+
+// Target is the summary as a whole: keys that were typed to the agent, which has
+// just gone, choose nothing here.
+func (e *Ended) Target() state.Target { return state.Target{Hash: e.session.ID, Place: "ended"} }
+
+func (e *Ended) Care(i intent.Intent) state.Care {
+	if _, back := i.(intent.Back); back {
+		return state.AtOnce
+	}
+	return state.Quiet
+}
+
+func (e *Ended) Why(i intent.Intent) string { return e.why(i) }
+
+func (e *Ended) Handle(i intent.Intent) intent.Intent {
+	switch i.(type) {
+	case intent.Back:
+		return i
+	case intent.Focus, intent.Apply, intent.Export, intent.Resume:
+		return intent.Run{Intent: i}
+	}
+	return nil
+}
+
+func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := e.measure(area, 84)
+	s := e.session
+	rows := []row{blank()}
+	say := func(k themes.Token, words string) {
+		if words == "" {
+			return
+		}
+		rows = append(rows, wrapped(dst, words, width, k, themes.Surface, 0)...)
+	}
+	say(themes.Strong, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet.")
+	say(themes.SurfaceMuted, "All of them stay in the record until you remove the session.")
+	if s.Unreviewed > 0 {
+		say(themes.Warn, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.")
+	}
+	say(themes.SurfaceMuted, s.Reason)
+	rows = append(rows, blank())
+	var hints []paint.Hint
+	for _, b := range keys.In(keys.Ended) {
+		if e.why(b.Intent) == "" {
+			hints = append(hints, paint.Hint{Key: b.First(), Words: b.Short, Off: f.Wait > 0 && e.Care(b.Intent) == state.Quiet})
+		}
+	}
+	title := paint.Line{{Text: "Session " + paint.Clean(s.Name) + " ended", Style: f.P.S(themes.Strong)}}
+	if s.Exit != nil {
+		words := fmt.Sprintf(": exit %d", s.Exit.Code)
+		if s.Exit.Signal != "" {
+			words = ": " + s.Exit.Signal
+		}
+		title[0].Text += words
+	}
+	note := text{}
+	if f.Wait > 0 {
+		note = text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+	}
+	e.draw(dst, area, f, title, rows, hints, note)
+	return nil
+}

@@ -1,0 +1,168 @@
+package dialog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+// Why says why a key does nothing now.
+func (p *Plan) Why(i intent.Intent) string {
+	if _, back := i.(intent.Back); p.running && !back {
+		switch i.(type) {
+		case intent.Move, intent.Page, intent.Top, intent.Bottom:
+			return ""
+		}
+		return "it is being carried out: esc cancels it"
+	}
+	it := p.selected()
+	switch i := i.(type) {
+	case intent.Yes:
+		return p.whyNot()
+	case intent.Applies:
+		if p.applied == 0 {
+			return "nothing is applied yet: y does"
+		}
+	case intent.Seen:
+		switch {
+		case p.over || p.work.Apply == nil || len(p.shown.Unreviewed) == 0:
+			return "there is nothing unreviewed here"
+		case p.unseen() > 0:
+			return "scroll to them first: they aren't all in view yet (↓)"
+		}
+	case intent.Choose:
+		switch {
+		case p.over || it.what != "conflict" && it.what != "clash":
+			return "choose a conflict first (↑↓): only there are m, w and t to be chosen"
+		case i.Way == api.WayMerge && it.what == "clash":
+			return "for one place it is w or t; m on the file joins them"
+		case i.Way == api.WayMerge && p.shown.Conflicts[it.n].Clean:
+		case i.Way == api.WayMerge && len(p.shown.Conflicts[it.n].Clashes) == 0:
+			return "it isn't text that could be merged: w or t"
+		}
+	case intent.Toggle:
+		if p.over || !slices.Contains([]string{"conflict", "clash", "check", "commits"}, it.what) {
+			return "nothing to choose here: space is for conflicts, checks and commits"
+		}
+	case intent.Open:
+		if it.what != "check" || p.over {
+			return "y carries it out; enter only edits a check"
+		}
+	case intent.AddCheck, intent.Commits:
+		if p.over || p.work.Apply == nil {
+			return "that is for an apply"
+		}
+	}
+	return ""
+}
+
+// whyNot says why yes does nothing now.
+func (p *Plan) whyNot() string {
+	switch {
+	case p.over:
+		return "it is done: esc closes this"
+	case p.failure != "":
+		return p.failure
+	case p.planned != p.wanted || p.asking:
+		return "the plan is being made"
+	case p.unseen() > 0:
+		return paint.Count(p.unseen(), "more thing", "more things") + " to look at below: go through them first (↓)"
+	case p.work.Apply != nil && len(p.shown.Unreviewed) > 0 && !p.work.Apply.Looked:
+		return paint.Count(len(p.shown.Unreviewed), "change is", "changes are") + " of no reviewed action: v says that you have looked"
+	case p.shown.Blocked != "":
+		return p.shown.Blocked
+	case len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0:
+		return "there is nothing to do"
+	}
+	return ""
+}
+
+// hints are the keys that mean something now.
+func (p *Plan) hints(f paint.Frame) []paint.Hint {
+	var out []paint.Hint
+	for _, b := range keys.In(keys.Plan) {
+		h := paint.Hint{Key: b.First(), Words: b.Short}
+		switch b.Intent.(type) {
+		case intent.Yes:
+			if p.over || p.running {
+				continue
+			}
+			h.Words, h.Off = p.work.Yes, p.whyNot() != "" || f.Wait > 0
+		case intent.Back:
+			h.Words = p.Leave()
+		case intent.Again:
+			if p.running || p.failure == "" {
+				continue
+			}
+		case intent.Seen:
+			h.Off = p.unseen() > 0 || f.Wait > 0
+			if p.over || p.running || p.work.Apply == nil || p.work.Apply.Looked || len(p.shown.Unreviewed) == 0 {
+				continue
+			}
+		case intent.Applies:
+			if p.applied == 0 {
+				continue
+			}
+		case intent.Open:
+			if p.selected().what != "check" || p.over || p.running {
+				continue
+			}
+		default:
+			if b.Short == "" || p.over || p.Why(b.Intent) != "" {
+				continue
+			}
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// note is what stands above the keys.
+func (p *Plan) note(f paint.Frame) text {
+	switch why := p.whyNot(); {
+	case p.running:
+		return text{"⋯ " + p.going(), themes.Info}
+	case p.failure != "":
+		return text{"! " + p.failure, themes.Warn}
+	case p.over:
+		return text{p.notice, themes.OK}
+	case p.asking || p.planned != p.wanted:
+		return text{"⋯ " + cmp.Or(p.notice, "making the plan"), themes.Info}
+	case p.notice != "":
+		return text{"! " + p.notice, themes.Warn}
+	case why != "":
+		return text{"! " + why, themes.Warn}
+	case f.Wait > 0:
+		return text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+	}
+	return text{"✓ this plan is as things are; it is checked again when it is carried out", themes.OK}
+}
+
+// going says how the work goes, with a bar.
+func (p *Plan) going() string {
+	x := p.progress
+	words, known := map[string]string{"check": "checking", "write": "writing", "undo": "undoing", "fetch": "fetching commits"}[x.Stage]
+	if !known {
+		words = cmp.Or(x.Stage, "under way")
+	}
+	if p.stopping {
+		words = "cancelling: " + words
+	}
+	if x.Whole > 0 {
+		const cells = 20
+		part := max(0, min(x.Part, x.Whole))
+		full := int(part * cells / x.Whole)
+		words += fmt.Sprintf("  %s%s %d%%", strings.Repeat("▮", full), strings.Repeat("▯", cells-full), part*100/x.Whole)
+	}
+	if x.Text != "" {
+		words += "  " + x.Text
+	}
+	return words
+}
