@@ -188,3 +188,23 @@ func TestBox(t *testing.T) {
 		}
 	}
 }
+
+// What is drawn on a selected row can be read there, in every theme.
+func TestWhatIsOnTheGroundCanBeRead(t *testing.T) {
+	for _, name := range []string{"dark", "light", "contrast"} {
+		th, err := themes.Load(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := NewPalette(th, colorprofile.TrueColor)
+		for k := range themes.Count {
+			s := uv.NewScreenBuffer(1, 1)
+			Text(s, 0, 0, 1, "x", p.S(k))
+			on := p.S(k).Bg == nil
+			Ground(s, s.Bounds(), p.S(themes.Selected))
+			if c := s.CellAt(0, 0); on && !apart(c.Style.Fg, c.Style.Bg) {
+				t.Errorf("%s: %s can't be read on a selected row", name, k)
+			}
+		}
+	}
+}

@@ -49,8 +49,8 @@ func (p *Pane) drawDiff(dst uv.Screen, border, r uv.Rectangle, f paint.Frame) {
 		}
 		p.drawLine(dst, at, f, n)
 		if n == v.cur && p.Reading && f.Focused {
-			paint.Ground(dst, at, f.P.S(themes.Selected))
-			if v.diff.Rows[v.rowAt(n)].Op == '@' {
+			if v.diff.Rows[v.rowAt(n)].Op == '@' { // what space selects
+				paint.Dim(dst, at, f.P.S(themes.Selected))
 				at.Min.X++ // after the mark
 			}
 			paint.Text(dst, at.Min.X, at.Min.Y, at.Max.X, "▌", f.P.S(themes.BorderFocus))
@@ -92,6 +92,9 @@ func (p *Pane) header(dst uv.Screen, r uv.Rectangle, f paint.Frame) int {
 		lines = append(lines, paint.Line{{Text: p.view.note, Style: f.P.S(themes.Warn)}})
 	}
 	c := d.Change
+	if n, ok := p.at(); ok && n.file >= 0 { // what became of the file in the project is in the list
+		c.Host, c.Applied = p.tree.Files[n.file].Host, p.tree.Files[n.file].Applied
+	}
 	if strings.Contains(d.Note, c.Type) {
 		c.Type = "" // it is said below
 	}
