@@ -66,7 +66,11 @@ func eventLine(s api.Session, e api.Event) string {
 	case e.Checkpoint != nil:
 		return line("%d, %s", e.Checkpoint.ID, files(e.Checkpoint.Files))
 	case e.Rollback != nil:
-		return line("%d: %s, %s %s", e.Rollback.ID, rollbackWords(*e.Rollback), files(e.Rollback.Files), e.Rollback.Failure)
+		r := e.Rollback
+		if r.ToBefore != 0 {
+			return line("to before action %d, %s %s", r.ToBefore, files(r.Files), r.Failure)
+		}
+		return line("%d: %s, %s %s", r.ID, rollbackWords(*r), files(r.Files), r.Failure)
 	case e.Apply != nil:
 		return line("apply %d, %s, %s %s", e.Apply.ID, files(e.Apply.Files), e.Apply.State, e.Apply.Failure)
 	case e.Note != nil:
