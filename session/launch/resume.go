@@ -50,12 +50,17 @@ type kept struct {
 	Root       string        `json:"root"` // where its run-time folder was
 }
 
-// identity tells a project folder from another that has its name later. It holds
-// across reboots, which may number devices anew.
+// identity tells a project folder from another that has its name later.
 type identity struct {
 	Inode  uint64 `json:"inode"`
-	Born   int64  `json:"born,omitempty"`   // in nanoseconds; 0 where the filesystem doesn't say
-	Device uint64 `json:"device,omitempty"` // only when Born is 0
+	Device uint64 `json:"device"`
+	Born   int64  `json:"born,omitempty"` // in nanoseconds; 0 where the filesystem doesn't say
+}
+
+// is says whether it is the same folder: a restart may number devices anew, and
+// an overlay, as a container has it, gives a folder that is written another birth.
+func (i identity) is(o identity) bool {
+	return i.Inode == o.Inode && (i.Device == o.Device || i.Born != 0 && i.Born == o.Born)
 }
 
 func identityOf(folder string) (identity, error) {
@@ -63,11 +68,9 @@ func identityOf(folder string) (identity, error) {
 	if err := unix.Statx(unix.AT_FDCWD, folder, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
 		return identity{}, err
 	}
-	id := identity{Inode: st.Ino}
+	id := identity{Inode: st.Ino, Device: unix.Mkdev(st.Dev_major, st.Dev_minor)}
 	if st.Mask&unix.STATX_BTIME != 0 {
 		id.Born = st.Btime.Sec*int64(time.Second) + int64(st.Btime.Nsec)
-	} else {
-		id.Device = unix.Mkdev(st.Dev_major, st.Dev_minor)
 	}
 	return id, nil
 }
@@ -147,7 +150,7 @@ func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string)
 		return cfg, fmt.Errorf("cannot resume session %s: its project folder can't be used: %w", was.ID, err)
 	}
 	now, err := identityOf(cfg.Workspace)
-	if err != nil || !old && now != k.Folder {
+	if err != nil || !old && !now.is(k.Folder) {
 		return refuse("%s isn't the folder that it worked on, but another of that name; put the right one back there. What it changed is in the record: stepbox diff %s", was.Workspace, was.ID)
 	}
 	return cfg, nil
