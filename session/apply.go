@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
@@ -16,30 +17,42 @@ type Desk struct{ s *Session }
 // Desk gives the session's.
 func (s *Session) Desk() Desk { return Desk{s} }
 
+// holdWait is how long another apply is waited for: one that was stopped is through
+// in a moment.
+const holdWait = 5 * time.Second
+
 // Hold keeps the session from coming to its end until it is released. One at a
 // time has it.
 func (d Desk) Hold(ctx context.Context) (release func(), err error) {
 	s := d.s
-	var busy error
-	if err := s.request(ctx, func() {
-		if s.applying {
-			busy = api.Problemf(api.CodeBusy, "another apply of this session is under way; try again when it is through")
-			return
+	mine, late := make(chan struct{}), time.After(holdWait)
+	for {
+		var other chan struct{}
+		if err := s.request(ctx, func() {
+			if other = s.applying; other == nil {
+				s.applying = mine
+				s.pending++
+			}
+		}); err != nil {
+			return nil, err
 		}
-		s.applying = true
-		s.pending++
-	}); err != nil {
-		return nil, err
+		if other == nil {
+			return func() {
+				s.post(func() {
+					s.applying = nil
+					s.pending--
+					close(mine)
+				})
+			}, nil
+		}
+		select {
+		case <-other:
+		case <-late:
+			return nil, api.Problemf(api.CodeBusy, "another apply of this session is under way; try again when it is through")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	if busy != nil {
-		return nil, busy
-	}
-	return func() {
-		s.post(func() {
-			s.applying = false
-			s.pending--
-		})
-	}, nil
 }
 
 // Settle has all changes so far be in a checkpoint.

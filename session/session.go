@@ -100,8 +100,8 @@ type Session struct {
 	word       string        // what the agent is told with its next command
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	attempts   int64
-	holdNext   bool // step over: hold the next action whatever the mode
-	applying   bool // something of it is being applied
+	holdNext   bool          // step over: hold the next action whatever the mode
+	applying   chan struct{} // closed when what is being applied of it is through; nil: nothing is
 	tornSaid   bool
 	reachSaid  bool         // a process that reached for another was told of
 	thaw       func() error // of a pause

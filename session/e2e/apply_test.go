@@ -234,7 +234,7 @@ func TestApplySupervisorKilled(t *testing.T) {
 	p := newPerson(t)
 	p.manyFiles()
 	p.do("run", "--mode", "watch", "--name", "s", "--detach", "--", "bash", "-c", writes+"; sleep 1000")
-	if !poll(func() bool { return strings.Contains(p.do("diff", "s"), "A link") }) {
+	if !poll(func() bool { return strings.Contains(p.do("diff", "s"), "link") }) {
 		t.Fatal("the agent didn't come to its end")
 	}
 	before := tree(t, p.project)
