@@ -206,6 +206,7 @@ func (p *writer) text(from, to string, before, after *diff.File, a, b []byte) {
 	}
 	p.line("--- %s", name("a/", from, before))
 	p.line("+++ %s", name("b/", to, after))
+	longer := 0 // by how many lines the hunks so far make the text longer
 	for _, h := range u.Hunks {
 		var body bytes.Buffer
 		old, now := 0, 0
@@ -228,7 +229,10 @@ func (p *writer) text(from, to string, before, after *diff.File, a, b []byte) {
 				body.WriteString("\n\\ No newline at end of file\n")
 			}
 		}
-		p.line("@@ -%s +%s @@", Span(h.FromLine, old), Span(h.ToLine, now))
+		// The library leaves out of ToLine what stands unchanged between two edits
+		// of one hunk, and git looks for the place of a hunk from there on.
+		p.line("@@ -%s +%s @@", Span(h.FromLine, old), Span(h.FromLine+longer, now))
+		longer += now - old
 		if p.err == nil {
 			_, p.err = p.w.Write(body.Bytes())
 		}
