@@ -298,8 +298,12 @@ func TestRollbackConflictsAndRedo(t *testing.T) {
 	d.shows("≠ notes.txt: both have changed it")
 	d.calmly("space", "j")
 	d.shows("call Ada on Monday")
+	d.calmly("w")
+	d.settle()
+	d.shows("w ● as before") // it can still be chosen another way
 	d.calmly("t")
 	d.settle()
+	d.shows("t ● as it is")
 	d.press("y")
 	d.shows("↶ rolled back 2 files; ctrl+r brings it again")
 	last := asked[len(asked)-1].Resolve

@@ -125,7 +125,7 @@ func (p *Plan) conflict(n int, c api.Conflict) []item {
 		it.about = joined(says("Both changes fit together. Beside what is there now, m changes this:", themes.SurfaceMuted),
 			func(dst uv.Screen, width int) []row { return hunks(dst, c.Merged, width) })
 	case len(c.Clashes) == 0:
-		it.about = says("It isn't text, or too large to be merged: it is one or the other.", themes.SurfaceMuted)
+		it.about = says("Both can't be had together, as lines of text could: it is one or the other.", themes.SurfaceMuted)
 	default:
 		it.about = joined(says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; m takes both and lets you choose for each place.", themes.SurfaceMuted),
 			func(dst uv.Screen, width int) (out []row) {

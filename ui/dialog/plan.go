@@ -212,6 +212,11 @@ func (p *Plan) SetPlan(count int, shown Planned, problem string) {
 		p.planned = count
 		return
 	}
+	for i, c := range p.shown.Conflicts { // what was resolved stays, to be resolved another way
+		if at := slices.IndexFunc(shown.Conflicts, func(x api.Conflict) bool { return x.Key == c.Key }); at < 0 && p.choices[c.Key] != nil {
+			shown.Conflicts = slices.Insert(slices.Clone(shown.Conflicts), min(i, len(shown.Conflicts)), c)
+		}
+	}
 	p.shown, p.planned = shown, count
 	if p.work.Apply != nil && p.work.Apply.Looked && fmt.Sprint(shown.Unreviewed) != p.looked {
 		p.work.Apply.Looked = false // these are others

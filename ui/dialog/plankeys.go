@@ -79,6 +79,9 @@ func (p *Plan) whyNot() string {
 	case p.shown.Blocked != "":
 		return p.shown.Blocked
 	case len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0:
+		if len(p.shown.Conflicts) > 0 {
+			return "all of it is in conflict: choose what becomes of it, or there is nothing to do"
+		}
 		return "there is nothing to do"
 	}
 	return ""

@@ -2,13 +2,14 @@ package fake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"stepbox/session/api"
 )
 
 // conflicts are one that merges, and one that clashes in a place.
-func conflicts(resolve []api.Resolution) []api.Conflict {
+func conflicts() []api.Conflict {
 	_, d := Changes()
 	return []api.Conflict{
 		{Key: "k1", Path: "src/parse.go", Why: "the project's file has changed since the session first saw it", Clean: true, Merged: d.Hunks[1:]},
@@ -31,7 +32,11 @@ func Back(r api.RollbackRequest, version int) api.RollbackPlan {
 		p.Actions = r.Selection.Actions
 	}
 	if len(p.Actions) > 0 && p.Actions[0] == 11 {
-		p.Conflicts = conflicts(r.Resolve)
+		for _, c := range conflicts() { // resolved ones are conflicts no more
+			if !slices.ContainsFunc(r.Resolve, func(x api.Resolution) bool { return x.Key == c.Key }) {
+				p.Conflicts = append(p.Conflicts, c)
+			}
+		}
 	}
 	p.Hash = hash(len(p.Files), version, "back", r.Redo, p.Actions, r.Resolve)
 	return p
@@ -41,7 +46,7 @@ func Back(r api.RollbackRequest, version int) api.RollbackPlan {
 func Plan(r api.ApplyRequest, version int) api.ApplyPlan {
 	ch, _ := Changes()
 	p := api.ApplyPlan{
-		Checkpoint: 14, Written: 3, Deleted: 1, Retyped: 1, Dangerous: 2, Unreviewed: ch.Files[1:2], Conflicts: conflicts(r.Resolve),
+		Checkpoint: 14, Written: 3, Deleted: 1, Retyped: 1, Dangerous: 2, Unreviewed: ch.Files[1:2], Conflicts: conflicts(),
 		Left:   []api.Trouble{{Path: ".git/config", Why: "below .git nothing is applied; its commits are fetched"}},
 		Checks: r.Checks,
 		Commits: []api.Commit{

@@ -33,6 +33,9 @@ type core struct {
 	doing  []string // what takes long, in words
 }
 
+// noticeTime is how long a notice stands.
+const noticeTime = 6 * time.Second
+
 type notice struct {
 	text  string
 	token themes.Token
@@ -46,7 +49,12 @@ func (c *core) Over() bool { return c.over || c.st.Session.State != "" && !c.st.
 func (c *core) live() bool { return !c.Over() }
 
 func (c *core) tell(token themes.Token, format string, args ...any) {
-	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(6 * time.Second)}
+	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(noticeTime)}
+}
+
+// fresh says whether the person has hardly had the time to read the notice.
+func (c *core) fresh() bool {
+	return c.notice.text != "" && c.notice.until.Sub(c.cfg.Now()) > noticeTime-2*time.Second
 }
 
 // said is what stands where notices are.

@@ -210,7 +210,7 @@ func (s *Screen) Tick() tea.Cmd {
 func (s *Screen) events(m link.Events) {
 	for _, e := range m.Batch {
 		s.st.Apply(e)
-		if e.Note != nil && s.caught {
+		if e.Note != nil && s.caught && (e.Note.Warn || !s.fresh()) {
 			s.tell(themes.Info, "%s", e.Note.Text)
 			if e.Note.Warn {
 				s.notice.token = themes.Warn
