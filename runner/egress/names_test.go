@@ -88,3 +88,32 @@ func itoa(i int) string {
 	}
 	return itoa(i/10) + digits[i%10:i%10+1]
 }
+
+// Names that had addresses have them again, nobody else gets these, and what
+// isn't a name or no address of ours is left out.
+func TestNamesOfBefore(t *testing.T) {
+	first := newNameTable(nil)
+	known := map[string]netip.Addr{"Upper.example": netip.MustParseAddr("198.18.0.77"), "far.example": netip.MustParseAddr("10.0.0.1"), "1.2.3.4": netip.MustParseAddr("198.18.0.78")}
+	for _, name := range []string{"a.example", "b.example", "c.example"} {
+		addr, err := first.address(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "a.example" {
+			known[name] = addr
+		}
+	}
+	again := newNameTable(known)
+	for name, want := range map[string]bool{"b.example": true, "c.example": true, "a.example": false, "far.example": false} {
+		addr, err := again.address(name)
+		if err != nil || (addr == known[name]) != want {
+			t.Errorf("%s has %s, and had %s: %v", name, addr, known[name], err)
+		}
+		if got, ok := again.name(addr); !ok || got != name {
+			t.Errorf("%s is %q's", addr, got)
+		}
+	}
+	if len(again.byName) != 4 || len(again.byAddr) != 4 {
+		t.Errorf("it has %v", again.byName)
+	}
+}
