@@ -74,6 +74,12 @@ func (r rule) covers(at string) bool {
 	return base == r.match
 }
 
+// through says whether what a link at a path leads to is found under a name that
+// the rule is for.
+func (r rule) through(at string) bool {
+	return strings.Contains("/"+at+"/", "/"+r.match) || strings.HasPrefix(r.match, path.Base(at)+"/")
+}
+
 // scripts are files of which one part runs: the member of the document.
 func scripts(base string) string {
 	switch base {
@@ -94,11 +100,13 @@ type dangers struct {
 	hooks    string              // the folder that the project's repository says its hooks are in, relative to the project; "" for none there
 	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
 	redacted []string            // what it saw without secrets
-	bare     map[string]bool     // folders that the apply makes bare repositories
+	git      map[string]bool     // folders that are repositories themselves once all is applied, as far as they were asked about
 	folded   map[string][]string // what differs in case alone, by what it is in small letters
 
 	// read gives a side's content, at most so many bytes of it; nil of none.
 	read func(f *diff.File, most int64) ([]byte, error)
+	// there says whether there is something under a path once all is applied.
+	there func(path string) bool
 	// target is where a path leads as a link once all is applied; "" when it is none.
 	target func(path string) string
 }
@@ -116,7 +124,8 @@ func (d *dangers) of(c *diff.Change) []string {
 		return out
 	}
 	at := strings.ToLower(c.Path)
-	if d.hooks == "." && !strings.Contains(c.Path, "/") || d.hooks != "" && strings.HasPrefix(c.Path+"/", d.hooks+"/") {
+	link := c.New.Kind == manifest.KindSymlink
+	if d.hooks == "." && !strings.Contains(c.Path, "/") || d.hooks != "" && (strings.HasPrefix(c.Path+"/", d.hooks+"/") || link && strings.HasPrefix(d.hooks, c.Path+"/")) {
 		out = append(out, "the repository's hooks are here (core.hooksPath): "+byHook)
 	}
 	if base := path.Base(at); scripts(base) != "" {
@@ -125,20 +134,20 @@ func (d *dangers) of(c *diff.Change) []string {
 		}
 	}
 	for _, r := range d.rules {
-		if r.covers(at) && !slices.Contains(out, r.words) {
+		if (r.covers(at) || link && r.through(at)) && !slices.Contains(out, r.words) {
 			out = append(out, r.words)
 		}
 	}
 	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
-		if d.bare[dir] {
-			out = append(out, "is part of a bare repository, whose configuration git obeys in its folder")
+		if d.repository(dir) {
+			out = append(out, "is part of a repository without a .git folder, whose hooks and configuration git obeys")
 		}
 		if dir == "." {
 			break
 		}
 	}
 	switch {
-	case c.New.Kind == manifest.KindSymlink:
+	case link:
 		if w := d.ofLink(c.Path, c.New.Target); w != "" {
 			out = append(out, w)
 		}
@@ -154,6 +163,17 @@ func (d *dangers) of(c *diff.Change) []string {
 		}
 	}
 	return out
+}
+
+// repository says whether git takes a folder for a repository: by HEAD, and objects
+// or refs. It is one without a working tree, or one that a .git file leads to.
+func (d *dangers) repository(dir string) bool {
+	is, known := d.git[dir]
+	if !known {
+		is = d.there(path.Join(dir, "HEAD")) && (d.there(path.Join(dir, "objects")) || d.there(path.Join(dir, "refs")))
+		d.git[dir] = is
+	}
+	return is
 }
 
 func (d *dangers) covered(by []string, at string) bool {
@@ -236,38 +256,4 @@ func (d *dangers) ofLink(at, target string) string {
 		}
 	}
 	return ""
-}
-
-// bareOf lists the folders that changes give what makes git take them for a bare
-// repository: HEAD, and objects or refs.
-func bareOf(changes []diff.Change) map[string]bool {
-	has := map[string]map[string]bool{}
-	for i := range changes {
-		if changes[i].New == nil {
-			continue
-		}
-		at := changes[i].Path
-		for dir := path.Dir(at); ; dir = path.Dir(dir) {
-			first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(at, dir), "/"), "/")
-			if dir == "." {
-				first, _, _ = strings.Cut(at, "/")
-			}
-			if first == "HEAD" || first == "objects" || first == "refs" {
-				if has[dir] == nil {
-					has[dir] = map[string]bool{}
-				}
-				has[dir][first] = true
-			}
-			if dir == "." {
-				break
-			}
-		}
-	}
-	out := map[string]bool{}
-	for dir, names := range has {
-		if names["HEAD"] && len(names) > 1 {
-			out[dir] = true
-		}
-	}
-	return out
 }

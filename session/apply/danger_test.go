@@ -102,6 +102,13 @@ func TestDangers(t *testing.T) {
 		"over what had no secrets":      {has: map[string]string{"conf/redacted": "x"}, path: "conf/redacted", text: "y", want: "without its secrets"},
 		"a bare repository":             {has: map[string]string{}, path: "repo/HEAD", text: "ref: x"},
 		"case alone":                    {path: "readme", text: "x"},
+		"a link as husky":               {path: ".husky", text: "→hooks", want: byHook},
+		"a link to workflows":           {path: "x/.github", text: "→gh", want: byCI},
+		"a link as editor's":            {path: ".vscode", text: "→cfg", want: byEditor},
+		"a link of another name":        {path: "vscode", text: "→cfg"},
+		"a bare repository's settings":  {has: map[string]string{"r.git/HEAD": "ref: x", "r.git/refs/heads/x": "1", "r.git/config": "a"}, path: "r.git/config", text: "b", want: "whose hooks and configuration git obeys"},
+		"a separate repository's hook":  {has: map[string]string{"git/HEAD": "ref: x", "git/objects/x": "1"}, path: "git/hooks/pre-commit", text: "b", want: "whose hooks and configuration git obeys"},
+		"a file that is called HEAD":    {has: map[string]string{"r/HEAD": "ref: x"}, path: "r/config", text: "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, c.has)
@@ -134,7 +141,7 @@ func TestDangersTogether(t *testing.T) {
 		dangers[f.Path] = strings.Join(f.Dangers, "; ")
 	}
 	for path, want := range map[string]string{
-		"repo/config": "bare repository", "repo/objects/x": "bare repository", "other/HEAD": "",
+		"repo/config": "without a .git", "repo/objects/x": "without a .git", "other/HEAD": "",
 		"Readme": "differs from README in case alone", "b/IN": "differs from b/in in case alone", "first": "may lead out", "second": "may lead out", "third": "may lead out",
 	} {
 		if got := dangers[path]; !strings.Contains(got, want) || want == "" && got != "" {

@@ -392,8 +392,15 @@ func (b *planner) bodies() error {
 // are too many.
 func (b *planner) list() error {
 	d := &dangers{
-		rules: rules(), hidden: b.hidden, redacted: b.p.session.Redacted, bare: bareOf(b.applied), folded: b.folded(),
+		rules: rules(), hidden: b.hidden, redacted: b.p.session.Redacted, git: map[string]bool{}, folded: b.folded(),
 		read: func(f *diff.File, most int64) ([]byte, error) { return b.read(wanted(f), most) },
+		there: func(path string) bool {
+			if s, ok := b.steps[path]; ok {
+				return !s.New.Absent()
+			}
+			has, err := b.look(path)
+			return err != nil || !has.Absent() // what can't be looked at is there
+		},
 		target: func(path string) string {
 			if s, ok := b.steps[path]; ok {
 				return s.New.Target
