@@ -45,6 +45,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	s.actions.forming = nil
 	s.aside(func() func() {
 		s.watcher.Close()
+		s.files.Over()
 		select {
 		case <-s.term.Ended():
 		case <-time.After(drainTime):

@@ -75,7 +75,7 @@ func (s *Session) begin(ctx context.Context) error {
 		return s.giveUp(err)
 	}
 	go s.watchUsage()
-	go s.watchSpace(newSpace(s.store.SessionDir(cfg.ID), cfg.Disk))
+	go s.watchSpace(files.NewRoom(s.store.SessionDir(cfg.ID), cfg.Disk))
 	go func() {
 		select {
 		case <-box.Left():

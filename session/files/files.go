@@ -88,6 +88,10 @@ func Recorded(st *store.Store, session string) *Files {
 	return &Files{store: st, session: session}
 }
 
+// Over says that the session has ended: nobody is told of new versions any more.
+// What is known of the files can still be asked for.
+func (f *Files) Over() { f.hosts.close() }
+
 // Close lets the project folder and the upper go.
 func (f *Files) Close() {
 	f.hosts.close()

@@ -61,7 +61,8 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 			_ = k.journals.Remove(a.Journal) // one that isn't settled stays, and so does what it names
 		}
 	}
-	return holder.RemoveAll(k.store.SessionDir(id)) // what fails Collect meets again
+	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id)) // up to where a person had looked, if they had
+	return holder.RemoveAll(k.store.SessionDir(id))                          // what fails Collect meets again
 }
 
 // Collect is server.Keeper's.

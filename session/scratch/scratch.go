@@ -19,6 +19,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,9 +131,15 @@ func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
 	var late atomic.Bool
 	began := time.Now()
 	defer time.AfterFunc(j.wall, func() { late.Store(true); box.Kill() }).Stop()
+	var full atomic.Pointer[string]
+	bounded := bound(ctx, filepath.Dir(box.Upper()), func(why string) { full.Store(&why); box.Kill() })
 	e.Allow(gate.NoExit | gate.Unverified)
 	out.exit, err = box.Wait()
 	out.took = time.Since(began)
+	bounded()
+	if why := full.Load(); why != nil {
+		err = errors.Join(errors.New("the throw-away sandbox was ended: "+*why), err)
+	}
 	switch out.overtime = late.Load() && !out.exit.Known; {
 	case out.overtime:
 		return out, nil
@@ -272,4 +279,31 @@ func follow(pty *os.File, told func([]byte)) {
 			return
 		}
 	}
+}
+
+// maxWritten is how much a job may write, in bytes.
+const maxWritten = 20 << 30
+
+// bound tells once when what is in a sandbox's folder is too much, or the disk is
+// nearly full, until it is stopped.
+func bound(ctx context.Context, folder string, tell func(why string)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		room := files.NewRoom(folder, maxWritten)
+		for next := time.Duration(0); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(next):
+			}
+			var why string
+			if why, next, _ = room.Look(ctx, math.MaxInt64); why != "" { // what can't be looked at isn't bounded
+				tell(why)
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
