@@ -316,6 +316,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	}
 	s.own(a, t)
 	s.keepByRule(a, t.Trust)
+	s.listen(a)
 	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	s.advance() // its parent has run, to notice its end

@@ -105,6 +105,34 @@ func (s *Session) hear(a *action, commands []api.Command) {
 	})
 }
 
+// listen looks once more for what the agent announced of the action that ended
+// before a, or of the last one when a is nil: agents write their transcripts late,
+// and a quick command is over by then.
+func (s *Session) listen(a *action) {
+	again := s.unheard
+	s.unheard = nil
+	if a != nil && len(a.commands) > 0 && (a.Said == nil || a.Said.Mismatch == "" && !said.InTranscripts(a.Said.Source)) {
+		announced := s.announced(a.commands, a.StartedAt)
+		s.unheard = func() {
+			s.aside(func() func() {
+				found := said.Of(announced(nil))
+				if found == nil || !said.InTranscripts(found.Source) {
+					return nil
+				}
+				return func() {
+					s.told(a, func(t files.Told) {
+						a.Said = said.Of([]said.Announcement{{Text: found.Text, Source: found.Source, Deeds: s.deeds(t.Changed)}})
+						s.record(nil, s.actionEvent(a, "counted"))
+					})
+				}
+			})
+		}
+	}
+	if again != nil {
+		again()
+	}
+}
+
 // deeds are an action's changes that its words must cover.
 func (s *Session) deeds(changed []diff.Change) (out []said.Deed) {
 	for _, c := range changed {

@@ -99,6 +99,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 					s.number(o.a, &o.told)
 					s.own(o.a, o.told)
 				}
+				s.listen(nil)
 				s.whenIdle(func() { s.conclude(exit) })
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,33 @@ func TestSaidAgainstDone(t *testing.T) {
 			t.Fatalf("%s: held %s, with effects %+v", c.line, q.Subject, a.Effects)
 		}
 		w.must(w.decide(q, api.AnswerKeep))
+	}
+}
+
+// TestSaidLate: a command may be over before its agent has written to its
+// transcript what it is for. That is found when the next one ends, or the session.
+func TestSaidLate(t *testing.T) {
+	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do [ "$c" = end ] && exit; bash -c "$c" </dev/null; done`, damaged(t))
+	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
+	feed := w.feed("feed")
+	transcript := filepath.Join(filepath.Dir(w.project), "data/homes/generic/.claude/projects/-p/a.jsonl")
+	w.must(os.MkdirAll(filepath.Dir(transcript), 0o755))
+	written := ""
+	for i, next := range []string{"unlink notes2.txt", "end"} {
+		line := []string{"unlink notes.txt", "unlink notes2.txt"}[i]
+		if i == 0 {
+			feed(line)
+		}
+		a := w.action("the end of "+line, func(a api.Action) bool { return strings.Contains(a.Title, line) && a.State == api.ActionEnded })
+		if a.Said != nil {
+			t.Fatalf("%s: it said %+v before it was written", line, a.Said)
+		}
+		written += fmt.Sprintf(`{"type":"assistant","timestamp":%q,"cwd":%q,"message":{"role":"assistant","content":[{"type":"tool_use","input":{"command":%q,"description":"Run the linter"}}]}}`+"\n",
+			a.StartedAt.Format(time.RFC3339Nano), w.project, line)
+		w.must(os.WriteFile(transcript, []byte(written), 0o644))
+		feed(next)
+		want := "said: Run the linter; deletes " + []string{"notes.txt", "notes2.txt"}[i]
+		w.action(want, func(b api.Action) bool { return b.N == a.N && b.Said != nil && b.Said.Mismatch == want })
 	}
 }
 

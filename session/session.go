@@ -82,7 +82,8 @@ type Session struct {
 
 	// Below: owned by the loop.
 	info       api.Session
-	listed     bool // it has a row, in which this run of it stands
+	unheard    func() // looks again for what the agent announced of the action before; see listen
+	listed     bool   // it has a row, in which this run of it stands
 	warnings   []string
 	ignores    *git.Repository // what git ignores, as of the start
 	hidden     []string        // files and folders of the project that the agent doesn't see; set before the loop runs

@@ -50,6 +50,9 @@ const (
 	FromComment = "comment"
 )
 
+// InTranscripts says whether a source is an agent's transcript.
+func InTranscripts(source string) bool { return source == FromCall || source == FromMessage }
+
 // Comment is the comment that a command begins with, "" for none.
 func Comment(line string) string {
 	line, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, `\n`, "\n")), "\n")
