@@ -318,9 +318,10 @@ func (p *writer) open(f *diff.File) (io.ReadCloser, int64) {
 }
 
 // quote writes a path as git reads it: in quotes and C's escapes if it has
-// anything but printable characters in it.
+// anything but printable characters in it, or a folder whose name ends in a blank:
+// git can't tell the end of such a path in a patch of its own either.
 func quote(path string) string {
-	odd := false
+	odd := strings.Contains(path, " /")
 	var b strings.Builder
 	for i := range len(path) {
 		switch c := path[i]; {

@@ -169,17 +169,18 @@ func both(t *testing.T, from, to tree) {
 func TestGitTakesIt(t *testing.T) {
 	big := strings.Repeat("a line of some text\n", 300_000) // too large for lines
 	for name, c := range map[string]struct{ from, to tree }{
-		"text":            {tree{"a": {body: "1\n2\n3\n"}}, tree{"a": {body: "1\nx\n3\n"}}},
-		"no end of line":  {tree{"a": {body: "1\n2"}, "b": {body: "1\n"}}, tree{"a": {body: "1\n2\n"}, "b": {body: "1"}}},
-		"carriage return": {tree{"a": {body: "1\r\n2\r\n"}}, tree{"a": {body: "1\r\n3\n"}}},
-		"made and gone":   {tree{"d/a": {body: "x\n"}}, tree{"e/b c": {body: "y\n"}}},
-		"empty":           {tree{"a": {}, "c": {body: "1\n"}}, tree{"b": {}, "c": {}}},
-		"executable":      {tree{"a": {body: "1\n"}, "b": {exec: true}}, tree{"a": {body: "1\n", exec: true}, "b": {body: "x"}}},
-		"binary":          {tree{"a": {body: "\x00\x01" + strings.Repeat("z", 500)}}, tree{"a": {body: "\x00\x02"}, "b": {body: "\xff\x00"}}},
-		"link":            {tree{"a": {link: true, body: "x"}, "b": {body: "1\n"}}, tree{"a": {link: true, body: "y/z"}, "b": {link: true, body: "a"}}},
-		"file for folder": {tree{"a/b": {body: "1\n"}, "c": {body: "2\n"}}, tree{"a": {body: "1\n"}, "c/d": {body: "2\n"}}},
-		"odd names":       {tree{}, tree{"a\"b\\": {body: "1\n"}, "tab\there": {body: "2\n"}, "nl\nx": {body: "3\n"}, "\xff\xfe": {body: "4\n"}, "ü ö": {body: "5\n"}, "\x1b[31m": {body: "6\n"}, " lead ": {body: "7\n"}}},
-		"large":           {tree{"a": {body: big}}, tree{"a": {body: big + "more\n"}}},
+		"text":             {tree{"a": {body: "1\n2\n3\n"}}, tree{"a": {body: "1\nx\n3\n"}}},
+		"no end of line":   {tree{"a": {body: "1\n2"}, "b": {body: "1\n"}}, tree{"a": {body: "1\n2\n"}, "b": {body: "1"}}},
+		"carriage return":  {tree{"a": {body: "1\r\n2\r\n"}}, tree{"a": {body: "1\r\n3\n"}}},
+		"made and gone":    {tree{"d/a": {body: "x\n"}}, tree{"e/b c": {body: "y\n"}}},
+		"empty":            {tree{"a": {}, "c": {body: "1\n"}}, tree{"b": {}, "c": {}}},
+		"executable":       {tree{"a": {body: "1\n"}, "b": {exec: true}}, tree{"a": {body: "1\n", exec: true}, "b": {body: "x"}}},
+		"binary":           {tree{"a": {body: "\x00\x01" + strings.Repeat("z", 500)}}, tree{"a": {body: "\x00\x02"}, "b": {body: "\xff\x00"}}},
+		"link":             {tree{"a": {link: true, body: "x"}, "b": {body: "1\n"}}, tree{"a": {link: true, body: "y/z"}, "b": {link: true, body: "a"}}},
+		"file for folder":  {tree{"a/b": {body: "1\n"}, "c": {body: "2\n"}}, tree{"a": {body: "1\n"}, "c/d": {body: "2\n"}}},
+		"odd names":        {tree{}, tree{"a\"b\\": {body: "1\n"}, "tab\there": {body: "2\n"}, "nl\nx": {body: "3\n"}, "\xff\xfe": {body: "4\n"}, "ü ö": {body: "5\n"}, "\x1b[31m": {body: "6\n"}, " lead ": {body: "7\n"}}},
+		"blank at the end": {tree{"a /b": {body: "\x00"}, "a / c ": {}, "a /d": {body: "1\n"}}, tree{"a /e": {body: "\x01"}, "x / /y": {exec: true}, "a /d": {body: "2\n"}}},
+		"large":            {tree{"a": {body: big}}, tree{"a": {body: big + "more\n"}}},
 	} {
 		t.Run(name, func(t *testing.T) { both(t, c.from, c.to) })
 	}
