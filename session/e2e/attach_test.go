@@ -135,7 +135,7 @@ func TestHomeScreen(t *testing.T) {
 	tm := p.open(120, 35)
 	tm.until("both are listed", func() bool {
 		live, past := strings.Join(tm.box("Live"), "\n"), strings.Join(tm.box("Past"), "\n")
-		return strings.Contains(live, "present") && strings.Contains(past, "bygone") && strings.Contains(past, "ended: exit 0") &&
+		return strings.Contains(live, "present") && strings.Contains(past, "bygone") && strings.Contains(past, "exit 0") &&
 			!strings.Contains(live, "bygone")
 	})
 	tm.press("j" + enter)
