@@ -74,8 +74,8 @@ func (s *Session) release(a *action, rule string) {
 		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)
 	}
-	if s.word != "" && a.agent == nil && len(members) > 0 {
-		members[0].Tell(s.word)
+	// What a command writes into the project is its own: then the next one tells.
+	if s.word != "" && a.agent == nil && len(members) > 0 && members[0].Tell(s.word, s.cfg.Workspace) {
 		s.word = ""
 	}
 	for _, x := range members {

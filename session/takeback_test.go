@@ -20,7 +20,7 @@ type driven struct {
 
 func drive(t *testing.T, mode api.Mode, prepare func(project string)) *driven {
 	t.Helper()
-	script := `mkfifo /tmp/feed; exec 3<>/tmp/feed; while read -r -u 3 line; do bash -c "$line" 2>>/tmp/told; done`
+	script := `mkfifo /tmp/feed; exec 3<>/tmp/feed; while read -r -u 3 line; do told=/tmp/told; [ -e /tmp/here ] && told=noise; bash -c "$line" 2>>$told; done`
 	d := &driven{}
 	if prepare == nil {
 		prepare = func(string) {}
@@ -232,12 +232,17 @@ func TestTakeBackHunks(t *testing.T) {
 }
 
 // TestAgentIsToldWhatWasTakenBack: once, on the standard error of its next
-// command, in one line.
+// command, in one line, and not in a file of the project.
 func TestAgentIsToldWhatWasTakenBack(t *testing.T) {
 	d := drive(t, api.ModePolicy, nil)
 	d.run("echo 1 >kept; echo 2 >b")
 	first := d.run("echo 2 >kept; echo 1 >made; echo 1 >$'e\\e[2Jvil'")
+	d.run("touch /tmp/here")
 	d.take(only(first))
+	d.run("rm /tmp/here")
+	if got := d.has("noise"); got != "" {
+		t.Errorf("the command's own file has %q", got)
+	}
 	d.run("true")
 	d.run("true")
 	told, err := os.ReadFile(filepath.Join(d.store.SessionDir(d.ID()), "tmp", "told"))

@@ -3,6 +3,8 @@ package gate
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -116,8 +118,16 @@ const (
 
 // Tell has a line that begins with "stepbox: " written to the standard error that
 // the program will have, before it begins, where that is possible without waiting.
-// It is for the owner alone, before Allow.
-func (e *Exec) Tell(line string) { e.line = line }
+// It gives false, and nothing is written, if that is a file below the folder spare,
+// as the sandbox names it, or can't be told. It is for the owner alone, before Allow.
+func (e *Exec) Tell(line, spare string) bool {
+	at, err := readLink(unix.AT_FDCWD, fmt.Sprintf("/proc/%d/fd/2", e.PID))
+	if err != nil || strings.HasPrefix(at, spare+"/") {
+		return false
+	}
+	e.line = line
+	return true
+}
 
 // Allow lets the program run, after it was checked to be what was shown. It
 // returns at once; what comes of it is told by the Exit or Failed callback.
