@@ -179,10 +179,14 @@ func TestDangersComeIntoViewFirst(t *testing.T) {
 	d.calmly("y", "v")
 	d.carried(0)
 	d.press("G") // what was jumped over wasn't seen
+	d.shows("to look at above")
 	d.calmly("y")
 	d.carried(0)
 	d.press("g")
-	through(d)
+	d.shows("to look at below")
+	for range 20 { // by pages nothing is jumped over
+		d.press("pgdown")
+	}
 	d.calmly("y")
 	d.carried(1)
 }

@@ -28,6 +28,8 @@ type board struct {
 	fresh     bool // another thing was selected since the last frame
 	about     int  // row in view first of what is beside
 	aboutRows int  // rows in view there
+	aboutLast int  // the last that may be the first in view
+	listRows  int  // rows of the list in view
 }
 
 // item is one thing in the list.
@@ -65,11 +67,30 @@ func (b *board) Handle(i intent.Intent) intent.Intent {
 	case intent.Bottom:
 		b.at = len(b.items) - 1
 	case intent.Page:
-		b.about += i.By * max(b.aboutRows-1, 1)
+		if last := b.about >= b.aboutLast; i.By > 0 && last || i.By < 0 && b.about == 0 {
+			b.page(i.By) // there is no more of what is beside
+		} else {
+			b.about += i.By * max(b.aboutRows-1, 1)
+		}
 	}
 	b.clampAt()
 	b.fresh = b.fresh || b.at != at
 	return nil
+}
+
+// page moves the selection by so many rows that none is gone past unseen.
+func (b *board) page(by int) {
+	from := b.at
+	for room := b.listRows - 1; ; {
+		next := b.at + by
+		if next < 0 || next >= len(b.made) {
+			return
+		}
+		if room -= len(b.made[next]); room < 0 && b.at != from {
+			return
+		}
+		b.at = next
+	}
 }
 
 func (b *board) Wheel(by int) { b.about += by }
@@ -101,6 +122,20 @@ func (b *board) unseen() int {
 		}
 	}
 	return n
+}
+
+// toSee says where the things are that nobody may go past and that haven't been in
+// view, seen from the selected one: those above first.
+func (b *board) toSee() string {
+	for i, it := range b.items {
+		if it.must != "" && !b.seen[it.must] {
+			if i < b.at {
+				return "above: go through them first (↑)"
+			}
+			break
+		}
+	}
+	return "below: go through them first (↓)"
 }
 
 // show draws the board. beside gives what there is to see of the selected thing.
@@ -150,7 +185,8 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 			b.about = len(about)
 		}
 	}
-	b.about = max(0, min(b.about, len(about)-below))
+	b.aboutLast, b.listRows = max(0, len(about)-below), height
+	b.about = max(0, min(b.about, b.aboutLast))
 	if to > b.first+height {
 		b.first = to - height
 	}

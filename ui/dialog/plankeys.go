@@ -35,7 +35,7 @@ func (p *Plan) Why(i intent.Intent) string {
 		case p.over || p.work.Apply == nil || len(p.shown.Unreviewed) == 0:
 			return "there is nothing unreviewed here"
 		case p.unseen() > 0:
-			return "scroll to them first: they aren't all in view yet (↓)"
+			return paint.Count(p.unseen(), "more thing", "more things") + " to look at " + p.toSee()
 		}
 	case intent.Choose:
 		switch {
@@ -73,7 +73,7 @@ func (p *Plan) whyNot() string {
 	case p.planned != p.wanted || p.asking:
 		return "the plan is being made"
 	case p.unseen() > 0:
-		return paint.Count(p.unseen(), "more thing", "more things") + " to look at below: go through them first (↓)"
+		return paint.Count(p.unseen(), "more thing", "more things") + " to look at " + p.toSee()
 	case p.work.Apply != nil && len(p.shown.Unreviewed) > 0 && !p.work.Apply.Looked:
 		return paint.Count(len(p.shown.Unreviewed), "change is", "changes are") + " of no reviewed action: v says that you have looked"
 	case p.shown.Blocked != "":
