@@ -59,6 +59,10 @@ func (p *Plan) Why(i intent.Intent) string {
 		if p.over || p.work.Apply == nil {
 			return "that is for an apply"
 		}
+		git := func(t api.Trouble) bool { return strings.HasSuffix(t.Path, ".git") }
+		if _, asks := i.(intent.Commits); asks && !p.work.Apply.Commits && len(p.shown.Commits) == 0 && !slices.ContainsFunc(p.shown.Left, git) {
+			return "nothing changed in git's own folder: there are no commits to fetch"
+		}
 	}
 	return ""
 }

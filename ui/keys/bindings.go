@@ -183,7 +183,7 @@ func bindings() map[Scope][]Binding {
 			bind("space", "", "next choice", "the next choice: of a conflict, or whether a check runs or commits are fetched", intent.Toggle{}),
 			bind("c", "", "add a check", "add a command that must succeed before anything is written", intent.AddCheck{}),
 			bind("enter", "", "edit", "edit the check", intent.Open{}),
-			bind("f", "", "", "fetch the agent's commits, or don't", intent.Commits{}),
+			bind("f", "", "commits", "fetch the agent's commits, or don't", intent.Commits{}),
 			bind("Z", "", "undo it…", "once it is applied: undo it, after showing a plan", intent.Applies{}),
 			bind("r", "", "plan again", "make the plan anew", intent.Again{}),
 			bind("j down", "", "", "next thing", intent.Move{By: 1}),
