@@ -68,6 +68,7 @@ type Apply struct {
 	Files      int           `json:"files"`
 	Paths      []string      `json:"paths,omitempty"` // escaped; the first of them
 	Checks     []CheckResult `json:"checks,omitempty"`
+	Commits    bool          `json:"commits,omitempty"` // the agent's were to be fetched as well
 	Fetched    []Commit      `json:"fetched,omitempty"`
 	Ref        string        `json:"ref,omitempty"` // below which they are in the real repository: refs/stepbox/ID/
 	How        []string      `json:"how,omitempty"` // commands with which a person merges or picks them

@@ -384,9 +384,11 @@ func TestSettled(t *testing.T) {
 		want    api.ApplyState
 		applies int
 		said    string
+		commits bool // they were asked for, too
 	}{
 		"before anything was written": {state: api.ApplyOpen, want: api.ApplyFailed, said: "was taken back"},
 		"after all was":               {state: api.ApplyOpen, written: true, want: api.ApplyDone, applies: 1, said: "is finished now"},
+		"before commits were fetched": {state: api.ApplyOpen, written: true, want: api.ApplyDone, applies: 1, said: "but for its commits", commits: true},
 		"before it was undone":        {state: api.ApplyUndoing, written: true, want: api.ApplyDone, applies: 0, said: "it stands"},
 		"after it was undone":         {state: api.ApplyUndoing, written: true, undone: true, want: api.ApplyUndone, said: "finished now"},
 	} {
@@ -394,7 +396,7 @@ func TestSettled(t *testing.T) {
 			r := newRig(t, map[string]string{"a": "1\n"})
 			r.agent("a", "2\n")
 			r.action(api.ReviewKept)
-			rec := api.Apply{ID: 1, State: c.state, Journal: sessionID + "-1", Files: 1}
+			rec := api.Apply{ID: 1, State: c.state, Journal: sessionID + "-1", Files: 1, Commits: c.commits}
 			if c.written {
 				p, err := r.planned()
 				r.must(err)
@@ -419,7 +421,7 @@ func TestSettled(t *testing.T) {
 				t.Errorf("it says %q, %v", said, err)
 			}
 			all, err := r.History.Applies(t.Context(), sessionID)
-			if err != nil || all[0].State != c.want || r.session().Applies != c.applies {
+			if err != nil || all[0].State != c.want || strings.Contains(all[0].Failure, "--commits") != c.commits || r.session().Applies != c.applies {
 				t.Errorf("%+v (%v), and the session says %d", all, err, r.session().Applies)
 			}
 			if said, err := r.Recover(t.Context()); err != nil || len(said) > 0 {

@@ -185,7 +185,7 @@ func (p *plan) digest(unreviewed int) string {
 // record is an apply as its record begins.
 func (p *plan) record(r api.ApplyRequest, earlier []api.Apply) api.Apply {
 	out := api.Apply{
-		ID: 1, At: time.Now().UTC(), Selection: r.Selection, Checkpoint: p.Checkpoint, Files: p.settled,
+		ID: 1, At: time.Now().UTC(), Selection: r.Selection, Checkpoint: p.Checkpoint, Files: p.settled, Commits: r.Commits,
 		By: api.Escape(api.Trim(r.By, 64)), State: api.ApplyOpen,
 	}
 	if n := len(earlier); n > 0 {

@@ -82,6 +82,10 @@ func (a *Applier) settle(ctx context.Context, id string, o Owner) (said []string
 		case j.Phase == project.Done:
 			rec.State = api.ApplyDone
 			event, fewer, how = eventDone, rec.Files, "is finished now"
+			if rec.Commits { // fetching comes last, so that they may be there
+				rec.Failure = "it was interrupted before it was known that its commits are fetched: ask for them again (--commits)"
+				how += ", but for its commits: ask for them again (--commits)"
+			}
 		default:
 			continue // Recover couldn't mend it yet, and said so
 		}
