@@ -164,6 +164,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		return fmt.Errorf("cannot watch the session's files: %w", err)
 	}
 	s.watcher = watcher
+	s.files.Hint(watcher.Dirty)
 	var failed error
 	err = s.call(ctx, func() {
 		if s.life.now != phaseStarting { // its first row couldn't be committed

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
@@ -42,6 +43,7 @@ type Files struct {
 
 	scanning sync.Mutex // one scan at a time; held across the scan, which is its purpose
 	shared   []string   // guarded by scanning; files that processes may store to through mappings
+	hints    hints      // guarded by scanning; where a viewer's look has to go
 
 	mu       sync.Mutex
 	version  int64              // guarded by mu; see Bump
@@ -134,7 +136,7 @@ func (f *Files) Moved(ctx context.Context) (bool, error) {
 	if len(f.shared) > 0 {
 		return true, nil
 	}
-	return f.scanner.Moved(ctx)
+	return f.scanner.Moved(ctx, scan.Options{})
 }
 
 // mapped says whether processes are known to store to files through mappings.
@@ -146,17 +148,20 @@ func (f *Files) mapped() bool {
 
 // Scan takes the state of the files while the agent runs.
 func (f *Files) Scan(ctx context.Context) (*manifest.Manifest, error) {
-	m, _, err := f.ScanSince(ctx, 0)
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	m, _, err := f.scanNow(ctx, 0, nil)
 	return m, err
 }
 
 // ScanSince looks at the files for an answer that was begun when the version was
 // since, and says which version the answer is of: since, or the next one when
-// that is due to nothing but what this scan itself found out.
+// that is due to nothing but what this scan itself found out. It looks where files
+// are known to have moved; what an agent hid from that is found a little later.
 func (f *Files) ScanSince(ctx context.Context, since int64) (*manifest.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	return f.scanNow(ctx, since, nil)
+	return f.scanNow(ctx, since, f.hints.where(f.scanner.Last().Len()))
 }
 
 // ScanStill takes the state of the files while the agent is frozen. Shared are
@@ -170,9 +175,12 @@ func (f *Files) ScanStill(ctx context.Context, shared, dirs []string) (*manifest
 	return m, err
 }
 
-// scanNow is ScanSince with scanning held.
+// scanNow looks at some directories, or at everything where dirs is nil. The caller
+// holds f.scanning.
 func (f *Files) scanNow(ctx context.Context, since int64, dirs []string) (*manifest.Manifest, int64, error) {
+	begun := time.Now()
 	m, _, err := f.scanner.Scan(ctx, scan.Options{Mapped: f.shared, Dirty: dirs})
+	f.hints.scanned(dirs == nil, begun, err)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -24,7 +24,7 @@ import (
 // Key says whether an inode moved since it was last read. On whiteouts
 // only the kind counts: they are mostly hard links of one shared inode.
 type Key struct {
-	Ino, dev, rdev, nlink uint64
+	Ino, Nlink, dev, rdev uint64
 	size                  int64
 	mtime, Ctime          unix.Timespec
 	mode, uid, gid        uint32
@@ -33,7 +33,7 @@ type Key struct {
 // KeyOf is the key of what was looked at.
 func KeyOf(st *unix.Stat_t) Key {
 	return Key{
-		Ino: st.Ino, dev: uint64(st.Dev), rdev: uint64(st.Rdev), nlink: uint64(st.Nlink), size: st.Size,
+		Ino: st.Ino, dev: uint64(st.Dev), rdev: uint64(st.Rdev), Nlink: uint64(st.Nlink), size: st.Size,
 		mtime: st.Mtim, Ctime: st.Ctim, mode: st.Mode, uid: st.Uid, gid: st.Gid,
 	}
 }

@@ -106,7 +106,7 @@ func BenchmarkMoved(b *testing.B) {
 			var m best
 			for range b.N {
 				m.time(func() {
-					if moved, err := s.scanner.Moved(bg); moved || err != nil {
+					if moved, err := s.scanner.Moved(bg, scan.Options{}); moved || err != nil {
 						b.Fatal(moved, err)
 					}
 				})

@@ -22,6 +22,8 @@ func (s *served) extra(q request, r *response) error {
 	x := &s.extras
 	path := filepath.Join(q.Merged, q.Path)
 	switch q.Op {
+	case "storm":
+		return storm(q.Merged, q.Path, q.Half)
 	case "swap":
 		x.swaps = swapper(filepath.Join(q.Merged, q.Swap), path)
 		return nil

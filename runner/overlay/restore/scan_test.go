@@ -22,7 +22,7 @@ func scanWith(t *testing.T, s *scan.Scanner, o scan.Options) (*manifest.Manifest
 
 func moved(t *testing.T, s *scan.Scanner) bool {
 	t.Helper()
-	yes, err := s.Moved(bg)
+	yes, err := s.Moved(bg, scan.Options{})
 	must(t, err)
 	return yes
 }

@@ -18,7 +18,7 @@ func scanWith(t *testing.T, s *Scanner, o Options) (*manifest.Manifest, Stats) {
 
 func moved(t *testing.T, s *Scanner) bool {
 	t.Helper()
-	yes, err := s.Moved(bg)
+	yes, err := s.Moved(bg, Options{})
 	must(t, err)
 	return yes
 }

@@ -149,11 +149,14 @@ func (l *listing) finish() error {
 	return l.reconcile()
 }
 
-// only looks at those directories below that are on the way to dirty ones.
+// only looks at those directories below that are on the way to dirty or restless ones.
 func (l *listing) only() error {
 	for i := range l.prev.items {
 		it := &l.prev.items[i]
 		d := l.dirty.Below[it.node.Name]
+		if d == nil && it.sub != nil && (it.sub.restless || it.sub.below) {
+			d = &manifest.Paths{}
+		}
 		if d == nil || it.sub == nil {
 			if err := l.keep(i); err != nil {
 				return err
@@ -217,6 +220,9 @@ func (l *listing) name(raw []byte) error {
 			}
 		}
 		return l.subdir(name, i, d)
+	}
+	if st.Nlink > 1 && kind == manifest.KindFile && (!known || prior.key.Nlink < uint64(st.Nlink)) {
+		w.linked.Store(true)
 	}
 	key := inode.KeyOf(&st)
 	mapped := kind == manifest.KindFile && len(w.mapped) > 0 && w.mapped[manifest.Join(l.path, name)]

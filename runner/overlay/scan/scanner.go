@@ -42,7 +42,9 @@ var (
 type Options struct {
 	// Dirty are the directories whose entries are looked at (not those of
 	// directories below, unless they are new); the rest is taken over from the
-	// last scan. Nil means all.
+	// last scan. Nil means all. Looked at besides are those that may move
+	// without a sign there: of files with several names, of those in Mapped, and
+	// of what the last scan wasn't certain of.
 	Dirty []string
 	// Mapped are files that living processes have mapped writable and shared,
 	// by path. Stores to pages that are dirty already move no time stamp, so
@@ -158,6 +160,12 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 	}
 	w.queue = content.NewQueue(s.bodies)
 	cache, err := w.top(s.cache)
+	if err == nil && w.linked.Load() && w.dirty != nil {
+		// A file got a further name, and the others it has may be anywhere.
+		w.dirty, w.stats.Problems = nil, nil
+		w.Count.Store(0)
+		cache, err = w.top(cache)
+	}
 	if err == nil {
 		err = w.queue.Flush(ctx)
 	}
@@ -179,16 +187,16 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 	return s.last, w.stats, nil
 }
 
-// Moved says whether a scan would find something else than the last one did,
+// Moved says whether such a scan would find something else than the last one did,
 // by time stamps alone. It opens directories only, and may say true where a
 // scan finds nothing after all.
-func (s *Scanner) Moved(ctx context.Context) (bool, error) {
+func (s *Scanner) Moved(ctx context.Context, o Options) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cache == nil {
 		return true, nil
 	}
-	w, err := s.walk(ctx, Options{})
+	w, err := s.walk(ctx, o)
 	if err != nil {
 		return false, fmt.Errorf("cannot look at %q: %w", s.upper, err)
 	}
@@ -220,6 +228,11 @@ func (s *Scanner) walk(ctx context.Context, o Options) (*walk, error) {
 				return nil, fmt.Errorf("cannot use path %q", p)
 			}
 			w.dirty.Add(p)
+		}
+		for _, p := range o.Mapped {
+			if dir, _ := manifest.Split(p); manifest.ValidPath(dir) {
+				w.dirty.Add(dir)
+			}
 		}
 	}
 	w.mapped = make(map[string]bool, len(o.Mapped))

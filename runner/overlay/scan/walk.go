@@ -21,6 +21,20 @@ type dirCache struct {
 	key      inode.Key
 	distrust bool   // look again, whatever key says
 	items    []item // in the order in which the kernel lists them
+
+	// Its names, or those of some directories below, have to be looked at by
+	// every scan: see Options.Dirty.
+	restless, below bool
+}
+
+// settle finds out whether the directory is restless, which its items say.
+func (c *dirCache) settle() {
+	c.restless, c.below = c.distrust, false
+	for i := range c.items {
+		it := &c.items[i]
+		c.restless = c.restless || it.distrust || it.node.Links != 0
+		c.below = c.below || it.sub != nil && (it.sub.restless || it.sub.below)
+	}
 }
 
 // item is what a scanner remembers of one name.
@@ -41,7 +55,8 @@ type walk struct {
 	noSFR    bool
 	racy     bool
 	racyFrom manifest.Time
-	lookOnly bool // stop with errFound at the first difference
+	lookOnly bool        // stop with errFound at the first difference
+	linked   atomic.Bool // a file has more names than the last scan found
 
 	// spare holds a token for each goroutine that may still be started; they
 	// all end before the call that started them returns.
@@ -141,6 +156,9 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Pa
 		return nil, err
 	}
 	next := &dirCache{key: inode.KeyOf(&st), distrust: w.isRacy(st.Ctim)}
+	if prev != nil && prev.key.Ino != st.Ino { // another directory has come here
+		dirty = nil
+	}
 	e, err := w.dirEntry(fd, path, name, &st, prev)
 	if err != nil {
 		return nil, err
@@ -156,7 +174,7 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Pa
 	case depth > maxScanDepth: // its names aren't even listed
 		e.Unsaved = fmt.Sprintf("more than %d directories below each other", maxScanDepth)
 		w.problem(path, e.Unsaved)
-	case dirty == nil || dirty.Here || prev == nil:
+	case dirty == nil || dirty.Here || prev == nil || prev.restless:
 		if dirty == nil {
 			l.deep = true
 		}
@@ -185,6 +203,7 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Pa
 			return prev, nil
 		}
 	}
+	next.settle()
 	if w.lookOnly && (prev == nil || next.key != prev.key) {
 		return nil, errFound
 	}

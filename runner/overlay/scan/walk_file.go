@@ -174,6 +174,9 @@ func (l *listing) readOnce(ctx context.Context, c *content.Hasher, j *fileJob, i
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false, errVanished
 	}
+	if before.Nlink > j.st.Nlink {
+		w.linked.Store(true)
+	}
 	e := inode.EntryOf(name, &before)
 	it.node = &manifest.Node{Entry: e}
 	it.key, it.chunks = inode.KeyOf(&before), nil

@@ -8,12 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/inode"
@@ -37,8 +36,10 @@ func watch(t *testing.T, upper string) *waiting {
 	quick(t)
 	x := &waiting{t: t, wakes: make(chan state, 100)} // more than any test causes; further ones are dropped
 	made := make(chan struct{})
-	w, err := New(upper, func() { // in the goroutine that what it looks at belongs to
+	w, err := New(upper, func() {
 		<-made
+		x.w.mu.Lock()
+		defer x.w.mu.Unlock()
 		now := state{map[string]uint64{}, x.w.partial}
 		for path, d := range x.w.byPath {
 			now.dirs[path] = d.inode
@@ -103,36 +104,27 @@ func TestWatchOverflow(t *testing.T) {
 	x := watch(t, dir)
 	both := func(now state) bool { return maps.Equal(now.dirs, folders(t, dir)) && !now.partial }
 	x.until("the first", both)
-	// A queue of the usual length takes too long to fill; the error is the same.
-	x.w.in.Errors <- fsnotify.ErrEventOverflow
+	overflow(t, x.w, filepath.Join(dir, "d"))
+	if dirs, sure := x.w.Dirty(); sure || dirs != nil {
+		t.Errorf("after lost events it is sure of %q", dirs)
+	}
 	x.until("lost events", both)
 	must(t, os.WriteFile(filepath.Join(dir, "d/file"), nil, 0o644))
 	x.until("the file", both)
 }
 
-// The library tells an error with its lock held, for which the watcher may be
-// waiting: it is taken even while the watcher is busy.
-func TestWatchHearsErrorsWhileBusy(t *testing.T) {
-	made, heard := make(chan struct{}), make(chan bool, 1)
-	var w *Watcher
-	say := sync.OnceFunc(func() {
-		<-made
-		select {
-		case w.in.Errors <- fsnotify.ErrEventOverflow:
-			heard <- true
-		case <-time.After(patience):
-			heard <- false
-		}
-	})
-	quick(t)
-	var err error
-	w, err = New(t.TempDir(), say)
+// overflow makes more events than the kernel's queue holds while nobody takes them.
+func overflow(t *testing.T, w *Watcher, dir string) {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
 	must(t, err)
-	close(made)
-	if !<-heard {
-		t.Error("nobody takes the error")
+	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	must(t, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for range n/2 + 1 { // each is told twice
+		must(t, os.WriteFile(filepath.Join(dir, "one"), nil, 0o644), os.Remove(filepath.Join(dir, "one")))
 	}
-	must(t, w.Close())
 }
 
 // folders are the directories at and below dir, as a watcher of all has them.
@@ -158,7 +150,10 @@ func TestWatchAttackLink(t *testing.T) {
 	x := watch(t, dir)
 	x.until("the first", func(now state) bool { return len(now.dirs) == 1 })
 	for _, path := range []string{"link", "link/sub"} {
-		if _, err := x.w.addOne(path); !inode.Gone(err) {
+		x.w.mu.Lock()
+		_, err := x.w.addOne(path)
+		x.w.mu.Unlock()
+		if !inode.Gone(err) {
 			t.Errorf("%q was watched: %v", path, err)
 		}
 	}
@@ -207,21 +202,107 @@ func TestWatchFollowsMoves(t *testing.T) {
 	}
 }
 
-// A name that was let go isn't given out again at once: an event may still be
-// on its way that has it.
-func TestWatchNamesTakeTurns(t *testing.T) {
+// What was written before the call is in the answer, and in no later one.
+func TestDirty(t *testing.T) {
 	dir := t.TempDir()
-	x := watch(t, dir)
-	root, last := x.w.in.WatchList(), ""
-	for range 20 {
-		must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
-		x.until("the directory", func(now state) bool { return len(now.dirs) == 2 })
-		names := slices.DeleteFunc(x.w.in.WatchList(), func(name string) bool { return name == root[0] })
-		if len(names) != 1 || names[0] == last {
-			t.Fatalf("%q after %q", names, last)
-		}
-		last = names[0]
-		must(t, os.Remove(filepath.Join(dir, "d")))
-		x.until("its end", func(now state) bool { return len(now.dirs) == 1 })
+	w := quiet(t, dir)
+	dirty(t, w, "")
+	dirty(t, w)
+	in := func(path string) string { return filepath.Join(dir, path) }
+	must(t, os.WriteFile(in("f"), nil, 0o644))
+	dirty(t, w, "")
+	must(t, os.MkdirAll(in("a/b/c"), 0o755))
+	dirty(t, w, "", "a", "a/b", "a/b/c")
+	must(t, os.WriteFile(in("a/b/f"), nil, 0o644))
+	dirty(t, w, "a/b")
+	must(t, os.Chmod(in("a/b"), 0o700))
+	dirty(t, w, "a", "a/b")
+	must(t, os.Rename(in("a"), in("z")))
+	dirty(t, w, "", "z", "z/b", "z/b/c")
+	must(t, os.WriteFile(in("z/b/c/f"), nil, 0o644), os.Link(in("z/b/c/f"), in("g")))
+	dirty(t, w, "", "z/b/c")
+	must(t, os.RemoveAll(in("z/b")), os.MkdirAll(in("z/b/c"), 0o755))
+	dirty(t, w, "z", "z/b", "z/b/c")
+	f, err := os.OpenFile(in("z/b/c/f"), os.O_CREATE|os.O_RDWR, 0o644)
+	must(t, err)
+	must(t, f.Truncate(10))
+	dirty(t, w, "z/b/c")
+	mem, err := unix.Mmap(int(f.Fd()), 0, 10, unix.PROT_WRITE, unix.MAP_SHARED)
+	must(t, err, f.Close())
+	mem[0] = 1
+	dirty(t, w) // as the documentation says
+	must(t, unix.Munmap(mem))
+	dirty(t, w, "z/b/c")
+	must(t, w.Close())
+	if _, sure := w.Dirty(); sure {
+		t.Error("a watcher that was closed is sure")
+	}
+}
+
+// Whatever it may have missed, it isn't sure of.
+func TestDirtyUnsure(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, w *Watcher, dir string){
+		"an old kernel": func(_ *testing.T, w *Watcher, _ string) {
+			w.mu.Lock()
+			w.deaf = true
+			w.mu.Unlock()
+		},
+		"lost events": overflow,
+		"too many directories": func(t *testing.T, _ *Watcher, dir string) {
+			must(t, os.MkdirAll(dir+"/a/b/c", 0o755))
+		},
+		"too many that are dirty": func(t *testing.T, w *Watcher, dir string) {
+			for _, name := range []string{"/a", "/b", "/c"} {
+				must(t, os.Mkdir(dir+name, 0o755))
+				w.mu.Lock()
+				w.drain()
+				w.mu.Unlock()
+				must(t, os.Remove(dir+name))
+			}
+		},
+		"a directory that is shut": shut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(name, "too many") {
+				set(t, &maxWatches, 3)
+			}
+			dir := t.TempDir()
+			w := quiet(t, dir)
+			dirty(t, w, "")
+			spoil(t, w, dir)
+			if dirs, sure := w.Dirty(); sure {
+				t.Errorf("it is sure of %q", dirs)
+			}
+		})
+	}
+}
+
+// shut makes a directory whose names can be read, but not what they are.
+func shut(t *testing.T, w *Watcher, dir string) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may look at everything")
+	}
+	w.mu.Lock() // or it may look in time
+	must(t, os.MkdirAll(dir+"/a/b", 0o755), os.Chmod(dir+"/a", 0o400))
+	w.mu.Unlock()
+	t.Cleanup(func() { must(t, os.Chmod(dir+"/a", 0o700)) })
+}
+
+// quiet is a watcher that wakes nobody.
+func quiet(t *testing.T, dir string) *Watcher {
+	t.Helper()
+	w, err := New(dir, func() {})
+	must(t, err)
+	t.Cleanup(func() { _ = w.Close() }) // twice is an error
+	return w
+}
+
+// dirty checks what the watcher finds dirty, and that it is sure.
+func dirty(t *testing.T, w *Watcher, want ...string) {
+	t.Helper()
+	got, sure := w.Dirty()
+	slices.Sort(got)
+	if !sure || !slices.Equal(got, want) {
+		t.Errorf("%q are dirty, %v; want %q", got, sure, want)
 	}
 }
