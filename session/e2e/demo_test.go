@@ -94,6 +94,9 @@ func watchDemo(t *testing.T, cols, rows int) {
 
 	// The end: the agent saw its files as they were before the tidying.
 	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED: exit 0") })
+	tm.shows("2 changed files aren't in your project yet", "w apply")
+	tm.press(escape)
+	tm.gone("in your project yet")
 	tm.press(leader + "1")
 	tm.agentShows(`echo hello "$1"`)
 	tm.agentShows("That was all. Nothing outside this sand")
