@@ -154,6 +154,9 @@ func (d *dangers) of(c *diff.Change) []string {
 	case c.New.Kind == manifest.KindFile && c.New.Mode&0o111 != 0 && (c.Old == nil || c.Old.Kind != manifest.KindFile || c.Old.Mode&0o111 == 0):
 		out = append(out, "becomes executable")
 	}
+	if open := func(f *diff.File) bool { return f != nil && f.Mode&0o002 != 0 && f.Kind != manifest.KindSymlink }; open(c.New) && !open(c.Old) {
+		out = append(out, "everyone on this computer may write to it")
+	}
 	if c.Old == nil || c.Status == diff.Renamed {
 		for _, other := range d.folded[at] {
 			if other != c.Path {

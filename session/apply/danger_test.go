@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -146,6 +147,24 @@ func TestDangersTogether(t *testing.T) {
 	} {
 		if got := dangers[path]; !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("of %s it says %q, and should %q", path, got, want)
+		}
+	}
+}
+
+// What others on the computer can write to is told, unless they could before.
+func TestDangersOfPermissions(t *testing.T) {
+	r := newRig(t, map[string]string{"was": "x", "becomes": "x", "stays": "x"})
+	r.must(os.Chmod(filepath.Join(r.project, "was"), 0o666))
+	for name, mode := range map[string]os.FileMode{"was": 0o666, "becomes": 0o646, "stays": 0o664, "new": 0o602} {
+		r.agent(name, "y")
+		r.must(os.Chmod(filepath.Join(r.upper, name), mode))
+	}
+	r.agent("link", "→was")
+	r.action(api.ReviewKept)
+	for _, f := range r.plan(api.ApplyRequest{}).Files {
+		want := f.Path == "becomes" || f.Path == "new"
+		if got := strings.Contains(strings.Join(f.Dangers, ""), "everyone"); got != want {
+			t.Errorf("%s: %q", f.Path, f.Dangers)
 		}
 	}
 }

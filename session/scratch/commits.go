@@ -1,6 +1,7 @@
 package scratch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest) (Commit
 func said(list []*repository) (out Commits) {
 	for _, r := range list {
 		if r.trouble != "" {
-			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(r.folder), Why: api.Escape(api.Trim(r.trouble, 700))})
+			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(cmp.Or(r.folder, ".git")), Why: api.Escape(api.Trim(r.trouble, 700))})
 			continue
 		}
 		for _, t := range r.tips {
