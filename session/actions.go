@@ -131,5 +131,5 @@ func (l *actions) lastTime(title string) string {
 	case a.State == api.ActionDenied:
 		return fmt.Sprintf("action %d: denied", a.N)
 	}
-	return fmt.Sprintf("action %d: %s, %d files changed", a.N, exitWords(a.Exit), a.Files)
+	return fmt.Sprintf("action %d: %s, %d files changed", a.N, cmp.Or(a.Exit.Words(), "ended"), a.Files)
 }

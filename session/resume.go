@@ -111,9 +111,6 @@ func (s *Session) recall(ctx context.Context) error {
 		}
 	}
 	s.recallActions(actions)
-	for i := range rollbacks {
-		s.moved(&rollbacks[i])
-	}
 	for _, r := range rollbacks {
 		s.moved(&r)
 	}

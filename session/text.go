@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"stepbox/session/api"
@@ -27,16 +26,6 @@ func bounded(argv []string) []string {
 		}
 	}
 	return out
-}
-
-func exitWords(e *api.Exit) string {
-	if e == nil {
-		return "ended"
-	}
-	if e.Signal != "" {
-		return e.Signal
-	}
-	return "exit " + strconv.Itoa(e.Code)
 }
 
 // listed joins the first few of a number of names.

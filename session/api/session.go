@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Mode says which actions wait for a person.
 type Mode string
@@ -154,4 +157,15 @@ type Usage struct {
 type Exit struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"` // SIGKILL and so on
+}
+
+// Words say how it ended; "" when that isn't known.
+func (e *Exit) Words() string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Signal != "":
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
 }

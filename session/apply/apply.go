@@ -21,6 +21,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,22 +165,33 @@ func (a *Applier) again(ctx context.Context, id string, o Owner, r api.ApplyRequ
 	return p, nil
 }
 
+// hold has a session for writing, with nothing left half-way, until release.
+func (a *Applier) hold(ctx context.Context, id string) (o Owner, release func(), err error) {
+	a.under.RLock()
+	o = a.Owner(id)
+	held, err := o.Hold(ctx)
+	if err != nil {
+		a.under.RUnlock()
+		return nil, nil, err
+	}
+	release = func() { held(); a.under.RUnlock() }
+	if _, err := a.settle(ctx, id, o); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return o, release, nil
+}
+
 // Apply carries out a plan that was shown.
 func (a *Applier) Apply(ctx context.Context, id string, r api.ApplyRequest, tell func(api.Progress)) (api.Apply, error) {
 	if r.Hash == "" {
 		return api.Apply{}, api.Problemf(api.CodeInvalid, "an apply names the hash of the plan that was shown")
 	}
-	a.under.RLock()
-	defer a.under.RUnlock()
-	o := a.Owner(id)
-	release, err := o.Hold(ctx)
+	o, release, err := a.hold(ctx, id)
 	if err != nil {
 		return api.Apply{}, err
 	}
 	defer release()
-	if _, err := a.settle(ctx, id, o); err != nil {
-		return api.Apply{}, err
-	}
 	p, err := a.again(ctx, id, o, r)
 	if err != nil {
 		return api.Apply{}, err
@@ -287,15 +299,7 @@ func (a *Applier) check(ctx context.Context, p *plan, rec *api.Apply, tell func(
 type CheckError struct{ api.CheckResult }
 
 func (e *CheckError) Error() string {
-	how := e.Failure
-	switch {
-	case how != "":
-	case e.Exit.Signal != "":
-		how = e.Exit.Signal
-	default:
-		how = fmt.Sprintf("exit %d", e.Exit.Code)
-	}
-	return fmt.Sprintf("nothing was applied: the check failed: %s (%s)", e.Command, how)
+	return fmt.Sprintf("nothing was applied: the check failed: %s (%s)", e.Command, cmp.Or(e.Failure, e.Exit.Words()))
 }
 
 // As makes it an answer's Problem, errors.As.

@@ -5,6 +5,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -101,7 +102,7 @@ func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) err
 				return err
 			}
 		case e.Kind == "action.ended" && !e.Action.Housekeeping:
-			fmt.Fprintf(out, "ended     %d  %s: %s, %d files changed\n", e.Action.N, e.Action.Title, exit(e.Action.Exit), e.Action.Files)
+			fmt.Fprintf(out, "ended     %d  %s: %s, %d files changed\n", e.Action.N, e.Action.Title, cmp.Or(e.Action.Exit.Words(), "ended"), e.Action.Files)
 		case e.Kind == "action.denied":
 			fmt.Fprintf(out, "denied    %d  %s\n", e.Action.N, e.Action.Title)
 			seen["denied"] = true
@@ -113,7 +114,7 @@ func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) err
 			fmt.Fprintf(out, "network   %s:%d  %s\n", e.Attempt.Name, e.Attempt.Port, e.Attempt.Verdict)
 			seen["network "+string(e.Attempt.Verdict)] = true
 		case e.Kind == "session.ended":
-			fmt.Fprintf(out, "session   ended: %s\n", exit(e.Session.Exit))
+			fmt.Fprintf(out, "session   ended: %s\n", cmp.Or(e.Session.Exit.Words(), "ended"))
 			seen["ended"] = true
 		}
 	}
@@ -181,14 +182,4 @@ func check(ctx context.Context, c *api.Client, id, dir string, seen map[string]b
 		return fmt.Errorf("the session's changes are %q, want %q: the roll back isn't exact", got, want)
 	}
 	return nil
-}
-
-func exit(e *api.Exit) string {
-	switch {
-	case e == nil:
-		return "ended"
-	case e.Signal != "":
-		return e.Signal
-	}
-	return fmt.Sprintf("exit %d", e.Code)
 }

@@ -34,7 +34,7 @@ func (c command) showAction(s api.Session, n int) error {
 	}
 	return c.print(whole{a, execs, held}, func(w io.Writer) {
 		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
-		fmt.Fprintf(w, "state\t%s %s\n", a.State, exitWords(a.Exit))
+		fmt.Fprintf(w, "state\t%s %s\n", a.State, a.Exit.Words())
 		if a.Verdict != "" {
 			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
 		}
@@ -59,7 +59,7 @@ func (c command) showAction(s api.Session, n int) error {
 			printQuestion(w, q)
 		}
 		for _, e := range execs {
-			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, exitWords(e.Exit), e.Failure)
+			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, e.Exit.Words(), e.Failure)
 		}
 	})
 }

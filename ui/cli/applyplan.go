@@ -127,7 +127,7 @@ func (a *applying) printConflict(w io.Writer, c api.Conflict) {
 // appliedWords say what came of an apply.
 func appliedWords(w io.Writer, x api.Apply) {
 	for _, c := range x.Checks {
-		fmt.Fprintf(w, "check %s: %s\n", c.Command, exitWords(c.Exit))
+		fmt.Fprintf(w, "check %s: %s\n", c.Command, c.Exit.Words())
 	}
 	fmt.Fprintf(w, "applied: %s; stepbox apply --undo=%d takes them back\n", files(x.Files), x.ID)
 	if len(x.Fetched) > 0 {

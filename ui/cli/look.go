@@ -36,7 +36,7 @@ func list(connect Connect) *cobra.Command {
 				case s.EndedBy == api.ByFailure:
 					state = "failed"
 				case s.Exit != nil:
-					state += " " + exitWords(s.Exit)
+					state += " " + s.Exit.Words()
 				}
 				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
 			}
@@ -100,7 +100,7 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	fmt.Fprintf(w, "project\t%s\n", s.Workspace)
 	state := string(s.State)
 	if s.Exit != nil {
-		state += ", " + exitWords(s.Exit)
+		state += ", " + s.Exit.Words()
 	}
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
 	if s.CutOff != 0 {
@@ -190,7 +190,7 @@ func actionLine(a api.Action) string {
 	case a.State == api.ActionHeld:
 		state = "HELD"
 	case a.Exit != nil:
-		state = exitWords(a.Exit)
+		state = a.Exit.Words()
 	}
 	var more []string
 	if a.Files > 0 {

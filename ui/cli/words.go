@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"stepbox/session/api"
 	"stepbox/ui/paint"
 )
 
@@ -50,14 +49,4 @@ func since(t time.Time) string {
 		return fmt.Sprintf("%dh ago", int(d.Hours()))
 	}
 	return t.Local().Format("2006-01-02")
-}
-
-func exitWords(e *api.Exit) string {
-	switch {
-	case e == nil:
-		return ""
-	case e.Signal != "":
-		return e.Signal
-	}
-	return fmt.Sprintf("exit %d", e.Code)
 }

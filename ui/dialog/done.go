@@ -47,10 +47,8 @@ func (p *Plan) Done(a api.Apply) {
 		switch {
 		case c.Failure != "":
 			words = c.Failure
-		case c.Exit != nil && c.Exit.Signal != "":
-			words = c.Exit.Signal + ", " + words
 		case c.Exit != nil:
-			words = fmt.Sprintf("exit %d, %s", c.Exit.Code, words)
+			words = c.Exit.Words() + ", " + words
 		}
 		say(k, mark+c.Command+"  "+words)
 		out[len(out)-1].about, out[len(out)-1].tail = output(c), true

@@ -1,8 +1,6 @@
 package dialog
 
 import (
-	"fmt"
-
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -77,11 +75,7 @@ func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 	}
 	title := paint.Line{{Text: "Session " + paint.Clean(s.Name) + " ended", Style: f.P.S(themes.Strong)}}
 	if s.Exit != nil {
-		words := fmt.Sprintf(": exit %d", s.Exit.Code)
-		if s.Exit.Signal != "" {
-			words = ": " + s.Exit.Signal
-		}
-		title[0].Text += words
+		title[0].Text += ": " + s.Exit.Words()
 	}
 	note := text{}
 	if f.Wait > 0 {

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func Status(a api.Action, now time.Time) string {
 	if a.Review == api.ReviewRolledBack {
 		return "rolled back"
 	}
-	words := ExitWords(a.Exit)
+	words := cmp.Or(paint.Clean(a.Exit.Words()), "ended")
 	if a.Kind == api.KindEdit {
 		words = "edited"
 	}
@@ -72,17 +73,6 @@ func Status(a api.Action, now time.Time) string {
 		return words + " · kept"
 	}
 	return words
-}
-
-// ExitWords says how a process ended.
-func ExitWords(e *api.Exit) string {
-	switch {
-	case e == nil:
-		return "ended"
-	case e.Signal != "":
-		return paint.Clean(e.Signal)
-	}
-	return "exit " + strconv.Itoa(e.Code)
 }
 
 // StatusToken is the look of an action's state in words.

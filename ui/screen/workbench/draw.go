@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -11,7 +12,6 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/layout"
 	"stepbox/ui/paint"
-	"stepbox/ui/pane/actions"
 )
 
 // Draw draws the screen and returns the cursor.
@@ -96,7 +96,7 @@ func (s *Screen) Farewell() string {
 	}
 	words := fmt.Sprintf("Session %s ended", paint.Clean(name(ses)))
 	if ses.Exit != nil {
-		words += ": " + actions.ExitWords(ses.Exit)
+		words += ": " + cmp.Or(paint.Clean(ses.Exit.Words()), "ended")
 	}
 	if n := ses.Unapplied; n > 0 {
 		words += fmt.Sprintf("; %s in the project: stepbox apply %s writes them there", paint.Count(n, "changed file isn't", "changed files aren't"), paint.Clean(name(ses)))

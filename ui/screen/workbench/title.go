@@ -10,7 +10,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
-	"stepbox/ui/pane/actions"
 )
 
 // piece is a part of the title line; those with the least weight go first when
@@ -118,7 +117,7 @@ func (c *core) badges() []piece {
 	case c.Over():
 		words := "ENDED"
 		if ses.Exit != nil {
-			words += ": " + actions.ExitWords(ses.Exit)
+			words += ": " + cmp.Or(paint.Clean(ses.Exit.Words()), "ended")
 		}
 		add(words, themes.StateEnded, 100)
 	}
