@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/project"
@@ -97,9 +98,11 @@ func (s *Session) unapplied(ctx context.Context, all []diff.Change, applies int)
 		if err != nil {
 			return 0, err
 		}
-		if has == nil && c.New == nil {
-			n--
-		} else if has != nil && c.New != nil && has.Kind == c.New.Kind && has.Hash == c.New.Hash && has.Target == c.New.Target && has.Mode&0o777 == c.New.Mode&0o777 {
+		var want *manifest.Entry
+		if c.New != nil {
+			want = &c.New.Entry
+		}
+		if project.Of(has).Same(project.Of(want)) {
 			n--
 		}
 	}

@@ -9,6 +9,16 @@ type entry struct {
 	bare                     bool // it has no "=", which means true
 }
 
+// core is what a configuration sets a key of core to, at last; was when it doesn't.
+func core(data []byte, key, was string) string {
+	for _, e := range parseConfig(data) {
+		if e.section == "core" && e.subsection == "" && e.key == key {
+			was = e.value
+		}
+	}
+	return was
+}
+
 // parseConfig reads what a git configuration file sets, as git-config(1) has
 // it, without the files that it includes. What git would refuse is skipped.
 func parseConfig(data []byte) []entry {

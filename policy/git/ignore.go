@@ -36,6 +36,14 @@ func (p Person) files() []string {
 	return files
 }
 
+// expand puts the home folder in a path of a configuration.
+func (p Person) expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && p.Home != "" {
+		return filepath.Join(p.Home, rest)
+	}
+	return path
+}
+
 func (p Person) configDir() string {
 	if p.Config != "" {
 		return p.Config
@@ -165,14 +173,7 @@ func (r *Repository) readOuter(person Person) {
 		if err != nil {
 			continue // git treats a missing one the same; no rule is lost that hides
 		}
-		for _, e := range parseConfig(data) {
-			if e.section == "core" && e.subsection == "" && e.key == "excludesfile" {
-				excludes = e.value
-				if rest, ok := strings.CutPrefix(excludes, "~/"); ok && person.Home != "" {
-					excludes = filepath.Join(person.Home, rest)
-				}
-			}
-		}
+		excludes = person.expand(core(data, "excludesfile", excludes))
 	}
 	if filepath.IsAbs(excludes) {
 		r.outer = append(r.outer, r.read(excludes)...)

@@ -65,12 +65,7 @@ func leadsBack(metadata, root string) bool {
 	if err != nil {
 		return false
 	}
-	to := ""
-	for _, e := range parseConfig(data) {
-		if e.section == "core" && e.subsection == "" && e.key == "worktree" {
-			to = e.value
-		}
-	}
+	to := core(data, "worktree", "")
 	return to != "" && beside(metadata, to) == root
 }
 

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/project"
 )
@@ -86,7 +83,7 @@ func (b *planner) removeFolders() error {
 		if err != nil || has.Kind != manifest.KindDir {
 			continue
 		}
-		names, err := b.names(dir)
+		names, err := b.folder.Names(b.ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -103,26 +100,6 @@ func (b *planner) removeFolders() error {
 		}
 	}
 	return nil
-}
-
-// names lists what the project has in a folder.
-func (b *planner) names(dir string) (out []string, err error) {
-	top, err := inode.OpenAt(unix.AT_FDCWD, b.folder.Path(), unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(top)
-	fd, err := inode.OpenDirBeneath(top, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	err = inode.EachName(fd, make([]byte, 32<<10), func(name []byte) error {
-		out = append(out, string(name))
-		return b.ctx.Err()
-	})
-	slices.Sort(out)
-	return out, err
 }
 
 // goneIn says whether a state has no folder any more where the project had one.

@@ -47,9 +47,16 @@ type planner struct {
 	p       *plan
 	looked  map[string]project.State // what the project has
 	steps   map[string]project.Step
-	merged  map[string]manifest.Entry // contents that a person merged
-	applied []diff.Change             // what the plan lists
-	git     int                       // changes below .git
+	applied []diff.Change // what the plan lists
+	git     int           // changes below .git
+}
+
+func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
+	return &planner{
+		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
+		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
+		looked: map[string]project.State{}, steps: map[string]project.Step{},
+	}
 }
 
 // planOf plans what is selected of a session.
@@ -59,11 +66,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 		return nil, err
 	}
 	defer folder.Close()
-	b := &planner{
-		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
-		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{}, merged: map[string]manifest.Entry{},
-	}
+	b := a.planner(ctx, s, folder, sel)
 	for _, x := range r.Resolve {
 		b.resolve[x.Key] = x
 	}
@@ -345,9 +348,12 @@ func (b *planner) sides(c *diff.Change) (seen seen, want project.State, ok bool)
 	return seen, wanted(n), true
 }
 
-// wanted is a side of a change as a state of the project.
+// wanted is a side of a change as a state of the project; a nil one is nothing.
 func wanted(f *diff.File) project.State {
-	return project.State{Kind: f.Kind, Mode: f.Mode & 0o777, Size: f.Size, Hash: f.Hash, Target: f.Target}
+	if f == nil {
+		return project.State{}
+	}
+	return project.Of(&f.Entry)
 }
 
 // seen is what the session first saw of a path; a nil file is nothing.
@@ -462,7 +468,7 @@ func (b *planner) folded() map[string][]string {
 			continue
 		}
 		listed[dir] = true
-		names, _ := b.names(dir) // it may not be there yet
+		names, _ := b.folder.Names(b.ctx, dir) // it may not be there yet
 		for _, name := range names {
 			path := manifest.Join(dir, name)
 			if s, planned := b.steps[path]; !planned || !s.New.Absent() {

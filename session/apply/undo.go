@@ -52,11 +52,7 @@ func (a *Applier) undoing(ctx context.Context, id string, n int64) (*plan, api.A
 		return nil, rec, err
 	}
 	defer folder.Close()
-	b := &planner{
-		ctx: ctx, a: a, folder: folder, hidden: s.HiddenPaths, sel: files.Selected{Scope: files.Scope{Files: files.Recorded(a.Store, id)}},
-		p:      &plan{session: s, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: rec.Checkpoint}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{},
-	}
+	b := a.planner(ctx, s, folder, files.Selected{Scope: files.Scope{Files: files.Recorded(a.Store, id)}, Checkpoint: rec.Checkpoint})
 	for _, step := range j.Steps {
 		if err := b.back(step); err != nil {
 			return nil, rec, err
@@ -127,17 +123,11 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	if r.Hash == "" {
 		return api.Apply{}, api.Problemf(api.CodeInvalid, "undoing an apply names the hash of the plan that was shown")
 	}
-	a.under.RLock()
-	defer a.under.RUnlock()
-	o := a.Owner(id)
-	release, err := o.Hold(ctx)
+	o, release, err := a.hold(ctx, id)
 	if err != nil {
 		return api.Apply{}, err
 	}
 	defer release()
-	if _, err := a.settle(ctx, id, o); err != nil {
-		return api.Apply{}, err
-	}
 	p, rec, err := a.undoing(ctx, id, n)
 	switch {
 	case err != nil:

@@ -37,7 +37,7 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 	return func(path string, f *diff.File) bool {
 		for _, w := range wrote {
 			if s, ok := w[path]; ok {
-				return f == nil && s.Absent() || f != nil && s.Same(wanted(f))
+				return s.Same(wanted(f))
 			}
 		}
 		return false

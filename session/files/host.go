@@ -105,26 +105,12 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, path string
 		}
 	}
 	switch {
-	case made != nil && same(now, &made.Entry):
+	case made != nil && now.Same(project.Of(&made.Entry)):
 		return "", true
-	case had != nil && same(now, had):
+	case had != nil && now.Same(project.Of(had)):
 		return "", false
 	case had == nil:
 		return "made in the project, too", false
 	}
 	return "changed in the project meanwhile", false
-}
-
-// same says whether what the project has is an entry as an apply would write it.
-func same(s project.State, e *manifest.Entry) bool {
-	if s.Kind != e.Kind {
-		return false
-	}
-	switch s.Kind {
-	case manifest.KindFile:
-		return s.Hash == e.Hash && s.Mode&0o777 == e.Mode&0o777
-	case manifest.KindSymlink:
-		return s.Target == e.Target
-	}
-	return s.Mode&0o777 == e.Mode&0o777
 }

@@ -27,7 +27,7 @@ func (h *History) Patch(ctx context.Context, id string, r api.PatchRequest, w io
 		return api.Problemf(api.CodeBusy, "%d files have changed, more than a patch can be made of; choose some by --path", len(c.Changes)+c.More)
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	if _, err := patch.Write(ctx, out, reader{s.Files}, c.Changes); err != nil {
+	if err := patch.Write(ctx, out, reader{s.Files}, c.Changes); err != nil {
 		return err
 	}
 	return out.Flush()

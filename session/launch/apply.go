@@ -19,7 +19,7 @@ import (
 const maxNews = 1000
 
 // applier writes sessions' changes to their project folders. Dir is the store's.
-func applier(st *store.Store, h *files.History, dir, run string, env []string, owner func(id string) apply.Owner) *apply.Applier {
+func applier(st *store.Store, h *files.History, dir string, env []string, owner func(id string) apply.Owner) *apply.Applier {
 	home, _ := os.UserHomeDir() // without one there are no settings there
 	a := &apply.Applier{
 		Store: st, History: h, Owner: owner,

@@ -132,11 +132,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 	if home, err := os.UserHomeDir(); err == nil {
 		history.Person = &git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")}
 	}
-	root, err := RunRoot()
-	if err != nil {
-		log.Warn("checks can't be run", "error", err)
-	}
-	a := applier(st, history, dir, root, os.Environ(), func(id string) apply.Owner { return apply.Ended{Store: st, ID: id, Live: live.live} })
+	a := applier(st, history, dir, os.Environ(), func(id string) apply.Owner { return apply.Ended{Store: st, ID: id, Live: live.live} })
 	if !st.ReadOnly() {
 		if err := mend(ctx, a); err != nil {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)

@@ -250,7 +250,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		met.Go(func() { meet(context.WithoutCancel(ctx), registryIn(dir), s, me) })
 		defer met.Wait()
 		reader := s.Reader()
-		return serve(ctx, s, reader, applier(st, reader.History, dir, root, cfg.Env, func(string) apply.Owner { return s.Desk() }), l, cfg.Log)
+		return serve(ctx, s, reader, applier(st, reader.History, dir, cfg.Env, func(string) apply.Owner { return s.Desk() }), l, cfg.Log)
 	}, nil
 }
 

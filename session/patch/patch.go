@@ -39,27 +39,19 @@ type Source interface {
 	Edits(before, after string) []udiff.Edit
 }
 
-// Left is a change that isn't in a patch, and why.
-type Left struct{ Path, Why string }
-
-// Write writes changes, which are sorted by path, and returns those that a patch
-// can't hold; they are named in its first lines, too. An error means that the
-// patch isn't whole.
-func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) ([]Left, error) {
+// Write writes changes, which are sorted by path. Those that a patch can't hold are
+// named in its first lines. An error means that the patch isn't whole.
+func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) error {
 	p := &writer{ctx: ctx, w: w, src: src}
-	var left []Left
 	var fit []diff.Change
 	internal := 0 // of repositories
 	for _, c := range changes {
-		why := unfit(&c)
-		if why == "" {
+		switch why := unfit(&c); why {
+		case "":
 			fit = append(fit, c)
-			continue
-		}
-		left = append(left, Left{c.Path, why})
-		if why == gits {
+		case gits:
 			internal++
-		} else {
+		default:
 			p.line("# not in this patch: %s: %s", quote(c.Path), why)
 		}
 	}
@@ -74,7 +66,7 @@ func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) 
 			}
 		}
 	}
-	return left, p.err
+	return p.err
 }
 
 // gits is why a change below .git is left out.
@@ -231,7 +223,7 @@ func (p *writer) text(from, to string, before, after *diff.File, a, b []byte) {
 		}
 		// The library leaves out of ToLine what stands unchanged between two edits
 		// of one hunk, and git looks for the place of a hunk from there on.
-		p.line("@@ -%s +%s @@", Span(h.FromLine, old), Span(h.FromLine+longer, now))
+		p.line("@@ -%s +%s @@", span(h.FromLine, old), span(h.FromLine+longer, now))
 		longer += now - old
 		if p.err == nil {
 			_, p.err = p.w.Write(body.Bytes())
@@ -239,9 +231,9 @@ func (p *writer) text(from, to string, before, after *diff.File, a, b []byte) {
 	}
 }
 
-// Span is a hunk's lines on one side, as diff -u has it: after which line it
+// span is a hunk's lines on one side, as diff -u has it: after which line it
 // stands when it has none.
-func Span(line, count int) string {
+func span(line, count int) string {
 	switch count {
 	case 0:
 		return fmt.Sprintf("%d,0", line-1)

@@ -41,7 +41,6 @@ type Result struct {
 type Conflict struct {
 	Path string
 	Why  string // in words
-	Now  State  // what is there
 }
 
 // RefusedError says why steps weren't carried out. The project is as it was.

@@ -21,9 +21,9 @@ const maxConflicts = 1000
 // taken out of the steps. Nothing is written to the project.
 func (x *executor) check() error {
 	refused := &RefusedError{}
-	refuse := func(path, why string, now State) {
+	refuse := func(path, why string) {
 		if len(refused.Conflicts) < maxConflicts {
-			refused.Conflicts = append(refused.Conflicts, Conflict{path, why, now})
+			refused.Conflicts = append(refused.Conflicts, Conflict{path, why})
 		}
 	}
 	var left []Step
@@ -42,7 +42,7 @@ func (x *executor) check() error {
 			why = "can't be read: " + explain(err).Error()
 		}
 		if why != "" {
-			refuse(s.Path, why, now)
+			refuse(s.Path, why)
 		} else if !now.Same(s.New) {
 			left, known = append(left, Step{s.Path, now, s.New}), append(known, x.known[i])
 		}
@@ -129,7 +129,7 @@ func (x *executor) alias(path string) (alias string) {
 }
 
 // missing names the steps whose new content isn't in the bodies.
-func (x *executor) missing(steps []Step, refuse func(path, why string, now State)) error {
+func (x *executor) missing(steps []Step, refuse func(path, why string)) error {
 	var hashes []content.Hash
 	at := map[content.Hash][]int{}
 	for i := range steps {
@@ -139,7 +139,7 @@ func (x *executor) missing(steps []Step, refuse func(path, why string, now State
 		}
 		refs, err := content.Refs(x.ctx, x.r.in.Bodies, s.Hash, s.Size)
 		if err != nil {
-			refuse(steps[i].Path, "can't be written: its content isn't whole in the record: "+err.Error(), steps[i].Old)
+			refuse(steps[i].Path, "can't be written: its content isn't whole in the record: "+err.Error())
 			continue
 		}
 		for _, h := range refs {
@@ -155,7 +155,7 @@ func (x *executor) missing(steps []Step, refuse func(path, why string, now State
 	absent, err := finder.Missing(x.ctx, hashes)
 	for _, h := range absent {
 		for _, i := range at[h] {
-			refuse(steps[i].Path, "can't be written: its content isn't in the record any more", steps[i].Old)
+			refuse(steps[i].Path, "can't be written: its content isn't in the record any more")
 		}
 	}
 	return err

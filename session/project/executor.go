@@ -104,14 +104,14 @@ func (x *executor) still(path string) error {
 			err = errors.Join(inode.Fstat(fd, &is), inode.Fstat(d.fd, &was), unix.Close(fd))
 		}
 		if err != nil || was.Ino != is.Ino || was.Dev != is.Dev {
-			return refuse(path, "was moved away meanwhile", State{})
+			return refuse(path, "was moved away meanwhile")
 		}
 	}
 	return nil
 }
 
-func refuse(path, why string, now State) error {
-	return &RefusedError{Conflicts: []Conflict{{path, why, now}}}
+func refuse(path, why string) error {
+	return &RefusedError{Conflicts: []Conflict{{path, why}}}
 }
 
 func (x *executor) leave(path, format string, a ...any) {

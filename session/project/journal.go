@@ -30,7 +30,6 @@ type Journals struct {
 type Journal struct {
 	Name    string
 	Project string // the folder's path
-	At      time.Time
 	Phase   Phase
 	Steps   []Step // by path; those that weren't so already
 }
@@ -251,7 +250,7 @@ func (j Journals) Read(name string) (Journal, error) {
 	if err := apply.load(); err != nil {
 		return Journal{}, err
 	}
-	return Journal{name, apply.path, apply.at, phase(apply, undo), apply.steps}, nil
+	return Journal{name, apply.path, phase(apply, undo), apply.steps}, nil
 }
 
 // both finds the files of one journal. undo is nil when there is none.

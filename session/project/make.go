@@ -53,11 +53,11 @@ func (x *executor) make() error {
 				})
 			}
 			if body := (bodyError{}); errors.As(err, &body) && len(refused.Conflicts) < maxConflicts && x.ctx.Err() == nil {
-				refused.Conflicts = append(refused.Conflicts, Conflict{x.steps[i].Path, "can't be written: " + err.Error(), x.steps[i].Old})
+				refused.Conflicts = append(refused.Conflicts, Conflict{x.steps[i].Path, "can't be written: " + err.Error()})
 				err = nil
 			}
 			if inode.Gone(err) {
-				return refuse(x.steps[i].Path, "can't be written: its folder was moved away meanwhile", State{})
+				return refuse(x.steps[i].Path, "can't be written: its folder was moved away meanwhile")
 			}
 			if err != nil {
 				return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))

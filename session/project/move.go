@@ -40,9 +40,8 @@ func (x *executor) moveAll() error {
 		at, err := x.dir(m.at)
 		if err == nil && m.how != moveIn && there(at, m.temp) {
 			var ok bool
-			var now State
-			if ok, now, err = x.has(m, at, m.temp, false); err == nil && (!ok || written(at, m.temp)) {
-				err = refuse(x.steps[m.step].Path, "was written to at that moment", now)
+			if ok, _, err = x.has(m, at, m.temp, false); err == nil && (!ok || written(at, m.temp)) {
+				err = refuse(x.steps[m.step].Path, "was written to at that moment")
 			}
 		}
 		if err != nil {
@@ -74,7 +73,7 @@ func (x *executor) do(m *move) error {
 		}
 	}
 	if err != nil {
-		return refuse(s.Path, "can't be reached: its folder was moved away meanwhile", State{})
+		return refuse(s.Path, "can't be reached: its folder was moved away meanwhile")
 	}
 	if how == moveIn {
 		if err = rename(at, m.temp, fd, m.name, unix.RENAME_NOREPLACE); err == unix.EEXIST {
@@ -136,7 +135,7 @@ func (x *executor) done(m *move, how how, fd, at int) (bool, error) {
 	case x.back && !beside:
 		return true, nil
 	case !beside:
-		return false, refuse(x.steps[m.step].Path, "can't be finished: "+manifest.Join(m.at, m.temp)+" was deleted", State{})
+		return false, refuse(x.steps[m.step].Path, "can't be finished: "+manifest.Join(m.at, m.temp)+" was deleted")
 	}
 	ours, now, err := x.has(m, at, m.temp, true)
 	if err != nil || ours || x.back && how == moveSwap {
@@ -158,9 +157,9 @@ func (x *executor) done(m *move, how how, fd, at int) (bool, error) {
 func (x *executor) refuse(m *move, now State) error {
 	s := &x.steps[m.step]
 	if x.back {
-		return refuse(s.Path, x.differs(s.Path, s.New, now), now)
+		return refuse(s.Path, x.differs(s.Path, s.New, now))
 	}
-	return refuse(s.Path, x.differs(s.Path, s.Old, now), now)
+	return refuse(s.Path, x.differs(s.Path, s.Old, now))
 }
 
 // reverse takes back what was made and moved, newest first, and closes the

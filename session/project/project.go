@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,14 @@ type State struct {
 	MTime  manifest.Time // as found; neither compared nor written
 	Hash   content.Hash  // of files: as in a manifest, above content.ChunkedAbove that of the chunk list
 	Target string        // of links
+}
+
+// Of is an entry as a state to be compared or written; of nil, nothing.
+func Of(e *manifest.Entry) State {
+	if e == nil {
+		return State{}
+	}
+	return State{Kind: e.Kind, Mode: e.Mode & 0o777, Size: e.Size, Hash: e.Hash, Target: e.Target}
 }
 
 // Absent says whether nothing is there.
@@ -107,9 +116,6 @@ func Open(path string) (*Folder, error) {
 // Close lets go of the folder. Nothing may use it any more.
 func (f *Folder) Close() error { return unix.Close(f.fd) }
 
-// Path is where it was opened.
-func (f *Folder) Path() string { return f.path }
-
 // here fails unless the folder still is at its path.
 func (f *Folder) here() error {
 	var st unix.Stat_t
@@ -136,6 +142,24 @@ func (f *Folder) Stat(path string) (st unix.Stat_t, there bool, err error) {
 		return st, false, nil
 	}
 	return st, err == nil, err
+}
+
+// Names lists what is in a folder of the project, "" for itself; it is an error
+// that it isn't there.
+func (f *Folder) Names(ctx context.Context, path string) (names []string, err error) {
+	fd, err := inode.OpenDirBeneath(f.fd, path)
+	if err == nil {
+		err = inode.EachName(fd, make([]byte, 32<<10), func(name []byte) error {
+			names = append(names, string(name))
+			return ctx.Err()
+		})
+		_ = unix.Close(fd)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %q: %w", path, explain(err))
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // maxData is how many bytes of data a file may have to be read at all.
