@@ -77,6 +77,26 @@ until_ "held: action 1  *rm -v" "$s" show e && ok "an agent that becomes another
 "$s" deny e 1 >out 2>&1; "$s" kill e >out 2>&1
 timeout 60 "$s" run --mode watch -- sh -c 'echo ran' >out 2>/dev/null </dev/null; [ "$(cat out)" = ran ] && ok "output is all that was printed" || { no "output"; cat -A out; }
 
+# Files: one action is taken back, the rest is applied with a check, undone and gone on with.
+mkdir ../q && cd ../q || exit 1
+seq 8 > a.txt; echo x > gone.txt
+"$s" run --mode watch --name w --detach -- bash -c '/bin/sed -i s/1/one/ a.txt; /bin/sed -i s/8/eight/ a.txt; /bin/rm gone.txt; sleep 600' >out 2>&1
+until_ "sleep 600" "$s" show w || no "the agent works"
+"$s" show w >out 2>&1; wants "a row says what was done" "deletes gone.txt"
+check "take back one action" "$s" rollback w --action 1 --yes
+check "take back a deletion" "$s" rollback w --action 3 --yes
+check "it comes again" "$s" rollback w --redo 2 --yes
+check "apply with a check" "$s" apply w --check 'grep -qx 1 a.txt && grep -qx eight a.txt && test ! -e gone.txt' --looked --yes
+{ [ "$(tail -n 1 a.txt)" = eight ] && [ "$(head -n 1 a.txt)" = 1 ] && [ ! -e gone.txt ]; } && ok "the project has what was kept" || { no "the project isn't right"; cat a.txt; ls; }
+check "undo" "$s" apply w --undo --yes
+{ [ "$(cat a.txt)" = "$(seq 8)" ] && [ "$(cat gone.txt)" = x ]; } && ok "the project is as it was" || { no "the undoing isn't exact"; cat a.txt; ls; }
+"$s" apply w --check false --looked --yes >out 2>&1; [ $? = 4 ] && ok "a check that fails stops it" || no "a failing check"
+"$s" kill w >out 2>&1
+timeout 60 "$s" resume w -- sh -c 'tail -n 1 a.txt; test ! -e gone.txt' >out 2>&1 </dev/null; rc=$?; { [ $rc = 0 ] && grep -q eight out; } && ok "resume" || { no "resume: exit $rc"; cat out; }
+"$s" diff w | (mkdir ../r && cd ../r && cp ../q/* . && patch -p1 -s >out2 2>&1 && tail -n 1 a.txt) >out 2>&1; wants "diff is a patch" "eight"
+check "rm" "$s" rm --force w
+cd ../p || exit 1
+
 # Killing the supervisor leaves nothing alive.
 pkill -9 -f 'stepbox supervise'; for _ in $(seq 40); do pgrep -f 'agent.sh|pid1' >/dev/null || break; sleep 0.1; done
 pgrep -af 'agent.sh|pid1' && no "processes are left" || ok "no process is left"
