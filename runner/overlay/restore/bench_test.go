@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"stepbox/runner/overlay/scan"
+	"stepbox/runner/overlay/watch"
 	"stepbox/session/e2e/pairs"
 )
 
@@ -139,6 +141,74 @@ func BenchmarkOneFile(b *testing.B) {
 }
 
 // BenchmarkFlat is one file in one directory of 10,000.
+// BenchmarkDirty is a look after one file was changed: at everything, and where the
+// watcher says that something moved.
+func BenchmarkDirty(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := benchSession(b, n)
+			w, err := watch.New(s.q.Upper, func() {})
+			must(b, err)
+			b.Cleanup(func() { must(b, w.Close()) })
+			s.scan()
+			w.Dirty()
+			i := 0
+			look := func(where func() []string) time.Duration {
+				i++
+				s.agent(mutation{Op: "write", Path: "dir003/file00303.go", Data: fmt.Appendf(nil, "%d", i)})
+				begin := time.Now()
+				_, st, err := s.scanner.Scan(bg, scan.Options{Dirty: where()})
+				must(b, err)
+				if st.Opened != 1 {
+					b.Fatalf("%d files were read", st.Opened)
+				}
+				return time.Since(begin)
+			}
+			pairs.Compare(b,
+				pairs.Way{Name: "everything", Run: func() time.Duration { return look(func() []string { return nil }) }},
+				pairs.Way{Name: "dirty", Run: func() time.Duration {
+					return look(func() []string {
+						dirs, sure := w.Dirty()
+						if !sure {
+							b.Fatal("the watcher isn't sure")
+						}
+						return dirs
+					})
+				}})
+		})
+	}
+}
+
+// BenchmarkOneByte changes one byte of a file of 1 GiB.
+func BenchmarkOneByte(b *testing.B) {
+	s := newSession(b, startHelper(b), os.TempDir(), nil)
+	b.Cleanup(s.close)
+	at := filepath.Join(s.q.Upper, "large") // the same to a scanner as if the sandbox had written it
+	f, err := os.Create(at)
+	must(b, err)
+	defer f.Close()
+	block := make([]byte, 1<<20)
+	for i := range 1 << 10 {
+		for j := 0; j < len(block); j += 8 {
+			binary.LittleEndian.PutUint64(block[j:], uint64(i)<<32|uint64(j))
+		}
+		_, err := f.Write(block)
+		must(b, err)
+	}
+	s.scan()
+	b.ResetTimer()
+	var st scan.Stats
+	for i := range b.N {
+		_, err := f.WriteAt([]byte{byte(i), 'x'}, 500<<20)
+		must(b, err)
+		_, st, err = s.scanner.Scan(bg, scan.Options{})
+		must(b, err)
+	}
+	b.ReportMetric(float64(st.Stored), "bodies")
+	b.ReportMetric(float64(st.StoredBytes), "stored-B")
+	b.ReportMetric(float64(st.Read), "read-B")
+}
+
 func BenchmarkFlat(b *testing.B) {
 	s := newSession(b, startHelper(b), os.TempDir(), nil)
 	b.Cleanup(s.close)
