@@ -182,7 +182,7 @@ func TestKeepAndRollBackDoNotBothHappen(t *testing.T) {
 }
 
 func TestRefusedRollBackLeavesTheQuestionOpen(t *testing.T) {
-	w := start(t, api.ModeStep, "cp a.txt b.txt; echo c > c.txt; read x")
+	w := start(t, api.ModeStep, "cp a.txt b.txt; echo c >> b.txt; read x")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
 	review := w.held(q.ID)
