@@ -374,6 +374,43 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+// What an earlier apply wrote isn't the person's: what the session made of it since
+// takes its place. What the person has in it, or changed since, is in conflict.
+func TestAgain(t *testing.T) {
+	r := newRig(t, map[string]string{"edited": "1\n", "gone": "1\n", "person": "1\n", "merged": "1\n2\n3\n4\n", "undone": "1\n"})
+	for _, name := range []string{"edited", "new", "person", "undone"} {
+		r.agent(name, "agent\n")
+	}
+	r.agent("merged", "1\n2\n3\nagent\n")
+	r.action(api.ReviewKept)
+	r.host("merged", "host\n2\n3\n4\n")
+	key := r.plan(api.ApplyRequest{}).Conflicts[0].Key
+	_, err := r.apply(api.ApplyRequest{Resolve: []api.Resolution{{Key: key, Way: api.WayMerge}}})
+	r.must(err)
+	for _, name := range []string{"edited", "new", "person", "merged"} {
+		r.agent(name, "agent again\n")
+	}
+	r.host("person", "agent\nhost\n")
+	r.action(api.ReviewKept)
+	var conflicts []string
+	for _, c := range r.plan(api.ApplyRequest{}).Conflicts {
+		conflicts = append(conflicts, c.Path)
+	}
+	if want := []string{"merged", "person"}; !slices.Equal(conflicts, want) {
+		t.Errorf("in conflict are %q, and should be %q", conflicts, want)
+	}
+	if p := r.plan(api.ApplyRequest{Selection: api.Selection{Without: []int{2}}}); p.Written > 0 {
+		t.Errorf("without the later action it writes %q", words(p))
+	}
+	_, err = r.apply(api.ApplyRequest{})
+	r.must(err)
+	for name, want := range map[string]string{"edited": "agent again\n", "new": "agent again\n", "person": "agent\nhost\n", "merged": "host\n2\n3\nagent\n"} {
+		if got, err := os.ReadFile(filepath.Join(r.project, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q (%v), and should be %q", name, got, err, want)
+		}
+	}
+}
+
 // What a killed process left is settled by the next: the record says what the
 // project says, whatever was recorded last.
 func TestSettled(t *testing.T) {

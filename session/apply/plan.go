@@ -43,6 +43,8 @@ type planner struct {
 	sel     files.Selected
 	resolve map[string]api.Resolution // by key
 	hidden  []string                  // what the agent didn't see
+	partial bool                      // only some of the changes of a file may be selected
+	applies []api.Apply               // of the session; nil until asked for
 
 	p       *plan
 	looked  map[string]project.State // what the project has
@@ -67,6 +69,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	}
 	defer folder.Close()
 	b := a.planner(ctx, s, folder, sel)
+	b.partial = len(r.Actions)+len(r.Without) > 0 || slices.ContainsFunc(r.Files, func(c api.Choice) bool { return len(c.Hunks) > 0 })
 	for _, x := range r.Resolve {
 		b.resolve[x.Key] = x
 	}
@@ -260,7 +263,7 @@ func (b *planner) change(c *diff.Change) error {
 		b.left(c.Path, err.Error())
 	case has.Same(want):
 		b.p.There++
-	case seen.is(has):
+	case seen.is(has) || b.ours(c.Path, has):
 		b.step(c, has, want)
 	default:
 		return b.conflict(c, c.Path, seen, has, want)
@@ -297,7 +300,7 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 		return true, nil
 	case !there.Absent():
 		return false, nil
-	case seen.is(has):
+	case seen.is(has) || b.ours(c.From, has):
 		b.step(c, project.State{}, want)
 		b.steps[c.From] = project.Step{Path: c.From, Old: has}
 		return true, nil

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/project"
 )
@@ -68,4 +70,44 @@ func (a *Applier) wroteBy(journal string) (map[string]project.State, error) {
 	}
 	a.wrote[journal] = w
 	return w, nil
+}
+
+// ours says whether what the project has at a path is what an apply of this session
+// wrote there last, and was the session's own state then: nothing of the person's is
+// in it, so that the session's state of now takes its place. Where only a part of a
+// session is applied, that would take away what was applied before.
+func (b *planner) ours(path string, has project.State) bool {
+	if b.partial {
+		return false
+	}
+	if b.applies == nil {
+		b.applies = []api.Apply{}
+		if all, err := b.a.History.Applies(b.ctx, b.p.session.ID); err == nil {
+			b.applies = all
+		}
+	}
+	looked := 0
+	for _, rec := range slices.Backward(b.applies) {
+		if rec.State != api.ApplyDone || rec.Journal == "" {
+			continue
+		}
+		wrote, err := b.a.wroteBy(rec.Journal)
+		if looked++; err != nil || looked > maxWritten {
+			return false
+		}
+		s, ok := wrote[path]
+		if !ok {
+			continue
+		}
+		if !s.Same(has) || has.Absent() || has.Kind == manifest.KindDir {
+			return has.Absent() && s.Absent()
+		}
+		cp, err := b.sel.Files.Checkpoint(b.ctx, rec.Checkpoint)
+		if err != nil {
+			return false
+		}
+		e := cp.Manifest.Lookup(path)
+		return e != nil && has.Same(wanted(&diff.File{Path: path, Entry: *e}))
+	}
+	return false
 }
