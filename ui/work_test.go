@@ -191,6 +191,32 @@ func TestDangersComeIntoViewFirst(t *testing.T) {
 	d.carried(1)
 }
 
+// All of the session's changes are written, whichever part of them Changes shows;
+// what stands beside the plan is of all of them as well.
+func TestPlanShowsAllThatIsWritten(t *testing.T) {
+	t.Parallel()
+	c := fake.Workbench()
+	ch, _ := fake.Changes()
+	ch.Checkpoint = 14
+	c.SetChanges(0, ch)
+	c.SetSince(14, api.Changes{Version: 9, Checkpoint: 14})
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "2", "m")
+	d.shows("marked as looked at")
+	d.press("s")
+	d.shows("since you looked")
+	before := len(c.DiffScopes())
+	d.press("w")
+	d.shows("DANGER")
+	through(d)
+	d.until("differences are asked for", func() bool { return len(c.DiffScopes()) > before })
+	for _, scope := range c.DiffScopes()[before:] {
+		if (scope != api.Scope{}) {
+			t.Errorf("differences of %+v stand beside the plan", scope)
+		}
+	}
+}
+
 // Things moved on between the plan and the yes: the new plan is shown and asks
 // anew, with the choices that were made.
 func TestStaleApplyPlan(t *testing.T) {

@@ -26,6 +26,7 @@ type Client struct {
 	calls     []string                                   // guarded by mu
 	terms     []*Stream                                  // guarded by mu
 	changes   map[api.Scope]api.Changes                  // guarded by mu
+	diffIn    []api.Scope                                // guarded by mu; of which scopes differences were asked for
 	diffs     map[string]api.FileDiff                    // guarded by mu
 	execs     map[int][]api.Exec                         // guarded by mu
 	plans     map[int]api.RollbackPlan                   // guarded by mu
@@ -106,6 +107,12 @@ func (c *Client) SetScreen(cols, rows int, data string) {
 func (c *Client) SetChanges(action int, x api.Changes) {
 	defer c.lock()()
 	c.changes[api.Scope{Action: action}] = x
+}
+
+// DiffScopes are the scopes of which differences were asked for, in that order.
+func (c *Client) DiffScopes() []api.Scope {
+	defer c.lock()()
+	return append([]api.Scope(nil), c.diffIn...)
 }
 
 // SetSince sets what has changed since a checkpoint.
@@ -218,8 +225,9 @@ func (c *Client) Changes(_ context.Context, id string, in api.Scope, most int) (
 	return x, nil
 }
 
-func (c *Client) Diff(_ context.Context, _, key string, _ api.Scope) (api.FileDiff, error) {
+func (c *Client) Diff(_ context.Context, _, key string, in api.Scope) (api.FileDiff, error) {
 	defer c.lock()()
+	c.diffIn = append(c.diffIn, in)
 	d, ok := c.diffs[key]
 	if !ok {
 		return d, &api.Problem{Code: api.CodeNotFound, Message: "that file isn't changed any more"}

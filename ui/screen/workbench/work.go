@@ -277,7 +277,9 @@ func (s *Screen) apply(without bool) tea.Cmd {
 		title = "Write all but " + actionWords(sel.Without) + " to the project folder?"
 	case s.view.focus == intent.Changes:
 		sel, scope, done = s.changes.selection()
-		if !sel.All() {
+		if sel.All() {
+			scope = api.Scope{} // all of the session's is written, whichever part is shown
+		} else {
 			title = "Write the selected changes to the project folder?"
 		}
 	case len(acts) > 0:
