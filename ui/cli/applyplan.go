@@ -135,6 +135,9 @@ func appliedWords(w io.Writer, x api.Apply) {
 		for _, h := range x.How {
 			fmt.Fprintf(w, "  %s\n", h)
 		}
+		if x.Files > 0 {
+			fmt.Fprintf(w, "git refuses these over the files that were just written: stepbox apply --undo=%d first, and apply the rest after it\n", x.ID)
+		}
 	}
 	leftBehind(w, x)
 }

@@ -64,6 +64,9 @@ func (p *Plan) Done(a api.Apply) {
 			}
 			tips[c.Folder+c.Ref] = true
 		}
+		if a.Files > 0 {
+			say(themes.Surface, "  git refuses that over the files that were just written: undo this first (Z), and apply the rest after it")
+		}
 	}
 	for _, path := range a.Paths {
 		say(themes.SurfaceMuted, "  "+path)
