@@ -157,7 +157,7 @@ func TestProblems(t *testing.T) {
 // A session that nobody answers for isn't said to run and not to run.
 func TestNobodyAnswersForASession(t *testing.T) {
 	for state, want := range map[api.SessionState]string{
-		api.SessionEnded: "it is ended", api.SessionInterrupted: "it is interrupted", api.SessionRunning: "starting or ending", api.SessionPaused: "starting or ending",
+		api.SessionEnded: "it is ended; stepbox resume", api.SessionInterrupted: "it is interrupted; stepbox resume", api.SessionRunning: "starting or ending", api.SessionPaused: "starting or ending",
 	} {
 		f := &fakeSession{info: api.Session{Name: "one", State: state}}
 		w := httptest.NewRecorder()

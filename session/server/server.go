@@ -182,7 +182,7 @@ func (s *server) live(f func(Controller, *http.Request) (any, error)) func(*http
 		if err != nil {
 			return nil, err
 		}
-		state := "it is " + string(info.State)
+		state := "it is " + string(info.State) + "; stepbox resume " + info.ID + " goes on with it"
 		if info.Live() {
 			state = "its supervisor doesn't answer, so it is just starting or ending" // the record will say
 		}
