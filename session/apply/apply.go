@@ -49,6 +49,9 @@ type Applier struct {
 	Owner func(id string) Owner
 	// Sandbox makes throw-away sandboxes of a session's project.
 	Sandbox func(s api.Session) Sandbox
+	// Same says why a session's folder isn't the one that it worked on, but another of
+	// its name; nil when nothing is known against it.
+	Same func(s api.Session) error
 	// Applied hears of what was written to a project; nil for nobody.
 	Applied func(ctx context.Context, s api.Session, steps []project.Step)
 	// Person is whose project it is: where git looks for settings.
@@ -58,6 +61,16 @@ type Applier struct {
 	mu    sync.Mutex
 	shown []*plan                             // guarded by mu; those shown last, newest last
 	wrote map[string]map[string]project.State // guarded by mu; what applies wrote, by journal and path
+}
+
+// open opens a session's project folder.
+func (a *Applier) open(s api.Session) (*project.Folder, error) {
+	if a.Same != nil {
+		if err := a.Same(s); err != nil {
+			return nil, err
+		}
+	}
+	return project.Open(s.Folder)
 }
 
 // Owner is who has a session while something of it is applied: its supervisor, or
@@ -242,7 +255,7 @@ func (a *Applier) write(ctx context.Context, p *plan, rec *api.Apply, tell func(
 	if err := os.MkdirAll(a.Journals.Dir, 0o700); err != nil {
 		return err
 	}
-	f, err := project.Open(p.session.Folder)
+	f, err := a.open(p.session)
 	if err != nil {
 		return err
 	}

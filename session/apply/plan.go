@@ -63,7 +63,7 @@ func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Fo
 
 // planOf plans what is selected of a session.
 func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected, r api.ApplyRequest) (*plan, error) {
-	folder, err := project.Open(s.Folder)
+	folder, err := a.open(s)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (a *Applier) undoing(ctx context.Context, id string, n int64) (*plan, api.A
 	if err != nil {
 		return nil, rec, fmt.Errorf("cannot undo apply %d: %w", n, err)
 	}
-	folder, err := project.Open(s.Folder)
+	folder, err := a.open(s)
 	if err != nil {
 		return nil, rec, err
 	}
@@ -137,7 +137,7 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	case p.Blocked != "":
 		return rec, api.Problemf(api.CodeBusy, "nothing was undone: %s", p.Blocked)
 	}
-	f, err := project.Open(p.session.Folder)
+	f, err := a.open(p.session)
 	if err != nil {
 		return rec, err
 	}

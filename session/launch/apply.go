@@ -28,6 +28,7 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 		Sandbox: func(s api.Session) apply.Sandbox {
 			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, Outer: filepath.Join(st.SessionDir(s.ID), "outer", "upper"), DataDir: dir})
 		},
+		Same: func(s api.Session) error { return same(st.SessionDir(s.ID), s) },
 		Applied: func(ctx context.Context, s api.Session, steps []project.Step) {
 			n := api.News{Kind: api.NewsApplied, From: api.Neighbour{ID: s.ID, Name: s.Name, Folder: s.Folder}}
 			for _, step := range steps[:min(len(steps), maxNews)] {

@@ -75,6 +75,20 @@ func identityOf(folder string) (identity, error) {
 	return id, nil
 }
 
+// same says why a session's project folder isn't the one that it worked on. Of
+// sessions of which nothing was kept nothing is known.
+func same(dir string, s api.Session) error {
+	var k kept
+	body, err := os.ReadFile(filepath.Join(dir, keptName))
+	if err != nil || json.Unmarshal(body, &k) != nil {
+		return nil
+	}
+	if now, err := identityOf(s.Folder); err == nil && !now.is(k.Folder) {
+		return api.Problemf(api.CodeBusy, "%s isn't the folder that session %s worked on, but another of that name; put the right one back there, or take the changes as a patch: stepbox export %s", s.Workspace, s.Name, s.ID)
+	}
+	return nil // one that isn't there is told by who opens it
+}
+
 const keptName = "resume.json"
 
 // keep keeps in a session's folder what it takes to resume it.

@@ -170,7 +170,7 @@ func (s *Scratch) git(ctx context.Context, state *manifest.Manifest, list []*rep
 // argument, $n begins the names of its files.
 const scriptStart = `ulimit -f 4194304
 g() {
-	git --git-dir="$dir" -c core.bare=true -c core.hooksPath=/dev/null -c core.fsmonitor= -c gc.auto=0 -c maintenance.auto=false -c core.commitGraph=false "$@"
+	git --no-replace-objects --git-dir="$dir" -c core.bare=true -c core.hooksPath=/dev/null -c core.fsmonitor= -c gc.auto=0 -c maintenance.auto=false -c core.commitGraph=false "$@"
 }
 i=0
 for dir; do

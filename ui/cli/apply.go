@@ -119,9 +119,13 @@ func (a *applying) run(word string) error {
 		return &api.Problem{Code: api.CodeBusy, Message: "nothing was applied: " + p.Blocked}
 	}
 	a.request.Hash = p.Hash
-	return a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
+	err = a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
 		a.client.Apply(ctx, s.ID, a.request)(tell)
 	}, appliedWords)
+	if n := len(p.Conflicts) - len(a.request.Resolve); err == nil && a.yes && n > 0 {
+		return &api.Problem{Code: api.CodeBusy, Message: "left as they are in the project: " + files(n) + " in conflict; --resolve says what becomes of each"}
+	}
+	return err
 }
 
 // show prints a value as JSON, or in words without columns: lines of files stand
