@@ -87,7 +87,7 @@ func (s *Session) unapplied(ctx context.Context, all []diff.Change, applies int)
 	n := len(all)
 	for i := range all {
 		c := &all[i]
-		if project.Never(c.Path) != "" { // a repository's own: its commits are fetched
+		if project.Never(c.Path) != "" || s.files.Ignored(c.Path) { // a repository's own, whose commits are fetched; or what only the machine needs
 			n--
 			continue
 		}

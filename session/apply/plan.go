@@ -51,6 +51,7 @@ type planner struct {
 	steps   map[string]project.Step
 	applied []diff.Change // what the plan lists
 	git     int           // changes below .git
+	ignored int           // changes of what git ignores
 }
 
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
@@ -84,10 +85,19 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 			return nil, err
 		}
 	}
+	chosen := len(r.Globs)+len(r.Files) > 0
 	for i := range d.Changes {
-		if err := b.change(&d.Changes[i]); err != nil {
+		c := &d.Changes[i]
+		if !chosen && project.Never(c.Path) == "" && sel.Files.Ignored(c.Path) {
+			b.ignored++ // builds' outputs and the like, which a person would make again
+			continue
+		}
+		if err := b.change(c); err != nil {
 			return nil, err
 		}
+	}
+	if b.ignored > 0 {
+		b.left("…", fmt.Sprintf("git ignores %d of the changed files; chosen by their paths they come along", b.ignored))
 	}
 	if err := b.finish(d, r); err != nil {
 		return nil, err

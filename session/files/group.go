@@ -99,6 +99,14 @@ func (g *grouping) of(name string, generated bool) string {
 	return ""
 }
 
+// Ignored says whether git ignores a changed file, by the rules that changes are
+// sorted with; nothing is where there are none.
+func (f *Files) Ignored(path string) bool {
+	f.groups.mu.Lock()
+	defer f.groups.mu.Unlock()
+	return f.groups.ignored(path, false)
+}
+
 // ignored is called with mu held. What is in an ignored folder is ignored without
 // being looked at.
 func (g *grouping) ignored(name string, dir bool) bool {

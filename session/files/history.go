@@ -129,9 +129,7 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	s := Scope{Files: h.filesOf(id), Final: true}
-	if h.Person != nil && session.Folder != "" {
-		s.Files.Sort(&folderRules{folder: session.Folder, person: *h.Person})
-	}
+	h.sort(s.Files, session)
 	if in.Action != 0 {
 		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(in.Action))
 		if err != nil {

@@ -25,10 +25,12 @@ type Selected struct {
 // session up to its newest checkpoint. CodeStale says that a file whose hunks are
 // chosen isn't what was shown.
 func (h *History) Select(ctx context.Context, id string, in api.Selection) (Selected, error) {
-	if _, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0); err != nil {
+	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	if err != nil {
 		return Selected{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
 	out := Selected{Scope: Scope{Files: h.filesOf(id), Final: !h.Live(id)}}
+	h.sort(out.Files, session)
 	now, last, err := h.newest(ctx, out.Files, id)
 	if err != nil || now == nil {
 		return out, err
@@ -223,6 +225,13 @@ func (s *selecting) carry(ctx context.Context, from, to *manifest.Manifest, only
 		s.conflicts = append(s.conflicts, api.Conflict{Key: key(p.Path), Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
 	}
 	return nil
+}
+
+// sort has a session's changes sorted by what its project folder says of them.
+func (h *History) sort(f *Files, s api.Session) {
+	if h.Person != nil && s.Folder != "" {
+		f.Sort(&folderRules{folder: s.Folder, person: *h.Person})
+	}
 }
 
 // newest is the newest recorded state of a session's files and its checkpoint;

@@ -38,7 +38,7 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 			Tell(ctx, n)
 		},
 	}
-	h.Applied = a.Written
+	h.Applied, h.Person = a.Written, &a.Person
 	return a
 }
 

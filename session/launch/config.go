@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"stepbox/policy"
-	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -129,9 +128,6 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
 	history := files.NewHistory(st, live.live)
-	if home, err := os.UserHomeDir(); err == nil {
-		history.Person = &git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")}
-	}
 	a := applier(st, history, dir, os.Environ(), func(id string) apply.Owner { return apply.Ended{Store: st, ID: id, Live: live.live} })
 	if !st.ReadOnly() {
 		if err := mend(ctx, a); err != nil {

@@ -152,8 +152,12 @@ func (p *Plan) list() (out []item) {
 	for i, t := range p.shown.Left {
 		out = append(out, item{what: "left", n: i, rows: says(words+t.Path+": "+t.Why, themes.Warn)})
 	}
+	named := make(map[string]bool, len(p.shown.Unreviewed)) // above
+	for _, c := range p.shown.Unreviewed {
+		named[c.Key] = true
+	}
 	for i, f := range p.shown.Files {
-		if len(f.Dangers) == 0 {
+		if len(f.Dangers) == 0 && !named[f.Key] {
 			out = append(out, p.file("file", i, f.Change, text{}))
 		}
 	}
