@@ -26,6 +26,9 @@ func said(t *testing.T, r interface {
 		t.Fatal(err)
 	}
 	list.Version, list.Final, list.Checkpoint = 0, false, 0 // of a live session alone
+	for i := range list.Files { // what became of the project since is of now
+		list.Files[i].Host, list.Files[i].Applied = "", false
+	}
 	all := []any{list}
 	for d, err := range r.Diffs(t.Context(), id, api.Scope{Action: n}) {
 		if err != nil {

@@ -70,7 +70,7 @@ func TestProjectMovesOn(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for _, err := range []error{
 		os.Remove(filepath.Join(u.project, "gone")), os.Remove(filepath.Join(u.project, "both gone")), os.Remove(filepath.Join(u.project, "link")),
-		os.Symlink("/etc/passwd", filepath.Join(u.project, "link")), os.Chtimes(filepath.Join(u.project, "touched"), later, later),
+		os.Symlink("/nowhere/at/all", filepath.Join(u.project, "link")), os.Chtimes(filepath.Join(u.project, "touched"), later, later),
 		os.Remove(filepath.Join(u.project, "replaced")), os.Mkdir(filepath.Join(u.project, "replaced"), 0o755),
 	} {
 		if err != nil {

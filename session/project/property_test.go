@@ -31,7 +31,7 @@ func states(bodies *memory, label string) *rapid.Generator[map[string]State] {
 					text := rapid.SampledFrom([]string{"", "one\n", "two\n", "three\n", strings.Repeat("\x00", 9000) + "end"}).Draw(t, "text")
 					out[path] = bodies.file(text, rapid.SampledFrom([]uint32{0o644, 0o755, 0o600, 0o444}).Draw(t, "mode"))
 				case 3:
-					out[path] = link(rapid.SampledFrom([]string{"a", "../..", "/etc/passwd", "nowhere"}).Draw(t, "target"))
+					out[path] = link(rapid.SampledFrom([]string{"a", "../nowhere", "/nowhere/at/all", "nowhere"}).Draw(t, "target"))
 				default:
 					out[path] = dirState(rapid.SampledFrom([]uint32{0o755, 0o700, 0o777, 0o555}).Draw(t, "mode"))
 					if depth < 3 {

@@ -181,7 +181,7 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 		r.must(os.MkdirAll(filepath.Join(inner.cfg.Outer, dir), 0o755))
 	}
 	r.must(unix.Mkfifo(filepath.Join(inner.cfg.Outer, "refs/heads/fifo"), 0o644))
-	r.must(os.Symlink("/etc/passwd", filepath.Join(inner.cfg.Outer, "HEAD")))
+	r.must(os.Symlink("/nowhere/at/all", filepath.Join(inner.cfg.Outer, "HEAD")))
 	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "refs/heads/bad"), []byte("nonsense\n"), 0o644))
 	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "config"), []byte("[core]\n\tfsmonitor = touch /tmp/ran\n[alias]\n\tbundle = !touch /tmp/ran\n"), 0o644))
 	if got, err := inner.Fetch(t.Context(), "s1", nil); err != nil || len(got.List) > 0 || got.Ref != "" {
