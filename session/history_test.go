@@ -26,7 +26,7 @@ func said(t *testing.T, r interface {
 		t.Fatal(err)
 	}
 	list.Version, list.Final, list.Checkpoint = 0, false, 0 // of a live session alone
-	for i := range list.Files { // what became of the project since is of now
+	for i := range list.Files {                             // what became of the project since is of now
 		list.Files[i].Host, list.Files[i].Applied = "", false
 	}
 	all := []any{list}
