@@ -207,6 +207,36 @@ func TestTakeBackIsStale(t *testing.T) {
 	}
 }
 
+// TestTakeBackOfWhatMovesOn: a plan holds while others go on writing what it leaves
+// to them: other lines of a file that is merged, and a file that is in conflict.
+func TestTakeBackOfWhatMovesOn(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	d.run("seq 30 >merged; echo 1 >conflict")
+	first := d.run("sed -i 1s/1/one/ merged; echo 2 >conflict")
+	d.run("sed -i 30s/30/thirty/ merged; echo 3 >conflict")
+	plan, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)})
+	d.must(err)
+	d.run("sed -i 20s/20/twenty/ merged; echo 4 >conflict")
+	_, err = d.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: only(first), Hash: plan.Hash, By: "test"})
+	d.must(err)
+	if got := d.has("merged"); !strings.HasPrefix(got, "1\n2\n") || !strings.Contains(got, "\ntwenty\n") || !strings.HasSuffix(got, "\nthirty\n") {
+		t.Errorf("merged is %q", got)
+	}
+	if got := d.has("conflict"); got != "4\n" {
+		t.Errorf("conflict is %q", got)
+	}
+	plan, err = d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)})
+	d.must(err)
+	resolve := []api.Resolution{{Key: plan.Conflicts[0].Key, Way: api.WayMerge, Sides: []api.Way{api.WayWanted}}}
+	plan, err = d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first), Resolve: resolve})
+	d.must(err)
+	d.run("echo 5 >conflict")
+	_, err = d.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: only(first), Resolve: resolve, Hash: plan.Hash, By: "test"})
+	if code(err) != api.CodeStale || d.has("conflict") != "5\n" {
+		t.Error("a conflict was resolved that isn't the one that was seen")
+	}
+}
+
 // TestTakeBackHunks: one hunk goes, the other and other files stay.
 func TestTakeBackHunks(t *testing.T) {
 	long := seven + strings.Repeat("0\n", 20) + seven

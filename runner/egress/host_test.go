@@ -130,15 +130,25 @@ type space struct {
 func newSpace() (*space, error) {
 	s := &space{work: make(chan func()), done: make(chan struct{})}
 	started := make(chan error)
-	go func() {
-		defer close(s.done)
-		runtime.LockOSThread() // and never unlock: the thread ends with its goroutine
+	var run func()
+	run = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// MakeLink leaves a process's first thread, here for one that is in
+			// the host's namespace, and this one can't end.
+			go run()
+			<-s.done
+			runtime.UnlockOSThread()
+			return
+		}
+		defer close(s.done) // never unlocked: the thread ends with its goroutine
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		started <- err
 		for f := range s.work {
 			f()
 		}
-	}()
+	}
+	go run()
 	return s, <-started
 }
 

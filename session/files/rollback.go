@@ -78,6 +78,7 @@ type Plan struct {
 	source  *manifest.Manifest // what there was when it was made
 	changed []diff.Change      // from source to target
 	whole   []int              // of a selection: the actions of which nothing is left
+	merged  map[string]bool    // of a selection: paths that keep what others changed in them
 }
 
 // Files is how many files a plan writes.
@@ -166,15 +167,30 @@ func (r *Restorer) scanToShow(ctx context.Context) (*manifest.Manifest, error) {
 // digest names the plan: which files are put back to what, and which actions end.
 func (p *Plan) digest() string {
 	h := blake3.New()
+	resolved := make(map[string]bool)
+	for _, r := range p.Resolve {
+		if path, err := pathOfKey(r.Key); err == nil {
+			resolved[path] = true
+		}
+	}
 	_, _ = fmt.Fprintf(h, "%d %d %v", p.ToBefore, p.Checkpoint, p.Shown.Ends) // a hash never fails
 	for _, c := range p.changed {
 		_, _ = fmt.Fprintf(h, " %q %s %s %q", c.Path, c.Status, c.Kind(), c.From)
-		if c.New != nil && p.ToBefore == 0 { // what is merged isn't known by where it comes from
+		if resolved[c.Path] && c.Old != nil { // a word on what was seen, not on what comes
+			_, _ = fmt.Fprintf(h, " over %s", c.Old.Hash)
+		}
+		if p.merged[c.Path] && !resolved[c.Path] {
+			_, _ = fmt.Fprintf(h, " merged %o", c.New.Mode) // the lines of others stay, whatever they are
+		} else if c.New != nil && p.ToBefore == 0 { // of a selection not known by where it comes from
 			_, _ = fmt.Fprintf(h, " %s %o %q", c.New.Hash, c.New.Mode, c.New.Target)
 		}
 	}
 	if p.ToBefore == 0 {
-		asked, _ := json.Marshal([]any{p.Target(), p.Resolve, p.Shown.Conflicts, p.Shown.Lives}) // plain data
+		conflicts := make([]string, len(p.Shown.Conflicts)) // nothing of them is written, so what stands there may move on
+		for i, c := range p.Shown.Conflicts {
+			conflicts[i] = c.Key
+		}
+		asked, _ := json.Marshal([]any{p.Target(), p.Resolve, conflicts, p.Shown.Lives}) // plain data
 		_, _ = h.Write(asked)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

@@ -20,9 +20,9 @@ import (
 // planSome plans taking back a selection, or its coming again, from a state of the
 // files.
 func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.Manifest) (*Plan, error) {
-	p := &Plan{Standing: now, source: source, target: source}
+	p := &Plan{Standing: now, source: source, target: source, merged: make(map[string]bool)}
 	p.Shown = api.RollbackPlan{RollbackTarget: now.Target(), Actions: []int{}, Files: []api.Change{}}
-	b := backing{Files: r.Files, p: p, resolve: make(map[string]api.Resolution), merged: make(map[string]bool)}
+	b := backing{Files: r.Files, p: p, resolve: make(map[string]api.Resolution)}
 	for _, res := range now.Resolve {
 		path, err := pathOfKey(res.Key)
 		if err != nil {
@@ -61,7 +61,6 @@ type backing struct {
 	*Files
 	p        *Plan
 	resolve  map[string]api.Resolution
-	merged   map[string]bool
 	problems []manifest.Problem
 }
 
@@ -77,7 +76,7 @@ func (b *backing) carry(ctx context.Context, from, to *manifest.Manifest, only f
 	b.p.Shown.Conflicts = append(b.p.Shown.Conflicts, done.conflicts...)
 	b.problems = append(b.problems, done.problems...)
 	for path := range done.merged {
-		b.merged[path] = true
+		b.p.merged[path] = true
 	}
 	return done.whole, nil
 }
@@ -222,7 +221,7 @@ func (b *backing) say() {
 	for i, c := range b.p.changed[:len(b.p.Shown.Files)] {
 		word := "restored"
 		switch {
-		case b.merged[c.Path]:
+		case b.p.merged[c.Path]:
 			word = "restored, with later changes of other lines"
 		case c.Status == diff.Deleted:
 			word = "removed"
