@@ -2,6 +2,8 @@ package box
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,6 +210,50 @@ func TestSelf(t *testing.T) {
 	}
 	if err := unix.Ftruncate(int(self.Fd()), 0); err == nil {
 		t.Error("it can be truncated")
+	}
+}
+
+// TestSealWaits: a page that is in use for a while keeps nothing from being sealed.
+// A pipe holds one here; in life it is the kernel, on a busy machine.
+func TestSealWaits(t *testing.T) {
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	page := make([]byte, os.Getpagesize())
+	if _, err := unix.Pwrite(fd, page, 0); err != nil {
+		t.Fatal(err)
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	defer in.Close()
+	var start int64
+	if n, err := unix.Splice(fd, &start, int(in.Fd()), nil, len(page), 0); err != nil || int(n) != len(page) {
+		t.Fatalf("spliced are %d bytes: %v", n, err)
+	}
+	freed := make(chan error)
+	go func() {
+		for range 2 {
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != unix.EBUSY {
+				freed <- fmt.Errorf("a page in use is no hindrance: %w", err)
+				return
+			}
+		}
+		_, err := io.ReadFull(out, page)
+		freed <- err
+	}()
+	if err := addSeals(fd); err != nil {
+		t.Error(err)
+	}
+	if err := <-freed; err != nil {
+		t.Fatal(err)
+	}
+	if have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || have != seals {
+		t.Errorf("the seals are %#x: %v", have, err)
 	}
 }
 

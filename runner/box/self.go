@@ -64,7 +64,7 @@ func seal() (*os.File, error) {
 	if err := unix.Fchmod(fd, 0o555); err != nil {
 		return nil, fmt.Errorf("cannot make the copy of this program executable: %w", err)
 	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+	if err := addSeals(fd); err != nil {
 		return nil, fmt.Errorf("cannot seal the copy of this program: %w", err)
 	}
 	// A descriptor that may write keeps execve from working (ETXTBSY), and a low
@@ -84,6 +84,18 @@ func seal() (*os.File, error) {
 		return nil, errors.New("cannot seal the copy of this program")
 	}
 	return copied, nil
+}
+
+// addSeals seals a memfd that nobody else has. The kernel itself may hold pages of
+// it just then, to move or to count them: it waits a little for those, and then
+// says EBUSY.
+func addSeals(fd int) (err error) {
+	for range 100 {
+		if _, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != unix.EBUSY {
+			break
+		}
+	}
+	return err
 }
 
 // leastNumber is above the descriptors that children are given.

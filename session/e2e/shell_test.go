@@ -48,14 +48,13 @@ func TestKeysArriveInOrder(t *testing.T) {
 	tm.agentShows(fmt.Sprintf("again=%x", md5.Sum([]byte(text))))
 
 	// Pasted text is bracketed only if the agent asked for it, and comes whole.
-	tm.press("read -r pasted; echo \"p=[$pasted]\"" + enter)
-	tm.agentShows(`echo "p=[$pasted]"`)
+	// What is typed is seen before it runs, so the command says when it does.
+	tm.line("echo re''ads; read -r pasted; echo \"p=[$pasted]\"", "reads")
 	tm.press("\x1b[200~from the clipboard\x1b[201~" + enter)
 	tm.agentShows("p=[from the clipboard]")
 
 	// The leader reaches the agent too, when it is pressed twice.
-	tm.press("read -rn1 k; printf 'key=%02x.\\n' \"'$k\"" + enter)
-	tm.agentShows(`"'$k"`)
+	tm.line("echo wa''its; read -rn1 k; printf 'key=%02x.\\n' \"'$k\"", "waits")
 	tm.press(leader + leader)
 	tm.agentShows("key=1d.")
 
