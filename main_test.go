@@ -33,7 +33,8 @@ const patience = 2 * time.Minute
 const ordinary = 12345
 
 func TestMain(m *testing.M) {
-	runner.Reexec() // the sandboxes' own processes are this binary too
+	runner.Reexec()                                               // the sandboxes' own processes are this binary too
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
 	testscript.Main(m, map[string]func(){"stepbox": main})
 }
 
@@ -100,7 +101,7 @@ func TestScripts(t *testing.T) {
 					t.Errorf("the script left behind:\n  %s", strings.Join(left, "\n  "))
 				}
 			})
-			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "TERM=dumb", "PROJECT="+project)
+			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "TERM=dumb", "PROJECT="+project, "GORACE="+os.Getenv("GORACE"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -469,7 +470,7 @@ func background(ts *testscript.TestScript, said *bytes.Buffer, args []string) *e
 	}
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "XDG_RUNTIME_DIR", "STEPBOX_DATA", "SHELL", "TERM", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_RUNTIME_DIR", "STEPBOX_DATA", "SHELL", "TERM", "TMPDIR", "GORACE"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Stdout, cmd.Stderr = said, said

@@ -20,6 +20,7 @@ const asUnprivileged = "STEPBOX_TEST_UNPRIVILEGED"
 
 func TestMain(m *testing.M) {
 	Reexec()
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
 	if err := seal(); err != nil {
 		panic(err)
 	}
@@ -82,7 +83,7 @@ func again(t testing.TB, uid int, args []string, more ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	env := append([]string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, more...)
+	env := append([]string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}, more...)
 	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"} {
 		path := filepath.Join(base, dir)
 		if err := os.Mkdir(path, 0o700); err != nil {

@@ -170,7 +170,7 @@ func asOrdinary(t *testing.T) {
 	}
 	name, _, _ := strings.Cut(t.Name(), "/")
 	cmd := exec.CommandContext(t.Context(), exe, "-test.run", "^"+name+"$")
-	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as uid %d: %v\n%s", ordinary, err, out)

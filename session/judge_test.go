@@ -147,7 +147,7 @@ func TestJudgingAsUnprivileged(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.count=1", "-test.run=^TestJudge",
 		"-test.v="+flag.Lookup("test.v").Value.String())
-	cmd.Env = []string{mark + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(base, "tmp"), "XDG_RUNTIME_DIR=" + filepath.Join(base, "run")}
+	cmd.Env = []string{mark + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(base, "tmp"), "XDG_RUNTIME_DIR=" + filepath.Join(base, "run"), "GORACE=" + os.Getenv("GORACE")}
 	cmd.Dir = filepath.Join(base, "tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.CombinedOutput()

@@ -20,20 +20,13 @@ const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_
 // which kernels with vm.memfd_noexec want to be told.
 const mfdExec = 0x10
 
-var self struct {
-	once sync.Once
-	file *os.File
-	err  error
-}
+var self = sync.OnceValues(seal)
 
 // Self is this program as a sealed memfd, opened for reading only: what a
 // sandbox executes can't be replaced, neither by the agent through
 // /proc/PID/exe nor by an update of the file while a session lives. It is made
 // once per process and stays open; nobody closes it. See memfd_create(2).
-func Self() (*os.File, error) {
-	self.once.Do(func() { self.file, self.err = seal() })
-	return self.file, self.err
-}
+func Self() (*os.File, error) { return self() }
 
 func sealed(f *os.File) bool {
 	have, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)

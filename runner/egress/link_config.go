@@ -91,7 +91,7 @@ func (l *Link) configure() error {
 // duplicate address detection (net/ipv6/addrconf.c, addrconf_dad_work), and
 // drops what arrives before.
 func awaitLocal(addr netip.Addr) error {
-	const patience = 500 * time.Millisecond
+	const patience = 5 * time.Second // a busy machine gets round to it late
 	for start := time.Now(); ; time.Sleep(200 * time.Microsecond) {
 		routes, err := netlink.RouteGet(addr.AsSlice())
 		if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {

@@ -311,11 +311,13 @@ func TestHeldIsIdle(t *testing.T) {
 		}
 		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
-	before := usage()
-	time.Sleep(500 * time.Millisecond) // there is no event to wait for: nothing is to happen
-	if used := usage() - before; used > 25*time.Millisecond {
-		t.Errorf("half a second of holding took %v", used)
-	}
+	// There is no event to wait for: nothing is to happen. What the runtime does
+	// on its own now and then ends, other than a wait that isn't one.
+	b.eventually("half a second of holding takes next to nothing", func() bool {
+		before := usage()
+		time.Sleep(500 * time.Millisecond)
+		return usage()-before <= 25*time.Millisecond
+	})
 	e.Allow()
 	b.wait()
 }

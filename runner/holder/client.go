@@ -72,7 +72,7 @@ func Start(cmd *exec.Cmd, lock *os.File) (*Holder, error) {
 	}
 	defer theirs.Close()
 	cmd.Dir = "/"
-	cmd.Env = []string{"GOMAXPROCS=2"}
+	cmd.Env = []string{"GOMAXPROCS=2", "GORACE=" + os.Getenv("GORACE")} // the latter is for a build with the race detector
 	cmd.Stderr = os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs, lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{

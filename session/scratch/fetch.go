@@ -138,17 +138,18 @@ func copyRegular(from, to string, most int64) (n int64, err error) {
 		return 0, err
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return 0, errors.Join(err, errors.New("it isn't a regular file"))
+	}
+	if info.Size() > most {
+		return 0, fmt.Errorf("it has more than %d bytes", most)
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
-	n, err = io.Copy(out, io.LimitReader(in, most+1))
-	if err == nil && n > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
-	}
+	n, err = io.Copy(out, io.LimitReader(in, info.Size()))
 	return n, errors.Join(err, out.Close())
 }
 

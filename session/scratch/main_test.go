@@ -21,7 +21,8 @@ const unprivilegedUID = 12345
 const asUnprivileged = "STEPBOX_TEST_UNPRIVILEGED"
 
 func TestMain(m *testing.M) {
-	runner.Reexec() // the sandboxes' own processes are this binary too
+	runner.Reexec()                                               // the sandboxes' own processes are this binary too
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
 	if err := seal(); err != nil {
 		panic(err)
 	}
@@ -54,7 +55,7 @@ func TestAsUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	env := []string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	env := []string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}
 	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run"} {
 		path := filepath.Join(base, dir)
 		if err := os.Mkdir(path, 0o700); err != nil {

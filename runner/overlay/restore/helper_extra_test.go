@@ -83,7 +83,7 @@ func (s *served) extra(q request, r *response) error {
 			return err
 		}
 		cmd := exec.Command(path)
-		cmd.Env = []string{helperEnv + "=wait"}
+		cmd.Env = []string{helperEnv + "=wait", "GORACE=" + os.Getenv("GORACE")}
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			return err

@@ -88,7 +88,7 @@ func startHelper(t testing.TB) *helper {
 	conn, err := net.FileConn(ours)
 	must(t, err, ours.Close())
 	attr := &os.ProcAttr{
-		Env:   []string{helperEnv + "=serve"},
+		Env:   []string{helperEnv + "=serve", "GORACE=" + os.Getenv("GORACE")},
 		Files: []*os.File{nil, os.Stdout, os.Stderr, reqR, respW, conR, theirs},
 		Sys:   namespaces(),
 	}

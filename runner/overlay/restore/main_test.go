@@ -21,6 +21,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
 	if os.Getenv(helperEnv) != "" {
 		helperMain()
 		os.Exit(0)
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 // userNamespaces says why tests couldn't run here.
 func userNamespaces() error {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{helperEnv + "=probe"}
+	cmd.Env = []string{helperEnv + "=probe", "GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = namespaces()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -95,7 +96,7 @@ func TestAsUnprivileged(t *testing.T) {
 	cmd.Dir = home
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home + "/tmp",
-		"XDG_RUNTIME_DIR=" + home + "/run", "XDG_DATA_HOME=" + home + "/data", unprivilegedEnv + "=1",
+		"XDG_RUNTIME_DIR=" + home + "/run", "XDG_DATA_HOME=" + home + "/data", unprivilegedEnv + "=1", "GORACE=" + os.Getenv("GORACE"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}, Pdeathsig: syscall.SIGKILL,
