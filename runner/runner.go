@@ -61,7 +61,7 @@ func Command(args ...string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: "/proc/self/fd/" + strconv.Itoa(number), Args: append([]string{"stepbox"}, args...)}, nil
 }
 
-// Bind is a host file or folder shown read-only.
+// Bind is a host file or folder to show, which nothing inside can change.
 type Bind = box.Bind
 
 // Limits bound what the agent may use; zero means no bound.

@@ -74,10 +74,14 @@ type Outer struct {
 	Above  []string // host folders whose files stand in front of Folder's, topmost first
 }
 
-// Bind is a host file or folder shown read-only.
+// Bind is a host file or folder to show, which nothing inside can change.
 type Bind struct {
 	Source string // host path
 	Target string // path inside; "" for the same
+	// Upper takes what is written to a Source that is a folder, and that stays as it
+	// is; "" for nothing. The overlay's work folder is made beside it. Where no
+	// overlay can be put over Source, it can't be written.
+	Upper string
 }
 
 // Limits bound what the agent may use; zero means no bound.

@@ -106,7 +106,7 @@ func (l *layout) addBind(bind Bind) error {
 	}
 	switch {
 	case info.IsDir():
-		l.shown = append(l.shown, shown{source: source, target: target})
+		l.shown = append(l.shown, shown{source: source, target: target, upper: bind.Upper})
 		return nil
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("cannot show %q in the sandbox: it is neither a folder nor a file", bind.Source)

@@ -57,7 +57,7 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 		if below := submounts(mounts, o.Folder); len(below) > 0 {
 			return fmt.Errorf("cannot show the project's repository %q: %q is mounted below it", o.Folder, below[0])
 		}
-		if err := l.overUpper(o.Folder, layers(o.Folder, o.Above), o.Upper, o.Work); err != nil {
+		if err := l.overUpper(o.Folder, o.Folder, layers(o.Folder, o.Above), o.Upper, o.Work); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 		}
 		lower = escape(front) + ":" + lower
 	}
-	if err := l.overUpper(spec.Workspace, lower, spec.Upper, spec.Work); err != nil {
+	if err := l.overUpper(spec.Workspace, spec.Workspace, lower, spec.Upper, spec.Work); err != nil {
 		return err
 	}
 	for _, path := range covered {
@@ -90,13 +90,13 @@ func layers(folder string, above []string) string {
 	return lower
 }
 
-// overUpper mounts an overlay over a folder, at the folder's own path.
-func (l *layout) overUpper(folder, lower, upper, work string) error {
+// overUpper mounts an overlay over a folder of the host's.
+func (l *layout) overUpper(folder, target, lower, upper, work string) error {
 	if err := mirror(upper, folder); err != nil {
 		return fmt.Errorf("cannot prepare the session's upper folder: %w", err)
 	}
 	l.add(&configs.Mount{
-		Source: "overlay", Device: "overlay", Destination: folder,
+		Source: "overlay", Device: "overlay", Destination: target,
 		Flags: unix.MS_NOSUID | unix.MS_NODEV,
 		Data:  "lowerdir=" + lower + ",upperdir=" + escape(upper) + ",workdir=" + escape(work) + ",userxattr",
 	})

@@ -19,6 +19,7 @@ import (
 type shown struct {
 	source, target string
 	front          string // a folder of ours whose files stand in front; "" for none
+	upper          string // a folder that takes what is written; "" for read-only
 	system         bool
 }
 
@@ -45,6 +46,16 @@ func (l *layout) addShown(spec Spec, mounts []*mountinfo.Info) error {
 		return fmt.Errorf("cannot try the sandbox's mounts: %w", err)
 	}
 	for i, s := range l.shown {
+		if s.upper != "" && refused[i] == "" {
+			work := s.upper + ".work"
+			if err := os.MkdirAll(work, 0o700); err != nil {
+				return fmt.Errorf("cannot prepare the sandbox's folders: %w", err)
+			}
+			if err := l.overUpper(s.source, s.target, escape(s.source), s.upper, work); err != nil {
+				return err
+			}
+			continue
+		}
 		if refused[i] == "" {
 			if s.front == "" {
 				s.front = empty

@@ -36,7 +36,7 @@ func (s *Scratch) Check(ctx context.Context, state *manifest.Manifest, command s
 	out := tail{most: most.output}
 	var last time.Time
 	ran, err := s.run(ctx, job{
-		state: state, wall: most.wall,
+		state: state, wall: most.wall, builds: true,
 		argv: []string{"/bin/sh", "-c", `exec /bin/sh -c "$1" </dev/null`, "check", command},
 		told: func(p []byte) {
 			out.add(p)

@@ -69,13 +69,14 @@ func Folder(dataDir string) string { return filepath.Join(dataDir, "scratch") }
 
 // job is one program to be run on a state of the project.
 type job struct {
-	state *manifest.Manifest // nil: the project as it is
-	argv  []string
-	home  string            // its .gitconfig; "" for none
-	temp  map[string]string // files of its /tmp, by name
-	wall  time.Duration
-	told  func([]byte)           // of what it prints, as it does
-	after func(dir string) error // when it has ended: dir goes with the sandbox, and its /tmp is in dir/state/tmp
+	state  *manifest.Manifest // nil: the project as it is
+	argv   []string
+	home   string            // its .gitconfig; "" for none
+	temp   map[string]string // files of its /tmp, by name
+	wall   time.Duration
+	builds bool                   // it may use what builds have fetched and made
+	told   func([]byte)           // of what it prints, as it does
+	after  func(dir string) error // when it has ended: dir goes with the sandbox, and its /tmp is in dir/state/tmp
 }
 
 // outcome is how a job went.
@@ -183,7 +184,13 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 	spec := of.Spec
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = common.ID, common.RunDir, cfg.Limits, 120, 40
 	spec.Hidden = slices.Concat(spec.Hidden, cfg.Hidden)
-	spec.Binds = append(spec.Binds, caches(cfg.Home, spec.Binds)...)
+	if j.builds {
+		binds, err := s.caches(filepath.Join(common.StateDir, "caches"), spec.Binds)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		spec.Binds = append(spec.Binds, binds...)
+	}
 	spec.Env = slices.Concat(spec.Env, []string{"TERM=dumb", "NO_COLOR=1", "CI=true"})
 	low, err := lower.Open(cfg.Workspace, lower.Options{Hidden: spec.Hidden, Above: spec.Above})
 	if err != nil {
@@ -208,25 +215,6 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 	}
 	low.Ask(box.OpenLower)
 	return box, low, first, nil
-}
-
-// kept are where a home keeps what builds have fetched, which can't be fetched
-// without a network. They are shown read-only.
-var kept = []string{"go/pkg/mod", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches", ".npm/_cacache", ".cache/pip", ".cache/uv"}
-
-// caches are those that are there and aren't reached through links.
-func caches(home string, have []runner.Bind) (out []runner.Bind) {
-	for _, name := range kept {
-		dir := filepath.Join(home, name)
-		real, err := filepath.EvalSymlinks(dir)
-		if info, serr := os.Stat(dir); err != nil || serr != nil || real != dir || !info.IsDir() {
-			continue
-		}
-		if !slices.ContainsFunc(have, func(b runner.Bind) bool { return b.Target == dir }) {
-			out = append(out, runner.Bind{Source: dir, Target: dir})
-		}
-	}
-	return out
 }
 
 // lay puts the project into a state, through the merged view. What can't be
