@@ -531,18 +531,24 @@ func killHolder(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// stopHolder stops the holder, so that what it is asked to do stays under way;
-// and lets it go on again, whoever it belongs to by then: stop-holder, stop-holder end.
+// stopHolder stops the holder, so that what it is asked to do stays under way, with
+// what may be left of an earlier one; and lets it go on again, whoever it belongs to
+// by then: stop-holder, stop-holder end.
 func stopHolder(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) == 0 {
-		pid := holders(ts)[0]
-		ts.Check(syscall.Kill(pid, syscall.SIGSTOP))
-		ts.Setenv("HOLDER", strconv.Itoa(pid))
+	if len(args) > 0 {
+		for pid := range strings.FieldsSeq(ts.Getenv("HOLDERS")) {
+			n, err := strconv.Atoi(pid)
+			ts.Check(err)
+			_ = syscall.Kill(n, syscall.SIGCONT) // it may have ended
+		}
 		return
 	}
-	pid, err := strconv.Atoi(ts.Getenv("HOLDER"))
-	ts.Check(err)
-	ts.Check(syscall.Kill(pid, syscall.SIGCONT))
+	all := ""
+	for _, pid := range holders(ts) {
+		ts.Check(syscall.Kill(pid, syscall.SIGSTOP))
+		all += strconv.Itoa(pid) + " "
+	}
+	ts.Setenv("HOLDERS", all)
 }
 
 // holders finds those of the script's supervisors; there is at least one.

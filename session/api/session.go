@@ -77,7 +77,7 @@ type Session struct {
 	Unreviewed int    `json:"unreviewed"` // ended actions whose changes were neither kept nor rolled back
 	Attempts   int    `json:"attempts"`
 	Applies    int    `json:"applies,omitempty"`   // that are in the project folder: done and not undone
-	Unapplied  int    `json:"unapplied,omitempty"` // changed files that no apply wrote to the project folder; counted at the end, and by each apply after it
+	Unapplied  int    `json:"unapplied,omitempty"` // changed files that no apply wrote to the project folder; counted at the end or the interruption, and by each apply after it
 	LastAction string `json:"last_action,omitempty"`
 
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended

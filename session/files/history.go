@@ -34,8 +34,9 @@ type History struct {
 	// session; nil: nobody knows.
 	Applied func(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error)
 
-	mu     sync.Mutex
-	opened []*Files // guarded by mu; of the sessions that were looked at last
+	mu      sync.Mutex
+	opened  []*Files       // guarded by mu; of the sessions that were looked at last
+	counted map[string]int // guarded by mu; see unapplied
 }
 
 // ErrOver says that a session has ended, so that the record has all of it.

@@ -210,7 +210,7 @@ func (a *applying) find(word string) (api.Session, error) {
 			}
 			continue
 		}
-		if s.State == api.SessionEnded && s.Unapplied == 0 {
+		if !s.Live() && s.Unapplied == 0 {
 			continue
 		}
 		p, err := a.client.ApplyPlan(a.ctx, s.ID, api.ApplyRequest{NoChecks: true})

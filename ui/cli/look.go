@@ -38,6 +38,9 @@ func list(connect Connect) *cobra.Command {
 				case s.Exit != nil:
 					state += " " + s.Exit.Words()
 				}
+				if s.Unapplied > 0 && !s.Live() {
+					state += fmt.Sprintf(", %d to apply", s.Unapplied)
+				}
 				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
 			}
 		})

@@ -1,0 +1,84 @@
+package files
+
+import (
+	"context"
+	"fmt"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/session/api"
+	"stepbox/session/project"
+)
+
+// Session fetches one session. What an interrupted one changed and nobody applied is
+// counted here, since its supervisor couldn't.
+func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
+	s, err := h.History.Session(ctx, id)
+	h.unapplied(ctx, &s)
+	return s, err
+}
+
+// Sessions lists all sessions, newest first, as Session has them.
+func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
+	all, err := h.History.Sessions(ctx)
+	for i := range all {
+		h.unapplied(ctx, &all[i])
+	}
+	return all, err
+}
+
+// unapplied counts what an interrupted session changed and no apply wrote. Of a
+// record that can't be read nothing is counted: whoever looks at its changes hears why.
+func (h *History) unapplied(ctx context.Context, s *api.Session) {
+	if s.State != api.SessionInterrupted {
+		return
+	}
+	applies, err := h.Applies(ctx, s.ID)
+	if err != nil {
+		return
+	}
+	key := fmt.Sprint(s.ID, s.Resumed)
+	for _, a := range applies {
+		key += " " + string(a.State)
+	}
+	h.mu.Lock()
+	n, known := h.counted[key]
+	h.mu.Unlock()
+	if !known {
+		if n, err = h.count(ctx, s.ID); err != nil {
+			return
+		}
+		h.mu.Lock()
+		if h.counted == nil || len(h.counted) >= maxCounted {
+			h.counted = make(map[string]int)
+		}
+		h.counted[key] = n
+		h.mu.Unlock()
+	}
+	s.Unapplied = n
+}
+
+// maxCounted is of how many sessions it is remembered.
+const maxCounted = 1000
+
+func (h *History) count(ctx context.Context, id string) (n int, err error) {
+	s, err := h.Scope(ctx, id, api.Scope{})
+	if err != nil || s.To == nil {
+		return 0, err
+	}
+	all, err := s.Files.Between(ctx, nil, s.To)
+	if err != nil {
+		return 0, err
+	}
+	var wrote func(path string, f *diff.File) bool
+	if h.Applied != nil {
+		if wrote, err = h.Applied(ctx, id); err != nil {
+			return 0, err
+		}
+	}
+	for _, c := range all {
+		if project.Never(c.Path) == "" && !s.Files.Ignored(c.Path) && (wrote == nil || !wrote(c.Path, c.New)) {
+			n++
+		}
+	}
+	return n, nil
+}
