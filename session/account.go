@@ -13,6 +13,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/judge"
+	"stepbox/session/loop"
 )
 
 // quietTime is how long the files must rest before changes become an action's
@@ -168,14 +169,14 @@ func (s *Session) review(a *action, changed []api.Change, late bool) {
 func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 	s.edits++
 	tell, based := s.telling(a), s.info.Base != nil
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		thaw, err := s.freezer.Freeze(context.Background())
 		listed, t := s.files.List(changed), tell()
 		return func() {
 			if s.counted(a, t); !based && s.info.Base != nil {
 				s.count(a)
 			}
-			if err != nil && s.life.now < phaseStopping {
+			if err != nil && s.loop.Now() < loop.Stopping {
 				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
 			}
 			q := reviewOf(a, listed, false)
@@ -219,14 +220,14 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 func (s *Session) touched() {
 	s.files.Bump()
 	if s.quiet == nil {
-		s.quiet = time.AfterFunc(quietTime, func() { s.submit(s.rested) })
+		s.quiet = time.AfterFunc(quietTime, func() { s.loop.Submit(s.rested) })
 		return
 	}
 	s.quiet.Reset(quietTime)
 }
 
 func (s *Session) rested() {
-	if s.life.now != phaseRunning {
+	if s.loop.Now() != loop.Running {
 		return
 	}
 	s.checkpoint(func(*files.Checkpoint, error) {}) // a failure ends the session
@@ -272,7 +273,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 // told finds out what an action changed, and then goes on in the loop.
 func (s *Session) told(a *action, then func(files.Told)) {
 	tell, based := s.telling(a), s.info.Base != nil
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		t := tell()
 		return func() {
 			if !based && s.info.Base != nil { // what the project was came meanwhile
@@ -320,7 +321,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	s.advance() // its parent has run, to notice its end
-	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.life.now == phaseRunning {
+	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
 		s.review(a, t.Listed, false)
 	}
 }
@@ -380,7 +381,7 @@ func (s *Session) grow(a *action) {
 		}
 		s.own(a, t)
 		s.record(nil, s.actionEvent(a, "counted"), s.changed("counted"))
-		if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.life.now != phaseRunning {
+		if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.loop.Now() != loop.Running {
 			return
 		}
 		for _, q := range s.questions {

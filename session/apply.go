@@ -8,6 +8,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/loop"
 	"stepbox/session/project"
 )
 
@@ -29,19 +30,18 @@ func (d Desk) Hold(ctx context.Context) (release func(), err error) {
 	mine, late := make(chan struct{}), time.After(holdWait)
 	for {
 		var other chan struct{}
-		if err := s.request(ctx, func() {
+		var end func(then func())
+		if err := s.loop.Request(ctx, func() {
 			if other = s.applying; other == nil {
-				s.applying = mine
-				s.pending++
+				s.applying, end = mine, s.loop.Begin()
 			}
 		}); err != nil {
 			return nil, err
 		}
 		if other == nil {
 			return func() {
-				s.post(func() {
+				end(func() {
 					s.applying = nil
-					s.pending--
 					close(mine)
 				})
 			}, nil
@@ -58,27 +58,18 @@ func (d Desk) Hold(ctx context.Context) (release func(), err error) {
 
 // Settle has all changes so far be in a checkpoint.
 func (d Desk) Settle(ctx context.Context) error {
-	done := make(chan error, 1)
-	if err := d.s.request(ctx, func() {
-		d.s.checkpoint(func(_ *files.Checkpoint, err error) { done <- err })
-	}); err != nil {
-		return err
-	}
-	return d.s.wait(ctx, done)
+	_, err := loop.Ask(ctx, d.s.loop, func(reply func(*files.Checkpoint, error)) { d.s.checkpoint(reply) })
+	return err
 }
 
 // Record commits an apply as it is after an event, and the session's numbers.
 func (d Desk) Record(ctx context.Context, event string, a api.Apply, count func(*api.Session)) error {
 	s := d.s
-	done := make(chan error, 1)
-	if err := s.call(ctx, func() {
+	return s.loop.Do(ctx, func(done func(error)) {
 		count(&s.info)
 		s.files.Bump() // changes say whether they were applied
-		s.record(func(err error) { done <- err }, api.Event{Kind: event, Apply: &a}, s.changed("counted"))
-	}); err != nil {
-		return err
-	}
-	return s.wait(ctx, done)
+		s.record(done, api.Event{Kind: event, Apply: &a}, s.changed("counted"))
+	})
 }
 
 // unapplied counts the changes that the project doesn't have: all of them, unless

@@ -11,6 +11,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/session/files"
+	"stepbox/session/loop"
 	"stepbox/session/outfit"
 )
 
@@ -27,14 +28,14 @@ func (s *Session) takeBase() {
 		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
 		Person: outfit.Person(s.cfg.Home, s.cfg.Env),
 	}
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var patience sync.WaitGroup
 		patience.Go(func() {
 			select {
 			case <-ctx.Done():
 				return
-			case <-s.life.in(phaseStopping):
+			case <-s.loop.In(loop.Stopping):
 			}
 			select {
 			case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 	"stepbox/policy"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
+	"stepbox/session/loop"
 	"stepbox/session/terminal"
 )
 
@@ -24,21 +25,14 @@ func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) 
 
 // change sets something and returns once it is in the record.
 func (s *Session) change(ctx context.Context, kind string, set func() error) (api.Session, error) {
-	var out api.Session
-	done := make(chan error, 1)
-	err := s.request(ctx, func() {
+	return loop.Ask(ctx, s.loop, func(reply func(api.Session, error)) {
 		if err := set(); err != nil {
-			done <- err
+			reply(api.Session{}, err)
 			return
 		}
 		e := s.changed(kind)
-		out = *e.Session
-		s.record(func(err error) { done <- err }, e)
+		s.record(func(err error) { reply(*e.Session, err) }, e)
 	})
-	if err != nil {
-		return out, err
-	}
-	return out, s.wait(ctx, done)
 }
 
 // Pause freezes every process of the agent until Continue. What is held stays held.
@@ -84,7 +78,7 @@ func (s *Session) Continue(ctx context.Context) (api.Session, error) {
 
 // Kill ends the whole sandbox. It returns when the record is complete.
 func (s *Session) Kill(ctx context.Context) (api.Session, error) {
-	if err := s.call(ctx, func() { s.stop(api.ByPerson, "it was killed") }); err != nil && !errors.Is(err, ErrEnded) {
+	if err := s.loop.Call(ctx, func() { s.stop(api.ByPerson, "it was killed") }); err != nil && !errors.Is(err, ErrEnded) {
 		return api.Session{}, err
 	}
 	return s.Wait(ctx)
@@ -94,12 +88,12 @@ func (s *Session) Kill(ctx context.Context) (api.Session, error) {
 func (s *Session) Terminal() *terminal.Terminal { return s.term }
 
 // Alive returns once the session answers: its loop isn't stuck.
-func (s *Session) Alive(ctx context.Context) error { return s.call(ctx, func() {}) }
+func (s *Session) Alive(ctx context.Context) error { return s.loop.Call(ctx, func() {}) }
 
 // Wait waits for the session's end and says how it ended.
 func (s *Session) Wait(ctx context.Context) (api.Session, error) {
 	select {
-	case <-s.Done():
+	case <-s.loop.Done():
 		return s.final, nil
 	case <-ctx.Done():
 		return api.Session{}, ctx.Err()
@@ -110,7 +104,7 @@ func (s *Session) Wait(ctx context.Context) (api.Session, error) {
 func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 	var a *action
 	var out api.Action
-	if err := s.call(ctx, func() { a = s.actions.at(n) }); err != nil {
+	if err := s.loop.Call(ctx, func() { a = s.actions.at(n) }); err != nil {
 		return out, err
 	}
 	if a == nil {
@@ -119,7 +113,7 @@ func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 	if err := s.killTree(ctx, a); err != nil {
 		return out, err
 	}
-	err := s.call(ctx, func() { out = a.Action })
+	err := s.loop.Call(ctx, func() { out = a.Action })
 	return out, err
 }
 
@@ -213,7 +207,7 @@ func (s *Session) watchUsage() {
 				told, at = seen, now
 				s.ledger.Pass(api.Event{At: now.UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
 			}
-		case <-s.Done():
+		case <-s.loop.Done():
 			return
 		}
 	}

@@ -94,7 +94,7 @@ func (s *Session) announced(commands []api.Command, began time.Time) func([]said
 // hear tells what the agent announced of an action that a person is asked about.
 func (s *Session) hear(a *action, commands []api.Command) {
 	announced := s.announced(commands, time.Now())
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		found := said.Of(announced(nil))
 		return func() {
 			if found != nil && a.Said == nil {
@@ -114,7 +114,7 @@ func (s *Session) listen(a *action) {
 	if a != nil && len(a.commands) > 0 && (a.Said == nil || a.Said.Mismatch == "" && !said.InTranscripts(a.Said.Source)) {
 		announced := s.announced(a.commands, a.StartedAt)
 		s.unheard = func() {
-			s.aside(func() func() {
+			s.loop.Aside(func() func() {
 				found := said.Of(announced(nil))
 				if found == nil || !said.InTranscripts(found.Source) {
 					return nil

@@ -11,6 +11,7 @@ import (
 	"stepbox/runner"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/loop"
 )
 
 // drainTime is how long the end waits for the agent's last words. The PTY of a
@@ -30,7 +31,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(api.Trim(why, maxReason))
 		s.note(true, "%s", why)
 	}
-	s.enter(phaseDraining)
+	s.loop.Enter(loop.Draining)
 	if s.wall != nil {
 		s.wall.Stop()
 	}
@@ -43,7 +44,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		}
 	}
 	s.actions.forming = nil
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		s.watcher.Close()
 		s.files.Over()
 		select {
@@ -79,7 +80,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		}
 		// What ran until the end owns what it changed.
 		open, applies := s.unfinished(), s.info.Applies
-		s.aside(func() func() {
+		s.loop.Aside(func() func() {
 			for i := range open {
 				open[i].told = open[i].tell()
 			}
@@ -100,7 +101,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 					s.own(o.a, o.told)
 				}
 				s.listen(nil)
-				s.whenIdle(func() { s.conclude(exit) })
+				s.loop.WhenIdle(func() { s.conclude(exit) })
 			}
 		})
 	})
@@ -164,7 +165,7 @@ func (s *Session) conclude(exit runner.Exit) {
 		s.shut()
 		return
 	}
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		if err := s.ledger.End(append(events, last)...); err != nil {
 			s.log.Error("the session's end isn't recorded", "error", err)
 		}
@@ -174,9 +175,9 @@ func (s *Session) conclude(exit runner.Exit) {
 
 // shut lets go of everything, once the end is in the record or can't be.
 func (s *Session) shut() {
-	s.enter(phaseRecorded)
+	s.loop.Enter(loop.Recorded)
 	s.ledger.Close()
-	s.enter(phaseClosed)
+	s.loop.Enter(loop.Closed)
 }
 
 // Exit is how the agent ended; valid once Done is closed.

@@ -10,6 +10,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/judge"
+	"stepbox/session/loop"
 )
 
 // onExec is a program that wants to start.
@@ -29,7 +30,7 @@ func (s *Session) onExec(x *judge.Exec) {
 // lookFirst is aside for a held exec, which is forgotten when its process is gone
 // by then: that was told.
 func (s *Session) lookFirst(x *judge.Exec, work func() (then func())) {
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		then := work()
 		return func() {
 			if x.Valid() {
@@ -42,7 +43,7 @@ func (s *Session) lookFirst(x *judge.Exec, work func() (then func())) {
 // place finds out whose an exec is, and goes on with it as such. In a chain it
 // is the interpreter that the agent's script starts.
 func (s *Session) place(x *judge.Exec, inChain bool) {
-	if s.life.now >= phaseStopping {
+	if s.loop.Now() >= loop.Stopping {
 		x.Deny("the session is ending")
 		return
 	}
@@ -155,7 +156,7 @@ func (s *Session) regard(a *action, then func()) {
 	}
 	members := slices.Clone(a.members)
 	a.regards++
-	s.aside(func() func() {
+	s.loop.Aside(func() func() {
 		again := make(map[*gate.Exec]*judge.Exec, len(members))
 		for _, x := range members {
 			if x.Moves() {
@@ -202,7 +203,7 @@ func (s *Session) weighed(a *action) {
 	default:
 		a.Rule = rule
 		if a.forming == nil {
-			a.forming = time.AfterFunc(joinTime, func() { s.submit(func() { s.ask(a) }) })
+			a.forming = time.AfterFunc(joinTime, func() { s.loop.Submit(func() { s.ask(a) }) })
 		} else {
 			a.forming.Reset(joinTime)
 		}

@@ -45,62 +45,6 @@ func TestReviewLifecycleIsExhaustive(t *testing.T) {
 	}
 }
 
-func TestSessionLifeIsExhaustive(t *testing.T) {
-	allowed := map[[2]phase]bool{
-		{phaseStarting, phaseRunning}: true, {phaseStarting, phaseStopping}: true,
-		{phaseRunning, phaseStopping}:  true,
-		{phaseStopping, phaseDraining}: true, {phaseStopping, phaseRecorded}: true,
-		{phaseDraining, phaseRecorded}: true,
-		{phaseRecorded, phaseClosed}:   true,
-	}
-	for from := range phase(phases) {
-		for to := range phase(phases) {
-			l := newLife()
-			l.now = from
-			if from != to && to != phaseStarting {
-				l.entered[to] = make(chan struct{})
-			}
-			err := l.to(to)
-			if (err == nil) != allowed[[2]phase{from, to}] {
-				t.Errorf("from %s to %s: %v, want allowed %v", from, to, err, !(err == nil))
-			}
-			select {
-			case <-l.in(to):
-				if err != nil && to != phaseStarting {
-					t.Errorf("a refused move from %s to %s was told to those who wait", from, to)
-				}
-			default:
-				if err == nil {
-					t.Errorf("the move from %s to %s wasn't told to those who wait", from, to)
-				}
-			}
-			if err != nil && l.now != from {
-				t.Errorf("a refused move from %s to %s changed the phase", from, to)
-			}
-		}
-	}
-}
-
-func TestEveryPhaseLeadsToTheEnd(t *testing.T) {
-	for from := range phase(phases) {
-		reached := map[phase]bool{from: true}
-		for list := []phase{from}; len(list) > 0; list = list[1:] {
-			for _, next := range ways[list[0]] {
-				if next <= list[0] {
-					t.Errorf("the session goes back from %s to %s", list[0], next)
-				}
-				if !reached[next] {
-					reached[next] = true
-					list = append(list, next)
-				}
-			}
-		}
-		if !reached[phaseClosed] {
-			t.Errorf("a session that is %s never closes", from)
-		}
-	}
-}
-
 func TestQuestionLifecycleIsExhaustive(t *testing.T) {
 	states := []questionState{questionOpen, questionAnswering, questionClosed}
 	for _, from := range states {

@@ -27,7 +27,7 @@ func (s *Session) Reader() *Live {
 // Questions lists what is held, oldest first.
 func (l *Live) Questions(ctx context.Context, id string) ([]api.Question, error) {
 	out := []api.Question{}
-	err := l.s.call(ctx, func() {
+	err := l.s.loop.Call(ctx, func() {
 		for _, q := range l.s.questions {
 			if q.Open() {
 				out = append(out, q.Question)
@@ -45,7 +45,7 @@ func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 	out := files.Scope{Files: l.s.files, Version: l.s.files.AsOf()} // before anything is looked at
 	var a *action
 	var copied api.Action
-	if err := l.s.call(ctx, func() {
+	if err := l.s.loop.Call(ctx, func() {
 		if a = l.s.actions.at(in.Action); a != nil {
 			copied = a.Action
 		}

@@ -16,6 +16,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
+	"stepbox/session/loop"
 	"stepbox/store"
 )
 
@@ -115,13 +116,10 @@ func (q *question) digest() string {
 // wins; everyone else is told what became of it. It returns once the decision
 // is in the record.
 func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, error) {
-	done := make(chan result[api.Question], 1)
-	known := true
-	err := s.request(ctx, func() {
+	out, err := loop.Ask(ctx, s.loop, func(done func(api.Question, error)) {
 		q, err := s.questions.decidable(d, s.info.Mode == api.ModeStep)
 		if err != nil {
-			known = q != nil
-			done <- result[api.Question]{err: err}
+			done(api.Question{}, err)
 			return
 		}
 		d.At, d.Action = time.Now().UTC(), q.Action
@@ -129,21 +127,17 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 		if d.By = api.Escape(api.Trim(d.By, 64)); d.By == "" {
 			d.By = "client"
 		}
-		reply := func(err error) { done <- result[api.Question]{q.Question, err} }
+		reply := func(err error) { done(q.Question, err) }
 		if d.Answer == api.AnswerRollback {
 			s.undo(context.WithoutCancel(ctx), q, d, reply)
 			return
 		}
 		s.close(q, d, reply)
 	})
-	if err != nil {
-		return api.Question{}, err
+	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotFound {
+		return out, answered(ctx, s.store, s.cfg.ID, d.Question, err)
 	}
-	r, err := await(ctx, s, done)
-	if !known {
-		return r.value, answered(ctx, s.store, s.cfg.ID, d.Question, r.err)
-	}
-	return r.value, errors.Join(r.err, err)
+	return out, err
 }
 
 // undo answers a review with a roll back. Meanwhile no other answer counts; one
@@ -159,7 +153,7 @@ func (s *Session) undo(ctx context.Context, q *question, d api.Decision, reply f
 			reply(err)
 			return
 		}
-		s.aside(func() func() {
+		s.loop.Aside(func() func() {
 			err := s.takeBack(ctx, q, d)
 			return func() {
 				if q.state != questionAnswering {
@@ -350,7 +344,7 @@ func (s *Session) unfreeze(q *question) {
 	if q.thaw == nil {
 		return
 	}
-	if err := q.thaw(); err != nil && s.life.now < phaseStopping {
+	if err := q.thaw(); err != nil && s.loop.Now() < loop.Stopping {
 		s.note(true, "cannot let the agent go on: %v", err)
 	}
 	q.thaw = nil

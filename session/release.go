@@ -176,7 +176,7 @@ func (s *Session) await(x *judge.Exec, p *process, counted bool, recorded func()
 		if err := recorded(); err != nil {
 			return errors.New(whyUnrecorded)
 		}
-		s.submit(func() { s.began(x.Exec) })
+		s.loop.Submit(func() { s.began(x.Exec) })
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
+	"stepbox/session/loop"
 	"stepbox/store"
 )
 
@@ -28,7 +29,7 @@ func (s *Session) RollbackPlan(ctx context.Context, req api.RollbackRequest) (ap
 	if err != nil {
 		return api.RollbackPlan{}, err
 	}
-	err = s.call(ctx, func() {
+	err = s.loop.Call(ctx, func() {
 		same := func(o *files.Plan) bool { return o.Shown.Hash == p.Shown.Hash }
 		s.shown = append(slices.DeleteFunc(s.shown, same), p)
 		s.shown = s.shown[max(len(s.shown)-maxShown, 0):]
@@ -59,7 +60,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		now.Redo = &r
 	}
 	var bad error
-	if err := s.call(ctx, func() {
+	if err := s.loop.Call(ctx, func() {
 		now.Newest, now.Rollbacks = s.line.Newest(), s.rollbacks
 		if req.ToBefore == 0 {
 			now.Actions = s.since(1)
@@ -84,7 +85,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 
 // accounted waits until it is known whose all changes are that were made so far.
 func (s *Session) accounted(ctx context.Context) error {
-	return s.inLoop(ctx, func(done func(error)) {
+	return s.loop.Do(ctx, func(done func(error)) {
 		s.checkpoint(func(_ *files.Checkpoint, err error) { done(err) })
 	})
 }
@@ -106,7 +107,7 @@ func (s *Session) since(n int) []files.Past {
 // stopped halfway by a client that goes away.
 func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Rollback, error) {
 	var p *files.Plan
-	if err := s.request(ctx, func() {
+	if err := s.loop.Request(ctx, func() {
 		for _, o := range s.shown {
 			if o.Shown.Hash == req.Hash && reflect.DeepEqual(o.Shown.RollbackTarget, req.RollbackTarget) {
 				p = o
@@ -140,7 +141,7 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 	if _, err := s.carryOut(context.WithoutCancel(ctx), p, d.By); err != nil {
 		return err
 	}
-	return s.inLoop(ctx, func(done func(error)) {
+	return s.loop.Do(ctx, func(done func(error)) {
 		if q.state == questionClosed { // the roll back closed it, as it does all that it covers
 			done(nil)
 			return
@@ -161,37 +162,24 @@ func firstOf(p api.RollbackPlan) string {
 // the roll back's own.
 func (s *Session) carryOut(ctx context.Context, p *files.Plan, by string) (api.Rollback, error) {
 	rec := api.Rollback{RollbackTarget: p.Target(), Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
-	done := make(chan error, 1)
-	if err := s.request(ctx, func() {
+	return loop.Ask(ctx, s.loop, func(reply func(api.Rollback, error)) {
 		var o *files.Outcome
-		s.alone(func() error {
+		s.loop.Alone(func() error {
 			var err error
 			o, err = s.restorer.CarryOut(ctx, p, &desk{s, &rec})
 			return err
 		}, func(err error, next func()) {
 			if !o.Begun {
 				next()
-				done <- err
+				reply(rec, err)
 				return
 			}
 			s.rolledBack(o, &rec, err, func(late error) {
 				next()
-				done <- errors.Join(err, late)
+				reply(rec, errors.Join(err, late))
 			})
 		})
-	}); err != nil {
-		return rec, err
-	}
-	return rec, s.wait(ctx, done)
-}
-
-// inLoop has the loop do something that takes until done is called, and waits.
-func (s *Session) inLoop(ctx context.Context, f func(done func(error))) error {
-	done := make(chan error, 1)
-	if err := s.call(ctx, func() { f(func(err error) { done <- err }) }); err != nil {
-		return err
-	}
-	return s.wait(ctx, done)
+	})
 }
 
 // desk answers what is asked while a roll back is carried out.
@@ -205,14 +193,14 @@ func (d *desk) Last() *files.Checkpoint { return d.s.line.Last } // nobody else 
 
 // Account is files.Desk's.
 func (d *desk) Account(ctx context.Context, t files.Taken) error {
-	return d.s.inLoop(ctx, func(done func(error)) {
+	return d.s.loop.Do(ctx, func(done func(error)) {
 		d.s.account(t, func(_ *files.Checkpoint, err error) { done(err) })
 	})
 }
 
 // Since is files.Desk's.
 func (d *desk) Since(ctx context.Context, action int) (out []files.Past, err error) {
-	err = d.s.call(ctx, func() { out = d.s.since(action) })
+	err = d.s.loop.Call(ctx, func() { out = d.s.since(action) })
 	return out, err
 }
 
@@ -220,7 +208,7 @@ func (d *desk) Since(ctx context.Context, action int) (out []files.Past, err err
 // that others were shown are of another state.
 func (d *desk) Begin(ctx context.Context, o *files.Outcome) error {
 	s := d.s
-	return s.inLoop(ctx, func(done func(error)) {
+	return s.loop.Do(ctx, func(done func(error)) {
 		if o.Rollbacks != s.rollbacks {
 			done(files.ErrStale)
 			return
@@ -242,7 +230,7 @@ func (d *desk) Begin(ctx context.Context, o *files.Outcome) error {
 // End is files.Desk's.
 func (d *desk) End(ctx context.Context, n int) error {
 	var a *action
-	if err := d.s.call(ctx, func() { a = d.s.actions.at(n) }); err != nil {
+	if err := d.s.loop.Call(ctx, func() { a = d.s.actions.at(n) }); err != nil {
 		return err
 	}
 	return d.s.killTree(ctx, a)
@@ -358,7 +346,7 @@ func (a *action) isIn(there map[int64]bool) bool {
 // killTree ends an action's processes and all that they started.
 func (s *Session) killTree(ctx context.Context, a *action) error {
 	var tree []proc
-	if err := s.call(ctx, func() { tree = s.tree(a) }); err != nil {
+	if err := s.loop.Call(ctx, func() { tree = s.tree(a) }); err != nil {
 		return err
 	}
 	for _, p := range tree {

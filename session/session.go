@@ -4,11 +4,8 @@
 // and rolls back what is to be taken back. It is the only place where runner,
 // policy and store meet.
 //
-// A Session is one goroutine that owns all state and runs closures: requests
-// from outside come through a bounded inbox (full: the asker waits), results of
-// work that the session itself started come through posts, of which there are
-// never more than work under way. Everything slow (committing, scanning files,
-// freezing) runs elsewhere and posts back. There are no locks around the state.
+// One goroutine owns all of a Session's state; see package loop. Everything slow
+// (committing, scanning files, freezing) runs elsewhere.
 //
 // What comes out of the sandbox is hostile. It is escaped before it enters an
 // api value; exact bytes are kept in hashes and bodies.
@@ -33,6 +30,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
+	"stepbox/session/loop"
 	"stepbox/session/terminal"
 	"stepbox/store"
 )
@@ -75,7 +73,7 @@ type Session struct {
 
 	past *past // of a session that goes on; nil: it is new
 
-	*loop             // box, term and files are set before it is running
+	loop  *loop.Loop  // box, term and files are set before it is running
 	final api.Session // set before it is closed
 
 	recent atomic.Pointer[weak.Pointer[base.Record]] // see baseRecord; used from any goroutine
@@ -125,7 +123,7 @@ var ErrEnded = files.ErrOver
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
-		loop: newLoop(), actions: newActions(), roster: newRoster(), ofAttempts: make(map[int64]int),
+		loop: loop.New(ErrEnded), actions: newActions(), roster: newRoster(), ofAttempts: make(map[int64]int),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -139,12 +137,15 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 // ID names the session.
 func (s *Session) ID() string { return s.cfg.ID }
 
+// Done is closed when the agent has ended and the record is complete.
+func (s *Session) Done() <-chan struct{} { return s.loop.Done() }
+
 // record commits events and then runs the continuation in the loop, always and
 // once, with the error that kept them from being committed. The session stops
 // then: nothing may happen unrecorded.
 func (s *Session) record(then func(error), events ...api.Event) {
 	hand := s.ledger.Record
-	if then == nil && s.life.now == phaseRunning {
+	if then == nil && s.loop.Now() == loop.Running {
 		hand = s.ledger.RecordSoon
 	}
 	s.hand(hand, func(error) {}, then, events)
@@ -153,11 +154,10 @@ func (s *Session) record(then func(error), events ...api.Event) {
 // hand hands events to the ledger. What comes at once runs outside of the loop, as
 // soon as they are committed or can't be.
 func (s *Session) hand(to func(func(error), ...api.Event), atOnce, then func(error), events []api.Event) {
-	s.pending++
+	end := s.loop.Begin()
 	to(func(err error) {
 		atOnce(err)
-		s.post(func() {
-			s.pending--
+		end(func() {
 			if err != nil {
 				s.lost.add(events)
 				s.fail(err)
@@ -179,7 +179,7 @@ func (s *Session) recorded(events ...api.Event) (wait func() error) {
 
 // fail closes: the agent is killed, and what can still be recorded is.
 func (s *Session) fail(err error) {
-	if s.life.now >= phaseStopping {
+	if s.loop.Now() >= loop.Stopping {
 		s.log.Error("at the session's end", "error", err)
 		if s.info.Reason == "" {
 			s.info.Reason = api.Escape(api.Trim("not all of its end is recorded: "+err.Error(), maxReason))
@@ -193,11 +193,11 @@ func (s *Session) fail(err error) {
 
 // stop ends the agent. The first reason is the one that is recorded.
 func (s *Session) stop(by api.EndedBy, reason string) {
-	if s.life.now >= phaseStopping {
+	if s.loop.Now() >= loop.Stopping {
 		return
 	}
 	s.info.EndedBy, s.info.Reason = by, api.Escape(api.Trim(reason, maxReason))
-	s.enter(phaseStopping)
+	s.loop.Enter(loop.Stopping)
 	if s.box != nil { // else it hasn't started, and won't
 		s.box.Kill()
 	}
@@ -253,30 +253,30 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		Exec: func(e *gate.Exec) {
 			if first.CompareAndSwap(false, true) {
 				x := s.judge.First(e, s.profile)
-				s.submit(func() { onAgent(x) })
-			} else if s.started() {
+				s.loop.Submit(func() { onAgent(x) })
+			} else if s.loop.Started() {
 				x := s.judge.Exec(e, s.profile)
-				s.submit(func() { s.onExec(x) })
+				s.loop.Submit(func() { s.onExec(x) })
 			}
 		},
 		Scripts: func(e *gate.Exec) []string { return policy.Scripts(e.Argv, e.Program.Path, e.Env...) },
 		Exiting: func(e gate.Exit) {
 			done := make(chan struct{})
-			s.whenStarted(func() { s.onExiting(e, func() { close(done) }) })
+			s.loop.WhenStarted(func() { s.onExiting(e, func() { close(done) }) })
 			select {
 			case <-done:
-			case <-s.life.in(phaseStopping): // all of the sandbox ends
+			case <-s.loop.In(loop.Stopping): // all of the sandbox ends
 			}
 		},
-		Exit:   func(e gate.Exit) { s.whenStarted(func() { s.onExit(e) }) },
-		Failed: func(e *gate.Exec, why string) { s.whenStarted(func() { s.onFailed(e, why) }) },
+		Exit:   func(e gate.Exit) { s.loop.WhenStarted(func() { s.onExit(e) }) },
+		Failed: func(e *gate.Exec, why string) { s.loop.WhenStarted(func() { s.onFailed(e, why) }) },
 		Reach: func(r gate.Reach) bool {
 			answer := make(chan bool, 1)
-			s.whenStarted(func() { answer <- s.onReach(r) })
+			s.loop.WhenStarted(func() { answer <- s.onReach(r) })
 			select {
 			case may := <-answer:
 				return may
-			case <-s.life.in(phaseStopping):
+			case <-s.loop.In(loop.Stopping):
 				return false
 			}
 		},
@@ -288,7 +288,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 // first refusal; there may be many.
 func (s *Session) onReach(q gate.Reach) bool {
 	may := s.roster.mayReach(q, s.info.Mode == api.ModeWatch)
-	if !may && !s.reachSaid && s.life.now < phaseStopping && q.Kind != gate.ReachShare {
+	if !may && !s.reachSaid && s.loop.Now() < loop.Stopping && q.Kind != gate.ReachShare {
 		s.reachSaid = true
 		s.note(true, "%s tried to get hold of another program (ptrace) and was refused", listedArgs([]string{q.Caller.Name}))
 	}

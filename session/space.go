@@ -21,11 +21,11 @@ func (s *Session) watchSpace(room *files.Room) {
 	for {
 		select {
 		case <-time.After(next):
-		case <-s.Done():
+		case <-s.loop.Done():
 			return
 		}
 		if stopped { // nothing is written before a person lets it go on
-			if err := s.call(ctx, func() { stopped = s.thaw != nil }); err != nil || stopped {
+			if err := s.loop.Call(ctx, func() { stopped = s.thaw != nil }); err != nil || stopped {
 				next = pausedAgain
 				continue
 			}
@@ -40,11 +40,11 @@ func (s *Session) watchSpace(room *files.Room) {
 			continue
 		}
 		if _, err := s.Pause(ctx); err != nil {
-			s.post(func() { s.stop(api.ByLimit, why+", and it couldn't be paused") })
+			s.loop.Post(func() { s.stop(api.ByLimit, why+", and it couldn't be paused") })
 			return
 		}
 		stopped, next = true, pausedAgain
-		s.post(func() {
+		s.loop.Post(func() {
 			s.note(true, "%s: the session is paused. Make room, take back what it wrote, or let it go on as it is", why)
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
+	"stepbox/session/loop"
 	"stepbox/session/outfit"
 	"stepbox/session/terminal"
 )
@@ -50,13 +51,13 @@ func (s *Session) begin(ctx context.Context) error {
 		}
 		known = *s.past
 	}
-	go s.loop.run()
+	go s.loop.Run()
 
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
 		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
-			Judge: s.allowed, Log: func(a egress.Attempt) { s.whenStarted(func() { s.onAttempt(a) }) }, Environ: cfg.Env,
+			Judge: s.allowed, Log: func(a egress.Attempt) { s.loop.WhenStarted(func() { s.onAttempt(a) }) }, Environ: cfg.Env,
 			Names: known.names, Last: known.attempts,
 		},
 	})
@@ -64,10 +65,10 @@ func (s *Session) begin(ctx context.Context) error {
 		return s.giveUp(err)
 	}
 	// The loop learns of the sandbox now, so that a failure can end it.
-	_ = s.call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
+	_ = s.loop.Call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
 		s.box, s.freezer, s.roster.box = box, files.NewFreezer(box), box
 		s.restorer = &files.Restorer{Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}}
-		if s.life.now != phaseStarting {
+		if s.loop.Now() != loop.Starting {
 			box.Kill()
 		}
 	})
@@ -85,7 +86,7 @@ func (s *Session) begin(ctx context.Context) error {
 	}()
 	go func() {
 		exit, err := box.Wait()
-		s.submit(func() { s.end(exit, err) })
+		s.loop.Submit(func() { s.end(exit, err) })
 	}()
 	return nil
 }
@@ -110,7 +111,7 @@ func (s *Session) describe() api.Session {
 // it has a row already, that says so too.
 func (s *Session) giveUp(err error) error {
 	// What is held on the way is let go first: closing the sandbox waits for it.
-	_ = s.call(context.Background(), func() { s.stop(api.ByFailure, err.Error()) })
+	_ = s.loop.Call(context.Background(), func() { s.stop(api.ByFailure, err.Error()) })
 	if s.box != nil {
 		err = errors.Join(err, s.box.Close(context.Background()))
 	}
@@ -120,8 +121,8 @@ func (s *Session) giveUp(err error) error {
 	if s.term != nil {
 		s.term.Close()
 	}
-	_ = s.call(context.Background(), func() { s.whenIdle(func() { s.conclude(runner.Exit{}) }) })
-	<-s.Done()
+	_ = s.loop.Call(context.Background(), func() { s.loop.WhenIdle(func() { s.conclude(runner.Exit{}) }) })
+	<-s.loop.Done()
 	s.files.Close()
 	return err
 }
@@ -153,27 +154,27 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	}
 	term, err := terminal.Open(terminal.Config{
 		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho, GoesOn: s.past != nil,
-		Failed: func(err error) { s.post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) }) },
+		Failed: func(err error) { s.loop.Post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) }) },
 	})
 	if err != nil {
 		return err
 	}
 	s.term = term
-	watcher, err := watch.New(s.box.Upper(), func() { s.submit(s.touched) })
+	watcher, err := watch.New(s.box.Upper(), func() { s.loop.Submit(s.touched) })
 	if err != nil {
 		return fmt.Errorf("cannot watch the session's files: %w", err)
 	}
 	s.watcher = watcher
 	s.files.Hint(watcher.Dirty)
 	var failed error
-	err = s.call(ctx, func() {
-		if s.life.now != phaseStarting { // its first row couldn't be committed
+	err = s.loop.Call(ctx, func() {
+		if s.loop.Now() != loop.Starting { // its first row couldn't be committed
 			failed = errors.New(s.info.Reason)
 			return
 		}
-		s.enter(phaseRunning)
+		s.loop.Enter(loop.Running)
 		if limit := s.cfg.WallTime; limit > 0 {
-			s.wall = time.AfterFunc(limit, func() { s.submit(func() { s.overtime(limit) }) })
+			s.wall = time.AfterFunc(limit, func() { s.loop.Submit(func() { s.overtime(limit) }) })
 		}
 		s.info.State = api.SessionRunning
 		s.info.Limits = s.limits()
@@ -185,7 +186,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		return err
 	}
 	// Who resumes it reads from the record where this agent's output begins.
-	return s.inLoop(ctx, func(done func(error)) { s.record(done) })
+	return s.loop.Do(ctx, func(done func(error)) { s.record(done) })
 }
 
 // firstCheckpoint is the state of the files of a sandbox that is new.

@@ -6,6 +6,7 @@ import (
 	"stepbox/runner"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/loop"
 )
 
 // commands are those alive as the accountant of changes sees them.
@@ -36,11 +37,11 @@ const lookEvery = time.Second
 // keepLooking looks again and again while commands, or what they left running,
 // live.
 func (s *Session) keepLooking() {
-	if s.lookAgain != nil || s.life.now != phaseRunning || len(s.actions.alive()) == 0 {
+	if s.lookAgain != nil || s.loop.Now() != loop.Running || len(s.actions.alive()) == 0 {
 		return
 	}
 	s.lookAgain = time.AfterFunc(lookEvery, func() {
-		s.submit(func() {
+		s.loop.Submit(func() {
 			s.lookAgain = nil
 			s.advance()
 		})
@@ -50,11 +51,11 @@ func (s *Session) keepLooking() {
 // advance moves the beginning of the changes that aren't accounted for up to
 // now, if there are none.
 func (s *Session) advance() {
-	if s.life.now != phaseRunning || len(s.actions.alive()) == 0 {
+	if s.loop.Now() != loop.Running || len(s.actions.alive()) == 0 {
 		return
 	}
 	var since []runner.Activity
-	s.alone(func() error {
+	s.loop.Alone(func() error {
 		since = s.restorer.Unmoved(s.line.Last)
 		return nil
 	}, func(_ error, next func()) {
