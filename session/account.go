@@ -69,7 +69,7 @@ func (s *Session) checkpointEvent(cp *files.Checkpoint, of int) api.Event {
 // last checkpoint; nil for anyone.
 func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool) []api.Event {
 	// What a roll back ended wrote nothing since.
-	may := slices.DeleteFunc(s.commands(), func(c files.Command) bool { return s.actions.at(c.N).undone })
+	may := slices.DeleteFunc(s.actions.commands(), func(c files.Command) bool { return s.actions.at(c.N).undone })
 	theirs, shared := files.Whose(may, ran, time.Now())
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)
@@ -153,50 +153,45 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 	if s.info.Mode == api.ModeStep {
 		s.reviewEdit(a, changed)
 	} else {
-		s.count(a)
+		s.told(a, func(t files.Told) { s.counted(a, t) })
 	}
 	return []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
-}
-
-// review asks in step mode what becomes of a command's changes. What comes late,
-// from what an ended action left running, doesn't hold up others.
-func (s *Session) review(a *action, changed []api.Change, late bool) {
-	s.open(reviewOf(a, changed, late))
 }
 
 // reviewEdit asks in step mode what becomes of an edit. The agent is frozen
 // meanwhile: nothing else holds it.
 func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 	s.edits++
-	tell, based := s.telling(a), s.info.Base != nil
 	s.loop.Aside(func() func() {
 		thaw, err := s.freezer.Freeze(context.Background())
-		listed, t := s.files.List(changed), tell()
+		listed := s.files.List(changed)
 		return func() {
-			if s.counted(a, t); !based && s.info.Base != nil {
-				s.count(a)
-			}
-			if err != nil && s.loop.Now() < loop.Stopping {
-				s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
-			}
-			q := reviewOf(a, listed, false)
-			q.thaw = thaw
-			if a.Review == api.ReviewOpen {
-				s.open(q)
-			} else { // a roll back came first
-				s.unfreeze(q)
-			}
-			if s.edits--; s.edits == 0 {
-				behind := s.behind
-				s.behind = nil
-				for _, a := range behind {
-					s.ask(a)
+			s.told(a, func(t files.Told) {
+				s.counted(a, t)
+				if err != nil && s.loop.Now() < loop.Stopping {
+					s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
 				}
-			}
+				q := reviewOf(a, listed, false)
+				q.thaw = thaw
+				if a.Review == api.ReviewOpen {
+					s.open(q)
+				} else { // a roll back came first
+					s.unfreeze(q)
+				}
+				if s.edits--; s.edits == 0 {
+					behind := s.behind
+					s.behind = nil
+					for _, a := range behind {
+						s.ask(a)
+					}
+				}
+			})
 		}
 	})
 }
 
+// reviewOf asks in step mode what becomes of an action's changes. What comes late,
+// from what an ended action left running, doesn't hold up others.
 func reviewOf(a *action, changed []api.Change, late bool) *question {
 	q := &question{
 		Question: api.Question{
@@ -220,17 +215,16 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 func (s *Session) touched() {
 	s.files.Bump()
 	if s.quiet == nil {
-		s.quiet = time.AfterFunc(quietTime, func() { s.loop.Submit(s.rested) })
+		s.quiet = time.AfterFunc(quietTime, func() {
+			s.loop.Submit(func() {
+				if s.loop.Now() == loop.Running {
+					s.checkpoint(func(*files.Checkpoint, error) {}) // a failure ends the session
+				}
+			})
+		})
 		return
 	}
 	s.quiet.Reset(quietTime)
-}
-
-func (s *Session) rested() {
-	if s.loop.Now() != loop.Running {
-		return
-	}
-	s.checkpoint(func(*files.Checkpoint, error) {}) // a failure ends the session
 }
 
 // finish ends an action whose leaders have exited: what it changed is known
@@ -280,7 +274,11 @@ func (s *Session) told(a *action, then func(files.Told)) {
 				s.told(a, then)
 				return
 			}
-			s.number(a, &t)
+			if t.Made != nil { // a state that holds its changes alone
+				t.Made = s.newCheckpoint(t.Made.Root, t.Made.Manifest, 0)
+				t.After = t.Made.ID
+				s.record(nil, s.checkpointEvent(t.Made, a.N))
+			}
 			then(t)
 		}
 	})
@@ -289,7 +287,7 @@ func (s *Session) told(a *action, then func(files.Told)) {
 // telling finds out what an action changed. What it returns runs outside the loop.
 func (s *Session) telling(a *action) func() files.Told {
 	before, spans, commands := a.Before, slices.Clone(a.spans), a.commands
-	rules, effects := s.keepsByRule(a), s.effects(a)
+	rules, effects := a.ruled(s.info.Mode), s.effects(a)
 	return func() files.Told {
 		t := s.files.Tell(context.Background(), before, spans)
 		if rules {
@@ -298,16 +296,6 @@ func (s *Session) telling(a *action) func() files.Told {
 		effects(&t)
 		return t
 	}
-}
-
-// number records the state that holds an action's changes alone, if there is one.
-func (s *Session) number(a *action, t *files.Told) {
-	if t.Made == nil {
-		return
-	}
-	t.Made = s.newCheckpoint(t.Made.Root, t.Made.Manifest, 0)
-	t.After = t.Made.ID
-	s.record(nil, s.checkpointEvent(t.Made, a.N))
 }
 
 // recordEnd records the end of an action whose changes are known.
@@ -322,14 +310,14 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
-		s.review(a, t.Listed, false)
+		s.open(reviewOf(a, t.Listed, false))
 	}
 }
 
 // keepByRule closes the review of an action that has just ended, where nobody
 // needs to be asked. It is recorded and shown as any other.
 func (s *Session) keepByRule(a *action, t files.Trust) {
-	if a.Review != api.ReviewOpen || !s.keepsByRule(a) {
+	if a.Review != api.ReviewOpen || !a.ruled(s.info.Mode) {
 		return
 	}
 	why := files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
@@ -343,10 +331,10 @@ func (s *Session) keepByRule(a *action, t files.Trust) {
 	a.Kept = why
 }
 
-// keepsByRule says whether a rule may keep an action's changes. Nobody is asked
-// about any when nothing is held and they weren't approved ahead.
-func (s *Session) keepsByRule(a *action) bool {
-	return a.Kind == api.KindCommand && (s.info.Mode == api.ModeStep || a.keeps)
+// ruled says whether a rule may keep an action's changes. Nobody is asked about
+// any when nothing is held and they weren't approved ahead.
+func (a *action) ruled(m api.Mode) bool {
+	return a.Kind == api.KindCommand && (m == api.ModeStep || a.keeps)
 }
 
 // own gives an action its changes, which then wait for a review: again, when
@@ -390,24 +378,11 @@ func (s *Session) grow(a *action) {
 				return
 			}
 		}
-		s.review(a, t.Listed, true)
+		s.open(reviewOf(a, t.Listed, true))
 	})
 }
 
-// kept goes on after an action's changes were kept: what its processes changed
-// since those were shown is asked about next.
-func (s *Session) kept(a *action) {
-	if a.unseen {
-		a.unseen = false
-		s.grow(a)
-	}
-}
-
-// count fills in an edit's line counts, later; they may stay uncounted.
-func (s *Session) count(a *action) {
-	s.told(a, func(t files.Told) { s.counted(a, t) })
-}
-
+// counted fills in an edit's line counts; they may stay uncounted.
 func (s *Session) counted(a *action, t files.Told) {
 	if t.Err == nil {
 		a.Added, a.Removed, a.Effects = t.Added, t.Removed, t.Effects

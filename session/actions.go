@@ -7,6 +7,7 @@ import (
 
 	"stepbox/runner/gate"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/judge"
 )
 
@@ -132,4 +133,61 @@ func (l *actions) lastTime(title string) string {
 		return fmt.Sprintf("action %d: denied", a.N)
 	}
 	return fmt.Sprintf("action %d: %s, %d files changed", a.N, cmp.Or(a.Exit.Words(), "ended"), a.Files)
+}
+
+// commands are those alive as the accountant of changes sees them.
+func (l *actions) commands() []files.Command {
+	var out []files.Command
+	for _, a := range l.alive() {
+		out = append(out, files.Command{
+			N: a.N, Runs: a.State == api.ActionRunning && a.atExit == nil,
+			Ending: a.exiting, Beside: a.beside, Released: a.ReleasedAt,
+		})
+	}
+	return out
+}
+
+// goesOn notes what the process that starts something hasn't waited for.
+func (l *actions) goesOn(parent *process) {
+	for _, a := range l.alive() {
+		if parent != nil && a.parent != nil && a.parent.proc == parent.proc {
+			a.beside = true
+		}
+	}
+}
+
+// since lists the actions from one on, for a roll back.
+func (l *actions) since(n int) []files.Past {
+	out := make([]files.Past, 0, len(l.all)-n+1)
+	for _, a := range l.all[n-1:] {
+		out = append(out, files.Past{
+			N: a.N, State: a.State, Apart: a.apart(), Lingers: a.lingers,
+			TakenBack: a.Review == api.ReviewRolledBack, Files: a.Files, Spans: slices.Clone(a.spans),
+			Before: a.Before, After: a.After,
+		})
+	}
+	return out
+}
+
+// moved notes which actions alone a roll back took out or put in again.
+func (l *actions) moved(r *api.Rollback) {
+	if r.ToBefore != 0 || r.After == 0 || r.Failure != "" {
+		return
+	}
+	for _, n := range r.Actions {
+		if a := l.at(n); a != nil {
+			a.moves = append(a.moves, move{r.After, r.Redo == 0})
+		}
+	}
+}
+
+// isIn says whether an action's changes are in a state that goes on from some
+// checkpoints.
+func (a *action) isIn(there map[int64]bool) bool {
+	for _, m := range slices.Backward(a.moves) {
+		if there[m.at] {
+			return !m.out
+		}
+	}
+	return there[a.spans[len(a.spans)-1].To]
 }

@@ -78,12 +78,13 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 				s.info.Reason = api.Escape(api.Trim("the files at its end aren't recorded: "+err.Error(), maxReason))
 			}
 		}
-		// What ran until the end owns what it changed.
-		open, applies := s.unfinished(), s.info.Applies
-		s.loop.Aside(func() func() {
-			for i := range open {
-				open[i].told = open[i].tell()
+		for _, a := range s.actions.alive() { // what ran until the end owns what it changed
+			if a.State == api.ActionRunning && a.Before != 0 {
+				s.told(a, func(t files.Told) { s.own(a, t) })
 			}
+		}
+		applies := s.info.Applies
+		s.loop.Aside(func() func() {
 			changed := 0
 			if cp != nil {
 				all, err := s.files.Between(context.Background(), nil, cp.Manifest)
@@ -96,32 +97,11 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 			}
 			return func() {
 				s.info.Unapplied = changed
-				for _, o := range open {
-					s.number(o.a, &o.told)
-					s.own(o.a, o.told)
-				}
 				s.listen(nil)
 				s.loop.WhenIdle(func() { s.conclude(exit) })
 			}
 		})
 	})
-}
-
-// lasting is an action that still runs at the end.
-type lasting struct {
-	a    *action
-	tell func() files.Told
-	told files.Told
-}
-
-func (s *Session) unfinished() []lasting {
-	var out []lasting
-	for _, a := range s.actions.all {
-		if a.State == api.ActionRunning && !a.Housekeeping && a.agent == nil && a.Before != 0 {
-			out = append(out, lasting{a: a, tell: s.telling(a)})
-		}
-	}
-	return out
 }
 
 // conclude ends what was going on and records the end. Nothing else is under
@@ -131,8 +111,7 @@ func (s *Session) conclude(exit runner.Exit) {
 	events := s.lost.events(s)
 	for _, q := range s.questions {
 		if q.to(questionClosed, "", "withdrawn") == nil {
-			copied := q.Question
-			events = append(events, api.Event{Kind: "question.closed", Question: &copied})
+			events = append(events, q.event("closed"))
 		}
 	}
 	for _, a := range s.actions.all {

@@ -118,7 +118,7 @@ func (s *Session) form(x *judge.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
-	s.goesOn(a.parent)
+	s.actions.goesOn(a.parent)
 	// Changes that the agent made by itself until now become an edit, with a
 	// number before this one, and this state is what the action can be
 	// rolled back to.

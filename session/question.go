@@ -76,8 +76,13 @@ func (s *Session) open(q *question, also ...api.Event) {
 	}
 	q.Hash = q.digest()
 	s.questions = append(s.questions, q)
+	s.record(func(error) {}, append(also, q.event("opened"), s.changed("counted"))...)
+}
+
+// event is the event that says how a question stands.
+func (q *question) event(kind string) api.Event {
 	copied := q.Question
-	s.record(func(error) {}, append(also, api.Event{Kind: "question.opened", Question: &copied}, s.changed("counted"))...)
+	return api.Event{Kind: "question." + kind, Question: &copied}
 }
 
 // digest covers everything that a decision on the question covers: what was
@@ -147,7 +152,6 @@ func (s *Session) undo(ctx context.Context, q *question, d api.Decision, reply f
 		reply(err)
 		return
 	}
-	copied := q.Question
 	s.record(func(err error) {
 		if err != nil {
 			reply(err)
@@ -164,11 +168,10 @@ func (s *Session) undo(ctx context.Context, q *question, d api.Decision, reply f
 				if terr := q.to(questionOpen, "", ""); terr != nil {
 					s.fail(terr)
 				}
-				copied := q.Question
-				s.record(func(rerr error) { reply(errors.Join(err, rerr)) }, api.Event{Kind: "question.reopened", Question: &copied})
+				s.record(func(rerr error) { reply(errors.Join(err, rerr)) }, q.event("reopened"))
 			}
 		})
-	}, api.Event{Kind: "question.answering", Question: &copied})
+	}, q.event("answering"))
 }
 
 // answered says what became of a question that isn't held any more. Those that
@@ -253,8 +256,7 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		return
 	}
 	a := q.action
-	copied := q.Question
-	events := []api.Event{{Kind: "decision", Decision: &d}, {Kind: "question.closed", Question: &copied}}
+	events := []api.Event{{Kind: "decision", Decision: &d}, q.event("closed")}
 	var next func()
 	switch {
 	case q.Closed == "keep":
@@ -264,7 +266,10 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		events = append(events, s.actionEvent(a, "kept"))
 		next = func() {
 			s.unfreeze(q)
-			s.kept(a)
+			if a.unseen { // what its processes changed since is asked about next
+				a.unseen = false
+				s.grow(a)
+			}
 		}
 	case q.Closed == "rollback":
 		next = func() { s.unfreeze(q) }
@@ -328,15 +333,14 @@ func reason(d api.Decision) string {
 }
 
 // withdraw closes a question whose subject went away.
-func (s *Session) withdraw(q *question, also ...api.Event) {
+func (s *Session) withdraw(q *question) {
 	if q.state != questionOpen || q.to(questionClosed, "", "withdrawn") != nil {
 		return
 	}
-	copied := q.Question
 	s.record(func(error) {
 		s.questions.forget(q)
 		s.unfreeze(q)
-	}, append(also, api.Event{Kind: "question.closed", Question: &copied}, s.changed("counted"))...)
+	}, q.event("closed"), s.changed("counted"))
 }
 
 // unfreeze lets the agent go on after a review, unless another still waits.

@@ -112,7 +112,7 @@ func (s *Session) recall(ctx context.Context) error {
 	}
 	s.recallActions(actions)
 	for _, r := range rollbacks {
-		s.moved(&r)
+		s.actions.moved(&r)
 	}
 	s.unclaimed(checkpoints, left)
 	return s.lastKnown(ctx, checkpoints)

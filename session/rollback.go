@@ -43,7 +43,10 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 	switch {
 	case req.ToBefore != 0 && req.Selection == nil && req.Redo == 0:
 	case req.ToBefore == 0 && (req.Selection == nil) != (req.Redo == 0):
-		if err := s.accounted(ctx); err != nil {
+		// First it has to be known whose all changes are that were made so far.
+		if err := s.loop.Do(ctx, func(done func(error)) {
+			s.checkpoint(func(_ *files.Checkpoint, err error) { done(err) })
+		}); err != nil {
 			return nil, err
 		}
 	default:
@@ -63,7 +66,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 	if err := s.loop.Call(ctx, func() {
 		now.Newest, now.Rollbacks = s.line.Newest(), s.rollbacks
 		if req.ToBefore == 0 {
-			now.Actions = s.since(1)
+			now.Actions = s.actions.since(1)
 			return
 		}
 		switch a := s.actions.at(req.ToBefore); {
@@ -72,7 +75,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		case a.Before == 0:
 			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", req.ToBefore)
 		default:
-			now.Checkpoint, now.Actions = a.Before, s.since(req.ToBefore)
+			now.Checkpoint, now.Actions = a.Before, s.actions.since(req.ToBefore)
 		}
 	}); err != nil {
 		return nil, err
@@ -81,26 +84,6 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		return nil, bad
 	}
 	return s.restorer.Plan(ctx, now)
-}
-
-// accounted waits until it is known whose all changes are that were made so far.
-func (s *Session) accounted(ctx context.Context) error {
-	return s.loop.Do(ctx, func(done func(error)) {
-		s.checkpoint(func(_ *files.Checkpoint, err error) { done(err) })
-	})
-}
-
-// since lists the actions from one on, for a roll back.
-func (s *Session) since(n int) []files.Past {
-	out := make([]files.Past, 0, len(s.actions.all)-n+1)
-	for _, a := range s.actions.all[n-1:] {
-		out = append(out, files.Past{
-			N: a.N, State: a.State, Apart: a.apart(), Lingers: a.lingers,
-			TakenBack: a.Review == api.ReviewRolledBack, Files: a.Files, Spans: slices.Clone(a.spans),
-			Before: a.Before, After: a.After,
-		})
-	}
-	return out
 }
 
 // Rollback carries out the plan that was shown. Once it has begun it isn't
@@ -200,7 +183,7 @@ func (d *desk) Account(ctx context.Context, t files.Taken) error {
 
 // Since is files.Desk's.
 func (d *desk) Since(ctx context.Context, action int) (out []files.Past, err error) {
-	err = d.s.loop.Call(ctx, func() { out = d.s.since(action) })
+	err = d.s.loop.Call(ctx, func() { out = d.s.actions.since(action) })
 	return out, err
 }
 
@@ -273,13 +256,12 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			}
 			for _, q := range s.questions {
 				if q.Subject == api.SubjectEdit && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
-					closed := q.Question
-					events = append(events, api.Event{Kind: "question.closed", Question: &closed})
+					events = append(events, q.event("closed"))
 					closing = append(closing, q)
 				}
 			}
 		}
-		s.moved(rec)
+		s.actions.moved(rec)
 		s.tell(o)
 		events = append(events, s.restored()...)
 		if o.Redo != nil {
@@ -318,29 +300,6 @@ func (s *Session) restored() []api.Event {
 		events = append(events, s.actionEvent(a, "restored"))
 	}
 	return events
-}
-
-// moved notes which actions alone a roll back took out or put in again.
-func (s *Session) moved(r *api.Rollback) {
-	if r.ToBefore != 0 || r.After == 0 || r.Failure != "" {
-		return
-	}
-	for _, n := range r.Actions {
-		if a := s.actions.at(n); a != nil {
-			a.moves = append(a.moves, move{r.After, r.Redo == 0})
-		}
-	}
-}
-
-// isIn says whether an action's changes are in a state that goes on from some
-// checkpoints.
-func (a *action) isIn(there map[int64]bool) bool {
-	for _, m := range slices.Backward(a.moves) {
-		if there[m.at] {
-			return !m.out
-		}
-	}
-	return there[a.spans[len(a.spans)-1].To]
 }
 
 // killTree ends an action's processes and all that they started.

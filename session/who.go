@@ -4,31 +4,8 @@ import (
 	"time"
 
 	"stepbox/runner"
-	"stepbox/session/api"
-	"stepbox/session/files"
 	"stepbox/session/loop"
 )
-
-// commands are those alive as the accountant of changes sees them.
-func (s *Session) commands() []files.Command {
-	var out []files.Command
-	for _, a := range s.actions.alive() {
-		out = append(out, files.Command{
-			N: a.N, Runs: a.State == api.ActionRunning && a.atExit == nil,
-			Ending: a.exiting, Beside: a.beside, Released: a.ReleasedAt,
-		})
-	}
-	return out
-}
-
-// goesOn notes what the process that starts something hasn't waited for.
-func (s *Session) goesOn(parent *process) {
-	for _, a := range s.actions.alive() {
-		if parent != nil && a.parent != nil && a.parent.proc == parent.proc {
-			a.beside = true
-		}
-	}
-}
 
 // lookEvery is how often it is looked who runs while that may matter: what ran
 // before a look at which no file had moved didn't write what moves later.
