@@ -264,40 +264,6 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	s.checkpoint(done)
 }
 
-// told finds out what an action changed, and then goes on in the loop.
-func (s *Session) told(a *action, then func(files.Told)) {
-	tell, based := s.telling(a), s.info.Base != nil
-	s.loop.Aside(func() func() {
-		t := tell()
-		return func() {
-			if !based && s.info.Base != nil { // what the project was came meanwhile
-				s.told(a, then)
-				return
-			}
-			if t.Made != nil { // a state that holds its changes alone
-				t.Made = s.newCheckpoint(t.Made.Root, t.Made.Manifest, 0)
-				t.After = t.Made.ID
-				s.record(nil, s.checkpointEvent(t.Made, a.N))
-			}
-			then(t)
-		}
-	})
-}
-
-// telling finds out what an action changed. What it returns runs outside the loop.
-func (s *Session) telling(a *action) func() files.Told {
-	before, spans, commands := a.Before, slices.Clone(a.spans), a.commands
-	rules, effects := a.ruled(s.info.Mode), s.effects(a)
-	return func() files.Told {
-		t := s.files.Tell(context.Background(), before, spans)
-		if rules {
-			t.Trust = files.TrustIn(t.Changed, commands, s.ignores)
-		}
-		effects(&t)
-		return t
-	}
-}
-
 // recordEnd records the end of an action whose changes are known.
 func (s *Session) recordEnd(a *action, t files.Told) {
 	if t.Err != nil {

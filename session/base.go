@@ -54,7 +54,16 @@ func (s *Session) takeBase() {
 			}
 			s.info.Base = found
 			s.record(nil, s.changed("based"))
-			s.baseKnown()
+			for _, a := range s.actions.all { // of those that ended before nothing could be said to be lost
+				if a.State == api.ActionEnded && a.Effects != nil {
+					s.told(a, func(t files.Told) {
+						if t.Err == nil && t.To >= a.toldTo {
+							a.Effects = t.Effects
+							s.record(nil, s.actionEvent(a, "counted"))
+						}
+					})
+				}
+			}
 		}
 	})
 }

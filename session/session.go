@@ -18,7 +18,6 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"stepbox/policy"
 	"stepbox/policy/git"
@@ -26,7 +25,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
-	"stepbox/session/base"
+	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
@@ -68,6 +67,7 @@ type Session struct {
 	ledger   *ledger.Ledger
 	term     *terminal.Terminal
 	files    *files.Files
+	teller   *deeds.Teller
 	freezer  *files.Freezer
 	restorer *files.Restorer
 
@@ -75,8 +75,6 @@ type Session struct {
 
 	loop  *loop.Loop  // box, term and files are set before it is running
 	final api.Session // set before it is closed
-
-	recent atomic.Pointer[weak.Pointer[base.Record]] // see baseRecord; used from any goroutine
 
 	// Below: owned by the loop.
 	info       api.Session

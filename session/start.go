@@ -15,6 +15,7 @@ import (
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
+	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
@@ -50,6 +51,10 @@ func (s *Session) begin(ctx context.Context) error {
 			return fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 		}
 		known = *s.past
+	}
+	s.teller = &deeds.Teller{
+		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
+		From: s.info.StartedAt, Log: s.log,
 	}
 	go s.loop.Run()
 
