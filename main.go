@@ -354,18 +354,14 @@ func resume(ctx context.Context, id string, args []string, screen, echo bool) (s
 	if err != nil {
 		return "", fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
 	}
-	r := launch.ResumeRequest{Session: id, Env: launch.Bytes(os.Environ()), Home: home}
-	if len(args) > 0 {
-		r.Argv = launch.Bytes(args)
-	}
+	r := launch.Request{Resume: id, Argv: args, Env: os.Environ(), Home: home}
 	if screen {
 		r.Cols, r.Rows = cli.PaneSize()
 	} else {
 		r.Cols, r.Rows = cli.Size()
 	}
 	r.NoEcho = !screen && !echo
-	id, err = launch.Resume(ctx, r)
-	return id, whatIsMissing(ctx, err)
+	return start(ctx, r)
 }
 
 func resumeCommand() *cobra.Command {
@@ -437,7 +433,7 @@ func (f runFlags) limits() (runner.Limits, error) {
 
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: launch.Bytes(args), Env: launch.Bytes(os.Environ()), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
+	r := launch.Request{Name: f.name, Argv: args, Env: os.Environ(), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
 	if !r.Mode.Valid() {
 		return r, cli.NoMode(r.Mode)
 	}
@@ -457,7 +453,7 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		return r, fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(f.name))
 	}
 	if len(r.Argv) == 0 {
-		r.Argv = launch.Bytes([]string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")})
+		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
 	if r.Home, err = os.UserHomeDir(); err != nil {
 		return r, fmt.Errorf("cannot tell your home folder: set HOME: %w", err)

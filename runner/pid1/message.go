@@ -35,14 +35,14 @@ type Rlimit struct {
 
 // encoded is a Program in JSON, whose strings can't hold every byte.
 type encoded struct {
-	Argv, Env [][]byte
+	Argv, Env Exact
 	Cwd       []byte
 	Rlimits   []Rlimit
 }
 
 // MarshalJSON keeps the exact bytes.
 func (p Program) MarshalJSON() ([]byte, error) {
-	return json.Marshal(encoded{Argv: toBytes(p.Argv), Env: toBytes(p.Env), Cwd: []byte(p.Cwd), Rlimits: p.Rlimits})
+	return json.Marshal(encoded{Argv: p.Argv, Env: p.Env, Cwd: []byte(p.Cwd), Rlimits: p.Rlimits})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -51,24 +51,31 @@ func (p *Program) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &e); err != nil {
 		return err
 	}
-	*p = Program{Argv: toStrings(e.Argv), Env: toStrings(e.Env), Cwd: string(e.Cwd), Rlimits: e.Rlimits}
+	*p = Program{Argv: e.Argv, Env: e.Env, Cwd: string(e.Cwd), Rlimits: e.Rlimits}
 	return nil
 }
 
-func toBytes(list []string) [][]byte {
-	out := make([][]byte, len(list))
-	for i, s := range list {
+// Exact are strings of any bytes, which JSON's own can't hold.
+type Exact []string
+
+// MarshalJSON keeps the exact bytes.
+func (l Exact) MarshalJSON() ([]byte, error) {
+	out := make([][]byte, len(l))
+	for i, s := range l {
 		out[i] = []byte(s)
 	}
-	return out
+	return json.Marshal(out)
 }
 
-func toStrings(list [][]byte) []string {
-	out := make([]string, len(list))
-	for i, b := range list {
-		out[i] = string(b)
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (l *Exact) UnmarshalJSON(b []byte) error {
+	var in [][]byte
+	err := json.Unmarshal(b, &in)
+	*l = make(Exact, len(in))
+	for i, s := range in {
+		(*l)[i] = string(s)
 	}
-	return out
+	return err
 }
 
 // Kind names a message.

@@ -2,6 +2,7 @@ package pid1
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,5 +73,17 @@ func TestVariable(t *testing.T) {
 	}
 	if got := variable(env, "B"); got != "" {
 		t.Errorf("B is %q", got)
+	}
+}
+
+func TestProgramKeepsBytes(t *testing.T) {
+	p := Program{Argv: []string{"a", "\xff\n"}, Env: []string{"A=\xfe"}, Cwd: "/\xfd"}
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Program
+	if err := json.Unmarshal(b, &got); err != nil || !slices.Equal(got.Argv, p.Argv) || !slices.Equal(got.Env, p.Env) || got.Cwd != p.Cwd {
+		t.Errorf("%+v became %+v: %v", p, got, err)
 	}
 }

@@ -29,7 +29,7 @@ import (
 func (r Request) config(dir, root string) (session.Config, error) {
 	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
-		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: toStrings(r.Argv), Env: toStrings(r.Env), Home: r.Home, Mode: r.Mode,
+		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode,
 		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
@@ -60,23 +60,6 @@ func (r Request) config(dir, root string) (session.Config, error) {
 func CheckHost(host string) error {
 	_, err := policy.ParseHost(host)
 	return err
-}
-
-// Bytes are a list's exact bytes, for a Request.
-func Bytes(list []string) [][]byte {
-	out := make([][]byte, len(list))
-	for i, s := range list {
-		out[i] = []byte(s)
-	}
-	return out
-}
-
-func toStrings(list [][]byte) []string {
-	out := make([]string, len(list))
-	for i, b := range list {
-		out[i] = string(b)
-	}
-	return out
 }
 
 // openLog is where a supervisor says what is odd: the file that STEPBOX_LOG

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner"
+	"stepbox/runner/pid1"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/apply"
@@ -33,8 +34,8 @@ import (
 type Request struct {
 	Name       string        `json:"name"`
 	Workspace  []byte        `json:"workspace"`
-	Argv       [][]byte      `json:"argv"` // exact bytes, which JSON's strings can't hold
-	Env        [][]byte      `json:"env"`
+	Argv       pid1.Exact    `json:"argv"`
+	Env        pid1.Exact    `json:"env"`
 	Home       string        `json:"home"`
 	Mode       api.Mode      `json:"mode"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
@@ -99,8 +100,11 @@ func RunRoot() (string, error) {
 // socket is where a session's supervisor listens.
 func socket(root, id string) string { return filepath.Join(root, id, "sock") }
 
-// Start starts a supervisor and waits until its agent runs. The supervisor is
-// in a session of its own (setsid(2)) and goes on when the caller ends.
+// Start starts a supervisor and waits until its agent runs; ending ctx ends that.
+// The supervisor is in a session of its own (setsid(2)) and goes on when the caller
+// ends. To resume a session is refused with an *Error, before anything runs and with
+// all that there was left as it is, if it is live, if someone else resumes it, and
+// when its project folder isn't the one that it worked on.
 func Start(ctx context.Context, req Request) (string, error) {
 	body, err := json.Marshal(req)
 	if err != nil {

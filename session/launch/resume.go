@@ -13,35 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner"
+	"stepbox/runner/pid1"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
-// ResumeRequest says how a session goes on that has ended or was interrupted.
-type ResumeRequest struct {
-	Session    string   // its ID
-	Argv       [][]byte // what runs in it, exact bytes; nil for what ran in it last
-	Env        [][]byte // the person's, as for a start
-	Home       string   // the person's
-	Cols, Rows int      // of the terminal; 0 for what it had
-	NoEcho     bool
-}
-
-// Resume starts a supervisor for a session that has ended, over the files as it
-// left them, and waits until its agent runs. Ending ctx ends that. It is refused
-// with an *Error, before anything runs and with all that there was left as it is,
-// for a session that is live or that someone else resumes, and when its project
-// folder isn't the one that it worked on.
-func Resume(ctx context.Context, r ResumeRequest) (string, error) {
-	return Start(ctx, Request{Resume: r.Session, Argv: r.Argv, Env: r.Env, Home: r.Home, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho})
-}
-
 // kept is what a session's folder has of how it was started, since the record
 // has it escaped, or not at all.
 type kept struct {
-	Argv       [][]byte      `json:"argv"`
+	Argv       pid1.Exact    `json:"argv"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
 	Limits     runner.Limits `json:"limits"` // as they were asked for
 	Disk       int64         `json:"disk,omitempty"`
@@ -100,7 +82,7 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: Bytes(cfg.Argv), Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Folder: folder, Root: cfg.RunDir}
+	k := kept{Argv: cfg.Argv, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Folder: folder, Root: cfg.RunDir}
 	for _, h := range cfg.AllowHosts {
 		k.AllowHosts = append(k.AllowHosts, h.String())
 	}

@@ -59,14 +59,9 @@ func progress(w http.ResponseWriter, bad error, work func(tell func(api.Progress
 		fail(w, bad)
 		return
 	}
-	enc, flush, begun := json.NewEncoder(w), http.NewResponseController(w), false
+	out, flush := &begun{ResponseWriter: w, kind: lines}, http.NewResponseController(w)
 	tell := func(p api.Progress) {
-		if !begun {
-			begun = true
-			w.Header().Set("Content-Type", "application/x-ndjson")
-			w.WriteHeader(http.StatusOK)
-		}
-		if enc.Encode(p) == nil {
+		if json.NewEncoder(out).Encode(p) == nil {
 			_ = flush.Flush() // as above
 		}
 	}
@@ -74,7 +69,7 @@ func progress(w http.ResponseWriter, bad error, work func(tell func(api.Progress
 	switch {
 	case err == nil:
 		tell(api.Progress{Done: &done})
-	case begun:
+	case out.is:
 		tell(api.Progress{Problem: problem(err)})
 	default:
 		fail(w, err)

@@ -18,8 +18,7 @@ func (s *server) events(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	w.WriteHeader(http.StatusOK)
+	(&begun{ResponseWriter: w, kind: lines}).begin()
 	flush := http.NewResponseController(w)
 	_ = flush.Flush()
 	events := s.r.Events
@@ -107,72 +106,71 @@ func stream(ctx context.Context, w io.Writer, flush *http.ResponseController, ev
 	}
 }
 
-// diffs streams newline-delimited JSON, one changed file a line. What goes wrong
-// before the first is answered like any request; later the connection is cut,
-// so that half a list is never taken for all of it.
+// diffs streams newline-delimited JSON, one changed file a line.
 func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
 	in, err := scope(q)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	enc, begun := json.NewEncoder(w), false
-	begin := func() {
-		if !begun {
-			begun = true
-			w.Header().Set("Content-Type", "application/x-ndjson")
-			w.WriteHeader(http.StatusOK)
-		}
-	}
+	out := &begun{ResponseWriter: w, kind: lines}
+	enc := json.NewEncoder(out)
 	for d, err := range s.r.Diffs(q.Context(), q.PathValue("id"), in) {
-		if err != nil && !begun {
-			fail(w, err)
+		if err == nil {
+			err = enc.Encode(d)
+		}
+		if err != nil {
+			out.end(err)
 			return
 		}
-		begin()
-		if err != nil || enc.Encode(d) != nil {
-			panic(http.ErrAbortHandler)
-		}
 	}
-	begin()
+	out.end(nil)
 }
 
-// patch streams a patch. What goes wrong before its first byte is answered like
-// any request; later the connection is cut, so that half a patch is never taken
-// for all of it.
+// patch streams a patch.
 func (s *server) patch(w http.ResponseWriter, q *http.Request) {
 	r, err := bodyOf[api.PatchRequest](q)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	body := &begun{ResponseWriter: w}
-	err = s.r.Patch(q.Context(), q.PathValue("id"), r, body)
-	switch {
-	case err == nil:
-		body.begin()
-	case body.is:
-		panic(http.ErrAbortHandler)
-	default:
-		fail(w, err)
-	}
+	out := &begun{ResponseWriter: w, kind: "text/x-diff"}
+	out.end(s.r.Patch(q.Context(), q.PathValue("id"), r, out))
 }
 
-// begun is an answer that knows whether anything of it was sent.
+// lines is newline-delimited JSON.
+const lines = "application/x-ndjson"
+
+// begun is an answer that streams, and knows whether anything of it was sent.
 type begun struct {
 	http.ResponseWriter
-	is bool
+	kind string // its content's type
+	is   bool
 }
 
 func (b *begun) begin() {
 	if !b.is {
 		b.is = true
-		b.Header().Set("Content-Type", "text/x-diff")
+		b.Header().Set("Content-Type", b.kind)
 		b.WriteHeader(http.StatusOK)
 	}
 }
 
+// Write sends p.
 func (b *begun) Write(p []byte) (int, error) {
 	b.begin()
 	return b.ResponseWriter.Write(p)
+}
+
+// end ends the answer. What goes wrong before its first byte is answered like any
+// request; later the connection is cut, so that half of it is never taken for all.
+func (b *begun) end(err error) {
+	switch {
+	case err == nil:
+		b.begin()
+	case b.is:
+		panic(http.ErrAbortHandler)
+	default:
+		fail(b.ResponseWriter, err)
+	}
 }
