@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"time"
 
-	"stepbox/policy"
-	"stepbox/runner/egress"
 	"stepbox/session/api"
 	"stepbox/session/loop"
 	"stepbox/session/terminal"
@@ -117,68 +114,6 @@ func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 	return out, err
 }
 
-// onAttempt records what the gateway saw.
-func (s *Session) onAttempt(at egress.Attempt) {
-	a := attempt(at)
-	if a.Action == 0 && a.Pid != 0 {
-		if of := s.roster.byPID(a.Pid); of != nil {
-			a.Action = of.N
-		}
-	}
-	kind := "attempt.changed"
-	if a.ID > s.attempts {
-		kind, s.attempts = "attempt.opened", a.ID
-	}
-	if known, ok := s.ofAttempts[a.ID]; ok {
-		a.Action = known
-	} else if a.Action != 0 && a.Open {
-		s.ofAttempts[a.ID] = a.Action
-	}
-	if !a.Open {
-		kind = "attempt.closed"
-		delete(s.ofAttempts, a.ID)
-	}
-	s.record(nil, api.Event{Kind: kind, Attempt: &a})
-}
-
-// attempt is the wire form of what the gateway saw.
-func attempt(at egress.Attempt) api.Attempt {
-	a := api.Attempt{
-		ID: at.ID, At: at.At.UTC(), Pid: at.PID, Program: api.Escape(at.Program), Protocol: at.Protocol,
-		Name: api.Escape(at.Name), Resolved: api.Escape(at.Resolved), Verdict: api.Verdict(at.Verdict), Rule: api.Escape(at.Rule),
-		Sent: at.Sent, Received: at.Received, Duration: at.Duration, Open: at.Open, Failure: api.Escape(at.Failure),
-	}
-	if at.Address.IsValid() {
-		a.Address, a.Port = at.Address.Addr().String(), int(at.Address.Port())
-	}
-	return a
-}
-
-// allowed is the gateway's judge: hosts that were named at the start, and those
-// that the agent's profile needs to work at all.
-func (s *Session) allowed(_ context.Context, at egress.Attempt) egress.Verdict {
-	name := at.Name
-	if name == "" {
-		name = at.Address.Addr().String()
-	}
-	for _, h := range s.cfg.AllowHosts {
-		if h.Match(name, int(at.Address.Port())) {
-			return egress.Verdict{Allow: true, Rule: "--allow-host " + h.String(), Private: private(h)}
-		}
-	}
-	if j := s.policy.Host(name, int(at.Address.Port())); j.Verdict == policy.Allow {
-		return egress.Verdict{Allow: true, Rule: j.Rule}
-	}
-	return egress.Verdict{Rule: "no rule allows it"}
-}
-
-// private says whether a rule names a place that the dial guard else refuses: an
-// address itself, or a port of this host.
-func private(h policy.HostRule) bool {
-	_, err := netip.ParseAddr(h.Name)
-	return err == nil || h.Name == egress.HostName
-}
-
 // usageEvery is how often it is looked at what the agent uses, usageAgain how
 // often that is told though it is the same.
 const (
@@ -211,9 +146,4 @@ func (s *Session) watchUsage() {
 			return
 		}
 	}
-}
-
-func (s *Session) limits() api.Limits {
-	l, source := s.box.Limits()
-	return api.Limits{Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
 }

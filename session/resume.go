@@ -3,9 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,36 +16,41 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
-	"stepbox/store"
 )
 
 // past is what is known of a session that goes on after its end. Nothing of it
 // is recorded before the agent is known to start: a resume that fails leaves the
 // record as it was, but for what was let go of.
 type past struct {
-	next     api.Session // it, as its agent starts again
-	names    map[string]netip.Addr
-	attempts int64
-	cut      bool        // its end isn't in the record: it was interrupted
-	closing  []api.Event // what that left open
-	running  []*action   // commands that were interrupted
-	left     []*action   // those whose survivors are gone by now
+	*ledger.Past
+	next    api.Session // it, as its agent starts again
+	running []*action   // commands that were interrupted
+	left    []*action   // those whose survivors are gone by now
 
 	last    *files.Checkpoint // the last that was recorded; nil: none can be read
 	found   *files.Checkpoint // the files as they were found
 	changed []diff.Change     // between the two
 	kept    bool              // found is recorded already
-	words   []string          // for the person
 }
-
-// interrupted is what is said of what a dead supervisor left open.
-const interrupted = "the session was interrupted"
 
 // takeUp loads a session that has ended and looks at its files, before they are
 // mounted again.
 func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
-	s.past = &past{next: s.info}
-	if err := s.recall(ctx); err != nil {
+	rec, err := ledger.Recall(ctx, s.store, s.cfg.ID)
+	if err != nil {
+		return err
+	}
+	s.past = &past{Past: rec, next: s.info}
+	s.info = rec.Session
+	s.roster.execs, s.notes, s.asked, s.network.Last, s.rollbacks = rec.Execs, rec.Notes, rec.Questions, rec.Attempts, rec.Rolled
+	s.judge.Places.Began = s.info.StartedAt // what it wrote in its home before is its own
+	s.line.Recall(rec.Checkpoints, rec.Rollbacks)
+	s.recallActions(rec.Actions)
+	for i := range rec.Rollbacks {
+		s.actions.moved(&rec.Rollbacks[i])
+	}
+	s.past.unclaimed(&s.actions, &s.line)
+	if s.past.last, err = s.past.newest(ctx, s.files); err != nil {
 		return err
 	}
 	upper := filepath.Join(s.store.SessionDir(s.cfg.ID), "upper")
@@ -55,67 +58,10 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 		return &runner.StartError{Reason: fmt.Sprintf("its files aren't there any more (%v); what it changed is in the record: stepbox diff %s", err, s.cfg.ID)}
 	}
 	s.files.Lower().Ask(prepared.OpenLower)
-	if err := s.files.Attach(upper, prepared.OpenUpper, s.ignores.Ignored); err != nil {
+	if err := s.files.Attach(upper, prepared.OpenUpper, s.outfit.Ignores.Ignored); err != nil {
 		return err
 	}
 	return s.catchUp(ctx)
-}
-
-// recall fills the session's state from the record.
-func (s *Session) recall(ctx context.Context) error {
-	id, st, p := s.cfg.ID, s.store, s.past
-	info, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
-	actions, aerr := ledger.All[api.Action](ctx, st, id, store.KindAction)
-	checkpoints, cerr := ledger.All[api.Checkpoint](ctx, st, id, store.KindCheckpoint)
-	rollbacks, rerr := ledger.All[api.Rollback](ctx, st, id, store.KindRollback)
-	questions, qerr := ledger.All[api.Question](ctx, st, id, store.KindQuestion)
-	attempts, terr := ledger.All[api.Attempt](ctx, st, id, store.KindAttempt)
-	exec, _, xerr := ledger.Last[api.Exec](ctx, st, id, store.KindExec)
-	note, _, nerr := ledger.Last[api.Note](ctx, st, id, store.KindNote)
-	if err := errors.Join(err, aerr, cerr, rerr, qerr, terr, xerr, nerr); err != nil {
-		return err
-	}
-	s.info, p.cut = info, info.Live()
-	s.roster.execs, s.notes = exec.ID, note.ID
-	s.judge.Places.Began = info.StartedAt // what it wrote in its home before is its own
-	s.line.Recall(checkpoints, rollbacks)
-	for _, q := range questions {
-		if s.asked = max(s.asked, q.ID); q.Open() {
-			q.Closed, q.Answering = "withdrawn", ""
-			p.closing = append(p.closing, api.Event{Kind: "question.closed", Question: &q})
-		}
-	}
-	p.names = make(map[string]netip.Addr)
-	for _, a := range attempts {
-		s.attempts = max(s.attempts, a.ID)
-		if addr, err := netip.ParseAddr(a.Address); err == nil && a.Name != "" {
-			p.names[a.Name] = addr
-		}
-		if a.Open {
-			a.Open, a.Failure = false, interrupted
-			p.closing = append(p.closing, api.Event{Kind: "attempt.closed", Attempt: &a})
-		}
-	}
-	p.attempts = s.attempts
-	left := make(map[int64]bool) // by roll backs: nobody else made them
-	for _, r := range rollbacks {
-		s.rollbacks, left[r.After] = max(s.rollbacks, r.ID), true
-		if r.Open {
-			r.Open, r.Failure = false, interrupted
-			p.closing = append(p.closing, api.Event{Kind: "rollback.failed", Rollback: &r})
-			words := "a roll back was cut off: some files may have gone back, and others not"
-			if r.ToBefore != 0 {
-				words = fmt.Sprintf("a roll back to before action %d was cut off: some files may have gone back, and others not; stepbox rollback %s --to-before %d takes all of them back", r.ToBefore, id, r.ToBefore)
-			}
-			p.words = append(p.words, words)
-		}
-	}
-	s.recallActions(actions)
-	for _, r := range rollbacks {
-		s.actions.moved(&r)
-	}
-	s.unclaimed(checkpoints, left)
-	return s.lastKnown(ctx, checkpoints)
 }
 
 // recallActions takes up the actions; what was going on at an interruption is over.
@@ -126,7 +72,7 @@ func (s *Session) recallActions(list []api.Action) {
 		for len(s.actions.all) < was.N-1 { // its number was given, and nothing recorded
 			a := &action{profile: s.profile}
 			s.actions.add(a)
-			a.Kind, a.State, a.Housekeeping, a.Title, a.Reason = api.KindCommand, api.ActionAbandoned, true, "(not recorded)", interrupted
+			a.Kind, a.State, a.Housekeeping, a.Title, a.Reason = api.KindCommand, api.ActionAbandoned, true, "(not recorded)", ledger.Interrupted
 		}
 		a := &action{Action: was, profile: s.profile}
 		a.Spans = nil
@@ -146,11 +92,11 @@ func (s *Session) recallActions(list []api.Action) {
 		switch a.State {
 		case api.ActionHeld:
 			_ = a.to(api.ActionAbandoned) // the table has it
-			a.EndedAt, a.Reason = now, interrupted
+			a.EndedAt, a.Reason = now, ledger.Interrupted
 			p.left = append(p.left, a)
 		case api.ActionRunning:
 			_ = a.to(api.ActionEnded) // the table has it
-			a.EndedAt, a.Reason = now, interrupted
+			a.EndedAt, a.Reason = now, ledger.Interrupted
 			p.left = append(p.left, a)
 			if !a.apart() && a.Before != 0 {
 				p.running = append(p.running, a)
@@ -164,49 +110,48 @@ func (s *Session) recallActions(list []api.Action) {
 // unclaimed gives what changed between checkpoints, and is recorded as nobody's,
 // to the commands that ran when the session was interrupted: of one that runs it
 // isn't recorded before its end.
-func (s *Session) unclaimed(checkpoints []api.Checkpoint, left map[int64]bool) {
-	if len(s.past.running) == 0 {
+func (p *past) unclaimed(actions *actions, line *files.Line) {
+	if len(p.running) == 0 {
 		return
 	}
-	claimed := make(map[int64]bool)
-	for _, a := range s.actions.all {
+	claimed, left := make(map[int64]bool), make(map[int64]bool) // left by roll backs: nobody else made them
+	for _, r := range p.Rollbacks {
+		left[r.After] = true
+	}
+	for _, a := range actions.all {
 		for _, span := range a.spans {
-			for id := span.To; id > span.From && !claimed[id]; id = s.line.From(id) {
+			for id := span.To; id > span.From && !claimed[id]; id = line.From(id) {
 				claimed[id] = true
 			}
 		}
 	}
-	for _, cp := range checkpoints {
-		from := s.line.From(cp.ID)
+	for _, cp := range p.Checkpoints {
+		from := line.From(cp.ID)
 		if cp.Action != 0 || from == 0 || claimed[cp.ID] || left[cp.ID] {
 			continue
 		}
-		for _, a := range s.past.running {
+		for _, a := range p.running {
 			if a.Before <= from {
 				a.made(from, cp.ID)
-				a.Shared = a.Shared || len(s.past.running) > 1
+				a.Shared = a.Shared || len(p.running) > 1
 			}
 		}
 	}
 }
 
-// lastKnown finds the newest checkpoint of all files that can be read.
-func (s *Session) lastKnown(ctx context.Context, checkpoints []api.Checkpoint) error {
-	for _, rec := range slices.Backward(checkpoints) {
+// newest finds the last checkpoint of all files that can be read; nil: there is none.
+func (p *past) newest(ctx context.Context, f *files.Files) (*files.Checkpoint, error) {
+	for _, rec := range slices.Backward(p.Checkpoints) {
 		if rec.Action != 0 {
 			continue
 		}
-		cp, err := s.files.Checkpoint(ctx, rec.ID)
-		if err == nil {
-			s.past.last = &cp
-			return nil
+		cp, err := f.Checkpoint(ctx, rec.ID)
+		if err == nil || ctx.Err() != nil {
+			return &cp, ctx.Err()
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		s.past.words = append(s.past.words, api.Escape(api.Trim(err.Error(), maxReason)))
+		p.Words = append(p.Words, api.Escape(api.Trim(err.Error(), maxReason)))
 	}
-	return nil
+	return nil, nil
 }
 
 // catchUp compares the files with the last checkpoint, and lets go of what the
@@ -216,24 +161,21 @@ func (s *Session) catchUp(ctx context.Context) error {
 	if p.last != nil {
 		s.files.GoOn(*p.last)
 	}
-	m, err := s.files.Scan(ctx)
-	if err != nil {
-		return err
-	}
-	root, err := s.files.Save(ctx, m)
+	now, err := s.files.Look(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
 	case p.last == nil:
-		p.found = s.newCheckpoint(root, m, 0)
-	case root == p.last.Root:
-		p.found = &files.Checkpoint{ID: p.last.ID, Root: root, Manifest: m}
+		p.found = s.newCheckpoint(now.Root, now.Manifest, 0)
+	case now.Root == p.last.Root:
+		now.ID = p.last.ID
+		p.found = &now
 	default:
-		if p.changed, err = s.files.Between(ctx, p.last.Manifest, m); err != nil {
+		if p.changed, err = s.files.Between(ctx, p.last.Manifest, now.Manifest); err != nil {
 			return err
 		}
-		p.found = s.newCheckpoint(root, m, p.last.ID)
+		p.found = s.newCheckpoint(now.Root, now.Manifest, p.last.ID)
 	}
 	s.line.Last = p.found
 	return s.letGo(ctx)
@@ -274,10 +216,10 @@ func (p *past) again(was api.Session) api.Session {
 // loop, when the agent is about to run.
 func (s *Session) goOn() {
 	p := s.past
-	events := append([]api.Event{s.changed("started")}, p.closing...)
+	events := append([]api.Event{s.changed("started")}, p.Closing...)
 	for _, a := range p.left {
 		kind := "left"
-		if a.Reason == interrupted {
+		if a.Reason == ledger.Interrupted {
 			kind = string(a.State)
 		}
 		events = append(events, s.actionEvent(a, kind))
@@ -292,8 +234,8 @@ func (s *Session) goOn() {
 			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 		})
 	}
-	s.note(p.cut, "%s", p.said(s.info.Command))
-	for _, words := range p.words {
+	s.note(p.Session.Live(), "%s", p.said(s.info.Command))
+	for _, words := range p.Words {
 		s.note(true, "%s", words)
 	}
 	if len(p.changed) > 0 {
@@ -307,13 +249,13 @@ func (s *Session) goOn() {
 	if s.info.Base == nil {
 		s.takeBase()
 	}
-	p.closing, p.changed, p.last = nil, nil, nil // not needed any more
+	p.Past, p.changed, p.last = nil, nil, nil // not needed any more
 }
 
 // said is how a session goes on, in words.
 func (p *past) said(command string) string {
 	how := "it had ended"
-	if p.cut {
+	if p.Session.Live() {
 		how = "it had been interrupted"
 		if len(p.running) > 0 {
 			var ns []string

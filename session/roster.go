@@ -259,12 +259,12 @@ func (r *roster) tree(a *action) ([]proc, error) {
 	return out, err
 }
 
-// byPID is the action that a process which began a program belongs to; nil for none.
-func (r *roster) byPID(pid int) *action {
+// byPID is the action that a process which began a program belongs to; 0 for none.
+func (r *roster) byPID(pid int) int {
 	for _, p := range r.procs {
 		if p.pid == pid && p.action != nil {
-			return p.action
+			return p.action.N
 		}
 	}
-	return nil
+	return 0
 }

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"stepbox/policy"
-	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/watch"
@@ -30,6 +29,8 @@ import (
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/loop"
+	"stepbox/session/network"
+	"stepbox/session/outfit"
 	"stepbox/session/terminal"
 	"stepbox/store"
 )
@@ -61,8 +62,8 @@ type Session struct {
 	store    *store.Store
 	log      *slog.Logger
 	box      *runner.Sandbox
-	policy   *policy.Policy
 	profile  *policy.Profile
+	outfit   *outfit.Outfit
 	judge    *judge.Judge // complete when the agent has been started, and not changed then
 	ledger   *ledger.Ledger
 	term     *terminal.Terminal
@@ -78,12 +79,8 @@ type Session struct {
 
 	// Below: owned by the loop.
 	info       api.Session
-	unheard    func() // looks again for what the agent announced of the action before; see listen
-	listed     bool   // it has a row, in which this run of it stands
-	warnings   []string
-	ignores    *git.Repository // what git ignores, as of the start
-	hidden     []string        // files and folders of the project that the agent doesn't see; set before the loop runs
-	redacted   []string        // files that the agent sees without their secrets; set before the loop runs
+	unheard    func()          // looks again for what the agent announced of the action before; see listen
+	listed     bool            // it has a row, in which this run of it stands
 	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
 	actions    actions
 	roster     roster
@@ -96,7 +93,6 @@ type Session struct {
 	rollbacks  int64
 	word       string        // what the agent is told with its next command
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
-	attempts   int64
 	holdNext   bool          // step over: hold the next action whatever the mode
 	applying   chan struct{} // closed when what is being applied of it is through; nil: nothing is
 	tornSaid   bool
@@ -106,10 +102,10 @@ type Session struct {
 	quiet      *time.Timer
 	watcher    *watch.Watcher
 	accountant files.Accountant
+	network    network.Network
 	lookAgain  *time.Timer // until the next look at who runs
 	line       files.Line
-	ofAttempts map[int64]int // actions of open attempts
-	lost       lost          // what couldn't be recorded, for another try at the end
+	lost       lost // what couldn't be recorded, for another try at the end
 }
 
 // ErrEnded is returned for requests to a session that is over.
@@ -121,7 +117,7 @@ var ErrEnded = files.ErrOver
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
-		loop: loop.New(ErrEnded), actions: newActions(), roster: newRoster(), ofAttempts: make(map[int64]int),
+		loop: loop.New(ErrEnded), actions: newActions(), roster: newRoster(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -238,7 +234,7 @@ func (s *Session) changed(kind string) api.Event {
 			s.info.Held++
 		}
 	}
-	s.info.Attempts = int(s.attempts)
+	s.info.Attempts = int(s.network.Last)
 	info := s.info
 	return api.Event{Kind: "session." + kind, Session: &info}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/loop"
+	"stepbox/session/network"
 	"stepbox/session/outfit"
 	"stepbox/session/terminal"
 )
@@ -43,17 +45,19 @@ func (s *Session) begin(ctx context.Context) error {
 		s.ledger.Close()
 		return err
 	}
-	var known past
-	if s.info = s.describe(); cfg.Resume {
+	s.info = s.describe()
+	s.files.Sort(s.outfit.Ignores)
+	var names map[string]netip.Addr
+	if cfg.Resume {
 		if err := s.takeUp(ctx, prepared); err != nil {
 			s.ledger.Close()
 			s.files.Close()
 			return fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 		}
-		known = *s.past
+		names = s.past.Names
 	}
 	s.teller = &deeds.Teller{
-		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
+		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.outfit.Ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
 		From: s.info.StartedAt, Log: s.log,
 	}
 	go s.loop.Run()
@@ -62,8 +66,10 @@ func (s *Session) begin(ctx context.Context) error {
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
 		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
-			Judge: s.allowed, Log: func(a egress.Attempt) { s.loop.WhenStarted(func() { s.onAttempt(a) }) }, Environ: cfg.Env,
-			Names: known.names, Last: known.attempts,
+			Judge: s.network.Judge, Environ: cfg.Env, Names: names, Last: s.network.Last,
+			Log: func(a egress.Attempt) {
+				s.loop.WhenStarted(func() { s.record(nil, s.network.Event(a, s.roster.byPID)) })
+			},
 		},
 	})
 	if err != nil {
@@ -102,9 +108,9 @@ func (s *Session) describe() api.Session {
 	out := api.Session{
 		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.hidden), HiddenPaths: s.hidden, Redacted: s.redacted,
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.outfit.Hidden), HiddenPaths: s.outfit.Hidden, Redacted: api.EscapeAll(s.outfit.Redacted),
 	}
-	out.Commit, out.Branch = s.ignores.Head()
+	out.Commit, out.Branch = s.outfit.Ignores.Head()
 	out.Branch = api.Escape(out.Branch)
 	for _, h := range cfg.AllowHosts {
 		out.Hosts = append(out.Hosts, h.String())
@@ -136,9 +142,13 @@ func (s *Session) giveUp(err error) error {
 func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	begin := s.goOn
 	if s.past == nil {
-		first, err := s.firstCheckpoint(ctx)
-		if err != nil {
+		s.files.Lower().Ask(s.box.OpenLower)
+		if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.outfit.Ignores.Ignored); err != nil {
 			return err
+		}
+		first, err := s.files.Look(ctx)
+		if err != nil {
+			return fmt.Errorf("cannot take the first checkpoint: %w", err)
 		}
 		begin = func() {
 			s.line.Last = s.newCheckpoint(first.Root, first.Manifest, 0)
@@ -179,11 +189,17 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		}
 		s.loop.Enter(loop.Running)
 		if limit := s.cfg.WallTime; limit > 0 {
-			s.wall = time.AfterFunc(limit, func() { s.loop.Submit(func() { s.overtime(limit) }) })
+			s.wall = time.AfterFunc(limit, func() {
+				s.loop.Submit(func() {
+					s.note(true, "the session's wall time of %s is over", limit)
+					s.stop(api.ByLimit, fmt.Sprintf("its wall time of %s was over", limit))
+				})
+			})
 		}
 		s.info.State = api.SessionRunning
-		s.info.Limits = s.limits()
-		s.info.Warnings = append(s.warnings, s.box.Notes()...)
+		l, source := s.box.Limits()
+		s.info.Limits = api.Limits{Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
+		s.info.Warnings = append(warnings(s.outfit), s.box.Notes()...)
 		s.info.Printed = term.Before()
 		begin()
 	})
@@ -194,32 +210,19 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	return s.loop.Do(ctx, func(done func(error)) { s.record(done) })
 }
 
-// firstCheckpoint is the state of the files of a sandbox that is new.
-func (s *Session) firstCheckpoint(ctx context.Context) (cp files.Checkpoint, err error) {
-	s.files.Lower().Ask(s.box.OpenLower)
-	s.files.Sort(s.ignores)
-	if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.ignores.Ignored); err != nil {
-		return cp, err
-	}
-	if cp.Manifest, err = s.files.Scan(ctx); err != nil {
-		return cp, fmt.Errorf("cannot take the first checkpoint: %w", err)
-	}
-	if cp.Root, err = s.files.Save(ctx, cp.Manifest); err != nil {
-		return cp, fmt.Errorf("cannot keep the first checkpoint: %w", err)
-	}
-	return cp, nil
-}
-
-// overtime ends a session that has had its time.
-func (s *Session) overtime(limit time.Duration) {
-	s.note(true, "the session's wall time of %s is over", limit)
-	s.stop(api.ByLimit, fmt.Sprintf("its wall time of %s was over", limit))
-}
-
 // onAgent is the agent's own start. Its program is known to exist then, so this
-// is when the session gets its row: a mistyped command leaves nothing behind.
+// is when the session gets its row, or the one that it has says that it goes on: a
+// mistyped command leaves nothing behind.
 func (s *Session) onAgent(e *judge.Exec) error {
-	err := s.enlist()
+	var err error
+	if s.past != nil {
+		s.info = s.past.again(s.info)
+		err = s.recorded(s.changed("resumed"))()
+	} else if doc, failed := json.Marshal(s.changed("created").Session); failed == nil {
+		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
+	} else {
+		err = failed
+	}
 	if err != nil {
 		e.Deny("the session can't be recorded")
 		err = fmt.Errorf("cannot record the session: %w", err)
@@ -229,19 +232,6 @@ func (s *Session) onAgent(e *judge.Exec) error {
 	s.listed = true
 	s.admit(e, &process{agent: true}, "the agent")
 	return nil
-}
-
-// enlist gives the session its row, or has the one that it has say that it goes on.
-func (s *Session) enlist() error {
-	if s.past != nil {
-		s.info = s.past.again(s.info)
-		return s.recorded(s.changed("resumed"))()
-	}
-	doc, err := json.Marshal(s.changed("created").Session)
-	if err == nil {
-		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
-	}
-	return err
 }
 
 // dress finds out what the agent's sandbox is made of, and by what it is judged.
@@ -256,19 +246,25 @@ func (s *Session) dress() (runner.Spec, error) {
 	if err != nil {
 		return runner.Spec{}, err
 	}
-	if !of.Whole {
-		s.warnings = append(s.warnings, "the project is large: not all of it was searched for secret files to hide")
-	}
-	if of.NoGit != "" {
-		s.warnings = append(s.warnings, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
-	}
-	s.ignores, s.hidden, s.redacted = of.Ignores, of.Hidden, api.EscapeAll(of.Redacted)
-	s.policy = policy.Builtin().With(s.profile.Layer())
-	s.judge = &judge.Judge{Policy: s.policy, Env: of.Spec.Env, Places: judge.Places{
+	s.outfit = of
+	rules := policy.Builtin().With(s.profile.Layer())
+	s.network = network.Network{Hosts: cfg.AllowHosts, Policy: rules}
+	s.judge = &judge.Judge{Policy: rules, Env: of.Spec.Env, Places: judge.Places{
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
 		Temp: filepath.Join(state, "tmp"), Began: time.Now(),
 	}}
 	spec := of.Spec
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = cfg.ID, cfg.RunDir, cfg.Limits, cfg.Cols, cfg.Rows
 	return spec, nil
+}
+
+// warnings are what a person has to know of what the sandbox is made of.
+func warnings(of *outfit.Outfit) (out []string) {
+	if !of.Whole {
+		out = append(out, "the project is large: not all of it was searched for secret files to hide")
+	}
+	if of.NoGit != "" {
+		out = append(out, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
+	}
+	return out
 }

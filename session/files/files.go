@@ -203,6 +203,14 @@ func (f *Files) Scanned() *manifest.Manifest {
 	return f.current
 }
 
+// Look takes the state of the files, which has no number yet.
+func (f *Files) Look(ctx context.Context) (cp Checkpoint, err error) {
+	if cp.Manifest, err = f.Scan(ctx); err == nil {
+		cp.Root, err = f.Save(ctx, cp.Manifest)
+	}
+	return cp, err
+}
+
 // Save keeps a manifest, so that its root names the state of all files.
 func (f *Files) Save(ctx context.Context, m *manifest.Manifest) (content.Hash, error) {
 	return m.Save(ctx, Bodies{f.store})

@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// Past is a session as its record has it, with what an interruption left open.
+// Whoever recalled it owns it.
+type Past struct {
+	Session     api.Session
+	Actions     []api.Action
+	Checkpoints []api.Checkpoint
+	Rollbacks   []api.Rollback // none is open any more
+	Names       map[string]netip.Addr
+
+	// The newest number of each kind.
+	Execs, Notes, Questions, Attempts, Rolled int64
+
+	Closing []api.Event // close what was left open, but for actions
+	Words   []string    // for the person
+}
+
+// Interrupted is what is said of what a dead supervisor left open.
+const Interrupted = "the session was interrupted"
+
+// Recall reads a session that has ended or was interrupted. It records nothing.
+func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
+	info, err := Doc[api.Session](ctx, st, id, store.KindSession, 0)
+	actions, aerr := All[api.Action](ctx, st, id, store.KindAction)
+	checkpoints, cerr := All[api.Checkpoint](ctx, st, id, store.KindCheckpoint)
+	rollbacks, rerr := All[api.Rollback](ctx, st, id, store.KindRollback)
+	questions, qerr := All[api.Question](ctx, st, id, store.KindQuestion)
+	attempts, terr := All[api.Attempt](ctx, st, id, store.KindAttempt)
+	exec, _, xerr := Last[api.Exec](ctx, st, id, store.KindExec)
+	note, _, nerr := Last[api.Note](ctx, st, id, store.KindNote)
+	if err := errors.Join(err, aerr, cerr, rerr, qerr, terr, xerr, nerr); err != nil {
+		return nil, err
+	}
+	p := &Past{
+		Session: info, Actions: actions, Checkpoints: checkpoints, Rollbacks: rollbacks,
+		Names: make(map[string]netip.Addr), Execs: exec.ID, Notes: note.ID,
+	}
+	for _, q := range questions {
+		if p.Questions = max(p.Questions, q.ID); q.Open() {
+			q.Closed, q.Answering = "withdrawn", ""
+			p.Closing = append(p.Closing, api.Event{Kind: "question.closed", Question: &q})
+		}
+	}
+	for _, a := range attempts {
+		p.Attempts = max(p.Attempts, a.ID)
+		if addr, err := netip.ParseAddr(a.Address); err == nil && a.Name != "" {
+			p.Names[a.Name] = addr
+		}
+		if a.Open {
+			a.Open, a.Failure = false, Interrupted
+			p.Closing = append(p.Closing, api.Event{Kind: "attempt.closed", Attempt: &a})
+		}
+	}
+	for i := range p.Rollbacks {
+		r := &p.Rollbacks[i]
+		if p.Rolled = max(p.Rolled, r.ID); !r.Open {
+			continue
+		}
+		r.Open, r.Failure = false, Interrupted
+		p.Closing = append(p.Closing, api.Event{Kind: "rollback.failed", Rollback: r})
+		words := "a roll back was cut off: some files may have gone back, and others not"
+		if r.ToBefore != 0 {
+			words = fmt.Sprintf("a roll back to before action %d was cut off: some files may have gone back, and others not; stepbox rollback %s --to-before %d takes all of them back", r.ToBefore, id, r.ToBefore)
+		}
+		p.Words = append(p.Words, words)
+	}
+	return p, nil
+}
