@@ -1,31 +1,45 @@
 package git
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
-// Hooks is the folder that the repository of a project has its hooks in, relative
-// to the project, "." for itself: the last core.hooksPath that is set, by git-config(1). It is ""
-// where hooks are at their usual place, in .git, or outside of the project. Files
-// that a configuration includes aren't looked into.
-func Hooks(project string, person Person) string {
+// maxSettings bounds how many files of settings are read.
+const maxSettings = 100
+
+// Obeyed lists the files that git reads settings from in a project and its
+// submodules, and the folders that its hooks are in, by their names, which may be
+// links. An include counts whatever its condition is, and a folder of hooks even if
+// a later file names another: who asks wants to know what might run. Both are empty
+// outside of a repository.
+func Obeyed(project string, person Person) (settings, hooks []string) {
 	root, metadata := Above(project)
 	if metadata == "" {
-		return ""
+		return nil, nil
 	}
 	_, common := repositoryAt(root)
-	hooks := ""
-	for _, file := range append(person.files(), filepath.Join(common, "config"), filepath.Join(metadata, "config.worktree")) {
-		data, err := ReadFile(file, maxConfig)
+	settings = append(person.files(), filepath.Join(metadata, "config.worktree"))
+	for _, file := range Configs(common) {
+		settings = append(settings, filepath.Join(common, file))
+		hooks = append(hooks, filepath.Join(common, filepath.Dir(file), "hooks"))
+	}
+	for i := 0; i < len(settings) && i < maxSettings; i++ {
+		file, err := filepath.EvalSymlinks(settings[i]) // git follows links to its settings
 		if err != nil {
 			continue // as for git, one that isn't there sets nothing
 		}
-		hooks = person.expand(core(data, "hookspath", hooks))
+		data, _ := ReadFile(file, maxConfig)
+		for _, e := range parseConfig(data) {
+			switch {
+			case e.section == "core" && e.key == "hookspath" && e.value != "":
+				hooks = append(hooks, beside(root, person.expand(e.value)))
+			case (e.section == "include" || e.section == "includeif") && e.key == "path":
+				if file := beside(filepath.Dir(file), person.expand(e.value)); !slices.Contains(settings, file) {
+					settings = append(settings, file)
+				}
+			}
+		}
 	}
-	if hooks == "" {
-		return ""
-	}
-	rel, err := filepath.Rel(project, beside(root, hooks))
-	if err != nil || !filepath.IsLocal(rel) {
-		return ""
-	}
-	return rel
+	return settings, hooks
 }

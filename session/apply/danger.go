@@ -2,16 +2,19 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/effects"
 	"stepbox/session/project"
 )
 
@@ -31,24 +34,35 @@ const (
 	byAgent  = "tells agents what to do and what they may do"
 	byEnv    = "programs read their settings and secrets from it"
 	byBox    = "Stepbox's own rules for this project"
+	byLock   = "says what is installed, and where from"
+	byOther  = "another version control's own folder, whose hooks and settings it obeys"
 )
 
 // rules is the table of them, each of its lines one danger.
 func rules() []rule {
 	var out []rule
 	for _, line := range []struct{ words, matches string }{
-		{byHook, ".husky/ .githooks/ githooks/ git-hooks/ .git-hooks/ lefthook.yml lefthook.yaml .lefthook.yml lefthook.toml .pre-commit-config.yaml .lintstagedrc* .huskyrc* .overcommit.yml"},
+		{byHook, ".husky/ .githooks/ githooks/ git-hooks/ .git-hooks/ lefthook.yml lefthook.yaml .lefthook.yml lefthook.toml .pre-commit-config.yaml .lintstagedrc* lint-staged.config.* .huskyrc* .overcommit.yml .simple-git-hooks.* .czrc .commitlintrc*"},
 		{byCI, ".github/workflows/ .github/actions/ .gitea/workflows/ .forgejo/workflows/ .gitlab-ci.yml .gitlab/ci/ .circleci/ .buildkite/ .woodpecker/ .woodpecker.yml " +
-			"jenkinsfile jenkinsfile.* azure-pipelines* .azure-pipelines/ .drone.yml .drone.star bitbucket-pipelines.yml .travis.yml appveyor.yml .appveyor.yml .cirrus.yml .teamcity/ cloudbuild.yaml"},
-		{byEditor, ".vscode/ .idea/ .devcontainer/ .devcontainer.json .zed/ .fleet/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el *.sublime-project"},
-		{byShell, ".envrc mise.toml .mise.toml .mise/ mise.local.toml .tool-versions .nvmrc .node-version .python-version .ruby-version rust-toolchain rust-toolchain.toml devbox.json flake.nix shell.nix .autoenv*"},
-		{byEnv, ".env .env.*"},
+			"jenkinsfile jenkinsfile.* azure-pipelines* .azure-pipelines/ .drone.yml .drone.star bitbucket-pipelines.yml .travis.yml appveyor.yml .appveyor.yml .cirrus.yml .teamcity/ cloudbuild.yaml " +
+			"*.gitlab-ci.yml .semaphore/ .tekton/ .builds/ .build.yml action.yml action.yaml netlify.toml vercel.json .readthedocs.yaml .readthedocs.yml"},
+		{byEditor, ".vscode/ .idea/ .devcontainer/ .devcontainer.json .zed/ .fleet/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el *.sublime-project .vs/ .vim/ .nvim/ .helix/ .externaltoolbuilders/ nbproject/ .vimspector.json .ycm_extra_conf.py .gdbinit .lldbinit .clangd"},
+		{byShell, ".envrc mise.toml .mise.toml .mise/ mise.local.toml .tool-versions .nvmrc .node-version .python-version .ruby-version rust-toolchain rust-toolchain.toml devbox.json flake.nix shell.nix .autoenv* " +
+			".envrc.* .config/mise/ .config/mise.toml .rtx.toml .prototools .sdkmanrc .java-version .go-version default.nix devenv.nix devenv.yaml .shadowenv.d/ activate activate.fish activate.csh activate.ps1 .bashrc .bash_profile .profile .zshrc .zshenv"},
+		{byEnv, ".env .env.* .flaskenv"},
 		{byBuild, "makefile gnumakefile *.mk justfile .justfile taskfile.yml taskfile.yaml taskfile.dist.yml rakefile *.rake build.rs setup.py setup.cfg conftest.py sitecustomize.py noxfile.py tox.ini pyproject.toml hatch_build.py " +
 			"*.gradle *.gradle.kts gradlew gradle-wrapper.properties gradle-wrapper.jar mvnw .mvn/ pom.xml build.xml cmakelists.txt *.cmake cmakepresets.json meson.build configure configure.ac build.zig build.sbt magefile.go " +
-			"gulpfile.* gruntfile.* webpack.config.* vite.config.* vitest.config.* jest.config.* rollup.config.* babel.config.* .babelrc* eslint.config.* .eslintrc* postcss.config.* next.config.* build.bazel bazel.rc .bazelrc workspace.bazel"},
-		{byTool, ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .yarn/releases/ .yarn/plugins/ pip.conf pip.ini .cargo/config .cargo/config.toml gemfile .bundle/ .pypirc .condarc nuget.config bunfig.toml"},
+			"gulpfile.* gruntfile.* webpack.config.* vite.config.* vitest.config.* jest.config.* rollup.config.* babel.config.* .babelrc* eslint.config.* .eslintrc* postcss.config.* next.config.* build.bazel bazel.rc .bazelrc workspace.bazel " +
+			"makefile.am makefile.in makefile.inc *.make cargo.toml binding.gyp gradle.properties dockerfile dockerfile.* *.dockerfile containerfile docker-compose* compose.yaml compose.yml vagrantfile " +
+			"pytest.ini usercustomize.py *.pth pyvenv.cfg .pylintrc pylintrc .flake8 mypy.ini .rspec .irbrc .pryrc .rubocop.yml guardfile dangerfile podfile *.gemspec mix.exs rebar.config package.swift " +
+			"*.csproj *.fsproj *.vbproj *.vcxproj *.props *.targets makefile.pl build.pl sconstruct wscript build.sc *.bzl module.bazel .jvmopts .sbtopts " +
+			"*.config.js *.config.cjs *.config.mjs *.config.ts *.config.cts *.config.mts .mocharc* .prettierrc* .stylelintrc* .swcrc .releaserc* angular.json turbo.json nx.json"},
+		{byTool, ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .yarn/releases/ .yarn/plugins/ pip.conf pip.ini .cargo/config .cargo/config.toml gemfile .bundle/ .pypirc .condarc nuget.config bunfig.toml .pnpmfile.mjs pnpm-workspace.yaml package.yaml package.json5 .pnp.loader.mjs uv.toml poetry.toml pipfile *requirements.txt requirements-* constraints.txt .corepack.env"},
+		{byLock, "go.mod go.work go.work.sum " + strings.ToLower(string(effects.Locks))},
 		{byGit, ".gitattributes .gitmodules .gitconfig .lfsconfig"},
-		{byAgent, ".claude/ claude.md claude.local.md .mcp.json agents.md agents.override.md .cursor/ .cursorrules .codex/ .gemini/ gemini.md .windsurf/ .windsurfrules .clinerules* .continue/ .aider.conf.yml .github/copilot-instructions.md .copilot/ opencode.json .opencode/ .goosehints .roo/ .amazonq/"},
+		{byAgent, ".claude/ claude.md claude.local.md .mcp.json agents.md agents.override.md .cursor/ .cursorrules .codex/ .gemini/ gemini.md .windsurf/ .windsurfrules .clinerules* .continue/ .aider.conf.yml .github/copilot-instructions.md .copilot/ opencode.json .opencode/ .goosehints .roo/ .amazonq/ " +
+			".kiro/ .junie/ .augment/ .agents/ .pi/ .crush/ crush.json .crush.json crush.md .qwen/ qwen.md .factory/ .trae/ .kilocode/ .rules mcp.json warp.md .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/"},
+		{byOther, ".hg/ .hgsub .jj/ .sl/ .bzr/ .svn/ _darcs/ .pijul/"},
 		{byBox, ".stepbox.yaml"},
 	} {
 		for _, m := range strings.Fields(line.matches) {
@@ -91,13 +105,24 @@ func scripts(base string) string {
 	return ""
 }
 
+// lifecycle is 1 for a script that runs without being asked for, by its name.
+func lifecycle(name string) int {
+	if strings.HasPrefix(name, "pre") || strings.HasPrefix(name, "post") || name == "install" || name == "dependencies" {
+		return 1
+	}
+	return 0
+}
+
+// tellsOnly are members of such a file that nothing runs or installs by.
+const tellsOnly = "name version description keywords homepage bugs license author contributors funding repository private sideEffects type types typings files support authors"
+
 // mostScripts is how many bytes of such a file are read.
 const mostScripts = 1 << 20
 
 // dangers judges what an apply writes. Its words are escaped.
 type dangers struct {
 	rules    []rule
-	hooks    string              // the folder that the project's repository says its hooks are in, relative to the project; "" for none there
+	obeyed   *obeyed
 	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
 	redacted []string            // what it saw without secrets
 	git      map[string]bool     // folders that are repositories themselves once all is applied, as far as they were asked about
@@ -125,17 +150,19 @@ func (d *dangers) of(c *diff.Change) []string {
 	}
 	at := strings.ToLower(c.Path)
 	link := c.New.Kind == manifest.KindSymlink
-	if d.hooks == "." && !strings.Contains(c.Path, "/") || d.hooks != "" && (strings.HasPrefix(c.Path+"/", d.hooks+"/") || link && strings.HasPrefix(d.hooks, c.Path+"/")) {
-		out = append(out, "the repository's hooks are here (core.hooksPath): "+byHook)
-	}
+	words, names := d.obeyed.of(c.Path, link)
+	out = append(out, words...)
 	if base := path.Base(at); scripts(base) != "" {
 		if w := d.ofScripts(c, scripts(base)); w != "" {
 			out = append(out, w)
 		}
 	}
-	for _, r := range d.rules {
-		if (r.covers(at) || link && r.through(at)) && !slices.Contains(out, r.words) {
-			out = append(out, r.words)
+	for _, name := range append(names, at) {
+		name = strings.ToLower(name)
+		for _, r := range d.rules {
+			if (r.covers(name) || link && r.through(name)) && !slices.Contains(out, r.words) {
+				out = append(out, r.words)
+			}
 		}
 	}
 	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
@@ -153,6 +180,11 @@ func (d *dangers) of(c *diff.Change) []string {
 		}
 	case c.New.Kind == manifest.KindFile && c.New.Mode&0o111 != 0 && (c.Old == nil || c.Old.Kind != manifest.KindFile || c.Old.Mode&0o111 == 0):
 		out = append(out, "becomes executable")
+	}
+	if strings.ContainsFunc(c.Path, func(r rune) bool {
+		return r != ' ' && unicode.In(r, unicode.C, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point)
+	}) {
+		out = append(out, "its name has characters that can't be seen, or turn others round")
 	}
 	if open := func(f *diff.File) bool { return f != nil && f.Mode&0o002 != 0 && f.Kind != manifest.KindSymlink }; open(c.New) && !open(c.Old) {
 		out = append(out, "everyone on this computer may write to it")
@@ -195,18 +227,19 @@ func (d *dangers) ofScripts(c *diff.Change, member string) string {
 			names = append(names, api.Escape(api.Trim(n, 60)))
 		}
 	}
+	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(lifecycle(y), lifecycle(x)) })
 	switch n := len(names); {
 	case n == 0:
 		return ""
 	case n > 5:
-		return fmt.Sprintf("changes %d %s that run by name or by themselves: %s and %d more", n, member, strings.Join(names[:5], ", "), n-5)
+		return fmt.Sprintf("changes %d parts that run by name or by themselves, or say what is installed: %s and %d more", n, strings.Join(names[:5], ", "), n-5)
 	default:
-		return fmt.Sprintf("changes %s that run by name or by themselves: %s", member, strings.Join(names, ", "))
+		return "changes what runs by name or by itself, or is installed: " + strings.Join(names, ", ")
 	}
 }
 
-// scriptsOf is the text of each script; nil when it can't be told, and empty when
-// there are none.
+// scriptsOf is the text of each script, after that of what else the document has;
+// nil when it can't be told.
 func (d *dangers) scriptsOf(f *diff.File, member string) map[string]json.RawMessage {
 	if f == nil || f.Kind != manifest.KindFile {
 		return map[string]json.RawMessage{}
@@ -220,8 +253,15 @@ func (d *dangers) scriptsOf(f *diff.File, member string) map[string]json.RawMess
 		return nil
 	}
 	named := map[string]json.RawMessage{}
-	if len(all[member]) > 0 && json.Unmarshal(all[member], &named) != nil {
+	if part := all[member]; part != nil && (json.Unmarshal(part, &named) != nil || named == nil) {
 		return nil
+	}
+	for name, part := range all {
+		if name != member && !slices.Contains(strings.Fields(tellsOnly), name) {
+			var b bytes.Buffer
+			_ = json.Compact(&b, part) // it was read, so it is well-formed
+			named[name+" {…}"] = b.Bytes()
+		}
 	}
 	return named
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"stepbox/policy/git"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -427,7 +426,7 @@ func (b *planner) list() error {
 			has, _ := b.look(path) // what can't be looked at is no link that anyone could follow
 			return has.Target
 		},
-		hooks: git.Hooks(b.p.session.Folder, b.a.Person),
+		obeyed: obeys(b.p.session.Folder, b.a.Person),
 	}
 	shown := b.sel.Files.List(b.applied)
 	for i := range b.applied {
