@@ -1,11 +1,7 @@
 package apply
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -105,24 +101,13 @@ func scripts(base string) string {
 	return ""
 }
 
-// lifecycle is 1 for a script that runs without being asked for, by its name.
-func lifecycle(name string) int {
-	if strings.HasPrefix(name, "pre") || strings.HasPrefix(name, "post") || name == "install" || name == "dependencies" {
-		return 1
-	}
-	return 0
-}
-
-// tellsOnly are members of such a file that nothing runs or installs by.
-const tellsOnly = "name version description keywords homepage bugs license author contributors funding repository private sideEffects type types typings files support authors"
-
 // mostScripts is how many bytes of such a file are read.
 const mostScripts = 1 << 20
 
 // dangers judges what an apply writes. Its words are escaped.
 type dangers struct {
 	rules    []rule
-	obeyed   *obeyed
+	obeyed   *obeyed             // what the person has there
 	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
 	redacted []string            // what it saw without secrets
 	git      map[string]bool     // folders that are repositories themselves once all is applied, as far as they were asked about
@@ -150,14 +135,15 @@ func (d *dangers) of(c *diff.Change) []string {
 	}
 	at := strings.ToLower(c.Path)
 	link := c.New.Kind == manifest.KindSymlink
-	words, names := d.obeyed.of(c.Path, link)
-	out = append(out, words...)
+	if by := d.obeyed.named[c.Path]; by != "" {
+		out = append(out, api.Escape(by)+" names this, and may run or read it by itself")
+	}
 	if base := path.Base(at); scripts(base) != "" {
 		if w := d.ofScripts(c, scripts(base)); w != "" {
 			out = append(out, w)
 		}
 	}
-	for _, name := range append(names, at) {
+	for _, name := range append(d.obeyed.names(c.Path, link), at) {
 		name = strings.ToLower(name)
 		for _, r := range d.rules {
 			if (r.covers(name) || link && r.through(name)) && !slices.Contains(out, r.words) {
@@ -215,19 +201,21 @@ func (d *dangers) covered(by []string, at string) bool {
 	return slices.ContainsFunc(by, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") })
 }
 
-// ofScripts says which scripts of a file a change adds or rewrites.
+// ofScripts says which scripts of a file a change adds or rewrites, and what else may
+// be installed by it.
 func (d *dangers) ofScripts(c *diff.Change, member string) string {
-	old, new := d.scriptsOf(c.Old, member), d.scriptsOf(c.New, member)
-	if new == nil {
+	old, _ := d.read(c.Old, mostScripts) // what can't be read has none of them
+	now, err := d.read(c.New, mostScripts)
+	names, _, rest, ok := effects.Scripts(old, now, member)
+	if err != nil || !ok {
 		return "what it runs can't be read, so it may run anything (" + member + ")"
 	}
-	var names []string
-	for _, n := range slices.Sorted(maps.Keys(new)) {
-		if !bytes.Equal(old[n], new[n]) {
-			names = append(names, api.Escape(api.Trim(n, 60)))
-		}
+	for _, name := range rest {
+		names = append(names, name+" {…}")
 	}
-	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(lifecycle(y), lifecycle(x)) })
+	for i, name := range names {
+		names[i] = api.Escape(api.Trim(name, 60))
+	}
 	switch n := len(names); {
 	case n == 0:
 		return ""
@@ -236,34 +224,6 @@ func (d *dangers) ofScripts(c *diff.Change, member string) string {
 	default:
 		return "changes what runs by name or by itself, or is installed: " + strings.Join(names, ", ")
 	}
-}
-
-// scriptsOf is the text of each script, after that of what else the document has;
-// nil when it can't be told.
-func (d *dangers) scriptsOf(f *diff.File, member string) map[string]json.RawMessage {
-	if f == nil || f.Kind != manifest.KindFile {
-		return map[string]json.RawMessage{}
-	}
-	b, err := d.read(f, mostScripts)
-	if err != nil {
-		return nil
-	}
-	var all map[string]json.RawMessage
-	if json.Unmarshal(b, &all) != nil {
-		return nil
-	}
-	named := map[string]json.RawMessage{}
-	if part := all[member]; part != nil && (json.Unmarshal(part, &named) != nil || named == nil) {
-		return nil
-	}
-	for name, part := range all {
-		if name != member && !slices.Contains(strings.Fields(tellsOnly), name) {
-			var b bytes.Buffer
-			_ = json.Compact(&b, part) // it was read, so it is well-formed
-			named[name+" {…}"] = b.Bytes()
-		}
-	}
-	return named
 }
 
 // ofLink says where a link leads, when that isn't to something in the project.

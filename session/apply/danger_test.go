@@ -212,7 +212,7 @@ func TestConfiguredHooks(t *testing.T) {
 	r.action(api.ReviewKept)
 	for _, f := range r.plan(api.ApplyRequest{}).Files {
 		want := strings.HasPrefix(f.Path, git("rev-parse", "--git-path", "hooks"))
-		if got := strings.Contains(strings.Join(f.Dangers, ""), "core.hooksPath"); got != want {
+		if got := strings.Contains(strings.Join(f.Dangers, ""), byHook); got != want {
 			t.Errorf("%s: %q", f.Path, f.Dangers)
 		}
 	}

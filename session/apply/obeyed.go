@@ -1,29 +1,25 @@
 package apply
 
 import (
-	"encoding/json"
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"stepbox/policy/git"
-	"stepbox/session/api"
 )
 
-// obeyed is what the person's project obeys as it is now, of whatever name: the
-// folders with git's hooks, the files that hooks and settings name, and what is
-// reached through links. Paths are relative to the project.
+// obeyed is what the person's project obeys as it is now, of whatever name. Paths are
+// relative to the project.
 type obeyed struct {
 	project string
-	hooks   []string
-	named   map[string]string // by which hook or setting
-	links   [][2]string       // where each is, and where it leads
+	named   map[string]string // files, by which hook or settings
+	links   [][2]string       // a name that rules know, and the path that is meant by it
 }
 
 // unattended are files of a project that say what runs by itself, beside git's own.
-const unattended = ".husky .githooks .envrc .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml .overcommit.yml package.json .mcp.json .cursor/mcp.json " +
+const unattended = ".husky .githooks .envrc .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml .overcommit.yml .mcp.json .cursor/mcp.json " +
 	".claude/settings.json .claude/settings.local.json .codex/config.toml .gemini/settings.json .vscode/tasks.json .vscode/settings.json .devcontainer/devcontainer.json"
 
 const (
@@ -33,29 +29,28 @@ const (
 
 func obeys(project string, person git.Person) *obeyed {
 	o := &obeyed{project: project, named: map[string]string{}}
-	settings, hooks := git.Obeyed(project, person)
+	files, hooks := git.Obeyed(project, person)
 	for _, dir := range hooks {
-		o.hooks = append(append(o.hooks, o.inside(dir)...), o.inside(leads(dir))...)
+		o.link(".githooks", dir)
+		o.link(".githooks", leads(dir))
 	}
 	for name := range strings.FieldsSeq(unattended) {
-		settings = append(settings, filepath.Join(project, name))
+		files = append(files, filepath.Join(project, name))
 	}
-	for _, file := range append(settings, hooks...) {
+	for _, file := range append(files, hooks...) {
+		o.read(file)
 		names, _ := os.ReadDir(file) // it may be a file, or missing
 		for _, e := range names[:min(len(names), maxHooks)] {
 			if !strings.HasSuffix(e.Name(), ".sample") {
 				o.read(filepath.Join(file, e.Name()))
 			}
 		}
-		o.read(file)
 	}
 	for _, dir := range []string{"", ".github"} {
 		names, _ := os.ReadDir(filepath.Join(project, dir))
 		for _, e := range names {
 			if at := path.Join(dir, e.Name()); e.Type() == os.ModeSymlink {
-				for _, to := range o.inside(leads(filepath.Join(project, at))) {
-					o.links = append(o.links, [2]string{at, to})
-				}
+				o.link(at, leads(filepath.Join(project, at)))
 			}
 		}
 	}
@@ -65,24 +60,31 @@ func obeys(project string, person git.Person) *obeyed {
 // leads is where a path leads to, which needn't be there: then as far as its last
 // link says.
 func leads(file string) string {
-	real, err := filepath.EvalSymlinks(file)
-	if err == nil {
+	if real, err := filepath.EvalSymlinks(file); err == nil {
 		return real
 	}
-	if to, err := os.Readlink(file); err == nil && filepath.IsAbs(to) {
-		return filepath.Clean(to)
-	} else if err == nil {
-		return filepath.Join(filepath.Dir(file), to)
+	to, err := os.Readlink(file)
+	if err != nil {
+		return file
 	}
-	return file
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(file), to)
+	}
+	return filepath.Clean(to)
 }
 
-// inside is a path as the project has it; none when it isn't in there.
-func (o *obeyed) inside(file string) []string {
+// inside is a path as the project has it; "" when it isn't in there.
+func (o *obeyed) inside(file string) string {
 	if rel, err := filepath.Rel(o.project, file); err == nil && filepath.IsLocal(rel) {
-		return []string{rel}
+		return rel
 	}
-	return nil
+	return ""
+}
+
+func (o *obeyed) link(name, file string) {
+	if to := o.inside(file); to != "" {
+		o.links = append(o.links, [2]string{name, strings.TrimPrefix(to+"/", "./")})
+	}
 }
 
 // read notes which files a hook or settings name, as the last part of a path:
@@ -90,20 +92,10 @@ func (o *obeyed) inside(file string) []string {
 func (o *obeyed) read(file string) {
 	real := leads(file)
 	data, _ := git.ReadFile(real, maxHook)
-	if filepath.Base(file) == "package.json" {
-		var p struct{ Scripts map[string]string }
-		_ = json.Unmarshal(data, &p) // of half a file no script is known
-		data = nil
-		for name, script := range p.Scripts {
-			if lifecycle(name) > 0 {
-				data = append(append(data, script...), '\n')
-			}
-		}
-	}
 	if real != file {
-		data = append(data, "\n./"+strings.Join(o.inside(real), "")...)
+		data = append(data, "\n./"+o.inside(real)...)
 	}
-	by := strings.Join(append(o.inside(file), file)[:1], "")
+	by := cmp.Or(o.inside(file), file)
 	for _, word := range strings.FieldsFunc(string(data), func(r rune) bool {
 		return r < 0x80 && (r < '-' || r > 'z' || strings.ContainsRune(":;<=>?@[\\]^`", r))
 	}) {
@@ -116,21 +108,12 @@ func (o *obeyed) read(file string) {
 	}
 }
 
-// of says what the project obeys at a path, and which other names it has there,
-// or, as a link, leads what is obeyed to.
-func (o *obeyed) of(at string, link bool) (words, names []string) {
-	if slices.ContainsFunc(o.hooks, func(h string) bool {
-		return h == "." && !strings.Contains(at, "/") || h != "" && (strings.HasPrefix(at+"/", h+"/") || link && strings.HasPrefix(h, at+"/"))
-	}) {
-		words = append(words, "the repository's hooks are here (core.hooksPath): "+byHook)
-	}
-	if by := o.named[at]; by != "" {
-		words = append(words, api.Escape(by)+" names this, and may run or read it by itself")
-	}
+// names are others that a path has there, or, as a link, leads the way of.
+func (o *obeyed) names(at string, link bool) (out []string) {
 	for _, l := range o.links {
-		if rest, ok := strings.CutPrefix(at+"/", l[1]+"/"); ok {
-			names = append(names, path.Join(l[0], rest))
+		if rest, ok := strings.CutPrefix(at+"/", l[1]); ok || link && strings.HasPrefix(l[1], at+"/") {
+			out = append(out, path.Join(l[0], rest))
 		}
 	}
-	return words, names
+	return out
 }

@@ -237,7 +237,7 @@ func (s *summary) kindOf(c diff.Change, ignored bool, otherwise string) string {
 	if path.Base(c.Path) == "package.json" && !ignored {
 		old, _ := s.read(c.Old, maxCompare)
 		now, _ := s.read(c.New, maxCompare)
-		if names, unasked := scripts(old, now); unasked > 0 {
+		if names, unasked, _, _ := Scripts(old, now, "scripts"); unasked > 0 {
 			s.out.Grave = true
 			s.add(runs, "sets %s in %s, which runs by itself", short(names[0], 16), short(c.Path, 20))
 			return ""

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"path"
@@ -73,20 +74,25 @@ func Runs(p string) string {
 	return ""
 }
 
-// scripts names the scripts that differ between two package.json, those first
-// that run by themselves; unasked is how many do.
-func scripts(old, now []byte) (names []string, unasked int) {
-	read := func(b []byte) map[string]string {
-		var p struct {
-			Scripts map[string]string `json:"scripts"`
-		}
-		_ = json.Unmarshal(b, &p) // of half a file no script is known
-		return p.Scripts
+// tells are members of a package.json and its like that nothing runs or installs by.
+const tells = "name version description keywords homepage bugs license author authors contributors funding repository private sideEffects type types typings files support"
+
+// Scripts names the scripts that differ between two documents of which a member has
+// them, those first that run by themselves, which is how many unasked says; rest are
+// the other members that differ, but for those that only tell. It isn't ok when the
+// later one can't be read.
+func Scripts(old, now []byte, member string) (names []string, unasked int, rest []string, ok bool) {
+	read := func(b []byte) (all, scripts map[string]json.RawMessage, ok bool) {
+		scripts = map[string]json.RawMessage{}
+		ok = len(b) == 0 || json.Unmarshal(b, &all) == nil && (all[member] == nil || json.Unmarshal(all[member], &scripts) == nil && scripts != nil)
+		delete(all, member)
+		return all, scripts, ok
 	}
-	was, now2 := read(old), read(now)
-	for _, name := range slices.Sorted(maps.Keys(now2)) {
+	was, hadScripts, _ := read(old) // of half a file no script is known
+	is, hasScripts, ok := read(now)
+	for _, name := range slices.Sorted(maps.Keys(hasScripts)) {
 		switch {
-		case now2[name] == was[name]:
+		case bytes.Equal(hasScripts[name], hadScripts[name]):
 		case slices.Contains(strings.Fields(lifecycle), name):
 			names = slices.Insert(names, unasked, name)
 			unasked++
@@ -94,5 +100,11 @@ func scripts(old, now []byte) (names []string, unasked int) {
 			names = append(names, name)
 		}
 	}
-	return names, unasked
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		var a, b bytes.Buffer
+		if _, _ = json.Compact(&a, was[name]), json.Compact(&b, is[name]); !bytes.Equal(a.Bytes(), b.Bytes()) && !slices.Contains(strings.Fields(tells), name) {
+			rest = append(rest, name)
+		}
+	}
+	return names, unasked, rest, ok
 }
