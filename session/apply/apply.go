@@ -90,7 +90,7 @@ type Owner interface {
 type Sandbox interface {
 	Check(ctx context.Context, state *manifest.Manifest, command string, told func(line string)) (api.CheckResult, error)
 	Commits(ctx context.Context, state *manifest.Manifest) (scratch.Commits, error)
-	Fetch(ctx context.Context, session string, state *manifest.Manifest) (scratch.Fetched, error)
+	Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (scratch.Fetched, error)
 }
 
 // counting brings a session's numbers up to an event of an apply, after which so
@@ -268,7 +268,7 @@ func (a *Applier) write(ctx context.Context, p *plan, rec *api.Apply, tell func(
 // fetch has the agent's commits put into the real repositories. The files are
 // written by then: that this fails is said in the record, and can be tried again.
 func (a *Applier) fetch(ctx context.Context, p *plan, rec *api.Apply) {
-	got, err := a.Sandbox(p.session).Fetch(ctx, p.session.ID, p.all)
+	got, err := a.Sandbox(p.session).Fetch(ctx, p.session.ID, p.all, p.Commits)
 	if err != nil {
 		rec.Failure = "the files are written, and the commits couldn't be fetched: " + api.Escape(api.Trim(err.Error(), maxReason))
 		return

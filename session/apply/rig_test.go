@@ -62,7 +62,7 @@ func (f *fakeBox) Commits(context.Context, *manifest.Manifest) (scratch.Commits,
 	return f.commits, nil
 }
 
-func (f *fakeBox) Fetch(context.Context, string, *manifest.Manifest) (scratch.Fetched, error) {
+func (f *fakeBox) Fetch(context.Context, string, *manifest.Manifest, []api.Commit) (scratch.Fetched, error) {
 	return f.fetched, f.failure
 }
 

@@ -7,8 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 	"time"
 )
 
@@ -190,7 +194,7 @@ func TestALyingGit(t *testing.T) {
 case "$*" in *" bundle create "*) ` + test.does + `;; *) exec /usr/bin/git "$@";; esac
 END
 				chmod +x bin/git`)
-			got, err := r.Fetch(t.Context(), "s1", state)
+			got, err := r.fetched("s1", state)
 			r.must(err)
 			if n := strings.ToLower(notes(got.Commits)); !strings.Contains(n, test.note) || (n == "") != (test.note == "") {
 				t.Errorf("the notes are %q", n)
@@ -219,7 +223,7 @@ case "$*" in
 esac
 END
 		chmod +x bin/git`)
-	got, err := r.Fetch(t.Context(), "s1", state)
+	got, err := r.fetched("s1", state)
 	r.must(err)
 	if n := notes(got.Commits); !strings.Contains(n, "on top of others that the project's repository doesn't have") {
 		t.Errorf("the notes are %q", n)
@@ -237,12 +241,48 @@ func TestGitOfTheProjectIsntRun(t *testing.T) {
 	r.must(os.Chmod(filepath.Join(r.project, "bin/git"), 0o755))
 	state := r.agent(asAda + "git commit -qm work --allow-empty")
 	r.cfg.Env[0] = "PATH=" + filepath.Join(r.project, "bin") + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
-	got, err := r.Fetch(t.Context(), "s1", state)
+	got, err := r.fetched("s1", state)
 	r.must(err)
 	if n := notes(got.Commits); !strings.Contains(n, "is in the project") {
 		t.Errorf("the notes are %q", n)
 	}
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("it ran")
+	}
+}
+
+// fetched fetches what a person was shown just before.
+func (r *rig) fetched(session string, state *manifest.Manifest) (Fetched, error) {
+	r.Helper()
+	shown, err := r.Commits(r.Context(), state)
+	r.must(err)
+	return r.Fetch(r.Context(), session, state, shown.List)
+}
+
+// What git in the sandbox lists the second time isn't fetched if it listed other
+// commits when a person looked.
+func TestOnlyWhatWasShownIsFetched(t *testing.T) {
+	r := newRepository(t)
+	refs := r.git("", "for-each-ref")
+	state := r.agent(asAda + "git commit -qm one --allow-empty; git branch other; git commit -qm two --allow-empty")
+	all, err := r.Commits(t.Context(), state)
+	r.must(err)
+	if len(all.List) != 2 {
+		t.Fatalf("it lists %+v", all)
+	}
+	renamed := slices.Clone(all.List)
+	renamed[0].Subject = "else"
+	for name, shown := range map[string][]api.Commit{"none": nil, "one less": all.List[:1], "another": renamed} {
+		if got, err := r.Fetch(t.Context(), "s1", state, shown); err == nil || !strings.Contains(err.Error(), "shown") || got.Ref != "" {
+			t.Errorf("%s: it fetched %+v, %v", name, got, err)
+		}
+	}
+	if now := r.git("", "for-each-ref"); now != refs {
+		t.Errorf("the references are now\n%s", now)
+	}
+	got, err := r.Fetch(t.Context(), "s1", state, all.List)
+	r.must(err)
+	if !slices.Equal(got.List, all.List) || len(got.Notes) > 0 {
+		t.Errorf("it fetched %+v", got)
 	}
 }

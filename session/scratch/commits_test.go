@@ -79,7 +79,7 @@ more"; git switch -qc topic HEAD~1; echo c >c; git add c; git commit -qm "on top
 	}
 	before := r.git("", "for-each-ref")
 	for range 2 { // again, too
-		fetched, err := r.Fetch(t.Context(), "abc12", state)
+		fetched, err := r.fetched("abc12", state)
 		r.must(err)
 		if !slices.Equal(subjects(fetched.Commits), subjects(got)) || fetched.Ref != "refs/stepbox/abc12/" || len(fetched.Notes) > 0 {
 			t.Fatalf("fetched are %+v: %s", fetched, notes(fetched.Commits))
@@ -140,7 +140,7 @@ func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
 		git commit -qm "detached" --allow-empty; git checkout -q --detach; git commit -qm "loose" --allow-empty
 		git worktree add -q --detach ../$(basename $PWD)/tree HEAD~1 2>/dev/null; (cd tree; git commit -qm "in a worktree" --allow-empty)
 		git init -q new; (cd new; git commit -qm "new" --allow-empty); git stash list`)
-	got, err := r.Fetch(t.Context(), "s1", state)
+	got, err := r.fetched("s1", state)
 	r.must(err)
 	want := []string{"main detached", "HEAD loose", "HEAD in a worktree", "main in module", "main in my lib", "main in sub"}
 	slices.Sort(want)
@@ -184,7 +184,7 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 	r.must(os.Symlink("/nowhere/at/all", filepath.Join(inner.cfg.Outer, "HEAD")))
 	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "refs/heads/bad"), []byte("nonsense\n"), 0o644))
 	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "config"), []byte("[core]\n\tfsmonitor = touch /tmp/ran\n[alias]\n\tbundle = !touch /tmp/ran\n"), 0o644))
-	if got, err := inner.Fetch(t.Context(), "s1", nil); err != nil || len(got.List) > 0 || got.Ref != "" {
+	if got, err := inner.Fetch(t.Context(), "s1", nil, nil); err != nil || len(got.List) > 0 || got.Ref != "" {
 		t.Errorf("of nonsense there is %v, %+v", err, got)
 	}
 	apart := filepath.Join(r.project, "apart")
@@ -203,7 +203,7 @@ func TestShallowRepositories(t *testing.T) {
 	shallow.must(os.Remove(shallow.project))
 	r.git("", "clone", "-q", "--depth=1", "file://"+r.project, shallow.project)
 	state := shallow.agent(asAda + "git commit -qm more --allow-empty")
-	got, err := shallow.Fetch(t.Context(), "s1", state)
+	got, err := shallow.fetched("s1", state)
 	shallow.must(err)
 	if !slices.Equal(subjects(got.Commits), []string{"main more"}) || len(got.Notes) > 0 {
 		t.Errorf("fetched are %q, %s", subjects(got.Commits), notes(got.Commits))
@@ -215,7 +215,7 @@ func TestHostileBranches(t *testing.T) {
 	r := newRepository(t)
 	state := r.agent(asAda + `for b in '$(touch${IFS}pwned)' "a'b;c" "-x" "$(printf 'bi\342\200\256di')" "ok/then"; do
 		git update-ref "refs/heads/$b" $(git commit-tree -p HEAD -m "of $(printf 'x\033[31m')$b" HEAD^{tree}); done`)
-	got, err := r.Fetch(t.Context(), "s1", state)
+	got, err := r.fetched("s1", state)
 	r.must(err)
 	if len(got.List) != 5 || len(got.Notes) > 0 {
 		t.Fatalf("the commits are %q, %s", subjects(got.Commits), notes(got.Commits))
@@ -250,7 +250,7 @@ func TestHostileRepositories(t *testing.T) {
 			r.must(err)
 			out := filepath.Join(r.cfg.Home, "ran")
 			state := r.agent(asAda + `git commit -qm work --allow-empty; OUT=` + out + `; ` + trap)
-			got, err := r.Fetch(t.Context(), "s1", state)
+			got, err := r.fetched("s1", state)
 			r.must(err)
 			if !slices.Equal(subjects(got.Commits), []string{"main work"}) || len(got.Notes) > 0 {
 				t.Errorf("the commits are %q, %s", subjects(got.Commits), notes(got.Commits))
@@ -276,7 +276,7 @@ func TestBrokenRepositories(t *testing.T) {
 			r := newRepository(t)
 			state := r.agent(asAda + `git commit -qm work --allow-empty; ` + test.trap)
 			refs := r.git("", "for-each-ref")
-			got, err := r.Fetch(t.Context(), "s1", state)
+			got, err := r.fetched("s1", state)
 			r.must(err)
 			if n := notes(got.Commits); test.note == "" && n != "" || !strings.Contains(n, test.note) {
 				t.Errorf("the notes are %q", n)

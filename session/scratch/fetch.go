@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,9 +43,14 @@ done
 // project has on the host, below refs/stepbox/ID, where ID is the session's, and
 // changes nothing else there. It may be done again. Git bundles them in a sandbox;
 // the person's own git sees a copy of the bundle and the real repository, neither
-// of which the agent can write. It fetches them all or, in each repository, none.
-func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Manifest) (Fetched, error) {
+// of which the agent can write. It fetches them all or, in each repository, none;
+// and nothing at all unless they are those that a person was shown, since git in the
+// sandbox may be made to list others each time.
+func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (Fetched, error) {
 	list, err := s.gather(ctx, state)
+	if err == nil && !slices.Equal(said(list).List, shown) {
+		err = errors.New("they aren't the commits that were shown any more; look at them again")
+	}
 	if err != nil {
 		return Fetched{}, err
 	}
