@@ -1,11 +1,9 @@
 package git
 
-import (
-	"path/filepath"
-	"slices"
-)
+import "path/filepath"
 
-// maxSettings bounds how many files of settings are read.
+// maxSettings bounds how many files of settings are read, which may include each
+// other.
 const maxSettings = 100
 
 // Obeyed lists the files that git reads settings from in a project and its
@@ -35,9 +33,7 @@ func Obeyed(project string, person Person) (settings, hooks []string) {
 			case e.section == "core" && e.key == "hookspath" && e.value != "":
 				hooks = append(hooks, beside(root, person.expand(e.value)))
 			case (e.section == "include" || e.section == "includeif") && e.key == "path":
-				if file := beside(filepath.Dir(file), person.expand(e.value)); !slices.Contains(settings, file) {
-					settings = append(settings, file)
-				}
+				settings = append(settings, beside(filepath.Dir(file), person.expand(e.value)))
 			}
 		}
 	}

@@ -14,82 +14,6 @@ import (
 	"stepbox/session/project"
 )
 
-// rule says what is dangerous about files of a name. Match is in small letters: a
-// name, *END, START* or, with a slash at its end, folders that it is in.
-type rule struct{ match, words string }
-
-// What runs without being asked, or decides what runs, and when that is.
-const (
-	byHook   = "git runs hooks here by itself, at each commit or the like"
-	byCI     = "runs by itself on a server that may hold secrets (CI)"
-	byEditor = "an editor may run what this says when the folder is opened"
-	byShell  = "the shell runs it, or changes by it, when the folder is entered"
-	byBuild  = "runs at the next build or test"
-	byTool   = "tells a package manager where from it installs, and what it runs"
-	byGit    = "tells git what to run, or where to fetch from"
-	byAgent  = "tells agents what to do and what they may do"
-	byEnv    = "programs read their settings and secrets from it"
-	byBox    = "Stepbox's own rules for this project"
-	byLock   = "says what is installed, and where from"
-	byOther  = "another version control's own folder, whose hooks and settings it obeys"
-)
-
-// rules is the table of them, each of its lines one danger.
-func rules() []rule {
-	var out []rule
-	for _, line := range []struct{ words, matches string }{
-		{byHook, ".husky/ .githooks/ githooks/ git-hooks/ .git-hooks/ lefthook.yml lefthook.yaml .lefthook.yml lefthook.toml .pre-commit-config.yaml .lintstagedrc* lint-staged.config.* .huskyrc* .overcommit.yml .simple-git-hooks.* .czrc .commitlintrc*"},
-		{byCI, ".github/workflows/ .github/actions/ .gitea/workflows/ .forgejo/workflows/ .gitlab-ci.yml .gitlab/ci/ .circleci/ .buildkite/ .woodpecker/ .woodpecker.yml " +
-			"jenkinsfile jenkinsfile.* azure-pipelines* .azure-pipelines/ .drone.yml .drone.star bitbucket-pipelines.yml .travis.yml appveyor.yml .appveyor.yml .cirrus.yml .teamcity/ cloudbuild.yaml " +
-			"*.gitlab-ci.yml .semaphore/ .tekton/ .builds/ .build.yml action.yml action.yaml netlify.toml vercel.json .readthedocs.yaml .readthedocs.yml"},
-		{byEditor, ".vscode/ .idea/ .devcontainer/ .devcontainer.json .zed/ .fleet/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el *.sublime-project .vs/ .vim/ .nvim/ .helix/ .externaltoolbuilders/ nbproject/ .vimspector.json .ycm_extra_conf.py .gdbinit .lldbinit .clangd"},
-		{byShell, ".envrc mise.toml .mise.toml .mise/ mise.local.toml .tool-versions .nvmrc .node-version .python-version .ruby-version rust-toolchain rust-toolchain.toml devbox.json flake.nix shell.nix .autoenv* " +
-			".envrc.* .config/mise/ .config/mise.toml .rtx.toml .prototools .sdkmanrc .java-version .go-version default.nix devenv.nix devenv.yaml .shadowenv.d/ activate activate.fish activate.csh activate.ps1 .bashrc .bash_profile .profile .zshrc .zshenv"},
-		{byEnv, ".env .env.* .flaskenv"},
-		{byBuild, "makefile gnumakefile *.mk justfile .justfile taskfile.yml taskfile.yaml taskfile.dist.yml rakefile *.rake build.rs setup.py setup.cfg conftest.py sitecustomize.py noxfile.py tox.ini pyproject.toml hatch_build.py " +
-			"*.gradle *.gradle.kts gradlew gradle-wrapper.properties gradle-wrapper.jar mvnw .mvn/ pom.xml build.xml cmakelists.txt *.cmake cmakepresets.json meson.build configure configure.ac build.zig build.sbt magefile.go " +
-			"gulpfile.* gruntfile.* webpack.config.* vite.config.* vitest.config.* jest.config.* rollup.config.* babel.config.* .babelrc* eslint.config.* .eslintrc* postcss.config.* next.config.* build.bazel bazel.rc .bazelrc workspace.bazel " +
-			"makefile.am makefile.in makefile.inc *.make cargo.toml binding.gyp gradle.properties dockerfile dockerfile.* *.dockerfile containerfile docker-compose* compose.yaml compose.yml vagrantfile " +
-			"pytest.ini usercustomize.py *.pth pyvenv.cfg .pylintrc pylintrc .flake8 mypy.ini .rspec .irbrc .pryrc .rubocop.yml guardfile dangerfile podfile *.gemspec mix.exs rebar.config package.swift " +
-			"*.csproj *.fsproj *.vbproj *.vcxproj *.props *.targets makefile.pl build.pl sconstruct wscript build.sc *.bzl module.bazel .jvmopts .sbtopts " +
-			"*.config.js *.config.cjs *.config.mjs *.config.ts *.config.cts *.config.mts .mocharc* .prettierrc* .stylelintrc* .swcrc .releaserc* angular.json turbo.json nx.json"},
-		{byTool, ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .yarn/releases/ .yarn/plugins/ pip.conf pip.ini .cargo/config .cargo/config.toml gemfile .bundle/ .pypirc .condarc nuget.config bunfig.toml .pnpmfile.mjs pnpm-workspace.yaml package.yaml package.json5 .pnp.loader.mjs uv.toml poetry.toml pipfile *requirements.txt requirements-* constraints.txt .corepack.env"},
-		{byLock, "go.mod go.work go.work.sum " + strings.ToLower(string(effects.Locks))},
-		{byGit, ".gitattributes .gitmodules .gitconfig .lfsconfig"},
-		{byAgent, ".claude/ claude.md claude.local.md .mcp.json agents.md agents.override.md .cursor/ .cursorrules .codex/ .gemini/ gemini.md .windsurf/ .windsurfrules .clinerules* .continue/ .aider.conf.yml .github/copilot-instructions.md .copilot/ opencode.json .opencode/ .goosehints .roo/ .amazonq/ " +
-			".kiro/ .junie/ .augment/ .agents/ .pi/ .crush/ crush.json .crush.json crush.md .qwen/ qwen.md .factory/ .trae/ .kilocode/ .rules mcp.json warp.md .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/"},
-		{byOther, ".hg/ .hgsub .jj/ .sl/ .bzr/ .svn/ _darcs/ .pijul/"},
-		{byBox, ".stepbox.yaml"},
-	} {
-		for _, m := range strings.Fields(line.matches) {
-			out = append(out, rule{m, line.words})
-		}
-	}
-	return out
-}
-
-// covers says whether a rule is for a path, which is in small letters.
-func (r rule) covers(at string) bool {
-	base := path.Base(at)
-	switch {
-	case strings.HasSuffix(r.match, "/"):
-		return strings.Contains("/"+at, "/"+r.match)
-	case strings.Contains(r.match, "/"):
-		return at == r.match || strings.HasSuffix(at, "/"+r.match)
-	case strings.HasPrefix(r.match, "*"):
-		return strings.HasSuffix(base, r.match[1:])
-	case strings.HasSuffix(r.match, "*"):
-		return strings.HasPrefix(base, r.match[:len(r.match)-1])
-	}
-	return base == r.match
-}
-
-// through says whether what a link at a path leads to is found under a name that
-// the rule is for.
-func (r rule) through(at string) bool {
-	return strings.Contains("/"+at+"/", "/"+r.match) || strings.HasPrefix(r.match, path.Base(at)+"/")
-}
-
 // scripts are files of which one part runs: the member of the document.
 func scripts(base string) string {
 	switch base {
@@ -106,7 +30,6 @@ const mostScripts = 1 << 20
 
 // dangers judges what an apply writes. Its words are escaped.
 type dangers struct {
-	rules    []rule
 	obeyed   *obeyed             // what the person has there
 	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
 	redacted []string            // what it saw without secrets
@@ -145,9 +68,9 @@ func (d *dangers) of(c *diff.Change) []string {
 	}
 	for _, name := range append(d.obeyed.names(c.Path, link), at) {
 		name = strings.ToLower(name)
-		for _, r := range d.rules {
-			if (r.covers(name) || link && r.through(name)) && !slices.Contains(out, r.words) {
-				out = append(out, r.words)
+		for _, r := range effects.Rules() {
+			if (r.Covers(name) || link && r.Through(name)) && !slices.Contains(out, r.Words) {
+				out = append(out, r.Words)
 			}
 		}
 	}
@@ -213,17 +136,10 @@ func (d *dangers) ofScripts(c *diff.Change, member string) string {
 	for _, name := range rest {
 		names = append(names, name+" {…}")
 	}
-	for i, name := range names {
-		names[i] = api.Escape(api.Trim(name, 60))
-	}
-	switch n := len(names); {
-	case n == 0:
+	if len(names) == 0 {
 		return ""
-	case n > 5:
-		return fmt.Sprintf("changes %d parts that run by name or by themselves, or say what is installed: %s and %d more", n, strings.Join(names[:5], ", "), n-5)
-	default:
-		return "changes what runs by name or by itself, or is installed: " + strings.Join(names, ", ")
 	}
+	return fmt.Sprintf("changes %d parts that run by name or by themselves, or are installed: %s", len(names), api.Escape(api.Trim(strings.Join(names, ", "), 300)))
 }
 
 // ofLink says where a link leads, when that isn't to something in the project.

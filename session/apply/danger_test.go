@@ -11,6 +11,22 @@ import (
 	"stepbox/session/api"
 )
 
+// What is said of files by their names.
+const (
+	byHook   = "git runs hooks here by itself, at each commit or the like"
+	byCI     = "runs by itself on a server that may hold secrets (CI)"
+	byEditor = "an editor may run what this says when the folder is opened"
+	byShell  = "the shell runs it, or changes by it, when the folder is entered"
+	byBuild  = "runs at the next build or test"
+	byTool   = "tells a package manager where from it installs, and what it runs"
+	byGit    = "tells git what to run, or where to fetch from"
+	byAgent  = "tells agents what to do and what they may do"
+	byEnv    = "programs read their settings and secrets from it"
+	byBox    = "Stepbox's own rules for this project"
+	byLock   = "says what is installed, and where from"
+	byOther  = "another version control's own folder, whose hooks and settings it obeys"
+)
+
 // Each danger is said in words, and what only looks like one isn't.
 func TestDangers(t *testing.T) {
 	scripts := func(body string) string { return fmt.Sprintf(`{"name":"x","scripts":%s}`, body) }
@@ -80,7 +96,7 @@ func TestDangers(t *testing.T) {
 		"executable":                    {path: "run", text: "!x", want: "becomes executable"},
 		"executable already":            {has: map[string]string{"run": "!x"}, path: "run", text: "!y"},
 		"made executable":               {has: map[string]string{"run": "x"}, path: "run", text: "!x", want: "becomes executable"},
-		"a script":                      {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: scripts(`{"test":"curl"}`), want: "runs by name or by itself, or is installed: test"},
+		"a script":                      {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: scripts(`{"test":"curl"}`), want: "parts that run by name or by themselves, or are installed: test"},
 		"a script more":                 {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: scripts(`{"test":"t","postinstall":"curl"}`), want: "postinstall"},
 		"no script":                     {has: map[string]string{"package.json": scripts(`{"test":"t"}`)}, path: "package.json", text: `{"scripts":{"test":"t"},"name":"y"}`},
 		"a new one without":             {path: "package.json", text: `{"name":"y"}`},
@@ -90,17 +106,17 @@ func TestDangers(t *testing.T) {
 		"too much":                      {path: "package.json", text: strings.Repeat(" ", mostScripts) + "{}", want: "may run anything"},
 		"scripts of null":               {path: "package.json", text: `{"scripts":null,"x":{}}`, want: "may run anything"},
 		"nothing at all":                {path: "package.json", text: `null`},
-		"a dependency":                  {has: map[string]string{"package.json": `{"dependencies":{"a":"1"}}`}, path: "package.json", text: `{"dependencies":{"a":"https://x/a.tgz"}}`, want: "is installed: dependencies {…}"},
+		"a dependency":                  {has: map[string]string{"package.json": `{"dependencies":{"a":"1"}}`}, path: "package.json", text: `{"dependencies":{"a":"https://x/a.tgz"}}`, want: "are installed: dependencies {…}"},
 		"a manager of packages":         {path: "package.json", text: `{"packageManager":"yarn@https://x/y.js"}`, want: "packageManager"},
 		"hooks in package.json":         {path: "package.json", text: `{"husky":{"hooks":{"pre-commit":"x"}}}`, want: "husky"},
 		"only written otherwise":        {has: map[string]string{"package.json": `{"dependencies":{"a":"1"}}`}, path: "package.json", text: `{"dependencies": {"a": "1"}, "version": "2"}`},
-		"a script called version":       {path: "package.json", text: scripts(`{"version":"curl"}`), want: "is installed: version"},
+		"a script called version":       {path: "package.json", text: scripts(`{"version":"curl"}`), want: "are installed: version"},
 		"a script like a member":        {has: map[string]string{"package.json": scripts(`{"dependencies":"x"}`)}, path: "package.json", text: `{"scripts":{"dependencies":"x"},"dependencies":{"a":"1"}}`, want: "dependencies {…}"},
-		"one among many":                {path: "package.json", text: scripts(`{"a":"","b":"","c":"","d":"","e":"","f":"","postinstall":"curl"}`), want: "postinstall, a, b, c, d and 2 more"},
+		"one among many":                {path: "package.json", text: scripts(`{"a":"","b":"","c":"","d":"","e":"","f":"","postinstall":"curl"}`), want: "changes 7 parts that run by name or by themselves, or are installed: postinstall, a, b"},
 		"a lock file":                   {path: "package-lock.json", text: "{}", want: byLock},
 		"a lock file of Rust":           {path: "x/Cargo.lock", text: "x", want: byLock},
 		"a module of Go":                {path: "go.mod", text: "x", want: byLock},
-		"requirements":                  {path: "requirements-dev.txt", text: "x", want: byTool},
+		"requirements":                  {path: "requirements-dev.txt", text: "x", want: byLock},
 		"node-gyp's":                    {path: "binding.gyp", text: "x", want: byBuild},
 		"a linter's plugins":            {path: ".pylintrc", text: "x", want: byBuild},
 		"any tool's":                    {path: "web/tailwind.config.mjs", text: "x", want: byBuild},
@@ -215,5 +231,19 @@ func TestConfiguredHooks(t *testing.T) {
 		if got := strings.Contains(strings.Join(f.Dangers, ""), byHook); got != want {
 			t.Errorf("%s: %q", f.Path, f.Dangers)
 		}
+	}
+}
+
+// A folder that is made since something comes into it isn't listed, so it lets
+// nobody in that nothing is said of.
+func TestFoldersInBetween(t *testing.T) {
+	r := newRig(t, nil)
+	r.agent("open/in", "x")
+	r.must(os.Chmod(filepath.Join(r.upper, "open"), 0o777))
+	r.action(api.ReviewKept)
+	_, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	if st, err := os.Stat(filepath.Join(r.project, "open")); err != nil || st.Mode().Perm() != 0o775 {
+		t.Errorf("it is %v, %v", st.Mode(), err)
 	}
 }

@@ -42,7 +42,7 @@ func (b *planner) makeFolders() error {
 			case err == nil && !planned && has.Absent():
 				mode := uint32(0o755)
 				if e := b.sel.To.Lookup(dir); e != nil && e.Kind == manifest.KindDir {
-					mode = e.Mode & 0o777
+					mode = e.Mode & 0o775 // nothing is said of it
 				}
 				b.steps[dir] = project.Step{Path: dir, New: project.State{Kind: manifest.KindDir, Mode: mode}}
 				continue

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,12 +9,11 @@ import (
 	"stepbox/policy/git"
 )
 
-// obeyed is what the person's project obeys as it is now, of whatever name. Paths are
-// relative to the project.
+// obeyed is what the person's project obeys as it is now, of whatever name.
 type obeyed struct {
 	project string
-	named   map[string]string // files, by which hook or settings
-	links   [][2]string       // a name that rules know, and the path that is meant by it
+	named   map[string]string // files of the project, by which hook or settings
+	links   [][2]string       // a path in the project that rules know, and the absolute one that it leads to
 }
 
 // unattended are files of a project that say what runs by itself, beside git's own.
@@ -31,8 +29,7 @@ func obeys(project string, person git.Person) *obeyed {
 	o := &obeyed{project: project, named: map[string]string{}}
 	files, hooks := git.Obeyed(project, person)
 	for _, dir := range hooks {
-		o.link(".githooks", dir)
-		o.link(".githooks", leads(dir))
+		o.links = append(o.links, [2]string{".githooks", dir}, [2]string{".githooks", leads(dir)})
 	}
 	for name := range strings.FieldsSeq(unattended) {
 		files = append(files, filepath.Join(project, name))
@@ -50,7 +47,7 @@ func obeys(project string, person git.Person) *obeyed {
 		names, _ := os.ReadDir(filepath.Join(project, dir))
 		for _, e := range names {
 			if at := path.Join(dir, e.Name()); e.Type() == os.ModeSymlink {
-				o.link(at, leads(filepath.Join(project, at)))
+				o.links = append(o.links, [2]string{at, leads(filepath.Join(project, at))})
 			}
 		}
 	}
@@ -73,36 +70,21 @@ func leads(file string) string {
 	return filepath.Clean(to)
 }
 
-// inside is a path as the project has it; "" when it isn't in there.
-func (o *obeyed) inside(file string) string {
-	if rel, err := filepath.Rel(o.project, file); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return ""
-}
-
-func (o *obeyed) link(name, file string) {
-	if to := o.inside(file); to != "" {
-		o.links = append(o.links, [2]string{name, strings.TrimPrefix(to+"/", "./")})
-	}
-}
-
 // read notes which files a hook or settings name, as the last part of a path:
 // where that begins ($ROOT, ../..) can't be told.
 func (o *obeyed) read(file string) {
 	real := leads(file)
 	data, _ := git.ReadFile(real, maxHook)
-	if real != file {
-		data = append(data, "\n./"+o.inside(real)...)
+	if to, ok := strings.CutPrefix(real, o.project+"/"); ok && real != file {
+		data = append(data, "\n./"+to...)
 	}
-	by := cmp.Or(o.inside(file), file)
 	for _, word := range strings.FieldsFunc(string(data), func(r rune) bool {
 		return r < 0x80 && (r < '-' || r > 'z' || strings.ContainsRune(":;<=>?@[\\]^`", r))
 	}) {
 		whole := strings.TrimRight(word, ".")
 		for word, more := whole, strings.ContainsAny(whole, "./"); more; _, word, more = strings.Cut(word, "/") {
 			if o.named[word] == "" && (strings.ContainsAny(word, "./") || strings.Count(whole, "/") == 1) { // main isn't refs/heads/main
-				o.named[word] = by
+				o.named[word] = strings.TrimPrefix(file, o.project+"/")
 			}
 		}
 	}
@@ -111,8 +93,11 @@ func (o *obeyed) read(file string) {
 // names are others that a path has there, or, as a link, leads the way of.
 func (o *obeyed) names(at string, link bool) (out []string) {
 	for _, l := range o.links {
-		if rest, ok := strings.CutPrefix(at+"/", l[1]); ok || link && strings.HasPrefix(l[1], at+"/") {
+		full := filepath.Join(o.project, at) + "/"
+		if rest, ok := strings.CutPrefix(full, l[1]+"/"); ok {
 			out = append(out, path.Join(l[0], rest))
+		} else if link && strings.HasPrefix(l[1]+"/", full) {
+			out = append(out, l[0])
 		}
 	}
 	return out

@@ -410,7 +410,7 @@ func (b *planner) bodies() error {
 // are too many.
 func (b *planner) list() error {
 	d := &dangers{
-		rules: rules(), hidden: b.hidden, redacted: b.p.session.Redacted, git: map[string]bool{}, folded: b.folded(),
+		hidden: b.hidden, redacted: b.p.session.Redacted, git: map[string]bool{}, folded: b.folded(),
 		read: func(f *diff.File, most int64) ([]byte, error) { return b.read(wanted(f), most) },
 		there: func(path string) bool {
 			if s, ok := b.steps[path]; ok {

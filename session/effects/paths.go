@@ -29,20 +29,6 @@ const (
 		"*.class *.log *.tmp *.swp *.exe *.test *.tsbuildinfo *.out *.cov *.prof *.lcov"
 )
 
-// runPaths are what other programs run, or take what they run from, unasked.
-var runPaths = []struct {
-	what  string
-	paths Paths
-}{
-	{"a git hook", ".husky/ .githooks/ .pre-commit-config.yaml lefthook.yml .lefthook.yml"},
-	{"CI", "workflows/ .circleci/ .buildkite/ .woodpecker/ .gitlab-ci.yml Jenkinsfile .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .drone.yml"},
-	{"the editor's settings", ".vscode/ .idea/ .devcontainer/ .zed/ *.code-workspace"},
-	{"an agent's settings", ".claude/ .codex/ .cursor/ .gemini/ .mcp.json"},
-	{"what a shell runs", ".envrc .bashrc .bash_profile .profile .zshrc .zshenv"},
-	{"what Python runs", "sitecustomize.py usercustomize.py *.pth"},
-	{"what a package manager runs", ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs"},
-}
-
 // lifecycle are the scripts of a package.json that run without being asked for.
 const lifecycle = "preinstall install postinstall preprepare prepare postprepare prepublish prepublishOnly prepack postpack dependencies"
 
@@ -61,17 +47,6 @@ func (patterns Paths) Has(p string) bool {
 		}
 	}
 	return false
-}
-
-// Runs says what a file is that other programs run by themselves: a hook, CI and
-// the like; "" when it is no such file. A repository's own folder isn't looked at.
-func Runs(p string) string {
-	for _, r := range runPaths {
-		if r.paths.Has(p) && (!strings.Contains(p, "workflows/") || r.what != "CI" || strings.Contains(p, ".github/") || strings.Contains(p, ".gitea/")) {
-			return r.what
-		}
-	}
-	return ""
 }
 
 // tells are members of a package.json and its like that nothing runs or installs by.

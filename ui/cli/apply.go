@@ -155,11 +155,12 @@ func (a *applying) plan(s api.Session) (api.ApplyPlan, error) {
 func resolutions(words []string, conflicts []api.Conflict) ([]api.Resolution, error) {
 	var out []api.Resolution
 	for _, word := range words {
-		path, way, ok := cutLast(word, "=")
-		way, sides, _ := strings.Cut(way, ":")
-		if !ok {
+		at := strings.LastIndex(word, "=") // a path may have some
+		way, sides, _ := strings.Cut(word[at+1:], ":")
+		if at < 0 {
 			return nil, fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted or PATH=there", ErrUsage, api.Escape(word))
 		}
+		path := word[:at]
 		i := slices.IndexFunc(conflicts, func(c api.Conflict) bool { return c.Path == path || c.Path == api.Escape(path) })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: --resolve %q: that file isn't in conflict", ErrUsage, api.Escape(path))
@@ -173,14 +174,6 @@ func resolutions(words []string, conflicts []api.Conflict) ([]api.Resolution, er
 		out = append(out, r)
 	}
 	return out, nil
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // find is the session that is meant: by name, or of this folder the newest one
