@@ -50,15 +50,25 @@ func leftovers(work string) []string {
 	}
 }
 
-func traces(work string) []string {
-	var out []string
+// processes lists those that were started with a script's data folder.
+func processes(work string) (pids []int) {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // a pattern that is well-formed
 	for _, p := range environs {
 		env, err := os.ReadFile(p) // it may be gone: then it isn't left
 		if err == nil && bytes.Contains(env, []byte("STEPBOX_DATA="+work+"/")) {
-			name, _ := os.ReadFile(filepath.Join(filepath.Dir(p), "cmdline")) // as above
-			out = append(out, "process "+p+" "+strings.ReplaceAll(string(name), "\x00", " "))
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil {
+				pids = append(pids, pid)
+			}
 		}
+	}
+	return pids
+}
+
+func traces(work string) []string {
+	var out []string
+	for _, pid := range processes(work) {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may be gone: then it isn't left
+		out = append(out, fmt.Sprintf("process %d %s", pid, strings.ReplaceAll(string(name), "\x00", " ")))
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -99,6 +109,10 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() {
 				if left := leftovers(e.WorkDir); len(left) > 0 {
 					t.Errorf("the script left behind:\n  %s", strings.Join(left, "\n  "))
+					for _, pid := range processes(e.WorkDir) {
+						_ = syscall.Kill(pid, syscall.SIGTERM) // a supervisor then ends its session; it may be gone
+					}
+					leftovers(e.WorkDir)
 				}
 			})
 			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "TERM=dumb", "PROJECT="+project, "GORACE="+os.Getenv("GORACE"))
@@ -548,7 +562,10 @@ func stopHolder(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	all := ""
 	for _, pid := range holders(ts) {
-		ts.Check(syscall.Kill(pid, syscall.SIGSTOP))
+		holder, err := os.FindProcess(pid)
+		ts.Check(err)
+		ts.Defer(func() { _ = holder.Signal(syscall.SIGCONT) }) // should the script not get to its end
+		ts.Check(holder.Signal(syscall.SIGSTOP))
 		all += strconv.Itoa(pid) + " "
 	}
 	ts.Setenv("HOLDERS", all)

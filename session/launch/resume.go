@@ -105,8 +105,9 @@ func replace(path string, body []byte) error {
 	return os.Rename(made, path)
 }
 
-// goneTime bounds how long a resume waits for what a killed supervisor left.
-const goneTime = 10 * time.Second
+// goneTime bounds how long a resume waits for what a killed supervisor left: longer
+// than its holder may take to clean up.
+const goneTime = 20 * time.Second
 
 // resumed is the session that goes on.
 func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string) (session.Config, error) {
