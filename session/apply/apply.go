@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,18 +94,52 @@ type Sandbox interface {
 	Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (scratch.Fetched, error)
 }
 
-// counting brings a session's numbers up to an event of an apply, after which so
-// many fewer of its changes aren't in the project.
-func counting(event string, fewer int) func(*api.Session) {
-	return func(s *api.Session) {
-		switch event {
-		case eventDone:
-			s.Applies++
-		case eventUndone:
-			s.Applies = max(s.Applies-1, 0)
-		}
-		s.Unapplied = max(s.Unapplied-fewer, 0)
+// counting brings a session's numbers up to an event of an apply. What the project
+// of one that is over lacks then is looked up: a person may have merged some of it.
+func (a *Applier) counting(ctx context.Context, id, event string) func(*api.Session) {
+	more := map[string]int{eventDone: 1, eventUndone: -1}[event]
+	lacks, err := 0, error(nil)
+	if more != 0 {
+		lacks, err = a.lacks(context.WithoutCancel(ctx), id)
 	}
+	return func(s *api.Session) {
+		s.Applies = max(s.Applies+more, 0)
+		if more != 0 && err == nil {
+			s.Unapplied = lacks
+		}
+	}
+}
+
+// lacks counts the changes of a session that is over which its project hasn't got,
+// but for what git ignores or has to itself.
+func (a *Applier) lacks(ctx context.Context, id string) (n int, err error) {
+	s, err := a.History.Session(ctx, id)
+	if err != nil || s.Live() {
+		return 0, err // at its end it is counted anyway
+	}
+	all, err := a.History.Select(ctx, id, api.Selection{})
+	if err != nil || all.To == nil {
+		return 0, err
+	}
+	d, err := all.Files.Difference(ctx, nil, all.To)
+	if err != nil {
+		return 0, err
+	}
+	folder, err := a.open(s)
+	if err != nil {
+		return 0, err
+	}
+	defer folder.Close()
+	for i := range d.Changes {
+		c := &d.Changes[i]
+		if project.Never(c.Path) != "" || all.Files.Ignored(c.Path) {
+			continue
+		}
+		if has, err := folder.Look(ctx, c.Path); err != nil || !has.Same(wanted(c.New)) {
+			n++
+		}
+	}
+	return n + d.More, nil
 }
 
 // Wait waits until nothing is being written any more; contexts end what is.
@@ -225,7 +260,7 @@ func (a *Applier) Apply(ctx context.Context, id string, r api.ApplyRequest, tell
 		a.fetch(ctx, p, &rec)
 	}
 	end := context.WithoutCancel(ctx)
-	if err := o.Record(end, eventDone, rec, counting(eventDone, p.settled)); err != nil {
+	if err := o.Record(end, eventDone, rec, a.counting(end, id, eventDone)); err != nil {
 		return rec, err
 	}
 	if a.Applied != nil {
@@ -236,7 +271,7 @@ func (a *Applier) Apply(ctx context.Context, id string, r api.ApplyRequest, tell
 
 // carry writes the steps of a plan, if it has any.
 func (a *Applier) carry(ctx context.Context, p *plan, o Owner, rec *api.Apply, tell func(api.Progress)) error {
-	if err := o.Record(ctx, eventStarted, *rec, counting(eventStarted, 0)); err != nil {
+	if err := o.Record(ctx, eventStarted, *rec, a.counting(ctx, p.session.ID, eventStarted)); err != nil {
 		return err
 	}
 	var err error
@@ -281,7 +316,7 @@ func (a *Applier) fetch(ctx context.Context, p *plan, rec *api.Apply) {
 // that its record meets comes on top.
 func (a *Applier) failed(ctx context.Context, o Owner, rec *api.Apply, why error) error {
 	rec.State, rec.Failure = api.ApplyFailed, api.Escape(api.Trim(why.Error(), maxReason))
-	return o.Record(context.WithoutCancel(ctx), eventFailed, *rec, counting(eventFailed, 0))
+	return o.Record(context.WithoutCancel(ctx), eventFailed, *rec, a.counting(ctx, "", eventFailed))
 }
 
 // check runs the checks of a plan one after the other; the first that fails ends
@@ -291,9 +326,9 @@ func (a *Applier) check(ctx context.Context, p *plan, rec *api.Apply, tell func(
 		return nil
 	}
 	box := a.Sandbox(p.session)
-	for i, c := range p.checks {
+	for _, c := range p.checks {
 		say := func(line string) {
-			tell(api.Progress{Stage: "check", Text: api.Escape(api.Trim(c, 200)) + ": " + line, Part: int64(i), Whole: int64(len(p.checks))})
+			tell(api.Progress{Stage: "check", Text: strings.TrimSuffix(api.Escape(api.Trim(c, 200))+": "+line, ": ")})
 		}
 		say("")
 		result, err := box.Check(ctx, p.state, c, say)

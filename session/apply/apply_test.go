@@ -471,3 +471,32 @@ func TestSettled(t *testing.T) {
 func (r *rig) planned() (*plan, error) {
 	return r.Applier.plan(r.Context(), sessionID, r.Owner(sessionID), api.ApplyRequest{Looked: true})
 }
+
+// What a session that is over has left to apply is what its project lacks, also
+// where a person brought some of it there by hand.
+func TestLeftToApply(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n", "b": "1\n", "c": "1\n"})
+	for _, name := range []string{"a", "b", "c", ".git/x"} {
+		r.agent(name, "2\n")
+	}
+	r.action(api.ReviewKept)
+	left := func(want int) {
+		t.Helper()
+		if s := r.session(); s.Unapplied != want {
+			t.Errorf("%d changes are left to apply, and should be %d", s.Unapplied, want)
+		}
+	}
+	r.host("b", "2\n") // as git merge brings it
+	_, err := r.apply(api.ApplyRequest{Selection: api.Selection{Globs: []string{"a"}}})
+	r.must(err)
+	left(1)
+	second, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	left(0)
+	_, err = r.undo(second.ID)
+	r.must(err)
+	left(1)
+	_, err = r.undo(1)
+	r.must(err)
+	left(2)
+}

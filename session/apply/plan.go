@@ -31,7 +31,7 @@ type plan struct {
 	all     *manifest.Manifest // the session's newest state, when commits are asked for
 	state   *manifest.Manifest // that checks run on: the project with the steps made
 	checks  []string           // exact
-	settled int                // changes that the project has once it is carried out, and hadn't
+	settled int                // changes that it makes
 }
 
 // planner makes a plan. It belongs to one goroutine.

@@ -65,7 +65,7 @@ func (a *Applier) settle(ctx context.Context, id string, o Owner) (said []string
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return said, err
 		}
-		event, fewer, how := "", 0, ""
+		event, how := "", ""
 		switch undoing := rec.State == api.ApplyUndoing; {
 		case err != nil && !undoing: // it ended before anything was written
 			j.Phase = project.Failed
@@ -75,13 +75,13 @@ func (a *Applier) settle(ctx context.Context, id string, o Owner) (said []string
 			event, how = eventFailed, "was taken back: the project folder is as it was before it"
 		case undoing && j.Phase == project.Undone:
 			rec.State, rec.UndoneAt = api.ApplyUndone, time.Now().UTC()
-			event, fewer, how = eventUndone, -rec.Files, "was being undone, which is finished now"
+			event, how = eventUndone, "was being undone, which is finished now"
 		case j.Phase == project.Done && undoing:
 			rec.State = api.ApplyDone
 			event, how = eventStays, "was being undone, which was taken back: it stands"
 		case j.Phase == project.Done:
 			rec.State = api.ApplyDone
-			event, fewer, how = eventDone, rec.Files, "is finished now"
+			event, how = eventDone, "is finished now"
 			if rec.Commits { // fetching comes last, so that they may be there
 				rec.Failure = "it was interrupted before it was known that its commits are fetched: ask for them again (--commits)"
 				how += ", but for its commits: ask for them again (--commits)"
@@ -89,7 +89,7 @@ func (a *Applier) settle(ctx context.Context, id string, o Owner) (said []string
 		default:
 			continue // Recover couldn't mend it yet, and said so
 		}
-		if err := o.Record(ctx, event, rec, counting(event, fewer)); err != nil {
+		if err := o.Record(ctx, event, rec, a.counting(ctx, id, event)); err != nil {
 			return said, err
 		}
 		said = append(said, fmt.Sprintf("apply %d of session %s, which was interrupted, %s", rec.ID, id, how))

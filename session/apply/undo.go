@@ -59,7 +59,6 @@ func (a *Applier) undoing(ctx context.Context, id string, n int64) (*plan, api.A
 		}
 	}
 	b.order()
-	b.p.settled = rec.Files
 	if err := b.list(); err != nil {
 		return nil, rec, err
 	}
@@ -143,7 +142,7 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	}
 	defer f.Close()
 	rec.State, rec.Failure = api.ApplyUndoing, ""
-	if err := o.Record(ctx, eventUndoing, rec, counting(eventUndoing, 0)); err != nil {
+	if err := o.Record(ctx, eventUndoing, rec, a.counting(ctx, id, eventUndoing)); err != nil {
 		return rec, err
 	}
 	done, err := f.Undo(ctx, a.Journals, rec.Journal, throttled("undo", tell))
@@ -151,10 +150,10 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	if err != nil {
 		err = inWords(err)
 		rec.State, rec.Failure = api.ApplyDone, "it couldn't be undone: "+api.Escape(api.Trim(err.Error(), maxReason))
-		return rec, errors.Join(err, o.Record(context.WithoutCancel(ctx), eventStays, rec, counting(eventStays, 0)))
+		return rec, errors.Join(err, o.Record(context.WithoutCancel(ctx), eventStays, rec, a.counting(ctx, id, eventStays)))
 	}
 	rec.State, rec.UndoneAt = api.ApplyUndone, time.Now().UTC()
-	return rec, o.Record(context.WithoutCancel(ctx), eventUndone, rec, counting(eventUndone, -p.settled))
+	return rec, o.Record(context.WithoutCancel(ctx), eventUndone, rec, a.counting(ctx, id, eventUndone))
 }
 
 // troubles are what writing left otherwise than it should be, as it is told.
