@@ -90,7 +90,9 @@ func command() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
 	}
 	cli.Plain(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", cli.ErrUsage, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %w; %s --help lists its flags", cli.ErrUsage, err, cmd.CommandPath())
+	})
 	root.AddCommand(runCommand(), resumeCommand(), attachCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
 	return root

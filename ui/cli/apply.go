@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,17 +184,10 @@ func (a *applying) find(word string) (api.Session, error) {
 	if err != nil {
 		return api.Session{}, err
 	}
-	here, err := os.Getwd()
-	if err == nil {
-		here, err = filepath.EvalSymlinks(here)
-	}
-	if err != nil {
-		return api.Session{}, fmt.Errorf("cannot tell this folder; name a session: %w", err)
+	if all, err = ofHere(all); err != nil {
+		return api.Session{}, err
 	}
 	for _, s := range all { // newest first
-		if here != s.Folder && !strings.HasPrefix(here, strings.TrimSuffix(s.Folder, "/")+"/") {
-			continue
-		}
 		if a.undo != "" {
 			if s.Applies > 0 {
 				return s, nil

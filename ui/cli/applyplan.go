@@ -70,7 +70,7 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 	for _, c := range p.Checks {
 		fmt.Fprintf(w, "check %s\n", c)
 	}
-	if asked := len(p.Unreviewed) > 0 && !a.yes && !a.dry; p.Blocked != "" && !asked { // the question says it
+	if p.Blocked != "" && (a.dry || len(p.Unreviewed) == 0) { // else the question or the error says it
 		fmt.Fprintf(w, "as it is, %s\n", p.Blocked)
 	}
 	fmt.Fprintf(w, "hash %s\n", p.Hash)

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,10 +94,14 @@ func wrap(connect Connect, use, short string, args cobra.PositionalArgs, f func(
 	return cmd
 }
 
-// onSession makes a command on one session.
+// onSession makes a command on one session, found by session; onOne's is found as find does.
 func onSession(connect Connect, use, short string, f func(c command, s api.Session) error) *cobra.Command {
+	return onOne(connect, use, short, command.session, f)
+}
+
+func onOne(connect Connect, use, short string, find func(command, string) (api.Session, error), f func(c command, s api.Session) error) *cobra.Command {
 	return wrap(connect, use, short, cobra.MaximumNArgs(1), func(c command, args []string) error {
-		s, err := c.session(optional(args))
+		s, err := find(c, optional(args))
 		if err != nil {
 			return err
 		}
@@ -122,7 +128,7 @@ func onMaybe(connect Connect, name, short string, f func(c command, s api.Sessio
 		if len(args) == 2 {
 			s, n, err = c.sessionAnd(args)
 		} else {
-			s, err = c.session(optional(args))
+			s, err = c.toRead(optional(args))
 		}
 		if err != nil {
 			return err
@@ -163,6 +169,35 @@ func (c command) session(word string) (api.Session, error) {
 		return api.Session{}, err
 	}
 	return Find(all, word)
+}
+
+// toRead is session for what changes nothing: with no word and no live one it is
+// the newest that was in this folder.
+func (c command) toRead(word string) (api.Session, error) {
+	all, err := c.client.Sessions(c.ctx)
+	if err != nil {
+		return api.Session{}, err
+	}
+	if word == "" && !slices.ContainsFunc(all, api.Session.Live) {
+		if past, err := ofHere(all); err == nil && len(past) > 0 {
+			return past[0], nil
+		}
+	}
+	return Find(all, word)
+}
+
+// ofHere are the sessions of this folder or one above it, newest first as all are.
+func ofHere(all []api.Session) ([]api.Session, error) {
+	here, err := os.Getwd()
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell this folder; name a session: %w", err)
+	}
+	return only(all, func(s api.Session) bool {
+		return here == s.Folder || strings.HasPrefix(here, strings.TrimSuffix(s.Folder, "/")+"/")
+	}), nil
 }
 
 // Find picks the session that a person means: by name (the newest, a live one

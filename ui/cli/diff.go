@@ -27,6 +27,7 @@ type differ struct {
 func diff(connect Connect) *cobra.Command {
 	var d differ
 	var pager bool
+	var action int
 	cmd := onMaybe(connect, "diff", "Show what a session or one of its actions changed", func(c command, s api.Session, n int) error {
 		d.command = c
 		for _, p := range d.paths {
@@ -34,7 +35,10 @@ func diff(connect Connect) *cobra.Command {
 				return fmt.Errorf("%w: %q is no pattern of paths", ErrUsage, p)
 			}
 		}
-		in := api.Scope{Action: n}
+		if n != 0 && action != 0 && n != action {
+			return fmt.Errorf("%w: one action at a time", ErrUsage)
+		}
+		in := api.Scope{Action: cmp.Or(n, action)}
 		if c.json {
 			return d.asJSON(s, in)
 		}
@@ -53,6 +57,7 @@ func diff(connect Connect) *cobra.Command {
 	cmd.Long = "Show what a session or one of its actions changed. On a terminal the differences are shown in colour and\n" +
 		"through a pager ($STEPBOX_PAGER, $PAGER or less); elsewhere they are a patch that git apply takes."
 	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
+	cmd.Flags().IntVar(&action, "action", 0, "only what this action changed")
 	cmd.Flags().BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
 	cmd.Flags().BoolVar(&d.names, "name-status", false, "only the files, with git's letters")
 	cmd.Flags().BoolVar(&pager, "pager", true, "use a pager on a terminal")

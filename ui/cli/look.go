@@ -61,22 +61,30 @@ func show(connect Connect) *cobra.Command {
 			space = &sp
 		}
 		rollbacks, _ := c.client.Rollbacks(c.ctx, s.ID) // an older session's Stepbox doesn't list them
+		applies, _ := c.client.Applies(c.ctx, s.ID)     // nor its applies
 		questions, stuck := c.client.Questions(c.ctx, s.ID)
 		type whole struct {
 			api.Session
 			Actions   []api.Action   `json:"action_list"`
 			Questions []api.Question `json:"questions"`
 			Rollbacks []api.Rollback `json:"rollbacks,omitempty"`
+			Applied   []api.Apply    `json:"apply_list,omitempty"`
 			Space     *api.Space     `json:"space,omitempty"`
 		}
-		err = c.print(whole{s, actions, questions, rollbacks, space}, func(w io.Writer) {
+		err = c.print(whole{s, actions, questions, rollbacks, applies, space}, func(w io.Writer) {
 			printSession(w, s, space, actions, questions)
+			if len(rollbacks)+len(applies) > 0 {
+				fmt.Fprintln(w)
+			}
 			for _, r := range rollbacks {
 				again := ""
 				if r.Redone {
 					again = ", which came again"
 				}
 				row(w, fmt.Sprintf("roll back %d", r.ID), "%s, %s%s %s", rollbackWords(r), files(r.Files), again, r.Failure)
+			}
+			for _, a := range applies {
+				row(w, fmt.Sprintf("apply %d", a.ID), "%s, %s %s", files(a.Files), a.State, a.Failure)
 			}
 		})
 		return cmp.Or(err, stuck) // all but what is held is known from the record
@@ -106,6 +114,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 		state += ", " + s.Exit.Words()
 	}
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
+	if !s.Live() && s.Unapplied > 0 {
+		row(w, "to apply", "%s: stepbox apply %s", files(s.Unapplied), s.ID)
+	}
 	if s.CutOff != 0 {
 		fmt.Fprintf(w, "beware\t%s: files may be as they were before it or after\n", cutOff(s))
 	}

@@ -199,5 +199,5 @@ func (c *Check) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 	rows = append(rows, blank(), blank())
 	hints := []paint.Hint{{Key: "enter", Words: "take it into the plan"}, {Key: "esc", Words: "back"}}
 	body := c.draw(dst, area, f, paint.Line{{Text: "A check", Style: f.P.S(themes.Strong)}}, rows, hints, text{})
-	return c.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "go test ./...")
+	return c.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "type a command")
 }
