@@ -2,7 +2,10 @@ package session
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +47,7 @@ func (s *Session) takeBase() {
 			}
 		})
 		stepBack()
-		found, err := findBase(ctx, options)
+		found, warning, err := findBase(ctx, options)
 		cancel()
 		patience.Wait()
 		return func() {
@@ -53,6 +56,9 @@ func (s *Session) takeBase() {
 				return
 			}
 			s.info.Base = found
+			if warning != "" {
+				s.info.Warnings = append(slices.Clip(s.info.Warnings), warning)
+			}
 			s.record(nil, s.changed("based"))
 			for _, a := range s.actions.all { // of those that ended before nothing could be said to be lost
 				if a.State == api.ActionEnded && a.Effects != nil {
@@ -68,20 +74,26 @@ func (s *Session) takeBase() {
 	})
 }
 
-// findBase takes the base and keeps it.
-func findBase(ctx context.Context, o base.Options) (*api.Base, error) {
+// findBase takes the base and keeps it, and says what of the project the agent can't
+// change, since the kernel doesn't copy a file to the upper whose owner or group the
+// sandbox hasn't got (EOVERFLOW).
+func findBase(ctx context.Context, o base.Options) (found *api.Base, warning string, err error) {
 	rec, err := base.Take(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	h, err := rec.Save(context.WithoutCancel(ctx), o.Bodies)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if n := rec.Foreign; n > 0 {
+		warning = fmt.Sprintf("the agent can't change what has another owner or group than you, and is told \"Value too large for defined data type\": %d of the project's files and folders, as %s; chgrp %d mends it where only the group is another",
+			n, api.Escape(api.Trim(rec.Foreigner, maxReason)), os.Getegid())
 	}
 	return &api.Base{
 		Kind: rec.Kind(), Hash: h.String(), Files: len(rec.Entries),
 		Complete: rec.Missing == "", Reason: api.Escape(api.Trim(rec.Missing, maxReason)),
-	}, nil
+	}, warning, nil
 }
 
 // stepBack lets all else go before the calling goroutine, for the rest of its

@@ -25,6 +25,11 @@ type Record struct {
 	Repositories []Repository // by path
 	Entries      []Entry      // by path
 	Missing      string       // why it isn't complete, in words; "" when it is
+
+	// What was seen while it was taken, and isn't kept with it: how many names have an
+	// owner or a group that the agent's user namespace doesn't, and one of them.
+	Foreign   int
+	Foreigner string
 }
 
 // Repository is a repository that the project is in or has in it.

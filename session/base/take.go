@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ var errMany = errors.New("too many names")
 // When ctx ends it returns what it has, which is said to be incomplete; it fails
 // only if contents can't be kept.
 func Take(ctx context.Context, o Options) (*Record, error) {
-	t := &taker{Options: o, ctx: ctx, left: most, collector: lower.NewCollector(o.Bodies), rec: &Record{}}
+	t := &taker{Options: o, ctx: ctx, left: most, collector: lower.NewCollector(o.Bodies), rec: &Record{}, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
 	t.enter("", git.Open(o.Folder, o.Person))
 	err := o.Lower.Walk(ctx, t.name)
 	for len(t.scopes) > 0 {
@@ -77,6 +78,7 @@ type taker struct {
 	rec       *Record
 	scopes    []*scope // of repositories in each other, the innermost last
 	left      limits
+	uid, gid  uint32 // this process's, the only ones that the agent's user namespace has
 }
 
 var errStore = errors.New("cannot keep contents")
@@ -106,6 +108,10 @@ func (t *taker) leave(whole bool) {
 func (t *taker) name(n *lower.Found) error {
 	if t.left.names--; t.left.names < 0 {
 		return errMany
+	}
+	if e := &n.Entry; !n.Hidden && e.Unsaved == "" && (e.UID != t.uid || e.GID != t.gid) {
+		t.rec.Foreign++
+		t.rec.Foreigner = cmp.Or(t.rec.Foreigner, n.Path)
 	}
 	s := t.scopes[len(t.scopes)-1]
 	for s.path != "" && !strings.HasPrefix(n.Path, s.path+"/") {

@@ -286,6 +286,24 @@ func (i interrupted) Put(ctx context.Context, r io.Reader) (content.Hash, int64,
 	return i.memory.Put(ctx, r)
 }
 
+// What the sandbox hasn't got the owner or group of is counted, hidden files apart.
+func TestForeign(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a": "", "d/b": "", "d/c": "", "secret": ""})
+	must(t, os.Chown(filepath.Join(dir, "d"), -1, 4242), os.Chown(filepath.Join(dir, "d/c"), 4242, -1), os.Chown(filepath.Join(dir, "secret"), 4242, 4242))
+	l, err := lower.Open(dir, lower.Options{Hidden: []string{"secret"}})
+	must(t, err)
+	defer l.Close()
+	r, err := Take(t.Context(), Options{Folder: dir, Lower: l, Bodies: memory{}})
+	must(t, err)
+	if r.Foreign != 2 || r.Foreigner != "d" {
+		t.Errorf("%d, as %q", r.Foreign, r.Foreigner)
+	}
+}
+
 func TestOfASessionThatEnds(t *testing.T) {
 	dir, b := t.TempDir(), memory{}
 	run(t, dir, "init", "-q")
