@@ -128,10 +128,23 @@ func (b *bodyFile) Read(p []byte) (int, error) {
 		var got Hash
 		b.hasher.Sum(got[:0])
 		if got != b.want {
+			b.aside()
 			return n, fmt.Errorf("cannot use body %s from its file: %w", b.want, ErrBody)
 		}
 	}
 	return n, err
+}
+
+// damaged ends the name of a body that was put aside. Collect removes it with the body.
+const damaged = ".damaged"
+
+// aside takes a damaged body's name away, as far as this process may: from then on
+// it is known to be missing, and stored anew when its content comes again.
+func (b *bodyFile) aside() {
+	mine, err := b.f.Stat()
+	if now, nerr := os.Lstat(b.f.Name()); err == nil && nerr == nil && os.SameFile(mine, now) {
+		_ = os.Rename(b.f.Name(), b.f.Name()+damaged)
+	}
 }
 
 func (b *bodyFile) Close() error { return b.f.Close() }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -154,7 +155,7 @@ func (s *Store) collectFiles(ctx context.Context, dry bool, named map[Hash]bool,
 		if err != nil || d.IsDir() {
 			return errors.Join(err, ctx.Err())
 		}
-		h, err := ParseHash(filepath.Base(filepath.Dir(path)) + d.Name())
+		h, err := ParseHash(filepath.Base(filepath.Dir(path)) + strings.TrimSuffix(d.Name(), damaged))
 		if err != nil || named[h] {
 			return nil // what isn't a body isn't ours
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -163,6 +164,30 @@ func TestOpenBodyChecks(t *testing.T) {
 		}
 		if !errors.Is(err, ErrBody) {
 			t.Errorf("a body of %d bytes: %v", len(b), err)
+		}
+		if len(b) <= smallBody {
+			continue
+		}
+		// It is missing from then on, and stored anew when its content comes again.
+		if gone, err := s.HasBodies(t.Context(), []Hash{h}); err != nil || len(gone) != 1 {
+			t.Errorf("missing are %v, %v", gone, err)
+		}
+		if _, _, err := s.PutBody(t.Context(), bytes.NewReader(large)); err != nil {
+			t.Fatal(err)
+		}
+		r, _, err = s.OpenBody(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, large) {
+			t.Errorf("stored anew it has %d bytes, %v", len(got), err)
+		}
+		r.Close()
+		if c, err := s.Collect(t.Context(), false); err != nil || c.Bodies != 3 {
+			t.Errorf("collected %+v, %v", c, err)
+		}
+		if left, _ := filepath.Glob(s.bodyPath(h) + "*"); len(left) > 0 {
+			t.Errorf("left are %v", left)
 		}
 	}
 }
