@@ -331,22 +331,58 @@ func TestOneAtATime(t *testing.T) {
 	r.must(err)
 }
 
-// A body that the record lost is named, and all else is applied.
+// A body that the record lost, or that is damaged, is named, and all else is applied.
 func TestMissingBody(t *testing.T) {
-	r := newRig(t, nil)
-	large := strings.Repeat("large\n", 5000)
-	r.agent("a", large)
-	r.agent("b", "small\n")
-	r.action(api.ReviewKept)
-	h := store.HashOf([]byte(large)).String()
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(r.project), "data/bodies/*/*"))
-	r.must(err)
-	for _, p := range found {
-		if strings.HasSuffix(h, filepath.Base(p)) || strings.HasPrefix(filepath.Base(p), h) {
-			r.must(os.Remove(p))
-		}
+	for name, c := range map[string]struct {
+		size  int
+		spoil func(path string) error
+		late  bool // seen only when it is written
+		says  string
+	}{
+		"gone":             {30_000, os.Remove, false, "isn't in the record any more"},
+		"a chunk is gone":  {9 << 20, os.Remove, false, "isn't in the record any more"},
+		"cut off":          {30_000, func(p string) error { return os.Truncate(p, 10) }, false, "isn't whole in the record"},
+		"other bytes":      {30_000, garble, true, "isn't in the record any more"},
+		"other in a chunk": {9 << 20, garble, true, "isn't in the record any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			large := strings.Repeat("large", c.size/5)
+			r.agent("a", large)
+			r.agent("b", "small\n")
+			r.action(api.ReviewKept)
+			found, err := filepath.Glob(filepath.Join(filepath.Dir(r.project), "data/bodies/*/*"))
+			r.must(err)
+			spoilt := false
+			for _, p := range found {
+				if st, err := os.Stat(p); err == nil && !spoilt && st.Size() >= min(int64(c.size), 1<<20) {
+					r.must(c.spoil(p))
+					spoilt = true
+				}
+			}
+			if c.late {
+				if _, err := r.apply(api.ApplyRequest{}); err == nil || !strings.Contains(err.Error(), "a: can't be written") {
+					t.Fatalf("applied: %v", err)
+				}
+			}
+			plan := words(r.plan(api.ApplyRequest{}))
+			if len(plan) != 2 || plan[0] != "A b" || !strings.Contains(plan[1], "left a: its content "+c.says) {
+				t.Fatalf("the plan is %q", plan)
+			}
+			_, err = r.apply(api.ApplyRequest{})
+			r.must(err)
+		})
 	}
-	same(t, words(r.plan(api.ApplyRequest{})), []string{"A b", "left a: its content isn't in the record any more"})
+}
+
+// garble changes bytes of a file, and nothing else about it.
+func garble(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte("XXXX"), 1000)
+	return errors.Join(err, f.Close())
 }
 
 // The agent's commits are listed when they are asked for, and fetched.

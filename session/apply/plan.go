@@ -12,7 +12,6 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -390,20 +389,10 @@ func (s seen) is(has project.State) bool {
 
 // bodies leaves out what can't be written, since the record lost its content.
 func (b *planner) bodies() error {
-	by := map[content.Hash][]string{}
-	for path, s := range b.steps {
-		if s.New.Kind == manifest.KindFile && s.New.Size > 0 {
-			by[s.New.Hash] = append(by[s.New.Hash], path)
-		}
-	}
-	missing, err := files.Bodies{Store: b.a.Store}.Missing(b.ctx, slices.Collect(maps.Keys(by)))
-	for _, h := range missing {
-		for _, path := range by[h] {
-			b.left(path, "its content isn't in the record any more")
-			delete(b.steps, path)
-		}
-	}
-	return err
+	return project.Lost(b.ctx, files.Bodies{Store: b.a.Store}, slices.Collect(maps.Values(b.steps)), func(path, why string) {
+		b.left(path, why)
+		delete(b.steps, path)
+	})
 }
 
 // list describes what the plan would do, the dangerous changes first when there

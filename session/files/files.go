@@ -265,7 +265,7 @@ func (f *Files) Checkpoint(ctx context.Context, id int64) (Checkpoint, error) {
 			return Checkpoint{}, err
 		}
 		if cp.Manifest, err = manifest.Load(ctx, Bodies{f.store}, cp.Root); err != nil {
-			return Checkpoint{}, fmt.Errorf("cannot load checkpoint %d: %w", id, err)
+			return Checkpoint{}, fmt.Errorf("checkpoint %d can't be had from the record; actions that don't need it can, and stepbox resume %s takes a new one of the session's files as they are: %w", id, f.session, err)
 		}
 		cp.ID = id
 	}

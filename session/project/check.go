@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func (x *executor) check() error {
 	if err := x.queue.Flush(x.ctx); err != nil {
 		return err
 	}
-	if err := x.missing(left, refuse); err != nil {
+	if err := Lost(x.ctx, x.r.in.Bodies, left, func(path, why string) { refuse(path, "can't be written: "+why) }); err != nil {
 		return err
 	}
 	if len(refused.Conflicts) > 0 {
@@ -128,18 +129,24 @@ func (x *executor) alias(path string) (alias string) {
 	return alias
 }
 
-// missing names the steps whose new content isn't in the bodies.
-func (x *executor) missing(steps []Step, refuse func(path, why string)) error {
+// Lost names the steps whose new content the bodies lack, each once, as far as that
+// is known without reading all of it: what else is damaged turns out when it is written.
+func Lost(ctx context.Context, b content.Bodies, steps []Step, lost func(path, why string)) error {
+	finder, ok := b.(content.Finder)
+	if !ok {
+		return nil // making them says so, before anything of the project is touched
+	}
 	var hashes []content.Hash
 	at := map[content.Hash][]int{}
+	why := make([]string, len(steps))
 	for i := range steps {
 		s := &steps[i].New
 		if s.Kind != manifest.KindFile {
 			continue
 		}
-		refs, err := content.Refs(x.ctx, x.r.in.Bodies, s.Hash, s.Size)
+		refs, err := content.Refs(ctx, b, s.Hash, s.Size)
 		if err != nil {
-			refuse(steps[i].Path, "can't be written: its content isn't whole in the record: "+err.Error())
+			why[i] = "its content isn't whole in the record: " + err.Error()
 			continue
 		}
 		for _, h := range refs {
@@ -148,15 +155,27 @@ func (x *executor) missing(steps []Step, refuse func(path, why string)) error {
 			}
 		}
 	}
-	finder, ok := x.r.in.Bodies.(content.Finder)
-	if !ok {
-		return nil // making them says so, before anything of the project is touched
-	}
-	absent, err := finder.Missing(x.ctx, hashes)
+	absent, err := finder.Missing(ctx, hashes)
 	for _, h := range absent {
 		for _, i := range at[h] {
-			refuse(steps[i].Path, "can't be written: its content isn't in the record any more")
+			why[i] = "its content isn't in the record any more"
 		}
+	}
+	for i := range steps {
+		if s := &steps[i].New; s.Kind == manifest.KindFile && why[i] == "" && s.Size <= content.ChunkedAbove && err == nil {
+			r, err := content.Open(ctx, b, s.Hash, s.Size)
+			if err == nil {
+				_ = r.Close() // nothing was read
+			} else {
+				why[i] = "its content isn't whole in the record: " + err.Error()
+			}
+		}
+		if why[i] != "" {
+			lost(steps[i].Path, why[i])
+		}
+	}
+	if err == nil {
+		err = ctx.Err()
 	}
 	return err
 }

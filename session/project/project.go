@@ -217,6 +217,10 @@ func explain(err error) error {
 		return fmt.Errorf("another file system is mounted there, which isn't part of the project: %w", err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return fmt.Errorf("the disk is full; make room on it: %w", err)
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("its file system is mounted for reading alone; mount it for writing: %w", err)
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("it or its folder is someone else's, or marked as immutable or append-only (lsattr shows it, chattr -i -a takes it away): %w", err)
 	}
 	return err
 }
