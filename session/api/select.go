@@ -14,6 +14,9 @@ type PatchRequest struct {
 	Selection
 }
 
+// PatchLost begins a line of a patch that names a file whose content the record lost.
+const PatchLost = "# lost from the record, and not in this patch: "
+
 // Selection names some of a session's changes. Its fields narrow each other
 // down; the zero Selection is all of them.
 type Selection struct {

@@ -21,6 +21,7 @@ import (
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 )
 
 // maxText bounds each side of a difference in lines, in bytes; what is larger is
@@ -40,7 +41,8 @@ type Source interface {
 }
 
 // Write writes changes, which are sorted by path. Those that a patch can't hold are
-// named in its first lines. An error means that the patch isn't whole.
+// named in its first lines, and one whose content turns out to be lost or damaged in
+// its place. An error means that the patch isn't whole.
 func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) error {
 	p := &writer{ctx: ctx, w: w, src: src}
 	var fit []diff.Change
@@ -148,6 +150,13 @@ func (p *writer) file(from, to string, before, after *diff.File, renamed bool) {
 	if p.err != nil {
 		return
 	}
+	a, b := p.read(before), p.read(after)
+	if p.err != nil && p.ctx.Err() == nil {
+		why := p.err.Error()
+		p.err = nil
+		p.line("%s%s: %s", api.PatchLost, quote(to), api.Escape(why))
+		return
+	}
 	p.line("diff --git %s %s", quote("a/"+from), quote("b/"+to))
 	was, is := mode(before), mode(after)
 	switch {
@@ -159,7 +168,6 @@ func (p *writer) file(from, to string, before, after *diff.File, renamed bool) {
 		p.line("old mode %s", was)
 		p.line("new mode %s", is)
 	}
-	a, b := p.read(before), p.read(after)
 	if p.err != nil {
 		return
 	}

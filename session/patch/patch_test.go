@@ -19,6 +19,7 @@ import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 	"stepbox/session/patch"
 )
 
@@ -257,9 +258,18 @@ func TestUnfit(t *testing.T) {
 	if got := read(t, dir); !maps.Equal(got, tree{"z": {body: "1\n"}}) {
 		t.Errorf("git made %v", got)
 	}
-	// A content that can't be read is an error and never a shorter patch.
-	missing := made("m", manifest.Entry{Kind: manifest.KindFile, Size: 3, Hash: content.Sum([]byte("gone"))})
-	if err := patch.Write(t.Context(), io.Discard, src, []diff.Change{missing}); err == nil {
-		t.Error("a missing content is no error")
+	// What the record lost is named in a line that says so to whoever takes the patch.
+	lost := made("m\n", manifest.Entry{Kind: manifest.KindFile, Size: 3, Hash: content.Sum([]byte("gone"))})
+	out.Reset()
+	if err := patch.Write(t.Context(), &out, src, []diff.Change{changes[5], lost, {Path: "zz", Status: diff.Added, New: src.file("zz", file{body: "2\n"}, true), Content: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "\n"+api.PatchLost+`"m\012": cannot open`) != 1 {
+		t.Errorf("the patch says\n%s", out.String())
+	}
+	dir = t.TempDir()
+	apply(t, dir, out.Bytes())
+	if got := read(t, dir); !maps.Equal(got, tree{"z": {body: "1\n"}, "zz": {body: "2\n"}}) {
+		t.Errorf("git made %v", got)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -98,17 +99,39 @@ func (d *differ) write(s api.Session, in api.Scope, cols int) error {
 	return err
 }
 
-// copyPatch writes a patch, byte for byte.
+// lostError names the files that a patch lacks, since the record lost what was in them.
+type lostError string
+
+func (e lostError) Error() string {
+	return "this isn't all that was changed, the rest of it is there; lost from the record:" + string(e)
+}
+
+// copyPatch writes a patch, byte for byte. A lostError comes after all of it.
 func copyPatch(c command, s api.Session, r api.PatchRequest, w io.Writer) error {
 	p, err := c.client.Patch(c.ctx, s.ID, r)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	if _, err := io.Copy(w, p); err != nil {
-		return fmt.Errorf("cannot write the whole patch: %w", err)
+	in, begins, lost := bufio.NewReaderSize(p, 64<<10), true, ""
+	for {
+		part, err := in.ReadSlice('\n')
+		if what, ok := bytes.CutPrefix(part, []byte(api.PatchLost)); ok && begins {
+			lost += "\n  " + strings.TrimSpace(string(what))
+		}
+		begins = err == nil
+		if _, werr := w.Write(part); werr != nil {
+			err = werr
+		}
+		switch {
+		case err == io.EOF && lost != "":
+			return lostError(lost)
+		case err == io.EOF:
+			return nil
+		case err != nil && err != bufio.ErrBufferFull:
+			return fmt.Errorf("cannot write the whole patch: %w", err)
+		}
 	}
-	return nil
 }
 
 // each gives the differences one by one as they come, so that a long list neither

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +56,7 @@ func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, er
 	}
 }
 
-// toFile has a file written whole or not at all.
+// toFile has a file written whole or not at all, but for what the record lost.
 func toFile(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".stepbox-*")
 	if err != nil {
@@ -64,7 +65,8 @@ func toFile(name string, write func(io.Writer) error) error {
 	defer os.Remove(f.Name()) // renamed by then, if all went well
 	defer f.Close()
 	out := bufio.NewWriter(f)
-	if err := write(out); err != nil {
+	err = write(out)
+	if lost := lostError(""); err != nil && !errors.As(err, &lost) {
 		return err
 	}
 	if err := out.Flush(); err != nil {
@@ -76,5 +78,5 @@ func toFile(name string, write func(io.Writer) error) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)
 	}
-	return nil
+	return err
 }
