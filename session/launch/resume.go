@@ -65,10 +65,15 @@ func same(dir string, s api.Session) error {
 	if err != nil || json.Unmarshal(body, &k) != nil {
 		return nil
 	}
-	if now, err := identityOf(s.Folder); err == nil && !now.is(k.Folder) {
-		return api.Problemf(api.CodeBusy, "%s isn't the folder that session %s worked on, but another of that name; put the right one back there, or take the changes as a patch: stepbox export %s", s.Workspace, s.Name, s.ID)
+	what := "isn't the folder that session %s worked on, but another of that name; put the right one back there"
+	now, err := identityOf(s.Folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		what = "isn't there any more, which session %s worked on; put it back there"
+	case err != nil || now.is(k.Folder):
+		return nil // what else is wrong with it is told by who opens it
 	}
-	return nil // one that isn't there is told by who opens it
+	return api.Problemf(api.CodeBusy, "%s "+what+", or take the changes as a patch: stepbox export %s", s.Workspace, s.Name, s.ID)
 }
 
 const keptName = "resume.json"
