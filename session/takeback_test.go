@@ -237,6 +237,28 @@ func TestTakeBackOfWhatMovesOn(t *testing.T) {
 	}
 }
 
+// TestTakeBackOverALink: a word on a conflict is about the link and the permissions
+// that were seen, too.
+func TestTakeBackOverALink(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	d.run("ln -s one link; echo 1 >file")
+	first := d.run("ln -sfn two link; echo 2 >file")
+	d.run("ln -sfn three link; echo 3 >file")
+	for _, c := range []struct{ path, command string }{{"link", "ln -sfn four link"}, {"file", "chmod 700 file"}} {
+		target := only(first)
+		target.Selection.Globs = []string{c.path}
+		plan, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: target})
+		d.must(err)
+		resolve := []api.Resolution{{Key: plan.Conflicts[0].Key, Way: api.WayWanted}}
+		plan, err = d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: target, Resolve: resolve})
+		d.must(err)
+		d.run(c.command)
+		if _, err = d.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: target, Resolve: resolve, Hash: plan.Hash, By: "test"}); code(err) != api.CodeStale {
+			t.Errorf("%s: what wasn't seen was written over: %v", c.path, err)
+		}
+	}
+}
+
 // TestTakeBackHunks: one hunk goes, the other and other files stay.
 func TestTakeBackHunks(t *testing.T) {
 	long := seven + strings.Repeat("0\n", 20) + seven

@@ -177,7 +177,7 @@ func (p *Plan) digest() string {
 	for _, c := range p.changed {
 		_, _ = fmt.Fprintf(h, " %q %s %s %q", c.Path, c.Status, c.Kind(), c.From)
 		if resolved[c.Path] && c.Old != nil { // a word on what was seen, not on what comes
-			_, _ = fmt.Fprintf(h, " over %s", c.Old.Hash)
+			_, _ = fmt.Fprintf(h, " over %s %o %q", c.Old.Hash, c.Old.Mode, c.Old.Target)
 		}
 		if p.merged[c.Path] && !resolved[c.Path] {
 			_, _ = fmt.Fprintf(h, " merged %o", c.New.Mode) // the lines of others stay, whatever they are

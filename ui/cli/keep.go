@@ -32,7 +32,11 @@ func remove(connect Connect) *cobra.Command {
 		var failed error
 		for _, s := range chosen {
 			err := c.client.Remove(c.ctx, s.ID)
-			failed = errors.Join(failed, c.say(s, err, "removed: %s (%d)", s.Name, s.Number))
+			lost := ""
+			if s.Applies > 0 {
+				lost = fmt.Sprintf("; %s of it can't be undone any more", paint.Count(s.Applies, "apply", "applies"))
+			}
+			failed = errors.Join(failed, c.say(s, err, "removed: %s (%d)%s", s.Name, s.Number, lost))
 		}
 		return failed
 	})
