@@ -249,7 +249,7 @@ func (a *applying) takeBack(s api.Session) error {
 	}
 	return a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
 		a.client.Undo(ctx, s.ID, n, api.UndoRequest{Hash: cmp.Or(a.request.Hash, p.Hash), By: "cli"})(tell)
-	}, func(w io.Writer, x api.Apply) {
+	}, func(w io.Writer, _ api.Session, x api.Apply) {
 		fmt.Fprintf(w, "undone: apply %d, %s as before it\n", x.ID, files(x.Files))
 		leftBehind(w, x)
 	})
@@ -278,7 +278,7 @@ func (a *applying) ask(what string) error {
 
 // follow shows how work goes until it is through. A signal ends the work, and
 // what came of it is said.
-func (a *applying) follow(s api.Session, work func(ctx context.Context, tell func(api.Progress, error) bool), words func(io.Writer, api.Apply)) error {
+func (a *applying) follow(s api.Session, work func(ctx context.Context, tell func(api.Progress, error) bool), words func(io.Writer, api.Session, api.Apply)) error {
 	var last api.Progress
 	var failed error
 	live := Terminal() && !a.json
@@ -307,7 +307,7 @@ func (a *applying) follow(s api.Session, work func(ctx context.Context, tell fun
 	case last.Done == nil:
 		return errors.New("the session ended while it was applied; stepbox ls, then stepbox apply again, says how it stands")
 	}
-	return a.show(last.Done, func(w io.Writer) { words(w, *last.Done) })
+	return a.show(last.Done, func(w io.Writer) { words(w, s, *last.Done) })
 }
 
 func progressWords(p api.Progress) string {

@@ -45,7 +45,7 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 	}
 	switch n := len(p.Unreviewed); {
 	case n > 0 && n == len(p.Files)+p.More:
-		fmt.Fprintln(w, "not reviewed: none of this belongs to an action that was kept")
+		fmt.Fprintln(w, "not reviewed: none of this belongs to an action that was kept; stepbox diff "+s.ID+" shows it")
 	case n > 0:
 		fmt.Fprintf(w, "not reviewed %d\n", len(p.Unreviewed))
 		for _, c := range p.Unreviewed {
@@ -125,18 +125,18 @@ func (a *applying) printConflict(w io.Writer, c api.Conflict) {
 }
 
 // appliedWords say what came of an apply.
-func appliedWords(w io.Writer, x api.Apply) {
+func appliedWords(w io.Writer, s api.Session, x api.Apply) {
 	for _, c := range x.Checks {
 		fmt.Fprintf(w, "check %s: %s\n", c.Command, c.Exit.Words())
 	}
-	fmt.Fprintf(w, "applied: %s; stepbox apply --undo=%d takes them back\n", files(x.Files), x.ID)
+	fmt.Fprintf(w, "applied: %s; stepbox apply %s --undo=%d takes them back\n", files(x.Files), s.ID, x.ID)
 	if len(x.Fetched) > 0 {
 		fmt.Fprintf(w, "%s below %s\n", paint.Count(len(x.Fetched), "commit", "commits"), x.Ref)
 		for _, h := range x.How {
 			fmt.Fprintf(w, "  %s\n", h)
 		}
 		if x.Files > 0 {
-			fmt.Fprintf(w, "git refuses these over the files that were just written: stepbox apply --undo=%d first, and apply the rest after it\n", x.ID)
+			fmt.Fprintf(w, "git refuses these over the files that were just written: stepbox apply %s --undo=%d first, and apply the rest after it\n", s.ID, x.ID)
 		}
 	}
 	leftBehind(w, x)

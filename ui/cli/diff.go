@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 // differ is the diff command.
@@ -226,7 +227,7 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 		}
 		fmt.Fprintf(out, " %s %-*s | %s\n", c.Status, wide, both(c), what)
 	}
-	fmt.Fprintf(out, " %s changed, %d lines added, %d removed\n", files(len(list)), added, removed)
+	fmt.Fprintf(out, " %s changed, %s added, %d removed\n", files(len(list)), paint.Count(added, "line", "lines"), removed)
 	if internal > 0 {
 		fmt.Fprintln(out, " "+internalWords(internal))
 	}

@@ -61,7 +61,7 @@ func (r *rolling) run(s api.Session) error {
 		return fmt.Errorf("%w: --path goes with --action", ErrUsage)
 	case r.target.ToBefore != 0 && len(r.resolve) > 0:
 		return fmt.Errorf("%w: going back to before an action meets no conflicts: --resolve goes with --action and --redo", ErrUsage)
-	case r.target.ToBefore == 0 && !r.dry && !r.yes && r.hash == "" && !Terminal():
+	case s.Live() && r.target.ToBefore == 0 && !r.dry && !r.yes && r.hash == "" && !Terminal():
 		return fmt.Errorf("%w: it asks before it writes, and there is no terminal: look with --dry-run, then use --yes or --hash", ErrUsage)
 	}
 	if chosen {
