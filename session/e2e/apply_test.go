@@ -108,11 +108,11 @@ func TestApplyLive(t *testing.T) {
 	if s.Unapplied > 2 {
 		t.Errorf("%d changes are said not to be in the project", s.Unapplied)
 	}
-	if out := p.do("rm", "--force", "s"); !strings.Contains(out, "1 apply of it can't be undone") {
-		t.Errorf("nothing is said of what goes with the session: %s", out)
-	}
 	if out := p.do("apply", "s", "--dry-run"); strings.Contains(out, "d/f\n") {
 		t.Errorf("what was applied is planned again:\n%s", out)
+	}
+	if out := p.do("rm", "--force", "s"); !strings.Contains(out, "1 apply of it can't be undone") {
+		t.Errorf("nothing is said of what goes with the session: %s", out)
 	}
 }
 
