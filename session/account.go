@@ -31,7 +31,7 @@ func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
 		last := cp
 		cp = s.newCheckpoint(t.Root, t.Manifest, last.ID)
 		s.line.Last = cp
-		events = append(events, s.checkpointEvent(cp, 0))
+		events = append(events, s.line.Event(cp, 0))
 		if len(t.Changed) > 0 {
 			events = append(events, s.assign(last, cp, t.Changed, ran)...)
 		}
@@ -55,14 +55,6 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 	cp := s.line.Number(root, m, from)
 	s.files.Remember(cp)
 	return cp
-}
-
-// checkpointEvent tells of a new checkpoint. Of is the action whose changes
-// alone it holds; 0: it is the state of all files.
-func (s *Session) checkpointEvent(cp *files.Checkpoint, of int) api.Event {
-	return api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
-		ID: cp.ID, At: time.Now().UTC(), From: s.line.From(cp.ID), Root: cp.Root.String(), Files: cp.Manifest.Len(), Bytes: cp.Manifest.Bytes(), Action: of,
-	}}
 }
 
 // assign gives changes to those who made them. Ran is who can have run since the
@@ -248,7 +240,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		if err != nil || a.State != api.ActionRunning {
 			return // the session ends, and ends the action with it
 		}
-		left := len(s.tree(a))
+		left := len(s.roster.tree(a))
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return
@@ -270,7 +262,12 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 		s.note(true, "cannot tell what action %d changed: %v", a.N, t.Err)
 	}
 	s.own(a, t)
-	s.keepByRule(a, t.Trust)
+	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
+		a.Kept = why
+		if err := a.review(api.ReviewKept); err != nil {
+			s.fail(err)
+		}
+	}
 	s.listen(a)
 	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
@@ -280,21 +277,13 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	}
 }
 
-// keepByRule closes the review of an action that has just ended, where nobody
-// needs to be asked. It is recorded and shown as any other.
-func (s *Session) keepByRule(a *action, t files.Trust) {
-	if a.Review != api.ReviewOpen || !a.ruled(s.info.Mode) {
-		return
+// keptByRule says why nobody needs to be asked about the changes of an action that
+// has just ended; "": somebody does, or nothing waits for a review.
+func (a *action) keptByRule(m api.Mode, t files.Trust) string {
+	if a.Review != api.ReviewOpen || !a.ruled(m) {
+		return ""
 	}
-	why := files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
-	if why == "" {
-		return
-	}
-	if err := a.review(api.ReviewKept); err != nil {
-		s.fail(err)
-		return
-	}
-	a.Kept = why
+	return files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
 }
 
 // ruled says whether a rule may keep an action's changes. Nobody is asked about

@@ -27,33 +27,25 @@ const holdWait = 5 * time.Second
 // time has it.
 func (d Desk) Hold(ctx context.Context) (release func(), err error) {
 	s := d.s
-	mine, late := make(chan struct{}), time.After(holdWait)
-	for {
-		var other chan struct{}
-		var end func(then func())
-		if err := s.loop.Request(ctx, func() {
-			if other = s.applying; other == nil {
-				s.applying, end = mine, s.loop.Begin()
-			}
-		}); err != nil {
-			return nil, err
-		}
-		if other == nil {
-			return func() {
-				end(func() {
-					s.applying = nil
-					close(mine)
-				})
-			}, nil
-		}
-		select {
-		case <-other:
-		case <-late:
-			return nil, api.Problemf(api.CodeBusy, "another apply of this session is under way; try again when it is through")
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	select {
+	case s.applying <- struct{}{}:
+	case <-time.After(holdWait):
+		return nil, api.Problemf(api.CodeBusy, "another apply of this session is under way; try again when it is through")
+	case <-s.Done():
+		return nil, ErrEnded
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
+	var end func(then func())
+	// What has begun must be known, so that it is ended.
+	if err := s.loop.Request(context.WithoutCancel(ctx), func() { end = s.loop.Begin() }); err != nil {
+		<-s.applying
+		return nil, err
+	}
+	return func() {
+		<-s.applying
+		end(nil)
+	}, nil
 }
 
 // Settle has all changes so far be in a checkpoint.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -33,7 +34,9 @@ func (s *Session) Hear(ctx context.Context, n api.News) (api.Session, error) {
 				s.note(false, "session %s (%s), which also worked on %s, has ended", n.From.Name, n.From.ID, how)
 			}
 		case api.NewsApplied:
-			s.appliedBeside(n)
+			if warn, words := appliedBeside(n, s.cfg.Workspace, s.files.Scanned()); words != "" {
+				s.note(warn, "%s", words)
+			}
 		default:
 			return api.Problemf(api.CodeInvalid, "there is no news %q", api.Escape(api.Trim(string(n.Kind), 40)))
 		}
@@ -43,11 +46,10 @@ func (s *Session) Hear(ctx context.Context, n api.News) (api.Session, error) {
 
 // appliedBeside tells what another session's apply means to this one: of files
 // that it has changed itself it goes on to see its own.
-func (s *Session) appliedBeside(n api.News) {
-	held := s.files.Scanned()
+func appliedBeside(n api.News, folder string, held *manifest.Manifest) (warn bool, words string) {
 	var names, all []string
 	for _, p := range n.Paths {
-		rel, err := filepath.Rel(s.cfg.Workspace, filepath.Join(n.From.Folder, string(p)))
+		rel, err := filepath.Rel(folder, filepath.Join(n.From.Folder, string(p)))
 		if err != nil || !filepath.IsLocal(rel) {
 			continue // a nested session's neighbour wrote elsewhere
 		}
@@ -57,10 +59,11 @@ func (s *Session) appliedBeside(n api.News) {
 	}
 	switch {
 	case len(names) > 0:
-		s.note(true, "session %s wrote %s to the project, which this session has changed too and goes on to see as its own", n.From.Name, listed(names, len(names), 3))
+		return true, fmt.Sprintf("session %s wrote %s to the project, which this session has changed too and goes on to see as its own", n.From.Name, listed(names, len(names), 3))
 	case len(all) > 0:
-		s.note(false, "session %s wrote %s to the project, which this session sees as it is there now", n.From.Name, listed(all, len(all)+n.More, 3))
+		words = fmt.Sprintf("session %s wrote %s to the project, which this session sees as it is there now", n.From.Name, listed(all, len(all)+n.More, 3))
 	}
+	return false, words
 }
 
 // Overlap says whether two sessions work on the same files.

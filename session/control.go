@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"time"
 
 	"stepbox/session/api"
 	"stepbox/session/loop"
@@ -112,38 +110,4 @@ func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 	}
 	err := s.loop.Call(ctx, func() { out = a.Action })
 	return out, err
-}
-
-// usageEvery is how often it is looked at what the agent uses, usageAgain how
-// often that is told though it is the same.
-const (
-	usageEvery = time.Second
-	usageAgain = 10 * time.Second
-)
-
-// watchUsage tells viewers what the agent uses when it reads differently or
-// someone has joined, until the session ends. It costs nothing while nobody looks.
-func (s *Session) watchUsage() {
-	tick := time.NewTicker(usageEvery)
-	defer tick.Stop()
-	var told api.Usage
-	var at time.Time
-	watchers := 0
-	for {
-		select {
-		case now := <-tick.C:
-			had := watchers
-			if watchers = s.ledger.Watchers(); watchers == 0 {
-				continue
-			}
-			u := s.box.Usage()
-			seen := api.Usage{CPU: math.Round(u.CPU * 100), Memory: u.Memory >> 16, Pids: u.Pids} // as fine as it is shown
-			if watchers > had || seen != told || now.Sub(at) > usageAgain {
-				told, at = seen, now
-				s.ledger.Pass(api.Event{At: now.UTC(), Kind: "usage", Usage: &api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}})
-			}
-		case <-s.loop.Done():
-			return
-		}
-	}
 }

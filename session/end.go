@@ -158,11 +158,3 @@ func (s *Session) shut() {
 	s.ledger.Close()
 	s.loop.Enter(loop.Closed)
 }
-
-// Exit is how the agent ended; valid once Done is closed.
-func (s *Session) Exit() api.Exit {
-	if s.final.Exit == nil {
-		return api.Exit{Code: 1}
-	}
-	return *s.final.Exit
-}

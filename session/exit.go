@@ -86,19 +86,26 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 			s.leaderGone(q.action, nil)
 		}
 	}
-	if st, ok := s.roster.fails(e); ok {
-		exec := st.exec
+	if p := s.roster.fails(e); p != nil {
+		exec := p.exec
 		exec.Failure = why
 		s.record(nil, api.Event{Kind: "exec.failed", Exec: &exec})
-		if st.counted {
-			s.leaderGone(st.action, nil)
+		if p.leader {
+			s.leaderGone(p.action, nil)
 		}
 		return
 	}
 	if a := s.actions.lost(e); a != nil {
-		if len(a.members) == 0 && a.State == api.ActionHeld {
-			s.abandon(a, why)
+		if len(a.members) > 0 || a.State != api.ActionHeld {
+			return
 		}
+		s.actions.decided(a)
+		if err := a.to(api.ActionAbandoned); err != nil {
+			s.fail(err)
+			return
+		}
+		a.EndedAt, a.Reason = time.Now().UTC(), why
+		s.record(nil, s.actionEvent(a, "abandoned"), s.changed("counted"))
 		return
 	}
 	s.note(true, "%s did not start: %s", listedArgs(e.Argv), why)
@@ -120,26 +127,6 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 func (a *action) shed(r *roster) {
 	a.commands, a.seats, a.shown = nil, nil, nil
 	r.forget(a)
-}
-
-// tree is roster.tree.
-func (s *Session) tree(a *action) []proc {
-	list, err := s.roster.tree(a)
-	if err != nil {
-		s.log.Warn("cannot list the sandbox's processes", "error", err)
-	}
-	return list
-}
-
-// abandon ends a held action whose processes went away.
-func (s *Session) abandon(a *action, why string) {
-	s.actions.decided(a)
-	if err := a.to(api.ActionAbandoned); err != nil {
-		s.fail(err)
-		return
-	}
-	a.EndedAt, a.Reason = time.Now().UTC(), why
-	s.record(nil, s.actionEvent(a, "abandoned"), s.changed("counted"))
 }
 
 func listedArgs(argv []string) string {

@@ -230,7 +230,7 @@ func (s *Session) joinRunning(a *action, x *judge.Exec) {
 	case api.Allow:
 		s.start(k, x, rule, true, []api.Event{grown})
 	case api.Deny:
-		s.refuse(a, x, rule, x.Judgement.Rule)
+		s.refuse(a, rule, x.Judgement.Rule, nil, x)
 		s.leaderGone(a, nil)
 	default:
 		s.askNested(k, x, rule, true, grown)
@@ -264,7 +264,7 @@ func (s *Session) nested(k *kin, x *judge.Exec) {
 	case api.Allow:
 		s.start(k, x, rule, false, nil)
 	case api.Deny:
-		s.refuse(a, x, rule, rule)
+		s.refuse(a, rule, rule, nil, x)
 	default:
 		s.askNested(k, x, rule, false)
 	}

@@ -14,16 +14,13 @@ const (
 	toldPath  = 60 // bytes each
 )
 
-// tell has the agent know what a roll back did to its files: the next command that
-// it starts finds a line on its standard error, which is where agents read what
-// went wrong, and where a person at a shell sees it. It is noted in the record, too.
-func (s *Session) tell(o *files.Outcome) {
-	if o.Files() == 0 {
-		return
-	}
+// tellOf is what the agent is told of what a roll back did to its files: the next
+// command that it starts finds it on its standard error, which is where agents read
+// what went wrong, and where a person at a shell sees it.
+func tellOf(o *files.Outcome, actions *actions) string {
 	what := "changes of the session"
 	if n := len(o.Shown.Actions); n > 0 {
-		what = "your changes of `" + api.Trim(s.actions.at(o.Shown.Actions[0]).Title, toldTitle) + "`"
+		what = "your changes of `" + api.Trim(actions.at(o.Shown.Actions[0]).Title, toldTitle) + "`"
 		if n > 1 {
 			what += fmt.Sprintf(" and of %d more", n-1)
 		}
@@ -42,6 +39,5 @@ func (s *Session) tell(o *files.Outcome) {
 			break
 		}
 	}
-	s.word = fmt.Sprintf("%s %s by the person: %s", what, did, listed(names, o.Files(), toldFiles))
-	s.note(false, "the agent is told with its next command: %s", s.word)
+	return fmt.Sprintf("%s %s by the person: %s", what, did, listed(names, o.Files(), toldFiles))
 }

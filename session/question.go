@@ -288,7 +288,7 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 			}
 		} else {
 			next = func() {
-				s.refuse(a, x, "denied by "+d.By, reason(d))
+				s.refuse(a, "denied by "+d.By, reason(d), nil, x)
 				if q.joins {
 					s.leaderGone(a, nil)
 				}

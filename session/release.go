@@ -15,21 +15,12 @@ const whyUnrecorded = "the session ends: what it does can't be recorded"
 // admit lets a root start: it is recorded, but belongs to no action, unless it
 // is an agent that another started.
 func (s *Session) admit(x *judge.Exec, p *process, rule string) {
-	p.proc, p.pgid, p.profile = procOf(x), x.PGID, x.Profile
-	if p.agent {
-		p.next = x.Chain
-		if p.is == nil {
-			p.is = x.Identity()
-		}
-	}
-	p.exec = s.roster.record(p.action, x, api.Allow, rule)
-	exec := p.exec
-	s.await(x, p, false, s.recorded(api.Event{Kind: "exec.allowed", Exec: &exec}))
+	p.profile = x.Profile
 	var with gate.Allowance
 	if p.starter { // a denial may have to end it, which its own tracer couldn't
 		with = gate.NoExit
 	}
-	x.Allow(with)
+	s.let(x, p, rule, with)
 }
 
 // housekeep lets an agent's own upkeep pass, recorded and folded away.
@@ -84,35 +75,64 @@ func (s *Session) release(a *action, rule string) {
 	}
 }
 
-// start records that a program of an action runs, and lets it: it is made ready
-// while that is committed. The action waits for its end when it is counted.
+// start lets a program of an action run. The action waits for its end when it is
+// counted.
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
 	if k.person && a.fedFromOutside(x) {
 		k = s.roster.part(k)
 	}
-	p := &process{
-		proc: procOf(x), pgid: x.PGID, kin: k, action: a, profile: a.profile,
-		leader: counted, agent: counted && a.agent != nil,
-	}
-	if p.agent {
-		p.next, p.is = x.Chain, x.Identity()
-	}
-	p.exec = s.roster.record(a, x, api.Allow, rule)
-	exec := p.exec
-	s.await(x, p, counted, s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...))
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {
 		with = gate.HoldExit // its end waits for the checkpoint after it
 	}
+	s.let(x, &process{kin: k, action: a, profile: a.profile, leader: counted, agent: counted && a.agent != nil}, rule, with, also...)
+}
+
+// let records that a program runs, and lets it: it is made ready while that is
+// committed, and begins once it is. Its process takes its place then.
+func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowance, also ...api.Event) {
+	p.proc, p.pgid = procOf(x), x.PGID
+	if p.agent {
+		p.next = x.Chain
+		if p.is == nil {
+			p.is = x.Identity()
+		}
+	}
+	p.exec = s.roster.record(p.action, x, api.Allow, rule)
+	exec := p.exec
+	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
+	mark := s.roster.let(x, p)
+	x.OnBegin(func() error {
+		// On the gate's goroutine; the process stands before its first
+		// instruction and is its only thread.
+		if mark != 0 {
+			if err := gate.SetMark(x.PID, mark); err != nil {
+				return err
+			}
+		}
+		if err := recorded(); err != nil {
+			return errors.New(whyUnrecorded)
+		}
+		s.loop.Submit(func() { s.began(x.Exec) })
+		return nil
+	})
 	x.Allow(with)
 }
 
-// refuse records that a program was denied and then tells it.
-func (s *Session) refuse(a *action, x *judge.Exec, rule, reason string) {
-	exec := s.roster.record(a, x, api.Deny, rule)
-	p := s.roster.of(x)
-	s.record(func(error) { turnDown(x, p, reason) }, api.Event{Kind: "exec.denied", Exec: &exec})
+// refuse records that programs were denied and then tells them.
+func (s *Session) refuse(a *action, rule, reason string, also []api.Event, denied ...*judge.Exec) {
+	callers := make([]*process, len(denied))
+	for i, x := range denied {
+		callers[i] = s.roster.of(x)
+		exec := s.roster.record(a, x, api.Deny, rule)
+		also = append(also, api.Event{Kind: "exec.denied", Exec: &exec})
+	}
+	s.record(func(error) {
+		for i, x := range denied {
+			turnDown(x, callers[i], reason)
+		}
+	}, also...)
 }
 
 // deny ends a held action before it ran.
@@ -123,18 +143,7 @@ func (s *Session) deny(a *action, rule, reason string) {
 		return
 	}
 	a.Verdict, a.Rule, a.Reason, a.EndedAt = api.Deny, rule, api.Escape(reason), time.Now().UTC()
-	events := []api.Event{s.actionEvent(a, "denied"), s.changed("counted")}
-	callers := make([]*process, len(members))
-	for i, x := range members {
-		callers[i] = s.roster.of(x)
-		exec := s.roster.record(a, x, api.Deny, rule)
-		events = append(events, api.Event{Kind: "exec.denied", Exec: &exec})
-	}
-	s.record(func(error) {
-		for i, x := range members {
-			turnDown(x, callers[i], reason)
-		}
-	}, events...)
+	s.refuse(a, rule, reason, []api.Event{s.actionEvent(a, "denied"), s.changed("counted")}, members...)
 }
 
 // record is the record of one program start.
@@ -158,27 +167,6 @@ func turnDown(x *judge.Exec, p *process, reason string) {
 		return
 	}
 	x.Deny(reason)
-}
-
-// await has a process take its place when the program begins that it was allowed
-// to start, and has that begin once its start is recorded. Counted says that its
-// action waits for its end.
-func (s *Session) await(x *judge.Exec, p *process, counted bool, recorded func() error) {
-	mark := s.roster.let(x, p, counted)
-	x.OnBegin(func() error {
-		// On the gate's goroutine; the process stands before its first
-		// instruction and is its only thread.
-		if mark != 0 {
-			if err := gate.SetMark(x.PID, mark); err != nil {
-				return err
-			}
-		}
-		if err := recorded(); err != nil {
-			return errors.New(whyUnrecorded)
-		}
-		s.loop.Submit(func() { s.began(x.Exec) })
-		return nil
-	})
 }
 
 // began is a program that stands in its process now.

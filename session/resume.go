@@ -188,14 +188,14 @@ func (s *Session) letGo(ctx context.Context) error {
 		var events []api.Event
 		if p := s.past; p.last == nil || p.found.ID > p.last.ID {
 			p.kept = true
-			events = append(events, s.checkpointEvent(p.found, 0))
+			events = append(events, s.line.Event(p.found, 0))
 		}
 		root, err := s.files.Save(ctx, left)
 		if err != nil {
 			return err
 		}
 		s.line.Last = s.newCheckpoint(root, left, s.past.found.ID)
-		return s.recorded(append(events, s.checkpointEvent(s.line.Last, 0))...)()
+		return s.recorded(append(events, s.line.Event(s.line.Last, 0))...)()
 	})
 	if len(paths) > 0 {
 		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", listed(api.EscapeAll(paths[:min(len(paths), 4)]), len(paths), 3))
@@ -225,7 +225,7 @@ func (s *Session) goOn() {
 		events = append(events, s.actionEvent(a, kind))
 	}
 	if !p.kept && (p.last == nil || p.found.ID > p.last.ID) {
-		events = append(events, s.checkpointEvent(p.found, 0))
+		events = append(events, s.line.Event(p.found, 0))
 	}
 	s.record(nil, events...)
 	for _, a := range p.running {

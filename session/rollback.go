@@ -241,7 +241,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 		}
 		s.line.Last = s.newCheckpoint(o.After.Root, o.After.Manifest, from)
 		s.accountant.Begin(nil, nil)
-		events = append(events, s.checkpointEvent(s.line.Last, 0))
+		events = append(events, s.line.Event(s.line.Last, 0))
 		copied.After, rec.After = s.line.Last.ID, s.line.Last.ID
 	}
 	if err == nil {
@@ -262,7 +262,10 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			}
 		}
 		s.actions.moved(rec)
-		s.tell(o)
+		if o.Files() > 0 {
+			s.word = tellOf(o, &s.actions)
+			s.note(false, "the agent is told with its next command: %s", s.word)
+		}
 		events = append(events, s.restored()...)
 		if o.Redo != nil {
 			again := *o.Redo
@@ -305,7 +308,7 @@ func (s *Session) restored() []api.Event {
 // killTree ends an action's processes and all that they started.
 func (s *Session) killTree(ctx context.Context, a *action) error {
 	var tree []proc
-	if err := s.loop.Call(ctx, func() { tree = s.tree(a) }); err != nil {
+	if err := s.loop.Call(ctx, func() { tree = s.roster.tree(a) }); err != nil {
 		return err
 	}
 	for _, p := range tree {

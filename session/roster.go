@@ -1,6 +1,7 @@
 package session
 
 import (
+	"log/slog"
 	"slices"
 
 	"stepbox/policy"
@@ -58,23 +59,18 @@ type marks interface {
 // and whose each is. It is owned by the session's loop.
 type roster struct {
 	box      marks // set before anything but the agent is let start
+	log      *slog.Logger
 	procs    map[proc]*process
-	starting map[*gate.Exec]start // let happen, and not begun yet
-	kins     map[uint64]*kin      // by mark
-	over     []*kin               // of them, those that may be forgotten once nobody is of them
-	marked   uint64               // the last mark that was given
-	execs    int64                // program starts recorded so far
-}
-
-// start is an exec that was let happen and hasn't yet.
-type start struct {
-	*process
-	counted bool // its action waits for its end
+	starting map[*gate.Exec]*process // let happen, and not begun yet
+	kins     map[uint64]*kin         // by mark
+	over     []*kin                  // of them, those that may be forgotten once nobody is of them
+	marked   uint64                  // the last mark that was given
+	execs    int64                   // program starts recorded so far
 }
 
 func newRoster() roster {
 	return roster{
-		procs: make(map[proc]*process), starting: make(map[*gate.Exec]start), kins: make(map[uint64]*kin), marked: gate.OwnMark,
+		procs: make(map[proc]*process), starting: make(map[*gate.Exec]*process), kins: make(map[uint64]*kin), marked: gate.OwnMark,
 	}
 }
 
@@ -171,8 +167,8 @@ func (r *roster) mayReach(q gate.Reach, watched bool) bool {
 // gets its place when the program begins, and not before: the kernel may still
 // refuse it, and then the process stays what it was. The mark is what it has to
 // be given by then; 0: it has that already, or needs none.
-func (r *roster) let(x *judge.Exec, p *process, counted bool) (mark uint64) {
-	r.starting[x.Exec] = start{p, counted}
+func (r *roster) let(x *judge.Exec, p *process) (mark uint64) {
+	r.starting[x.Exec] = p
 	if p.kin != nil && p.kin.mark != x.Mark {
 		return p.kin.mark
 	}
@@ -181,25 +177,25 @@ func (r *roster) let(x *judge.Exec, p *process, counted bool) (mark uint64) {
 
 // begins notes that a program stands in its process now. Before is what that was.
 func (r *roster) begins(e *gate.Exec) (now, before *process) {
-	st, ok := r.starting[e]
-	if !ok {
+	now = r.starting[e]
+	if now == nil {
 		return nil, nil
 	}
 	delete(r.starting, e)
-	now, before = st.process, r.procs[st.proc]
+	before = r.procs[now.proc]
 	r.procs[now.proc] = now
 	return now, before
 }
 
-// fails notes that an exec that was let happen didn't: its process, if it lives, is
-// what it was before.
-func (r *roster) fails(e *gate.Exec) (st start, was bool) {
-	st, was = r.starting[e]
+// fails notes that an exec that was let happen didn't, and says in what; nil: it
+// wasn't let. The process, if it lives, is what it was before.
+func (r *roster) fails(e *gate.Exec) *process {
+	p := r.starting[e]
 	delete(r.starting, e)
-	if was && st.kin != nil && st.kin.single {
-		r.over = append(r.over, st.kin)
+	if p != nil && p.kin != nil && p.kin.single {
+		r.over = append(r.over, p.kin)
 	}
-	return st, was
+	return p
 }
 
 // ends takes a process off that is gone; nil when nothing began in it.
@@ -245,9 +241,11 @@ func (r *roster) forget(a *action) {
 
 // tree lists the living processes of an action: those that began a program, and
 // those of its kins.
-func (r *roster) tree(a *action) ([]proc, error) {
-	var out []proc
+func (r *roster) tree(a *action) (out []proc) {
 	list, err := r.box.Marked(func(mark uint64) bool { return r.kins[mark] != nil && r.kins[mark].action == a })
+	if err != nil {
+		r.log.Warn("cannot list the sandbox's processes", "error", err)
+	}
 	for _, p := range list {
 		out = append(out, proc{p.PID, p.Start})
 	}
@@ -256,7 +254,7 @@ func (r *roster) tree(a *action) ([]proc, error) {
 			out = append(out, p.proc)
 		}
 	}
-	return out, err
+	return out
 }
 
 // byPID is the action that a process which began a program belongs to; 0 for none.

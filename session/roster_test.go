@@ -52,7 +52,7 @@ func exec(pid int, mark uint64, ancestors ...int) *judge.Exec {
 func begin(t *testing.T, r *roster, x *judge.Exec, p *process) uint64 {
 	t.Helper()
 	p.proc = procOf(x)
-	mark := r.let(x, p, false)
+	mark := r.let(x, p)
 	if r.of(x) == p {
 		t.Fatal("it has its place before it begins")
 	}
@@ -114,8 +114,8 @@ func TestRosterFailedStart(t *testing.T) {
 	begin(t, r, x, &process{agent: true})
 	again := exec(1, 0)
 	part := r.part(&kin{action: &action{}})
-	r.let(again, &process{proc: procOf(again), kin: part}, false)
-	if _, was := r.fails(again.Exec); !was || len(r.over) != 1 {
+	r.let(again, &process{proc: procOf(again), kin: part})
+	if r.fails(again.Exec) == nil || len(r.over) != 1 {
 		t.Error("a start that failed isn't known")
 	}
 	if now, _ := r.begins(again.Exec); now != nil || !r.of(x).agent {
@@ -204,8 +204,8 @@ func TestRosterForgetsKins(t *testing.T) {
 	if len(r.over) > 100+2*mostLooked || len(r.kins) != len(r.over) {
 		t.Errorf("%d kins are known, of which %d are looked at, with 100 survivors", len(r.kins), len(r.over))
 	}
-	if list, err := r.tree(first); err != nil || len(list) != 1 {
-		t.Errorf("the first survivor is lost: %v, %v", list, err)
+	if list := r.tree(first); len(list) != 1 {
+		t.Errorf("the first survivor is lost: %v", list)
 	}
 	clear(f)
 	for range 10 {

@@ -74,8 +74,9 @@ type Session struct {
 
 	past *past // of a session that goes on; nil: it is new
 
-	loop  *loop.Loop  // box, term and files are set before it is running
-	final api.Session // set before it is closed
+	loop     *loop.Loop    // box, term and files are set before it is running
+	applying chan struct{} // holds one while something of it is applied
+	final    api.Session   // set before it is closed
 
 	// Below: owned by the loop.
 	info       api.Session
@@ -94,7 +95,6 @@ type Session struct {
 	word       string        // what the agent is told with its next command
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	holdNext   bool          // step over: hold the next action whatever the mode
-	applying   chan struct{} // closed when what is being applied of it is through; nil: nothing is
 	tornSaid   bool
 	reachSaid  bool         // a process that reached for another was told of
 	thaw       func() error // of a pause
@@ -117,11 +117,12 @@ var ErrEnded = files.ErrOver
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
-		loop: loop.New(ErrEnded), actions: newActions(), roster: newRoster(),
+		loop: loop.New(ErrEnded), applying: make(chan struct{}, 1), actions: newActions(), roster: newRoster(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.roster.log = s.log
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -266,7 +267,14 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		Failed: func(e *gate.Exec, why string) { s.loop.WhenStarted(func() { s.onFailed(e, why) }) },
 		Reach: func(r gate.Reach) bool {
 			answer := make(chan bool, 1)
-			s.loop.WhenStarted(func() { answer <- s.onReach(r) })
+			s.loop.WhenStarted(func() {
+				may := s.roster.mayReach(r, s.info.Mode == api.ModeWatch)
+				if !may && !s.reachSaid && s.loop.Now() < loop.Stopping && r.Kind != gate.ReachShare { // once: there may be many
+					s.reachSaid = true
+					s.note(true, "%s tried to get hold of another program (ptrace) and was refused", listedArgs([]string{r.Caller.Name}))
+				}
+				answer <- may
+			})
 			select {
 			case may := <-answer:
 				return may
@@ -276,15 +284,4 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		},
 		Log: func(m string) { s.log.Warn("exec gate", "message", m) },
 	}
-}
-
-// onReach says whether a process may get hold of another. A person is told of the
-// first refusal; there may be many.
-func (s *Session) onReach(q gate.Reach) bool {
-	may := s.roster.mayReach(q, s.info.Mode == api.ModeWatch)
-	if !may && !s.reachSaid && s.loop.Now() < loop.Stopping && q.Kind != gate.ReachShare {
-		s.reachSaid = true
-		s.note(true, "%s tried to get hold of another program (ptrace) and was refused", listedArgs([]string{q.Caller.Name}))
-	}
-	return may
 }

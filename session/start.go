@@ -86,7 +86,10 @@ func (s *Session) begin(ctx context.Context) error {
 	if err := s.attach(ctx, row); err != nil {
 		return s.giveUp(err)
 	}
-	go s.watchUsage()
+	go s.ledger.Usage(s.Done(), func() api.Usage {
+		u := box.Usage()
+		return api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}
+	})
 	go s.watchSpace(files.NewRoom(s.store.SessionDir(cfg.ID), cfg.Disk))
 	go func() {
 		select {
@@ -152,7 +155,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		}
 		begin = func() {
 			s.line.Last = s.newCheckpoint(first.Root, first.Manifest, 0)
-			s.record(nil, s.checkpointEvent(s.line.Last, 0), s.changed("started"))
+			s.record(nil, s.line.Event(s.line.Last, 0), s.changed("started"))
 			s.takeBase()
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Session) told(a *action, then func(files.Told)) {
 			if t.Made != nil { // a state that holds its changes alone
 				t.Made = s.newCheckpoint(t.Made.Root, t.Made.Manifest, 0)
 				t.After = t.Made.ID
-				s.record(nil, s.checkpointEvent(t.Made, a.N))
+				s.record(nil, s.line.Event(t.Made, a.N))
 			}
 			then(t)
 		}

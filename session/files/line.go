@@ -1,6 +1,8 @@
 package files
 
 import (
+	"time"
+
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -36,6 +38,14 @@ func (l *Line) Number(root content.Hash, m *manifest.Manifest, from int64) *Chec
 	l.newest++
 	l.from[l.newest] = from
 	return &Checkpoint{ID: l.newest, Root: root, Manifest: m}
+}
+
+// Event tells of a new checkpoint. Of is the action whose changes alone it holds; 0:
+// it is the state of all files.
+func (l *Line) Event(cp *Checkpoint, of int) api.Event {
+	return api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
+		ID: cp.ID, At: time.Now().UTC(), From: l.from[cp.ID], Root: cp.Root.String(), Files: cp.Manifest.Len(), Bytes: cp.Manifest.Bytes(), Action: of,
+	}}
 }
 
 // From is the checkpoint that one goes on from; 0: none.

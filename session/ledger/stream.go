@@ -113,8 +113,8 @@ func (b *stream) wake() {
 	}
 }
 
-// Pass sends an event that isn't recorded.
-func (b *stream) Pass(e api.Event) {
+// pass sends an event that isn't recorded.
+func (b *stream) pass(e api.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
@@ -125,8 +125,8 @@ func (b *stream) Pass(e api.Event) {
 	}
 }
 
-// Watchers is how many listen.
-func (b *stream) Watchers() int {
+// watchers is how many listen.
+func (b *stream) watchers() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.subs)
