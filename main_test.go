@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"stepbox/runner"
 )
@@ -127,6 +129,7 @@ func TestScripts(t *testing.T) {
 			"early":       early,
 			"kill-holder": killHolder,
 			"stop-holder": stopHolder,
+			"cut-off":     cutOff,
 		},
 	})
 }
@@ -550,13 +553,14 @@ func killHolder(ts *testscript.TestScript, _ bool, _ []string) {
 
 // stopHolder stops the holder, so that what it is asked to do stays under way, with
 // what may be left of an earlier one; and lets it go on again, whoever it belongs to
-// by then: stop-holder, stop-holder end.
+// by then, or kills it: stop-holder, stop-holder end, stop-holder kill.
 func stopHolder(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 0 {
+		signal := map[string]syscall.Signal{"end": syscall.SIGCONT, "kill": syscall.SIGKILL}[args[0]]
 		for pid := range strings.FieldsSeq(ts.Getenv("HOLDERS")) {
 			n, err := strconv.Atoi(pid)
 			ts.Check(err)
-			_ = syscall.Kill(n, syscall.SIGCONT) // it may have ended
+			_ = syscall.Kill(n, signal) // it may have ended
 		}
 		return
 	}
@@ -596,4 +600,53 @@ func holders(ts *testscript.TestScript) (pids []int) {
 		ts.Fatalf("there is no holder")
 	}
 	return pids
+}
+
+// cutOff kills the script's only supervisor while a command has it write files in the
+// folder d, after the first few of them; its holder, too, or that goes on:
+// cut-off NUMBER [holder] COMMAND….
+func cutOff(ts *testscript.TestScript, _ bool, args []string) {
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	both := args[1] == "holder"
+	if args = args[1:]; both {
+		args = args[1:]
+	}
+	dirs, err := filepath.Glob(filepath.Join(ts.Getenv("STEPBOX_DATA"), "sessions/*/upper/d"))
+	if err != nil || len(dirs) != 1 {
+		ts.Fatalf("there are %q, %v", dirs, err)
+	}
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	ts.Check(err)
+	_, err = unix.InotifyAddWatch(watch, dirs[0], unix.IN_MODIFY|unix.IN_MOVED_TO|unix.IN_DELETE)
+	ts.Check(err)
+	events := os.NewFile(uintptr(watch), "inotify")
+	held := holders(ts) // looking for them takes longer than writing a few files
+	ended := make(chan error, 1)
+	go func() {
+		err := ts.Exec(args[0], args[1:]...)
+		events.Close() // nobody waits for more
+		ended <- err
+	}()
+	buf, seen := make([]byte, 4096), map[string]bool{}
+	for len(seen) < number {
+		n, err := events.Read(buf)
+		if err != nil {
+			ts.Fatalf("the command ended with %v after %d files", <-ended, len(seen))
+		}
+		for e := buf[:n]; len(e) > 0; { // see inotify(7)
+			size := unix.SizeofInotifyEvent + binary.NativeEndian.Uint32(e[12:])
+			seen[string(e[unix.SizeofInotifyEvent:size])] = true
+			e = e[size:]
+		}
+	}
+	for _, pid := range held {
+		ts.Check(syscall.Kill(pid, syscall.SIGSTOP))
+	}
+	ts.Setenv("HOLDERS", strings.Trim(fmt.Sprint(held), "[]"))
+	killNine(ts, false, nil)
+	stopHolder(ts, false, []string{map[bool]string{true: "kill", false: "end"}[both]})
+	if err := <-ended; err == nil {
+		ts.Fatalf("the command had ended when %d files were written", len(seen))
+	}
 }

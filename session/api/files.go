@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Checkpoint is the state of the session's files at a moment.
 type Checkpoint struct {
@@ -111,6 +115,24 @@ type RollbackTarget struct {
 	ToBefore  int        `json:"to_before,omitempty"` // all that changed since just before this action
 	Selection *Selection `json:"selection,omitempty"` // these changes alone: later ones of other files, and of other lines, stay
 	Redo      int64      `json:"redo,omitempty"`      // a Rollback's ID: what it took back comes again
+}
+
+// Words says what it is to do, and again the arguments of stepbox rollback that do so,
+// after the session's; "" where paths, files or hunks were chosen.
+func (t RollbackTarget) Words() (words, again string) {
+	switch {
+	case t.ToBefore != 0:
+		return fmt.Sprintf("a roll back to before action %d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
+	case t.Redo != 0:
+		return fmt.Sprintf("having come again what roll back %d took back", t.Redo), fmt.Sprintf("--redo %d", t.Redo)
+	case t.Selection != nil && len(t.Selection.Actions) > 0:
+		numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(t.Selection.Actions), " ", ","), "[]")
+		if len(t.Selection.Without)+len(t.Selection.Globs)+len(t.Selection.Files) == 0 {
+			again = "--action " + numbers
+		}
+		return "taking back action " + numbers, again
+	}
+	return "taking back some of the session's changes", ""
 }
 
 // Before is the target of going back to just before an action.

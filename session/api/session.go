@@ -70,6 +70,8 @@ type Session struct {
 	// Of an interrupted session: a roll back to before this action was under way,
 	// so that some files may have gone back and others not; 0: none was.
 	CutOff int `json:"cut_off,omitempty"`
+	// The same of any roll back: what it was to do.
+	CutOffOf *RollbackTarget `json:"cut_off_of,omitempty"`
 
 	// Counts, for lists.
 	Actions    int    `json:"actions"`

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
@@ -26,20 +27,24 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 	return all, err
 }
 
-// unapplied counts what an interrupted session changed and no apply wrote. Of a
-// record that can't be read nothing is counted: whoever looks at its changes hears why.
+// unapplied counts what an interrupted session changed and no apply wrote, unless an
+// apply has counted since. Of a record that can't be read nothing is counted: whoever
+// looks at its changes hears why.
 func (h *History) unapplied(ctx context.Context, s *api.Session) {
 	if s.State != api.SessionInterrupted {
 		return
 	}
 	applies, err := h.Applies(ctx, s.ID)
-	if err != nil {
+	began := s.StartedAt
+	if s.Resumed > 0 {
+		began = s.ResumedAt
+	}
+	if err != nil || slices.ContainsFunc(applies, func(a api.Apply) bool {
+		return a.UndoneAt.After(began) || a.State == api.ApplyDone && a.At.After(began)
+	}) {
 		return
 	}
 	key := fmt.Sprint(s.ID, s.Resumed)
-	for _, a := range applies {
-		key += " " + string(a.State)
-	}
 	h.mu.Lock()
 	n, known := h.counted[key]
 	h.mu.Unlock()

@@ -92,20 +92,22 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 		s, err = Doc[api.Session](ctx, h.Store, id, "session", 0)
 		if err == nil && s.Live() {
 			s.State, s.Held, s.Beside = api.SessionInterrupted, 0, nil
-			s.CutOff, err = h.cutOff(ctx, id)
+			if s.CutOffOf, err = h.cutOff(ctx, id); s.CutOffOf != nil {
+				s.CutOff = s.CutOffOf.ToBefore
+			}
 		}
 	}
 	return s, err
 }
 
-// cutOff is where an interrupted session's last roll back was to go, if its end
-// isn't in the record; else 0.
-func (h *History) cutOff(ctx context.Context, id string) (int, error) {
+// cutOff is what an interrupted session's last roll back was to do, if its end
+// isn't in the record.
+func (h *History) cutOff(ctx context.Context, id string) (*api.RollbackTarget, error) {
 	last, found, err := Last[api.Rollback](ctx, h.Store, id, store.KindRollback)
 	if err != nil || !found || !last.Open {
-		return 0, err
+		return nil, err
 	}
-	return last.ToBefore, nil
+	return &last.RollbackTarget, nil
 }
 
 // Actions lists a session's actions.

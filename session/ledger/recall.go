@@ -69,9 +69,10 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 		}
 		r.Open, r.Failure = false, Interrupted
 		p.Closing = append(p.Closing, api.Event{Kind: "rollback.failed", Rollback: r})
-		words := "a roll back was cut off: some files may have gone back, and others not"
-		if r.ToBefore != 0 {
-			words = fmt.Sprintf("a roll back to before action %d was cut off: some files may have gone back, and others not; stepbox rollback %s --to-before %d takes all of them back", r.ToBefore, id, r.ToBefore)
+		words, again := r.Words()
+		words += " was cut off: some of its files may be as they were before it, and others not"
+		if again != "" {
+			words += fmt.Sprintf("; stepbox rollback %s %s does it again", id, again)
 		}
 		p.Words = append(p.Words, words)
 	}

@@ -26,8 +26,9 @@ func list(connect Connect) *cobra.Command {
 			fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
 			for _, s := range all {
 				state := string(s.State)
-				if s.CutOff != 0 {
-					state += ": " + cutOff(s)
+				if s.CutOffOf != nil {
+					words, _ := s.CutOffOf.Words()
+					state += ": " + words + " was under way"
 				}
 				if len(s.Beside) > 0 {
 					state += ", beside " + besideNames(s)
@@ -78,8 +79,11 @@ func show(connect Connect) *cobra.Command {
 			}
 			for _, r := range rollbacks {
 				again := ""
-				if r.Redone {
+				switch {
+				case r.Redone:
 					again = ", which came again"
+				case r.Open && !s.Live():
+					again = ", but was cut off"
 				}
 				row(w, fmt.Sprintf("roll back %d", r.ID), "%s, %s%s %s", rollbackWords(r), files(r.Files), again, r.Failure)
 			}
@@ -89,10 +93,6 @@ func show(connect Connect) *cobra.Command {
 		})
 		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
-}
-
-func cutOff(s api.Session) string {
-	return fmt.Sprintf("a roll back to before %d was under way", s.CutOff)
 }
 
 // besideNames names the live sessions over a session's files.
@@ -117,8 +117,12 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if !s.Live() && s.Unapplied > 0 {
 		row(w, "to apply", "%s: stepbox apply %s", files(s.Unapplied), s.ID)
 	}
-	if s.CutOff != 0 {
-		fmt.Fprintf(w, "beware\t%s: files may be as they were before it or after\n", cutOff(s))
+	if s.CutOffOf != nil {
+		words, again := s.CutOffOf.Words()
+		if again != "" {
+			again = fmt.Sprintf("; stepbox resume %s, then stepbox rollback %s %s does it again", s.ID, s.ID, again)
+		}
+		fmt.Fprintf(w, "beware\t%s was under way: files may be as they were before it or after%s\n", words, again)
 	}
 	if s.Reason != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Reason)
