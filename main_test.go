@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -494,6 +495,11 @@ func background(ts *testscript.TestScript, said *bytes.Buffer, args []string) *e
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Stdout, cmd.Stderr = said, said
+	// Who starts these tests in the background may have them ignore it, which a
+	// command would inherit.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGINT)
+	defer signal.Stop(heard)
 	ts.Check(cmd.Start())
 	return cmd
 }

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,6 +40,10 @@ func run(m *testing.M) int {
 			fmt.Fprintf(os.Stderr, "cannot build the program: %v\n", err)
 			return 1
 		}
+	}
+	// A job in a script's background ignores it, and so would all that it starts.
+	if signal.Ignored(syscall.SIGINT) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
 	}
 	// Most of the time is spent waiting; the command line may say otherwise.
 	if err := flag.Set("test.parallel", "4"); err != nil {

@@ -20,10 +20,13 @@ import (
 // A content reads the same, whole or by chunks, from the disk, from Bodies and
 // through the stream between two processes.
 func TestContentRoundTrip(t *testing.T) {
+	if os.Getenv(unprivilegedEnv) != "" {
+		t.Skip("it is the same for everyone")
+	}
 	const chunk = 1 << 20 // of which large contents consist
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		parts := rapid.SliceOfN(rapid.IntRange(0, 3), 0, 9).Draw(rt, "parts")
+		parts := rapid.SliceOfN(rapid.IntRange(0, 3), 0, 6).Draw(rt, "parts")
 		path := filepath.Join(dir, "file")
 		f, err := os.Create(path)
 		must(t, err)
