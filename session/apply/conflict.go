@@ -2,9 +2,7 @@ package apply
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"stepbox/runner/overlay/content"
@@ -37,7 +35,7 @@ func (b *planner) conflict(c *diff.Change, at string, seen seen, has, want proje
 		}
 		out.Clean = m.Clean && both
 		if out.Clean {
-			if out.Merged, err = files.Hunks(string(there), string(m.Text)); err != nil {
+			if out.Merged, _, _, err = files.Hunks(string(there), string(m.Text)); err != nil {
 				return err
 			}
 		}
@@ -155,20 +153,8 @@ func (b *planner) three(at string, seen seen, has, want project.State, into *mer
 
 // read is a file's content, from the record.
 func (b *planner) read(s project.State, most int64) ([]byte, error) {
-	if s.Kind != manifest.KindFile || s.Size == 0 {
+	if s.Size == 0 {
 		return nil, nil
 	}
-	return readBody(b.ctx, files.Bodies{Store: b.a.Store}, s, most)
-}
-
-func readBody(ctx context.Context, bodies content.Bodies, s project.State, most int64) ([]byte, error) {
-	if s.Size > most {
-		return nil, fmt.Errorf("it has more than %d bytes", most)
-	}
-	r, err := content.Open(ctx, bodies, s.Hash, s.Size)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, most))
+	return b.sel.Files.Read(b.ctx, fileOf("", s), most)
 }

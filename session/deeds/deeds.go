@@ -61,7 +61,10 @@ func (r *Teller) Tell(a Action) files.Told {
 	}
 	in := effects.Input{
 		Changed: t.Changed, More: t.More, From: t.From, To: t.Until, Project: r.Project, Ignored: r.Ignores.Ignored,
-		Open: func(f *diff.File, most int64) ([]byte, bool) { return r.Files.Read(ctx, f, most) },
+		Open: func(f *diff.File, most int64) ([]byte, bool) {
+			b, err := r.Files.Read(ctx, f, most)
+			return b, err == nil
+		},
 	}
 	for _, c := range a.Commands {
 		if !c.Unclear {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -244,7 +243,7 @@ func (c *carrying) texts(ctx context.Context, path string, out manifest.Entry, o
 	var in [3][]byte
 	for i, f := range of {
 		var err error
-		switch in[i], err = c.read(ctx, f, content.ChunkedAbove); {
+		switch in[i], err = c.Read(ctx, f, content.ChunkedAbove); {
 		case errors.Is(err, errTooLarge) || errors.Is(err, errNotKept):
 			c.conflict(path, "both changed it, and it is "+err.Error(), nil, put)
 			return nil
@@ -357,28 +356,6 @@ func attributes(base, there, want *manifest.Entry) (out manifest.Entry, why stri
 		why = "its extended attributes were changed"
 	}
 	return out, why
-}
-
-// read reads a file of some state, if it isn't longer than most.
-func (f *Files) read(ctx context.Context, e *diff.File, most int64) ([]byte, error) {
-	switch {
-	case e == nil || e.Kind != manifest.KindFile:
-		return nil, nil
-	case e.Unsaved != "":
-		return nil, errNotKept
-	case e.Size > most:
-		return nil, errTooLarge
-	}
-	r, _, err := diff.Open(ctx, f.lower, Bodies{f.store}, e)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if int64(len(b)) > most {
-		return nil, errTooLarge
-	}
-	return b, err
 }
 
 // settle takes back what would take others' files with it: a directory goes only

@@ -224,7 +224,7 @@ func (o *overlaid) state(t *rapid.T, m *manifest.Manifest, first map[string]stri
 		case manifest.KindFIFO:
 			out[path] = "!"
 		default:
-			b, err := o.read(context.Background(), c.then, 1<<20)
+			b, err := o.Read(context.Background(), c.then, 1<<20)
 			if err != nil {
 				t.Fatalf("%s of %+v: %v", path, c.then.Entry, err)
 			}

@@ -75,6 +75,16 @@ func (f *Files) compare(ctx context.Context, from, to *manifest.Manifest) (*comp
 	return c, nil
 }
 
+// Difference is what differs between two states; nil is the project folder as the
+// session first saw it. It isn't to be changed.
+func (f *Files) Difference(ctx context.Context, from, to *manifest.Manifest) (diff.Difference, error) {
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return diff.Difference{}, err
+	}
+	return c.Difference, nil
+}
+
 // Between lists what differs between two states; nil is the project folder.
 func (f *Files) Between(ctx context.Context, from, to *manifest.Manifest) ([]diff.Change, error) {
 	c, err := f.compare(ctx, from, to)
@@ -277,7 +287,7 @@ func (f *Files) fileDiff(ctx context.Context, c diff.Change) (api.FileDiff, erro
 		out.Note = note
 		return out, err
 	}
-	hs, added, removed, err := hunks(before, after)
+	hs, added, removed, err := Hunks(before, after)
 	if errors.Is(err, errTooDifferent) {
 		out.Note, err = "too different to be compared line by line", nil
 	}
@@ -305,10 +315,10 @@ func hashOf(before, after string) string {
 
 // sides reads both contents of a change; note says why they can't be shown as text.
 func (f *Files) sides(ctx context.Context, c diff.Change) (before, after, note string, err error) {
-	b, err := f.read(ctx, c.Old, maxDiffBytes)
+	b, err := f.Read(ctx, c.Old, maxDiffBytes)
 	if err == nil {
 		var a []byte
-		if a, err = f.read(ctx, c.New, maxDiffBytes); err == nil {
+		if a, err = f.Read(ctx, c.New, maxDiffBytes); err == nil {
 			if !text(b) || !text(a) {
 				return "", "", noteBinary, nil
 			}

@@ -24,7 +24,7 @@ func TestHunksAreMinimal(t *testing.T) {
 		}
 		fmt.Fprintf(&after, "line %d\n", i)
 	}
-	hs, added, removed, err := hunks(before.String(), after.String())
+	hs, added, removed, err := Hunks(before.String(), after.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestGitAppliesHunks(t *testing.T) {
 		if before == "" || after == "" || before == after {
 			return // of a file that is made or deleted, or stays, git wants other headers
 		}
-		hs, added, removed, err := hunks(before, after)
+		hs, added, removed, err := Hunks(before, after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestHunksOfNothing(t *testing.T) {
 	for _, tt := range []struct{ before, after, want string }{
 		{"", "a\nb\n", "-0,0 +1,2"}, {"a\nb\n", "", "-1,2 +0,0"}, {"a\n", "a\n", ""}, {"", "", ""}, {"a\n", "b\n", "-1,1 +1,1"},
 	} {
-		hs, _, _, err := hunks(tt.before, tt.after)
+		hs, _, _, err := Hunks(tt.before, tt.after)
 		got := ""
 		for _, h := range hs {
 			got += fmt.Sprintf("-%d,%d +%d,%d", h.OldLine, h.OldCount, h.NewLine, h.NewCount)
@@ -133,7 +133,7 @@ func TestHunksOfNothing(t *testing.T) {
 }
 
 func TestHunksOfHostileText(t *testing.T) {
-	hs, _, _, err := hunks("one\n", "one\n\ttwo\x1b[2J\u202e\n")
+	hs, _, _, err := Hunks("one\n", "one\n\ttwo\x1b[2J\u202e\n")
 	if err != nil {
 		t.Fatal(err)
 	}

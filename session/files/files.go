@@ -393,17 +393,30 @@ func parseHash(s string) (content.Hash, error) {
 	return content.Hash(b), nil
 }
 
-// Read reads a side of a change whole, if it is a file of at most so many bytes
-// whose content is kept.
-func (f *Files) Read(ctx context.Context, side *diff.File, most int64) ([]byte, bool) {
-	if side == nil || side.Kind != manifest.KindFile || side.Unsaved != "" || side.Size > most {
-		return nil, false
+// open opens one side of a change.
+func (f *Files) open(ctx context.Context, side *diff.File) (io.ReadCloser, int64, error) {
+	return diff.Open(ctx, f.lower, Bodies{f.store}, side)
+}
+
+// Read reads a side of a change whole, if it isn't longer than most and its content
+// is kept; nil of what is no file.
+func (f *Files) Read(ctx context.Context, side *diff.File, most int64) ([]byte, error) {
+	switch {
+	case side == nil || side.Kind != manifest.KindFile:
+		return nil, nil
+	case side.Unsaved != "":
+		return nil, errNotKept
+	case side.Size > most:
+		return nil, errTooLarge
 	}
-	r, _, err := diff.Open(ctx, f.lower, Bodies{f.store}, side)
+	r, _, err := f.open(ctx, side)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	defer r.Close()
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	return b, err == nil && int64(len(b)) <= most
+	if int64(len(b)) > most {
+		return nil, errTooLarge
+	}
+	return b, err
 }

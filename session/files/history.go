@@ -61,15 +61,19 @@ type Scope struct {
 func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
 	s, err := h.Scope(ctx, id, in)
+	var as func(path string, f *diff.File) bool // nil: nobody knows
+	if err == nil && s.To != nil && h.Applied != nil {
+		as, err = h.Applied(ctx, id)
+	}
 	if err == nil && s.To != nil {
 		out, err = s.Files.Page(ctx, s.From, s.To, p, func(changes []diff.Change, listed []api.Change) {
 			if in.Action == 0 {
 				h.onHost(ctx, id, s, changes, listed)
 			}
+			for i := 0; as != nil && i < len(listed); i++ {
+				listed[i].Applied = as(changes[i].Path, changes[i].New)
+			}
 		})
-	}
-	if err == nil && h.Applied != nil && len(out.Files) > 0 {
-		err = h.markApplied(ctx, id, s, out.Files)
 	}
 	out.Version, out.Final, out.Scope, out.Checkpoint = s.Version, s.Final, "session", s.Newest
 	switch {

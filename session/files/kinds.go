@@ -51,7 +51,7 @@ func both(is, size string) string {
 
 // head reads the first bytes of a file.
 func (f *Files) head(ctx context.Context, e *diff.File) ([]byte, error) {
-	r, _, err := diff.Open(ctx, f.lower, Bodies{f.store}, e)
+	r, _, err := f.open(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 	}
 	n.generated = n.generated || generated([]byte(after[:min(len(after), headBytes)])) || after == "" && generated([]byte(before[:min(len(before), headBytes)]))
 	if err == nil && note == "" {
-		_, n.added, n.removed, err = hunks(before, after)
+		_, n.added, n.removed, err = Hunks(before, after)
 		n.ok = err == nil || errors.Is(err, errTooDifferent)
 	}
 	if known && ctx.Err() == nil {

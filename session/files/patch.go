@@ -5,11 +5,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/aymanbagabas/go-udiff"
-
-	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
-	"stepbox/session/merge"
 	"stepbox/session/patch"
 )
 
@@ -27,22 +23,11 @@ func (h *History) Patch(ctx context.Context, id string, r api.PatchRequest, w io
 		return api.Problemf(api.CodeBusy, "%d files have changed, more than a patch can be made of; choose some by --path", len(c.Changes)+c.More)
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	if err := patch.Write(ctx, out, reader{s.Files}, c.Changes); err != nil {
+	if err := patch.Write(ctx, out, s.Files.open, c.Changes); err != nil {
 		return err
 	}
 	return out.Flush()
 }
-
-// reader reads both sides of changes for a patch.
-type reader struct{ *Files }
-
-func (r reader) Open(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error) {
-	return diff.Open(ctx, r.lower, Bodies{r.store}, f)
-}
-
-func (reader) Text(b []byte) bool { return !merge.Binary(b) }
-
-func (reader) Edits(before, after string) []udiff.Edit { return merge.Edits(before, after) }
 
 // picked is what a patch is made of.
 func (h *History) picked(ctx context.Context, id string, r api.PatchRequest) (Scope, error) {

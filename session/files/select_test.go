@@ -75,7 +75,7 @@ func (r *recordedSession) selected(in api.Selection) (changes, conflicts []strin
 	for _, c := range list {
 		line := string(c.Status) + " " + c.Path
 		if c.New != nil && c.New.Kind == manifest.KindFile {
-			text, err := s.Files.read(r.Context(), c.New, 1<<20)
+			text, err := s.Files.Read(r.Context(), c.New, 1<<20)
 			if err != nil {
 				r.Fatal(err)
 			}

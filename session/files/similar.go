@@ -132,7 +132,7 @@ func (s *similarity) lines(i int, e *diff.File) map[string]int {
 	}
 	s.left -= e.Size
 	s.seen[i] = nil
-	b, err := s.Files.read(s.ctx, e, maxDiffBytes)
+	b, err := s.Read(s.ctx, e, maxDiffBytes)
 	if err == nil && text(b) {
 		lines = make(map[string]int)
 		for line := range strings.Lines(string(b)) {

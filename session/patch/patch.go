@@ -17,34 +17,24 @@ import (
 	"io"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/merge"
 )
 
 // maxText bounds each side of a difference in lines, in bytes; what is larger is
 // written as a binary one.
 const maxText = 4 << 20
 
-const context3 = 3 // lines around a change
-
-// Source reads the two sides of changes.
-type Source interface {
-	// Open opens a content and says how long it is.
-	Open(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error)
-	// Text says whether a content can be shown as lines.
-	Text(b []byte) bool
-	// Edits are those that lead from one text to another.
-	Edits(before, after string) []udiff.Edit
-}
+// Open opens a side's content and says how long it is.
+type Open func(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error)
 
 // Write writes changes, which are sorted by path. Those that a patch can't hold are
 // named in its first lines, and one whose content turns out to be lost or damaged in
 // its place. An error means that the patch isn't whole.
-func Write(ctx context.Context, w io.Writer, src Source, changes []diff.Change) error {
-	p := &writer{ctx: ctx, w: w, src: src}
+func Write(ctx context.Context, w io.Writer, open Open, changes []diff.Change) error {
+	p := &writer{ctx: ctx, w: w, source: open}
 	var fit []diff.Change
 	internal := 0 // of repositories
 	for _, c := range changes {
@@ -115,10 +105,10 @@ func mode(f *diff.File) string {
 
 // writer keeps the first error.
 type writer struct {
-	ctx context.Context
-	w   io.Writer
-	src Source
-	err error
+	ctx    context.Context
+	w      io.Writer
+	source Open
+	err    error
 }
 
 func (p *writer) line(format string, args ...any) {
@@ -199,53 +189,23 @@ func (p *writer) text(from, to string, before, after *diff.File, a, b []byte) {
 	if len(a) == 0 && len(b) == 0 {
 		return
 	}
-	u, err := udiff.ToUnifiedDiff("", "", string(a), p.src.Edits(string(a), string(b)), context3)
-	if err != nil {
-		p.err = fmt.Errorf("cannot compare %q: %w", to, err)
-		return
-	}
 	p.line("--- %s", name("a/", from, before))
 	p.line("+++ %s", name("b/", to, after))
-	longer := 0 // by how many lines the hunks so far make the text longer
-	for _, h := range u.Hunks {
-		var body bytes.Buffer
-		old, now := 0, 0
+	for _, h := range merge.Hunks(string(a), merge.Edits(string(a), string(b))) {
+		p.line("@@ -%s +%s @@", span(h.OldLine, h.OldCount), span(h.NewLine, h.NewCount))
 		for _, l := range h.Lines {
-			op := byte(' ')
-			switch l.Kind {
-			case udiff.Delete:
-				op = '-'
-				old++
-			case udiff.Insert:
-				op = '+'
-				now++
-			default:
-				old++
-				now++
+			text, whole := strings.CutSuffix(l.Text, "\n")
+			p.line("%c%s", l.Op, text)
+			if !whole {
+				p.line(`\ No newline at end of file`)
 			}
-			body.WriteByte(op)
-			body.WriteString(l.Content)
-			if !strings.HasSuffix(l.Content, "\n") {
-				body.WriteString("\n\\ No newline at end of file\n")
-			}
-		}
-		// The library leaves out of ToLine what stands unchanged between two edits
-		// of one hunk, and git looks for the place of a hunk from there on.
-		p.line("@@ -%s +%s @@", span(h.FromLine, old), span(h.FromLine+longer, now))
-		longer += now - old
-		if p.err == nil {
-			_, p.err = p.w.Write(body.Bytes())
 		}
 	}
 }
 
-// span is a hunk's lines on one side, as diff -u has it: after which line it
-// stands when it has none.
+// span is a hunk's lines on one side, as diff -u has it.
 func span(line, count int) string {
-	switch count {
-	case 0:
-		return fmt.Sprintf("%d,0", line-1)
-	case 1:
+	if count == 1 {
 		return fmt.Sprint(line)
 	}
 	return fmt.Sprintf("%d,%d", line, count)
@@ -302,7 +262,7 @@ func (p *writer) read(f *diff.File) content {
 		return c
 	}
 	c.name = hex.EncodeToString(h.Sum(nil))
-	if size <= maxText && (f.Kind == manifest.KindSymlink || p.src.Text(held.Bytes())) {
+	if size <= maxText && (f.Kind == manifest.KindSymlink || !merge.Binary(held.Bytes())) {
 		c.text, c.bytes = true, held.Bytes()
 	}
 	return c
@@ -312,7 +272,7 @@ func (p *writer) open(f *diff.File) (io.ReadCloser, int64) {
 	if p.err = p.ctx.Err(); p.err != nil {
 		return nil, 0
 	}
-	r, size, err := p.src.Open(p.ctx, f)
+	r, size, err := p.source(p.ctx, f)
 	p.err = err
 	return r, size
 }

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -45,9 +43,6 @@ func (s source) Open(_ context.Context, f *diff.File) (io.ReadCloser, int64, err
 	}
 	return io.NopCloser(strings.NewReader(body)), int64(len(body)), nil
 }
-
-func (source) Text(b []byte) bool                      { return !bytes.Contains(b, []byte{0}) }
-func (source) Edits(before, after string) []udiff.Edit { return udiff.Lines(before, after) }
 
 func (s source) file(path string, f file, ok bool) *diff.File {
 	if !ok {
@@ -151,7 +146,7 @@ func both(t *testing.T, from, to tree) {
 	t.Helper()
 	src := source{}
 	var out bytes.Buffer
-	if err := patch.Write(t.Context(), &out, src, src.changes(from, to)); err != nil || strings.HasPrefix(out.String(), "#") {
+	if err := patch.Write(t.Context(), &out, src.Open, src.changes(from, to)); err != nil || strings.HasPrefix(out.String(), "#") {
 		t.Fatalf("%v, or something was left out:\n%s", err, out.Bytes())
 	}
 	dir := t.TempDir()
@@ -220,7 +215,7 @@ func TestRename(t *testing.T) {
 	for _, edited := range []file{from, to} {
 		var out bytes.Buffer
 		c := diff.Change{Path: "new name", From: "old", Status: diff.Renamed, Old: src.file("old", from, true), New: src.file("new name", edited, true)}
-		if err := patch.Write(t.Context(), &out, src, []diff.Change{c}); err != nil {
+		if err := patch.Write(t.Context(), &out, src.Open, []diff.Change{c}); err != nil {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
@@ -247,7 +242,7 @@ func TestUnfit(t *testing.T) {
 		{Path: "z", Status: diff.Added, New: src.file("z", file{body: "1\n"}, true), Content: true},
 	}
 	var out bytes.Buffer
-	if err := patch.Write(t.Context(), &out, src, changes); err != nil {
+	if err := patch.Write(t.Context(), &out, src.Open, changes); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(out.String(), "# not in this patch: ") != 4 || !strings.Contains(out.String(), "2 of git's own files") || strings.Contains(out.String(), "f\n:") {
@@ -261,7 +256,7 @@ func TestUnfit(t *testing.T) {
 	// What the record lost is named in a line that says so to whoever takes the patch.
 	lost := made("m\n", manifest.Entry{Kind: manifest.KindFile, Size: 3, Hash: content.Sum([]byte("gone"))})
 	out.Reset()
-	if err := patch.Write(t.Context(), &out, src, []diff.Change{changes[5], lost, {Path: "zz", Status: diff.Added, New: src.file("zz", file{body: "2\n"}, true), Content: true}}); err != nil {
+	if err := patch.Write(t.Context(), &out, src.Open, []diff.Change{changes[5], lost, {Path: "zz", Status: diff.Added, New: src.file("zz", file{body: "2\n"}, true), Content: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(out.String(), "\n"+api.PatchLost+`"m\012": cannot open`) != 1 {
