@@ -18,6 +18,7 @@ import (
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
+	"stepbox/session/project"
 	"stepbox/store"
 )
 
@@ -50,8 +51,9 @@ type Files struct {
 	current  *manifest.Manifest // guarded by mu; the last scan's
 	seen     []Checkpoint       // guarded by mu; those used last, newest first
 	compared []*comparison      // guarded by mu; the last few, newest first
-	counts   lineCounts
-	hashes   hashed
+	counts   memo[contents, lineCount]
+	alike    memo[contents, int]            // how much of two files is the same, in percent
+	hashes   memo[inode.Key, project.State] // files of the project, by what tells that they weren't written since
 	hosts    hostWatch
 	groups   grouping
 }

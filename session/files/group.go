@@ -33,8 +33,8 @@ type Rules interface {
 // grouping finds the groups of paths. It is safe for concurrent use.
 type grouping struct {
 	mu    sync.Mutex
-	rules Rules           // guarded by mu; nil for none
-	known map[string]bool // guarded by mu; what the rules said of a path: ignored
+	rules Rules              // guarded by mu; nil for none
+	known memo[string, bool] // what the rules said of a path: ignored
 }
 
 // maxGrouped bounds the paths of which a grouping knows what the rules say.
@@ -113,15 +113,12 @@ func (g *grouping) ignored(name string, dir bool) bool {
 	if g.rules == nil {
 		return false
 	}
-	if yes, ok := g.known[name]; ok {
+	if yes, ok := g.known.get(name); ok {
 		return yes
 	}
 	up := path.Dir(name)
 	yes := up != "." && g.ignored(up, true) || g.rules.Ignored(name, dir)
-	if g.known == nil || len(g.known) >= maxGrouped {
-		g.known = make(map[string]bool)
-	}
-	g.known[name] = yes
+	g.known.put(name, yes, maxGrouped)
 	return yes
 }
 

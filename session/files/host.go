@@ -2,9 +2,6 @@ package files
 
 import (
 	"context"
-	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/inode"
@@ -23,34 +20,6 @@ const (
 	maxCompareHost = 64 << 20
 	maxHashed      = 10_000
 )
-
-// hashed remembers which content a file of the project had, by what tells that it
-// wasn't written since.
-type hashed struct {
-	mu    sync.Mutex
-	known map[inode.Key]project.State // guarded by mu
-}
-
-func (h *hashed) of(ctx context.Context, f *project.Folder, path string, st *unix.Stat_t) (project.State, error) {
-	key := inode.KeyOf(st)
-	h.mu.Lock()
-	s, ok := h.known[key]
-	h.mu.Unlock()
-	if ok {
-		return s, nil
-	}
-	s, err := f.Look(ctx, path)
-	if err != nil {
-		return s, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.known == nil || len(h.known) >= maxHashed {
-		h.known = make(map[inode.Key]project.State)
-	}
-	h.known[key] = s
-	return s, nil
-}
 
 // onHost says of each change what the project folder has in its place by now.
 // Listed are the changes as they are told. A folder that isn't there says nothing.
@@ -100,8 +69,12 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, path string
 	}
 	now := project.State{Kind: kind, Mode: st.Mode & 0o7777}
 	if kind == manifest.KindFile && st.Size <= maxCompareHost || kind == manifest.KindSymlink {
-		if now, err = f.hashes.of(ctx, host, path, &st); err != nil {
-			return "can't be looked at in the project", false
+		var known bool
+		if now, known = f.hashes.get(inode.KeyOf(&st)); !known {
+			if now, err = host.Look(ctx, path); err != nil {
+				return "can't be looked at in the project", false
+			}
+			f.hashes.put(inode.KeyOf(&st), now, maxHashed)
 		}
 	}
 	switch {

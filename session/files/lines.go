@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
@@ -22,33 +21,8 @@ type lineCount struct {
 	group          string // of the change; not remembered with the contents
 }
 
-// lineCounts remembers the counts of pairs of contents, since a list of changes
-// is asked for again whenever one of them moved. It holds at most maxCounts and
-// forgets all when it is full. It is safe for concurrent use.
-type lineCounts struct {
-	mu sync.Mutex
-	of map[contents]lineCount // guarded by mu
-
-	alike map[contents]int // guarded by mu; how much of two files is the same, in percent
-}
-
-// alikeAs is how much of two files is the same, if that is remembered.
-func (l *lineCounts) alikeAs(id contents) (percent int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	percent, ok = l.alike[id]
-	return percent, ok
-}
-
-func (l *lineCounts) remember(id contents, percent int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.alike == nil || len(l.alike) >= maxCounts {
-		l.alike = make(map[contents]int)
-	}
-	l.alike[id] = percent
-}
-
+// maxCounts is of how many pairs of contents it is remembered how they differ, since
+// a list of changes is asked for again whenever one of them moved.
 const maxCounts = 1 << 18
 
 // contents are the two sides of a change as far as a count depends on them.
@@ -76,9 +50,7 @@ func contentsOf(c diff.Change) (id contents, known bool) {
 // countLines counts added and removed lines of one change, once per pair of contents.
 func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 	id, known := contentsOf(c)
-	f.counts.mu.Lock()
-	n, ok := f.counts.of[id]
-	f.counts.mu.Unlock()
+	n, ok := f.counts.get(id)
 	if ok && known {
 		return n
 	}
@@ -94,12 +66,7 @@ func (f *Files) countLines(ctx context.Context, c diff.Change) lineCount {
 		n.ok = err == nil || errors.Is(err, errTooDifferent)
 	}
 	if known && ctx.Err() == nil {
-		f.counts.mu.Lock()
-		defer f.counts.mu.Unlock()
-		if f.counts.of == nil || len(f.counts.of) >= maxCounts {
-			f.counts.of = make(map[contents]lineCount)
-		}
-		f.counts.of[id] = n
+		f.counts.put(id, n, maxCounts)
 	}
 	return n
 }

@@ -110,7 +110,7 @@ func (s *similarity) percent(gone *diff.Change, i int, came *diff.Change, j int)
 	}
 	s.pairs--
 	id, known := contentsOf(diff.Change{Old: gone.Old, New: came.New})
-	if n, ok := s.counts.alikeAs(id); ok && known {
+	if n, ok := s.alike.get(id); ok && known {
 		return n
 	}
 	a, b := s.lines(i, gone.Old), s.lines(j, came.New)
@@ -120,7 +120,7 @@ func (s *similarity) percent(gone *diff.Change, i int, came *diff.Change, j int)
 	}
 	n := int(int64(common) * 100 / large)
 	if known && a != nil && b != nil {
-		s.counts.remember(id, n)
+		s.alike.put(id, n, maxCounts)
 	}
 	return n
 }
