@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/project"
 )
@@ -125,52 +126,30 @@ func (b *planner) checked() *manifest.Manifest {
 		return nil
 	}
 	now := time.Now()
-	at := manifest.Time{Sec: now.Unix(), Nsec: uint32(now.Nanosecond())}
-	entry := func(name string, s project.State) manifest.Entry {
-		e := manifest.Entry{
-			Name: name, Kind: s.Kind, Mode: s.Mode & 0o777, Size: s.Size, Hash: s.Hash, Target: s.Target, MTime: at,
-			UID: uint32(os.Getuid()), GID: uint32(os.Getgid()),
+	var pieces []manifest.Piece
+	put := func(at string, s project.State, opaque bool) {
+		e := fileOf(at, s)
+		if e == nil {
+			e = &diff.File{Entry: manifest.Entry{Kind: manifest.KindWhiteout}}
 		}
-		switch s.Kind {
-		case 0:
-			e.Kind = manifest.KindWhiteout
-		case manifest.KindSymlink:
-			e.Mode = 0o777
-		}
-		return e
+		e.MTime, e.UID, e.GID = manifest.Time{Sec: now.Unix(), Nsec: uint32(now.Nanosecond())}, uint32(os.Getuid()), uint32(os.Getgid())
+		e.Opaque = opaque
+		pieces = append(pieces, manifest.Piece{Path: at, Entry: &e.Entry})
 	}
-	below := map[string][]string{} // what each folder holds, by name
-	seen := map[string]bool{}
-	for p := range b.steps {
-		for p != "" && !seen[p] {
-			seen[p] = true
-			dir, name := manifest.Split(p)
-			below[dir] = append(below[dir], name)
-			p = dir
-		}
-	}
-	var node func(p string) *manifest.Node
-	node = func(p string) *manifest.Node {
-		_, name := manifest.Split(p)
-		s, planned := b.steps[p]
-		if !planned {
-			s.New = b.looked[p] // a folder that it is in, which was looked at for that
-			if p == "" || s.New.Absent() {
-				s.New = project.State{Kind: manifest.KindDir, Mode: 0o755}
+	led := map[string]bool{} // folders that something is in
+	for at, s := range b.steps {
+		put(at, s.New, s.New.Kind == manifest.KindDir && s.Old.Kind != manifest.KindDir && !s.Old.Absent())
+		for _, dir := range append(above(at), "") {
+			if _, planned := b.steps[dir]; planned || led[dir] {
+				continue
 			}
+			led[dir] = true
+			has := b.looked[dir]
+			if dir == "" || has.Absent() {
+				has = project.State{Kind: manifest.KindDir, Mode: 0o755}
+			}
+			put(dir, has, false)
 		}
-		n := &manifest.Node{Entry: entry(name, s.New)}
-		if n.Kind != manifest.KindDir {
-			return n
-		}
-		n.Opaque = planned && s.Old.Kind != manifest.KindDir && !s.Old.Absent()
-		slices.Sort(below[p])
-		var list []*manifest.Node
-		for _, name := range below[p] {
-			list = append(list, node(manifest.Join(p, name)))
-		}
-		n.Sub = manifest.NewDir(list, nil)
-		return n
 	}
-	return &manifest.Manifest{Root: node("")}
+	return manifest.Transplant(nil, pieces)
 }

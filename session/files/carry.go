@@ -70,7 +70,7 @@ func (c *carrying) run(ctx context.Context) (*carried, error) {
 		return nil, err
 	}
 	c.theirs, c.apart = byPath(theirs), byPath(apart)
-	c.base = manifest.LaterBase(&manifest.Manifest{Base: manifest.LaterBase(c.from, c.to)}, c.onto)
+	c.base = manifest.LaterBase(c.from, c.to, c.onto)
 	c.pieces, c.open, c.shapes = make(map[string]*manifest.Piece), make(map[string]bool), make(map[string][2]manifest.Shape)
 	c.done.merged, c.done.whole = make(map[string]bool), true
 	wanted := byPath(changes)

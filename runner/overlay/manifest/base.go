@@ -17,17 +17,13 @@ type Base struct {
 	Steps uint64 // how often it was extended: the later one has more
 }
 
-// LaterBase is the Base that knows what lies below both manifests; nil when
-// neither has one.
-func LaterBase(a, b *Manifest) *Base {
-	switch {
-	case a == nil || a.Base == nil:
-		if b == nil {
-			return nil
+// LaterBase is the Base that knows what lies below all of some manifests; nil when
+// none has one.
+func LaterBase(of ...*Manifest) (out *Base) {
+	for _, m := range of {
+		if m != nil && m.Base != nil && (out == nil || m.Base.Steps >= out.Steps) {
+			out = m.Base
 		}
-		return b.Base
-	case b == nil || b.Base == nil || b.Base.Steps < a.Base.Steps:
-		return a.Base
 	}
-	return b.Base
+	return out
 }

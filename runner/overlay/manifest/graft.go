@@ -1,10 +1,5 @@
 package manifest
 
-import (
-	"maps"
-	"slices"
-)
-
 // Graft is onto with what from has at some paths, which a difference lists (of a rename,
 // both): a state that never was, for telling one writer's changes from others'
 // that were made meanwhile. Neither manifest is changed. A path that one of the
@@ -13,9 +8,9 @@ func Graft(onto, from *Manifest, paths []string) *Manifest {
 	b, f := graftRoot(onto, from), graftRoot(from, onto)
 	top := &Paths{}
 	for _, path := range paths {
-		top.Add(path)
+		top.At(path).Here = true
 	}
-	return &Manifest{Root: top.graft(b, f), Base: LaterBase(onto, from)}
+	return &Manifest{Root: graft(top, b, f), Base: LaterBase(onto, from)}
 }
 
 // graftRoot is a manifest's top; a manifest of nothing takes its project folder
@@ -31,44 +26,27 @@ func graftRoot(m, other *Manifest) *Node {
 }
 
 // graft puts two directories of the same path together.
-func (g *Paths) graft(onto, from *Node) *Node {
-	n := &Node{Entry: onto.Entry, Sub: onto.Sub}
+func graft(g *Paths, onto, from *Node) *Node {
+	e := onto.Entry
 	if g.Here {
-		n.Entry = from.Entry
+		e = from.Entry
 	}
-	if len(g.Below) == 0 {
-		return n
-	}
-	nodes := make(map[string]*Node)
-	for c := range onto.Sub.All() {
-		nodes[c.Name] = c
-	}
+	fresh := make(map[string]*Node)
 	for name, below := range g.Below {
-		c := below.graftName(onto.Sub.Find(name), from.Sub.Find(name))
-		if c == nil {
-			delete(nodes, name)
-			continue
-		}
-		nodes[name] = c
+		fresh[name] = graftName(below, onto.Sub.Find(name), from.Sub.Find(name))
 	}
-	names := slices.Sorted(maps.Keys(nodes))
-	list := make([]*Node, len(names))
-	for i, name := range names {
-		list[i] = nodes[name]
-	}
-	n.Sub = NewDir(list, onto.Sub)
-	return n
+	return &Node{Entry: e, Sub: onto.Sub.With(fresh)}
 }
 
 // graftName puts together what the two have under one name; nil is nothing.
-func (g *Paths) graftName(onto, from *Node) *Node {
+func graftName(g *Paths, onto, from *Node) *Node {
 	switch {
 	case from == nil || from.Kind != KindDir:
 		return from
 	case onto == nil && !from.Opaque:
-		return g.graft(&Node{Entry: from.Entry, Sub: NewDir(nil, nil)}, from)
+		return graft(g, &Node{Entry: from.Entry, Sub: NewDir(nil, nil)}, from)
 	case onto != nil && onto.Kind == KindDir && onto.Opaque == from.Opaque:
-		return g.graft(onto, from)
+		return graft(g, onto, from)
 	}
 	return from
 }

@@ -127,6 +127,34 @@ func NewDir(nodes []*Node, old *Dir) *Dir {
 	return d
 }
 
+// With is a directory with some of its names replaced or added; nil takes one out.
+func (d *Dir) With(fresh map[string]*Node) *Dir {
+	if len(fresh) == 0 {
+		return d
+	}
+	var nodes []*Node
+	for n := range d.All() {
+		if _, other := fresh[n.Name]; !other {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range fresh {
+		if n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
+	return NewDir(nodes, d)
+}
+
+// With is a directory with some of its names replaced or added, or itself.
+func (n *Node) With(fresh map[string]*Node) *Node {
+	if len(fresh) == 0 {
+		return n
+	}
+	return &Node{Entry: n.Entry, Sub: n.Sub.With(fresh)}
+}
+
 // sum adds an entry to the directory's totals.
 func (d *Dir) sum(n *Node) {
 	d.Count++

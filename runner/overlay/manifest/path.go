@@ -39,25 +39,28 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Paths is a set of paths as a tree of their names.
-type Paths struct {
-	Here  bool // the path that leads here is one of them
-	Below map[string]*Paths
+// Tree has values for paths, by their names.
+type Tree[T any] struct {
+	Here  T
+	Below map[string]*Tree[T]
 }
 
-// Add puts a path in.
-func (p *Paths) Add(path string) {
+// Paths is a set of paths: Here says that the path which leads there is one.
+type Paths = Tree[bool]
+
+// At is the part of the tree that a path leads to, which is made if need be.
+func (t *Tree[T]) At(path string) *Tree[T] {
 	for path != "" {
 		name, rest, _ := strings.Cut(path, "/")
-		next := p.Below[name]
+		next := t.Below[name]
 		if next == nil {
-			next = &Paths{}
-			if p.Below == nil {
-				p.Below = map[string]*Paths{}
+			next = &Tree[T]{}
+			if t.Below == nil {
+				t.Below = map[string]*Tree[T]{}
 			}
-			p.Below[name] = next
+			t.Below[name] = next
 		}
-		p, path = next, rest
+		t, path = next, rest
 	}
-	p.Here = true
+	return t
 }

@@ -1,11 +1,6 @@
 package manifest
 
-import (
-	"maps"
-	"slices"
-	"strings"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Piece is what a state gets at one path.
 type Piece struct {
@@ -24,20 +19,21 @@ type Piece struct {
 // Files that were one by hard links in a piece's state are one among the pieces
 // from it, and not with any other.
 func Transplant(onto *Manifest, pieces []Piece) *Manifest {
-	t := &transplant{base: onto.baseOf(), links: make(map[linked]uint64)}
-	top := &bed{}
-	first := (*Manifest)(nil)
+	top := &Tree[*Piece]{}
+	var states []*Manifest
 	for i := range pieces {
-		p := &pieces[i]
-		top.at(p.Path).piece = p
-		t.base = laterOf(t.base, p.From.baseOf())
-		if first == nil {
-			first = p.From
+		top.At(pieces[i].Path).Here = &pieces[i]
+		if pieces[i].From != nil {
+			states = append(states, pieces[i].From)
 		}
 	}
-	root := *graftRoot(onto, first)
-	if p := top.piece; p != nil {
-		if n, _ := p.From.find(""); n != nil {
+	states = append(states, onto)
+	t := &transplant{base: LaterBase(states...), links: make(map[linked]uint64)}
+	root := *graftRoot(onto, states[0])
+	if p := top.Here; p != nil {
+		if n, _ := p.From.find(""); p.Entry != nil {
+			root.Entry = *p.Entry
+		} else if n != nil {
 			root.Entry = n.Entry
 			root.Opaque = onto != nil && onto.Root.Opaque
 		}
@@ -46,127 +42,13 @@ func Transplant(onto *Manifest, pieces []Piece) *Manifest {
 	return &Manifest{Root: &root, Base: t.base}
 }
 
-func (m *Manifest) baseOf() *Base {
-	if m == nil {
-		return nil
+// source is a state that some piece comes from.
+func source(at *Tree[*Piece]) *Manifest {
+	if at.Here != nil && at.Here.From != nil {
+		return at.Here.From
 	}
-	return m.Base
-}
-
-func laterOf(a, b *Base) *Base {
-	if a == nil || b != nil && b.Steps > a.Steps {
-		return b
-	}
-	return a
-}
-
-// find is what the upper has at a path, which may be a whiteout, and whether the
-// lower shows through in the directory that it is in.
-func (m *Manifest) find(path string) (n *Node, open bool) {
-	if m == nil {
-		return nil, true
-	}
-	n, open = m.Root, true
-	if path == "" {
-		return n, true
-	}
-	for name := range strings.SplitSeq(path, "/") {
-		if n == nil || n.Kind != KindDir {
-			return nil, n == nil && open
-		}
-		open = open && !n.Opaque
-		if n = n.Sub.Find(name); n == nil && !open {
-			return nil, false
-		}
-	}
-	return n, open
-}
-
-// known is what a Base knows at a path; nil: that there was nothing, or nothing.
-func (b *Base) known(path string) *Node {
-	if b == nil {
-		return nil
-	}
-	n, _ := (&Manifest{Root: b.Root}).find(path)
-	if n == nil || n.Kind == KindWhiteout {
-		return nil
-	}
-	return n
-}
-
-// Has is what a state has at a path, with what base knows where its upper has
-// nothing; nil is nothing, or what no upper ever covered.
-func (m *Manifest) Has(base *Base, path string) *Entry {
-	n, open := m.find(path)
-	if n == nil && open {
-		n = base.known(path)
-	}
-	if n == nil || n.Kind == KindWhiteout {
-		return nil
-	}
-	return &n.Entry
-}
-
-// Shape is what a path means for those below it.
-type Shape uint8
-
-const (
-	ShapeNone   Shape = iota // no directory
-	ShapeOpen                // a directory through which the lower shows
-	ShapeClosed              // a directory of the upper alone
-)
-
-// Shape says what a path is for those below it.
-func (m *Manifest) Shape(base *Base, path string) Shape {
-	n, open := m.find(path)
-	switch {
-	case n == nil && !open:
-		return ShapeNone
-	case n == nil:
-		if b := base.known(path); b == nil || b.Kind != KindDir {
-			return ShapeNone
-		}
-		return ShapeOpen
-	case n.Kind != KindDir:
-		return ShapeNone
-	case n.Opaque || !open:
-		return ShapeClosed
-	}
-	if b := base.known(path); b == nil || b.Kind != KindDir {
-		return ShapeClosed // nothing is there to show
-	}
-	return ShapeOpen
-}
-
-// bed is the tree of the paths that pieces go to.
-type bed struct {
-	piece *Piece // nil: others are below
-	below map[string]*bed
-}
-
-func (b *bed) at(path string) *bed {
-	for path != "" {
-		name, rest, _ := strings.Cut(path, "/")
-		next := b.below[name]
-		if next == nil {
-			next = &bed{}
-			if b.below == nil {
-				b.below = make(map[string]*bed)
-			}
-			b.below[name] = next
-		}
-		b, path = next, rest
-	}
-	return b
-}
-
-// source is a state that some piece below comes from.
-func (b *bed) source() *Manifest {
-	if b.piece != nil && b.piece.From != nil {
-		return b.piece.From
-	}
-	for _, next := range b.below {
-		if m := next.source(); m != nil {
+	for _, next := range at.Below {
+		if m := source(next); m != nil {
 			return m
 		}
 	}
@@ -189,36 +71,25 @@ type transplant struct {
 var freshLinks atomic.Uint64
 
 // dir puts the pieces into a directory's entries.
-func (t *transplant) dir(old *Dir, open bool, path string, g *bed) *Dir {
-	if len(g.below) == 0 {
+func (t *transplant) dir(old *Dir, open bool, path string, g *Tree[*Piece]) *Dir {
+	if len(g.Below) == 0 {
 		return old
 	}
-	nodes := make(map[string]*Node)
-	for n := range old.All() {
-		nodes[n.Name] = n
+	fresh := make(map[string]*Node)
+	for name, below := range g.Below {
+		fresh[name] = t.node(old.Find(name), open, name, Join(path, name), below)
 	}
-	for name, below := range g.below {
-		if n := t.node(nodes[name], open, name, Join(path, name), below); n != nil {
-			nodes[name] = n
-		} else {
-			delete(nodes, name)
-		}
-	}
-	list := make([]*Node, 0, len(nodes))
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		list = append(list, nodes[name])
-	}
-	return NewDir(list, old)
+	return old.With(fresh)
 }
 
 // node is what becomes of one name; open says whether the lower shows through in
 // the directory.
-func (t *transplant) node(old *Node, open bool, name, path string, g *bed) *Node {
+func (t *transplant) node(old *Node, open bool, name, path string, g *Tree[*Piece]) *Node {
 	n := old
-	if g.piece != nil {
-		n = t.place(old, open, name, path, g.piece)
+	if g.Here != nil {
+		n = t.place(old, open, name, path, g.Here)
 	}
-	if len(g.below) == 0 {
+	if len(g.Below) == 0 {
 		return n
 	}
 	if n != nil && n.Kind == KindDir {
@@ -240,8 +111,8 @@ func (t *transplant) node(old *Node, open bool, name, path string, g *bed) *Node
 }
 
 // leading is a directory that is made for what goes below it.
-func (t *transplant) leading(path string, g *bed, through bool) Entry {
-	from := g.source()
+func (t *transplant) leading(path string, g *Tree[*Piece], through bool) Entry {
+	from := source(g)
 	b, n := t.base.known(path), from.Has(t.base, path)
 	switch {
 	case through && b != nil && b.Kind == KindDir:
@@ -264,7 +135,7 @@ func (t *transplant) place(old *Node, open bool, name, path string, p *Piece) *N
 		n := &Node{Entry: *p.Entry}
 		n.Name, n.Links = name, 0
 		if n.Kind == KindDir {
-			n.Opaque, n.Sub = false, NewDir(nil, nil)
+			n.Opaque, n.Sub = n.Opaque && t.base.known(path) == nil, NewDir(nil, nil)
 			if old != nil && old.Kind == KindDir {
 				n.Opaque, n.Sub = old.Opaque, old.Sub
 			}
@@ -310,21 +181,14 @@ func union(up, low *Node) *Node {
 	if up == low || up.Kind != KindDir || up.Opaque || low.Kind != KindDir {
 		return up
 	}
-	nodes := make(map[string]*Node)
-	for n := range low.Sub.All() {
-		nodes[n.Name] = n
-	}
+	fresh := make(map[string]*Node)
 	for n := range up.Sub.All() {
-		if below := nodes[n.Name]; below != nil {
+		if below := low.Sub.Find(n.Name); below != nil {
 			n = union(n, below)
 		}
-		nodes[n.Name] = n
+		fresh[n.Name] = n
 	}
-	list := make([]*Node, 0, len(nodes))
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		list = append(list, nodes[name])
-	}
-	return &Node{Entry: up.Entry, Sub: NewDir(list, nil)}
+	return &Node{Entry: up.Entry, Sub: low.Sub.With(fresh)}
 }
 
 // relinked is a node whose groups of hard links have names of their own.
@@ -346,38 +210,4 @@ func (t *transplant) relinked(in *Manifest, n *Node) *Node {
 		list = append(list, t.relinked(in, c))
 	}
 	return &Node{Entry: n.Entry, Sub: NewDir(list, nil)}
-}
-
-// LinkGroups finds the hard links of an upper: each path's group, and each
-// group's paths in order. Group 0 has none.
-func (m *Manifest) LinkGroups() (groups map[string]uint64, members map[uint64][]string) {
-	groups, members = map[string]uint64{}, map[uint64][]string{}
-	if m == nil {
-		return groups, members
-	}
-	var walk func(path string, d *Dir)
-	walk = func(path string, d *Dir) {
-		if !d.Links {
-			return
-		}
-		for n := range d.All() {
-			switch {
-			case n.Sub != nil:
-				walk(Join(path, n.Name), n.Sub)
-			case n.Links != 0:
-				members[n.Links] = append(members[n.Links], Join(path, n.Name))
-			}
-		}
-	}
-	walk("", m.Root.Sub)
-	for g, paths := range members {
-		if len(paths) < 2 {
-			delete(members, g) // the other names were left out of the manifest
-			continue
-		}
-		for _, path := range paths {
-			groups[path] = g
-		}
-	}
-	return groups, members
 }

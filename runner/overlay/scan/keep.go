@@ -3,8 +3,6 @@ package scan
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -102,25 +100,7 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 			}
 		}
 	}
-	return with(base, fresh), nil
-}
-
-// with is a directory with some of its names replaced or added.
-func with(base *manifest.Node, fresh map[string]*manifest.Node) *manifest.Node {
-	if len(fresh) == 0 {
-		return base
-	}
-	nodes := make([]*manifest.Node, 0, base.Sub.Count+len(fresh))
-	for n := range base.Sub.All() {
-		if fresh[n.Name] == nil {
-			nodes = append(nodes, n)
-		}
-	}
-	for _, n := range fresh {
-		nodes = append(nodes, n)
-	}
-	slices.SortFunc(nodes, func(a, b *manifest.Node) int { return strings.Compare(a.Name, b.Name) })
-	return &manifest.Node{Entry: base.Entry, Sub: manifest.NewDir(nodes, base.Sub)}
+	return base.With(fresh), nil
 }
 
 // name says what the lower had where the upper has n, was before. Base is what
@@ -270,7 +250,7 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 		}
 		fresh[name] = n
 	}
-	got := with(out, fresh)
+	got := out.With(fresh)
 	return got, x.ctx.Err()
 }
 

@@ -90,7 +90,7 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 			r.list = append(r.list, released{manifest.Join(path, n.Name), n})
 		}
 	}
-	return &manifest.Node{Entry: up.Entry, Sub: manifest.NewDir(stays, up.Sub)}, with(base, fresh), nil
+	return &manifest.Node{Entry: up.Entry, Sub: manifest.NewDir(stays, up.Sub)}, base.With(fresh), nil
 }
 
 // name is dir for what the upper has under a name; left is nil when it goes.

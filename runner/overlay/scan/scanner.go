@@ -227,11 +227,11 @@ func (s *Scanner) walk(ctx context.Context, o Options) (*walk, error) {
 			if !manifest.ValidPath(p) {
 				return nil, fmt.Errorf("cannot use path %q", p)
 			}
-			w.dirty.Add(p)
+			w.dirty.At(p).Here = true
 		}
 		for _, p := range o.Mapped {
 			if dir, _ := manifest.Split(p); manifest.ValidPath(dir) {
-				w.dirty.Add(dir)
+				w.dirty.At(dir).Here = true
 			}
 		}
 	}
