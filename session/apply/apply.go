@@ -296,7 +296,7 @@ func (a *Applier) write(ctx context.Context, p *plan, rec *api.Apply, tell func(
 	}
 	defer f.Close()
 	done, err := f.Carry(ctx, a.Journals, rec.Journal, p.steps, throttled("write", tell))
-	rec.Left = troubles(done.Left)
+	rec.Left = files.Troubles(done.Left[:min(len(done.Left), maxPaths)])
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zeebo/blake3"
@@ -42,7 +43,7 @@ type planner struct {
 	resolve map[string]api.Resolution // by key
 	hidden  []string                  // what the agent didn't see
 	partial bool                      // only some of the changes of a file may be selected
-	applies []api.Apply               // of the session; nil until asked for
+	applies func() []wrote            // of the session; read when they are asked for
 
 	p       *plan
 	looked  map[string]project.State // what the project has
@@ -57,6 +58,10 @@ func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Fo
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
 		looked: map[string]project.State{}, steps: map[string]project.Step{},
+		applies: sync.OnceValue(func() []wrote {
+			all, _ := a.standing(ctx, s.ID) // of the others nothing is known
+			return all
+		}),
 	}
 }
 
@@ -117,9 +122,7 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 		}
 	}
 	b.applied = slices.DeleteFunc(b.applied, func(c diff.Change) bool {
-		_, ok := b.steps[c.Path]
-		_, from := b.steps[c.From]
-		return !ok && !from
+		return !slices.ContainsFunc(c.Paths(), func(path string) bool { _, planned := b.steps[path]; return planned })
 	})
 	b.order()
 	b.p.settled = len(b.applied)

@@ -31,7 +31,7 @@ func (a *Applier) Recover(ctx context.Context) (said []string, err error) {
 			said = append(said, fmt.Sprintf("an apply to %s was interrupted and can't be mended yet: %s", api.Escape(m.Project), api.Escape(m.Err.Error())))
 		}
 		for _, l := range m.Left {
-			said = append(said, fmt.Sprintf("in %s, %s: %s", api.Escape(m.Project), api.Escape(l.Path), api.Escape(l.Why)))
+			said = append(said, fmt.Sprintf("in %s, %s: %s", api.Escape(m.Project), api.Escape(l.Path), api.Escape(l.Text)))
 		}
 	}
 	failures := []error{err}

@@ -48,17 +48,12 @@ func (a *Applier) unreviewed(ctx context.Context, s api.Session, r api.Selection
 			return nil, err
 		}
 		for i := range made {
-			touched[made[i].Path] = true
-			if made[i].From != "" {
-				touched[made[i].From] = true
+			for _, path := range made[i].Paths() {
+				touched[path] = true
 			}
 		}
 	}
-	var out []diff.Change
-	for _, c := range changes {
-		if touched[c.Path] || c.From != "" && touched[c.From] {
-			out = append(out, c)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(slices.Clone(changes), func(c diff.Change) bool {
+		return !slices.ContainsFunc(c.Paths(), func(path string) bool { return touched[path] })
+	}), nil
 }

@@ -146,7 +146,7 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 		return rec, err
 	}
 	done, err := f.Undo(ctx, a.Journals, rec.Journal, throttled("undo", tell))
-	rec.Left = troubles(done.Left)
+	rec.Left = files.Troubles(done.Left[:min(len(done.Left), maxPaths)])
 	if err != nil {
 		err = inWords(err)
 		rec.State, rec.Failure = api.ApplyDone, "it couldn't be undone: "+api.Escape(api.Trim(err.Error(), maxReason))
@@ -154,12 +154,4 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	}
 	rec.State, rec.UndoneAt = api.ApplyUndone, time.Now().UTC()
 	return rec, o.Record(context.WithoutCancel(ctx), eventUndone, rec, a.counting(ctx, id, eventUndone))
-}
-
-// troubles are what writing left otherwise than it should be, as it is told.
-func troubles(notes []project.Note) (out []api.Trouble) {
-	for _, n := range notes[:min(len(notes), maxPaths)] {
-		out = append(out, api.Trouble{Path: api.Escape(n.Path), Why: api.Escape(api.Trim(n.Why, maxReason))})
-	}
-	return out
 }

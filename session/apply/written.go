@@ -15,34 +15,49 @@ import (
 // maxWritten is of how many applies it is held in memory what they wrote.
 const maxWritten = 16
 
+// wrote is what an apply that stands made of each path.
+type wrote struct {
+	checkpoint int64
+	paths      map[string]project.State
+}
+
+// standing are a session's applies that stand, newest first; with an error those
+// that are newer than what it is about.
+func (a *Applier) standing(ctx context.Context, id string) (out []wrote, err error) {
+	all, err := a.History.Applies(ctx, id)
+	for _, rec := range slices.Backward(all) {
+		if rec.State != api.ApplyDone || rec.Journal == "" {
+			continue
+		}
+		paths, err := a.wroteBy(rec.Journal)
+		if err != nil || len(out) == maxWritten {
+			return out, err
+		}
+		out = append(out, wrote{rec.Checkpoint, paths})
+	}
+	return out, err
+}
+
+// last is what an apply wrote last at a path.
+func last(applies []wrote, path string) (s project.State, checkpoint int64, ok bool) {
+	for _, w := range applies {
+		if s, ok = w.paths[path]; ok {
+			return s, w.checkpoint, true
+		}
+	}
+	return s, 0, false
+}
+
 // Written tells what the applies of a session that stand last wrote at a path.
 // Whether somebody changed it in the project since isn't looked at.
 func (a *Applier) Written(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error) {
-	all, err := a.History.Applies(ctx, id)
-	if err != nil {
+	all, err := a.standing(ctx, id)
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	var wrote []map[string]project.State // newest first
-	for i := len(all) - 1; i >= 0 && len(wrote) < maxWritten; i-- {
-		if all[i].State != api.ApplyDone || all[i].Journal == "" {
-			continue
-		}
-		w, err := a.wroteBy(all[i].Journal)
-		if err != nil {
-			return nil, err
-		}
-		wrote = append(wrote, w)
-	}
-	if len(wrote) == 0 {
-		return nil, nil
-	}
 	return func(path string, f *diff.File) bool {
-		for _, w := range wrote {
-			if s, ok := w[path]; ok {
-				return s.Same(wanted(f))
-			}
-		}
-		return false
+		s, _, ok := last(all, path)
+		return ok && s.Same(wanted(f))
 	}, nil
 }
 
@@ -80,34 +95,17 @@ func (b *planner) ours(path string, has project.State) bool {
 	if b.partial {
 		return false
 	}
-	if b.applies == nil {
-		b.applies = []api.Apply{}
-		if all, err := b.a.History.Applies(b.ctx, b.p.session.ID); err == nil {
-			b.applies = all
-		}
+	s, checkpoint, ok := last(b.applies(), path)
+	switch {
+	case !ok:
+		return false
+	case !s.Same(has) || has.Absent() || has.Kind == manifest.KindDir:
+		return has.Absent() && s.Absent()
 	}
-	looked := 0
-	for _, rec := range slices.Backward(b.applies) {
-		if rec.State != api.ApplyDone || rec.Journal == "" {
-			continue
-		}
-		wrote, err := b.a.wroteBy(rec.Journal)
-		if looked++; err != nil || looked > maxWritten {
-			return false
-		}
-		s, ok := wrote[path]
-		if !ok {
-			continue
-		}
-		if !s.Same(has) || has.Absent() || has.Kind == manifest.KindDir {
-			return has.Absent() && s.Absent()
-		}
-		cp, err := b.sel.Files.Checkpoint(b.ctx, rec.Checkpoint)
-		if err != nil {
-			return false
-		}
-		e := cp.Manifest.Lookup(path)
-		return e != nil && has.Same(wanted(&diff.File{Path: path, Entry: *e}))
+	then, err := b.sel.Files.At(b.ctx, checkpoint)
+	if err != nil {
+		return false
 	}
-	return false
+	e := then.Lookup(path)
+	return e != nil && has.Same(wanted(&diff.File{Path: path, Entry: *e}))
 }

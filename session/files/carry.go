@@ -358,16 +358,21 @@ func attributes(base, there, want *manifest.Entry) (out manifest.Entry, why stri
 	return out, why
 }
 
-// settle takes back what would take others' files with it: a directory goes only
-// when nothing of theirs is in it.
-func (c *carrying) settle(wanted map[string]shownPath) {
+// stays notes what isn't put in place as open, from the path on that from gives.
+func (c *carrying) stays(from func(path string) string) {
 	for path := range c.apart {
 		if c.pieces[path] == nil {
-			for dir := parent(path); dir != "" && !c.open[dir]; dir = parent(dir) {
+			for dir := from(path); dir != "" && !c.open[dir]; dir = parent(dir) {
 				c.open[dir] = true
 			}
 		}
 	}
+}
+
+// settle takes back what would take others' files with it: a directory goes only
+// when nothing of theirs is in it.
+func (c *carrying) settle(wanted map[string]shownPath) {
+	c.stays(parent)
 	said := make(map[string]bool)
 	for _, path := range slices.Sorted(maps.Keys(c.pieces)) {
 		then, p := wanted[path].then, c.pieces[path]
@@ -436,13 +441,7 @@ func links(m *manifest.Manifest) bool { return m != nil && m.Root.Sub.Links }
 // lifted are the pieces, with directories as a whole where the two states are
 // directories of different kinds and nothing of others is in them.
 func (c *carrying) lifted() []manifest.Piece {
-	for path := range c.apart { // conflicts and links may have changed what is in place
-		if c.pieces[path] == nil {
-			for dir := path; dir != "" && !c.open[dir]; dir = parent(dir) {
-				c.open[dir] = true
-			}
-		}
-	}
+	c.stays(func(path string) string { return path }) // conflicts and links may have changed what is in place
 	var out []manifest.Piece
 	wholes := make(map[string]bool)
 	for _, path := range slices.Sorted(maps.Keys(c.pieces)) {

@@ -76,9 +76,9 @@ func (c *chooser) of(ctx context.Context, f *Files, from, to *manifest.Manifest,
 		if !ok {
 			continue
 		}
-		c.found[n.Path], named[n.Path] = true, true
-		if n.From != "" {
-			named[n.From] = true
+		c.found[n.Path] = true
+		for _, path := range n.Paths() {
+			named[path] = true
 		}
 		if len(choice.Hunks) > 0 {
 			if hunks[n.Path], err = f.some(ctx, n, choice, back); err != nil {

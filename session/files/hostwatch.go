@@ -60,19 +60,17 @@ func hear(in *fsnotify.Watcher, moved func()) {
 			if !ok {
 				return
 			}
-			if due == nil {
-				due = time.After(hostDebounce)
-			}
 		case _, ok := <-in.Errors: // events were lost: something happened
 			if !ok {
 				return
 			}
-			if due == nil {
-				due = time.After(hostDebounce)
-			}
 		case <-due:
 			due = nil
 			moved()
+			continue
+		}
+		if due == nil {
+			due = time.After(hostDebounce)
 		}
 	}
 }

@@ -78,10 +78,7 @@ func (f *Files) addTo(ctx context.Context, state *manifest.Manifest, s Span, beg
 	}
 	var paths []string
 	for _, c := range changed {
-		paths = append(paths, c.Path)
-		if c.From != "" {
-			paths = append(paths, c.From)
-		}
+		paths = append(paths, c.Paths()...)
 	}
 	return manifest.Graft(state, to, paths), nil
 }

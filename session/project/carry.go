@@ -23,17 +23,11 @@ type Progress struct {
 	Part, Whole int64  // bytes of "write", else steps
 }
 
-// Note names a path that isn't as was asked for, and says why in words.
-type Note struct {
-	Path string
-	Why  string
-}
-
 // Result is what was done.
 type Result struct {
-	Written int    // files, folders and links that are new or other ones
-	Removed int    // that are gone
-	Left    []Note // what is otherwise than it should be, and where its bytes are
+	Written int                // files, folders and links that are new or other ones
+	Removed int                // that are gone
+	Left    []manifest.Problem // what is otherwise than it should be, and where its bytes are
 }
 
 // Conflict is a path that isn't what its step expects, or can't become what it

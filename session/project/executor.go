@@ -115,7 +115,7 @@ func refuse(path, why string) error {
 }
 
 func (x *executor) leave(path, format string, a ...any) {
-	x.res.Left = append(x.res.Left, Note{path, fmt.Sprintf(format, a...)})
+	x.res.Left = append(x.res.Left, manifest.Problem{Path: path, Text: fmt.Sprintf(format, a...)})
 }
 
 // racy is how long a time stamp can stay the same although its file changes:

@@ -146,7 +146,7 @@ func editAt(t *testing.T, n, killed int, path string, edit func(w *world, path s
 		rel, _ := filepath.Rel(w.root, p)
 		named := false
 		for _, l := range res.Left {
-			named = named || strings.Contains(l.Why, filepath.Base(rel)) || strings.Contains(l.Why, "moved away")
+			named = named || strings.Contains(l.Text, filepath.Base(rel)) || strings.Contains(l.Text, "moved away")
 		}
 		if !named {
 			t.Fatalf("before change %d: %s is left and not named; %v %+v", n, rel, err, res)

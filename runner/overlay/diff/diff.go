@@ -54,6 +54,14 @@ func (c *Change) Kind() manifest.Kind {
 	return c.Old.Kind
 }
 
+// Paths are those that a change is of: of a rename, both.
+func (c *Change) Paths() []string {
+	if c.From == "" {
+		return []string{c.Path}
+	}
+	return []string{c.Path, c.From}
+}
+
 // renameData is how many bytes of deleted host files are read to recognise
 // renames.
 const renameData = 256 << 20
