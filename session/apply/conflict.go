@@ -20,10 +20,10 @@ const maxMerged = content.ChunkedAbove
 // conflict notes that the project's file, which lies at a path, isn't what the
 // session first saw, and does what a person said of it. Without a word of theirs it
 // stays as it is.
-func (b *planner) conflict(c *diff.Change, at string, seen seen, has, want project.State) error {
-	listed := b.sel.Files.List([]diff.Change{*c})[0]
+func (b *planner) conflict(c *diff.Change, at string, has, want project.State) error {
+	seen := c.Old
 	hidden := slices.Contains(b.hidden, c.Path)
-	out := api.Conflict{Key: listed.Key, Path: listed.Path, Why: whyConflict(seen, has, want, hidden)}
+	out := b.conflicts(c, whyConflict(seen, has, want, hidden))
 	var m merge.Result
 	mode, both := mergedMode(seen, has, want)
 	if hidden || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {
@@ -41,7 +41,6 @@ func (b *planner) conflict(c *diff.Change, at string, seen seen, has, want proje
 		}
 		out.Clashes = m.Clashes
 	}
-	b.p.Conflicts = append(b.p.Conflicts, out)
 	r, ok := b.resolve[out.Key]
 	if !ok {
 		return nil
@@ -85,12 +84,12 @@ func (b *planner) conflict(c *diff.Change, at string, seen seen, has, want proje
 }
 
 // whyConflict says in words what became of a path in the project.
-func whyConflict(seen seen, has, want project.State, hidden bool) string {
+func whyConflict(seen *diff.File, has, want project.State, hidden bool) string {
 	what := has.Kind.String()
 	if has.Kind == manifest.KindDir {
 		what = "folder"
 	}
-	switch f := seen.file; {
+	switch f := seen; {
 	case hidden:
 		return "it was hidden from the agent, which made one of its own"
 	case f != nil && f.Unsaved != "" && f.Hash.IsZero() && f.MTime == (manifest.Time{}):
@@ -108,23 +107,23 @@ func whyConflict(seen seen, has, want project.State, hidden bool) string {
 }
 
 // mergedMode puts two changes of permissions together, if they don't contradict.
-func mergedMode(seen seen, has, want project.State) (mode uint32, ok bool) {
+func mergedMode(seen *diff.File, has, want project.State) (mode uint32, ok bool) {
 	h, w := has.Mode&0o777, want.Mode&0o777
 	switch {
 	case h == w:
 		return h, true
-	case seen.file == nil:
+	case seen == nil:
 		return h, false
-	case seen.file.Mode&0o777 == h:
+	case seen.Mode&0o777 == h:
 		return w, true
 	}
-	return h, seen.file.Mode&0o777 == w
+	return h, seen.Mode&0o777 == w
 }
 
 // three merges what the project has with what is wanted.
-func (b *planner) three(at string, seen seen, has, want project.State, into *merge.Result) (there []byte, err error) {
+func (b *planner) three(at string, seen *diff.File, has, want project.State, into *merge.Result) (there []byte, err error) {
 	first := project.State{}
-	if f := seen.file; f != nil {
+	if f := seen; f != nil {
 		if first = wanted(f); f.Kind != manifest.KindFile || f.Unsaved != "" {
 			into.Why = "what it was before isn't in the record"
 			return nil, nil

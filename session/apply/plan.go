@@ -262,7 +262,7 @@ func (b *planner) change(c *diff.Change) error {
 		}
 		return b.change(&made)
 	}
-	seen, want, ok := b.sides(c)
+	want, ok := b.want(c)
 	if !ok {
 		return nil
 	}
@@ -274,10 +274,10 @@ func (b *planner) change(c *diff.Change) error {
 		b.left(c.Path, err.Error())
 	case has.Same(want):
 		b.p.There++
-	case seen.is(has) || b.ours(c.Path, has):
+	case still(c.Old, has) || b.ours(c.Path, has):
 		b.step(c, has, want)
 	default:
-		return b.conflict(c, c.Path, seen, has, want)
+		return b.conflict(c, c.Path, has, want)
 	}
 	return nil
 }
@@ -286,14 +286,12 @@ func (b *planner) change(c *diff.Change) error {
 // the one as it was and nothing under the other. A file that was changed there
 // meanwhile is a conflict under its new name.
 func (b *planner) rename(c *diff.Change) (done bool, err error) {
-	gone, made := *c, *c
-	gone.Path, gone.New, gone.Status = c.From, nil, diff.Deleted
 	if project.Never(c.From) != "" || project.Never(c.Path) != "" || c.New.Unsaved != "" {
 		return false, nil
 	}
-	seen, _, _ := b.sides(&gone)
+	made := *c
 	made.Old = nil
-	_, want, ok := b.sides(&made)
+	want, ok := b.want(&made)
 	if !ok {
 		return false, nil
 	}
@@ -311,14 +309,14 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 		return true, nil
 	case !there.Absent():
 		return false, nil
-	case seen.is(has) || b.ours(c.From, has):
+	case still(c.Old, has) || b.ours(c.From, has):
 		b.step(c, project.State{}, want)
 		b.steps[c.From] = project.Step{Path: c.From, Old: has}
 		return true, nil
 	case has.Kind != manifest.KindFile:
 		return false, nil
 	}
-	return true, b.conflict(c, c.From, seen, has, want)
+	return true, b.conflict(c, c.From, has, want)
 }
 
 func (b *planner) unless(err error) error {
@@ -334,32 +332,30 @@ func (b *planner) step(c *diff.Change, has, want project.State) {
 	b.applied = append(b.applied, *c)
 }
 
-// sides are what the session first saw and what is wanted of a path; not ok when
-// it can't be applied, which is noted.
-func (b *planner) sides(c *diff.Change) (seen seen, want project.State, ok bool) {
-	seen.file = c.Old
+// want is what is wanted of a path; not ok when it can't be applied, which is noted.
+func (b *planner) want(c *diff.Change) (want project.State, ok bool) {
 	if project.Never(c.Path) != "" {
 		b.git++
-		return seen, want, false
+		return want, false
 	}
 	n := c.New
 	if n == nil {
-		return seen, want, true
+		return want, true
 	}
 	switch {
 	case n.Kind != manifest.KindFile && n.Kind != manifest.KindDir && n.Kind != manifest.KindSymlink:
 		b.left(c.Path, "a "+n.Kind.String()+" isn't carried over")
-		return seen, want, false
+		return want, false
 	case n.Unsaved != "":
 		b.left(c.Path, strings.TrimPrefix(n.Unsaved, "not kept: ")+": its content isn't in the record")
-		return seen, want, false
+		return want, false
 	case c.Status == diff.Modified && !c.Content && !c.Mode:
 		b.left(c.Path, "only its owner or attributes changed, which aren't carried over")
-		return seen, want, false
+		return want, false
 	case n.Mode&0o7000 != 0 && n.Kind == manifest.KindFile && (c.Old == nil || c.Old.Mode&0o7000 != n.Mode&0o7000):
 		b.left(c.Path, "its setuid, setgid or sticky bit isn't carried over; all else is")
 	}
-	return seen, wanted(n), true
+	return wanted(n), true
 }
 
 // wanted is a side of a change as a state of the project; a nil one is nothing.
@@ -370,13 +366,10 @@ func wanted(f *diff.File) project.State {
 	return project.Of(&f.Entry)
 }
 
-// seen is what the session first saw of a path; a nil file is nothing.
-type seen struct{ file *diff.File }
-
-// is says whether the project still has it. Of files whose content wasn't kept
-// there may be no hash: then length and time of change tell, as for git.
-func (s seen) is(has project.State) bool {
-	f := s.file
+// still says whether the project has what the session first saw, nil for nothing. Of
+// files whose content wasn't kept there may be no hash: then length and time of change
+// tell, as for git.
+func still(f *diff.File, has project.State) bool {
 	switch {
 	case f == nil:
 		return has.Absent()

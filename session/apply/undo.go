@@ -89,10 +89,9 @@ func (b *planner) back(step project.Step) error {
 	case c.Old.Mode != c.New.Mode:
 		c.Mode = true
 	}
-	listed := b.sel.Files.List([]diff.Change{c})[0]
 	switch {
 	case err != nil:
-		b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: api.Escape(api.Trim(err.Error(), maxReason))})
+		b.conflicts(&c, api.Escape(api.Trim(err.Error(), maxReason)))
 	case has.Same(step.Old):
 		b.p.There++
 	case has.Same(step.New):
@@ -101,11 +100,18 @@ func (b *planner) back(step project.Step) error {
 			b.applied = append(b.applied, c)
 		}
 	case has.Absent():
-		b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: "it was deleted in the project since the apply"})
+		b.conflicts(&c, "it was deleted in the project since the apply")
 	default:
-		b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: "it was changed in the project since the apply"})
+		b.conflicts(&c, "it was changed in the project since the apply")
 	}
 	return nil
+}
+
+// conflicts notes that a change is in conflict.
+func (b *planner) conflicts(c *diff.Change, why string) *api.Conflict {
+	listed := b.sel.Files.List([]diff.Change{*c})[0]
+	b.p.Conflicts = append(b.p.Conflicts, api.Conflict{Key: listed.Key, Path: listed.Path, Why: why})
+	return &b.p.Conflicts[len(b.p.Conflicts)-1]
 }
 
 // fileOf is a state of the project as a side of a change.

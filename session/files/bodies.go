@@ -29,26 +29,23 @@ func (b Bodies) PutBatch(ctx context.Context, bodies [][]byte) ([]content.Hash, 
 	if err != nil {
 		return nil, err
 	}
-	hashes := make([]content.Hash, len(stored))
-	for i, h := range stored {
-		hashes[i] = content.Hash(h)
-	}
-	return hashes, nil
+	return hashesAs[content.Hash](stored), nil
 }
 
 // Missing is content.Finder's.
 func (b Bodies) Missing(ctx context.Context, hashes []content.Hash) ([]content.Hash, error) {
-	named := make([]store.Hash, len(hashes))
-	for i, h := range hashes {
-		named[i] = store.Hash(h)
-	}
-	absent, err := b.HasBodies(ctx, named)
+	absent, err := b.HasBodies(ctx, hashesAs[store.Hash](hashes))
 	if err != nil {
 		return nil, err
 	}
-	missing := make([]content.Hash, len(absent))
-	for i, h := range absent {
-		missing[i] = content.Hash(h)
+	return hashesAs[content.Hash](absent), nil
+}
+
+// hashesAs gives hashes another type: the store imports none of ours.
+func hashesAs[To, From ~[32]byte](from []From) []To {
+	out := make([]To, len(from))
+	for i, h := range from {
+		out[i] = To(h)
 	}
-	return missing, nil
+	return out
 }

@@ -30,8 +30,8 @@ const maxMerged = 64 << 20
 // carrying is a change that is carried over to a state.
 type carrying struct {
 	*Files
-	from, to *manifest.Manifest // the change
-	onto     *manifest.Manifest
+	from, to *manifest.Manifest           // the change
+	onto     *manifest.Manifest           // what done has come to before
 	only     func(path string) bool       // the paths of it that are meant; nil: all
 	hunks    map[string]*diff.File        // paths that become something else than to has: with some hunks of the change only
 	resolve  map[string]api.Resolution    // of conflicts, by path
@@ -43,53 +43,63 @@ type carrying struct {
 	merged   int                          // bytes
 	open     map[string]bool              // directories with something below that isn't in place
 	shapes   map[string][2]manifest.Shape // of directories, there and wanted
-	done     carried
+	whole    bool                         // all of the change is there
+	done     *carried
 }
 
-// carried is what came of it.
+// carried is what came of changes that were carried over one after the other.
 type carried struct {
 	to        *manifest.Manifest
 	conflicts []api.Conflict     // by path; those that weren't resolved stay as they are
 	problems  []manifest.Problem // what can't be had
 	merged    map[string]bool    // paths that have others' changes too
-	whole     bool               // all of the change is there
 }
 
-// run carries the change over. It reads files.
-func (c *carrying) run(ctx context.Context) (*carried, error) {
+// carry carries a change over to what there is, and says whether all of it is there
+// then. It reads files.
+func (d *carried) carry(ctx context.Context, c carrying) (whole bool, err error) {
+	c.done, c.onto, c.whole = d, d.to, true
+	before := len(d.conflicts)
+	if d.merged == nil {
+		d.merged = make(map[string]bool)
+	}
+	err = c.run(ctx)
+	slices.SortFunc(d.conflicts[before:], func(a, b api.Conflict) int { return strings.Compare(a.Path, b.Path) })
+	return c.whole, err
+}
+
+func (c *carrying) run(ctx context.Context) error {
 	changes, err := c.differs(ctx, c.from, c.to)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	theirs, err := c.differs(ctx, c.from, c.onto)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	apart, err := c.differs(ctx, c.to, c.onto)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.theirs, c.apart = byPath(theirs), byPath(apart)
 	c.base = manifest.LaterBase(c.from, c.to, c.onto)
 	c.pieces, c.open, c.shapes = make(map[string]*manifest.Piece), make(map[string]bool), make(map[string][2]manifest.Shape)
-	c.done.merged, c.done.whole = make(map[string]bool), true
 	wanted := byPath(changes)
 	if err := c.renames(ctx, changes, wanted); err != nil {
-		return nil, err
+		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(wanted)) {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		if err := c.path(ctx, path, wanted[path]); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	c.settle(wanted)
 	c.linked()
 	c.done.to = manifest.Transplant(c.onto, c.lifted())
-	slices.SortFunc(c.done.conflicts, func(a, b api.Conflict) int { return strings.Compare(a.Path, b.Path) })
-	return &c.done, nil
+	return nil
 }
 
 // differs lists all that differs between two states, or says that it is too much.
@@ -150,7 +160,7 @@ func (c *carrying) path(ctx context.Context, path string, w shownPath) error {
 	_, differs := c.apart[path]
 	switch {
 	case !touched:
-		c.whole(path, w, put)
+		c.untouched(path, w, put)
 		return nil
 	case !differs && !some:
 		return nil // it is so already
@@ -158,9 +168,9 @@ func (c *carrying) path(ctx context.Context, path string, w shownPath) error {
 	return c.meet(ctx, path, w.now, there.then, want, put)
 }
 
-// whole puts a path in place that nobody else changed, unless its directory isn't
+// untouched puts a path in place that nobody else changed, unless its directory isn't
 // there any more.
-func (c *carrying) whole(path string, w shownPath, put func(*manifest.Entry)) {
+func (c *carrying) untouched(path string, w shownPath, put func(*manifest.Entry)) {
 	if w.then != nil && !c.inTheWay(path) {
 		if gone := c.removed(path); gone != "" {
 			c.conflict(path, "the folder "+api.Escape(gone)+" was removed", nil, put)
@@ -207,7 +217,7 @@ func (c *carrying) removed(path string) string {
 }
 
 func (c *carrying) problem(path, format string, args ...any) {
-	c.done.whole = false
+	c.whole = false
 	c.done.problems = append(c.done.problems, manifest.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -299,10 +309,10 @@ func (c *carrying) conflict(path, why string, clashes []api.Clash, put func(*man
 		put(nil)
 		return
 	case api.WayThere:
-		c.done.whole = false
+		c.whole = false
 		return
 	}
-	c.done.whole = false
+	c.whole = false
 	if c.why != nil {
 		if who := c.why(path); who != "" {
 			why += "; " + who

@@ -343,8 +343,8 @@ func TestTakeBackOne(t *testing.T) {
 		}
 		k := rapid.IntRange(1, len(states)-1).Draw(t, "taken back")
 		now := len(states) - 1
-		c := carrying{Files: o.Files, from: states[k], to: states[k-1], onto: states[now]}
-		done, err := c.run(context.Background())
+		done := carried{to: states[now]}
+		whole, err := done.carry(context.Background(), carrying{Files: o.Files, from: states[k], to: states[k-1]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,11 +389,11 @@ func TestTakeBackOne(t *testing.T) {
 				t.Fatalf("%q is %q; found %q, made %q, there %q, want %q (%v)\nnamed %q", path, got[path], found, made, there, want, ok, slices.Collect(maps.Keys(named)))
 			}
 		}
-		if done.whole && len(done.conflicts) > 0 {
+		if whole && len(done.conflicts) > 0 {
 			t.Fatalf("it is whole in spite of %v and %v", done.conflicts, done.problems)
 		}
-		back := carrying{Files: o.Files, from: done.to, to: states[now], onto: done.to}
-		again, err := back.run(context.Background())
+		again := carried{to: done.to}
+		_, err = again.carry(context.Background(), carrying{Files: o.Files, from: done.to, to: states[now]})
 		if err != nil || len(again.conflicts)+len(again.problems) > 0 {
 			t.Fatalf("it comes again with %v, %v, %v", again.conflicts, again.problems, err)
 		}

@@ -129,12 +129,11 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 			return s, err
 		}
 	}
-	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	s, err := h.recorded(ctx, id)
 	if err != nil {
-		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		return s, err
 	}
-	s := Scope{Files: h.filesOf(id), Final: true}
-	h.sort(s.Files, session)
+	s.Final = true
 	if in.Action != 0 {
 		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(in.Action))
 		if err != nil {

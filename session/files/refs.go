@@ -55,9 +55,7 @@ func References(st *store.Store) store.References {
 			if err != nil {
 				return nil, err
 			}
-			for _, h := range needs {
-				out = append(out, store.Hash(h))
-			}
+			return hashesAs[store.Hash](needs), nil
 		}
 		return out, nil
 	}

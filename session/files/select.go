@@ -25,21 +25,15 @@ type Selected struct {
 // session up to its newest checkpoint. CodeStale says that a file whose hunks are
 // chosen isn't what was shown.
 func (h *History) Select(ctx context.Context, id string, in api.Selection) (Selected, error) {
-	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
-	if err != nil {
-		return Selected{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	scope, err := h.recorded(ctx, id)
+	out := Selected{Scope: scope}
+	if err == nil {
+		out.To, out.Checkpoint, err = h.newest(ctx, out.Files, id)
 	}
-	out := Selected{Scope: Scope{Files: h.filesOf(id), Final: !h.Live(id)}}
-	h.sort(out.Files, session)
-	now, last, err := h.newest(ctx, out.Files, id)
-	if err != nil || now == nil {
+	if err != nil || out.To == nil || in.All() {
 		return out, err
 	}
-	out.To, out.Checkpoint = now, last
-	if in.All() {
-		return out, nil
-	}
-	sel := selecting{Files: out.Files, now: now}
+	sel := selecting{Files: out.Files, now: out.To}
 	if sel.filter, err = chooserOf(in); err != nil {
 		return out, err
 	}
@@ -74,8 +68,7 @@ type selecting struct {
 	filter          *chooser
 	by              map[string][]int // who touched each path; see touched
 
-	to        *manifest.Manifest
-	conflicts []api.Conflict
+	carried
 }
 
 // named are the actions of these numbers but for others, in order, each once.
@@ -214,24 +207,28 @@ func (s *selecting) rest(ctx context.Context) error {
 // carry carries a change over to what has been chosen so far. A conflict leaves
 // the file as that has it.
 func (s *selecting) carry(ctx context.Context, from, to *manifest.Manifest, only func(string) bool, hunks map[string]*diff.File, of []api.Action) error {
-	c := carrying{Files: s.Files, from: from, to: to, onto: s.to, only: only, hunks: hunks, why: func(path string) string { return s.others(path, of) }}
-	done, err := c.run(ctx)
-	if err != nil {
-		return err
-	}
-	s.to = done.to
-	s.conflicts = append(s.conflicts, done.conflicts...)
-	for _, p := range done.problems {
+	_, err := s.carried.carry(ctx, carrying{
+		Files: s.Files, from: from, to: to, only: only, hunks: hunks, why: func(path string) string { return s.others(path, of) },
+	})
+	for _, p := range s.problems {
 		s.conflicts = append(s.conflicts, api.Conflict{Key: key(p.Path), Path: api.Escape(p.Path), Why: api.Escape(api.Trim(p.Text, maxReason))})
 	}
-	return nil
+	s.problems = nil
+	return err
 }
 
-// sort has a session's changes sorted by what its project folder says of them.
-func (h *History) sort(f *Files, s api.Session) {
-	if h.Person != nil && s.Folder != "" {
-		f.Sort(&folderRules{folder: s.Folder, person: *h.Person})
+// recorded is what the record has of a session's files, sorted by what its project
+// folder says of them.
+func (h *History) recorded(ctx context.Context, id string) (Scope, error) {
+	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	if err != nil {
+		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
 	}
+	s := Scope{Files: h.filesOf(id), Final: !h.Live(id)}
+	if h.Person != nil && session.Folder != "" {
+		s.Files.Sort(&folderRules{folder: session.Folder, person: *h.Person})
+	}
+	return s, nil
 }
 
 // newest is the newest recorded state of a session's files and its checkpoint;

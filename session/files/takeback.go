@@ -20,9 +20,9 @@ import (
 // planSome plans taking back a selection, or its coming again, from a state of the
 // files.
 func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.Manifest) (*Plan, error) {
-	p := &Plan{Standing: now, source: source, target: source, merged: make(map[string]bool)}
+	p := &Plan{Standing: now, source: source}
 	p.Shown = api.RollbackPlan{RollbackTarget: now.Target(), Actions: []int{}, Files: []api.Change{}}
-	b := backing{Files: r.Files, p: p, resolve: make(map[string]api.Resolution)}
+	b := backing{Files: r.Files, p: p, done: carried{to: source}, resolve: make(map[string]api.Resolution)}
 	for _, res := range now.Resolve {
 		path, err := pathOfKey(res.Key)
 		if err != nil {
@@ -45,11 +45,12 @@ func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.
 	if err != nil {
 		return nil, err
 	}
+	p.target, p.merged, p.Shown.Conflicts = b.done.to, b.done.merged, b.done.conflicts
 	slices.Sort(p.Shown.Actions)
 	if p.changed, err = r.Files.differs(ctx, source, p.target); err != nil {
 		return nil, err
 	}
-	if err := r.describe(ctx, p, b.problems); err != nil {
+	if err := r.describe(ctx, p, b.done.problems); err != nil {
 		return nil, err
 	}
 	b.say()
@@ -59,26 +60,9 @@ func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.
 // backing works out a plan of taking something back.
 type backing struct {
 	*Files
-	p        *Plan
-	resolve  map[string]api.Resolution
-	problems []manifest.Problem
-}
-
-// carry carries a change over to what the plan comes to so far, and says whether
-// all of it is there then.
-func (b *backing) carry(ctx context.Context, from, to *manifest.Manifest, only func(string) bool, hunks map[string]*diff.File, by func(string) string) (bool, error) {
-	c := carrying{Files: b.Files, from: from, to: to, onto: b.p.target, only: only, hunks: hunks, resolve: b.resolve, why: by}
-	done, err := c.run(ctx)
-	if err != nil {
-		return false, err
-	}
-	b.p.target = done.to
-	b.p.Shown.Conflicts = append(b.p.Shown.Conflicts, done.conflicts...)
-	b.problems = append(b.problems, done.problems...)
-	for path := range done.merged {
-		b.p.merged[path] = true
-	}
-	return done.whole, nil
+	p       *Plan
+	resolve map[string]api.Resolution
+	done    carried
 }
 
 // actions takes back what some actions changed, the last one first.
@@ -120,7 +104,9 @@ func (b *backing) action(ctx context.Context, a *Past, filter *chooser) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.carry(ctx, to, from, only, hunks, func(path string) string { return b.later(ctx, a, path) })
+	whole, err := b.done.carry(ctx, carrying{
+		Files: b.Files, from: to, to: from, only: only, hunks: hunks, resolve: b.resolve, why: func(path string) string { return b.later(ctx, a, path) },
+	})
 	if err != nil {
 		return err
 	}
@@ -178,7 +164,7 @@ func (b *backing) session(ctx context.Context, in api.Selection) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.carry(ctx, b.p.source, nil, only, hunks, nil)
+	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: b.p.source, only: only, hunks: hunks, resolve: b.resolve})
 	for i := range b.p.Actions {
 		if a := &b.p.Actions[i]; whole && filter.all() && a.Files > 0 && !a.Apart && !a.TakenBack {
 			b.p.Shown.Actions = append(b.p.Shown.Actions, a.N)
@@ -208,7 +194,7 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.carry(ctx, from, to, nil, nil, func(string) string { return "after that roll back" })
+	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that roll back" }})
 	b.p.Shown.Actions = slices.Clone(r.Actions)
 	if whole {
 		b.p.whole = slices.Clone(r.Actions)
