@@ -111,7 +111,11 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 // finish completes a plan whose changes were all looked at.
 func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	if b.git > 0 {
-		b.left(".git", fmt.Sprintf("%d changes in git's own folder; its commits can be fetched", b.git))
+		how := "can be"
+		if r.Commits {
+			how = "are"
+		}
+		b.left(".git", fmt.Sprintf("%d changes in git's own folder; its commits %s fetched", b.git, how))
 	}
 	if d.More > 0 {
 		b.left("…", fmt.Sprintf("%d more changes, too many at once: apply them by folder", d.More))

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 // applying is what the apply command was told.
@@ -107,7 +108,7 @@ func (a *applying) run(word string) error {
 	if !a.yes {
 		what := fmt.Sprintf("Write %s to %s?", files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)
 		if n := len(p.Unreviewed); n > 0 && !a.request.Looked {
-			what = fmt.Sprintf("%d of these changes belong to no reviewed action. Have you looked at them, and shall they be written to %s?", n, s.Workspace)
+			what = fmt.Sprintf("%s of no reviewed action. Have you looked at all of it, and shall it be written to %s?", paint.Count(n, "change is", "changes are"), s.Workspace)
 			a.request.Looked = true
 		}
 		if err := a.ask(what); err != nil {

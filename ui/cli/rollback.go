@@ -127,7 +127,14 @@ func (r *rolling) roll(s api.Session) error {
 			return &api.Problem{Code: api.CodeInvalid, Message: "nothing was done: there is nothing to restore or remove"}
 		}
 		if !r.yes {
-			if err := r.ask(fmt.Sprintf("Restore %s and remove %s in session %s?", files(plan.Restores), files(plan.Removes), s.Name)); err != nil {
+			what := "Restore " + files(plan.Restores)
+			switch {
+			case plan.Restores == 0:
+				what = "Remove " + files(plan.Removes)
+			case plan.Removes > 0:
+				what += " and remove " + files(plan.Removes)
+			}
+			if err := r.ask(fmt.Sprintf("%s in session %s?", what, s.Name)); err != nil {
 				return err
 			}
 		}
