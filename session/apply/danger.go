@@ -67,7 +67,7 @@ func (d *dangers) of(c *diff.Change) []string {
 		}
 	}
 	for _, name := range append(d.obeyed.names(c.Path, link), at) {
-		name = strings.ToLower(name)
+		name = "/" + strings.ToLower(name)
 		for _, r := range effects.Rules() {
 			if (r.Covers(name) || link && r.Through(name)) && !slices.Contains(out, r.Words) {
 				out = append(out, r.Words)

@@ -1,13 +1,12 @@
 package effects
 
 import (
-	"path"
 	"strings"
 	"sync"
 )
 
-// Rule says what is dangerous about files of a name. Match is in small letters: a
-// name, *END, START* or, with a slash at its end, folders that it is in.
+// Rule says what is dangerous about files of a name. Match begins with a slash and is
+// in small letters: a name, *END, START* or, with a slash at its end, folders that it is in.
 type Rule struct {
 	match string
 	Words string
@@ -50,39 +49,37 @@ func Rules() []Rule {
 			{"Stepbox's own rules for this project", "", ".stepbox.yaml"},
 		} {
 			for _, m := range strings.Fields(line.matches) {
-				known.rules = append(known.rules, Rule{m, line.words, line.what})
+				known.rules = append(known.rules, Rule{"/" + m, line.words, line.what})
 			}
 		}
 	})
 	return known.rules
 }
 
-// Covers says whether a rule is for a path, which is in small letters.
+// Covers says whether a rule is for a path, which is in small letters and begins with
+// a slash.
 func (r Rule) Covers(at string) bool {
-	base := path.Base(at)
 	switch {
 	case strings.HasSuffix(r.match, "/"):
-		return strings.Contains("/"+at, "/"+r.match)
-	case strings.Contains(r.match, "/"):
-		return at == r.match || strings.HasSuffix(at, "/"+r.match)
-	case strings.HasPrefix(r.match, "*"):
-		return strings.HasSuffix(base, r.match[1:])
+		return strings.Contains(at, r.match)
+	case strings.HasPrefix(r.match, "/*"):
+		return strings.HasSuffix(at, r.match[2:])
 	case strings.HasSuffix(r.match, "*"):
-		return strings.HasPrefix(base, r.match[:len(r.match)-1])
+		return strings.HasPrefix(at[strings.LastIndexByte(at, '/'):], r.match[:len(r.match)-1])
 	}
-	return base == r.match
+	return strings.HasSuffix(at, r.match)
 }
 
-// Through says whether what a link at a path leads to is found under a name that
-// the rule is for.
+// Through says whether what a link at such a path leads to is found under a name
+// that the rule is for.
 func (r Rule) Through(at string) bool {
-	return strings.Contains("/"+at+"/", "/"+r.match) || strings.HasPrefix(r.match, path.Base(at)+"/")
+	return strings.Contains(at+"/", r.match) || strings.HasPrefix(r.match, at[strings.LastIndexByte(at, '/'):]+"/")
 }
 
 // Runs says what a file is that other programs run by themselves: a hook, CI and
 // the like; "" when it is no such file. A repository's own folder isn't looked at.
 func Runs(p string) string {
-	p = strings.ToLower(p)
+	p = "/" + strings.ToLower(p)
 	for _, r := range Rules() {
 		if r.what != "" && r.Covers(p) {
 			return r.what
