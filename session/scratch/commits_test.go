@@ -84,8 +84,8 @@ more"; git switch -qc topic HEAD~1; echo c >c; git add c; git commit -qm "on top
 		if !slices.Equal(subjects(fetched.Commits), subjects(got)) || fetched.Ref != "refs/stepbox/abc12/" || len(fetched.Notes) > 0 {
 			t.Fatalf("fetched are %+v: %s", fetched, notes(fetched.Commits))
 		}
-		want := []string{"git merge refs/stepbox/abc12/main", "git cherry-pick ..refs/stepbox/abc12/main",
-			"git merge refs/stepbox/abc12/topic", "git cherry-pick ..refs/stepbox/abc12/topic"}
+		want := []string{"git log -p ..refs/stepbox/abc12/main", "git merge refs/stepbox/abc12/main", "git cherry-pick ..refs/stepbox/abc12/main",
+			"git log -p ..refs/stepbox/abc12/topic", "git merge refs/stepbox/abc12/topic", "git cherry-pick ..refs/stepbox/abc12/topic"}
 		if !slices.Equal(fetched.How, want) {
 			t.Errorf("what to do is %q", fetched.How)
 		}

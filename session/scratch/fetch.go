@@ -82,7 +82,7 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 			command += "-C " + quoted(r.folder) + " "
 		}
 		for _, t := range r.tips[:min(len(r.tips), maxHow)] {
-			out.How = append(out.How, command+"merge "+out.Ref+t.name, command+"cherry-pick .."+out.Ref+t.name)
+			out.How = append(out.How, command+"log -p .."+out.Ref+t.name, command+"merge "+out.Ref+t.name, command+"cherry-pick .."+out.Ref+t.name)
 		}
 		return nil
 	})
