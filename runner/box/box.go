@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,6 +151,9 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 	}
 	err = runUnder(ctx, container, b.process, &created)
 	theirs.Close()
+	if err != nil && strings.Contains(err.Error(), fmt.Sprintf("mounting \"overlay\" to rootfs at %q", spec.Workspace)) {
+		err = fmt.Errorf("the kernel can't put the project under an overlay, and dmesg says why; many can't if its file system folds case (ext4 with casefold): have it on another one: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the sandbox: %w", err)
 	}

@@ -339,11 +339,11 @@ func TestMissingBody(t *testing.T) {
 		late  bool // seen only when it is written
 		says  string
 	}{
-		"gone":             {30_000, os.Remove, false, "isn't in the record any more"},
-		"a chunk is gone":  {9 << 20, os.Remove, false, "isn't in the record any more"},
-		"cut off":          {30_000, func(p string) error { return os.Truncate(p, 10) }, false, "isn't whole in the record"},
-		"other bytes":      {30_000, garble, true, "isn't in the record any more"},
-		"other in a chunk": {9 << 20, garble, true, "isn't in the record any more"},
+		"gone":             {30_000, os.Remove, false, "not in the record"},
+		"a chunk is gone":  {9 << 20, os.Remove, false, "parts are gone"},
+		"cut off":          {30_000, func(p string) error { return os.Truncate(p, 10) }, false, "instead of 30000"},
+		"other bytes":      {30_000, garble, true, "not in the record"},
+		"other in a chunk": {9 << 20, garble, true, "parts are gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -366,7 +366,7 @@ func TestMissingBody(t *testing.T) {
 				}
 			}
 			plan := words(r.plan(api.ApplyRequest{}))
-			if len(plan) != 2 || plan[0] != "A b" || !strings.Contains(plan[1], "left a: its content "+c.says) {
+			if len(plan) != 2 || plan[0] != "A b" || !strings.Contains(plan[1], "left a: its content isn't in the record any more, or not whole: ") || !strings.Contains(plan[1], c.says) {
 				t.Fatalf("the plan is %q", plan)
 			}
 			_, err = r.apply(api.ApplyRequest{})

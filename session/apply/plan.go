@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -387,12 +388,31 @@ func still(f *diff.File, has project.State) bool {
 	return has.Same(wanted(f))
 }
 
-// bodies leaves out what can't be written, since the record lost its content.
+// bodies leaves out what can't be written, since the record lost its content, as far
+// as that is known without reading all of it.
 func (b *planner) bodies() error {
-	return project.Lost(b.ctx, files.Bodies{Store: b.a.Store}, slices.Collect(maps.Values(b.steps)), func(path, why string) {
-		b.left(path, why)
-		delete(b.steps, path)
-	})
+	kept := files.Bodies{Store: b.a.Store}
+	for _, path := range slices.Sorted(maps.Keys(b.steps)) {
+		s := b.steps[path].New
+		if s.Kind != manifest.KindFile || s.Size == 0 {
+			continue
+		}
+		r, err := content.Open(b.ctx, kept, s.Hash, s.Size)
+		if err == nil {
+			_ = r.Close() // nothing was read
+			var refs, gone []content.Hash
+			if refs, err = content.Refs(b.ctx, kept, s.Hash, s.Size); err == nil && len(refs) > 1 {
+				if gone, err = kept.Missing(b.ctx, refs); len(gone) > 0 {
+					err = fmt.Errorf("%d of its %d parts are gone", len(gone), len(refs))
+				}
+			}
+		}
+		if err != nil {
+			b.left(path, "its content isn't in the record any more, or not whole: "+err.Error())
+			delete(b.steps, path)
+		}
+	}
+	return b.ctx.Err()
 }
 
 // list describes what the plan would do, the dangerous changes first when there

@@ -50,7 +50,7 @@ func TestAttacks(t *testing.T) {
 		"a socket":                       {nil, "x", func(*world) State { return State{Kind: manifest.KindSocket} }, "isn't carried"},
 		"a whiteout":                     {nil, "x", func(*world) State { return State{Kind: manifest.KindWhiteout} }, "isn't carried"},
 		"a link to nothing":              {nil, "x", func(*world) State { return link("") }, "no link"},
-		"a huge file that nobody stored": {nil, "x", func(*world) State { return State{Kind: manifest.KindFile, Size: 1 << 62, Hash: content.Hash{1}} }, "isn't whole"},
+		"a huge file that nobody stored": {nil, "x", func(*world) State { return State{Kind: manifest.KindFile, Size: 1 << 62, Hash: content.Hash{1}} }, "can't be written"},
 		"a link where a file was seen":   {func(w *world, out string) { w.link(out+"/victim", "x") }, "x", file, "is there as a symlink"},
 		"a FIFO where nothing was seen":  {func(w *world, out string) { must(w.t, unix.Mkfifo(filepath.Join(w.root, "x"), 0o600)) }, "x", file, "is there as a fifo"},
 	} {

@@ -2,14 +2,12 @@ package project
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 )
@@ -18,8 +16,8 @@ import (
 const maxConflicts = 1000
 
 // check compares every path with what its step expects, keeps what is there in
-// the bodies and sees that what shall be there is in them. What is so already is
-// taken out of the steps. Nothing is written to the project.
+// the bodies. What is so already is taken out of the steps. Nothing is written to the
+// project.
 func (x *executor) check() error {
 	refused := &RefusedError{}
 	refuse := func(path, why string) {
@@ -49,9 +47,6 @@ func (x *executor) check() error {
 		}
 	}
 	if err := x.queue.Flush(x.ctx); err != nil {
-		return err
-	}
-	if err := Lost(x.ctx, x.r.in.Bodies, left, func(path, why string) { refuse(path, "can't be written: "+why) }); err != nil {
 		return err
 	}
 	if len(refused.Conflicts) > 0 {
@@ -127,55 +122,4 @@ func (x *executor) alias(path string) (alias string) {
 		return ""
 	}
 	return alias
-}
-
-// Lost names the steps whose new content the bodies lack, each once, as far as that
-// is known without reading all of it: what else is damaged turns out when it is written.
-func Lost(ctx context.Context, b content.Bodies, steps []Step, lost func(path, why string)) error {
-	finder, ok := b.(content.Finder)
-	if !ok {
-		return nil // making them says so, before anything of the project is touched
-	}
-	var hashes []content.Hash
-	at := map[content.Hash][]int{}
-	why := make([]string, len(steps))
-	for i := range steps {
-		s := &steps[i].New
-		if s.Kind != manifest.KindFile {
-			continue
-		}
-		refs, err := content.Refs(ctx, b, s.Hash, s.Size)
-		if err != nil {
-			why[i] = "its content isn't whole in the record: " + err.Error()
-			continue
-		}
-		for _, h := range refs {
-			if at[h] = append(at[h], i); len(at[h]) == 1 {
-				hashes = append(hashes, h)
-			}
-		}
-	}
-	absent, err := finder.Missing(ctx, hashes)
-	for _, h := range absent {
-		for _, i := range at[h] {
-			why[i] = "its content isn't in the record any more"
-		}
-	}
-	for i := range steps {
-		if s := &steps[i].New; s.Kind == manifest.KindFile && why[i] == "" && s.Size <= content.ChunkedAbove && err == nil {
-			r, err := content.Open(ctx, b, s.Hash, s.Size)
-			if err == nil {
-				_ = r.Close() // nothing was read
-			} else {
-				why[i] = "its content isn't whole in the record: " + err.Error()
-			}
-		}
-		if why[i] != "" {
-			lost(steps[i].Path, why[i])
-		}
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	return err
 }
