@@ -263,6 +263,14 @@ func TestChecksStop(t *testing.T) {
 	if len(r.box.ran) != 2 {
 		t.Errorf("%q ran", r.box.ran)
 	}
+	// Nobody knows how long one takes, and no share of it is told.
+	q := api.ApplyRequest{Looked: true, Checks: []string{"go vet"}}
+	q.Hash = r.plan(q).Hash
+	var told []api.Progress
+	_, err = r.Apply(t.Context(), sessionID, q, func(p api.Progress) { told = append(told, p) })
+	if r.must(err); len(told) < 2 || told[0] != (api.Progress{Stage: "check", Text: "go vet"}) || told[1].Text != "go vet: running" {
+		t.Errorf("of a check it is told %+v", told)
+	}
 }
 
 // What was shown and what would be done by now must be the same.
