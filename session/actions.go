@@ -191,3 +191,16 @@ func (a *action) isIn(there map[int64]bool) bool {
 	}
 	return there[a.spans[len(a.spans)-1].To]
 }
+
+// restored are the actions whose changes are back, when the files went forward again
+// to what goes on from some checkpoints: an action's changes are there if one of these
+// is the checkpoint after them, and not one that they alone were taken out of since.
+// Its review is what it was before it was taken back.
+func (l *actions) restored(there map[int64]bool) (out []*action) {
+	for _, a := range l.all {
+		if a.Review == api.ReviewRolledBack && len(a.spans) > 0 && a.isIn(there) {
+			out = append(out, a)
+		}
+	}
+	return out
+}

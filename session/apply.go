@@ -4,12 +4,9 @@ import (
 	"context"
 	"time"
 
-	"stepbox/runner/overlay/diff"
-	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/loop"
-	"stepbox/session/project"
 )
 
 // Desk is who has a live session while something of it is applied: an Owner of
@@ -62,32 +59,4 @@ func (d Desk) Record(ctx context.Context, event string, a api.Apply, count func(
 		s.files.Bump() // changes say whether they were applied
 		s.record(done, api.Event{Kind: event, Apply: &a}, s.changed("counted"))
 	})
-}
-
-// unapplied counts the changes that the project doesn't have: all of them, unless
-// some were applied.
-func (s *Session) unapplied(ctx context.Context, all []diff.Change, applies int) (int, error) {
-	n := len(all)
-	for i := range all {
-		c := &all[i]
-		if project.Never(c.Path) != "" || s.files.Ignored(c.Path) { // a repository's own, whose commits are fetched; or what only the machine needs
-			n--
-			continue
-		}
-		if applies == 0 {
-			continue
-		}
-		has, err := s.files.Lower().Lookup(ctx, c.Path)
-		if err != nil {
-			return 0, err
-		}
-		var want *manifest.Entry
-		if c.New != nil {
-			want = &c.New.Entry
-		}
-		if project.Of(has).Same(project.Of(want)) {
-			n--
-		}
-	}
-	return n, nil
 }

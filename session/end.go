@@ -87,11 +87,12 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		s.loop.Aside(func() func() {
 			changed := 0
 			if cp != nil {
-				all, err := s.files.Between(context.Background(), nil, cp.Manifest)
-				if err == nil {
-					changed, err = s.unapplied(context.Background(), all, applies)
+				has := s.files.InProject
+				if applies == 0 {
+					has = nil
 				}
-				if err != nil {
+				var err error
+				if changed, err = s.files.Unapplied(context.Background(), cp.Manifest, has); err != nil {
 					s.log.Error("what the session changed can't be counted", "error", err)
 				}
 			}

@@ -21,7 +21,7 @@ func (s *Session) onExec(x *judge.Exec) {
 		return
 	}
 	chain := p.next
-	s.lookFirst(x, func() func() {
+	lookFirst(s.loop, x, func() func() {
 		goesOn := s.judge.Continues(chain, x)
 		return func() { s.place(x, goesOn && p.next == chain) }
 	})
@@ -29,8 +29,8 @@ func (s *Session) onExec(x *judge.Exec) {
 
 // lookFirst is aside for a held exec, which is forgotten when its process is gone
 // by then: that was told.
-func (s *Session) lookFirst(x *judge.Exec, work func() (then func())) {
-	s.loop.Aside(func() func() {
+func lookFirst(l *loop.Loop, x *judge.Exec, work func() (then func())) {
+	l.Aside(func() func() {
 		then := work()
 		return func() {
 			if x.Valid() {
@@ -57,7 +57,7 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		profile = p.profile
 	}
 	if x.Profile != profile { // another agent's
-		s.lookFirst(x, func() func() {
+		lookFirst(s.loop, x, func() func() {
 			again := s.judge.Exec(x.Exec, profile)
 			return func() { s.place(again, inChain) }
 		})

@@ -266,7 +266,14 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			s.word = tellOf(o, &s.actions)
 			s.note(false, "the agent is told with its next command: %s", s.word)
 		}
-		events = append(events, s.restored()...)
+		for _, a := range s.actions.restored(s.line.There()) {
+			if err := a.review(a.Reviewed); err != nil {
+				s.fail(err)
+				break
+			}
+			a.Reviewed = api.ReviewNone
+			events = append(events, s.actionEvent(a, "restored"))
+		}
 		if o.Redo != nil {
 			again := *o.Redo
 			again.Redone = true
@@ -282,27 +289,6 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 		}
 		then(err)
 	}, events...)
-}
-
-// restored are the actions whose changes are back, since the files went forward
-// again: an action's changes are there if the state of the files goes on from
-// the checkpoint after them, and not from one that they alone were taken out of
-// since. Its review is what it was before it was taken back.
-func (s *Session) restored() []api.Event {
-	there := s.line.There()
-	var events []api.Event
-	for _, a := range s.actions.all {
-		if a.Review != api.ReviewRolledBack || len(a.spans) == 0 || !a.isIn(there) {
-			continue
-		}
-		if err := a.review(a.Reviewed); err != nil {
-			s.fail(err)
-			return events
-		}
-		a.Reviewed = api.ReviewNone
-		events = append(events, s.actionEvent(a, "restored"))
-	}
-	return events
 }
 
 // killTree ends an action's processes and all that they started.

@@ -45,7 +45,7 @@ func (s *Session) begin(ctx context.Context) error {
 		s.ledger.Close()
 		return err
 	}
-	s.info = s.describe()
+	s.info = describe(cfg, s.profile.Name, s.outfit)
 	s.files.Sort(s.outfit.Ignores)
 	var names map[string]netip.Addr
 	if cfg.Resume {
@@ -105,15 +105,14 @@ func (s *Session) begin(ctx context.Context) error {
 	return nil
 }
 
-// describe is the session as it starts.
-func (s *Session) describe() api.Session {
-	cfg := s.cfg
+// describe is a session as it starts.
+func describe(cfg Config, agent string, of *outfit.Outfit) api.Session {
 	out := api.Session{
-		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(policy.Line(cfg.Argv)),
+		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: agent, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(s.outfit.Hidden), HiddenPaths: s.outfit.Hidden, Redacted: api.EscapeAll(s.outfit.Redacted),
+		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
 	}
-	out.Commit, out.Branch = s.outfit.Ignores.Head()
+	out.Commit, out.Branch = of.Ignores.Head()
 	out.Branch = api.Escape(out.Branch)
 	for _, h := range cfg.AllowHosts {
 		out.Hosts = append(out.Hosts, h.String())

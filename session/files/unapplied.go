@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/project"
 )
@@ -70,20 +71,46 @@ func (h *History) count(ctx context.Context, id string) (n int, err error) {
 	if err != nil || s.To == nil {
 		return 0, err
 	}
-	all, err := s.Files.Between(ctx, nil, s.To)
+	if h.Applied == nil {
+		return s.Files.Unapplied(ctx, s.To, nil)
+	}
+	wrote, err := h.Applied(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	var wrote func(path string, f *diff.File) bool
-	if h.Applied != nil {
-		if wrote, err = h.Applied(ctx, id); err != nil {
-			return 0, err
-		}
+	return s.Files.Unapplied(ctx, s.To, func(_ context.Context, path string, f *diff.File) (bool, error) {
+		return wrote != nil && wrote(path, f), nil
+	})
+}
+
+// Unapplied counts what a session changed up to a state and the project doesn't have.
+// Has says whether it has a file as it is then, nil for one that is gone; without it
+// the project has none.
+func (f *Files) Unapplied(ctx context.Context, to *manifest.Manifest, has func(context.Context, string, *diff.File) (bool, error)) (n int, err error) {
+	all, err := f.Between(ctx, nil, to)
+	if err != nil {
+		return 0, err
 	}
 	for _, c := range all {
-		if project.Never(c.Path) == "" && !s.Files.Ignored(c.Path) && (wrote == nil || !wrote(c.Path, c.New)) {
+		there := project.Never(c.Path) != "" || f.Ignored(c.Path) // a repository's own, whose commits are fetched; or what only the machine needs
+		if !there && has != nil {
+			if there, err = has(ctx, c.Path, c.New); err != nil {
+				return 0, err
+			}
+		}
+		if !there {
 			n++
 		}
 	}
 	return n, nil
+}
+
+// InProject says whether the project folder has a file as it is.
+func (f *Files) InProject(ctx context.Context, path string, now *diff.File) (bool, error) {
+	has, err := f.lower.Lookup(ctx, path)
+	var want *manifest.Entry
+	if now != nil {
+		want = &now.Entry
+	}
+	return err == nil && project.Of(has).Same(project.Of(want)), err
 }
