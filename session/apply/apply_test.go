@@ -264,6 +264,8 @@ func TestChecksStop(t *testing.T) {
 		t.Errorf("%q ran", r.box.ran)
 	}
 	// Nobody knows how long one takes, and no share of it is told.
+	r.agent("a", "3\n")
+	r.action(api.ReviewKept)
 	q := api.ApplyRequest{Looked: true, Checks: []string{"go vet"}}
 	q.Hash = r.plan(q).Hash
 	var told []api.Progress
