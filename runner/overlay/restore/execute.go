@@ -58,7 +58,7 @@ func Execute(ctx context.Context, root *os.File, p *Plan, src Source) (Report, e
 			continue
 		}
 		x.Failed[op.Path] = true
-		x.report.Failed = append(x.report.Failed, manifest.Problem{Path: op.Path, Text: fmt.Sprintf("cannot %s: %v", op.Kind, err)})
+		x.report.Failed = append(x.report.Failed, manifest.Problem{Path: op.Path, Text: fmt.Sprintf("cannot restore it (%s): %v", op.Kind, err)})
 		if full(err) {
 			return x.report, fmt.Errorf("cannot finish the rollback: %w", err)
 		}
