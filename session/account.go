@@ -188,7 +188,7 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 	q := &question{
 		Question: api.Question{
 			Action: a.N, Subject: api.SubjectEdit, Title: a.Title, Changes: changed,
-			Rule: "step mode: changes are kept or rolled back before the agent's next command",
+			Rule: "step mode: changes are kept or taken back before the agent's next command",
 		},
 		action: a, late: late,
 	}

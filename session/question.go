@@ -215,7 +215,7 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	case q.state == questionClosed || q.Closed == "withdrawn":
 		return q, over(&q.Question)
 	case q.state == questionAnswering:
-		return q, api.Problemf(api.CodeDecided, "%s is answering already: the roll back of action %d is under way", q.Answering, q.Action)
+		return q, api.Problemf(api.CodeDecided, "%s is answering already: taking back action %d is under way", q.Answering, q.Action)
 	case d.Hash != q.Hash:
 		return q, api.Problemf(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
 	}

@@ -50,12 +50,12 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 			return nil, err
 		}
 	default:
-		return nil, api.Problemf(api.CodeInvalid, "a roll back goes to before an action, takes a selection back, or has an earlier one's come again: one of these")
+		return nil, api.Problemf(api.CodeInvalid, "a rollback goes to before an action, takes a selection back, or has what an earlier one took come again: one of these")
 	}
 	if req.Redo != 0 {
 		r, err := ledger.Doc[api.Rollback](ctx, s.store, s.cfg.ID, store.KindRollback, req.Redo)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, api.Problemf(api.CodeNotFound, "there is no roll back %d", req.Redo)
+			return nil, api.Problemf(api.CodeNotFound, "there is no rollback %d", req.Redo)
 		}
 		if err != nil {
 			return nil, err

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 	"stepbox/ui/looked"
 )
 
@@ -15,7 +14,7 @@ import (
 // the first request and the word of a newer version overtake each other.
 func TestChangesAreNeverMissed(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	c.SetChanges(0, api.Changes{Version: 1})
 	d := bench(t, c, 120, 35, "plain")
 	d.shows("no changes")
@@ -31,10 +30,10 @@ func TestChangesAreNeverMissed(t *testing.T) {
 // A session that ends gives its last word once more.
 func TestLastChangesAreFetched(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	d := bench(t, c, 120, 35, "plain")
 	c.SetChanges(0, api.Changes{Version: 3, Files: []api.Change{{Path: "last.txt", Key: "l", Status: "A", Kind: "file"}}})
-	s := fake.Session()
+	s := sceneSession()
 	s.State = api.SessionEnded
 	c.Put(api.Event{Session: &s})
 	c.End()
@@ -45,10 +44,10 @@ func TestLastChangesAreFetched(t *testing.T) {
 // Lines that aren't counted yet are asked for again.
 func TestLinesAreCountedOn(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	list := api.Changes{Version: 1, Counting: true, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file"}}}
 	c.SetChanges(0, list)
-	d := drive(t, c, 120, 35, Options{Session: fake.Session().ID, Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain"})
 	d.shows("counting…")
 	c.SetChanges(0, api.Changes{Version: 1, Added: 7, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file", Added: 7, Counted: true}}})
 	d.shows("+7")
@@ -60,7 +59,7 @@ func TestLinesAreCountedOn(t *testing.T) {
 // when they go there.
 func TestLongChangesAreReadOn(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	long := api.Changes{Version: 1}
 	for i := range 3210 {
 		long.Files = append(long.Files, api.Change{Path: fmt.Sprintf("file%04d", i), Key: fmt.Sprint(i), Status: "A", Kind: "file"})
@@ -85,12 +84,12 @@ func TestLongChangesAreReadOn(t *testing.T) {
 func TestSinceThePersonLooked(t *testing.T) {
 	t.Parallel()
 	memory := looked.Folder(filepath.Join(t.TempDir(), "looked"))
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	old := api.Changes{Version: 1, Checkpoint: 12, Files: []api.Change{{Path: "old.txt", Key: "o", Status: "A", Kind: "file"}}}
 	c.SetChanges(0, old)
 	c.SetSince(12, api.Changes{Version: 2, Checkpoint: 13})
 	open := func() *driver {
-		d := drive(t, c, 120, 35, Options{Session: fake.Session().ID, Theme: "plain", Looked: memory})
+		d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Looked: memory})
 		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 		d.shows("old.txt")
 		d.press(leader, "2")
@@ -104,7 +103,7 @@ func TestSinceThePersonLooked(t *testing.T) {
 	d.shows("marked as looked at")
 	d.press("s")
 	d.shows("nothing has changed since you looked")
-	d.until("it is remembered", func() bool { return memory.At(fake.Session().ID) == 12 })
+	d.until("it is remembered", func() bool { return memory.At(sceneSession().ID) == 12 })
 
 	c.SetSince(12, api.Changes{Version: 3, Checkpoint: 13, Files: []api.Change{{Path: "new.txt", Key: "n", Status: "A", Kind: "file"}}})
 	d = open()
@@ -114,7 +113,7 @@ func TestSinceThePersonLooked(t *testing.T) {
 	d.shows("new.txt")
 	d.lacks("old.txt")
 	d.press("m") // it goes on from here
-	d.until("it is remembered", func() bool { return memory.At(fake.Session().ID) == 13 })
+	d.until("it is remembered", func() bool { return memory.At(sceneSession().ID) == 13 })
 	d.press("s", "s")
 	d.shows("old.txt")
 }
@@ -123,8 +122,8 @@ func TestSinceThePersonLooked(t *testing.T) {
 // first the reading, then the selection, then the pane.
 func TestSelectingWithKeys(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
-	_, diff := fake.Changes()
+	c := sceneWorkbench()
+	_, diff := sceneChanges()
 	diff.Hash = "h"
 	c.SetDiff(diff)
 	d := bench(t, c, 120, 35, "plain")

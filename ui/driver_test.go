@@ -14,7 +14,6 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/display"
-	"stepbox/ui/internal/fake"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +30,7 @@ const patience = 2 * time.Minute
 type driver struct {
 	t       *testing.T
 	m       *Model
-	c       *fake.Client
+	c       *fakeClient
 	now     atomic.Int64
 	msgs    chan tea.Msg
 	quit    bool
@@ -42,11 +41,11 @@ type driver struct {
 	seen    strings.Builder // every frame, for what must never have been shown
 }
 
-func drive(t *testing.T, c *fake.Client, cols, rows int, o Options) *driver {
+func drive(t *testing.T, c *fakeClient, cols, rows int, o Options) *driver {
 	t.Helper()
 	d := &driver{t: t, c: c, msgs: make(chan tea.Msg, 4096)}
-	d.now.Store(fake.Now.UnixNano())
-	o.Client, o.NewTerminal = c, fake.NewEmulator
+	d.now.Store(sceneNow.UnixNano())
+	o.Client, o.NewTerminal = c, newFakeEmulator
 	o.Now = func() time.Time { return time.Unix(0, d.now.Load()).UTC() }
 	o.Getenv = func(string) string { return "" }
 	d.m = New(o)
@@ -60,9 +59,9 @@ func drive(t *testing.T, c *fake.Client, cols, rows int, o Options) *driver {
 }
 
 // bench drives the workbench of the scene's session until it has all arrived.
-func bench(t *testing.T, c *fake.Client, cols, rows int, theme string) *driver {
+func bench(t *testing.T, c *fakeClient, cols, rows int, theme string) *driver {
 	t.Helper()
-	d := drive(t, c, cols, rows, Options{Session: fake.Session().ID, Theme: theme})
+	d := drive(t, c, cols, rows, Options{Session: sceneSession().ID, Theme: theme})
 	d.until("the session is shown", func() bool {
 		return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil
 	})

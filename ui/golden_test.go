@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 )
 
 var sizes = [][2]int{{80, 24}, {120, 35}, {200, 50}}
@@ -24,26 +23,26 @@ func TestGolden(t *testing.T) {
 		shows string
 	}{
 		{"home", func(t *testing.T, w, h int, theme string) *driver {
-			d := drive(t, fake.New(fake.Sessions()...), w, h, Options{Theme: theme, Version: "v0.1.0"})
+			d := drive(t, newFake(newScene().Sessions...), w, h, Options{Theme: theme, Version: "v0.1.0"})
 			d.shows("bump-deps")
 			return d
 		}, "fix-tests"},
 		{"calm", keysOn(nil), ""},
-		{"held", keysOn([]api.Question{fake.Question()}), ""},
-		{"held-actions", keysOn([]api.Question{fake.Question()}, leader, "4", "w"), ""},
-		{"held-leader", keysOn([]api.Question{fake.Question()}, leader), ""},
-		{"decision", keysOn([]api.Question{fake.Question()}, leader, "a", "w"), ""},
-		{"decision-waits", keysOn([]api.Question{fake.Question()}, leader, "a"), ""},
-		{"decision-raw", keysOn([]api.Question{fake.Question()}, leader, "a", "w", "v"), ""},
-		{"decision-long", keysOn([]api.Question{fake.Question(), fake.LongQuestion()}, leader, "a", "tab", "w"), ""},
-		{"deny", keysOn([]api.Question{fake.Question()}, leader, "4", "w", "d", "n", "o"), ""},
-		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Roll back"},
+		{"held", keysOn([]api.Question{sceneQuestion()}), ""},
+		{"held-actions", keysOn([]api.Question{sceneQuestion()}, leader, "4", "w"), ""},
+		{"held-leader", keysOn([]api.Question{sceneQuestion()}, leader), ""},
+		{"decision", keysOn([]api.Question{sceneQuestion()}, leader, "a", "w"), ""},
+		{"decision-waits", keysOn([]api.Question{sceneQuestion()}, leader, "a"), ""},
+		{"decision-raw", keysOn([]api.Question{sceneQuestion()}, leader, "a", "w", "v"), ""},
+		{"decision-long", keysOn([]api.Question{sceneQuestion(), sceneLongQuestion()}, leader, "a", "tab", "w"), ""},
+		{"deny", keysOn([]api.Question{sceneQuestion()}, leader, "4", "w", "d", "n", "o"), ""},
+		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Take back"},
 		{"apply", keysOn(nil, leader, "2", "key w", "w"), "4 written"},
 		{"apply-clash", keysOn(nil, leader, "2", "key w", "w", "j", "m", "w", "j", "w"), "1 of 1, line 4"},
 		{"rollback-conflict", keysOn(nil, leader, "4", "k", "k", "w", "u", "w", "j", "w"), "2 in conflict"},
 		{"applies", func(t *testing.T, w, h int, theme string) *driver {
-			d := bench(t, fake.Workbench(), w, h, theme)
-			a := fake.Applied()
+			d := bench(t, sceneWorkbench(), w, h, theme)
+			a := sceneApplied()
 			d.c.SetApplied(a)
 			d.c.Put(api.Event{Apply: &a})
 			d.idle()
@@ -51,7 +50,7 @@ func TestGolden(t *testing.T) {
 			return d
 		}, "6 files"},
 		{"end-summary", func(t *testing.T, w, h int, theme string) *driver {
-			d := bench(t, fake.Workbench(), w, h, theme)
+			d := bench(t, sceneWorkbench(), w, h, theme)
 			over(d)
 			d.advance(time.Second)
 			return d
@@ -92,7 +91,7 @@ func TestGolden(t *testing.T) {
 // and what was asked for has arrived, and "key w" is the key.
 func keysOn(qs []api.Question, keys ...string) func(*testing.T, int, int, string) *driver {
 	return func(t *testing.T, w, h int, theme string) *driver {
-		d := bench(t, fake.Workbench(qs...), w, h, theme)
+		d := bench(t, sceneWorkbench(qs...), w, h, theme)
 		for _, k := range keys {
 			if k == "w" {
 				d.idle()
@@ -107,9 +106,9 @@ func keysOn(qs []api.Question, keys ...string) func(*testing.T, int, int, string
 
 func TestGoldenStates(t *testing.T) {
 	t.Run("ended", func(t *testing.T) {
-		c := fake.Workbench()
-		s := fake.Session()
-		s.State, s.EndedAt, s.Exit, s.Held = api.SessionEnded, fake.Now, &api.Exit{Code: 3}, 0
+		c := sceneWorkbench()
+		s := sceneSession()
+		s.State, s.EndedAt, s.Exit, s.Held = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0
 		c.Put(api.Event{Session: &s})
 		c.End()
 		d := bench(t, c, 120, 35, "dark")
@@ -118,8 +117,8 @@ func TestGoldenStates(t *testing.T) {
 		golden.RequireEqual(t, d.content)
 	})
 	t.Run("paused", func(t *testing.T) {
-		c := fake.Workbench(fake.Question())
-		s := fake.Session()
+		c := sceneWorkbench(sceneQuestion())
+		s := sceneSession()
 		s.State, s.Mode = api.SessionPaused, api.ModeWatch
 		c.Put(api.Event{Session: &s})
 		d := bench(t, c, 80, 24, "dark")
@@ -128,23 +127,23 @@ func TestGoldenStates(t *testing.T) {
 		golden.RequireEqual(t, d.content)
 	})
 	t.Run("narrow", func(t *testing.T) {
-		d := bench(t, fake.Workbench(fake.Question()), 60, 20, "dark")
+		d := bench(t, sceneWorkbench(sceneQuestion()), 60, 20, "dark")
 		d.press(leader, "2")
 		d.idle()
 		golden.RequireEqual(t, d.content)
 	})
 	t.Run("small", func(t *testing.T) {
-		d := drive(t, fake.Workbench(fake.Question()), 30, 8, Options{Session: fake.Session().ID, Theme: "plain"})
+		d := drive(t, sceneWorkbench(sceneQuestion()), 30, 8, Options{Session: sceneSession().ID, Theme: "plain"})
 		d.shows("stepbox needs 40×12 cells")
 		d.shows("1 held")
 		golden.RequireEqual(t, d.content)
 	})
 	t.Run("light", func(t *testing.T) {
-		d := bench(t, fake.Workbench(fake.Question()), 120, 35, "light")
+		d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "light")
 		golden.RequireEqual(t, d.content)
 	})
 	t.Run("empty-home", func(t *testing.T) {
-		d := drive(t, fake.New(), 80, 24, Options{Theme: "plain"})
+		d := drive(t, newFake(), 80, 24, Options{Theme: "plain"})
 		d.shows("no agent runs now")
 		golden.RequireEqual(t, d.content)
 	})
@@ -152,7 +151,7 @@ func TestGoldenStates(t *testing.T) {
 
 // No frame may be wider or taller than the screen, whatever the size.
 func TestEverySizeFits(t *testing.T) {
-	d := bench(t, fake.Workbench(fake.Question(), fake.LongQuestion()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion(), sceneLongQuestion()), 120, 35, "plain")
 	for _, keys := range [][]string{nil, {leader, "2"}, {"z"}, {"3"}, {"4"}, {"enter"}, {"esc", "?"}, {"esc", ":"}} {
 		d.press(keys...)
 		for w := 1; w <= 210; w += 13 {

@@ -13,12 +13,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 )
 
 func TestHomeAttachesAndComesBack(t *testing.T) {
 	t.Parallel()
-	d := drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain"})
+	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain"})
 	d.shows("fix-tests")
 	d.press("j", "k", "enter")
 	d.shows("1 Terminal")
@@ -37,12 +36,12 @@ func TestHomeAttachesAndComesBack(t *testing.T) {
 
 func TestNewSession(t *testing.T) {
 	t.Parallel()
-	d := drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return fake.Session().ID, nil }})
+	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return sceneSession().ID, nil }})
 	d.shows("fix-tests")
 	d.press("n")
 	d.shows("1 Terminal")
 
-	d = drive(t, fake.New(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return "", errors.New("no user\x1b[2J namespaces") }})
+	d = drive(t, newFake(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return "", errors.New("no user\x1b[2J namespaces") }})
 	d.shows("n starts one")
 	d.press("n")
 	d.shows(`can't start: no user\x1b[2J namespaces`)
@@ -50,7 +49,7 @@ func TestNewSession(t *testing.T) {
 
 func TestDetachSaysSo(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "d")
 	d.until("it quits", func() bool { return d.quit })
 	if want := "stepbox attach k3v7qpxa"; !strings.Contains(d.m.farewell, want) {
@@ -60,7 +59,7 @@ func TestDetachSaysSo(t *testing.T) {
 
 func TestUnknownSession(t *testing.T) {
 	t.Parallel()
-	d := drive(t, fake.New(), 100, 30, Options{Session: "none"})
+	d := drive(t, newFake(), 100, 30, Options{Session: "none"})
 	d.until("it quits", func() bool { return d.quit })
 	if err := d.m.err; err == nil || !strings.Contains(err.Error(), `cannot open session "none"`) {
 		t.Errorf("got %v", err)
@@ -69,14 +68,14 @@ func TestUnknownSession(t *testing.T) {
 
 func TestLeaderTwiceSendsOne(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, leader, "x")
 	d.until("the agent got it", func() bool { return d.c.LastTerminal().Got() == "\x1dx" })
 }
 
 func TestBellAndTitleTell(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	if d.raw != "" || strings.Contains(d.frame.Title, "held") {
 		t.Errorf("rang without a reason: %q, %q", d.raw, d.frame.Title)
 	}
@@ -94,7 +93,7 @@ func TestBellAndTitleTell(t *testing.T) {
 
 func TestHeldNeverStealsTheFocus(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2")
 	put(d, ask(6, 14, "rm x"))
 	d.press("j")
@@ -106,7 +105,7 @@ func TestHeldNeverStealsTheFocus(t *testing.T) {
 
 func TestTabWalksWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	for i := range 3 {
 		put(d, ask(int64(6+i), 14+i, fmt.Sprintf("rm %d", i)))
 	}
@@ -129,7 +128,7 @@ func TestTabWalksWhatIsHeld(t *testing.T) {
 // also while it floods its terminal and keys come faster than frames.
 func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	term := d.c.LastTerminal()
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -175,7 +174,7 @@ func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
 
 func TestAgentThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.c.LastTerminal().Stick()
 	for range 5000 {
 		d.m.bench.Key(key("x"))
@@ -188,7 +187,7 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 
 func TestDisconnectedIsVisible(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.c.Break(errors.New("connection reset"))
 	d.shows("DISCONNECTED")
 	d.c.Break(nil)
@@ -199,10 +198,10 @@ func TestDisconnectedIsVisible(t *testing.T) {
 
 func TestEndedSessionIsReadOnly(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench(fake.Question())
+	c := sceneWorkbench(sceneQuestion())
 	d := bench(t, c, 120, 35, "plain")
-	s := fake.Session()
-	s.State, s.EndedAt, s.Exit = api.SessionEnded, fake.Now, &api.Exit{}
+	s := sceneSession()
+	s.State, s.EndedAt, s.Exit = api.SessionEnded, sceneNow, &api.Exit{}
 	c.Put(api.Event{Session: &s})
 	c.End()
 	d.shows("ENDED: exit 0")
@@ -217,7 +216,7 @@ func TestEndedSessionIsReadOnly(t *testing.T) {
 
 func TestThemeFollowsTheBackground(t *testing.T) {
 	t.Parallel()
-	d := drive(t, fake.New(), 80, 24, Options{})
+	d := drive(t, newFake(), 80, 24, Options{})
 	dark := d.m.palette.Theme.Name
 	d.send(tea.BackgroundColorMsg{Color: white{}})
 	if light := d.m.palette.Theme.Name; dark != "dark" || light != "light" {
@@ -238,9 +237,9 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	done := make(chan error, 1)
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	go func() {
-		done <- Run(ctx, Options{Client: c, NewTerminal: fake.NewEmulator, Session: fake.Session().ID, In: in, Out: &out,
+		done <- Run(ctx, Options{Client: c, NewTerminal: newFakeEmulator, Session: sceneSession().ID, In: in, Out: &out,
 			Environ: []string{"TERM=xterm-256color"}})
 	}()
 	deadline := time.Now().Add(patience)
@@ -271,7 +270,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	in, feed := io.Pipe()
 	defer feed.Close()
-	err := Run(ctx, Options{Client: fake.Workbench(), NewTerminal: fake.NewEmulator, In: in, Out: io.Discard, Environ: []string{"TERM=xterm"}})
+	err := Run(ctx, Options{Client: sceneWorkbench(), NewTerminal: newFakeEmulator, In: in, Out: io.Discard, Environ: []string{"TERM=xterm"}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -280,7 +279,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 // What takes long is said, with a mark that turns until it is done; then nothing ticks.
 func TestLongWorkIsSaid(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	d := bench(t, c, 120, 35, "plain")
 	hold := make(chan struct{})
 	c.Wait(hold)
@@ -294,10 +293,10 @@ func TestLongWorkIsSaid(t *testing.T) {
 
 	hold = make(chan struct{})
 	starts := 0
-	d = drive(t, fake.Workbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) {
+	d = drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) {
 		starts++
 		<-hold
-		return fake.Session().ID, nil
+		return sceneSession().ID, nil
 	}})
 	d.shows("bump-deps")
 	d.press("n", "n")

@@ -8,20 +8,19 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 )
 
 const leader = "ctrl+]"
 
 func ask(id int64, action int, line string) api.Question {
 	return api.Question{
-		ID: id, Action: action, Subject: api.SubjectCommand, Title: line, Hash: "h" + line, HeldAt: fake.Now,
+		ID: id, Action: action, Subject: api.SubjectCommand, Title: line, Hash: "h" + line, HeldAt: sceneNow,
 		Command: &api.Command{Line: line, Argv: strings.Fields(line), Cwd: "/w", Program: "/bin/x", Unclear: api.Unclear(line)},
 	}
 }
 
 func held(action int, line string) api.Action {
-	return api.Action{N: action, Kind: api.KindCommand, State: api.ActionHeld, Title: line, StartedAt: fake.Now}
+	return api.Action{N: action, Kind: api.KindCommand, State: api.ActionHeld, Title: line, StartedAt: sceneNow}
 }
 
 // put holds a question and waits until it is on the screen.
@@ -35,7 +34,7 @@ func put(d *driver, q api.Question) {
 
 func TestApproveAndDeny(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("a")
 	d.decided(api.AnswerApprove)
@@ -65,7 +64,7 @@ func TestEveryAnswer(t *testing.T) {
 		answer api.Answer
 	}{{"a", api.AnswerApprove}, {"i", api.AnswerStepInto}, {"n", api.AnswerStepOver}} {
 		for _, opened := range []bool{false, true} {
-			d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+			d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 			d.press(leader, "4")
 			if opened {
 				d.press("enter")
@@ -80,7 +79,7 @@ func TestEveryAnswer(t *testing.T) {
 // answer it, and none is taken from the agent.
 func TestKeysInFlightNeverAnswer(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press("l", "s")
 	put(d, ask(6, 14, "rm notes"))
 	d.press("a", "a", "y", "enter")
@@ -88,7 +87,7 @@ func TestKeysInFlightNeverAnswer(t *testing.T) {
 	d.until("all keys went to the agent", func() bool { return d.c.LastTerminal().Got() == "lsaay\r" })
 
 	// In the pane where keys do answer, one already on its way doesn't.
-	d = bench(t, fake.Workbench(), 120, 35, "plain")
+	d = bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.advance(time.Second)
 	put(d, ask(6, 14, "rm notes"))
@@ -108,7 +107,7 @@ func TestKeysInFlightNeverAnswer(t *testing.T) {
 // The leader and a open a question; however the keys are timed, they don't answer it.
 func TestOpeningNeverAnswers(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a", "a", "a")
 	d.decided()
 	d.shows("command held")
@@ -123,7 +122,7 @@ func TestOpeningNeverAnswers(t *testing.T) {
 // focuses a pane and decides nothing.
 func TestClicksNeverDecide(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
 	d.send(tea.BlurMsg{})
@@ -159,7 +158,7 @@ func TestClicksNeverDecide(t *testing.T) {
 // The click that refocuses the window isn't handed to the agent either.
 func TestRefocusClickIsSwallowed(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2")
 	d.send(tea.BlurMsg{})
 	d.advance(time.Second)
@@ -182,11 +181,11 @@ func TestRefocusClickIsSwallowed(t *testing.T) {
 // not fall on the new one.
 func TestQuestionReplacedWhileRead(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
 
-	gone := fake.Question()
+	gone := sceneQuestion()
 	gone.Closed = "withdrawn"
 	next := ask(6, 14, "rm -rf build")
 	a := held(14, next.Title)
@@ -210,7 +209,7 @@ func TestQuestionChangesWhileRead(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"strip", "dialog"} {
 		t.Run(place, func(t *testing.T) {
-			d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+			d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 			d.press(leader, "4")
 			if place == "dialog" {
 				d.press("enter")
@@ -234,10 +233,10 @@ func TestQuestionChangesWhileRead(t *testing.T) {
 // A text that changes under the same hash is another text all the same.
 func TestTextChangesUnderTheSameHash(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
-	q := fake.Question()
+	q := sceneQuestion()
 	q.Command.Cwd = "/etc"
 	d.c.Put(api.Event{Question: &q})
 	d.shows("/etc")
@@ -255,7 +254,7 @@ func TestStaleAnswersAreTold(t *testing.T) {
 		api.CodeStale:   "isn't what you saw",
 		api.CodeGone:    "what asked went away",
 	} {
-		d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+		d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 		d.c.Refuse(func(api.Decision) *api.Problem { return &api.Problem{Code: code, Message: code} })
 		d.press(leader, "a")
 		d.calmly("a")
@@ -281,7 +280,7 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 	tabs.Command.Unclear = true
 	for name, q := range map[string]api.Question{"other line": q, "too long": long, "variables": env, "pipeline": pipe, "own program": own, "tabs": tabs} {
 		t.Run(name, func(t *testing.T) {
-			d := bench(t, fake.Workbench(), 120, 35, "plain")
+			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			put(d, q)
 			d.press(leader, "4")
 			d.advance(time.Second)
@@ -292,7 +291,7 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 		})
 	}
 	// The action's title isn't the question's.
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	a, ok := held(14, "ls"), ask(6, 14, "rm x")
 	d.c.Put(api.Event{Action: &a}, api.Event{Question: &ok})
 	d.until("held", func() bool { return d.m.bench.Held() > 0 })
@@ -310,7 +309,7 @@ func TestAllOfAJobIsShown(t *testing.T) {
 		Line: "sort", Program: "/bin/sort", Cwd: "/elsewhere", Env: []string{"LD_PRELOAD=/tmp/x.so"}, Truncated: true, Sources: []string{"/tmp/rc"},
 		Parts: []api.Part{{Text: "first", Verdict: api.Allow}, {Text: "second", Verdict: api.Ask}},
 	}}
-	d := bench(t, fake.Workbench(), 120, 50, "plain")
+	d := bench(t, sceneWorkbench(), 120, 50, "plain")
 	put(d, q)
 	d.press(leader, "a")
 	for _, words := range []string{"/elsewhere", "LD_PRELOAD=/tmp/x.so", "too large to be shown whole", "the agent can write: /tmp/rc", "second"} {
@@ -321,7 +320,7 @@ func TestAllOfAJobIsShown(t *testing.T) {
 // A typed backslash and n isn't the escape of a line break, which looks the same.
 func TestTypedEscapesAreNoWarning(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	put(d, ask(6, 14, `printf 'a\nb'`))
 	d.press(leader, "a")
 	d.shows(`printf 'a\nb'`)
@@ -330,7 +329,7 @@ func TestTypedEscapesAreNoWarning(t *testing.T) {
 
 func TestHiddenCharactersAreShownAndFlagged(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	q := ask(6, 14, "rm\t-rf\u200b \u202e/home\x1b[2K")
 	put(d, q)
 	d.press(leader, "a")
@@ -351,7 +350,7 @@ func TestHiddenCharactersAreShownAndFlagged(t *testing.T) {
 // view; jumping to its end isn't reading it.
 func TestLongCommandMustBeScrolledThrough(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.LongQuestion()), 100, 30, "plain")
+	d := bench(t, sceneWorkbench(sceneLongQuestion()), 100, 30, "plain")
 	d.press(leader, "a")
 	d.shows("scroll through all of it first")
 	d.calmly("a", "i", "n")
@@ -367,7 +366,7 @@ func TestLongCommandMustBeScrolledThrough(t *testing.T) {
 	d.decided(api.AnswerApprove)
 
 	// Denying needs no reading.
-	d = bench(t, fake.Workbench(fake.LongQuestion()), 100, 30, "plain")
+	d = bench(t, sceneWorkbench(sceneLongQuestion()), 100, 30, "plain")
 	d.press(leader, "a")
 	d.calmly("d", "enter")
 	d.decided(api.AnswerDeny)
@@ -376,14 +375,14 @@ func TestLongCommandMustBeScrolledThrough(t *testing.T) {
 // What was read of one text doesn't count for the next one, which is just as long.
 func TestReadingCountsForOneTextOnly(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.LongQuestion()), 100, 30, "plain")
+	d := bench(t, sceneWorkbench(sceneLongQuestion()), 100, 30, "plain")
 	d.press(leader, "a")
 	for range 30 {
 		d.press("pgdown")
 	}
 	d.idle()
 	d.lacks("scroll through all of it first")
-	q := fake.LongQuestion()
+	q := sceneLongQuestion()
 	q.Hash = "h6b"
 	q.Command.Line = "true; " + q.Command.Line
 	d.c.Put(api.Event{Question: &q})
@@ -397,7 +396,7 @@ func TestReadingCountsForOneTextOnly(t *testing.T) {
 // Resizing makes rows anew: what was seen at another width doesn't count.
 func TestResizeForgetsWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.LongQuestion()), 140, 40, "plain")
+	d := bench(t, sceneWorkbench(sceneLongQuestion()), 140, 40, "plain")
 	d.press(leader, "a")
 	d.shows("scroll through all of it first")
 	d.send(tea.WindowSizeMsg{Width: 70, Height: 20})
@@ -411,7 +410,7 @@ func TestResizeForgetsWhatWasSeen(t *testing.T) {
 // meanwhile isn't denied.
 func TestReasonLine(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("d")
 	d.press("a", "y", "A", "shift+tab", "tab", "K", "n")
@@ -429,7 +428,7 @@ func TestReasonLine(t *testing.T) {
 
 func TestPasteNeverAnswers(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
 	d.send(tea.PasteMsg{Content: "a"})
@@ -439,7 +438,7 @@ func TestPasteNeverAnswers(t *testing.T) {
 
 func TestHeldKeyDoesNotRepeatIntoAnswer(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
 	k := key("a")
@@ -451,7 +450,7 @@ func TestHeldKeyDoesNotRepeatIntoAnswer(t *testing.T) {
 // While the program was stopped, keys pile up: they were for what was seen before.
 func TestKeysAfterAStallDoNotCount(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
 	d.now.Add(int64(10 * time.Second))
@@ -461,7 +460,7 @@ func TestKeysAfterAStallDoNotCount(t *testing.T) {
 
 func TestOneAnswerPerQuestion(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.advance(time.Second)
 	d.press("a")
@@ -472,7 +471,7 @@ func TestOneAnswerPerQuestion(t *testing.T) {
 
 func TestUnavailableKeysSayWhy(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.press("3", "a")
 	d.shows("connections don't wait for an answer")
@@ -486,8 +485,8 @@ func TestUnavailableKeysSayWhy(t *testing.T) {
 
 func TestEditIsKeptOrTakenBack(t *testing.T) {
 	t.Parallel()
-	ch, _ := fake.Changes()
-	q := api.Question{ID: 6, Action: 14, Subject: api.SubjectEdit, Title: "a.go, b.go", Hash: "e6", HeldAt: fake.Now, Changes: ch.Files[:2]}
+	ch, _ := sceneChanges()
+	q := api.Question{ID: 6, Action: 14, Subject: api.SubjectEdit, Title: "a.go, b.go", Hash: "e6", HeldAt: sceneNow, Changes: ch.Files[:2]}
 	a := held(14, q.Title)
 	a.Kind = api.KindEdit
 	for _, tt := range []struct {
@@ -502,7 +501,7 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 		{[]string{"enter", "a"}, nil},
 	} {
 		t.Run(strings.Join(tt.keys, ""), func(t *testing.T) {
-			d := bench(t, fake.Workbench(), 120, 35, "plain")
+			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			d.c.Put(api.Event{Action: &a}, api.Event{Question: &q})
 			d.until("held", func() bool { return d.m.bench.Held() > 0 })
 			d.press(leader, "4")
@@ -514,25 +513,25 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 
 func TestRollbackShowsFilesAndAsksOnce(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	for range 3 {
 		d.press("k")
 	}
 	d.calmly("u")
-	d.shows("Roll back action 10?")
+	d.shows("Take back action 10?")
 	d.shows("restores 1 file · removes 1 file · ends nothing: what runs lives on")
 	d.shows("src/parse_test.go  +30 −0")
 	d.press("y") // too soon
 	d.calmly("enter")
 	d.shows("enter only edits a check")
 	d.calmly("esc")
-	d.lacks("Roll back action 10?")
+	d.lacks("Take back action 10?")
 	d.calmly("u")
 	d.shows("src/parse_test.go  +30 −0")
 	d.calmly("y")
-	d.shows("↶ rolled back 2 files; ctrl+r brings it again")
-	if calls := d.c.Calls(); len(calls) != 1 || calls[0] != "rollback "+fake.Back(of(10), 1).Hash {
+	d.shows("↶ taken back: 2 files; ctrl+r brings it again")
+	if calls := d.c.Calls(); len(calls) != 1 || calls[0] != "rollback "+sceneBack(of(10), 1).Hash {
 		t.Errorf("asked for %s", calls)
 	}
 
@@ -553,16 +552,16 @@ func of(actions ...int) api.RollbackRequest {
 // asks anew.
 func TestStaleRollbackPlan(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	for range 3 {
 		d.press("k")
 	}
 	d.calmly("u")
 	d.shows("src/parse_test.go  +30 −0")
-	ch, _ := fake.Changes()
+	ch, _ := sceneChanges()
 	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
-		p := fake.Back(r, 2)
+		p := sceneBack(r, 2)
 		p.Files = ch.Files[:3]
 		return p
 	})
@@ -575,12 +574,12 @@ func TestStaleRollbackPlan(t *testing.T) {
 		t.Errorf("%d rollbacks were asked for", n)
 	}
 	d.calmly("y")
-	d.shows("rolled back 3 files")
+	d.shows("rolled back: 3 files")
 }
 
 func TestKillAsks(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	a := held(14, "sleep 1000")
 	a.State = api.ActionRunning
 	d.c.Put(api.Event{Action: &a})
@@ -602,7 +601,7 @@ func TestKillAsks(t *testing.T) {
 
 func TestModesPauseAndKeep(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("c")
 	d.shows("POLICY")
@@ -629,7 +628,7 @@ func TestModesPauseAndKeep(t *testing.T) {
 // while, and the keyboard quiet. Too early it says so, and can be given again.
 func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(fake.Question()), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	typed := func(words string) {
 		d.calmly(":")
 		for _, k := range words {
@@ -657,10 +656,10 @@ func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
 	d.decided(api.AnswerApprove)
 
 	d.press("k", "k", "k")
-	typed("roll back")
+	typed("take back")
 	d.calmly("enter")
-	d.shows("Roll back action 10?")
+	d.shows("Take back action 10?")
 	d.press("esc", "s", "2")
 	d.calmly("u") // in Changes it is for the action whose changes are shown
-	d.shows("Roll back action 10?")
+	d.shows("Take back action 10?")
 }

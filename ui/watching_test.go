@@ -10,7 +10,6 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/internal/fake"
 )
 
 // A theme's file that appears, breaks and is mended while the screen is shown.
@@ -24,10 +23,10 @@ func TestThemeFileIsFollowed(t *testing.T) {
 	if red == string(good) {
 		t.Fatal("the theme has another amber")
 	}
-	for _, session := range []string{"", fake.Session().ID} {
+	for _, session := range []string{"", sceneSession().ID} {
 		dir := filepath.Join(t.TempDir(), "stepbox", "themes")
 		file := filepath.Join(dir, "dark.yaml")
-		d := drive(t, fake.Workbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir, Session: session})
+		d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir, Session: session})
 		d.shows("fix-tests")
 		held := func() color.Color { return d.m.palette.Theme.Style(themes.Held).Fg }
 		before := held()
@@ -65,7 +64,7 @@ func TestBrokenThemeDoesNotKeepAnyoneOut(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "dark.yaml"), []byte("dark: maybe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := drive(t, fake.Workbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir})
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir})
 	d.shows(`cannot read theme "dark"`)
 	d.shows("bump-deps")
 }
@@ -75,12 +74,12 @@ func TestBrokenThemeDoesNotKeepAnyoneOut(t *testing.T) {
 func TestListIsWatched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c := fake.Workbench()
+	c := sceneWorkbench()
 	d := drive(t, c, 120, 35, Options{Theme: "plain", Folders: []string{dir}})
 	d.shows("fix-tests")
 	d.until("it is watched", func() bool { return d.m.list.watched && !d.m.list.reading })
 	rename := func(name string) {
-		s := fake.Session()
+		s := sceneSession()
 		s.Name = name
 		c.Put(api.Event{Session: &s})
 	}

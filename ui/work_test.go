@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 )
 
 // through goes through all of an open plan.
@@ -48,7 +47,7 @@ func (d *driver) carried(n int) []api.ApplyRequest {
 // then there is what to do next, and undoing it goes the same way.
 func TestApplyFromTheScreens(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
 	for _, words := range []string{"4 written", "1 deleted", "2 in conflict", "2 dangerous", "DANGER git runs it by itself", "the agent's 2 commits", "go vet ./..."} {
@@ -87,13 +86,13 @@ func TestApplyFromTheScreens(t *testing.T) {
 	}) || !got.Looked || !got.Commits || !slices.Equal(got.Checks, []string{"go test ./..."}) || got.By != "tui" {
 		t.Errorf("asked for %+v", got)
 	}
-	if plan := got; fake.Plan(plan, 1).Hash != got.Hash {
+	if plan := got; scenePlan(plan, 1).Hash != got.Hash {
 		t.Errorf("the plan %q wasn't made for these choices", got.Hash)
 	}
 	steps <- api.Progress{Stage: "write", Part: 3, Whole: 6, Text: "src/parse.go"}
 	d.shows("▮▮▮▮▮▮▮▮▮▮▯▯▯▯▯▯▯▯▯▯ 50%  src/parse.go")
 	d.calmly("y", "m", "space")
-	done := fake.Applied()
+	done := sceneApplied()
 	steps <- api.Progress{Done: &done}
 	close(steps)
 	d.shows("✓ applied: the project folder has 6 files")
@@ -103,7 +102,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 	d.press("esc")
 
 	d.c.SetApplied(done)
-	d.c.SetUndo(api.ApplyPlan{Hash: "undo1", Written: 5, Deleted: 1, Files: fake.Plan(got, 1).Files[:1]})
+	d.c.SetUndo(api.ApplyPlan{Hash: "undo1", Written: 5, Deleted: 1, Files: scenePlan(got, 1).Files[:1]})
 	steps = going(d)
 	d.press("Z")
 	d.shows("6 files  applied")
@@ -124,10 +123,10 @@ func TestApplyFromTheScreens(t *testing.T) {
 // while it is carried out, from a paste or a key that is held down: none applies.
 func TestKeysInFlightNeverApply(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	going(d)
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
-		p := fake.Plan(r, 1)
+		p := scenePlan(r, 1)
 		p.Blocked, p.Unreviewed = "", nil
 		return p
 	})
@@ -167,10 +166,10 @@ func TestKeysInFlightNeverApply(t *testing.T) {
 // What is dangerous or in conflict must have been in view before a yes counts.
 func TestDangersComeIntoViewFirst(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 80, 24, "plain")
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	going(d)
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
-		p := fake.Plan(r, 1)
+		p := scenePlan(r, 1)
 		p.Blocked, p.Unreviewed = "", nil
 		return p
 	})
@@ -195,8 +194,8 @@ func TestDangersComeIntoViewFirst(t *testing.T) {
 // what stands beside the plan is of all of them as well.
 func TestPlanShowsAllThatIsWritten(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
-	ch, _ := fake.Changes()
+	c := sceneWorkbench()
+	ch, _ := sceneChanges()
 	ch.Checkpoint = 14
 	c.SetChanges(0, ch)
 	c.SetSince(14, api.Changes{Version: 9, Checkpoint: 14})
@@ -221,7 +220,7 @@ func TestPlanShowsAllThatIsWritten(t *testing.T) {
 // anew, with the choices that were made.
 func TestStaleApplyPlan(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
 	d.shows("DANGER")
@@ -230,7 +229,7 @@ func TestStaleApplyPlan(t *testing.T) {
 	d.shows("w ● the session's")
 	through(d)
 	d.settle()
-	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return fake.Plan(r, 2) })
+	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return scenePlan(r, 2) })
 	d.press("y")
 	d.shows("this is the new one")
 	d.press("y")
@@ -248,7 +247,7 @@ func TestStaleApplyPlan(t *testing.T) {
 // A check that fails shows the end of what it printed, and nothing is called applied.
 func TestFailedCheckShowsItsOutput(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 80, 24, "plain")
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
 	d.shows("≠ src/parse.go")
@@ -273,7 +272,7 @@ func TestFailedCheckShowsItsOutput(t *testing.T) {
 // Esc cancels what is under way; what became of it is told when it has ended.
 func TestCancelApply(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 80, 24, "plain")
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
 	d.shows("≠ src/parse.go")
@@ -293,12 +292,12 @@ func TestCancelApply(t *testing.T) {
 // Actions are selected for what is done with several: rolled back, applied, left out.
 func TestSelectedActions(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	going(d)
 	d.press(leader, "4", "k", "space", "k", "space")
 	d.shows("2 selected")
 	d.calmly("u")
-	d.shows("Roll back actions 11 and 12?")
+	d.shows("Take back actions 11 and 12?")
 	d.press("esc")
 	d.calmly("W")
 	d.shows("Write all but actions 11 and 12")
@@ -307,7 +306,7 @@ func TestSelectedActions(t *testing.T) {
 	d.shows("Write actions 11 and 12")
 	d.press("esc", "space")
 	d.calmly("u")
-	d.shows("Roll back action 12?")
+	d.shows("Take back action 12?")
 	d.press("esc")
 }
 
@@ -315,15 +314,15 @@ func TestSelectedActions(t *testing.T) {
 // named again when it is carried out. What was rolled back comes again.
 func TestRollbackConflictsAndRedo(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	var asked []api.RollbackRequest
 	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
 		asked = append(asked, r)
-		return fake.Back(r, 1)
+		return sceneBack(r, 1)
 	})
 	d.press(leader, "4", "k", "k")
 	d.calmly("ctrl+r")
-	d.shows("nothing was rolled back")
+	d.shows("nothing was taken back")
 	d.calmly("u")
 	d.shows("≠ notes.txt: both have changed it")
 	d.calmly("space", "j")
@@ -335,16 +334,16 @@ func TestRollbackConflictsAndRedo(t *testing.T) {
 	d.settle()
 	d.shows("t ● as it is")
 	d.press("y")
-	d.shows("↶ rolled back 2 files; ctrl+r brings it again")
+	d.shows("↶ taken back: 2 files; ctrl+r brings it again")
 	last := asked[len(asked)-1].Resolve
 	if len(last) != 2 || last[0].Way != api.WayMerge || last[1].Way != api.WayThere || last[0].Key != "k1" {
 		t.Errorf("carried out with %+v", last)
 	}
 	d.calmly("ctrl+r")
-	d.shows("Bring again what was rolled back of action 11?")
+	d.shows("Bring again what was taken back of action 11?")
 	d.settle()
 	d.press("y")
-	d.shows("✓ brought again 2 files")
+	d.shows("✓ brought again: 2 files")
 	if last := asked[len(asked)-1]; last.Redo != 1 || last.Selection != nil {
 		t.Errorf("brought again with %+v", last)
 	}
@@ -354,11 +353,11 @@ func TestRollbackConflictsAndRedo(t *testing.T) {
 func TestRowsSayWhatWasDone(t *testing.T) {
 	t.Parallel()
 	for _, size := range sizes {
-		d := bench(t, fake.Workbench(), size[0], size[1], "plain")
+		d := bench(t, sceneWorkbench(), size[0], size[1], "plain")
 		d.press(leader, "4", "z")
 		d.shows(" −4  ≠ deletes 4 files")
 	}
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4", "g", "j", "enter")
 	for _, words := range []string{"deletes 4 files, 1 of them never committed", "changes tests", "run the linter (tool call)", "≠ not what it did: deletes src/helpers.py"} {
 		d.shows(words)
@@ -367,8 +366,8 @@ func TestRowsSayWhatWasDone(t *testing.T) {
 
 // over ends the scene's session with work that nobody applied.
 func over(d *driver) {
-	s := fake.Session()
-	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied, s.Unreviewed = api.SessionEnded, fake.Now, &api.Exit{}, 0, 5, 2
+	s := sceneSession()
+	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied, s.Unreviewed = api.SessionEnded, sceneNow, &api.Exit{}, 0, 5, 2
 	d.c.Put(api.Event{Session: &s})
 	d.c.End()
 	d.shows("5 changed files aren't in your project yet")
@@ -378,8 +377,8 @@ func over(d *driver) {
 // to its agent chooses nothing there.
 func TestEndOffersWhatToDo(t *testing.T) {
 	t.Parallel()
-	d := drive(t, fake.Workbench(), 120, 35, Options{
-		Session: fake.Session().ID, Theme: "plain",
+	d := drive(t, sceneWorkbench(), 120, 35, Options{
+		Session: sceneSession().ID, Theme: "plain",
 		Export: func(context.Context, string) (string, error) { return "fix-tests.patch", nil },
 		Resume: func(_ context.Context, id string) (string, error) { return "m2x9aaaa", nil },
 	})
@@ -396,7 +395,7 @@ func TestEndOffersWhatToDo(t *testing.T) {
 	d.shows("Write this session's changes")
 	d.press("esc", "k")
 	d.calmly("u")
-	d.shows("it has ended: r resumes it to roll back, W applies all but this")
+	d.shows("it has ended: r resumes it to take back, W applies all but this")
 	d.calmly("r")
 	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == "m2x9aaaa" })
 }
@@ -404,16 +403,16 @@ func TestEndOffersWhatToDo(t *testing.T) {
 // A key of another pane is answered with where it is for.
 func TestWrongKeyIsAnswered(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "3", "u")
 	d.shows("u is for Actions: 4 goes there")
 }
 
 func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	t.Parallel()
-	all := fake.Sessions()
+	all := newScene().Sessions
 	all[0].Folder, all[1].Folder, all[2].Unapplied = "/p", "/p", 12
-	d := drive(t, fake.New(all...), 120, 35, Options{Theme: "plain", Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
+	d := drive(t, newFake(all...), 120, 35, Options{Theme: "plain", Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
 	d.shows("12 to apply")
 	d.shows("shares its folder with docs")
 	d.press("r")
@@ -427,15 +426,15 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 // Of a file of which some hunks were selected, those alone are shown and go back.
 func TestOnlySelectedHunksAreShown(t *testing.T) {
 	t.Parallel()
-	c := fake.Workbench()
-	_, diff := fake.Changes()
+	c := sceneWorkbench()
+	_, diff := sceneChanges()
 	diff.Hash = "d1"
 	c.SetDiff(diff)
 	d := bench(t, c, 80, 24, "plain")
 	var asked api.RollbackRequest
 	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
 		asked = r
-		return fake.Back(r, 1)
+		return sceneBack(r, 1)
 	})
 	d.press(leader, "2", "enter")
 	d.shows("@@ -10,8")
@@ -457,7 +456,7 @@ func TestOnlySelectedHunksAreShown(t *testing.T) {
 // plan with others asks again.
 func TestLookedIsForWhatWasShown(t *testing.T) {
 	t.Parallel()
-	d := bench(t, fake.Workbench(), 120, 35, "plain")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	defer close(steps)
 	d.press(leader, "2", "w")
@@ -465,9 +464,9 @@ func TestLookedIsForWhatWasShown(t *testing.T) {
 	through(d)
 	d.calmly("v")
 	d.settle()
-	ch, _ := fake.Changes()
+	ch, _ := sceneChanges()
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
-		p := fake.Plan(r, 2)
+		p := scenePlan(r, 2)
 		p.Unreviewed = ch.Files[:3]
 		return p
 	})

@@ -26,10 +26,18 @@ type Review string
 
 const (
 	ReviewNone       Review = ""           // nothing changed, or it hasn't ended
-	ReviewOpen       Review = "unreviewed" // changes wait to be kept or rolled back
+	ReviewOpen       Review = "unreviewed" // changes wait to be kept or taken back
 	ReviewKept       Review = "kept"
-	ReviewRolledBack Review = "rolled back"
+	ReviewRolledBack Review = "rolled back" // nothing of the changes is left
 )
+
+// Words is how a review is said.
+func (r Review) Words() string {
+	if r == ReviewRolledBack {
+		return "taken back"
+	}
+	return string(r)
+}
 
 // Span is two checkpoints, of which the second goes on from the first, directly or
 // over others in between.
@@ -69,3 +77,7 @@ type Action struct {
 	Spans        []Span      `json:"spans,omitempty"`       // all between which its changes were made
 	Reviewed     Review      `json:"reviewed,omitempty"`    // of one that was rolled back: its review before that
 }
+
+// Judged says whether a rule or a person let the action run, or didn't. An edit is
+// just there: it has a verdict once a person has given one.
+func (a Action) Judged() bool { return a.Verdict != "" && (a.Rule != "" || a.By != "rule") }

@@ -122,9 +122,9 @@ type RollbackTarget struct {
 func (t RollbackTarget) Words() (words, again string) {
 	switch {
 	case t.ToBefore != 0:
-		return fmt.Sprintf("a roll back to before action %d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
+		return fmt.Sprintf("a rollback to before action %d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
 	case t.Redo != 0:
-		return fmt.Sprintf("having come again what roll back %d took back", t.Redo), fmt.Sprintf("--redo %d", t.Redo)
+		return fmt.Sprintf("having come again what rollback %d took away", t.Redo), fmt.Sprintf("--redo %d", t.Redo)
 	case t.Selection != nil && len(t.Selection.Actions) > 0:
 		numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(t.Selection.Actions), " ", ","), "[]")
 		if len(t.Selection.Without)+len(t.Selection.Globs)+len(t.Selection.Files) == 0 {

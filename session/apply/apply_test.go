@@ -473,7 +473,7 @@ func TestSettled(t *testing.T) {
 		said    string
 		commits bool // they were asked for, too
 	}{
-		"before anything was written": {state: api.ApplyOpen, want: api.ApplyFailed, said: "was taken back"},
+		"before anything was written": {state: api.ApplyOpen, want: api.ApplyFailed, said: "was undone"},
 		"after all was":               {state: api.ApplyOpen, written: true, want: api.ApplyDone, applies: 1, said: "is finished now"},
 		"before commits were fetched": {state: api.ApplyOpen, written: true, want: api.ApplyDone, applies: 1, said: "but for its commits", commits: true},
 		"before it was undone":        {state: api.ApplyUndoing, written: true, want: api.ApplyDone, applies: 0, said: "it stands"},

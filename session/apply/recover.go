@@ -72,13 +72,13 @@ func (a *Applier) settle(ctx context.Context, id string, o Owner) (said []string
 			fallthrough
 		case j.Phase == project.Failed:
 			rec.State, rec.Failure = api.ApplyFailed, "it was interrupted; the project folder is as it was"
-			event, how = eventFailed, "was taken back: the project folder is as it was before it"
+			event, how = eventFailed, "was undone: the project folder is as it was before it"
 		case undoing && j.Phase == project.Undone:
 			rec.State, rec.UndoneAt = api.ApplyUndone, time.Now().UTC()
 			event, how = eventUndone, "was being undone, which is finished now"
 		case j.Phase == project.Done && undoing:
 			rec.State = api.ApplyDone
-			event, how = eventStays, "was being undone, which was taken back: it stands"
+			event, how = eventStays, "was being undone, which was given up: it stands"
 		case j.Phase == project.Done:
 			rec.State = api.ApplyDone
 			event, how = eventDone, "is finished now"

@@ -65,7 +65,7 @@ func (a *Applier) undoing(ctx context.Context, id string, n int64) (*plan, api.A
 	b.p.Hash = b.p.digest(0)
 	switch c := b.p.Conflicts; {
 	case len(c) > 0:
-		b.p.Blocked = fmt.Sprintf("%d of its files were changed since: put them back as they were, or take the rest back by hand", len(c))
+		b.p.Blocked = fmt.Sprintf("%d of its files were changed since: put them back as they were, or undo the rest by hand", len(c))
 	case len(b.p.steps) == 0:
 		b.p.Blocked = "there is nothing to be put back"
 	}

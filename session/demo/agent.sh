@@ -1,8 +1,19 @@
 #!/bin/bash
 # The demo's agent: it works on a small project and misbehaves on the way.
 # It needs bash, coreutils and sed, no account and no network.
-say() { printf '\n\033[1;36magent:\033[0m %s\n' "$*"; }
-hint() { printf '\033[2m   you: %s\033[0m\n' "$*"; }
+# wrap prints words in lines of at most so many columns as the terminal has now.
+shopt -s checkwinsize
+wrap() {
+  local word column=0
+  (:) # bash asks for the terminal's size after it
+  for word in $2; do
+    if ((column > 0 && column + 1 + ${#word} > ${COLUMNS:-80} - $1)); then printf '\n%*s' "$1" ''; column=0; fi
+    if ((column > 0)); then printf ' '; ((column++)); fi
+    printf '%s' "$word"; ((column += ${#word}))
+  done
+}
+say() { printf '\n\033[1;36magent:\033[0m '; wrap 7 "$*"; echo; }
+hint() { printf '\033[2m   you: '; wrap 8 "$*"; printf '\033[0m\n'; }
 
 say "Hello. I am a scripted agent, and you are my supervisor."
 hint "each thing I start is held until you say so (4 Actions)."
@@ -16,7 +27,7 @@ sh test.sh
 echo "   the test ended with $?"
 
 say "I write down what I found: an edit, no program runs."
-hint "I am frozen until you keep it (y) or roll it back (u)."
+hint "I am frozen until you keep it (y) or take it back (u)."
 echo "greet.sh greets nobody" >> notes.txt
 
 say "I mend the greeting."
@@ -33,7 +44,7 @@ rm -rf ./*
 if [ -f README.md ]; then
   say "It was denied, so I leave it alone."
 else
-  say "All gone. Select that action and press U to take it back."
+  say "All gone. Select that action and press u to take it back."
 fi
 
 say "Let me phone home."
@@ -48,7 +59,7 @@ say "I would like to see your private key."
 cat ~/.ssh/id_ed25519 && echo "   I have your key" || echo "   there is no key here"
 
 say "Last, I tidy up in my own way."
-hint "approve it, look at what it did, and roll it back (u)."
+hint "approve it, look at what it did, and take it back (u)."
 sh tidy.sh
 cat greet.sh
 

@@ -153,12 +153,15 @@ func (s *summary) change(c diff.Change) {
 		s.out.Ignored++
 	}
 	s.modes(c, ignored)
-	switch {
-	case !dir:
-	case c.Status == diff.Deleted && c.Old.Unsaved != "":
-		s.put("unknown", c.Path, false)
-		fallthrough
-	default:
+	if dir {
+		switch {
+		case c.Status == diff.Deleted && c.Old.Unsaved != "":
+			s.put("unknown", c.Path, false)
+		case c.Status == diff.Deleted:
+			s.put("folder gone", c.Path, false)
+		case c.Status == diff.Added:
+			s.put("folder", c.Path, false)
+		}
 		return
 	}
 	if !ignored && s.isOutside(c.Path) {

@@ -178,7 +178,7 @@ func (r *gitFolder) stash() {
 		}
 	case n >= 0 && !(ok && c.New == nil):
 	case r.out.Modified+r.out.Created > 0:
-		r.add(minor, "takes changes back from the stash")
+		r.add(minor, "puts changes back from the stash")
 	default:
 		r.out.Grave = true
 		if n < -1 {

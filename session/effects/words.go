@@ -46,6 +46,8 @@ var table = []struct {
 	{"ignored", minor, "changes %s, which git ignores", "changes %d ignored files"},
 	{"created", plain, "creates %s", "creates %d files"},
 	{"changed", plain, "changes %s", "changes %d files"},
+	{"folder", plain, "makes folder %s", "makes %d empty folders"},
+	{"folder gone", plain, "removes folder %s", "removes %d empty folders"},
 }
 
 // say makes words of all that was sorted in.
@@ -69,7 +71,7 @@ func (s *summary) say() {
 		case row.kind == "reverted" && s.stashed:
 			weight, one, many = reverts, "puts changes to %s on the stash", "puts changes to %d files on the stash"
 		case row.kind == "reverted" && g.lost == 0:
-			weight, one, many = reverts, "takes %s back to what was committed", "takes %d files back to what was committed"
+			weight, one, many = reverts, "puts %s back to what was committed", "puts %d files back to what was committed"
 		case row.kind == "ignored deleted" && g.lost > 0:
 			if weight = loses; n > 1 {
 				after = ", " + ofThem(g.lost, n, "nothing makes again")
@@ -96,7 +98,7 @@ func (s *summary) say() {
 		s.add(loses, "changes %d files more than can be looked at", s.More)
 	}
 	if len(s.phrases) == 0 {
-		s.add(plain, "changes folders, or what files are marked with")
+		s.add(plain, "changes permissions or attributes")
 	}
 }
 

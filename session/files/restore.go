@@ -50,7 +50,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	o := &Outcome{Plan: p}
 	thaw, err := r.Freezer.Freeze(ctx)
 	if err != nil {
-		return o, fmt.Errorf("cannot freeze the agent, so nothing was rolled back: %w", err)
+		return o, fmt.Errorf("cannot freeze the agent, so nothing was taken back: %w", err)
 	}
 	defer r.thaw(thaw)
 	open := r.Box.OpenFiles()
@@ -88,7 +88,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	}
 	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{Replace: open.Runs, Leave: o.Left})
 	if err != nil {
-		return o, fmt.Errorf("cannot plan the roll back: %w", err)
+		return o, fmt.Errorf("cannot plan the rollback: %w", err)
 	}
 	if err := desk.Begin(ctx, o); err != nil {
 		return o, err
@@ -120,9 +120,9 @@ func (r *Restorer) again(ctx context.Context, p *Plan, cur *manifest.Manifest) (
 func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []string, o *Outcome) error {
 	report, err := r.Box.Restore(ctx, plan, restore.NewSource(r.Files.lower, Bodies{r.Files.store}))
 	if err != nil {
-		err = fmt.Errorf("cannot roll back: %w", err)
+		err = fmt.Errorf("cannot restore files: %w", err)
 	} else if o.Failed = report.Failed; len(o.Failed) > 0 {
-		err = fmt.Errorf("cannot roll back all files: %d failed, the first is %s: %s", len(o.Failed), api.Escape(o.Failed[0].Path), o.Failed[0].Text)
+		err = fmt.Errorf("cannot restore all files: %d failed, the first is %s: %s", len(o.Failed), api.Escape(o.Failed[0].Path), o.Failed[0].Text)
 	}
 	m, late := r.Files.ScanStill(ctx, shared, touchedBy(plan))
 	if late != nil {

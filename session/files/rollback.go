@@ -138,7 +138,7 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 	}
 	steps, err := restore.NewPlan(ctx, r.Files.lower, p.source, p.target, restore.Options{})
 	if err != nil {
-		return fmt.Errorf("cannot plan the roll back: %w", err)
+		return fmt.Errorf("cannot plan the rollback: %w", err)
 	}
 	p.Shown.Problems = Troubles(append(problems, steps.Problems...))
 	p.Shown.Hash = p.digest()

@@ -151,7 +151,7 @@ func (b *backing) later(ctx context.Context, after *Past, path string) string {
 // session takes back what the session changed of some files.
 func (b *backing) session(ctx context.Context, in api.Selection) error {
 	if len(in.Without) > 0 {
-		return api.Problemf(api.CodeInvalid, "a roll back takes actions back that are named; it can't take back all but some")
+		return api.Problemf(api.CodeInvalid, "actions are taken back by name; all but some can't be")
 	}
 	filter, err := chooserOf(in)
 	if err != nil {
@@ -181,10 +181,10 @@ func (b *backing) session(ctx context.Context, in api.Selection) error {
 // redo has what a roll back took back come again.
 func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if r.Before == 0 || r.After == 0 {
-		return api.Problemf(api.CodeInvalid, "roll back %d can't come again: the states around it aren't in the record", r.ID)
+		return api.Problemf(api.CodeInvalid, "rollback %d can't come again: the states around it aren't in the record", r.ID)
 	}
 	if r.Redone {
-		return api.Problemf(api.CodeInvalid, "what roll back %d took back has come again already", r.ID)
+		return api.Problemf(api.CodeInvalid, "what rollback %d took away has come again already", r.ID)
 	}
 	from, err := b.At(ctx, r.After)
 	if err != nil {
@@ -194,7 +194,7 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that roll back" }})
+	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
 	b.p.Shown.Actions = slices.Clone(r.Actions)
 	if whole {
 		b.p.whole = slices.Clone(r.Actions)

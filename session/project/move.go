@@ -211,7 +211,7 @@ func (x *executor) reverse(partial bool) error {
 		err = x.r.become(stageFailed)
 	}
 	if err != nil {
-		return fmt.Errorf("not all of it could be taken back, which the next start tries again: %w", err)
+		return fmt.Errorf("not all of it could be undone, which the next start tries again: %w", err)
 	}
 	return nil
 }

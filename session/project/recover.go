@@ -18,7 +18,7 @@ type Recovered struct {
 var ErrBusy = errors.New("another apply or undo is writing this project; try again when it is through")
 
 // ErrUnfinished says that a journal of the project has to be recovered first.
-var ErrUnfinished = errors.New("an earlier apply was interrupted and must be finished or taken back first")
+var ErrUnfinished = errors.New("an earlier apply was interrupted and must be finished or undone first")
 
 // Recover finishes what processes that died left half-way in any project, or
 // takes it back, and says which. What another process is at is left alone.

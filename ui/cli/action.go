@@ -35,14 +35,14 @@ func (c command) showAction(s api.Session, n int) error {
 	return c.print(whole{a, execs, held}, func(w io.Writer) {
 		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
 		fmt.Fprintf(w, "state\t%s %s\n", a.State, a.Exit.Words())
-		if a.Verdict != "" {
+		if a.Judged() {
 			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
 		}
 		if a.Reason != "" {
 			row(w, "reason", "%s", a.Reason)
 		}
 		if a.Files > 0 {
-			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
+			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(a.Review.Words()+" "+a.Kept))
 		}
 		if a.Effects != nil {
 			for _, did := range a.Effects.Words {

@@ -63,7 +63,7 @@ func apply(connect Connect) *cobra.Command {
 	f.BoolVar(&a.request.Looked, "looked", false, "the changes of no reviewed action have been looked at")
 	f.StringArrayVar(&a.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=merge, PATH=wanted or PATH=there")
 	f.StringVar(&a.request.Hash, "hash", "", "only if the plan still has this hash")
-	f.StringVar(&a.undo, "undo", "", "take back the last apply, or the one of this number (--undo=3)")
+	f.StringVar(&a.undo, "undo", "", "undo the last apply, or the one of this number (--undo=3)")
 	f.Lookup("undo").NoOptDefVal = lastApply
 	f.BoolVar(&a.dry, "dry-run", false, "only show the plan")
 	f.BoolVarP(&a.yes, "yes", "y", false, "don't ask")
@@ -74,7 +74,7 @@ func (a *applying) run(word string) error {
 	a.request.By = "cli"
 	switch {
 	case a.undo != "" && (len(a.request.Actions)+len(a.request.Without)+len(a.request.Globs)+len(a.request.Checks)+len(a.resolve) > 0 || a.request.Commits):
-		return fmt.Errorf("%w: --undo takes back a whole apply: of the other flags it takes --dry-run, --yes, --hash and --json", ErrUsage)
+		return fmt.Errorf("%w: --undo undoes a whole apply: of the other flags it takes --dry-run, --yes, --hash and --json", ErrUsage)
 	case a.request.NoChecks && len(a.request.Checks) > 0:
 		return fmt.Errorf("%w: --check and --no-checks exclude each other", ErrUsage)
 	case !a.dry && !a.yes && !Terminal():
@@ -244,7 +244,7 @@ func (a *applying) takeBack(s api.Session) error {
 		return &api.Problem{Code: api.CodeBusy, Message: "nothing was undone: " + p.Blocked}
 	}
 	if !a.yes {
-		if err := a.ask(fmt.Sprintf("Take %s back in %s?", files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)); err != nil {
+		if err := a.ask(fmt.Sprintf("Undo apply %d: put %s in %s back as before it?", n, files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)); err != nil {
 			return err
 		}
 	}
@@ -312,7 +312,7 @@ func (a *applying) follow(s api.Session, work func(ctx context.Context, tell fun
 }
 
 func progressWords(p api.Progress) string {
-	out := map[string]string{"check": "checking", "write": "writing", "undo": "taking back", "fetch": "fetching commits"}[p.Stage]
+	out := map[string]string{"check": "checking", "write": "writing", "undo": "undoing", "fetch": "fetching commits"}[p.Stage]
 	if p.Text != "" {
 		out += " · " + p.Text
 	}
@@ -354,7 +354,7 @@ func (a *applying) stopped(s api.Session) error {
 		if n := len(all); n == 0 || all[n-1].State != api.ApplyOpen && !slices.ContainsFunc(all, func(x api.Apply) bool { return x.State == api.ApplyUndoing }) {
 			how := "the project folder is as it was"
 			if n > 0 && all[n-1].State == api.ApplyDone && a.undo == "" {
-				how = fmt.Sprintf("it was too late: apply %d is done; stepbox apply --undo takes it back", all[n-1].ID)
+				how = fmt.Sprintf("it was too late: apply %d is done; stepbox apply --undo undoes it", all[n-1].ID)
 			}
 			fmt.Fprintln(a.stderr, "stepbox: stopped;", how)
 			return context.Cause(a.ctx)

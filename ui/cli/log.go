@@ -51,7 +51,7 @@ func eventLine(s api.Session, e api.Event) string {
 	case e.Session != nil && e.Kind != "session.counted":
 		return line("%s, mode %s", e.Session.State, e.Session.Mode)
 	case e.Action != nil && e.Kind != "action.counted":
-		return line("%d %s %s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Words()+" "+string(e.Action.Review)+" "+effectWords(*e.Action)))
+		return line("%d %s %s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Words()+" "+e.Action.Review.Words()+" "+effectWords(*e.Action)))
 	case e.Decision != nil:
 		return line("action %d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
 	case e.Exec != nil && e.Kind != "exec.ended":

@@ -85,7 +85,7 @@ func show(connect Connect) *cobra.Command {
 				case r.Open && !s.Live():
 					again = ", but was cut off"
 				}
-				row(w, fmt.Sprintf("roll back %d", r.ID), "%s, %s%s %s", rollbackWords(r), files(r.Files), again, r.Failure)
+				row(w, fmt.Sprintf("rollback %d", r.ID), "%s, %s%s %s", rollbackWords(r), files(r.Files), again, r.Failure)
 			}
 			for _, a := range applies {
 				row(w, fmt.Sprintf("apply %d", a.ID), "%s, %s %s", files(a.Files), a.State, a.Failure)
@@ -218,7 +218,7 @@ func actionLine(a api.Action) string {
 		more = append(more, did)
 	}
 	if a.Review != api.ReviewNone {
-		more = append(more, string(a.Review))
+		more = append(more, a.Review.Words())
 	}
 	if a.LeftRunning > 0 {
 		more = append(more, fmt.Sprintf("%d left running", a.LeftRunning))

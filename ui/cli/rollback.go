@@ -22,7 +22,7 @@ type rolling struct {
 
 func rollback(connect Connect) *cobra.Command {
 	var r rolling
-	cmd := onSession(connect, "rollback [SESSION]", "Take back what an action changed, or all since just before it", func(c command, s api.Session) error {
+	cmd := onSession(connect, "rollback [SESSION]", "Take back what an action changed, or roll back to before it", func(c command, s api.Session) error {
 		b := r
 		b.command = c
 		return b.run(s)
@@ -31,9 +31,9 @@ func rollback(connect Connect) *cobra.Command {
 	cmd.Long = "Take back what actions changed in a running session's files; the agent lives on.\n\n" +
 		"  --action N     that action's changes alone: later ones of other files stay, and those\n" +
 		"                 of other lines of the same files. --path narrows it down.\n" +
-		"  --to-before N  all that changed since just before action N. Of it, what still runs is\n" +
-		"                 ended first.\n" +
-		"  --redo ID      what that roll back took away comes again; stepbox show lists them\n\n" +
+		"  --to-before N  roll back: all that changed since just before action N. Of it, what\n" +
+		"                 still runs is ended first.\n" +
+		"  --redo ID      what that rollback took away comes again; stepbox show lists them\n\n" +
 		"What is in conflict stays as it is unless --resolve says what becomes of it:\n" +
 		"  PATH=wanted    as it was before; later changes to the file are lost\n" +
 		"  PATH=there     as it is\n" +
@@ -44,7 +44,7 @@ func rollback(connect Connect) *cobra.Command {
 	f.IntSliceVar(&r.chosen.Actions, "action", nil, "take back what this action changed; may be given more than once")
 	f.StringArrayVar(&r.chosen.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
 	f.IntVar(&r.target.ToBefore, "to-before", 0, "the action to go back to just before of")
-	f.Int64Var(&r.target.Redo, "redo", 0, "the roll back whose changes come again")
+	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback whose changes come again")
 	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
 	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")
 	f.BoolVarP(&r.yes, "yes", "y", false, "don't ask")
@@ -56,7 +56,7 @@ func (r *rolling) run(s api.Session) error {
 	chosen := len(r.chosen.Actions) > 0
 	switch n := count(chosen, r.target.ToBefore != 0, r.target.Redo != 0); {
 	case n != 1 || r.target.ToBefore < 0:
-		return fmt.Errorf("%w: --action N, --to-before ACTION or --redo ID says what is taken back; stepbox show lists the actions and roll backs", ErrUsage)
+		return fmt.Errorf("%w: --action N, --to-before ACTION or --redo ID says what goes back; stepbox show lists the actions and rollbacks", ErrUsage)
 	case !chosen && len(r.chosen.Globs) > 0:
 		return fmt.Errorf("%w: --path goes with --action", ErrUsage)
 	case r.target.ToBefore != 0 && len(r.resolve) > 0:
@@ -90,9 +90,9 @@ func (r *rolling) over(s api.Session, err error) error {
 		without += fmt.Sprintf(" --without %d", n)
 	}
 	if without == "" {
-		return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be rolled back before stepbox resume %s goes on with it", s.Name, s.ID)}
+		return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be taken back before stepbox resume %s goes on with it", s.Name, s.ID)}
 	}
-	return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be rolled back before stepbox resume %s goes on with it; stepbox apply %s%s leaves those changes out", s.Name, s.ID, s.ID, without)}
+	return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be taken back before stepbox resume %s goes on with it; stepbox apply %s%s leaves those changes out", s.Name, s.ID, s.ID, without)}
 }
 
 func (r *rolling) roll(s api.Session) error {
@@ -161,7 +161,7 @@ func rollbackWords(r api.Rollback) string {
 	case r.ToBefore != 0:
 		return fmt.Sprintf("rolled back to before action %d", r.ToBefore)
 	case r.Redo != 0:
-		return fmt.Sprintf("what roll back %d took back came again", r.Redo)
+		return fmt.Sprintf("what rollback %d took away came again", r.Redo)
 	case r.Selection != nil && len(r.Selection.Actions) > 0:
 		some, noun := "took back", "action"
 		if len(r.Actions) == 0 {
@@ -193,7 +193,14 @@ func leftWords(r api.Rollback) string {
 // printRollback prints what would be done.
 func (r *rolling) printRollback(w io.Writer, p api.RollbackPlan) {
 	if len(p.Actions) > 0 {
-		fmt.Fprintf(w, "rolls back actions\t%s\n", numbers(p.Actions))
+		verb := "takes back"
+		switch {
+		case p.ToBefore != 0:
+			verb = "rolls back"
+		case p.Redo != 0:
+			verb = "brings again"
+		}
+		fmt.Fprintf(w, "%s actions\t%s\n", verb, numbers(p.Actions))
 	}
 	if len(p.Ends) > 0 {
 		fmt.Fprintf(w, "ends running actions\t%s\n", numbers(p.Ends))

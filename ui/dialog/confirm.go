@@ -86,7 +86,7 @@ func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 // are killed.
 func ConfirmKill(n int, title string) *Confirm {
 	c := &Confirm{Title: fmt.Sprintf("Kill action %d?", n), Do: intent.DoKill{Action: n}, YesFor: "kill its processes", Shown: confirms(fmt.Sprintf("kill %d", n))}
-	words := "Its processes end at once. Its changes stay and can be rolled back."
+	words := "Its processes end at once. Its changes stay and can be taken back."
 	if n == 0 {
 		c.Title, c.YesFor = "Kill the whole sandbox?", "kill everything in it"
 		words = "The agent and all it started end at once, and the session is over. Its record, and the changes in it, stay."
@@ -121,13 +121,13 @@ func Numbers(ns []int) string {
 	return strings.Join(out[:last], ", ") + " and " + out[last]
 }
 
-// ConfirmEdit asks before an edit that waits is rolled back.
+// ConfirmEdit asks before an edit that waits is taken back.
 func ConfirmEdit(q api.Question, print string) *Confirm {
 	return &Confirm{
-		Title:  fmt.Sprintf("Roll back what action %d changed?", q.Action),
+		Title:  fmt.Sprintf("Take back what action %d changed?", q.Action),
 		Do:     intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerRollback},
-		YesFor: "roll it back",
-		Doing:  "⋯ rolling back",
+		YesFor: "take it back",
+		Doing:  "⋯ taking it back",
 		Shown:  state.Target{Question: q.ID, Hash: print, Place: "confirm"},
 		build: func(dst uv.Screen, width int) []row {
 			var out []row

@@ -90,7 +90,7 @@ func (d *Decision) Care(i intent.Intent) state.Care {
 func (d *Decision) Fail(words string) { d.notice = "! " + words }
 
 func (d *Decision) Why(i intent.Intent) string {
-	const ownKeys, unread = "changes are kept (y) or rolled back (u)", "scroll through all of it first (pgdn)"
+	const ownKeys, unread = "changes are kept (y) or taken back (u)", "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
 	case intent.Approve, intent.StepInto, intent.StepOver:
@@ -116,7 +116,7 @@ func (d *Decision) Why(i intent.Intent) string {
 		}
 	case intent.Rollback:
 		if !edit {
-			return "nothing to roll back: it hasn't run"
+			return "nothing to take back: it hasn't run"
 		}
 	default:
 		return ""

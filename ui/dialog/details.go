@@ -79,11 +79,9 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		out := append(command(dst, a.Title, width), blank())
 		add := adder(dst, &out, width)
 		add("state", st.Words, st.Token)
-		verdict := string(a.Verdict)
-		if a.By != "" {
-			verdict += " by " + a.By
+		if a.Judged() {
+			add("verdict", strings.TrimSuffix(string(a.Verdict)+" by "+a.By, " by "), themes.Surface)
 		}
-		add("verdict", verdict, themes.Surface)
 		add("rule", a.Rule, themes.Surface)
 		add("reason", a.Reason, themes.Surface)
 		add("started", a.StartedAt.Local().Format("15:04:05"), themes.Surface)

@@ -85,7 +85,8 @@ type sheet struct {
 	top    int // first row in view
 	height int // rows in view
 	total  int
-	width  int // columns for rows
+	width  int  // columns for rows
+	low    bool // it lies at the bottom, so that what is above can be read
 }
 
 // scroll handles the intents that move the view, and says whether i was one.
@@ -154,6 +155,9 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 	w, h := s.width+6, s.height+chrome
 	x := area.Min.X + max(0, (area.Dx()-w)/2)
 	y := area.Min.Y + max(0, (area.Dy()-h)/2)
+	if s.low {
+		y = max(area.Min.Y, area.Max.Y-h)
+	}
 	frame := uv.Rect(x, y, min(w, area.Dx()), min(h, area.Dy()))
 	paint.Fill(dst, frame, p.S(themes.Surface))
 	paint.Heavy(dst, frame, p.S(themes.SurfaceBorder))

@@ -22,7 +22,7 @@ type Ended struct {
 
 // NewEnded opens the summary; why says why something that it offers can't be done.
 func NewEnded(s api.Session, why func(intent.Intent) string) *Ended {
-	return &Ended{session: s, why: why}
+	return &Ended{sheet: sheet{low: true}, session: s, why: why}
 }
 
 func (e *Ended) Scope() keys.Scope { return keys.Ended }
@@ -53,20 +53,13 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := e.measure(area, 84)
 	s := e.session
-	rows := []row{blank()}
-	say := func(k themes.Token, words string) {
-		if words == "" {
-			return
-		}
-		rows = append(rows, wrapped(dst, words, width, k, themes.Surface, 0)...)
-	}
-	say(themes.Strong, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet.")
-	say(themes.SurfaceMuted, "All of them stay in the record until you remove the session.")
+	rows := wrapped(dst, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet, and stay in the record.", width, themes.Strong, themes.Surface, 0)
 	if s.Unreviewed > 0 {
-		say(themes.Warn, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.")
+		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.", width, themes.Warn, themes.Surface, 0)...)
 	}
-	say(themes.SurfaceMuted, s.Reason)
-	rows = append(rows, blank())
+	if s.Reason != "" {
+		rows = append(rows, wrapped(dst, s.Reason, width, themes.SurfaceMuted, themes.Surface, 0)...)
+	}
 	var hints []paint.Hint
 	for _, b := range keys.In(keys.Ended) {
 		if e.why(b.Intent) == "" {

@@ -9,7 +9,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/themes"
-	"stepbox/ui/internal/fake"
+	"stepbox/ui/internal/cells"
 	"stepbox/ui/paint"
 )
 
@@ -80,7 +80,7 @@ func FuzzLine(f *testing.F) {
 		if c.X < 1 || c.X >= width || c.Y != 0 {
 			t.Errorf("the cursor is at %d of %d", c.X, width)
 		}
-		fake.CheckCells(t, b, uv.Rect(0, 0, width, 1))
+		cells.Check(t, b, uv.Rect(0, 0, width, 1))
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 type Work struct {
 	Title string               // as a question
 	Yes   string               // what yes does
+	Done  string               // what is said once it was done
 	Apply *api.ApplyRequest    // write to the project folder
 	Undo  int64                // undo this apply
 	Back  *api.RollbackRequest // roll back in the sandbox, or bring again
@@ -92,7 +93,7 @@ func (p *Plan) Leave() string {
 	case p.running && p.work.Back != nil:
 		return "closes this; it goes on"
 	case p.running:
-		return "cancels it: what was begun is taken back"
+		return "cancels it: what was begun is undone"
 	case p.over:
 		return "close"
 	}

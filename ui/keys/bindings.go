@@ -49,7 +49,7 @@ func work() []Binding {
 	return []Binding{
 		bind("w", "apply", "apply…", "write the selection, or all, to the project folder, after showing a plan", intent.Apply{}),
 		bind("Z", "undo apply", "undo apply…", "list the applies, and undo one", intent.Applies{}),
-		bind("ctrl+r", "redo", "redo…", "bring again what was rolled back last, after showing its files", intent.Redo{}),
+		bind("ctrl+r", "redo", "redo…", "bring again what was taken back last, after showing its files", intent.Redo{}),
 		bind("x", "export", "", "write a patch of this session that git apply takes", intent.Export{}),
 		bind("r", "resume", "resume", "have an ended session go on, over its files as it left them", intent.Resume{}),
 	}
@@ -121,8 +121,8 @@ func bindings() map[Scope][]Binding {
 			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 			bind("i", "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),
-			bind("u", "roll back", "roll back…", "roll back this action alone, or the selected ones, after showing the files", intent.Rollback{}),
-			bind("U", "roll back to", "", "roll back to just before it, later actions too", intent.Rollback{Later: true}),
+			bind("u", "take back", "take back…", "take back this action alone, or the selected ones, after showing the files", intent.Rollback{}),
+			bind("U", "roll back", "", "roll back to just before this action, later ones too, after showing the files", intent.Rollback{Later: true}),
 			bind("space", "select", "select", "select this action for u, w and W; again: no longer", intent.Toggle{}),
 			bind("W", "apply without", "", "apply all but this action, or but the selected ones", intent.Apply{Without: true}),
 			bind("y", "keep", "keep", "mark this action's changes as reviewed", intent.Keep{}),
@@ -149,7 +149,7 @@ func bindings() map[Scope][]Binding {
 			bind("t", "side by side", "", "old and new text side by side, or unified", intent.Sides{}),
 			bind("s", "scope", "scope", "whole session, since you looked, or the selected action", intent.Scope{}),
 			bind("m", "looked", "looked", "mark what is shown as looked at, for the scope since you looked", intent.Looked{}),
-			bind("u", "", "", "roll back what is selected, or what the cursor is on, after showing its files", intent.Rollback{}),
+			bind("u", "", "", "take back what is selected, or what the cursor is on, after showing its files", intent.Rollback{}),
 		},
 		Network: slices.Concat([]Binding{
 			bind("enter", "", "details", "all attempts of this row", intent.Open{}),
@@ -162,7 +162,7 @@ func bindings() map[Scope][]Binding {
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 			bind("y", "", "keep", "an edit: keep it", intent.Keep{}),
-			bind("u", "", "roll back", "an edit: roll it back", intent.Rollback{}),
+			bind("u", "", "take back", "an edit: take it back", intent.Rollback{}),
 			bind("v", "", "raw argv", "show the arguments as they are executed", intent.Raw{}),
 			bind("tab", "", "next", "the next question", intent.HeldStep{By: 1}),
 			bind("shift+tab", "", "", "the previous question", intent.HeldStep{By: -1}),

@@ -32,7 +32,7 @@ const (
 	Network  Scope = "Network"
 	Decision Scope = "An opened question"
 	Confirm  Scope = "A confirmation" // a question that Stepbox itself asks
-	Plan     Scope = "A plan: applying, undoing, rolling back"
+	Plan     Scope = "A plan: applying, undoing, taking or rolling back"
 	Ended    Scope = "The end of a session"
 	List     Scope = "The list of applies"
 	Reading  Scope = "Details, facts and help"

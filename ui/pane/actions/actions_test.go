@@ -1,6 +1,8 @@
 package actions
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +13,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/internal/fake"
+	"stepbox/ui/internal/cells"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
@@ -29,16 +31,32 @@ func frame(t testing.TB) paint.Frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paint.Frame{P: p, Now: fake.Now, Number: "4"}
+	return paint.Frame{P: p, Now: now, Number: "4"}
 }
 
-func scene() *Pane {
+func scene(t testing.TB) *Pane {
 	var s state.State
-	for _, a := range fake.Actions() {
+	var all struct{ Actions []api.Action }
+	read(t, &all)
+	for _, a := range all.Actions {
 		s.Apply(api.Event{Action: &a})
 	}
 	return &Pane{State: &s}
 }
+
+// read reads what the tests of the screens show.
+func read(t testing.TB, what any) {
+	text, err := os.ReadFile("../../testdata/scene.json")
+	if err == nil {
+		err = json.Unmarshal(text, what)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// now is the moment that the scene shows.
+var now = time.Date(2026, 11, 20, 14, 14, 9, 0, time.UTC)
 
 func show(t testing.TB, p *Pane, w, h int) string {
 	s := uv.NewScreenBuffer(w, h)
@@ -47,7 +65,6 @@ func show(t testing.TB, p *Pane, w, h int) string {
 }
 
 func TestEveryStateHasAMarkAndWords(t *testing.T) {
-	now := fake.Now
 	seen := map[string]bool{}
 	for _, tt := range []struct {
 		a     api.Action
@@ -62,7 +79,7 @@ func TestEveryStateHasAMarkAndWords(t *testing.T) {
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Signal: "SIGSEGV"}}, "✗", "SIGSEGV"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewOpen}, "✓", "exit 0 · unreviewed"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewKept}, "✓", "exit 0 · kept"},
-		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewRolledBack}, "↶", "rolled back"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewRolledBack}, "↶", "taken back"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, LeftRunning: 2}, "✓", "exit 0 · left 2"},
 		{api.Action{State: api.ActionEnded, Kind: api.KindEdit}, "✓", "edited"},
 	} {
@@ -90,7 +107,7 @@ func TestWhatIsHeldIsMarked(t *testing.T) {
 		if s := show(t, p, 80, 4); strings.Contains(s, "◆") || strings.Contains(s, "HELD") {
 			t.Errorf("%s isn't held:\n%s", a.Title, s)
 		}
-		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: 1, HeldAt: fake.Now}})
+		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: 1, HeldAt: now}})
 		if s := show(t, p, 80, 4); !strings.Contains(s, "◆  1  "+a.Title) || !strings.Contains(s, "HELD 00:00") {
 			t.Errorf("%s is held:\n%s", a.Title, s)
 		}
@@ -115,7 +132,7 @@ func TestEarlierActionsAreMissed(t *testing.T) {
 }
 
 func TestHousekeepingFolds(t *testing.T) {
-	p := scene()
+	p := scene(t)
 	s := show(t, p, 120, 20)
 	if !strings.Contains(s, "2 housekeeping steps folded") || strings.Contains(s, "git status") {
 		t.Errorf("housekeeping isn't folded:\n%s", s)
@@ -137,12 +154,12 @@ func TestHousekeepingFolds(t *testing.T) {
 }
 
 func TestFollowAndStay(t *testing.T) {
-	p := scene()
+	p := scene(t)
 	if p.Selected() != 13 {
 		t.Errorf("following, %d is selected", p.Selected())
 	}
 	add := func(n int) {
-		p.State.Apply(api.Event{Action: &api.Action{N: n, Title: "later", State: api.ActionRunning, StartedAt: fake.Now.Add(-time.Second)}})
+		p.State.Apply(api.Event{Action: &api.Action{N: n, Title: "later", State: api.ActionRunning, StartedAt: now.Add(-time.Second)}})
 	}
 	add(14)
 	if p.Selected() != 14 {
@@ -164,7 +181,7 @@ func TestFollowAndStay(t *testing.T) {
 }
 
 func TestWhole(t *testing.T) {
-	p := scene()
+	p := scene(t)
 	a := api.Action{N: 16, State: api.ActionHeld, Title: strings.Repeat("x", 40)}
 	s := uv.NewScreenBuffer(1, 1)
 	if p.Whole(s, a) {
@@ -185,13 +202,13 @@ func FuzzDraw(f *testing.F) {
 	f.Add("漢字👨‍👩‍👧‍👦", "\xff", "ended", 30, 4, -9)
 	f.Fuzz(func(t *testing.T, title, rule, st string, w, h, n int) {
 		w, h = max(0, w%160), max(0, h%40)
-		p := scene()
-		a := api.Action{N: n, Title: title, Rule: rule, State: api.ActionState(st), Review: api.Review(rule), Exit: &api.Exit{Code: n, Signal: rule}, Added: n, Execs: n, EndedAt: fake.Now}
+		p := scene(t)
+		a := api.Action{N: n, Title: title, Rule: rule, State: api.ActionState(st), Review: api.Review(rule), Exit: &api.Exit{Code: n, Signal: rule}, Added: n, Execs: n, EndedAt: now}
 		p.State.Apply(api.Event{Action: &a})
 		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: n}})
 		p.Notice = paint.Line{{Text: title}}
 		s := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
-		fake.CheckCells(t, s, uv.Rect(2, 2, w, h))
+		cells.Check(t, s, uv.Rect(2, 2, w, h))
 	})
 }

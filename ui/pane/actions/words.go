@@ -58,7 +58,7 @@ func Status(a api.Action, now time.Time) string {
 		return "running"
 	}
 	if a.Review == api.ReviewRolledBack {
-		return "rolled back"
+		return a.Review.Words()
 	}
 	words := cmp.Or(paint.Clean(a.Exit.Words()), "ended")
 	if a.Kind == api.KindEdit {

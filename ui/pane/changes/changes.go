@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -233,8 +232,10 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	}
 	box.Facts = p.facts(f)
 	if n := len(box.Facts); n > 3 && paint.LineWidth(dst, box.Facts)+paint.LineWidth(dst, box.Right)+20 > area.Dx() {
-		box.Facts = box.Facts[n-1:] // what is selected is said above all
-		box.Facts[0].Text = strings.TrimSpace(box.Facts[0].Text)
+		box.Facts = box.Facts[:3]
+		if chosen := p.chosen(); chosen != "" { // it is said above all
+			box.Facts = paint.Line{{Text: chosen, Style: f.P.S(themes.Info)}}
+		}
 	}
 	inner := box.Draw(dst, area, f.P)
 	p.files, p.view.area = uv.Rectangle{}, uv.Rectangle{}
@@ -272,27 +273,46 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return nil
 }
 
+// facts count what changed: the files of the tree, and apart from them those that
+// are folded away by their groups.
 func (p *Pane) facts(f paint.Frame) paint.Line {
 	t := p.shown()
 	n := max(t.Total, len(t.Files)+t.More)
 	if n == 0 {
 		return nil
 	}
+	apart, added, removed := 0, t.Added, t.Removed
+	for i := range t.nodes {
+		if g := &t.nodes[i]; g.head() {
+			apart, added, removed = apart+int(g.files), added-g.added, removed-g.removed
+		}
+	}
 	out := paint.Line{
-		{Text: paint.Count(n, "file", "files"), Style: f.P.S(themes.Muted)},
-		{Text: "  +" + strconv.Itoa(t.Added), Style: f.P.S(themes.AddedWord)},
-		{Text: " −" + strconv.Itoa(t.Removed), Style: f.P.S(themes.RemovedWord)},
+		{Text: paint.Count(n-apart, "file", "files"), Style: f.P.S(themes.Muted)},
+		{Text: "  +" + strconv.Itoa(added), Style: f.P.S(themes.AddedWord)},
+		{Text: " −" + strconv.Itoa(removed), Style: f.P.S(themes.RemovedWord)},
 	}
 	if t.Counting {
 		out[2].Text += " counting…"
 	}
-	switch {
-	case p.later != nil:
-		out = append(out, paint.Span{Text: "  selecting…", Style: f.P.S(themes.Info)})
-	case p.all:
-		out = append(out, paint.Span{Text: "  all selected", Style: f.P.S(themes.Info)})
-	case len(p.picks) > 0:
-		out = append(out, paint.Span{Text: "  " + strconv.Itoa(len(p.picks)) + " selected", Style: f.P.S(themes.Info)})
+	if apart > 0 {
+		out = append(out, paint.Span{Text: "  and " + strconv.Itoa(apart) + " folded", Style: f.P.S(themes.Faint)})
+	}
+	if chosen := p.chosen(); chosen != "" {
+		out = append(out, paint.Span{Text: "  " + chosen, Style: f.P.S(themes.Info)})
 	}
 	return out
+}
+
+// chosen says how much is selected.
+func (p *Pane) chosen() string {
+	switch {
+	case p.later != nil:
+		return "selecting…"
+	case p.all:
+		return "all selected"
+	case len(p.picks) > 0:
+		return strconv.Itoa(len(p.picks)) + " selected"
+	}
+	return ""
 }

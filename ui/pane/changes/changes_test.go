@@ -1,9 +1,12 @@
 package changes
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -11,7 +14,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
-	"stepbox/ui/internal/fake"
+	"stepbox/ui/internal/cells"
 	"stepbox/ui/paint"
 )
 
@@ -28,7 +31,7 @@ func frame(t testing.TB) paint.Frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paint.Frame{P: p, Now: fake.Now, Focused: true, Number: "2"}
+	return paint.Frame{P: p, Now: now, Focused: true, Number: "2"}
 }
 
 // give gives a pane what differs in an action's scope, or with 0 the session's.
@@ -46,8 +49,24 @@ func marked(r Row) string {
 	return out
 }
 
+// read reads what the tests of the screens show.
+func read(t testing.TB, what any) {
+	text, err := os.ReadFile("../../testdata/scene.json")
+	if err == nil {
+		err = json.Unmarshal(text, what)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// now is the moment that the scene shows.
+var now = time.Date(2026, 11, 20, 14, 14, 9, 0, time.UTC)
+
 func TestPrepare(t *testing.T) {
-	_, d := fake.Changes()
+	var s struct{ Diff api.FileDiff }
+	read(t, &s)
+	d := s.Diff
 	got := Prepare(d)
 	var ops strings.Builder
 	for _, r := range got.Rows {
@@ -140,7 +159,9 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 }
 
 func TestSelectionStaysOnItsFile(t *testing.T) {
-	c, _ := fake.Changes()
+	var s struct{ Changes api.Changes }
+	read(t, &s)
+	c := s.Changes
 	p := &Pane{}
 	give(p, 0, c)
 	p.Handle(intent.Move{By: 2})
@@ -179,6 +200,6 @@ func FuzzDraw(f *testing.F) {
 		p.Handle(intent.Sides{})
 		s := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
-		fake.CheckCells(t, s, uv.Rect(2, 2, w, h))
+		cells.Check(t, s, uv.Rect(2, 2, w, h))
 	})
 }

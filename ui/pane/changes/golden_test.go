@@ -12,7 +12,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
-	"stepbox/ui/internal/fake"
 	"stepbox/ui/paint"
 )
 
@@ -143,7 +142,7 @@ func TestGolden(t *testing.T) {
 						t.Fatal(err)
 					}
 					b := uv.NewScreenBuffer(size[0], size[1])
-					p.Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: fake.Now, Focused: true, Number: "2"})
+					p.Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: now, Focused: true, Number: "2"})
 					golden.RequireEqual(t, b.Render())
 				})
 			}

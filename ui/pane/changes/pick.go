@@ -146,7 +146,8 @@ func (p *Pane) toggleHunk() string {
 	case at < 0:
 		return ""
 	case p.Since != 0:
-		return "hunks are selected among the session's changes, or an action's (s)"
+		p.view.note = "since you looked, whole files are selected (esc, space); hunks in the session's changes, or an action's (s)"
+		return p.view.note
 	case d.Hash == "" || d.Cut:
 		return "the hunks of this file can't be selected one by one: select the file in the list (esc)"
 	case p.all && p.shown().Next != "":

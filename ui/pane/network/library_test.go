@@ -9,12 +9,11 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 	"stepbox/ui/state"
 )
 
 func attempts(n int) *state.State {
-	s := &state.State{Session: fake.Session()}
+	s := &state.State{Session: session}
 	for id := range n {
 		s.Apply(api.Event{Attempt: &api.Attempt{ID: int64(id + 1), Protocol: "tcp", Name: fmt.Sprintf("host%d.example", id), Port: 443, Program: "/usr/bin/curl", Verdict: api.Allow}})
 	}

@@ -1,16 +1,19 @@
 package network
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/internal/fake"
+	"stepbox/ui/internal/cells"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
@@ -28,11 +31,28 @@ func frame(t testing.TB) paint.Frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paint.Frame{P: p, Now: fake.Now, Focused: true, Number: "3"}
+	return paint.Frame{P: p, Now: now, Focused: true, Number: "3"}
 }
 
+func tried(t testing.TB) []api.Attempt {
+	text, err := os.ReadFile("../../testdata/scene.json")
+	var s struct{ Attempts []api.Attempt }
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Attempts
+}
+
+var (
+	now     = session.StartedAt.Add(14 * time.Minute)
+	session = api.Session{State: api.SessionRunning, StartedAt: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)}
+)
+
 func TestFolds(t *testing.T) {
-	folds := Folds(fake.Attempts())
+	folds := Folds(tried(t))
 	if len(folds) != 4 {
 		t.Fatalf("%d rows: %+v", len(folds), folds)
 	}
@@ -41,15 +61,15 @@ func TestFolds(t *testing.T) {
 		t.Errorf("the first row is %+v", first)
 	}
 	// Another verdict for the same host is another row.
-	again := append(fake.Attempts(), api.Attempt{ID: 9, Protocol: "tcp", Name: "pastebin.com", Port: 443, Program: "/usr/bin/curl", Verdict: api.Allow})
+	again := append(tried(t), api.Attempt{ID: 9, Protocol: "tcp", Name: "pastebin.com", Port: 443, Program: "/usr/bin/curl", Verdict: api.Allow})
 	if n := len(Folds(again)); n != 5 {
 		t.Errorf("%d rows with another verdict", n)
 	}
 }
 
 func TestRows(t *testing.T) {
-	s := state.State{Session: fake.Session()}
-	for _, a := range fake.Attempts() {
+	s := state.State{Session: session}
+	for _, a := range tried(t) {
 		s.Apply(api.Event{Attempt: &a})
 	}
 	s.Apply(api.Event{Attempt: &api.Attempt{ID: 20, Protocol: "udp", Address: "2001:db8::1", Port: 53, Verdict: api.Ask}})
@@ -81,14 +101,14 @@ func FuzzDraw(f *testing.F) {
 		p := &Pane{State: &s}
 		b := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(b, uv.Rect(2, 2, w, h), frame(t))
-		fake.CheckCells(t, b, uv.Rect(2, 2, w, h))
+		cells.Check(t, b, uv.Rect(2, 2, w, h))
 	})
 }
 
 // A screen that began with the newest attempts says so.
 func TestNewestOnly(t *testing.T) {
 	for first, want := range map[int64]string{1: " 2 attempts", 4001: " newest 2 attempts"} {
-		s := state.State{Session: fake.Session()}
+		s := state.State{Session: session}
 		for id := first; id < first+2; id++ {
 			s.Apply(api.Event{Attempt: &api.Attempt{ID: id, Protocol: "tcp", Name: "registry.example", Port: 443}})
 		}

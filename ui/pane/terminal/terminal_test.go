@@ -1,6 +1,9 @@
 package terminal
 
 import (
+	"context"
+	"io"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -10,8 +13,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
+	"stepbox/session/api"
+	"stepbox/session/screen"
 	"stepbox/themes"
-	"stepbox/ui/internal/fake"
+	"stepbox/ui/internal/cells"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 )
@@ -68,7 +73,7 @@ func FuzzSafe(f *testing.F) {
 }
 
 // hostile is an emulator whose cells and answers are as bad as they get.
-type hostile struct{ fake.Emulator }
+type hostile struct{ link.Emulator }
 
 func (hostile) Size() (int, int)   { return 50, 10 }
 func (hostile) Title() string      { return "title\x1b]0;x\a\u202e" }
@@ -82,11 +87,49 @@ func (hostile) Draw(dst uv.Screen, area uv.Rectangle, _ int) {
 	}
 }
 
+func emulator(cols, rows int) link.Emulator { return screen.New(cols, rows) }
+
+// still is a session whose terminal shows one frame, and nothing ever happens.
+type still struct {
+	link.Client
+	first api.Frame
+}
+
+func (s still) Events(ctx context.Context, _ string, _ uint64) iter.Seq2[api.Event, error] {
+	return func(func(api.Event, error) bool) { <-ctx.Done() }
+}
+
+func (s still) Terminal(context.Context, string) (link.Stream, error) {
+	frames := make(chan api.Frame, 1)
+	frames <- s.first
+	return stream{frames, &sync.Once{}}, nil
+}
+
+type stream struct {
+	frames chan api.Frame
+	once   *sync.Once
+}
+
+func (s stream) Read() (api.Frame, error) {
+	f, open := <-s.frames
+	if !open {
+		return f, io.ErrClosedPipe
+	}
+	return f, nil
+}
+
+func (s stream) Input([]byte) error    { return nil }
+func (s stream) Resize(int, int) error { return nil }
+
+func (s stream) Close() error {
+	s.once.Do(func() { close(s.frames) })
+	return nil
+}
+
 func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int) *Pane {
 	t.Helper()
-	c := fake.New(fake.Session())
-	c.SetScreen(cols, rows, keyframe)
-	l := link.Open(t.Context(), c, fake.Session().ID, newEmu)
+	first := api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: []byte(strings.ReplaceAll(keyframe, "\n", "\r\n"))}
+	l := link.Open(t.Context(), still{first: first}, "x", newEmu)
 	t.Cleanup(l.Close)
 	for {
 		if lost, ok := l.Next()().(link.Lost); ok && lost.Terminal {
@@ -109,18 +152,18 @@ func frame(t testing.TB) paint.Frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paint.Frame{P: p, Now: fake.Now, Focused: true, Number: "1"}
+	return paint.Frame{P: p, Focused: true, Number: "1"}
 }
 
 func TestHostileEmulator(t *testing.T) {
-	p := pane(t, func(int, int) link.Emulator { return &hostile{} }, "x", 50, 10)
+	p := pane(t, func(int, int) link.Emulator { return hostile{screen.New(50, 10)} }, "x", 50, 10)
 	for _, size := range [][2]int{{60, 20}, {20, 5}, {3, 3}, {2, 2}, {0, 0}} {
 		s := uv.NewScreenBuffer(size[0]+4, size[1]+4)
 		area := uv.Rect(2, 2, size[0], size[1])
 		if c := p.Draw(s, area, frame(t)); c != nil {
 			t.Errorf("a cursor outside of the screen is drawn at %v", c.Position)
 		}
-		fake.CheckCells(t, s, area)
+		cells.Check(t, s, area)
 	}
 }
 
@@ -136,7 +179,7 @@ func lines(n int) string {
 }
 
 func TestScrollback(t *testing.T) {
-	p := pane(t, fake.NewEmulator, lines(26), 30, 5)
+	p := pane(t, emulator, lines(26), 30, 5)
 	s := uv.NewScreenBuffer(32, 7)
 	area := uv.Rect(0, 0, 32, 7)
 	if c := p.Draw(s, area, frame(t)); c == nil || c.Y != 5 {
@@ -153,7 +196,7 @@ func TestScrollback(t *testing.T) {
 		t.Errorf("scrolled back:\n%s", got)
 	}
 	// Output goes on below: what is read stays.
-	p.Screen.With(func(e link.Emulator) { _, _ = e.Write([]byte("\nnew\nnew")) })
+	p.Screen.With(func(e link.Emulator) { _, _ = e.Write([]byte("\r\nnew\r\nnew")) })
 	p.Draw(s, area, frame(t))
 	if got := s.String(); !strings.Contains(got, "line p") || p.Back() != 12 {
 		t.Errorf("the view moved:\n%s", got)
@@ -173,7 +216,7 @@ func TestScrollback(t *testing.T) {
 // A screen larger than the pane, as a past session's may be, is shown where its
 // cursor is.
 func TestLargerScreen(t *testing.T) {
-	p := pane(t, fake.NewEmulator, lines(20), 100, 20)
+	p := pane(t, emulator, lines(20), 100, 20)
 	s := uv.NewScreenBuffer(32, 7)
 	c := p.Draw(s, uv.Rect(0, 0, 32, 7), frame(t))
 	if got := s.String(); !strings.Contains(got, "line t") || !strings.Contains(got, "100×20") || c == nil || c.Y != 5 {

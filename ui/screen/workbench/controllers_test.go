@@ -13,12 +13,20 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
-	"stepbox/ui/internal/fake"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
 	"stepbox/ui/state"
 )
+
+// now is the moment that the scene shows.
+var now = time.Date(2026, 11, 20, 14, 14, 9, 0, time.UTC)
+
+// question is one that is held.
+var question = api.Question{
+	ID: 5, Action: 13, Subject: api.SubjectCommand, Title: "go get x", Hash: "h5", HeldAt: now,
+	Command: &api.Command{Line: "go get x", Argv: []string{"go", "get", "x"}, Cwd: "/p", Program: "/usr/bin/go", Before: 13},
+}
 
 func TestArrangement(t *testing.T) {
 	for _, c := range []struct {
@@ -84,7 +92,7 @@ func TestStack(t *testing.T) {
 	if s.top() != nil {
 		t.Error("an empty stack has a top")
 	}
-	q := fake.Question()
+	q := question
 	decision, help := dialog.NewDecision(q, "print"), &dialog.Help{}
 	s.open(decision)
 	s.open(help)
@@ -138,9 +146,9 @@ func TestFetcher(t *testing.T) {
 
 // held is a session in which some actions are held.
 func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
-	now := fake.Now
+	now := now
 	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }}}
-	k.st.Session = fake.Session()
+	k.st.Session = api.Session{ID: "k3v7qpxa", Name: "fix-tests", State: api.SessionRunning}
 	a := &asking{core: k, list: actions.Pane{State: &k.st}, pending: map[int64]bool{}}
 	for n := range 9 {
 		k.st.Apply(api.Event{Action: &api.Action{N: n + 1, Title: "echo", State: api.ActionEnded}})
@@ -185,7 +193,7 @@ func TestAskingDecidesWhatIsHeld(t *testing.T) {
 	a, now := held(t, 4)
 	nowhere := func() intent.Pane { return intent.Terminal }
 	for _, d := range []intent.Decide{{Question: 5, Hash: "h"}, {Question: 104, Hash: "another"}} {
-		a.open(fake.Question())
+		a.open(question)
 		if a.decide(d, nowhere) != nil || a.notice.text == "" {
 			t.Errorf("%+v was sent", d)
 		}
@@ -215,5 +223,5 @@ func frame(t *testing.T) paint.Frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: fake.Now}
+	return paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: now}
 }

@@ -114,7 +114,7 @@ func (f *fetcher) selection() (api.Selection, api.Scope, func()) {
 	return f.pane.Selection(), f.pane.Scope(), func() { f.pane.Clear() }
 }
 
-// under is what is chosen to be rolled back: the selection, else what the cursor is on.
+// under is what is chosen to be taken back: the selection, else what the cursor is on.
 func (f *fetcher) under() (api.Selection, api.Scope, func()) {
 	if f.pane.Selected() > 0 || f.pane.Action != 0 {
 		return f.selection()

@@ -13,7 +13,7 @@ func (s *Screen) Why(i intent.Intent) string {
 		return "nothing is held"
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
-		return "it has ended: r resumes it to roll back, W applies all but this"
+		return "it has ended: r resumes it to take back, W applies all but this"
 	}
 	switch i.(type) {
 	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep,
@@ -43,7 +43,7 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 		_, ok := s.st.Redoable(s.asking.list.Selected())
 		switch {
 		case !ok:
-			return "nothing was rolled back that could be brought again", true
+			return "nothing was taken back that could be brought again", true
 		case !s.live():
 			return "the session has ended: r resumes it, to bring it again", true
 		}
@@ -80,7 +80,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		case !held:
 			return "nothing is held"
 		case edit:
-			return "changes are kept (y) or rolled back (u)"
+			return "changes are kept (y) or taken back (u)"
 		case s.asking.pending[q.ID]:
 			return "the answer is on its way"
 		case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
@@ -104,13 +104,13 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		sel, _, _ := s.changes.under()
 		switch {
 		case s.view.focus == intent.Changes && sel.All():
-			return "select first what to roll back (space), or an action's changes (s)"
+			return "select first what to take back (space), or an action's changes (s)"
 		case s.view.focus == intent.Changes || edit && !i.Later:
 		case !i.Later && len(s.asking.list.Marked()) > 0:
 		case !selected:
 			return "no action is selected"
 		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
-			return fmt.Sprintf("action %d didn't run: there is nothing to roll back", a.N)
+			return fmt.Sprintf("action %d didn't run: there is nothing to take back", a.N)
 		case a.Before == 0:
 			return fmt.Sprintf("action %d has no checkpoint to go back to", a.N)
 		}

@@ -67,7 +67,7 @@ func (o *operations) carryOut() tea.Cmd {
 	d, done := o.plan, o.done
 	w, hash := d.Carry()
 	if w.Back != nil {
-		return o.rollback(*w.Back, hash)
+		return o.rollback(w, hash)
 	}
 	ctx, cancel := context.WithCancel(o.link.Context())
 	o.cancel = cancel
@@ -96,7 +96,7 @@ func (o *operations) carryOut() tea.Cmd {
 			d.Stale("things changed since the plan was made: this is the new one")
 			return o.replan()
 		case stopped:
-			d.Fail("cancelled: what was begun is taken back; Z lists how it ended")
+			d.Fail("cancelled: what was begun is undone; Z lists how it ended")
 		case err == nil:
 			err = errors.New("the answer broke off: see with Z what became of it")
 			fallthrough
@@ -126,11 +126,11 @@ func stale(err error) bool {
 	return errors.As(err, &p) && p.Code == api.CodeStale
 }
 
-// rollback carries out a roll back as it was planned.
-func (o *operations) rollback(r api.RollbackRequest, hash string) tea.Cmd {
-	d, done := o.plan, o.done
+// rollback takes, rolls or brings back as it was planned.
+func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
+	d, done, r := o.plan, o.done, *w.Back
 	r.Hash, r.By = hash, "tui"
-	return o.long("rolling back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+	return o.long("putting files back", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		made, err := c.Rollback(ctx, id, r)
 		return func() tea.Cmd {
 			failure := paint.Clean(made.Failure)
@@ -143,18 +143,17 @@ func (o *operations) rollback(r api.RollbackRequest, hash string) tea.Cmd {
 			}
 			if failure != "" {
 				d.Fail(failure)
-				o.tell(themes.Warn, "not rolled back: %s", failure)
+				o.tell(themes.Warn, "failed: %s", failure)
 				return nil
 			}
 			o.dialogs.close(d)
 			done()
-			words, after := "↶ rolled back", "; ctrl+r brings it again"
-			if r.Redo != 0 {
-				words, after = "✓ brought again", ""
-			} else if made.ID != 0 {
+			after := ""
+			if r.Redo == 0 && made.ID != 0 {
 				o.st.Apply(api.Event{Rollback: &made})
+				after = "; ctrl+r brings it again"
 			}
-			o.tell(themes.Undone, "%s %s%s%s", words, paint.Count(made.Files, "file", "files"), after, leftWords(made))
+			o.tell(themes.Undone, "%s: %s%s%s", w.Done, paint.Count(made.Files, "file", "files"), after, leftWords(made))
 			return nil
 		}
 	})
@@ -218,10 +217,10 @@ func (o *operations) undo(apply int64) tea.Cmd {
 	return o.open(dialog.Work{Title: fmt.Sprintf("Undo apply %d?", apply), Yes: "undo it", Undo: apply}, func() {})
 }
 
-// redo brings again what was rolled back.
+// redo brings again what was taken back.
 func (o *operations) redo(r api.Rollback) tea.Cmd {
 	return o.open(dialog.Work{
-		Title: "Bring again what was rolled back of " + actionWords(r.Actions) + "?", Yes: "bring it again",
+		Title: "Bring again what was taken back of " + actionWords(r.Actions) + "?", Yes: "bring it again", Done: "✓ brought again",
 		Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Redo: r.ID}},
 	}, func() {})
 }
@@ -302,29 +301,29 @@ func (s *Screen) chosenActions() []int {
 	return []int{s.asking.list.Selected()}
 }
 
-// takeBack plans a roll back: of the selection alone, or of all since just before
+// takeBack plans to take the selection back, or to roll back all since just before
 // the selected action.
 func (s *Screen) takeBack(later bool) tea.Cmd {
 	n := s.asking.list.Selected()
 	if later {
 		a, _ := s.st.Action(n)
 		return s.ops.open(dialog.Work{
-			Title: fmt.Sprintf("Roll back to just before action %d?", n), Yes: "roll back", Scope: &api.Scope{Since: a.Before},
+			Title: fmt.Sprintf("Roll back to just before action %d?", n), Yes: "roll back", Done: "↶ rolled back", Scope: &api.Scope{Since: a.Before},
 			Back: &api.RollbackRequest{RollbackTarget: api.Before(n)},
 		}, s.asking.list.Clear)
 	}
-	sel, scope, done, title := api.Selection{Actions: s.chosenActions()}, api.Scope{}, s.asking.list.Clear, ""
-	title = "Roll back " + actionWords(sel.Actions) + "?"
+	sel, scope, done := api.Selection{Actions: s.chosenActions()}, api.Scope{}, s.asking.list.Clear
 	if s.view.focus == intent.Changes {
 		sel, scope, done = s.changes.under()
-		if title = "Roll back the selected changes?"; len(sel.Files)+len(sel.Globs) == 0 {
-			title = "Roll back " + actionWords(sel.Actions) + "?"
-		}
+	}
+	what := "the selected changes"
+	if len(sel.Files) == 0 {
+		what = actionWords(sel.Actions)
 	}
 	if len(sel.Actions) == 1 {
 		scope = api.Scope{Action: sel.Actions[0]}
 	}
 	return s.ops.open(dialog.Work{
-		Title: title, Yes: "roll back", Scope: &scope, Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &sel}},
+		Title: "Take back " + what + "?", Yes: "take back", Done: "↶ taken back", Scope: &scope, Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &sel}},
 	}, done)
 }

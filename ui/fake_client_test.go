@@ -1,7 +1,4 @@
-// Package fake stands in for sessions in tests of the interface: a
-// Client whose sessions are plain data, and a terminal emulator that knows only
-// lines.
-package fake
+package ui
 
 import (
 	"context"
@@ -14,8 +11,8 @@ import (
 	"stepbox/ui/link"
 )
 
-// Client is a server of sessions held in memory. It is safe for concurrent use.
-type Client struct {
+// fakeClient is a server of sessions held in memory. It is safe for concurrent use.
+type fakeClient struct {
 	mu        sync.Mutex
 	list      []api.Session                              // guarded by mu
 	events    []api.Event                                // guarded by mu
@@ -24,7 +21,7 @@ type Client struct {
 	broken    error                                      // guarded by mu; the stream breaks
 	decisions []api.Decision                             // guarded by mu
 	calls     []string                                   // guarded by mu
-	terms     []*Stream                                  // guarded by mu
+	terms     []*fakeStream                              // guarded by mu
 	changes   map[api.Scope]api.Changes                  // guarded by mu
 	diffIn    []api.Scope                                // guarded by mu; of which scopes differences were asked for
 	diffs     map[string]api.FileDiff                    // guarded by mu
@@ -42,14 +39,14 @@ type Client struct {
 }
 
 // lock locks, and returns what unlocks.
-func (c *Client) lock() func() {
+func (c *fakeClient) lock() func() {
 	c.mu.Lock()
 	return c.mu.Unlock
 }
 
-// New makes a Client that knows these sessions.
-func New(list ...api.Session) *Client {
-	return &Client{
+// newFake makes one that knows these sessions.
+func newFake(list ...api.Session) *fakeClient {
+	return &fakeClient{
 		list: list, more: make(chan struct{}),
 		changes: map[api.Scope]api.Changes{}, diffs: map[string]api.FileDiff{},
 		execs: map[int][]api.Exec{}, plans: map[int]api.RollbackPlan{},
@@ -59,7 +56,7 @@ func New(list ...api.Session) *Client {
 
 // Put adds events to the stream. Those without a Seq get the next one when they
 // are of a recorded kind.
-func (c *Client) Put(events ...api.Event) {
+func (c *fakeClient) Put(events ...api.Event) {
 	defer c.lock()()
 	for _, e := range events {
 		if e.Seq == 0 && e.Usage == nil && e.Changes == nil {
@@ -78,120 +75,120 @@ func (c *Client) Put(events ...api.Event) {
 }
 
 // wake is called with mu held.
-func (c *Client) wake() {
+func (c *fakeClient) wake() {
 	close(c.more)
 	c.more = make(chan struct{})
 }
 
 // End ends the stream, as a session that is over does; Break breaks it.
-func (c *Client) End() {
+func (c *fakeClient) End() {
 	defer c.lock()()
 	c.ended = true
 	c.wake()
 }
 
 // Break makes streams fail with err until it is called with nil.
-func (c *Client) Break(err error) {
+func (c *fakeClient) Break(err error) {
 	defer c.lock()()
 	c.broken = err
 	c.wake()
 }
 
 // SetScreen sets the keyframe that terminals begin with.
-func (c *Client) SetScreen(cols, rows int, data string) {
+func (c *fakeClient) SetScreen(cols, rows int, data string) {
 	defer c.lock()()
 	c.screen = api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: []byte(data)}
 }
 
 // SetChanges, SetDiff, SetPlan and Refuse set what requests answer.
-func (c *Client) SetChanges(action int, x api.Changes) {
+func (c *fakeClient) SetChanges(action int, x api.Changes) {
 	defer c.lock()()
 	c.changes[api.Scope{Action: action}] = x
 }
 
 // DiffScopes are the scopes of which differences were asked for, in that order.
-func (c *Client) DiffScopes() []api.Scope {
+func (c *fakeClient) DiffScopes() []api.Scope {
 	defer c.lock()()
 	return append([]api.Scope(nil), c.diffIn...)
 }
 
 // SetSince sets what has changed since a checkpoint.
-func (c *Client) SetSince(checkpoint int64, x api.Changes) {
+func (c *fakeClient) SetSince(checkpoint int64, x api.Changes) {
 	defer c.lock()()
 	c.changes[api.Scope{Since: checkpoint}] = x
 }
 
-func (c *Client) SetDiff(d api.FileDiff) {
+func (c *fakeClient) SetDiff(d api.FileDiff) {
 	defer c.lock()()
 	c.diffs[d.Change.Key] = d
 }
 
-func (c *Client) SetPlan(n int, p api.RollbackPlan) {
+func (c *fakeClient) SetPlan(n int, p api.RollbackPlan) {
 	defer c.lock()()
 	c.plans[n] = p
 }
 
 // SetBack, SetApply, SetUndo and SetApplied set what plans answer, and the list of
 // applies; Steps sets how applies go.
-func (c *Client) SetBack(f func(api.RollbackRequest) api.RollbackPlan) {
+func (c *fakeClient) SetBack(f func(api.RollbackRequest) api.RollbackPlan) {
 	defer c.lock()()
 	c.back = f
 }
 
-func (c *Client) SetApply(f func(api.ApplyRequest) api.ApplyPlan) {
+func (c *fakeClient) SetApply(f func(api.ApplyRequest) api.ApplyPlan) {
 	defer c.lock()()
 	c.apply = f
 }
 
-func (c *Client) SetUndo(p api.ApplyPlan) {
+func (c *fakeClient) SetUndo(p api.ApplyPlan) {
 	defer c.lock()()
 	c.undo = p
 }
 
-func (c *Client) SetApplied(list ...api.Apply) {
+func (c *fakeClient) SetApplied(list ...api.Apply) {
 	defer c.lock()()
 	c.applied = list
 }
 
-func (c *Client) Steps(ch <-chan api.Progress) {
+func (c *fakeClient) Steps(ch <-chan api.Progress) {
 	defer c.lock()()
 	c.steps = ch
 }
 
 // Carried lists the applies that were carried out.
-func (c *Client) Carried() []api.ApplyRequest {
+func (c *fakeClient) Carried() []api.ApplyRequest {
 	defer c.lock()()
 	return append([]api.ApplyRequest(nil), c.carried...)
 }
 
 // Wait makes pauses take until the channel is closed.
-func (c *Client) Wait(ch <-chan struct{}) {
+func (c *fakeClient) Wait(ch <-chan struct{}) {
 	defer c.lock()()
 	c.wait = ch
 }
 
-func (c *Client) Refuse(f func(api.Decision) *api.Problem) {
+func (c *fakeClient) Refuse(f func(api.Decision) *api.Problem) {
 	defer c.lock()()
 	c.refuse = f
 }
 
 // Decisions lists what was decided, Calls everything else that was asked for.
-func (c *Client) Decisions() []api.Decision {
+func (c *fakeClient) Decisions() []api.Decision {
 	defer c.lock()()
 	return append([]api.Decision(nil), c.decisions...)
 }
 
-func (c *Client) Calls() []string {
+func (c *fakeClient) Calls() []string {
 	defer c.lock()()
 	return append([]string(nil), c.calls...)
 }
 
-func (c *Client) called(what string) {
+func (c *fakeClient) called(what string) {
 	defer c.lock()()
 	c.calls = append(c.calls, what)
 }
 
-func (c *Client) find(id string) (api.Session, error) {
+func (c *fakeClient) find(id string) (api.Session, error) {
 	defer c.lock()()
 	for _, s := range c.list {
 		if s.ID == id {
@@ -201,19 +198,19 @@ func (c *Client) find(id string) (api.Session, error) {
 	return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "there is no session " + id}
 }
 
-func (c *Client) Sessions(context.Context) ([]api.Session, error) {
+func (c *fakeClient) Sessions(context.Context) ([]api.Session, error) {
 	defer c.lock()()
 	return append([]api.Session(nil), c.list...), nil
 }
 
-func (c *Client) Session(_ context.Context, id string) (api.Session, error) { return c.find(id) }
+func (c *fakeClient) Session(_ context.Context, id string) (api.Session, error) { return c.find(id) }
 
-func (c *Client) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
+func (c *fakeClient) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
 	defer c.lock()()
 	return c.execs[n], nil
 }
 
-func (c *Client) Changes(_ context.Context, id string, in api.Scope, most int) (api.Changes, error) {
+func (c *fakeClient) Changes(_ context.Context, id string, in api.Scope, most int) (api.Changes, error) {
 	s, err := c.find(id)
 	defer c.lock()()
 	x := c.changes[in]
@@ -225,7 +222,7 @@ func (c *Client) Changes(_ context.Context, id string, in api.Scope, most int) (
 	return x, nil
 }
 
-func (c *Client) Diff(_ context.Context, _, key string, in api.Scope) (api.FileDiff, error) {
+func (c *fakeClient) Diff(_ context.Context, _, key string, in api.Scope) (api.FileDiff, error) {
 	defer c.lock()()
 	c.diffIn = append(c.diffIn, in)
 	d, ok := c.diffs[key]
@@ -235,7 +232,7 @@ func (c *Client) Diff(_ context.Context, _, key string, in api.Scope) (api.FileD
 	return d, nil
 }
 
-func (c *Client) Decide(_ context.Context, _ string, d api.Decision) (api.Question, error) {
+func (c *fakeClient) Decide(_ context.Context, _ string, d api.Decision) (api.Question, error) {
 	c.mu.Lock()
 	c.decisions = append(c.decisions, d)
 	refuse := c.refuse
@@ -248,7 +245,7 @@ func (c *Client) Decide(_ context.Context, _ string, d api.Decision) (api.Questi
 	return api.Question{ID: d.Question, Hash: d.Hash, Closed: string(d.Answer)}, nil
 }
 
-func (c *Client) action(n int) api.Action {
+func (c *fakeClient) action(n int) api.Action {
 	defer c.lock()()
 	a := api.Action{N: n}
 	for _, e := range c.events {
@@ -259,32 +256,32 @@ func (c *Client) action(n int) api.Action {
 	return a
 }
 
-func (c *Client) Keep(_ context.Context, _ string, n int) (api.Action, error) {
+func (c *fakeClient) Keep(_ context.Context, _ string, n int) (api.Action, error) {
 	c.called("keep")
 	a := c.action(n)
 	a.Review = api.ReviewKept
 	return a, nil
 }
 
-func (c *Client) KillAction(_ context.Context, _ string, n int) (api.Action, error) {
+func (c *fakeClient) KillAction(_ context.Context, _ string, n int) (api.Action, error) {
 	c.called("kill action")
 	return c.action(n), nil
 }
 
 // planOf is called with mu held.
-func (c *Client) planOf(r api.RollbackRequest) api.RollbackPlan {
+func (c *fakeClient) planOf(r api.RollbackRequest) api.RollbackPlan {
 	if r.ToBefore == 0 && c.back != nil {
 		return c.back(r)
 	}
 	return c.plans[r.ToBefore]
 }
 
-func (c *Client) RollbackPlan(_ context.Context, _ string, r api.RollbackRequest) (api.RollbackPlan, error) {
+func (c *fakeClient) RollbackPlan(_ context.Context, _ string, r api.RollbackRequest) (api.RollbackPlan, error) {
 	defer c.lock()()
 	return c.planOf(r), nil
 }
 
-func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (api.Rollback, error) {
+func (c *fakeClient) Rollback(_ context.Context, _ string, r api.RollbackRequest) (api.Rollback, error) {
 	c.called("rollback " + r.Hash)
 	defer c.lock()()
 	p := c.planOf(r)
@@ -294,13 +291,13 @@ func (c *Client) Rollback(_ context.Context, _ string, r api.RollbackRequest) (a
 	return api.Rollback{ID: int64(len(c.calls)), RollbackTarget: r.RollbackTarget, Actions: p.Actions, Files: len(p.Files)}, nil
 }
 
-func (c *Client) ApplyPlan(_ context.Context, _ string, r api.ApplyRequest) (api.ApplyPlan, error) {
+func (c *fakeClient) ApplyPlan(_ context.Context, _ string, r api.ApplyRequest) (api.ApplyPlan, error) {
 	defer c.lock()()
 	return c.apply(r), nil
 }
 
 // Apply carries out a plan as the steps say.
-func (c *Client) Apply(ctx context.Context, _ string, r api.ApplyRequest) iter.Seq2[api.Progress, error] {
+func (c *fakeClient) Apply(ctx context.Context, _ string, r api.ApplyRequest) iter.Seq2[api.Progress, error] {
 	c.called("apply " + r.Hash)
 	defer c.lock()()
 	c.carried = append(c.carried, r)
@@ -308,7 +305,7 @@ func (c *Client) Apply(ctx context.Context, _ string, r api.ApplyRequest) iter.S
 }
 
 // going is called with mu held.
-func (c *Client) going(ctx context.Context, current bool) iter.Seq2[api.Progress, error] {
+func (c *fakeClient) going(ctx context.Context, current bool) iter.Seq2[api.Progress, error] {
 	steps := c.steps
 	return func(yield func(api.Progress, error) bool) {
 		if !current {
@@ -329,30 +326,30 @@ func (c *Client) going(ctx context.Context, current bool) iter.Seq2[api.Progress
 	}
 }
 
-func (c *Client) Applies(context.Context, string) ([]api.Apply, error) {
+func (c *fakeClient) Applies(context.Context, string) ([]api.Apply, error) {
 	defer c.lock()()
 	return c.applied, nil
 }
 
-func (c *Client) UndoPlan(context.Context, string, int64) (api.ApplyPlan, error) {
+func (c *fakeClient) UndoPlan(context.Context, string, int64) (api.ApplyPlan, error) {
 	defer c.lock()()
 	return c.undo, nil
 }
 
-func (c *Client) Undo(ctx context.Context, _ string, apply int64, r api.UndoRequest) iter.Seq2[api.Progress, error] {
+func (c *fakeClient) Undo(ctx context.Context, _ string, apply int64, r api.UndoRequest) iter.Seq2[api.Progress, error] {
 	c.called(fmt.Sprint("undo ", apply, " ", r.Hash))
 	defer c.lock()()
 	return c.going(ctx, c.undo.Hash == r.Hash)
 }
 
-func (c *Client) SetMode(_ context.Context, id string, m api.Mode) (api.Session, error) {
+func (c *fakeClient) SetMode(_ context.Context, id string, m api.Mode) (api.Session, error) {
 	c.called("mode " + string(m))
 	s, err := c.find(id)
 	s.Mode = m
 	return s, err
 }
 
-func (c *Client) Pause(_ context.Context, id string) (api.Session, error) {
+func (c *fakeClient) Pause(_ context.Context, id string) (api.Session, error) {
 	c.called("pause")
 	c.mu.Lock()
 	wait := c.wait
@@ -365,14 +362,14 @@ func (c *Client) Pause(_ context.Context, id string) (api.Session, error) {
 	return s, err
 }
 
-func (c *Client) Continue(_ context.Context, id string) (api.Session, error) {
+func (c *fakeClient) Continue(_ context.Context, id string) (api.Session, error) {
 	c.called("continue")
 	s, err := c.find(id)
 	s.State = api.SessionRunning
 	return s, err
 }
 
-func (c *Client) Kill(_ context.Context, id string) (api.Session, error) {
+func (c *fakeClient) Kill(_ context.Context, id string) (api.Session, error) {
 	c.called("kill")
 	s, err := c.find(id)
 	s.State = api.SessionEnded
@@ -380,7 +377,7 @@ func (c *Client) Kill(_ context.Context, id string) (api.Session, error) {
 }
 
 // Events yields what was put from a sequence number on, and waits for more.
-func (c *Client) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.Event, error] {
+func (c *fakeClient) Events(ctx context.Context, _ string, from uint64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		at := 0
 		for {
@@ -413,13 +410,13 @@ func (c *Client) Events(ctx context.Context, _ string, from uint64) iter.Seq2[ap
 }
 
 // Terminal joins the terminal.
-func (c *Client) Terminal(_ context.Context, id string) (link.Stream, error) {
+func (c *fakeClient) Terminal(_ context.Context, id string) (link.Stream, error) {
 	s, err := c.find(id)
 	if err != nil {
 		return nil, err
 	}
 	defer c.lock()()
-	t := &Stream{out: make(chan api.Frame, 256), done: make(chan struct{}), sent: make(chan struct{}, 1)}
+	t := &fakeStream{out: make(chan api.Frame, 256), done: make(chan struct{}), sent: make(chan struct{}, 1)}
 	t.out <- c.screen
 	if !s.Live() {
 		close(t.out)
@@ -429,7 +426,7 @@ func (c *Client) Terminal(_ context.Context, id string) (link.Stream, error) {
 }
 
 // LastTerminal is the newest terminal connection, or nil.
-func (c *Client) LastTerminal() *Stream {
+func (c *fakeClient) LastTerminal() *fakeStream {
 	defer c.lock()()
 	if len(c.terms) == 0 {
 		return nil
@@ -437,8 +434,8 @@ func (c *Client) LastTerminal() *Stream {
 	return c.terms[len(c.terms)-1]
 }
 
-// Stream is a terminal connection.
-type Stream struct {
+// fakeStream is a terminal connection.
+type fakeStream struct {
 	out  chan api.Frame
 	done chan struct{}
 	once sync.Once
@@ -450,13 +447,13 @@ type Stream struct {
 	stuck bool     // guarded by mu; the agent doesn't read
 }
 
-func (t *Stream) lock() func() {
+func (t *fakeStream) lock() func() {
 	t.mu.Lock()
 	return t.mu.Unlock
 }
 
 // Output sends a frame to the viewer.
-func (t *Stream) Output(data string) {
+func (t *fakeStream) Output(data string) {
 	select {
 	case t.out <- api.Frame{Kind: api.FrameOutput, Data: []byte(data)}:
 	case <-t.done:
@@ -464,23 +461,23 @@ func (t *Stream) Output(data string) {
 }
 
 // Stick makes the agent stop reading its input.
-func (t *Stream) Stick() {
+func (t *fakeStream) Stick() {
 	defer t.lock()()
 	t.stuck = true
 }
 
 // Got is all input so far, Sizes all sizes that were asked for.
-func (t *Stream) Got() string {
+func (t *fakeStream) Got() string {
 	defer t.lock()()
 	return string(t.input)
 }
 
-func (t *Stream) Sizes() [][2]int {
+func (t *fakeStream) Sizes() [][2]int {
 	defer t.lock()()
 	return append([][2]int(nil), t.sizes...)
 }
 
-func (t *Stream) Read() (api.Frame, error) {
+func (t *fakeStream) Read() (api.Frame, error) {
 	select {
 	case f, ok := <-t.out:
 		if !ok {
@@ -492,7 +489,7 @@ func (t *Stream) Read() (api.Frame, error) {
 	}
 }
 
-func (t *Stream) Input(p []byte) error {
+func (t *fakeStream) Input(p []byte) error {
 	t.mu.Lock()
 	stuck := t.stuck
 	if !stuck {
@@ -506,7 +503,7 @@ func (t *Stream) Input(p []byte) error {
 	return nil
 }
 
-func (t *Stream) Resize(cols, rows int) error {
+func (t *fakeStream) Resize(cols, rows int) error {
 	t.mu.Lock()
 	t.sizes = append(t.sizes, [2]int{cols, rows})
 	t.mu.Unlock()
@@ -517,7 +514,7 @@ func (t *Stream) Resize(cols, rows int) error {
 	return nil
 }
 
-func (t *Stream) Close() error {
+func (t *fakeStream) Close() error {
 	t.once.Do(func() { close(t.done) })
 	return nil
 }

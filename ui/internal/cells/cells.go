@@ -1,4 +1,5 @@
-package fake
+// Package cells checks what tests have drawn.
+package cells
 
 import (
 	"testing"
@@ -7,9 +8,9 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 )
 
-// CheckCells fails when a cell could do more than show a character, or when
+// Check fails when a cell could do more than show a character, or when
 // something was drawn outside of an area.
-func CheckCells(t testing.TB, s uv.ScreenBuffer, area uv.Rectangle) {
+func Check(t testing.TB, s uv.ScreenBuffer, area uv.Rectangle) {
 	t.Helper()
 	for y := range s.Height() {
 		for x := range s.Width() {

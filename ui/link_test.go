@@ -1,4 +1,4 @@
-package link_test
+package ui
 
 import (
 	"context"
@@ -8,21 +8,13 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"go.uber.org/goleak"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/fake"
 	"stepbox/ui/link"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience bounds waits for what should happen at once: on a busy machine it
-// takes long, and only a test that fails waits for all of it.
-const patience = 2 * time.Minute
-
-// next waits for a message that f accepts.
-func next(t *testing.T, l *link.Link, what string, f func(tea.Msg) bool) {
+// nextMessage waits for a message that f accepts.
+func nextMessage(t *testing.T, l *link.Link, what string, f func(tea.Msg) bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
@@ -41,20 +33,20 @@ func next(t *testing.T, l *link.Link, what string, f func(tea.Msg) bool) {
 	t.Fatalf("never: %s", what)
 }
 
-func open(t *testing.T, c *fake.Client) *link.Link {
+func openLink(t *testing.T, c *fakeClient) *link.Link {
 	t.Helper()
-	l := link.Open(t.Context(), c, fake.Session().ID, fake.NewEmulator)
+	l := link.Open(t.Context(), c, sceneSession().ID, newFakeEmulator)
 	t.Cleanup(l.Close)
 	return l
 }
 
 func TestEventsArriveOnceAndInOrder(t *testing.T) {
-	c := fake.New(fake.Session())
+	c := newFake(sceneSession())
 	const n = 5000
 	for i := range n {
 		c.Put(api.Event{Action: &api.Action{N: i + 1}})
 	}
-	l := open(t, c)
+	l := openLink(t, c)
 	seen := 0
 	caught := false
 	collect := func(m tea.Msg) bool {
@@ -71,59 +63,59 @@ func TestEventsArriveOnceAndInOrder(t *testing.T) {
 		caught = e.Caught
 		return seen >= n && caught
 	}
-	next(t, l, "the history", collect)
+	nextMessage(t, l, "the history", collect)
 
 	// Broken and joined again: nothing twice, nothing lost.
 	c.Break(errors.New("reset"))
-	next(t, l, "the loss is told", func(m tea.Msg) bool {
+	nextMessage(t, l, "the loss is told", func(m tea.Msg) bool {
 		lost, ok := m.(link.Lost)
 		return ok && lost.Err != nil && !lost.Terminal
 	})
 	c.Put(api.Event{Action: &api.Action{N: n + 1}})
 	c.Break(nil)
-	next(t, l, "what came meanwhile", func(m tea.Msg) bool {
+	nextMessage(t, l, "what came meanwhile", func(m tea.Msg) bool {
 		collect(m)
 		return seen == n+1
 	})
 }
 
 func TestOverWhenTheSessionEnded(t *testing.T) {
-	c := fake.New(fake.Session())
-	s := fake.Session()
+	c := newFake(sceneSession())
+	s := sceneSession()
 	s.State = api.SessionEnded
 	c.Put(api.Event{Session: &s})
 	c.End()
-	l := open(t, c)
-	next(t, l, "it is over", func(m tea.Msg) bool {
+	l := openLink(t, c)
+	nextMessage(t, l, "it is over", func(m tea.Msg) bool {
 		o, ok := m.(link.Over)
 		return ok && o.Err == nil && o.Session.State == api.SessionEnded
 	})
 }
 
 func TestUnknownSessionIsOver(t *testing.T) {
-	l := link.Open(t.Context(), fake.New(), "none", fake.NewEmulator)
+	l := link.Open(t.Context(), newFake(), "none", newFakeEmulator)
 	defer l.Close()
-	c := fake.New()
+	c := newFake()
 	c.Break(&api.Problem{Code: api.CodeNotFound, Message: "gone"})
-	m := link.Open(t.Context(), c, "none", fake.NewEmulator)
+	m := link.Open(t.Context(), c, "none", newFakeEmulator)
 	defer m.Close()
-	next(t, m, "it is over", func(msg tea.Msg) bool {
+	nextMessage(t, m, "it is over", func(msg tea.Msg) bool {
 		_, ok := msg.(link.Over)
 		return ok
 	})
 }
 
-func text(l *link.Link) (out string) {
-	l.Screen.With(func(e link.Emulator) { out = strings.Join(e.(*fake.Emulator).Text(), "\n") })
+func linkText(l *link.Link) (out string) {
+	l.Screen.With(func(e link.Emulator) { out = strings.Join(e.(*fakeEmulator).Text(), "\n") })
 	return out
 }
 
 func TestTerminal(t *testing.T) {
-	c := fake.New(fake.Session())
+	c := newFake(sceneSession())
 	c.SetScreen(80, 24, "keyframe\n")
-	l := open(t, c)
-	next(t, l, "it is joined", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
-	if !strings.Contains(text(l), "keyframe") {
+	l := openLink(t, c)
+	nextMessage(t, l, "it is joined", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
+	if !strings.Contains(linkText(l), "keyframe") {
 		t.Error("joined without a keyframe")
 	}
 	l.Resize(100, 40)
@@ -133,20 +125,20 @@ func TestTerminal(t *testing.T) {
 	}
 	term := c.LastTerminal()
 	term.Output(strings.Repeat("x", 100<<10))
-	next(t, l, "all output", func(tea.Msg) bool { return strings.Count(text(l), "x") == 100<<10 })
+	nextMessage(t, l, "all output", func(tea.Msg) bool { return strings.Count(linkText(l), "x") == 100<<10 })
 	poll(t, "input", func() bool { return term.Got() == "hello" })
 	poll(t, "one resize", func() bool { s := term.Sizes(); return len(s) == 1 && s[0] == [2]int{100, 40} })
 
 	// The connection breaks: what is typed meanwhile is refused, what comes
 	// after the next keyframe is typed to that one, and the size is told anew.
 	term.Close()
-	next(t, l, "the loss is told", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err != nil })
+	nextMessage(t, l, "the loss is told", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err != nil })
 	if l.Type([]byte("lost")) {
 		t.Error("typing without a terminal was taken")
 	}
 	c.SetScreen(80, 24, "second\n")
-	next(t, l, "it is joined again", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
-	if got := text(l); strings.Contains(got, "x") || !strings.Contains(got, "second") {
+	nextMessage(t, l, "it is joined again", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
+	if got := linkText(l); strings.Contains(got, "x") || !strings.Contains(got, "second") {
 		t.Error("the old screen is still there")
 	}
 	l.Type([]byte("again"))
@@ -166,9 +158,9 @@ func poll(t *testing.T, what string, f func() bool) {
 }
 
 func TestTypeIsBounded(t *testing.T) {
-	c := fake.New(fake.Session())
-	l := open(t, c)
-	next(t, l, "it is joined", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
+	c := newFake(sceneSession())
+	l := openLink(t, c)
+	nextMessage(t, l, "it is joined", func(m tea.Msg) bool { lost, ok := m.(link.Lost); return ok && lost.Terminal && lost.Err == nil })
 	c.LastTerminal().Stick()
 	n := 0
 	for l.Type([]byte("x")) {
@@ -186,12 +178,12 @@ func TestTypeIsBounded(t *testing.T) {
 
 // Closing ends everything, also with the agent stuck and nobody reading.
 func TestCloseEndsEverything(t *testing.T) {
-	c := fake.New(fake.Session())
+	c := newFake(sceneSession())
 	for i := range 100000 {
 		c.Put(api.Event{Action: &api.Action{N: i + 1}})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	l := link.Open(ctx, c, fake.Session().ID, fake.NewEmulator)
+	l := link.Open(ctx, c, sceneSession().ID, newFakeEmulator)
 	poll(t, "a terminal", func() bool { return c.LastTerminal() != nil })
 	c.LastTerminal().Stick()
 	l.Type([]byte("x"))
