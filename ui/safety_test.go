@@ -574,7 +574,7 @@ func TestStaleRollbackPlan(t *testing.T) {
 		t.Errorf("%d rollbacks were asked for", n)
 	}
 	d.calmly("y")
-	d.shows("rolled back: 3 files")
+	d.shows("taken back: 3 files")
 }
 
 func TestKillAsks(t *testing.T) {

@@ -79,9 +79,9 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.held("1 of 2 held")
 	tm.press(leader + "4")
 	tm.awake("u take back")
-	const plan = "Roll back what action 8 changed?"
+	const plan = "Take back what action 8 changed?"
 	tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), plan) })
-	tm.shows("M greet.sh", "M notes.txt", "y roll it back")
+	tm.shows("M greet.sh", "M notes.txt", "y take it back")
 	tm.gone("keys answer in a moment")
 	tm.answer("y", "taken back", func() bool { return !strings.Contains(tm.text(), plan) })
 	tm.held("#9 held")

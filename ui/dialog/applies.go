@@ -26,13 +26,13 @@ type Applies struct {
 func (a *Applies) Set(list []api.Apply, problem string) {
 	a.list, a.problem, a.loaded = list, problem, true
 	var items []item
-	for i, x := range list {
+	for _, x := range list {
 		mark, k := "○ ", themes.SurfaceMuted
 		if x.State == api.ApplyDone {
 			mark, k = "● ", themes.Surface
 		}
 		words := fmt.Sprintf("%d  %s  %s  ", x.ID, x.At.Local().Format("01-02 15:04"), paint.Count(x.Files, "file", "files"))
-		items = append(items, item{what: "apply", n: i, rows: says(mark+words+applyWords(x), k), about: says(applied(x), themes.SurfaceMuted)})
+		items = append(items, item{id: fmt.Sprint(x.ID), rows: says(mark+words+applyWords(x), k), about: says(applied(x), themes.SurfaceMuted)})
 	}
 	a.put(items)
 	a.at = max(0, len(items)-1)
@@ -87,7 +87,7 @@ func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		note = text{"nothing was applied from this session", themes.SurfaceMuted}
 	}
 	hints := []paint.Hint{{Key: "enter", Words: "undo…", Off: a.Why(intent.Open{}) != ""}, {Key: "esc", Words: "close"}}
-	a.show(dst, area, f, paint.Line{{Text: "Applies", Style: f.P.S(themes.Strong)}}, []row{blank()}, hints, note)
+	a.show(dst, area, f, []text{{"Applies", themes.Strong}}, []row{{}}, hints, note)
 	return nil
 }
 

@@ -35,12 +35,16 @@ type board struct {
 // item is one thing in the list.
 type item struct {
 	rows  func(dst uv.Screen, width int) []row
-	what  string // which kind of thing, for those who act on it
-	n     int    // which one of these
+	id    string // the same in another list is the same thing
 	key   string // the changed file whose differences are beside it
 	about func(dst uv.Screen, width int) []row
 	tail  bool   // the end of what is beside it matters most
 	must  string // names what it says, if nobody may go on before that was in view
+
+	ways   []api.Way                   // what a conflict, or a place of one, may become
+	choose func(api.Way) intent.Intent // takes one of them
+	toggle func() intent.Intent        // takes the next choice; nil where there is none
+	edit   intent.Intent               // what opens it; nil where nothing does
 }
 
 // wide is from how many columns on the parts lie beside each other.
@@ -101,12 +105,11 @@ func (b *board) clampAt() { b.at = max(0, min(b.at, len(b.items)-1)) }
 func (b *board) put(items []item) {
 	was := b.selected()
 	defer func() {
-		is := b.selected()
-		b.fresh = b.fresh || is.what != was.what || is.n != was.n
+		b.fresh = b.fresh || b.selected().id != was.id
 	}()
 	b.items, b.made = items, nil
 	for i, it := range items {
-		if it.what == was.what && it.n == was.n && it.key == was.key {
+		if it.id == was.id {
 			b.at = i
 		}
 	}
@@ -139,10 +142,10 @@ func (b *board) toSee() string {
 }
 
 // show draws the board. beside gives what there is to see of the selected thing.
-func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title paint.Line, head []row, hints []paint.Hint, note text) {
+func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, head []row, hints []paint.Hint, note text) {
 	foot := 4 + len(paint.WrapHints(dst, hints, b.width)) // borders, the rule, the note and the hints
 	room := max(3, area.Dy()-foot)
-	head = append(slices.Clone(head[:min(len(head), room-2)]), blank())
+	head = append(slices.Clone(head[:min(len(head), room-2)]), row{})
 	room -= len(head)
 
 	left, right := b.width, 0
@@ -194,7 +197,7 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 	b.look(height)
 	rows := head
 	for i := range height {
-		r := blank()
+		r := row{}
 		if n := b.first + i; n < len(list) {
 			r = list[n]
 		}
@@ -207,11 +210,11 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 		rows = append(rows, r)
 	}
 	if below > 0 && right == 0 {
-		rows = append(rows, row{ground: themes.Surface, spans: []text{{strings.Repeat("─", b.width), themes.Border}}})
+		rows = append(rows, row{spans: []text{{strings.Repeat("─", b.width), themes.Border}}})
 		rows = append(rows, about[b.about:b.about+below]...)
 	}
 	if n := len(b.items); n > 1 {
-		title = append(title, paint.Span{Text: fmt.Sprintf("  %d/%d", b.at+1, n), Style: f.P.S(themes.SurfaceMuted)})
+		title = append(title, text{fmt.Sprintf("  %d/%d", b.at+1, n), themes.SurfaceMuted})
 	}
 	b.top = 0
 	body := b.draw(dst, area, f, title, rows, hints, note)
@@ -247,7 +250,7 @@ func beside(dst uv.Screen, r row, left int) row {
 		used += paint.Width(dst, s.s)
 		spans = append(spans, s)
 	}
-	return row{ground: themes.Surface, spans: append(spans, text{strings.Repeat(" ", max(0, left-used)), themes.Surface}, text{" │ ", themes.Border})}
+	return row{spans: append(spans, text{strings.Repeat(" ", max(0, left-used)), themes.Surface}, text{" │ ", themes.Border})}
 }
 
 func flat(r row) []text {
@@ -262,7 +265,7 @@ func hunks(dst uv.Screen, hs []api.Hunk, width int) []row {
 	const most = 2000
 	var out []row
 	for _, h := range hs {
-		out = append(out, row{ground: themes.Surface, spans: []text{{fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, h.Section), themes.Hunk}}})
+		out = append(out, row{spans: []text{{fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, h.Section), themes.Hunk}}})
 		for _, l := range h.Lines {
 			if len(out) == most {
 				return append(out, muted("⋯ it goes on; Changes shows all of it"))
@@ -282,5 +285,5 @@ func diffRow(dst uv.Screen, op, s string, width int) row {
 		k = themes.RemovedWord
 	}
 	s = paint.Shorten(dst, strings.ReplaceAll(s, "\t", "    "), width-2)
-	return row{ground: themes.Surface, spans: []text{{op + " ", k}, {s, k}}}
+	return row{spans: []text{{op + " ", k}, {s, k}}}
 }

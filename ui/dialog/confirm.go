@@ -61,23 +61,23 @@ func (c *Confirm) Handle(i intent.Intent) intent.Intent {
 
 func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := c.measure(area, 92)
-	rows := []row{blank()}
+	rows := []row{{}}
 	if c.build != nil {
 		rows = append(rows, c.build(dst, width)...)
 	}
-	rows = append(rows, blank())
+	rows = append(rows, row{})
 	note := text{c.Note, themes.Info}
 	switch {
 	case c.Off != "":
 		note = text{"! " + c.Off, themes.Warn}
-	case c.Note == "" && f.Wait > 0:
-		note = text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+	case c.Note == "":
+		note = waiting(f)
 	}
 	hints := []paint.Hint{
 		{Key: "y", Words: c.YesFor, Off: c.Off != "" || c.Do == nil || f.Wait > 0},
 		{Key: "n esc", Words: "no, leave everything as it is"},
 	}
-	title := paint.Line{{Text: c.Title, Style: f.P.S(themes.Strong)}}
+	title := []text{{c.Title, themes.Strong}}
 	c.draw(dst, area, f, title, rows, hints, note)
 	return nil
 }
@@ -94,9 +94,9 @@ func ConfirmKill(n int, title string) *Confirm {
 	c.build = func(dst uv.Screen, width int) []row {
 		var out []row
 		if title != "" {
-			out = append(command(dst, title, width), blank())
+			out = append(command(dst, title, width), row{})
 		}
-		return append(out, wrapped(dst, words, width, themes.Surface, themes.Surface, 0)...)
+		return append(out, wrapped(dst, words, width, themes.Surface)...)
 	}
 	return c
 }

@@ -20,49 +20,45 @@ func (p *Plan) choose() intent.Intent {
 	return intent.Replan{}
 }
 
-// way is what was chosen for a conflict, or for one of its clashes; "" is nothing yet.
-func (p *Plan) way(it item) api.Way {
-	if it.what == "clash" {
-		c, k := it.n>>16, it.n&0xffff
-		if r := p.choices[p.shown.Conflicts[c].Key]; r != nil && r.Way == api.WayMerge && k < len(r.Sides) {
-			return r.Sides[k]
-		}
-		return ""
-	}
-	if r := p.choices[p.shown.Conflicts[it.n].Key]; r != nil {
-		return r.Way
-	}
-	return ""
-}
-
-// next is the choice after the one that is made.
-func (p *Plan) next(it item) api.Way {
-	ways := []api.Way{api.WayMerge, api.WayWanted, api.WayThere}
-	if it.what == "clash" || !p.shown.Conflicts[it.n].Clean {
-		ways = ways[1:]
-	}
-	return ways[(slices.Index(ways, p.way(it))+1)%len(ways)]
-}
-
-// resolve takes a choice for a conflict, or for a place of it.
-func (p *Plan) resolve(it item, w api.Way) intent.Intent {
-	n := it.n
-	if it.what == "clash" {
-		n >>= 16
-	}
-	c := p.shown.Conflicts[n]
+// decide takes a choice for a conflict, or with a place from 0 on for that place of it.
+func (p *Plan) decide(c api.Conflict, place int, w api.Way) intent.Intent {
 	r := p.choices[c.Key]
-	if r == nil || it.what == "conflict" || r.Way != api.WayMerge {
+	if r == nil || place < 0 || r.Way != api.WayMerge {
 		r = &api.Resolution{Key: c.Key, Way: w}
-		if it.what == "clash" || w == api.WayMerge && !c.Clean {
+		if place >= 0 || w == api.WayMerge && !c.Clean {
 			r.Way, r.Sides = api.WayMerge, make([]api.Way, len(c.Clashes))
 		}
 		p.choices[c.Key] = r
 	}
-	if it.what == "clash" {
-		r.Sides[it.n&0xffff] = w
+	if place >= 0 {
+		r.Sides[place] = w
 	}
 	return p.choose()
+}
+
+// option is one of the ways between which a person chooses.
+type option struct {
+	key   string
+	way   api.Way
+	words string
+}
+
+// between makes an item for a choice, and adds the options to its row. now is the
+// one that is chosen.
+func (p *Plan) between(c api.Conflict, place int, now api.Way, r row, options ...option) (item, row) {
+	it := item{
+		id: fmt.Sprint("conflict ", c.Key, place), choose: func(w api.Way) intent.Intent { return p.decide(c, place, w) },
+	}
+	it.toggle = func() intent.Intent { return it.choose(it.ways[(slices.Index(it.ways, now)+1)%len(it.ways)]) }
+	for _, o := range options {
+		mark, k := "○ ", themes.SurfaceMuted
+		if o.way == now {
+			mark, k = "● ", themes.Strong
+		}
+		it.ways = append(it.ways, o.way)
+		r.spans = append(r.spans, text{o.key + " ", themes.Key}, text{mark + o.words + "  ", k})
+	}
+	return it, r
 }
 
 // open is how many places of a merge wait for a choice.
@@ -88,37 +84,29 @@ func (p *Plan) sides() (wanted, there string) {
 	return "as before", "as it is"
 }
 
-// pick is a row of choices.
-type pick struct{ row }
-
-func (c *pick) add(key string, on bool, words string) {
-	mark, k := "○ ", themes.SurfaceMuted
-	if on {
-		mark, k = "● ", themes.Strong
-	}
-	c.spans = append(c.spans, text{key + " ", themes.Key}, text{mark + words + "  ", k})
-}
-
 // conflict is a file in which changes meet, and each place where they clash.
-func (p *Plan) conflict(n int, c api.Conflict) []item {
-	it := item{what: "conflict", n: n, must: fmt.Sprint("conflict", c.Key, c.Why)}
-	way, r := p.way(it), p.choices[c.Key]
-	wanted, there := p.sides()
-	choice := pick{row{ground: themes.Surface, indent: 2}}
-	if c.Clean || len(c.Clashes) > 0 {
-		words := "both"
-		if r != nil && r.Way == api.WayMerge && open(r) > 0 {
-			words = fmt.Sprintf("both (%d to choose)", open(r))
+func (p *Plan) conflict(c api.Conflict) []item {
+	var way api.Way
+	r := p.choices[c.Key]
+	both := option{"m", api.WayMerge, "both"}
+	if r != nil {
+		if way = r.Way; way == api.WayMerge && open(r) > 0 {
+			both.words = fmt.Sprintf("both (%d to choose)", open(r))
 		}
-		choice.add("m", way == api.WayMerge, words)
 	}
-	choice.add("w", way == api.WayWanted, wanted)
-	choice.add("t", way == api.WayThere, there)
+	wanted, there := p.sides()
+	options := []option{both, {"w", api.WayWanted, wanted}, {"t", api.WayThere, there}}
+	sides := options[1:]
+	if !c.Clean && len(c.Clashes) == 0 {
+		options = sides
+	}
+	it, choice := p.between(c, -1, way, row{indent: 2}, options...)
+	it.must = fmt.Sprint("conflict", c.Key, c.Why)
 	it.rows = joined(says("≠ "+c.Path+": "+c.Why, themes.Warn), func(uv.Screen, int) []row {
 		if r == nil {
-			return []row{choice.row, muted("  nothing chosen: it stays as it is")}
+			return []row{choice, muted("  nothing chosen: it stays as it is")}
 		}
-		return []row{choice.row}
+		return []row{choice}
 	})
 	switch {
 	case c.Clean:
@@ -140,13 +128,12 @@ func (p *Plan) conflict(n int, c api.Conflict) []item {
 		return out
 	}
 	for k, x := range c.Clashes {
-		choice := pick{row{ground: themes.Surface, indent: 4, spans: []text{{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}}}}
-		choice.add("w", r.Sides[k] == api.WayWanted, wanted)
-		choice.add("t", r.Sides[k] == api.WayThere, there)
-		out = append(out, item{
-			what: "clash", n: n<<16 | k, must: fmt.Sprint("clash", c.Key, x), rows: func(uv.Screen, int) []row { return []row{choice.row} },
-			about: func(dst uv.Screen, width int) []row { return p.clash(dst, k, x, width) },
-		})
+		head := text{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}
+		it, choice := p.between(c, k, r.Sides[k], row{indent: 4, spans: []text{head}}, sides...)
+		it.must = fmt.Sprint("clash", c.Key, x)
+		it.rows = func(uv.Screen, int) []row { return []row{choice} }
+		it.about = func(dst uv.Screen, width int) []row { return p.clash(dst, k, x, width) }
+		out = append(out, it)
 	}
 	return out
 }
@@ -159,7 +146,7 @@ func (p *Plan) clash(dst uv.Screen, n int, c api.Clash, width int) []row {
 		words, op string
 		lines     []string
 	}{{"what both come from", " ", c.Base}, {"t  " + there, "t", c.There}, {"w  " + wanted, "w", c.Wanted}} {
-		out = append(out, row{ground: themes.Surface, spans: []text{{fmt.Sprintf("── %d: %s", n+1, x.words), themes.Strong}}})
+		out = append(out, row{spans: []text{{fmt.Sprintf("── %d: %s", n+1, x.words), themes.Strong}}})
 		for _, l := range x.lines {
 			out = append(out, diffRow(dst, x.op, l, width))
 		}

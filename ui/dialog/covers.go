@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -27,8 +26,8 @@ func subject(s api.Subject) string {
 }
 
 // foot is the keys and, above them, what stands in their way.
-func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
-	edit := d.shown.Subject == api.SubjectEdit
+func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
+	edit, wait := d.shown.Subject == api.SubjectEdit, f.Wait
 	var hints []paint.Hint
 	var reason string
 	for _, b := range keys.In(keys.Decision) {
@@ -75,7 +74,7 @@ func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
 	case reason != "" && !(d.changed && wait > 0):
 		return hints, text{"! " + reason, themes.Warn}
 	case wait > 0 && !d.changed:
-		return hints, text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+		return hints, waiting(f)
 	case d.changed:
 		return hints, text{"! this question changed while it was open: look again", themes.Warn}
 	}
@@ -86,20 +85,20 @@ func (d *Decision) foot(wait time.Duration) ([]paint.Hint, text) {
 // decision covers.
 func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 	q := d.shown
-	out = append(out, blank())
+	out = append(out, row{})
 	for _, w := range Warnings(q) {
-		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
+		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
 	}
 	if len(out) > 1 {
-		out = append(out, blank())
+		out = append(out, row{})
 	}
 	if c := q.Command; c != nil {
 		for i, c := range c.All() {
 			if i > 0 {
-				out = append(out, blank(), muted("together with, as one job:"))
+				out = append(out, row{}, muted("together with, as one job:"))
 			}
 			out = append(out, command(dst, c.Line, width)...)
-			out = append(out, blank())
+			out = append(out, row{})
 			out = append(out, d.parts(dst, c, width)...)
 			out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
 			out = append(out, pair(dst, "program", cmp.Or(c.Program, "—"), width, themes.Surface)...)
@@ -118,11 +117,11 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 		out = append(out, change(dst, q.Changes[i], width))
 	}
 	if q.Command == nil {
-		out = append(out, blank())
+		out = append(out, row{})
 	}
 	covered = len(out)
 	if d.raw && q.Command != nil {
-		out = append(out, blank(), muted("arguments as they are executed"))
+		out = append(out, row{}, muted("arguments as they are executed"))
 		for _, c := range q.Command.All() {
 			for i, a := range c.Argv {
 				out = append(out, pair(dst, "  "+strconv.Itoa(i), a, width, themes.Surface)...)
@@ -141,7 +140,7 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 			out = append(out, pair(dst, "undo", fmt.Sprintf("can be rolled back to checkpoint %d", c.Before), width, themes.SurfaceMuted)...)
 		}
 	}
-	return append(out, blank()), covered
+	return append(out, row{}), covered
 }
 
 func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
@@ -159,15 +158,15 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 		}
 		words := padCells(dst, word, 6)
 		rows := paint.Wrap(dst, p.Text, width-10)
-		out = append(out, row{ground: themes.Surface, spans: []text{{glyph + " " + words + " ", k}, {rows[0], themes.Surface}}})
+		out = append(out, row{spans: []text{{glyph + " " + words + " ", k}, {rows[0], themes.Surface}}})
 		for _, r := range rows[1:] {
-			out = append(out, row{ground: themes.Surface, indent: 9, spans: []text{{r, themes.Surface}}})
+			out = append(out, row{indent: 9, spans: []text{{r, themes.Surface}}})
 		}
 		if p.Rule != "" {
-			out = append(out, row{ground: themes.Surface, indent: 9, spans: []text{{paint.Shorten(dst, p.Rule, width-10), themes.SurfaceMuted}}})
+			out = append(out, row{indent: 9, spans: []text{{paint.Shorten(dst, p.Rule, width-10), themes.SurfaceMuted}}})
 		}
 	}
-	return append(out, blank())
+	return append(out, row{})
 }
 
 // command is the block that shows a command whole, with what could deceive marked.
@@ -183,7 +182,7 @@ func command(dst uv.Screen, line string, width int) []row {
 			}
 			spans = append(spans, text{part.Text, k})
 		}
-		out = append(out, row{ground: themes.Inset, spans: spans})
+		out = append(out, row{inset: true, spans: spans})
 		prompt = "  "
 	}
 	return out
@@ -201,7 +200,7 @@ func change(dst uv.Screen, c api.Change, width int) row {
 	if c.Words != "" {
 		counts += "  " + c.Words
 	}
-	return row{ground: themes.Surface, spans: []text{
+	return row{spans: []text{
 		{paint.Shorten(dst, c.Status, 1) + " ", statusToken(c.Status)},
 		{paint.ShortenLeft(dst, name, max(10, width-2-paint.Width(dst, counts))), themes.Surface},
 		{counts, themes.SurfaceMuted},

@@ -162,14 +162,14 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 		d.seen, d.seenAt = 0, width
 	}
 	q := d.shown
-	title := paint.Line{
-		{Text: fmt.Sprintf("◆ #%d ", q.Action), Style: f.P.S(themes.Held)},
-		{Text: subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), Style: f.P.S(themes.Strong)},
+	title := []text{
+		{fmt.Sprintf("◆ #%d ", q.Action), themes.Held},
+		{subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), themes.Strong},
 	}
 	if d.of > 1 {
-		title = append(title, paint.Span{Text: fmt.Sprintf("  %d of %d", d.place, d.of), Style: f.P.S(themes.SurfaceMuted)})
+		title = append(title, text{fmt.Sprintf("  %d of %d", d.place, d.of), themes.SurfaceMuted})
 	}
-	hints, note := d.foot(f.Wait)
+	hints, note := d.foot(f)
 	d.draw(dst, area, f, title, rows, hints, note)
 	if !d.raw && d.over == "" && d.top <= d.seen {
 		d.seen = max(d.seen, d.top+d.height)

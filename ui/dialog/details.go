@@ -33,11 +33,11 @@ type Details struct {
 
 func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 116)
-	rows := append([]row{blank()}, d.build(dst, width, f.Now)...)
-	rows = append(rows, blank())
-	title := paint.Line{{Text: d.Title, Style: f.P.S(themes.Strong)}}
+	rows := append([]row{{}}, d.build(dst, width, f.Now)...)
+	rows = append(rows, row{})
+	title := []text{{d.Title, themes.Strong}}
 	if d.Glyph != "" {
-		title = append(paint.Line{{Text: d.Glyph + " ", Style: f.P.S(d.Token)}}, title...)
+		title = append([]text{{d.Glyph + " ", d.Token}}, title...)
 	}
 	d.draw(dst, area, f, title, rows, closeHints, text{})
 	return nil
@@ -76,7 +76,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		}
 		st := describe(a, now)
 		d.Glyph, d.Token = st.Glyph, st.Mark
-		out := append(command(dst, a.Title, width), blank())
+		out := append(command(dst, a.Title, width), row{})
 		add := adder(dst, &out, width)
 		add("state", st.Words, st.Token)
 		if a.Judged() {
@@ -126,7 +126,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		if a.Before != 0 {
 			add("undo", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
 		}
-		out = append(out, blank())
+		out = append(out, row{})
 		return append(out, d.execRows(dst, width)...)
 	}
 	return d
@@ -135,7 +135,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 func (d *Details) execRows(dst uv.Screen, width int) []row {
 	switch {
 	case d.problem != "":
-		return wrapped(dst, "! "+d.problem, width, themes.Warn, themes.Surface, 0)
+		return wrapped(dst, "! "+d.problem, width, themes.Warn)
 	case !d.loaded:
 		return []row{muted("reading the programs it started…")}
 	case len(d.execs) == 0:
@@ -164,7 +164,7 @@ func (d *Details) execRows(dst uv.Screen, width int) []row {
 		line := paint.Clean(strings.Join(e.Argv, " "))
 		room := width - 12 - paint.Width(dst, right)
 		line = paint.Shorten(dst, line, max(10, room))
-		out = append(out, row{ground: themes.Surface, spans: []text{
+		out = append(out, row{spans: []text{
 			{glyph + " ", k}, {fmt.Sprintf("%7d  ", e.Pid), themes.SurfaceMuted}, {line, themes.Surface}, {"  " + right, themes.SurfaceMuted},
 		}})
 	}
@@ -186,7 +186,7 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 			case api.Ask:
 				k, word = themes.Held, "◆ held"
 			}
-			out = append(out, row{ground: themes.Surface, spans: []text{
+			out = append(out, row{spans: []text{
 				{word, k}, {"  " + a.At.Local().Format("15:04:05.000"), themes.Surface},
 			}})
 			add("  rule", a.Rule, themes.Surface)
@@ -202,7 +202,7 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 			if a.Action != 0 {
 				add("  action", strconv.Itoa(a.Action), themes.Surface)
 			}
-			out = append(out, blank())
+			out = append(out, row{})
 		}
 		return out
 	}
@@ -225,10 +225,10 @@ func SessionFacts(get func() api.Session) *Details {
 		var out []row
 		add := adder(dst, &out, width)
 		for _, w := range s.Warnings {
-			out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
+			out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
 		}
 		if len(out) > 0 {
-			out = append(out, blank())
+			out = append(out, row{})
 		}
 		add("command", s.Command, themes.Surface)
 		add("agent", s.Agent, themes.Surface)

@@ -71,13 +71,11 @@ type text struct {
 // row is one row of a dialog's body.
 type row struct {
 	spans  []text
-	ground themes.Token // Surface or Inset
+	inset  bool // it lies deeper, as what is quoted does
 	indent int
 }
 
-func muted(s string) row { return row{spans: []text{{s, themes.SurfaceMuted}}, ground: themes.Surface} }
-
-func blank() row { return row{ground: themes.Surface} }
+func muted(s string) row { return row{spans: []text{{s, themes.SurfaceMuted}}} }
 
 // sheet is the frame that dialogs share: a title, rows that scroll, and hints. It
 // is also a dialog's answers for as long as it tells something and decides nothing.
@@ -139,7 +137,7 @@ func (s *sheet) measure(area uv.Rectangle, most int) int {
 
 // draw draws the frame, the rows in view and the foot. It returns the area of
 // the rows.
-func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title paint.Line, rows []row, hints []paint.Hint, note text) uv.Rectangle {
+func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) uv.Rectangle {
 	p := f.P
 	foot := paint.WrapHints(dst, hints, s.width)
 	chrome := 2 + len(foot)
@@ -165,9 +163,9 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 	border := p.S(themes.SurfaceBorder)
 	n := paint.Text(dst, x+2, y, end, " ", border)
 	for _, sp := range title {
-		st := sp.Style
+		st := p.S(sp.k)
 		st.Bg = p.S(themes.Surface).Bg
-		n = paint.Clip(dst, n, y, end, sp.Text, st)
+		n = paint.Clip(dst, n, y, end, sp.s, st)
 	}
 	paint.Text(dst, n, y, end, " ", border)
 
@@ -210,29 +208,36 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title pain
 }
 
 func drawRow(dst uv.Screen, x, y, end int, r row, p *paint.Palette) {
-	if r.ground == themes.Inset {
-		paint.Fill(dst, uv.Rect(x, y, end-x, 1), p.S(themes.Inset))
+	ground := themes.Surface
+	if r.inset {
+		ground = themes.Inset
+		paint.Fill(dst, uv.Rect(x, y, end-x, 1), p.S(ground))
 	}
 	x += r.indent
 	for _, sp := range r.spans {
-		st := p.S(sp.k)
+		st := p.S(ground)
 		if sp.k != themes.Surface && sp.k != themes.Inset {
-			st = p.On(sp.k, r.ground)
-		}
-		if r.ground == themes.Inset && sp.k == themes.Surface {
-			st = p.S(themes.Inset)
+			st = p.On(sp.k, ground)
 		}
 		x = paint.Clip(dst, x, y, end, sp.s, st)
 	}
 }
 
 // wrapped breaks text into rows of one look.
-func wrapped(dst uv.Screen, s string, width int, k, ground themes.Token, indent int) []row {
+func wrapped(dst uv.Screen, s string, width int, k themes.Token) []row {
 	var out []row
-	for _, r := range paint.Wrap(dst, s, width-indent) {
-		out = append(out, row{spans: []text{{r, k}}, ground: ground, indent: indent})
+	for _, r := range paint.Wrap(dst, s, width) {
+		out = append(out, row{spans: []text{{r, k}}})
 	}
 	return out
+}
+
+// waiting says that keys don't answer yet, or nothing.
+func waiting(f paint.Frame) text {
+	if f.Wait > 0 {
+		return text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+	}
+	return text{}
 }
 
 // pair is a fact: a name in a column and its value, wrapped beside it.
@@ -240,7 +245,7 @@ func pair(dst uv.Screen, name, value string, width int, k themes.Token) []row {
 	const column = 12
 	var out []row
 	for _, r := range paint.Wrap(dst, value, width-column) {
-		out = append(out, row{ground: themes.Surface, spans: []text{
+		out = append(out, row{spans: []text{
 			{padCells(dst, name, column), themes.SurfaceMuted}, {r, k},
 		}})
 		name = ""

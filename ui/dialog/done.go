@@ -18,7 +18,7 @@ func (p *Plan) Done(a api.Apply) {
 	p.failure, p.diffOf = "", ""
 	var out []item
 	say := func(k themes.Token, words string) {
-		out = append(out, item{what: "result", n: len(out), rows: says(words, k)})
+		out = append(out, item{id: fmt.Sprint("result ", len(out)), rows: says(words, k)})
 	}
 	defer func() { p.put(out); p.fresh = true }()
 	files := paint.Count(a.Files, "file", "files")
@@ -84,7 +84,7 @@ func output(c api.CheckResult) func(uv.Screen, int) []row {
 	return func(dst uv.Screen, width int) []row {
 		var out []row
 		for _, l := range strings.Split(strings.TrimRight(c.Output, "\n"), "\n") {
-			out = append(out, row{ground: themes.Surface, spans: []text{{paint.Shorten(dst, strings.ReplaceAll(l, "\t", "    "), width), themes.Surface}}})
+			out = append(out, row{spans: []text{{paint.Shorten(dst, strings.ReplaceAll(l, "\t", "    "), width), themes.Surface}}})
 		}
 		return out
 	}

@@ -53,12 +53,12 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := e.measure(area, 84)
 	s := e.session
-	rows := wrapped(dst, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet, and stay in the record.", width, themes.Strong, themes.Surface, 0)
+	rows := wrapped(dst, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet, and stay in the record.", width, themes.Strong)
 	if s.Unreviewed > 0 {
-		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.", width, themes.Warn, themes.Surface, 0)...)
+		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.", width, themes.Warn)...)
 	}
 	if s.Reason != "" {
-		rows = append(rows, wrapped(dst, s.Reason, width, themes.SurfaceMuted, themes.Surface, 0)...)
+		rows = append(rows, wrapped(dst, s.Reason, width, themes.SurfaceMuted)...)
 	}
 	var hints []paint.Hint
 	for _, b := range keys.In(keys.Ended) {
@@ -66,14 +66,10 @@ func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 			hints = append(hints, paint.Hint{Key: b.First(), Words: b.Short, Off: f.Wait > 0 && e.Care(b.Intent) == state.Quiet})
 		}
 	}
-	title := paint.Line{{Text: "Session " + paint.Clean(s.Name) + " ended", Style: f.P.S(themes.Strong)}}
+	title := []text{{"Session " + paint.Clean(s.Name) + " ended", themes.Strong}}
 	if s.Exit != nil {
-		title[0].Text += ": " + s.Exit.Words()
+		title[0].s += ": " + s.Exit.Words()
 	}
-	note := text{}
-	if f.Wait > 0 {
-		note = text{"⋯ keys answer in a moment", themes.SurfaceMuted}
-	}
-	e.draw(dst, area, f, title, rows, hints, note)
+	e.draw(dst, area, f, title, rows, hints, waiting(f))
 	return nil
 }

@@ -25,17 +25,17 @@ type Help struct {
 
 func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := h.measure(area, 100)
-	rows := []row{blank()}
+	rows := []row{{}}
 	if h.Intro != "" {
-		rows = append(rows, wrapped(dst, h.Intro, width, themes.SurfaceMuted, themes.Surface, 0)...)
-		rows = append(rows, blank())
+		rows = append(rows, wrapped(dst, h.Intro, width, themes.SurfaceMuted)...)
+		rows = append(rows, row{})
 	}
 	for _, s := range h.Place {
 		title := string(s)
 		if s == keys.Leader {
 			title += "  " + keys.LeaderKey
 		}
-		rows = append(rows, row{ground: themes.Surface, spans: []text{{title, themes.Strong}}})
+		rows = append(rows, row{spans: []text{{title, themes.Strong}}})
 		for _, b := range keys.In(s) {
 			words, k, key := b.Help().Desc, themes.Surface, themes.Key
 			if h.Off != nil {
@@ -48,15 +48,15 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			}
 			label := b.Help().Key
 			for _, r := range paint.Wrap(dst, words, width-20) {
-				rows = append(rows, row{ground: themes.Surface, indent: 2, spans: []text{
+				rows = append(rows, row{indent: 2, spans: []text{
 					{padCells(dst, label, 16), key}, {r, k},
 				}})
 				label = ""
 			}
 		}
-		rows = append(rows, blank())
+		rows = append(rows, row{})
 	}
-	h.draw(dst, area, f, paint.Line{{Text: "Keys", Style: f.P.S(themes.Strong)}}, rows, closeHints, text{})
+	h.draw(dst, area, f, []text{{"Keys", themes.Strong}}, rows, closeHints, text{})
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	height := min(max(1, area.Dy()-7), 14)
 	p.first = max(0, min(p.first, len(found)-height))
 	p.first = max(min(p.first, p.at), p.at-height+1)
-	rows := []row{blank(), blank()}
+	rows := []row{{}, row{}}
 	if len(found) == 0 {
 		rows = append(rows, muted("  no command has these letters"))
 	}
@@ -183,16 +183,16 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 				k = themes.Key
 			}
 		}
-		rows = append(rows, row{ground: themes.Surface, spans: []text{
+		rows = append(rows, row{spans: []text{
 			{mark, themes.Key}, {padCells(dst, b.Name, 20), k},
 			{paint.Shorten(dst, words, width-22), themes.SurfaceMuted},
 		}})
 	}
 	for len(rows) < 2+height {
-		rows = append(rows, blank())
+		rows = append(rows, row{})
 	}
 	p.top = 0
-	body := p.draw(dst, area, f, paint.Line{{Text: "Commands", Style: f.P.S(themes.Strong)}}, rows,
+	body := p.draw(dst, area, f, []text{{"Commands", themes.Strong}}, rows,
 		[]paint.Hint{{Key: "enter", Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
 	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

@@ -143,19 +143,19 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	if c := r.question.Command; c != nil {
 		name = c.Line
 	}
-	rows := []row{blank()}
+	rows := []row{{}}
 	cmd := command(dst, name, width)
 	if len(cmd) > 4 {
 		cmd = append(cmd[:4], muted("⋯"))
 	}
 	rows = append(rows, cmd...)
-	rows = append(rows, blank(), muted("why? The agent reads this on its standard error, so it can do better."), blank(), blank())
+	rows = append(rows, row{}, muted("why? The agent reads this on its standard error, so it can do better."), row{}, row{})
 	note := text{}
 	if r.off != "" {
 		note = text{"! " + r.off, themes.Warn}
 	}
 	hints := []paint.Hint{{Key: "enter", Words: "deny", Off: r.off != ""}, {Key: "esc", Words: "back, nothing decided"}}
-	title := paint.Line{{Text: "✗ ", Style: f.P.S(themes.Denied)}, {Text: "Deny " + subject(r.question.Subject), Style: f.P.S(themes.Strong)}}
+	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
 	body := r.draw(dst, area, f, title, rows, hints, note)
 	return r.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a reason, or nothing")
 }
@@ -195,9 +195,9 @@ func (c *Check) Handle(i intent.Intent) intent.Intent {
 
 func (c *Check) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := c.measure(area, 92)
-	rows := append([]row{blank()}, wrapped(dst, "A shell command that must succeed, as go test ./... does. It runs without network, in a sandbox of its own, on exactly what would be in the project folder.", width, themes.SurfaceMuted, themes.Surface, 0)...)
-	rows = append(rows, blank(), blank())
+	rows := append([]row{{}}, wrapped(dst, "A shell command that must succeed, as go test ./... does. It runs without network, in a sandbox of its own, on exactly what would be in the project folder.", width, themes.SurfaceMuted)...)
+	rows = append(rows, row{}, row{})
 	hints := []paint.Hint{{Key: "enter", Words: "take it into the plan"}, {Key: "esc", Words: "back"}}
-	body := c.draw(dst, area, f, paint.Line{{Text: "A check", Style: f.P.S(themes.Strong)}}, rows, hints, text{})
+	body := c.draw(dst, area, f, []text{{"A check", themes.Strong}}, rows, hints, text{})
 	return c.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "type a command")
 }

@@ -102,12 +102,12 @@ func (p *Plan) Leave() string {
 
 // Handle takes the person's choices.
 func (p *Plan) Handle(i intent.Intent) intent.Intent {
+	if p.Why(i) != "" {
+		return nil
+	}
 	it := p.selected()
 	switch i := i.(type) {
 	case intent.Yes:
-		if p.whyNot() != "" {
-			return nil
-		}
 		p.running, p.notice, p.progress = true, "", api.Progress{}
 		return intent.CarryOut{}
 	case intent.Back:
@@ -125,25 +125,15 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 		p.work.Apply.Looked, p.looked = true, fmt.Sprint(p.shown.Unreviewed)
 		return p.choose()
 	case intent.Choose:
-		return p.resolve(it, i.Way)
+		return it.choose(i.Way)
 	case intent.Toggle:
-		switch it.what {
-		case "check":
-			p.own, p.checks[it.n].on = true, !p.checks[it.n].on
-			return p.choose()
-		case "commits":
-			return p.Handle(intent.Commits{})
-		}
-		return p.resolve(it, p.next(it))
+		return it.toggle()
 	case intent.Commits:
-		p.work.Apply.Commits = !p.work.Apply.Commits
-		return p.choose()
+		return p.toggleCommits()
 	case intent.AddCheck:
 		return intent.AskCheck{At: len(p.checks)}
 	case intent.Open:
-		if it.what == "check" {
-			return intent.AskCheck{At: it.n, Command: p.checks[it.n].command}
-		}
+		return it.edit
 	case intent.SetCheck:
 		p.own = true
 		switch command := strings.TrimSpace(i.Command); {
@@ -159,6 +149,11 @@ func (p *Plan) Handle(i intent.Intent) intent.Intent {
 		return p.choose()
 	}
 	return p.board.Handle(i)
+}
+
+func (p *Plan) toggleCommits() intent.Intent {
+	p.work.Apply.Commits = !p.work.Apply.Commits
+	return p.choose()
 }
 
 // Ask begins a plan, if one is wanted and none is under way: it returns the work
@@ -280,7 +275,7 @@ func (p *Plan) SetDiff(key string, d api.FileDiff, problem string) {
 
 func (p *Plan) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := p.measure(area, 190)
-	title := paint.Line{{Text: p.work.Title, Style: f.P.S(themes.Strong)}}
+	title := []text{{p.work.Title, themes.Strong}}
 	p.show(dst, area, f, title, p.head(dst, width), p.hints(f), p.note(f))
 	return nil
 }

@@ -39,20 +39,17 @@ func (p *Plan) Why(i intent.Intent) string {
 		}
 	case intent.Choose:
 		switch {
-		case p.over || it.what != "conflict" && it.what != "clash":
+		case p.over || it.choose == nil:
 			return "choose a conflict first (↑↓): only there are m, w and t to be chosen"
-		case i.Way == api.WayMerge && it.what == "clash":
-			return "for one place it is w or t; m on the file joins them"
-		case i.Way == api.WayMerge && p.shown.Conflicts[it.n].Clean:
-		case i.Way == api.WayMerge && len(p.shown.Conflicts[it.n].Clashes) == 0:
-			return "it isn't text that could be merged: w or t"
+		case !slices.Contains(it.ways, i.Way):
+			return "here it is w or t; m is for a file whose text can be merged"
 		}
 	case intent.Toggle:
-		if p.over || !slices.Contains([]string{"conflict", "clash", "check", "commits"}, it.what) {
+		if p.over || it.toggle == nil {
 			return "nothing to choose here: space is for conflicts, checks and commits"
 		}
 	case intent.Open:
-		if it.what != "check" || p.over {
+		if p.over || it.edit == nil {
 			return "y carries it out; enter only edits a check"
 		}
 	case intent.AddCheck, intent.Commits:
@@ -117,10 +114,6 @@ func (p *Plan) hints(f paint.Frame) []paint.Hint {
 			if p.applied == 0 {
 				continue
 			}
-		case intent.Open:
-			if p.selected().what != "check" || p.over || p.running {
-				continue
-			}
 		default:
 			if b.Short == "" || p.over || p.Why(b.Intent) != "" {
 				continue
@@ -147,7 +140,7 @@ func (p *Plan) note(f paint.Frame) text {
 	case why != "":
 		return text{"! " + why, themes.Warn}
 	case f.Wait > 0:
-		return text{"⋯ keys answer in a moment", themes.SurfaceMuted}
+		return waiting(f)
 	}
 	return text{"✓ this plan is as things are; it is checked again when it is carried out", themes.OK}
 }

@@ -8,22 +8,15 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/paint"
 )
 
 // Planned is a plan of any work, as it is shown.
 type Planned struct {
-	Hash       string
-	Counts     []Count
-	Warnings   []string
-	Files      []api.ApplyFile
-	More       int
-	Conflicts  []api.Conflict
-	Unreviewed []api.Change
-	Left       []api.Trouble
-	Commits    []api.Commit
-	Checks     []string
-	Blocked    string
+	api.ApplyPlan
+	Counts   []Count
+	Warnings []string
 }
 
 // Count is one of the numbers that sum a plan up. Grave ones stand out.
@@ -34,10 +27,7 @@ type Count struct {
 
 // OfApply is the plan of an apply, or of undoing one.
 func OfApply(a api.ApplyPlan) Planned {
-	p := Planned{
-		Hash: a.Hash, Files: a.Files, More: a.More, Conflicts: a.Conflicts, Unreviewed: a.Unreviewed, Left: a.Left,
-		Commits: a.Commits, Checks: a.Checks, Blocked: a.Blocked,
-	}
+	p := Planned{ApplyPlan: a}
 	for _, c := range []struct {
 		n     int
 		words string
@@ -55,7 +45,7 @@ func OfApply(a api.ApplyPlan) Planned {
 
 // OfRollback is the plan of a roll back.
 func OfRollback(r api.RollbackPlan) Planned {
-	p := Planned{Hash: r.Hash, More: r.More, Conflicts: r.Conflicts, Left: r.Problems}
+	p := Planned{ApplyPlan: api.ApplyPlan{Hash: r.Hash, More: r.More, Conflicts: r.Conflicts, Left: r.Problems}}
 	removes := r.Removes
 	for _, c := range r.Files {
 		p.Files = append(p.Files, api.ApplyFile{Change: c})
@@ -88,16 +78,16 @@ func OfRollback(r api.RollbackPlan) Planned {
 // head sums the plan up; it is always in view.
 func (p *Plan) head(dst uv.Screen, width int) []row {
 	if p.planned == 0 || p.over {
-		return []row{blank()}
+		return []row{{}}
 	}
-	out, used := []row{blank()}, 0
+	out, used := []row{{}}, 0
 	for i, c := range p.shown.Counts {
 		sum, gap, k := &out[len(out)-1], " · ", themes.Strong
 		if c.Grave {
 			k = themes.Loss
 		}
 		if w := paint.Width(dst, c.Words); used+w > width {
-			out, used = append(out, blank()), 0
+			out, used = append(out, row{}), 0
 			sum, gap = &out[len(out)-1], ""
 		} else if i == 0 {
 			gap = ""
@@ -106,24 +96,24 @@ func (p *Plan) head(dst uv.Screen, width int) []row {
 		used += len(c.Words) + 3
 	}
 	for _, w := range p.shown.Warnings {
-		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn, themes.Surface, 0)...)
+		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
 	}
 	return out
 }
 
 // list is all there is in the plan: first what needs the person, then the rest.
 func (p *Plan) list() (out []item) {
-	for i, c := range p.shown.Conflicts {
-		out = append(out, p.conflict(i, c)...)
+	for _, c := range p.shown.Conflicts {
+		out = append(out, p.conflict(c)...)
 	}
-	for i, f := range p.shown.Files {
+	for _, f := range p.shown.Files {
 		if len(f.Dangers) > 0 {
-			it := p.file("danger", i, f.Change, text{})
+			it := p.file(f.Change, text{})
 			it.rows = joined(it.rows, func(dst uv.Screen, width int) (out []row) {
 				for _, d := range f.Dangers {
 					mark := "    DANGER "
 					for _, s := range paint.Wrap(dst, d, width-len(mark)) {
-						out = append(out, row{ground: themes.Surface, spans: []text{{mark, themes.Denied}, {s, themes.Warn}}})
+						out = append(out, row{spans: []text{{mark, themes.Denied}, {s, themes.Warn}}})
 						mark = strings.Repeat(" ", len(mark))
 					}
 				}
@@ -133,12 +123,12 @@ func (p *Plan) list() (out []item) {
 			out = append(out, it)
 		}
 	}
-	for i, c := range p.shown.Unreviewed {
+	for _, c := range p.shown.Unreviewed {
 		mark := text{"? no action of it was reviewed  ", themes.Warn}
 		if p.work.Apply != nil && p.work.Apply.Looked {
 			mark = text{"✓ you have looked at it  ", themes.OK}
 		}
-		it := p.file("unreviewed", i, c, mark)
+		it := p.file(c, mark)
 		it.must = fmt.Sprint("unreviewed", c.Key, c.Status, c.NewSize)
 		out = append(out, it)
 	}
@@ -149,20 +139,20 @@ func (p *Plan) list() (out []item) {
 	if p.work.Back != nil {
 		words = "⚠ can't be put back: "
 	}
-	for i, t := range p.shown.Left {
-		out = append(out, item{what: "left", n: i, rows: says(words+t.Path+": "+t.Why, themes.Warn)})
+	for _, t := range p.shown.Left {
+		out = append(out, item{id: "left " + t.Path, rows: says(words+t.Path+": "+t.Why, themes.Warn)})
 	}
 	named := make(map[string]bool, len(p.shown.Unreviewed)) // above
 	for _, c := range p.shown.Unreviewed {
 		named[c.Key] = true
 	}
-	for i, f := range p.shown.Files {
+	for _, f := range p.shown.Files {
 		if len(f.Dangers) == 0 && !named[f.Key] {
-			out = append(out, p.file("file", i, f.Change, text{}))
+			out = append(out, p.file(f.Change, text{}))
 		}
 	}
 	if p.shown.More > 0 {
-		out = append(out, item{what: "more", rows: says(fmt.Sprintf("⋯ and %d more", p.shown.More), themes.SurfaceMuted)})
+		out = append(out, item{id: "more", rows: says(fmt.Sprintf("⋯ and %d more", p.shown.More), themes.SurfaceMuted)})
 	}
 	return out
 }
@@ -179,19 +169,24 @@ func box(on bool, what, words string) func(uv.Screen, int) []row {
 		mark = text{"[x] " + what, themes.OK}
 	}
 	return func(dst uv.Screen, width int) []row {
-		return []row{{ground: themes.Surface, spans: []text{mark, {paint.Shorten(dst, words, width-len(mark.s)), themes.Surface}}}}
+		return []row{{spans: []text{mark, {paint.Shorten(dst, words, width-len(mark.s)), themes.Surface}}}}
 	}
 }
 
 // extras are the checks and the commits of an apply.
 func (p *Plan) extras() (out []item) {
 	for i, c := range p.checks {
-		out = append(out, item{what: "check", n: i, rows: box(c.on, "check: ", c.command),
+		out = append(out, item{id: fmt.Sprint("check ", i), rows: box(c.on, "check: ", c.command),
+			edit: intent.AskCheck{At: i, Command: c.command},
+			toggle: func() intent.Intent {
+				p.own, p.checks[i].on = true, !c.on
+				return p.choose()
+			},
 			about: says("It runs in a sandbox of its own that has exactly the state which would be in the project folder. "+
 				"If it fails, nothing is written. enter edits it; an empty line takes it away.", themes.SurfaceMuted)})
 	}
 	if n := len(p.shown.Commits); n > 0 {
-		out = append(out, item{what: "commits", rows: joined(
+		out = append(out, item{id: "commits", toggle: p.toggleCommits, rows: joined(
 			box(p.work.Apply.Commits, "fetch: ", "the agent's "+paint.Count(n, "commit", "commits")+", to be merged by you"),
 			func(dst uv.Screen, width int) (out []row) {
 				for _, c := range p.shown.Commits {
@@ -209,17 +204,17 @@ func commit(dst uv.Screen, c api.Commit, width int) row {
 	if c.Folder != "" {
 		words += " in " + c.Folder
 	}
-	return row{ground: themes.Surface, indent: 4, spans: []text{{hash + " ", themes.Info}, {paint.Shorten(dst, words, width-15), themes.Surface}}}
+	return row{indent: 4, spans: []text{{hash + " ", themes.Info}, {paint.Shorten(dst, words, width-15), themes.Surface}}}
 }
 
 // says is what only needs words.
 func says(words string, k themes.Token) func(uv.Screen, int) []row {
-	return func(dst uv.Screen, width int) []row { return wrapped(dst, words, width, k, themes.Surface, 0) }
+	return func(dst uv.Screen, width int) []row { return wrapped(dst, words, width, k) }
 }
 
 // file is a changed file after a mark, with its differences beside it.
-func (p *Plan) file(what string, n int, c api.Change, mark text) item {
-	it := item{what: what, n: n, rows: func(dst uv.Screen, width int) []row {
+func (p *Plan) file(c api.Change, mark text) item {
+	it := item{id: "file " + c.Key + mark.s, rows: func(dst uv.Screen, width int) []row {
 		r := change(dst, c, width-paint.Width(dst, mark.s))
 		r.spans = append([]text{mark}, r.spans...)
 		return []row{r}
@@ -233,12 +228,12 @@ func (p *Plan) file(what string, n int, c api.Change, mark text) item {
 		if p.work.Back != nil {
 			name = "taken back: " + name
 		}
-		out := []row{{ground: themes.Surface, spans: []text{{paint.ShortenLeft(dst, name, width), themes.Strong}}}}
+		out := []row{{spans: []text{{paint.ShortenLeft(dst, name, width), themes.Strong}}}}
 		switch d := p.diff; {
 		case p.diffOf != c.Key:
 			return append(out, muted("reading its differences…"))
 		case p.diffErr != "":
-			return append(out, wrapped(dst, p.diffErr, width, themes.Warn, themes.Surface, 0)...)
+			return append(out, wrapped(dst, p.diffErr, width, themes.Warn)...)
 		case len(d.Hunks) == 0:
 			words := d.Note
 			if words == "" {
@@ -247,7 +242,7 @@ func (p *Plan) file(what string, n int, c api.Change, mark text) item {
 			if c.Words != "" {
 				words += " · " + c.Words
 			}
-			return append(out, wrapped(dst, words, width, themes.SurfaceMuted, themes.Surface, 0)...)
+			return append(out, wrapped(dst, words, width, themes.SurfaceMuted)...)
 		default:
 			return append(out, hunks(dst, d.Hunks, width)...)
 		}

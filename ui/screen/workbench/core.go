@@ -161,8 +161,11 @@ func (c *core) after(d time.Duration, then func() tea.Cmd) tea.Cmd {
 	}
 }
 
-// problemWords says in words why a request failed.
+// problemWords says in words why a request failed; "" when it didn't.
 func problemWords(err error) string {
+	if err == nil {
+		return ""
+	}
 	var p *api.Problem
 	if !errors.As(err, &p) {
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -182,15 +182,12 @@ func (f *fetcher) fetchDiff() tea.Cmd {
 	return f.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		got, err := c.Diff(ctx, id, w.Key, w.Scope)
 		var d *changes.Diff
-		words := ""
-		if err != nil {
-			words = problemWords(err)
-		} else {
+		if err == nil {
 			d = changes.Prepare(got)
 		}
 		return func() tea.Cmd {
 			f.diffRunning = false
-			f.pane.SetDiff(w, d, words)
+			f.pane.SetDiff(w, d, problemWords(err))
 			return f.wantDiff(0)
 		}
 	})

@@ -86,11 +86,7 @@ func (o *operations) execs(n int, d *dialog.Details) tea.Cmd {
 	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		execs, err := c.Execs(ctx, id, n)
 		return func() tea.Cmd {
-			words := ""
-			if err != nil {
-				words = problemWords(err)
-			}
-			d.SetExecs(execs, words)
+			d.SetExecs(execs, problemWords(err))
 			return nil
 		}
 	})

@@ -35,11 +35,7 @@ func (o *operations) replan() tea.Cmd {
 	return o.within(planTime, func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		p, err := planned(ctx, c, id, w)
 		return func() tea.Cmd {
-			words := ""
-			if err != nil {
-				words = problemWords(err)
-			}
-			d.SetPlan(count, p, words)
+			d.SetPlan(count, p, problemWords(err))
 			if d != o.plan {
 				return nil
 			}
@@ -186,11 +182,7 @@ func (o *operations) readBeside() tea.Cmd {
 		got, err := c.Diff(ctx, id, key, in)
 		return func() tea.Cmd {
 			o.reading = false
-			words := ""
-			if err != nil {
-				words = problemWords(err)
-			}
-			d.SetDiff(key, got, words)
+			d.SetDiff(key, got, problemWords(err))
 			return nil
 		}
 	})
@@ -203,11 +195,7 @@ func (o *operations) applies() tea.Cmd {
 	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		list, err := c.Applies(ctx, id)
 		return func() tea.Cmd {
-			words := ""
-			if err != nil {
-				words = problemWords(err)
-			}
-			d.Set(list, words)
+			d.Set(list, problemWords(err))
 			return nil
 		}
 	})

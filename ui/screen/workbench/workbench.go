@@ -228,10 +228,7 @@ func (s *Screen) events(m link.Events) {
 }
 
 func (s *Screen) lost(m link.Lost) {
-	words := ""
-	if m.Err != nil {
-		words = problemWords(m.Err)
-	}
+	words := problemWords(m.Err)
 	if m.Terminal {
 		s.lostTm = words
 		if words != "" {
