@@ -190,3 +190,24 @@ func TestHear(t *testing.T) {
 		}
 	}
 }
+
+// TestResumedSessionKnowsWhatIsIgnored: what git ignores isn't counted as work that
+// nobody applied.
+func TestResumedSessionKnowsWhatIsIgnored(t *testing.T) {
+	d := drive(t, api.ModePolicy, func(project string) {
+		err := os.MkdirAll(filepath.Join(project, ".git", "objects"), 0o755)
+		for path, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".gitignore": "*.log\n"} {
+			err = errors.Join(err, os.WriteFile(filepath.Join(project, path), []byte(text), 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	d.run("echo 1 >a.log; echo 1 >made")
+	d.again(func(string) {})
+	_, err := d.Kill(t.Context())
+	d.must(err)
+	if n := d.row().Unapplied; n != 1 {
+		t.Errorf("%d changes wait to be applied, not 1", n)
+	}
+}
