@@ -125,3 +125,41 @@ func TestSubmounts(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestNoOverlay: a project that the kernel can't put under an overlay, here since it is
+// one of two already, is refused in words.
+func TestNoOverlay(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting takes root")
+	}
+	r := newRig(t)
+	mount := func(what, at, data string) {
+		t.Helper()
+		if err := unix.Mount(what, at, what, 0, data); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
+	}
+	disk := filepath.Join(r.base, "disk")
+	dir := func(name string) string { return filepath.Join(disk, name) }
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount("tmpfs", disk, "size=1m")
+	for _, name := range []string{"lower", "merged", "upper", "work", "upper2", "work2"} {
+		if err := os.Mkdir(dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount("overlay", dir("merged"), "lowerdir="+dir("lower")+",upperdir="+dir("upper")+",workdir="+dir("work"))
+	mount("overlay", r.project, "lowerdir="+dir("merged")+",upperdir="+dir("upper2")+",workdir="+dir("work2"))
+	r.spec.Argv = []string{"/bin/true"}
+	s, err := Start(t.Context(), r.spec, r.handler)
+	if err == nil {
+		s.Close(t.Context())
+		t.Fatal("it started")
+	}
+	if !strings.Contains(err.Error(), "can't put the project under an overlay") {
+		t.Errorf("%v", err)
+	}
+}
