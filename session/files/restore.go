@@ -4,15 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"path/filepath"
 
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/ledger"
+	"stepbox/store"
 )
 
 // Restorer plans roll backs and carries them out.
-type Restorer struct{ *Taker }
+type Restorer struct {
+	*Taker
+
+	// Outer is the upper folder of a repository that lies outside of the project,
+	// which no checkpoint has. It needn't be there.
+	Outer string
+}
+
+// committed says whether git wrote references to the repository outside of the
+// project since just before an action.
+func (r *Restorer) committed(ctx context.Context, before int64) bool {
+	cp, err := ledger.Doc[api.Checkpoint](ctx, r.Files.store, r.Files.session, store.KindCheckpoint, before)
+	if err != nil || r.Outer == "" {
+		return false // there is none
+	}
+	found := false
+	for _, name := range []string{"HEAD", "packed-refs", "refs", "worktrees"} {
+		_ = filepath.WalkDir(filepath.Join(r.Outer, name), func(at string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || name == "worktrees" && d.Name() != "HEAD" {
+				return nil // it may be gone; git's looks write an index
+			}
+			info, err := d.Info()
+			found = found || err == nil && info.ModTime().After(cp.At)
+			return nil
+		})
+	}
+	return found
+}
 
 // Desk is what carrying out a roll back asks of the session, which decides and
 // records it. Its methods wait for that.

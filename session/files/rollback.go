@@ -140,7 +140,15 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 	if err != nil {
 		return fmt.Errorf("cannot plan the rollback: %w", err)
 	}
-	p.Shown.Problems = Troubles(append(problems, steps.Problems...))
+	problems = append(problems, steps.Problems...)
+	if len(p.Shown.Actions) > 0 {
+		n := slices.Min(p.Shown.Actions)
+		i := slices.IndexFunc(p.Actions, func(a Past) bool { return a.N == n })
+		if i >= 0 && r.committed(ctx, p.Actions[i].Before) {
+			problems = append(problems, manifest.Problem{Path: ".git", Text: "what git wrote since then to the repository, which lies outside of the project, stays there: no checkpoint has it"})
+		}
+	}
+	p.Shown.Problems = Troubles(problems)
 	p.Shown.Hash = p.digest()
 	return nil
 }

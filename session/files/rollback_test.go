@@ -51,7 +51,7 @@ func newTimeline(t testing.TB) *timeline {
 func newBareTimeline(t testing.TB) *timeline {
 	l := &timeline{uppers: newUppers(t)}
 	l.box = &quiet{log: &l.log}
-	l.restorer = &Restorer{&Taker{Files: l.Files, Freezer: NewFreezer(l.box), Box: l.box, Log: slog.New(slog.DiscardHandler)}}
+	l.restorer = &Restorer{Taker: &Taker{Files: l.Files, Freezer: NewFreezer(l.box), Box: l.box, Log: slog.New(slog.DiscardHandler)}}
 	return l
 }
 
