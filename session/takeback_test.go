@@ -259,6 +259,41 @@ func TestTakeBackOverALink(t *testing.T) {
 	}
 }
 
+// TestTakeBackOfHardLinks: a file that got another name since is in conflict, and the
+// other name keeps what it is; names that were one file are one again, unless the
+// one that is left has changed.
+func TestTakeBackOfHardLinks(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	upper := filepath.Join(d.store.SessionDir(d.ID()), "upper")
+	one := func(a, b string) bool {
+		x, xerr := os.Stat(filepath.Join(upper, a))
+		y, yerr := os.Stat(filepath.Join(upper, b))
+		return xerr == nil && yerr == nil && os.SameFile(x, y)
+	}
+	d.run("echo 1 >named; echo 1 >a; ln a b; echo 1 >c; ln c d")
+	changed := d.run("echo 2 >named")
+	d.run("ln named other")
+	plan, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(changed)})
+	d.must(err)
+	if len(plan.Conflicts) != 1 || plan.Conflicts[0].Path != "named" || !strings.Contains(plan.Conflicts[0].Why, "it has the name other too by now") || plan.Restores != 0 {
+		t.Fatalf("the plan is %+v", plan)
+	}
+	d.take(only(changed), api.Resolution{Key: plan.Conflicts[0].Key, Way: api.WayWanted})
+	if d.has("named") != "1\n" || d.has("other") != "2\n" {
+		t.Errorf("named is %q, other is %q", d.has("named"), d.has("other"))
+	}
+
+	removed := d.run("rm b d")
+	d.run("echo 2 >c")
+	plan, _ = d.take(only(removed))
+	if len(plan.Problems) != 1 || plan.Problems[0].Path != "d" || !strings.Contains(plan.Problems[0].Why, "it was one file with c, which has changed since: they are two now") {
+		t.Errorf("the plan is %+v", plan)
+	}
+	if !one("a", "b") || d.has("b") != "1\n" || one("c", "d") || d.has("c") != "2\n" || d.has("d") != "1\n" {
+		t.Errorf("a and b are one file: %v; c and d are: %v; b is %q, c is %q, d is %q", one("a", "b"), one("c", "d"), d.has("b"), d.has("c"), d.has("d"))
+	}
+}
+
 // TestTakeBackHunks: one hunk goes, the other and other files stay.
 func TestTakeBackHunks(t *testing.T) {
 	long := seven + strings.Repeat("0\n", 20) + seven
