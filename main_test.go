@@ -628,9 +628,11 @@ func cutOff(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	events := os.NewFile(uintptr(watch), "inotify")
 	held := holders(ts) // looking for them takes longer than writing a few files
+	var said bytes.Buffer
+	cmd := background(ts, &said, args)
 	ended := make(chan error, 1)
 	go func() {
-		err := ts.Exec(args[0], args[1:]...)
+		err := cmd.Wait()
 		events.Close() // nobody waits for more
 		ended <- err
 	}()
@@ -638,7 +640,7 @@ func cutOff(ts *testscript.TestScript, _ bool, args []string) {
 	for len(seen) < number {
 		n, err := events.Read(buf)
 		if err != nil {
-			ts.Fatalf("the command ended with %v after %d files", <-ended, len(seen))
+			ts.Fatalf("the command ended with %v after %d files: %s", <-ended, len(seen), said.String())
 		}
 		for e := buf[:n]; len(e) > 0; { // see inotify(7)
 			size := unix.SizeofInotifyEvent + binary.NativeEndian.Uint32(e[12:])
