@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -112,7 +113,7 @@ func (a *Applier) counting(ctx context.Context, id, event string) func(*api.Sess
 
 // lacks counts the changes of a session that is over which its project hasn't got,
 // but for what git ignores or has to itself.
-func (a *Applier) lacks(ctx context.Context, id string) (n int, err error) {
+func (a *Applier) lacks(ctx context.Context, id string) (int, error) {
 	s, err := a.History.Session(ctx, id)
 	if err != nil || s.Live() {
 		return 0, err // at its end it is counted anyway
@@ -121,25 +122,15 @@ func (a *Applier) lacks(ctx context.Context, id string) (n int, err error) {
 	if err != nil || all.To == nil {
 		return 0, err
 	}
-	d, err := all.Files.Difference(ctx, nil, all.To)
-	if err != nil {
-		return 0, err
-	}
 	folder, err := a.open(s)
 	if err != nil {
 		return 0, err
 	}
 	defer folder.Close()
-	for i := range d.Changes {
-		c := &d.Changes[i]
-		if project.Never(c.Path) != "" || all.Files.Ignored(c.Path) {
-			continue
-		}
-		if has, err := folder.Look(ctx, c.Path); err != nil || !has.Same(wanted(c.New)) {
-			n++
-		}
-	}
-	return n + d.More, nil
+	return all.Files.Unapplied(ctx, all.To, func(ctx context.Context, path string, now *diff.File) (bool, error) {
+		has, err := folder.Look(ctx, path)
+		return err == nil && has.Same(wanted(now)), nil // what can't be looked at isn't known to be there
+	})
 }
 
 // Wait waits until nothing is being written any more; contexts end what is.

@@ -94,12 +94,8 @@ func wrap(connect Connect, use, short string, args cobra.PositionalArgs, f func(
 	return cmd
 }
 
-// onSession makes a command on one session, found by session; onOne's is found as find does.
-func onSession(connect Connect, use, short string, f func(c command, s api.Session) error) *cobra.Command {
-	return onOne(connect, use, short, command.session, f)
-}
-
-func onOne(connect Connect, use, short string, find func(command, string) (api.Session, error), f func(c command, s api.Session) error) *cobra.Command {
+// onSession makes a command on one session, which find finds.
+func onSession(connect Connect, find func(command, string) (api.Session, error), use, short string, f func(c command, s api.Session) error) *cobra.Command {
 	return wrap(connect, use, short, cobra.MaximumNArgs(1), func(c command, args []string) error {
 		s, err := find(c, optional(args))
 		if err != nil {

@@ -96,14 +96,14 @@ func keep(connect Connect) *cobra.Command {
 }
 
 func pause(connect Connect) *cobra.Command {
-	return onSession(connect, "pause [SESSION]", "Freeze every process of a session's agent", func(c command, s api.Session) error {
+	return onSession(connect, command.session, "pause [SESSION]", "Freeze every process of a session's agent", func(c command, s api.Session) error {
 		s, err := c.client.Pause(c.ctx, s.ID)
 		return c.say(s, err, "paused: %s", s.Name)
 	})
 }
 
 func resume(connect Connect) *cobra.Command {
-	return onSession(connect, "continue [SESSION]", "Let a paused session go on", func(c command, s api.Session) error {
+	return onSession(connect, command.session, "continue [SESSION]", "Let a paused session go on", func(c command, s api.Session) error {
 		if s.State == api.SessionRunning {
 			return c.say(s, nil, "%s isn't paused: it is running", s.Name)
 		}
@@ -133,7 +133,7 @@ func mode(connect Connect) *cobra.Command {
 
 func kill(connect Connect) *cobra.Command {
 	var action int
-	cmd := onSession(connect, "kill [SESSION]", "End a session's sandbox, or one action's processes", func(c command, s api.Session) error {
+	cmd := onSession(connect, command.session, "kill [SESSION]", "End a session's sandbox, or one action's processes", func(c command, s api.Session) error {
 		if action > 0 {
 			a, err := c.client.KillAction(c.ctx, s.ID, action)
 			return c.say(a, err, "killed: action %d  %s", a.N, cut(a.Title, lineMost))

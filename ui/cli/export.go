@@ -18,7 +18,7 @@ import (
 func export(connect Connect) *cobra.Command {
 	var sel api.Selection
 	var format, file string
-	cmd := onOne(connect, "export [SESSION]", "Write a session's changes as a patch that git apply takes", command.toRead, func(c command, s api.Session) error {
+	cmd := onSession(connect, command.toRead, "export [SESSION]", "Write a session's changes as a patch that git apply takes", func(c command, s api.Session) error {
 		if format != "patch" {
 			return fmt.Errorf("%w: %q is no format; there is: patch", ErrUsage, format)
 		}

@@ -13,7 +13,7 @@ import (
 
 func logs(connect Connect) *cobra.Command {
 	var follow bool
-	cmd := onOne(connect, "log [SESSION]", "Print what happened, one line per event, network attempts included", command.toRead, func(c command, s api.Session) error {
+	cmd := onSession(connect, command.toRead, "log [SESSION]", "Print what happened, one line per event, network attempts included", func(c command, s api.Session) error {
 		enc := json.NewEncoder(c.out)
 		events := c.client.Recorded
 		if follow {

@@ -22,7 +22,7 @@ type rolling struct {
 
 func rollback(connect Connect) *cobra.Command {
 	var r rolling
-	cmd := onSession(connect, "rollback [SESSION]", "Take back what an action changed, or roll back to before it", func(c command, s api.Session) error {
+	cmd := onSession(connect, command.session, "rollback [SESSION]", "Take back what an action changed, or roll back to before it", func(c command, s api.Session) error {
 		b := r
 		b.command = c
 		return b.run(s)
