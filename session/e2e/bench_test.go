@@ -211,6 +211,28 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
+// BenchmarkWrite measures from a key that has the agent write a file until the file
+// can be read in the Changes pane; what the key takes to the agent is in BenchmarkKey.
+//
+//	go test -run '^$' -bench Write -benchtime 1x ./session/e2e
+func BenchmarkWrite(b *testing.B) {
+	p := newPerson(b)
+	p.write("agent", `stty -echo; echo ready.; while IFS= read -rn1 k; do n=$((n+1)); rm -f new*; echo $n >new$n.txt; done`)
+	w := watch(b, "stepbox", p.command(b.Context(), "run", "--mode", "watch", "--", "bash", "agent"))
+	w.must("the agent is ready", func() bool { return w.shows("ready.") })
+	var all []time.Duration
+	for i := range 40 * b.N {
+		w.rest(time.Duration(300+7*(i%10)) * time.Millisecond) // at all phases of a frame, and of looking
+		name := fmt.Sprintf("new%d.txt", i+1)
+		all = append(all, w.took(".", name, func() bool { return w.shows(name) }))
+	}
+	slices.Sort(all)
+	for _, p := range []int{25, 50, 75, 90} {
+		b.ReportMetric(float64(all[(len(all)-1)*p/100].Microseconds())/1000, fmt.Sprintf("p%d-ms", p))
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
 // BenchmarkIdle measures the processor time, in percent of one processor, of a
 // session in which nothing happens.
 func BenchmarkIdle(b *testing.B) {
