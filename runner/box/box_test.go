@@ -198,6 +198,9 @@ func TestSelf(t *testing.T) {
 	if again, err := Self(); err != nil || again != self {
 		t.Errorf("it is made twice: %v", err)
 	}
+	if !sealed(self) {
+		t.Error("it isn't sealed")
+	}
 	if _, err := self.Write([]byte("x")); err == nil {
 		t.Error("it can be written")
 	}

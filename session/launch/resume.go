@@ -110,8 +110,7 @@ func replace(path string, body []byte) error {
 	return os.Rename(made, path)
 }
 
-// goneTime bounds how long a resume waits for what a killed supervisor left: longer
-// than its holder may take to clean up.
+// goneTime bounds how long a resume waits for what a killed supervisor's holder cleans up.
 const goneTime = 20 * time.Second
 
 // resumed is the session that goes on.
