@@ -99,7 +99,7 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.gone("in your project yet")
 	tm.press(leader + "1")
 	tm.agentShows(`echo hello "$1"`)
-	tm.agentShows("That was all. Nothing outside this sand")
+	tm.agentShows("That was all. Nothing outside this")
 	if s := tm.text(); strings.Contains(s, secretText) {
 		t.Errorf("the agent has the person's key:\n%s", s)
 	}
