@@ -621,7 +621,30 @@ func TestModesPauseAndKeep(t *testing.T) {
 		d.press("k")
 	}
 	d.calmly("y")
-	d.shows("✓ kept #10")
+	d.shows("✓ kept action 10")
+}
+
+// Keeping goes on to the next action that waits for a word, or takes the selected
+// ones, of which those count that wait and aren't held.
+func TestKeepGoesOn(t *testing.T) {
+	t.Parallel()
+	to5 := []string{leader, "4", "G", "k", "k", "k", "k", "k", "k", "k"} // the two of housekeeping are one row
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
+	d.press(to5...)
+	d.calmly("y")
+	d.shows("✓ kept action 5")
+	d.press("y")
+	d.shows("too soon")
+	d.calmly("y")
+	d.shows("✓ kept action 10")
+
+	d = bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
+	d.press(append(to5, "space", "j", "space", "j", "space", "G", "space", "k", "k", "k", "space")...)
+	d.calmly("y")
+	d.shows("✓ kept actions 5 and 10")
+	d.decided()
+	d.calmly("y")
+	d.shows("has no changes")
 }
 
 // A command from the palette decides as its key would: on what lay below all the

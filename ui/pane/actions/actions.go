@@ -71,8 +71,24 @@ func (p *Pane) Mark() {
 // Marked are the selected actions, by number.
 func (p *Pane) Marked() []int { return slices.Sorted(maps.Keys(p.marked)) }
 
-// Clear selects none.
-func (p *Pane) Clear() { p.marked = nil }
+// Clear selects none, and says whether any was.
+func (p *Pane) Clear() bool {
+	any := len(p.marked) > 0
+	p.marked = nil
+	return any
+}
+
+// NextOpen goes to the first action after the selected one whose changes wait for
+// a word, if there is one.
+func (p *Pane) NextOpen() {
+	items := p.rows()
+	for i := p.List.In(len(items)) + 1; i < len(items); i++ {
+		if it := items[i]; it.folded == 0 && p.State.Actions[it.index].Review == api.ReviewOpen {
+			p.List.Select(i)
+			return
+		}
+	}
+}
 
 // Total is how many rows there are.
 func (p *Pane) Total() int { return len(p.rows()) }

@@ -106,7 +106,10 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 			}
 			return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep})
 		}
-		return s.ops.keep(a.N)
+		if acts := s.unreviewed(); len(acts) > 0 {
+			return s.ops.keep(acts, s.unmark)
+		}
+		return s.ops.keep([]int{a.N}, s.asking.list.NextOpen)
 	case intent.Rollback:
 		if held && q.Subject == api.SubjectEdit {
 			s.asking.dialogs.open(dialog.ConfirmEdit(q, s.st.Print(q.ID)))

@@ -23,6 +23,7 @@ func (s *Screen) back() {
 		s.changes.pane.Reading = false
 		s.view.zoom = false
 	case s.view.focus == intent.Changes && s.changes.pane.Clear():
+	case s.view.focus == intent.Actions && s.asking.list.Clear():
 	case s.view.zoom:
 		s.view.zoom = false
 	case s.view.focus != intent.Terminal:

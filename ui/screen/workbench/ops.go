@@ -38,10 +38,31 @@ func (o *operations) simple(doing string, token themes.Token, done string, f fun
 	})
 }
 
-func (o *operations) keep(n int) tea.Cmd {
-	return o.simple("keeping", themes.OK, fmt.Sprintf("✓ kept #%d", n), func(ctx context.Context, c link.Client, id string) (api.Event, error) {
-		a, err := c.Keep(ctx, id, n)
-		return api.Event{Action: &a}, err
+// keep marks the changes of actions as reviewed. Then does what follows when all
+// of them are.
+func (o *operations) keep(acts []int, then func()) tea.Cmd {
+	return o.long("keeping", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		var kept []api.Action
+		var err error
+		for _, n := range acts {
+			var a api.Action
+			if a, err = c.Keep(ctx, id, n); err != nil {
+				break
+			}
+			kept = append(kept, a)
+		}
+		return func() tea.Cmd {
+			for i := range kept {
+				o.st.Apply(api.Event{Action: &kept[i]})
+			}
+			if err != nil {
+				o.tell(themes.Warn, "%s", problemWords(err))
+				return nil
+			}
+			o.tell(themes.OK, "✓ kept %s", actionWords(acts))
+			then()
+			return nil
+		}
 	})
 }
 

@@ -91,6 +91,9 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		case edit && s.asking.pending[q.ID]:
 			return "the answer is on its way"
 		case edit:
+		case len(s.unreviewed()) > 0:
+		case len(s.asking.list.Marked()) > 0:
+			return "none of the selected actions has changes that wait for a word; a held one is answered by itself"
 		case !selected:
 			return "no action is selected"
 		case a.Review != api.ReviewOpen:

@@ -257,7 +257,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 
 // apply plans to write the selection to the project folder; without: all but it.
 func (s *Screen) apply(without bool) tea.Cmd {
-	sel, scope, done, title := api.Selection{}, api.Scope{}, s.asking.list.Clear, "Write this session's changes to the project folder?"
+	sel, scope, done, title := api.Selection{}, api.Scope{}, s.unmark, "Write this session's changes to the project folder?"
 	switch acts := s.asking.list.Marked(); {
 	case without:
 		sel.Without = s.chosenActions()
@@ -281,6 +281,19 @@ func (s *Screen) apply(without bool) tea.Cmd {
 	}, done)
 }
 
+// unreviewed are the selected actions whose changes wait for a word, but for those
+// that are held: what is said of them is bound to what is shown of them.
+func (s *Screen) unreviewed() []int {
+	return slices.DeleteFunc(s.asking.list.Marked(), func(n int) bool {
+		a, _ := s.st.Action(n)
+		_, held := s.st.QuestionOf(n)
+		return held || a.Review != api.ReviewOpen
+	})
+}
+
+// unmark selects no action.
+func (s *Screen) unmark() { s.asking.list.Clear() }
+
 // chosenActions are the selected actions, or the one that the cursor is on.
 func (s *Screen) chosenActions() []int {
 	if acts := s.asking.list.Marked(); len(acts) > 0 {
@@ -298,9 +311,9 @@ func (s *Screen) takeBack(later bool) tea.Cmd {
 		return s.ops.open(dialog.Work{
 			Title: fmt.Sprintf("Roll back to just before action %d?", n), Yes: "roll back", Done: "↶ rolled back", Scope: &api.Scope{Since: a.Before},
 			Back: &api.RollbackRequest{RollbackTarget: api.Before(n)},
-		}, s.asking.list.Clear)
+		}, s.unmark)
 	}
-	sel, scope, done := api.Selection{Actions: s.chosenActions()}, api.Scope{}, s.asking.list.Clear
+	sel, scope, done := api.Selection{Actions: s.chosenActions()}, api.Scope{}, s.unmark
 	if s.view.focus == intent.Changes {
 		sel, scope, done = s.changes.under()
 	}
