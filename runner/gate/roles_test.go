@@ -211,7 +211,8 @@ func playFlipper(args []string) {
 
 // fixed is a string in memory that is aligned and doesn't move.
 func fixed(s string) []byte {
-	b := unsafe.Slice((*byte)(unsafe.Pointer(&make([]uint64, 8)[0])), 64)
+	words := make([]uint64, max(8, len(s)/8+1)) // a path may be long
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
 	copy(b, s)
 	return b
 }
