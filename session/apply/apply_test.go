@@ -385,6 +385,44 @@ func TestMissingBody(t *testing.T) {
 	}
 }
 
+// A renamed file whose new half can't be written stays under its old name.
+func TestHalfRename(t *testing.T) {
+	text := strings.Repeat("line\n", 6000)
+	for name, c := range map[string]struct {
+		to    string
+		spoil func(r *rig)
+	}{
+		"its content is lost": {"new", func(r *rig) {
+			found, err := filepath.Glob(filepath.Join(filepath.Dir(r.project), "data/bodies/*/*"))
+			r.must(err)
+			for _, p := range found {
+				r.must(os.Remove(p))
+			}
+		}},
+		"its folder is a file by now": {"d/new", func(r *rig) { r.host("d", "the person's") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, map[string]string{"old": text})
+			r.gone("old")
+			r.agent(c.to, text)
+			r.agent("other", "small\n")
+			r.action(api.ReviewKept)
+			if plan := words(r.plan(api.ApplyRequest{})); plan[0] != "R "+c.to+" from old" {
+				t.Fatalf("the plan is %q", plan)
+			}
+			c.spoil(r)
+			if plan := words(r.plan(api.ApplyRequest{})); len(plan) != 2 || plan[0] != "A other" || !strings.HasPrefix(plan[1], "left "+c.to+": ") {
+				t.Fatalf("the plan is %q", plan)
+			}
+			_, err := r.apply(api.ApplyRequest{})
+			r.must(err)
+			if has := r.has(); has["old"] == "" || has["other"] == "" {
+				t.Errorf("the project has %d files, and the renamed one or another isn't among them", len(has))
+			}
+		})
+	}
+}
+
 // garble changes bytes of a file, and nothing else about it.
 func garble(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

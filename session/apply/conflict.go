@@ -76,7 +76,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		return api.Problemf(api.CodeInvalid, "there is no way %q to resolve a conflict: use %s, %s or %s", api.Escape(api.Trim(string(r.Way), 40)), api.WayMerge, api.WayWanted, api.WayThere)
 	}
 	if at != c.Path { // it was renamed
-		b.steps[at] = project.Step{Path: at, Old: has}
+		b.goes(at, c.Path, has)
 		has = project.State{}
 	}
 	b.step(&made, has, want)

@@ -25,6 +25,10 @@ func scripts(base string) string {
 	return ""
 }
 
+// maxSteps bounds through how many names a link is followed: nobody's own has so many,
+// and each takes a look at the project.
+const maxSteps = 300
+
 // mostScripts is how many bytes of such a file are read.
 const mostScripts = 1 << 20
 
@@ -33,7 +37,7 @@ type dangers struct {
 	obeyed   *obeyed             // what the person has there
 	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
 	redacted []string            // what it saw without secrets
-	git      map[string]bool     // folders that are repositories themselves once all is applied, as far as they were asked about
+	git      map[string]bool     // folders that are, or are in, repositories once all is applied, as far as they were asked about
 	folded   map[string][]string // what differs in case alone, by what it is in small letters
 
 	// read gives a side's content, at most so many bytes of it; nil of none.
@@ -74,13 +78,8 @@ func (d *dangers) of(c *diff.Change) []string {
 			}
 		}
 	}
-	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
-		if d.repository(dir) {
-			out = append(out, "is part of a repository without a .git folder, whose hooks and configuration git obeys")
-		}
-		if dir == "." {
-			break
-		}
+	if d.repository(path.Dir(c.Path)) {
+		out = append(out, "is part of a repository without a .git folder, whose hooks and configuration git obeys")
 	}
 	switch {
 	case link:
@@ -109,12 +108,13 @@ func (d *dangers) of(c *diff.Change) []string {
 	return out
 }
 
-// repository says whether git takes a folder for a repository: by HEAD, and objects
-// or refs. It is one without a working tree, or one that a .git file leads to.
+// repository says whether git takes a folder, or one that it is in, for a repository:
+// by HEAD, and objects or refs. It is one without a working tree, or one that a .git
+// file leads to.
 func (d *dangers) repository(dir string) bool {
 	is, known := d.git[dir]
 	if !known {
-		is = d.there(path.Join(dir, "HEAD")) && (d.there(path.Join(dir, "objects")) || d.there(path.Join(dir, "refs")))
+		is = d.there(path.Join(dir, "HEAD")) && (d.there(path.Join(dir, "objects")) || d.there(path.Join(dir, "refs"))) || dir != "." && d.repository(path.Dir(dir))
 		d.git[dir] = is
 	}
 	return is
@@ -151,7 +151,10 @@ func (d *dangers) ofLink(at, target string) string {
 	// Each step is looked at as the kernel would take it: .. is that of where a
 	// link led to, and not of its name.
 	here, rest := path.Dir(at), strings.Split(target, "/")
-	for hops := 0; len(rest) > 0; {
+	for hops, steps := 0, 0; len(rest) > 0; steps++ {
+		if steps == maxSteps {
+			return out
+		}
 		step := rest[0]
 		rest = rest[1:]
 		switch {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -245,5 +247,32 @@ func TestFoldersInBetween(t *testing.T) {
 	r.must(err)
 	if st, err := os.Stat(filepath.Join(r.project, "open")); err != nil || st.Mode().Perm() != 0o775 {
 		t.Errorf("it is %v, %v", st.Mode(), err)
+	}
+}
+
+// However long links and paths are, the project is looked at a bounded number of times
+// for each, and a link that can't be followed to its end is said to lead out.
+func TestDangersAreBounded(t *testing.T) {
+	looks := 0
+	long := strings.Repeat("b/", 2000) + "link"
+	d := &dangers{git: map[string]bool{}, obeyed: &obeyed{},
+		there: func(string) bool { looks++; return false },
+		target: func(at string) string {
+			looks++
+			if strings.HasSuffix(at, "link") {
+				return long
+			}
+			return ""
+		},
+	}
+	if got := d.ofLink("x", long); got != "a link that may lead out of the project: "+long || looks > 1000 {
+		t.Errorf("%.100q after %d looks", got, looks)
+	}
+	looks = 0
+	for i := range 1000 {
+		d.of(&diff.Change{Path: strings.Repeat("d/", 1000) + fmt.Sprint(i), Status: diff.Added, New: &diff.File{Entry: manifest.Entry{Kind: manifest.KindFile}}})
+	}
+	if looks > 5000 {
+		t.Errorf("%d looks for 1000 files of one deep folder", looks)
 	}
 }

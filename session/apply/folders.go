@@ -48,8 +48,7 @@ func (b *planner) makeFolders() error {
 				b.steps[dir] = project.Step{Path: dir, New: project.State{Kind: manifest.KindDir, Mode: mode}}
 				continue
 			}
-			b.left(at, "what it would be in isn't a folder in the project: "+dir)
-			delete(b.steps, at)
+			b.drop(at, "what it would be in isn't a folder in the project: "+dir)
 			break
 		}
 	}
@@ -96,8 +95,7 @@ func (b *planner) removeFolders() error {
 		case foreign < 0 && !listed:
 			b.steps[dir] = project.Step{Path: dir, Old: has}
 		case foreign >= 0 && listed:
-			b.left(dir, "the project has something in this folder that the session didn't: "+names[foreign])
-			delete(b.steps, dir)
+			b.drop(dir, "the project has something in this folder that the session didn't: "+names[foreign])
 		}
 	}
 	return nil

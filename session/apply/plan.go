@@ -49,16 +49,17 @@ type planner struct {
 	p       *plan
 	looked  map[string]project.State // what the project has
 	steps   map[string]project.Step
-	applied []diff.Change // what the plan lists
-	git     int           // changes below .git
-	ignored int           // changes of what git ignores
+	renamed map[string]string // by the path of what was renamed, the one that goes for it
+	applied []diff.Change     // what the plan lists
+	git     int               // changes below .git
+	ignored int               // changes of what git ignores
 }
 
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{},
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{},
 		applies: sync.OnceValue(func() []wrote {
 			all, _ := a.standing(ctx, s.ID) // of the others nothing is known
 			return all
@@ -121,7 +122,7 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	if d.More > 0 {
 		b.left("…", fmt.Sprintf("%d more changes, too many at once: apply them by folder", d.More))
 	}
-	for _, f := range []func() error{b.makeFolders, b.removeFolders, b.bodies} {
+	for _, f := range []func() error{b.bodies, b.makeFolders, b.removeFolders} {
 		if err := f(); err != nil {
 			return err
 		}
@@ -316,7 +317,7 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 		return false, nil
 	case still(c.Old, has) || b.ours(c.From, has):
 		b.step(c, project.State{}, want)
-		b.steps[c.From] = project.Step{Path: c.From, Old: has}
+		b.goes(c.From, c.Path, has)
 		return true, nil
 	case has.Kind != manifest.KindFile:
 		return false, nil
@@ -335,6 +336,22 @@ func (b *planner) unless(err error) error {
 func (b *planner) step(c *diff.Change, has, want project.State) {
 	b.steps[c.Path] = project.Step{Path: c.Path, Old: has, New: want}
 	b.applied = append(b.applied, *c)
+}
+
+// goes has a file go from the path that it is renamed from, as long as its new name
+// is written.
+func (b *planner) goes(from, to string, has project.State) {
+	b.steps[from] = project.Step{Path: from, Old: has}
+	b.renamed[to] = from
+}
+
+// drop leaves a path as it is, and one that was renamed to it.
+func (b *planner) drop(path, why string) {
+	b.left(path, why)
+	delete(b.steps, path)
+	if from, ok := b.renamed[path]; ok {
+		delete(b.steps, from)
+	}
 }
 
 // want is what is wanted of a path; not ok when it can't be applied, which is noted.
@@ -408,8 +425,7 @@ func (b *planner) bodies() error {
 			}
 		}
 		if err != nil {
-			b.left(path, "its content isn't in the record any more, or not whole: "+err.Error())
-			delete(b.steps, path)
+			b.drop(path, "its content isn't in the record any more, or not whole: "+err.Error())
 		}
 	}
 	return b.ctx.Err()
