@@ -30,6 +30,14 @@ var companions = map[string][]string{
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".password-store",
 	".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".config/gh", ".netrc", ".git-credentials"}
 
+// Secret are the folders of a home that hold a person's secrets, which are never shown.
+func Secret(home string) (out []string) {
+	for _, s := range secretFolders {
+		out = append(out, filepath.Join(home, s))
+	}
+	return out
+}
+
 // toolFinder collects the read-only mounts that make the person's own tools
 // visible: the folders of PATH outside the system, and what their links lead to.
 type toolFinder struct {
@@ -41,9 +49,7 @@ type toolFinder struct {
 // tools lists the folders to mount for a PATH and for the agent's own program.
 func tools(argv0, path, home, workspace string, hidden ...string) []runner.Bind {
 	f := &toolFinder{home: home, workspace: workspace, refused: append([]string{home, workspace}, hidden...)}
-	for _, s := range secretFolders {
-		f.refused = append(f.refused, filepath.Join(home, s))
-	}
+	f.refused = append(f.refused, Secret(home)...)
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue // relative to wherever the agent is: its own files

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stepbox/runner"
+	"stepbox/session/outfit"
 )
 
 // kept are where a home keeps what builds have fetched, which can't be fetched
@@ -25,12 +26,18 @@ const goBuilds = ".cache/go-build"
 
 // caches are those that are there and aren't reached through links, each with a
 // folder below uppers for what is written to it. A build trusts what is in its
-// cache: none is shown that is where an agent, or an apply, writes.
+// cache: none is shown that is where an agent, or an apply, writes; nor what holds the
+// whole home, or its secrets, whatever a variable says.
 func (s *Scratch) caches(uppers string, have []runner.Bind) (out []runner.Bind, err error) {
+	data, err := filepath.EvalSymlinks(s.cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare the build caches: %w", err)
+	}
+	private := append(outfit.Secret(s.cfg.Home), s.cfg.Workspace, data)
 	for i, k := range kept {
 		target, source := filepath.Join(s.cfg.Home, k[0]), ""
 		for _, e := range s.cfg.Env {
-			if name, value, _ := strings.Cut(e, "="); name == k[1] && filepath.IsAbs(value) {
+			if name, value, _ := strings.Cut(e, "="); k[1] != "" && name == k[1] && filepath.IsAbs(value) {
 				source = filepath.Clean(value)
 			}
 		}
@@ -39,7 +46,8 @@ func (s *Scratch) caches(uppers string, have []runner.Bind) (out []runner.Bind, 
 		if info, serr := os.Stat(source); err != nil || serr != nil || real != source || !info.IsDir() {
 			continue
 		}
-		if meet(source, s.cfg.Workspace) || meet(source, s.cfg.DataDir) || slices.ContainsFunc(have, func(b runner.Bind) bool { return b.Target == target }) {
+		if within(s.cfg.Home, source) || slices.ContainsFunc(private, func(p string) bool { return within(p, source) || within(source, p) }) ||
+			slices.ContainsFunc(have, func(b runner.Bind) bool { return b.Target == target }) {
 			continue
 		}
 		b := runner.Bind{Source: source, Target: target, Upper: filepath.Join(uppers, strconv.Itoa(i))}
@@ -57,8 +65,7 @@ func (s *Scratch) caches(uppers string, have []runner.Bind) (out []runner.Bind, 
 	return out, nil
 }
 
-// meet says whether one of two folders is, or is in, the other.
-func meet(a, b string) bool {
-	a, b = strings.TrimSuffix(a, "/")+"/", strings.TrimSuffix(b, "/")+"/"
-	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+// within says whether p is dir or below it.
+func within(p, dir string) bool {
+	return strings.HasPrefix(p+"/", strings.TrimSuffix(dir, "/")+"/")
 }

@@ -37,3 +37,20 @@ func TestChecksHaveBuildCaches(t *testing.T) {
 		t.Errorf("a sandbox that isn't a check's has %q", r.said)
 	}
 }
+
+// What a variable says is no cache when it holds what is kept from programs, or more
+// than a cache: the whole home, its secrets, and the record, also when a link leads there.
+func TestPrivateFoldersAreNoCaches(t *testing.T) {
+	r := newRig(t, nil)
+	secret, link := filepath.Join(r.cfg.Home, ".ssh"), filepath.Join(filepath.Dir(r.project), "link")
+	r.must(os.MkdirAll(secret, 0o700))
+	r.must(os.Symlink(r.cfg.DataDir, link))
+	home, data := r.cfg.Home, r.cfg.DataDir
+	r.cfg.DataDir = link
+	for _, dir := range []string{home, secret, data, filepath.Join(data, "bodies"), "/"} {
+		r.cfg.Env = []string{"GOMODCACHE=" + dir, "=" + dir}
+		if got, err := r.caches(filepath.Join(data, "uppers"), nil); err != nil || len(got) > 0 {
+			t.Errorf("%s is shown: %+v, %v", dir, got, err)
+		}
+	}
+}
