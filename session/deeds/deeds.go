@@ -98,8 +98,10 @@ func (r *Teller) Beside(announced *api.Said, changed []diff.Change) *api.Said {
 // base is what the project was; nil when that can't be read. It may be large: it is
 // kept until the next collection, for actions that follow soon.
 func (r *Teller) base(ctx context.Context, b *api.Base) *base.Record {
-	if kept := r.recent.Load(); kept != nil && kept.Value() != nil {
-		return kept.Value()
+	if kept := r.recent.Load(); kept != nil {
+		if rec := kept.Value(); rec != nil { // asked once: it may go at any moment
+			return rec
+		}
 	}
 	var hash content.Hash
 	_, _ = hex.Decode(hash[:], []byte(b.Hash)) // it was written as such

@@ -33,7 +33,7 @@ type carrying struct {
 	hunks    map[string]*diff.File        // paths that become something else than to has: with some hunks of the change only
 	resolve  map[string]api.Resolution    // of conflicts, by path
 	why      func(path string) string     // who else changed a path, in words
-	base     *manifest.Base               //
+	base     *manifest.Base               // what lies below all three states
 	theirs   map[string]shownPath         // what others changed: from what the change found to what is there
 	apart    map[string]shownPath         // what differs from what is wanted
 	pieces   map[string]*manifest.Piece   // what is put in place
