@@ -286,8 +286,8 @@ func (a *Applier) write(ctx context.Context, p *plan, rec *api.Apply, tell func(
 		return err
 	}
 	defer f.Close()
-	done, err := f.Carry(ctx, a.Journals, rec.Journal, p.steps, throttled("write", tell))
-	rec.Left = files.Troubles(done.Left[:min(len(done.Left), maxPaths)])
+	left, err := f.Carry(ctx, a.Journals, rec.Journal, p.steps, throttled("write", tell))
+	rec.Left = files.Troubles(left[:min(len(left), maxPaths)])
 	return err
 }
 

@@ -151,8 +151,8 @@ func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoReques
 	if err := o.Record(ctx, eventUndoing, rec, a.counting(ctx, id, eventUndoing)); err != nil {
 		return rec, err
 	}
-	done, err := f.Undo(ctx, a.Journals, rec.Journal, throttled("undo", tell))
-	rec.Left = files.Troubles(done.Left[:min(len(done.Left), maxPaths)])
+	left, err := f.Undo(ctx, a.Journals, rec.Journal, throttled("undo", tell))
+	rec.Left = files.Troubles(left[:min(len(left), maxPaths)])
 	if err != nil {
 		err = inWords(err)
 		rec.State, rec.Failure = api.ApplyDone, "it couldn't be undone: "+api.Escape(api.Trim(err.Error(), maxReason))

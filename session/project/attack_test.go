@@ -63,7 +63,7 @@ func TestAttacks(t *testing.T) {
 			}
 			inside, out := treeOf(t, w.root), treeOf(t, outside)
 			_, res, err := w.carry([]Step{{Path: test.path, New: test.new(w)}})
-			if err == nil || !strings.Contains(err.Error(), test.want) || len(res.Left) > 0 {
+			if err == nil || !strings.Contains(err.Error(), test.want) || len(res) > 0 {
 				t.Errorf("it said %v %+v, not %q", err, res, test.want)
 			}
 			if d := treeOf(t, w.root).diff(inside) + treeOf(t, outside).diff(out); d != "" {

@@ -23,13 +23,6 @@ type Progress struct {
 	Part, Whole int64  // bytes of "write", else steps
 }
 
-// Result is what was done.
-type Result struct {
-	Written int                // files, folders and links that are new or other ones
-	Removed int                // that are gone
-	Left    []manifest.Problem // what is otherwise than it should be, and where its bytes are
-}
-
 // Conflict is a path that isn't what its step expects, or can't become what it
 // should. Its bytes were left alone.
 type Conflict struct {
@@ -51,10 +44,11 @@ func (e *RefusedError) Error() string {
 // Carry carries steps out, all of them or none, under a new journal of that name
 // (letters, digits, "-" and "_"). What a step wants and is so already is left out,
 // of the journal too. The owner can read all that is new, whatever its mode should
-// be. A RefusedError, like any other, means that the project is as it was, but for
-// what the Result's Left names; that is also so when ctx ends meanwhile. told, which
-// may be nil, is called from this goroutine, often.
-func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Step, told func(Progress)) (Result, error) {
+// be. Left is what is otherwise than it should be, and where its bytes are. A
+// RefusedError, like any other, means that the project is as it was, but for what is
+// left; that is also so when ctx ends meanwhile. told, which may be nil, is called
+// from this goroutine, often.
+func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Step, told func(Progress)) (left []manifest.Problem, err error) {
 	steps = slices.Clone(steps)
 	for i := range steps { // else nobody could look at it again
 		switch steps[i].New.Kind {
@@ -65,18 +59,17 @@ func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Ste
 		}
 	}
 	slices.SortFunc(steps, func(a, b Step) int { return order(a.Path, b.Path) })
-	res, err := f.carry(ctx, &record{in: j, name: name, steps: steps}, told)
+	left, err = f.carry(ctx, &record{in: j, name: name, steps: steps}, told)
 	if err != nil {
 		err = fmt.Errorf("cannot write to project %q: %w", f.path, err)
 	}
-	return res, err
+	return left, err
 }
 
 // Undo takes back what Carry did under a journal that is Done, all of it or
 // nothing: a path that isn't as Carry left it is a conflict. Folders stay in which
 // there is something else by now.
-func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Progress)) (Result, error) {
-	var res Result
+func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Progress)) (left []manifest.Problem, err error) {
 	done, undo, err := j.both(name)
 	if err == nil {
 		err = done.load()
@@ -93,30 +86,30 @@ func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Pr
 		for i, s := range done.steps {
 			done.steps[i].Old, done.steps[i].New = s.New, s.Old
 		}
-		res, err = f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, told)
+		left, err = f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, told)
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot undo %q in project %q: %w", name, f.path, err)
 	}
-	return res, err
+	return left, err
 }
 
 // carry does r's steps: checks and keeps what is there, begins the journal, makes
 // what is new beside the old, puts it in place, and deletes what was replaced.
-func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (Result, error) {
+func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (left []manifest.Problem, err error) {
 	if !validName(r.name) {
-		return Result{}, fmt.Errorf("%q can't name a journal", r.name)
+		return nil, fmt.Errorf("%q can't name a journal", r.name)
 	}
 	if err := errors.Join(f.here(), valid(r.steps)); err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	unlock, err := f.lock(r.in)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	defer unlock()
 	if err := f.free(r); err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	var id [idBytes]byte
 	_, _ = rand.Read(id[:])
@@ -124,14 +117,14 @@ func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (Res
 	x := newExecutor(ctx, f, r, told)
 	defer x.close()
 	if err := x.check(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	if err := r.begin(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	if err := x.make(); err != nil {
 		err = errors.Join(err, x.reverse(true))
-		return x.res, err
+		return x.left, err
 	}
 	err = r.become(stageMoving)
 	if err == nil {
@@ -142,10 +135,10 @@ func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (Res
 	}
 	if err != nil {
 		err = errors.Join(err, x.reverse(false))
-		return x.res, err
+		return x.left, err
 	}
 	x.finish()
-	return x.res, nil
+	return x.left, nil
 }
 
 // settle makes sure that what is about to be deleted is in the record, on disk,
@@ -175,13 +168,6 @@ func (x *executor) finish() {
 	}
 	if err != nil {
 		x.leave("", "all of it is done, but the next start has to clean up: %v", err)
-	}
-	for i := range x.steps {
-		if x.steps[i].New.Absent() {
-			x.res.Removed++
-		} else {
-			x.res.Written++
-		}
 	}
 }
 

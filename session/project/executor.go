@@ -31,7 +31,7 @@ type executor struct {
 	known []unix.Stat_t
 	dirs  [2]openDir
 	told  func(Progress)
-	res   Result
+	left  []manifest.Problem
 	buf   []byte
 }
 
@@ -115,7 +115,7 @@ func refuse(path, why string) error {
 }
 
 func (x *executor) leave(path, format string, a ...any) {
-	x.res.Left = append(x.res.Left, manifest.Problem{Path: path, Text: fmt.Sprintf(format, a...)})
+	x.left = append(x.left, manifest.Problem{Path: path, Text: fmt.Sprintf(format, a...)})
 }
 
 // racy is how long a time stamp can stay the same although its file changes:

@@ -179,7 +179,7 @@ func TestBodies(t *testing.T) {
 		t.Helper()
 		_, res, err := w.carry(steps)
 		var refused *RefusedError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) || len(refused.Conflicts) != n || len(res.Left) > 0 {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) || len(refused.Conflicts) != n || len(res) > 0 {
 			t.Errorf("%s: %v %+v", what, err, res)
 		}
 		if d := treeOf(t, w.root).diff(before); d != "" {
@@ -286,11 +286,11 @@ func TestManyFiles(t *testing.T) {
 	}
 	changes := 0
 	crashed = func() { changes++ }
-	second, res, err := w.carry(steps)
+	second, _, err := w.carry(steps)
 	crashed = nil
 	must(t, err)
-	if res.Written != 10_000 || changes > 6*10_000 {
-		t.Errorf("%d files were written with %d calls that change something", res.Written, changes)
+	if changes < 10_000 || changes > 6*10_000 {
+		t.Errorf("10,000 files were written with %d calls that change something", changes)
 	}
 	_, err = w.undo(second)
 	must(t, err)
@@ -323,8 +323,8 @@ func TestUndoLater(t *testing.T) {
 	w.write("d/mine", "mine", 0o644)
 	res, err := w.undo(first)
 	must(t, err)
-	if len(res.Left) != 1 || res.Left[0].Path != "d" {
-		t.Errorf("left: %+v", res.Left)
+	if len(res) != 1 || res[0].Path != "d" {
+		t.Errorf("left: %+v", res)
 	}
 	want := tree{"a": "file 640 " + content.Sum([]byte("old")).String(), "b": "file 644 " + content.Sum([]byte("b")).String(),
 		"d": "dir 755", "d/mine": "file 644 " + content.Sum([]byte("mine")).String()}
@@ -354,10 +354,10 @@ func TestAlreadySo(t *testing.T) {
 	w.write("b", "old", 0o644)
 	steps := w.steps(map[string]State{"a": w.bodies.file("new", 0o644), "b": {}})
 	w.write("a", "new", 0o644)
-	name, res, err := w.carry(steps)
+	name, _, err := w.carry(steps)
 	must(t, err)
-	if res.Written != 0 || res.Removed != 1 {
-		t.Errorf("%+v", res)
+	if j, err := w.in.Read(name); err != nil || len(j.Steps) != 1 || j.Steps[0].Path != "b" {
+		t.Errorf("%+v %v", j, err)
 	}
 	_, err = w.undo(name)
 	must(t, err)
@@ -389,7 +389,7 @@ func TestRefused(t *testing.T) {
 		"all of them":          {[]Step{{"a", old, nu}, {"b", old, nu}, {"d", old, nu}}, "and 2 more"},
 	} {
 		_, res, err := w.carry(test.steps)
-		if err == nil || !strings.Contains(err.Error(), test.want) || len(res.Left) > 0 {
+		if err == nil || !strings.Contains(err.Error(), test.want) || len(res) > 0 {
 			t.Errorf("%s: %v %+v", what, err, res)
 		}
 		if d := treeOf(t, w.root).diff(before); d != "" {

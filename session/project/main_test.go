@@ -222,7 +222,7 @@ func (w *world) steps(news map[string]State) []Step {
 	return steps
 }
 
-func (w *world) carry(steps []Step) (string, Result, error) {
+func (w *world) carry(steps []Step) (string, []manifest.Problem, error) {
 	w.t.Helper()
 	f := w.open()
 	defer f.Close()
@@ -232,7 +232,7 @@ func (w *world) carry(steps []Step) (string, Result, error) {
 	return name, res, err
 }
 
-func (w *world) undo(name string) (Result, error) {
+func (w *world) undo(name string) ([]manifest.Problem, error) {
 	w.t.Helper()
 	f := w.open()
 	defer f.Close()

@@ -175,7 +175,7 @@ func (x *executor) refuse(m *move, now State) error {
 // that its move was undone.
 func (x *executor) reverse(partial bool) error {
 	x.detach()
-	x.back, x.res = true, Result{}
+	x.back, x.left = true, nil
 	if !partial && x.r.stage != stageReversing {
 		if err := x.r.become(stageReversing); err != nil {
 			return err

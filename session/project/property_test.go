@@ -77,7 +77,7 @@ func TestHistories(t *testing.T) {
 			}
 			was := treeOf(t, w.root)
 			name, res, err := w.carry(steps)
-			if err != nil || len(res.Left) > 0 {
+			if err != nil || len(res) > 0 {
 				rt.Fatalf("carry: %v %+v", err, res)
 			}
 			if d := treeOf(t, w.root).diff(treeFor(to)); d != "" {
@@ -86,7 +86,7 @@ func TestHistories(t *testing.T) {
 			names, before, from = append(names, name), append(before, was), to
 		}
 		for i := len(names) - 1; i >= 0; i-- {
-			if res, err := w.undo(names[i]); err != nil || len(res.Left) > 0 {
+			if res, err := w.undo(names[i]); err != nil || len(res) > 0 {
 				rt.Fatalf("undo: %v %+v", err, res)
 			}
 			if d := treeOf(t, w.root).diff(before[i]); d != "" {
@@ -208,13 +208,13 @@ func TestKilledAnywhere(t *testing.T) {
 				f := w.open()
 				defer f.Close()
 				var err error
-				var res Result
+				var res []manifest.Problem
 				if undo {
 					res, err = f.Undo(t.Context(), w.in, "k", nil)
 				} else {
 					res, err = f.Carry(t.Context(), w.in, "k", between(from, to), nil)
 				}
-				if err != nil || len(res.Left) > 0 {
+				if err != nil || len(res) > 0 {
 					t.Fatalf("undo %v: %v %+v", undo, err, res)
 				}
 			})

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
 )
 
 // found says where bytes are: below the project, or in the bodies.
@@ -110,7 +111,7 @@ func editAt(t *testing.T, n, killed int, path string, edit func(w *world, path s
 		"d/changed": w.bodies.file("new", 0o644), "d/deleted": {}, "d/new": w.bodies.file("added", 0o644),
 		"d/tree": dirState(0o755), "d/tree/x": w.bodies.file("x", 0o644), "d/tree/y": link("x"), "gone": {}, "gone/x": {},
 	})
-	edited, left, res, err := false, n, Result{}, error(nil)
+	edited, left, res, err := false, n, []manifest.Problem(nil), error(nil)
 	func() {
 		defer func() {
 			crashed = nil
@@ -130,7 +131,7 @@ func editAt(t *testing.T, n, killed int, path string, edit func(w *world, path s
 	again, rerr := w.in.Recover(t.Context())
 	must(t, rerr)
 	for _, r := range again {
-		if res.Left = append(res.Left, r.Left...); r.Err != nil {
+		if res = append(res, r.Left...); r.Err != nil {
 			t.Fatalf("before change %d: recover: %v", n, r.Err)
 		}
 	}
@@ -145,7 +146,7 @@ func editAt(t *testing.T, n, killed int, path string, edit func(w *world, path s
 	for _, p := range w.beside() {
 		rel, _ := filepath.Rel(w.root, p)
 		named := false
-		for _, l := range res.Left {
+		for _, l := range res {
 			named = named || strings.Contains(l.Text, filepath.Base(rel)) || strings.Contains(l.Text, "moved away")
 		}
 		if !named {
@@ -314,7 +315,7 @@ func TestCancelledAnywhere(t *testing.T) {
 		if err != nil {
 			want = treeFor(from)
 			cancelled++
-			if !errors.Is(err, context.Canceled) || len(res.Left) > 0 {
+			if !errors.Is(err, context.Canceled) || len(res) > 0 {
 				t.Fatalf("cancelled before change %d: %v %+v", n, err, res)
 			}
 		}

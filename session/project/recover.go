@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"stepbox/runner/overlay/manifest"
 )
 
 // Recovered is a journal that a process left half-way, and what became of it:
 // Done or Failed, or when it was being undone, Undone or Done.
 type Recovered struct {
 	Journal
-	Result
-	Err error // why it couldn't be mended; the next Recover tries again
+	Left []manifest.Problem // as from Carry
+	Err  error              // why it couldn't be mended; the next Recover tries again
 }
 
 // ErrBusy says that another process is writing the project.
@@ -35,7 +37,7 @@ func (j Journals) Recover(ctx context.Context) ([]Recovered, error) {
 		if !r.open() {
 			continue
 		}
-		res, err := r.recover(ctx)
+		left, err := r.recover(ctx)
 		if errors.Is(err, ErrBusy) {
 			continue
 		}
@@ -46,7 +48,7 @@ func (j Journals) Recover(ctx context.Context) ([]Recovered, error) {
 		if rerr != nil {
 			info = Journal{Name: r.name, Project: r.path, Phase: Begun}
 		}
-		out = append(out, Recovered{info, res, errors.Join(err, rerr)})
+		out = append(out, Recovered{info, left, errors.Join(err, rerr)})
 	}
 	return out, nil
 }
@@ -54,32 +56,32 @@ func (j Journals) Recover(ctx context.Context) ([]Recovered, error) {
 // recover mends one journal. Before anything was moved, or when it was already
 // being taken back, it is taken back; else it is finished, or taken back if that
 // meets a conflict.
-func (r *record) recover(ctx context.Context) (Result, error) {
+func (r *record) recover(ctx context.Context) ([]manifest.Problem, error) {
 	if err := r.load(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	f, err := Open(r.path)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	defer f.Close()
 	if !f.is(r) {
-		return Result{}, fmt.Errorf("%w: what is there now isn't the folder that was written to", ErrMoved)
+		return nil, fmt.Errorf("%w: what is there now isn't the folder that was written to", ErrMoved)
 	}
 	unlock, err := f.lock(r.in)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	defer unlock()
 	if err := r.load(); err != nil { // its process may have gone on until it let go of the lock
 		if now, rerr := r.in.find(r.name); rerr == nil {
 			for _, n := range now {
 				if n.undo == r.undo && n.stage != r.stage {
-					return Result{}, ErrBusy
+					return nil, ErrBusy
 				}
 			}
 		}
-		return Result{}, err
+		return nil, err
 	}
 	x := newExecutor(ctx, f, r, nil)
 	defer x.close()
@@ -103,5 +105,5 @@ func (r *record) recover(ctx context.Context) (Result, error) {
 	default:
 		x.finish()
 	}
-	return x.res, err
+	return x.left, err
 }
