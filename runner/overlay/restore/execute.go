@@ -15,9 +15,7 @@ import (
 
 // Report says what Execute did.
 type Report struct {
-	Removed int                // names, with what was below them
-	Written int                // files
-	Failed  []manifest.Problem // what wasn't carried out; everything else was
+	Failed []manifest.Problem // what wasn't carried out; everything else was
 }
 
 // ErrNotOverlay says that a root isn't the root of an overlay mount.
@@ -122,9 +120,7 @@ func (x *executor) step(i int, op *Op) error {
 	}
 	switch op.Kind {
 	case OpRemove:
-		n, err := x.remove(dirfd, name)
-		x.report.Removed += n
-		return err
+		return x.remove(dirfd, name)
 	case OpMkdir:
 		return x.mkdir(dirfd, name)
 	case OpFile:

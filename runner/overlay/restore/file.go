@@ -53,7 +53,6 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 		_ = unix.Unlinkat(dirfd, temp, 0)
 		return err
 	}
-	x.report.Written++
 	return nil
 }
 
@@ -95,7 +94,6 @@ func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) erro
 	if err := setAttrs(fd, op, op.SameAttr); err != nil {
 		return err
 	}
-	x.report.Written++
 	return nil
 }
 

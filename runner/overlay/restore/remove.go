@@ -18,19 +18,17 @@ const (
 	removeRounds = 8
 )
 
-// remove takes a name away with everything below it, and says how many names
-// that were. It never follows a link: a directory is opened below its parent
+// remove takes a name away with everything below it. It never follows a link: a directory is opened below its parent
 // only, and anything else is unlinked.
-func (x *executor) remove(dirfd int, name string) (int, error) {
+func (x *executor) remove(dirfd int, name string) error {
 	r := remover{x: x, top: dirfd, buf: make([]byte, 32<<10)}
 	err := r.remove(dirfd, name, 0)
 	for len(r.deep) > 0 && err == nil {
 		next := r.deep[len(r.deep)-1]
 		r.deep = r.deep[:len(r.deep)-1]
 		err = r.remove(dirfd, next, 0)
-		r.n-- // counted when it was moved up
 	}
-	return r.n, err
+	return err
 }
 
 type remover struct {
@@ -38,7 +36,6 @@ type remover struct {
 	top  int
 	buf  []byte
 	deep []string // directories moved up into top
-	n    int
 }
 
 func (r *remover) remove(dirfd int, name string, depth int) error {
@@ -47,10 +44,7 @@ func (r *remover) remove(dirfd int, name string, depth int) error {
 	}
 	err := inode.Retry(func() error { return unix.Unlinkat(dirfd, name, 0) })
 	switch err {
-	case nil:
-		r.n++
-		return nil
-	case unix.ENOENT:
+	case nil, unix.ENOENT:
 		return nil
 	case unix.EISDIR, unix.EPERM: // EPERM: POSIX' word for it
 	default:
@@ -62,7 +56,6 @@ func (r *remover) remove(dirfd int, name string, depth int) error {
 		})
 		if err == nil {
 			r.deep = append(r.deep, temp)
-			r.n++
 		}
 		return err
 	}
@@ -75,10 +68,7 @@ func (r *remover) remove(dirfd int, name string, depth int) error {
 		}
 		err = inode.Retry(func() error { return unix.Unlinkat(dirfd, name, unix.AT_REMOVEDIR) })
 		switch err {
-		case nil:
-			r.n++
-			return nil
-		case unix.ENOENT:
+		case nil, unix.ENOENT:
 			return nil
 		case unix.ENOTEMPTY, unix.EEXIST:
 			continue

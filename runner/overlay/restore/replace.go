@@ -79,7 +79,7 @@ func (x *executor) link(dirfd int, name string, op *Op) error {
 	// The old name goes first: it may be the same file already, and a rename
 	// between two names of one file does nothing; on overlayfs, where those
 	// names can have different inodes, it fails with ESTALE.
-	if _, err = x.remove(dirfd, name); err == nil {
+	if err = x.remove(dirfd, name); err == nil {
 		err = rename(dirfd, temp, name)
 	}
 	if err != nil {
