@@ -125,19 +125,3 @@ func seen(r rune) bool {
 	}
 	return unicode.IsPrint(r)
 }
-
-// oneLine is text for people to read on one line: what can't be seen becomes
-// escapes. It isn't meant to be read back.
-func oneLine(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || !seen(r) {
-			spell(&b, s[i:i+n])
-		} else {
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}

@@ -2,10 +2,8 @@ package policy
 
 import (
 	_ "embed"
-	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -250,27 +248,6 @@ func (j *judging) judgement() Judgement {
 		}
 	}
 	return out
-}
-
-// Explain says in lines which rule gave each verdict, and from where.
-func (j Judgement) Explain() string {
-	var b strings.Builder
-	where := func(layer string, line int) string {
-		switch {
-		case layer == "":
-			return ""
-		case line == 0:
-			return " (" + layer + ")"
-		}
-		return fmt.Sprintf(" (%s, line %d)", layer, line)
-	}
-	fmt.Fprintf(&b, "%s: %s%s\n", j.Verdict, j.Rule, where(j.Layer, j.Line))
-	if len(j.Parts) > 1 {
-		for _, p := range j.Parts {
-			fmt.Fprintf(&b, "  %-5s  %s\n         %s%s\n", p.Verdict, oneLine(p.Text), p.Rule, where(p.Layer, p.Line))
-		}
-	}
-	return b.String()
 }
 
 // names are what a program may be called: a link's name tells a program with

@@ -21,7 +21,6 @@ import (
 // that it was looked at.
 type Activity struct {
 	Process
-	Group   int            // process group
 	Mark    uint64         // as gate.SetMark has put it
 	Threads map[int]string // what each had run, by thread id
 	Running bool           // one of them ran at that moment
@@ -39,7 +38,7 @@ func (s *Sandbox) Activity() ([]Activity, error) {
 			return nil, err
 		} else if runs {
 			list = append(list, Activity{
-				Process: process(status), Group: status.Group, Mark: mark, Threads: threads, Running: running,
+				Process: process(status), Mark: mark, Threads: threads, Running: running,
 			})
 		}
 	}

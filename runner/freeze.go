@@ -36,13 +36,6 @@ func (s *Sandbox) Freeze(ctx context.Context) error {
 	return s.freeze(ctx)
 }
 
-// Frozen says whether the tree is frozen.
-func (s *Sandbox) Frozen() bool {
-	s.freezing.Lock()
-	defer s.freezing.Unlock()
-	return s.frozen
-}
-
 // Thaw lets the agent's tree go on.
 func (s *Sandbox) Thaw() error {
 	s.freezing.Lock()

@@ -291,3 +291,10 @@ func TestKillWhileFrozenAndEnding(t *testing.T) {
 		})
 	}
 }
+
+// Frozen says whether the tree is frozen.
+func (s *Sandbox) Frozen() bool {
+	s.freezing.Lock()
+	defer s.freezing.Unlock()
+	return s.frozen
+}

@@ -74,15 +74,14 @@ type Spec struct {
 	StateDir string // the session's own folder, kept unless it is below RunDir/ID: upper, work and tmp are below it
 	RunDir   string // where the run-time folders of all sandboxes are, on a local filesystem
 
-	Workspace  string            // the project; see CheckWorkspace
-	Home       string            // mounted read-write at HomeTarget; "" for no home
-	HomeTarget string            // the home directory inside, absolute
-	Binds      []Bind            // shown read-only
-	Hidden     []string          // paths below Workspace, relative, that don't exist inside
-	Above      []string          // host folders whose files stand in front of Workspace's, topmost first
-	Outer      string            // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
-	OuterAbove []string          // as Above, for Outer
-	Files      map[string][]byte // files of /etc, by name below it, beyond those that are always generated
+	Workspace  string   // the project; see CheckWorkspace
+	Home       string   // mounted read-write at HomeTarget; "" for no home
+	HomeTarget string   // the home directory inside, absolute
+	Binds      []Bind   // shown read-only
+	Hidden     []string // paths below Workspace, relative, that don't exist inside
+	Above      []string // host folders whose files stand in front of Workspace's, topmost first
+	Outer      string   // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
+	OuterAbove []string // as Above, for Outer
 
 	Argv []string // Argv[0] is looked up in Env's PATH, inside
 	Env  []string

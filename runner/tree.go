@@ -95,10 +95,9 @@ func over(status box.Status) bool {
 
 // Usage is what the sandbox uses.
 type Usage struct {
-	CPU     float64       // of one processor since the last call, 1 = all of it
-	CPUTime time.Duration // so far
-	Memory  int64         // bytes
-	Pids    int           // processes and threads
+	CPU    float64 // of one processor since the last call, 1 = all of it
+	Memory int64   // bytes
+	Pids   int     // processes and threads
 }
 
 // Usage measures the sandbox, by its cgroups or else by its processes.
@@ -116,7 +115,7 @@ func (s *Sandbox) Usage() Usage {
 	}
 	s.lastMu.Lock()
 	defer s.lastMu.Unlock()
-	u := Usage{CPUTime: sum.CPU, Memory: sum.Memory, Pids: sum.Pids}
+	u := Usage{Memory: sum.Memory, Pids: sum.Pids}
 	if elapsed := now.Sub(s.lastAt); !s.lastAt.IsZero() && elapsed > 0 {
 		// Processes that ended take their time along when only they are counted.
 		u.CPU = min(max(float64(sum.CPU-s.lastUsage.CPU)/float64(elapsed), 0), float64(runtime.NumCPU()))

@@ -52,16 +52,6 @@ func (t *Theme) Style(k Token) Style {
 	return t.styles[k]
 }
 
-// Coloured says whether the theme uses any colour.
-func (t *Theme) Coloured() bool {
-	for _, s := range t.styles {
-		if s.Fg != nil || s.Bg != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // Names lists the embedded themes.
 func Names() []string {
 	entries, err := embedded.ReadDir(".")

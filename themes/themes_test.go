@@ -204,3 +204,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Coloured says whether the theme uses any colour.
+func (t *Theme) Coloured() bool {
+	for _, s := range t.styles {
+		if s.Fg != nil || s.Bg != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -23,9 +23,8 @@ type Process struct {
 // script; then it is the file that is loaded in the end, and Path, Dev and Ino
 // are the script's.
 type Program struct {
-	Path        string // resolved, as the sandbox sees it
-	Dev, Ino    uint64
-	Interpreter string
+	Path     string // resolved, as the sandbox sees it
+	Dev, Ino uint64
 }
 
 // Exec is one held program start. The exported fields don't change; strings
@@ -39,7 +38,6 @@ type Exec struct {
 	TID    int    // the thread that execs; becomes the process's only one
 	Parent int
 	PGID   int
-	SID    int
 	Start  uint64 // with PID names the process
 
 	Path      string   // as the caller gave it
@@ -52,7 +50,6 @@ type Exec struct {
 	Ancestors []Process // nearest first, without the sandbox's PID 1
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
-	TTY       bool     // its standard input is a terminal
 	Input     uint64   // inode of its standard input, if others can write to that while it runs: a pipe, socket or terminal
 	Pipes     []uint64 // inodes of the pipes and terminals among the arguments that it may read as scripts
 

@@ -31,8 +31,8 @@ func TestAllow(t *testing.T) {
 	if len(e.Ancestors) != 1 || e.Ancestors[0].PID != shell.PID || e.Ancestors[0].Start != shell.Start || e.Ancestors[0].Name != "sh" {
 		t.Errorf("ancestors %v, want the shell %d", e.Ancestors, shell.PID)
 	}
-	if e.Parent != shell.PID || e.PGID != shell.PGID || e.SID != shell.SID {
-		t.Errorf("%d in group %d, session %d below %d", e.PID, e.PGID, e.SID, e.Parent)
+	if e.Parent != shell.PID || e.PGID != shell.PGID {
+		t.Errorf("%d in group %d below %d", e.PID, e.PGID, e.Parent)
 	}
 	if x := b.exitOf(e); !x.Known || x.Code != 0 || x.Signal != 0 {
 		t.Errorf("echo ended with %+v", x)

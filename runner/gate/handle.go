@@ -127,11 +127,8 @@ func (e *Exec) read(n notification) (err error) {
 		return err
 	}
 	e.readFiles()
-	named, loaded := e.image.named(), e.image.loaded()
+	named := e.image.named()
 	e.Program = Program{Path: named.path, Dev: named.stat.Dev, Ino: named.stat.Ino}
-	if named != loaded {
-		e.Program.Interpreter = loaded.path
-	}
 	if err := e.readProcess(); err != nil {
 		return err
 	}
@@ -233,15 +230,15 @@ func (e *Exec) readProcess() error {
 	if err != nil {
 		return err
 	}
-	e.Parent, e.PGID, e.SID, e.Start = s.parent, s.pgid, s.sid, s.start
+	e.Parent, e.PGID, e.Start = s.parent, s.pgid, s.start
 	e.newborn = s.flags&forkedOnly != 0
 	// The very folder that is compared later: another thread may change it at
 	// any moment.
 	if e.Cwd, err = procDir(e.view.cwd).self(); err != nil {
 		return err
 	}
-	e.Stdin, e.Input, e.TTY = e.thread.stream("0")
-	e.Stdout, _, _ = e.thread.stream("1")
+	e.Stdin, e.Input = e.thread.stream("0")
+	e.Stdout, _ = e.thread.stream("1")
 	e.Ancestors = e.gate.ancestors(e.PID, s)
 	return nil
 }
@@ -254,24 +251,24 @@ const (
 	majorPTYsEnd = 143
 )
 
-// stream looks at a standard stream: the inode of the pipe that it is, that of
-// anything with another end, and whether it is a terminal.
-func (d procDir) stream(fd string) (pipe, ended uint64, terminal bool) {
+// stream looks at a standard stream: the inode of the pipe that it is, and that of
+// anything with another end.
+func (d procDir) stream(fd string) (pipe, ended uint64) {
 	var st unix.Stat_t
 	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil {
-		return 0, 0, false
+		return 0, 0
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFIFO:
-		return st.Ino, st.Ino, false
+		return st.Ino, st.Ino
 	case unix.S_IFSOCK:
-		return 0, st.Ino, false
+		return 0, st.Ino
 	case unix.S_IFCHR:
 		if isTerminal(st.Rdev) {
-			return 0, st.Ino, true
+			return 0, st.Ino
 		}
 	}
-	return 0, 0, false
+	return 0, 0
 }
 
 func isTerminal(device uint64) bool {

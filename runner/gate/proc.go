@@ -96,15 +96,13 @@ func readLink(dir int, name string) (string, error) {
 
 // state is what /proc/PID/stat says of a process, proc_pid_stat(5).
 type state struct {
-	name     string // the thread's name, of any bytes
-	letter   byte   // Z when it is gone but not waited for
-	parent   int
-	pgid     int
-	sid      int
-	terminal int    // its controlling terminal, 0: none
-	flags    int    // PF_… of linux/sched.h
-	start    uint64 // clock ticks after boot
-	exit     int    // as waitpid(2) would have it; 0 unless we may know
+	name   string // the thread's name, of any bytes
+	letter byte   // Z when it is gone but not waited for
+	parent int
+	pgid   int
+	flags  int    // PF_… of linux/sched.h
+	start  uint64 // clock ticks after boot
+	exit   int    // as waitpid(2) would have it; 0 unless we may know
 
 	argStart, argEnd, envStart, envEnd uint64 // where its strings are; 0 unless we may know
 }
@@ -150,7 +148,7 @@ func parseState(b []byte) (state, error) {
 		err = errors.Join(err, e)
 		return n
 	}
-	s.parent, s.pgid, s.sid, s.terminal, s.flags, s.exit = number(4), number(5), number(6), number(7), number(9), number(52)
+	s.parent, s.pgid, s.flags, s.exit = number(4), number(5), number(9), number(52)
 	for field, to := range map[int]*uint64{22: &s.start, 48: &s.argStart, 49: &s.argEnd, 50: &s.envStart, 51: &s.envEnd} {
 		n, e := strconv.ParseUint(string(fields[field-3]), 10, 64)
 		*to, err = n, errors.Join(err, e)

@@ -202,9 +202,6 @@ func (p *Pane) Wanted() (Want, bool) {
 	return w, w.Key != "" && w != p.view.of
 }
 
-// Version is the version of the changes that are shown.
-func (p *Pane) Version() int64 { return p.shown().Version }
-
 // Looked is the checkpoint up to which all changes are in what is shown, so that
 // a person who has looked at it has seen them; 0 when that can't be said.
 func (p *Pane) Looked() int64 {

@@ -143,7 +143,7 @@ func TestHunksAreSelected(t *testing.T) {
 	}
 	give := func(hash string) {
 		w, _ := p.Wanted()
-		w.Version = p.Version()
+		w.Version = p.shown().Version
 		d := parseDiff(p.tree.Files[p.tree.nodes[p.tree.find(file)].file])
 		d.Hash = hash
 		p.SetDiff(w, Prepare(d), "")
