@@ -275,4 +275,12 @@ func TestDangersAreBounded(t *testing.T) {
 	if looks > 5000 {
 		t.Errorf("%d looks for 1000 files of one deep folder", looks)
 	}
+	hook := filepath.Join(t.TempDir(), "hook")
+	if err := os.WriteFile(hook, []byte(strings.Repeat("x/", maxHook/2-10)+"tools/run.sh"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &obeyed{project: "/nowhere", named: map[string]string{}}
+	if o.read(hook); o.named["tools/run.sh"] == "" || len(o.named) > maxPath {
+		t.Errorf("%d names of one hook, with %q for the last", len(o.named), o.named["tools/run.sh"])
+	}
 }

@@ -23,6 +23,7 @@ const unattended = ".husky .githooks .envrc .pre-commit-config.yaml lefthook.yml
 const (
 	maxHook  = 64 << 10 // bytes that are read of a hook or of settings
 	maxHooks = 200      // that are read of a folder
+	maxPath  = 4 << 10  // bytes of a name that is looked for in them
 )
 
 func obeys(project string, person git.Person) *obeyed {
@@ -82,6 +83,7 @@ func (o *obeyed) read(file string) {
 		return r < 0x80 && (r < '-' || r > 'z' || strings.ContainsRune(":;<=>?@[\\]^`", r))
 	}) {
 		whole := strings.TrimRight(word, ".")
+		whole = whole[max(len(whole)-maxPath, 0):] // each of its parts begins a name
 		for word, more := whole, strings.ContainsAny(whole, "./"); more; _, word, more = strings.Cut(word, "/") {
 			if o.named[word] == "" && (strings.ContainsAny(word, "./") || strings.Count(whole, "/") == 1) { // main isn't refs/heads/main
 				o.named[word] = strings.TrimPrefix(file, o.project+"/")
@@ -92,8 +94,8 @@ func (o *obeyed) read(file string) {
 
 // names are others that a path has there, or, as a link, leads the way of.
 func (o *obeyed) names(at string, link bool) (out []string) {
+	full := filepath.Join(o.project, at) + "/"
 	for _, l := range o.links {
-		full := filepath.Join(o.project, at) + "/"
 		if rest, ok := strings.CutPrefix(full, l[1]+"/"); ok {
 			out = append(out, path.Join(l[0], rest))
 		} else if link && strings.HasPrefix(l[1]+"/", full) {
