@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/runner/overlay/manifest"
 )
 
 // system are folders that a sandbox has of its own or shows as they are, with
@@ -63,18 +64,18 @@ func CheckWorkspace(path string, others ...string) error {
 		if resolved, err := filepath.EvalSymlinks(home); err == nil {
 			home = resolved
 		}
-		if within(home, path) {
+		if manifest.Within(home, path) {
 			return refuse("it is your home folder or holds it, with keys and settings that aren't the agent's business; start in a project's folder")
 		}
 	}
-	if slices.Contains(alone, path) || slices.ContainsFunc(system, func(folder string) bool { return within(path, folder) }) {
+	if slices.Contains(alone, path) || slices.ContainsFunc(system, func(folder string) bool { return manifest.Within(path, folder) }) {
 		return refuse("it is the system's; start in a project's folder")
 	}
 	for _, other := range others {
 		if resolved, err := filepath.EvalSymlinks(other); err == nil {
 			other = resolved
 		}
-		if within(path, other) || within(other, path) {
+		if manifest.Within(path, other) || manifest.Within(other, path) {
 			return refuse("Stepbox keeps its own files in %q", other)
 		}
 	}
@@ -87,11 +88,6 @@ func CheckWorkspace(path string, others ...string) error {
 		return refuse("something is mounted below it (%s), and the kernel can't put such a folder under an overlay; unmount it, or start in a folder without mounts below", list(below))
 	}
 	return nil
-}
-
-// within says whether path is folder or below it.
-func within(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
 // list names the first few of several things.

@@ -311,17 +311,13 @@ func (s *summary) leadsOut(at, target string) bool {
 		target = path.Join(path.Dir(at), target)
 		return !filepath.IsLocal(target)
 	}
-	return !within(path.Clean(target), s.Project)
-}
-
-func within(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+	return !manifest.Within(path.Clean(target), s.Project)
 }
 
 // isOutside says whether a path is in none of the folders that the action ran in.
 func (s *summary) isOutside(p string) bool {
 	p = path.Join(s.Project, p)
-	return len(s.Folders) > 0 && !slices.ContainsFunc(s.Folders, func(dir string) bool { return within(p, dir) })
+	return len(s.Folders) > 0 && !slices.ContainsFunc(s.Folders, func(dir string) bool { return manifest.Within(p, dir) })
 }
 
 // gone says whether a folder that something vanished from isn't there any more.
@@ -345,7 +341,7 @@ func (s *summary) gone(dir string) bool {
 func (s *summary) goneFolder(names []string) string {
 	common := path.Dir(names[0])
 	for _, n := range names[1:] {
-		for common != "." && !within(n, common) {
+		for common != "." && !manifest.Within(n, common) {
 			common = path.Dir(common)
 		}
 	}

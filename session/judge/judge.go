@@ -21,6 +21,7 @@ import (
 
 	"stepbox/policy"
 	"stepbox/runner/gate"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -77,7 +78,7 @@ type Exec struct {
 
 // First judges the agent's own start, before anything else is judged.
 func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
-	j.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return within(f.Path, j.Places.Project) })
+	j.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return manifest.Within(f.Path, j.Places.Project) })
 	return j.Exec(e, profile).Closer()
 }
 
@@ -144,7 +145,7 @@ func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 // untrusted says whether a file can't be the agent's own program: this session
 // wrote it, or the project brought it, which may look like one.
 func (j *Judge) untrusted(file string, l *looks) bool {
-	return !j.Local && within(file, j.Places.Project) || l.wrote(file)
+	return !j.Local && manifest.Within(file, j.Places.Project) || l.wrote(file)
 }
 
 // asItsFile is what a program is told, called as its file is: the agent chooses

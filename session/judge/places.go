@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/gate"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Places says where on the host the agent's writes are, so that a program or a
@@ -52,11 +53,11 @@ func (p *Places) onHost(file string) (r region, root, rel string) {
 		inside, host string
 		region       region
 	}{{p.Project, p.Upper, inProject}, {p.Home, p.HomeDir, inHome}, {"/tmp", p.Temp, inTemp}} {
-		if m.inside != "" && within(file, m.inside) {
+		if m.inside != "" && manifest.Within(file, m.inside) {
 			return m.region, m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/")
 		}
 	}
-	if slices.ContainsFunc(sandboxOwn, func(dir string) bool { return within(file, dir) }) {
+	if slices.ContainsFunc(sandboxOwn, func(dir string) bool { return manifest.Within(file, dir) }) {
 		return inTemp, "", ""
 	}
 	return elsewhere, "", ""
@@ -176,9 +177,4 @@ func (l *looks) wrote(file string) bool { return l.at(file).wrote(l.places.Began
 func (l *looks) made(e *gate.Exec) bool {
 	return l.wrote(e.Program.Path) ||
 		slices.ContainsFunc(e.Files, func(f gate.File) bool { return !f.Changed.Before(l.places.Began) })
-}
-
-// within says whether p is dir or below it.
-func within(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }

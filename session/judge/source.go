@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -32,7 +33,7 @@ const clockSlop = 20 * time.Millisecond
 // login shell reads at its start count where this session wrote them.
 func (l *looks) sources(peeled policy.Peeled) (out []source) {
 	add := func(file string) {
-		out = append(out, source{file, within(path.Clean(file), l.places.Project), l.at(file)})
+		out = append(out, source{file, manifest.Within(path.Clean(file), l.places.Project), l.at(file)})
 	}
 	for _, f := range peeled.Sources {
 		add(f)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/files"
 )
 
@@ -162,7 +163,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 	case e.Type()&fs.ModeSymlink != 0:
 		// What a secret's name leads to in the project is the secret.
 		if files.SecretFile(name) {
-			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && within(real, workspace) && real != workspace {
+			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && manifest.Within(real, workspace) && real != workspace {
 				s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"stepbox/runner"
+	"stepbox/runner/overlay/manifest"
 )
 
 // systemFolders are visible in every sandbox, so what is in them needs no mount.
@@ -143,7 +144,7 @@ func (f *toolFinder) add(dir string) bool {
 		return slices.Contains(f.binds, dir)
 	}
 	for _, r := range f.refused {
-		if within(r, dir) || within(r, real) || r != f.home && within(dir, r) || r != f.home && within(real, r) {
+		if manifest.Within(r, dir) || manifest.Within(r, real) || r != f.home && manifest.Within(dir, r) || r != f.home && manifest.Within(real, r) {
 			return false // it would show what must stay hidden
 		}
 	}
@@ -152,20 +153,15 @@ func (f *toolFinder) add(dir string) bool {
 }
 
 func (f *toolFinder) covered(p string) bool {
-	if within(p, f.workspace) {
+	if manifest.Within(p, f.workspace) {
 		return true
 	}
 	for _, d := range slices.Concat(systemFolders, f.binds) {
-		if within(p, d) {
+		if manifest.Within(p, d) {
 			return true
 		}
 	}
 	return false
-}
-
-// within says whether p is dir or below it.
-func within(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
 func isDir(p string) bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stepbox/runner"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/outfit"
 )
 
@@ -46,7 +47,7 @@ func (s *Scratch) caches(uppers string, have []runner.Bind) (out []runner.Bind, 
 		if info, serr := os.Stat(source); err != nil || serr != nil || real != source || !info.IsDir() {
 			continue
 		}
-		if within(s.cfg.Home, source) || slices.ContainsFunc(private, func(p string) bool { return within(p, source) || within(source, p) }) ||
+		if manifest.Within(s.cfg.Home, source) || slices.ContainsFunc(private, func(p string) bool { return manifest.Within(p, source) || manifest.Within(source, p) }) ||
 			slices.ContainsFunc(have, func(b runner.Bind) bool { return b.Target == target }) {
 			continue
 		}
@@ -63,9 +64,4 @@ func (s *Scratch) caches(uppers string, have []runner.Bind) (out []runner.Bind, 
 		out = append(out, b)
 	}
 	return out, nil
-}
-
-// within says whether p is dir or below it.
-func within(p, dir string) bool {
-	return strings.HasPrefix(p+"/", strings.TrimSuffix(dir, "/")+"/")
 }

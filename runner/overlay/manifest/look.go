@@ -24,7 +24,8 @@ func (m *Manifest) find(path string) (n *Node, open bool) {
 	return n, open
 }
 
-// known is what a Base knows at a path; nil: that there was nothing, or nothing.
+// known is what a Base knows at a path; nil when it knows nothing, or that nothing
+// was there.
 func (b *Base) known(path string) *Node {
 	if b == nil {
 		return nil

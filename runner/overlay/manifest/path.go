@@ -39,6 +39,12 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
+// Within says whether a path is dir or below it. Both are clean, and the host's or
+// those of a manifest.
+func Within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
 // Tree has values for paths, by their names.
 type Tree[T any] struct {
 	Here  T

@@ -18,8 +18,8 @@ const (
 	removeRounds = 8
 )
 
-// remove takes a name away with everything below it. It never follows a link: a directory is opened below its parent
-// only, and anything else is unlinked.
+// remove takes a name away with everything below it. It never follows a link: a
+// directory is opened below its parent only, and anything else is unlinked.
 func (x *executor) remove(dirfd int, name string) error {
 	r := remover{x: x, top: dirfd, buf: make([]byte, 32<<10)}
 	err := r.remove(dirfd, name, 0)
