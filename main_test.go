@@ -154,7 +154,8 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%q didn't come; the last output was\n%s", args[0], last)
 }
 
-// killNine kills the supervisor of the script's only live session.
+// killNine kills the supervisor of the script's only live session, and waits until it
+// is gone: what it had locked is free then.
 func killNine(ts *testscript.TestScript, _ bool, _ []string) {
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	ts.Check(err)
@@ -169,7 +170,17 @@ func killNine(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
 		ts.Check(err)
-		ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+		fd, err := unix.PidfdOpen(pid, 0)
+		ts.Check(err)
+		defer unix.Close(fd)
+		ts.Check(unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0))
+		n := 0
+		for err = unix.EINTR; err == unix.EINTR; {
+			n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+		}
+		if ts.Check(err); n == 0 {
+			ts.Fatalf("the supervisor that was killed is still there")
+		}
 		return
 	}
 	ts.Fatalf("there is no supervisor to kill")
