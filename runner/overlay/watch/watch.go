@@ -261,8 +261,12 @@ func (w *Watcher) event(number int, mask uint32, name string) {
 		switch {
 		case mask&(unix.IN_DELETE_SELF|unix.IN_IGNORED) != 0:
 			w.forget(dir)
-		case mask&unix.IN_MOVE_SELF != 0: // and nothing told where to
+		case mask&unix.IN_MOVE_SELF != 0:
+			// Where to may not have been told. Or it was, and the directory is
+			// watched there already: the kernel tells it after IN_MOVED_TO, and not
+			// in the same step (fsnotify_move in linux/fsnotify.h).
 			w.drop(dir.path)
+			w.add(dir.path)
 		}
 		return
 	}

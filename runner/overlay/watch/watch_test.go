@@ -306,3 +306,19 @@ func dirty(t *testing.T, w *Watcher, want ...string) {
 		t.Errorf("%q are dirty, %v; want %q", got, sure, want)
 	}
 }
+
+// The kernel tells a move to the moved directory itself last, when the directory
+// may be watched in its new place already: it stays watched.
+func TestMoveToldLate(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "a/b"), 0o755))
+	w := quiet(t, dir)
+	dirty(t, w, "", "a", "a/b")
+	w.mu.Lock()
+	w.event(w.byPath["a"].number, unix.IN_MOVE_SELF, "")
+	w.mu.Unlock()
+	dirty(t, w, "a", "a/b")
+	must(t, os.WriteFile(filepath.Join(dir, "a/b/f"), nil, 0o644))
+	dirty(t, w, "a/b")
+	must(t, w.Close())
+}
