@@ -335,6 +335,16 @@ func (b *box) failures() []string {
 	return slices.Clone(b.failed)
 }
 
+// oneFailure waits until the gate has told of the one failure that there is: it
+// does so after the program was turned away, which may have ended by then.
+func (b *box) oneFailure() {
+	b.t.Helper()
+	b.eventually("a failure is told", func() bool { return len(b.failures()) > 0 })
+	if f := b.failures(); len(f) != 1 {
+		b.t.Errorf("failures: %q", f)
+	}
+}
+
 func (b *box) logged() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
