@@ -289,10 +289,6 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		} else if a.Files > 0 {
 			paint.Text(dst, at, y, at+c.lines, paint.Count(a.Files, "file", "files"), f.P.S(themes.Muted))
 		}
-		at += c.lines
-	}
-	if c.execs > 0 && a.Execs > 0 {
-		paint.Text(dst, at, y, right, paint.Count(a.Execs, "exec", "execs"), f.P.S(themes.Muted))
 	}
 }
 
@@ -310,7 +306,7 @@ func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Fra
 func heldSince(t time.Time, f paint.Frame) string { return "HELD " + paint.Clock(f.Now.Sub(t)) }
 
 // columns are the widths of what stands to the right of a title, gaps included.
-type columns struct{ digits, status, took, lines, execs int }
+type columns struct{ digits, status, took, lines int }
 
 func columnsFor(width, digits int) columns {
 	c := columns{digits: digits, status: 13}
@@ -321,12 +317,12 @@ func columnsFor(width, digits int) columns {
 		c.lines = 11
 	}
 	if width >= 96 {
-		c.status, c.execs = 21, 10
+		c.status = 21
 	}
 	return c
 }
 
-func (c columns) width() int { return c.status + c.took + c.lines + c.execs }
+func (c columns) width() int { return c.status + c.took + c.lines }
 
 func (c columns) heldWidth() int { return max(11, c.width()) }
 

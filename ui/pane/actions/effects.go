@@ -50,7 +50,7 @@ func did(a api.Action) (out []word) {
 }
 
 // share divides the room for a title: what the action did has what the title
-// leaves of it, and half of it at least. The title's part ends with a gap.
+// leaves of it, and three fifths of it at least. The title's part ends with a gap.
 func share(dst uv.Screen, a api.Action, room int) (title int, words []word) {
 	words = did(a)
 	if len(words) == 0 {
@@ -60,7 +60,7 @@ func share(dst uv.Screen, a api.Action, room int) (title int, words []word) {
 	for _, w := range words {
 		width += paint.Width(dst, w.text)
 	}
-	title = max(room/2, room-width)
+	title = max(room*2/5, room-width)
 	if w := paint.Width(dst, paint.Shorten(dst, a.Title, room)); w < title {
 		title = w
 	}
