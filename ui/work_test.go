@@ -96,6 +96,8 @@ func TestApplyFromTheScreens(t *testing.T) {
 	steps <- api.Progress{Done: &done}
 	close(steps)
 	d.shows("✓ applied: the project folder has 6 files")
+	d.shows("━ Applied ")
+	d.lacks("project folder?")
 	d.shows("git merge 1f0c3ab97d2e")
 	d.shows("Z undo it")
 	d.carried(1)
@@ -114,6 +116,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 	steps <- api.Progress{Done: &done}
 	close(steps)
 	d.shows("✓ undone")
+	d.shows("━ Undone ")
 	if calls := d.c.Calls(); !slices.Contains(calls, "undo 1 undo1") {
 		t.Errorf("asked for %v", calls)
 	}
@@ -262,6 +265,7 @@ func TestFailedCheckShowsItsOutput(t *testing.T) {
 	steps <- api.Progress{Done: &failed}
 	close(steps)
 	d.shows("nothing was written: the check")
+	d.shows("━ Nothing was written ")
 	d.shows("✗ check failed: go vet ./...  exit 1")
 	d.shows("parse.go:14: unreachable code")
 	d.lacks("applied")
@@ -287,6 +291,20 @@ func TestCancelApply(t *testing.T) {
 	d.shows("cancelled")
 	d.press("esc")
 	d.lacks("project folder?")
+}
+
+// A check that was typed is in the next plan, too, if this one is left.
+func TestLeavingAPlanKeepsItsChecks(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "2", "w")
+	d.shows("DANGER")
+	d.calmly("c", "o", "k", "enter")
+	d.shows("[x] check: ok")
+	d.press("esc")
+	d.lacks("project folder?")
+	d.press("w")
+	d.shows("[x] check: ok")
 }
 
 // Actions are selected for what is done with several: rolled back, applied, left out.
@@ -441,9 +459,9 @@ func TestOnlySelectedHunksAreShown(t *testing.T) {
 	d.press("]", "]", "space")
 	d.shows("1 selected")
 	d.calmly("u")
-	d.shows("taken back: src/parse.go")
+	d.shows("+     return p.tokens[p.at]") // as it becomes
 	d.settle()
-	at := strings.Index(d.text(), "taken back")
+	at := strings.Index(d.text(), "Take back")
 	if shown := d.text()[at:]; !strings.Contains(shown, "t := p.tokens[p.at]") || strings.Contains(shown, "ErrEmpty") {
 		t.Errorf("shows\n%s", shown)
 	}

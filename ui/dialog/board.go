@@ -276,6 +276,27 @@ func hunks(dst uv.Screen, hs []api.Hunk, width int) []row {
 	return out
 }
 
+// turned is a hunk the other way round: what taking it back does.
+func turned(h api.Hunk) api.Hunk {
+	out := api.Hunk{OldLine: h.NewLine, OldCount: h.NewCount, NewLine: h.OldLine, NewCount: h.OldCount, Section: h.Section}
+	at := 0 // what goes stands here, before what comes
+	for _, l := range h.Lines {
+		switch l.Op {
+		case "+":
+			l.Op = "-"
+			out.Lines = slices.Insert(out.Lines, at, l)
+			at++
+			continue
+		case "-":
+			l.Op = "+"
+		default:
+			at = len(out.Lines) + 1
+		}
+		out.Lines = append(out.Lines, l)
+	}
+	return out
+}
+
 func diffRow(dst uv.Screen, op, s string, width int) row {
 	k := themes.Surface
 	switch op {

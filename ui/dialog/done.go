@@ -25,11 +25,11 @@ func (p *Plan) Done(a api.Apply) {
 	switch {
 	case a.State == api.ApplyUndone:
 		a.Checks, a.Fetched = nil, nil // of the apply that isn't any more
-		p.notice = "✓ undone: the project folder has " + files + " as they were"
+		p.came, p.notice = "Undone", "✓ undone: the project folder has "+files+" as they were"
 	case a.State == api.ApplyDone && p.work.Undo == 0:
-		p.notice = "✓ applied: the project folder has " + files + " of this session"
+		p.came, p.notice = "Applied", "✓ applied: the project folder has "+files+" of this session"
 	default:
-		p.failure = strings.TrimSuffix("nothing was written: "+a.Failure, ": ")
+		p.came, p.failure = "Nothing was written", strings.TrimSuffix("nothing was written: "+a.Failure, ": ")
 	}
 	checks := slices.Clone(a.Checks)
 	slices.SortStableFunc(checks, func(x, y api.CheckResult) int { // what failed comes first

@@ -53,6 +53,7 @@ type Plan struct {
 	stopping        bool // that is being cancelled
 	progress        api.Progress
 	over            bool   // it was carried out
+	came            string // what came of that, in a word or two
 	applied         int64  // as this apply
 	notice, failure string // what is said above the keys
 
@@ -61,8 +62,15 @@ type Plan struct {
 	diffErr string
 }
 
-// NewPlan opens a plan that isn't made yet.
-func NewPlan(w Work) *Plan { return &Plan{work: w, choices: map[string]*api.Resolution{}, wanted: 1} }
+// NewPlan opens a plan that isn't made yet. The person's checks are those of the
+// plan before it, if there was one: leaving a plan doesn't lose them.
+func NewPlan(w Work, before *Plan) *Plan {
+	p := &Plan{work: w, choices: map[string]*api.Resolution{}, wanted: 1}
+	if before != nil {
+		p.own, p.checks = before.own, slices.Clone(before.checks)
+	}
+	return p
+}
 
 func (p *Plan) Scope() keys.Scope { return keys.Plan }
 
@@ -271,11 +279,20 @@ func (p *Plan) SetDiff(key string, d api.FileDiff, problem string) {
 			p.diff.Hunks, p.diffErr = nil, "it has changed since its hunks were selected"
 		}
 	}
+	if p.work.Back != nil {
+		p.diff.Hunks = slices.Clone(p.diff.Hunks)
+		for i, h := range p.diff.Hunks {
+			p.diff.Hunks[i] = turned(h)
+		}
+	}
 }
 
 func (p *Plan) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := p.measure(area, 190)
 	title := []text{{p.work.Title, themes.Strong}}
+	if p.over {
+		title[0].s = p.came
+	}
 	p.show(dst, area, f, title, p.head(dst, width), p.hints(f), p.note(f))
 	return nil
 }

@@ -224,11 +224,7 @@ func (p *Plan) file(c api.Change, mark text) item {
 	}
 	it.key = c.Key
 	it.about = func(dst uv.Screen, width int) []row {
-		name := c.Path
-		if p.work.Back != nil {
-			name = "taken back: " + name
-		}
-		out := []row{{spans: []text{{paint.ShortenLeft(dst, name, width), themes.Strong}}}}
+		out := []row{{spans: []text{{paint.ShortenLeft(dst, c.Path, width), themes.Strong}}}}
 		switch d := p.diff; {
 		case p.diffOf != c.Key:
 			return append(out, muted("reading its differences…"))

@@ -19,7 +19,7 @@ import (
 
 // open opens a plan of work, and has it made. done is called when it was carried out.
 func (o *operations) open(w dialog.Work, done func()) tea.Cmd {
-	o.plan, o.done = dialog.NewPlan(w), done
+	o.plan, o.done = dialog.NewPlan(w, o.plan), done
 	o.dialogs.open(o.plan)
 	return o.replan()
 }
