@@ -197,6 +197,20 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// What an action did is whole where three fifths of the room are enough for it,
+// however long the command is.
+func TestWhatWasDoneGoesBeforeTheCommand(t *testing.T) {
+	a := api.Action{N: 1, State: api.ActionEnded, Kind: api.KindEdit, Review: api.ReviewOpen, Title: strings.Repeat("x", 200)}
+	a.Effects = &api.Effects{Grave: true, Words: []string{"changes .husky/pre-commit, a hook"}}
+	p := &Pane{State: &state.State{}}
+	p.State.Apply(api.Event{Action: &a})
+	for w := 120; w < 200; w++ {
+		if s := show(t, p, w, 4); !strings.Contains(s, "x…   !  changes .husky/pre-commit, a hook ") {
+			t.Fatalf("at %d columns:\n%s", w, s)
+		}
+	}
+}
+
 func FuzzDraw(f *testing.F) {
 	f.Add("ls\x1b[2J\u202e", "rule\x00", "held", 80, 10, 3)
 	f.Add("漢字👨‍👩‍👧‍👦", "\xff", "ended", 30, 4, -9)

@@ -50,13 +50,13 @@ func did(a api.Action) (out []word) {
 }
 
 // share divides the room for a title: what the action did has what the title
-// leaves of it, and three fifths of it at least. The title's part ends with a gap.
+// leaves of it, and three fifths of it at least.
 func share(dst uv.Screen, a api.Action, room int) (title int, words []word) {
 	words = did(a)
 	if len(words) == 0 {
 		return room, nil
 	}
-	width := 1
+	width := 2 // the gap
 	for _, w := range words {
 		width += paint.Width(dst, w.text)
 	}
