@@ -11,10 +11,14 @@ package manifest
 // Bodies. Files whose content isn't there are Unsaved; their Hash may be known
 // all the same.
 //
-// A Base is immutable. The later of two knows all that the other does.
+// A Base is immutable. The later of two knows all that the other does, but where
+// the host's files have come to show through again: there it has what they are by
+// then, and Turns is another. What was there is in the Base of the manifest before,
+// whose upper hid it: see Pin.
 type Base struct {
 	Root  *Node
 	Steps uint64 // how often it was extended: the later one has more
+	Turns uint64 // how often something else took the place of what it knew; not stored
 }
 
 // LaterBase is the Base that knows what lies below all of some manifests; nil when

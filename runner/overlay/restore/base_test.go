@@ -181,8 +181,8 @@ func TestBaseIsWhatWasFirstSeen(t *testing.T) {
 	}
 }
 
-// A roll back to before a file was touched gives the person's file as it is now:
-// that is no change of the agent's then.
+// A roll back to before a file was touched gives the file as it was first seen,
+// whatever a person has made of it: that is no change of the agent's then.
 func TestRestoredHostFileIsNoChange(t *testing.T) {
 	s := newSession(t, startHelper(t), os.TempDir(), project(t))
 	defer s.close()
@@ -191,11 +191,8 @@ func TestRestoredHostFileIsNoChange(t *testing.T) {
 	s.agent(mutation{Op: "write", Path: "a", Data: []byte("agent a")})
 	changed := scanned(t, sc)
 	must(t, os.WriteFile(filepath.Join(s.q.Lower, "a"), []byte("the person's new a"), 0o644))
-	p, err := NewPlan(bg, s.lower, changed, start, Options{})
-	must(t, err)
-	rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
-	if err != nil || len(rep.Failed) > 0 {
-		t.Fatalf("execute: %v %v", err, rep.Failed)
+	if want, got := content.Sum([]byte("content a")), s.backTo(sc, start)["a"].Hash; got != want {
+		t.Errorf("a is %s, want %s", got, want)
 	}
 	now := scanned(t, sc)
 	if got, err := told(nil, s.bodies, nil, now); err != nil || got != "" {
@@ -205,6 +202,130 @@ func TestRestoredHostFileIsNoChange(t *testing.T) {
 	if got, err := told(nil, s.bodies, nil, changed); err != nil || !strings.Contains(got, `"content a"`) {
 		t.Errorf("before it there differed (%v):\n%s", err, got)
 	}
+}
+
+// backTo rolls back and gives what the sandbox sees then.
+func (s *session) backTo(sc *scan.Scanner, target *manifest.Manifest) map[string]seen {
+	s.t.Helper()
+	p, err := NewPlan(bg, s.lower, scanned(s.t.(*testing.T), sc), target, Options{})
+	must(s.t, err)
+	if len(p.Problems) > 0 {
+		s.t.Fatalf("plan: %v", p.Problems)
+	}
+	rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
+	if err != nil || len(rep.Failed) > 0 {
+		s.t.Fatalf("execute: %v %v", err, rep.Failed)
+	}
+	return s.capture()
+}
+
+// takeOver has the host get all that a state changed.
+func (s *session) takeOver(m *manifest.Manifest) {
+	s.t.Helper()
+	must(s.t, filepath.WalkDir(s.q.Lower, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil {
+			return os.Chmod(p, 0o700) // else only root could write to it
+		}
+		return err
+	}))
+	d, err := diff.Compare(bg, s.lower, nil, m, diff.Options{})
+	must(s.t, err)
+	for _, c := range d.Changes {
+		if c.From != "" {
+			_ = os.RemoveAll(filepath.Join(s.q.Lower, c.From)) // what was above it may have gone
+		}
+		at := filepath.Join(s.q.Lower, c.Path)
+		if c.New == nil || c.New.Kind != manifest.KindDir || c.Old == nil || c.Old.Kind != manifest.KindDir {
+			_ = os.RemoveAll(at)
+		}
+		if c.New == nil {
+			continue
+		}
+		must(s.t, os.MkdirAll(filepath.Dir(at), 0o700))
+		switch c.New.Kind {
+		case manifest.KindDir:
+			must(s.t, os.MkdirAll(at, 0o700))
+		case manifest.KindSymlink:
+			must(s.t, os.Symlink(c.New.Target, at))
+		case manifest.KindFile:
+			r, _, err := diff.Open(bg, s.lower, s.bodies, c.New)
+			must(s.t, err)
+			text, err := io.ReadAll(r)
+			must(s.t, err, r.Close(), os.WriteFile(at, text, os.FileMode(c.New.Mode&0o777|0o600)))
+		}
+	}
+}
+
+// Wherever the sandbox wrote, a roll back gives what was there, also when the host
+// has got all of the session's changes since and they were rolled back before.
+func TestRollBackOfWhatTheHostHasProperty(t *testing.T) {
+	h := startHelper(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newSession(t, h, os.TempDir(), func(lower string) { fillLower(rt, lower) })
+		defer s.close()
+		sc, err := scan.New(s.q.Upper, s.bodies, s.h.open(bg, s.q.Upper))
+		must(t, err)
+		defer sc.Close()
+		sc.Keep(scan.Keep{Lower: s.lower})
+		type mark struct {
+			m    *manifest.Manifest
+			tree map[string]seen
+		}
+		marks := []mark{{scanned(t, sc), s.capture()}}
+		for range rapid.IntRange(1, 4).Draw(rt, "rounds") {
+			s.mutate(rapid.SliceOfN(genMutation, 1, 20).Draw(rt, "muts")...)
+			marks = append(marks, mark{scanned(t, sc), s.capture()})
+		}
+		applied := rapid.IntRange(0, len(marks)-1).Draw(rt, "applied")
+		s.takeOver(marks[applied].m)
+		s.do("unmount") // an overlay needn't see what is done below it
+		s.do("mount")
+		cur := marks[len(marks)-1].m
+		var turns []*manifest.Base
+		look := func() {
+			last := cur.Base
+			if cur = scanned(t, sc); cur.Base.Turns != last.Turns {
+				turns = append(turns, last)
+			}
+		}
+		pinned := func(m *manifest.Manifest) *manifest.Manifest {
+			for _, b := range turns {
+				m = manifest.PinTurned(m, b, cur.Base)
+			}
+			return m
+		}
+		for range rapid.IntRange(1, 4).Draw(rt, "roll backs") {
+			look()
+			n := rapid.IntRange(0, len(marks)-1).Draw(rt, "to")
+			target, want := pinned(marks[n].m), marks[n].tree
+			got := s.backTo(sc, target)
+			d, err := diff.Compare(bg, nil, cur, target, diff.Options{})
+			must(t, err)
+			meant := map[string]bool{}
+			for _, c := range d.Changes {
+				for _, path := range c.Paths() {
+					meant[path] = true
+					g, w := got[path], want[path]
+					g.MTime, w.MTime, g.Group, w.Group = manifest.Time{}, manifest.Time{}, "", ""
+					if g != w {
+						rt.Fatalf("%d was applied, and after a roll back to %d %q is\n%+v, want\n%+v", applied, n, path, g, w)
+					}
+				}
+			}
+			look()
+			target = pinned(target)
+			if left, err := told(nil, s.bodies, target, cur); err != nil || left != "" {
+				rt.Fatalf("%d was applied, and after a roll back to %d there differs (%v):\n%s", applied, n, err, left)
+			}
+			again, err := NewPlan(bg, s.lower, cur, target, Options{})
+			must(t, err)
+			for _, op := range again.Ops {
+				if meant[op.Path] && op.Kind != OpMeta {
+					rt.Fatalf("%d was applied, and after a roll back to %d there is left to do %+v", applied, n, op)
+				}
+			}
+		}
+	})
 }
 
 // What was recorded before lower sides were kept is listed, and says so.

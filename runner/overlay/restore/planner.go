@@ -16,7 +16,12 @@ import (
 // stamps, link targets and hard links. cur must come from a full scan made
 // while the sandbox was frozen, and the sandbox must stay frozen until Execute
 // is done. A nil target is the plain lower; the project folder's own
-// attributes are left alone then. The lower is read as it is now.
+// attributes are left alone then.
+//
+// Where cur hides the lower and target doesn't, what their Base knows goes back,
+// whatever the host has there by now: a change that was taken over to the host is
+// undone here all the same. What a Base couldn't keep is read from the lower as it
+// is now.
 func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Manifest, o Options) (*Plan, error) {
 	p := &planner{
 		ctx: ctx, plan: &Plan{}, touched: map[string]bool{},
@@ -30,13 +35,15 @@ func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Mani
 			p.leaveBelow[path] = true
 		}
 	}
+	had := target != nil
+	target = manifest.Pin(target, cur)
 	p.pair = diff.Walker{Visit: p.visit}
 	p.links(cur, target)
 	a, b := diff.Sides(lower.Dirs(), cur, target)
 	if err := p.pair.Dir(ctx, "", a, b); err != nil {
 		return nil, fmt.Errorf("cannot plan the rollback: %w", err)
 	}
-	if cur != nil && target != nil && !p.leave[""] {
+	if cur != nil && had && !p.leave[""] {
 		p.dirMeta("", &diff.Version{Entry: &cur.Root.Entry}, &diff.Version{Entry: &target.Root.Entry})
 	}
 	p.plan.Ops = slices.Concat(p.removes, p.ops, p.dirs)

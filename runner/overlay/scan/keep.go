@@ -33,6 +33,7 @@ type extender struct {
 	ctx     context.Context
 	queue   *content.Queue
 	hasher  content.Hasher
+	turned  bool  // what was known of a path isn't so any more
 	data    int64 // what is left of keptTree
 	entries int   // and of keptNames
 }
@@ -62,7 +63,11 @@ func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.M
 	if root == old.Root && last != nil {
 		return old, nil
 	}
-	return &manifest.Base{Root: root, Steps: old.Steps + 1}, nil
+	out := &manifest.Base{Root: root, Steps: old.Steps + 1, Turns: old.Turns}
+	if x.turned {
+		out.Turns++
+	}
+	return out, nil
 }
 
 // dir extends base, a directory, by what up covers of it and prev didn't. Bare says
@@ -75,12 +80,26 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 	if up.Sub.Same(before) {
 		return base, nil
 	}
-	var pages []*manifest.Page
+	var gone []*manifest.Page
 	if before != nil {
-		pages = before.Pages
+		gone = before.Pages
 	}
-	_, pages = manifest.UnsharedPages(pages, up.Sub.Pages)
+	gone, pages := manifest.UnsharedPages(gone, up.Sub.Pages)
 	fresh := map[string]*manifest.Node{}
+	for _, p := range gone {
+		for _, n := range p.Nodes {
+			if up.Sub.Find(n.Name) != nil {
+				continue
+			}
+			got, err := x.shows(manifest.Join(path, n.Name), base.Sub.Find(n.Name), low)
+			if err != nil {
+				return nil, err
+			}
+			if got != base.Sub.Find(n.Name) {
+				fresh[n.Name] = got
+			}
+		}
+	}
 	for _, p := range pages {
 		for _, n := range p.Nodes {
 			was := before.Find(n.Name)
@@ -107,18 +126,20 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 // is known of it; listed says that all names there are. What showed through a
 // moment ago, bare, is what the lower has by now, whatever it had earlier.
 func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder, bare bool) (*manifest.Node, error) {
+	known := base
 	if bare && !listed && base != nil && base.Kind != manifest.KindDir {
 		base = nil
 	}
 	if base == nil && !listed {
 		got, err := x.first(path, n, low)
+		x.turned = x.turned || err == nil && known != nil && !same(&known.Entry, &got.Entry)
 		if err != nil || got.Kind != manifest.KindDir {
 			return got, err
 		}
 		base, was = got, nil
 	}
 	if base == nil || base.Kind != manifest.KindDir {
-		return x.adopt(path, n, base, low)
+		return x.late(path, n, base, low)
 	}
 	if n.Kind == manifest.KindDir && !n.Opaque {
 		sub := low.Sub(n.Name)
@@ -138,6 +159,37 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	sub := low.Sub(n.Name)
 	defer sub.Close()
 	return x.dir(path, n, was, base, sub, bare)
+}
+
+// shows says what the lower has where it shows through again, base is what it had.
+// A sandbox that takes away what it has in place of a file which the host has no more
+// hides nothing.
+func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	if base == nil {
+		return nil, nil
+	}
+	e, err := low.Find(x.ctx, base.Name)
+	if err != nil {
+		return base, x.ctx.Err()
+	}
+	if e == nil {
+		if base.Kind == manifest.KindWhiteout {
+			return base, nil
+		}
+		x.turned = true
+		return &manifest.Node{Entry: manifest.Entry{Name: base.Name, Kind: manifest.KindWhiteout}}, nil
+	}
+	if err := low.Complete(x.ctx, e); err != nil || same(&base.Entry, &e.Entry) {
+		return base, x.ctx.Err()
+	}
+	x.turned = true
+	return x.entry(path, e, low, true, nil)
+}
+
+// same says whether the lower has at a path what it had, as far as is seen without
+// reading files.
+func same(had, has *manifest.Entry) bool {
+	return had.Kind == has.Kind && (had.Kind == manifest.KindDir || had.Size == has.Size && had.MTime == has.MTime && had.Mode == has.Mode && had.Target == has.Target)
 }
 
 // first looks at a name of the lower for the first time.
@@ -258,32 +310,15 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 // was deleted.
 const maxKeptDepth = 256
 
-// adopt is for a file of the upper at a path that is known. A roll back writes
-// the host's file as it is now where the session had changed it: what equals
-// the host's file is no change of the session's, so it becomes what the lower
-// had. And where a hash wasn't needed before, it may be now.
-func (x *extender) adopt(path string, n, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
-	if n.Kind != manifest.KindFile {
-		return base, nil
-	}
-	known := base != nil && base.Kind == manifest.KindFile
-	if known && !base.Hash.IsZero() && base.Size == n.Size && base.MTime == n.MTime {
+// late takes up the hash of a host's file that wasn't needed before: now the upper
+// has one of that length in its place, and either may be the other's content.
+func (x *extender) late(path string, n, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	if n.Kind != manifest.KindFile || base == nil || base.Kind != manifest.KindFile || !base.Hash.IsZero() || base.Size != n.Size {
 		return base, nil
 	}
 	e, err := low.Find(x.ctx, n.Name)
-	if err != nil || e == nil || e.Kind != manifest.KindFile || e.Size != n.Size {
+	if err != nil || e == nil || e.Kind != manifest.KindFile || e.Size != base.Size || e.MTime != base.MTime {
 		return base, x.ctx.Err()
 	}
-	late := known && base.Hash.IsZero() && base.Size == e.Size && base.MTime == e.MTime
-	if !late && e.MTime != n.MTime {
-		return base, nil
-	}
-	got, err := x.entry(path, e, low, true, nil)
-	if err != nil {
-		return nil, err
-	}
-	if late || got.Hash == n.Hash {
-		return got, nil
-	}
-	return base, nil
+	return x.entry(path, e, low, true, nil)
 }

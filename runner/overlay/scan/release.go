@@ -35,7 +35,7 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	defer low.Close()
 	up, base, err := r.dir("", s.last.Root, s.last.Base.Root, low)
 	if err == nil && len(r.list) > 0 {
-		left := &manifest.Manifest{Root: up, Base: &manifest.Base{Root: base, Steps: s.last.Base.Steps + 1}}
+		left := &manifest.Manifest{Root: up, Base: &manifest.Base{Root: base, Steps: s.last.Base.Steps + 1, Turns: s.last.Base.Turns + 1}}
 		if err = keep(left); err == nil {
 			s.last = left
 		}
