@@ -160,6 +160,7 @@ func (s *Session) catchUp(ctx context.Context) error {
 	p := s.past
 	if p.last != nil {
 		s.files.GoOn(*p.last)
+		s.line.Last = p.last
 	}
 	now, err := s.files.Look(ctx)
 	if err != nil {

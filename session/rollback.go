@@ -66,7 +66,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 	if err := s.loop.Call(ctx, func() {
 		now.Newest, now.Rollbacks = s.line.Newest(), s.rollbacks
 		if req.ToBefore == 0 {
-			now.Actions = s.actions.since(1)
+			now.Actions, now.Turned = s.actions.since(1), s.line.Turns(0)
 			return
 		}
 		switch a := s.actions.at(req.ToBefore); {
@@ -75,7 +75,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		case a.Before == 0:
 			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", req.ToBefore)
 		default:
-			now.Checkpoint, now.Actions = a.Before, s.actions.since(req.ToBefore)
+			now.Checkpoint, now.Actions, now.Turned = a.Before, s.actions.since(req.ToBefore), s.line.Turns(a.Before)
 		}
 	}); err != nil {
 		return nil, err

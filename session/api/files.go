@@ -15,6 +15,11 @@ type Checkpoint struct {
 	Root   string    `json:"root"`             // hash of the manifest
 	Files  int       `json:"files"`            // entries in the manifest
 	Bytes  int64     `json:"bytes"`
+
+	// Turned is the checkpoint before it when the project's files have come to show
+	// through again since, as after a resume, and aren't what they were: that one
+	// still knows what was below. 0: all is as it was.
+	Turned int64 `json:"turned,omitempty"`
 }
 
 // Change is one path that differs between two states of the files.

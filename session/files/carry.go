@@ -70,6 +70,7 @@ func (c *carrying) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.from, c.to = manifest.Pin(c.from, c.to), manifest.Pin(c.to, c.from) // what was below then may not be by now
 	theirs, err := c.differs(ctx, c.from, c.onto)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"slices"
 	"time"
 
 	"stepbox/runner/overlay/content"
@@ -21,9 +22,20 @@ type Checkpoint struct {
 type Line struct {
 	newest int64
 	from   map[int64]int64 // the checkpoint that each goes on from
+	turned []turn          // in order
 	// Last is the state that all changes so far are accounted for up to; nil
 	// before the first.
 	Last *Checkpoint
+}
+
+// turn is a checkpoint with other files of the project below it, and the one before.
+type turn struct{ at, before int64 }
+
+func turns(m *manifest.Manifest) uint64 {
+	if m == nil || m.Base == nil {
+		return 0
+	}
+	return m.Base.Turns
 }
 
 // Newest is the number of the newest checkpoint.
@@ -37,7 +49,31 @@ func (l *Line) Number(root content.Hash, m *manifest.Manifest, from int64) *Chec
 	}
 	l.newest++
 	l.from[l.newest] = from
+	if l.Last != nil && turns(m) > turns(l.Last.Manifest) {
+		l.turned = append(l.turned, turn{l.newest, l.Last.ID})
+	}
 	return &Checkpoint{ID: l.newest, Root: root, Manifest: m}
+}
+
+// Turns are the checkpoints since one that know what was below the files then, where
+// the next one doesn't any more, in order: see api.Checkpoint.
+func (l *Line) Turns(since int64) (out []int64) {
+	for _, t := range l.turned {
+		if t.at > since {
+			out = append(out, t.before)
+		}
+	}
+	return out
+}
+
+// turnedAt is the checkpoint before the one with that number, if it knows more.
+func (l *Line) turnedAt(id int64) int64 {
+	for _, t := range slices.Backward(l.turned) {
+		if t.at == id {
+			return t.before
+		}
+	}
+	return 0
 }
 
 // Event tells of a new checkpoint. Of is the action whose changes alone it holds; 0:
@@ -45,6 +81,7 @@ func (l *Line) Number(root content.Hash, m *manifest.Manifest, from int64) *Chec
 func (l *Line) Event(cp *Checkpoint, of int) api.Event {
 	return api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
 		ID: cp.ID, At: time.Now().UTC(), From: l.from[cp.ID], Root: cp.Root.String(), Files: cp.Manifest.Len(), Bytes: cp.Manifest.Bytes(), Action: of,
+		Turned: l.turnedAt(cp.ID),
 	}}
 }
 
@@ -59,6 +96,9 @@ func (l *Line) Recall(checkpoints []api.Checkpoint, rollbacks []api.Rollback) {
 	last := int64(0)
 	for _, cp := range checkpoints {
 		l.newest = max(l.newest, cp.ID)
+		if cp.Turned != 0 {
+			l.turned = append(l.turned, turn{cp.ID, cp.Turned})
+		}
 		if cp.Action != 0 { // it holds an action's changes alone
 			l.from[cp.ID] = 0
 			continue

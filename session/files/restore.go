@@ -163,7 +163,34 @@ func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []strin
 	if late == nil {
 		o.After = &Checkpoint{Root: root, Manifest: m}
 	}
-	return errors.Join(err, late)
+	if err = errors.Join(err, late); err == nil {
+		err = r.look(ctx, o)
+	}
+	return err
+}
+
+// look makes sure that what was written is what was to be: there is nothing left to
+// write.
+func (r *Restorer) look(ctx context.Context, o *Outcome) error {
+	left, err := restore.NewPlan(ctx, r.Files.lower, o.After.Manifest, o.target, restore.Options{Leave: o.Left})
+	if err != nil {
+		return fmt.Errorf("cannot tell whether the files were restored: %w", err)
+	}
+	meant, target := byPath(o.changed), manifest.Pin(o.target, o.After.Manifest)
+	for i := range left.Ops {
+		op := &left.Ops[i]
+		is, want := o.After.Manifest.Lookup(op.Path), target.Lookup(op.Path)
+		if is != nil && want != nil && is.Kind == want.Kind && is.Hash == want.Hash && is.Size == want.Size {
+			continue // linked to others, maybe, of which some stay
+		}
+		if _, ok := meant[op.Path]; ok && op.Kind != restore.OpMeta {
+			o.Failed = append(o.Failed, manifest.Problem{Path: op.Path, Text: "it isn't what it was to be"})
+		}
+	}
+	if len(o.Failed) > 0 {
+		return fmt.Errorf("cannot restore all files: %d aren't as they were to be, the first is %s", len(o.Failed), api.Escape(o.Failed[0].Path))
+	}
+	return nil
 }
 
 // touchedBy lists the directories whose entries a plan may have changed: those

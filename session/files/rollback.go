@@ -16,6 +16,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/project"
 )
 
 // A plan is carried out as it was shown, however much was written since: under
@@ -46,11 +47,12 @@ func (p *Past) ends() bool { return p.State == api.ActionRunning || p.Lingers }
 
 // Standing is how the session stands when a roll back is planned.
 type Standing struct {
-	ToBefore   int    // the action to go back to before
-	Checkpoint int64  // the one that this is
-	Newest     int64  // checkpoint
-	Rollbacks  int64  // begun so far
-	Actions    []Past // from ToBefore on, or all
+	ToBefore   int     // the action to go back to before
+	Checkpoint int64   // the one that this is
+	Newest     int64   // checkpoint
+	Rollbacks  int64   // begun so far
+	Actions    []Past  // from ToBefore on, or all
+	Turned     []int64 // checkpoints since ToBefore, or all: see Line.Turns
 
 	// Of other targets than ToBefore: the selection, or the roll back that comes
 	// again, and how conflicts are resolved.
@@ -119,6 +121,13 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	if p.source, err = r.scanToShow(ctx); err != nil {
 		return nil, err
 	}
+	for _, id := range now.Turned { // what shows through by now isn't what was below
+		full, err := r.Files.At(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		p.target = manifest.PinTurned(p.target, full.Base, p.source.Base)
+	}
 	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 		return nil, err
 	}
@@ -141,6 +150,12 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 		return fmt.Errorf("cannot plan the rollback: %w", err)
 	}
 	problems = append(problems, steps.Problems...)
+	stays, more := p.stays(steps)
+	problems = append(problems, more...)
+	if err := r.without(ctx, p, stays); err != nil {
+		return err
+	}
+	r.kept(ctx, p)
 	if len(p.Shown.Actions) > 0 {
 		n := slices.Min(p.Shown.Actions)
 		i := slices.IndexFunc(p.Actions, func(a Past) bool { return a.N == n })
@@ -151,6 +166,86 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 	p.Shown.Problems = Troubles(problems)
 	p.Shown.Hash = p.digest()
 	return nil
+}
+
+// stays are the paths that a plan can't put back, and why where the steps don't say.
+func (p *Plan) stays(steps *restore.Plan) (paths []string, why []manifest.Problem) {
+	touched, said := make(map[string]bool), make(map[string]bool)
+	for _, path := range steps.Paths() {
+		touched[path] = true
+	}
+	for _, s := range steps.Problems {
+		said[s.Path] = true
+	}
+	for path, s := range byPath(p.changed) {
+		switch lost := s.then != nil && s.then.Unsaved != ""; {
+		case touched[path]:
+			continue
+		case !said[path] && !lost: // its folder goes, or it is there by now
+			continue
+		case !said[path]:
+			why = append(why, manifest.Problem{Path: path, Text: "what it was isn't in the record (" + s.then.Unsaved + "), and the project has it as it is here"})
+		}
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	slices.SortFunc(why, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
+	return paths, why
+}
+
+// without leaves out of a plan's actions those that changed one of some paths, which
+// stay: they aren't taken back, but for those that are ended.
+func (r *Restorer) without(ctx context.Context, p *Plan, stays []string) error {
+	if len(stays) == 0 {
+		return nil
+	}
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		some, err := r.Files.touched(ctx, a, stays)
+		if err != nil {
+			return err
+		}
+		if !some {
+			continue
+		}
+		is := func(n int) bool { return n == a.N }
+		p.whole = slices.DeleteFunc(p.whole, is)
+		if !a.ends() {
+			p.Shown.Actions = slices.DeleteFunc(p.Shown.Actions, is)
+		}
+	}
+	return nil
+}
+
+// touched says whether an action changed one of some paths.
+func (f *Files) touched(ctx context.Context, a *Past, some []string) (bool, error) {
+	for _, s := range a.Spans {
+		if yes, err := f.holdsSome(ctx, s, some); yes || err != nil {
+			return yes, err
+		}
+	}
+	return false, nil
+}
+
+// kept says of each file that a plan lists whether the project has what the session
+// made of it, as after an apply: there it stays so.
+func (r *Restorer) kept(ctx context.Context, p *Plan) {
+	base := manifest.LaterBase(p.source, p.target)
+	for i := range p.Shown.Files {
+		c := &p.changed[i]
+		var is *manifest.Entry
+		if c.Old != nil {
+			is = &c.Old.Entry
+		}
+		was := (*manifest.Manifest)(nil).Has(base, c.Path)
+		if c.From != "" || project.Of(was).Same(project.Of(is)) {
+			continue
+		}
+		if has, err := r.Files.InProject(ctx, c.Path, c.Old); has && err == nil { // only words
+			f := &p.Shown.Files[i]
+			f.Words = strings.TrimPrefix(f.Words+", it was applied: the project stays as it is", ", ")
+		}
+	}
 }
 
 // scanToShow takes the state of the files for a plan. What is written while it

@@ -15,10 +15,12 @@ import (
 	"stepbox/session/api"
 )
 
-// quiet is a sandbox in which nothing runs. What it is to restore is noted; it
-// writes nothing.
+// quiet is a sandbox in which nothing runs. What it is to restore is noted; of that
+// it removes what is to go.
 type quiet struct {
 	restless
+	upper    string
+	lazy     bool // it doesn't
 	log      *[]string
 	restored []string
 }
@@ -29,6 +31,14 @@ func (*quiet) OpenFiles() runner.OpenFiles          { return runner.OpenFiles{} 
 func (s *quiet) Restore(_ context.Context, plan *restore.Plan, _ restore.Source) (restore.Report, error) {
 	*s.log = append(*s.log, "restore")
 	s.restored = plan.Paths()
+	for _, op := range plan.Ops {
+		if op.Kind != restore.OpRemove || s.lazy {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.upper, op.Path)); err != nil {
+			return restore.Report{}, err
+		}
+	}
 	return restore.Report{}, nil
 }
 
@@ -50,7 +60,7 @@ func newTimeline(t testing.TB) *timeline {
 // newBareTimeline has no checkpoint yet, so that the project can be filled.
 func newBareTimeline(t testing.TB) *timeline {
 	l := &timeline{uppers: newUppers(t)}
-	l.box = &quiet{log: &l.log}
+	l.box = &quiet{upper: l.upper, log: &l.log}
 	l.restorer = &Restorer{Taker: &Taker{Files: l.Files, Freezer: NewFreezer(l.box), Box: l.box, Log: slog.New(slog.DiscardHandler)}}
 	return l
 }
@@ -266,5 +276,17 @@ func TestCarryOutInOrder(t *testing.T) {
 				t.Error("the agent is frozen still")
 			}
 		})
+	}
+}
+
+// What isn't as it was to be after a roll back isn't said to be taken back.
+func TestRollBackIsLookedAt(t *testing.T) {
+	l := newTimeline(t)
+	l.change("a 1")
+	p := l.plan(Standing{ToBefore: 1, Checkpoint: 1})
+	l.box.lazy = true
+	o, err := l.restorer.CarryOut(t.Context(), p, &clerk{l, ""})
+	if err == nil || len(o.Failed) != 1 || o.Failed[0].Path != "a" {
+		t.Errorf("a file that stayed gives %v, %+v", err, o.Failed)
 	}
 }

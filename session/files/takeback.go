@@ -166,16 +166,50 @@ func (b *backing) session(ctx context.Context, in api.Selection) error {
 	}
 	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: b.p.source, only: only, hunks: hunks, resolve: b.resolve})
 	for i := range b.p.Actions {
-		if a := &b.p.Actions[i]; whole && filter.all() && a.Files > 0 && !a.Apart && !a.TakenBack {
-			b.p.Shown.Actions = append(b.p.Shown.Actions, a.N)
-			if a.ends() {
-				b.p.Shown.Lives = append(b.p.Shown.Lives, a.N)
-			} else {
-				b.p.whole = append(b.p.whole, a.N)
-			}
+		a := &b.p.Actions[i]
+		if err != nil || !whole || !filter.all() || a.Files == 0 || a.Apart || a.TakenBack {
+			continue
+		}
+		stays, late := b.stands(ctx, a)
+		if err = late; stays {
+			continue
+		}
+		b.p.Shown.Actions = append(b.p.Shown.Actions, a.N)
+		if a.ends() {
+			b.p.Shown.Lives = append(b.p.Shown.Lives, a.N)
+		} else {
+			b.p.whole = append(b.p.whole, a.N)
 		}
 	}
 	return err
+}
+
+// stands says whether something that an action changed is so in the project by now, and
+// was let go of: that isn't the session's any more.
+func (b *backing) stands(ctx context.Context, a *Past) (bool, error) {
+	if len(b.p.Turned) == 0 || a.Before > slices.Max(b.p.Turned) {
+		return false, nil
+	}
+	t := Told{To: a.Before, After: a.Before}
+	from, to, err := b.own(ctx, &t, a.Spans)
+	if err != nil {
+		return false, err
+	}
+	changed, err := b.differs(ctx, from, to)
+	if err != nil {
+		return false, err
+	}
+	apart, err := b.differs(ctx, manifest.Pin(to, from), b.done.to)
+	if err != nil {
+		return false, err
+	}
+	gone := byPath(apart)
+	for path := range byPath(changed) {
+		if _, ok := gone[path]; !ok {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // redo has what a roll back took back come again.

@@ -74,7 +74,7 @@ func TestPlanOfASelectionIsMadeAgain(t *testing.T) {
 	}
 	l.change("c 1\n")
 	again, err := l.restorer.again(t.Context(), p, l.Last.Manifest)
-	if err != nil || again.Shown.Hash != p.Shown.Hash || again.target.Lookup("c") == nil || again.target.Lookup("a") != nil {
+	if err != nil || again.Shown.Hash != p.Shown.Hash || again.target.Has(nil, "c") == nil || again.target.Has(nil, "a") != nil {
 		t.Errorf("it is %+v, %v", again.Shown, err)
 	}
 	l.change("b 2\n")
