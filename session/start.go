@@ -79,7 +79,8 @@ func (s *Session) begin(ctx context.Context) error {
 	_ = s.loop.Call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
 		s.box, s.freezer, s.roster.box = box, files.NewFreezer(box), box
 		s.restorer = &files.Restorer{
-			Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}, Outer: filepath.Join(s.store.SessionDir(s.cfg.ID), "outer", "upper"),
+			Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}, Project: s.cfg.Workspace,
+			Outer: filepath.Join(s.store.SessionDir(s.cfg.ID), "outer", "upper"),
 		}
 		if s.loop.Now() != loop.Starting {
 			box.Kill()

@@ -19,6 +19,9 @@ import (
 type Restorer struct {
 	*Taker
 
+	// Project is the folder, which is looked at for words on what it has by now.
+	Project string
+
 	// Outer is the upper folder of a repository that lies outside of the project,
 	// which no checkpoint has. It needn't be there.
 	Outer string

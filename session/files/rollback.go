@@ -227,24 +227,36 @@ func (f *Files) touched(ctx context.Context, a *Past, some []string) (bool, erro
 	return false, nil
 }
 
-// kept says of each file that a plan lists whether the project has what the session
-// made of it, as after an apply: there it stays so.
+// kept says of each file that a plan lists what the project has there, if that isn't
+// what the session first saw: a roll back leaves it.
 func (r *Restorer) kept(ctx context.Context, p *Plan) {
+	host, err := project.Open(r.Project)
+	if err != nil {
+		return // only words
+	}
+	defer host.Close()
 	base := manifest.LaterBase(p.source, p.target)
 	for i := range p.Shown.Files {
 		c := &p.changed[i]
+		had := (*manifest.Manifest)(nil).Has(base, c.Path)
 		var is *manifest.Entry
 		if c.Old != nil {
 			is = &c.Old.Entry
 		}
-		was := (*manifest.Manifest)(nil).Has(base, c.Path)
-		if c.From != "" || project.Of(was).Same(project.Of(is)) {
+		if c.From != "" || project.Of(is).Same(project.Of(had)) {
+			continue // a rename, or no change of the session's
+		}
+		why, applied := r.Files.meanwhile(ctx, host, c.Path, had, c.Old)
+		switch {
+		case why == "" && !applied:
 			continue
+		case applied && c.Old == nil:
+			why = "it stays deleted in the project"
+		case applied:
+			why = "it stays in the project"
 		}
-		if has, err := r.Files.InProject(ctx, c.Path, c.Old); has && err == nil { // only words
-			f := &p.Shown.Files[i]
-			f.Words = strings.TrimPrefix(f.Words+", it was applied: the project stays as it is", ", ")
-		}
+		f := &p.Shown.Files[i]
+		f.Words = strings.TrimPrefix(f.Words+", "+why, ", ")
 	}
 }
 
