@@ -33,14 +33,15 @@ type extender struct {
 	ctx     context.Context
 	queue   *content.Queue
 	hasher  content.Hasher
-	turned  bool  // what was known of a path isn't so any more
-	data    int64 // what is left of keptTree
-	entries int   // and of keptNames
+	turned  bool             // what was known of a path isn't so any more
+	hidden  []manifest.Piece // what isn't there, though the upper doesn't hide it: see shows
+	data    int64            // what is left of keptTree
+	entries int              // and of keptNames
 }
 
-// extend makes the Base that belongs to m. Last is the manifest before it, nil
-// for none. What of the host's can't be read is Unsaved and fails nothing.
-func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.Manifest) (*manifest.Base, error) {
+// extend gives m its Base. Last is the manifest before it, nil for none. What of the
+// host's can't be read is Unsaved and fails nothing.
+func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.Manifest) (*manifest.Manifest, error) {
 	x := &extender{Keep: k, ctx: ctx, queue: content.NewQueue(b)}
 	x.hasher = content.Hasher{Queue: x.queue.Add, Limit: keptFile}
 	var prev *manifest.Node
@@ -53,26 +54,31 @@ func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.M
 	}
 	low := k.Lower.Top()
 	defer low.Close()
-	root, err := x.dir("", m.Root, prev, old.Root, low, false)
+	root, err := x.dir("", m.Root, prev, old.Root, low, false, true)
 	if err == nil {
 		err = x.queue.Flush(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if root == old.Root && last != nil {
-		return old, nil
+	if len(x.hidden) > 0 {
+		m = manifest.Transplant(m, x.hidden)
 	}
-	out := &manifest.Base{Root: root, Steps: old.Steps + 1, Turns: old.Turns}
+	out := &manifest.Manifest{Root: m.Root, Base: old}
+	if root == old.Root && last != nil {
+		return out, nil
+	}
+	out.Base = &manifest.Base{Root: root, Steps: old.Steps + 1, Turns: old.Turns}
 	if x.turned {
-		out.Turns++
+		out.Base.Turns++
 	}
 	return out, nil
 }
 
 // dir extends base, a directory, by what up covers of it and prev didn't. Bare says
-// that nothing in it was covered by the upper a moment ago.
-func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder, bare bool) (*manifest.Node, error) {
+// that nothing in it was covered by the upper a moment ago, open that the lower shows
+// through where up has nothing.
+func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder, bare, open bool) (*manifest.Node, error) {
 	var before *manifest.Dir
 	if prev != nil && prev.Kind == manifest.KindDir && prev.Opaque == up.Opaque {
 		before = prev.Sub
@@ -88,7 +94,7 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 	fresh := map[string]*manifest.Node{}
 	for _, p := range gone {
 		for _, n := range p.Nodes {
-			if up.Sub.Find(n.Name) != nil {
+			if !open || up.Sub.Find(n.Name) != nil {
 				continue
 			}
 			got, err := x.shows(manifest.Join(path, n.Name), base.Sub.Find(n.Name), low)
@@ -110,7 +116,7 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 				return nil, err
 			}
 			old := base.Sub.Find(n.Name)
-			got, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low, bare || before != nil && was == nil)
+			got, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low, bare || before != nil && was == nil, open)
 			if err != nil {
 				return nil, err
 			}
@@ -125,7 +131,7 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 // name says what the lower had where the upper has n, was before. Base is what
 // is known of it; listed says that all names there are. What showed through a
 // moment ago, bare, is what the lower has by now, whatever it had earlier.
-func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder, bare bool) (*manifest.Node, error) {
+func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder, bare, open bool) (*manifest.Node, error) {
 	known := base
 	if bare && !listed && base != nil && base.Kind != manifest.KindDir {
 		base = nil
@@ -144,7 +150,7 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	if n.Kind == manifest.KindDir && !n.Opaque {
 		sub := low.Sub(n.Name)
 		defer sub.Close()
-		return x.dir(path, n, was, base, sub, bare)
+		return x.dir(path, n, was, base, sub, bare, open)
 	}
 	if !base.Opaque {
 		x.data, x.entries = keptTree, keptNames
@@ -158,12 +164,12 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	}
 	sub := low.Sub(n.Name)
 	defer sub.Close()
-	return x.dir(path, n, was, base, sub, bare)
+	return x.dir(path, n, was, base, sub, bare, false)
 }
 
-// shows says what the lower has where it shows through again, base is what it had.
-// A sandbox that takes away what it has in place of a file which the host has no more
-// hides nothing.
+// shows says what the lower has where it shows through again, base is what it had. A
+// sandbox that deletes what it has in place of a file which the host has no more leaves
+// nothing that would hide it: the manifest says all the same that it isn't there.
 func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
 	if base == nil {
 		return nil, nil
@@ -176,8 +182,8 @@ func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (*
 		if base.Kind == manifest.KindWhiteout {
 			return base, nil
 		}
-		x.turned = true
-		return &manifest.Node{Entry: manifest.Entry{Name: base.Name, Kind: manifest.KindWhiteout}}, nil
+		x.hidden = append(x.hidden, manifest.Piece{Path: path, Entry: &manifest.Entry{Name: base.Name, Kind: manifest.KindWhiteout}})
+		return base, nil
 	}
 	if err := low.Complete(x.ctx, e); err != nil || same(&base.Entry, &e.Entry) {
 		return base, x.ctx.Err()

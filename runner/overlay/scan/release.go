@@ -37,7 +37,7 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	if err == nil && len(r.list) > 0 {
 		left := &manifest.Manifest{Root: up, Base: &manifest.Base{Root: base, Steps: s.last.Base.Steps + 1, Turns: s.last.Base.Turns + 1}}
 		if err = keep(left); err == nil {
-			s.last = left
+			s.last, s.found = left, nil
 		}
 	}
 	if err != nil {

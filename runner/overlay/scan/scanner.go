@@ -76,6 +76,7 @@ type Scanner struct {
 	root  int                // guarded by mu; -1 once closed
 	cache *dirCache          // guarded by mu; of the last scan that succeeded
 	last  *manifest.Manifest // guarded by mu
+	found *manifest.Node     // guarded by mu; what the upper had then; nil when that isn't known
 	racy  bool               // guarded by mu; two writes may leave the same time stamp
 	noSFR bool               // guarded by mu; writing pages back doesn't make stores visible here
 	keep  *Keep              // guarded by mu; nil keeps nothing of a lower
@@ -172,14 +173,14 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 	if err != nil {
 		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
 	}
-	if s.last == nil || cache.node != s.last.Root {
+	if s.last == nil || cache.node != s.found {
 		m := &manifest.Manifest{Root: cache.node}
 		if s.keep != nil {
-			if m.Base, err = s.keep.extend(ctx, s.bodies, s.last, m); err != nil {
+			if m, err = s.keep.extend(ctx, s.bodies, s.last, m); err != nil {
 				return nil, Stats{}, fmt.Errorf("cannot keep what the project has: %w", err)
 			}
 		}
-		s.last = m
+		s.last, s.found = m, cache.node
 	}
 	s.cache = cache
 	w.stats.Stored, w.stats.StoredBytes = w.queue.Stored, w.queue.StoredBytes
