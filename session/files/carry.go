@@ -29,6 +29,7 @@ type carrying struct {
 	*Files
 	from, to *manifest.Manifest           // the change
 	onto     *manifest.Manifest           // what done has come to before
+	turned   bool                         // what was below the two may be something else by now
 	only     func(path string) bool       // the paths of it that are meant; nil: all
 	hunks    map[string]*diff.File        // paths that become something else than to has: with some hunks of the change only
 	resolve  map[string]api.Resolution    // of conflicts, by path
@@ -70,7 +71,9 @@ func (c *carrying) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.from, c.to = manifest.Pin(c.from, c.to), manifest.Pin(c.to, c.from) // what was below then may not be by now
+	if c.turned {
+		c.from, c.to = manifest.Pin(c.from, c.to), manifest.Pin(c.to, c.from)
+	}
 	theirs, err := c.differs(ctx, c.from, c.onto)
 	if err != nil {
 		return err

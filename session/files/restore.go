@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
@@ -111,18 +112,21 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	if err := desk.Account(ctx, first); err != nil {
 		return o, err
 	}
+	now := p.Actions
 	if o.Actions = p.whole; p.ToBefore != 0 {
-		now, err := desk.Since(ctx, p.ToBefore)
-		if err != nil {
+		if now, err = desk.Since(ctx, p.ToBefore); err != nil {
 			return o, err
 		}
 		if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, s, o.Left) }); err != nil {
 			return o, err
 		}
 	}
-	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{Replace: open.Runs, Leave: o.Left})
+	plan, err := restore.NewPlan(ctx, r.Files.lower, cur, p.target, restore.Options{Replace: open.Runs, Only: p.lists(), Leave: slices.Concat(o.Left, p.stays)})
 	if err != nil {
 		return o, fmt.Errorf("cannot plan the rollback: %w", err)
+	}
+	if o.Actions, err = r.Files.gone(ctx, o.Actions, now, slices.Concat(plan.Lost, p.stays)); err != nil {
+		return o, err
 	}
 	if err := desk.Begin(ctx, o); err != nil {
 		return o, err
@@ -173,22 +177,27 @@ func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []strin
 }
 
 // look makes sure that what was written is what was to be: there is nothing left to
-// write.
+// write. What came from the project may have moved on there.
 func (r *Restorer) look(ctx context.Context, o *Outcome) error {
-	left, err := restore.NewPlan(ctx, r.Files.lower, o.After.Manifest, o.target, restore.Options{Leave: o.Left})
+	is := o.After.Manifest
+	left, err := restore.NewPlan(ctx, r.Files.lower, is, o.target, restore.Options{Only: o.lists(), Leave: slices.Concat(o.Left, o.stays)})
 	if err != nil {
 		return fmt.Errorf("cannot tell whether the files were restored: %w", err)
 	}
-	meant, target := byPath(o.changed), manifest.Pin(o.target, o.After.Manifest)
+	listed, target := byPath(o.changed), manifest.Pin(o.target, is)
 	for i := range left.Ops {
 		op := &left.Ops[i]
-		is, want := o.After.Manifest.Lookup(op.Path), target.Lookup(op.Path)
-		if is != nil && want != nil && is.Kind == want.Kind && is.Hash == want.Hash && is.Size == want.Size {
+		has, want := is.Lookup(op.Path), target.Lookup(op.Path)
+		both := has != nil && want != nil && has.Kind == want.Kind
+		switch _, ok := listed[op.Path]; {
+		case !ok || op.Content.Lower:
+			continue
+		case op.Kind == restore.OpMeta && (!both || has.Mode == want.Mode):
+			continue
+		case (op.Kind == restore.OpFile || op.Kind == restore.OpLink) && both && has.Hash == want.Hash && has.Size == want.Size:
 			continue // linked to others, maybe, of which some stay
 		}
-		if _, ok := meant[op.Path]; ok && op.Kind != restore.OpMeta {
-			o.Failed = append(o.Failed, manifest.Problem{Path: op.Path, Text: "it isn't what it was to be"})
-		}
+		o.Failed = append(o.Failed, manifest.Problem{Path: op.Path, Text: "it isn't what it was to be"})
 	}
 	if len(o.Failed) > 0 {
 		return fmt.Errorf("cannot restore all files: %d aren't as they were to be, the first is %s", len(o.Failed), api.Escape(o.Failed[0].Path))

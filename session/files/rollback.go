@@ -16,7 +16,6 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
-	"stepbox/session/project"
 )
 
 // A plan is carried out as it was shown, however much was written since: under
@@ -80,6 +79,7 @@ type Plan struct {
 	source  *manifest.Manifest // what there was when it was made
 	changed []diff.Change      // from source to target
 	whole   []int              // of a selection: the actions of which nothing is left
+	stays   []string           // what can't be had, sorted
 	merged  map[string]bool    // of a selection: paths that keep what others changed in them
 }
 
@@ -121,12 +121,8 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	if p.source, err = r.scanToShow(ctx); err != nil {
 		return nil, err
 	}
-	for _, id := range now.Turned { // what shows through by now isn't what was below
-		full, err := r.Files.At(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		p.target = manifest.PinTurned(p.target, full.Base, p.source.Base)
+	if p.target, err = r.Files.pinned(ctx, p.target, p); err != nil {
+		return nil, err
 	}
 	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 		return nil, err
@@ -134,8 +130,27 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	return p, r.describe(ctx, p, nil)
 }
 
+// pinned is an earlier state of the files that says itself what it is wherever something
+// else has come to show through since.
+func (f *Files) pinned(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.Manifest, error) {
+	for _, id := range p.Turned {
+		before, err := f.At(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		m = manifest.Pin(m, before)
+	}
+	return m, nil
+}
+
 // describe says what a plan does, and what it can't.
 func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Problem) error {
+	steps, err := restore.NewPlan(ctx, r.Files.lower, p.source, p.target, restore.Options{Only: p.lists()})
+	if err != nil {
+		return fmt.Errorf("cannot plan the rollback: %w", err)
+	}
+	problems = append(problems, steps.Problems...)
+	p.unlist(steps)
 	p.Shown.Files = r.Files.List(p.changed)
 	p.Shown.More = len(p.changed) - len(p.Shown.Files)
 	for _, c := range byPath(p.changed) {
@@ -145,17 +160,13 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 			p.Shown.Restores++
 		}
 	}
-	steps, err := restore.NewPlan(ctx, r.Files.lower, p.source, p.target, restore.Options{})
-	if err != nil {
-		return fmt.Errorf("cannot plan the rollback: %w", err)
-	}
-	problems = append(problems, steps.Problems...)
-	stays, more := p.stays(steps)
-	problems = append(problems, more...)
-	if err := r.without(ctx, p, stays); err != nil {
+	if p.whole, err = r.Files.gone(ctx, p.whole, p.Actions, steps.Lost); err != nil {
 		return err
 	}
-	r.kept(ctx, p)
+	if p.Shown.Actions, err = r.Files.gone(ctx, p.Shown.Actions, p.Actions, steps.Lost); err != nil {
+		return err
+	}
+	r.sayHost(ctx, p)
 	if len(p.Shown.Actions) > 0 {
 		n := slices.Min(p.Shown.Actions)
 		i := slices.IndexFunc(p.Actions, func(a Past) bool { return a.N == n })
@@ -166,98 +177,6 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 	p.Shown.Problems = Troubles(problems)
 	p.Shown.Hash = p.digest()
 	return nil
-}
-
-// stays are the paths that a plan can't put back, and why where the steps don't say.
-func (p *Plan) stays(steps *restore.Plan) (paths []string, why []manifest.Problem) {
-	touched, said := make(map[string]bool), make(map[string]bool)
-	for _, path := range steps.Paths() {
-		touched[path] = true
-	}
-	for _, s := range steps.Problems {
-		said[s.Path] = true
-	}
-	for path, s := range byPath(p.changed) {
-		switch lost := s.then != nil && s.then.Unsaved != ""; {
-		case touched[path]:
-			continue
-		case !said[path] && !lost: // its folder goes, or it is there by now
-			continue
-		case !said[path]:
-			why = append(why, manifest.Problem{Path: path, Text: "what it was isn't in the record (" + s.then.Unsaved + "), and the project has it as it is here"})
-		}
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	slices.SortFunc(why, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
-	return paths, why
-}
-
-// without leaves out of a plan's actions those that changed one of some paths, which
-// stay: they aren't taken back, but for those that are ended.
-func (r *Restorer) without(ctx context.Context, p *Plan, stays []string) error {
-	if len(stays) == 0 {
-		return nil
-	}
-	for i := range p.Actions {
-		a := &p.Actions[i]
-		some, err := r.Files.touched(ctx, a, stays)
-		if err != nil {
-			return err
-		}
-		if !some {
-			continue
-		}
-		is := func(n int) bool { return n == a.N }
-		p.whole = slices.DeleteFunc(p.whole, is)
-		if !a.ends() {
-			p.Shown.Actions = slices.DeleteFunc(p.Shown.Actions, is)
-		}
-	}
-	return nil
-}
-
-// touched says whether an action changed one of some paths.
-func (f *Files) touched(ctx context.Context, a *Past, some []string) (bool, error) {
-	for _, s := range a.Spans {
-		if yes, err := f.holdsSome(ctx, s, some); yes || err != nil {
-			return yes, err
-		}
-	}
-	return false, nil
-}
-
-// kept says of each file that a plan lists what the project has there, if that isn't
-// what the session first saw: a roll back leaves it.
-func (r *Restorer) kept(ctx context.Context, p *Plan) {
-	host, err := project.Open(r.Project)
-	if err != nil {
-		return // only words
-	}
-	defer host.Close()
-	base := manifest.LaterBase(p.source, p.target)
-	for i := range p.Shown.Files {
-		c := &p.changed[i]
-		had := (*manifest.Manifest)(nil).Has(base, c.Path)
-		var is *manifest.Entry
-		if c.Old != nil {
-			is = &c.Old.Entry
-		}
-		if c.From != "" || project.Of(is).Same(project.Of(had)) {
-			continue // a rename, or no change of the session's
-		}
-		why, applied := r.Files.meanwhile(ctx, host, c.Path, had, c.Old)
-		switch {
-		case why == "" && !applied:
-			continue
-		case applied && c.Old == nil:
-			why = "it stays deleted in the project"
-		case applied:
-			why = "it stays in the project"
-		}
-		f := &p.Shown.Files[i]
-		f.Words = strings.TrimPrefix(f.Words+", "+why, ", ")
-	}
 }
 
 // scanToShow takes the state of the files for a plan. What is written while it

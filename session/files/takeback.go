@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,7 +106,7 @@ func (b *backing) action(ctx context.Context, a *Past, filter *chooser) error {
 		return err
 	}
 	whole, err := b.done.carry(ctx, carrying{
-		Files: b.Files, from: to, to: from, only: only, hunks: hunks, resolve: b.resolve, why: func(path string) string { return b.later(ctx, a, path) },
+		Files: b.Files, turned: len(b.p.Turned) > 0, from: to, to: from, only: only, hunks: hunks, resolve: b.resolve, why: func(path string) string { return b.later(ctx, a, path) },
 	})
 	if err != nil {
 		return err
@@ -164,14 +165,13 @@ func (b *backing) session(ctx context.Context, in api.Selection) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: b.p.source, only: only, hunks: hunks, resolve: b.resolve})
+	whole, err := b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: b.p.source, only: only, hunks: hunks, resolve: b.resolve})
+	if err != nil {
+		return err
+	}
 	for i := range b.p.Actions {
 		a := &b.p.Actions[i]
-		if err != nil || !whole || !filter.all() || a.Files == 0 || a.Apart || a.TakenBack {
-			continue
-		}
-		stays, late := b.stands(ctx, a)
-		if err = late; stays {
+		if !whole || !filter.all() || a.Files == 0 || a.Apart || a.TakenBack {
 			continue
 		}
 		b.p.Shown.Actions = append(b.p.Shown.Actions, a.N)
@@ -181,35 +181,28 @@ func (b *backing) session(ctx context.Context, in api.Selection) error {
 			b.p.whole = append(b.p.whole, a.N)
 		}
 	}
+	stands, err := b.stands(ctx)
+	if err == nil {
+		b.p.whole, err = b.gone(ctx, b.p.whole, b.p.Actions, stands)
+	}
+	if err == nil {
+		b.p.Shown.Actions, err = b.gone(ctx, b.p.Shown.Actions, b.p.Actions, stands)
+	}
 	return err
 }
 
-// stands says whether something that an action changed is so in the project by now, and
-// was let go of: that isn't the session's any more.
-func (b *backing) stands(ctx context.Context, a *Past) (bool, error) {
-	if len(b.p.Turned) == 0 || a.Before > slices.Max(b.p.Turned) {
-		return false, nil
+// stands are the paths that aren't what they were when the session began: what the
+// project has by now and the session let go of isn't the session's any more.
+func (b *backing) stands(ctx context.Context) ([]string, error) {
+	if len(b.p.Turned) == 0 {
+		return nil, nil
 	}
-	t := Told{To: a.Before, After: a.Before}
-	from, to, err := b.own(ctx, &t, a.Spans)
+	first, err := b.pinned(ctx, &manifest.Manifest{Root: &manifest.Node{Entry: b.done.to.Root.Entry, Sub: manifest.NewDir(nil, nil)}}, b.p)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	changed, err := b.differs(ctx, from, to)
-	if err != nil {
-		return false, err
-	}
-	apart, err := b.differs(ctx, manifest.Pin(to, from), b.done.to)
-	if err != nil {
-		return false, err
-	}
-	gone := byPath(apart)
-	for path := range byPath(changed) {
-		if _, ok := gone[path]; !ok {
-			return true, nil
-		}
-	}
-	return false, nil
+	apart, err := b.differs(ctx, first, b.done.to)
+	return slices.Collect(maps.Keys(byPath(apart))), err
 }
 
 // redo has what a roll back took back come again.
@@ -228,7 +221,7 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.done.carry(ctx, carrying{Files: b.Files, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
+	whole, err := b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
 	b.p.Shown.Actions = slices.Clone(r.Actions)
 	if whole {
 		b.p.whole = slices.Clone(r.Actions)

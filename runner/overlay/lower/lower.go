@@ -108,9 +108,17 @@ func (l *Lower) walkTo(ctx context.Context, path string, f func(d *Folder, name 
 	return f(d, name)
 }
 
-// Lookup is the lower's entry at path with its content's hash; nil when the
-// merged view gets none from the lower.
+// Lookup is Stat with the content's hash.
 func (l *Lower) Lookup(ctx context.Context, path string) (*manifest.Entry, error) {
+	return l.find(ctx, path, true)
+}
+
+// Stat is the lower's entry at path; nil when the merged view gets none from the lower.
+func (l *Lower) Stat(ctx context.Context, path string) (*manifest.Entry, error) {
+	return l.find(ctx, path, false)
+}
+
+func (l *Lower) find(ctx context.Context, path string, hash bool) (*manifest.Entry, error) {
 	var found *manifest.Entry
 	err := l.walkTo(ctx, path, func(d *Folder, name string) error {
 		e, err := d.Find(ctx, name)
@@ -120,8 +128,10 @@ func (l *Lower) Lookup(ctx context.Context, path string) (*manifest.Entry, error
 		if err := d.Complete(ctx, e); err != nil {
 			return err
 		}
-		if err := d.Hash(ctx, e); err != nil {
-			return err
+		if hash {
+			if err := d.Hash(ctx, e); err != nil {
+				return err
+			}
 		}
 		found = &e.Entry
 		return nil

@@ -3,7 +3,7 @@ package manifest
 // Pin is m with what was below the uppers in place of what shows through, wherever
 // cover's upper hides that: as the Base of the later one knows it, and whatever has
 // become of it on the host. So m says itself what it is at all paths at which it may
-// differ from cover. What the Base couldn't keep still shows through.
+// differ from cover. Of a folder too large to be kept, the rest still shows through.
 //
 // Neither manifest is changed; a nil cover hides nothing.
 func Pin(m, cover *Manifest) *Manifest {
@@ -19,49 +19,23 @@ func Pin(m, cover *Manifest) *Manifest {
 	return &Manifest{Root: &Node{Entry: root.Entry, Sub: sub}, Base: base}
 }
 
-// PinTurned is Pin wherever was, an earlier Base, knew something else than is: for a
-// manifest of before the host's files came to show through again. See Base.
-func PinTurned(m *Manifest, was, is *Base) *Manifest {
-	if m == nil || was == nil || is == nil {
-		return m
-	}
-	return Pin(m, &Manifest{Root: other(was.Root, is.Root), Base: was})
-}
-
-// other is what one directory of a Base has otherwise than another.
-func other(was, is *Node) *Node {
-	var nodes []*Node
-	for n := range was.Sub.All() {
-		now := is.Sub.Find(n.Name)
-		switch {
-		case now == n || now == nil:
-		case n.Kind == KindDir && now.Kind == KindDir:
-			if below := other(n, now); below.Sub.Count > 0 {
-				nodes = append(nodes, below)
-			}
-		case n.Kind != now.Kind || n.Size != now.Size || n.Hash != now.Hash || n.Mode != now.Mode || n.Target != now.Target:
-			nodes = append(nodes, n)
-		}
-	}
-	out := &Node{Entry: was.Entry, Sub: NewDir(nodes, nil)}
-	out.Opaque = false
-	return out
-}
-
 // pinDir pins what cover hides in a directory through which the lower shows.
 func pinDir(m, cover *Dir, base *Node) *Dir {
+	_, pages := UnsharedPages(m.Pages, cover.Pages)
 	fresh := make(map[string]*Node)
-	for n := range cover.All() {
-		have := m.Find(n.Name)
-		if have == n {
-			continue
-		}
-		below := n.Sub
-		if n.Kind != KindDir || n.Opaque {
-			below = nil // it hides everything
-		}
-		if got := pinName(have, below, base.under(n.Name)); got != have {
-			fresh[n.Name] = got
+	for _, p := range pages {
+		for _, n := range p.Nodes {
+			have := m.Find(n.Name)
+			if have == n {
+				continue
+			}
+			below := n.Sub
+			if n.Kind != KindDir || n.Opaque {
+				below = nil // it hides everything
+			}
+			if got := pinName(have, below, base.under(n.Name)); got != have {
+				fresh[n.Name] = got
+			}
 		}
 	}
 	return m.With(fresh)
@@ -93,8 +67,6 @@ func pinName(m *Node, cover *Dir, base *Node) *Node {
 		out.Opaque = cover == nil && listed(base)
 		out.Unsaved = ""
 		return out
-	case base.Unsaved != "":
-		return nil
 	}
 	out := &Node{Entry: base.Entry}
 	out.Links = 0
@@ -121,7 +93,7 @@ func listed(n *Node) bool {
 	switch {
 	case n.Kind == KindWhiteout:
 		return true
-	case n.Unsaved != "" || n.Kind == KindDir && !n.Opaque:
+	case n.Kind == KindDir && (n.Unsaved != "" || !n.Opaque):
 		return false
 	}
 	for c := range n.Sub.All() {

@@ -191,7 +191,7 @@ func TestRestoredHostFileIsNoChange(t *testing.T) {
 	s.agent(mutation{Op: "write", Path: "a", Data: []byte("agent a")})
 	changed := scanned(t, sc)
 	must(t, os.WriteFile(filepath.Join(s.q.Lower, "a"), []byte("the person's new a"), 0o644))
-	if want, got := content.Sum([]byte("content a")), s.backTo(sc, start)["a"].Hash; got != want {
+	if want, got := content.Sum([]byte("content a")), s.backTo(sc, start, nil)["a"].Hash; got != want {
 		t.Errorf("a is %s, want %s", got, want)
 	}
 	now := scanned(t, sc)
@@ -205,9 +205,9 @@ func TestRestoredHostFileIsNoChange(t *testing.T) {
 }
 
 // backTo rolls back and gives what the sandbox sees then.
-func (s *session) backTo(sc *scan.Scanner, target *manifest.Manifest) map[string]seen {
+func (s *session) backTo(sc *scan.Scanner, target *manifest.Manifest, only func(string) bool) map[string]seen {
 	s.t.Helper()
-	p, err := NewPlan(bg, s.lower, scanned(s.t.(*testing.T), sc), target, Options{})
+	p, err := NewPlan(bg, s.lower, scanned(s.t.(*testing.T), sc), target, Options{Only: only})
 	must(s.t, err)
 	if len(p.Problems) > 0 {
 		s.t.Fatalf("plan: %v", p.Problems)
@@ -256,8 +256,9 @@ func (s *session) takeOver(m *manifest.Manifest) {
 	}
 }
 
-// Wherever the sandbox wrote, a roll back gives what was there, also when the host
-// has got all of the session's changes since and they were rolled back before.
+// Wherever the sandbox wrote, a roll back gives what was there, also when the host has
+// got all of the session's changes since, was changed by a person, and they were rolled
+// back before. Nothing else changes for the sandbox.
 func TestRollBackOfWhatTheHostHasProperty(t *testing.T) {
 	h := startHelper(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -278,19 +279,24 @@ func TestRollBackOfWhatTheHostHasProperty(t *testing.T) {
 		}
 		applied := rapid.IntRange(0, len(marks)-1).Draw(rt, "applied")
 		s.takeOver(marks[applied].m)
+		for _, m := range rapid.SliceOfN(genMutation, 0, 6).Draw(rt, "the person's") {
+			if !strings.Contains(m.To, "user.") && !strings.Contains(m.To, "posix_acl") && m.To != manifest.Capability {
+				_ = m.apply(s.q.Lower)
+			}
+		}
 		s.do("unmount") // an overlay needn't see what is done below it
 		s.do("mount")
 		cur := marks[len(marks)-1].m
-		var turns []*manifest.Base
+		var turns []*manifest.Manifest
 		look := func() {
-			last := cur.Base
-			if cur = scanned(t, sc); cur.Base.Turns != last.Turns {
+			last := cur
+			if cur = scanned(t, sc); cur.Base.Turns != last.Base.Turns {
 				turns = append(turns, last)
 			}
 		}
 		pinned := func(m *manifest.Manifest) *manifest.Manifest {
 			for _, b := range turns {
-				m = manifest.PinTurned(m, b, cur.Base)
+				m = manifest.Pin(m, b)
 			}
 			return m
 		}
@@ -298,16 +304,31 @@ func TestRollBackOfWhatTheHostHasProperty(t *testing.T) {
 			look()
 			n := rapid.IntRange(0, len(marks)-1).Draw(rt, "to")
 			target, want := pinned(marks[n].m), marks[n].tree
-			got := s.backTo(sc, target)
 			d, err := diff.Compare(bg, nil, cur, target, diff.Options{})
 			must(t, err)
-			meant := map[string]bool{}
+			meant, leads := map[string]bool{}, map[string]bool{"": true}
 			for _, c := range d.Changes {
 				for _, path := range c.Paths() {
 					meant[path] = true
-					g, w := got[path], want[path]
-					g.MTime, w.MTime, g.Group, w.Group = manifest.Time{}, manifest.Time{}, "", ""
-					if g != w {
+					for at := path; !leads[at]; at, _ = manifest.Split(at) {
+						leads[at] = true
+					}
+				}
+			}
+			before := s.capture()
+			got := s.backTo(sc, target, func(path string) bool { return leads[path] })
+			same := func(a, b seen) bool {
+				a.MTime, b.MTime, a.Group, b.Group = manifest.Time{}, manifest.Time{}, "", ""
+				return a == b
+			}
+			for path, b := range before {
+				if dir, _ := manifest.Split(path); !leads[path] && !same(b, got[path]) && got[dir].Kind == manifest.KindDir {
+					rt.Fatalf("%d was applied, and a roll back to %d made of %q\n%+v what wasn't meant\n%+v", applied, n, path, b, got[path])
+				}
+			}
+			for _, c := range d.Changes {
+				for _, path := range c.Paths() {
+					if g, w := got[path], want[path]; !same(g, w) && (len(turns) == 0 || target.Lookup(path) != nil) {
 						rt.Fatalf("%d was applied, and after a roll back to %d %q is\n%+v, want\n%+v", applied, n, path, g, w)
 					}
 				}

@@ -72,6 +72,7 @@ type Blob struct {
 type Plan struct {
 	Ops      []Op               // in order: removals first, directories' own attributes last
 	Problems []manifest.Problem // what can't be restored, and why; the rest can
+	Lost     []string           // those of its paths that don't become what they were; not encoded
 }
 
 // Options are for one NewPlan.
@@ -82,6 +83,10 @@ type Options struct {
 	// what a living process appends lands in the file and not in one that has
 	// no name any more; and it is quicker. Nil replaces none.
 	Replace func(path string) bool
+	// Only says which of the paths that cur's upper hasn't got may be written, which
+	// are the host's as they are by now; a directory that leads to one is among them.
+	// Nil is all.
+	Only func(path string) bool
 	// Leave are paths that stay as they are, whatever the target has: each by
 	// itself, and not what is below it.
 	Leave []string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/lower"
@@ -24,8 +25,8 @@ import (
 // is now.
 func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Manifest, o Options) (*Plan, error) {
 	p := &planner{
-		ctx: ctx, plan: &Plan{}, touched: map[string]bool{},
-		replace: o.Replace, leave: map[string]bool{}, leaveBelow: map[string]bool{},
+		ctx: ctx, lower: lower, plan: &Plan{}, touched: map[string]bool{},
+		replace: o.Replace, only: o.Only, leave: map[string]bool{}, leaveBelow: map[string]bool{},
 		force: map[string]bool{}, written: map[uint64]string{},
 	}
 	for _, path := range o.Leave {
@@ -52,6 +53,7 @@ func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Mani
 
 type planner struct {
 	ctx        context.Context
+	lower      *lower.Lower
 	pair       diff.Walker
 	plan       *Plan
 	removes    []Op
@@ -59,6 +61,7 @@ type planner struct {
 	dirs       []Op            // directories' own attributes, those below first
 	touched    map[string]bool // directories in which something was touched
 	replace    func(path string) bool
+	only       func(path string) bool
 	leave      map[string]bool // what stays as it is
 	leaveBelow map[string]bool // directories with something below that stays
 
@@ -83,6 +86,12 @@ func sandboxID(id uint32, mapped int) (uint32, bool) {
 
 func (p *planner) problem(path, format string, args ...any) {
 	p.plan.Problems = append(p.plan.Problems, manifest.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// lost is problem for what stays, or becomes something else than it was.
+func (p *planner) lost(path, format string, args ...any) {
+	p.problem(path, format, args...)
+	p.plan.Lost = append(p.plan.Lost, path)
 }
 
 func (p *planner) touch(path string) {
@@ -140,7 +149,7 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 	if err := want.Load(p.ctx); err != nil {
 		return err
 	}
-	if p.leave[path] {
+	if p.leave[path] || p.hosts(path, cur) {
 		return p.visitLeft(path, cur, want)
 	}
 	if want.Absent() {
@@ -165,7 +174,7 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 	}
 	switch want.Kind {
 	case manifest.KindFile:
-		return p.visitFile(path, cur, want)
+		return p.visitFile(path, cur, want, want.Low != nil)
 	case manifest.KindSymlink:
 		if !cur.Is(manifest.KindSymlink) || cur.Target != want.Target {
 			p.add(Op{Kind: OpSymlink, Target: want.Target}, path, want)
@@ -185,7 +194,7 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 		}
 	default:
 		if !cur.Is(want.Kind) {
-			p.problem(path, "a %s can't be made in the sandbox", want.Kind)
+			p.lost(path, "a %s can't be made in the sandbox", want.Kind)
 			return nil
 		}
 	}
@@ -193,6 +202,11 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 		p.add(Op{Kind: OpMeta}, path, want)
 	}
 	return nil
+}
+
+// hosts says whether what is at path is the host's, and nothing to be written.
+func (p *planner) hosts(path string, cur *diff.Version) bool {
+	return p.only != nil && (cur.Absent() || cur.Low != nil) && !p.only(path)
 }
 
 // visitLeft is visit for what stays as it is. A directory does so in what it is
@@ -209,13 +223,40 @@ func (p *planner) visitLeft(path string, cur, want *diff.Version) error {
 	return nil
 }
 
-// visitUnsaved is visit for what the target couldn't keep.
+// visitUnsaved is visit for what the target couldn't keep. If it was the lower's, that
+// may have it still, or else another one by now.
 func (p *planner) visitUnsaved(path string, cur, want *diff.Version) error {
 	if cur != nil && cur.Kind == want.Kind && cur.Unsaved != "" && cur.Size == want.Size && cur.MTime == want.MTime {
 		return nil
 	}
-	p.problem(path, "it wasn't saved: %s", want.Unsaved)
-	return nil
+	text := fmt.Sprintf("what it was isn't in the record (%s)", strings.TrimPrefix(want.Unsaved, "not kept: "))
+	has, err := p.lower.Stat(p.ctx, path)
+	if err != nil || has == nil || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {
+		p.lost(path, "%s: it stays as it is", text)
+		return p.ctx.Err()
+	}
+	if err := cur.Load(p.ctx); err != nil {
+		return err
+	}
+	if has.Size != want.Size || has.MTime != want.MTime {
+		other, err := p.lower.Lookup(p.ctx, path)
+		if err != nil {
+			return err
+		}
+		if cur.Is(manifest.KindFile) && other != nil && other.Hash == cur.Hash && other.Size == cur.Size {
+			p.lost(path, "%s, and the project has it as it is here: it stays so", text)
+			return nil
+		}
+		p.lost(path, "%s: it becomes what the project has by now", text)
+	} else {
+		has.Mode, has.Xattrs, has.UID, has.GID = want.Mode, want.Xattrs, want.UID, want.GID
+	}
+	has.Unsaved = ""
+	if cur.Is(manifest.KindDir) {
+		p.remove(path)
+		cur = nil
+	}
+	return p.visitFile(path, cur, &diff.Version{Entry: has}, true)
 }
 
 func (p *planner) visitDir(path string, cur, want *diff.Version) error {
@@ -228,7 +269,7 @@ func (p *planner) visitDir(path string, cur, want *diff.Version) error {
 		if err := p.pair.Dir(p.ctx, path, diff.Side{}, want.Sub); err != nil {
 			return err
 		}
-		if (p.leave[path] || p.leaveBelow[path]) && len(p.ops) == before+1 {
+		if (p.leave[path] || p.leaveBelow[path] || p.hosts(path, cur)) && len(p.ops) == before+1 {
 			p.ops = p.ops[:before] // nothing goes back into it: it went with what stays away
 			return nil
 		}
@@ -236,7 +277,7 @@ func (p *planner) visitDir(path string, cur, want *diff.Version) error {
 		return nil
 	}
 	if cur.Unsaved != "" {
-		p.problem(path, "what is below it isn't known: %s", cur.Unsaved)
+		p.lost(path, "what is below it isn't known: %s", cur.Unsaved)
 		return nil
 	}
 	if err := p.pair.Dir(p.ctx, path, cur.Sub, want.Sub); err != nil {
@@ -254,7 +295,9 @@ func (p *planner) dirMeta(path string, cur, want *diff.Version) {
 	p.put(Op{Kind: OpMeta}, path, want)
 }
 
-func (p *planner) visitFile(path string, cur, want *diff.Version) error {
+// visitFile writes a file that isn't as wanted; lower says that its content is the
+// lower's.
+func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) error {
 	group := p.groups[path]
 	if cur.Is(manifest.KindFile) && !p.force[path] {
 		same, err := diff.SameContent(p.ctx, cur, want)
@@ -275,7 +318,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version) error {
 		}
 		p.written[group] = path
 	}
-	op := Op{Kind: OpFile, Content: Blob{Size: want.Size, Hash: want.Hash, Lower: want.Low != nil}}
+	op := Op{Kind: OpFile, Content: Blob{Size: want.Size, Hash: want.Hash, Lower: lower}}
 	if cur.Is(manifest.KindFile) && cur.Low == nil && !p.force[path] && !p.replaces(path, group) {
 		op.InPlace = true
 		// Writing takes capabilities away.

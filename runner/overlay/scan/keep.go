@@ -195,7 +195,7 @@ func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (*
 // same says whether the lower has at a path what it had, as far as is seen without
 // reading files.
 func same(had, has *manifest.Entry) bool {
-	return had.Kind == has.Kind && (had.Kind == manifest.KindDir || had.Size == has.Size && had.MTime == has.MTime && had.Mode == has.Mode && had.Target == has.Target)
+	return had.Kind == has.Kind && (had.Kind == manifest.KindDir && had.Mode == has.Mode || had.Size == has.Size && had.MTime == has.MTime && had.Mode == has.Mode && had.Target == has.Target)
 }
 
 // first looks at a name of the lower for the first time.

@@ -115,7 +115,8 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 		defer sub.Close()
 		left, known, err := r.dir(path, n, base, sub)
 		if err == nil && same && e.Mode == n.Mode && left.Sub.Count == 0 {
-			left = nil
+			left, known = nil, &manifest.Node{Entry: e.Entry, Sub: known.Sub}
+			known.Opaque = base.Opaque
 		}
 		return left, known, err
 	case !same:
