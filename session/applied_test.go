@@ -3,6 +3,7 @@ package session_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"stepbox/session/api"
@@ -92,4 +93,63 @@ func TestTakeBackWhatWasApplied(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTakeBackInAFolderOfItsOwn: a folder that the session made goes on being what the
+// session made of it when the project has got it, in the running session and, where
+// something went from it, in one that is resumed.
+func TestTakeBackInAFolderOfItsOwn(t *testing.T) {
+	d := drive(t, api.ModePolicy, nil)
+	d.run("mkdir own; echo 1 >own/one")
+	second := d.run("mkdir own/deep; echo 2 >own/deep/two; echo 3 >own/three")
+	d.apply("own", "own/one", "own/deep", "own/deep/two", "own/three")
+	third := d.run("rm own/one")
+	const names = "own/one own/deep/two own/three own/theirs"
+	d.sees("-\n2\n3\n-\n", names)
+	d.take(only(third))
+	d.sees("1\n2\n3\n-\n", names)
+	_, done := d.take(only(second))
+	d.sees("1\n-\n-\n-\n", names)
+	_, again := d.take(api.RollbackTarget{Redo: done.ID})
+	d.sees("1\n2\n3\n-\n", names)
+	d.take(api.RollbackTarget{Redo: again.ID})
+	d.sees("1\n-\n-\n-\n", names)
+	d.again(func(string) {
+		d.must(os.WriteFile(filepath.Join(d.project, "own/theirs"), []byte("4\n"), 0o600))
+	})
+	d.do = d.feed("feed")
+	d.sees("1\n-\n-\n4\n", names)
+	if got, want := d.changed(0), []string{"D own/deep/two", "D own/three"}; !slices.Equal(got, want) {
+		t.Errorf("after the resume the changes are %q, want %q", got, want)
+	}
+	fourth := d.run("rm own/theirs; echo 5 >own/one")
+	d.take(only(fourth))
+	d.sees("1\n-\n-\n4\n", names)
+}
+
+// TestDeletionOfWhatIsGone: a deletion that the project has as well comes again, and is
+// one for as long as the project hasn't got the file again.
+func TestDeletionOfWhatIsGone(t *testing.T) {
+	d := drive(t, api.ModePolicy, func(project string) {
+		if err := os.WriteFile(filepath.Join(project, "gone"), []byte("gone\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	n := d.run("rm gone")
+	d.apply("gone")
+	_, done := d.take(only(n))
+	d.take(api.RollbackTarget{Redo: done.ID})
+	if got, want := d.changed(0), []string{"D gone"}; !slices.Equal(got, want) {
+		t.Errorf("the changes are %q, want %q", got, want)
+	}
+	d.again(func(string) { // undone in the project meanwhile
+		d.must(os.WriteFile(filepath.Join(d.project, "gone"), []byte("gone\n"), 0o600))
+	})
+	d.do = d.feed("feed")
+	d.sees("-\n", "gone")
+	if got, want := d.changed(0), []string{"D gone"}; !slices.Equal(got, want) {
+		t.Errorf("after a resume the changes are %q, want %q", got, want)
+	}
+	d.take(only(n))
+	d.sees("gone\n", "gone")
 }

@@ -152,7 +152,7 @@ func (f *Files) mapped() bool {
 func (f *Files) Scan(ctx context.Context) (*manifest.Manifest, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	m, _, err := f.scanNow(ctx, 0, nil)
+	m, _, err := f.scanNow(ctx, 0, nil, false)
 	return m, err
 }
 
@@ -163,7 +163,7 @@ func (f *Files) Scan(ctx context.Context) (*manifest.Manifest, error) {
 func (f *Files) ScanSince(ctx context.Context, since int64) (*manifest.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	return f.scanNow(ctx, since, f.hints.where(f.scanner.Last().Len()))
+	return f.scanNow(ctx, since, f.hints.where(f.scanner.Last().Len()), false)
 }
 
 // ScanStill takes the state of the files while the agent is frozen. Shared are
@@ -173,15 +173,24 @@ func (f *Files) ScanStill(ctx context.Context, shared, dirs []string) (*manifest
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	f.shared = shared
-	m, _, err := f.scanNow(ctx, 0, dirs)
+	m, _, err := f.scanNow(ctx, 0, dirs, false)
+	return m, err
+}
+
+// ScanBack is ScanStill for what a roll back wrote.
+func (f *Files) ScanBack(ctx context.Context, shared, dirs []string) (*manifest.Manifest, error) {
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	f.shared = shared
+	m, _, err := f.scanNow(ctx, 0, dirs, true)
 	return m, err
 }
 
 // scanNow looks at some directories, or at everything where dirs is nil. The caller
 // holds f.scanning.
-func (f *Files) scanNow(ctx context.Context, since int64, dirs []string) (*manifest.Manifest, int64, error) {
+func (f *Files) scanNow(ctx context.Context, since int64, dirs []string, back bool) (*manifest.Manifest, int64, error) {
 	begun := time.Now()
-	m, _, err := f.scanner.Scan(ctx, scan.Options{Mapped: f.shared, Dirty: dirs})
+	m, _, err := f.scanner.Scan(ctx, scan.Options{Mapped: f.shared, Dirty: dirs, Back: back})
 	f.hints.scanned(dirs == nil, begun, err)
 	if err != nil {
 		return nil, 0, err

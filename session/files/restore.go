@@ -162,7 +162,7 @@ func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []strin
 	} else if o.Failed = report.Failed; len(o.Failed) > 0 {
 		err = fmt.Errorf("cannot restore all files: %d failed, the first is %s: %s", len(o.Failed), api.Escape(o.Failed[0].Path), o.Failed[0].Text)
 	}
-	m, late := r.Files.ScanStill(ctx, shared, touchedBy(plan))
+	m, late := r.Files.ScanBack(ctx, shared, touchedBy(plan))
 	if late != nil {
 		return errors.Join(err, late)
 	}

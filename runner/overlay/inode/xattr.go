@@ -20,7 +20,7 @@ import (
 const (
 	ovlPrefix   = "user.overlay."
 	ovlEscape   = "user.overlay.overlay."
-	ovlOpaque   = "user.overlay.opaque"
+	Opaque      = "user.overlay.opaque" // "y": the directory hides the lower's
 	ovlWhiteout = "user.overlay.whiteout"
 	ovlRedirect = "user.overlay.redirect"
 	ovlMetacopy = "user.overlay.metacopy"
@@ -95,7 +95,7 @@ func ReadAttrs(fd int, ask func() (*os.File, error)) (attrs, error) {
 			a.Foreign = name
 			continue
 		}
-		if !keep && name != ovlOpaque {
+		if !keep && name != Opaque {
 			continue
 		}
 		value, err := get(name)
@@ -105,7 +105,7 @@ func ReadAttrs(fd int, ask func() (*os.File, error)) (attrs, error) {
 		if err != nil {
 			return a, err
 		}
-		if name == ovlOpaque {
+		if name == Opaque {
 			a.Opaque = string(value) == "y"
 			continue
 		}

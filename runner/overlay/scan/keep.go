@@ -3,6 +3,8 @@ package scan
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -33,17 +35,24 @@ type extender struct {
 	ctx     context.Context
 	queue   *content.Queue
 	hasher  content.Hasher
-	turned  bool             // what was known of a path isn't so any more
-	hidden  []manifest.Piece // what isn't there, though the upper doesn't hide it: see shows
-	data    int64            // what is left of keptTree
-	entries int              // and of keptNames
+	options Options
+	goesOn  bool     // it is the first scan that follows on another scanner's: nothing is mounted
+	turned  bool     // what was known of a path isn't so any more
+	shut    []string // directories of the upper that must go on hiding the lower's: see closed
+	data    int64    // what is left of keptTree
+	entries int      // and of keptNames
 }
 
-// extend gives m its Base. Last is the manifest before it, nil for none. What of the
-// host's can't be read is Unsaved and fails nothing.
-func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.Manifest) (*manifest.Manifest, error) {
+func newExtender(ctx context.Context, k *Keep, b content.Bodies) *extender {
 	x := &extender{Keep: k, ctx: ctx, queue: content.NewQueue(b)}
 	x.hasher = content.Hasher{Queue: x.queue.Add, Limit: keptFile}
+	return x
+}
+
+// extend is what the upper has, m, with its Base, and with what the sandbox doesn't see
+// though the upper doesn't hide it. Last is the manifest before it, nil for none. What
+// of the host's can't be read is Unsaved and fails nothing.
+func (x *extender) extend(last, m *manifest.Manifest) (*manifest.Manifest, error) {
 	var prev *manifest.Node
 	old := &manifest.Base{Root: &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir}, Sub: manifest.NewDir(nil, nil)}}
 	if last != nil {
@@ -52,19 +61,16 @@ func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.M
 			old = last.Base
 		}
 	}
-	low := k.Lower.Top()
+	low := x.Lower.Top()
 	defer low.Close()
-	root, err := x.dir("", m.Root, prev, old.Root, low, false, true)
+	root, seen, err := x.dir("", m.Root, prev, old.Root, low, false, true)
 	if err == nil {
-		err = x.queue.Flush(ctx)
+		err = x.queue.Flush(x.ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(x.hidden) > 0 {
-		m = manifest.Transplant(m, x.hidden)
-	}
-	out := &manifest.Manifest{Root: m.Root, Base: old}
+	out := &manifest.Manifest{Root: seen, Base: old}
 	if root == old.Root && last != nil {
 		return out, nil
 	}
@@ -75,121 +81,225 @@ func (k *Keep) extend(ctx context.Context, b content.Bodies, last, m *manifest.M
 	return out, nil
 }
 
-// dir extends base, a directory, by what up covers of it and prev didn't. Bare says
-// that nothing in it was covered by the upper a moment ago, open that the lower shows
-// through where up has nothing.
-func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder, bare, open bool) (*manifest.Node, error) {
+// dir extends base, a directory, by what up covers of it and prev didn't, and gives up
+// as the sandbox sees it. Bare says that nothing in it was covered by the upper a moment
+// ago, open that the lower shows through where up has nothing.
+func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Folder, bare, open bool) (extended, seen *manifest.Node, err error) {
 	var before *manifest.Dir
 	if prev != nil && prev.Kind == manifest.KindDir && prev.Opaque == up.Opaque {
 		before = prev.Sub
 	}
 	if up.Sub.Same(before) {
-		return base, nil
+		return base, up, nil
 	}
-	var gone []*manifest.Page
-	if before != nil {
-		gone = before.Pages
-	}
-	gone, pages := manifest.UnsharedPages(gone, up.Sub.Pages)
-	fresh := map[string]*manifest.Node{}
-	for _, p := range gone {
-		for _, n := range p.Nodes {
-			if !open || up.Sub.Find(n.Name) != nil {
-				continue
-			}
-			got, err := x.shows(manifest.Join(path, n.Name), base.Sub.Find(n.Name), low)
-			if err != nil {
-				return nil, err
-			}
-			if got != base.Sub.Find(n.Name) {
-				fresh[n.Name] = got
-			}
+	gone, pages := unshared(before, up.Sub)
+	fresh, others := map[string]*manifest.Node{}, map[string]*manifest.Node{}
+	for _, n := range gone {
+		if !open || up.Sub.Find(n.Name) != nil {
+			continue
+		}
+		known := base.Sub.Find(n.Name)
+		got, hidden, err := x.shows(manifest.Join(path, n.Name), known, low)
+		if err != nil {
+			return nil, nil, err
+		}
+		if got != known {
+			fresh[n.Name] = got
+		}
+		if hidden || x.goesOn && n.Kind == manifest.KindWhiteout {
+			others[n.Name] = whiteout(n)
 		}
 	}
-	for _, p := range pages {
-		for _, n := range p.Nodes {
-			was := before.Find(n.Name)
-			if was == n {
-				continue
-			}
-			if err := x.ctx.Err(); err != nil {
-				return nil, err
-			}
-			old := base.Sub.Find(n.Name)
-			got, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low, bare || before != nil && was == nil, open)
-			if err != nil {
-				return nil, err
-			}
-			if got != nil && got != old {
-				fresh[n.Name] = got
-			}
+	for _, n := range pages {
+		was := before.Find(n.Name)
+		if was == n {
+			continue
+		}
+		if err := x.ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		old := base.Sub.Find(n.Name)
+		got, as, err := x.name(manifest.Join(path, n.Name), n, was, old, base.Opaque, low, bare || before != nil && was == nil, open)
+		if err != nil {
+			return nil, nil, err
+		}
+		if got != nil && got != old {
+			fresh[n.Name] = got
+		}
+		if as != n {
+			others[n.Name] = again(was, as)
 		}
 	}
-	return base.With(fresh), nil
+	if len(others) > 0 {
+		up = &manifest.Node{Entry: up.Entry, Sub: amended(up.Sub, before, others)}
+	}
+	return base.With(fresh), up, nil
 }
 
-// name says what the lower had where the upper has n, was before. Base is what
-// is known of it; listed says that all names there are. What showed through a
-// moment ago, bare, is what the lower has by now, whatever it had earlier.
-func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder, bare, open bool) (*manifest.Node, error) {
+// unshared lists the entries of pages that two directories don't share.
+func unshared(before, up *manifest.Dir) (gone, here []*manifest.Node) {
+	var pages []*manifest.Page
+	if before != nil {
+		pages = before.Pages
+	}
+	onlyBefore, onlyUp := manifest.UnsharedPages(pages, up.Pages)
+	for _, p := range onlyBefore {
+		gone = append(gone, p.Nodes...)
+	}
+	for _, p := range onlyUp {
+		here = append(here, p.Nodes...)
+	}
+	return gone, here
+}
+
+// whiteout is a node that says that there is nothing where n was.
+func whiteout(n *manifest.Node) *manifest.Node {
+	if n.Kind == manifest.KindWhiteout {
+		return n
+	}
+	return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}
+}
+
+// again is a node, or the one of before if that is the same.
+func again(was, is *manifest.Node) *manifest.Node {
+	if was != nil && was.Sub == is.Sub && reflect.DeepEqual(was.Entry, is.Entry) {
+		return was
+	}
+	return is
+}
+
+// amended is a directory of the upper with some names otherwise, which shares what it
+// can with the one before.
+func amended(up, before *manifest.Dir, others map[string]*manifest.Node) *manifest.Dir {
+	return manifest.NewDir(slices.Collect(up.With(others).All()), before)
+}
+
+// name says what the lower had where the upper has n, was before, and what the sandbox
+// sees there. Base is what is known of it; listed says that all names there are. What
+// showed through a moment ago, bare, is what the lower has by now, whatever it had
+// earlier, unless a roll back wrote it.
+func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, low *lower.Folder, bare, open bool) (extended, seen *manifest.Node, err error) {
 	known := base
-	if bare && !listed && base != nil && base.Kind != manifest.KindDir {
+	if bare && !listed && !x.options.Back && base != nil && base.Kind != manifest.KindDir {
 		base = nil
 	}
 	if base == nil && !listed {
 		got, err := x.first(path, n, low)
-		x.turned = x.turned || err == nil && known != nil && !same(&known.Entry, &got.Entry)
-		if err != nil || got.Kind != manifest.KindDir {
-			return got, err
+		if err != nil {
+			return nil, nil, err
 		}
-		base, was = got, nil
+		x.turned = x.turned || known != nil && !same(&known.Entry, &got.Entry)
+		base = got
+		if got.Kind == manifest.KindDir {
+			was = nil
+		}
 	}
-	if base == nil || base.Kind != manifest.KindDir {
-		return x.late(path, n, base, low)
-	}
-	if n.Kind == manifest.KindDir && !n.Opaque {
+	switch {
+	case base == nil:
+		return nil, n, nil
+	case base.Kind != manifest.KindDir && n.Kind == manifest.KindDir:
+		seen, err := x.closed(path, n, was, low)
+		return base, seen, err
+	case base.Kind != manifest.KindDir:
+		base, err := x.late(path, n, base, low)
+		return base, n, err
+	case n.Kind == manifest.KindDir && !n.Opaque:
 		sub := low.Sub(n.Name)
 		defer sub.Close()
 		return x.dir(path, n, was, base, sub, bare, open)
 	}
 	if !base.Opaque {
 		x.data, x.entries = keptTree, keptNames
-		var err error
 		if base, err = x.tree(path, base, low, 0); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if n.Kind != manifest.KindDir {
-		return base, nil
+		return base, n, nil
 	}
 	sub := low.Sub(n.Name)
 	defer sub.Close()
 	return x.dir(path, n, was, base, sub, bare, false)
 }
 
+// closed is a directory that the sandbox made where the lower had none. The mount goes
+// on showing the upper's alone when the host gets one of that name, as by an apply. What
+// goes from it then is hidden for a mount to come.
+func (x *extender) closed(path string, n, was *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	out := &manifest.Node{Entry: n.Entry, Sub: n.Sub}
+	out.Opaque = true
+	if was == nil || was.Kind != manifest.KindDir || n.Sub.Same(was.Sub) {
+		return again(was, out), nil
+	}
+	if e, err := low.Find(x.ctx, n.Name); err != nil || e == nil || e.Kind != manifest.KindDir {
+		return again(was, out), x.ctx.Err()
+	}
+	sub := low.Sub(n.Name)
+	defer sub.Close()
+	var err error
+	if out.Sub, err = x.vanished(n.Sub, was.Sub, sub); out.Sub != n.Sub {
+		x.shut = append(x.shut, path)
+	}
+	return again(was, out), err
+}
+
+// vanished is a directory of the upper with whiteouts for what was there before and the
+// lower has.
+func (x *extender) vanished(up, before *manifest.Dir, low *lower.Folder) (*manifest.Dir, error) {
+	others := map[string]*manifest.Node{}
+	gone, here := unshared(before, up)
+	for _, n := range gone {
+		if up.Find(n.Name) != nil {
+			continue
+		}
+		if e, err := low.Find(x.ctx, n.Name); err == nil && e != nil {
+			others[n.Name] = whiteout(n)
+		}
+	}
+	for _, n := range here {
+		was := before.Find(n.Name)
+		if was == nil || was.Kind != manifest.KindDir || n.Kind != manifest.KindDir || n.Sub.Same(was.Sub) {
+			continue
+		}
+		if e, err := low.Find(x.ctx, n.Name); err != nil || e == nil || e.Kind != manifest.KindDir {
+			continue
+		}
+		sub := low.Sub(n.Name)
+		below, err := x.vanished(n.Sub, was.Sub, sub)
+		sub.Close()
+		if err != nil {
+			return nil, err
+		}
+		if below != n.Sub {
+			others[n.Name] = again(was, &manifest.Node{Entry: n.Entry, Sub: below})
+		}
+	}
+	if len(others) == 0 {
+		return up, x.ctx.Err()
+	}
+	return amended(up, before, others), x.ctx.Err()
+}
+
 // shows says what the lower has where it shows through again, base is what it had. A
 // sandbox that deletes what it has in place of a file which the host has no more leaves
-// nothing that would hide it: the manifest says all the same that it isn't there.
-func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+// nothing that would hide it: hidden says that it isn't there all the same.
+func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (extended *manifest.Node, hidden bool, err error) {
 	if base == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	e, err := low.Find(x.ctx, base.Name)
 	if err != nil {
-		return base, x.ctx.Err()
+		return base, false, x.ctx.Err()
 	}
 	if e == nil {
-		if base.Kind == manifest.KindWhiteout {
-			return base, nil
-		}
-		x.hidden = append(x.hidden, manifest.Piece{Path: path, Entry: &manifest.Entry{Name: base.Name, Kind: manifest.KindWhiteout}})
-		return base, nil
+		return base, base.Kind != manifest.KindWhiteout, nil
 	}
 	if err := low.Complete(x.ctx, e); err != nil || same(&base.Entry, &e.Entry) {
-		return base, x.ctx.Err()
+		return base, false, x.ctx.Err()
 	}
 	x.turned = true
-	return x.entry(path, e, low, true, nil)
+	extended, err = x.entry(path, e, low, true, nil)
+	return extended, false, err
 }
 
 // same says whether the lower has at a path what it had, as far as is seen without

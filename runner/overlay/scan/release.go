@@ -18,6 +18,10 @@ import (
 // whiteouts of what the lower hasn't, and folders that hold nothing then. It gives
 // their paths. From then on the Base has what the lower has there now.
 //
+// A directory that the sandbox made itself, and that the lower has as well by now,
+// shows the lower's besides from then on; what went from it, and from elsewhere without
+// a whiteout, gets one.
+//
 // Nothing below a folder named .git goes, which is of one piece, and nothing below
 // one that hides the lower's. The overlay must not be mounted, nor may anyone
 // write to the upper. The last Scan says what is there. Keep is called with the
@@ -30,11 +34,14 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	if s.last == nil || s.last.Base == nil || s.keep == nil || s.last.Root.Opaque {
 		return nil, nil
 	}
-	r := &releaser{ctx: ctx}
+	r := &releaser{x: newExtender(ctx, s.keep, s.bodies)}
 	low := s.keep.Lower.Top()
 	defer low.Close()
 	up, base, err := r.dir("", s.last.Root, s.last.Base.Root, low)
-	if err == nil && len(r.list) > 0 {
+	if err == nil {
+		err = r.x.queue.Flush(ctx)
+	}
+	if err == nil && (len(r.list) > 0 || base != s.last.Base.Root) {
 		left := &manifest.Manifest{Root: up, Base: &manifest.Base{Root: base, Steps: s.last.Base.Steps + 1, Turns: s.last.Base.Turns + 1}}
 		if err = keep(left); err == nil {
 			s.last, s.found = left, nil
@@ -42,6 +49,12 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot let go of what the project has: %w", err)
+	}
+	for _, path := range r.opened {
+		s.setOpaque(path, false)
+	}
+	for _, e := range r.hidden {
+		s.hide(e)
 	}
 	var gone []string
 	for _, e := range r.list {
@@ -54,8 +67,10 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 
 // releaser lists what can be released.
 type releaser struct {
-	ctx  context.Context
-	list []released // what is in a folder before it
+	x      *extender
+	list   []released // what is in a folder before it
+	hidden []string   // what has to have a whiteout
+	opened []string   // directories that show the lower's by now
 }
 
 type released struct {
@@ -69,11 +84,11 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 	fresh := map[string]*manifest.Node{}
 	var stays []*manifest.Node
 	for n := range up.Sub.All() {
-		if err := r.ctx.Err(); err != nil {
+		if err := r.x.ctx.Err(); err != nil {
 			return nil, nil, err
 		}
 		was := base.Sub.Find(n.Name)
-		if was == nil || strings.EqualFold(n.Name, ".git") {
+		if was == nil && base != unknown || strings.EqualFold(n.Name, ".git") {
 			stays = append(stays, n)
 			continue
 		}
@@ -93,24 +108,60 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 	return &manifest.Node{Entry: up.Entry, Sub: manifest.NewDir(stays, up.Sub)}, base.With(fresh), nil
 }
 
+// unknown stands for what the Base has in a directory that the sandbox made.
+var unknown = &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir}, Sub: manifest.NewDir(nil, nil)}
+
+// own is name for a directory that the sandbox made and the lower has by now.
+func (r *releaser) own(path string, n *manifest.Node, e *lower.Entry, low *lower.Folder) (left, known *manifest.Node, err error) {
+	sub := low.Sub(n.Name)
+	defer sub.Close()
+	if left, known, err = r.dir(path, n, unknown, sub); err != nil {
+		return nil, nil, err
+	}
+	left.Opaque = false
+	known = &manifest.Node{Entry: e.Entry, Sub: known.Sub}
+	if r.opened = append(r.opened, path); left.Sub.Count == 0 && e.Mode == n.Mode && e.SameXattrs(&n.Entry) {
+		left = nil
+	}
+	return left, known, nil
+}
+
+// stays says what the Base has where something stays in the upper.
+func (r *releaser) stays(path string, n, base *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
+	if n.Kind == manifest.KindWhiteout {
+		r.hidden = append(r.hidden, path)
+	}
+	if base == nil {
+		base, _, err = r.x.name(path, n, nil, nil, false, low, false, true)
+	}
+	return n, base, err
+}
+
 // name is dir for what the upper has under a name; left is nil when it goes.
 func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
-	e, err := low.Find(r.ctx, n.Name)
+	e, err := low.Find(r.x.ctx, n.Name)
 	if err == nil && e != nil {
-		err = low.Complete(r.ctx, e)
+		err = low.Complete(r.x.ctx, e)
 	}
 	if err != nil { // what can't be read isn't the same
-		return n, base, r.ctx.Err()
+		return n, base, r.x.ctx.Err()
 	}
-	if e == nil {
-		if n.Kind == manifest.KindWhiteout {
-			return nil, &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
-		}
+	switch {
+	case e == nil && n.Kind == manifest.KindWhiteout:
+		return nil, whiteout(n), nil
+	case e == nil && base == nil: // in what the sandbox made, and its own
+		left = &manifest.Node{Entry: n.Entry, Sub: n.Sub}
+		left.Opaque = n.Kind == manifest.KindDir
+		return left, &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
+	case e == nil:
 		return n, base, nil
+	}
+	if n.Kind == manifest.KindDir && e.Kind == n.Kind && (base == nil || base.Kind == manifest.KindWhiteout) {
+		return r.own(path, n, e, low)
 	}
 	same := e.Kind == n.Kind && e.Unsaved == "" && n.Unsaved == "" && e.SameXattrs(&n.Entry)
 	switch {
-	case n.Kind == manifest.KindDir && e.Kind == n.Kind && !n.Opaque && base.Kind == n.Kind:
+	case n.Kind == manifest.KindDir && e.Kind == n.Kind && !n.Opaque && base != nil && base.Kind == n.Kind:
 		sub := low.Sub(n.Name)
 		defer sub.Close()
 		left, known, err := r.dir(path, n, base, sub)
@@ -120,19 +171,37 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 		}
 		return left, known, err
 	case !same:
-		return n, base, nil
+		return r.stays(path, n, base, low)
 	case n.Kind == manifest.KindSymlink:
 		same = e.Target == n.Target
 	case n.Kind == manifest.KindFile && e.Mode == n.Mode && e.Size == n.Size && e.Size <= maxKeptHash:
-		err := low.Hash(r.ctx, e)
+		err := low.Hash(r.x.ctx, e)
 		same = err == nil && e.Unsaved == "" && e.Hash == n.Hash
 	default:
 		same = false
 	}
 	if !same {
-		return n, base, r.ctx.Err()
+		if err := r.x.ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		return r.stays(path, n, base, low)
 	}
 	return nil, &manifest.Node{Entry: e.Entry}, nil
+}
+
+// hide puts a whiteout where the upper has nothing: a device with number 0, which
+// everyone may make (mknod(2), Linux 5.8).
+func (s *Scanner) hide(path string) {
+	dir, name := manifest.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	fd, err := inode.Beneath(s.root, dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	_ = unix.Mknodat(fd, name, unix.S_IFCHR, 0) // it is there already, mostly
 }
 
 // remove takes something out of the upper, unless it isn't what was scanned any

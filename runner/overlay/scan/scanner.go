@@ -51,6 +51,9 @@ type Options struct {
 	// these are written back before they are looked at where that helps, and
 	// read again where it doesn't.
 	Mapped []string
+	// Back says that a roll back wrote what is new: what the lower has below it
+	// isn't asked for where something is known, since that is what was put back.
+	Back bool
 }
 
 // Stats say what a scan did.
@@ -173,19 +176,48 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 	if err != nil {
 		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
 	}
-	if s.last == nil || cache.node != s.found {
+	if s.last == nil || cache.node != s.found || s.last.Root != s.found {
 		m := &manifest.Manifest{Root: cache.node}
 		if s.keep != nil {
-			if m, err = s.keep.extend(ctx, s.bodies, s.last, m); err != nil {
+			if m, err = s.extend(ctx, o, m); err != nil {
 				return nil, Stats{}, fmt.Errorf("cannot keep what the project has: %w", err)
 			}
 		}
-		s.last, s.found = m, cache.node
+		if s.last == nil || m.Base != s.last.Base || again(s.last.Root, m.Root) != s.last.Root {
+			s.last = m
+		}
+		s.found = cache.node
 	}
 	s.cache = cache
 	w.stats.Stored, w.stats.StoredBytes = w.queue.Stored, w.queue.StoredBytes
 	slices.SortFunc(w.stats.Problems, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return s.last, w.stats, nil
+}
+
+// extend gives a manifest its Base; see extender. The caller holds s.mu.
+func (s *Scanner) extend(ctx context.Context, o Options, m *manifest.Manifest) (*manifest.Manifest, error) {
+	x := newExtender(ctx, s.keep, s.bodies)
+	x.options, x.goesOn = o, s.cache == nil && s.last != nil
+	m, err := x.extend(s.last, m)
+	for _, path := range x.shut {
+		s.setOpaque(path, true)
+	}
+	return m, err
+}
+
+// setOpaque has a directory hide the lower's from the next mount on, or not. What
+// can't be set makes a difference only if the host gets another such directory.
+func (s *Scanner) setOpaque(path string, opaque bool) {
+	fd, err := inode.Beneath(s.root, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if opaque {
+		_ = unix.Fsetxattr(fd, inode.Opaque, []byte("y"), 0)
+	} else {
+		_ = unix.Fremovexattr(fd, inode.Opaque)
+	}
 }
 
 // Moved says whether such a scan would find something else than the last one did,
