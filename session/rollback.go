@@ -40,6 +40,9 @@ func (s *Session) RollbackPlan(ctx context.Context, req api.RollbackRequest) (ap
 // plan plans a roll back, as the session stands now.
 func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Plan, error) {
 	now := files.Standing{ToBefore: req.ToBefore, Selection: req.Selection, Resolve: req.Resolve}
+	if err := s.catchTurn(ctx); err != nil {
+		return nil, err
+	}
 	switch {
 	case req.ToBefore != 0 && req.Selection == nil && req.Redo == 0:
 	case req.ToBefore == 0 && (req.Selection == nil) != (req.Redo == 0):
@@ -84,6 +87,16 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		return nil, bad
 	}
 	return s.restorer.Plan(ctx, now)
+}
+
+// catchTurn asks the project for what shows through, in a session that let go of files as
+// it was resumed: an apply may have been undone since, or a person have gone on.
+func (s *Session) catchTurn(ctx context.Context) error {
+	turned := false
+	if err := s.loop.Call(ctx, func() { turned = len(s.line.Turns(0)) > 0 }); err != nil || !turned {
+		return err
+	}
+	return s.files.ScanThrough(ctx)
 }
 
 // Rollback carries out the plan that was shown. Once it has begun it isn't

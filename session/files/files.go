@@ -152,8 +152,17 @@ func (f *Files) mapped() bool {
 func (f *Files) Scan(ctx context.Context) (*manifest.Manifest, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	m, _, err := f.scanNow(ctx, 0, nil, false)
+	m, _, err := f.scanNow(ctx, 0, scan.Options{})
 	return m, err
+}
+
+// ScanThrough is Scan that also asks the project for what shows through, where the record
+// knows something of it.
+func (f *Files) ScanThrough(ctx context.Context) error {
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	_, _, err := f.scanNow(ctx, 0, scan.Options{Again: true})
+	return err
 }
 
 // ScanSince looks at the files for an answer that was begun when the version was
@@ -163,7 +172,7 @@ func (f *Files) Scan(ctx context.Context) (*manifest.Manifest, error) {
 func (f *Files) ScanSince(ctx context.Context, since int64) (*manifest.Manifest, int64, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	return f.scanNow(ctx, since, f.hints.where(f.scanner.Last().Len()), false)
+	return f.scanNow(ctx, since, scan.Options{Dirty: f.hints.where(f.scanner.Last().Len())})
 }
 
 // ScanStill takes the state of the files while the agent is frozen. Shared are
@@ -173,7 +182,7 @@ func (f *Files) ScanStill(ctx context.Context, shared, dirs []string) (*manifest
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	f.shared = shared
-	m, _, err := f.scanNow(ctx, 0, dirs, false)
+	m, _, err := f.scanNow(ctx, 0, scan.Options{Dirty: dirs})
 	return m, err
 }
 
@@ -182,16 +191,16 @@ func (f *Files) ScanBack(ctx context.Context, shared, dirs []string) (*manifest.
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	f.shared = shared
-	m, _, err := f.scanNow(ctx, 0, dirs, true)
+	m, _, err := f.scanNow(ctx, 0, scan.Options{Dirty: dirs, Back: true})
 	return m, err
 }
 
-// scanNow looks at some directories, or at everything where dirs is nil. The caller
-// holds f.scanning.
-func (f *Files) scanNow(ctx context.Context, since int64, dirs []string, back bool) (*manifest.Manifest, int64, error) {
+// scanNow looks at the files. The caller holds f.scanning.
+func (f *Files) scanNow(ctx context.Context, since int64, o scan.Options) (*manifest.Manifest, int64, error) {
 	begun := time.Now()
-	m, _, err := f.scanner.Scan(ctx, scan.Options{Mapped: f.shared, Dirty: dirs, Back: back})
-	f.hints.scanned(dirs == nil, begun, err)
+	o.Mapped = f.shared
+	m, _, err := f.scanner.Scan(ctx, o)
+	f.hints.scanned(o.Dirty == nil, begun, err)
 	if err != nil {
 		return nil, 0, err
 	}

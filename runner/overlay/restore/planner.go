@@ -232,6 +232,9 @@ func (p *planner) visitUnsaved(path string, cur, want *diff.Version) error {
 	text := fmt.Sprintf("what it was isn't in the record (%s)", strings.TrimPrefix(want.Unsaved, "not kept: "))
 	has, err := p.lower.Stat(p.ctx, path)
 	if err != nil || has == nil || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {
+		if cur.Absent() {
+			text += ", and the project hasn't got it"
+		}
 		p.lost(path, "%s: it stays as it is", text)
 		return p.ctx.Err()
 	}
@@ -243,7 +246,7 @@ func (p *planner) visitUnsaved(path string, cur, want *diff.Version) error {
 		if err != nil {
 			return err
 		}
-		if cur.Is(manifest.KindFile) && other != nil && other.Hash == cur.Hash && other.Size == cur.Size {
+		if cur.Is(manifest.KindFile) && (cur.Low != nil || other != nil && other.Hash == cur.Hash && other.Size == cur.Size) {
 			p.lost(path, "%s, and the project has it as it is here: it stays so", text)
 			return nil
 		}

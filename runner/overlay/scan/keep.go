@@ -64,6 +64,9 @@ func (x *extender) extend(last, m *manifest.Manifest) (*manifest.Manifest, error
 	low := x.Lower.Top()
 	defer low.Close()
 	root, seen, err := x.dir("", m.Root, prev, old.Root, low, false, true)
+	if err == nil && x.options.Again {
+		root, err = x.through("", seen, root, low)
+	}
 	if err == nil {
 		err = x.queue.Flush(x.ctx)
 	}
@@ -300,6 +303,35 @@ func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (e
 	x.turned = true
 	extended, err = x.entry(path, e, low, true, nil)
 	return extended, false, err
+}
+
+// through says what the lower has by now where it shows through a directory of the
+// upper, and something is known.
+func (x *extender) through(path string, up, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
+	fresh := map[string]*manifest.Node{}
+	for b := range base.Sub.All() {
+		n := up.Sub.Find(b.Name)
+		got := b
+		var err error
+		switch {
+		case n == nil:
+			var gone bool
+			if got, gone, err = x.shows(manifest.Join(path, b.Name), b, low); gone {
+				got, x.turned = whiteout(b), true
+			}
+		case n.Kind == manifest.KindDir && !n.Opaque && b.Kind == manifest.KindDir:
+			sub := low.Sub(b.Name)
+			got, err = x.through(manifest.Join(path, b.Name), n, b, sub)
+			sub.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if got != b {
+			fresh[b.Name] = got
+		}
+	}
+	return base.With(fresh), nil
 }
 
 // same says whether the lower has at a path what it had, as far as is seen without

@@ -54,6 +54,8 @@ type Options struct {
 	// Back says that a roll back wrote what is new: what the lower has below it
 	// isn't asked for where something is known, since that is what was put back.
 	Back bool
+	// Again asks the lower for what shows through by now wherever something is known.
+	Again bool
 }
 
 // Stats say what a scan did.
@@ -176,7 +178,7 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 	if err != nil {
 		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
 	}
-	if s.last == nil || cache.node != s.found || s.last.Root != s.found {
+	if s.last == nil || cache.node != s.found || s.last.Root != s.found || o.Again {
 		m := &manifest.Manifest{Root: cache.node}
 		if s.keep != nil {
 			if m, err = s.extend(ctx, o, m); err != nil {
