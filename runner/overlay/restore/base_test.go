@@ -277,15 +277,21 @@ func TestRollBackOfWhatTheHostHasProperty(t *testing.T) {
 			s.mutate(rapid.SliceOfN(genMutation, 1, 20).Draw(rt, "muts")...)
 			marks = append(marks, mark{scanned(t, sc), s.capture()})
 		}
-		applied := rapid.IntRange(0, len(marks)-1).Draw(rt, "applied")
-		s.takeOver(marks[applied].m)
-		for _, m := range rapid.SliceOfN(genMutation, 0, 6).Draw(rt, "the person's") {
-			if !strings.Contains(m.To, "user.") && !strings.Contains(m.To, "posix_acl") && m.To != manifest.Capability {
-				_ = m.apply(s.q.Lower)
-			}
+		live := rapid.Bool().Draw(rt, "live")
+		applied := len(marks) - 1
+		if !live {
+			applied = rapid.IntRange(0, len(marks)-1).Draw(rt, "applied")
 		}
-		s.do("unmount") // an overlay needn't see what is done below it
-		s.do("mount")
+		s.takeOver(marks[applied].m)
+		if !live { // else it shows what it did, but for what nothing hid
+			for _, m := range rapid.SliceOfN(genMutation, 0, 6).Draw(rt, "the person's") {
+				if !strings.Contains(m.To, "user.") && !strings.Contains(m.To, "posix_acl") && m.To != manifest.Capability {
+					_ = m.apply(s.q.Lower)
+				}
+			}
+			s.do("unmount") // an overlay needn't see what is done below it
+			s.do("mount")
+		}
 		cur := marks[len(marks)-1].m
 		var turns []*manifest.Manifest
 		look := func() {
