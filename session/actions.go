@@ -169,6 +169,14 @@ func (l *actions) since(n int) []files.Past {
 	return out
 }
 
+// were notes of all actions which had made something of a state that goes on from some
+// checkpoints.
+func (l *actions) were(all []files.Past, there map[int64]bool) {
+	for i, a := range l.all {
+		all[i].Was = a.isIn(there)
+	}
+}
+
 // moved notes which actions alone a roll back took out or put in again.
 func (l *actions) moved(r *api.Rollback) {
 	if r.ToBefore != 0 || r.After == 0 || r.Failure != "" {
@@ -176,29 +184,36 @@ func (l *actions) moved(r *api.Rollback) {
 	}
 	for _, n := range r.Actions {
 		if a := l.at(n); a != nil {
-			a.moves = append(a.moves, move{r.After, r.Redo == 0})
+			a.moves = append(a.moves, move{r.After, !r.PutsIn()})
 		}
 	}
 }
 
-// isIn says whether an action's changes are in a state that goes on from some
-// checkpoints.
+// isIn says whether something of an action's changes is in a state that goes on from
+// some checkpoints.
 func (a *action) isIn(there map[int64]bool) bool {
 	for _, m := range slices.Backward(a.moves) {
 		if there[m.at] {
 			return !m.out
 		}
 	}
-	return there[a.spans[len(a.spans)-1].To]
+	return slices.ContainsFunc(a.spans, func(s files.Span) bool {
+		for id := s.From + 1; id <= s.To; id++ {
+			if there[id] {
+				return true
+			}
+		}
+		return false
+	})
 }
 
-// restored are the actions whose changes are back, when the files went forward again
-// to what goes on from some checkpoints: an action's changes are there if one of these
-// is the checkpoint after them, and not one that they alone were taken out of since.
+// restored are the actions of whose changes something is back, when the files went
+// forward again to what goes on from some checkpoints: that is so if one of these is
+// among those made of them, and not one that they alone were taken out of since.
 // Its review is what it was before it was taken back.
 func (l *actions) restored(there map[int64]bool) (out []*action) {
 	for _, a := range l.all {
-		if a.Review == api.ReviewRolledBack && len(a.spans) > 0 && a.isIn(there) {
+		if a.Review == api.ReviewRolledBack && a.isIn(there) {
 			out = append(out, a)
 		}
 	}

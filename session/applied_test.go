@@ -90,6 +90,9 @@ func TestTakeBackWhatWasApplied(t *testing.T) {
 				}
 				d.take(api.RollbackTarget{Redo: again.ID}) // and away again
 				d.sees(original, theNames)
+				if got := d.review(n); got != api.ReviewRolledBack {
+					t.Errorf("the action that went again is %q", got)
+				}
 			})
 		}
 	}

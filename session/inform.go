@@ -26,7 +26,7 @@ func tellOf(o *files.Outcome, actions *actions) string {
 		}
 	}
 	did := "were taken back"
-	if o.Redo != nil {
+	if o.PutsIn() {
 		did = "were put in again"
 	}
 	var names []string

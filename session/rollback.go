@@ -70,6 +70,9 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		now.Newest, now.Rollbacks = s.line.Newest(), s.rollbacks
 		if req.ToBefore == 0 {
 			now.Actions, now.Turned = s.actions.since(1), s.line.Turns(0)
+			if now.Redo != nil {
+				s.actions.were(now.Actions, s.line.There(now.Redo.Before))
+			}
 			return
 		}
 		switch a := s.actions.at(req.ToBefore); {
@@ -157,7 +160,7 @@ func firstOf(p api.RollbackPlan) string {
 // carryOut is a job of the worker's: no checkpoint is taken meanwhile, but for
 // the roll back's own.
 func (s *Session) carryOut(ctx context.Context, p *files.Plan, by string) (api.Rollback, error) {
-	rec := api.Rollback{RollbackTarget: p.Target(), Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
+	rec := api.Rollback{RollbackTarget: p.Target(), Away: p.Shown.Away, Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
 	return loop.Ask(ctx, s.loop, func(reply func(api.Rollback, error)) {
 		var o *files.Outcome
 		s.loop.Alone(func() error {
@@ -260,7 +263,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 	if err == nil {
 		for _, n := range o.Actions {
 			a := s.actions.at(n)
-			if o.Redo != nil {
+			if o.PutsIn() {
 				continue
 			}
 			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
@@ -279,7 +282,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			s.word = tellOf(o, &s.actions)
 			s.note(false, "the agent is told with its next command: %s", s.word)
 		}
-		for _, a := range s.actions.restored(s.line.There()) {
+		for _, a := range s.actions.restored(s.line.There(s.line.Last.ID)) {
 			if err := a.review(a.Reviewed); err != nil {
 				s.fail(err)
 				break

@@ -122,8 +122,18 @@ func TestTakeBackOneAction(t *testing.T) {
 		t.Errorf("it came again twice: %v", err)
 	}
 	d.take(api.RollbackTarget{Redo: again.ID}) // and away again
-	if got := d.has("dir/x"); got != "" {
-		t.Errorf("dir/x is %q", got)
+	if got := d.has("dir/x"); got != "" || d.review(first) != api.ReviewRolledBack {
+		t.Errorf("dir/x is %q, and the action is %q", got, d.review(first))
+	}
+	notes := ""
+	d.happened("the note of it", func(e api.Event) bool {
+		if e.Note != nil && strings.HasPrefix(e.Note.Text, "the agent is told") {
+			notes += e.Note.Text + "\n"
+		}
+		return strings.Count(notes, "\n") == 3
+	})
+	if strings.Count(notes, "were taken back") != 2 || strings.Count(notes, "were put in again") != 1 {
+		t.Errorf("the agent is told %q", notes)
 	}
 }
 

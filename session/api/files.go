@@ -119,7 +119,7 @@ type Line struct {
 type RollbackTarget struct {
 	ToBefore  int        `json:"to_before,omitempty"` // all that changed since just before this action
 	Selection *Selection `json:"selection,omitempty"` // these changes alone: later ones of other files, and of other lines, stay
-	Redo      int64      `json:"redo,omitempty"`      // a Rollback's ID: what it took back comes again
+	Redo      int64      `json:"redo,omitempty"`      // a Rollback's ID: what it took back comes again, or what it had come again goes
 }
 
 // Words says what it is to do, and again the arguments of stepbox rollback that do so,
@@ -129,7 +129,7 @@ func (t RollbackTarget) Words() (words, again string) {
 	case t.ToBefore != 0:
 		return fmt.Sprintf("a rollback to before action %d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
 	case t.Redo != 0:
-		return fmt.Sprintf("having come again what rollback %d took away", t.Redo), fmt.Sprintf("--redo %d", t.Redo)
+		return fmt.Sprintf("undoing rollback %d", t.Redo), fmt.Sprintf("--redo %d", t.Redo)
 	case t.Selection != nil && len(t.Selection.Actions) > 0:
 		numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(t.Selection.Actions), " ", ","), "[]")
 		if len(t.Selection.Without)+len(t.Selection.Globs)+len(t.Selection.Files) == 0 {
@@ -146,8 +146,9 @@ func Before(action int) RollbackTarget { return RollbackTarget{ToBefore: action}
 // RollbackPlan says what a roll back would do. ToBefore is set for one to just before an action.
 type RollbackPlan struct {
 	RollbackTarget
+	Away      bool       `json:"away,omitempty"`  // as a Rollback has it
 	Hash      string     `json:"hash"`            // the request to carry it out must name it
-	Actions   []int      `json:"actions"`         // whose changes are taken back
+	Actions   []int      `json:"actions"`         // whose changes are taken back, or come again
 	Ends      []int      `json:"ends,omitempty"`  // running actions that will be killed first
 	Lives     []int      `json:"lives,omitempty"` // actions taken back that still run, or left something running: they live on, and may write again
 	Files     []Change   `json:"files"`           // from how they are to how they will be
@@ -177,11 +178,12 @@ type Rollback struct {
 	ID int64     `json:"id"`
 	At time.Time `json:"at"`
 	RollbackTarget
+	Away       bool      `json:"away,omitempty"`   // a Redo that takes away again what an earlier one had put in
 	Checkpoint int64     `json:"checkpoint"`       // that the files, or the chosen ones, went back to; 0: to none
 	Before     int64     `json:"before,omitempty"` // checkpoint of the state that it found
 	After      int64     `json:"after,omitempty"`  // checkpoint of the state that it left
-	Redone     bool      `json:"redone,omitempty"`
-	Actions    []int     `json:"actions"`
+	Redone     bool      `json:"redone,omitempty"` // by a later Redo
+	Actions    []int     `json:"actions"`          // of which nothing is left; when it puts in: of which something is there again
 	Files      int       `json:"files"`
 	By         string    `json:"by,omitempty"`
 	Failure    string    `json:"failure,omitempty"`
@@ -192,3 +194,6 @@ type Rollback struct {
 	Left     []string `json:"left,omitempty"`      // escaped; the first of them
 	LeftMore int      `json:"left_more,omitempty"` // further ones
 }
+
+// PutsIn says whether a roll back has something come again, rather than taking it out.
+func (r *Rollback) PutsIn() bool { return r.Redo != 0 && !r.Away }

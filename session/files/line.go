@@ -117,11 +117,11 @@ func (l *Line) Recall(checkpoints []api.Checkpoint, rollbacks []api.Rollback) {
 	}
 }
 
-// There are the checkpoints that the state of the files goes on from: what was
+// There are the checkpoints that the state of the files at one goes on from: what was
 // changed up to one of them is there.
-func (l *Line) There() map[int64]bool {
+func (l *Line) There(id int64) map[int64]bool {
 	there := make(map[int64]bool)
-	for id := l.Last.ID; id != 0 && !there[id]; id = l.from[id] {
+	for ; id != 0 && !there[id]; id = l.from[id] {
 		there[id] = true
 	}
 	return there

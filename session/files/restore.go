@@ -67,7 +67,7 @@ type Desk interface {
 // Outcome is what carrying a plan out comes to.
 type Outcome struct {
 	*Plan
-	Actions []int              // that are taken back, with nothing left of them
+	Actions []int              // that are taken back, with nothing left of them, or put in, be it in part
 	Left    []string           // what changed since it was shown, and stays
 	Begun   bool               // it is in the record, and files may have been written
 	Killed  []int              // actions
@@ -125,8 +125,10 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	if err != nil {
 		return o, fmt.Errorf("cannot plan the rollback: %w", err)
 	}
-	if o.Actions, err = r.Files.gone(ctx, o.Actions, now, slices.Concat(plan.Lost, p.stays)); err != nil {
-		return o, err
+	if !p.PutsIn() {
+		if o.Actions, err = r.Files.gone(ctx, o.Actions, now, slices.Concat(plan.Lost, p.stays)); err != nil {
+			return o, err
+		}
 	}
 	if err := desk.Begin(ctx, o); err != nil {
 		return o, err

@@ -37,6 +37,7 @@ type Past struct {
 	TakenBack bool // by an earlier roll back
 	Files     int  // that it changed
 
+	Was           bool  // something of it was in the state that a Redo's roll back found
 	Before, After int64 // checkpoints
 	Spans         []Span
 }
@@ -69,6 +70,9 @@ func (s *Standing) Target() api.RollbackTarget {
 	return out
 }
 
+// PutsIn is api.Rollback's: to redo one that puts in takes out, and the other way round.
+func (s *Standing) PutsIn() bool { return s.Redo != nil && !s.Redo.PutsIn() }
+
 // Plan is a roll back as it is shown to a person, with what carries it out. It
 // isn't changed once made.
 type Plan struct {
@@ -78,7 +82,7 @@ type Plan struct {
 	target  *manifest.Manifest
 	source  *manifest.Manifest // what there was when it was made
 	changed []diff.Change      // from source to target
-	whole   []int              // of a selection: the actions of which nothing is left
+	whole   []int              // of a selection: the actions of which nothing is left, or something is there again
 	stays   []string           // what can't be had, sorted
 	merged  map[string]bool    // of a selection: paths that keep what others changed in them
 }

@@ -54,6 +54,14 @@ func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.
 	if err := r.describe(ctx, p, b.done.problems); err != nil {
 		return nil, err
 	}
+	if now.Redo != nil {
+		if p.whole, err = b.redone(ctx, now.Redo); err != nil {
+			return nil, err
+		}
+		if p.Shown.Away = !p.PutsIn(); p.PutsIn() {
+			p.Shown.Actions = p.whole
+		}
+	}
 	b.say()
 	return p, nil
 }
@@ -64,6 +72,7 @@ type backing struct {
 	p       *Plan
 	resolve map[string]api.Resolution
 	done    carried
+	whole   bool // of a Redo: all of it is there
 }
 
 // actions takes back what some actions changed, the last one first.
@@ -93,11 +102,7 @@ func (b *backing) actions(ctx context.Context, in api.Selection) error {
 }
 
 func (b *backing) action(ctx context.Context, a *Past, filter *chooser) error {
-	t := Told{To: a.Before, After: a.Before}
-	from, to, err := b.own(ctx, &t, a.Spans)
-	if err == nil && len(a.Spans) == 0 && a.After != 0 { // known from the record alone
-		to, err = b.At(ctx, a.After)
-	}
+	from, to, err := b.made(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -127,6 +132,16 @@ func (b *backing) action(ctx context.Context, a *Past, filter *chooser) error {
 		b.p.whole = append(b.p.whole, a.N)
 	}
 	return nil
+}
+
+// made is the state before an action, and what the action alone made of it.
+func (b *backing) made(ctx context.Context, a *Past) (from, to *manifest.Manifest, err error) {
+	t := Told{To: a.Before, After: a.Before}
+	from, to, err = b.own(ctx, &t, a.Spans)
+	if err == nil && len(a.Spans) == 0 && a.After != 0 { // known from the record alone
+		to, err = b.At(ctx, a.After)
+	}
+	return from, to, err
 }
 
 // maxAsked bounds how many actions are looked through for who changed a path.
@@ -210,7 +225,10 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if r.Before == 0 || r.After == 0 {
 		return api.Problemf(api.CodeInvalid, "rollback %d can't come again: the states around it aren't in the record", r.ID)
 	}
-	if r.Redone {
+	switch {
+	case r.Redone && r.PutsIn():
+		return api.Problemf(api.CodeInvalid, "what rollback %d had come again was taken away again already", r.ID)
+	case r.Redone:
 		return api.Problemf(api.CodeInvalid, "what rollback %d took away has come again already", r.ID)
 	}
 	from, err := b.At(ctx, r.After)
@@ -221,12 +239,69 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
+	b.whole, err = b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
 	b.p.Shown.Actions = slices.Clone(r.Actions)
-	if whole {
-		b.p.whole = slices.Clone(r.Actions)
-	}
 	return err
+}
+
+// redone are the actions that are taken back no more, since a redo puts something of
+// them in, however little the roll back took of them that comes again; or those that
+// are, since it takes away the last of them.
+func (b *backing) redone(ctx context.Context, r *api.Rollback) ([]int, error) {
+	var paths []string
+	for i := range b.p.changed {
+		paths = append(paths, b.p.changed[i].Paths()...)
+	}
+	out := []int{}
+	for i := range b.p.Actions {
+		a := &b.p.Actions[i]
+		turns := b.whole && b.p.PutsIn() && slices.Contains(r.Actions, a.N)
+		if !turns && !a.Apart && a.TakenBack == b.p.PutsIn() && (a.TakenBack || !a.ends()) {
+			var err error
+			if turns, err = b.turns(ctx, a, paths); err != nil {
+				return nil, err
+			}
+		}
+		if turns {
+			out = append(out, a.N)
+		}
+	}
+	return out, nil
+}
+
+// turns says whether a redo that changes some paths puts in something of an action, or
+// takes away the last of it.
+func (b *backing) turns(ctx context.Context, a *Past, paths []string) (bool, error) {
+	touched := false
+	for i := 0; i < len(a.Spans) && !touched; i++ {
+		var err error
+		if touched, err = b.holdsSome(ctx, a.Spans[i], paths); err != nil {
+			return false, err
+		}
+	}
+	if !touched || b.p.PutsIn() && !a.Was {
+		return false, nil
+	}
+	there, err := b.left(ctx, a, b.done.to)
+	if err != nil || there || b.p.PutsIn() {
+		return there == b.p.PutsIn(), err
+	}
+	return b.left(ctx, a, b.p.source) // else later ones had made something else of it all
+}
+
+// left says whether a state has anything of what an action changed.
+func (b *backing) left(ctx context.Context, a *Past, state *manifest.Manifest) (bool, error) {
+	from, to, err := b.made(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	without := carried{to: state}
+	whole, err := without.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: to, to: from})
+	if err != nil || !whole {
+		return true, err
+	}
+	changed, err := b.differs(ctx, state, without.to)
+	return len(changed) > 0, err
 }
 
 // say puts into words what becomes of each file.

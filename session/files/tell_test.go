@@ -51,11 +51,11 @@ func TestLine(t *testing.T) {
 	var l Line
 	for _, from := range []int64{0, 1, 2, 1, 3} { // 4 rolled back to 1, 5 forward to 3
 		l.Last = l.Number([32]byte{}, nil, from)
-		if l.Last.ID == 4 && (l.There()[2] || !l.There()[1]) {
-			t.Errorf("rolled back, the files go on from %v", l.There())
+		if l.Last.ID == 4 && (l.There(l.Last.ID)[2] || !l.There(l.Last.ID)[1]) {
+			t.Errorf("rolled back, the files go on from %v", l.There(l.Last.ID))
 		}
 	}
-	if there := l.There(); !there[5] || !there[3] || !there[2] || !there[1] || there[4] || l.Newest() != 5 {
+	if there := l.There(l.Last.ID); !there[5] || !there[3] || !there[2] || !there[1] || there[4] || l.Newest() != 5 {
 		t.Errorf("the files at %d go on from %v", l.Newest(), there)
 	}
 }

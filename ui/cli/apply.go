@@ -51,7 +51,9 @@ func apply(connect Connect) *cobra.Command {
 		"Exits with 0 when it is applied or there is nothing to apply, 1 when it failed, 2 for a\n" +
 		"wrong command line, 3 when it was refused (the plan isn't what was shown any more,\n" +
 		"nobody has looked at some changes, something else is writing the project), 4 when a\n" +
-		"check failed. Unless it is 0, the project folder is as it was."
+		"check failed. With --yes it is 3, too, when files are in conflict: those stay as they are,\n" +
+		"and all others are written. Else the project folder is as it was unless it is 0, or it says\n" +
+		"that it was stopped too late."
 	cmd.Example = "  stepbox apply\n  stepbox apply --check 'go test ./...' --yes --looked\n  stepbox apply fix-tests --without 4 --path 'src/**'\n  stepbox apply --undo"
 	f := cmd.Flags()
 	f.IntSliceVar(&a.request.Actions, "action", nil, "only what this action changed; may be given more than once")

@@ -80,6 +80,8 @@ func show(connect Connect) *cobra.Command {
 			for _, r := range rollbacks {
 				again := ""
 				switch {
+				case r.Redone && r.PutsIn():
+					again = ", which was taken away again"
 				case r.Redone:
 					again = ", which came again"
 				case r.Open && !s.Live():

@@ -33,7 +33,8 @@ func rollback(connect Connect) *cobra.Command {
 		"                 of other lines of the same files. --path narrows it down.\n" +
 		"  --to-before N  roll back: all that changed since just before action N. Of it, what\n" +
 		"                 still runs is ended first.\n" +
-		"  --redo ID      what that rollback took away comes again; stepbox show lists them\n\n" +
+		"  --redo ID      what that rollback took away comes again, or what it had come again\n" +
+		"                 goes; stepbox show lists them\n\n" +
 		"What is in conflict stays as it is unless --resolve says what becomes of it:\n" +
 		"  PATH=wanted    as it was before; later changes to the file are lost\n" +
 		"  PATH=there     as it is\n" +
@@ -44,7 +45,7 @@ func rollback(connect Connect) *cobra.Command {
 	f.IntSliceVar(&r.chosen.Actions, "action", nil, "take back what this action changed; may be given more than once")
 	f.StringArrayVar(&r.chosen.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
 	f.IntVar(&r.target.ToBefore, "to-before", 0, "the action to go back to just before of")
-	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback whose changes come again")
+	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback that is undone")
 	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
 	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")
 	f.BoolVarP(&r.yes, "yes", "y", false, "don't ask")
@@ -150,7 +151,11 @@ func (r *rolling) roll(s api.Session) error {
 			fmt.Fprintln(w, left)
 		}
 		if done.ToBefore == 0 {
-			fmt.Fprintf(w, "stepbox rollback %s --redo %d has it come again\n", s.ID, done.ID)
+			undone := "has it come again"
+			if done.PutsIn() {
+				undone = "takes it away again"
+			}
+			fmt.Fprintf(w, "stepbox rollback %s --redo %d %s\n", s.ID, done.ID, undone)
 		}
 	})
 }
@@ -160,6 +165,8 @@ func rollbackWords(r api.Rollback) string {
 	switch {
 	case r.ToBefore != 0:
 		return fmt.Sprintf("rolled back to before action %d", r.ToBefore)
+	case r.Away:
+		return fmt.Sprintf("what rollback %d had come again was taken away", r.Redo)
 	case r.Redo != 0:
 		return fmt.Sprintf("what rollback %d took away came again", r.Redo)
 	case r.Selection != nil && len(r.Selection.Actions) > 0:
@@ -197,7 +204,7 @@ func (r *rolling) printRollback(w io.Writer, p api.RollbackPlan) {
 		switch {
 		case p.ToBefore != 0:
 			verb = "rolls back"
-		case p.Redo != 0:
+		case p.Redo != 0 && !p.Away:
 			verb = "brings again"
 		}
 		fmt.Fprintf(w, "%s actions\t%s\n", verb, numbers(p.Actions))

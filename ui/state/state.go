@@ -164,7 +164,7 @@ func (s *State) Action(n int) (api.Action, bool) {
 func (s *State) Redoable(action int) (found api.Rollback, ok bool) {
 	for i := len(s.Rollbacks) - 1; i >= 0; i-- {
 		r := s.Rollbacks[i]
-		if r.Open || r.Redone || r.Redo != 0 || r.Failure != "" {
+		if r.Open || r.Redone || r.PutsIn() || r.Failure != "" {
 			continue
 		}
 		if slices.Contains(r.Actions, action) {

@@ -194,3 +194,19 @@ func TestGuard(t *testing.T) {
 		t.Error("a key for one place isn't one for another")
 	}
 }
+
+// What can be brought again is what was taken out, be it by undoing what had brought it.
+func TestRedoable(t *testing.T) {
+	var s State
+	for _, r := range []api.Rollback{
+		{ID: 1, Actions: []int{4}, Redone: true},
+		{ID: 2, RollbackTarget: api.RollbackTarget{Redo: 1}, Redone: true, Actions: []int{4}},
+		{ID: 3, RollbackTarget: api.RollbackTarget{Redo: 2}, Away: true, Actions: []int{4}},
+	} {
+		s.Rollbacks = append(s.Rollbacks, r)
+		got, ok := s.Redoable(4)
+		if want := r.ID == 3; ok != want || ok && got.ID != r.ID {
+			t.Errorf("after rollback %d it is %d, %v", r.ID, got.ID, ok)
+		}
+	}
+}

@@ -145,7 +145,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 			o.dialogs.close(d)
 			done()
 			after := ""
-			if r.Redo == 0 && made.ID != 0 {
+			if !made.PutsIn() && made.ID != 0 {
 				o.st.Apply(api.Event{Rollback: &made})
 				after = "; ctrl+r brings it again"
 			}
