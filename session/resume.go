@@ -58,7 +58,7 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 		return &runner.StartError{Reason: fmt.Sprintf("its files aren't there any more (%v); what it changed is in the record: stepbox diff %s", err, s.cfg.ID)}
 	}
 	s.files.Lower().Ask(prepared.OpenLower)
-	if err := s.files.Attach(upper, prepared.OpenUpper, s.outfit.Ignores.Ignored); err != nil {
+	if err := s.files.Attach(upper, prepared.OpenUpper, s.outfit.Ignores.Ignored, time.Now()); err != nil {
 		return err
 	}
 	return s.catchUp(ctx)

@@ -148,7 +148,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	begin := s.goOn
 	if s.past == nil {
 		s.files.Lower().Ask(s.box.OpenLower)
-		if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.outfit.Ignores.Ignored); err != nil {
+		if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.outfit.Ignores.Ignored, s.info.StartedAt); err != nil {
 			return err
 		}
 		first, err := s.files.Look(ctx)

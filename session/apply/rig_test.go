@@ -92,7 +92,7 @@ func newRig(t testing.TB, has map[string]string) *rig {
 	r.files, err = files.Open(st, sessionID, r.project, lower.Options{Hidden: []string{"secret.env"}}, nil)
 	r.must(err)
 	t.Cleanup(r.files.Close)
-	r.must(r.files.Attach(r.upper, nil, func(path string, _ bool) bool { return strings.HasPrefix(path, "ignored/") }))
+	r.must(r.files.Attach(r.upper, nil, func(path string, _ bool) bool { return strings.HasPrefix(path, "ignored/") }, time.Time{}))
 	dead := func(string) bool { return false }
 	r.Applier = &Applier{
 		Store: st, History: files.NewHistory(st, dead), Journals: project.Journals{Dir: filepath.Join(dir, "data", "journals"), Bodies: files.Bodies{Store: st}},

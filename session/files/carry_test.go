@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -50,7 +51,7 @@ func newOverlaid(dir string) (*overlaid, error) {
 func (o *overlaid) attach() error {
 	was := o.close
 	o.close = func() { o.Close(); was() }
-	return o.Attach(o.upper, nil, nil)
+	return o.Attach(o.upper, nil, nil, time.Time{})
 }
 
 // shows says whether the project shows through at a path.

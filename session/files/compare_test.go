@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
@@ -39,7 +40,7 @@ func newUppers(t testing.TB) *uppers {
 	if u.Files, err = Open(u.opened, "test", u.project, lower.Options{}, func(v int64) { u.told(v) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.Attach(u.upper, nil, nil); err != nil {
+	if err := u.Attach(u.upper, nil, nil, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

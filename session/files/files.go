@@ -76,13 +76,15 @@ func Open(st *store.Store, session, folder string, options lower.Options, told f
 func (f *Files) Lower() *lower.Lower { return f.lower }
 
 // Attach begins to look at a live session's upper. What the project has where
-// the session writes is kept, but for the contents of what ignored names.
-func (f *Files) Attach(upper string, open inode.Opener, ignored func(path string, dir bool) bool) error {
+// the session writes is kept, but for the contents of what ignored names, and for what
+// took a file's place there since the upper was mounted, as far as the agent may have
+// seen the one before.
+func (f *Files) Attach(upper string, open inode.Opener, ignored func(path string, dir bool) bool, mounted time.Time) error {
 	scanner, err := scan.New(upper, Bodies{f.store}, open)
 	if err != nil {
 		return fmt.Errorf("cannot read the session's files: %w", err)
 	}
-	scanner.Keep(scan.Keep{Lower: f.lower, Ignored: ignored})
+	scanner.Keep(scan.Keep{Lower: f.lower, Ignored: ignored, Mounted: mounted})
 	f.scanner = scanner
 	return nil
 }

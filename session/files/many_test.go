@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"stepbox/runner/overlay/lower"
 	"stepbox/session/api"
@@ -52,7 +53,7 @@ func BenchmarkChanges(b *testing.B) {
 	opened := func() *Files {
 		f, err := Open(st, "bench", project, lower.Options{}, nil)
 		if err == nil {
-			err = f.Attach(upper, nil, nil)
+			err = f.Attach(upper, nil, nil, time.Time{})
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -161,6 +161,30 @@ func (d *Folder) Find(ctx context.Context, name string) (*Entry, error) {
 	return nil, nil
 }
 
+// Came is since when, at the earliest, the entry that Find gave may have its name: when
+// the file was made or, if something but its content changed since, the time of that,
+// which may have been a rename. Where nobody knows when it was made it is the time of
+// its last change of any kind.
+func (d *Folder) Came(e *Entry) manifest.Time {
+	changed := manifest.TimeOf(e.key.Ctime)
+	if e.MTime.Before(changed) {
+		return changed
+	}
+	for _, p := range d.parts {
+		if p.layer != e.layer {
+			continue
+		}
+		var st unix.Statx_t
+		err := inode.Retry(func() error {
+			return unix.Statx(p.fd, e.Name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME|unix.STATX_INO, &st)
+		})
+		if err == nil && st.Mask&unix.STATX_BTIME != 0 && st.Ino == e.key.Ino {
+			return manifest.Time{Sec: st.Btime.Sec, Nsec: st.Btime.Nsec}
+		}
+	}
+	return changed
+}
+
 // Names lists what the lower has, sorted.
 func (d *Folder) Names(ctx context.Context) ([]string, error) {
 	if err := d.open(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +20,11 @@ type Keep struct {
 	// Ignored says of which files, and folders with all in them, names and
 	// attributes are kept but no contents; nil for none.
 	Ignored func(path string, dir bool) bool
+	// Mounted is when the overlay was mounted, or before. What took a file's place in
+	// the lower since may not be what the sandbox saw. Zero: nothing did.
+	Mounted time.Time
+
+	upper int // the scanner's root
 }
 
 // What is kept of the lower. Tests have less.
@@ -351,6 +357,8 @@ func (x *extender) first(path string, n *manifest.Node, low *lower.Folder) (*man
 		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindFile, Unsaved: lower.NotKept(err.Error())}}, nil
 	case e == nil:
 		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
+	case x.replacedSince(path, n, e, low):
+		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindFile, Mode: e.Mode, UID: e.UID, GID: e.GID, Unsaved: lower.NotKept(replaced)}}, nil
 	}
 	return x.entry(path, e, low, n.Kind == manifest.KindFile && n.Size == e.Size, nil)
 }

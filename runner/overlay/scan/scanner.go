@@ -122,6 +122,7 @@ func (s *Scanner) Close() error {
 func (s *Scanner) Keep(k Keep) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	k.upper = s.root
 	s.keep = &k
 }
 
