@@ -83,16 +83,21 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 				s.told(a, func(t files.Told) { s.own(a, t) })
 			}
 		}
-		applies := s.info.Applies
+		info := s.info
 		s.loop.Aside(func() func() {
 			changed := 0
 			if cp != nil {
 				has := s.files.InProject
-				if applies == 0 {
+				if info.Applies == 0 {
 					has = nil
 				}
 				var err error
-				if changed, err = s.files.Unapplied(context.Background(), cp.Manifest, has); err != nil {
+				if changed, err = s.files.Unapplied(context.Background(), cp.Manifest, has); err == nil && has != nil && s.cfg.Returned != nil {
+					var more int
+					more, err = s.cfg.Returned(context.Background(), info, s.files, cp.Manifest)
+					changed += more
+				}
+				if err != nil {
 					s.log.Error("what the session changed can't be counted", "error", err)
 				}
 			}

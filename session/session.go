@@ -22,6 +22,7 @@ import (
 	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/gate"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/watch"
 	"stepbox/session/api"
 	"stepbox/session/deeds"
@@ -54,6 +55,10 @@ type Config struct {
 	DataDir    string // the store's folder: homes are below it
 	RunDir     string // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger
+
+	// Returned counts what applies wrote and the session has as it first saw it again,
+	// which is to be applied as well; nil: nobody does.
+	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (int, error)
 }
 
 // Session is a live session. Its methods may be called from any goroutine.

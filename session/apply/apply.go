@@ -127,10 +127,15 @@ func (a *Applier) lacks(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	defer folder.Close()
-	return all.Files.Unapplied(ctx, all.To, func(ctx context.Context, path string, now *diff.File) (bool, error) {
+	n, err := all.Files.Unapplied(ctx, all.To, func(ctx context.Context, path string, now *diff.File) (bool, error) {
 		has, err := folder.Look(ctx, path)
 		return err == nil && has.Same(wanted(now)), nil // what can't be looked at isn't known to be there
 	})
+	if err != nil {
+		return 0, err
+	}
+	more, err := a.Returned(ctx, s, all.Files, all.To)
+	return n + more, err
 }
 
 // Wait waits until nothing is being written any more; contexts end what is.

@@ -51,6 +51,7 @@ type planner struct {
 	steps   map[string]project.Step
 	renamed map[string]string // by the path of what was renamed, the one that goes for it
 	applied []diff.Change     // what the plan lists
+	words   map[string]string // that are said of a change, by path
 	git     int               // changes below .git
 	ignored int               // changes of what git ignores
 }
@@ -59,7 +60,7 @@ func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Fo
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{},
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{},
 		applies: sync.OnceValue(func() []wrote {
 			all, _ := a.standing(ctx, s.ID) // of the others nothing is known
 			return all
@@ -100,6 +101,9 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 		if err := b.change(c); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.takeBack(d, chosen); err != nil {
+		return nil, err
 	}
 	if b.ignored > 0 {
 		b.left("…", fmt.Sprintf("git ignores %d of the changed files; chosen by their paths they come along", b.ignored))
@@ -478,6 +482,9 @@ func (b *planner) list() error {
 		default:
 			b.p.More++
 			continue
+		}
+		if said := b.words[c.Path]; said != "" {
+			f.Words = strings.TrimPrefix(f.Words+", "+said, ", ")
 		}
 		b.p.Files = append(b.p.Files, f)
 	}

@@ -78,17 +78,7 @@ func (b *planner) back(step project.Step) error {
 	if err != nil && b.fatal(err) {
 		return err
 	}
-	c := diff.Change{Path: step.Path, Status: diff.Modified, Old: fileOf(step.Path, step.New), New: fileOf(step.Path, step.Old), Content: true}
-	switch {
-	case c.Old == nil:
-		c.Status = diff.Added
-	case c.New == nil:
-		c.Status = diff.Deleted
-	case c.Old.Kind != c.New.Kind:
-		c.Status = diff.Retyped
-	case c.Old.Mode != c.New.Mode:
-		c.Mode = true
-	}
+	c := between(step.Path, step.New, fileOf(step.Path, step.Old))
 	switch {
 	case err != nil:
 		b.conflicts(&c, api.Escape(api.Trim(err.Error(), maxReason)))

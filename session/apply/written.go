@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"time"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/project"
 )
 
@@ -17,8 +19,9 @@ const maxWritten = 16
 
 // wrote is what an apply that stands made of each path.
 type wrote struct {
-	checkpoint int64
-	paths      map[string]project.State
+	id, checkpoint int64
+	at             time.Time
+	paths          map[string]project.State
 }
 
 // standing are a session's applies that stand, newest first; with an error those
@@ -33,19 +36,19 @@ func (a *Applier) standing(ctx context.Context, id string) (out []wrote, err err
 		if err != nil || len(out) == maxWritten {
 			return out, err
 		}
-		out = append(out, wrote{rec.Checkpoint, paths})
+		out = append(out, wrote{rec.ID, rec.Checkpoint, rec.At, paths})
 	}
 	return out, err
 }
 
-// last is what an apply wrote last at a path.
-func last(applies []wrote, path string) (s project.State, checkpoint int64, ok bool) {
-	for _, w := range applies {
-		if s, ok = w.paths[path]; ok {
-			return s, w.checkpoint, true
+// last is what an apply wrote last at a path, and which one did.
+func last(applies []wrote, path string) (s project.State, by wrote, ok bool) {
+	for _, by = range applies {
+		if s, ok = by.paths[path]; ok {
+			return s, by, true
 		}
 	}
-	return s, 0, false
+	return s, by, false
 }
 
 // Written tells what the applies of a session that stand last wrote at a path.
@@ -88,24 +91,23 @@ func (a *Applier) wroteBy(journal string) (map[string]project.State, error) {
 }
 
 // ours says whether what the project has at a path is what an apply of this session
-// wrote there last, and was the session's own state then: nothing of the person's is
-// in it, so that the session's state of now takes its place. Where only a part of a
-// session is applied, that would take away what was applied before.
+// wrote there last, with nothing of the person's in it, so that the session's state of
+// now takes its place. Where only a part of a session is applied, that would take away
+// what was applied before.
 func (b *planner) ours(path string, has project.State) bool {
-	if b.partial {
-		return false
+	s, by, ok := last(b.applies(), path)
+	return ok && !b.partial && has.Kind != manifest.KindDir && s.Same(has) && own(b.ctx, b.sel.Files, by, path, has)
+}
+
+// own says whether what an apply wrote at a path was the session's own state then.
+func own(ctx context.Context, f *files.Files, by wrote, path string, s project.State) bool {
+	if s.Absent() {
+		return true
 	}
-	s, checkpoint, ok := last(b.applies(), path)
-	switch {
-	case !ok:
-		return false
-	case !s.Same(has) || has.Absent() || has.Kind == manifest.KindDir:
-		return has.Absent() && s.Absent()
-	}
-	then, err := b.sel.Files.At(b.ctx, checkpoint)
+	then, err := f.At(ctx, by.checkpoint)
 	if err != nil {
 		return false
 	}
 	e := then.Lookup(path)
-	return e != nil && has.Same(wanted(&diff.File{Path: path, Entry: *e}))
+	return e != nil && s.Same(project.Of(e))
 }

@@ -34,6 +34,10 @@ type History struct {
 	// session; nil: nobody knows.
 	Applied func(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error)
 
+	// Returned counts what applies of a session wrote and it has as it first saw it
+	// again; nil: nobody knows.
+	Returned func(ctx context.Context, s api.Session, f *Files, now *manifest.Manifest) (int, error)
+
 	mu      sync.Mutex
 	opened  []*Files       // guarded by mu; of the sessions that were looked at last
 	counted map[string]int // guarded by mu; see unapplied

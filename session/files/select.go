@@ -16,9 +16,14 @@ import (
 // Selected is a state of the files that has some of a session's changes and no
 // others, on top of the project as the session first saw it.
 type Selected struct {
-	Scope                     // From is nil, the project; To has the changes
-	Checkpoint int64          // the newest state of the session, which they are taken from; 0: there is none, and To is nil
-	Conflicts  []api.Conflict // in which chosen changes meet others; To has such files as the project had them, or with the chosen changes so far
+	Scope                         // From is nil, the project; To has the changes
+	Checkpoint int64              // the newest state of the session, which they are taken from; 0: there is none, and To is nil
+	Now        *manifest.Manifest // that state
+	Conflicts  []api.Conflict     // in which chosen changes meet others; To has such files as the project had them, or with the chosen changes so far
+
+	// Meant says of a path that is no change in Now whether that was chosen all the
+	// same: what an apply wrote there may be.
+	Meant func(path string) bool
 }
 
 // Select makes the state that a selection names, from what is recorded: of a live
@@ -30,10 +35,11 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 	if err == nil {
 		out.To, out.Checkpoint, err = h.newest(ctx, out.Files, id)
 	}
+	out.Now, out.Meant = out.To, func(string) bool { return true }
 	if err != nil || out.To == nil || in.All() {
 		return out, err
 	}
-	sel := selecting{Files: out.Files, now: out.To}
+	sel := selecting{Files: out.Files, now: out.To, some: len(in.Actions) > 0}
 	if sel.filter, err = chooserOf(in); err != nil {
 		return out, err
 	}
@@ -47,7 +53,7 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 		return out, err
 	}
 	switch {
-	case len(in.Actions) > 0:
+	case sel.some:
 		err = sel.actions(ctx)
 	default:
 		err = sel.rest(ctx)
@@ -55,7 +61,7 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 	if err == nil {
 		err = sel.filter.missing()
 	}
-	out.To, out.Conflicts = sel.to, sel.conflicts
+	out.To, out.Conflicts, out.Meant = sel.to, sel.conflicts, sel.meant
 	return out, err
 }
 
@@ -64,11 +70,21 @@ type selecting struct {
 	*Files
 	now             *manifest.Manifest
 	all             []api.Action
+	some            bool         // actions were chosen
 	chosen, without []api.Action // in order
 	filter          *chooser
 	by              map[string][]int // who touched each path; see touched
 
 	carried
+}
+
+// meant is Selected.Meant: of chosen actions one was the last that touched the path,
+// and none that is left out did.
+func (s *selecting) meant(path string) bool {
+	by := s.by[path]
+	return len(s.filter.choices) == 0 && s.filter.matches(path) &&
+		!slices.ContainsFunc(s.without, func(a api.Action) bool { return slices.Contains(by, a.N) }) &&
+		(!s.some || len(by) > 0 && slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == by[len(by)-1] }))
 }
 
 // named are the actions of these numbers but for others, in order, each once.

@@ -50,7 +50,7 @@ func (h *History) unapplied(ctx context.Context, s *api.Session) {
 	n, known := h.counted[key]
 	h.mu.Unlock()
 	if !known {
-		if n, err = h.count(ctx, s.ID); err != nil {
+		if n, err = h.count(ctx, *s); err != nil {
 			return
 		}
 		h.mu.Lock()
@@ -66,21 +66,28 @@ func (h *History) unapplied(ctx context.Context, s *api.Session) {
 // maxCounted is of how many sessions it is remembered.
 const maxCounted = 1000
 
-func (h *History) count(ctx context.Context, id string) (n int, err error) {
-	s, err := h.Scope(ctx, id, api.Scope{})
+func (h *History) count(ctx context.Context, session api.Session) (n int, err error) {
+	s, err := h.Scope(ctx, session.ID, api.Scope{})
 	if err != nil || s.To == nil {
 		return 0, err
 	}
 	if h.Applied == nil {
 		return s.Files.Unapplied(ctx, s.To, nil)
 	}
-	wrote, err := h.Applied(ctx, id)
+	wrote, err := h.Applied(ctx, session.ID)
 	if err != nil {
 		return 0, err
 	}
-	return s.Files.Unapplied(ctx, s.To, func(_ context.Context, path string, f *diff.File) (bool, error) {
+	n, err = s.Files.Unapplied(ctx, s.To, func(_ context.Context, path string, f *diff.File) (bool, error) {
 		return wrote != nil && wrote(path, f), nil
 	})
+	if err != nil || h.Returned == nil {
+		return n, err
+	}
+	if more, err := h.Returned(ctx, session, s.Files, s.To); err == nil { // the folder may be gone
+		n += more
+	}
+	return n, nil
 }
 
 // Unapplied counts what a session changed up to a state and the project doesn't have.

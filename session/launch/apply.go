@@ -38,7 +38,7 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 			Tell(ctx, n)
 		},
 	}
-	h.Applied, h.Person = a.Written, &a.Person
+	h.Applied, h.Returned, h.Person = a.Written, a.Returned, &a.Person
 	return a
 }
 

@@ -26,6 +26,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/apply"
+	"stepbox/session/files"
 	"stepbox/session/server"
 	"stepbox/store"
 )
@@ -205,6 +206,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		st.Close()
 		return nil, nil, err
 	}
+	cfg.Returned = applier(st, files.NewHistory(st, nil), dir, cfg.Env, nil).Returned
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
 	}

@@ -50,6 +50,24 @@ func (m *Manifest) Has(base *Base, path string) *Entry {
 	return &n.Entry
 }
 
+// Knows says whether what a state has at a path, nothing too, is known: by its upper,
+// or else by base.
+func (m *Manifest) Knows(base *Base, path string) bool {
+	if n, open := m.find(path); n != nil || !open {
+		return true
+	}
+	if base == nil {
+		return false
+	}
+	n := base.Root
+	for name := range strings.SplitSeq(path, "/") {
+		if n = n.under(name); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Shape is what a path means for those below it.
 type Shape uint8
 

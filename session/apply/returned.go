@@ -1,0 +1,173 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/project"
+)
+
+// returned is a path that an apply wrote, and where the session has again what it first
+// saw: no change of the session's any more, though the project still has what was
+// written.
+type returned struct {
+	path string
+	has  project.State
+	want *diff.File // nil is nothing
+	by   wrote
+	held bool // a folder that comes or goes with what it holds
+}
+
+// returned lists what applies wrote and a selection has as the session first saw it, by
+// path. What the project doesn't have as it was written is the person's by now.
+func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selected, d diff.Difference, applies []wrote, look func(path string) (project.State, error)) ([]returned, error) {
+	if sel.Now == nil || d.More > 0 {
+		return nil, nil
+	}
+	known := map[string]bool{} // changes, and what was looked at
+	for i := range d.Changes {
+		for _, path := range d.Changes[i].Paths() {
+			known[path] = true
+		}
+	}
+	var out []returned
+	for _, w := range applies {
+		for path := range w.paths {
+			if known[path] {
+				continue
+			}
+			known[path] = true
+			if !sel.Meant(path) || !sel.Now.Knows(sel.Now.Base, path) {
+				continue
+			}
+			if s.ResumedAt.After(w.at) && !sel.Now.Knows(nil, path) {
+				continue // resumed, the agent sees the project's there
+			}
+			r := returned{path: path, by: w}
+			now, first := sel.Now.Has(sel.Now.Base, path), (*manifest.Manifest)(nil).Has(sel.Now.Base, path)
+			if now != nil {
+				r.want = &diff.File{Path: path, Entry: *now}
+			}
+			if now != first && !project.Of(now).Same(project.Of(first)) || written(r.want, w.paths[path]) {
+				continue
+			}
+			var err error
+			if r.has, err = look(path); ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err == nil && r.has.Same(w.paths[path]) { // what can't be looked at stays
+				out = append(out, r)
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y returned) int { return diff.ComparePaths(x.path, y.path) })
+	holds := map[string]bool{}
+	for i := range out {
+		for _, dir := range above(out[i].path) {
+			holds[dir] = true
+		}
+	}
+	for i := range out {
+		r := &out[i]
+		c := r.change()
+		r.held = holds[r.path] && c.Kind() == manifest.KindDir && (c.Status == diff.Added || c.Status == diff.Deleted)
+	}
+	return out, nil
+}
+
+// Returned counts what applies of a session wrote that its project still has and the
+// session, in its newest state, has as it first saw it again; but for what git ignores.
+func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (n int, err error) {
+	applies, err := a.standing(ctx, s.ID)
+	if err != nil || len(applies) == 0 {
+		return 0, err
+	}
+	folder, err := a.open(s)
+	if err != nil {
+		return 0, err
+	}
+	defer folder.Close()
+	d, err := f.Difference(ctx, nil, now)
+	if err != nil {
+		return 0, err
+	}
+	all, err := a.returned(ctx, s, files.Selected{Now: now, Meant: func(string) bool { return true }}, d, applies, func(path string) (project.State, error) {
+		return folder.Look(ctx, path)
+	})
+	for _, r := range all {
+		if !r.held && !f.Ignored(r.path) && !slices.Contains(s.HiddenPaths, r.path) && r.own(ctx, f) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// written says whether an apply wrote a path as it is wanted. The folders that it made
+// for files don't let everyone write.
+func written(want *diff.File, s project.State) bool {
+	if want != nil && want.Kind == manifest.KindDir {
+		return s.Kind == want.Kind && (s.Mode|0o002)&0o777 == (want.Mode|0o002)&0o777
+	}
+	return still(want, s)
+}
+
+// own says whether nothing of the person's is in what the project has there: of a
+// folder that goes, what else it holds is looked at later.
+func (r *returned) own(ctx context.Context, f *files.Files) bool {
+	return r.has.Kind == manifest.KindDir || own(ctx, f, r.by, r.path, r.has)
+}
+
+func (r *returned) change() diff.Change { return between(r.path, r.has, r.want) }
+
+// takeBack plans what takes the place of what applies wrote and the session has as it
+// first saw it again. Chosen says that paths were.
+func (b *planner) takeBack(d diff.Difference, chosen bool) error {
+	all, err := b.a.returned(b.ctx, b.p.session, b.sel, d, b.applies(), b.look)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	for _, r := range all {
+		switch {
+		case slices.Contains(b.hidden, r.path):
+			continue
+		case !chosen && b.sel.Files.Ignored(r.path):
+			b.ignored++
+			continue
+		case !r.own(b.ctx, b.sel.Files):
+			b.left(r.path, fmt.Sprintf("the session has it as it first saw it, and what apply %d wrote wasn't the session's alone", r.by.id))
+			continue
+		}
+		b.words[r.path] = fmt.Sprintf("takes back what apply %d wrote", r.by.id)
+		if r.held {
+			b.steps[r.path] = project.Step{Path: r.path, Old: r.has, New: wanted(r.want)}
+			continue
+		}
+		c := r.change()
+		if err := b.change(&c); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(b.applied, func(x, y diff.Change) int { return diff.ComparePaths(x.Path, y.Path) })
+	return nil
+}
+
+// between is the change that has a path of the project become something else.
+func between(path string, has project.State, want *diff.File) diff.Change {
+	c := diff.Change{Path: path, Status: diff.Modified, Old: fileOf(path, has), New: want, Content: true}
+	switch {
+	case c.Old == nil:
+		c.Status = diff.Added
+	case c.New == nil:
+		c.Status = diff.Deleted
+	case c.Old.Kind != c.New.Kind:
+		c.Status = diff.Retyped
+	case c.Old.Mode != c.New.Mode:
+		c.Mode = true
+	}
+	return c
+}
