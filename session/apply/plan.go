@@ -399,7 +399,7 @@ func still(f *diff.File, has project.State) bool {
 	switch {
 	case f == nil:
 		return has.Absent()
-	case f.Kind == manifest.KindFile && f.Hash.IsZero() && f.Size > 0:
+	case f.Kind == manifest.KindFile && f.Hash.IsZero() && (f.Size > 0 || f.Unsaved != ""):
 		return has.Kind == manifest.KindFile && has.Size == f.Size && has.MTime == f.MTime && has.Mode&0o777 == f.Mode&0o777 && f.MTime != manifest.Time{}
 	case f.Kind == manifest.KindFile && f.Size == 0 && f.Unsaved == "":
 		return has.Kind == manifest.KindFile && has.Size == 0 && has.Mode&0o777 == f.Mode&0o777
