@@ -3,8 +3,6 @@ package scan
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -145,44 +143,6 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 	return base.With(fresh), up, nil
 }
 
-// unshared lists the entries of pages that two directories don't share.
-func unshared(before, up *manifest.Dir) (gone, here []*manifest.Node) {
-	var pages []*manifest.Page
-	if before != nil {
-		pages = before.Pages
-	}
-	onlyBefore, onlyUp := manifest.UnsharedPages(pages, up.Pages)
-	for _, p := range onlyBefore {
-		gone = append(gone, p.Nodes...)
-	}
-	for _, p := range onlyUp {
-		here = append(here, p.Nodes...)
-	}
-	return gone, here
-}
-
-// whiteout is a node that says that there is nothing where n was.
-func whiteout(n *manifest.Node) *manifest.Node {
-	if n.Kind == manifest.KindWhiteout {
-		return n
-	}
-	return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}
-}
-
-// again is a node, or the one of before if that is the same.
-func again(was, is *manifest.Node) *manifest.Node {
-	if was != nil && was.Sub == is.Sub && reflect.DeepEqual(was.Entry, is.Entry) {
-		return was
-	}
-	return is
-}
-
-// amended is a directory of the upper with some names otherwise, which shares what it
-// can with the one before.
-func amended(up, before *manifest.Dir, others map[string]*manifest.Node) *manifest.Dir {
-	return manifest.NewDir(slices.Collect(up.With(others).All()), before)
-}
-
 // name says what the lower had where the upper has n, was before, and what the sandbox
 // sees there. Base is what is known of it; listed says that all names there are. What
 // showed through a moment ago, bare, is what the lower has by now, whatever it had
@@ -229,115 +189,6 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	sub := low.Sub(n.Name)
 	defer sub.Close()
 	return x.dir(path, n, was, base, sub, bare, false)
-}
-
-// closed is a directory that the sandbox made where the lower had none. The mount goes
-// on showing the upper's alone when the host gets one of that name, as by an apply. What
-// goes from it then is hidden for a mount to come.
-func (x *extender) closed(path string, n, was *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
-	out := &manifest.Node{Entry: n.Entry, Sub: n.Sub}
-	out.Opaque = true
-	if was == nil || was.Kind != manifest.KindDir || n.Sub.Same(was.Sub) {
-		return again(was, out), nil
-	}
-	if e, err := low.Find(x.ctx, n.Name); err != nil || e == nil || e.Kind != manifest.KindDir {
-		return again(was, out), x.ctx.Err()
-	}
-	sub := low.Sub(n.Name)
-	defer sub.Close()
-	var err error
-	if out.Sub, err = x.vanished(n.Sub, was.Sub, sub); out.Sub != n.Sub {
-		x.shut = append(x.shut, path)
-	}
-	return again(was, out), err
-}
-
-// vanished is a directory of the upper with whiteouts for what was there before and the
-// lower has.
-func (x *extender) vanished(up, before *manifest.Dir, low *lower.Folder) (*manifest.Dir, error) {
-	others := map[string]*manifest.Node{}
-	gone, here := unshared(before, up)
-	for _, n := range gone {
-		if up.Find(n.Name) != nil {
-			continue
-		}
-		if e, err := low.Find(x.ctx, n.Name); err == nil && e != nil {
-			others[n.Name] = whiteout(n)
-		}
-	}
-	for _, n := range here {
-		was := before.Find(n.Name)
-		if was == nil || was.Kind != manifest.KindDir || n.Kind != manifest.KindDir || n.Sub.Same(was.Sub) {
-			continue
-		}
-		if e, err := low.Find(x.ctx, n.Name); err != nil || e == nil || e.Kind != manifest.KindDir {
-			continue
-		}
-		sub := low.Sub(n.Name)
-		below, err := x.vanished(n.Sub, was.Sub, sub)
-		sub.Close()
-		if err != nil {
-			return nil, err
-		}
-		if below != n.Sub {
-			others[n.Name] = again(was, &manifest.Node{Entry: n.Entry, Sub: below})
-		}
-	}
-	if len(others) == 0 {
-		return up, x.ctx.Err()
-	}
-	return amended(up, before, others), x.ctx.Err()
-}
-
-// shows says what the lower has where it shows through again, base is what it had. A
-// sandbox that deletes what it has in place of a file which the host has no more leaves
-// nothing that would hide it: hidden says that it isn't there all the same.
-func (x *extender) shows(path string, base *manifest.Node, low *lower.Folder) (extended *manifest.Node, hidden bool, err error) {
-	if base == nil {
-		return nil, false, nil
-	}
-	e, err := low.Find(x.ctx, base.Name)
-	if err != nil {
-		return base, false, x.ctx.Err()
-	}
-	if e == nil {
-		return base, base.Kind != manifest.KindWhiteout, nil
-	}
-	if err := low.Complete(x.ctx, e); err != nil || same(&base.Entry, &e.Entry) {
-		return base, false, x.ctx.Err()
-	}
-	x.turned = true
-	extended, err = x.entry(path, e, low, true, nil)
-	return extended, false, err
-}
-
-// through says what the lower has by now where it shows through a directory of the
-// upper, and something is known.
-func (x *extender) through(path string, up, base *manifest.Node, low *lower.Folder) (*manifest.Node, error) {
-	fresh := map[string]*manifest.Node{}
-	for b := range base.Sub.All() {
-		n := up.Sub.Find(b.Name)
-		got := b
-		var err error
-		switch {
-		case n == nil:
-			var gone bool
-			if got, gone, err = x.shows(manifest.Join(path, b.Name), b, low); gone {
-				got, x.turned = whiteout(b), true
-			}
-		case n.Kind == manifest.KindDir && !n.Opaque && b.Kind == manifest.KindDir:
-			sub := low.Sub(b.Name)
-			got, err = x.through(manifest.Join(path, b.Name), n, b, sub)
-			sub.Close()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if got != b {
-			fresh[b.Name] = got
-		}
-	}
-	return base.With(fresh), nil
 }
 
 // same says whether the lower has at a path what it had, as far as is seen without
