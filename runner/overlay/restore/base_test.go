@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -353,6 +354,37 @@ func TestRollBackOfWhatTheHostHasProperty(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a folder of the sandbox's own lost stays lost when the host has got the folder,
+// and what was found once isn't found anew by every scan.
+func TestFolderOfItsOwnComesToRest(t *testing.T) {
+	s := newSession(t, startHelper(t), os.TempDir(), project(t))
+	defer s.close()
+	sc := keeping(t, s, scan.Keep{})
+	s.agent(mutation{Op: "mkdir", Path: "own"}, mutation{Op: "write", Path: "own/a", Data: []byte("a")}, mutation{Op: "write", Path: "own/b", Data: []byte("b")})
+	s.takeOver(scanned(t, sc))
+	s.agent(mutation{Op: "remove", Path: "own/a"})
+	m := scanned(t, sc)
+	if n := m.Lookup("own/a"); n == nil || n.Kind != manifest.KindWhiteout {
+		t.Errorf("own/a is %+v", n)
+	}
+	for end := time.Now().Add(patience); ; {
+		again := scanned(t, sc)
+		moved, err := sc.Moved(bg, scan.Options{})
+		must(t, err)
+		if again == m && !moved {
+			break
+		}
+		if m = again; time.Now().After(end) {
+			t.Fatal("each scan finds something")
+		}
+	}
+	s.do("unmount")
+	s.do("mount")
+	if _, ok := s.capture()["own/a"]; ok {
+		t.Error("own/a is there again")
+	}
 }
 
 // What was recorded before lower sides were kept is listed, and says so.

@@ -28,7 +28,7 @@ func (x *extender) closed(path string, n, was *manifest.Node, low *lower.Folder)
 	sub := low.Sub(n.Name)
 	defer sub.Close()
 	var err error
-	if out.Sub, err = x.vanished(n.Sub, was.Sub, sub); out.Sub != n.Sub {
+	if out.Sub, err = x.vanished(n.Sub, was.Sub, sub); out.Sub != n.Sub && !n.Opaque {
 		x.shut = append(x.shut, path)
 	}
 	return again(was, out), err
