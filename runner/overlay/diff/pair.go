@@ -14,6 +14,9 @@ type Side struct {
 	low lower.Dir
 }
 
+// Open says whether the lower shows through in the directory.
+func (s Side) Open() bool { return s.low != nil }
+
 // Version is what one state has under one name.
 type Version struct {
 	*manifest.Entry

@@ -64,6 +64,7 @@ type planner struct {
 	only       func(path string) bool
 	leave      map[string]bool // what stays as it is
 	leaveBelow map[string]bool // directories with something below that stays
+	left       int             // how much was found that stays
 
 	force     map[string]bool     // files whose hard links differ
 	curGroups map[string]uint64   // path → group, of files with more than one name
@@ -150,14 +151,13 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 		return err
 	}
 	if p.leave[path] || p.hosts(path, cur) {
+		if !cur.Absent() {
+			p.left++
+		}
 		return p.visitLeft(path, cur, want)
 	}
 	if want.Absent() {
-		if p.leaveBelow[path] && cur.Is(manifest.KindDir) {
-			return p.pair.Dir(p.ctx, path, cur.Sub, diff.Side{})
-		}
-		p.remove(path)
-		return nil
+		return p.visitGone(path, cur)
 	}
 	if want.Unsaved != "" {
 		return p.visitUnsaved(path, cur, want)
@@ -201,6 +201,22 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 	if !cur.SameMeta(want.Entry) {
 		p.add(Op{Kind: OpMeta}, path, want)
 	}
+	return nil
+}
+
+// visitGone takes something away, but for what is below it and stays.
+func (p *planner) visitGone(path string, cur *diff.Version) error {
+	if cur.Is(manifest.KindDir) && (p.leaveBelow[path] || p.only != nil && cur.Sub.Open()) {
+		before, removes := p.left, len(p.removes)
+		if err := p.pair.Dir(p.ctx, path, cur.Sub, diff.Side{}); err != nil {
+			return err
+		}
+		if p.leaveBelow[path] || p.left > before {
+			return nil
+		}
+		p.removes = p.removes[:removes]
+	}
+	p.remove(path)
 	return nil
 }
 

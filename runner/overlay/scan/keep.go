@@ -209,7 +209,7 @@ func (x *extender) first(path string, n *manifest.Node, low *lower.Folder) (*man
 	case e == nil:
 		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
 	case x.replacedSince(path, n, e, low):
-		return &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindFile, Mode: e.Mode, UID: e.UID, GID: e.GID, Unsaved: lower.NotKept(replaced)}}, nil
+		return unseen(e), nil
 	}
 	return x.entry(path, e, low, n.Kind == manifest.KindFile && n.Size == e.Size, nil)
 }
@@ -298,7 +298,9 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 			if err != nil || e == nil {
 				continue // gone meanwhile
 			}
-			if n, err = x.entry(manifest.Join(path, name), e, low, false, &x.data); err != nil {
+			if !x.Mounted.IsZero() && e.Kind != manifest.KindDir && x.came(low, e) {
+				n = unseen(e)
+			} else if n, err = x.entry(manifest.Join(path, name), e, low, false, &x.data); err != nil {
 				return nil, err
 			}
 		}

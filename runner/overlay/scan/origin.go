@@ -33,15 +33,35 @@ const replaced = "the project's file was replaced while the agent could still se
 // that n may have been made out of that other one. A file that was written in place,
 // or that was new then and was copied up as it is now, is the one that the sandbox saw.
 func (x *extender) replacedSince(path string, n *manifest.Node, e *lower.Entry, low *lower.Folder) bool {
-	if x.Mounted.IsZero() || e.Kind != manifest.KindFile || !x.came(low, e) {
+	if x.Mounted.IsZero() || e.Kind != manifest.KindFile && e.Kind != manifest.KindSymlink || !x.came(low, e) {
 		return false
 	}
 	if n.Kind != manifest.KindFile || !x.copied(path) {
 		return true
 	}
-	// Copied, but perhaps from the file before, which some editors keep as a backup.
-	old, err := low.Find(x.ctx, e.Name+"~")
-	return err != nil || old != nil && x.came(low, old)
+	// Copied, but perhaps from the file before, which some keep beside it as a backup.
+	names, err := low.Names(x.ctx)
+	if err != nil {
+		return true
+	}
+	for _, name := range names {
+		if old, err := low.Find(x.ctx, name); err != nil || old != nil && name != e.Name && old.Kind == manifest.KindFile && x.renamed(low, old) {
+			return true
+		}
+	}
+	return false
+}
+
+// renamed says whether a file may have got its name since the mount, and is older.
+func (x *extender) renamed(low *lower.Folder, e *lower.Entry) bool {
+	at := low.Came(e)
+	return e.MTime.Before(at) && !time.Unix(at.Sec, int64(at.Nsec)).Before(x.Mounted)
+}
+
+// unseen is what a Base has where the lower has something that the sandbox may not have
+// seen: a file of which nothing is known.
+func unseen(e *lower.Entry) *manifest.Node {
+	return &manifest.Node{Entry: manifest.Entry{Name: e.Name, Kind: manifest.KindFile, Mode: e.Mode, UID: e.UID, GID: e.GID, Unsaved: lower.NotKept(replaced)}}
 }
 
 // came says whether a file got its name since the mount.

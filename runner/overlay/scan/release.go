@@ -34,13 +34,10 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	if s.last == nil || s.last.Base == nil || s.keep == nil || s.last.Root.Opaque {
 		return nil, nil
 	}
-	r := &releaser{x: newExtender(ctx, s.keep, s.bodies)}
+	r := &releaser{ctx: ctx}
 	low := s.keep.Lower.Top()
 	defer low.Close()
 	up, base, err := r.dir("", s.last.Root, s.last.Base.Root, low)
-	if err == nil {
-		err = r.x.queue.Flush(ctx)
-	}
 	if err == nil && (len(r.list) > 0 || base != s.last.Base.Root) {
 		left := &manifest.Manifest{Root: up, Base: &manifest.Base{Root: base, Steps: s.last.Base.Steps + 1, Turns: s.last.Base.Turns + 1}}
 		if err = keep(left); err == nil {
@@ -67,7 +64,7 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 
 // releaser lists what can be released.
 type releaser struct {
-	x      *extender
+	ctx    context.Context
 	list   []released // what is in a folder before it
 	hidden []string   // what has to have a whiteout
 	opened []string   // directories that show the lower's by now
@@ -84,7 +81,7 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 	fresh := map[string]*manifest.Node{}
 	var stays []*manifest.Node
 	for n := range up.Sub.All() {
-		if err := r.x.ctx.Err(); err != nil {
+		if err := r.ctx.Err(); err != nil {
 			return nil, nil, err
 		}
 		was := base.Sub.Find(n.Name)
@@ -126,25 +123,26 @@ func (r *releaser) own(path string, n *manifest.Node, e *lower.Entry, low *lower
 	return left, known, nil
 }
 
-// stays says what the Base has where something stays in the upper.
-func (r *releaser) stays(path string, n, base *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
+// stays says what the Base has where something stays in the upper: in what the sandbox
+// made there was nothing when it was first seen, whatever the host has by now.
+func (r *releaser) stays(path string, n, base *manifest.Node) (left, known *manifest.Node) {
 	if n.Kind == manifest.KindWhiteout {
 		r.hidden = append(r.hidden, path)
 	}
 	if base == nil {
-		base, _, err = r.x.name(path, n, nil, nil, false, low, false, true)
+		base = &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}
 	}
-	return n, base, err
+	return n, base
 }
 
 // name is dir for what the upper has under a name; left is nil when it goes.
 func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
-	e, err := low.Find(r.x.ctx, n.Name)
+	e, err := low.Find(r.ctx, n.Name)
 	if err == nil && e != nil {
-		err = low.Complete(r.x.ctx, e)
+		err = low.Complete(r.ctx, e)
 	}
 	if err != nil { // what can't be read isn't the same
-		return n, base, r.x.ctx.Err()
+		return n, base, r.ctx.Err()
 	}
 	switch {
 	case e == nil && n.Kind == manifest.KindWhiteout:
@@ -171,20 +169,22 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 		}
 		return left, known, err
 	case !same:
-		return r.stays(path, n, base, low)
+		left, known = r.stays(path, n, base)
+		return left, known, nil
 	case n.Kind == manifest.KindSymlink:
 		same = e.Target == n.Target
 	case n.Kind == manifest.KindFile && e.Mode == n.Mode && e.Size == n.Size && e.Size <= maxKeptHash:
-		err := low.Hash(r.x.ctx, e)
+		err := low.Hash(r.ctx, e)
 		same = err == nil && e.Unsaved == "" && e.Hash == n.Hash
 	default:
 		same = false
 	}
 	if !same {
-		if err := r.x.ctx.Err(); err != nil {
+		if err := r.ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		return r.stays(path, n, base, low)
+		left, known = r.stays(path, n, base)
+		return left, known, nil
 	}
 	return nil, &manifest.Node{Entry: e.Entry}, nil
 }
