@@ -179,7 +179,7 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	}
 	if !base.Opaque {
 		x.data, x.entries = keptTree, keptNames
-		if base, err = x.tree(path, base, low, 0); err != nil {
+		if base, err = x.tree(path, base, low, 0, false); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -269,10 +269,14 @@ func (x *extender) content(path string, e *lower.Entry, low *lower.Folder, hash 
 const maxKeptHash = 1 << 30
 
 // tree keeps all that a directory of the lower holds, base, of which some may be
-// known. What is beyond the bounds is said at the directory that it is in.
-func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, depth int) (*manifest.Node, error) {
+// known. What is beyond the bounds is said at the directory that it is in. Moved says that
+// one above took another's place since the mount.
+func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, depth int, moved bool) (*manifest.Node, error) {
 	low := up.Sub(base.Name)
 	defer low.Close()
+	if e, err := up.Find(x.ctx, base.Name); err == nil && e != nil {
+		moved = moved || !x.Mounted.IsZero() && x.renamed(up, e)
+	}
 	out := &manifest.Node{Entry: base.Entry, Sub: base.Sub}
 	out.Opaque = true
 	names, err := low.Names(x.ctx)
@@ -298,14 +302,14 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 			if err != nil || e == nil {
 				continue // gone meanwhile
 			}
-			if !x.Mounted.IsZero() && e.Kind != manifest.KindDir && x.came(low, e) {
+			if !x.Mounted.IsZero() && e.Kind != manifest.KindDir && (moved || x.came(low, e)) {
 				n = unseen(e)
 			} else if n, err = x.entry(manifest.Join(path, name), e, low, false, &x.data); err != nil {
 				return nil, err
 			}
 		}
 		if n.Kind == manifest.KindDir && !n.Opaque {
-			if n, err = x.tree(manifest.Join(path, name), n, low, depth+1); err != nil {
+			if n, err = x.tree(manifest.Join(path, name), n, low, depth+1, moved); err != nil {
 				return nil, err
 			}
 		}
