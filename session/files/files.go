@@ -306,7 +306,11 @@ func (f *Files) GoOn(cp Checkpoint) { f.scanner.GoOn(cp.Manifest) }
 func (f *Files) LetGo(ctx context.Context, keep func(*manifest.Manifest) error) ([]string, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	return f.scanner.Release(ctx, keep)
+	gone, err := f.scanner.Release(ctx, keep)
+	f.mu.Lock()
+	f.current = f.scanner.Last() // the state of before isn't there any more
+	f.mu.Unlock()
+	return gone, err
 }
 
 // Since is the state at a checkpoint that a viewer names.

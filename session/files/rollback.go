@@ -16,6 +16,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/project"
 )
 
 // A plan is carried out as it was shown, however much was written since: under
@@ -125,13 +126,51 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	if p.source, err = r.scanToShow(ctx); err != nil {
 		return nil, err
 	}
-	if p.target, err = r.Files.pinned(ctx, p.target, p); err != nil {
+	then := p.target
+	if p.target, err = r.Files.pinned(ctx, then, p); err != nil {
 		return nil, err
 	}
 	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 		return nil, err
 	}
+	theirs, err := r.Files.theirs(ctx, p, then)
+	if err != nil {
+		return nil, err
+	}
+	if len(theirs) > 0 {
+		p.target = manifest.Transplant(p.target, theirs)
+		if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
+			return nil, err
+		}
+	}
 	return p, r.describe(ctx, p, nil)
+}
+
+// theirs are the files that would go and that the session has as the project had them when
+// it was resumed, in a folder that it had made before.
+func (f *Files) theirs(ctx context.Context, p *Plan, then *manifest.Manifest) (stay []manifest.Piece, err error) {
+	if len(p.Turned) == 0 {
+		return nil, nil
+	}
+	states := []*manifest.Manifest{then}
+	for _, id := range p.Turned {
+		before, err := f.At(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, before)
+	}
+	for i := range p.changed {
+		c := &p.changed[i]
+		had := (*manifest.Manifest)(nil).Has(p.source.Base, c.Path)
+		if c.New != nil || had == nil || !project.Of(had).Same(project.Of(&c.Old.Entry)) {
+			continue
+		}
+		if !slices.ContainsFunc(states, func(m *manifest.Manifest) bool { return m.Lookup(c.Path) != nil }) {
+			stay = append(stay, manifest.Piece{Path: c.Path, From: p.source})
+		}
+	}
+	return stay, nil
 }
 
 // pinned is an earlier state of the files that says itself what it is wherever something

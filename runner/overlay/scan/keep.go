@@ -42,6 +42,7 @@ type extender struct {
 	options Options
 	goesOn  bool     // it is the first scan that follows on another scanner's: nothing is mounted
 	turned  bool     // what was known of a path isn't so any more
+	hides   bool     // something isn't there though the upper doesn't hide it
 	shut    []string // directories of the upper that must go on hiding the lower's: see closed
 	data    int64    // what is left of keptTree
 	entries int      // and of keptNames
@@ -113,6 +114,7 @@ func (x *extender) dir(path string, up, prev, base *manifest.Node, low *lower.Fo
 		if got != known {
 			fresh[n.Name] = got
 		}
+		x.hides = x.hides || hidden
 		if hidden || x.goesOn && n.Kind == manifest.KindWhiteout {
 			others[n.Name] = whiteout(n)
 		}

@@ -34,7 +34,7 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	if s.last == nil || s.last.Base == nil || s.keep == nil || s.last.Root.Opaque {
 		return nil, nil
 	}
-	r := &releaser{ctx: ctx}
+	r := &releaser{ctx: ctx, found: s.found}
 	low := s.keep.Lower.Top()
 	defer low.Close()
 	up, base, err := r.dir("", s.last.Root, s.last.Base.Root, low)
@@ -47,8 +47,8 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 	if err != nil {
 		return nil, fmt.Errorf("cannot let go of what the project has: %w", err)
 	}
-	for _, path := range r.opened {
-		s.setOpaque(path, false)
+	for _, path := range r.shut {
+		s.setOpaque(path)
 	}
 	for _, e := range r.hidden {
 		s.hide(e)
@@ -65,9 +65,10 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 // releaser lists what can be released.
 type releaser struct {
 	ctx    context.Context
-	list   []released // what is in a folder before it
-	hidden []string   // what has to have a whiteout
-	opened []string   // directories that show the lower's by now
+	found  *manifest.Node // the upper as it is
+	list   []released     // what is in a folder before it
+	hidden []string       // what has to have a whiteout
+	shut   []string       // directories that have to hide the lower's
 }
 
 type released struct {
@@ -85,7 +86,10 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 			return nil, nil, err
 		}
 		was := base.Sub.Find(n.Name)
-		if was == nil && base != unknown || strings.EqualFold(n.Name, ".git") {
+		if git := strings.EqualFold(n.Name, ".git"); git || was == nil && base != unknown {
+			if git && base == unknown && n.Kind == manifest.KindDir {
+				r.shut = append(r.shut, manifest.Join(path, n.Name)) // else it were of two pieces
+			}
 			stays = append(stays, n)
 			continue
 		}
@@ -117,7 +121,7 @@ func (r *releaser) own(path string, n *manifest.Node, e *lower.Entry, low *lower
 	}
 	left.Opaque = false
 	known = &manifest.Node{Entry: e.Entry, Sub: known.Sub}
-	if r.opened = append(r.opened, path); left.Sub.Count == 0 && e.Mode == n.Mode && e.SameXattrs(&n.Entry) {
+	if left.Sub.Count == 0 && e.Mode == n.Mode && e.SameXattrs(&n.Entry) {
 		left = nil
 	}
 	return left, known, nil
@@ -155,6 +159,10 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 		return n, base, nil
 	}
 	if n.Kind == manifest.KindDir && e.Kind == n.Kind && (base == nil || base.Kind == manifest.KindWhiteout) {
+		if up := (&manifest.Manifest{Root: r.found}).Lookup(path); up == nil || up.Opaque { // something is hidden there
+			left, known = r.stays(path, n, base)
+			return left, known, nil
+		}
 		return r.own(path, n, e, low)
 	}
 	same := e.Kind == n.Kind && e.Unsaved == "" && n.Unsaved == "" && e.SameXattrs(&n.Entry)
@@ -201,7 +209,18 @@ func (s *Scanner) hide(path string) {
 		return
 	}
 	defer unix.Close(fd)
+	defer lend(fd)()
 	_ = unix.Mknodat(fd, name, unix.S_IFCHR, 0) // it is there already, mostly
+}
+
+// lend lets the caller write to a directory of its own until what it gives is called.
+func lend(fd int) (end func()) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&0o300 == 0o300 {
+		return func() {}
+	}
+	_ = unix.Fchmod(fd, st.Mode&0o7777|0o300)
+	return func() { _ = unix.Fchmod(fd, st.Mode&0o7777) }
 }
 
 // remove takes something out of the upper, unless it isn't what was scanned any

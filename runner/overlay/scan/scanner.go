@@ -82,6 +82,7 @@ type Scanner struct {
 	cache *dirCache          // guarded by mu; of the last scan that succeeded
 	last  *manifest.Manifest // guarded by mu
 	found *manifest.Node     // guarded by mu; what the upper had then; nil when that isn't known
+	hides bool               // guarded by mu; something is gone that comes back when the lower has it again
 	racy  bool               // guarded by mu; two writes may leave the same time stamp
 	noSFR bool               // guarded by mu; writing pages back doesn't make stores visible here
 	keep  *Keep              // guarded by mu; nil keeps nothing of a lower
@@ -179,7 +180,7 @@ func (s *Scanner) Scan(ctx context.Context, o Options) (*manifest.Manifest, Stat
 	if err != nil {
 		return nil, Stats{}, fmt.Errorf("cannot scan %q: %w", s.upper, err)
 	}
-	if s.last == nil || cache.node != s.found || s.last.Root != s.found || o.Again {
+	if s.last == nil || cache.node != s.found || s.hides || o.Again {
 		m := &manifest.Manifest{Root: cache.node}
 		if s.keep != nil {
 			if m, err = s.extend(ctx, o, m); err != nil {
@@ -202,25 +203,22 @@ func (s *Scanner) extend(ctx context.Context, o Options, m *manifest.Manifest) (
 	x := newExtender(ctx, s.keep, s.bodies)
 	x.options, x.goesOn = o, s.cache == nil && s.last != nil
 	m, err := x.extend(s.last, m)
+	s.hides = x.hides
 	for _, path := range x.shut {
-		s.setOpaque(path, true)
+		s.setOpaque(path)
 	}
 	return m, err
 }
 
-// setOpaque has a directory hide the lower's from the next mount on, or not. What
-// can't be set makes a difference only if the host gets another such directory.
-func (s *Scanner) setOpaque(path string, opaque bool) {
+// setOpaque has a directory hide the lower's from the next mount on.
+func (s *Scanner) setOpaque(path string) {
 	fd, err := inode.Beneath(s.root, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	if opaque {
-		_ = unix.Fsetxattr(fd, inode.Opaque, []byte("y"), 0)
-	} else {
-		_ = unix.Fremovexattr(fd, inode.Opaque)
-	}
+	defer lend(fd)()
+	_ = unix.Fsetxattr(fd, inode.Opaque, []byte("y"), 0)
 }
 
 // Moved says whether such a scan would find something else than the last one did,

@@ -28,15 +28,15 @@ func (x *extender) closed(path string, n, was *manifest.Node, low *lower.Folder)
 	sub := low.Sub(n.Name)
 	defer sub.Close()
 	var err error
-	if out.Sub, err = x.vanished(n.Sub, was.Sub, sub); out.Sub != n.Sub && !n.Opaque {
+	if out.Sub, err = x.vanished(path, n.Sub, was.Sub, sub); out.Sub != n.Sub && !n.Opaque {
 		x.shut = append(x.shut, path)
 	}
 	return again(was, out), err
 }
 
 // vanished is a directory of the upper with whiteouts for what was there before and the
-// lower has.
-func (x *extender) vanished(up, before *manifest.Dir, low *lower.Folder) (*manifest.Dir, error) {
+// lower has. What took the place of such hides all of it.
+func (x *extender) vanished(path string, up, before *manifest.Dir, low *lower.Folder) (*manifest.Dir, error) {
 	others := map[string]*manifest.Node{}
 	gone, here := unshared(before, up)
 	for _, n := range gone {
@@ -49,6 +49,12 @@ func (x *extender) vanished(up, before *manifest.Dir, low *lower.Folder) (*manif
 	}
 	for _, n := range here {
 		was := before.Find(n.Name)
+		if was != nil && was.Kind == manifest.KindWhiteout && n.Kind == manifest.KindDir && !n.Opaque {
+			shut := &manifest.Node{Entry: n.Entry, Sub: n.Sub}
+			shut.Opaque = true
+			others[n.Name], x.shut = shut, append(x.shut, manifest.Join(path, n.Name))
+			continue
+		}
 		if was == nil || was.Kind != manifest.KindDir || n.Kind != manifest.KindDir || n.Sub.Same(was.Sub) {
 			continue
 		}
@@ -56,7 +62,7 @@ func (x *extender) vanished(up, before *manifest.Dir, low *lower.Folder) (*manif
 			continue
 		}
 		sub := low.Sub(n.Name)
-		below, err := x.vanished(n.Sub, was.Sub, sub)
+		below, err := x.vanished(manifest.Join(path, n.Name), n.Sub, was.Sub, sub)
 		sub.Close()
 		if err != nil {
 			return nil, err
