@@ -12,7 +12,7 @@ import (
 )
 
 // schema is the version that this code writes.
-const schema = 2
+const schema = 3
 
 // applicationID tells file(1) and us that a database is a Stepbox record: "Stbx".
 const applicationID = 0x53746278
@@ -22,6 +22,7 @@ const applicationID = 0x53746278
 var migrations = [schema]func() []string{
 	0: firstSchema,
 	1: func() []string { return kindStatements(2) },
+	2: thirdSchema,
 }
 
 // eventsRemain keeps events from being removed one by one.
@@ -50,6 +51,17 @@ func firstSchema() []string {
 	data BLOB NOT NULL
 ) STRICT`,
 	}, append(kindStatements(1), `CREATE UNIQUE INDEX sessions_number ON sessions (number)`)...)
+}
+
+// thirdSchema adds what reads the past: the index that finds a resource as it was,
+// and what a person says of sessions.
+func thirdSchema() []string {
+	return append(kindStatements(3),
+		`CREATE INDEX events_of ON events (session, kind, key, seq)`,
+		`CREATE TABLE labels (
+	session TEXT NOT NULL PRIMARY KEY,
+	doc TEXT NOT NULL
+) STRICT`)
 }
 
 // kindStatements are what a version adds for the kinds: tables, and columns of

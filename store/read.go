@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -105,9 +106,12 @@ func (s *Store) Events(ctx context.Context, session string, from uint64, limit i
 
 // eachEvent calls f for events in order, without holding more than one.
 func eachEvent(ctx context.Context, q querier, session string, from uint64, limit int, f func(Event) error) error {
-	rows, err := q.QueryContext(ctx,
-		`SELECT seq, time, kind, event, key, doc, prev, hash FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`,
-		session, int64(min(from, 1<<62)), limit)
+	return readEvents(ctx, q, session, f, `session = ? AND seq >= ? ORDER BY seq LIMIT ?`, session, int64(min(from, 1<<62)), limit)
+}
+
+// readEvents calls f for those of a session's events that a condition says.
+func readEvents(ctx context.Context, q querier, session string, f func(Event) error, where string, args ...any) error {
+	rows, err := q.QueryContext(ctx, `SELECT seq, time, kind, event, key, doc, prev, hash FROM events WHERE `+where, args...)
 	if err != nil {
 		return err
 	}
@@ -140,4 +144,70 @@ func (s *Store) LastEvent(ctx context.Context, session string) (uint64, error) {
 		return 0, fmt.Errorf("cannot read the events of session %s: %w", session, s.fault(err))
 	}
 	return n, nil
+}
+
+// AsOf lists the resources of a kind as they stood just after an event: those with
+// the highest numbers then, at most limit of them, in the order of their numbers.
+func (s *Store) AsOf(ctx context.Context, session string, kind Kind, seq uint64, limit int) ([]json.RawMessage, error) {
+	k := kindOf(kind)
+	if k == nil {
+		return nil, fmt.Errorf("cannot list resources: there is no kind %q", kind)
+	}
+	// The newest resources are the last to have begun, so that the walk is down the
+	// numbers, each with one look at the index for its last event by then.
+	docs, err := s.docs(ctx, `WITH RECURSIVE
+	walk(key, n) AS (
+		SELECT max(key), 0 FROM events WHERE session = ?1 AND kind = ?2
+		UNION ALL
+		SELECT (SELECT max(key) FROM events WHERE session = ?1 AND kind = ?2 AND key < walk.key),
+			n + EXISTS (SELECT 1 FROM events WHERE session = ?1 AND kind = ?2 AND key = walk.key AND seq <= ?3)
+		FROM walk WHERE key IS NOT NULL AND n < ?4),
+	latest(key, seq) AS (
+		SELECT key, (SELECT max(seq) FROM events WHERE session = ?1 AND kind = ?2 AND key = walk.key AND seq <= ?3) FROM walk WHERE key IS NOT NULL)
+SELECT e.doc FROM latest JOIN events e ON e.session = ?1 AND e.seq = latest.seq ORDER BY latest.key DESC LIMIT ?4`,
+		session, string(kind), int64(min(seq, 1<<62)), limit)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the %s of session %s as of event %d: %w", k.table, session, seq, err)
+	}
+	slices.Reverse(docs)
+	return docs, nil
+}
+
+// Told lists the events that told of one resource, in order.
+func (s *Store) Told(ctx context.Context, session string, kind Kind, key int64) ([]Event, error) {
+	var events []Event
+	err := readEvents(ctx, s.reads, session, func(e Event) error {
+		events = append(events, e)
+		return nil
+	}, `session = ? AND kind = ? AND key = ? ORDER BY seq`, session, string(kind), key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the events of %s %d of session %s: %w", kind, key, session, s.fault(err))
+	}
+	return events, nil
+}
+
+// EventBy finds the last event at or before a time; ErrNotFound when there is none.
+// Times of events rise, so it takes as many looks as a number of events has bits.
+func (s *Store) EventBy(ctx context.Context, session string, at time.Time) (Event, error) {
+	last, err := s.LastEvent(ctx, session)
+	if err != nil {
+		return Event{}, err
+	}
+	found := Event{}
+	for low, high := uint64(1), last; low <= high; {
+		mid := (low + high) / 2
+		es, err := s.Events(ctx, session, mid, 1)
+		if err != nil {
+			return Event{}, err
+		}
+		if len(es) == 0 || es[0].At.After(at) {
+			high = mid - 1
+			continue
+		}
+		found, low = es[0], mid+1
+	}
+	if found.Seq == 0 {
+		return found, fmt.Errorf("an event of session %.80q by then: %w", session, ErrNotFound)
+	}
+	return found, nil
 }

@@ -305,6 +305,12 @@ func query(in Scope, more ...string) string {
 	if in.Since != 0 {
 		q.Set("since", strconv.FormatInt(in.Since, 10))
 	}
+	if in.From != "" {
+		q.Set("from", string(in.From))
+	}
+	if in.To != "" {
+		q.Set("to", string(in.To))
+	}
 	for i := 0; i+1 < len(more); i += 2 {
 		q.Set(more[i], more[i+1])
 	}

@@ -2,10 +2,15 @@ package api
 
 // Scope is the two states of a session's files that are compared. The zero
 // Scope compares the project folder, as the session first saw it, with the
-// session's newest state. At most one field is set.
+// session's newest state. At most one of Action, Since, and From with To is set.
 type Scope struct {
 	Action int   `json:"action,omitempty"` // what this action changed
 	Since  int64 `json:"since,omitempty"`  // what has changed since this checkpoint
+
+	// What changed between two moments of the record; From "" is the project folder
+	// as the session first saw it, which "start" is too, and To "" the newest state.
+	From Moment `json:"from,omitempty"`
+	To   Moment `json:"to,omitempty"`
 }
 
 // PatchRequest says what a patch has: the changes of a scope, or a selection.

@@ -82,6 +82,20 @@ type Session struct {
 	Unapplied  int    `json:"unapplied,omitempty"` // changed files that no apply wrote to the project folder; counted at the end or the interruption, and by each apply after it
 	LastAction string `json:"last_action,omitempty"`
 
+	// What a person says of it, see Label, and isn't in its events.
+	Tags    []string  `json:"tags,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	Pinned  bool      `json:"pinned,omitempty"`
+	Trashed time.Time `json:"trashed,omitzero"`
+
+	// Counted for lists; of sessions from before they were, when they are shown.
+	Denials   int `json:"denials,omitempty"`   // actions that never ran because a rule or a person said so
+	Rollbacks int `json:"rollbacks,omitempty"` // that were carried out
+	Changed   int `json:"changed,omitempty"`   // files that differ from the project as it was first seen
+
+	// Of a fork: what it began as. The record of it is its own.
+	Parent *Parent `json:"parent,omitempty"`
+
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
 }
 
@@ -170,4 +184,13 @@ func (e *Exit) Words() string {
 		return e.Signal
 	}
 	return fmt.Sprintf("exit %d", e.Code)
+}
+
+// Parent is what a session was forked from.
+type Parent struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`              // as it was called then
+	At         Moment   `json:"at"`                // as the person named it
+	Checkpoint int64    `json:"checkpoint"`        // of the parent: the state it began with; 0: the project as the parent first saw it
+	Inexact    []string `json:"inexact,omitempty"` // paths, escaped, that aren't surely as they were then, and why; the first of them
 }

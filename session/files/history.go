@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -85,6 +86,8 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 		out.Scope = "action " + strconv.Itoa(in.Action)
 	case in.Since != 0:
 		out.Scope = "since " + strconv.FormatInt(in.Since, 10)
+	case in.From != "" || in.To != "":
+		out.Scope = string(cmp.Or(in.From, "start") + ".." + cmp.Or(in.To, "end"))
 	}
 	return out, err
 }
@@ -128,7 +131,8 @@ func (h *History) Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[
 
 // Scope finds the two states that are asked for.
 func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, error) {
-	if h.Now != nil {
+	moments := in.From != "" || in.To != ""
+	if h.Now != nil && !moments {
 		if s, err := h.Now(ctx, in); !errors.Is(err, ErrOver) {
 			return s, err
 		}
@@ -138,6 +142,18 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		return s, err
 	}
 	s.Final = true
+	if moments {
+		if s.From, _, err = h.stateAt(ctx, s.Files, id, in.From, "start"); err == nil {
+			s.To, s.Newest, err = h.stateAt(ctx, s.Files, id, in.To, "end")
+		}
+		if err == nil && s.To == nil { // the project folder, as it was first seen
+			s.From, s.To = nil, s.From
+			if s.To != nil {
+				err = api.Problemf(api.CodeInvalid, "%s is before %s: name the earlier moment first", in.To, in.From)
+			}
+		}
+		return s, err
+	}
 	if in.Action != 0 {
 		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(in.Action))
 		if err != nil {
@@ -151,6 +167,17 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		s.From, err = s.Files.Since(ctx, in.Since)
 	}
 	return s, err
+}
+
+// stateAt is the state of all files at a moment; nil is the project folder as the
+// session first saw it.
+func (h *History) stateAt(ctx context.Context, f *Files, id string, m, none api.Moment) (*manifest.Manifest, int64, error) {
+	at, err := h.At(ctx, id, cmp.Or(m, none))
+	if err != nil || at.Checkpoint == 0 {
+		return nil, 0, err
+	}
+	state, err := f.At(ctx, at.Checkpoint)
+	return state, at.Checkpoint, err
 }
 
 // maxOpened is of how many sessions a History holds files in memory.

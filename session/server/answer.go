@@ -89,7 +89,11 @@ func scope(q *http.Request) (api.Scope, error) {
 	if err == nil && action != 0 && since != 0 {
 		err = api.Problemf(api.CodeInvalid, "action and since can't both be given")
 	}
-	return api.Scope{Action: action, Since: int64(since)}, err
+	in := api.Scope{Action: action, Since: int64(since), From: api.Moment(q.URL.Query().Get("from")), To: api.Moment(q.URL.Query().Get("to"))}
+	if err == nil && (in.From != "" || in.To != "") && (action != 0 || since != 0) {
+		err = api.Problemf(api.CodeInvalid, "moments can't be given with action or since")
+	}
+	return in, err
 }
 
 // answer turns a function into a handler.

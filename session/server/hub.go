@@ -29,15 +29,22 @@ type Keeper interface {
 	Collect(ctx context.Context, dry bool) (api.Collected, error)
 }
 
-// NewHub serves sessions from their record and passes what concerns a live one
-// and isn't in there on to its supervisor. What was applied of the others is the
-// applier's. What is odd goes to the log.
-func NewHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *slog.Logger) http.Handler {
-	return newHub(r, a, k, find, l, patient{asks: askTime, wait: answerTime})
+// Services are what a hub answers from.
+type Services struct {
+	Reader  Reader
+	Applier Applier // of sessions that nobody has any more
+	Keeper  Keeper
 }
 
-func newHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
-	recorded := New(r, a, func(string) Controller { return nil })
+// NewHub serves sessions from their record and passes what concerns a live one
+// and isn't in there on to its supervisor. What is odd goes to the log.
+func NewHub(s Services, find func(id string) Supervisor, l *slog.Logger) http.Handler {
+	return newHub(s, find, l, patient{asks: askTime, wait: answerTime})
+}
+
+func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transport patient) http.Handler {
+	k := s.Keeper
+	recorded := New(s.Reader, s.Applier, func(string) Controller { return nil })
 	transport.RoundTripper = &http.Transport{
 		DisableKeepAlives: true, // a supervisor that has ended leaves nothing behind here
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -101,6 +108,16 @@ func newHub(r Reader, a Applier, k Keeper, find func(id string) Supervisor, l *s
 	mux.HandleFunc("POST /v1/collect", answer(func(q *http.Request) (any, error) {
 		return k.Collect(q.Context(), q.URL.Query().Get("dry") == "true")
 	}))
+	// What was is in the record, of live sessions too.
+	for _, what := range []string{"/changes", "/diff", "/diffs"} {
+		mux.HandleFunc("GET /v1/sessions/{id}"+what, func(w http.ResponseWriter, q *http.Request) {
+			if of := q.URL.Query(); of.Has("from") || of.Has("to") {
+				recorded.ServeHTTP(w, q)
+				return
+			}
+			one(w, q)
+		})
+	}
 	mux.HandleFunc("GET /v1/sessions/{id}/events", func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Query().Get("follow") == "false" {
 			recorded.ServeHTTP(w, q)

@@ -45,7 +45,7 @@ func supervisor(t *testing.T, h http.Handler) (socket string) {
 func hub(t *testing.T, r Reader, live Supervisor, wait time.Duration) *api.Client {
 	t.Helper()
 	pipe := NewPipe()
-	srv := &http.Server{Handler: newHub(r, nil, fakeKeeper{}, func(string) Supervisor { return live }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: wait})}
+	srv := &http.Server{Handler: newHub(Services{Reader: r, Keeper: fakeKeeper{}}, func(string) Supervisor { return live }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: wait})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(pipe) }() // ends with Close
 	c := api.NewClientFunc(pipe.Dial)

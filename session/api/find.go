@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Label is what a person says of a session. It isn't evidence: it isn't part of the
+// chain of events and can be changed at any time. In a request, nil leaves a field
+// as it is.
+type Label struct {
+	Name    *string   `json:"name,omitempty"` // in place of the one it was started with; "" is that one again
+	Tags    *[]string `json:"tags,omitempty"`
+	Note    *string   `json:"note,omitempty"`
+	Pinned  *bool     `json:"pinned,omitempty"`  // kept, whatever the rules of retention say
+	Trashed *bool     `json:"trashed,omitempty"` // listed no more, until it is taken back or removed for good
+}
+
+// Label changes what is said of a session, and returns the session.
+func (c *Client) Label(ctx context.Context, id string, l Label) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodPatch, path(id), l)
+}
+
+// Sort is an order of sessions.
+type Sort string
+
+const (
+	SortNewest  Sort = ""        // started last first; live ones first of all
+	SortLongest Sort = "longest" // how long they ran
+	SortChanges Sort = "changes" // files changed
+	SortName    Sort = "name"
+)
+
+// Query asks for sessions. Fields narrow each other down; the zero Query is all
+// that aren't trashed.
+type Query struct {
+	Text    string    `json:"text,omitempty"`   // words, all of which are in its name, note, tags, commands, paths, hosts or terminal; the last may be begun only
+	Agent   string    `json:"agent,omitempty"`  // a profile's name
+	Folder  string    `json:"folder,omitempty"` // the project's, or one above it
+	Tags    []string  `json:"tags,omitempty"`   // all of them
+	State   string    `json:"state,omitempty"`  // live, ended, interrupted, failed, unapplied, pinned or trashed
+	Since   time.Time `json:"since,omitzero"`
+	Before  time.Time `json:"before,omitzero"`
+	Session string    `json:"session,omitempty"` // this one alone, by ID
+	Sort    Sort      `json:"sort,omitempty"`
+	After   string    `json:"after,omitempty"` // the Next of the page before
+	Limit   int       `json:"limit,omitempty"` // sessions; 0 leaves it to the server
+	Hits    int       `json:"hits,omitempty"`  // at most so many places of each; 0: none, only which sessions
+}
+
+// HitKind is where a text was found.
+type HitKind string
+
+const (
+	HitLabel    HitKind = "label" // name, note, tags, folder, command
+	HitAction   HitKind = "action"
+	HitPath     HitKind = "path"
+	HitAttempt  HitKind = "attempt"
+	HitTerminal HitKind = "terminal"
+)
+
+// Hit is a place where a text was found.
+type Hit struct {
+	Kind   HitKind       `json:"kind"`
+	Key    int64         `json:"key,omitempty"` // of the action or attempt
+	Action int           `json:"action,omitempty"`
+	Offset time.Duration `json:"offset"`        // since the session began, in nanoseconds
+	Seq    uint64        `json:"seq,omitempty"` // of the event; 0: of the terminal
+	Text   string        `json:"text"`          // the line that has it, escaped and bounded
+}
+
+// Found is a session that a Query finds.
+type Found struct {
+	Session Session `json:"session"`
+	Hits    []Hit   `json:"hits,omitempty"`
+	More    bool    `json:"more,omitempty"` // there are more places in it
+}
+
+// FoundPage is a part of what a Query finds.
+type FoundPage struct {
+	Found []Found  `json:"found"`
+	Next  string   `json:"next,omitempty"`  // "" after the last
+	Total int      `json:"total"`           // sessions that the Query finds
+	Notes []string `json:"notes,omitempty"` // what couldn't be searched, in words
+}
+
+// Find asks for sessions.
+func (c *Client) Find(ctx context.Context, q Query) (FoundPage, error) {
+	return fetch[FoundPage](ctx, c, http.MethodPost, "/v1/find", q)
+}

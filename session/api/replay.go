@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// FrameTime is when the frames after it were printed, in a terminal that is
+// replayed: its data is the time since the session began in milliseconds, in
+// eight bytes, big-endian.
+const FrameTime FrameKind = 'T'
+
+// TimeFrame makes a FrameTime.
+func TimeFrame(offset time.Duration) Frame {
+	return Frame{Kind: FrameTime, Data: binary.BigEndian.AppendUint64(nil, uint64(max(0, offset.Milliseconds())))}
+}
+
+// Offset reads a FrameTime.
+func (f Frame) Offset() (time.Duration, error) {
+	if f.Kind != FrameTime || len(f.Data) != 8 {
+		return 0, fmt.Errorf("cannot read a time of %d bytes in a terminal's stream", len(f.Data))
+	}
+	return time.Duration(binary.BigEndian.Uint64(f.Data)&(1<<43-1)) * time.Millisecond, nil
+}
+
+// MarkKind is what a mark on a timeline is of.
+type MarkKind string
+
+const (
+	MarkAction   MarkKind = "action"   // a command began
+	MarkEdit     MarkKind = "edit"     // the agent changed files by itself
+	MarkQuestion MarkKind = "question" // something was held
+	MarkDenied   MarkKind = "denied"   // by a rule or a person
+	MarkRollback MarkKind = "rollback" // files went back
+	MarkAttempt  MarkKind = "attempt"  // to reach a host
+	MarkApply    MarkKind = "apply"    // changes were written to the project
+	MarkResume   MarkKind = "resume"   // it went on after its end
+)
+
+// Mark is something on a session's timeline.
+type Mark struct {
+	Offset time.Duration `json:"offset"` // since the session began, in nanoseconds
+	Seq    uint64        `json:"seq"`    // the event
+	Kind   MarkKind      `json:"kind"`
+	Key    int64         `json:"key"`            // the resource's number: of the action, the attempt, the roll back
+	Action int           `json:"action"`         // it belongs to; 0: none
+	Text   string        `json:"text,omitempty"` // escaped: the command, the host
+}
+
+// Timeline is a session's course, for who wants to move along it. Marks are in the
+// order of their events.
+type Timeline struct {
+	Session Session       `json:"session"`
+	Length  time.Duration `json:"length"` // up to the last event or the last byte printed; of a live session, up to now
+	Last    uint64        `json:"last"`   // the last event
+	Marks   []Mark        `json:"marks"`
+	More    int           `json:"more,omitempty"` // marks that aren't listed; none of what a person decided is left out
+	Damage  string        `json:"damage,omitempty"`
+}
+
+// Timeline fetches a session's timeline.
+func (c *Client) Timeline(ctx context.Context, id string) (Timeline, error) {
+	return fetch[Timeline](ctx, c, http.MethodGet, path(id, "timeline"), nil)
+}
+
+// At finds a moment.
+func (c *Client) At(ctx context.Context, id string, m Moment) (At, error) {
+	return fetch[At](ctx, c, http.MethodGet, path(id, "moment")+"?at="+url.QueryEscape(string(m)), nil)
+}
+
+// EventsAt yields how a session stood just after an event, as EventsFromNow does
+// for now: its newest resources then, at most last of each kind, without
+// questions that were closed by then. What followed is Recorded from seq+1.
+func (c *Client) EventsAt(ctx context.Context, id string, seq uint64, last int) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?follow=false&at="+strconv.FormatUint(seq, 10)+"&last="+strconv.Itoa(last))
+}
+
+// TerminalAt joins the record of a session's terminal: first a FrameTime and the
+// keyframe of the screen as it was that long after the session began, then what
+// was printed since, each piece after a FrameTime when that has moved on, as fast
+// as it is read, and FrameEnd. Of a live session it ends with what is recorded by
+// then. Input isn't taken.
+func (c *Client) TerminalAt(ctx context.Context, id string, offset time.Duration) (*TerminalConn, error) {
+	return c.terminal(ctx, id, "?at="+strconv.FormatInt(offset.Milliseconds(), 10))
+}
