@@ -39,12 +39,14 @@ type Query struct {
 	Agent   string    `json:"agent,omitempty"`  // a profile's name
 	Folder  string    `json:"folder,omitempty"` // the project's, or one above it
 	Tags    []string  `json:"tags,omitempty"`   // all of them
-	State   string    `json:"state,omitempty"`  // live, ended, interrupted, failed, unapplied, pinned or trashed
+	State   string    `json:"state,omitempty"`  // live, past (all others), ended, interrupted, failed, unapplied, pinned or trashed
 	Since   time.Time `json:"since,omitzero"`
 	Before  time.Time `json:"before,omitzero"`
 	Session string    `json:"session,omitempty"` // this one alone, by ID
+	Parent  string    `json:"parent,omitempty"`  // forked from this one, by ID
 	Sort    Sort      `json:"sort,omitempty"`
 	After   string    `json:"after,omitempty"` // the Next of the page before
+	Skip    int       `json:"skip,omitempty"`  // or so many of them, for who jumps about in a list
 	Limit   int       `json:"limit,omitempty"` // sessions; 0 leaves it to the server
 	Hits    int       `json:"hits,omitempty"`  // at most so many places of each; 0: none, only which sessions
 }
