@@ -16,14 +16,15 @@ type FrameKind byte
 const (
 	FrameOutput FrameKind = 'o' // what the agent printed
 	FrameResize FrameKind = 'r' // the terminal's size from here on
+	FrameKey    FrameKind = 'k' // what the frames before it made of the terminal
 )
 
 // Frame is one thing that happened at the agent's terminal.
 type Frame struct {
 	Kind       FrameKind
 	At         time.Duration // since the journal began, in whole milliseconds
-	Data       []byte        // of FrameOutput; valid until the next frame is read
-	Cols, Rows int           // of FrameResize
+	Data       []byte        // of FrameOutput and FrameKey; valid until the next frame is read
+	Cols, Rows int           // of FrameResize and FrameKey
 }
 
 // The form of a journal's file: a header (magic, when the journal began as
@@ -33,6 +34,9 @@ type Frame struct {
 // journal, so every file stands for itself. Lengths and times are uvarints,
 // the rest is big-endian, checksums are CRC-32C: they find torn and
 // overwritten frames; the chain's hashes find what was done on purpose.
+//
+// A file begins with a FrameKey, from which its frames can be read without the
+// files before; those of older Stepboxes don't.
 const (
 	journalMagic = "sbxterm1"
 	headerSize   = len(journalMagic) + 8 + 4 + 4
@@ -119,7 +123,7 @@ func (p *parser) next() (Frame, error) {
 		n += k
 		return v, nil
 	}
-	if f.Kind != FrameOutput && f.Kind != FrameResize {
+	if f.Kind != FrameOutput && f.Kind != FrameResize && f.Kind != FrameKey {
 		return f, errDamaged
 	}
 	delta, err := uvarint()
@@ -173,9 +177,12 @@ func (f *Frame) fill(data []byte) error {
 		return errDamaged
 	}
 	rows, n := binary.Uvarint(data[k:])
-	if n <= 0 || rows > math.MaxInt32 || k+n < len(data) {
+	if n <= 0 || rows > math.MaxInt32 || f.Kind == FrameResize && k+n < len(data) {
 		return errDamaged
 	}
 	f.Cols, f.Rows = int(cols), int(rows)
+	if f.Kind == FrameKey {
+		f.Data = data[k+n:]
+	}
 	return nil
 }

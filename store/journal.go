@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,7 @@ type Journal struct {
 	f      *os.File   // guarded by mu; nil once closed
 	number uint32     // guarded by mu; of f
 	size   int64      // guarded by mu; bytes of f that are whole frames
+	key    int64      // guarded by mu; bytes of f that are a keyframe
 	frames int        // guarded by mu; in f
 	ms     uint64     // guarded by mu; of the last frame
 	first  uint32     // guarded by mu; the first file that isn't packed
@@ -46,7 +48,7 @@ type Journal struct {
 }
 
 const (
-	rotateAt   = 1 << 20 // bytes of a file that make it full
+	rotateAt   = 1 << 20 // bytes of a file, beside its keyframe, that make it full
 	unpacked   = 8       // full files that may wait; then output waits, and with it the agent
 	terminal   = "terminal"
 	journalFmt = "%06d"
@@ -112,7 +114,7 @@ func (j *Journal) start(n uint32) error {
 	if _, err := f.Write(h); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	j.f, j.number, j.size, j.frames = f, n, int64(len(h)), 0
+	j.f, j.number, j.size, j.key, j.frames = f, n, int64(len(h)), 0, 0
 	return nil
 }
 
@@ -121,6 +123,30 @@ func (j *Journal) raw(n uint32) string {
 }
 func (j *Journal) chunk(n uint32) string { return filepath.Join(j.dir, chunkName(n)) }
 func chunkName(n uint32) string          { return fmt.Sprintf(journalFmt+".zst", n) }
+
+// Fresh says whether a file begins with the next frame, which should then be a
+// keyframe.
+func (j *Journal) Fresh() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.f != nil && j.err == nil && j.frames == 0
+}
+
+// Keyframe records what all frames so far made of the terminal: its size, and bytes
+// that draw it on an empty one. One that is larger than KeyMost isn't recorded: who
+// reads begins with an earlier one.
+func (j *Journal) Keyframe(cols, rows int, data []byte) error {
+	if len(data) > KeyMost {
+		return nil
+	}
+	if err := checkSize(cols, rows); err != nil {
+		return err
+	}
+	return j.add(FrameKey, append(appendResize(nil, cols, rows), data...))
+}
+
+// KeyMost is how many bytes a keyframe may have.
+const KeyMost = frameMost - 2*binary.MaxVarintLen64
 
 // Output records what the agent printed. p is only used during the call.
 func (j *Journal) Output(p []byte) error {
@@ -138,10 +164,17 @@ func (j *Journal) Output(p []byte) error {
 
 // Resize records the terminal's size from here on.
 func (j *Journal) Resize(cols, rows int) error {
+	if err := checkSize(cols, rows); err != nil {
+		return err
+	}
+	return j.add(FrameResize, appendResize(nil, cols, rows))
+}
+
+func checkSize(cols, rows int) error {
 	if cols < 0 || rows < 0 || cols > 1<<16 || rows > 1<<16 {
 		return fmt.Errorf("cannot record a terminal of %d×%d", cols, rows)
 	}
-	return j.add(FrameResize, appendResize(nil, cols, rows))
+	return nil
 }
 
 func (j *Journal) add(kind FrameKind, data []byte) error {
@@ -169,6 +202,9 @@ func (j *Journal) add(kind FrameKind, data []byte) error {
 		return j.failed(err)
 	}
 	j.ms, j.size, j.frames = ms, j.size+int64(len(j.buf)), j.frames+1
+	if kind == FrameKey {
+		j.key += int64(len(j.buf))
+	}
 	if cap(j.buf) > 256<<10 {
 		j.buf = nil // one large frame shouldn't hold its memory for ever
 	}
@@ -176,7 +212,7 @@ func (j *Journal) add(kind FrameKind, data []byte) error {
 		j.dirty = true
 		j.wake()
 	}
-	if j.size >= rotateAt {
+	if j.size-j.key >= rotateAt {
 		return j.rotate()
 	}
 	return nil

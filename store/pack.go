@@ -19,12 +19,13 @@ type chunk struct {
 	N      int64  `json:"n"`
 	File   string `json:"file"` // in the session's terminal folder
 	Hash   Hash   `json:"-"`
-	Name   string `json:"hash"`    // of the file's bytes
-	Frames int    `json:"frames"`  // in it
-	Bytes  int64  `json:"bytes"`   // unpacked, with headers
-	Packed int64  `json:"packed"`  // of the file
-	FromMS int64  `json:"from_ms"` // of the first frame, since the journal began
-	ToMS   int64  `json:"to_ms"`   // of the last
+	Name   string `json:"hash"`          // of the file's bytes
+	Frames int    `json:"frames"`        // in it
+	Bytes  int64  `json:"bytes"`         // unpacked, with headers
+	Packed int64  `json:"packed"`        // of the file
+	FromMS int64  `json:"from_ms"`       // of the first frame, since the journal began
+	ToMS   int64  `json:"to_ms"`         // of the last
+	Key    bool   `json:"key,omitempty"` // it begins with a keyframe
 }
 
 // packer packs full files and syncs the current one, until it is stopped.
@@ -116,7 +117,7 @@ func (j *Journal) packOne(ctx context.Context, n uint32) error {
 			return fmt.Errorf("cannot pack %q: at byte %d %w", j.raw(n), headerSize+p.off, err)
 		}
 		if c.Frames == 0 {
-			c.FromMS = f.At.Milliseconds()
+			c.FromMS, c.Key = f.At.Milliseconds(), f.Kind == FrameKey
 		}
 		c.Frames, c.ToMS = c.Frames+1, f.At.Milliseconds()
 	}
@@ -149,8 +150,9 @@ func compress(raw []byte) ([]byte, error) {
 	return enc.EncodeAll(raw, nil), enc.Close()
 }
 
-// rawMost bounds a raw file: it is full at rotateAt, which one frame can pass.
-const rawMost = rotateAt + frameMost + int64(frameExtra) + int64(headerSize)
+// rawMost bounds a raw file: it is full at rotateAt, which one frame can pass, and
+// begins with a keyframe.
+const rawMost = rotateAt + 2*(frameMost+int64(frameExtra)) + int64(headerSize)
 
 // readWhole reads a file of at most limit bytes.
 func readWhole(p string, limit int64) ([]byte, error) {

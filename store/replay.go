@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -49,61 +48,23 @@ func listJournal(dir string) ([]journalFile, error) {
 	return files, nil
 }
 
-// ReadJournal yields the frames of a session's terminal in order, of recorded
-// sessions and of live ones up to now; a session without a journal has none.
-// It holds one file, about 1 MiB, at a time. A frame that isn't whole at the
-// end is left out: it was never acknowledged. Where the record is damaged the
-// last pair is an error that wraps io.ErrUnexpectedEOF, ErrBody when a chunk
-// isn't the one that was recorded.
+// ReadJournal yields what was printed in a session's terminal and its sizes, in
+// order, of recorded sessions and of live ones up to now; a session without a
+// journal has none. It holds one file, about 1 MiB, at a time. A frame that isn't
+// whole at the end is left out: it was never acknowledged. Where the record is
+// damaged the last pair is an error that wraps io.ErrUnexpectedEOF, ErrBody when a
+// chunk isn't the one that was recorded.
 func (s *Store) ReadJournal(session string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		err := s.readJournal(session, yield)
+		r, err := s.Recording(context.Background(), session)
 		if err != nil {
-			yield(Frame{}, fmt.Errorf("cannot read the terminal journal of session %.80q: %w", session, err))
+			yield(Frame{}, err)
+			return
 		}
+		r.play(0, func(f Frame, err error) bool {
+			return f.Kind == FrameKey || yield(f, err) && err == nil
+		})
 	}
-}
-
-func (s *Store) readJournal(session string, yield func(Frame, error) bool) error {
-	if err := checkID(session); err != nil {
-		return err
-	}
-	chunks, err := s.chunks(context.Background(), session)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(s.SessionDir(session), terminal)
-	files, err := listJournal(dir)
-	if err != nil {
-		return err
-	}
-	for i, f := range files {
-		if f.number != uint32(i+1) {
-			return fmt.Errorf("file %d is missing: %w", i+1, io.ErrUnexpectedEOF)
-		}
-		raw, _, err := s.readJournalFile(dir, f, chunks)
-		last := i == len(files)-1
-		if last && f.raw && errors.Is(err, errTorn) {
-			return nil // its writer was stopped before the first frame
-		}
-		if err != nil {
-			return fmt.Errorf("file %d: %w: %w", f.number, io.ErrUnexpectedEOF, err)
-		}
-		p := parser{b: raw[headerSize:], number: f.number}
-		for {
-			frame, err := p.next()
-			if errors.Is(err, io.EOF) || last && f.raw && errors.Is(err, errTorn) {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("file %d at byte %d: %w: %w", f.number, headerSize+p.off, io.ErrUnexpectedEOF, err)
-			}
-			if !yield(frame, nil) {
-				return nil
-			}
-		}
-	}
-	return nil
 }
 
 // chunks lists what is recorded of a session's packed files, by number.

@@ -84,7 +84,8 @@ func (c *Client) EventsAt(ctx context.Context, id string, seq uint64, last int) 
 // TerminalAt joins the record of a session's terminal: first a FrameTime and the
 // keyframe of the screen as it was that long after the session began, then what
 // was printed since, each piece after a FrameTime when that has moved on, as fast
-// as it is read, and FrameEnd. Of a live session it ends with what is recorded by
+// as it is read, and FrameEnd. What can't be read is a FrameDamage, and then comes
+// the keyframe with which it goes on, if it does. Of a live session it ends with what is recorded by
 // then. Input isn't taken.
 func (c *Client) TerminalAt(ctx context.Context, id string, offset time.Duration) (*TerminalConn, error) {
 	return c.terminal(ctx, id, "?at="+strconv.FormatInt(offset.Milliseconds(), 10))

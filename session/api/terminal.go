@@ -22,6 +22,7 @@ const (
 	FrameOutput   FrameKind = 'O' // what the agent wrote, in order
 	FrameResize   FrameKind = 'R' // the terminal's size from here on
 	FrameInput    FrameKind = 'I' // to the agent: typed, but data from who follows the output, and none of it is its end
+	FrameDamage   FrameKind = 'D' // in a replay: what comes here in the record can't be read, and why, in words; if it goes on, it does with a keyframe
 	FrameEnd      FrameKind = 'E' // all output there is was sent; without it a follower's stream was cut off
 )
 

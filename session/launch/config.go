@@ -117,7 +117,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
 		}
 	}
-	h := server.NewHub(server.Services{Reader: history, Applier: a, Keeper: keeper{st, live, a.Journals}}, live.find, log)
+	h := server.NewHub(server.Services{Reader: history, Applier: a, Keeper: keeper{st, live, a.Journals}, Replayer: history}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
+	"time"
 
 	"stepbox/session/api"
-	"stepbox/session/screen"
+	"stepbox/session/replay"
 	"stepbox/store"
 )
 
@@ -154,29 +154,27 @@ func (h *History) Events(ctx context.Context, id string, from uint64, kinds ...s
 
 // Screen is the last screen of a recorded session.
 func (h *History) Screen(ctx context.Context, id string) (api.Frame, error) {
-	s, err := Doc[api.Session](ctx, h.Store, id, "session", 0)
+	for f, err := range h.TerminalAt(ctx, id, replay.End) {
+		if err != nil || f.Kind == api.FrameKeyframe {
+			return f, err
+		}
+	}
+	return api.Frame{}, fmt.Errorf("cannot read the terminal of session %s: it has no screen", id) // it always has one
+}
+
+// Timeline is a session's course.
+func (h *History) Timeline(ctx context.Context, id string) (api.Timeline, error) {
+	s, err := h.Session(ctx, id)
 	if err != nil {
-		return api.Frame{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		return api.Timeline{}, err
 	}
-	cols, rows := max(s.Cols, 2), max(s.Rows, 1)
-	sc := screen.New(cols, rows)
-	defer sc.Close()
-	for f, err := range h.Store.ReadJournal(id) {
-		if err != nil {
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				break
-			}
-			return api.Frame{}, fmt.Errorf("cannot read the terminal's record: %w", err)
-		}
-		switch f.Kind {
-		case store.FrameOutput:
-			_, _ = sc.Write(f.Data)
-		case store.FrameResize:
-			cols, rows = f.Cols, f.Rows
-			sc.Resize(cols, rows)
-		}
-	}
-	return api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: sc.Keyframe()}, nil
+	return replay.Timeline(ctx, h.Store, s)
+}
+
+// TerminalAt yields a session's terminal from a time since it began on, see
+// replay.Terminal.
+func (h *History) TerminalAt(ctx context.Context, id string, offset time.Duration) iter.Seq2[api.Frame, error] {
+	return replay.Terminal(ctx, h.Store, id, offset)
 }
 
 // Output is all that the agent of a recorded session has printed.

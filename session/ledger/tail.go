@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -37,6 +38,11 @@ func (h *History) newest(ctx context.Context, id string, kind store.Kind, last i
 	if err != nil {
 		return nil, err
 	}
+	return nowOf(kind, docs)
+}
+
+// nowOf are resources as events that say how they stand.
+func nowOf(kind store.Kind, docs []json.RawMessage) ([]api.Event, error) {
 	events := make([]api.Event, 0, len(docs))
 	for _, d := range docs {
 		e, _, err := event(store.Event{Kind: kind, Event: string(kind) + ".now", Doc: d})
@@ -44,6 +50,31 @@ func (h *History) newest(ctx context.Context, id string, kind store.Kind, last i
 			return nil, err
 		}
 		events = append(events, e)
+	}
+	return events, nil
+}
+
+// TailAt is how a session stood just after an event: as Tail, and with what was held
+// then, and what had been rolled back and applied.
+func (h *History) TailAt(ctx context.Context, id string, seq uint64, last int) ([]api.Event, error) {
+	if _, err := h.Session(ctx, id); err != nil {
+		return nil, err
+	}
+	var events []api.Event
+	for _, kind := range []store.Kind{store.KindSession, store.KindNote, store.KindAttempt, store.KindAction, store.KindRollback, store.KindApply, store.KindQuestion} {
+		docs, err := h.Store.AsOf(ctx, id, kind, seq, last)
+		if err != nil {
+			return nil, err
+		}
+		these, err := nowOf(kind, docs)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range these {
+			if e.Question == nil || e.Question.Open() {
+				events = append(events, e)
+			}
+		}
 	}
 	return events, nil
 }

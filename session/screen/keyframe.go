@@ -19,11 +19,25 @@ const maxKeyframe = 12 << 20
 // character sets, titles and saved cursors, and a sequence begun is begun there
 // too. Callbacks, counters and absolute line numbers aren't part of it.
 func (s *Screen) Keyframe() []byte {
-	k := keyframe{s: s}
+	k := keyframe{s: s, lines: s.history.len()}
 	for k.level = 0; ; k.level++ {
 		k.Reset()
 		k.write()
 		if k.Len() <= maxKeyframe || k.level == 3 {
+			return k.Bytes()
+		}
+	}
+}
+
+// KeyframeWithin is a Keyframe with at most the last lines of the scrollback, and
+// fewer as long as it is larger than small. The rest of the state is always whole,
+// however much that is.
+func (s *Screen) KeyframeWithin(lines, small int) []byte {
+	k := keyframe{s: s, lines: min(lines, s.history.len())}
+	for ; ; k.lines /= 2 {
+		k.Reset()
+		k.write()
+		if k.Len() <= small || k.lines == 0 {
 			return k.Bytes()
 		}
 	}
@@ -34,6 +48,7 @@ type keyframe struct {
 	bytes.Buffer
 	s     *Screen
 	level int // how much is left out
+	lines int // of the scrollback
 	now   pen
 	plain bool // the last cell written can't be joined by a plain one
 }
@@ -103,7 +118,7 @@ func (k *keyframe) write() {
 func (k *keyframe) history() {
 	h := &k.s.history
 	k.csi("?7l")
-	for i := range h.len() {
+	for i := h.len() - k.lines; i < h.len(); i++ {
 		l := h.line(i)
 		k.line(l, k.s.cols)
 		k.pen(nil)
@@ -112,7 +127,7 @@ func (k *keyframe) history() {
 		}
 		k.WriteString("\r\n")
 	}
-	if rest := min(h.len(), k.s.rows-1); rest > 0 {
+	if rest := min(k.lines, k.s.rows-1); rest > 0 {
 		k.csi("%dS", rest)
 	}
 	k.csi("?7h")

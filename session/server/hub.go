@@ -31,9 +31,10 @@ type Keeper interface {
 
 // Services are what a hub answers from.
 type Services struct {
-	Reader  Reader
-	Applier Applier // of sessions that nobody has any more
-	Keeper  Keeper
+	Reader   Reader
+	Applier  Applier // of sessions that nobody has any more
+	Keeper   Keeper
+	Replayer Replayer
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -118,7 +119,21 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 			one(w, q)
 		})
 	}
+	replays := replays{s.Replayer}
+	mux.HandleFunc("GET /v1/sessions/{id}/timeline", answer(replays.timeline))
+	mux.HandleFunc("GET /v1/sessions/{id}/moment", answer(replays.moment))
+	mux.HandleFunc("GET /v1/sessions/{id}/terminal", func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Query().Has("at") {
+			replays.terminal(w, q)
+			return
+		}
+		one(w, q)
+	})
 	mux.HandleFunc("GET /v1/sessions/{id}/events", func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Query().Has("at") {
+			replays.events(w, q)
+			return
+		}
 		if q.URL.Query().Get("follow") == "false" {
 			recorded.ServeHTTP(w, q)
 			return

@@ -113,13 +113,17 @@ func Open(c Config) (*Terminal, error) {
 	return t, nil
 }
 
-// reset makes a terminal new again, whatever an earlier agent left it as.
-const reset = "\x1bc"
+// reset makes a terminal new again, whatever an earlier agent left it as, and takes
+// its scrollback away.
+const reset = "\x1bc\x1b[3J"
 
 // goOn makes the record go on with a terminal that is new, and finds out how much
 // of it there is.
 func (t *Terminal) goOn() error {
-	err := t.journal.Resize(t.Cols, t.Rows)
+	err := t.keep()
+	if err == nil {
+		err = t.journal.Resize(t.Cols, t.Rows)
+	}
 	if err == nil {
 		err = t.journal.Output([]byte(reset))
 	}
@@ -226,9 +230,27 @@ func (t *Terminal) own() {
 	}
 }
 
+// A file of the record begins with the screen as it is by then, so that who seeks in
+// it reads one file. Of the scrollback it has the end: as many lines as terminals have
+// rows, and no more bytes than a quarter of what the file holds beside.
+const (
+	keyLines = 500
+	keySmall = 256 << 10
+)
+
+// keep begins a file of the record with a keyframe, if the next frame would begin one.
+// What was recorded is on the screen by then, and nothing else.
+func (t *Terminal) keep() error {
+	if !t.journal.Fresh() {
+		return nil
+	}
+	cols, rows := t.screen.Size()
+	return t.journal.Keyframe(cols, rows, t.screen.KeyframeWithin(keyLines, keySmall))
+}
+
 // show records what the agent printed and hands it to those who watch.
 func (t *Terminal) show(p []byte) {
-	if err := t.journal.Output(p); err != nil {
+	if err := errors.Join(t.keep(), t.journal.Output(p)); err != nil {
 		t.broken(err)
 		return
 	}
@@ -290,7 +312,7 @@ func (t *Terminal) setSize(cols, rows int) {
 		if t.over {
 			return
 		}
-		if err := t.journal.Resize(cols, rows); err != nil {
+		if err := errors.Join(t.keep(), t.journal.Resize(cols, rows)); err != nil {
 			t.broken(err)
 			return
 		}

@@ -1,0 +1,155 @@
+// Package replay gives a session's course from its record, for who moves along it:
+// the terminal as it was at any time with what was printed since, and a timeline of
+// what happened. Of a live session it gives what is recorded by then.
+//
+// Its functions may be called from any goroutine and hold little memory whatever the
+// session's size: of the terminal one file of about 1 MiB, of the timeline its marks.
+// What the agent printed is hostile, and bounded by package screen.
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/session/screen"
+	"stepbox/store"
+)
+
+// End is after all that any session printed.
+const End = 100 * 365 * 24 * time.Hour
+
+// Terminal yields a session's terminal from a time on, which is since the session
+// began: an api.FrameTime and the keyframe of the screen as it was then, what was
+// printed since, each piece after an api.FrameTime when that has moved on, and
+// api.FrameEnd. A part of the record that can't be read is an api.FrameDamage, and
+// then comes the keyframe with which it goes on, if there is one. A frame's data is
+// valid until the next one.
+func Terminal(ctx context.Context, st *store.Store, id string, offset time.Duration) iter.Seq2[api.Frame, error] {
+	return func(yield func(api.Frame, error) bool) {
+		began, err := started(ctx, st, id)
+		var r *store.Recording
+		if err == nil {
+			r, err = st.Recording(ctx, id)
+		}
+		if err != nil {
+			yield(api.Frame{}, err)
+			return
+		}
+		p := player{screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
+		defer func() { p.screen.Close() }()
+		lead := lead(r, began.StartedAt)
+		for f, err := range r.From(p.at - lead) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if !p.take(f, f.At+lead, err) {
+				return
+			}
+		}
+		_ = p.begin() && p.pass(api.Frame{Kind: api.FrameEnd}) // or the reader has enough
+	}
+}
+
+// started is a session as it was first recorded: its terminal's first size is in no
+// record from before there were keyframes.
+func started(ctx context.Context, st *store.Store, id string) (s api.Session, err error) {
+	docs, err := st.AsOf(ctx, id, store.KindSession, 1, 1)
+	if err == nil && len(docs) == 0 {
+		err = api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	}
+	if err == nil {
+		err = json.Unmarshal(docs[0], &s)
+	}
+	s.Cols, s.Rows = max(s.Cols, 2), max(s.Rows, 1)
+	return s, err
+}
+
+// lead is how long after its session a recording began.
+func lead(r *store.Recording, session time.Time) time.Duration {
+	if began := r.Began(); !began.IsZero() {
+		return began.Sub(session).Truncate(time.Millisecond)
+	}
+	return 0
+}
+
+// player makes a recording's frames up to a time into one screen and passes on the
+// rest.
+type player struct {
+	screen     *screen.Screen
+	cols, rows int
+	at         time.Duration // of the session, the last that was passed on
+	begun      bool          // the screen was passed on
+	damage     string        // of before that; "": none
+	yield      func(api.Frame, error) bool
+}
+
+// take takes the next frame, which is from a time, or damage, and says whether more
+// are wanted.
+func (p *player) take(f store.Frame, at time.Duration, err error) bool {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		if p.damage = api.Escape(err.Error()); p.begun {
+			return p.damaged()
+		}
+		return true
+	case err != nil:
+		p.yield(api.Frame{}, fmt.Errorf("cannot read the terminal's record: %w", err))
+		return false
+	case !p.begun && at <= p.at:
+		p.show(f)
+		return true
+	case !p.begin():
+		return false
+	}
+	if at > p.at {
+		p.at = at
+		if !p.pass(api.TimeFrame(at)) {
+			return false
+		}
+	}
+	return p.pass(wire(f))
+}
+
+// show makes a frame a part of the screen.
+func (p *player) show(f store.Frame) {
+	switch f.Kind {
+	case store.FrameKey:
+		p.screen.Close()
+		p.screen, p.cols, p.rows, p.damage = screen.New(f.Cols, f.Rows), f.Cols, f.Rows, ""
+		fallthrough
+	case store.FrameOutput:
+		_, _ = p.screen.Write(f.Data) // never fails
+	case store.FrameResize:
+		p.cols, p.rows = f.Cols, f.Rows
+		p.screen.Resize(f.Cols, f.Rows)
+	}
+}
+
+// begin passes the screen on, if it wasn't yet.
+func (p *player) begin() bool {
+	if p.begun {
+		return true
+	}
+	p.begun = true
+	return p.pass(api.TimeFrame(p.at)) &&
+		p.pass(api.Frame{Kind: api.FrameKeyframe, Cols: p.cols, Rows: p.rows, Data: p.screen.Keyframe()}) &&
+		(p.damage == "" || p.damaged())
+}
+
+func (p *player) damaged() bool {
+	return p.pass(api.Frame{Kind: api.FrameDamage, Data: []byte(p.damage)})
+}
+
+func (p *player) pass(f api.Frame) bool { return p.yield(f, nil) }
+
+// wire is the form of a frame on the terminal's connection.
+func wire(f store.Frame) api.Frame {
+	kinds := map[store.FrameKind]api.FrameKind{store.FrameOutput: api.FrameOutput, store.FrameResize: api.FrameResize, store.FrameKey: api.FrameKeyframe}
+	return api.Frame{Kind: kinds[f.Kind], Cols: f.Cols, Rows: f.Rows, Data: f.Data}
+}

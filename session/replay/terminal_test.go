@@ -1,0 +1,303 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"stepbox/session/api"
+	"stepbox/session/screen"
+	"stepbox/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open makes an empty record.
+func open(t testing.TB) *store.Store {
+	t.Helper()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+// session makes a session of a terminal's size.
+func session(t testing.TB, st *store.Store, id string, cols, rows int) api.Session {
+	t.Helper()
+	s := api.Session{ID: id, Name: "one", State: api.SessionEnded, StartedAt: time.Now().UTC(), Cols: cols, Rows: rows}
+	create(t, st, s)
+	return s
+}
+
+func create(t testing.TB, st *store.Store, s api.Session) {
+	t.Helper()
+	doc, err := json.Marshal(s)
+	if err == nil {
+		_, err = st.CreateSession(t.Context(), s.ID, doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// printer prints to an emulator and records it, as a live session does.
+type printer struct {
+	t      testing.TB
+	st     *store.Store
+	id     string
+	j      *store.Journal
+	screen *screen.Screen
+}
+
+func newPrinter(t testing.TB, st *store.Store, id string, cols, rows int) *printer {
+	p := &printer{t: t, st: st, id: id, screen: screen.New(cols, rows)}
+	p.again()
+	return p
+}
+
+// again goes on in a new file.
+func (p *printer) again() {
+	p.t.Helper()
+	var err error
+	if p.j != nil {
+		err = p.j.Close()
+	}
+	if err == nil {
+		p.j, err = p.st.Journal(p.id)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *printer) keep() error {
+	if !p.j.Fresh() {
+		return nil
+	}
+	cols, rows := p.screen.Size()
+	return p.j.Keyframe(cols, rows, p.screen.KeyframeWithin(500, 256<<10))
+}
+
+func (p *printer) print(b []byte) {
+	p.t.Helper()
+	if err := errors.Join(p.keep(), p.j.Output(b)); err != nil {
+		p.t.Fatal(err)
+	}
+	_, _ = p.screen.Write(b)
+}
+
+func (p *printer) resize(cols, rows int) {
+	p.t.Helper()
+	if err := errors.Join(p.keep(), p.j.Resize(cols, rows)); err != nil {
+		p.t.Fatal(err)
+	}
+	p.screen.Resize(cols, rows)
+}
+
+func (p *printer) close() {
+	p.t.Helper()
+	if err := p.j.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// player is who watches a replay.
+type watcher struct {
+	at     time.Duration
+	screen *screen.Screen
+	damage []string
+	ended  bool
+}
+
+func (w *watcher) see(f api.Frame) error {
+	var err error
+	switch f.Kind {
+	case api.FrameTime:
+		was := w.at
+		if w.at, err = f.Offset(); err == nil && w.at < was {
+			err = fmt.Errorf("time runs back from %v to %v", was, w.at)
+		}
+	case api.FrameKeyframe:
+		w.screen = screen.New(f.Cols, f.Rows)
+		_, _ = w.screen.Write(f.Data)
+	case api.FrameOutput:
+		_, _ = w.screen.Write(f.Data)
+	case api.FrameResize:
+		w.screen.Resize(f.Cols, f.Rows)
+	case api.FrameDamage:
+		w.damage = append(w.damage, string(f.Data))
+	case api.FrameEnd:
+		w.ended = true
+	}
+	return err
+}
+
+// seek watches a replay from a time on, as long as more says so.
+func seek(t testing.TB, st *store.Store, id string, at time.Duration, more func(w *watcher, f api.Frame) bool) *watcher {
+	t.Helper()
+	w := new(watcher)
+	for f, err := range Terminal(t.Context(), st, id, at) {
+		if err == nil {
+			err = w.see(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more(w, f) {
+			break
+		}
+	}
+	return w
+}
+
+func toKeyframe(_ *watcher, f api.Frame) bool { return f.Kind != api.FrameKeyframe }
+func toEnd(*watcher, api.Frame) bool          { return true }
+
+// look is what a terminal shows and would go on with, but for a picture that is
+// held while the next one is drawn: that is held for a time, and frames that come too
+// fast share one.
+func look(sc *screen.Screen) []byte {
+	cols, rows := sc.Size()
+	out := screen.New(cols, rows)
+	_, _ = out.Write(sc.Keyframe())
+	_, _ = out.Write([]byte("\x18\x1b[?2026l"))
+	return out.Keyframe()
+}
+
+// reference plays a journal from its beginning and tells the screen after each
+// millisecond in which something was printed.
+func reference(t testing.TB, st *store.Store, id string, cols, rows int) (at []time.Duration, screens [][]byte) {
+	t.Helper()
+	sc := screen.New(cols, rows)
+	for f, err := range st.ReadJournal(id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(at); n > 0 && at[n-1] == f.At {
+			at, screens = at[:n-1], screens[:n-1]
+		}
+		if f.Kind == store.FrameResize {
+			sc.Resize(f.Cols, f.Rows)
+		} else {
+			_, _ = sc.Write(f.Data)
+		}
+		at, screens = append(at, f.At), append(screens, look(sc))
+	}
+	return at, screens
+}
+
+var pieces = []string{
+	"a", "hello world ", strings.Repeat("0123456789", 4), "\r\n", "\n", "\t", "é", "e\u0301", "漢字", "👨‍👩‍👧", "\xff", "\xe2\x9c", "\x9b31m", "\x1b7", "\x1b8", "\x1bM", "\x1bc", "\x1b(0", "lqqk",
+	"\x1b[m", "\x1b[1;31m", "\x1b[38;5;200;48;2;1;2;3m", "\x1b[H", "\x1b[2J", "\x1b[3J", "\x1b[K", "\x1b[5;3H", "\x1b[L", "\x1b[2T", "\x1b[2;4r", "\x1b[r", "\x1b[4h", "\x1b[?6h", "\x1b[?7l",
+	"\x1b[?1049h", "\x1b[?1049l", "\x1b[?2026h", "\x1b[?2026l", "\x1b[?25l", "\x1b]0;title\a", "\x1b]8;;https://example.org/a\x1b\\", "\x1b]52;c;aGk=\a", "\x1b", "\x1b[12", "\x1b]0;abc", "\x1bP",
+}
+
+// A replay shows at any time what the live terminal showed, wherever files begin,
+// and at each frame after it; also of what kill -9 left. The terminal only becomes
+// wider: what falls off the lines of the scrollback isn't in a keyframe.
+func TestReplayShowsWhatWasLive(t *testing.T) {
+	st := open(t)
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		id := fmt.Sprintf("s%d", n)
+		least := 2
+		size := func() (int, int) {
+			least = rapid.IntRange(least, 20).Draw(rt, "cols")
+			return least, rapid.IntRange(1, 8).Draw(rt, "rows")
+		}
+		cols, rows := size()
+		s := session(t, st, id, cols, rows)
+		p := newPrinter(t, st, id, cols, rows)
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0:
+				p.again()
+			case 1:
+				p.resize(size())
+			default:
+				p.print([]byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 20).Draw(rt, "pieces"), "")))
+			}
+		}
+		if rapid.Bool().Draw(rt, "killed") {
+			killed(t, st, s, rapid.IntRange(1, 3).Draw(rt, "cut"))
+			p.close()
+			id += "k"
+		} else {
+			p.close()
+			if w := seek(t, st, id, End, toEnd); !bytes.Equal(look(w.screen), look(p.screen)) {
+				rt.Fatalf("the last screen is\n%q, live it was\n%q", look(w.screen), look(p.screen))
+			}
+		}
+		r, err := st.Recording(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lead := lead(r, s.StartedAt)
+		at, want := reference(t, st, id, cols, rows)
+		for i := range at {
+			until := End
+			if i+1 < len(at) {
+				until = at[i+1] + lead - time.Millisecond
+			}
+			for _, offset := range []time.Duration{at[i] + lead, until} {
+				if w := seek(t, st, id, offset, toKeyframe); !bytes.Equal(look(w.screen), want[i]) || w.at != offset {
+					rt.Fatalf("at %v it is\n%q and was\n%q", offset, look(w.screen), want[i])
+				}
+			}
+		}
+		if len(at) == 0 {
+			return
+		}
+		first := rapid.IntRange(0, len(at)-1).Draw(rt, "from")
+		next := first
+		w := seek(t, st, id, at[first]+lead, func(w *watcher, f api.Frame) bool {
+			if (f.Kind == api.FrameTime || f.Kind == api.FrameEnd) && w.screen != nil {
+				if !bytes.Equal(look(w.screen), want[next]) {
+					rt.Fatalf("played from %v to %v it is\n%q and was\n%q", at[first], at[next], look(w.screen), want[next])
+				}
+				next++
+			}
+			return true
+		})
+		if !w.ended || next != len(at) || len(w.damage) > 0 {
+			rt.Fatalf("it ended %v after %d of %d frames, damage %q", w.ended, next-first, len(at)-first, w.damage)
+		}
+	})
+}
+
+// killed makes a session of what kill -9 of another's supervisor would leave now,
+// with a last frame that isn't whole.
+func killed(t testing.TB, st *store.Store, s api.Session, cut int) {
+	t.Helper()
+	id := s.ID
+	s.ID += "k"
+	create(t, st, s)
+	to := filepath.Join(st.SessionDir(id+"k"), "terminal")
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(st.SessionDir(id), "terminal"))); err != nil {
+		t.Fatal(err)
+	}
+	raws, err := filepath.Glob(filepath.Join(to, "*.raw"))
+	if err != nil || len(raws) == 0 {
+		t.Fatal(raws, err)
+	}
+	last := raws[len(raws)-1]
+	info, err := os.Stat(last)
+	if err == nil {
+		err = os.Truncate(last, info.Size()-int64(cut))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Recording is the record of a session's terminal as it was when it was opened; of
+// a live session what is printed later may be in it or not. It holds no file open
+// and is safe for concurrent use.
+type Recording struct {
+	store   *Store
+	session string
+	dir     string
+	chunks  map[uint32]chunk // what is recorded of the packed files
+	files   []journalFile
+}
+
+// Recording opens the record of a session's terminal. A session without one has an
+// empty one.
+func (s *Store) Recording(ctx context.Context, session string) (*Recording, error) {
+	fail := func(err error) (*Recording, error) {
+		return nil, fmt.Errorf("cannot read the terminal journal of session %.80q: %w", session, err)
+	}
+	if err := checkID(session); err != nil {
+		return fail(err)
+	}
+	chunks, err := s.chunks(ctx, session)
+	if err != nil {
+		return fail(err)
+	}
+	r := &Recording{store: s, session: session, dir: filepath.Join(s.SessionDir(session), terminal), chunks: chunks}
+	if r.files, err = listJournal(r.dir); err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+// Began is when the time of its frames counts from; zero when there is no file that
+// says so.
+func (r *Recording) Began() (began time.Time) {
+	for i := range r.files {
+		if _, began, err := r.store.readJournalFile(r.dir, r.files[i], r.chunks); err == nil {
+			return began
+		}
+	}
+	return began
+}
+
+// Length is when its last frame is from.
+func (r *Recording) Length() time.Duration {
+	for i := len(r.files) - 1; i >= 0; i-- {
+		if c, ok := r.chunks[r.files[i].number]; ok {
+			return time.Duration(c.ToMS) * time.Millisecond
+		}
+		if p, err := r.open(i); err == nil {
+			_ = p.end() // what is damaged there has no time
+			if p.frames > 0 {
+				return time.Duration(p.ms) * time.Millisecond
+			}
+		}
+	}
+	return 0
+}
+
+// Lost is a part of a recording that can't be read.
+type Lost struct {
+	From, To time.Duration
+	Why      string
+}
+
+// Lost lists the packed files that are missing or of another size than was recorded,
+// in order. It reads none of them: what was changed in one is found when that is read.
+func (r *Recording) Lost() []Lost {
+	var out []Lost
+	for _, n := range slices.Sorted(maps.Keys(r.chunks)) {
+		c, why := r.chunks[n], ""
+		info, err := os.Lstat(filepath.Join(r.dir, c.File))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			why = "is missing"
+		case err != nil:
+			why = "can't be read"
+		case info.Size() != c.Packed:
+			why = fmt.Sprintf("has %d bytes instead of %d", info.Size(), c.Packed)
+		default:
+			continue
+		}
+		out = append(out, Lost{
+			From: time.Duration(c.FromMS) * time.Millisecond, To: time.Duration(c.ToMS) * time.Millisecond,
+			Why: fmt.Sprintf("file %d %s", n, why),
+		})
+	}
+	return out
+}
+
+// From yields what makes the terminal as it was at a time: first the newest keyframe
+// by then, if there is one, or else what came first, on an empty terminal; and all
+// that came after it. Where the record is damaged there is an error that wraps
+// io.ErrUnexpectedEOF, and for who reads on the next keyframe, if there is one, and
+// what came after that. It holds one file, about 1 MiB, at a time.
+func (r *Recording) From(at time.Duration) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		first := 0
+		for i := len(r.files) - 1; i > 0; i-- {
+			if r.begins(i, at) {
+				first = i
+				break
+			}
+		}
+		r.play(first, yield)
+	}
+}
+
+// begins says whether a file has a keyframe from a time or before, and can be read.
+func (r *Recording) begins(i int, at time.Duration) bool {
+	if c, ok := r.chunks[r.files[i].number]; ok && (!c.Key || time.Duration(c.FromMS)*time.Millisecond > at) {
+		return false
+	}
+	p, err := r.open(i)
+	if err != nil {
+		return false
+	}
+	f, err := p.next()
+	return err == nil && f.Kind == FrameKey && f.At <= at
+}
+
+// open reads a file whose frames are parsed then.
+func (r *Recording) open(i int) (parser, error) {
+	raw, _, err := r.store.readJournalFile(r.dir, r.files[i], r.chunks)
+	if err != nil {
+		return parser{}, err
+	}
+	return parser{b: raw[headerSize:], number: r.files[i].number}, nil
+}
+
+// play yields the frames of a file and of those after it, with the keyframes of the
+// first file and of those after damage.
+func (r *Recording) play(first int, yield func(Frame, error) bool) {
+	lost := first > 0 // what the terminal was before the next frame
+	next := uint32(1)
+	if first > 0 {
+		next = r.files[first].number
+	}
+	for i := first; i < len(r.files); i++ {
+		n := r.files[i].number
+		if n != next {
+			lost = true
+			if !yield(Frame{}, r.damaged(fmt.Errorf("file %d is missing: %w", next, io.ErrUnexpectedEOF))) {
+				return
+			}
+		}
+		next = n + 1
+		more, err := r.playFile(i, i == first, &lost, yield)
+		if err != nil {
+			lost = true
+			more = yield(Frame{}, r.damaged(err))
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+func (r *Recording) damaged(err error) error {
+	return fmt.Errorf("cannot read the terminal journal of session %.80q: %w", r.session, err)
+}
+
+// playFile yields a file's frames, or none if they need what is lost. A keyframe is
+// yielded where the reading begins and after what is lost. More is false when the
+// reader has enough.
+func (r *Recording) playFile(i int, begin bool, lost *bool, yield func(Frame, error) bool) (more bool, err error) {
+	n, torn := r.files[i].number, false
+	p, err := r.open(i)
+	if i == len(r.files)-1 && r.files[i].raw {
+		torn = true // where its writer was stopped
+		if errors.Is(err, errTorn) {
+			return true, nil
+		}
+	}
+	if err != nil {
+		return true, fmt.Errorf("file %d: %w: %w", n, io.ErrUnexpectedEOF, err)
+	}
+	for {
+		f, err := p.next()
+		switch {
+		case errors.Is(err, io.EOF) || torn && errors.Is(err, errTorn):
+			return true, nil
+		case err != nil:
+			return true, fmt.Errorf("file %d at byte %d: %w: %w", n, headerSize+p.off, io.ErrUnexpectedEOF, err)
+		case *lost && f.Kind != FrameKey:
+			return true, nil
+		case f.Kind == FrameKey && !*lost && !begin:
+			continue // it says what the frames before it made
+		case !yield(f, nil):
+			return false, nil
+		}
+		*lost = false
+	}
+}
