@@ -19,6 +19,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/apply"
+	"stepbox/session/export"
 	"stepbox/session/files"
 	"stepbox/session/scratch"
 	"stepbox/session/server"
@@ -117,7 +118,13 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
 		}
 	}
-	h := server.NewHub(server.Services{Reader: history, Applier: a, Keeper: keeper{st, live, a.Journals}, Replayer: history}, live.find, log)
+	h := server.NewHub(server.Services{
+		Reader:   history,
+		Applier:  a,
+		Keeper:   keeper{st, live, a.Journals},
+		Replayer: history,
+		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ()},
+	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})

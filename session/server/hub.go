@@ -35,6 +35,7 @@ type Services struct {
 	Applier  Applier // of sessions that nobody has any more
 	Keeper   Keeper
 	Replayer Replayer
+	Exporter Exporter
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -109,6 +110,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	mux.HandleFunc("POST /v1/collect", answer(func(q *http.Request) (any, error) {
 		return k.Collect(q.Context(), q.URL.Query().Get("dry") == "true")
 	}))
+	exports(mux, s.Exporter, one)
 	// What was is in the record, of live sessions too.
 	for _, what := range []string{"/changes", "/diff", "/diffs"} {
 		mux.HandleFunc("GET /v1/sessions/{id}"+what, func(w http.ResponseWriter, q *http.Request) {

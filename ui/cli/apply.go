@@ -259,23 +259,26 @@ func (a *applying) takeBack(s api.Session) error {
 }
 
 // ask waits for a person's yes.
-func (a *applying) ask(what string) error {
-	fmt.Fprintf(a.stderr, "%s [y/N] ", what)
+func (a *applying) ask(what string) error { return ask(a.ctx, a.stdin, a.stderr, what) }
+
+// ask returns nil when the person says yes.
+func ask(ctx context.Context, stdin io.Reader, stderr io.Writer, what string) error {
+	fmt.Fprintf(stderr, "%s [y/N] ", what)
 	answer := make(chan string, 1)
 	go func() { // it may wait for ever, and ends with the program
-		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // no line is no
+		line, _ := bufio.NewReader(stdin).ReadString('\n') // no line is no
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {
-	case <-a.ctx.Done():
-		fmt.Fprintln(a.stderr)
-		return context.Cause(a.ctx)
+	case <-ctx.Done():
+		fmt.Fprintln(stderr)
+		return context.Cause(ctx)
 	case word := <-answer:
 		if word == "y" || word == "yes" {
 			return nil
 		}
 	}
-	fmt.Fprintln(a.stderr, "nothing was written")
+	fmt.Fprintln(stderr, "nothing was written")
 	return fmt.Errorf("%w: not wanted", ErrSaid)
 }
 

@@ -107,12 +107,18 @@ func (e lostError) Error() string {
 	return "this isn't all that was changed, the rest of it is there; lost from the record:" + string(e)
 }
 
-// copyPatch writes a patch, byte for byte. A lostError comes after all of it.
+// copyPatch writes a patch, byte for byte.
 func copyPatch(c command, s api.Session, r api.PatchRequest, w io.Writer) error {
 	p, err := c.client.Patch(c.ctx, s.ID, r)
 	if err != nil {
 		return err
 	}
+	return copyLines(p, w)
+}
+
+// copyLines writes an answer, byte for byte, and closes it. Of a patch that lacks
+// something a lostError comes after all of it.
+func copyLines(p io.ReadCloser, w io.Writer) error {
 	defer p.Close()
 	in, begins, lost := bufio.NewReaderSize(p, 64<<10), true, ""
 	for {
@@ -130,7 +136,7 @@ func copyPatch(c command, s api.Session, r api.PatchRequest, w io.Writer) error 
 		case err == io.EOF:
 			return nil
 		case err != nil && err != bufio.ErrBufferFull:
-			return fmt.Errorf("cannot write the whole patch: %w", err)
+			return fmt.Errorf("cannot write all of it: %w", err)
 		}
 	}
 }

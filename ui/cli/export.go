@@ -7,36 +7,107 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
 )
 
+// exporting is one stepbox export.
+type exporting struct {
+	command
+	s       api.Session
+	request api.ExportRequest
+	file    string
+	force   bool
+	yes     bool
+	stdin   io.Reader
+	stderr  io.Writer
+}
+
 func export(connect Connect) *cobra.Command {
-	var sel api.Selection
-	var format, file string
-	cmd := onSession(connect, command.toRead, "export [SESSION]", "Write a session's changes as a patch that git apply takes", func(c command, s api.Session) error {
-		if format != "patch" {
-			return fmt.Errorf("%w: %q is no format; there is: patch", ErrUsage, format)
-		}
-		r := api.PatchRequest{Selection: sel}
-		if file != "" && file != "-" {
-			return toFile(file, func(w io.Writer) error { return copyPatch(c, s, r, w) })
-		}
-		if isTerminal(c.out) {
-			return fmt.Errorf("%w: a patch has contents as they are, which may not be fit for a terminal; name a file with -o, or use stepbox diff", ErrUsage)
-		}
-		return copyPatch(c, s, r, c.out)
+	var e exporting
+	var cmd *cobra.Command
+	cmd = onSession(connect, command.toRead, "export [SESSION]", "Write a session in another form: its changes as a patch, its terminal, a report, all events", func(c command, s api.Session) error {
+		e.command, e.s, e.stdin, e.stderr = c, s, cmd.InOrStdin(), cmd.ErrOrStderr()
+		return e.run()
 	})
-	cmd.Flags().StringVar(&format, "format", "patch", "what is written: patch")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "the file to write; - is standard output")
-	cmd.Flags().IntSliceVar(&sel.Actions, "action", nil, "only what this action changed; may be repeated")
-	cmd.Flags().IntSliceVar(&sel.Without, "without", nil, "not what this action changed; may be repeated")
-	cmd.Flags().StringArrayVar(&sel.Globs, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
+	f := cmd.Flags()
+	f.StringVar(&e.request.Format, "format", api.ExportPatch, "what is written: "+strings.Join(api.ExportFormats, ", "))
+	f.StringVarP(&e.file, "output", "o", "", "the file to write; - is standard output")
+	f.BoolVar(&e.force, "force", false, "write over a file that is there")
+	f.BoolVarP(&e.yes, "yes", "y", false, "redact what looks like a secret without asking")
+	f.BoolVar(&e.request.NoRedact, "no-redact", false, "leave secrets as they are")
+	f.BoolVar(&e.request.Output, "terminal", false, "with the terminal's output (jsonl)")
+	f.IntSliceVar(&e.request.Actions, "action", nil, "only what this action changed (patch); may be repeated")
+	f.IntSliceVar(&e.request.Without, "without", nil, "not what this action changed (patch); may be repeated")
+	f.StringArrayVar(&e.request.Globs, "path", nil, "only paths that match this pattern, as src/** (patch); may be repeated")
 	return cmd
+}
+
+func (e *exporting) run() error {
+	r := e.request
+	toOut := e.file == "" || e.file == "-"
+	switch {
+	case !slices.Contains(api.ExportFormats, r.Format):
+		return fmt.Errorf("%w: %q is no format; there are: %s", ErrUsage, api.Escape(r.Format), strings.Join(api.ExportFormats, ", "))
+	case r.Format != api.ExportPatch && !r.Selection.All():
+		return fmt.Errorf("%w: --action, --without and --path choose what a patch has, and %s has all of the session", ErrUsage, r.Format)
+	case r.Format != api.ExportJSONL && r.Output:
+		return fmt.Errorf("%w: --terminal is for --format jsonl", ErrUsage)
+	case toOut && isTerminal(e.out):
+		return fmt.Errorf("%w: an export may not be fit for a terminal; name a file with -o", ErrUsage)
+	}
+	if !toOut && !e.force {
+		if _, err := os.Lstat(e.file); err == nil {
+			return fmt.Errorf("cannot write %q: it is there already; use another name, or --force", e.file)
+		}
+	}
+	if !r.NoRedact {
+		if err := e.look(); err != nil {
+			return err
+		}
+	}
+	write := func(w io.Writer) error {
+		p, err := e.client.Export(e.ctx, e.s.ID, r)
+		if err != nil {
+			return err
+		}
+		return copyLines(p, w)
+	}
+	if toOut {
+		return write(e.out)
+	}
+	return toFile(e.file, e.force, write)
+}
+
+// look shows what will be redacted, and asks.
+func (e *exporting) look() error {
+	plan, err := e.client.ExportPlan(e.ctx, e.s.ID, e.request)
+	if err != nil || len(plan.Secrets) == 0 {
+		return err
+	}
+	n := 0
+	fmt.Fprintln(e.stderr, "What looks like a secret is redacted:")
+	for _, s := range plan.Secrets {
+		n += s.Count
+		fmt.Fprintf(e.stderr, "  %4d  %s in %s\n", s.Count, api.Escape(s.Kind), api.Escape(s.Where))
+	}
+	if e.request.Format == api.ExportPatch {
+		fmt.Fprintln(e.stderr, "A file whose secret was there before can't be patched then.")
+	}
+	switch {
+	case e.yes:
+		return nil
+	case !isTerminal(e.stdin) || !isTerminal(e.stderr):
+		return fmt.Errorf("%w: nothing was written: use --yes to export it redacted, or --no-redact to export the secrets too", ErrUsage)
+	}
+	return ask(e.ctx, e.stdin, e.stderr, "Export it so? (--no-redact leaves all as it is)")
 }
 
 // ToPatch writes all that a session changed as a patch, to a new file in this
@@ -50,15 +121,16 @@ func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, er
 		if _, err := os.Lstat(file); err == nil {
 			continue // someone's, and it stays
 		}
-		return file, toFile(file, func(w io.Writer) error {
+		return file, toFile(file, false, func(w io.Writer) error {
 			return copyPatch(command{ctx: ctx, client: client}, s, api.PatchRequest{}, w)
 		})
 	}
 }
 
-// toFile has a file written whole or not at all, but for what the record lost.
-func toFile(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".stepbox-*")
+// toFile has a file written whole or not at all, but for what the record lost, for
+// its owner alone. One that is there is written over only with force.
+func toFile(name string, force bool, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".stepbox-*") // 0600
 	if err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)
 	}
@@ -72,8 +144,13 @@ func toFile(name string, write func(io.Writer) error) error {
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)
 	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return fmt.Errorf("cannot write %q: %w", name, err)
+	if !force {
+		linked := os.Link(f.Name(), name) // fails when someone made the name meanwhile
+		if linked == nil {
+			return err
+		} else if errors.Is(linked, fs.ErrExist) {
+			return fmt.Errorf("cannot write %q: it is there already; use another name, or --force", name)
+		} // or where there are no links: it wasn't there a moment ago
 	}
 	if err := os.Rename(f.Name(), name); err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)

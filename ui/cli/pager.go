@@ -32,8 +32,8 @@ func (d *differ) paint(colour, text string) string {
 // NoColour says whether colours aren't wanted. See no-color.org.
 func NoColour() bool { return os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func isTerminal(readerOrWriter any) bool {
+	f, ok := readerOrWriter.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -1,0 +1,123 @@
+// Package export writes a recorded session in forms that other programs read, and
+// reads terminal recordings of other programs.
+//
+// All of it comes from the record, also of a session that is live, as a stream whose
+// memory doesn't grow with the session. Secrets are replaced on the way (package
+// redact), and what a terminal that plays an export would obey beyond drawing is left
+// out (see filter).
+package export
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/redact"
+	"stepbox/store"
+)
+
+// Exporter reads from the record. It is safe for concurrent use.
+type Exporter struct {
+	Store   *store.Store
+	History *files.History
+	Environ []string // of the person: values of variables that are secret by their names are redacted
+
+	// Sign signs an in-toto statement's envelope and names the key; nil: there is no key.
+	Sign func(ctx context.Context, message []byte) (sig []byte, key string, err error)
+}
+
+// run is one export under way.
+type run struct {
+	*Exporter
+	ctx context.Context
+	s   api.Session
+	req api.ExportRequest
+	red *redact.Redactor
+	out *bufio.Writer
+
+	patch func(io.Writer) error
+}
+
+var formats = map[string]func(*run) error{
+	api.ExportCast:  func(r *run) error { return r.cast(3) },
+	api.ExportCast2: func(r *run) error { return r.cast(2) },
+	api.ExportPatch: (*run).patched,
+	api.ExportJSONL: (*run).jsonl,
+}
+
+// Export writes a session. Patch writes its changes as a patch, which a live
+// session's supervisor has newer than the record. An error means that what was
+// written isn't whole.
+func (e *Exporter) Export(ctx context.Context, id string, req api.ExportRequest, patch func(io.Writer) error, w io.Writer) error {
+	red := redact.Off()
+	if !req.NoRedact {
+		red = redact.New(e.Environ)
+	}
+	return e.export(ctx, id, req, red, patch, w)
+}
+
+// Plan says what Export would redact.
+func (e *Exporter) Plan(ctx context.Context, id string, req api.ExportRequest, patch func(io.Writer) error) (api.ExportPlan, error) {
+	red := redact.New(e.Environ)
+	err := e.export(ctx, id, req, red, patch, io.Discard)
+	plan := api.ExportPlan{Secrets: []api.Secret{}}
+	for _, s := range red.Found() {
+		plan.Secrets = append(plan.Secrets, api.Secret(s))
+	}
+	return plan, err
+}
+
+func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest, red *redact.Redactor, patch func(io.Writer) error, w io.Writer) error {
+	write, ok := formats[req.Format]
+	if !ok {
+		return api.Problemf(api.CodeInvalid, "%q is no format; there are: %s", api.Escape(api.Trim(req.Format, 80)), strings.Join(api.ExportFormats, ", "))
+	}
+	s, err := e.History.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	r := &run{Exporter: e, ctx: ctx, s: s, req: req, red: red, out: bufio.NewWriterSize(w, 64<<10), patch: patch}
+	if err := write(r); err != nil {
+		return err
+	}
+	return r.out.Flush()
+}
+
+// json writes a value on a line of its own.
+func (r *run) json(v any) error {
+	enc := json.NewEncoder(r.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// text replaces the secrets of a text.
+func (r *run) text(s, where string) string { return r.red.Text(s, where) }
+
+// each calls f with all resources of a kind, by number, and holds some at a time.
+func each[T any](r *run, kind store.Kind, number func(T) int64, f func(T) error) error {
+	const page = 256
+	for after := int64(-1); ; {
+		docs, err := r.Store.Docs(r.ctx, r.s.ID, kind, after, page)
+		if err != nil {
+			return fmt.Errorf("cannot read the record: %w", err)
+		}
+		for _, d := range docs {
+			var v T
+			if err := json.Unmarshal(d, &v); err != nil {
+				return fmt.Errorf("cannot decode a %s of session %s: %w", kind, r.s.ID, err)
+			}
+			after = number(v)
+			if err := f(v); err != nil {
+				return err
+			}
+		}
+		if len(docs) < page {
+			return nil
+		}
+	}
+}

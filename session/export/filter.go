@@ -1,0 +1,171 @@
+package export
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// filter keeps of a terminal's output what draws: text, whole and in UTF-8, and the
+// sequences that move the cursor, colour and clear. What a terminal would obey
+// beyond that when the output is played is left out: strings (titles, the clipboard,
+// links, notifications, graphics, what programs define of their own), questions that
+// it answers as if typed, the mouse and other reports, its window, its printer. The
+// sequences are cut as in package screen, which says after what standard.
+type filter struct {
+	buf []byte // an unfinished sequence or character, with its ESC
+	str bool   // within a string
+	end bool   // after an ESC within one
+}
+
+// maxSequence bounds a sequence, in bytes; a longer one is left out.
+const maxSequence = 256
+
+// write takes the next bytes and emits text, and sequences that draw.
+func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error {
+	if len(f.buf) > 0 {
+		p = append(f.buf, p...)
+		f.buf = nil
+	}
+	var text []byte
+	flush := func() error {
+		if len(text) == 0 {
+			return nil
+		}
+		err := emit(text, true)
+		text = nil
+		return err
+	}
+	for len(p) > 0 {
+		switch {
+		case f.str:
+			p = f.skip(p)
+			continue
+		case p[0] == 0x1b:
+			n, whole := sequence(p)
+			if !whole && len(p) <= maxSequence {
+				f.buf = bytes.Clone(p)
+				return flush()
+			}
+			if seq := f.keep(p[:n]); seq != nil && whole {
+				if err := flush(); err != nil {
+					return err
+				}
+				if err := emit(seq, false); err != nil {
+					return err
+				}
+			}
+			p = p[n:]
+			continue
+		case p[0] < 0x20 || p[0] == 0x7f:
+			if strings.IndexByte("\t\n\v\f\r\b\a\x0e\x0f", p[0]) >= 0 { // others do nothing, or ask (ENQ)
+				text = append(text, p[0])
+			}
+			p = p[1:]
+			continue
+		case !utf8.FullRune(p):
+			f.buf = bytes.Clone(p)
+			return flush()
+		}
+		c, n := utf8.DecodeRune(p)
+		if c < 0x80 || c > 0x9f { // C1 controls begin sequences in some terminals
+			text = utf8.AppendRune(text, c) // of invalid bytes: U+FFFD
+		}
+		p = p[n:]
+	}
+	return flush()
+}
+
+// skip reads on to a string's end: ST, or BEL; CAN and SUB break it off, as does
+// another sequence.
+func (f *filter) skip(p []byte) []byte {
+	if f.end {
+		f.end, f.str = false, false
+		if p[0] == '\\' {
+			return p[1:]
+		}
+		return append([]byte{0x1b}, p...)
+	}
+	i := bytes.IndexAny(p, "\x1b\x18\x1a\x07")
+	if i < 0 {
+		return nil
+	}
+	if p[i] == 0x1b {
+		f.end = true
+	} else {
+		f.str = false
+	}
+	return p[i+1:]
+}
+
+// sequence is the length of the sequence that p begins with, and whether all of it
+// is there. Of a string it is the beginning alone.
+func sequence(p []byte) (n int, whole bool) {
+	n = 1
+	for n < len(p) && p[n] >= 0x20 && p[n] < 0x30 {
+		n++
+	}
+	if n == len(p) {
+		return n, false
+	}
+	if p[n] < 0x20 || p[n] >= 0x7f {
+		return n, true // broken off
+	}
+	if n > 1 || p[n] != '[' {
+		return n + 1, true
+	}
+	for n++; n < len(p); n++ {
+		switch b := p[n]; {
+		case b >= 0x40 && b < 0x7f:
+			return n + 1, true
+		case b < 0x20 || b >= 0x7f:
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// reports are the private modes that make a terminal send what nobody typed, or
+// send it otherwise.
+var reports = []string{"1", "9", "66", "67", "1000", "1001", "1002", "1003", "1004", "1005", "1006", "1007", "1015", "1016", "2004", "2031", "2048", "9001"}
+
+// keep gives what is kept of a sequence; nil: nothing.
+func (f *filter) keep(seq []byte) []byte {
+	final := seq[len(seq)-1]
+	if len(seq) < 2 || final < 0x30 || final >= 0x7f {
+		return nil
+	}
+	if seq[1] != '[' {
+		if len(seq) == 2 && strings.IndexByte("]P_^Xk", final) >= 0 {
+			f.str = true
+			return nil
+		}
+		if len(seq) == 2 && strings.IndexByte("78DEHMNOc", final) >= 0 || len(seq) == 3 && strings.IndexByte("()*+", seq[1]) >= 0 || string(seq) == "\x1b#8" {
+			return seq
+		}
+		return nil
+	}
+	if len(seq) == 2 {
+		return nil
+	}
+	params := seq[2 : len(seq)-1]
+	private := bytes.ContainsAny(params, "<=>?")
+	switch {
+	case (final == 'h' || final == 'l') && len(params) > 0 && params[0] == '?':
+		modes := slices.DeleteFunc(strings.Split(string(params[1:]), ";"), func(m string) bool {
+			return slices.Contains(reports, strings.TrimLeft(m, "0"))
+		})
+		if len(modes) == 0 {
+			return nil
+		}
+		return []byte("\x1b[?" + strings.Join(modes, ";") + string(final))
+	case string(params) == "!" && final == 'p', final == 'q' && bytes.HasSuffix(params, []byte(" ")): // soft reset, the cursor's shape
+		return seq
+	case bytes.ContainsAny(params, " !\"#$%&'()*+,-./"), private && final != 'J' && final != 'K':
+		return nil
+	case strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefghlmrsu", final) >= 0:
+		return seq
+	}
+	return nil // c n t x i and what else asks or acts
+}

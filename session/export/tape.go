@@ -1,0 +1,152 @@
+package export
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/session/redact"
+	"stepbox/store"
+)
+
+// take is something that happened in the terminal, or beside it.
+type take struct {
+	at         time.Duration // since the session began, never less than that of the one before
+	kind       byte          // o: output, r: resize, m: a mark
+	data       []byte        // output that is safe to play, or the mark's words
+	cols, rows int
+	n          int // counts the takes, so that the parts of one are known
+}
+
+const (
+	output = 'o'
+	resize = 'r'
+	marked = 'm'
+)
+
+// tape calls f with what happened in the terminal, in order, and with marks, if asked
+// for: of actions and denials. Where the record is damaged it ends with a mark that
+// says so.
+func (r *run) tape(marks bool, f func(take) error) error {
+	var held *take // whose parts come one by one
+	flush := func() error {
+		if held == nil {
+			return nil
+		}
+		t := *held
+		held = nil
+		return f(t)
+	}
+	stream := redact.Stream[take]{R: r.red, Where: "the terminal's output", Emit: func(p redact.Piece[take]) error {
+		if held != nil && held.n == p.Tag.n {
+			held.data = append(held.data, p.Data...)
+			return nil
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		t := p.Tag
+		if t.kind == output {
+			t.data = p.Data
+		}
+		held = &t
+		return nil
+	}}
+	n, at, clean := 0, time.Duration(0), filter{}
+	add := func(t take) error {
+		n++
+		at = max(at, t.at)
+		t.n, t.at = n, at
+		if t.kind != output {
+			return stream.Add(redact.Piece[take]{Tag: t})
+		}
+		return clean.write(t.data, func(data []byte, text bool) error {
+			return stream.Add(redact.Piece[take]{Data: data, Text: text, Tag: take{at: t.at, kind: output, n: n}})
+		})
+	}
+	next, stop := iter.Pull2(r.marks(marks))
+	defer stop()
+	mark, err, more := next()
+	before := func(at time.Duration) error {
+		for more && err == nil && mark.at <= at {
+			if aerr := add(mark); aerr != nil {
+				return aerr
+			}
+			mark, err, more = next()
+		}
+		return err
+	}
+	for frame, ferr := range r.Store.ReadJournal(r.s.ID) {
+		if errors.Is(ferr, io.ErrUnexpectedEOF) {
+			if err := add(take{at: at, kind: marked, data: []byte("the record of the terminal is damaged from here on")}); err != nil {
+				return err
+			}
+			break
+		}
+		if ferr == nil {
+			ferr = r.ctx.Err()
+		}
+		if ferr == nil {
+			ferr = before(frame.At)
+		}
+		if ferr == nil {
+			// The frame's data is the reader's; a piece keeps it.
+			t := take{at: frame.At, kind: output, data: frame.Data}
+			if frame.Kind == store.FrameResize {
+				t = take{at: frame.At, kind: resize, cols: clamp(frame.Cols), rows: clamp(frame.Rows)}
+			}
+			ferr = add(t)
+		}
+		if ferr != nil {
+			return ferr
+		}
+	}
+	if err := before(1<<63 - 1); err != nil {
+		return err
+	}
+	if err := stream.Close(); err != nil {
+		return err
+	}
+	return flush()
+}
+
+// clamp bounds a terminal's size.
+func clamp(n int) int { return min(max(n, 1), 1000) }
+
+// marks yields a mark for each action, when it began, and for each that was denied.
+func (r *run) marks(any bool) iter.Seq2[take, error] {
+	return func(yield func(take, error) bool) {
+		if !any {
+			return
+		}
+		newest := 0
+		for e, err := range r.History.Recorded(r.ctx, r.s.ID, 0, string(store.KindAction)) {
+			if err != nil {
+				yield(take{}, err)
+				return
+			}
+			a := e.Action
+			if a == nil {
+				continue
+			}
+			words := ""
+			switch {
+			case a.Housekeeping:
+			case a.State == api.ActionDenied && e.Kind == "action.denied":
+				words = "denied: " + a.Title
+			case a.N > newest:
+				words = a.Title
+			}
+			newest = max(newest, a.N)
+			if words == "" {
+				continue
+			}
+			t := take{at: max(0, e.At.Sub(r.s.StartedAt)), kind: marked, data: []byte(r.text(words, "commands"))}
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// Package redact finds secrets by their shape in text that leaves the record, and
+// puts words in their place: tokens of well-known services, private keys, passwords
+// in addresses and headers, values of settings whose names say that they are secret.
+//
+// It is a help for people who share a recording, not a guarantee: a secret without
+// a known shape, or one that a program draws on the screen in pieces, isn't found.
+//
+// A Redactor is used by one goroutine.
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Secret is what was found of one kind in one place.
+type Secret struct {
+	Kind  string `json:"kind"`  // in words: "GitHub token"
+	Where string `json:"where"` // in words: "the terminal", "a file's name"
+	Count int    `json:"count"`
+}
+
+// maxPlaces bounds the places that are told apart; what is found in others is
+// counted as elsewhere.
+const maxPlaces = 200
+
+// Redactor replaces secrets and counts them.
+type Redactor struct {
+	known []literal
+	found map[Secret]int // by kind and place, without a count
+	off   bool
+}
+
+// literal is a value that is known to be secret.
+type literal struct{ value, kind string }
+
+// minLiteral is how long a known value must be, in bytes: replacing every "yes" hides nothing.
+const minLiteral = 8
+
+// New makes a Redactor. Besides what is known by its shape it replaces the values of
+// those variables, as NAME=value, whose names say that they are secret.
+func New(environ []string) *Redactor {
+	r := &Redactor{found: make(map[Secret]int)}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if len(value) >= minLiteral && rules().secretName.MatchString(name) {
+			r.known = append(r.known, literal{value, "value of $" + name})
+		}
+	}
+	slices.SortFunc(r.known, func(a, b literal) int { return cmp.Compare(len(b.value), len(a.value)) })
+	return r
+}
+
+// Off makes a Redactor that leaves all as it is.
+func Off() *Redactor { return &Redactor{off: true} }
+
+// Found lists what was replaced, by place.
+func (r *Redactor) Found() []Secret {
+	var out []Secret
+	for s, n := range r.found {
+		s.Count = n
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Secret) int {
+		return cmp.Or(strings.Compare(a.Where, b.Where), strings.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+func (r *Redactor) count(kind, where string) {
+	s := Secret{Kind: kind, Where: where}
+	if _, ok := r.found[s]; !ok && len(r.found) >= maxPlaces {
+		s.Where = "elsewhere"
+	}
+	r.found[s]++
+}
+
+// span is a secret's place in a text.
+type span struct {
+	from, to int
+	kind     string
+}
+
+// find lists the secrets of a text, in order and apart from each other.
+func (r *Redactor) find(text []byte) []span {
+	if r.off {
+		return nil
+	}
+	var out []span
+	for _, l := range r.known {
+		for at := 0; ; {
+			i := bytes.Index(text[at:], []byte(l.value))
+			if i < 0 {
+				break
+			}
+			out = append(out, span{at + i, at + i + len(l.value), l.kind})
+			at += i + len(l.value)
+		}
+	}
+	lower := bytes.ToLower(text) // of other lengths for some letters: only the hints are looked for
+	for _, rule := range rules().shapes {
+		if !rule.maybe(lower) {
+			continue
+		}
+		for _, m := range rule.re.FindAllSubmatchIndex(text, -1) {
+			from, to := m[0], m[1]
+			if len(m) > 2 && m[2] >= 0 { // the group is the secret, what is around it says so
+				from, to = m[2], m[3]
+			}
+			if rule.is != nil && !rule.is(text[m[0]:from], text[from:to], text[to:]) {
+				continue
+			}
+			if to > from && !strings.HasPrefix(string(text[from:to]), mark) {
+				out = append(out, span{from, to, rule.kind})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	apart := out[:0]
+	for _, s := range out {
+		if n := len(apart); n == 0 || s.from >= apart[n-1].to {
+			apart = append(apart, s)
+		} else if s.to > apart[n-1].to {
+			apart[n-1].to = s.to
+		}
+	}
+	return apart
+}
+
+const mark = "[redacted: "
+
+func words(kind string) string { return mark + kind + "]" }
+
+// Text replaces the secrets of one text. Where says in words what the text is.
+func (r *Redactor) Text(text, where string) string {
+	spans := r.find([]byte(text))
+	if len(spans) == 0 {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for _, s := range spans {
+		r.count(s.kind, where)
+		b.WriteString(text[at:s.from] + words(s.kind))
+		at = s.to
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// Lines replaces the secrets of lines, also of those that stretch over some: each
+// line of such a secret says so, and their number stays.
+func (r *Redactor) Lines(lines []string, where string) []string {
+	spans := r.find([]byte(strings.Join(lines, "\n")))
+	if len(spans) == 0 {
+		return lines
+	}
+	out := make([]string, len(lines))
+	begin := 0
+	for i, line := range lines {
+		var b strings.Builder
+		at := 0
+		for _, s := range spans {
+			from, to := max(s.from-begin, 0), min(s.to-begin, len(line))
+			if from < to {
+				b.WriteString(line[at:from] + words(s.kind))
+				at = to
+			}
+		}
+		b.WriteString(line[at:])
+		out[i] = b.String()
+		begin += len(line) + 1
+	}
+	for _, s := range spans {
+		r.count(s.kind, where)
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"stepbox/session/redact"
+)
+
+// token is made here, so that nobody's scanner takes this file for a leak.
+func token(prefix string, n int) string { return prefix + strings.Repeat("aB3x", n/4+1)[:n] }
+
+func TestText(t *testing.T) {
+	key := "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\nAAAA\n-----END OPENSSH " + "PRIVATE KEY-----"
+	for in, want := range map[string]string{
+		"git clone https://u:" + "hunter2@host/x":               "git clone https://u:[redacted: password in an address]@host/x",
+		"x " + token("ghp_", 36) + " y":                         "x [redacted: GitHub token] y",
+		token("sk-ant-", 40):                                    "[redacted: Anthropic key]",
+		"curl -H 'Authorization: Bearer " + token("", 20) + "'": "curl -H 'Authorization: Bearer [redacted: Authorization header]'",
+		"export DB_PASSWORD=correcthorse":                       "export DB_PASSWORD=[redacted: value of a secret setting]",
+		`{"password": "hunter22"}`:                              `{"password": "[redacted: value of a secret setting]"}`,
+		"tool --password hunter22 x":                            "tool --password [redacted: value of a secret setting] x",
+		key + "\nafter":                                         "[redacted: private key]\nafter",
+		"mine is opensesame!":                                   "mine is [redacted: value of $MY_TOKEN]",
+
+		// What programs and people write of secrets isn't one.
+		"func login(token: string)":     "func login(token: string)",
+		"apiKey := loadKey(password)":   "apiKey := loadKey(password)",
+		"const tokens = parse(source)":  "const tokens = parse(source)",
+		"https://example.org/a:b@c":     "https://example.org/a:b@c",
+		"token=$TOKEN passwd=${SECRET}": "token=$TOKEN passwd=${SECRET}",
+		"the keyboard: qwertz":          "the keyboard: qwertz",
+	} {
+		r := redact.New([]string{"MY_TOKEN=opensesame!", "MY_PAGER=less -R -F", "SHORT_TOKEN=yes"})
+		if got := r.Text(in, "here"); got != want {
+			t.Errorf("%q became\n%q, not\n%q", in, got, want)
+		}
+		if found := r.Found(); (len(found) == 1 && found[0].Count == 1 && found[0].Where == "here") != (in != want) {
+			t.Errorf("%q: counted %v", in, found)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	r := redact.New(nil)
+	got := r.Lines([]string{"a", "k: -----BEGIN RSA " + "PRIVATE KEY-----", "QUJD", "-----END RSA " + "PRIVATE KEY----- x", "b"}, "a file")
+	want := []string{"a", "k: [redacted: private key]", "[redacted: private key]", "[redacted: private key] x", "b"}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	secret := token("glpat-", 20)
+	doc := `{"n":1.50,"argv":["tool","--password","hunter22","a\"b ` + secret + `"],"api_key":"qwertzuiop","x":"<&>"}`
+	r := redact.New(nil)
+	got, same := r.JSON([]byte(doc), "an event")
+	want := `{"n":1.50,"argv":["tool","--password","[redacted: value of a secret setting]","a\"b [redacted: GitLab token]"],"api_key":"[redacted: value of a secret setting]","x":"<&>"}`
+	if same || string(got) != want || !json.Valid(got) {
+		t.Errorf("%v %s", same, got)
+	}
+	if got, same := redact.New(nil).JSON([]byte(`{"a":"b"}`), ""); !same || string(got) != `{"a":"b"}` {
+		t.Errorf("%v %s", same, got)
+	}
+}
+
+// A secret is found wherever the pieces are cut, with sequences between its letters,
+// and what isn't a secret comes out as it went in.
+func TestStream(t *testing.T) {
+	secret := token("ghp_", 36)
+	text := strings.Repeat("some text that is long enough\r\n", 6000) + "A" + " " + secret + " B\n" + strings.Repeat("more\n", 9000)
+	for _, size := range []int{1, 7, 40, 4096, len(text)} {
+		r := redact.New(nil)
+		var out strings.Builder
+		tags := 0
+		s := redact.Stream[int]{R: r, Where: "the terminal", Emit: func(p redact.Piece[int]) error {
+			if p.Text {
+				out.Write(p.Data)
+			}
+			if p.Tag < tags {
+				t.Fatalf("piece %d came after %d", p.Tag, tags)
+			}
+			tags = p.Tag
+			return nil
+		}}
+		for at, n := 0, 0; at < len(text); at, n = at+size, n+1 {
+			for _, p := range []redact.Piece[int]{{[]byte(text[at:min(at+size, len(text))]), true, n}, {[]byte("\x1b[1m"), false, n}} {
+				if err := s.Add(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), strings.Replace(text, secret, "[redacted: GitHub token]", 1); got != want {
+			t.Errorf("pieces of %d: %d bytes came out, not %d; has the secret: %v", size, len(got), len(want), strings.Contains(got, secret))
+		}
+		if f := r.Found(); len(f) != 1 || f[0].Count != 1 {
+			t.Errorf("pieces of %d: found %v", size, f)
+		}
+	}
+}
