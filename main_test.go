@@ -280,13 +280,14 @@ var directions = map[string][]string{
 	"session/deeds":    {"session/files", "session/base", "session/effects", "session/said", "runner", "policy", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
 	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
+	"session/tree":     {"session/files", "session/base", "session/ledger", "session/outfit", "runner", "policy", "store", "session/api"},
 	"session/merge":    {"session/api"},
 	"session/patch":    {"session/merge", "runner", "session/api"},
 	"session/apply":    {"session/effects", "session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},
 	"session":          {"session/loop", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/ledger", "session/apply", "session/project", "session/scratch", "session/api", "session/server"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/ledger", "session/apply", "session/project", "session/scratch", "session/tree", "session/api", "session/server"},
 	"ui":               {"session/api", "themes"},
 }
 

@@ -283,7 +283,7 @@ func (f *Files) Checkpoint(ctx context.Context, id int64) (Checkpoint, error) {
 		if err != nil {
 			return Checkpoint{}, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
 		}
-		if cp.Root, err = parseHash(rec.Root); err != nil {
+		if cp.Root, err = ParseHash(rec.Root); err != nil {
 			return Checkpoint{}, err
 		}
 		if cp.Manifest, err = manifest.Load(ctx, Bodies{f.store}, cp.Root); err != nil {
@@ -410,7 +410,8 @@ func modeWords(was, is uint32) string {
 	return numbers
 }
 
-func parseHash(s string) (content.Hash, error) {
+// ParseHash reads a hash as the API writes it.
+func ParseHash(s string) (content.Hash, error) {
 	var h content.Hash
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(h) {

@@ -23,7 +23,7 @@ func References(st *store.Store) store.References {
 			if err := json.Unmarshal(doc, &cp); err != nil {
 				return nil, err
 			}
-			root, err := parseHash(cp.Root)
+			root, err := ParseHash(cp.Root)
 			if err != nil || seen[root] {
 				return nil, err
 			}
@@ -43,7 +43,7 @@ func References(st *store.Store) store.References {
 			if err := json.Unmarshal(doc, &s); err != nil || s.Base == nil {
 				return nil, err
 			}
-			h, err := parseHash(s.Base.Hash)
+			h, err := ParseHash(s.Base.Hash)
 			if err != nil {
 				return nil, err
 			}

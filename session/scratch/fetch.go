@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,26 +165,11 @@ func (s *Scratch) real(ctx context.Context, r *repository, in string, args ...st
 	if !s.straight(r) {
 		return nil, fmt.Errorf("its commits can't be fetched: the project's git folder %s is gone, or is behind a link", api.Escape(r.dir))
 	}
-	program := outfit.Program("git", s.cfg.Env)
-	path, err := filepath.EvalSymlinks(program)
-	if program == "" || err != nil {
-		return nil, errors.New("there is no git on this machine")
-	}
-	if in, err := filepath.Rel(s.cfg.Workspace, path); err == nil && filepath.IsLocal(in) {
-		return nil, fmt.Errorf("the git that PATH has first, %q, is in the project, where the agent's work goes", program)
-	}
 	limited, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program, append([]string{
-		"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",
-		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "protocol.allow=never", "-c", "protocol.file.allow=always",
-	}, args...)...)
-	cmd.Dir = "/"
-	cmd.Env = []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir), "HOME=" + s.cfg.Home}
-	for _, v := range s.cfg.Env {
-		if strings.HasPrefix(v, "PATH=") || strings.HasPrefix(v, "XDG_CONFIG_HOME=") {
-			cmd.Env = append(cmd.Env, v)
-		}
+	cmd, err := outfit.Git(limited, s.cfg.Workspace, dir, s.cfg.Home, s.cfg.Env, args...)
+	if err != nil {
+		return nil, err
 	}
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &said

@@ -1,0 +1,208 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/base"
+	"stepbox/session/outfit"
+)
+
+// Git's modes.
+const (
+	modeExecutable = 0o100755
+	modeLink       = 0o120000
+	modeSubmodule  = 0o160000
+)
+
+const hidden = "it is hidden from the agent"
+
+// record puts what the project was into an empty tree.
+func (t *Tree) record(rec *base.Record) {
+	t.repos, t.objects = rec.Repositories, make([]*objects, len(rec.Repositories))
+	for i := range rec.Repositories {
+		r := &rec.Repositories[i]
+		t.folder(r.Path)
+		for j := range r.Tracked {
+			t.tracked(i, manifest.Join(r.Path, r.Tracked[j].Path), &r.Tracked[j])
+		}
+	}
+	for i := range rec.Entries {
+		e := &rec.Entries[i]
+		if e.Kind == manifest.KindWhiteout {
+			t.remove(e.Path)
+			continue
+		}
+		dir, name := manifest.Split(e.Path)
+		at, was := t.folder(dir), t.find(e.Path)
+		f := &File{Entry: e.Entry, Path: e.Path}
+		if f.Name = name; f.Kind == manifest.KindDir && was != nil {
+			f.below = was.below
+		}
+		at.put(f)
+	}
+}
+
+// tracked is a path of an index.
+func (t *Tree) tracked(repo int, path string, e *base.Tracked) {
+	switch {
+	case e.Sparse || e.Stage != 0: // it isn't there, or an entry tells what is
+		return
+	case e.Mode == modeSubmodule:
+		t.folder(path)
+		return
+	case len(e.Hash) == 0:
+		t.gap(path, hidden)
+		return
+	}
+	dir, name := manifest.Split(path)
+	f := &File{Path: path, blob: e.Hash, repo: repo}
+	f.Entry = manifest.Entry{Name: name, Kind: manifest.KindFile, Mode: 0o644, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Size: -1}
+	switch e.Mode {
+	case modeExecutable:
+		f.Mode = 0o755
+	case modeLink:
+		f.Kind, f.Mode = manifest.KindSymlink, 0o777
+	}
+	t.folder(dir).put(f)
+}
+
+// folder finds or makes a folder.
+func (t *Tree) folder(path string) *File {
+	at := t.root
+	if path == "" {
+		return at
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		next := at.below[name]
+		if next == nil || next.Kind != manifest.KindDir {
+			next = &File{Path: manifest.Join(at.Path, name), plain: true}
+			next.Entry = manifest.Entry{Name: name, Kind: manifest.KindDir, Mode: 0o755, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+			at.put(next)
+		}
+		at = next
+	}
+	return at
+}
+
+func (f *File) put(c *File) {
+	if f.below == nil {
+		f.below = map[string]*File{}
+	}
+	f.below[c.Name] = c
+}
+
+func (t *Tree) remove(path string) {
+	dir, name := manifest.Split(path)
+	if at := t.find(dir); at != nil {
+		delete(at.below, name)
+	}
+}
+
+// overBase puts what the session first saw where it wrote in place of what the
+// folder was at the start: a person may have written in between.
+func (t *Tree) overBase(at *File, b *manifest.Node) {
+	if b.Opaque && b.Unsaved == "" { // all that was in it is listed
+		for name := range at.below {
+			if b.Sub.Find(name) == nil {
+				delete(at.below, name)
+			}
+		}
+	}
+	for n := range b.Sub.All() {
+		was := at.below[n.Name]
+		switch {
+		case n.Name == ".git":
+		case n.Kind == manifest.KindWhiteout:
+			delete(at.below, n.Name)
+		case n.Kind == manifest.KindDir:
+			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+			f.Opaque = false
+			if was != nil && was.Kind == manifest.KindDir {
+				f.below = was.below
+				if f.Unsaved == "" && !n.Opaque {
+					f.Unsaved = was.Unsaved
+				}
+			}
+			at.put(f)
+			t.overBase(f, n)
+		case was != nil && n.Unsaved != "" && was.Kind == n.Kind && (was.blob != nil || was.alike(&n.Entry)):
+			// the record of the start knows more
+		default:
+			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+			f.Links = 0
+			at.put(f)
+		}
+	}
+}
+
+// alike says whether two files look the same, as far as that can be told without
+// their contents.
+func (f *File) alike(e *manifest.Entry) bool {
+	return f.Kind == e.Kind && f.Size == e.Size && f.MTime == e.MTime && f.Mode == e.Mode && f.Target == e.Target
+}
+
+// overUpper puts what the session wrote on top.
+func (t *Tree) overUpper(at *File, up *manifest.Node) {
+	for n := range up.Sub.All() {
+		was := at.below[n.Name]
+		f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+		if n.Name == ".git" { // what it covers isn't in the record, so that its whiteouts are needed
+			f.upper = n
+		}
+		switch {
+		case n.Kind == manifest.KindWhiteout && f.upper == nil:
+			delete(at.below, n.Name)
+			continue
+		case n.Kind == manifest.KindDir && !n.Opaque && was != nil && was.Kind == manifest.KindDir:
+			f.below = was.below
+			if f.Unsaved == "" {
+				f.Unsaved = was.Unsaved
+			}
+		}
+		f.Opaque = false
+		at.put(f)
+		if n.Kind == manifest.KindDir {
+			t.overUpper(f, n)
+		}
+	}
+	if up.Name == "" {
+		at.Entry, at.plain = up.Entry, false
+	}
+}
+
+// ownFolders says of which repositories the own folders aren't what they were, for
+// they aren't in the record.
+func (t *Tree) ownFolders(ctx context.Context) {
+	for i := range t.repos {
+		r := &t.repos[i]
+		dir := filepath.Join(t.Session.Folder, r.Path)
+		g := git.Open(dir, outfit.Person(t.source.Home, t.source.Env))
+		root, _ := g.Root()
+		commit, branch := g.Head()
+		at := manifest.Join(r.Path, ".git")
+		switch {
+		case root == "":
+			t.gap(at, "git's own folder isn't in the record, and isn't there any more")
+		case r.Prefix != "" || root != dir:
+			t.gap(at, "the repository lies outside of the project: it is as it is now, without what the session wrote there")
+		case commit != r.Commit || branch != r.Branch:
+			t.gap(at, fmt.Sprintf("git's own folder isn't in the record but for what the session wrote in it; the rest is as it is now, at commit %s and not at %s", short(commit), short(r.Commit)))
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func short(commit string) string {
+	if commit == "" {
+		return "none"
+	}
+	return commit[:min(12, len(commit))]
+}

@@ -1,0 +1,232 @@
+// Package tree rebuilds a project as a session saw it at a moment, from the record:
+// what the folder was when the session started, what the session first saw where it
+// wrote, and on top of that what it had written by then. Contents come from the
+// record, of files that were as git had them from the person's own repository, and
+// else from the project folder if the file there is still the one that it was. What
+// can't be had exactly says so; it is never made up.
+//
+// What is in a tree was made in a sandbox: links are data and are never followed.
+// A Tree belongs to one goroutine, and is closed by who made it.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/lower"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/base"
+	"stepbox/session/files"
+	"stepbox/session/ledger"
+	"stepbox/session/outfit"
+	"stepbox/store"
+)
+
+// Source is where trees are made from.
+type Source struct {
+	Store *store.Store
+	Home  string   // the person's home folder
+	Env   []string // the person's environment, for their git
+}
+
+// Tree is a project at a moment.
+type Tree struct {
+	Session api.Session
+	At      api.At
+
+	root    *File
+	gaps    []Gap // that are known without looking
+	repos   []base.Repository
+	objects []*objects // of repos, started when they are asked
+	bodies  content.Bodies
+	lower   *lower.Lower // the project folder as it is now; nil when it is gone
+	source  Source
+}
+
+// File is one name of a tree. It must not be changed.
+//
+// Of a file that was as git had it, only what git knows is known: Hash is zero, Size
+// -1, the times are zero and of the mode only whether it is executable.
+type File struct {
+	manifest.Entry
+	Path string
+
+	blob  []byte           // the name that git has for the content; nil: it isn't by git that it is known
+	repo  int              // in which repository
+	below map[string]*File // of folders
+	plain bool             // a folder of which no more is known than that it was there
+	upper *manifest.Node   // of a repository's own folder: what the session wrote there, and a whiteout
+}
+
+// Gap is a path that isn't surely as it was.
+type Gap struct {
+	Path string // exact; "": the project itself
+	Why  string // in words
+}
+
+// Error reads as the reason.
+func (g *Gap) Error() string { return g.Why }
+
+// ByGit says whether nothing but what git had of it is known of a file.
+func (f *File) ByGit() bool { return f.blob != nil }
+
+// In makes the tree of a session at a moment.
+func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Moment) (*Tree, error) {
+	at, err := h.At(ctx, id, m)
+	if err != nil {
+		return nil, err
+	}
+	session, err := h.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var state *manifest.Manifest
+	if at.Checkpoint != 0 {
+		if state, err = files.Recorded(s.Store, id).At(ctx, at.Checkpoint); err != nil {
+			return nil, err
+		}
+	}
+	var rec *base.Record
+	missing := "what the project was isn't in the record"
+	if session.Base != nil {
+		hash, err := files.ParseHash(session.Base.Hash)
+		if err == nil {
+			rec, err = base.Load(ctx, files.Bodies{Store: s.Store}, hash)
+		}
+		if err != nil {
+			missing = "what the project was can't be read: " + err.Error()
+		}
+	}
+	t := s.of(session, rec)
+	t.At = at
+	switch {
+	case rec == nil:
+		t.gap("", missing+"; what the session never touched isn't known")
+	case rec.Missing != "":
+		t.gap("", "the record of what the project was is incomplete: "+rec.Missing)
+	}
+	if state != nil {
+		if state.Base != nil {
+			t.overBase(t.root, state.Base.Root)
+		}
+		t.overUpper(t.root, state.Root)
+	}
+	t.ownFolders(ctx)
+	return t, nil
+}
+
+// of is what the project was at the start, as far as rec knows.
+func (s Source) of(session api.Session, rec *base.Record) *Tree {
+	t := &Tree{Session: session, bodies: files.Bodies{Store: s.Store}, source: s, root: &File{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, plain: true}}
+	t.lower, _ = lower.Open(session.Folder, lower.Options{Hidden: session.HiddenPaths}) // without it, less can be had
+	if rec != nil {
+		t.record(rec)
+	}
+	return t
+}
+
+// Close lets go of what the tree reads from.
+func (t *Tree) Close() {
+	for _, o := range t.objects {
+		o.close()
+	}
+	if t.lower != nil {
+		_ = t.lower.Close() // it was only read
+	}
+}
+
+func (t *Tree) gap(path, why string) { t.gaps = append(t.gaps, Gap{path, why}) }
+
+// Stat is what the tree has at a path; nil is nothing.
+func (t *Tree) Stat(ctx context.Context, path string) (*File, error) {
+	f := t.find(path)
+	if f == nil {
+		return nil, nil
+	}
+	return f, t.settle(ctx, f)
+}
+
+func (t *Tree) find(path string) *File {
+	f := t.root
+	if path == "" {
+		return f
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if f = f.below[name]; f == nil || f.Kind == manifest.KindWhiteout {
+			return nil
+		}
+	}
+	return f
+}
+
+// Walk calls f with everything that is in the tree below a path, and with what is at
+// the path itself, folders before what they hold, names in order. An fs.SkipDir that f
+// returns leaves out what is in a folder. A link whose target can't be had has none,
+// and says why in Unsaved.
+func (t *Tree) Walk(ctx context.Context, path string, f func(*File) error) error {
+	at := t.find(path)
+	if at == nil {
+		return fmt.Errorf("cannot look at %q: %w", path, fs.ErrNotExist)
+	}
+	return t.walk(ctx, at, f)
+}
+
+func (t *Tree) walk(ctx context.Context, at *File, f func(*File) error) error {
+	if at.Kind == manifest.KindWhiteout {
+		return nil
+	}
+	if err := t.settle(ctx, at); err != nil {
+		return err
+	}
+	if err := f(at); err != nil {
+		if errors.Is(err, fs.SkipDir) {
+			return nil
+		}
+		return err
+	}
+	for _, name := range at.names() {
+		if err := t.walk(ctx, at.below[name], f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) names() []string { return slices.Sorted(maps.Keys(f.below)) }
+
+// settle reads a link's target, if that is in git's objects.
+func (t *Tree) settle(ctx context.Context, f *File) error {
+	if f.Kind != manifest.KindSymlink || f.blob == nil || f.Target != "" || f.Unsaved != "" {
+		return ctx.Err()
+	}
+	target, err := t.linkTarget(ctx, f)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f.Unsaved = err.Error()
+		return nil
+	}
+	f.Target = target
+	return nil
+}
+
+// Repositories says which commits were checked out at the start, by the folder of each.
+func (t *Tree) Repositories() []base.Repository { return t.repos }
+
+// git is the person's git on one of the repositories, as it is now.
+func (t *Tree) git(ctx context.Context, repo int, args ...string) (*exec.Cmd, error) {
+	dir, err := t.metadata(repo)
+	if err != nil {
+		return nil, err
+	}
+	return outfit.Git(ctx, t.Session.Folder, dir, t.source.Home, t.source.Env, args...)
+}
