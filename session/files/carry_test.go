@@ -17,6 +17,7 @@ import (
 
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 	"stepbox/session/merge"
 	"stepbox/store"
 )
@@ -351,7 +352,7 @@ func TestTakeBackOne(t *testing.T) {
 		}
 		named := make(map[string]bool)
 		for _, m := range done.conflicts {
-			path, err := pathOfKey(m.Key)
+			path, err := api.PathOf(m.Key)
 			if err != nil || m.Why == "" || named[path] {
 				t.Fatalf("a conflict is %+v", m)
 			}

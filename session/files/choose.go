@@ -32,7 +32,7 @@ func chooserOf(in api.Selection) (*chooser, error) {
 		}
 	}
 	for _, f := range in.Files {
-		path, err := pathOfKey(f.Key)
+		path, err := api.PathOf(f.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -149,7 +148,7 @@ func (f *Files) Page(ctx context.Context, from, to *manifest.Manifest, p api.Pag
 		}
 		group = groupAt(name)
 	}
-	path, err := pathOfKey(after)
+	path, err := api.PathOf(after)
 	if err != nil {
 		return out, err
 	}
@@ -213,19 +212,11 @@ func (f *Files) counted(c diff.Change, n lineCount) api.Change {
 }
 
 // key names a path in requests, whatever its bytes are.
-func key(p string) string { return base64.RawURLEncoding.EncodeToString([]byte(p)) }
-
-func pathOfKey(key string) (string, error) {
-	p, err := base64.RawURLEncoding.DecodeString(key)
-	if err != nil {
-		return "", api.Problemf(api.CodeInvalid, "%q names no changed file", api.Escape(api.Trim(key, 80)))
-	}
-	return string(p), nil
-}
+func key(p string) string { return api.KeyOf(p) }
 
 // Diff is one changed file's difference.
 func (f *Files) Diff(ctx context.Context, key string, from, to *manifest.Manifest) (api.FileDiff, error) {
-	p, err := pathOfKey(key)
+	p, err := api.PathOf(key)
 	if err != nil {
 		return api.FileDiff{}, err
 	}

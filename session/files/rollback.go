@@ -246,7 +246,7 @@ func (p *Plan) digest() string {
 	h := blake3.New()
 	resolved := make(map[string]bool)
 	for _, r := range p.Resolve {
-		if path, err := pathOfKey(r.Key); err == nil {
+		if path, err := api.PathOf(r.Key); err == nil {
 			resolved[path] = true
 		}
 	}

@@ -25,7 +25,7 @@ func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.
 	p.Shown = api.RollbackPlan{RollbackTarget: now.Target(), Actions: []int{}, Files: []api.Change{}}
 	b := backing{Files: r.Files, p: p, done: carried{to: source}, resolve: make(map[string]api.Resolution)}
 	for _, res := range now.Resolve {
-		path, err := pathOfKey(res.Key)
+		path, err := api.PathOf(res.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -124,6 +124,7 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		Keeper:   keeper{st, live, a.Journals},
 		Replayer: history,
 		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ()},
+		Travel:   traveller{history},
 	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}

@@ -36,6 +36,7 @@ type Services struct {
 	Keeper   Keeper
 	Replayer Replayer
 	Exporter Exporter
+	Travel   Traveller
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -111,6 +112,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 		return k.Collect(q.Context(), q.URL.Query().Get("dry") == "true")
 	}))
 	exports(mux, s.Exporter, one)
+	travelRoutes(mux, s.Travel)
 	// What was is in the record, of live sessions too.
 	for _, what := range []string{"/changes", "/diff", "/diffs"} {
 		mux.HandleFunc("GET /v1/sessions/{id}"+what, func(w http.ResponseWriter, q *http.Request) {

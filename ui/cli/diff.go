@@ -30,17 +30,24 @@ func diff(connect Connect) *cobra.Command {
 	var d differ
 	var pager bool
 	var action int
-	cmd := onMaybe(connect, "diff", "Show what a session or one of its actions changed", func(c command, s api.Session, n int) error {
+	cmd := wrap(connect, "diff [SESSION[@MOMENT]] [ACTION|A..B] [PATH...]", "Show what a session or one of its actions changed, or what differs between two moments", cobra.ArbitraryArgs, func(c command, args []string) error {
 		d.command = c
+		s, in, paths, err := c.scope(args)
+		if err != nil {
+			return err
+		}
+		d.paths = append(d.paths, paths...)
 		for _, p := range d.paths {
 			if !doublestar.ValidatePattern(p) {
-				return fmt.Errorf("%w: %q is no pattern of paths", ErrUsage, p)
+				return fmt.Errorf("%w: %q is no pattern of paths", ErrUsage, api.Escape(p))
 			}
 		}
-		if n != 0 && action != 0 && n != action {
-			return fmt.Errorf("%w: one action at a time", ErrUsage)
+		if action != 0 && in != (api.Scope{}) && in.Action != action {
+			return fmt.Errorf("%w: one action at a time, or two moments", ErrUsage)
 		}
-		in := api.Scope{Action: cmp.Or(n, action)}
+		if action != 0 {
+			in.Action = action
+		}
 		if c.json {
 			return d.asJSON(s, in)
 		}
@@ -57,7 +64,10 @@ func diff(connect Connect) *cobra.Command {
 		return d.write(s, in, cols)
 	})
 	cmd.Long = "Show what a session or one of its actions changed. On a terminal the differences are shown in colour and\n" +
-		"through a pager ($STEPBOX_PAGER, $PAGER or less); elsewhere they are a patch that git apply takes."
+		"through a pager ($STEPBOX_PAGER, $PAGER or less); elsewhere they are a patch that git apply takes.\n" +
+		"SESSION@12 is what had changed when action 12 had ended, SESSION 3..12^ what changed between two moments:\n" +
+		"12 is after action 12, 12^ before it, +1h2m that long after the start, and there are start and end."
+	cmd.Example = "  stepbox diff fix-tests 12\n  stepbox diff fix-tests 3..12 src/main.go\n  stepbox diff fix-tests@+10m --stat"
 	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
 	cmd.Flags().IntVar(&action, "action", 0, "only what this action changed")
 	cmd.Flags().BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
@@ -72,8 +82,8 @@ func (d *differ) write(s api.Session, in api.Scope, cols int) error {
 		return d.list(s, in, cols)
 	}
 	if !d.screen {
-		r := api.PatchRequest{Scope: in}
-		if len(d.paths) > 0 {
+		r := api.PatchRequest{Scope: in, Selection: api.Selection{Globs: d.paths}}
+		if in.From == "" && in.To == "" && len(d.paths) > 0 { // as older supervisors have it
 			r = api.PatchRequest{Selection: api.Selection{Globs: d.paths}}
 			if in.Action != 0 {
 				r.Actions = []int{in.Action}

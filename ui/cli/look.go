@@ -49,7 +49,11 @@ func list(connect Connect) *cobra.Command {
 }
 
 func show(connect Connect) *cobra.Command {
-	return onMaybe(connect, "show", "Show a session with its actions, or one action whole", func(c command, s api.Session, n int) error {
+	var at string
+	cmd := onMaybe(connect, "show", "Show a session with its actions, or one action whole; as they are, or were at a moment", func(c command, s api.Session, n int) error {
+		if at != "" {
+			return c.showAt(s, n, api.Moment(at))
+		}
 		if n > 0 {
 			return c.showAction(s, n)
 		}
@@ -95,6 +99,8 @@ func show(connect Connect) *cobra.Command {
 		})
 		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
+	cmd.Flags().StringVar(&at, "at", "", "how it stood at a moment: after action 12 or before 12^, +1h2m since the start, start, end")
+	return cmd
 }
 
 // besideNames names the live sessions over a session's files.

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+)
+
+// maxShownFile bounds what of a file is shown on a terminal or as JSON, in bytes.
+const maxShownFile = 16 << 20
+
+func cat(connect Connect) *cobra.Command {
+	var at, file string
+	cmd := wrap(connect, "cat SESSION:PATH[@MOMENT]", "Print a file as it was at a moment of a session", cobra.ExactArgs(1), func(c command, args []string) error {
+		s, path, m, err := c.fileAt(args[0], at)
+		if err != nil {
+			return err
+		}
+		if file != "" && file != "-" {
+			return Save(c.ctx, c.client, s.ID, api.KeyOf(path), m, file)
+		}
+		r, err := c.client.File(c.ctx, s.ID, api.KeyOf(path), m)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if !c.json && (file == "-" || !isTerminal(c.out)) {
+			_, err = io.Copy(c.out, r)
+			return err
+		}
+		b, err := io.ReadAll(io.LimitReader(r, maxShownFile+1))
+		switch {
+		case err != nil:
+			return fmt.Errorf("cannot read %q: %w", api.Escape(path), err)
+		case len(b) > maxShownFile:
+			return fmt.Errorf("%q has more than %d bytes: have it written to a file with -o", api.Escape(path), maxShownFile)
+		case c.json:
+			return c.print(struct {
+				Session string     `json:"session"`
+				Path    string     `json:"path"`
+				At      api.Moment `json:"at"`
+				Data    []byte     `json:"data"` // in base64
+			}{s.ID, api.Escape(path), m, b}, nil)
+		case strings.IndexByte(string(b[:min(len(b), 8000)]), 0) >= 0 || !utf8.Valid(b):
+			return fmt.Errorf("%q isn't text, and not fit for a terminal: have it written to a file with -o, or pipe it on", api.Escape(path))
+		}
+		out := bufio.NewWriter(c.out)
+		for line := range strings.Lines(string(b)) {
+			fmt.Fprintln(out, api.EscapeLine(line))
+		}
+		return out.Flush()
+	})
+	cmd.Long = "Print a file of the project as it was at a moment of a session: byte for byte, but on a terminal escaped.\n" +
+		"PATH is from the project on. MOMENT is 12 for after action 12, 12^ for before it, +1h2m since the start,\n" +
+		"start or end; a path that ends in such a word after an @ needs --at."
+	cmd.Example = "  stepbox cat fix-tests:src/main.go@12^\n  stepbox cat 7:logo.png@start -o logo.png\n  stepbox cat :notes@3 --at end"
+	cmd.Flags().StringVar(&at, "at", "", "the moment; all after the colon is the path then")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file, which mustn't be there yet; - is standard output")
+	return cmd
+}
+
+// Save writes a file as it was at a moment to one on the host that isn't there yet.
+// Nothing is written over, and no link followed in the file's place; half of it
+// never stays.
+func Save(ctx context.Context, client *api.Client, id, key string, at api.Moment, name string) (err error) {
+	r, err := client.File(ctx, id, key, at)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(filepath.Clean(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("cannot write %q: there is something of that name, which stays as it is; choose another", name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", name, err)
+	}
+	_, err = io.Copy(f, r)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("cannot write %q: %w", name, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// stood is how a session stood at a moment.
+type stood struct {
+	At        api.At         `json:"at"`
+	Session   api.Session    `json:"session"`
+	Actions   []api.Action   `json:"action_list"`
+	Questions []api.Question `json:"questions"` // held then
+	Rollbacks []api.Rollback `json:"rollbacks,omitempty"`
+	Applied   []api.Apply    `json:"apply_list,omitempty"`
+	Changes   api.Changes    `json:"changes"` // since the session began
+}
+
+// standing asks how a session stood.
+func (c command) standing(s api.Session, m api.Moment) (out stood, err error) {
+	out.Session, out.Actions, out.Questions = s, []api.Action{}, []api.Question{}
+	if out.At, err = c.client.At(c.ctx, s.ID, m); err != nil {
+		return out, err
+	}
+	for e, err := range c.client.EventsAt(c.ctx, s.ID, out.At.Seq, math.MaxInt32) {
+		switch {
+		case err != nil:
+			return out, err
+		case e.Session != nil:
+			out.Session = *e.Session
+		case e.Action != nil:
+			out.Actions = append(out.Actions, *e.Action)
+		case e.Question != nil:
+			out.Questions = append(out.Questions, *e.Question)
+		case e.Rollback != nil:
+			out.Rollbacks = append(out.Rollbacks, *e.Rollback)
+		case e.Apply != nil:
+			out.Applied = append(out.Applied, *e.Apply)
+		}
+	}
+	out.Changes, err = c.client.Changes(c.ctx, s.ID, api.Scope{From: "start", To: m}, 0)
+	return out, err
+}
+
+// showAt prints how a session stood at a moment, or one of its actions.
+func (c command) showAt(s api.Session, n int, m api.Moment) error {
+	then, err := c.standing(s, m)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		for _, a := range then.Actions {
+			if a.N == n {
+				return c.print(a, func(w io.Writer) { fmt.Fprintln(w, actionLine(a)) })
+			}
+		}
+		return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there was no action %d yet", n)}
+	}
+	return c.print(then, func(w io.Writer) {
+		at := then.At
+		row(w, "at", "%s, %s into the session (event %d)", at.Time.Local().Format("2006-01-02 15:04:05"), at.Offset.Round(1e6), at.Seq)
+		printSession(w, then.Session, nil, then.Actions, then.Questions)
+		fmt.Fprintf(w, "\nchanged by then\t%s, %d lines added, %d removed\n", files(then.Changes.Total), then.Changes.Added, then.Changes.Removed)
+		for _, f := range then.Changes.Files {
+			if f.Group != "git" {
+				fmt.Fprintf(w, "%s\t%s\n", f.Status, both(f))
+			}
+		}
+	})
+}
