@@ -161,10 +161,14 @@ func attach(ctx context.Context, id string) error { return screenOf(ctx, id, ui.
 
 // screenOf shows a session, with options of the caller's.
 func screenOf(ctx context.Context, id string, o ui.Options) error {
+	hub := launch.Hub
+	if o.Watching {
+		hub = launch.Watch
+	}
 	if !cli.Terminal() {
 		return fmt.Errorf("%w: this needs a terminal; stepbox ls, show and log work without one", cli.ErrUsage)
 	}
-	client, done, err := launch.Hub(ctx)
+	client, done, err := hub(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,6 +178,17 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return err
 	}
 	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
+	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
+	o.Export = func(ctx context.Context, id string) (string, error) {
+		s, err := client.Session(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return cli.ToPatch(ctx, client, s)
+	}
+	if o.Watching {
+		return ui.Run(ctx, o)
+	}
 	o.Start = func(ctx context.Context) (string, error) {
 		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids, disk: defaultDisk}.request(nil)
 		if err != nil {
@@ -182,19 +197,12 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return start(ctx, req)
 	}
 	o.Resume = func(ctx context.Context, id string) (string, error) { return resume(ctx, id, nil, true, true) }
-	o.Export = func(ctx context.Context, id string) (string, error) {
-		s, err := client.Session(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		return cli.ToPatch(ctx, client, s)
-	}
-	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	return ui.Run(ctx, o)
 }
 
 func attachCommand() *cobra.Command {
-	return &cobra.Command{
+	var watching bool
+	cmd := &cobra.Command{
 		Use: "attach [SESSION]", Short: "Show a session: live to decide on, past to look at", Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, done, err := launch.Hub(cmd.Context())
@@ -214,9 +222,11 @@ func attachCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return attach(cmd.Context(), s.ID)
+			return screenOf(cmd.Context(), s.ID, ui.Options{Watching: watching})
 		},
 	}
+	cmd.Flags().BoolVar(&watching, "read-only", false, "only watch: nothing is decided, typed or changed from here")
+	return cmd
 }
 
 func demoCommand() *cobra.Command {

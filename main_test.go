@@ -118,7 +118,7 @@ func TestScripts(t *testing.T) {
 					leftovers(e.WorkDir)
 				}
 			})
-			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "TERM=dumb", "PROJECT="+project, "GORACE="+os.Getenv("GORACE"))
+			e.Vars = append(e.Vars, "HOME="+home, "XDG_RUNTIME_DIR="+run, "STEPBOX_DATA="+filepath.Join(e.WorkDir, "data"), "SHELL=/bin/sh", "STEPBOX_AS=kim", "TERM=dumb", "PROJECT="+project, "GORACE="+os.Getenv("GORACE"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

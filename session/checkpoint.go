@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -54,7 +55,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 			if q.Subject != api.SubjectEdit || q.action != a || q.Closed != "" {
 				continue
 			}
-			d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep, By: "keep"}
+			d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep, By: cmp.Or(api.Person(ctx), "keep")}
 			if _, err := s.questions.decidable(d, s.info.Mode == api.ModeStep); err != nil {
 				reply(err)
 				return
@@ -75,6 +76,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 			reply(err)
 			return
 		}
+		a.ReviewedBy = api.Person(ctx)
 		s.record(reply, s.actionEvent(a, "kept"), s.changed("counted"))
 	})
 }

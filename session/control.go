@@ -25,7 +25,9 @@ func (s *Session) change(ctx context.Context, kind string, set func() error) (ap
 			reply(api.Session{}, err)
 			return
 		}
+		s.info.By = api.Person(ctx)
 		e := s.changed(kind)
+		s.info.By = "" // what comes next isn't theirs
 		s.record(func(err error) { reply(*e.Session, err) }, e)
 	})
 }
@@ -73,7 +75,11 @@ func (s *Session) Continue(ctx context.Context) (api.Session, error) {
 
 // Kill ends the whole sandbox. It returns when the record is complete.
 func (s *Session) Kill(ctx context.Context) (api.Session, error) {
-	if err := s.loop.Call(ctx, func() { s.stop(api.ByPerson, "it was killed") }); err != nil && !errors.Is(err, ErrEnded) {
+	why := "it was killed"
+	if who := api.Person(ctx); who != "" {
+		why += " by " + who
+	}
+	if err := s.loop.Call(ctx, func() { s.stop(api.ByPerson, why) }); err != nil && !errors.Is(err, ErrEnded) {
 		return api.Session{}, err
 	}
 	return s.Wait(ctx)

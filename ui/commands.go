@@ -75,7 +75,7 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
-		Now:    m.opt.Now, Known: o.session, Looked: m.opt.Looked,
+		Now:    m.opt.Now, Known: o.session, Watching: m.opt.Watching, Looked: m.opt.Looked,
 		Method: func() ansi.Method { return m.method },
 		Export: m.opt.Export, CanResume: m.opt.Resume != nil,
 	})

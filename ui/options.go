@@ -32,6 +32,7 @@ type Options struct {
 	ThemeDir    string   // a folder of the person's own themes, or empty
 	Folders     []string // something in them changes whenever the list of sessions does
 	Version     string   // shown on the list
+	Watching    bool     // nothing is decided, typed or changed from here
 	NoFarewell  bool     // the caller has the last word on where the session went
 
 	// Looked remembers what the person has looked at; nil forgets it with the screen.

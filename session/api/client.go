@@ -20,14 +20,17 @@ const maxAnswer = 64 << 20
 // Client speaks to a supervisor, or to a stepbox command that knows all
 // sessions. It is safe for concurrent use; errors that came from the other
 // side are of type *Problem.
-type Client struct{ http http.Client }
+type Client struct {
+	http http.Client
+	as   string // whom its requests are from; "" doesn't tell
+}
 
 // NewClientFunc makes a client of whatever dial connects to.
 func NewClientFunc(dial func(ctx context.Context) (net.Conn, error)) *Client {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 	}
-	return &Client{http.Client{Transport: transport}}
+	return &Client{http: http.Client{Transport: transport}}
 }
 
 // Close drops idle connections; requests under way go on.
@@ -347,6 +350,9 @@ func (c *Client) do(ctx context.Context, method, path string, body any, headers 
 	req, err := http.NewRequestWithContext(ctx, method, "http://stepbox"+path, r)
 	if err != nil {
 		return nil, err
+	}
+	if c.as != "" {
+		req.Header.Set(asHeader, c.as)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])

@@ -27,5 +27,6 @@ const (
 	CodeBusy     = "busy"     // cannot be done now, but may be later
 	CodeUnknown  = "unknown"  // the session's Stepbox, another one than the command's, has no such request
 	CodeChecked  = "checked"  // a check failed, so nothing was applied
+	CodeWatching = "watching" // the client only watches: it decides and changes nothing
 	CodeInternal = "internal"
 )

@@ -73,6 +73,8 @@ type Session struct {
 	// The same of any roll back: what it was to do.
 	CutOffOf *RollbackTarget `json:"cut_off_of,omitempty"`
 
+	By string `json:"by,omitempty"` // who made the change that an event tells of: the mode, a pause, going on
+
 	// Counts, for lists.
 	Actions    int    `json:"actions"`
 	Held       int    `json:"held"`       // open questions

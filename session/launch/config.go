@@ -90,6 +90,13 @@ func NewID() string {
 // older Stepbox's live sessions keep from being brought up to date: they are
 // answered and ended through their own supervisors.
 func Hub(ctx context.Context) (*api.Client, func(), error) {
+	return hub(ctx, func(h http.Handler) http.Handler { return h })
+}
+
+// Watch is Hub for who is only to watch: nothing can be changed through it.
+func Watch(ctx context.Context) (*api.Client, func(), error) { return hub(ctx, server.Watching) }
+
+func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Client, func(), error) {
 	dir, err := store.Dir()
 	if err != nil {
 		return nil, nil, err
@@ -127,13 +134,14 @@ func Hub(ctx context.Context) (*api.Client, func(), error) {
 		Travel:   traveller{history},
 	}, live.find, log)
 	pipe := server.NewPipe()
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
+	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = srv.Serve(pipe) // ends with Close
 	}()
 	client := api.NewClientFunc(pipe.Dial)
+	client.Named(person())
 	return client, func() {
 		client.Close()
 		srv.Close()

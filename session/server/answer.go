@@ -96,10 +96,15 @@ func scope(q *http.Request) (api.Scope, error) {
 	return in, err
 }
 
+// named is a request whose context tells whom it is from.
+func named(q *http.Request) *http.Request {
+	return q.WithContext(api.WithPerson(q.Context(), api.From(q)))
+}
+
 // answer turns a function into a handler.
 func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		v, err := f(q)
+		v, err := f(named(q))
 		if err != nil {
 			fail(w, err)
 			return
@@ -118,6 +123,7 @@ var statuses = map[string]int{
 	api.CodeNotLive:  http.StatusConflict,
 	api.CodeBusy:     http.StatusConflict,
 	api.CodeUnknown:  http.StatusNotImplemented,
+	api.CodeWatching: http.StatusForbidden,
 }
 
 // problem is the one place where errors become what a client is told.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -18,6 +19,7 @@ func (s *server) applyPlan(q *http.Request) (any, error) {
 
 func (s *server) apply(w http.ResponseWriter, q *http.Request) {
 	r, err := bodyOf[api.ApplyRequest](q)
+	r.By = cmp.Or(api.From(q), r.By)
 	progress(w, err, func(tell func(api.Progress)) (api.Apply, error) {
 		return s.a.Apply(q.Context(), q.PathValue("id"), r, tell)
 	})
@@ -33,6 +35,7 @@ func (s *server) undoPlan(q *http.Request) (any, error) {
 
 func (s *server) undo(w http.ResponseWriter, q *http.Request) {
 	r, err := bodyOf[api.UndoRequest](q)
+	r.By = cmp.Or(api.From(q), r.By)
 	n, bad := applyNumber(q)
 	if err == nil {
 		err = bad

@@ -10,6 +10,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"iter"
@@ -133,11 +134,17 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 	apply("/applies/{n}/undo-plan", answer(s.undoPlan))
 	apply("/applies/{n}/undo", s.undo)
 
-	post("/decisions", withBody(Controller.Decide))
+	post("/decisions", withBody(func(c Controller, ctx context.Context, d api.Decision) (api.Question, error) {
+		d.By = cmp.Or(api.Person(ctx), d.By)
+		return c.Decide(ctx, d)
+	}))
 	post("/actions/{n}/keep", numbered(Controller.Keep))
 	post("/actions/{n}/kill", numbered(Controller.KillAction))
 	post("/rollback-plan", withBody(Controller.RollbackPlan))
-	post("/rollback", withBody(Controller.Rollback))
+	post("/rollback", withBody(func(c Controller, ctx context.Context, r api.RollbackRequest) (api.Rollback, error) {
+		r.By = cmp.Or(api.Person(ctx), r.By)
+		return c.Rollback(ctx, r)
+	}))
 	post("/mode", withBody(func(c Controller, ctx context.Context, b api.ModeRequest) (api.Session, error) {
 		return c.SetMode(ctx, b.Mode)
 	}))

@@ -46,6 +46,7 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	watching := q.URL.Query().Get("watching") == "true" // what it sends counts for nothing
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -55,10 +56,11 @@ func (s *server) terminal(w http.ResponseWriter, q *http.Request) {
 			if err != nil {
 				return
 			}
-			switch f.Kind {
-			case api.FrameInput:
+			switch {
+			case watching:
+			case f.Kind == api.FrameInput:
 				t.Input(f.Data)
-			case api.FrameResize:
+			case f.Kind == api.FrameResize:
 				t.Resize(f.Cols, f.Rows)
 			}
 		}

@@ -41,6 +41,14 @@ func logs(connect Connect) *cobra.Command {
 	return cmd
 }
 
+// by says who did something, where that is known.
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return ", by " + who
+}
+
 // eventLine is one event for people; empty for what only programs need.
 func eventLine(s api.Session, e api.Event) string {
 	at := e.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
@@ -49,9 +57,13 @@ func eventLine(s api.Session, e api.Event) string {
 	}
 	switch {
 	case e.Session != nil && e.Kind != "session.counted":
-		return line("%s, mode %s", e.Session.State, e.Session.Mode)
+		return line("%s, mode %s%s", e.Session.State, e.Session.Mode, by(e.Session.By))
 	case e.Action != nil && e.Kind != "action.counted":
-		return line("%d %s %s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Words()+" "+e.Action.Review.Words()+" "+effectWords(*e.Action)))
+		who := ""
+		if e.Kind == "action.kept" {
+			who = by(e.Action.ReviewedBy)
+		}
+		return line("%d %s %s%s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Words()+" "+e.Action.Review.Words()+" "+effectWords(*e.Action)), who)
 	case e.Decision != nil:
 		return line("action %d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
 	case e.Exec != nil && e.Kind != "exec.ended":

@@ -154,6 +154,15 @@ func Decides(i Intent) bool {
 	return false
 }
 
+// Acts says whether an intent changes something of a session or of its project.
+func Acts(i Intent) bool {
+	switch i.(type) {
+	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, Resume:
+		return true
+	}
+	return Decides(i)
+}
+
 // AnswerTo is the answer that an intent gives at once, or "".
 func AnswerTo(i Intent) api.Answer {
 	switch i := i.(type) {

@@ -19,7 +19,7 @@ type agent struct {
 
 // key sends a key, through the one queue.
 func (a *agent) key(k tea.KeyPressMsg) {
-	if !a.live() {
+	if !a.types() {
 		return
 	}
 	if a.link.Screen.Version() == 0 {
@@ -56,8 +56,8 @@ func (a *agent) send(encode func(link.Emulator) []byte) (any bool) {
 
 // fit asks for the size of the room that there is.
 func (a *agent) fit(room uv.Rectangle) {
-	a.pane.ReadOnly = !a.live()
-	if size := [2]int{room.Dx(), room.Dy()}; !room.Empty() && a.live() && size != a.size {
+	a.pane.ReadOnly = !a.types()
+	if size := [2]int{room.Dx(), room.Dy()}; !room.Empty() && a.types() && size != a.size {
 		a.size = size
 		a.link.Resize(size[0], size[1])
 	}
@@ -71,7 +71,7 @@ func (a *agent) scroll(i intent.Scroll) {
 // mouse sends a mouse event to the agent, if it listens.
 func (a *agent) mouse(m uv.MouseEvent, e tea.Mouse) bool {
 	in := a.pane.Inner()
-	if !a.live() || a.pane.Back() > 0 {
+	if !a.types() || a.pane.Back() > 0 {
 		return false
 	}
 	return a.send(func(em link.Emulator) []byte { return em.EncodeMouse(m, e.X-in.Min.X, e.Y-in.Min.Y) })
@@ -84,7 +84,7 @@ func (a *agent) wheel(e tea.Mouse, m tea.MouseWheelMsg, by int, focused bool) {
 	}
 	arrows := false
 	a.link.Screen.With(func(em link.Emulator) { arrows = em.AltScreen() && em.AlternateScroll() })
-	if arrows && focused && a.live() {
+	if arrows && focused && a.types() {
 		k := uv.KeyPressEvent{Code: uv.KeyDown}
 		if by < 0 {
 			k.Code = uv.KeyUp

@@ -48,6 +48,9 @@ func (c *core) Over() bool { return c.over || c.st.Session.State != "" && !c.st.
 // live says whether there is an agent to type to and to decide on.
 func (c *core) live() bool { return !c.Over() }
 
+// types says whether keys in the Terminal are the agent's.
+func (c *core) types() bool { return c.live() && !c.cfg.Watching }
+
 func (c *core) tell(token themes.Token, format string, args ...any) {
 	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(noticeTime)}
 }

@@ -46,7 +46,7 @@ func (s *Screen) rightHints() []paint.Hint {
 	switch {
 	case len(s.asking.dialogs.all) > 0 || s.leader:
 		return nil
-	case s.view.focus == intent.Terminal && s.live():
+	case s.view.focus == intent.Terminal && s.types():
 		return []paint.Hint{{Key: keys.LeaderKey + " ?", Words: "help"}}
 	}
 	return []paint.Hint{{Key: "?", Words: "help"}, {Key: ":", Words: "cmd"}}
@@ -67,7 +67,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	if d := s.asking.dialogs.top(); d != nil {
 		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
 	}
-	if s.view.focus == intent.Terminal && s.live() {
+	if s.view.focus == intent.Terminal && s.types() {
 		if len(s.st.Questions) > 0 {
 			return []paint.Hint{{Key: leader + " a", Words: "open it"}, {Key: leader + " 4", Words: "actions"}, {Key: leader + " d", Words: "detach"}}
 		}

@@ -39,14 +39,14 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if d := s.asking.dialogs.top(); d != nil {
 		return s.dialogKey(d, k)
 	}
-	if s.view.focus == intent.Terminal && s.live() {
+	if s.view.focus == intent.Terminal && s.types() {
 		s.agent.key(k)
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if name == "q" && !s.live() {
+	if name == "q" && !s.types() {
 		s.leave = intent.Home{}
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 		if w, ok := d.(dialog.Writer); ok {
 			w.Paste(text)
 		}
-	case s.view.focus == intent.Terminal && s.live():
+	case s.view.focus == intent.Terminal && s.types():
 		s.agent.paste(text)
 	}
 	s.asking.guard.Key(s.cfg.Now())

@@ -119,7 +119,7 @@ func (s *Screen) openSelected() tea.Cmd {
 func (s *Screen) help() {
 	place := s.scopes()
 	intro := ""
-	if s.view.focus == intent.Terminal && s.live() {
+	if s.view.focus == intent.Terminal && s.types() {
 		place = nil
 		intro = "The Terminal has the focus: every key but the leader goes to the agent."
 	}

@@ -121,6 +121,9 @@ func (c *core) badges() []piece {
 		}
 		add(words, themes.StateEnded, 100)
 	}
+	if c.cfg.Watching {
+		add("WATCHING ONLY", themes.StatePaused, 95)
+	}
 	if c.lostEv != "" {
 		add("DISCONNECTED, joining again", themes.StateEnded, 100)
 	}

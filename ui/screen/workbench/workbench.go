@@ -32,7 +32,9 @@ type Config struct {
 	Now    func() time.Time
 	Method func() ansi.Method // how the person's terminal measures text
 	Looked Looked             // nil forgets
-	Known  api.Session        // what is known of the session before its events arrive
+	// Watching says that nothing is to be decided, typed or changed from here.
+	Watching bool
+	Known    api.Session // what is known of the session before its events arrive
 
 	// Export writes a patch of a session and returns the file's name; nil when that can't be done.
 	Export    func(ctx context.Context, id string) (file string, err error)

@@ -1,0 +1,23 @@
+package launch
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// person is what who runs this calls themselves: $STEPBOX_AS, else the login name
+// with the terminal that they are at, since several may share an account. Nobody
+// checks it: whoever has the account could say anything.
+func person() string {
+	if as := os.Getenv("STEPBOX_AS"); as != "" {
+		return as
+	}
+	name := cmp.Or(os.Getenv("LOGNAME"), os.Getenv("USER"), "uid "+strconv.Itoa(os.Getuid()))
+	tty, err := os.Readlink("/proc/self/fd/0")
+	if at, ok := strings.CutPrefix(tty, "/dev/"); ok && err == nil && (strings.HasPrefix(at, "pts/") || strings.HasPrefix(at, "tty")) {
+		name += "@" + at
+	}
+	return name
+}

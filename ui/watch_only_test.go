@@ -1,0 +1,33 @@
+package ui
+
+import (
+	"testing"
+	"time"
+)
+
+// Who only watches sees all, and no key decides, types or sizes anything; each
+// says why.
+func TestWatchingDecidesNothing(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench(sceneQuestion())
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Watching: true})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
+	d.idle()
+	d.advance(time.Second)
+	d.shows("WATCHING ONLY")
+	d.press("x")
+	d.press("4")
+	for _, key := range []string{"a", "d", "i", "n", "y", "u", "U", "K", "w", "Z", "p", "c", "ctrl+k", "ctrl+r", "r"} {
+		d.advance(7 * time.Second)
+		d.press(key)
+		d.shows("you are watching only")
+	}
+	d.press("esc")
+	d.idle()
+	if n := len(c.Decisions()); n > 0 {
+		t.Errorf("%d decisions", n)
+	}
+	if term := c.LastTerminal(); term.Got() != "" || len(term.Sizes()) > 0 {
+		t.Errorf("typed %q, sized %v", term.Got(), term.Sizes())
+	}
+}
