@@ -23,6 +23,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/scratch"
 	"stepbox/session/server"
+	"stepbox/session/tree"
 	"stepbox/store"
 )
 
@@ -131,7 +132,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Keeper:   keeper{st, live, a.Journals},
 		Replayer: history,
 		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ()},
-		Travel:   traveller{history},
+		Travel:   traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}},
 	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}

@@ -2,40 +2,94 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/tree"
 )
 
 // traveller shows what files were, from the record.
-type traveller struct{ *files.History }
+type traveller struct {
+	history *files.History
+	trees   tree.Source
+}
 
 // File is server.Traveller's.
 func (t traveller) File(ctx context.Context, id, path string, at api.Moment) (io.ReadCloser, error) {
-	then, err := t.Scope(ctx, id, api.Scope{To: at})
+	whole, err := t.trees.In(ctx, &t.history.History, id, at)
 	if err != nil {
 		return nil, err
 	}
-	now, err := t.Scope(ctx, id, api.Scope{To: "end"})
+	f, err := whole.Stat(ctx, path)
+	if err != nil || f == nil {
+		whole.Close()
+	}
 	if err != nil {
 		return nil, err
 	}
-	base := manifest.LaterBase(then.To, now.To)
-	e := then.To.Has(base, path)
-	switch {
-	case e == nil && !then.To.Knows(base, path):
-		return nil, api.Problemf(api.CodeNotFound, "the session never changed %q, so the record hasn't what it was", api.Escape(path))
-	case e == nil:
-		return nil, api.Problemf(api.CodeNotFound, "there was no %q then", api.Escape(path))
-	case e.Kind == manifest.KindSymlink:
-		return nil, api.Problemf(api.CodeInvalid, "%q was a link to %q then", api.Escape(path), api.Escape(e.Target))
-	case e.Kind != manifest.KindFile:
-		return nil, api.Problemf(api.CodeInvalid, "%q was a %s then, not a file", api.Escape(path), e.Kind)
-	case e.Unsaved != "":
-		return nil, api.Problemf(api.CodeNotFound, "what was in %q isn't in the record: %s", api.Escape(path), api.Escape(e.Unsaved))
+	if f == nil {
+		return t.first(ctx, id, path, at, api.Problemf(api.CodeNotFound, "there was no %q then", api.Escape(path)))
 	}
-	return content.Open(ctx, files.Bodies{Store: t.Store}, e.Hash, e.Size)
+	if err := readable(&f.Entry, path); err != nil {
+		whole.Close()
+		return nil, err
+	}
+	r, _, err := whole.Open(ctx, path)
+	if gap := (*tree.Gap)(nil); errors.As(err, &gap) {
+		whole.Close()
+		return t.first(ctx, id, path, at, api.Problemf(api.CodeNotFound, "%q can't be had as it was: %s", api.Escape(path), api.Escape(gap.Why)))
+	}
+	if err != nil {
+		whole.Close()
+		return nil, err
+	}
+	return treeFile{r, whole}, nil
+}
+
+// readable says why what was at a path has no content to be read.
+func readable(e *manifest.Entry, path string) error {
+	switch e.Kind {
+	case manifest.KindFile:
+		return nil
+	case manifest.KindSymlink:
+		return api.Problemf(api.CodeInvalid, "%q was a link to %q then", api.Escape(path), api.Escape(e.Target))
+	}
+	return api.Problemf(api.CodeInvalid, "%q was a %s then, not a file", api.Escape(path), e.Kind)
+}
+
+// treeFile is a file of a tree, which goes with it.
+type treeFile struct {
+	io.ReadCloser
+	tree *tree.Tree
+}
+
+// Close lets both go.
+func (f treeFile) Close() error {
+	defer f.tree.Close()
+	return f.ReadCloser.Close()
+}
+
+// first opens what the session first saw at a path that it changed only later: it is
+// known from then on. Else it gives why.
+func (t traveller) first(ctx context.Context, id, path string, at api.Moment, why error) (io.ReadCloser, error) {
+	then, err := t.history.Scope(ctx, id, api.Scope{To: at})
+	if err != nil {
+		return nil, err
+	}
+	now, err := t.history.Scope(ctx, id, api.Scope{To: "end"})
+	if err != nil {
+		return nil, err
+	}
+	e := then.To.Has(manifest.LaterBase(then.To, now.To), path)
+	if e == nil || e.Unsaved != "" {
+		return nil, why
+	}
+	if err := readable(e, path); err != nil {
+		return nil, err
+	}
+	return content.Open(ctx, files.Bodies{Store: t.history.Store}, e.Hash, e.Size)
 }
