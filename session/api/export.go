@@ -12,10 +12,12 @@ const (
 	ExportCast  = "cast"  // the terminal as asciicast v3
 	ExportCast2 = "cast2" // the same as v2
 	ExportJSONL = "jsonl" // all events, one on a line
+	ExportHAR   = "har"   // network attempts
+	ExportOTLP  = "otlp"  // OpenTelemetry spans
 )
 
 // ExportFormats lists them.
-var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL}
+var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHAR, ExportOTLP}
 
 // ExportRequest says what is exported.
 type ExportRequest struct {

@@ -48,6 +48,8 @@ var formats = map[string]func(*run) error{
 	api.ExportCast2: func(r *run) error { return r.cast(2) },
 	api.ExportPatch: (*run).patched,
 	api.ExportJSONL: (*run).jsonl,
+	api.ExportHAR:   (*run).har,
+	api.ExportOTLP:  (*run).otlp,
 }
 
 // Export writes a session. Patch writes its changes as a patch, which a live
@@ -120,4 +122,20 @@ func each[T any](r *run, kind store.Kind, number func(T) int64, f func(T) error)
 			return nil
 		}
 	}
+}
+
+// last is the newest event of the session.
+func (r *run) last() (store.Event, error) {
+	n, err := r.Store.LastEvent(r.ctx, r.s.ID)
+	if err != nil {
+		return store.Event{}, err
+	}
+	es, err := r.Store.Events(r.ctx, r.s.ID, n, 1)
+	if err == nil && len(es) == 0 {
+		err = fmt.Errorf("cannot read the record of session %s: it has no event", r.s.ID)
+	}
+	if err != nil {
+		return store.Event{}, err
+	}
+	return es[0], nil
 }

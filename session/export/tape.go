@@ -68,17 +68,26 @@ func (r *run) tape(marks bool, f func(take) error) error {
 	}
 	next, stop := iter.Pull2(r.marks(marks))
 	defer stop()
-	mark, err, more := next()
+	mark, merr, more := next()
 	before := func(at time.Duration) error {
-		for more && err == nil && mark.at <= at {
-			if aerr := add(mark); aerr != nil {
-				return aerr
+		for more && merr == nil && mark.at <= at {
+			if err := add(mark); err != nil {
+				return err
 			}
-			mark, err, more = next()
+			mark, merr, more = next()
 		}
+		return merr
+	}
+	rec, err := r.Store.Recording(r.ctx, r.s.ID)
+	if err != nil {
 		return err
 	}
+	late := time.Duration(0) // the terminal began after the session
+	if began := rec.Began(); !began.IsZero() {
+		late = began.Sub(r.s.StartedAt)
+	}
 	for frame, ferr := range r.Store.ReadJournal(r.s.ID) {
+		frame.At += late
 		if errors.Is(ferr, io.ErrUnexpectedEOF) {
 			if err := add(take{at: at, kind: marked, data: []byte("the record of the terminal is damaged from here on")}); err != nil {
 				return err
