@@ -461,8 +461,8 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
 		}
 	}
-	if f.name != "" && !cli.ValidName(f.name) {
-		return r, fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(f.name))
+	if f.name != "" && !api.ValidName(f.name) {
+		return r, fmt.Errorf("%w: a session's name has %s, not %q", cli.ErrUsage, api.NameForm, api.Escape(f.name))
 	}
 	if len(r.Argv) == 0 {
 		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}

@@ -273,6 +273,7 @@ var directions = map[string][]string{
 	"session/terminal": {"store", "session/api", "session/screen"},
 	"session/judge":    {"runner", "policy", "session/api"},
 	"session/files":    {"session/ledger", "session/base", "session/merge", "session/patch", "session/project", "runner", "policy", "store", "session/api"},
+	"session/find":     {"session/files", "session/ledger", "store", "session/api"},
 	"session/base":     {"runner", "policy"},
 	"session/effects":  {"session/base", "runner", "policy", "session/api"},
 	"session/said":     {"session/effects", "session/api"},
@@ -287,7 +288,7 @@ var directions = map[string][]string{
 	"session":          {"session/loop", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/ledger", "session/apply", "session/project", "session/scratch", "session/tree", "session/api", "session/server"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/find", "session/ledger", "session/apply", "session/project", "session/scratch", "session/tree", "session/api", "session/server"},
 	"ui":               {"session/api", "themes"},
 }
 

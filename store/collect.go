@@ -208,8 +208,10 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 				return err
 			}
 		}
-		if err := t.exec(`DELETE FROM events WHERE session = ?`, session); err != nil {
-			return err
+		for _, table := range []string{"labels", "events"} {
+			if err := t.exec(`DELETE FROM `+table+` WHERE session = ?`, session); err != nil {
+				return err
+			}
 		}
 		delete(t.heads, session)
 		_, err := t.conn.ExecContext(context.Background(), eventsRemain)

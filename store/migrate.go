@@ -58,6 +58,7 @@ func firstSchema() []string {
 func thirdSchema() []string {
 	return append(kindStatements(3),
 		`CREATE INDEX events_of ON events (session, kind, key, seq)`,
+		`CREATE INDEX sessions_unended ON sessions (number) WHERE state IN ('starting', 'running', 'paused')`,
 		`CREATE TABLE labels (
 	session TEXT NOT NULL PRIMARY KEY,
 	doc TEXT NOT NULL

@@ -3,8 +3,23 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
+
+// NameForm says what a name or a tag has, see ValidName.
+const NameForm = "1 to 64 letters, digits, dots, dashes or underscores"
+
+// ValidName says whether a session may be called so, or a tag: letters, digits and a
+// few marks, at most 64 of them.
+func ValidName(s string) bool {
+	n := utf8.RuneCountInString(s)
+	return n > 0 && n <= 64 && Escape(s) == s && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
+	})
+}
 
 // Label is what a person says of a session. It isn't evidence: it isn't part of the
 // chain of events and can be changed at any time. In a request, nil leaves a field

@@ -21,6 +21,7 @@ import (
 	"stepbox/session/apply"
 	"stepbox/session/export"
 	"stepbox/session/files"
+	"stepbox/session/find"
 	"stepbox/session/scratch"
 	"stepbox/session/server"
 	"stepbox/session/tree"
@@ -133,6 +134,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Replayer: history,
 		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ()},
 		Travel:   traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}},
+		Finder:   find.New(history),
 	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}

@@ -63,6 +63,10 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the sessions: %w", err)
 	}
+	labels, err := h.Store.Labels(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]api.Session, 0, len(rows))
 	for _, r := range rows {
 		var s api.Session
@@ -74,6 +78,8 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 			if s, err = h.Session(ctx, s.ID); err != nil {
 				return nil, err
 			}
+		} else if err := h.Labelled(&s, labels[s.ID]); err != nil {
+			return nil, err
 		}
 		out = append(out, s)
 	}
@@ -95,6 +101,12 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 			if s.CutOffOf, err = h.cutOff(ctx, id); s.CutOffOf != nil {
 				s.CutOff = s.CutOffOf.ToBefore
 			}
+		}
+	}
+	if err == nil {
+		var label json.RawMessage
+		if label, err = h.Store.LabelOf(ctx, id); err == nil {
+			err = h.Labelled(&s, label)
 		}
 	}
 	return s, err

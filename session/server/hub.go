@@ -37,6 +37,7 @@ type Services struct {
 	Replayer Replayer
 	Exporter Exporter
 	Travel   Traveller
+	Finder   Finder
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -123,6 +124,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 			one(w, q)
 		})
 	}
+	finder(mux, s.Finder)
 	replays := replays{s.Replayer}
 	mux.HandleFunc("GET /v1/sessions/{id}/timeline", answer(replays.timeline))
 	mux.HandleFunc("GET /v1/sessions/{id}/moment", answer(replays.moment))

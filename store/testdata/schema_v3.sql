@@ -242,4 +242,5 @@ CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'ev
 CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
 CREATE UNIQUE INDEX sessions_number ON sessions (number);
 CREATE INDEX events_of ON events (session, kind, key, seq);
+CREATE INDEX sessions_unended ON sessions (number) WHERE state IN ('starting', 'running', 'paused');
 COMMIT;

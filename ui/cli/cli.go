@@ -72,7 +72,7 @@ func Commands(connect Connect) []*cobra.Command {
 		list(connect), show(connect), logs(connect), diff(connect), cat(connect), export(connect),
 		approve(connect), deny(connect), keep(connect), mode(connect),
 		pause(connect), resume(connect), kill(connect), rollback(connect), apply(connect),
-		remove(connect), collect(connect),
+		label(connect), remove(connect), collect(connect),
 	}
 }
 
@@ -192,7 +192,7 @@ func ofHere(all []api.Session) ([]api.Session, error) {
 		return nil, fmt.Errorf("cannot tell this folder; name a session: %w", err)
 	}
 	return only(all, func(s api.Session) bool {
-		return here == s.Folder || strings.HasPrefix(here, strings.TrimSuffix(s.Folder, "/")+"/")
+		return s.Trashed.IsZero() && (here == s.Folder || strings.HasPrefix(here, strings.TrimSuffix(s.Folder, "/")+"/"))
 	}), nil
 }
 
@@ -210,6 +210,7 @@ func Find(all []api.Session, word string) (api.Session, error) {
 		}
 		return api.Session{}, fmt.Errorf("%w: %d sessions are running (%s): name one", ErrUsage, len(live), names(live))
 	}
+	all = slices.Concat(only(all, func(s api.Session) bool { return s.Trashed.IsZero() }), only(all, func(s api.Session) bool { return !s.Trashed.IsZero() }))
 	exact := only(all, func(s api.Session) bool { return s.ID == word || s.Name == word })
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil && len(exact) == 0 {
 		exact = only(all, func(s api.Session) bool { return s.Number == n })

@@ -274,7 +274,7 @@ func TestParseSize(t *testing.T) {
 
 func TestValidName(t *testing.T) {
 	for name, want := range map[string]bool{"a": true, "é-1._": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "": false, "a b": false, "a/b": false, "\u202e": false, "a\n": false} {
-		if cli.ValidName(name) != want {
+		if api.ValidName(name) != want {
 			t.Errorf("%q", name)
 		}
 	}

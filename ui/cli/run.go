@@ -8,20 +8,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"stepbox/session/api"
 )
-
-// ValidName says whether a session may be called so: letters, digits and a few
-// marks, at most 64 of them.
-func ValidName(s string) bool {
-	n := utf8.RuneCountInString(s)
-	return n > 0 && n <= 64 && api.Escape(s) == s && !strings.ContainsFunc(s, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
-	})
-}
 
 // NoMode is the error for a mode that there isn't.
 func NoMode(m api.Mode) error {

@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// Bounds of what a person says of a session.
+const (
+	noteMost = 2000 // characters
+	tagsMost = 32
+)
+
+// label is what is stored of what a person says of a session.
+type label struct {
+	Name    string    `json:"name,omitempty"`
+	Tags    []string  `json:"tags,omitempty"` // sorted
+	Note    string    `json:"note,omitempty"` // escaped
+	Pinned  bool      `json:"pinned,omitempty"`
+	Trashed time.Time `json:"trashed,omitzero"`
+}
+
+// Labelled puts a session's label, if there is one, over what its events say.
+func (*History) Labelled(s *api.Session, doc json.RawMessage) error {
+	var l label
+	if len(doc) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(doc, &l); err != nil {
+		return fmt.Errorf("cannot decode the label of session %s: %w", s.ID, err)
+	}
+	if l.Name != "" {
+		s.Name = l.Name
+	}
+	s.Tags, s.Note, s.Pinned, s.Trashed = l.Tags, l.Note, l.Pinned, l.Trashed
+	return nil
+}
+
+// Label changes what is said of a session, and returns it. No two live sessions get one
+// name.
+func (h *History) Label(ctx context.Context, id string, l api.Label) (api.Session, error) {
+	s, err := h.Session(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if l.Trashed != nil && *l.Trashed && s.Live() {
+		return s, api.Problemf(api.CodeBusy, "session %s is running: end it first, with stepbox kill %s", s.Name, id)
+	}
+	if err := h.checkLabel(ctx, s, l); err != nil {
+		return s, err
+	}
+	err = h.Store.Label(ctx, id, func(doc json.RawMessage) (json.RawMessage, error) {
+		var old label
+		if len(doc) > 0 {
+			if err := json.Unmarshal(doc, &old); err != nil {
+				return nil, err
+			}
+		}
+		set(&old.Name, l.Name)
+		set(&old.Pinned, l.Pinned)
+		if l.Note != nil {
+			old.Note = api.Escape(*l.Note)
+		}
+		if l.Tags != nil {
+			old.Tags = slices.Compact(slices.Sorted(slices.Values(*l.Tags)))
+		}
+		switch {
+		case l.Trashed == nil:
+		case !*l.Trashed:
+			old.Trashed = time.Time{}
+		case old.Trashed.IsZero():
+			old.Trashed = time.Now().UTC()
+		}
+		return json.Marshal(old)
+	})
+	if errors.Is(err, store.ErrNotFound) { // removed meanwhile
+		return s, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+	}
+	if err != nil {
+		return s, err
+	}
+	return h.Session(ctx, id)
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// checkLabel says what is wrong with a label.
+func (h *History) checkLabel(ctx context.Context, s api.Session, l api.Label) error {
+	bad := func(format string, args ...any) error { return api.Problemf(api.CodeInvalid, format, args...) }
+	if l.Note != nil && utf8.RuneCountInString(api.Escape(*l.Note)) > noteMost {
+		return bad("a note has at most %d characters", noteMost)
+	}
+	if l.Tags != nil && len(*l.Tags) > tagsMost {
+		return bad("a session has at most %d tags", tagsMost)
+	}
+	if l.Tags != nil {
+		for _, t := range *l.Tags {
+			if !api.ValidName(t) {
+				return bad("a tag has %s, not %q", api.NameForm, api.Escape(api.Trim(t, 80)))
+			}
+		}
+	}
+	if l.Name == nil || *l.Name == "" {
+		return nil
+	}
+	if !api.ValidName(*l.Name) {
+		return bad("a session's name has %s, not %q", api.NameForm, api.Escape(api.Trim(*l.Name, 80)))
+	}
+	if !s.Live() {
+		return nil
+	}
+	unended, err := h.Store.Unended(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range unended {
+		if id == s.ID || !h.Live(id) {
+			continue
+		}
+		if o, err := h.Session(ctx, id); err == nil && o.Name == *l.Name { // else it is gone
+			return bad("a session named %q is running (%s): use another name", o.Name, id)
+		}
+	}
+	return nil
+}
