@@ -2,58 +2,53 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
 )
 
-// Course is a resource as it was last recorded, and the events that told of it first
-// and last.
+// Course is a resource as it was last recorded, and the event that told of it first.
 type Course struct {
-	Kind        Kind
-	Key         int64
-	Doc         json.RawMessage
-	First, Last Told
+	Kind Kind
+	Key  int64
+	Doc  json.RawMessage // valid until the next one
+	Seq  uint64
+	At   time.Time
 }
 
-// Told is an event's place in a session's course.
-type Told struct {
-	Seq uint64
-	At  time.Time
-}
-
-// Courses yields the courses of a session's resources of a kind, in the order of
-// their numbers, without holding more than one. An error is the last pair.
-func (s *Store) Courses(ctx context.Context, session string, kind Kind) iter.Seq2[Course, error] {
+// Courses yields the courses of a session's resources of a kind, of those whose
+// numbers every divides, in the order of these, without holding more than one. An
+// error is the last pair.
+func (s *Store) Courses(ctx context.Context, session string, kind Kind, every int) iter.Seq2[Course, error] {
 	return func(yield func(Course, error) bool) {
-		if err := s.courses(ctx, session, kind, func(c Course) bool { return yield(c, nil) }); err != nil {
+		if err := s.courses(ctx, session, kind, every, func(c Course) bool { return yield(c, nil) }); err != nil {
 			yield(Course{}, fmt.Errorf("cannot read the course of the %ss of session %.80q: %w", kind, session, s.fault(err)))
 		}
 	}
 }
 
-func (s *Store) courses(ctx context.Context, session string, kind Kind, yield func(Course) bool) error {
+func (s *Store) courses(ctx context.Context, session string, kind Kind, every int, yield func(Course) bool) error {
 	k := kindOf(kind)
 	if k == nil || k.since > s.schema {
 		return nil
 	}
-	rows, err := s.reads.QueryContext(ctx, `SELECT r.key, r.doc, a.seq, a.time, z.seq, z.time FROM "`+k.table+`" r
-JOIN events z ON z.session = r.session AND z.seq = r.seq
-JOIN events a ON a.session = r.session AND a.seq = (SELECT min(seq) FROM events WHERE session = r.session AND kind = ?2 AND key = r.key)
-WHERE r.session = ?1 ORDER BY r.key`, session, string(kind))
+	rows, err := s.reads.QueryContext(ctx, `SELECT r.key, r.doc, e.seq, e.time FROM "`+k.table+`" r
+JOIN events e ON e.session = r.session AND e.seq = (SELECT min(seq) FROM events WHERE session = r.session AND kind = ?2 AND key = r.key)
+WHERE r.session = ?1 AND r.key % ?3 = 0 ORDER BY r.key`, session, string(kind), every)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	var doc sql.RawBytes // the next row's takes its place
 	for rows.Next() {
 		c := Course{Kind: kind}
-		var doc []byte
-		var first, last int64
-		if err := rows.Scan(&c.Key, &doc, &c.First.Seq, &first, &c.Last.Seq, &last); err != nil {
+		var at int64
+		if err := rows.Scan(&c.Key, &doc, &c.Seq, &at); err != nil {
 			return err
 		}
-		c.Doc, c.First.At, c.Last.At = doc, time.Unix(0, first).UTC(), time.Unix(0, last).UTC()
+		c.Doc, c.At = json.RawMessage(doc), time.Unix(0, at).UTC()
 		if !yield(c) {
 			return nil
 		}

@@ -118,9 +118,7 @@ func (j *Journal) start(n uint32) error {
 	return nil
 }
 
-func (j *Journal) raw(n uint32) string {
-	return filepath.Join(j.dir, fmt.Sprintf(journalFmt+".raw", n))
-}
+func (j *Journal) raw(n uint32) string   { return rawName(j.dir, n) }
 func (j *Journal) chunk(n uint32) string { return filepath.Join(j.dir, chunkName(n)) }
 func chunkName(n uint32) string          { return fmt.Sprintf(journalFmt+".zst", n) }
 
@@ -147,6 +145,10 @@ func (j *Journal) Keyframe(cols, rows int, data []byte) error {
 
 // KeyMost is how many bytes a keyframe may have.
 const KeyMost = frameMost - 2*binary.MaxVarintLen64
+
+func rawName(dir string, n uint32) string {
+	return filepath.Join(dir, fmt.Sprintf(journalFmt+".raw", n))
+}
 
 // Output records what the agent printed. p is only used during the call.
 func (j *Journal) Output(p []byte) error {

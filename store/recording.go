@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Recording is the record of a session's terminal as it was when it was opened; of
@@ -23,6 +25,43 @@ type Recording struct {
 	dir     string
 	chunks  map[uint32]chunk // what is recorded of the packed files
 	files   []journalFile
+}
+
+// Began is when the time of its frames counts from; zero when there is no file that
+// says so. It reads the beginning of one file, whose own sum it checks.
+func (r *Recording) Began() (began time.Time) {
+	for _, f := range r.files {
+		if began, err := r.began(f); err == nil {
+			return began
+		}
+	}
+	return began
+}
+
+func (r *Recording) began(f journalFile) (began time.Time, err error) {
+	name := filepath.Join(r.dir, chunkName(f.number))
+	if f.raw {
+		name = rawName(r.dir, f.number)
+	}
+	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return began, err
+	}
+	defer file.Close()
+	var from io.Reader = file
+	if !f.raw {
+		dec, err := unpacker(file)
+		if err != nil {
+			return began, err
+		}
+		defer dec.Close()
+		from = dec
+	}
+	header := make([]byte, headerSize)
+	if _, err := io.ReadFull(from, header); err != nil {
+		return began, err
+	}
+	return parseHeader(header, f.number)
 }
 
 // Recording opens the record of a session's terminal. A session without one has an
@@ -43,17 +82,6 @@ func (s *Store) Recording(ctx context.Context, session string) (*Recording, erro
 		return fail(err)
 	}
 	return r, nil
-}
-
-// Began is when the time of its frames counts from; zero when there is no file that
-// says so.
-func (r *Recording) Began() (began time.Time) {
-	for i := range r.files {
-		if _, began, err := r.store.readJournalFile(r.dir, r.files[i], r.chunks); err == nil {
-			return began
-		}
-	}
-	return began
 }
 
 // Length is when its last frame is from.
@@ -110,42 +138,42 @@ func (r *Recording) Lost() []Lost {
 // what came after that. It holds one file, about 1 MiB, at a time.
 func (r *Recording) From(at time.Duration) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		first := 0
-		for i := len(r.files) - 1; i > 0; i-- {
-			if r.begins(i, at) {
-				first = i
-				break
-			}
-		}
-		r.play(first, yield)
+		first, open := r.before(at)
+		r.play(first, open, yield)
 	}
 }
 
-// begins says whether a file has a keyframe from a time or before, and can be read.
-func (r *Recording) begins(i int, at time.Duration) bool {
-	if c, ok := r.chunks[r.files[i].number]; ok && (!c.Key || time.Duration(c.FromMS)*time.Millisecond > at) {
-		return false
+// before finds the last file that begins with a keyframe from a time or before, and
+// opens it. Without one it is the first.
+func (r *Recording) before(at time.Duration) (first int, open *parser) {
+	for i := len(r.files) - 1; i > 0; i-- {
+		if c, ok := r.chunks[r.files[i].number]; ok && (!c.Key || time.Duration(c.FromMS)*time.Millisecond > at) {
+			continue
+		}
+		p, err := r.open(i)
+		if err != nil {
+			continue // it is damaged, which is told when that is read
+		}
+		begin := *p
+		if f, err := begin.next(); err == nil && f.Kind == FrameKey && f.At <= at {
+			return i, p
+		}
 	}
-	p, err := r.open(i)
-	if err != nil {
-		return false
-	}
-	f, err := p.next()
-	return err == nil && f.Kind == FrameKey && f.At <= at
+	return 0, nil
 }
 
 // open reads a file whose frames are parsed then.
-func (r *Recording) open(i int) (parser, error) {
+func (r *Recording) open(i int) (*parser, error) {
 	raw, _, err := r.store.readJournalFile(r.dir, r.files[i], r.chunks)
 	if err != nil {
-		return parser{}, err
+		return nil, err
 	}
-	return parser{b: raw[headerSize:], number: r.files[i].number}, nil
+	return &parser{b: raw[headerSize:], number: r.files[i].number}, nil
 }
 
-// play yields the frames of a file and of those after it, with the keyframes of the
-// first file and of those after damage.
-func (r *Recording) play(first int, yield func(Frame, error) bool) {
+// play yields the frames of a file, which may be open, and of those after it, with the
+// keyframes of the first file and of those after damage.
+func (r *Recording) play(first int, open *parser, yield func(Frame, error) bool) {
 	lost := first > 0 // what the terminal was before the next frame
 	next := uint32(1)
 	if first > 0 {
@@ -160,7 +188,8 @@ func (r *Recording) play(first int, yield func(Frame, error) bool) {
 			}
 		}
 		next = n + 1
-		more, err := r.playFile(i, i == first, &lost, yield)
+		more, err := r.playFile(i, open, i == first, &lost, yield)
+		open = nil
 		if err != nil {
 			lost = true
 			more = yield(Frame{}, r.damaged(err))
@@ -178,9 +207,11 @@ func (r *Recording) damaged(err error) error {
 // playFile yields a file's frames, or none if they need what is lost. A keyframe is
 // yielded where the reading begins and after what is lost. More is false when the
 // reader has enough.
-func (r *Recording) playFile(i int, begin bool, lost *bool, yield func(Frame, error) bool) (more bool, err error) {
+func (r *Recording) playFile(i int, p *parser, begin bool, lost *bool, yield func(Frame, error) bool) (more bool, err error) {
 	n, torn := r.files[i].number, false
-	p, err := r.open(i)
+	if p == nil {
+		p, err = r.open(i)
+	}
 	if i == len(r.files)-1 && r.files[i].raw {
 		torn = true // where its writer was stopped
 		if errors.Is(err, errTorn) {

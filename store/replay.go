@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -61,7 +62,7 @@ func (s *Store) ReadJournal(session string) iter.Seq2[Frame, error] {
 			yield(Frame{}, err)
 			return
 		}
-		r.play(0, func(f Frame, err error) bool {
+		r.play(0, nil, func(f Frame, err error) bool {
 			return f.Kind == FrameKey || yield(f, err) && err == nil
 		})
 	}
@@ -103,7 +104,7 @@ func parseChunk(doc json.RawMessage) (chunk, error) {
 // be at work: a raw file that has gone is there packed.
 func (s *Store) readJournalFile(dir string, f journalFile, chunks map[uint32]chunk) (raw []byte, began time.Time, err error) {
 	if f.raw {
-		raw, err = readWhole(filepath.Join(dir, fmt.Sprintf(journalFmt+".raw", f.number)), rawMost)
+		raw, err = readWhole(rawName(dir, f.number), rawMost)
 	}
 	if !f.raw || errors.Is(err, fs.ErrNotExist) {
 		c, known := chunks[f.number]
@@ -126,7 +127,7 @@ func unpack(p string, want Hash, known bool) ([]byte, error) {
 	if known && HashOf(packed) != want {
 		return nil, fmt.Errorf("%q: %w", p, ErrBody)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(rawMost)), zstd.WithDecoderMaxWindow(8<<20))
+	dec, err := unpacker(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -136,4 +137,8 @@ func unpack(p string, want Hash, known bool) ([]byte, error) {
 		return nil, fmt.Errorf("cannot unpack %q: %w", p, err)
 	}
 	return raw, nil
+}
+
+func unpacker(r io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(rawMost)), zstd.WithDecoderMaxWindow(8<<20))
 }

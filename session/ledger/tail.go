@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -38,11 +39,6 @@ func (h *History) newest(ctx context.Context, id string, kind store.Kind, last i
 	if err != nil {
 		return nil, err
 	}
-	return nowOf(kind, docs)
-}
-
-// nowOf are resources as events that say how they stand.
-func nowOf(kind store.Kind, docs []json.RawMessage) ([]api.Event, error) {
 	events := make([]api.Event, 0, len(docs))
 	for _, d := range docs {
 		e, _, err := event(store.Event{Kind: kind, Event: string(kind) + ".now", Doc: d})
@@ -55,25 +51,29 @@ func nowOf(kind store.Kind, docs []json.RawMessage) ([]api.Event, error) {
 }
 
 // TailAt is how a session stood just after an event: as Tail, and with what was held
-// then, and what had been rolled back and applied.
-func (h *History) TailAt(ctx context.Context, id string, seq uint64, last int) ([]api.Event, error) {
+// then, and what had been rolled back and applied. The events are in the form in which
+// they are sent, which leaves the documents as they are.
+func (h *History) TailAt(ctx context.Context, id string, seq uint64, last int) ([]json.RawMessage, error) {
 	if _, err := h.Session(ctx, id); err != nil {
 		return nil, err
 	}
-	var events []api.Event
+	var events []json.RawMessage
 	for _, kind := range []store.Kind{store.KindSession, store.KindNote, store.KindAttempt, store.KindAction, store.KindRollback, store.KindApply, store.KindQuestion} {
 		docs, err := h.Store.AsOf(ctx, id, kind, seq, last)
 		if err != nil {
 			return nil, err
 		}
-		these, err := nowOf(kind, docs)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range these {
-			if e.Question == nil || e.Question.Open() {
-				events = append(events, e)
+		for _, d := range docs {
+			if kind == store.KindQuestion {
+				var q api.Question
+				if err := json.Unmarshal(d, &q); err != nil {
+					return nil, fmt.Errorf("cannot decode a question of session %s: %w", id, err)
+				}
+				if !q.Open() {
+					continue
+				}
 			}
+			events = append(events, fmt.Appendf(nil, `{"at":"0001-01-01T00:00:00Z","kind":"%s.now","%s":%s}`, kind, kind, d))
 		}
 	}
 	return events, nil

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +59,71 @@ func TestTailIsBounded(t *testing.T) {
 	}
 	if _, _, err := h.Tail(t.Context(), "nobody", 10); err == nil {
 		t.Error("a session that isn't there has a tail")
+	}
+}
+
+// How a session stood is told as it was then: what was held then is held, and what
+// came later isn't there.
+func TestTailAt(t *testing.T) {
+	st, err := store.Open(t.Context(), t.TempDir()+"/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s := api.Session{ID: "tail", State: api.SessionRunning, StartedAt: time.Now()}
+	row, err := json.Marshal(s)
+	if err == nil {
+		_, err = st.CreateSession(t.Context(), s.ID, row)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.State = api.SessionEnded
+	if err := Append(t.Context(), st, s.ID,
+		api.Event{Kind: "action.held", Action: &api.Action{N: 1, State: api.ActionHeld}},               // 2
+		api.Event{Kind: "question.opened", Question: &api.Question{ID: 1}},                             // 3
+		api.Event{Kind: "question.closed", Question: &api.Question{ID: 1, Closed: "allow"}},            // 4
+		api.Event{Kind: "action.ended", Action: &api.Action{N: 1, State: api.ActionEnded}},             // 5
+		api.Event{Kind: "attempt.opened", Attempt: &api.Attempt{ID: 1}},                                // 6
+		api.Event{Kind: "rollback.started", Rollback: &api.Rollback{ID: 1, Open: true}},                // 7
+		api.Event{Kind: "apply.started", Apply: &api.Apply{ID: 1}},                                     // 8
+		api.Event{Kind: "note", Note: &api.Note{ID: 1}}, api.Event{Kind: "session.ended", Session: &s}, // 9, 10
+	); err != nil {
+		t.Fatal(err)
+	}
+	h := &History{Store: st, Live: func(string) bool { return true }}
+	for seq, want := range map[uint64]string{
+		1:  "session.now running",
+		2:  "session.now running, action.now held",
+		3:  "session.now running, action.now held, question.now",
+		4:  "session.now running, action.now held",
+		8:  "session.now running, attempt.now, action.now ended, rollback.now, apply.now",
+		99: "session.now ended, note.now, attempt.now, action.now ended, rollback.now, apply.now",
+	} {
+		events, err := h.TailAt(t.Context(), s.ID, seq, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range events {
+			var e api.Event
+			if err := json.Unmarshal(b, &e); err != nil || e.Unknown() {
+				t.Fatalf("%s: %v", b, err)
+			}
+			said := e.Kind
+			switch {
+			case e.Session != nil:
+				said += " " + string(e.Session.State)
+			case e.Action != nil:
+				said += " " + string(e.Action.State)
+			}
+			got = append(got, said)
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("after event %d: %s\nwant %s", seq, got, want)
+		}
+	}
+	if _, err := h.TailAt(t.Context(), "nobody", 1, 10); err == nil {
+		t.Error("a session that isn't there has stood somehow")
 	}
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 	"stepbox/store"
 )
 
-// Marks bounds of how many things a timeline tells beside those that a person was
-// asked or decided, and textMost how many bytes it says of each.
+// marks bounds how many actions and how many attempts a timeline tells, evenly spread;
+// textMost is how many bytes it says of anything.
 const (
 	marks    = 20_000
 	textMost = 200
@@ -40,14 +41,23 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline
 	if s.Live() {
 		out.Length = max(out.Length, time.Since(s.StartedAt))
 	}
-	m := marker{began: s.StartedAt, every: 1}
+	m := marker{began: s.StartedAt, asked: make(map[int64]string)}
 	if s.Resumed > 0 {
 		if err := m.resumes(ctx, st, s.ID); err != nil {
 			return out, err
 		}
 	}
-	for _, kind := range []store.Kind{store.KindAction, store.KindQuestion, store.KindAttempt, store.KindRollback, store.KindApply} {
-		for c, err := range st.Courses(ctx, s.ID, kind) {
+	for _, kind := range []store.Kind{store.KindAction, store.KindAttempt, store.KindQuestion, store.KindDecision, store.KindRollback, store.KindApply} {
+		every := 1
+		if kind == store.KindAction || kind == store.KindAttempt {
+			n, err := newest(ctx, st, s.ID, kind)
+			if err != nil {
+				return out, err
+			}
+			every += n / marks
+			out.More += n - n/every
+		}
+		for c, err := range st.Courses(ctx, s.ID, kind, every) {
 			if err == nil {
 				err = m.course(c)
 			}
@@ -56,8 +66,19 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline
 			}
 		}
 	}
-	out.Marks, out.More = m.all(), m.left
+	slices.SortStableFunc(m.marks, func(a, b api.Mark) int { return cmp.Compare(a.Seq, b.Seq) })
+	out.Marks = m.marks
 	return out, nil
+}
+
+// newest is the highest number of a kind, which is how many there are.
+func newest(ctx context.Context, st *store.Store, id string, kind store.Kind) (int, error) {
+	docs, err := st.Newest(ctx, id, kind, 1)
+	var r struct{ N, ID int }
+	if err == nil && len(docs) > 0 {
+		err = json.Unmarshal(docs[0], &r)
+	}
+	return max(r.N, r.ID), err
 }
 
 // damage says in words what of a terminal is lost.
@@ -76,13 +97,11 @@ func damage(lost []store.Lost, lead time.Duration) string {
 	return "what was printed can't be shown " + strings.Join(words, ", ")
 }
 
-// marker collects marks. Of those that nobody was asked about it keeps every nth once
-// there are too many.
+// marker collects marks.
 type marker struct {
-	began         time.Time
-	vital, others []api.Mark
-	every, seen   int // of others: all of them, and which are kept
-	left          int // of others, that aren't kept
+	began time.Time
+	marks []api.Mark
+	asked map[int64]string // what was asked, by the questions' numbers
 }
 
 // course adds what a resource's course is worth.
@@ -95,8 +114,7 @@ func (m *marker) course(c store.Course) error {
 		Verdict      api.Verdict     `json:"verdict"`
 		By           string          `json:"by"`
 		Action       int             `json:"action"`
-		Subject      api.Subject     `json:"subject"`
-		Closed       string          `json:"closed"`
+		Answer       api.Answer      `json:"answer"`
 		Name         string          `json:"name"`
 		Address      string          `json:"address"`
 		Port         int             `json:"port"`
@@ -106,25 +124,29 @@ func (m *marker) course(c store.Course) error {
 	if err := json.Unmarshal(c.Doc, &r); err != nil {
 		return fmt.Errorf("cannot decode %s %d: %w", c.Kind, c.Key, err)
 	}
-	mark := func(at store.Told, kind api.MarkKind, vital bool, text string) {
-		m.add(api.Mark{Offset: at.At.Sub(m.began), Seq: at.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text}, vital)
+	mark := func(kind api.MarkKind, text string) {
+		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text})
 	}
 	switch c.Kind {
 	case store.KindAction:
 		r.Action = int(c.Key)
 		switch {
 		case r.Kind == api.KindEdit:
-			mark(c.First, api.MarkEdit, false, r.Title)
+			mark(api.MarkEdit, r.Title)
 		case !r.Housekeeping:
-			mark(c.First, api.MarkAction, false, r.Title)
+			mark(api.MarkAction, r.Title)
 		}
-		if r.State == api.ActionDenied {
-			mark(c.Last, api.MarkDenied, r.By != "rule", r.Title)
+		if r.State == api.ActionDenied && r.By == "rule" { // at once
+			mark(api.MarkDenied, r.Title)
 		}
 	case store.KindQuestion:
-		mark(c.First, api.MarkQuestion, true, r.Title)
-		if r.Subject == api.SubjectNested && r.Closed == string(api.AnswerDeny) {
-			mark(c.Last, api.MarkDenied, true, r.Title)
+		m.asked[c.Key] = r.Title
+		mark(api.MarkQuestion, r.Title)
+	case store.KindDecision:
+		if r.Answer == api.AnswerDeny {
+			title := m.asked[c.Key]
+			c.Key = int64(r.Action)
+			mark(api.MarkDenied, title)
 		}
 	case store.KindAttempt:
 		host := r.Name
@@ -134,15 +156,15 @@ func (m *marker) course(c store.Course) error {
 		if r.Port != 0 {
 			host = fmt.Sprintf("%s:%d", host, r.Port)
 		}
-		mark(c.First, api.MarkAttempt, false, host)
+		mark(api.MarkAttempt, host)
 		if r.Verdict == api.Deny {
-			mark(c.First, api.MarkDenied, false, host)
+			mark(api.MarkDenied, host)
 		}
 	case store.KindRollback:
 		text, _ := r.Words()
-		mark(c.First, api.MarkRollback, true, text)
+		mark(api.MarkRollback, text)
 	case store.KindApply:
-		mark(c.First, api.MarkApply, true, fmt.Sprintf("%d files", r.Files))
+		mark(api.MarkApply, fmt.Sprintf("%d files", r.Files))
 	}
 	return nil
 }
@@ -156,37 +178,13 @@ func (m *marker) resumes(ctx context.Context, st *store.Store, id string) error 
 			return fmt.Errorf("cannot decode event %d: %w", e.Seq, err)
 		}
 		if s.Resumed > 0 {
-			m.add(api.Mark{Offset: e.At.Sub(m.began), Seq: e.Seq, Kind: api.MarkResume, Key: int64(s.Resumed), Text: s.Command}, true)
+			m.add(api.Mark{Offset: e.At.Sub(m.began), Seq: e.Seq, Kind: api.MarkResume, Key: int64(s.Resumed), Text: s.Command})
 		}
 	}
 	return err
 }
 
-func (m *marker) add(mark api.Mark, vital bool) {
+func (m *marker) add(mark api.Mark) {
 	mark.Offset, mark.Text = max(0, mark.Offset), api.Trim(mark.Text, textMost)
-	if vital {
-		m.vital = append(m.vital, mark)
-		return
-	}
-	m.seen++
-	if m.seen%m.every != 0 {
-		m.left++
-		return
-	}
-	m.others = append(m.others, mark)
-	if len(m.others) == marks {
-		for i := 1; i < marks; i += 2 {
-			m.others[i/2] = m.others[i]
-		}
-		m.others = m.others[:marks/2]
-		m.left += marks / 2
-		m.every *= 2
-	}
-}
-
-// all are the marks in the order of their events.
-func (m *marker) all() []api.Mark {
-	out := append(m.vital, m.others...)
-	slices.SortStableFunc(out, func(a, b api.Mark) int { return int(a.Seq) - int(b.Seq) })
-	return out
+	m.marks = append(m.marks, mark)
 }

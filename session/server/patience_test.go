@@ -44,8 +44,14 @@ func supervisor(t *testing.T, h http.Handler) (socket string) {
 // so long.
 func hub(t *testing.T, r Reader, live Supervisor, wait time.Duration) *api.Client {
 	t.Helper()
+	return serve(t, Services{Reader: r, Keeper: fakeKeeper{}}, live, wait)
+}
+
+// serve is a client of a hub.
+func serve(t *testing.T, s Services, live Supervisor, wait time.Duration) *api.Client {
+	t.Helper()
 	pipe := NewPipe()
-	srv := &http.Server{Handler: newHub(Services{Reader: r, Keeper: fakeKeeper{}}, func(string) Supervisor { return live }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: wait})}
+	srv := &http.Server{Handler: newHub(s, func(string) Supervisor { return live }, slog.New(slog.DiscardHandler), patient{asks: 10 * time.Millisecond, wait: wait})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(pipe) }() // ends with Close
 	c := api.NewClientFunc(pipe.Dial)

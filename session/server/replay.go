@@ -17,7 +17,7 @@ import (
 type Replayer interface {
 	Timeline(ctx context.Context, id string) (api.Timeline, error)
 	At(ctx context.Context, id string, m api.Moment) (api.At, error)
-	TailAt(ctx context.Context, id string, seq uint64, last int) ([]api.Event, error)
+	TailAt(ctx context.Context, id string, seq uint64, last int) ([]json.RawMessage, error) // of api.Event
 	TerminalAt(ctx context.Context, id string, offset time.Duration) iter.Seq2[api.Frame, error]
 }
 
@@ -45,9 +45,8 @@ func (r replays) events(w http.ResponseWriter, q *http.Request) {
 	}
 	events, err := r.TailAt(q.Context(), q.PathValue("id"), seq, last)
 	out := &begun{ResponseWriter: w, kind: lines}
-	enc := json.NewEncoder(out)
 	for i := 0; err == nil && i < len(events); i++ {
-		err = enc.Encode(events[i])
+		_, err = out.Write(append(events[i], '\n'))
 	}
 	out.end(err)
 }

@@ -1,0 +1,171 @@
+package replay
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// record appends resources as events and returns the last one's number.
+func record(t testing.TB, st *store.Store, id, event string, kind store.Kind, key int64, resource any) uint64 {
+	t.Helper()
+	doc, err := json.Marshal(resource)
+	var events []store.Event
+	if err == nil {
+		events, err = st.Append(t.Context(), id, store.Fact{Kind: kind, Event: event, Key: key, Doc: doc})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events[0].Seq
+}
+
+// A timeline tells what a person should find again, each where it began.
+func TestTimeline(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "one", 80, 24)
+	action := func(a api.Action) uint64 {
+		return record(t, st, s.ID, "action", store.KindAction, int64(a.N), a)
+	}
+	var want []api.Mark
+	mark := func(seq uint64, kind api.MarkKind, key int64, action int, text string) {
+		want = append(want, api.Mark{Seq: seq, Kind: kind, Key: key, Action: action, Text: text})
+	}
+	mark(action(api.Action{N: 1, Kind: api.KindCommand, State: api.ActionHeld, Title: "rm -rf /"}), api.MarkAction, 1, 1, "rm -rf /")
+	mark(record(t, st, s.ID, "question.opened", store.KindQuestion, 7, api.Question{ID: 7, Action: 1, Title: "rm -rf /"}), api.MarkQuestion, 7, 1, "rm -rf /")
+	mark(record(t, st, s.ID, "decision", store.KindDecision, 7, api.Decision{Question: 7, Action: 1, Answer: api.AnswerDeny}), api.MarkDenied, 1, 1, "rm -rf /")
+	action(api.Action{N: 1, Kind: api.KindCommand, State: api.ActionDenied, By: "tui", Title: "rm -rf /"})
+	action(api.Action{N: 2, Kind: api.KindCommand, Housekeeping: true, Title: "git status"})
+	mark(action(api.Action{N: 3, Kind: api.KindEdit, Title: "main.go"}), api.MarkEdit, 3, 3, "main.go")
+	refused := action(api.Action{N: 4, Kind: api.KindCommand, State: api.ActionDenied, By: "rule", Title: strings.Repeat("é", 500)})
+	mark(refused, api.MarkAction, 4, 4, api.Trim(strings.Repeat("é", 500), textMost))
+	mark(refused, api.MarkDenied, 4, 4, api.Trim(strings.Repeat("é", 500), textMost))
+	attempt := record(t, st, s.ID, "attempt.opened", store.KindAttempt, 1, api.Attempt{ID: 1, Action: 3, Name: "example.org", Port: 443, Verdict: api.Deny})
+	mark(attempt, api.MarkAttempt, 1, 3, "example.org:443")
+	mark(attempt, api.MarkDenied, 1, 3, "example.org:443")
+	mark(record(t, st, s.ID, "rollback.started", store.KindRollback, 1, api.Rollback{ID: 1, RollbackTarget: api.Before(3)}), api.MarkRollback, 1, 0, "a rollback to before action 3")
+	mark(record(t, st, s.ID, "apply.started", store.KindApply, 1, api.Apply{ID: 1, Files: 2}), api.MarkApply, 1, 0, "2 files")
+	s.Resumed, s.Command = 1, "claude"
+	mark(record(t, st, s.ID, "session.started", store.KindSession, 0, s), api.MarkResume, 1, 0, "claude")
+	last := record(t, st, s.ID, "session.ended", store.KindSession, 0, s)
+
+	p := newPrinter(t, st, s.ID, 80, 24)
+	p.print([]byte("hello"))
+	p.close()
+
+	got, err := Timeline(t.Context(), st, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Duration(-1)
+	for i := range got.Marks {
+		m := &got.Marks[i]
+		if m.Offset < until || m.Offset > got.Length {
+			t.Errorf("mark %d is at %v, after one at %v, of %v", i, m.Offset, until, got.Length)
+		}
+		until, m.Offset = m.Offset, 0
+	}
+	if !slices.Equal(got.Marks, want) || got.Last < last || got.More != 0 || got.Damage != "" {
+		t.Errorf("the timeline is\n%+v, want\n%+v", got, want)
+	}
+}
+
+// However much an agent does, a timeline stays small, and has all that a person was
+// asked and decided.
+func TestTimelineIsBounded(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "one", 80, 24)
+	var facts []store.Fact
+	const actions = 2*marks + 10
+	for n := int64(1); n <= actions; n++ {
+		facts = append(facts, store.Fact{Kind: store.KindAction, Event: "action", Key: n, Doc: json.RawMessage(`{"n":` + itoa(n) + `,"kind":"command"}`)})
+		if n%100 == 0 {
+			facts = append(facts,
+				store.Fact{Kind: store.KindQuestion, Event: "question.opened", Key: n / 100, Doc: json.RawMessage(`{"id":` + itoa(n/100) + `}`)},
+				store.Fact{Kind: store.KindDecision, Event: "decision", Key: n / 100, Doc: json.RawMessage(`{"answer":"deny"}`)})
+		}
+	}
+	if _, err := st.Append(t.Context(), s.ID, facts...); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Timeline(t.Context(), st, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := make(map[api.MarkKind]int)
+	for _, m := range got.Marks {
+		count[m.Kind]++
+	}
+	if n := count[api.MarkAction]; n > marks || n < marks/2 || n+got.More != actions {
+		t.Errorf("%d actions of %d are told, and %d aren't", n, actions, got.More)
+	}
+	if count[api.MarkQuestion] != actions/100 || count[api.MarkDenied] != actions/100 {
+		t.Errorf("questions or decisions are missing: %v", count)
+	}
+}
+
+func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
+
+// What can't be read of a terminal is told, by the timeline and in its place; the
+// replay goes on after it.
+func TestReplayGoesOnAfterDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm func(file string) error
+		told bool // by the timeline
+	}{
+		"missing": {os.Remove, true},
+		"cut":     {func(f string) error { return os.Truncate(f, 20) }, true},
+		"changed": {func(f string) error {
+			b, err := os.ReadFile(f)
+			if err == nil {
+				b[len(b)/2] ^= 1
+				err = os.WriteFile(f, b, 0o600)
+			}
+			return err
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := open(t)
+			s := session(t, st, "one", 20, 5)
+			p := newPrinter(t, st, s.ID, 20, 5)
+			var ends []time.Duration // of the files
+			for _, word := range []string{"one\r\n", "two\r\n", "three\r\n", "four\r\n"} {
+				p.print([]byte(word))
+				p.again()
+				<-time.After(2 * time.Millisecond) // the next file is of another time
+				r, err := st.Recording(t.Context(), s.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ends = append(ends, r.Length()+lead(r, s.StartedAt))
+			}
+			p.close()
+			if err := c.harm(filepath.Join(st.SessionDir(s.ID), "terminal", "000002.zst")); err != nil {
+				t.Fatal(err)
+			}
+			w := seek(t, st, s.ID, 0, toEnd)
+			if !w.ended || len(w.damage) != 1 || string(look(w.screen)) != string(look(p.screen)) {
+				t.Errorf("played from the start it ended %v, with damage %q, as %q", w.ended, w.damage, look(w.screen))
+			}
+			w = seek(t, st, s.ID, ends[2], toKeyframe)
+			if got := string(look(w.screen)); !strings.Contains(got, "two") || !strings.Contains(got, "three") || strings.Contains(got, "four") {
+				t.Errorf("after it the screen is %q", got)
+			}
+			w = seek(t, st, s.ID, ends[1], func(w *watcher, f api.Frame) bool { return f.Kind != api.FrameDamage })
+			if got := string(look(w.screen)); len(w.damage) != 1 || !strings.Contains(got, "one") || strings.Contains(got, "three") {
+				t.Errorf("within it the screen is %q, with damage %q", got, w.damage)
+			}
+			line, err := Timeline(t.Context(), st, s)
+			if err != nil || (line.Damage != "") != c.told || c.told && !strings.Contains(line.Damage, "file 2") {
+				t.Errorf("the timeline says %q, %v", line.Damage, err)
+			}
+		})
+	}
+}
