@@ -108,7 +108,7 @@ func TestBaseOfARepository(t *testing.T) {
 		}
 		return out, err
 	}
-	if err := w.store.Verify(t.Context(), w.ID(), refs); err != nil {
+	if err := verified(t.Context(), w.store, w.ID(), refs); err != nil {
 		t.Error(err)
 	}
 	if s, err := w.read.Session(t.Context(), w.ID()); err != nil || s.Base == nil || *s.Base != *b {

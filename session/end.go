@@ -154,6 +154,7 @@ func (s *Session) conclude(exit runner.Exit) {
 		if err := s.ledger.End(append(events, last)...); err != nil {
 			s.log.Error("the session's end isn't recorded", "error", err)
 		}
+		s.sealEnd()
 		return s.shut
 	})
 }

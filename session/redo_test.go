@@ -68,7 +68,7 @@ func TestRedoAndReview(t *testing.T) {
 				}
 				_, err := d.Kill(t.Context())
 				d.must(err)
-				d.must(d.store.Verify(t.Context(), d.ID()))
+				d.must(verified(t.Context(), d.store, d.ID()))
 			})
 		}
 	}

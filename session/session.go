@@ -59,6 +59,9 @@ type Config struct {
 	// Returned counts what applies wrote and the session has as it first saw it again,
 	// which is to be applied as well; nil: nobody does.
 	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (int, error)
+
+	// Seal signs the record as it is by then and says which event that became; nil: nobody does.
+	Seal func(ctx context.Context, by string) (seq uint64, err error)
 }
 
 // Session is a live session. Its methods may be called from any goroutine.
@@ -81,6 +84,7 @@ type Session struct {
 
 	loop     *loop.Loop    // box, term and files are set before it is running
 	applying chan struct{} // holds one while something of it is applied
+	unsealed chan struct{} // closed when the record is sealed no more but at its end; nil: nobody seals it
 	final    api.Session   // set before it is closed
 
 	// Below: owned by the loop.

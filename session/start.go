@@ -93,6 +93,10 @@ func (s *Session) begin(ctx context.Context) error {
 		u := box.Usage()
 		return api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}
 	})
+	if cfg.Seal != nil {
+		s.unsealed = make(chan struct{})
+		go s.keepSealed()
+	}
 	go s.watchSpace(files.NewRoom(s.store.SessionDir(cfg.ID), cfg.Disk))
 	go func() {
 		select {

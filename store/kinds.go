@@ -21,6 +21,7 @@ const (
 	KindChunk      Kind = "chunk"
 	KindNote       Kind = "note"
 	KindApply      Kind = "apply"
+	KindSeal       Kind = "seal" // a signature of the chain's head by then
 )
 
 // kind describes the table of one kind.
@@ -137,6 +138,10 @@ var described = sync.OnceValue(func() []*kind {
 			same(text, 2, "at", "state"),
 			same(integer, 2, "files"),
 			same(text, 2, "by", "ref", "journal", "failure", "undone_at"),
+		)},
+		{name: KindSeal, table: "seals", since: 3, columns: slices.Concat(
+			same(integer, 3, "of"),
+			same(text, 3, "hash", "at", "by", "signer", "signature"),
 		)},
 	}
 })

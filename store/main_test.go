@@ -121,6 +121,15 @@ func appendFacts(t testing.TB, s *Store, id string, facts ...Fact) []Event {
 	return events
 }
 
+// Verify is Examine in an error.
+func (s *Store) Verify(ctx context.Context, session string, more ...References) error {
+	found, err := s.Examine(ctx, session, Examination{More: more})
+	for _, p := range found.Problems {
+		err = errors.Join(err, p)
+	}
+	return err
+}
+
 func verify(t testing.TB, s *Store, id string) {
 	t.Helper()
 	if err := s.Verify(context.Background(), id); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 )
@@ -14,19 +15,50 @@ import (
 // document names, like the objects of a manifest.
 type References func(ctx context.Context, session string, kind Kind, doc json.RawMessage) ([]Hash, error)
 
-// Verify checks a session's record: that no event was changed, removed, added
+// Examination is what Examine is told besides the session.
+type Examination struct {
+	More     []References
+	Event    func(Event)                     // called with every event, in order, while none is held; nil: none wants to know
+	Progress func(events uint64, read int64) // called now and then; nil: nobody wants to know
+	Known    map[Hash]error                  // bodies that were looked at, of other sessions, are added; nil: none
+}
+
+// Examined is what was found of a session's record.
+type Examined struct {
+	Events   uint64
+	Head     Hash // of the last event
+	Bodies   int
+	Chunks   int
+	Bytes    int64 // read
+	Problems []Problem
+	Hidden   int // problems beyond those kept
+}
+
+// Problem is something that a record doesn't agree with itself in. It wraps ErrTampered.
+type Problem struct {
+	Table bool // a table doesn't say what the events say: Rebuild mends it
+	why   error
+}
+
+func (p Problem) Error() string   { return p.why.Error() }
+func (p Problem) Unwrap() []error { return []error{ErrTampered, p.why} }
+
+// Examine checks a session's record: that no event was changed, removed, added
 // or reordered; that the other tables say what the events say; that each body
 // that a resource names is there and is what its name says, and so for the
-// chunks of the terminal. What it finds is in an error that wraps ErrTampered;
-// any other error means that it couldn't look. Removing the last events with
-// all that follows from them leaves a shorter record that agrees with itself:
-// only a signed head finds that.
-func (s *Store) Verify(ctx context.Context, session string, more ...References) error {
-	v := &verifier{store: s, session: session, latest: make(map[resource]state), bodies: make(map[Hash]string)}
-	if err := v.run(ctx, more); err != nil {
-		return fmt.Errorf("cannot verify session %.80q: %w", session, s.fault(err))
+// chunks of the terminal. An error means that it couldn't look. Removing the last
+// events with all that follows from them leaves a shorter record that agrees with
+// itself: only a head that was kept elsewhere finds that.
+func (s *Store) Examine(ctx context.Context, session string, x Examination) (Examined, error) {
+	if x.Known == nil {
+		x.Known = make(map[Hash]error)
 	}
-	return v.report()
+	v := &verifier{store: s, session: session, x: x, latest: make(map[resource]state), bodies: make(map[Hash]string)}
+	if err := v.run(ctx); err != nil {
+		return v.found, fmt.Errorf("cannot verify session %.80q: %w", session, s.fault(err))
+	}
+	v.found.Bodies, v.found.Chunks = len(v.bodies), len(v.chunks)
+	return v.found, nil
 }
 
 // resource names a row of a kind's table.
@@ -43,35 +75,47 @@ type state struct {
 
 // verifier holds about 100 bytes per resource and body.
 type verifier struct {
-	store    *Store
-	session  string
-	latest   map[resource]state
-	bodies   map[Hash]string // who names it
-	chunks   []chunk
-	last     uint64 // event
-	problems []error
-	more     int // problems beyond those kept
+	store   *Store
+	session string
+	x       Examination
+	latest  map[resource]state
+	bodies  map[Hash]string // who names it
+	chunks  []chunk
+	last    uint64 // event
+	found   Examined
 }
+
+// mostProblems bounds those that are kept.
+const mostProblems = 50
 
 func (v *verifier) problem(format string, args ...any) {
-	if len(v.problems) >= 20 {
-		v.more++
+	v.add(Problem{why: fmt.Errorf(format, args...)})
+}
+
+// outdated is a problem that Rebuild mends, unless the events have some too.
+func (v *verifier) outdated(format string, args ...any) {
+	v.add(Problem{why: fmt.Errorf(format, args...), Table: true})
+}
+
+func (v *verifier) add(p Problem) {
+	if len(v.found.Problems) >= mostProblems {
+		v.found.Hidden++
 		return
 	}
-	v.problems = append(v.problems, fmt.Errorf(format, args...))
+	v.found.Problems = append(v.found.Problems, p)
 }
 
-func (v *verifier) report() error {
-	if len(v.problems) == 0 {
-		return nil
+// tell says how it goes, every so many bytes.
+func (v *verifier) tell(read int64) {
+	const each = 1 << 20
+	before := v.found.Bytes
+	v.found.Bytes += read
+	if v.x.Progress != nil && before/each != v.found.Bytes/each {
+		v.x.Progress(v.found.Events, v.found.Bytes)
 	}
-	if v.more > 0 {
-		v.problems = append(v.problems, fmt.Errorf("and %d more", v.more))
-	}
-	return fmt.Errorf("session %s: %w: %w", v.session, ErrTampered, errors.Join(v.problems...))
 }
 
-func (v *verifier) run(ctx context.Context, more []References) error {
+func (v *verifier) run(ctx context.Context) error {
 	// One snapshot, so that a live session can be verified.
 	tx, err := v.store.reads.BeginTx(ctx, nil)
 	if err != nil {
@@ -83,7 +127,7 @@ func (v *verifier) run(ctx context.Context, more []References) error {
 	}
 	var docs []namedDoc
 	for _, k := range v.store.kinds() {
-		if err := v.table(ctx, tx, k, len(more) > 0, &docs); err != nil {
+		if err := v.table(ctx, tx, k, len(v.x.More) > 0, &docs); err != nil {
 			return err
 		}
 	}
@@ -91,7 +135,7 @@ func (v *verifier) run(ctx context.Context, more []References) error {
 		return err
 	}
 	for _, d := range docs {
-		for _, f := range more {
+		for _, f := range v.x.More {
 			hashes, err := f(ctx, v.session, d.kind, d.doc)
 			if err != nil {
 				v.problem("%s %d: %w", d.kind, d.key, err)
@@ -106,7 +150,7 @@ func (v *verifier) run(ctx context.Context, more []References) error {
 			return err
 		}
 	}
-	return v.terminal()
+	return v.terminal(ctx)
 }
 
 // namedDoc is a document that References want to see.
@@ -137,7 +181,12 @@ func (v *verifier) chain(ctx context.Context, q querier) error {
 		}
 		v.latest[resource{e.Kind, e.Key}] = state{e.Seq, HashOf(e.Doc)}
 		last = Event{Seq: e.Seq, At: e.At, Hash: e.Hash}
-		v.last = e.Seq
+		v.last, v.found.Head = e.Seq, e.Hash
+		v.found.Events++
+		if v.x.Event != nil {
+			v.x.Event(e)
+		}
+		v.tell(int64(len(e.Doc)))
 		return nil
 	})
 	if errors.Is(err, ErrTampered) {
@@ -169,12 +218,12 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 		delete(v.latest, id)
 		switch {
 		case !ok:
-			v.problem("%s %d was never recorded", k.name, key)
+			v.outdated("%s %d of event %d was never recorded", k.name, key, seq)
 			continue
 		case want.seq != seq:
-			v.problem("%s %d is of event %d and the last one that tells it is %d", k.name, key, seq, want.seq)
+			v.outdated("%s %d is of event %d and the last one that tells it is %d", k.name, key, seq, want.seq)
 		case want.doc != HashOf(doc):
-			v.problem("%s %d doesn't say what event %d says: run a rebuild", k.name, key, seq)
+			v.outdated("%s %d doesn't say what event %d says", k.name, key, seq)
 		}
 		v.names(k, key, doc)
 		if keep {
@@ -186,7 +235,7 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 	}
 	for id, st := range v.latest {
 		if id.kind == k.name {
-			v.problem("%s %d of event %d is missing from its table: run a rebuild", id.kind, id.key, st.seq)
+			v.outdated("%s %d of event %d is missing from its table", id.kind, id.key, st.seq)
 		}
 	}
 	return nil
@@ -258,23 +307,35 @@ func (v *verifier) body(ctx context.Context, h Hash, who string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r, _, err := v.store.OpenBody(ctx, h)
-	if err == nil {
-		_, err = io.Copy(io.Discard, r)
-		r.Close() // only read
+	err, known := v.x.Known[h]
+	if !known {
+		var r io.ReadCloser
+		if r, _, err = v.store.OpenBody(ctx, h); err == nil {
+			var n int64
+			n, err = io.Copy(io.Discard, r)
+			r.Close() // only read
+			v.tell(n)
+		}
 	}
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrBody) {
-		v.problem("%s names body %s: %w", who, h, err)
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrBody) {
+		v.x.Known[h] = err
+		if err != nil {
+			v.problem("%s names body %s: %w", who, h, err)
+		}
 		return nil
 	}
 	return err
 }
 
-// terminal checks the packed files against their rows.
-func (v *verifier) terminal() error {
+// terminal checks the packed files against their rows, and those that aren't
+// packed yet by themselves.
+func (v *verifier) terminal(ctx context.Context) error {
 	dir := filepath.Join(v.store.SessionDir(v.session), terminal)
 	known := make(map[uint32]bool, len(v.chunks))
 	for _, c := range v.chunks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		known[uint32(c.N)] = true
 		raw, err := unpack(filepath.Join(dir, c.File), c.Hash, true)
 		if err == nil {
@@ -283,17 +344,22 @@ func (v *verifier) terminal() error {
 		if err != nil {
 			v.problem("chunk %d of the terminal: %w", c.N, err)
 		}
+		v.tell(c.Packed)
 	}
 	files, err := listJournal(dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		if f.raw || known[f.number] {
+		if f.raw {
+			v.unpacked(dir, f)
+			continue
+		}
+		if known[f.number] {
 			continue
 		}
 		// A live session may have packed it since the snapshot.
-		_, err := v.store.Doc(context.Background(), v.session, KindChunk, int64(f.number))
+		_, err := v.store.Doc(ctx, v.session, KindChunk, int64(f.number))
 		if errors.Is(err, ErrNotFound) {
 			v.problem("chunk %d of the terminal was never recorded", f.number)
 		} else if err != nil {
@@ -301,6 +367,26 @@ func (v *verifier) terminal() error {
 		}
 	}
 	return nil
+}
+
+// unpacked checks a file of which nothing is in the chain yet. Its writer may be at
+// it, or have died, so that its end may be missing.
+func (v *verifier) unpacked(dir string, f journalFile) {
+	raw, err := readWhole(filepath.Join(dir, fmt.Sprintf(journalFmt+".raw", f.number)), rawMost)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // it was packed just now
+	}
+	if err == nil {
+		_, err = parseHeader(raw, f.number)
+	}
+	if err == nil {
+		p := parser{b: raw[headerSize:], number: f.number}
+		err = p.end()
+	}
+	if err != nil && !errors.Is(err, errTorn) {
+		v.problem("part %d of the terminal's output: %w", f.number, err)
+	}
+	v.tell(int64(len(raw)))
 }
 
 // check compares a chunk's row with the frames that its file holds.

@@ -23,6 +23,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/find"
 	"stepbox/session/scratch"
+	"stepbox/session/seal"
 	"stepbox/session/server"
 	"stepbox/session/tree"
 	"stepbox/store"
@@ -116,8 +117,9 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	if err != nil {
 		return nil, nil, err
 	}
-	live := registryIn(dir)
-	if err := tidy(ctx, dir, live); err != nil {
+	live, ring := registryIn(dir), ringIn(dir)
+	dead, err := tidy(ctx, dir, live)
+	if err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
 	history := files.NewHistory(st, live.live)
@@ -125,6 +127,9 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	if !st.ReadOnly() {
 		if err := mend(ctx, a); err != nil {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
+		}
+		if err := sealDead(ctx, st, ring, dead); err != nil {
+			log.Warn("the record of a dead session isn't sealed", "error", err)
 		}
 	}
 	h := server.NewHub(server.Services{
@@ -135,6 +140,8 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ()},
 		Travel:   traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}},
 		Finder:   find.New(history),
+		Verifier: seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }},
+		Ring:     ring,
 	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
@@ -156,8 +163,8 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 }
 
 // tidy removes what sessions left whose supervisor and holder both died, wherever
-// their run-time folders are.
-func tidy(ctx context.Context, dir string, live registry) error {
+// their run-time folders are, and says which sessions they were.
+func tidy(ctx context.Context, dir string, live registry) (gone []string, err error) {
 	var failures []error
 	roots := map[string]bool{scratch.Folder(dir): true}
 	root, err := RunRoot()
@@ -186,11 +193,14 @@ func tidy(ctx context.Context, dir string, live registry) error {
 		}
 		err := live.forget(id)
 		failures = append(failures, err)
+		if err == nil {
+			gone = append(gone, id)
+		}
 		if err == nil && n.Folder != "" { // it couldn't say so itself
 			Tell(ctx, api.News{Kind: api.NewsEnded, From: api.Neighbour{ID: id, Name: n.Name, Folder: n.Folder}})
 		}
 	}
-	return errors.Join(failures...)
+	return gone, errors.Join(failures...)
 }
 
 // Folders are where something changes whenever the list of sessions does: the

@@ -32,8 +32,8 @@ func formOf[T any](kind store.Kind, at func(*api.Event) **T, number func(*T) int
 	}
 }
 
-// forms are the kinds of resources that events hold. Chunks aren't among them:
-// they index the terminal's journal and aren't news.
+// forms are the kinds of resources that events hold. Chunks and seals aren't among them:
+// they index the terminal's journal, and sign the record, and aren't news.
 var forms = []form{
 	formOf(store.KindSession, func(e *api.Event) **api.Session { return &e.Session }, func(*api.Session) int64 { return 0 }),
 	formOf(store.KindAction, func(e *api.Event) **api.Action { return &e.Action }, func(a *api.Action) int64 { return int64(a.N) }),
@@ -74,7 +74,7 @@ func event(se store.Event) (e api.Event, ok bool, err error) {
 			return e, true, nil
 		}
 	}
-	return e, se.Kind != store.KindChunk, nil
+	return e, se.Kind != store.KindChunk && se.Kind != store.KindSeal, nil
 }
 
 // Append records events of a session that nobody has a Ledger of, in one

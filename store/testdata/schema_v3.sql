@@ -234,6 +234,19 @@ CREATE TABLE IF NOT EXISTS "applies" (
 	"undone_at" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.undone_at')) VIRTUAL,
 	PRIMARY KEY (session, key)
 );
+CREATE TABLE IF NOT EXISTS "seals" (
+	session TEXT NOT NULL,
+	key INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	doc TEXT NOT NULL,
+	"of" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.of')) VIRTUAL,
+	"hash" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.hash')) VIRTUAL,
+	"at" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.at')) VIRTUAL,
+	"by" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.by')) VIRTUAL,
+	"signer" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.signer')) VIRTUAL,
+	"signature" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.signature')) VIRTUAL,
+	PRIMARY KEY (session, key)
+);
 CREATE TABLE labels (
 	session TEXT NOT NULL PRIMARY KEY,
 	doc TEXT NOT NULL

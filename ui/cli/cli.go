@@ -72,7 +72,7 @@ func Commands(connect Connect) []*cobra.Command {
 		list(connect), show(connect), logs(connect), diff(connect), cat(connect), export(connect),
 		approve(connect), deny(connect), keep(connect), mode(connect),
 		pause(connect), resume(connect), kill(connect), rollback(connect), apply(connect),
-		label(connect), remove(connect), collect(connect),
+		label(connect), remove(connect), collect(connect), verify(connect), key(connect),
 	}
 }
 

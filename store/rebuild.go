@@ -24,8 +24,8 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 			return fail(s.fault(err))
 		}
 	}
-	if err := v.report(); err != nil {
-		return fail(err)
+	if len(v.found.Problems) > 0 {
+		return fail(v.found.Problems[0])
 	}
 	for _, k := range s.kinds() {
 		err := s.writes.do(ctx, groupBytes, func(t *tx) error {

@@ -1,0 +1,107 @@
+// Package seal signs records: the head of a session's chain of events, from time to
+// time and at its end, with a key of the person's, and checks the record by it.
+//
+// Signatures are those of OpenSSH (PROTOCOL.sshsig), in the namespace "stepbox", so
+// that ssh-keygen -Y verify checks them too. Keys are in a folder that no sandbox
+// sees, or in an ssh-agent. Whoever has the person's rights can use them: a seal
+// shows what others changed, and by a head that was kept elsewhere anything.
+//
+// All of it may be called from any goroutine; what signs may wait for an ssh-agent,
+// and never holds up a session.
+package seal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// Namespace keeps a signature of ours from counting as one of something else.
+const Namespace = "stepbox"
+
+// Who asked for a seal.
+const (
+	Going = "going" // the supervisor, while the session lives
+	Final = "final" // the supervisor, at the session's end
+	After = "after" // who came later: the supervisor had died, or something was applied
+)
+
+// Message is what a seal signs, to the letter.
+func Message(session string, s api.Seal) []byte {
+	return fmt.Appendf(nil, "stepbox seal 1\nsession %s\nevent %d\nhash %s\nby %s\nat %s\n", session, s.Of, s.Hash, s.By, s.At.UTC().Format(time.RFC3339Nano))
+}
+
+// Seal signs the newest event of a session and records that.
+func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq uint64, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot seal the record of session %s: %w", session, err)
+		}
+	}()
+	last, err := st.LastEvent(ctx, session)
+	if err != nil {
+		return 0, err
+	}
+	head, err := st.Events(ctx, session, last, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(head) == 0 {
+		return 0, store.ErrNotFound
+	}
+	s := api.Seal{N: 1, Of: head[0].Seq, Hash: head[0].Hash.String(), At: time.Now().UTC(), By: by}
+	newest, err := st.Newest(ctx, session, store.KindSeal, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(newest) > 0 {
+		var before api.Seal
+		if err := json.Unmarshal(newest[0], &before); err != nil {
+			return 0, err
+		}
+		s.N = before.N + 1
+	}
+	signer, done, err := r.signer(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	s.Signer = ssh.FingerprintSHA256(signer.PublicKey())
+	if s.Signature, err = sign(signer, Message(session, s)); err != nil {
+		return 0, err
+	}
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return 0, err
+	}
+	events, err := st.Append(ctx, session, store.Fact{Kind: store.KindSeal, Key: s.N, Event: "sealed", Doc: doc})
+	if err != nil {
+		return 0, err
+	}
+	return events[0].Seq, nil
+}
+
+func sign(s ssh.Signer, message []byte) (string, error) {
+	sig, err := sshsig.Sign(bytes.NewReader(message), s, sshsig.HashSHA512, Namespace)
+	if err != nil {
+		return "", fmt.Errorf("cannot sign with the key %s: %w", ssh.FingerprintSHA256(s.PublicKey()), err)
+	}
+	return string(sshsig.Armor(sig)), nil
+}
+
+// check says which key has signed a message.
+func check(message []byte, signature string) (ssh.PublicKey, error) {
+	sig, err := sshsig.Unarmor([]byte(signature))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the signature: %w", err)
+	}
+	return sig.PublicKey, sshsig.Verify(bytes.NewReader(message), sig, sig.PublicKey, sig.HashAlgorithm, Namespace)
+}

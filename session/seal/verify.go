@@ -1,0 +1,126 @@
+package seal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// Verifier checks records.
+type Verifier struct {
+	Store      *store.Store
+	Ring       Ring
+	Live       func(id string) bool
+	References func() store.References // of one run
+}
+
+// Verify is server.Verifier's.
+func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api.Verifying)) error {
+	if r.Head != "" {
+		if _, err := store.ParseHash(r.Head); err != nil || r.Session == "" {
+			return api.Problemf(api.CodeInvalid, "a head is the hash of an event of one session, in hexadecimal: stepbox verify --print-head SESSION prints it")
+		}
+	}
+	ids := []string{r.Session}
+	if r.Session == "" {
+		var err error
+		if ids, err = v.Store.Everywhere(ctx); err != nil {
+			return err
+		}
+	}
+	list, err := v.Ring.list()
+	if err != nil {
+		return err
+	}
+	keys, remarks, bad := trusted(list)
+	if r.Session == "" {
+		whole := api.Verified{Remarks: remarks}
+		wrong, err := v.Store.Sound(ctx)
+		if err != nil {
+			return err
+		}
+		if bad != nil {
+			wrong = append(wrong, bad.Error())
+		}
+		for _, w := range wrong {
+			whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(w)})
+		}
+		tell(api.Verifying{Done: &whole})
+	}
+	known, more := make(map[store.Hash]error), v.References()
+	for _, id := range ids {
+		c := &checker{session: id, keys: keys}
+		x := store.Examination{More: []store.References{more}, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
+			tell(api.Verifying{Session: id, Events: events, Bytes: read})
+		}}
+		done, err := v.one(ctx, c, x, r)
+		if err != nil {
+			return err
+		}
+		if r.Session != "" && bad != nil {
+			done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
+		}
+		tell(api.Verifying{Session: id, Done: &done})
+	}
+	return nil
+}
+
+// one checks one session.
+func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r api.VerifyRequest) (api.Verified, error) {
+	id := c.session
+	out := api.Verified{Session: api.Escape(id)}
+	found, err := v.Store.Examine(ctx, id, x)
+	if errors.Is(err, store.ErrNotFound) {
+		if r.Session != "" {
+			return out, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		}
+		out.Findings = append(out.Findings, api.Finding{Text: "tables tell of it and no event does: its events were removed or are another session's now"})
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Events, out.Head, out.Contents, out.Chunks, out.Bytes, out.More = found.Events, found.Head.String(), found.Bodies, found.Chunks, found.Bytes, found.Hidden
+	tables := len(found.Problems) > 0
+	for _, p := range found.Problems {
+		tables = tables && p.Table
+		out.Findings = append(out.Findings, api.Finding{Text: api.Escape(p.Error()), Table: p.Table})
+	}
+	for _, w := range c.wrong {
+		out.Findings = append(out.Findings, api.Finding{Text: api.Escape(w)})
+	}
+	if r.Head != "" && !c.has(r.Head) {
+		out.Findings = append(out.Findings, api.Finding{Text: fmt.Sprintf("it doesn't have the event %s: it was cut off before that, or written anew", r.Head)})
+	}
+	out.Seals, out.Seal, out.Remarks = c.count, c.last, c.remarks(v.Live(id))
+	if c.last != nil {
+		out.Message = string(Message(id, *c.last))
+	}
+	if r.Repair && tables {
+		if err := v.Store.Rebuild(ctx, id); err != nil {
+			return out, err
+		}
+		out.Repaired = true
+	}
+	if doc, err := v.Store.Doc(ctx, id, store.KindSession, 0); err == nil {
+		var s api.Session
+		if json.Unmarshal(doc, &s) == nil {
+			out.Name, out.Number = s.Name, s.Number
+		}
+	}
+	return out, nil
+}
+
+// has says whether an event of the session has a hash.
+func (c *checker) has(hash string) bool {
+	for _, h := range c.hashes {
+		if h.String() == hash {
+			return true
+		}
+	}
+	return false
+}
