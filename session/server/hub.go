@@ -40,6 +40,7 @@ type Services struct {
 	Finder   Finder
 	Verifier Verifier
 	Ring     Ring
+	Forester Forester
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -117,6 +118,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	exports(mux, s.Exporter, one)
 	travelRoutes(mux, s.Travel)
 	verifies(mux, s.Verifier, s.Ring)
+	treeRoutes(mux, s.Forester)
 	// What was is in the record, of live sessions too.
 	for _, what := range []string{"/changes", "/diff", "/diffs"} {
 		mux.HandleFunc("GET /v1/sessions/{id}"+what, func(w http.ResponseWriter, q *http.Request) {

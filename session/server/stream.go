@@ -113,9 +113,13 @@ func (s *server) diffs(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
+	sendDiffs(w, s.r.Diffs(q.Context(), q.PathValue("id"), in))
+}
+
+func sendDiffs(w http.ResponseWriter, all iter.Seq2[api.FileDiff, error]) {
 	out := &begun{ResponseWriter: w, kind: lines}
 	enc := json.NewEncoder(out)
-	for d, err := range s.r.Diffs(q.Context(), q.PathValue("id"), in) {
+	for d, err := range all {
 		if err == nil {
 			err = enc.Encode(d)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -49,19 +50,9 @@ func diff(connect Connect) *cobra.Command {
 			in.Action = action
 		}
 		if c.json {
-			return d.asJSON(s, in)
+			return d.asJSON(c.client.Diffs(c.ctx, s.ID, in))
 		}
-		cols := 80
-		if d.screen = isTerminal(c.out); d.screen {
-			cols, _ = Size()
-		}
-		d.plain = !d.screen || NoColour()
-		if d.screen && pager {
-			out, done := page(c.ctx, c.out)
-			d.out = out
-			return errors.Join(d.write(s, in, cols), done())
-		}
-		return d.write(s, in, cols)
+		return d.shown(pager, func(cols int) error { return d.write(s, in, cols) })
 	})
 	cmd.Long = "Show what a session or one of its actions changed. On a terminal the differences are shown in colour and\n" +
 		"through a pager ($STEPBOX_PAGER, $PAGER or less); elsewhere they are a patch that git apply takes.\n" +
@@ -75,6 +66,21 @@ func diff(connect Connect) *cobra.Command {
 	cmd.Flags().BoolVar(&pager, "pager", true, "use a pager on a terminal")
 	cmd.MarkFlagsMutuallyExclusive("stat", "name-status", "json")
 	return cmd
+}
+
+// shown has something written for a screen, through a pager, or for what reads it.
+func (d *differ) shown(pager bool, write func(cols int) error) error {
+	cols := 80
+	if d.screen = isTerminal(d.out); d.screen {
+		cols, _ = Size()
+	}
+	d.plain = !d.screen || NoColour()
+	if d.screen && pager {
+		out, done := page(d.ctx, d.out)
+		d.out = out
+		return errors.Join(write(cols), done())
+	}
+	return write(cols)
 }
 
 func (d *differ) write(s api.Session, in api.Scope, cols int) error {
@@ -95,8 +101,13 @@ func (d *differ) write(s api.Session, in api.Scope, cols int) error {
 			return err
 		} // an older supervisor makes no patches: the differences, for reading
 	}
+	return d.read(d.client.Diffs(d.ctx, s.ID, in))
+}
+
+// read writes differences for reading.
+func (d *differ) read(all iter.Seq2[api.FileDiff, error]) error {
 	internal := 0
-	err := d.each(s, in, func(w io.Writer, f api.FileDiff) error {
+	err := d.each(all, func(w io.Writer, f api.FileDiff) error {
 		if d.internal(f.Change) {
 			internal++
 			return nil
@@ -153,9 +164,9 @@ func copyLines(p io.ReadCloser, w io.Writer) error {
 
 // each gives the differences one by one as they come, so that a long list neither
 // waits for its end nor is held in memory.
-func (d *differ) each(s api.Session, in api.Scope, f func(io.Writer, api.FileDiff) error) error {
+func (d *differ) each(all iter.Seq2[api.FileDiff, error], f func(io.Writer, api.FileDiff) error) error {
 	out := bufio.NewWriterSize(d.out, 64<<10)
-	for v, err := range d.client.Diffs(d.ctx, s.ID, in) {
+	for v, err := range all {
 		if err == nil && d.wanted(v.Change) {
 			err = f(out, v)
 		}
@@ -176,9 +187,9 @@ func (d *differ) wanted(c api.Change) bool {
 	return len(d.paths) == 0
 }
 
-func (d *differ) asJSON(s api.Session, in api.Scope) error {
+func (d *differ) asJSON(all iter.Seq2[api.FileDiff, error]) error {
 	before := "[\n  "
-	err := d.each(s, in, func(w io.Writer, v api.FileDiff) error {
+	err := d.each(all, func(w io.Writer, v api.FileDiff) error {
 		b, err := json.MarshalIndent(v, "  ", "  ")
 		if err != nil {
 			return fmt.Errorf("cannot encode a difference: %w", err)
