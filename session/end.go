@@ -135,6 +135,7 @@ func (s *Session) conclude(exit runner.Exit) {
 			events = append(events, s.actionEvent(a, "ended"))
 		}
 	}
+	events = append(events, s.tellEnds()...)
 	s.info.State, s.info.EndedAt = api.SessionEnded, now
 	s.info.Beside = nil
 	if !exit.Known { // PID 1 was killed, and the agent with it

@@ -18,12 +18,11 @@ func (s *Session) onExit(e gate.Exit) {
 	if p == nil {
 		return
 	}
-	exec := p.exec
-	exec.EndedAt = e.At.UTC()
+	end := api.Ended{Exec: p.exec.ID, Ran: e.At.Sub(p.exec.At)}
 	if e.Known {
-		exec.Exit = exitOf(e)
+		end.Exit = exitOf(e)
 	}
-	s.record(nil, api.Event{Kind: "exec.ended", Exec: &exec})
+	s.ended(end)
 	a := p.action
 	if a != nil && a.State == api.ActionEnded {
 		a.shed(&s.roster)
@@ -31,7 +30,49 @@ func (s *Session) onExit(e gate.Exit) {
 	if a == nil || !p.leader {
 		return
 	}
-	s.leaderGone(a, later(a.last, exec.Exit, p.proc, a))
+	s.leaderGone(a, later(a.last, end.Exit, p.proc, a))
+}
+
+// ends are programs that have ended and of which that isn't recorded yet: many
+// are in one event, since a build starts thousands.
+type ends struct {
+	list  []api.Ended
+	told  int64       // events so far
+	timer *time.Timer // records them before long
+}
+
+const (
+	endsMost = 128         // in one event
+	endsWait = time.Second // that the end of a program waits for company
+)
+
+// ended notes the end of a program.
+func (s *Session) ended(e api.Ended) {
+	s.ends.list = append(s.ends.list, e)
+	switch n := len(s.ends.list); {
+	case n >= endsMost:
+		s.recordEnds()
+	case n == 1:
+		s.ends.timer = time.AfterFunc(endsWait, func() { s.loop.Submit(s.recordEnds) })
+	}
+}
+
+func (s *Session) recordEnds() {
+	if e := s.tellEnds(); e != nil {
+		s.record(nil, e...)
+	}
+}
+
+// tellEnds is the event of the programs that have ended, if any have.
+func (s *Session) tellEnds() []api.Event {
+	if len(s.ends.list) == 0 {
+		return nil
+	}
+	s.ends.timer.Stop()
+	s.ends.told++
+	e := api.Event{Kind: "execs.ended", Ends: &api.Ends{ID: s.ends.told, List: s.ends.list}}
+	s.ends.list = nil
+	return []api.Event{e}
 }
 
 // onExiting is an action's leader that is about to end, which nobody has noticed
@@ -120,6 +161,7 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 	if a.leaders > 0 || a.State != api.ActionRunning {
 		return
 	}
+	s.recordEnds()
 	s.finish(a, a.last)
 }
 

@@ -100,6 +100,7 @@ type Session struct {
 	asked      int64     // questions so far
 	latest     int       // the last action that LastAction tells of
 	notes      int64
+	ends       ends
 	rollbacks  int64
 	word       string        // what the agent is told with its next command
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end

@@ -15,6 +15,7 @@ const (
 	KindQuestion   Kind = "question"
 	KindDecision   Kind = "decision"
 	KindExec       Kind = "exec"
+	KindEnds       Kind = "ends"
 	KindAttempt    Kind = "attempt"
 	KindCheckpoint Kind = "checkpoint"
 	KindRollback   Kind = "rollback"
@@ -143,6 +144,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 3, "of"),
 			same(text, 3, "hash", "at", "by", "signer", "signature"),
 		)},
+		{name: KindEnds, table: "ends", since: 3, columns: same(text, 3, "list")},
 	}
 })
 

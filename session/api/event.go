@@ -16,12 +16,13 @@ type Note struct {
 type Event struct {
 	Seq        uint64      `json:"seq,omitempty"`
 	At         time.Time   `json:"at"`
-	Kind       string      `json:"kind"` // session.*, action.*, question.*, decision, exec.*, attempt.*, checkpoint, rollback.*, apply.*, note, usage, changes
+	Kind       string      `json:"kind"` // session.*, action.*, question.*, decision, exec.*, execs.ended, attempt.*, checkpoint, rollback.*, apply.*, note, usage, changes
 	Session    *Session    `json:"session,omitempty"`
 	Action     *Action     `json:"action,omitempty"`
 	Question   *Question   `json:"question,omitempty"`
 	Decision   *Decision   `json:"decision,omitempty"`
 	Exec       *Exec       `json:"exec,omitempty"`
+	Ends       *Ends       `json:"ends,omitempty"`
 	Attempt    *Attempt    `json:"attempt,omitempty"`
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	Rollback   *Rollback   `json:"rollback,omitempty"`

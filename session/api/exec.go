@@ -19,6 +19,22 @@ type Exec struct {
 	Failure string    `json:"failure,omitempty"` // why it didn't run: not found, killed because the image changed, …
 }
 
+// Ends tells of programs that ended, many at a time: a build starts thousands.
+type Ends struct {
+	ID   int64   `json:"id"`
+	List []Ended `json:"list"` // in the order of their ends
+}
+
+// Ended is the end of an Exec.
+type Ended struct {
+	Exec int64         `json:"exec"`
+	Ran  time.Duration `json:"ran"` // since Exec.At, in nanoseconds
+	Exit *Exit         `json:"exit,omitempty"`
+}
+
+// On puts the end into the start that it is of.
+func (e Ended) On(x *Exec) { x.EndedAt, x.Exit = x.At.Add(e.Ran), e.Exit }
+
 // Attempt is one network connection or datagram flow that the agent tried.
 type Attempt struct {
 	ID       int64         `json:"id"`

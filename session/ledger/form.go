@@ -40,6 +40,7 @@ var forms = []form{
 	formOf(store.KindQuestion, func(e *api.Event) **api.Question { return &e.Question }, func(q *api.Question) int64 { return q.ID }),
 	formOf(store.KindDecision, func(e *api.Event) **api.Decision { return &e.Decision }, func(d *api.Decision) int64 { return d.Question }),
 	formOf(store.KindExec, func(e *api.Event) **api.Exec { return &e.Exec }, func(x *api.Exec) int64 { return x.ID }),
+	formOf(store.KindEnds, func(e *api.Event) **api.Ends { return &e.Ends }, func(x *api.Ends) int64 { return x.ID }),
 	formOf(store.KindAttempt, func(e *api.Event) **api.Attempt { return &e.Attempt }, func(a *api.Attempt) int64 { return a.ID }),
 	formOf(store.KindCheckpoint, func(e *api.Event) **api.Checkpoint { return &e.Checkpoint }, func(c *api.Checkpoint) int64 { return c.ID }),
 	formOf(store.KindRollback, func(e *api.Event) **api.Rollback { return &e.Rollback }, func(r *api.Rollback) int64 { return r.ID }),

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,6 +131,18 @@ func (h *History) Actions(ctx context.Context, id string) ([]api.Action, error) 
 // Execs lists the programs that an action started.
 func (h *History) Execs(ctx context.Context, id string, n int) ([]api.Exec, error) {
 	all, err := All[api.Exec](ctx, h.Store, id, store.KindExec)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := All[api.Ends](ctx, h.Store, id, store.KindEnds)
+	for _, some := range ends {
+		for _, e := range some.List {
+			i, found := slices.BinarySearchFunc(all, e.Exec, func(x api.Exec, id int64) int { return cmp.Compare(x.ID, id) })
+			if found {
+				e.On(&all[i])
+			}
+		}
+	}
 	return slices.DeleteFunc(all, func(e api.Exec) bool { return e.Action != n }), err
 }
 

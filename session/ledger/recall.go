@@ -20,7 +20,7 @@ type Past struct {
 	Names       map[string]netip.Addr
 
 	// The newest number of each kind.
-	Execs, Notes, Questions, Attempts, Rolled int64
+	Execs, Ends, Notes, Questions, Attempts, Rolled int64
 
 	Closing []api.Event // close what was left open, but for actions
 	Words   []string    // for the person
@@ -38,13 +38,14 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 	questions, qerr := All[api.Question](ctx, st, id, store.KindQuestion)
 	attempts, terr := All[api.Attempt](ctx, st, id, store.KindAttempt)
 	exec, _, xerr := Last[api.Exec](ctx, st, id, store.KindExec)
+	ends, _, eerr := Last[api.Ends](ctx, st, id, store.KindEnds)
 	note, _, nerr := Last[api.Note](ctx, st, id, store.KindNote)
-	if err := errors.Join(err, aerr, cerr, rerr, qerr, terr, xerr, nerr); err != nil {
+	if err := errors.Join(err, aerr, cerr, rerr, qerr, terr, xerr, eerr, nerr); err != nil {
 		return nil, err
 	}
 	p := &Past{
 		Session: info, Actions: actions, Checkpoints: checkpoints, Rollbacks: rollbacks,
-		Names: make(map[string]netip.Addr), Execs: exec.ID, Notes: note.ID,
+		Names: make(map[string]netip.Addr), Execs: exec.ID, Ends: ends.ID, Notes: note.ID,
 	}
 	for _, q := range questions {
 		if p.Questions = max(p.Questions, q.ID); q.Open() {

@@ -247,6 +247,14 @@ CREATE TABLE IF NOT EXISTS "seals" (
 	"signature" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.signature')) VIRTUAL,
 	PRIMARY KEY (session, key)
 );
+CREATE TABLE IF NOT EXISTS "ends" (
+	session TEXT NOT NULL,
+	key INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	doc TEXT NOT NULL,
+	"list" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.list')) VIRTUAL,
+	PRIMARY KEY (session, key)
+);
 CREATE TABLE labels (
 	session TEXT NOT NULL PRIMARY KEY,
 	doc TEXT NOT NULL

@@ -66,7 +66,7 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("%d %s %s%s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Words()+" "+e.Action.Review.Words()+" "+effectWords(*e.Action)), who)
 	case e.Decision != nil:
 		return line("action %d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
-	case e.Exec != nil && e.Kind != "exec.ended":
+	case e.Exec != nil && e.Kind != "exec.ended": // as older ones have it
 		return line("[%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
 	case e.Attempt != nil && e.Kind != "attempt.changed":
 		a := e.Attempt
