@@ -281,7 +281,7 @@ var directions = map[string][]string{
 	"session/deeds":    {"session/files", "session/base", "session/effects", "session/said", "runner", "policy", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
 	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
-	"session/tree":     {"session/files", "session/base", "session/ledger", "session/outfit", "runner", "policy", "store", "session/api"},
+	"session/tree":     {"session/files", "session/base", "session/ledger", "session/outfit", "session/project", "runner", "policy", "store", "session/api"},
 	"session/merge":    {"session/api"},
 	"session/patch":    {"session/merge", "runner", "session/api"},
 	"session/apply":    {"session/effects", "session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},

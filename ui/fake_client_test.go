@@ -35,6 +35,7 @@ type fakeClient struct {
 	carried   []api.ApplyRequest                         // guarded by mu
 	refuse    func(api.Decision) *api.Problem            // guarded by mu
 	screen    api.Frame                                  // guarded by mu
+	record    record                                     // guarded by mu
 	wait      <-chan struct{}                            // guarded by mu; pauses take until it is closed
 }
 

@@ -13,11 +13,12 @@ const (
 	ExportCast2 = "cast2" // the same as v2
 	ExportJSONL = "jsonl" // all events, one on a line
 	ExportHAR   = "har"   // network attempts
+	ExportHTML  = "html"  // a report for a browser
 	ExportOTLP  = "otlp"  // OpenTelemetry spans
 )
 
 // ExportFormats lists them.
-var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHAR, ExportOTLP}
+var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHAR, ExportHTML, ExportOTLP}
 
 // ExportRequest says what is exported.
 type ExportRequest struct {

@@ -50,6 +50,7 @@ var formats = map[string]func(*run) error{
 	api.ExportJSONL: (*run).jsonl,
 	api.ExportHAR:   (*run).har,
 	api.ExportOTLP:  (*run).otlp,
+	api.ExportHTML:  (*run).html,
 }
 
 // Export writes a session. Patch writes its changes as a patch, which a live

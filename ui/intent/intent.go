@@ -5,7 +5,11 @@
 // over everything that can be asked for.
 package intent
 
-import "stepbox/session/api"
+import (
+	"time"
+
+	"stepbox/session/api"
+)
 
 // Intent is one thing a person asks for.
 type Intent interface{ intent() }
@@ -96,6 +100,22 @@ type (
 	Redo    struct{ sealed }       // bring again what was rolled back last
 	Export  struct{ sealed }       // write a patch of the session
 	Resume  struct{ sealed }       // go on over the files of a session that has ended
+)
+
+// Looking at what was.
+type (
+	Replay     struct{ sealed }           // at the newest moment
+	Jump       struct{ sealed }           // to when what is selected began
+	Play       struct{ sealed }           // go on from there, or stand still
+	Seek       struct{ By time.Duration } // on or back
+	ActionStep struct{ By int }           // to the next or previous action
+	FrameStep  struct{ By int }           // to the next or previous piece of output
+	Speed      struct{ By int }           // faster or slower
+	Beginning  struct{ sealed }           // of the session
+	Present    struct{ sealed }           // back to how it stands now
+	Search     struct{ sealed }           // ask what to search for
+	SearchFor  struct{ Text string }      // the line of that
+	Hit        struct{ By int }           // to the next or previous place that was found
 )
 
 // In a plan.
@@ -207,3 +227,9 @@ func (SetCheck) intent()    {}
 func (UndoApply) intent()   {}
 func (DoKill) intent()      {}
 func (Run) intent()         {}
+func (Seek) intent()        {}
+func (ActionStep) intent()  {}
+func (FrameStep) intent()   {}
+func (Speed) intent()       {}
+func (SearchFor) intent()   {}
+func (Hit) intent()         {}

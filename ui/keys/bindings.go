@@ -3,6 +3,7 @@ package keys
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 
@@ -94,6 +95,7 @@ func bindings() map[Scope][]Binding {
 			bind("pgup", "", "", "scroll the Terminal back", intent.Scroll{Back: 1}),
 			bind("pgdown", "", "", "scroll the Terminal forward", intent.Scroll{Back: -1}),
 			bind("p", "pause", "", "freeze every process of the agent; again to go on", intent.Pause{}),
+			bind("r", "replay", "", "look at what was, while the session goes on", intent.Replay{}),
 			bind("i", "facts", "", "show what holds for this session", intent.Facts{}),
 			bind("h", "home", "", "the list of sessions", intent.Home{}),
 			bind(":", "", "", "find a command by name", intent.Palette{}),
@@ -107,6 +109,8 @@ func bindings() map[Scope][]Binding {
 		}, work(), panes(), []Binding{
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("p", "", "pause", "freeze every process of the agent; again to go on", intent.Pause{}),
+			bind("@", "moment", "", "replay from where the selected action, connection or file's change began", intent.Jump{}),
+			bind("R", "replay", "", "look at what was, while a live session goes on", intent.Replay{}),
 			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox, after asking", intent.KillSandbox{}),
 			bind("I", "", "", "show what holds for this session", intent.Facts{}),
@@ -136,8 +140,8 @@ func bindings() map[Scope][]Binding {
 			bind("space", "", "select", "select the file or folder, or the hunk while reading; again: no longer", intent.Toggle{}),
 			bind("a v", "select all", "", "select all; again: nothing", intent.ToggleAll{}),
 			bind("enter", "", "read", "read the diff alone, or all again; fold or unfold a folder", intent.Open{}),
-			bind("] n", "", "", "next hunk", intent.Hunk{By: 1}),
-			bind("[ N", "", "", "previous hunk", intent.Hunk{By: -1}),
+			bind("] n }", "", "", "next hunk", intent.Hunk{By: 1}),
+			bind("[ N {", "", "", "previous hunk", intent.Hunk{By: -1}),
 			bind("pgdown", "", "", "scroll the diff down", intent.Page{By: 1}),
 			bind("pgup", "", "", "scroll the diff up", intent.Page{By: -1}),
 			bind("J", "", "", "scroll the diff down; while reading: next file", intent.Beside{By: 1}),
@@ -155,6 +159,22 @@ func bindings() map[Scope][]Binding {
 			bind("enter", "", "details", "all attempts of this row", intent.Open{}),
 			bind("a A d", "", "", notHeld, intent.Unavailable{Why: notHeld}),
 		}, list("row", "G end f", "last row; follow new ones")),
+		Replay: {
+			bind("space", "play", "play", "play, or stand still; pauses of more than a second are shortened to one", intent.Play{}),
+			bind("left", "", "5 s", "five seconds back", intent.Seek{By: -5 * time.Second}),
+			bind("right", "", "5 s", "five seconds on", intent.Seek{By: 5 * time.Second}),
+			bind("[", "", "action", "where the previous action began", intent.ActionStep{By: -1}),
+			bind("]", "", "action", "where the next action began", intent.ActionStep{By: 1}),
+			bind(",", "", "frame", "the output before", intent.FrameStep{By: -1}),
+			bind(".", "", "frame", "the next output", intent.FrameStep{By: 1}),
+			bind("-", "", "speed", "slower", intent.Speed{By: -1}),
+			bind("+ =", "", "speed", "faster", intent.Speed{By: 1}),
+			bind("/", "search", "search", "search commands, paths, hosts and the terminal's text", intent.Search{}),
+			bind("n", "", "", "next place that was found", intent.Hit{By: 1}),
+			bind("N", "", "", "previous place that was found", intent.Hit{By: -1}),
+			bind("home", "beginning", "", "the session's beginning", intent.Beginning{}),
+			bind("end L", "now", "now", "how the session stands now, live if it is", intent.Present{}),
+		},
 		Decision: slices.Concat([]Binding{
 			bind("a", "", "approve once", "approve once", intent.Approve{}),
 			bind("b", "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),

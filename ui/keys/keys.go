@@ -30,6 +30,7 @@ const (
 	Actions  Scope = "Actions"
 	Changes  Scope = "Changes"
 	Network  Scope = "Network"
+	Replay   Scope = "Replay" // the past of a session, in every pane
 	Decision Scope = "An opened question"
 	Confirm  Scope = "A confirmation" // a question that Stepbox itself asks
 	Plan     Scope = "A plan: applying, undoing, taking or rolling back"

@@ -32,6 +32,7 @@ type Wish struct {
 	Focus      intent.Pane // narrow: the pane that is shown
 	Zoom       bool        // the focused pane alone
 	Side       intent.Pane // medium: the side pane that is shown, Changes or Network
+	Transport  bool        // a line for moving along the session's course
 	Split      int         // the left column's share in percent; 0 is the default
 }
 
@@ -40,6 +41,7 @@ type Wish struct {
 type Panes struct {
 	Kind              Kind
 	Title, Tabs, Held image.Rectangle
+	Transport         image.Rectangle // above the held line, if wished for
 	of                [intent.Actions + 1]image.Rectangle
 }
 
@@ -85,6 +87,10 @@ func Workbench(w Wish) Panes {
 		top = 2
 	}
 	body := image.Rect(0, top, w.Cols, w.Rows-1)
+	if w.Transport {
+		body.Max.Y--
+		p.Transport = image.Rect(0, body.Max.Y, w.Cols, body.Max.Y+1)
+	}
 
 	strip := stripRows(w.Rows)
 	alone := w.Zoom || p.Kind == Narrow

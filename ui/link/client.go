@@ -20,6 +20,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -50,6 +51,14 @@ type Client interface {
 	Kill(ctx context.Context, id string) (api.Session, error)
 	Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	Terminal(ctx context.Context, id string) (Stream, error)
+
+	// Of the record, also of a session that lives.
+	Timeline(ctx context.Context, id string) (api.Timeline, error)
+	At(ctx context.Context, id string, m api.Moment) (api.At, error)
+	EventsAt(ctx context.Context, id string, seq uint64) iter.Seq2[api.Event, error]
+	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
+	TerminalAt(ctx context.Context, id string, offset time.Duration) (Stream, error)
+	Find(ctx context.Context, q api.Query) (api.FoundPage, error)
 }
 
 // Stream is a viewer's side of a session's terminal. One goroutine reads while
@@ -81,6 +90,19 @@ func (r remote) Events(ctx context.Context, id string, from uint64) iter.Seq2[ap
 
 func (r remote) Terminal(ctx context.Context, id string) (Stream, error) {
 	t, err := r.Client.Terminal(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// EventsAt is how the session stood just after an event, with as much as is shown.
+func (r remote) EventsAt(ctx context.Context, id string, seq uint64) iter.Seq2[api.Event, error] {
+	return r.Client.EventsAt(ctx, id, seq, newest)
+}
+
+func (r remote) TerminalAt(ctx context.Context, id string, offset time.Duration) (Stream, error) {
+	t, err := r.Client.TerminalAt(ctx, id, offset)
 	if err != nil {
 		return nil, err
 	}

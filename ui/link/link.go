@@ -54,6 +54,7 @@ func (m Events) From() *Link { return m.Link }
 func (m Drawn) From() *Link  { return m.Link }
 func (m Lost) From() *Link   { return m.Link }
 func (m Over) From() *Link   { return m.Link }
+func (m Moved) From() *Link  { return m.Link }
 
 // Link joins one session.
 type Link struct {
@@ -61,6 +62,7 @@ type Link struct {
 	Screen Screen
 
 	client  Client
+	replay  *Replay // nil until it is asked for; of the caller's goroutine
 	newEmu  NewEmulator
 	out     chan tea.Msg // 16; when full, the senders wait for the interface
 	ctx     context.Context
@@ -94,6 +96,12 @@ func (l *Link) Close() {
 		l.input.drop()
 		l.wg.Wait()
 		if old := l.Screen.replace(nil); old != nil {
+			old.Close()
+		}
+		if l.replay == nil {
+			return
+		}
+		if old := l.replay.Screen.replace(nil); old != nil {
 			old.Close()
 		}
 	})

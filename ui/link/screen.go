@@ -1,6 +1,10 @@
 package link
 
-import "sync"
+import (
+	"sync"
+
+	"stepbox/session/api"
+)
 
 // Screen is the agent's screen, fed by one goroutine and drawn by another. The
 // feeder lets go of the lock between slices, so a frame or a key waits for one
@@ -47,6 +51,26 @@ func (s *Screen) change(f func(Emulator)) {
 		f(e)
 		s.version++
 	})
+}
+
+// feed takes a frame of a terminal's stream, for as long as more says so after each
+// slice.
+func (s *Screen) feed(f api.Frame, more func() bool) {
+	switch f.Kind {
+	case api.FrameResize:
+		if f.Cols > 0 && f.Rows > 0 {
+			s.change(func(e Emulator) { e.Resize(f.Cols, f.Rows) })
+		}
+	case api.FrameKeyframe, api.FrameOutput:
+		for b := f.Data; len(b) > 0; {
+			n := min(len(b), slice)
+			// An emulator takes all bytes; what it can't make sense of it ignores.
+			s.change(func(e Emulator) { _, _ = e.Write(b[:n]) })
+			if b = b[n:]; !more() {
+				return
+			}
+		}
+	}
 }
 
 // With runs f with the emulator, or doesn't when there is none yet. f must not

@@ -61,20 +61,10 @@ func (l *Link) view() error {
 				old.Close()
 			}
 		}
-		switch f.Kind {
-		case api.FrameResize:
-			if f.Cols > 0 && f.Rows > 0 {
-				l.Screen.change(func(e Emulator) { e.Resize(f.Cols, f.Rows) })
-			}
-		case api.FrameKeyframe, api.FrameOutput:
-			for b := f.Data; len(b) > 0 && l.ctx.Err() == nil; {
-				n := min(len(b), slice)
-				// An emulator takes all bytes; what it can't make sense of it ignores.
-				l.Screen.change(func(e Emulator) { _, _ = e.Write(b[:n]) })
-				b = b[n:]
-				l.dirty()
-			}
-		}
+		l.Screen.feed(f, func() bool {
+			l.dirty()
+			return l.ctx.Err() == nil
+		})
 		l.dirty()
 		if first {
 			first = false

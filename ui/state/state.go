@@ -75,6 +75,13 @@ func (s *State) Apply(e api.Event) {
 	}
 }
 
+// Become makes it what another State is: the same session at another moment.
+// The versions go on growing.
+func (s *State) Become(o State) {
+	o.Version, o.Tried = max(s.Version, o.Version)+1, max(s.Tried, o.Tried)+1
+	*s = o
+}
+
 // put puts v where its number says, in the place of the one that has the number,
 // and keeps at most most of them: those with the highest numbers.
 func put[T any](list []T, v T, most int, number func(T) int64) []T {

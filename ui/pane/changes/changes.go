@@ -27,14 +27,16 @@ type Want struct {
 // Pane shows the changes of one scope: an action's, those since the person
 // looked last, or with neither the whole session's.
 type Pane struct {
-	Action  int   // the action in scope, or 0
-	Since   int64 // the checkpoint since which changes are in scope, or 0
-	Loading bool  // the first answer is still under way
+	Action  int        // the action in scope, or 0
+	Since   int64      // the checkpoint since which changes are in scope, or 0
+	To      api.Moment // the session's are those up to then; "": up to now
+	Loading bool       // the first answer is still under way
 	Problem string
 
 	Reading bool // the diff alone, without the list of files
 
 	tree     *Tree
+	then     api.Moment     // that the tree is of
 	rows     []int32        // of the tree's nodes, those that aren't folded away
 	turned   map[place]bool // folders that are folded, and groups that aren't
 	end      bool           // the person wants the last file, once it is there
@@ -70,8 +72,9 @@ const pageRows = 500
 func (p *Pane) Lacks(newest int64, over bool) Lack {
 	t := p.shown()
 	switch {
-	case p.Loading || p.Problem != "" || t.Next != "" && p.needs() > len(t.Files):
+	case p.Loading || p.Problem != "" || p.then != p.Scope().To || t.Next != "" && p.needs() > len(t.Files):
 		return Files
+	case p.then != "" && !t.Counting:
 	case t.Counting || !t.Final && (over || t.Version < newest):
 		return News
 	}
@@ -117,16 +120,31 @@ func (p *Pane) Rows() int {
 }
 
 // Scope is what is compared.
-func (p *Pane) Scope() api.Scope { return api.Scope{Action: p.Action, Since: p.Since} }
+func (p *Pane) Scope() api.Scope {
+	if p.Action != 0 || p.Since != 0 {
+		return api.Scope{Action: p.Action, Since: p.Since}
+	}
+	return api.Scope{To: p.To}
+}
+
+// shows says whether an answer for a scope can be shown: it is of that scope, or of
+// another moment of the past on the way to it.
+func (p *Pane) shows(of api.Scope) bool {
+	now := p.Scope()
+	if now.To != "" && of.To != "" {
+		of.To = now.To
+	}
+	return of == now
+}
 
 // SetChanges takes what differs in a scope. An answer for a scope that is no longer
 // shown is ignored, and so is one that is older than what is shown.
 func (p *Pane) SetChanges(of api.Scope, t *Tree) {
 	old := p.shown()
-	if of != p.Scope() || !p.Loading && !t.Final && (old.Final || t.Version < old.Version) {
+	if !p.shows(of) || !p.Loading && of.To == p.then && !t.Final && (old.Final || t.Version < old.Version) {
 		return
 	}
-	p.tree, p.Loading, p.Problem = t, false, ""
+	p.tree, p.then, p.Loading, p.Problem = t, of.To, false, ""
 	p.arrange()
 	p.tally()
 	if t.Next == "" {
@@ -177,15 +195,15 @@ func (p *Pane) first() int {
 // SetScope shows an action's changes, those since a checkpoint, or with neither
 // the whole session's.
 func (p *Pane) SetScope(s api.Scope) {
-	if s == p.Scope() {
+	if s.Action == p.Action && s.Since == p.Since {
 		return
 	}
-	*p = Pane{Action: s.Action, Since: s.Since, Loading: true, Reading: p.Reading, turned: p.turned, view: view{split: p.view.split, height: p.view.height}}
+	*p = Pane{Action: s.Action, Since: s.Since, To: p.To, Loading: true, Reading: p.Reading, turned: p.turned, view: view{split: p.view.split, height: p.view.height}}
 }
 
 // SetDiff takes a prepared diff, or the words for why there is none.
 func (p *Pane) SetDiff(w Want, d *Diff, problem string) {
-	if w.Key != p.selected || w.Scope != p.Scope() {
+	if w.Key != p.selected || !p.shows(w.Scope) {
 		return
 	}
 	p.view.set(w, d, problem)
@@ -201,6 +219,9 @@ func (p *Pane) Wanted() (Want, bool) {
 	w := Want{Key: p.selected, Scope: p.Scope(), Version: p.shown().Version}
 	return w, w.Key != "" && w != p.view.of
 }
+
+// File is the key of the file that the cursor is on, or "".
+func (p *Pane) File() string { return p.selected }
 
 // Looked is the checkpoint up to which all changes are in what is shown, so that
 // a person who has looked at it has seen them; 0 when that can't be said.
@@ -219,6 +240,8 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		box.Right = paint.Line{{Text: "action " + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
 	case p.Since != 0:
 		box.Right = paint.Line{{Text: "since you looked", Style: f.P.S(themes.Info)}}
+	case p.To != "":
+		box.Right = paint.Line{{Text: "as it was", Style: f.P.S(themes.Info)}}
 	default:
 		box.Right = paint.Line{{Text: "session", Style: f.P.S(themes.Muted)}}
 	}

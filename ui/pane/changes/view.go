@@ -59,7 +59,7 @@ func (v *view) turn() string {
 
 // set takes a diff, and begins at its top unless it is of the same file.
 func (v *view) set(w Want, d *Diff, problem string) {
-	if v.of.Key != w.Key || v.of.Scope != w.Scope {
+	if v.of.Key != w.Key || v.of.Scope.Action != w.Scope.Action || v.of.Scope.Since != w.Scope.Since {
 		v.start(true)
 	}
 	v.diff, v.of, v.problem, v.note = d, w, problem, ""

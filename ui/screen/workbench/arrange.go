@@ -26,10 +26,10 @@ type arrangement struct {
 	tabAt      []uv.Rectangle
 }
 
-// arrange divides the screen anew.
-func (a *arrangement) arrange() {
+// arrange divides the screen anew, with the transport line or without.
+func (a *arrangement) arrange(transport bool) {
 	a.panes = layout.Workbench(layout.Wish{
-		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Split: a.split,
+		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Split: a.split, Transport: transport,
 	})
 }
 

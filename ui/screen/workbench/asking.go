@@ -120,6 +120,9 @@ func (k *asking) walk(by int, opened bool, focus intent.Pane) {
 func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 	q, ok := k.st.Question(d.Question)
 	switch {
+	case k.past():
+		k.refused(d.Question, isPast)
+		return nil
 	case !ok:
 		k.refused(d.Question, "not answered: "+k.whyClosed(d.Question))
 		return nil
@@ -143,7 +146,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			}
 			words, token := told(d.Answer)
 			k.tell(token, "%s #%d", words, q.Action)
-			k.st.Answered(closed)
+			k.present().Answered(closed)
 			k.dialogs.closeFor(q.ID)
 			k.follow(focus())
 			return nil

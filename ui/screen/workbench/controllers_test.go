@@ -51,12 +51,12 @@ func TestArrangement(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := arrangement{cols: c.cols, rows: c.rows, focus: intent.Terminal, side: intent.Changes}
-			a.arrange()
+			a.arrange(false)
 			for _, i := range c.do {
 				if !a.handle(i) {
 					t.Fatalf("%T isn't handled", i)
 				}
-				a.arrange()
+				a.arrange(false)
 			}
 			if a.focus != c.focus {
 				t.Errorf("%v has the focus", a.focus)
@@ -69,7 +69,7 @@ func TestArrangement(t *testing.T) {
 		})
 	}
 	a := arrangement{cols: 120, rows: 35, focus: intent.Terminal}
-	a.arrange()
+	a.arrange(false)
 	before := a.panes.Of(intent.Terminal).Dx()
 	border := tea.Mouse{X: a.panes.Of(intent.Terminal).Max.X, Y: 5, Button: tea.MouseLeft}
 	if !a.onSplit(border) || a.onSplit(tea.Mouse{X: 5, Y: 5, Button: tea.MouseLeft}) {
@@ -78,7 +78,7 @@ func TestArrangement(t *testing.T) {
 	for range 50 {
 		a.handle(intent.Split{By: -5})
 	}
-	a.arrange()
+	a.arrange(false)
 	if w := a.panes.Of(intent.Terminal).Dx(); w >= before || w < 30 {
 		t.Errorf("the Terminal was %d wide and is %d", before, w)
 	}

@@ -24,11 +24,12 @@ type core struct {
 
 	cfg    Config
 	link   *link.Link
-	st     state.State
-	caught bool   // what was recorded before has been read
-	over   bool   // nothing more will come
-	lostEv string // why the events can't be read, or ""
-	lostTm string // why the terminal can't
+	st     state.State  // as it is shown
+	now    *state.State // while what was is shown: as it stands now; else nil
+	caught bool         // what was recorded before has been read
+	over   bool         // nothing more will come
+	lostEv string       // why the events can't be read, or ""
+	lostTm string       // why the terminal can't
 	notice notice
 	doing  []string // what takes long, in words
 }
@@ -42,11 +43,25 @@ type notice struct {
 	until time.Time
 }
 
+// past says whether what was is shown.
+func (c *core) past() bool { return c.now != nil }
+
+// present is how the session stands now, whatever is shown.
+func (c *core) present() *state.State {
+	if c.past() {
+		return c.now
+	}
+	return &c.st
+}
+
 // Over says whether the session is known to have ended.
-func (c *core) Over() bool { return c.over || c.st.Session.State != "" && !c.st.Session.Live() }
+func (c *core) Over() bool {
+	s := &c.present().Session
+	return c.over || s.State != "" && !s.Live()
+}
 
 // live says whether there is an agent to type to and to decide on.
-func (c *core) live() bool { return !c.Over() }
+func (c *core) live() bool { return !c.past() && !c.Over() }
 
 // types says whether keys in the Terminal are the agent's.
 func (c *core) types() bool { return c.live() && !c.cfg.Watching }
@@ -70,7 +85,7 @@ func (c *core) said() notice {
 
 // Busy says whether something takes long that the person waits for.
 func (c *core) Busy() bool {
-	return len(c.doing) > 0 || c.live() && c.st.Session.State == api.SessionStarting
+	return len(c.doing) > 0 || !c.Over() && c.present().Session.State == api.SessionStarting
 }
 
 // requestTime bounds every request, but for plans: those read what they are for.

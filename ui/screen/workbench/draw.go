@@ -21,7 +21,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		return nil
 	}
 	now := s.cfg.Now()
-	f := paint.Frame{P: p, Now: now, Wait: s.asking.guard.Wait(now), Spin: s.Spin}
+	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.guard.Wait(now), Spin: s.Spin}
 	s.title(dst, s.view.panes.Title, f)
 	s.view.tabs(dst, s.view.panes.Tabs, f)
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
@@ -52,6 +52,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 			cursor = c
 		}
 	}
+	s.course.draw(dst, s.view.panes.Transport, f)
 	s.heldLine(dst, s.view.panes.Held, f)
 	if len(s.asking.dialogs.all) == 0 {
 		return cursor
@@ -66,7 +67,7 @@ func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {
 		{Text: fmt.Sprintf("stepbox needs %d×%d cells", layout.MinCols, layout.MinRows), Style: p.S(themes.Strong)},
 		{Text: fmt.Sprintf("this terminal has %d×%d", area.Dx(), area.Dy()), Style: p.S(themes.Muted)},
 	}
-	if n := len(s.st.Questions); n > 0 {
+	if n := s.Held(); n > 0 {
 		words = append(words, paint.Span{Text: fmt.Sprintf("◆ %d held", n), Style: p.S(themes.Held)})
 	}
 	y := area.Min.Y + max(0, (area.Dy()-len(words))/2)
@@ -78,11 +79,14 @@ func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {
 
 // WindowTitle is what the person's terminal is told to show.
 func (s *Screen) WindowTitle() string {
-	words := paint.Clean(name(s.st.Session)) + " · stepbox"
-	switch n := len(s.st.Questions); {
+	words := paint.Clean(name(s.present().Session)) + " · stepbox"
+	if s.past() {
+		words = "replay — " + words
+	}
+	switch n := s.Held(); {
 	case n > 0 && s.caught:
 		words = fmt.Sprintf("◆ %d held — %s", n, words)
-	case s.Over():
+	case s.Over() && !s.past():
 		words = "ended — " + words
 	}
 	return words
@@ -90,8 +94,8 @@ func (s *Screen) WindowTitle() string {
 
 // Farewell is what is said after the screen is left.
 func (s *Screen) Farewell() string {
-	ses := s.st.Session
-	if s.live() {
+	ses := s.present().Session
+	if !s.Over() {
 		return fmt.Sprintf("Detached from %s; it goes on. stepbox attach %s comes back to it.", paint.Clean(name(ses)), paint.Clean(ses.ID))
 	}
 	words := fmt.Sprintf("Session %s ended", paint.Clean(name(ses)))

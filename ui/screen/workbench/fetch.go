@@ -50,7 +50,7 @@ type Looked interface {
 func (f *fetcher) scope(action int, focused bool) {
 	now, next := f.pane.Scope(), api.Scope{}
 	switch {
-	case focused && now == api.Scope{} && f.looked != 0:
+	case focused && now.Action == 0 && now.Since == 0 && f.looked != 0 && !f.past():
 		next.Since = f.looked
 	case now.Action == 0 || !focused && now.Action != action:
 		next.Action = action

@@ -34,7 +34,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Palette:
 		s.palette()
 	case intent.Facts:
-		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.st.Session }))
+		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.present().Session }))
 	case intent.Detach, intent.Home, intent.Quit:
 		s.leave = i
 	case intent.FirstHeld:
@@ -48,6 +48,9 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		s.view.setFocus(intent.Actions)
 	case intent.Apply, intent.Applies, intent.Redo, intent.Export, intent.Resume:
 		return s.bring(i)
+	case intent.Replay, intent.Jump, intent.Play, intent.Seek, intent.ActionStep, intent.FrameStep, intent.Speed,
+		intent.Beginning, intent.Present, intent.Search, intent.SearchFor, intent.Hit:
+		return s.replay(i)
 	case intent.Pause:
 		return s.ops.pause()
 	case intent.Unavailable:

@@ -24,7 +24,9 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		p.Hints(dst, stop, y, end, themes.Text, right)
 		stop -= 2
 	}
-	if n := len(s.st.Questions); n > 0 && s.caught {
+	if s.past() {
+		// What is held now stands in the title.
+	} else if n := len(s.st.Questions); n > 0 && s.caught {
 		words := fmt.Sprintf("◆ %d held", n)
 		if q, ok := s.asking.question(); ok && n == 1 {
 			words = fmt.Sprintf("◆ #%d held %s", q.Action, paint.Clock(f.Now.Sub(q.HeldAt)))
@@ -74,7 +76,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		return []paint.Hint{{Key: leader + " 1-4", Words: "panes"}, {Key: leader + " z", Words: "zoom"}, {Key: leader + " d", Words: "detach"}}
 	}
 	var out []paint.Hint
-	if s.view.focus != intent.Actions && len(s.st.Questions) > 0 {
+	if s.view.focus != intent.Actions && len(s.st.Questions) > 0 && !s.past() {
 		out = append(out, paint.Hint{Key: "tab", Words: "go to it"})
 	}
 	q, held := s.asking.question()
@@ -85,6 +87,10 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 				continue
 			}
 			h := paint.Hint{Key: b.First(), Words: b.Short}
+			if n := len(out); n > 0 && scope == keys.Replay && out[n-1].Words == b.Short { // back and forth
+				out[n-1].Key += " " + h.Key
+				continue
+			}
 			switch b.Intent.(type) {
 			case intent.Help, intent.Palette:
 				continue // at the right end

@@ -46,6 +46,10 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if b, ok := keys.Find(k, s.scopes()...); ok {
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
+	if name == "q" && s.past() && !s.Over() {
+		s.toPresent()
+		return nil
+	}
 	if name == "q" && !s.types() {
 		s.leave = intent.Home{}
 		return nil
@@ -69,17 +73,22 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// scopes is where keys of the focused pane are bound, from the innermost out.
+// scopes is where keys of the focused pane are bound, from the innermost out. What
+// moves along the session's course comes first while what was is shown; at the end
+// of a past session what is done with its work does.
 func (s *Screen) scopes() []keys.Scope {
-	switch s.view.focus {
-	case intent.Changes:
-		return []keys.Scope{keys.Changes, keys.Panes}
-	case intent.Network:
-		return []keys.Scope{keys.Network, keys.Panes}
-	case intent.Actions:
-		return []keys.Scope{keys.Actions, keys.Panes}
+	var out []keys.Scope
+	if s.past() {
+		out = append(out, keys.Replay)
 	}
-	return []keys.Scope{keys.Panes}
+	if s.view.focus != intent.Terminal {
+		out = append(out, keys.Scope(s.view.focus.String()))
+	}
+	out = append(out, keys.Panes)
+	if !s.past() && s.Over() {
+		out = append(out, keys.Replay)
+	}
+	return out
 }
 
 // Paste takes pasted text: it goes to the agent or into a line, and never
@@ -131,6 +140,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.asking.dialogs.close(d)
 		s.ops.plan.Handle(r)
 		return s.ops.replan()
+	case intent.SearchFor:
+		s.asking.dialogs.close(d)
+		return s.replay(r)
 	case intent.UndoApply:
 		s.asking.dialogs.close(d)
 		return s.ops.undo(r.ID)

@@ -28,6 +28,9 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		if s.asking.dialogs.top() != nil {
 			break
 		}
+		if s.course.press(e) {
+			break
+		}
 		if s.view.onSplit(e) {
 			s.view.drag = true
 			break
@@ -49,9 +52,11 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		if s.view.pressed {
 			s.agent.mouse(uv.MouseReleaseEvent(m), e)
 		}
-		s.view.drag, s.view.pressed = false, false
+		s.view.drag, s.view.pressed, s.course.drag = false, false, false
 	case tea.MouseMotionMsg:
 		switch {
+		case s.course.drag:
+			s.course.pull(e.X)
 		case s.view.drag && s.view.cols > 0:
 			s.view.setSplit((e.X*100 + s.view.cols/2) / s.view.cols)
 		case s.view.pressed:

@@ -28,6 +28,8 @@ func (s *Screen) back() {
 		s.view.zoom = false
 	case s.view.focus != intent.Terminal:
 		s.view.setFocus(intent.Terminal)
+	case s.past():
+		s.toPresent()
 	case !s.live():
 		s.leave = intent.Home{}
 	}
@@ -83,7 +85,7 @@ func (s *Screen) scope() tea.Cmd {
 func (s *Screen) openSelected() tea.Cmd {
 	switch s.view.focus {
 	case intent.Actions:
-		if q, ok := s.asking.question(); ok {
+		if q, ok := s.asking.question(); ok && !s.past() {
 			s.asking.open(q)
 			return nil
 		}

@@ -31,7 +31,7 @@ func (o *operations) simple(doing string, token themes.Token, done string, f fun
 				o.tell(themes.Warn, "%s", problemWords(err))
 				return nil
 			}
-			o.st.Apply(e)
+			o.present().Apply(e)
 			o.tell(token, "%s", done)
 			return nil
 		}
@@ -53,7 +53,7 @@ func (o *operations) keep(acts []int, then func()) tea.Cmd {
 		}
 		return func() tea.Cmd {
 			for i := range kept {
-				o.st.Apply(api.Event{Action: &kept[i]})
+				o.present().Apply(api.Event{Action: &kept[i]})
 			}
 			if err != nil {
 				o.tell(themes.Warn, "%s", problemWords(err))

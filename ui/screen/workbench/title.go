@@ -99,6 +99,14 @@ func (c *core) badges() []piece {
 		}
 		out = append(out, piece{" " + words + " ", k, weight})
 	}
+	ended := c.Over()
+	if c.past() {
+		add("REPLAY", themes.StatePaused, 100)
+		if n := len(c.now.Questions); n > 0 {
+			add(fmt.Sprintf("◆ %d held now", n), themes.Held, 100)
+		}
+		ended = ses.State != "" && !ses.Live()
+	}
 	switch ses.Mode {
 	case api.ModeStep:
 		add("STEP", themes.ModeStep, 100)
@@ -114,7 +122,7 @@ func (c *core) badges() []piece {
 		add(strings.TrimSpace(c.Spin+" STARTING"), themes.StatePaused, 90)
 	case ses.State == api.SessionInterrupted:
 		add("INTERRUPTED", themes.StateEnded, 100)
-	case c.Over():
+	case ended:
 		words := "ENDED"
 		if ses.Exit != nil {
 			words += ": " + cmp.Or(paint.Clean(ses.Exit.Words()), "ended")

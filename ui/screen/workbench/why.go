@@ -9,6 +9,9 @@ import (
 
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
+	if why := s.whyReplay(i); why != "" {
+		return why
+	}
 	if s.cfg.Watching && intent.Acts(i) {
 		return "you are watching only: stepbox attach, without --read-only, decides"
 	}

@@ -82,7 +82,7 @@ func (o *operations) carryOut() tea.Cmd {
 		}
 		switch {
 		case last.Done != nil:
-			o.st.Apply(api.Event{Apply: last.Done})
+			o.present().Apply(api.Event{Apply: last.Done})
 			d.Done(*last.Done)
 			if last.Done.State == api.ApplyDone {
 				done()
@@ -110,7 +110,7 @@ func (o *operations) recount() tea.Cmd {
 		s, err := c.Session(ctx, id)
 		return func() tea.Cmd {
 			if err == nil {
-				o.st.Apply(api.Event{Session: &s})
+				o.present().Apply(api.Event{Session: &s})
 			}
 			return nil
 		}
@@ -146,7 +146,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 			done()
 			after := ""
 			if !made.PutsIn() && made.ID != 0 {
-				o.st.Apply(api.Event{Rollback: &made})
+				o.present().Apply(api.Event{Rollback: &made})
 				after = "; ctrl+r brings it again"
 			}
 			o.tell(themes.Undone, "%s: %s%s%s", w.Done, paint.Count(made.Files, "file", "files"), after, leftWords(made))

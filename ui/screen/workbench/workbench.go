@@ -32,6 +32,7 @@ type Config struct {
 	Now    func() time.Time
 	Method func() ansi.Method // how the person's terminal measures text
 	Looked Looked             // nil forgets
+	At     api.Moment         // to begin with; "": now
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
@@ -51,6 +52,7 @@ type Screen struct {
 	network network.Pane
 	asking  asking
 	ops     operations
+	course  transport
 
 	leader  bool          // the leader key was pressed
 	window  bool          // the person's terminal window has the focus
@@ -70,6 +72,7 @@ func New(c Config) *Screen {
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
 		network: network.Pane{State: &k.st},
 		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}, pending: map[int64]bool{}},
+		course:  transport{core: k, speed: usualSpeed},
 	}
 	s.ops = operations{core: k, dialogs: &s.asking.dialogs, cancel: func() {}}
 	return s
@@ -84,12 +87,12 @@ func (s *Screen) Init() tea.Cmd {
 func (s *Screen) Link() *link.Link { return s.link }
 
 // Held is how many questions wait.
-func (s *Screen) Held() int { return len(s.st.Questions) }
+func (s *Screen) Held() int { return len(s.present().Questions) }
 
 // Newest is the ID of the newest open question, or 0.
 func (s *Screen) Newest() int64 {
-	if n := len(s.st.Questions); n > 0 && s.caught {
-		return s.st.Questions[n-1].ID
+	if qs := s.present().Questions; len(qs) > 0 && s.caught {
+		return qs[len(qs)-1].ID
 	}
 	return 0
 }
@@ -130,17 +133,20 @@ func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
 // size, dialogs and the quiet time in line with what will be drawn next, and
 // fetches what that lacks.
 func (s *Screen) follow() tea.Cmd {
-	s.view.arrange()
+	s.view.arrange(s.course.shown())
 	s.agent.fit(s.view.panes.Of(intent.Terminal).Inset(1))
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	s.sumUp()
-	return tea.Batch(s.changes.catchUp(), s.ops.readBeside(), s.asking.watch(s.target()))
+	return tea.Batch(s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It
 // lies below what is open already.
 func (s *Screen) sumUp() {
-	if !s.caught || s.live() {
+	switch {
+	case s.past():
+		return
+	case !s.caught || s.live():
 		s.lived = s.lived || s.caught
 		return
 	}
@@ -160,6 +166,9 @@ func (s *Screen) target() state.Target {
 
 // below is what keys would decide if there were no dialog.
 func (s *Screen) below() state.Target {
+	if s.past() {
+		return state.Target{}
+	}
 	switch s.view.focus {
 	case intent.Changes:
 		return state.Target{Question: int64(s.changes.pane.Action), Place: "changes"}
@@ -186,6 +195,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		cmd = s.link.Next()
 	case link.Drawn:
 		cmd = s.link.Next()
+	case link.Moved:
+		s.moved(m)
+		cmd = s.link.Next()
 	case link.Lost:
 		s.lost(m)
 		cmd = s.link.Next()
@@ -211,7 +223,7 @@ func (s *Screen) Tick() tea.Cmd {
 
 func (s *Screen) events(m link.Events) {
 	for _, e := range m.Batch {
-		s.st.Apply(e)
+		s.present().Apply(e)
 		if e.Note != nil && s.caught && (e.Note.Warn || !s.fresh()) {
 			s.tell(themes.Info, "%s", e.Note.Text)
 			if e.Note.Warn {
@@ -222,9 +234,12 @@ func (s *Screen) events(m link.Events) {
 	if m.Caught && !s.caught {
 		s.caught = true
 		s.asking.list.Loading = false
+		if s.cfg.At != "" {
+			s.course.jump(s.cfg.At, 0)
+		}
 	}
 	s.lostEv = ""
-	if s.caught {
+	if s.caught && !s.past() {
 		s.asking.follow(s.view.focus)
 	}
 }
@@ -251,7 +266,7 @@ func (s *Screen) ended(m link.Over) {
 		return
 	}
 	if m.Session.ID != "" {
-		s.st.Apply(api.Event{Session: &m.Session})
+		s.present().Apply(api.Event{Session: &m.Session})
 	}
 	s.agent.pane.Waiting = "no screen was recorded"
 }

@@ -1,0 +1,314 @@
+package export
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed" // what the report is made of
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+	"sync"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+//go:embed report/report.html
+var reportHTML string
+
+//go:embed report/report.css
+var reportStyle string
+
+//go:embed report/report.js
+var reportScript string
+
+var reportTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("").Parse(reportHTML)) })
+
+// Bounds of a report, so that a browser can show it. What is left out is said.
+const (
+	reportRows  = 5000
+	reportFiles = 500
+	reportLines = 20000
+)
+
+type (
+	reportFact struct{ Name, Text, Class string }
+	reportHead struct {
+		Policy        string
+		Name, Command string
+		Style         template.CSS
+		Facts         []reportFact
+	}
+	reportSection struct {
+		ID, Title string
+		Heads     []string
+	}
+	reportCell struct {
+		Text, Class string
+		More        []string
+	}
+	reportRow struct {
+		Seek   bool
+		Ms     int64
+		Offset string
+		Cells  []reportCell
+	}
+	reportFile struct {
+		Path, Words    string
+		Open, Counted  bool
+		Added, Removed int
+		Lines          []reportCell
+	}
+)
+
+// html writes a report that needs nothing but itself: the page may run its own script
+// and style alone, by their hashes, and reach nothing. All text of the session goes
+// through the template's escaping, or as JSON that the script shows as text.
+func (r *run) html() error {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	head := reportHead{
+		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " + hash(reportScript) + "; style-src " + hash(reportStyle),
+		Name:   r.show(r.s.Name, "the session's name"), Command: r.show(r.s.Command, "commands"), Style: template.CSS(reportStyle), Facts: r.facts(),
+	}
+	if err := r.part("head", head); err != nil {
+		return err
+	}
+	for _, section := range []func() error{r.player, r.actionRows, r.decisionRows, r.attemptRows, r.diffs, r.foot} {
+		if err := section(); err != nil {
+			return err
+		}
+	}
+	_, err := r.out.WriteString("<script>" + reportScript + "</script>\n</body>\n</html>\n")
+	return err
+}
+
+func (r *run) part(name string, data any) error {
+	return reportTemplate().ExecuteTemplate(r.out, name, data)
+}
+
+// show is a text without secrets, on one line, and with nothing that hides in it.
+func (r *run) show(s, where string) string { return api.Escape(r.text(s, where)) }
+
+func (r *run) facts() []reportFact {
+	s := r.s
+	outcome, class := string(s.State), ""
+	switch {
+	case s.Exit != nil && s.Exit.Code == 0 && s.Exit.Signal == "":
+		outcome, class = "ended well", "good"
+	case s.Exit != nil:
+		outcome, class = "ended: "+s.Exit.Words(), "bad"
+	case s.State == api.SessionInterrupted:
+		class = "bad"
+	}
+	if s.Reason != "" {
+		outcome += " (" + r.show(s.Reason, "the session") + ")"
+	}
+	facts := []reportFact{
+		{"Session", s.ID, ""}, {"Agent", s.Agent, ""}, {"Project", r.show(s.Workspace, "the session"), ""},
+		{"Started", s.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"), ""},
+	}
+	if !s.EndedAt.IsZero() {
+		facts = append(facts, reportFact{"Took", s.EndedAt.Sub(s.StartedAt).Round(time.Second / 10).String(), ""})
+	}
+	facts = append(facts, reportFact{"Outcome", outcome, class}, reportFact{"Rules", "mode " + string(s.Mode), ""})
+	if s.Commit != "" {
+		facts = append(facts, reportFact{"Commit", s.Commit + " " + s.Branch, ""})
+	}
+	for _, w := range s.Warnings {
+		facts = append(facts, reportFact{"Warning", r.show(w, "the session"), "warn"})
+	}
+	return facts
+}
+
+// row writes a line of a table, which begins with a moment.
+func (r *run) row(at time.Time, cells ...reportCell) error {
+	offset := max(0, at.Sub(r.s.StartedAt))
+	return r.part("row", reportRow{Seek: true, Ms: offset.Milliseconds(), Offset: clock(offset), Cells: cells})
+}
+
+func clock(d time.Duration) string {
+	s := int(d.Seconds())
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// rows writes a table of all resources of a kind, as far as they fit.
+func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) int64, row func(T) (shown bool, err error)) error {
+	n, more := 0, 0
+	err := each(r, kind, number, func(v T) error {
+		if n == reportRows {
+			more++
+			return nil
+		}
+		if n == 0 {
+			if err := r.part("section", section); err != nil {
+				return err
+			}
+		}
+		shown, err := row(v)
+		if shown || n == 0 {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		section.Heads = nil
+		if err := r.part("section", section); err != nil {
+			return err
+		}
+		return r.part("note", "None.")
+	}
+	if _, err := r.out.WriteString("</tbody></table>\n"); err != nil || more == 0 {
+		return err
+	}
+	return r.part("note", fmt.Sprintf("%d more aren't listed; --format jsonl has all.", more))
+}
+
+func (r *run) actionRows() error {
+	section := reportSection{"actions", "Actions", []string{"When", "", "What", "Verdict", "Outcome", "Files"}}
+	return rows(r, section, store.KindAction, func(a api.Action) int64 { return int64(a.N) }, func(a api.Action) (bool, error) {
+		if a.Housekeeping {
+			return false, nil
+		}
+		what := reportCell{Text: r.show(a.Title, "commands"), Class: "cmd"}
+		if a.Said != nil && a.Said.Text != "" {
+			what.More = append(what.More, "“"+r.show(a.Said.Text, "the agent's words")+"”")
+		}
+		if a.Effects != nil {
+			what.More = append(what.More, api.EscapeAll(a.Effects.Words)...)
+		}
+		verdict := reportCell{Text: string(a.Verdict), More: []string{r.show(verdictWords(a), "commands")}}
+		outcome := reportCell{Text: cmp.Or(a.Exit.Words(), string(a.State)), Class: "w"}
+		if a.State == api.ActionDenied {
+			verdict.Class = "bad"
+		}
+		if a.Exit != nil && (a.Exit.Code != 0 || a.Exit.Signal != "") {
+			outcome.Class += " bad"
+		}
+		if w := a.Review.Words(); w != "" {
+			outcome.More = append(outcome.More, w)
+		}
+		files := reportCell{Class: "w"}
+		if a.Files > 0 {
+			files.Text = fmt.Sprintf("%d (+%d −%d)", a.Files, a.Added, a.Removed)
+		}
+		return true, r.row(a.StartedAt, reportCell{Text: fmt.Sprint(a.N), Class: "n"}, what, verdict, outcome, files)
+	})
+}
+
+// verdictWords say what or who gave an action's verdict, and why.
+func verdictWords(a api.Action) string {
+	words := a.Rule
+	if a.By != "" && a.By != "rule" {
+		words = "by " + a.By
+	}
+	if a.Reason != "" {
+		words += ": " + a.Reason
+	}
+	return words
+}
+
+func (r *run) decisionRows() error {
+	section := reportSection{"decisions", "Decisions", []string{"When", "Action", "Answer", "By", "Reason"}}
+	return rows(r, section, store.KindDecision, func(d api.Decision) int64 { return d.Question }, func(d api.Decision) (bool, error) {
+		class := ""
+		if d.Answer == api.AnswerDeny || d.Answer == api.AnswerRollback {
+			class = "bad"
+		}
+		return true, r.row(d.At, reportCell{Text: fmt.Sprint(d.Action), Class: "n"}, reportCell{Text: string(d.Answer), Class: class},
+			reportCell{Text: api.Escape(d.By)}, reportCell{Text: r.show(d.Reason, "commands")})
+	})
+}
+
+func (r *run) attemptRows() error {
+	section := reportSection{"network", "Network attempts", []string{"When", "Action", "Where to", "Program", "Verdict", "Out", "In"}}
+	return rows(r, section, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) (bool, error) {
+		where := fmt.Sprintf("%s %s", a.Protocol, cmp.Or(a.Name, a.Address))
+		if a.Port > 0 {
+			where += fmt.Sprintf(":%d", a.Port)
+		}
+		verdict := reportCell{Text: string(a.Verdict), More: []string{r.show(strings.TrimSpace(a.Rule+" "+a.Failure), "hosts")}}
+		if a.Verdict == api.Deny {
+			verdict.Class = "bad"
+		}
+		return true, r.row(a.At, reportCell{Text: fmt.Sprint(a.Action), Class: "n"}, reportCell{Text: r.show(where, "hosts"), Class: "cmd"},
+			reportCell{Text: api.Escape(a.Program), Class: "cmd"}, verdict, reportCell{Text: fmt.Sprint(a.Sent), Class: "n"}, reportCell{Text: fmt.Sprint(a.Received), Class: "n"})
+	})
+}
+
+// diffs writes what the session changed, as far as it fits.
+func (r *run) diffs() error {
+	if err := r.part("section", reportSection{ID: "changes", Title: "Changes"}); err != nil {
+		return err
+	}
+	files, lines, more := 0, 0, 0
+	for d, err := range r.History.Diffs(r.ctx, r.s.ID, api.Scope{}) {
+		switch {
+		case err != nil:
+			return err
+		case d.Change.Group == "git":
+			continue // git's own files
+		case files == reportFiles || lines > reportLines:
+			more++
+			continue
+		}
+		files++
+		f := r.fileOf(d, reportLines-lines)
+		lines += len(f.Lines)
+		f.Open = files <= 20
+		if err := r.part("file", f); err != nil {
+			return err
+		}
+	}
+	switch {
+	case files == 0:
+		return r.part("note", "None.")
+	case more > 0:
+		return r.part("note", fmt.Sprintf("%d more changed files aren't shown; --format patch has all.", more))
+	}
+	return nil
+}
+
+func (r *run) fileOf(d api.FileDiff, most int) reportFile {
+	c := d.Change
+	f := reportFile{Path: r.show(c.Path, "names of files"), Counted: c.Counted, Added: c.Added, Removed: c.Removed}
+	words := []string{map[string]string{"A": "new", "D": "deleted", "R": "renamed from " + r.show(c.From, "names of files"), "T": "another kind of file"}[c.Status], c.Words, d.Note}
+	f.Words = strings.Join(strings.Fields(strings.Join(words, " ")), " ")
+	where := "changes of " + c.Path
+	for _, h := range d.Hunks {
+		if len(f.Lines) > most {
+			f.Lines = append(f.Lines, reportCell{Text: "… the rest isn't shown", Class: "at"})
+			break
+		}
+		f.Lines = append(f.Lines, reportCell{Text: fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, r.show(h.Section, where)), Class: "at"})
+		texts := make([]string, len(h.Lines))
+		for i, l := range h.Lines {
+			texts[i] = l.Text
+		}
+		for i, text := range r.red.Lines(texts, where) {
+			op := h.Lines[i].Op
+			f.Lines = append(f.Lines, reportCell{Text: op + api.EscapeLine(text), Class: map[string]string{"+": "add", "-": "del"}[op]})
+		}
+	}
+	return f
+}
+
+func (r *run) foot() error {
+	last, err := r.last()
+	if err != nil {
+		return err
+	}
+	by := "Written by Stepbox " + cmp.Or(api.Build(), "of an unknown version") + "; recorded by " + cmp.Or(r.s.Stepbox, "an unknown version") + "."
+	about := []string{by, fmt.Sprintf("Up to event %d of its record, whose hash is %s.", last.Seq, last.Hash)}
+	for _, s := range r.red.Found() {
+		about = append(about, fmt.Sprintf("Redacted: %d × %s in %s.", s.Count, api.Escape(s.Kind), api.Escape(s.Where)))
+	}
+	return r.part("foot", about)
+}

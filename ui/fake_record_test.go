@@ -1,0 +1,141 @@
+package ui
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/ui/link"
+)
+
+// record is what a fake server has of a session's past, beside its events.
+type record struct {
+	course  api.Timeline
+	printed []piece
+	found   []api.Hit
+	gone    bool // it was removed
+}
+
+// piece is what was printed at a time.
+type piece struct {
+	off  time.Duration
+	cols int // a resize, if not 0
+	rows int
+	data string
+}
+
+// SetRecord changes what is recorded.
+func (c *fakeClient) SetRecord(f func(*record)) {
+	defer c.lock()()
+	f(&c.record)
+}
+
+func (c *fakeClient) recorded(id string) (record, []api.Event, error) {
+	s, err := c.find(id)
+	defer c.lock()()
+	r := c.record
+	if r.gone {
+		err = &api.Problem{Code: api.CodeNotFound, Message: "there is no session " + id}
+	}
+	r.course.Session = s
+	events := slices.DeleteFunc(slices.Clone(c.events), func(e api.Event) bool { return e.Seq == 0 })
+	return r, events, err
+}
+
+func (c *fakeClient) Timeline(_ context.Context, id string) (api.Timeline, error) {
+	r, _, err := c.recorded(id)
+	return r.course, err
+}
+
+func (c *fakeClient) At(_ context.Context, id string, m api.Moment) (api.At, error) {
+	c.called("at " + string(m))
+	r, events, err := c.recorded(id)
+	if err != nil {
+		return api.At{}, err
+	}
+	p, err := m.Parse()
+	start := r.course.Session.StartedAt
+	out := api.At{}
+	for _, e := range events {
+		if p.Event != 0 && e.Seq > p.Event || p.After != nil && e.At.Sub(start) > *p.After {
+			break
+		}
+		out.Seq, out.Time = e.Seq, e.At
+	}
+	if out.Offset = out.Time.Sub(start); p.After != nil {
+		out.Offset, out.Time = *p.After, start.Add(*p.After)
+	}
+	return out, err
+}
+
+func (c *fakeClient) EventsAt(_ context.Context, id string, seq uint64) iter.Seq2[api.Event, error] {
+	_, events, err := c.recorded(id)
+	return func(yield func(api.Event, error) bool) {
+		if err != nil {
+			yield(api.Event{}, err)
+			return
+		}
+		for _, e := range events {
+			if e.Seq > seq {
+				return
+			}
+			if e.Seq = 0; !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (c *fakeClient) Recorded(_ context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+	_, events, err := c.recorded(id)
+	return func(yield func(api.Event, error) bool) {
+		if err != nil {
+			yield(api.Event{}, err)
+			return
+		}
+		for _, e := range events {
+			if e.Seq >= from && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (c *fakeClient) TerminalAt(_ context.Context, id string, offset time.Duration) (link.Stream, error) {
+	r, _, err := c.recorded(id)
+	if err != nil {
+		return nil, err
+	}
+	var before strings.Builder
+	key := api.Frame{Kind: api.FrameKeyframe, Cols: 70, Rows: 22}
+	var after []api.Frame
+	for _, p := range r.printed {
+		switch {
+		case p.off <= offset && p.cols > 0:
+			key.Cols, key.Rows = p.cols, p.rows
+		case p.off <= offset:
+			before.WriteString(p.data)
+		case p.cols > 0:
+			after = append(after, api.TimeFrame(p.off), api.Frame{Kind: api.FrameResize, Cols: p.cols, Rows: p.rows})
+		default:
+			after = append(after, api.TimeFrame(p.off), api.Frame{Kind: api.FrameOutput, Data: []byte(p.data)})
+		}
+	}
+	key.Data = []byte(before.String())
+	t := &fakeStream{out: make(chan api.Frame, len(after)+3), done: make(chan struct{}), sent: make(chan struct{}, 1)}
+	for _, f := range slices.Concat([]api.Frame{api.TimeFrame(offset), key}, after, []api.Frame{{Kind: api.FrameEnd}}) {
+		t.out <- f
+	}
+	close(t.out)
+	return t, nil
+}
+
+func (c *fakeClient) Find(_ context.Context, q api.Query) (api.FoundPage, error) {
+	c.called("find " + q.Text)
+	r, _, err := c.recorded(q.Session)
+	hits := slices.DeleteFunc(slices.Clone(r.found), func(h api.Hit) bool { return !strings.Contains(h.Text, q.Text) })
+	return api.FoundPage{Found: []api.Found{{Session: r.course.Session, Hits: hits}}, Total: 1}, err
+}

@@ -1,0 +1,224 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// How a replay goes on.
+const (
+	longest   = time.Second            // of a pause in the session, at its own speed
+	progress  = 100 * time.Millisecond // between words of how far it is
+	behind    = 250 * time.Millisecond // it may be, and then hurry
+	readAhead = 128                    // items; of a terminal's frames none is longer than 16 MiB, and few have more than 32 KiB
+)
+
+// item is what happened next.
+type item struct {
+	off   time.Duration
+	event *api.Event
+	frame api.Frame
+	err   error // nothing comes after it
+}
+
+// play goes on from a spot until something else is asked for, as many pieces of
+// output as are to be stepped were shown, or the record ends.
+func (r *Replay) play(at *spot, w wish) (ended bool, err error) {
+	ctx, cancel := context.WithCancel(r.link.ctx)
+	items := make(chan item, readAhead)
+	go r.read(ctx, *at, items)
+	defer func() {
+		cancel()
+		for range items { // until the reader has closed it
+		}
+	}()
+	p := player{Replay: r, at: at, speed: w.speed, steps: w.steps, due: time.Now(), told: time.Now()}
+	defer p.tell()
+	for {
+		var it item
+		var more bool
+		select {
+		case it, more = <-items:
+		case <-r.kick:
+			return false, nil
+		case <-ctx.Done():
+			return false, nil
+		}
+		switch {
+		case !more:
+			return w.steps == 0 || p.steps == w.steps, nil
+		case it.err != nil:
+			return false, it.err
+		case w.steps > 0 && p.steps == 0 && it.off > at.off:
+			return false, nil // all that was printed in that moment is shown
+		case w.steps == 0 && !p.wait(ctx, it.off):
+			return false, nil
+		}
+		p.show(it)
+	}
+}
+
+// player is a replay while it plays.
+type player struct {
+	*Replay
+	at    *spot
+	speed float64
+	steps int       // pieces of output that are still to be shown
+	due   time.Time // when what comes next is to be shown
+	told  time.Time
+	batch []api.Event
+}
+
+// tell says how far it is.
+func (p *player) tell() {
+	p.Replay.tell(*p.at, Moved{Events: p.batch})
+	p.batch, p.told = nil, time.Now()
+}
+
+// wait lets the time go by until what happened at an offset, and says whether
+// nothing else was asked for meanwhile.
+func (p *player) wait(ctx context.Context, off time.Duration) bool {
+	gap := off - p.at.off
+	pause := time.Duration(float64(min(max(gap, 0), longest)) / p.speed)
+	if now := time.Now(); now.Sub(p.due) > behind {
+		p.due = now.Add(-behind)
+	}
+	p.due = p.due.Add(pause)
+	if time.Since(p.told) > progress {
+		p.tell()
+	}
+	for {
+		left := time.Until(p.due)
+		if left < frame/2 {
+			p.at.off = max(p.at.off, off)
+			return true
+		}
+		if p.batch != nil || p.Screen.news() {
+			p.tell()
+		}
+		t := time.NewTimer(min(left, progress))
+		select {
+		case <-t.C:
+		case <-p.kick:
+			t.Stop()
+			return false
+		case <-ctx.Done():
+			t.Stop()
+			return false
+		}
+		if left = time.Until(p.due); left > 0 && pause > 0 && gap > 0 {
+			p.at.off = max(p.at.off, off-time.Duration(float64(gap)*float64(left)/float64(pause)))
+			p.tell()
+		}
+	}
+}
+
+// show shows what happened.
+func (p *player) show(it item) {
+	p.at.off = max(p.at.off, it.off)
+	if e := it.event; e != nil {
+		p.at.seq = max(p.at.seq, e.Seq)
+		if p.batch = append(p.batch, *e); len(p.batch) >= maxBatch {
+			p.tell()
+		}
+		return
+	}
+	if it.frame.Kind == api.FrameOutput && p.steps > 0 && len(it.frame.Data) > 0 {
+		p.steps--
+	}
+	if f := it.frame; f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0 { // it goes on after something is lost
+		if old := p.Screen.replace(p.link.newEmu(f.Cols, f.Rows)); old != nil {
+			old.Close()
+		}
+	}
+	p.Screen.feed(it.frame, func() bool { return p.link.ctx.Err() == nil })
+}
+
+// read reads what happened after a spot, in its order, events before what was
+// printed in the same moment. It closes out.
+func (r *Replay) read(ctx context.Context, at spot, out chan<- item) {
+	defer close(out)
+	next, stop := iter.Pull2(r.link.client.Recorded(ctx, r.link.ID, at.seq+1))
+	defer stop()
+	send := func(it item) bool {
+		select {
+		case out <- it:
+			return ctx.Err() == nil
+		case <-ctx.Done():
+			return false
+		}
+	}
+	conn, done, err := r.join(ctx, at.off)
+	if err != nil {
+		var p *api.Problem
+		if !errors.As(err, &p) {
+			send(item{err: err})
+			return
+		}
+		conn, done = none{}, func() {} // the events are worth showing without it
+	}
+	defer done()
+	p := printed{conn: conn, now: at.off}
+	e, err, events := next()
+	f, ferr := p.next()
+	for events || ferr == nil {
+		it := item{off: p.now, frame: f}
+		if events {
+			if off := max(at.off, e.At.Sub(at.began)); ferr != nil || off <= p.now || err != nil {
+				it = item{off: off, event: &e, err: err}
+			}
+		}
+		if !send(it) || it.err != nil {
+			return
+		}
+		if it.event == nil {
+			f, ferr = p.next()
+			continue
+		}
+		e, err, events = next()
+	}
+	if !errors.Is(ferr, io.EOF) {
+		send(item{err: errors.Join(errBroken, ferr)})
+	}
+}
+
+// none is the terminal of a session of which none was recorded.
+type none struct{ Stream }
+
+func (none) Read() (api.Frame, error) { return api.Frame{Kind: api.FrameEnd}, nil }
+
+// printed is what was printed after the screen that a stream begins with.
+type printed struct {
+	conn  Stream
+	now   time.Duration // when the last of it was
+	begun bool
+}
+
+// next reads what was printed next; its end is io.EOF. What is lost is passed over:
+// the timeline tells of it.
+func (p *printed) next() (api.Frame, error) {
+	for {
+		f, err := p.conn.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return f, io.ErrUnexpectedEOF
+		case err != nil:
+			return f, err
+		case f.Kind == api.FrameEnd:
+			return f, io.EOF
+		case f.Kind == api.FrameTime:
+			if t, err := f.Offset(); err == nil {
+				p.now = max(p.now, t)
+			}
+		case f.Kind == api.FrameKeyframe && !p.begun:
+			p.begun = true
+		case f.Kind == api.FrameOutput, f.Kind == api.FrameResize, f.Kind == api.FrameKeyframe:
+			return f, nil
+		}
+	}
+}

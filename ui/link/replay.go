@@ -1,0 +1,269 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/ui/state"
+)
+
+// Replay shows the session's record: as it was at a moment, or as it went on from
+// there. It has a Screen of its own, so that a live session's goes on beside it.
+//
+// One goroutine carries out what is asked for. A jump is made to its end before
+// the next one, which is then the newest that was asked for; what plays stops at
+// once for whatever is asked. Its messages come with those of the link, in order.
+type Replay struct {
+	Screen Screen
+
+	link *Link
+	kick chan struct{} // 1; something was asked for
+
+	mu   sync.Mutex
+	want wish // guarded by mu
+}
+
+// wish is what was asked for.
+type wish struct {
+	jumps int        // how many
+	to    api.Moment // the newest
+	steps int        // that are still to be made, back if negative
+	play  bool
+	speed float64
+}
+
+// Moved says where a replay is.
+type Moved struct {
+	Link   *Link
+	State  *state.State // after a jump: how the session stood then; else nil, and
+	Events []api.Event  // these are what came since
+	Seq    uint64       // the last event by then
+	Offset time.Duration
+	Jumps  int   // that were made by now
+	Ended  bool  // there is nothing recorded after it
+	Err    error // why it isn't where it was asked to be, or can't go on
+}
+
+// Replay is the link's replay, which Close closes.
+func (l *Link) Replay() *Replay {
+	if l.replay == nil {
+		l.replay = &Replay{link: l, kick: make(chan struct{}, 1), want: wish{speed: 1}}
+		l.wg.Add(1)
+		go l.replay.run()
+	}
+	return l.replay
+}
+
+// ask changes what is asked for.
+func (r *Replay) ask(f func(*wish)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.want)
+	select {
+	case r.kick <- struct{}{}:
+	default: // it looks at everything when it wakes
+	}
+}
+
+// Jump goes to a moment, and returns how many jumps were asked for by now.
+func (r *Replay) Jump(to api.Moment) (n int) {
+	r.ask(func(w *wish) {
+		w.jumps++
+		w.to, w.steps, n = to, 0, w.jumps
+	})
+	return n
+}
+
+// Step goes to the next piece of output, or to the one before.
+func (r *Replay) Step(by int) { r.ask(func(w *wish) { w.steps, w.play = w.steps+by, false }) }
+
+// Play has it go on, or stand still.
+func (r *Replay) Play(on bool) { r.ask(func(w *wish) { w.play = on }) }
+
+// Speed is how many seconds of the session go by in one.
+func (r *Replay) Speed(x float64) { r.ask(func(w *wish) { w.speed = x }) }
+
+// spot is a place in the record.
+type spot struct {
+	began time.Time // the session
+	seq   uint64
+	off   time.Duration
+	jumps int // that were made
+}
+
+func (r *Replay) run() {
+	defer r.link.wg.Done()
+	var at spot
+	for r.link.ctx.Err() == nil {
+		r.mu.Lock()
+		w := r.want
+		r.want.steps = 0
+		r.mu.Unlock()
+		var ended bool
+		var err error
+		switch {
+		case w.jumps != at.jumps:
+			at.jumps = w.jumps
+			err = r.to(&at, w.to)
+		case w.steps < 0:
+			err = r.stepBack(&at, w)
+		case w.steps > 0 || w.play:
+			ended, err = r.play(&at, w)
+		default:
+			select {
+			case <-r.kick:
+			case <-r.link.ctx.Done():
+			}
+			continue
+		}
+		if (ended || err != nil) && r.link.ctx.Err() == nil {
+			r.mu.Lock()
+			r.want.play = r.want.play && r.want.jumps != w.jumps
+			r.mu.Unlock()
+			r.tell(at, Moved{Ended: ended, Err: err})
+		}
+	}
+}
+
+func (r *Replay) tell(at spot, m Moved) {
+	m.Link, m.Seq, m.Offset, m.Jumps = r.link, at.seq, at.off, at.jumps
+	r.link.send(m)
+}
+
+// seekTime bounds a jump, so that one whose answer doesn't come holds up nothing
+// for long.
+const seekTime = 20 * time.Second
+
+// to goes to a moment. Where that fails it stays where it is.
+func (r *Replay) to(at *spot, m api.Moment) error {
+	ctx, cancel := context.WithTimeout(r.link.ctx, seekTime)
+	defer cancel()
+	c, id := r.link.client, r.link.ID
+	found, err := c.At(ctx, id, m)
+	if err != nil {
+		return err
+	}
+	if found.Seq == 0 {
+		found.Seq = 1 // before it there isn't even a session
+	}
+	then := &state.State{}
+	for e, err := range c.EventsAt(ctx, id, found.Seq) {
+		if err != nil {
+			return err
+		}
+		then.Apply(e)
+	}
+	then.Seq = max(then.Seq, found.Seq)
+	emu, err := r.keyframe(ctx, found.Offset)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if old := r.Screen.replace(emu); old != nil {
+		old.Close()
+	}
+	at.began, at.seq, at.off = found.Time.Add(-found.Offset), found.Seq, found.Offset
+	// Without its screen the rest is worth showing.
+	r.tell(*at, Moved{State: then, Err: err})
+	return nil
+}
+
+// keyframe is the terminal as it was at a time; nil without an error if there was
+// none by then.
+func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (Emulator, error) {
+	conn, done, err := r.join(ctx, offset)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	for {
+		f, err := conn.Read()
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Kind == api.FrameEnd:
+			return nil, nil
+		case f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0:
+			emu := r.link.newEmu(f.Cols, f.Rows)
+			_, _ = emu.Write(f.Data) // it takes all bytes
+			return emu, nil
+		}
+	}
+}
+
+// join joins the record of the terminal, until ctx is done or done is called.
+func (r *Replay) join(ctx context.Context, offset time.Duration) (conn Stream, done func(), err error) {
+	conn, err = r.link.client.TerminalAt(ctx, r.link.ID, offset)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	return conn, func() { stop(); conn.Close() }, nil
+}
+
+// stepBack goes back by pieces of output: to when the one was printed that came
+// before what is shown.
+func (r *Replay) stepBack(at *spot, w wish) error {
+	for ; w.steps < 0; w.steps++ {
+		before, err := r.before(at.off)
+		if err == nil {
+			err = r.to(at, before)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before is when the piece was printed that came before the newest at a time. It
+// reads ever longer parts of the record until two pieces are in one.
+func (r *Replay) before(off time.Duration) (api.Moment, error) {
+	for span := time.Second; ; span *= 8 {
+		from := max(0, off-span)
+		var shown, prior time.Duration = -1, -1
+		err := r.times(from, off, func(t time.Duration) {
+			if t > from && t != shown {
+				prior, shown = shown, t
+			}
+		})
+		switch {
+		case err != nil:
+			return "", err
+		case prior >= 0:
+			return api.Moment("+" + prior.String()), nil
+		case from == 0:
+			return api.MomentOf(1), nil
+		}
+	}
+}
+
+// times tells when something was printed, between two times.
+func (r *Replay) times(from, to time.Duration, tell func(time.Duration)) error {
+	ctx, cancel := context.WithTimeout(r.link.ctx, seekTime)
+	defer cancel()
+	conn, done, err := r.join(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer done()
+	p := printed{conn: conn, now: from}
+	for {
+		f, err := p.next()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF) || p.now > to:
+			return nil
+		case err != nil:
+			return errors.Join(errBroken, err)
+		case f.Kind == api.FrameOutput:
+			tell(p.now)
+		}
+	}
+}
+
+var errBroken = errors.New("the record of the terminal can't be read on")

@@ -1,0 +1,290 @@
+package workbench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sort"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+)
+
+const isPast = "this is the past: end goes back to now, where it can be done"
+
+// whyReplay says why an intent does nothing while what was is shown, or does nothing
+// about that.
+func (s *Screen) whyReplay(i intent.Intent) string {
+	if s.past() && intent.Acts(i) {
+		return isPast
+	}
+	switch i.(type) {
+	case intent.FirstHeld, intent.ToggleAll, intent.Export, intent.Looked:
+		if s.past() {
+			return isPast
+		}
+	case intent.Replay, intent.Jump:
+		switch {
+		case !s.caught:
+			return "the session is still being read"
+		case s.asking.dialogs.top() != nil:
+			return "close what is open first (esc)"
+		}
+	case intent.Present:
+		if !s.course.wanted {
+			return "this is how it stands now"
+		}
+	case intent.Hit:
+		if len(s.course.hits) == 0 {
+			return "nothing was searched for, or found: / searches"
+		}
+	}
+	return ""
+}
+
+// replay carries out the intents that move along the session's course.
+func (s *Screen) replay(i intent.Intent) tea.Cmd {
+	t := &s.course
+	off, _ := t.here()
+	switch i := i.(type) {
+	case intent.Replay:
+		if !t.wanted {
+			t.seek(off)
+		}
+	case intent.Play:
+		if !t.wanted { // from the end it begins anew
+			t.jump(api.MomentOf(1), 0)
+		}
+		t.play(!t.playing)
+	case intent.Seek:
+		if off += i.By; off >= t.length() {
+			s.toPresent()
+			return nil
+		}
+		t.seek(off)
+	case intent.ActionStep:
+		m, ok := t.beside(i.By)
+		if !ok && i.By > 0 {
+			t.tell(themes.Info, "no action began after this: end shows how it stands now")
+			return nil
+		}
+		if !ok {
+			m = api.Mark{Seq: 1}
+		}
+		t.toMark(m)
+	case intent.FrameStep:
+		if !t.wanted {
+			t.seek(off)
+		}
+		t.playing = false
+		t.link.Replay().Step(i.By)
+	case intent.Speed:
+		t.speed = max(0, min(t.speed+i.By, len(speeds)-1))
+		if t.playing {
+			t.play(true)
+		}
+	case intent.Beginning:
+		t.jump(api.MomentOf(1), 0)
+	case intent.Present:
+		s.toPresent()
+	case intent.Search:
+		s.asking.dialogs.open(dialog.NewSearch())
+	case intent.SearchFor:
+		return t.search(i.Text)
+	case intent.Hit:
+		t.toHit(t.hit + i.By)
+	case intent.Jump:
+		return s.toSelected()
+	}
+	return nil
+}
+
+// moved takes word of where the replay is.
+func (s *Screen) moved(m link.Moved) {
+	t := &s.course
+	t.made = m.Jumps
+	if !t.wanted {
+		return // the person went back to the present meanwhile
+	}
+	if m.Err != nil {
+		t.playing = false
+		s.tell(themes.Warn, "the replay can't go on: %s", problemWords(m.Err))
+	}
+	switch {
+	case m.State != nil:
+		s.toPast(m)
+	case !s.past():
+		t.wanted = m.Err == nil
+		return
+	}
+	looked := false
+	for _, e := range m.Events {
+		s.st.Apply(e)
+		looked = looked || e.Checkpoint != nil || e.Rollback != nil || e.Apply != nil
+	}
+	t.seq, t.off = m.Seq, m.Offset
+	if m.State != nil || looked {
+		s.changes.pane.To = api.MomentOf(m.Seq)
+	}
+	if m.Ended && t.asked == t.made {
+		s.toPresent()
+	}
+}
+
+// toPast shows how the session stood.
+func (s *Screen) toPast(m link.Moved) {
+	if !s.past() {
+		now := s.st
+		s.now = &now
+		s.agent.pane.Screen, s.agent.pane.Waiting = &s.link.Replay().Screen, "nothing was on the terminal yet"
+	}
+	if m.State.Session.ID == "" {
+		m.State.Session = s.now.Session
+	}
+	s.agent.pane.End()
+	s.asking.list.List.Follow()
+	s.st.Become(*m.State)
+}
+
+// toPresent shows how the session stands now.
+func (s *Screen) toPresent() {
+	t := &s.course
+	if t.wanted {
+		t.play(false)
+	}
+	t.wanted = false
+	if !s.past() {
+		return
+	}
+	s.st.Become(*s.now)
+	s.now = nil
+	s.agent.pane.Screen, s.agent.pane.Waiting = &s.link.Screen, "no screen was recorded"
+	s.agent.pane.End()
+	s.changes.pane.To = ""
+	s.asking.list.List.Follow()
+	s.asking.follow(s.view.focus)
+	if s.Over() {
+		s.tell(themes.Info, "this is how the session ended")
+		return
+	}
+	s.tell(themes.OK, "● live: this is now")
+}
+
+// toSelected goes to when what is selected began.
+func (s *Screen) toSelected() tea.Cmd {
+	t := &s.course
+	switch s.view.focus {
+	case intent.Actions:
+		n := s.asking.list.Selected()
+		if n == 0 {
+			break
+		}
+		if m, ok := t.mark(int64(n), api.MarkAction, api.MarkEdit); ok {
+			t.toMark(m)
+			return nil
+		}
+		a, _ := s.st.Action(n)
+		t.seek(a.StartedAt.Sub(s.present().Session.StartedAt))
+		return nil
+	case intent.Network:
+		f, ok := s.network.Selected()
+		if !ok {
+			break
+		}
+		if m, ok := t.mark(f.IDs[0], api.MarkAttempt); ok {
+			t.toMark(m)
+			return nil
+		}
+		t.seek(f.Last.At.Sub(s.present().Session.StartedAt))
+		return nil
+	case intent.Changes:
+		if key := s.changes.pane.File(); key != "" {
+			return t.changed(key)
+		}
+	}
+	s.tell(themes.Info, "select an action, a file or a connection first: this goes to when it began")
+	return nil
+}
+
+// changed goes to the first event after which a file differs from what the session
+// first saw, by halves: it does where the person is now.
+func (t *transport) changed(key string) tea.Cmd {
+	last := t.present().Seq
+	if t.past() {
+		last = t.seq
+	}
+	return t.long("looking for when it changed", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		var failed error
+		first := 1 + sort.Search(int(max(last, 1))-1, func(i int) bool {
+			_, err := c.Diff(ctx, id, key, api.Scope{To: api.MomentOf(uint64(i + 1))})
+			var p *api.Problem
+			if err != nil && !(errors.As(err, &p) && p.Code == api.CodeNotFound) {
+				failed = err
+			}
+			return err == nil || failed != nil
+		})
+		return func() tea.Cmd {
+			if failed != nil {
+				t.tell(themes.Warn, "can't find when it changed: %s", problemWords(failed))
+				return nil
+			}
+			t.jump(api.MomentOf(uint64(first)), t.off)
+			return nil
+		}
+	})
+}
+
+// maxHits bounds what a search finds.
+const maxHits = 500
+
+// search looks for words in the session, and goes to the first place after where
+// the person is that has them.
+func (t *transport) search(words string) tea.Cmd {
+	return t.long("searching", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		page, err := c.Find(ctx, api.Query{Text: words, Session: id, Hits: maxHits})
+		return func() tea.Cmd {
+			if err != nil {
+				t.tell(themes.Warn, "can't search: %s", problemWords(err))
+				return nil
+			}
+			t.hits, t.more = nil, false
+			for _, f := range page.Found {
+				t.hits, t.more = append(t.hits, f.Hits...), t.more || f.More
+			}
+			t.hits = slices.DeleteFunc(t.hits, func(h api.Hit) bool { return h.Kind == api.HitLabel })
+			slices.SortStableFunc(t.hits, func(a, b api.Hit) int { return cmp.Compare(a.Offset, b.Offset) })
+			if len(t.hits) == 0 {
+				t.tell(themes.Info, "nothing in this session has %q", words)
+				return nil
+			}
+			from, _ := t.here()
+			at := slices.IndexFunc(t.hits, func(h api.Hit) bool { return h.Offset > from })
+			t.toHit(max(at, 0))
+			return nil
+		}
+	})
+}
+
+// toHit goes to a place that was found; beyond the last is the first.
+func (t *transport) toHit(n int) {
+	of := len(t.hits)
+	t.hit = (n%of + of) % of
+	h := t.hits[t.hit]
+	if h.Seq != 0 {
+		t.jump(api.MomentOf(h.Seq), h.Offset)
+	} else {
+		t.seek(h.Offset)
+	}
+	all := paint.Count(of, "place", "places")
+	if t.more {
+		all = "the first " + all
+	}
+	t.tell(themes.Info, "%d of %s: %s", t.hit+1, all, h.Text)
+}

@@ -1,0 +1,200 @@
+package workbench
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/link"
+)
+
+// speeds are how many seconds of a session can go by in one.
+var speeds = [...]float64{0.5, 1, 2, 4, 8, 16, 32, 64}
+
+const usualSpeed = 1 // the index
+
+// again is how often the course of a session that goes on is read anew.
+const again = 5 * time.Second
+
+// transport is how a person moves along a session's course. What was is shown
+// from the first jump's arrival on until the way back to the present.
+type transport struct {
+	*core
+	line    api.Timeline
+	read    bool // line was
+	reading bool
+	readAt  time.Time
+	problem string // why it couldn't be
+
+	wanted  bool // what was is to be shown
+	playing bool
+	speed   int
+	seq     uint64 // where it is
+	off     time.Duration
+	asked   int           // jumps
+	made    int           // of them
+	goal    time.Duration // of the last one, as far as it is known
+	goalSeq uint64        // the same; 0: not known
+
+	hits []api.Hit // what was searched for, in their order
+	hit  int       // where the person is among them
+	more bool      // there are more of them
+
+	bar  uv.Rectangle // where the course was drawn
+	drag bool         // the mouse moves along it
+}
+
+// shown says whether the line has a place on the screen.
+func (t *transport) shown() bool { return t.past() || t.caught && t.Over() }
+
+// clock is the time that what is shown is of.
+func (t *transport) clock(now time.Time) time.Time {
+	if start := t.present().Session.StartedAt; t.past() && !start.IsZero() {
+		return start.Add(t.off)
+	}
+	return now
+}
+
+// length is how long the session's course is by now.
+func (t *transport) length() time.Duration {
+	if ses := t.present().Session; !t.Over() && !ses.StartedAt.IsZero() {
+		return max(t.line.Length, t.cfg.Now().Sub(ses.StartedAt))
+	}
+	return t.line.Length
+}
+
+// here is where the person is, or will be when the last jump was made.
+func (t *transport) here() (off time.Duration, seq uint64) {
+	switch {
+	case t.wanted && t.asked != t.made:
+		return t.goal, t.goalSeq
+	case t.past():
+		return t.off, t.seq
+	}
+	return t.length(), math.MaxUint64
+}
+
+// catchUp reads the course when it is to be shown, and again while it grows.
+func (t *transport) catchUp() tea.Cmd {
+	now := t.cfg.Now()
+	old := !t.read || now.Sub(t.readAt) >= again && (!t.Over() || t.problem != "")
+	if !t.shown() || t.reading || !old {
+		return nil
+	}
+	t.reading = true
+	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		line, err := c.Timeline(ctx, id)
+		return func() tea.Cmd {
+			t.reading, t.read, t.readAt, t.problem = false, true, t.cfg.Now(), problemWords(err)
+			if err != nil {
+				return nil
+			}
+			if line.Damage != t.line.Damage {
+				t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
+			}
+			t.line = line
+			return nil
+		}
+	})
+}
+
+// jump goes to a moment, which is about at goal.
+func (t *transport) jump(to api.Moment, goal time.Duration) {
+	t.wanted, t.goal, t.goalSeq = true, goal, 0
+	if p, err := to.Parse(); err == nil {
+		t.goalSeq = p.Event
+	}
+	t.asked = t.link.Replay().Jump(to)
+}
+
+// seek goes to an offset.
+func (t *transport) seek(off time.Duration) {
+	off = max(0, min(off, t.length())).Round(time.Millisecond)
+	t.jump(api.Moment("+"+off.String()), off)
+}
+
+func (t *transport) play(on bool) {
+	if t.playing = on; on {
+		t.link.Replay().Speed(speeds[t.speed])
+	}
+	t.link.Replay().Play(on)
+}
+
+// isAction says whether a mark is where an action began that isn't folded away.
+func (t *transport) isAction(m api.Mark) bool {
+	if m.Kind != api.MarkAction && m.Kind != api.MarkEdit {
+		return false
+	}
+	a, _ := t.present().Action(int(m.Key))
+	return !a.Housekeeping
+}
+
+// beside is the action's mark before or after where the person is.
+func (t *transport) beside(by int) (api.Mark, bool) {
+	off, seq := t.here()
+	if by > 0 {
+		for _, m := range t.line.Marks {
+			if t.isAction(m) && (m.Seq > seq && seq != 0 || seq == 0 && m.Offset > off) {
+				return m, true
+			}
+		}
+		return api.Mark{}, false
+	}
+	for _, m := range slices.Backward(t.line.Marks) {
+		if t.isAction(m) && (m.Seq < seq && seq != 0 || seq == 0 && m.Offset < off) {
+			return m, true
+		}
+	}
+	return api.Mark{}, false
+}
+
+// current is the number of the newest action where the person is; 0: none.
+func (t *transport) current() int {
+	n := 0
+	for _, m := range t.line.Marks {
+		if m.Seq > t.seq {
+			break
+		}
+		if t.isAction(m) {
+			n = int(m.Key)
+		}
+	}
+	return n
+}
+
+// toMark goes to just after a mark's event.
+func (t *transport) toMark(m api.Mark) { t.jump(api.MomentOf(m.Seq), m.Offset) }
+
+// mark finds where a resource begins.
+func (t *transport) mark(key int64, kinds ...api.MarkKind) (api.Mark, bool) {
+	for _, m := range t.line.Marks {
+		if m.Key == key && slices.Contains(kinds, m.Kind) {
+			return m, true
+		}
+	}
+	return api.Mark{}, false
+}
+
+// press takes a click on the course.
+func (t *transport) press(e tea.Mouse) bool {
+	if !uv.Pos(e.X, e.Y).In(t.bar) || e.Button != tea.MouseLeft || !t.shown() {
+		return false
+	}
+	t.drag = true
+	t.pull(e.X)
+	return true
+}
+
+// pull goes where the mouse is along the course.
+func (t *transport) pull(x int) {
+	if w := t.bar.Dx(); w > 1 {
+		x = max(0, min(x-t.bar.Min.X, w-1))
+		t.seek(t.length() / time.Duration(w-1) * time.Duration(x))
+	}
+}
