@@ -281,6 +281,7 @@ var directions = map[string][]string{
 	"session/deeds":    {"session/files", "session/base", "session/effects", "session/said", "runner", "policy", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
 	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
+	"session/blame":    {"session/files", "session/ledger", "session/merge", "session/project", "runner", "store", "session/api"},
 	"session/tree":     {"session/files", "session/base", "session/ledger", "session/outfit", "session/project", "runner", "policy", "store", "session/api"},
 	"session/merge":    {"session/api"},
 	"session/patch":    {"session/merge", "runner", "session/api"},
@@ -289,7 +290,7 @@ var directions = map[string][]string{
 	"session/project":  {"runner"},
 	"session/seal":     {"store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/find", "session/ledger", "session/apply", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/find", "session/ledger", "session/apply", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
 }
 

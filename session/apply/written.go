@@ -64,6 +64,18 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 	}, nil
 }
 
+// WroteAt is what each apply of a session that stands made of a file, newest first, and
+// the checkpoint that it was taken from.
+func (a *Applier) WroteAt(ctx context.Context, id, path string, each func(checkpoint int64, s project.State)) error {
+	all, err := a.standing(ctx, id)
+	for _, by := range all {
+		if s, ok := by.paths[path]; ok && s.Kind == manifest.KindFile {
+			each(by.checkpoint, s)
+		}
+	}
+	return err
+}
+
 // wroteBy is what a journal's steps made of each path. It never changes once its
 // apply is done.
 func (a *Applier) wroteBy(journal string) (map[string]project.State, error) {

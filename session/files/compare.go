@@ -211,6 +211,22 @@ func (f *Files) counted(c diff.Change, n lineCount) api.Change {
 	return out
 }
 
+// Origin is the path that a file of the second of two states had in the first, if it
+// was renamed in between, edited or not; else "".
+func (f *Files) Origin(ctx context.Context, from, to *manifest.Manifest, path string) (string, error) {
+	c, err := f.compare(ctx, from, to)
+	if err != nil {
+		return "", err
+	}
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	c.see(ctx, f)
+	if i, found := c.shown.Search(path); found {
+		return c.shown.Changes[i].From, nil
+	}
+	return "", nil
+}
+
 // key names a path in requests, whatever its bytes are.
 func key(p string) string { return api.KeyOf(p) }
 

@@ -19,6 +19,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/apply"
+	"stepbox/session/blame"
 	"stepbox/session/export"
 	"stepbox/session/files"
 	"stepbox/session/find"
@@ -132,13 +133,15 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 			log.Warn("the record of a dead session isn't sealed", "error", err)
 		}
 	}
+	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}}
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals},
 		Replayer: history,
 		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ()},
-		Travel:   traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}},
+		Travel:   travels,
+		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Finder:   find.New(history),
 		Verifier: seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }},
 		Ring:     ring,

@@ -14,8 +14,14 @@ type Traveller interface {
 	File(ctx context.Context, id, path string, at api.Moment) (io.ReadCloser, error)
 }
 
+// Blamer says who wrote the lines of files.
+type Blamer interface {
+	At(ctx context.Context, id, path string, m api.Moment) (api.Blame, error)
+	Today(ctx context.Context, name string) (api.Blame, error)
+}
+
 // travelRoutes are those of what files were.
-func travelRoutes(mux *http.ServeMux, t Traveller) {
+func travelRoutes(mux *http.ServeMux, t Traveller, b Blamer) {
 	mux.HandleFunc("GET /v1/sessions/{id}/file", func(w http.ResponseWriter, q *http.Request) {
 		out := &begun{ResponseWriter: w, kind: "application/octet-stream"}
 		out.end(func() error {
@@ -32,4 +38,17 @@ func travelRoutes(mux *http.ServeMux, t Traveller) {
 			return err
 		}())
 	})
+	byKey := func(f func(q *http.Request, path string) (any, error)) http.HandlerFunc {
+		return answer(func(q *http.Request) (any, error) {
+			path, err := api.PathOf(q.URL.Query().Get("key"))
+			if err != nil {
+				return nil, err
+			}
+			return f(q, path)
+		})
+	}
+	mux.HandleFunc("GET /v1/sessions/{id}/blame", byKey(func(q *http.Request, path string) (any, error) {
+		return b.At(q.Context(), q.PathValue("id"), path, api.Moment(q.URL.Query().Get("at")))
+	}))
+	mux.HandleFunc("GET /v1/blame", byKey(func(q *http.Request, path string) (any, error) { return b.Today(q.Context(), path) }))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"stepbox/runner/overlay/codec"
 	"stepbox/runner/overlay/content"
@@ -13,14 +14,24 @@ import (
 // Load reads a manifest that was saved under root. Every object is checked
 // against its hash and for form.
 func Load(ctx context.Context, b content.Bodies, root content.Hash) (*Manifest, error) {
-	m, err := load(ctx, b, root)
+	m, err := load(ctx, b, root, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot load checkpoint %s: %w", root, err)
 	}
 	return m, nil
 }
 
-func load(ctx context.Context, b content.Bodies, root content.Hash) (*Manifest, error) {
+// LoadPath is Load of what leads to one path: folders beside the way have nothing in
+// them, so that it is good for nothing but to look that path up. Totals aren't checked.
+func LoadPath(ctx context.Context, b content.Bodies, root content.Hash, path string) (*Manifest, error) {
+	m, err := load(ctx, b, root, strings.Split(path, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot load checkpoint %s: %w", root, err)
+	}
+	return m, nil
+}
+
+func load(ctx context.Context, b content.Bodies, root content.Hash, way []string) (*Manifest, error) {
 	body, err := content.ReadBody(ctx, b, root, maxObject)
 	if err != nil {
 		return nil, err
@@ -29,12 +40,12 @@ func load(ctx context.Context, b content.Bodies, root content.Hash) (*Manifest, 
 	if err != nil {
 		return nil, err
 	}
-	l := loader{ctx: ctx, b: b, dirs: map[content.Hash]*Dir{}, left: maxEntries}
+	l := loader{ctx: ctx, b: b, dirs: map[content.Hash]*Dir{}, left: maxEntries, way: way}
 	d, err := l.dir(h.sub, 0)
 	if err != nil {
 		return nil, err
 	}
-	if d.Total != h.total || d.Bytes != h.Bytes {
+	if way == nil && (d.Total != h.total || d.Bytes != h.Bytes) {
 		return nil, fmt.Errorf("%w: its totals don't add up", codec.ErrForm)
 	}
 	m := &Manifest{Root: &Node{Entry: h.root, Sub: d}}
@@ -115,14 +126,15 @@ type loader struct {
 	ctx  context.Context
 	b    content.Bodies
 	dirs map[content.Hash]*Dir
-	left int // entries that may still come
+	left int      // entries that may still come
+	way  []string // names of the path that alone is loaded; nil: everything is
 }
 
 func (l *loader) dir(h content.Hash, depth int) (*Dir, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("%w: more than %d directories below each other", codec.ErrForm, maxDepth)
 	}
-	if d := l.dirs[h]; d != nil {
+	if d := l.dirs[h]; d != nil && l.way == nil {
 		if l.left -= d.Total; l.left < 0 {
 			return nil, fmt.Errorf("%w: more than %d entries", codec.ErrForm, maxEntries)
 		}
@@ -173,7 +185,9 @@ func (l *loader) page(h content.Hash, body []byte, depth int) (*Page, error) {
 		return nil, fmt.Errorf("%w: more than %d entries", codec.ErrForm, maxEntries)
 	}
 	for i, n := range nodes {
-		if n.Kind == KindDir {
+		if n.Kind == KindDir && l.way != nil && (depth >= len(l.way) || n.Name != l.way[depth]) {
+			n.Sub = &Dir{}
+		} else if n.Kind == KindDir {
 			if n.Sub, err = l.dir(subs[i], depth+1); err != nil {
 				return nil, err
 			}

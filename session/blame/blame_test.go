@@ -1,0 +1,197 @@
+package blame
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"stepbox/runner/overlay/lower"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/store"
+)
+
+// rig is a session whose files a test writes, and whose record it makes.
+type rig struct {
+	t     *rapid.T
+	st    *store.Store
+	files *files.Files
+	upper string
+
+	path    string   // the file
+	lines   []string // of it; each is said once only, by whom it tells
+	last    int64    // checkpoint
+	actions []api.Action
+	rolled  []api.Rollback
+	states  map[int64]state
+	count   int
+}
+
+type state struct {
+	path  string
+	lines []string
+	seq   uint64
+}
+
+func (r *rig) check(err error) {
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) append(kind store.Kind, event string, key int64, v any) uint64 {
+	doc, err := json.Marshal(v)
+	r.check(err)
+	es, err := r.st.Append(context.Background(), "one", store.Fact{Kind: kind, Event: event, Key: key, Doc: doc})
+	r.check(err)
+	return es[len(es)-1].Seq
+}
+
+// write makes the session's file be what it is by now, and a checkpoint of it.
+func (r *rig) write(from int64) {
+	for _, name := range []string{"a", "b", "c"} {
+		at := filepath.Join(r.upper, name)
+		if err := os.Remove(at); err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.t.Fatal(err)
+		}
+		switch name {
+		case r.path:
+			r.check(os.WriteFile(at, []byte(strings.Join(r.lines, "")), 0o644))
+		case "a": // the project has it
+			r.check(unix.Mknod(at, unix.S_IFCHR, 0))
+		}
+	}
+	cp, err := r.files.Look(context.Background())
+	r.check(err)
+	r.last++
+	seq := r.append(store.KindCheckpoint, "checkpoint", r.last, api.Checkpoint{ID: r.last, At: time.Now(), From: from, Root: cp.Root.String()})
+	r.states[r.last] = state{r.path, slices.Clone(r.lines), seq}
+}
+
+func (r *rig) line(by int) string {
+	r.count++
+	return fmt.Sprintf("by %d: the line with number %d, long enough to be known again\n", by, r.count)
+}
+
+// edit changes some lines, as somebody: an action's number, or 0 for the person.
+func (r *rig) edit(by int) {
+	for range rapid.IntRange(1, 3).Draw(r.t, "edits") {
+		at := rapid.IntRange(0, len(r.lines)).Draw(r.t, "at")
+		gone := min(rapid.IntRange(0, 2).Draw(r.t, "gone"), len(r.lines)-at, max(len(r.lines)-8, 0))
+		var fresh []string
+		for range rapid.IntRange(0, 2).Draw(r.t, "new") {
+			fresh = append(fresh, r.line(by))
+		}
+		r.lines = slices.Replace(r.lines, at, at+gone, fresh...)
+	}
+}
+
+func (r *rig) act(kind string) {
+	before := r.last
+	switch {
+	case kind == "person":
+		r.edit(0)
+		r.write(before)
+		return
+	case kind == "back" && len(r.actions) > 0:
+		a := r.actions[rapid.IntRange(0, len(r.actions)-1).Draw(r.t, "to before")]
+		s := r.states[a.Before]
+		r.path, r.lines = s.path, slices.Clone(s.lines)
+		r.write(a.Before)
+		r.rolledBack(api.Rollback{RollbackTarget: api.Before(a.N), Checkpoint: a.Before, Before: before, After: r.last})
+		return
+	case kind == "take" && len(r.actions) > 0 && r.actions[len(r.actions)-1].After == before:
+		a := r.actions[len(r.actions)-1]
+		s := r.states[a.Before]
+		r.path, r.lines = s.path, slices.Clone(s.lines)
+		r.write(before)
+		r.rolledBack(api.Rollback{RollbackTarget: api.RollbackTarget{Selection: &api.Selection{Actions: []int{a.N}}}, Actions: []int{a.N}, Before: before, After: r.last})
+		return
+	case kind == "redo" && len(r.rolled) > 0 && r.rolled[len(r.rolled)-1].After == before:
+		was := r.rolled[len(r.rolled)-1]
+		s := r.states[was.Before]
+		r.path, r.lines = s.path, slices.Clone(s.lines)
+		r.write(before)
+		r.rolledBack(api.Rollback{RollbackTarget: api.RollbackTarget{Redo: was.ID}, Before: before, After: r.last})
+		return
+	}
+	n := len(r.actions) + 1
+	if kind == "rename" {
+		r.path = map[string]string{"a": "b", "b": "c", "c": "a"}[r.path]
+	}
+	r.edit(n)
+	r.write(before)
+	a := api.Action{N: n, State: api.ActionEnded, StartedAt: time.Now(), EndedAt: time.Now(), Before: before, After: r.last, Spans: []api.Span{{From: before, To: r.last}}}
+	r.actions = append(r.actions, a)
+	r.append(store.KindAction, "action.ended", int64(n), a)
+}
+
+func (r *rig) rolledBack(b api.Rollback) {
+	b.ID, b.At = int64(len(r.rolled)+1), time.Now()
+	r.rolled = append(r.rolled, b)
+	r.append(store.KindRollback, "rollback.done", b.ID, b)
+}
+
+// Every line is told to be whose it is, at every moment, whatever was edited, renamed,
+// rolled back, taken back or had come again in between.
+func TestBlameProperty(t *testing.T) {
+	dir := t.TempDir()
+	runs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		at := filepath.Join(dir, fmt.Sprint(runs))
+		r := &rig{t: t, upper: filepath.Join(at, "upper"), path: "a", states: make(map[int64]state)}
+		folder := filepath.Join(at, "project")
+		r.check(os.MkdirAll(r.upper, 0o755))
+		r.check(os.MkdirAll(folder, 0o755))
+		for range 10 {
+			r.lines = append(r.lines, r.line(0))
+		}
+		r.check(os.WriteFile(filepath.Join(folder, "a"), []byte(strings.Join(r.lines, "")), 0o644))
+		var err error
+		r.st, err = store.Open(context.Background(), filepath.Join(at, "data"))
+		r.check(err)
+		defer r.st.Close()
+		doc, err := json.Marshal(api.Session{ID: "one", Name: "one", State: api.SessionEnded, Folder: folder})
+		r.check(err)
+		_, err = r.st.CreateSession(context.Background(), "one", doc)
+		r.check(err)
+		r.files, err = files.Open(r.st, "one", folder, lower.Options{}, nil)
+		r.check(err)
+		defer r.files.Close()
+		r.check(r.files.Attach(r.upper, nil, func(string, bool) bool { return false }, time.Now()))
+		first, err := r.files.Look(context.Background())
+		r.check(err)
+		r.last = 1
+		r.append(store.KindCheckpoint, "checkpoint", 1, api.Checkpoint{ID: 1, At: time.Now(), Root: first.Root.String()})
+		r.states[1] = state{"a", slices.Clone(r.lines), 1}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			r.act(rapid.SampledFrom([]string{"edit", "edit", "edit", "rename", "person", "back", "take", "redo"}).Draw(t, "step"))
+		}
+		h := files.NewHistory(r.st, func(string) bool { return false })
+		b := &Blamer{History: h}
+		for id, s := range r.states {
+			got, err := b.At(context.Background(), "one", s.path, api.MomentOf(s.seq))
+			r.check(err)
+			if len(got.Lines) != len(s.lines) {
+				t.Fatalf("checkpoint %d has %d lines, not %d (%s)", id, len(got.Lines), len(s.lines), got.Note)
+			}
+			for i, l := range got.Lines {
+				var by int
+				if _, err := fmt.Sscanf(s.lines[i], "by %d:", &by); err != nil || l.Text+"\n" != s.lines[i] || got.By[l.By].Action != by {
+					t.Fatalf("checkpoint %d, %s: line %d is told to be of action %d: %s", id, s.path, i+1, got.By[l.By].Action, s.lines[i])
+				}
+			}
+		}
+	})
+}
