@@ -267,12 +267,14 @@ var directions = map[string][]string{
 	"session/api":      nil,
 	"session/screen":   nil,
 	"session/loop":     nil,
+	"session/redact":   nil,
 	"session/demo":     {"session/api"},
 	"session/ledger":   {"session/replay", "store", "session/api"},
 	"session/replay":   {"store", "session/api", "session/screen"},
 	"session/terminal": {"store", "session/api", "session/screen"},
 	"session/judge":    {"runner", "policy", "session/api"},
 	"session/files":    {"session/ledger", "session/base", "session/merge", "session/patch", "session/project", "runner", "policy", "store", "session/api"},
+	"session/export":   {"session/files", "session/redact", "session/screen", "store", "session/api"},
 	"session/find":     {"session/files", "session/ledger", "store", "session/api"},
 	"session/base":     {"runner", "policy"},
 	"session/effects":  {"session/base", "runner", "policy", "session/api"},
@@ -290,7 +292,7 @@ var directions = map[string][]string{
 	"session/project":  {"runner"},
 	"session/seal":     {"store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/files", "session/find", "session/ledger", "session/apply", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
 }
 

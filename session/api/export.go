@@ -8,22 +8,24 @@ import (
 
 // The forms in which a session is exported. docs/export.md says what is in each.
 const (
-	ExportPatch = "patch" // its changes, as git apply takes them
-	ExportCast  = "cast"  // the terminal as asciicast v3
-	ExportCast2 = "cast2" // the same as v2
-	ExportJSONL = "jsonl" // all events, one on a line
-	ExportHAR   = "har"   // network attempts
-	ExportHTML  = "html"  // a report for a browser
-	ExportOTLP  = "otlp"  // OpenTelemetry spans
+	ExportPatch  = "patch"  // its changes, as git apply takes them
+	ExportCast   = "cast"   // the terminal as asciicast v3
+	ExportCast2  = "cast2"  // the same as v2
+	ExportJSONL  = "jsonl"  // all events, one on a line
+	ExportHAR    = "har"    // network attempts
+	ExportHTML   = "html"   // a report for a browser
+	ExportInToto = "intoto" // an in-toto statement, signed
+	ExportOTLP   = "otlp"   // OpenTelemetry spans
 )
 
 // ExportFormats lists them.
-var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHAR, ExportHTML, ExportOTLP}
+var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHAR, ExportHTML, ExportInToto, ExportOTLP}
 
 // ExportRequest says what is exported.
 type ExportRequest struct {
 	Format   string `json:"format"`
 	NoRedact bool   `json:"no_redact,omitempty"` // with the secrets as they are
+	Unsigned bool   `json:"unsigned,omitempty"`  // of ExportInToto: the bare statement
 	Output   bool   `json:"output,omitempty"`    // of ExportJSONL: with the terminal's output
 
 	// Of ExportPatch: which changes.

@@ -27,7 +27,7 @@ type Exporter struct {
 	History *files.History
 	Environ []string // of the person: values of variables that are secret by their names are redacted
 
-	// Sign signs an in-toto statement's envelope and names the key; nil: there is no key.
+	// Sign signs as Ed25519 does, and names the key; nil: there is no key.
 	Sign func(ctx context.Context, message []byte) (sig []byte, key string, err error)
 }
 
@@ -40,17 +40,19 @@ type run struct {
 	red *redact.Redactor
 	out *bufio.Writer
 
-	patch func(io.Writer) error
+	patch    func(io.Writer) error
+	planning bool // what is written goes nowhere
 }
 
 var formats = map[string]func(*run) error{
-	api.ExportCast:  func(r *run) error { return r.cast(3) },
-	api.ExportCast2: func(r *run) error { return r.cast(2) },
-	api.ExportPatch: (*run).patched,
-	api.ExportJSONL: (*run).jsonl,
-	api.ExportHAR:   (*run).har,
-	api.ExportOTLP:  (*run).otlp,
-	api.ExportHTML:  (*run).html,
+	api.ExportCast:   func(r *run) error { return r.cast(3) },
+	api.ExportCast2:  func(r *run) error { return r.cast(2) },
+	api.ExportPatch:  (*run).patched,
+	api.ExportJSONL:  (*run).jsonl,
+	api.ExportHAR:    (*run).har,
+	api.ExportOTLP:   (*run).otlp,
+	api.ExportHTML:   (*run).html,
+	api.ExportInToto: (*run).intoto,
 }
 
 // Export writes a session. Patch writes its changes as a patch, which a live
@@ -61,13 +63,13 @@ func (e *Exporter) Export(ctx context.Context, id string, req api.ExportRequest,
 	if !req.NoRedact {
 		red = redact.New(e.Environ)
 	}
-	return e.export(ctx, id, req, red, patch, w)
+	return e.export(ctx, id, req, red, patch, w, false)
 }
 
 // Plan says what Export would redact.
 func (e *Exporter) Plan(ctx context.Context, id string, req api.ExportRequest, patch func(io.Writer) error) (api.ExportPlan, error) {
 	red := redact.New(e.Environ)
-	err := e.export(ctx, id, req, red, patch, io.Discard)
+	err := e.export(ctx, id, req, red, patch, io.Discard, true)
 	plan := api.ExportPlan{Secrets: []api.Secret{}}
 	for _, s := range red.Found() {
 		plan.Secrets = append(plan.Secrets, api.Secret(s))
@@ -75,7 +77,7 @@ func (e *Exporter) Plan(ctx context.Context, id string, req api.ExportRequest, p
 	return plan, err
 }
 
-func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest, red *redact.Redactor, patch func(io.Writer) error, w io.Writer) error {
+func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest, red *redact.Redactor, patch func(io.Writer) error, w io.Writer, planning bool) error {
 	write, ok := formats[req.Format]
 	if !ok {
 		return api.Problemf(api.CodeInvalid, "%q is no format; there are: %s", api.Escape(api.Trim(req.Format, 80)), strings.Join(api.ExportFormats, ", "))
@@ -84,7 +86,7 @@ func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest,
 	if err != nil {
 		return err
 	}
-	r := &run{Exporter: e, ctx: ctx, s: s, req: req, red: red, out: bufio.NewWriterSize(w, 64<<10), patch: patch}
+	r := &run{Exporter: e, ctx: ctx, s: s, req: req, red: red, out: bufio.NewWriterSize(w, 64<<10), patch: patch, planning: planning}
 	if err := write(r); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func export(connect Connect) *cobra.Command {
 	f.BoolVar(&e.force, "force", false, "write over a file that is there")
 	f.BoolVarP(&e.yes, "yes", "y", false, "redact what looks like a secret without asking")
 	f.BoolVar(&e.request.NoRedact, "no-redact", false, "leave secrets as they are")
+	f.BoolVar(&e.request.Unsigned, "unsigned", false, "the bare statement, not signed (intoto)")
 	f.BoolVar(&e.request.Output, "terminal", false, "with the terminal's output (jsonl)")
 	f.IntSliceVar(&e.request.Actions, "action", nil, "only what this action changed (patch); may be repeated")
 	f.IntSliceVar(&e.request.Without, "without", nil, "not what this action changed (patch); may be repeated")
@@ -60,6 +61,8 @@ func (e *exporting) run() error {
 		return fmt.Errorf("%w: --action, --without and --path choose what a patch has, and %s has all of the session", ErrUsage, r.Format)
 	case r.Format != api.ExportJSONL && r.Output:
 		return fmt.Errorf("%w: --terminal is for --format jsonl", ErrUsage)
+	case r.Format != api.ExportInToto && r.Unsigned:
+		return fmt.Errorf("%w: --unsigned is for --format intoto: nothing else is signed", ErrUsage)
 	case toOut && isTerminal(e.out):
 		return fmt.Errorf("%w: an export may not be fit for a terminal; name a file with -o", ErrUsage)
 	}
