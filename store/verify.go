@@ -31,7 +31,8 @@ type Examined struct {
 	Chunks   int
 	Bytes    int64 // read
 	Problems []Problem
-	Hidden   int // problems beyond those kept
+	Hidden   int  // problems beyond those kept
+	Torn     bool // the terminal's output ends in the middle of a frame, which wasn't acknowledged
 }
 
 // Problem is something that a record doesn't agree with itself in. It wraps ErrTampered.
@@ -369,8 +370,8 @@ func (v *verifier) terminal(ctx context.Context) error {
 	return nil
 }
 
-// unpacked checks a file of which nothing is in the chain yet. Its writer may be at
-// it, or have died, so that its end may be missing.
+// unpacked checks a file of which nothing is in the chain yet. Its end may be missing:
+// its writer is at it, or was killed.
 func (v *verifier) unpacked(dir string, f journalFile) {
 	raw, err := readWhole(filepath.Join(dir, fmt.Sprintf(journalFmt+".raw", f.number)), rawMost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -383,7 +384,9 @@ func (v *verifier) unpacked(dir string, f journalFile) {
 		p := parser{b: raw[headerSize:], number: f.number}
 		err = p.end()
 	}
-	if err != nil && !errors.Is(err, errTorn) {
+	if errors.Is(err, errTorn) {
+		v.found.Torn = true
+	} else if err != nil {
 		v.problem("part %d of the terminal's output: %w", f.number, err)
 	}
 	v.tell(int64(len(raw)))

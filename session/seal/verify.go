@@ -97,6 +97,9 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		out.Findings = append(out.Findings, api.Finding{Text: fmt.Sprintf("it doesn't have the event %s: it was cut off before that, or written anew", r.Head)})
 	}
 	out.Seals, out.Seal, out.Remarks = c.count, c.last, c.remarks(v.Live(id))
+	if found.Torn && !v.Live(id) {
+		out.Remarks = append(out.Remarks, "the terminal's output ends in the middle of a write")
+	}
 	if c.last != nil {
 		out.Message = string(Message(id, *c.last))
 	}

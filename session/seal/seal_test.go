@@ -1,0 +1,476 @@
+package seal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/mattn/go-sqlite3"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+const id = "aaaaaaaa"
+
+// rig is a record of one session that isn't sealed yet, and a ring.
+type rig struct {
+	*testing.T
+	dir  string
+	st   *store.Store
+	ring Ring
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{T: t, dir: filepath.Join(t.TempDir(), "data")}
+	r.ring.Dir = filepath.Join(r.dir, "keys")
+	r.st = r.record(r.dir, "is")
+	return r
+}
+
+// record makes a record of the session, of five events.
+func (r *rig) record(dir, what string) *store.Store {
+	r.Helper()
+	st, err := store.Open(r.Context(), dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { st.Close() })
+	_, err = st.CreateSession(r.Context(), id, json.RawMessage(`{"name":"it"}`))
+	for n := range int64(4) {
+		if err == nil {
+			_, err = st.Append(r.Context(), id, store.Fact{Kind: store.KindNote, Key: n, Event: "note", Doc: fmt.Appendf(nil, `{"id":%d,"text":%q}`, n, what)})
+		}
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	return st
+}
+
+func (r *rig) seal(by string) {
+	r.Helper()
+	if _, err := Seal(r.Context(), r.st, r.ring, id, by); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// verify is what verifying one session, or all, finds.
+func (r *rig) verify(ask api.VerifyRequest) (all []api.Verified) {
+	r.Helper()
+	v := Verifier{Store: r.st, Ring: r.ring, Live: func(string) bool { return false }, References: func() store.References {
+		return func(context.Context, string, store.Kind, json.RawMessage) ([]store.Hash, error) { return nil, nil }
+	}}
+	if err := v.Verify(r.Context(), ask, func(p api.Verifying) {
+		if p.Done != nil {
+			all = append(all, *p.Done)
+		}
+	}); err != nil {
+		r.Fatal(err)
+	}
+	return all
+}
+
+// one verifies the session, and says all that was found.
+func (r *rig) one() (api.Verified, string) {
+	r.Helper()
+	v := r.verify(api.VerifyRequest{Session: id})[0]
+	text := strings.Join(v.Remarks, "\n")
+	for _, f := range v.Findings {
+		text += "\n" + f.Text
+	}
+	return v, text
+}
+
+// found checks what verifying the session says.
+func (r *rig) found(whole bool, words ...string) {
+	r.Helper()
+	v, text := r.one()
+	if v.Whole() != whole {
+		r.Errorf("whole is %v: %s", v.Whole(), text)
+	}
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			r.Errorf("%q isn't said: %s", w, text)
+		}
+	}
+}
+
+func (r *rig) raw(statements ...string) {
+	r.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(r.dir, "stepbox.db")+"?_busy_timeout=5000")
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer db.Close()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// A seal covers what came before it; what came after the last one, and that none is of
+// the end, is said.
+func TestSealed(t *testing.T) {
+	r := newRig(t)
+	r.found(true, "no seal signs it")
+	r.seal(Going)
+	r.found(true, "no seal signs its end")
+	r.seal(Final)
+	v, text := r.one()
+	if !v.Whole() || text != "" || v.Seals != 2 || v.Seal.Of != 6 || v.Seal.By != Final || v.Events != 7 {
+		t.Errorf("%+v: %s", v, text)
+	}
+	if _, err := r.st.Append(t.Context(), id, store.Fact{Kind: store.KindNote, Key: 9, Event: "note", Doc: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	r.found(true, "1 events came after the last seal")
+	if st, err := os.Stat(filepath.Join(r.ring.Dir, "seal-1")); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the private key: %v, %v", st, err)
+	}
+}
+
+// The record of one session is written anew with other words, each hash worked out as
+// it should be: what was signed doesn't fit, and a signature of one's own isn't yours.
+func TestRewritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		forge func(r *rig, doc []byte) *store.Store
+		words string
+	}{
+		"with the seal that there was": {func(r *rig, doc []byte) *store.Store {
+			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
+			_, err := st.Append(r.Context(), id, store.Fact{Kind: store.KindSeal, Key: 1, Event: "sealed", Doc: doc})
+			if err != nil {
+				r.Fatal(err)
+			}
+			return st
+		}, "another event"},
+		"with a seal whose hash fits": {func(r *rig, doc []byte) *store.Store {
+			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
+			head, err := st.Events(r.Context(), id, 5, 1)
+			var s api.Seal
+			if err := errors.Join(err, json.Unmarshal(doc, &s)); err != nil {
+				r.Fatal(err)
+			}
+			s.Hash = head[0].Hash.String()
+			forged, err := json.Marshal(s)
+			if err == nil {
+				_, err = st.Append(r.Context(), id, store.Fact{Kind: store.KindSeal, Key: 1, Event: "sealed", Doc: forged})
+			}
+			if err != nil {
+				r.Fatal(err)
+			}
+			return st
+		}, "its signature isn't good"},
+		"with another key": {func(r *rig, _ []byte) *store.Store {
+			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
+			if _, err := Seal(r.Context(), st, Ring{Dir: filepath.Join(r.TempDir(), "other")}, id, Final); err != nil {
+				r.Fatal(err)
+			}
+			return st
+		}, "isn't yours"},
+		"with one that names your key": {func(r *rig, doc []byte) *store.Store {
+			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
+			head, err := st.Events(r.Context(), id, 5, 1)
+			var s api.Seal
+			if err := errors.Join(err, json.Unmarshal(doc, &s)); err != nil {
+				r.Fatal(err)
+			}
+			s.Hash = head[0].Hash.String()
+			other, done, err := Ring{Dir: filepath.Join(r.TempDir(), "other")}.signer(r.Context())
+			if err != nil {
+				r.Fatal(err)
+			}
+			defer done()
+			s.Signature, err = sign(other, Message(id, s))
+			forged, merr := json.Marshal(s)
+			if err := errors.Join(err, merr); err != nil {
+				r.Fatal(err)
+			}
+			if _, err := st.Append(r.Context(), id, store.Fact{Kind: store.KindSeal, Key: 1, Event: "sealed", Doc: forged}); err != nil {
+				r.Fatal(err)
+			}
+			return st
+		}, "signed it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.seal(Final)
+			docs, err := r.st.Docs(t.Context(), id, store.KindSeal, 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.st = c.forge(r, docs[0])
+			r.found(false, c.words)
+		})
+	}
+}
+
+// A record that was cut off agrees with itself: a head that was kept shows it.
+func TestCutOff(t *testing.T) {
+	r := newRig(t)
+	v, _ := r.one()
+	r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE seq = 5`, `DELETE FROM notes WHERE key = 3`)
+	r.found(true)
+	if cut := r.verify(api.VerifyRequest{Session: id, Head: v.Head})[0]; cut.Whole() || !strings.Contains(cut.Findings[0].Text, "cut off") {
+		t.Errorf("a head that it hasn't got: %+v", cut)
+	}
+	all := r.verify(api.VerifyRequest{})
+	if i := slices.IndexFunc(all, func(v api.Verified) bool { return v.Session == "" }); i < 0 || !strings.Contains(all[i].Findings[0].Text, "events_remain") {
+		t.Errorf("of the database it is said %+v", all)
+	}
+}
+
+// What the tables say and the events don't is made again, and said before.
+func TestRepair(t *testing.T) {
+	r := newRig(t)
+	r.raw(`UPDATE notes SET doc = '{}'`, `DELETE FROM sessions`)
+	v, text := r.one()
+	if v.Whole() || !v.Findings[0].Table {
+		t.Fatalf("%+v: %s", v, text)
+	}
+	mended := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]
+	if !mended.Whole() || !mended.Repaired || len(mended.Findings) != 5 {
+		t.Errorf("%+v", mended)
+	}
+	r.found(true)
+	// Not when the events are wrong too: then it would hide what shows that.
+	r.raw(`UPDATE notes SET doc = '{}'`, `DROP TRIGGER events_stay`, `UPDATE events SET doc = '{"id":1,"text":"no"}' WHERE seq = 3`)
+	if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || v.Repaired {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Sessions that no row tells of any more are met when all are verified.
+func TestLostSessions(t *testing.T) {
+	r := newRig(t)
+	r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events`)
+	all := r.verify(api.VerifyRequest{})
+	if i := slices.IndexFunc(all, func(v api.Verified) bool { return v.Session == id }); i < 0 || all[i].Whole() {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A key that another follows counts for what it signed until then, and for nothing later.
+func TestRotate(t *testing.T) {
+	r := newRig(t)
+	r.seal(Going)
+	old, done, err := r.ring.signer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	next, err := r.ring.Change(t.Context(), api.KeyRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.seal(Final)
+	r.found(true)
+	if v, _ := r.one(); v.Seal.Signer != next.Fingerprint || v.Seals != 2 {
+		t.Errorf("it is sealed by %+v", v.Seal)
+	}
+	keys, err := r.ring.Keys()
+	if err != nil || len(keys) != 2 || keys[0].Until != keys[1].From || !keys[1].Until.IsZero() {
+		t.Errorf("%+v, %v", keys, err)
+	}
+	// Long after: the list says that it was.
+	list, err := r.ring.list()
+	list[0].Until = list[0].Until.Add(-2 * lateness)
+	list[0].From = list[0].From.Add(-3 * lateness)
+	b, merr := json.Marshal(list)
+	if err := errors.Join(err, merr, r.ring.write(listName, b)); err != nil {
+		t.Fatal(err)
+	}
+	r.found(false, "at a time at which that didn't count", ssh.FingerprintSHA256(old.PublicKey()))
+}
+
+// Who can write the list of keys can't add one: the one before it hasn't signed it.
+func TestForeignKeyListed(t *testing.T) {
+	r := newRig(t)
+	r.seal(Final)
+	other := Ring{Dir: filepath.Join(t.TempDir(), "other")}
+	if _, done, err := other.signer(t.Context()); err != nil {
+		t.Fatal(err)
+	} else {
+		done()
+	}
+	mine, err := r.ring.list()
+	theirs, terr := other.list()
+	if err := errors.Join(err, terr); err != nil {
+		t.Fatal(err)
+	}
+	theirs[0].Endorsed, err = other.endorse(t.Context(), theirs[0], theirs[0])
+	b, merr := json.Marshal(append(mine, theirs...))
+	if err := errors.Join(err, merr, r.ring.write(listName, b)); err != nil {
+		t.Fatal(err)
+	}
+	r.found(false, "isn't signed by the one before it")
+}
+
+// What a key's file was changed to isn't used.
+func TestKeySwapped(t *testing.T) {
+	r := newRig(t)
+	r.seal(Going)
+	if _, err := r.ring.make(1); err != nil { // over the first
+		t.Fatal(err)
+	}
+	if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil || !strings.Contains(err.Error(), "isn't the one that is listed") {
+		t.Errorf("Seal = %v", err)
+	}
+}
+
+// Many that need the first key at once make one.
+func TestFirstKeyOnce(t *testing.T) {
+	r := newRig(t)
+	lines := make(chan string)
+	for range 8 {
+		go func() {
+			s, done, err := r.ring.signer(t.Context())
+			if err != nil {
+				lines <- err.Error()
+				return
+			}
+			done()
+			lines <- line(s.PublicKey())
+		}()
+	}
+	first := <-lines
+	for range 7 {
+		if l := <-lines; l != first {
+			t.Errorf("there are %s and %s", first, l)
+		}
+	}
+}
+
+// A key of the ssh-agent signs; when the agent is gone, or doesn't answer, that is an
+// error and no wait.
+func TestAgent(t *testing.T) {
+	r := newRig(t)
+	r.ring.Agent = filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", r.ring.Agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := agent.NewKeyring()
+	made := Ring{Dir: filepath.Join(t.TempDir(), "made")}
+	if _, done, err := made.signer(t.Context()); err != nil {
+		t.Fatal(err)
+	} else {
+		done()
+	}
+	private, err := os.ReadFile(filepath.Join(made.Dir, "seal-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := ssh.ParseRawPrivateKey(private)
+	if err == nil {
+		err = held.Add(agent.AddedKey{PrivateKey: k})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = agent.ServeAgent(held, c) // until the other side closes it
+			c.Close()
+		}
+	}()
+	list, err := held.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := ssh.FingerprintSHA256(list[0])
+	r.seal(Going) // with a file's key, which signs the agent's
+	if _, err := r.ring.Change(t.Context(), api.KeyRequest{Use: name}); err != nil {
+		t.Fatal(err)
+	}
+	r.seal(Final)
+	r.found(true)
+	if v, _ := r.one(); v.Seal.Signer != name {
+		t.Errorf("it is sealed by %s, not by the agent's %s", v.Seal.Signer, name)
+	}
+	l.Close()
+	<-served
+	if _, err := Seal(t.Context(), r.st, r.ring, id, After); err == nil || !strings.Contains(err.Error(), "ssh-agent") {
+		t.Errorf("without an agent: %v", err)
+	}
+	silent, err := net.Listen("unix", r.ring.Agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan error)
+	go func() {
+		_, err := Seal(ctx, r.st, r.ring, id, After)
+		answered <- err
+	}()
+	c, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cancel()
+	if err := <-answered; err == nil {
+		t.Error("an agent that says nothing has signed")
+	}
+}
+
+// ssh-keygen takes the message, the signature and the list of keys.
+func TestSSHKeygen(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("there is no ssh-keygen here")
+	}
+	r := newRig(t)
+	r.seal(Final)
+	v, _ := r.one()
+	dir := t.TempDir()
+	sig, allowed := filepath.Join(dir, "m.sig"), filepath.Join(dir, "allowed")
+	err := errors.Join(os.WriteFile(sig, []byte(v.Seal.Signature), 0o600),
+		os.WriteFile(allowed, fmt.Appendf(nil, "stepbox namespaces=\"stepbox\" %s\n", mustKeys(t, r.ring)[0].Public), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(message string) error {
+		cmd := exec.CommandContext(t.Context(), "ssh-keygen", "-Y", "verify", "-f", allowed, "-I", "stepbox", "-n", Namespace, "-s", sig)
+		cmd.Stdin = strings.NewReader(message)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	if err := check(v.Message); err != nil {
+		t.Error(err)
+	}
+	if check(strings.Replace(v.Message, "event 5", "event 4", 1)) == nil {
+		t.Error("another message is taken")
+	}
+}
+
+func mustKeys(t *testing.T, r Ring) []api.Key {
+	t.Helper()
+	keys, err := r.Keys()
+	if err != nil || len(keys) == 0 {
+		t.Fatal(keys, err)
+	}
+	return keys
+}
