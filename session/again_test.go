@@ -44,6 +44,7 @@ func TestJudgeAgentThatStartsItselfAgain(t *testing.T) {
 			w.must(w.decide(q, api.AnswerDeny))
 			<-w.Done()
 			w.untouched("victim.txt")
+			w.happened("a denial is counted", func(e api.Event) bool { return e.Session != nil && e.Session.Denials == 1 })
 		})
 	}
 }

@@ -85,24 +85,27 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		}
 		info := s.info
 		s.loop.Aside(func() func() {
-			changed := 0
+			changed, unapplied := 0, 0
 			if cp != nil {
 				has := s.files.InProject
 				if info.Applies == 0 {
 					has = nil
 				}
-				var err error
-				if changed, err = s.files.Unapplied(context.Background(), cp.Manifest, has); err == nil && has != nil && s.cfg.Returned != nil {
+				all, err := s.files.Between(context.Background(), nil, cp.Manifest)
+				if changed = len(all); err == nil {
+					unapplied, err = s.files.Unapplied(context.Background(), cp.Manifest, has)
+				}
+				if err == nil && has != nil && s.cfg.Returned != nil {
 					var more int
 					more, err = s.cfg.Returned(context.Background(), info, s.files, cp.Manifest)
-					changed += more
+					unapplied += more
 				}
 				if err != nil {
 					s.log.Error("what the session changed can't be counted", "error", err)
 				}
 			}
 			return func() {
-				s.info.Unapplied = changed
+				s.info.Changed, s.info.Unapplied = changed, unapplied
 				s.listen(nil)
 				s.loop.WhenIdle(func() { s.conclude(exit) })
 			}

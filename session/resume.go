@@ -67,7 +67,12 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 // recallActions takes up the actions; what was going on at an interruption is over.
 func (s *Session) recallActions(list []api.Action) {
 	p, now := s.past, time.Now().UTC()
-	s.info.Actions, s.info.Unreviewed = 0, 0
+	s.info.Actions, s.info.Unreviewed, s.info.Denials, s.info.Rollbacks = 0, 0, 0, 0
+	for _, r := range p.Rollbacks {
+		if r.Failure == "" && !r.Open {
+			s.info.Rollbacks++
+		}
+	}
 	for _, was := range list {
 		for len(s.actions.all) < was.N-1 { // its number was given, and nothing recorded
 			a := &action{profile: s.profile}
@@ -209,6 +214,7 @@ func (p *past) again(was api.Session) api.Session {
 	out := p.next
 	out.Number, out.StartedAt, out.Commit, out.Branch, out.Base = was.Number, was.StartedAt, was.Commit, was.Branch, was.Base
 	out.Actions, out.Unreviewed, out.LastAction, out.Applies = was.Actions, was.Unreviewed, was.LastAction, was.Applies
+	out.Denials, out.Rollbacks, out.Changed = was.Denials, was.Rollbacks, was.Changed
 	out.Resumed, out.ResumedAt = was.Resumed+1, time.Now().UTC()
 	return out
 }

@@ -65,6 +65,9 @@ func TestResume(t *testing.T) {
 	if got := d.changed(0); !slices.Equal(got, changes) {
 		t.Errorf("the changes are %q, and were %q", got, changes)
 	}
+	if before.Rollbacks != 2 || now.Rollbacks != 2 || now.Changed != len(changes) {
+		t.Errorf("%d roll backs and then %d, %d files changed, want 2, 2 and %d", before.Rollbacks, now.Rollbacks, now.Changed, len(changes))
+	}
 	fifth := d.run("echo 5 >fifth")
 	if fifth <= fourth {
 		t.Errorf("an action after %d is %d", fourth, fifth)

@@ -261,6 +261,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 		copied.After, rec.After = s.line.Last.ID, s.line.Last.ID
 	}
 	if err == nil {
+		s.info.Rollbacks++
 		for _, n := range o.Actions {
 			a := s.actions.at(n)
 			if o.PutsIn() {

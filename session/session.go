@@ -218,7 +218,7 @@ func (s *Session) note(warn bool, format string, args ...any) {
 
 // tally is what an action counts for in its session's numbers, as it was last
 // told: a change costs the same however many actions there were.
-type tally struct{ listed, open int }
+type tally struct{ listed, open, denied int }
 
 // sum brings the session's numbers up to an action as it is now.
 func (s *Session) sum(a *action) {
@@ -232,7 +232,11 @@ func (s *Session) sum(a *action) {
 			s.latest, s.info.LastAction = a.N, a.Title
 		}
 	}
+	if a.State == api.ActionDenied {
+		now.denied = 1
+	}
 	s.info.Actions += now.listed - a.tally.listed
+	s.info.Denials += now.denied - a.tally.denied
 	s.info.Unreviewed += now.open - a.tally.open
 	a.tally = now
 }
@@ -245,7 +249,7 @@ func (s *Session) changed(kind string) api.Event {
 			s.info.Held++
 		}
 	}
-	s.info.Attempts = int(s.network.Last)
+	s.info.Attempts, s.info.Counted = int(s.network.Last), true
 	info := s.info
 	return api.Event{Kind: "session." + kind, Session: &info}
 }
