@@ -187,7 +187,7 @@ func TestStates(t *testing.T) {
 		of["GET /v1/sessions/one/questions"] = []api.Question{}
 		a := serve(t, of)
 		out, code := a.run("ls")
-		if plain := spaces.ReplaceAllString(out, " "); code != 0 || !strings.Contains(plain, "x "+c.list) || len(plain) > 300 {
+		if plain := spaces.ReplaceAllString(out, " "); code != 0 || !strings.Contains(plain, "x "+c.list) || len(plain) > 330 {
 			t.Errorf("%s: exit %d\n%s", name, code, out)
 		}
 		out, code = a.run("show", "x")

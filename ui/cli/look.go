@@ -12,42 +12,6 @@ import (
 	"stepbox/ui/paint"
 )
 
-func list(connect Connect) *cobra.Command {
-	return wrap(connect, "ls", "List live and past sessions", cobra.NoArgs, func(c command, _ []string) error {
-		all, err := c.client.Sessions(c.ctx)
-		if err != nil {
-			return err
-		}
-		return c.print(all, func(w io.Writer) {
-			if len(all) == 0 {
-				fmt.Fprintln(w, "no sessions yet; stepbox run starts one, stepbox demo shows one")
-				return
-			}
-			fmt.Fprintln(w, "NO\tNAME\tSTATE\tMODE\tHELD\tACTIONS\tSTARTED\tCOMMAND")
-			for _, s := range all {
-				state := string(s.State)
-				if s.CutOffOf != nil {
-					words, _ := s.CutOffOf.Words()
-					state += ": " + words + " was under way"
-				}
-				if len(s.Beside) > 0 {
-					state += ", beside " + besideNames(s)
-				}
-				switch {
-				case s.EndedBy == api.ByFailure:
-					state = "failed"
-				case s.Exit != nil:
-					state += " " + s.Exit.Words()
-				}
-				if s.Unapplied > 0 && !s.Live() {
-					state += fmt.Sprintf(", %d to apply", s.Unapplied)
-				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Number, s.Name, state, s.Mode, s.Held, s.Actions, since(s.StartedAt), cut(s.Command, 60))
-			}
-		})
-	})
-}
-
 func show(connect Connect) *cobra.Command {
 	var at string
 	cmd := onMaybe(connect, "show", "Show a session with its actions, or one action whole; as they are, or were at a moment", func(c command, s api.Session, n int) error {

@@ -52,6 +52,9 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	a.asked = append(a.asked, strings.TrimSpace(what+" "+string(body)))
 	a.mu.Unlock()
 	v, ok := a.of[what]
+	if what == "POST /v1/find" { // the stepbox command's own hub always has it
+		v, ok = foundIn(a.T, a.of["GET /v1/sessions"]), true
+	}
 	if !ok {
 		http.NotFound(w, q)
 		return
@@ -131,4 +134,21 @@ func recorded(t *testing.T, change func(any) any) map[string]any {
 		of[what] = v
 	}
 	return of
+}
+
+// foundIn is an answer that finds all sessions.
+func foundIn(t *testing.T, sessions any) any {
+	b, err := json.Marshal(sessions)
+	var all []json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	found := []any{}
+	for _, s := range all {
+		found = append(found, map[string]any{"session": s})
+	}
+	return map[string]any{"found": found, "total": len(all)}
 }
