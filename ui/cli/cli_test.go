@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 // changes something; what was typed is shown escaped.
 func TestBadCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"ls x":                            "unknown command",
+		"gc x":                            "unknown command",
 		"show 1 2 3":                      "accepts at most 2 arg",
 		"show x nine":                     `"nine" is no action number`,
 		"show x 0":                        "no action number",

@@ -174,7 +174,7 @@ func took(s api.Session) string {
 	if s.Live() {
 		end = time.Now()
 	}
-	if end.IsZero() {
+	if end.IsZero() || s.StartedAt.IsZero() {
 		return "-"
 	}
 	return end.Sub(s.StartedAt).Round(time.Second).String()
