@@ -147,7 +147,8 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 	} else {
 		s.told(a, func(t files.Told) { s.counted(a, t) })
 	}
-	return []api.Event{s.actionEvent(a, "edited"), s.changed("counted")}
+	s.countSoon()
+	return []api.Event{s.actionEvent(a, "edited")}
 }
 
 // reviewEdit asks in step mode what becomes of an edit. The agent is frozen
@@ -270,7 +271,8 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	}
 	s.listen(a)
 	a.shed(&s.roster)
-	s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
+	s.record(nil, s.actionEvent(a, "ended"))
+	s.countSoon()
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
 		s.open(reviewOf(a, t.Listed, false))
@@ -323,7 +325,8 @@ func (s *Session) grow(a *action) {
 			return
 		}
 		s.own(a, t)
-		s.record(nil, s.actionEvent(a, "counted"), s.changed("counted"))
+		s.record(nil, s.actionEvent(a, "counted"))
+		s.countSoon()
 		if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.loop.Now() != loop.Running {
 			return
 		}

@@ -56,7 +56,8 @@ func (s *Session) release(a *action, rule string) {
 		a.profile = a.agent
 	}
 	s.holdNext = false
-	more := []api.Event{s.actionEvent(a, "released"), s.changed("counted")}
+	more := []api.Event{s.actionEvent(a, "released")}
+	s.countSoon()
 	k := s.roster.newKin(a)
 	k.person, k.children = a.person, a.children
 	a.leaders = len(members)

@@ -108,6 +108,7 @@ type Session struct {
 	tornSaid   bool
 	reachSaid  bool         // a process that reached for another was told of
 	thaw       func() error // of a pause
+	counting   bool         // countSoon will
 	wall       *time.Timer
 	quiet      *time.Timer
 	watcher    *watch.Watcher
@@ -252,6 +253,27 @@ func (s *Session) changed(kind string) api.Event {
 	s.info.Attempts, s.info.Counted = int(s.network.Last), true
 	info := s.info
 	return api.Event{Kind: "session." + kind, Session: &info}
+}
+
+// countWait is how long the session's numbers may be behind its actions, which have
+// their own events: lists show the numbers, and who resumes it counts anew.
+const countWait = time.Second
+
+// countSoon has the session's numbers recorded before long, once for all that
+// changed meanwhile: an event of them takes more than the action that changed them.
+func (s *Session) countSoon() {
+	if s.counting {
+		return
+	}
+	s.counting = true
+	time.AfterFunc(countWait, func() {
+		s.loop.Submit(func() {
+			s.counting = false
+			if s.loop.Now() == loop.Running {
+				s.record(nil, s.changed("counted"))
+			}
+		})
+	})
 }
 
 // handlers are the gate's way into the loop. The agent's own start comes while
