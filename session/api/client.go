@@ -336,11 +336,11 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, body any)
 	return out, nil
 }
 
-// do sends a request, with some headers and their values, and turns every answer
+// do sends a request, whose body is JSON unless it is an io.Reader, with some headers and their values, and turns every answer
 // that isn't a success into a *Problem.
 func (c *Client) do(ctx context.Context, method, path string, body any, headers ...string) (*http.Response, error) {
-	var r io.Reader
-	if body != nil {
+	r, raw := body.(io.Reader)
+	if body != nil && !raw {
 		b, err := json.Marshal(body)
 		if err != nil {
 			return nil, fmt.Errorf("cannot encode the request: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 )
 
 // The forms in which a session is exported. docs/export.md says what is in each.
@@ -57,4 +58,16 @@ func (c *Client) Export(ctx context.Context, id string, r ExportRequest) (io.Rea
 		return nil, err
 	}
 	return resp.Body, nil
+}
+
+// Imported is a session that was made of a terminal recording.
+type Imported struct {
+	Session Session  `json:"session"`
+	Skipped []string `json:"skipped,omitempty"` // what of the file isn't in it, in words; the first of it
+}
+
+// Import makes a session of a terminal recording, an asciicast of any version. File
+// is where it is from, an absolute path.
+func (c *Client) Import(ctx context.Context, file string, r io.Reader) (Imported, error) {
+	return fetch[Imported](ctx, c, http.MethodPost, "/v1/import?file="+url.QueryEscape(file), r)
 }

@@ -25,7 +25,8 @@ import (
 type Exporter struct {
 	Store   *store.Store
 	History *files.History
-	Environ []string // of the person: values of variables that are secret by their names are redacted
+	NewID   func() string // for what is imported
+	Environ []string      // of the person: values of variables that are secret by their names are redacted
 
 	// Sign signs as Ed25519 does, and names the key; nil: there is no key.
 	Sign func(ctx context.Context, message []byte) (sig []byte, key string, err error)

@@ -139,7 +139,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals},
 		Replayer: history,
-		Exporter: &export.Exporter{Store: st, History: history, Environ: os.Environ(), Sign: ring.Sign},
+		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign},
 		Travel:   travels,
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Finder:   find.New(history),

@@ -16,11 +16,15 @@ import (
 type Exporter interface {
 	Export(ctx context.Context, id string, r api.ExportRequest, patch func(io.Writer) error, w io.Writer) error
 	Plan(ctx context.Context, id string, r api.ExportRequest, patch func(io.Writer) error) (api.ExportPlan, error)
+	Import(ctx context.Context, file string, r io.Reader) (api.Imported, error)
 }
 
 // exports adds the routes. One answers what a live session's supervisor knows better
 // than the record, which is the patch.
 func exports(mux *http.ServeMux, e Exporter, one http.HandlerFunc) {
+	mux.HandleFunc("POST /v1/import", answer(func(q *http.Request) (any, error) {
+		return e.Import(q.Context(), q.URL.Query().Get("file"), q.Body)
+	}))
 	mux.HandleFunc("POST /v1/sessions/{id}/export-plan", answer(func(q *http.Request) (any, error) {
 		r, err := bodyOf[api.ExportRequest](q)
 		if err != nil {
