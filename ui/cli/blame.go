@@ -15,7 +15,7 @@ import (
 
 func blame(connect Connect) *cobra.Command {
 	var at string
-	cmd := wrap(connect, "blame PATH [SESSION] | SESSION:PATH[@MOMENT]", "Show which action wrote each line of a file", cobra.RangeArgs(1, 2), func(c command, args []string) error {
+	cmd := wrap(connect, "blame PATH [SESSION]", "Show which action wrote each line of a file", cobra.RangeArgs(1, 2), func(c command, args []string) error {
 		b, err := c.blame(args, at)
 		if err != nil {
 			return err
