@@ -25,5 +25,5 @@
 // Trust: the folder belongs to the user alone, and only to processes outside
 // every sandbox; Open refuses a folder that others can enter. JSON and bytes
 // that come out of a sandbox are data here and are never run. Whoever has the
-// user's rights can rewrite a whole chain; Verify finds everything short of that.
+// user's rights can rewrite a whole chain; Examine finds everything short of that.
 package store

@@ -24,7 +24,7 @@ var (
 	ErrNetwork  = errors.New("the record can't be on a network filesystem")
 	ErrPrivate  = errors.New("the record's folder isn't private")
 	ErrBusy     = errors.New("another process keeps the record locked")
-	ErrTampered = errors.New("the record doesn't agree with itself") // by Verify
+	ErrTampered = errors.New("the record doesn't agree with itself") // by Examine
 	ErrBody     = errors.New("a body's bytes aren't what its name says")
 )
 
