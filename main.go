@@ -93,7 +93,7 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; %s --help lists its flags", cli.ErrUsage, err, cmd.CommandPath())
 	})
-	root.AddCommand(runCommand(), resumeCommand(), attachCommand(), demoCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(runCommand(), resumeCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
 	return root
 }
@@ -227,6 +227,16 @@ func attachCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&watching, "read-only", false, "only watch: nothing is decided, typed or changed from here")
 	return cmd
+}
+
+func replayCommand() *cobra.Command {
+	return cli.Replay(cli.Player{
+		Connect:  launch.Hub,
+		Emulator: func(cols, rows int) cli.Emulator { return screen.New(cols, rows) },
+		Screen: func(ctx context.Context, id string, at api.Moment, speed float64) error {
+			return screenOf(ctx, id, ui.Options{Replay: &ui.Replay{At: at, Speed: speed}})
+		},
+	})
 }
 
 func demoCommand() *cobra.Command {

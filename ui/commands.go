@@ -79,5 +79,9 @@ func (m *Model) join(o opened) tea.Cmd {
 		Method: func() ansi.Method { return m.method },
 		Export: m.opt.Export, CanResume: m.opt.Resume != nil,
 	})
+	if r := m.opt.Replay; r != nil && o.id == m.opt.Session {
+		m.opt.Replay = nil // the first time alone
+		m.bench.ReplayFrom(r.At, r.Speed)
+	}
 	return tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))
 }

@@ -19,15 +19,23 @@ import (
 	"io"
 	"time"
 
+	"stepbox/session/api"
 	"stepbox/ui/link"
 	"stepbox/ui/screen/workbench"
 )
+
+// Replay is where a session's replay begins. Without a moment it plays from the start.
+type Replay struct {
+	At    api.Moment
+	Speed float64 // so many seconds in one
+}
 
 // Options say what the interface works with. Client and NewTerminal are needed.
 type Options struct {
 	Client      link.Client
 	NewTerminal link.NewEmulator
 	Session     string   // the session to join; empty for the list
+	Replay      *Replay  // begin with the session's replay; nil shows it as it is
 	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background
 	ThemeDir    string   // a folder of the person's own themes, or empty
 	Folders     []string // something in them changes whenever the list of sessions does

@@ -41,7 +41,7 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 			yield(api.Frame{}, err)
 			return
 		}
-		p := player{screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
+		p := player{id: id, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
 		defer func() { p.screen.Close() }()
 		lead := lead(r, began.StartedAt)
 		for f, err := range r.From(p.at - lead) {
@@ -81,11 +81,12 @@ func lead(r *store.Recording, session time.Time) time.Duration {
 // player makes a recording's frames up to a time into one screen and passes on the
 // rest.
 type player struct {
+	id         string
 	screen     *screen.Screen
 	cols, rows int
 	at         time.Duration // of the session, the last that was passed on
 	begun      bool          // the screen was passed on
-	damage     string        // of before that; "": none
+	damage     bool          // something before that couldn't be read
 	yield      func(api.Frame, error) bool
 }
 
@@ -94,7 +95,7 @@ type player struct {
 func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		if p.damage = api.Escape(err.Error()); p.begun {
+		if p.damage = true; p.begun {
 			return p.damaged()
 		}
 		return true
@@ -121,7 +122,7 @@ func (p *player) show(f store.Frame) {
 	switch f.Kind {
 	case store.FrameKey:
 		p.screen.Close()
-		p.screen, p.cols, p.rows, p.damage = screen.New(f.Cols, f.Rows), f.Cols, f.Rows, ""
+		p.screen, p.cols, p.rows, p.damage = screen.New(f.Cols, f.Rows), f.Cols, f.Rows, false
 		fallthrough
 	case store.FrameOutput:
 		_, _ = p.screen.Write(f.Data) // never fails
@@ -139,11 +140,11 @@ func (p *player) begin() bool {
 	p.begun = true
 	return p.pass(api.TimeFrame(p.at)) &&
 		p.pass(api.Frame{Kind: api.FrameKeyframe, Cols: p.cols, Rows: p.rows, Data: p.screen.Keyframe()}) &&
-		(p.damage == "" || p.damaged())
+		(!p.damage || p.damaged())
 }
 
 func (p *player) damaged() bool {
-	return p.pass(api.Frame{Kind: api.FrameDamage, Data: []byte(p.damage)})
+	return p.pass(api.Frame{Kind: api.FrameDamage, Data: []byte("what was printed here can't be shown: its record is damaged; stepbox verify " + p.id + " says more")})
 }
 
 func (p *player) pass(f api.Frame) bool { return p.yield(f, nil) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 
@@ -104,6 +105,23 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		return s.toSelected()
 	}
 	return nil
+}
+
+// ReplayFrom shows what was at a moment; without one it plays from the beginning, at
+// the nearest speed there is.
+func (s *Screen) ReplayFrom(at api.Moment, speed float64) {
+	t := &s.course
+	for i, v := range speeds {
+		if math.Abs(v-speed) < math.Abs(speeds[t.speed]-speed) {
+			t.speed = i
+		}
+	}
+	if at != "" {
+		t.jump(at, 0)
+		return
+	}
+	t.jump(api.MomentOf(1), 0)
+	t.play(true)
 }
 
 // moved takes word of where the replay is.

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"stepbox/session/api"
+	"stepbox/session/screen"
+)
+
+// played plays frames as lines.
+func played(t *testing.T, frames ...api.Frame) []string {
+	t.Helper()
+	var out bytes.Buffer
+	r := &replay{emulator: func(cols, rows int) Emulator { return screen.New(cols, rows) }, lines: bufio.NewWriter(&out)}
+	for i, f := range append([]api.Frame{{Kind: api.FrameKeyframe, Cols: 40, Rows: 5}}, frames...) {
+		at := r.now
+		if f.Kind == api.FrameTime {
+			at, _ = f.Offset() // of one that is made here
+		}
+		if err := r.frame(f, at); err != nil {
+			t.Fatalf("frame %d: %v", i, err)
+		}
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+func said(s string) api.Frame { return api.Frame{Kind: api.FrameOutput, Data: []byte(s)} }
+
+// Each line is written once, however it came about, in the order in which it was
+// there; one that changed after a while is written again.
+func TestReplayWritesEachLineOnce(t *testing.T) {
+	var many strings.Builder
+	var want []string
+	for i := range 5000 {
+		fmt.Fprintf(&many, "line %d\r\n", i)
+		want = append(want, fmt.Sprintf("line %d", i))
+	}
+	if got := played(t, said(many.String())); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d lines became %d, the last of them %q", len(want), len(got), got[max(0, len(got)-5):])
+	}
+	got := played(t, said("10%\r"), said("20%\r"), api.TimeFrame(time.Second), said("90%\r"), api.TimeFrame(time.Second+time.Millisecond), said("done\r\n\n\n\n\n\nlast"))
+	if want := "20%|done||last"; strings.Join(got, "|") != want {
+		t.Errorf("the lines are %q", got)
+	}
+	got = played(t, said("one\r\n\x1b[?1049h\x1b[2Jfull\x1b[3;1Hscreen"), api.TimeFrame(time.Second), said("\x1b[?1049ltwo"))
+	if want := "full|screen|one|two"; strings.Join(got, "|") != want {
+		t.Errorf("the lines are %q, want %q", got, want)
+	}
+	got = played(t, said("a\r\nb\r\nc\r\nd\r\ne"), api.Frame{Kind: api.FrameResize, Cols: 40, Rows: 2}, said("\r\nf"), api.Frame{Kind: api.FrameResize, Cols: 40, Rows: 6})
+	if want := "a|b|c|d|e|f"; strings.Join(got, "|") != want {
+		t.Errorf("the lines are %q, want %q", got, want)
+	}
+}
+
+// Nothing that an agent printed does anything to a person's terminal.
+func TestReplayIsPlainText(t *testing.T) {
+	hostile := []string{
+		"\x1b]52;c;aGk=\a", "\x1b]0;title\a", "\x1b[31m\x1b[5;5H", "\x1bP+q\x1b\\", "\u202e\u2066", "\u200b\ufeff", "\xff\xc3\x28\x9b31m", "\x9d0;t\x9c", "\x1b[?1049h", "\x7f\x00\x05", "\u009b2J", "e\u0301 漢字 👨‍👩‍👧 ",
+	}
+	all := strings.Repeat(strings.Join(hostile, "x"), 50) + strings.Repeat("long", 10<<20/4) + strings.Join(hostile, "")
+	for _, l := range played(t, said(all)) {
+		for _, c := range l {
+			if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || !utf8.ValidString(l) {
+				t.Fatalf("the line %q reaches a terminal", l)
+			}
+		}
+	}
+}
+
+// What happened is said once for each thing, in words.
+func TestReplayTellsWhatHappened(t *testing.T) {
+	for want, e := range map[string]api.Event{
+		"#3 go test ./... (exit 1)":                {Kind: "action.ended", Action: &api.Action{N: 3, Title: "go test ./...", Exit: &api.Exit{Code: 1}}},
+		"#3 denied by tui: rm -rf / (not here)":    {Kind: "action.denied", Action: &api.Action{N: 3, Title: "rm -rf /", By: "tui", Reason: "not here"}},
+		"#3 denied by rule: rm -rf /":              {Kind: "action.denied", Action: &api.Action{N: 3, Title: "rm -rf /", By: "rule"}},
+		"#4 edit main.go":                          {Kind: "action.edited", Action: &api.Action{N: 4, Title: "edit main.go"}},
+		"#3 held: make":                            {Kind: "question.opened", Question: &api.Question{Action: 3, Title: "make"}},
+		"network: tcp example.org:443 (deny)":      {Kind: "attempt.closed", Attempt: &api.Attempt{Protocol: "tcp", Name: "example.org", Port: 443, Verdict: api.Deny}},
+		"network: tcp 1.2.3.4:80 (allow)":          {Kind: "attempt.opened", Attempt: &api.Attempt{Protocol: "tcp", Address: "1.2.3.4", Port: 80, Verdict: api.Allow}},
+		"a rollback to before action 3":            {Kind: "rollback.done", Rollback: &api.Rollback{RollbackTarget: api.Before(3)}},
+		"a rollback to before action 3: disk full": {Kind: "rollback.failed", Rollback: &api.Rollback{RollbackTarget: api.Before(3), Failure: "disk full"}},
+		"applied 1 file":                           {Kind: "apply.done", Apply: &api.Apply{Files: 1}},
+		"resumed with claude":                      {Kind: "session.started", Session: &api.Session{Resumed: 1, Command: "claude"}},
+		"ended":                                    {Kind: "session.ended", Session: &api.Session{}},
+	} {
+		if got := told(e); got != want {
+			t.Errorf("%s is told as %q, want %q", e.Kind, got, want)
+		}
+	}
+	for _, e := range []api.Event{
+		{Kind: "action.running", Action: &api.Action{N: 3}}, {Kind: "action.ended", Action: &api.Action{N: 3, Housekeeping: true, Exit: &api.Exit{}}},
+		{Kind: "attempt.closed", Attempt: &api.Attempt{Verdict: api.Allow}}, {Kind: "exec.allowed", Exec: &api.Exec{}}, {Kind: "session.started", Session: &api.Session{}},
+	} {
+		if got := told(e); got != "" {
+			t.Errorf("%s is told as %q", e.Kind, got)
+		}
+	}
+}

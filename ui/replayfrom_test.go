@@ -1,0 +1,30 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// A session's replay is what is shown first when it is asked for so: at a moment, or
+// playing from the beginning.
+func TestBeginsWithTheReplay(t *testing.T) {
+	for at, want := range map[api.Moment]string{"+10m": "‖ 00:10:00", "": "▶ 00:0"} {
+		s := newScene()
+		ses := s.Sessions[0]
+		c := newFake(s.Sessions...)
+		ended := ses
+		ended.State = api.SessionEnded
+		c.Put(api.Event{At: ses.StartedAt, Session: &ses}, api.Event{At: ses.StartedAt.Add(14 * time.Minute), Session: &ended})
+		c.SetRecord(func(r *record) {
+			r.course = api.Timeline{Length: 14 * time.Minute, Last: 2}
+			r.printed = []piece{{off: time.Second, data: "what was then"}, {off: 13 * time.Minute, data: "what came later"}}
+		})
+		c.End()
+		d := drive(t, c, 120, 35, Options{Session: ses.ID, Replay: &Replay{At: at, Speed: 4}})
+		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+		d.shows(want)
+		d.shows("×4")
+	}
+}
