@@ -93,7 +93,7 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; %s --help lists its flags", cli.ErrUsage, err, cmd.CommandPath())
 	})
-	root.AddCommand(runCommand(), resumeCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
 	return root
 }
@@ -196,7 +196,12 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		}
 		return start(ctx, req)
 	}
-	o.Resume = func(ctx context.Context, id string) (string, error) { return resume(ctx, id, nil, true, true) }
+	o.Resume = func(ctx context.Context, id string) (string, error) {
+		return startOn(ctx, launch.Request{Resume: id}, true, true)
+	}
+	o.Fork = func(ctx context.Context, id string, at api.Moment) (string, error) {
+		return startOn(ctx, launch.Request{Fork: &launch.Fork{Session: id, At: at}}, true, true)
+	}
 	return ui.Run(ctx, o)
 }
 
@@ -368,63 +373,9 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
-// resume has a session that has ended go on, with a command of its own or, for
-// none, the one that it had. Screen says that it will be shown; else echo whether
-// its terminal echoes what comes in.
-func resume(ctx context.Context, id string, args []string, screen, echo bool) (string, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
-	}
-	r := launch.Request{Resume: id, Argv: args, Env: os.Environ(), Home: home}
-	if screen {
-		r.Cols, r.Rows = cli.PaneSize()
-	} else {
-		r.Cols, r.Rows = cli.Size()
-	}
-	r.NoEcho = !screen && !echo
-	return start(ctx, r)
-}
-
-func resumeCommand() *cobra.Command {
-	var detach bool
-	cmd := &cobra.Command{
-		Use:   "resume SESSION [-- COMMAND [ARG...]]",
-		Short: "Go on with a session that has ended, over its files as it left them",
-		Long: "Go on with a session that has ended or was interrupted: the same session, with its\n" +
-			"files, actions and checkpoints. Without a command the one that it had runs again.\n" +
-			"Exits as run does.",
-		Example: "  stepbox resume fix-tests\n  stepbox resume 12 -- claude --continue",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			n := cmd.ArgsLenAtDash()
-			if n < 0 {
-				n = len(args)
-			}
-			if n != 1 {
-				return fmt.Errorf("%w: name one session, and a command after -- (%s); stepbox ls lists them", cli.ErrUsage, cmd.UseLine())
-			}
-			client, done, err := launch.Hub(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			all, err := client.Sessions(cmd.Context())
-			if err != nil {
-				return err
-			}
-			s, err := cli.Find(all, args[0])
-			if err != nil {
-				return err
-			}
-			id, err := resume(cmd.Context(), s.ID, args[1:], cli.Terminal() && !detach, detach)
-			if err != nil {
-				return err
-			}
-			return join(cmd, id, detach)
-		},
-	}
-	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume it and print its name; stepbox attach joins it")
-	return cmd
+// noName is the error for a name that no session may have.
+func noName(name string) error {
+	return fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(name))
 }
 
 // The least that an agent can be started with, and the most that can be meant.

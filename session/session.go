@@ -50,10 +50,11 @@ type Config struct {
 	Disk       int64         // bytes that it may write; 0: no limit
 	WallTime   time.Duration // 0: none
 	Cols, Rows int
-	NoEcho     bool   // the agent's terminal starts without echo: nobody types at it
-	Resume     bool   // go on with the session of that ID, which isn't live
-	DataDir    string // the store's folder: homes are below it
-	RunDir     string // where the run-time folders of all sessions are, 0700
+	NoEcho     bool        // the agent's terminal starts without echo: nobody types at it
+	Resume     bool        // go on with the session of that ID, which isn't live
+	Parent     *api.Parent // of a fork, whose upper has been laid out in the session's folder; nil: it is none
+	DataDir    string      // the store's folder: homes are below it
+	RunDir     string      // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger
 
 	// Returned counts what applies wrote and the session has as it first saw it again,
@@ -81,6 +82,9 @@ type Session struct {
 	restorer *files.Restorer
 
 	past *past // of a session that goes on; nil: it is new
+
+	fork      *files.Checkpoint // of a fork, the files that it begins with
+	inherited int               // so many of them differ from the project
 
 	loop     *loop.Loop    // box, term and files are set before it is running
 	applying chan struct{} // holds one while something of it is applied

@@ -55,6 +55,12 @@ func (s *Session) begin(ctx context.Context) error {
 			return fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 		}
 		names = s.past.Names
+	} else if cfg.Parent != nil {
+		if err := s.inherit(ctx, prepared); err != nil {
+			s.ledger.Close()
+			s.files.Close()
+			return fmt.Errorf("cannot fork session %s: %w", cfg.Parent.ID, err)
+		}
 	}
 	s.teller = &deeds.Teller{
 		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.outfit.Ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
@@ -117,7 +123,7 @@ func describe(cfg Config, agent string, of *outfit.Outfit) api.Session {
 	out := api.Session{
 		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: agent, Command: api.Escape(policy.Line(cfg.Argv)),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
-		StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
+		Parent: cfg.Parent, StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
 	}
 	out.Commit, out.Branch = of.Ignores.Head()
 	out.Branch = api.Escape(out.Branch)
@@ -151,17 +157,14 @@ func (s *Session) giveUp(err error) error {
 func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	begin := s.goOn
 	if s.past == nil {
-		s.files.Lower().Ask(s.box.OpenLower)
-		if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.outfit.Ignores.Ignored, s.info.StartedAt); err != nil {
-			return err
-		}
-		first, err := s.files.Look(ctx)
+		first, err := s.firstLook(ctx)
 		if err != nil {
-			return fmt.Errorf("cannot take the first checkpoint: %w", err)
+			return err
 		}
 		begin = func() {
 			s.line.Last = s.newCheckpoint(first.Root, first.Manifest, 0)
 			s.record(nil, s.line.Event(s.line.Last, 0), s.changed("started"))
+			s.sayForked()
 			s.takeBase()
 		}
 	}
@@ -217,6 +220,22 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	}
 	// Who resumes it reads from the record where this agent's output begins.
 	return s.loop.Do(ctx, func(done func(error)) { s.record(done) })
+}
+
+// firstLook is what the files are as the agent starts.
+func (s *Session) firstLook(ctx context.Context) (*files.Checkpoint, error) {
+	if s.fork != nil {
+		return s.fork, nil
+	}
+	s.files.Lower().Ask(s.box.OpenLower)
+	if err := s.files.Attach(s.box.Upper(), s.box.OpenUpper, s.outfit.Ignores.Ignored, s.info.StartedAt); err != nil {
+		return nil, err
+	}
+	first, err := s.files.Look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the first checkpoint: %w", err)
+	}
+	return &first, nil
 }
 
 // onAgent is the agent's own start. Its program is known to exist then, so this

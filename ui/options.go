@@ -53,6 +53,9 @@ type Options struct {
 	// Resume has a session go on that has ended, and returns its ID; nil when none
 	// can. It runs off the drawing goroutine.
 	Resume func(ctx context.Context, session string) (id string, err error)
+	// Fork starts a session on the files that another had at a moment, with the rules
+	// and the command of that one, and returns its ID; nil when none can be started.
+	Fork func(ctx context.Context, session string, at api.Moment) (id string, err error)
 	// Export writes a session's changes as a patch and returns the file's name; nil
 	// where that can't be done. It runs off the drawing goroutine.
 	Export func(ctx context.Context, session string) (file string, err error)

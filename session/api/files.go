@@ -46,6 +46,8 @@ type Change struct {
 	// the session first saw it; "" when it hasn't, or isn't looked at.
 	Host    string `json:"host,omitempty"`
 	Applied bool   `json:"applied,omitempty"` // an apply that stands wrote it to the project folder as it is here
+	// Inherited says of a fork's change that it began with it, and has it as it was.
+	Inherited bool `json:"inherited,omitempty"`
 }
 
 // Page says which part of a list is asked for.

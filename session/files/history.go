@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"stepbox/policy/git"
@@ -75,6 +76,9 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 			if in.Action == 0 {
 				h.onHost(ctx, id, s, changes, listed)
 			}
+			if s.From == nil {
+				h.inherited(ctx, id, s, changes, listed)
+			}
 			for i := 0; as != nil && i < len(listed); i++ {
 				listed[i].Applied = as(changes[i].Path, changes[i].New)
 			}
@@ -90,6 +94,34 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 		out.Scope = string(cmp.Or(in.From, "start") + ".." + cmp.Or(in.To, "end"))
 	}
 	return out, err
+}
+
+// inherited marks what a fork began with and is as it was then: what it was forked from
+// did it.
+func (h *History) inherited(ctx context.Context, id string, s Scope, changes []diff.Change, listed []api.Change) {
+	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	if err != nil || doc.Parent == nil {
+		return
+	}
+	at, err := h.At(ctx, id, "start")
+	if err != nil || at.Checkpoint == 0 {
+		return
+	}
+	first, err := s.Files.At(ctx, at.Checkpoint)
+	if err != nil {
+		return // the change is shown all the same
+	}
+	for i := range changes {
+		was, is := first.Lookup(changes[i].Path), changes[i].New
+		if is == nil {
+			listed[i].Inherited = was != nil && was.Kind == manifest.KindWhiteout
+		} else if was != nil {
+			listed[i].Inherited = was.Kind == is.Kind && was.Mode == is.Mode && was.Hash == is.Hash && was.Size == is.Size && was.Target == is.Target
+		}
+		if listed[i].Inherited {
+			listed[i].Words = strings.TrimPrefix(listed[i].Words+", inherited", ", ")
+		}
+	}
 }
 
 // onHost adds what the project folder has by now.

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner"
+	"stepbox/runner/holder"
 	"stepbox/runner/pid1"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -51,6 +52,10 @@ type Request struct {
 	// Resume names a session that has ended and goes on. Of all else only Argv, Env,
 	// Home and the terminal count then, and an empty Argv is the one that it had.
 	Resume string `json:"resume,omitempty"`
+
+	// Fork is what a new session begins as. Of all else only Name, Mode, Argv, Env,
+	// Home and the terminal count then; what isn't given is as the other has it.
+	Fork *Fork `json:"fork,omitempty"`
 }
 
 // Started is the supervisor's answer.
@@ -198,9 +203,12 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		return nil, nil, err
 	}
 	var cfg session.Config
-	if req.Resume != "" {
+	switch {
+	case req.Resume != "":
 		cfg, err = req.resumed(ctx, st, dir, root)
-	} else {
+	case req.Fork != nil:
+		cfg, err = req.forked(ctx, st, dir, root)
+	default:
 		cfg, err = req.config(dir, root)
 	}
 	if err != nil {
@@ -270,13 +278,16 @@ func run(ctx context.Context, st *store.Store, cfg session.Config) (*session.Ses
 		return again(ctx, st, cfg)
 	}
 	err := keep(dir, cfg)
+	if err == nil && cfg.Parent != nil {
+		err = layOut(ctx, st, cfg)
+	}
 	if err == nil {
 		var s *session.Session
 		if s, err = session.Start(ctx, st, cfg); err == nil {
 			return s, nil
 		}
 	}
-	return nil, errors.Join(err, os.RemoveAll(dir))
+	return nil, errors.Join(err, holder.RemoveAll(dir))
 }
 
 // grace is how long clients may take to fetch the end of a session.

@@ -113,6 +113,27 @@ func replace(path string, body []byte) error {
 // goneTime bounds how long a resume waits for what a killed supervisor's holder cleans up.
 const goneTime = 20 * time.Second
 
+// as makes a request one for what another session was started with: its folder, its
+// bounds and, unless there is one, its command; old is set where all of that is known
+// from its record only, which hasn't its exact command.
+func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err error) {
+	body, err := os.ReadFile(filepath.Join(st.SessionDir(was.ID), keptName))
+	if err == nil {
+		err = json.Unmarshal(body, &k)
+	}
+	if old = errors.Is(err, fs.ErrNotExist); old { // what was in force is known from the record
+		k, err = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, Disk: was.Limits.Disk, WallTime: was.Limits.WallTime}, nil
+	}
+	if err != nil {
+		return k, old, fmt.Errorf("how it was started can't be read: %w", err)
+	}
+	if len(r.Argv) == 0 {
+		r.Argv = k.Argv
+	}
+	r.Workspace, r.AllowHosts, r.Limits, r.Disk, r.WallTime = []byte(was.Folder), k.AllowHosts, k.Limits, k.Disk, k.WallTime
+	return k, old, nil
+}
+
 // resumed is the session that goes on.
 func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string) (session.Config, error) {
 	refuse := func(format string, args ...any) (session.Config, error) {
@@ -125,24 +146,14 @@ func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string)
 	if err != nil {
 		return session.Config{}, err
 	}
-	var k kept
-	body, err := os.ReadFile(filepath.Join(st.SessionDir(was.ID), keptName))
-	if err == nil {
-		err = json.Unmarshal(body, &k)
-	}
-	old := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case old && len(r.Argv) == 0:
-		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Command, was.ID)
-	case old: // what was in force is known from the record
-		k = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, Disk: was.Limits.Disk, WallTime: was.Limits.WallTime}
-	case err != nil:
-		return refuse("how it was started can't be read: %v", err)
+	k, old, err := r.as(st, was)
+	if err != nil {
+		return refuse("%v", err)
 	}
 	if len(r.Argv) == 0 {
-		r.Argv = k.Argv
+		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Command, was.ID)
 	}
-	r.Name, r.Workspace, r.Mode, r.AllowHosts, r.Limits, r.Disk, r.WallTime = was.Name, []byte(was.Folder), was.Mode, k.AllowHosts, k.Limits, k.Disk, k.WallTime
+	r.Name, r.Mode = was.Name, was.Mode
 	if r.Cols <= 0 || r.Rows <= 0 {
 		r.Cols, r.Rows = was.Cols, was.Rows
 	}

@@ -27,6 +27,9 @@ func (h *History) At(ctx context.Context, id string, m api.Moment) (api.At, erro
 	switch {
 	case err != nil:
 		return at, err
+	case parts.Start && s.Parent != nil:
+		at.Checkpoint, err = h.inherited(ctx, id)
+		return at, err
 	case parts.Start:
 		return at, nil
 	case parts.Action > 0:
@@ -44,6 +47,20 @@ func (h *History) At(ctx context.Context, id string, m api.Moment) (api.At, erro
 		at.Seq = last
 	}
 	return h.about(ctx, s, at)
+}
+
+// inherited is the state that a fork began with: before anything happened in it, the
+// files weren't the project's.
+func (h *History) inherited(ctx context.Context, id string) (int64, error) {
+	rows, err := h.Store.Docs(ctx, id, store.KindCheckpoint, -1, 1)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	var cp api.Checkpoint
+	if err := json.Unmarshal(rows[0], &cp); err != nil {
+		return 0, fmt.Errorf("cannot decode a checkpoint of session %s: %w", id, err)
+	}
+	return cp.ID, nil
 }
 
 // about adds to a moment what is known by its event.

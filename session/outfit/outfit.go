@@ -78,6 +78,13 @@ func For(n Needs) (*Outfit, error) {
 	}, nil
 }
 
+// Hidden is what a sandbox over a project doesn't show of it, relative, also what may
+// come to be there.
+func Hidden(workspace string, person git.Person) []string {
+	found := look(workspace, person, maxSurveyed)
+	return slices.Concat(found.hidden, found.toCome)
+}
+
 // repository is the folder of the project's repository, if that is outside of the
 // project, and what stands in front of it.
 func repository(workspace, dir string) (folder string, front []string, err error) {

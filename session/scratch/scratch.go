@@ -70,6 +70,7 @@ func Folder(dataDir string) string { return filepath.Join(dataDir, "scratch") }
 // job is one program to be run on a state of the project.
 type job struct {
 	state  *manifest.Manifest // nil: the project as it is
+	folder string             // where the upper stays; "": it goes with the sandbox
 	argv   []string
 	home   string            // its .gitconfig; "" for none
 	temp   map[string]string // files of its /tmp, by name
@@ -150,19 +151,48 @@ func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
 	return out, err
 }
 
+// Lay puts a state of the project into the upper of a session that isn't there yet,
+// in whose folder nothing is: no program of the sandbox that does it runs.
+func (s *Scratch) Lay(ctx context.Context, folder string, state *manifest.Manifest) (err error) {
+	box, low, first, err := s.start(ctx, job{folder: folder, argv: []string{"/bin/sh"}})
+	if err != nil {
+		return err
+	}
+	defer low.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		follow(box.Terminal(), nil)
+	}()
+	defer func() {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		defer cancel()
+		err = errors.Join(err, box.Close(limit))
+		<-read
+	}()
+	defer context.AfterFunc(ctx, box.Kill)()
+	select {
+	case <-first:
+		return s.lay(ctx, box, low, state)
+	case <-box.Exited():
+		_, err := box.Wait()
+		return cmp.Or(err, errors.New("the sandbox ended before its program began"))
+	}
+}
+
 // start makes the sandbox, up to its first program.
 func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Lower, <-chan *gate.Exec, error) {
 	cfg := s.cfg
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails, crypto/rand
 	common := runner.Spec{ID: "scratch-" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:])), RunDir: Folder(cfg.DataDir), Limits: cfg.Limits}
-	common.StateDir = filepath.Join(common.RunDir, common.ID, "state")
+	common.StateDir = cmp.Or(j.folder, filepath.Join(common.RunDir, common.ID, "state"))
 	prepared := runner.Prepare(ctx, common)
 	defer prepared.Abandon()
 	if err := prepared.Wait(); err != nil {
 		return nil, nil, nil, err
 	}
-	home := filepath.Join(common.StateDir, "home")
+	home := filepath.Join(common.RunDir, common.ID, "home")
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: common.StateDir, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
 		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(j.argv, cfg.Env),

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/base"
 	"stepbox/session/outfit"
@@ -22,9 +23,13 @@ func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []Gap, 
 	if t.lower == nil {
 		return nil, nil, fmt.Errorf("cannot open the project folder %q", t.Session.Folder)
 	}
-	rec, err := base.Take(ctx, base.Options{
-		Folder: t.Session.Folder, Lower: t.lower, Bodies: t.bodies, Person: outfit.Person(t.source.Home, t.source.Env),
-	})
+	person := outfit.Person(t.source.Home, t.source.Env)
+	shown, err := lower.Open(t.Session.Folder, lower.Options{Hidden: slices.Concat(t.Session.HiddenPaths, outfit.Hidden(t.Session.Folder, person))})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer shown.Close()
+	rec, err := base.Take(ctx, base.Options{Folder: t.Session.Folder, Lower: shown, Bodies: t.bodies, Person: person})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -228,6 +228,17 @@ func Find(all []api.Session, word string) (api.Session, error) {
 	return api.Session{}, fmt.Errorf("%w: %q may be any of %s: say more of it, or its number", ErrUsage, api.Escape(word), names(hits))
 }
 
+// FindAt picks the session and the moment that SESSION[@MOMENT] names. A session that is
+// named like all of the word goes first.
+func FindAt(all []api.Session, word string) (api.Session, api.Moment, error) {
+	s, err := Find(all, word)
+	if before, at := cutMoment(word, false); err != nil && at != "" {
+		s, err := Find(all, before)
+		return s, api.Moment(at), err
+	}
+	return s, "", err
+}
+
 func only(all []api.Session, match func(api.Session) bool) []api.Session {
 	return slices.DeleteFunc(slices.Clone(all), func(s api.Session) bool { return !match(s) })
 }

@@ -252,6 +252,9 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 			scale := func(n int) int { return (n*min(room, most) + most - 1) / most }
 			what = fmt.Sprintf("%4s %s%s", what, d.paint(green, strings.Repeat("+", scale(c.Added))), d.paint(red, strings.Repeat("-", scale(c.Removed))))
 		}
+		if c.Inherited && !strings.HasSuffix(what, "inherited") {
+			what += " inherited"
+		}
 		fmt.Fprintf(out, " %s %-*s | %s\n", c.Status, wide, both(c), what)
 	}
 	fmt.Fprintf(out, " %s changed, %s added, %d removed\n", files(len(list)), paint.Count(added, "line", "lines"), removed)

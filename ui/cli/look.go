@@ -99,6 +99,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if s.Reason != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Reason)
 	}
+	if p := s.Parent; p != nil {
+		row(w, "forked from", "%s (%s) at %s", p.Name, p.ID, api.Escape(string(cmp.Or(p.At, "end"))))
+	}
 	if s.Resumed > 0 {
 		row(w, "resumed", "%s, %s", paint.Count(s.Resumed, "time", "times"), since(s.ResumedAt))
 	}
