@@ -177,6 +177,9 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 	if o.Folders, err = launch.Folders(); err != nil {
 		return err
 	}
+	if here, err := os.Getwd(); err == nil {
+		o.Here, _ = filepath.EvalSymlinks(here) // as sessions name theirs; "" where it is gone
+	}
 	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	o.Export = func(ctx context.Context, id string) (string, error) {

@@ -29,13 +29,14 @@ func (m *Model) tick() tea.Cmd {
 	}
 }
 
-// find reads what is known of a session before it is joined.
-func (m *Model) find(id string) tea.Cmd {
+// find reads what is known of a session before it is joined, to be shown at a
+// moment: "" is its end, or now.
+func (m *Model) find(id string, at api.Moment) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, request)
 		defer cancel()
 		s, err := m.opt.Client.Session(ctx, id)
-		return opened{id, s, err}
+		return opened{id, at, s, err}
 	}
 }
 
@@ -75,7 +76,7 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
-		Now:    m.opt.Now, Known: o.session, Watching: m.opt.Watching, Looked: m.opt.Looked,
+		Now:    m.opt.Now, Known: o.session, At: o.at, Watching: m.opt.Watching, Looked: m.opt.Looked,
 		Method: func() ansi.Method { return m.method },
 		Export: m.opt.Export, CanResume: m.opt.Resume != nil,
 	})

@@ -15,6 +15,7 @@ import (
 type fakeClient struct {
 	mu        sync.Mutex
 	list      []api.Session                              // guarded by mu
+	queries   []api.Query                                // guarded by mu
 	events    []api.Event                                // guarded by mu
 	more      chan struct{}                              // guarded by mu; closed and replaced when events grow
 	ended     bool                                       // guarded by mu; the stream ends

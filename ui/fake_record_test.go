@@ -132,10 +132,3 @@ func (c *fakeClient) TerminalAt(_ context.Context, id string, offset time.Durati
 	close(t.out)
 	return t, nil
 }
-
-func (c *fakeClient) Find(_ context.Context, q api.Query) (api.FoundPage, error) {
-	c.called("find " + q.Text)
-	r, _, err := c.recorded(q.Session)
-	hits := slices.DeleteFunc(slices.Clone(r.found), func(h api.Hit) bool { return !strings.Contains(h.Text, q.Text) })
-	return api.FoundPage{Found: []api.Found{{Session: r.course.Session, Hits: hits}}, Total: 1}, err
-}

@@ -23,8 +23,11 @@ func TestGolden(t *testing.T) {
 		shows string
 	}{
 		{"home", func(t *testing.T, w, h int, theme string) *driver {
-			d := drive(t, newFake(newScene().Sessions...), w, h, Options{Theme: theme, Version: "v0.1.0"})
-			d.shows("bump-deps")
+			d := drive(t, sceneWorkbench(), w, h, Options{Theme: theme, Version: "v0.1.0"})
+			d.shows("fix-tests")
+			if w >= 120 {
+				d.shows("Last actions")
+			}
 			return d
 		}, "fix-tests"},
 		{"calm", keysOn(nil), ""},

@@ -13,10 +13,8 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/dialog"
 	"stepbox/ui/display"
 	"stepbox/ui/intent"
-	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/home"
@@ -37,11 +35,10 @@ type Model struct {
 	dark       bool
 	colours    colorprofile.Profile
 
-	home  home.Screen
+	home  *home.Screen
 	list  listing
 	spin  spin.Mark
 	theme string // why the theme's file isn't what is shown, or ""
-	help  *dialog.Help
 	bench *workbench.Screen
 
 	newest   int64     // the newest question that was announced
@@ -54,17 +51,14 @@ type Model struct {
 
 // Messages of the root.
 type (
-	clock    struct{}
-	sessions struct {
-		list []api.Session
-		err  error
-	}
+	clock   struct{}
 	started struct {
 		id  string
 		err error
 	}
 	opened struct {
 		id      string
+		at      api.Moment
 		session api.Session
 		err     error
 	}
@@ -97,7 +91,10 @@ func New(o Options) *Model {
 		m.palette = paint.NewPalette(t, m.colours)
 	}
 	m.list.leave = func() {}
-	m.home = home.Screen{Version: o.Version, CanStart: o.Start != nil, CanResume: o.Resume != nil}
+	m.home = home.New(m.ctx, home.Config{
+		Client: o.Client, NewTerminal: o.NewTerminal, Now: o.Now, Version: o.Version, Here: o.Here,
+		CanStart: o.Start != nil, CanResume: o.Resume != nil, Export: o.Export,
+	})
 	m.updated = m.opt.Now()
 	return m
 }
@@ -118,7 +115,7 @@ func (m *Model) retheme() error {
 // reads the list.
 func (m *Model) Init() tea.Cmd {
 	if m.opt.Session != "" {
-		return tea.Batch(m.tick(), m.watchThemes(), m.find(m.opt.Session))
+		return tea.Batch(m.tick(), m.watchThemes(), m.find(m.opt.Session, ""))
 	}
 	return tea.Batch(m.tick(), m.watchThemes(), m.goHome())
 }
@@ -171,8 +168,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return tea.Batch(m.tick(), m.lookAgain())
 	case stirred:
 		return m.stirred(msg)
-	case sessions:
-		return m.listed(msg)
+	case home.Message:
+		return m.home.Update(msg)
 	case opened:
 		return m.join(msg)
 	case spinner.TickMsg:
@@ -184,7 +181,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		m.home.Notice = ""
-		return m.find(msg.id)
+		return m.find(msg.id, "")
 	case tea.FocusMsg, tea.BlurMsg:
 		if m.bench != nil {
 			_, focused := msg.(tea.FocusMsg)
@@ -195,15 +192,22 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	if m.bench != nil {
 		return m.toBench(msg)
 	}
-	if k, ok := msg.(tea.KeyPressMsg); ok {
-		return m.homeKey(k)
-	}
-	if w, ok := msg.(tea.MouseWheelMsg); ok {
-		switch w.Button {
+	return m.toHome(msg)
+}
+
+func (m *Model) toHome(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		i, cmd := m.home.Key(msg)
+		return tea.Batch(cmd, m.fromHome(i))
+	case tea.PasteMsg:
+		return m.home.Paste(msg.Content)
+	case tea.MouseWheelMsg:
+		switch msg.Button {
 		case tea.MouseWheelUp:
-			m.home.Handle(intent.Move{By: -1})
+			return m.home.Wheel(-1)
 		case tea.MouseWheelDown:
-			m.home.Handle(intent.Move{By: 1})
+			return m.home.Wheel(1)
 		}
 	}
 	return nil
@@ -224,48 +228,24 @@ func (m *Model) toBench(msg tea.Msg) tea.Cmd {
 	return m.bench.Update(msg)
 }
 
-func (m *Model) homeKey(k tea.KeyPressMsg) tea.Cmd {
-	if m.help != nil {
-		if b, ok := keys.Find(k, keys.Reading); ok && m.help.Handle(b.Intent) != nil {
-			m.help = nil
-		}
-		return nil
-	}
-	b, ok := keys.Find(k, keys.Home)
-	if !ok {
-		return nil
-	}
-	switch b.Intent.(type) {
+// fromHome does what the person asked for on the list and is more than the list's.
+func (m *Model) fromHome(i intent.Intent) tea.Cmd {
+	s, at, ok := m.home.Selected()
+	switch i.(type) {
 	case intent.Quit:
 		return tea.Quit
-	case intent.Help:
-		m.help = &dialog.Help{Place: []keys.Scope{keys.Home}}
 	case intent.New:
-		if m.opt.Start == nil {
-			m.home.Notice = "stepbox run starts a session"
-			return nil
+		if !m.home.Starting {
+			return m.start(m.opt.Start)
 		}
-		if m.home.Starting {
-			return nil
-		}
-		return m.start(m.opt.Start)
 	case intent.Resume:
-		s, ok := m.home.Selected()
-		switch {
-		case !ok || m.home.Starting:
-		case m.opt.Resume == nil:
-			m.home.Notice = "stepbox resume goes on with a session"
-		case s.Live():
-			m.home.Notice = "it lives: enter attaches to it"
-		default:
+		if ok && !m.home.Starting {
 			return m.resume(s.ID)
 		}
 	case intent.Open:
-		if s, ok := m.home.Selected(); ok {
-			return m.find(s.ID)
+		if ok {
+			return m.find(s.ID, at)
 		}
-	default:
-		m.home.Handle(b.Intent)
 	}
 	return nil
 }

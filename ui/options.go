@@ -39,6 +39,7 @@ type Options struct {
 	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background
 	ThemeDir    string   // a folder of the person's own themes, or empty
 	Folders     []string // something in them changes whenever the list of sessions does
+	Here        string   // the folder that the program runs in, exact; empty where that isn't known
 	Version     string   // shown on the list
 	Watching    bool     // nothing is decided, typed or changed from here
 	NoFarewell  bool     // the caller has the last word on where the session went

@@ -42,6 +42,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	_, err = run.Run()
 	p.display.Close()
+	var emptied error
+	if ctx.Err() == nil { // else what was deleted can still be brought back
+		emptied = m.home.Empty(ctx)
+	}
 	m.Close()
 	asked := errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted)
 	if err != nil && !asked {
@@ -49,6 +53,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if m.err != nil {
 		return m.err
+	}
+	if emptied != nil {
+		return emptied
 	}
 	if m.farewell != "" && !o.NoFarewell {
 		fmt.Fprintln(o.Out, m.farewell)
@@ -60,6 +67,7 @@ func Run(ctx context.Context, o Options) error {
 func (m *Model) Close() {
 	m.cancel()
 	m.close()
+	m.home.Close()
 	m.links.Wait()
 }
 

@@ -5,7 +5,6 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/themes"
 	"stepbox/ui/display"
 	"stepbox/ui/paint"
 )
@@ -38,14 +37,9 @@ func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
 		return out
 	}
 	f := paint.Frame{P: m.palette, Now: m.opt.Now(), Spin: m.spin.String()}
-	m.home.Draw(dst, area, f)
+	out.Cursor = m.home.Draw(dst, area, f)
 	if n := m.home.Held(); n > 0 {
 		out.Title = fmt.Sprintf("◆ %d held — stepbox", n)
-	}
-	if m.help != nil {
-		body := uv.Rect(0, 1, area.Dx(), max(1, area.Dy()-2))
-		paint.Dim(dst, body, m.palette.S(themes.Faint))
-		m.help.Draw(dst, body, f)
 	}
 	return out
 }

@@ -38,7 +38,8 @@ func (m *Model) stirred(s stirred) tea.Cmd {
 		read = m.restyle()
 	case m.bench == nil:
 		m.list.watched = s.again != nil
-		read = m.poll()
+		m.list.read = m.opt.Now()
+		read = m.home.Refresh()
 	}
 	if s.again == nil {
 		return read
@@ -83,9 +84,7 @@ func (m *Model) restyle() tea.Cmd {
 type listing struct {
 	leave   context.CancelFunc // ends the watch of its folders
 	watched bool               // there is one
-	reading bool               // a request is under way
-	stale   bool               // something changed since it began
-	read    time.Time          // when the last one began
+	read    time.Time          // when it was read last
 }
 
 // longest is how long the list is believed, though nothing in its folders changed:
@@ -96,7 +95,8 @@ const longest = 10 * time.Second
 func (m *Model) goHome() tea.Cmd {
 	ctx, leave := context.WithCancel(m.ctx)
 	m.list.leave = leave
-	return tea.Batch(m.poll(), watching(ctx, true, m.opt.Folders...))
+	m.list.read = m.opt.Now()
+	return tea.Batch(m.home.Refresh(), watching(ctx, true, m.opt.Folders...))
 }
 
 // lookAgain is called every second.
@@ -104,33 +104,6 @@ func (m *Model) lookAgain() tea.Cmd {
 	if m.list.watched && m.opt.Now().Sub(m.list.read) < longest {
 		return nil
 	}
-	return m.poll()
-}
-
-// poll reads the list, or reads it again once the request that is under way has ended.
-func (m *Model) poll() tea.Cmd {
-	if m.list.reading {
-		m.list.stale = true
-		return nil
-	}
-	m.list.reading, m.list.stale, m.list.read = true, false, m.opt.Now()
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, request)
-		defer cancel()
-		list, err := m.opt.Client.Sessions(ctx)
-		return sessions{list, err}
-	}
-}
-
-func (m *Model) listed(s sessions) tea.Cmd {
-	m.list.reading = false
-	if s.err != nil {
-		m.home.Problem = "the list can't be read: " + paint.Clean(s.err.Error())
-	} else {
-		m.home.Set(s.list)
-	}
-	if m.list.stale && m.bench == nil {
-		return m.poll()
-	}
-	return nil
+	m.list.read = m.opt.Now()
+	return m.home.Refresh()
 }

@@ -77,7 +77,7 @@ func TestListIsWatched(t *testing.T) {
 	c := sceneWorkbench()
 	d := drive(t, c, 120, 35, Options{Theme: "plain", Folders: []string{dir}})
 	d.shows("fix-tests")
-	d.until("it is watched", func() bool { return d.m.list.watched && !d.m.list.reading })
+	d.until("it is watched", func() bool { return d.m.list.watched && !d.m.home.Reading() })
 	rename := func(name string) {
 		s := sceneSession()
 		s.Name = name

@@ -415,6 +415,8 @@ func TestEndOffersWhatToDo(t *testing.T) {
 	d.calmly("u")
 	d.shows("it has ended: r resumes it to take back, W applies all but this")
 	d.calmly("r")
+	d.shows("Resume fix-tests?")
+	d.calmly("y")
 	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == "m2x9aaaa" })
 }
 
@@ -431,13 +433,19 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	all := newScene().Sessions
 	all[0].Folder, all[1].Folder, all[2].Unapplied = "/p", "/p", 12
 	d := drive(t, newFake(all...), 120, 35, Options{Theme: "plain", Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
-	d.shows("12 to apply")
+	d.shows("apply")
+	d.shows("12")
+	d.press("v") // room for all of the row
 	d.shows("shares its folder with docs")
 	d.press("r")
 	d.shows("it lives: enter attaches to it")
 	d.press("j", "j")
 	d.shows("r resume")
 	d.press("r")
+	d.shows("Resume bump-deps?")
+	d.press("enter", "r", "n")
+	d.lacks("Resume bump-deps?")
+	d.press("r", "y")
 	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == all[1].ID })
 }
 

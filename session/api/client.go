@@ -257,6 +257,12 @@ func (c *Client) EventsFromNow(ctx context.Context, id string, last int) iter.Se
 	return c.events(ctx, path(id, "events")+"?last="+strconv.Itoa(last))
 }
 
+// Newest yields how a session stands by what is recorded, as EventsFromNow does,
+// and ends.
+func (c *Client) Newest(ctx context.Context, id string, last int) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?follow=false&last="+strconv.Itoa(last))
+}
+
 // Recorded yields the events from a sequence number on that are recorded by now.
 func (c *Client) Recorded(ctx context.Context, id string, from uint64) iter.Seq2[Event, error] {
 	return c.events(ctx, path(id, "events")+"?follow=false&from="+strconv.FormatUint(from, 10))

@@ -70,7 +70,7 @@ type Palette struct {
 	all   []keys.Binding
 	why   func(intent.Intent) string
 	below func() state.Target
-	line  line
+	line  Line
 	at    int
 	first int // first command in view
 }
@@ -78,7 +78,7 @@ type Palette struct {
 // NewPalette offers commands; why says why one does nothing now, and below what
 // they would decide.
 func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
-	return &Palette{all: all, why: why, below: below, line: newLine(100)}
+	return &Palette{all: all, why: why, below: below, line: NewLine(100)}
 }
 
 // Target is what lies below, so that a command isn't for what came there since.
@@ -107,14 +107,14 @@ func (p *Palette) Handle(i intent.Intent) intent.Intent {
 
 func (p *Palette) Type(k tea.KeyPressMsg) {
 	was := p.line.Value()
-	p.line.key(k)
+	p.line.Type(k)
 	if p.line.Value() != was {
 		p.at = 0
 	}
 }
 
 func (p *Palette) Paste(s string) {
-	p.line.insert(s)
+	p.line.Insert(s)
 	p.at = 0
 }
 
@@ -194,5 +194,5 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	p.top = 0
 	body := p.draw(dst, area, f, []text{{"Commands", themes.Strong}}, rows,
 		[]paint.Hint{{Key: "enter", Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
-	return p.line.draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
+	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

@@ -16,23 +16,24 @@ import (
 	"stepbox/ui/state"
 )
 
-// line is an editable line of text, bounded in bytes. What is hostile in it is
+// Line is an editable line of text, bounded in bytes. What is hostile in it is
 // escaped when it comes in, so that the line is what is seen of it.
-type line struct {
+type Line struct {
 	textinput.Model
 	most int
 }
 
-func newLine(most int) line {
-	l := line{textinput.New(), most}
+// NewLine makes one that holds at most so many bytes.
+func NewLine(most int) Line {
+	l := Line{textinput.New(), most}
 	l.SetVirtualCursor(false)
 	l.KeyMap.Paste.SetEnabled(false) // it would run programs to find the clipboard; the terminal pastes
 	l.Focus()
 	return l
 }
 
-// insert adds text at the cursor, as much as there is room for.
-func (l *line) insert(s string) {
+// Insert adds text at the cursor, as much as there is room for.
+func (l *Line) Insert(s string) {
 	s = paint.Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s))
 	if room := max(0, l.most-len(l.Value())); len(s) > room {
 		for room > 0 && !utf8.RuneStart(s[room]) {
@@ -43,18 +44,18 @@ func (l *line) insert(s string) {
 	l.Model, _ = l.Update(tea.PasteMsg{Content: s})
 }
 
-// key takes text and edits.
-func (l *line) key(k tea.KeyPressMsg) {
+// Type takes text and edits.
+func (l *Line) Type(k tea.KeyPressMsg) {
 	if k.Text != "" && k.Mod&^tea.ModShift == 0 {
-		l.insert(k.Text)
+		l.Insert(k.Text)
 		return
 	}
 	k.Text = ""
 	l.Model, _ = l.Update(k)
 }
 
-// draw draws the line in a row and returns the cursor's place in it.
-func (l *line) draw(dst uv.Screen, x, y, end int, p *paint.Palette, empty string) *tea.Cursor {
+// Draw draws the line in a row and returns the cursor's place in it.
+func (l *Line) Draw(dst uv.Screen, x, y, end int, p *paint.Palette, empty string) *tea.Cursor {
 	st := p.S(themes.Inset)
 	paint.Fill(dst, uv.Rect(x, y, end-x, 1), st)
 	if l.Value() == "" {
@@ -79,7 +80,7 @@ const maxReason = 500
 // Reason takes the reason of a denial, bound to the question that was shown.
 type Reason struct {
 	sheet
-	line     line
+	line     Line
 	question api.Question
 	print    string
 	off      string // why enter does nothing now, or ""
@@ -87,7 +88,7 @@ type Reason struct {
 
 // NewReason opens the input for the denial of a question.
 func NewReason(q api.Question, print string) *Reason {
-	return &Reason{question: q, print: print, line: newLine(maxReason)}
+	return &Reason{question: q, print: print, line: NewLine(maxReason)}
 }
 
 func (r *Reason) Scope() keys.Scope { return keys.Input }
@@ -134,8 +135,8 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-func (r *Reason) Type(k tea.KeyPressMsg) { r.line.key(k) }
-func (r *Reason) Paste(s string)         { r.line.insert(s) }
+func (r *Reason) Type(k tea.KeyPressMsg) { r.line.Type(k) }
+func (r *Reason) Paste(s string)         { r.line.Insert(s) }
 
 func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := r.measure(area, 92)
@@ -157,7 +158,7 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	hints := []paint.Hint{{Key: "enter", Words: "deny", Off: r.off != ""}, {Key: "esc", Words: "back, nothing decided"}}
 	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
 	body := r.draw(dst, area, f, title, rows, hints, note)
-	return r.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a reason, or nothing")
+	return r.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a reason, or nothing")
 }
 
 // maxCheck bounds a check's command, in bytes.
@@ -167,20 +168,20 @@ const maxCheck = 2000
 // that has it is confirmed.
 type Check struct {
 	sheet
-	line line
+	line Line
 	at   int
 }
 
 // NewCheck opens the input for a check of the plan below.
 func NewCheck(ask intent.AskCheck) *Check {
-	c := &Check{at: ask.At, line: newLine(maxCheck)}
-	c.line.insert(ask.Command)
+	c := &Check{at: ask.At, line: NewLine(maxCheck)}
+	c.line.Insert(ask.Command)
 	return c
 }
 
 func (c *Check) Scope() keys.Scope      { return keys.Input }
-func (c *Check) Type(k tea.KeyPressMsg) { c.line.key(k) }
-func (c *Check) Paste(s string)         { c.line.insert(s) }
+func (c *Check) Type(k tea.KeyPressMsg) { c.line.Type(k) }
+func (c *Check) Paste(s string)         { c.line.Insert(s) }
 
 // Handle hands the line over or goes back.
 func (c *Check) Handle(i intent.Intent) intent.Intent {
@@ -199,5 +200,5 @@ func (c *Check) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 	rows = append(rows, row{}, row{})
 	hints := []paint.Hint{{Key: "enter", Words: "take it into the plan"}, {Key: "esc", Words: "back"}}
 	body := c.draw(dst, area, f, []text{{"A check", themes.Strong}}, rows, hints, text{})
-	return c.line.draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "type a command")
+	return c.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "type a command")
 }

@@ -13,14 +13,14 @@ import (
 	"stepbox/ui/paint"
 )
 
-func typed(l *line, text string) {
+func typed(l *Line, text string) {
 	for _, r := range text {
-		l.key(tea.KeyPressMsg{Code: r, Text: string(r)})
+		l.Type(tea.KeyPressMsg{Code: r, Text: string(r)})
 	}
 }
 
 func TestLineIsEdited(t *testing.T) {
-	l := newLine(100)
+	l := NewLine(100)
 	typed(&l, "use the tool")
 	for _, tt := range []struct {
 		key  tea.KeyPressMsg
@@ -36,7 +36,7 @@ func TestLineIsEdited(t *testing.T) {
 		{tea.KeyPressMsg{Code: 'e', Mod: tea.ModCtrl}, "Use the"},
 		{tea.KeyPressMsg{Code: 'u', Mod: tea.ModCtrl}, ""},
 	} {
-		if l.key(tt.key); l.Value() != tt.want {
+		if l.Type(tt.key); l.Value() != tt.want {
 			t.Errorf("after %s: %q, want %q", tt.key, l.Value(), tt.want)
 		}
 	}
@@ -45,16 +45,16 @@ func TestLineIsEdited(t *testing.T) {
 // The server takes so many bytes of a reason, and no half of a character; what
 // could deceive is in the line as the escape that is seen of it.
 func TestLineIsBoundedAndClean(t *testing.T) {
-	l := newLine(20)
-	l.insert("a\r\nb\tc\x1b[2J\u202e")
+	l := NewLine(20)
+	l.Insert("a\r\nb\tc\x1b[2J\u202e")
 	if got, want := l.Value(), `a b c\x1b[2J\u202e`; got != want {
 		t.Errorf("pasted %q, want %q", got, want)
 	}
-	l = newLine(10)
-	l.insert(strings.Repeat("ü", 100))
+	l = NewLine(10)
+	l.Insert(strings.Repeat("ü", 100))
 	typed(&l, "ü")
-	l.key(tea.KeyPressMsg{Code: tea.KeyHome})
-	l.insert("xyz")
+	l.Type(tea.KeyPressMsg{Code: tea.KeyHome})
+	l.Insert("xyz")
 	if v := l.Value(); len(v) != 10 || !utf8.ValidString(v) {
 		t.Errorf("the line has %d bytes: %q", len(v), v)
 	}
@@ -70,13 +70,13 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, back, width int) {
 		width = 4 + max(0, width%100)
-		l := newLine(200)
-		l.insert(text)
+		l := NewLine(200)
+		l.Insert(text)
 		for range back % 50 {
-			l.key(tea.KeyPressMsg{Code: tea.KeyLeft})
+			l.Type(tea.KeyPressMsg{Code: tea.KeyLeft})
 		}
 		b := uv.NewScreenBuffer(width, 1)
-		c := l.draw(b, 0, 0, width, paint.NewPalette(th, 0), "empty")
+		c := l.Draw(b, 0, 0, width, paint.NewPalette(th, 0), "empty")
 		if c.X < 1 || c.X >= width || c.Y != 0 {
 			t.Errorf("the cursor is at %d of %d", c.X, width)
 		}

@@ -113,9 +113,27 @@ type (
 	Speed      struct{ By int }           // faster or slower
 	Beginning  struct{ sealed }           // of the session
 	Present    struct{ sealed }           // back to how it stands now
-	Search     struct{ sealed }           // ask what to search for
+	Search     struct{ sealed }           // ask what to search for; in the list of sessions, also which are listed
 	SearchFor  struct{ Text string }      // the line of that
 	Hit        struct{ By int }           // to the next or previous place that was found
+)
+
+// In the list of sessions.
+type (
+	Order   struct{ sealed } // the next order of the list
+	Here    struct{ sealed } // only those of this folder, or all
+	Place   struct{ By int } // the next or previous place that has what was searched
+	Preview struct{ sealed } // show what the selected one did, or don't
+	Rename  struct{ sealed } // give it another name
+	Tag     struct{ sealed } // edit its tags
+	Note    struct{ sealed } // edit its note
+	Pin     struct{ sealed } // keep it whatever the rules of retention say, or no longer
+	Trash   struct{ sealed } // delete it
+	Restore struct{ sealed } // not, after all
+	Label   struct {         // what is said of a session, as it was edited
+		Session string
+		Is      api.Label
+	}
 )
 
 // In a plan.
@@ -159,6 +177,8 @@ type (
 		Question int64
 		Print    string
 	}
+	// DoResume goes on with the session that was asked about.
+	DoResume struct{ sealed }
 	// DoKill kills an action's processes, or for Action 0 the whole sandbox.
 	DoKill struct{ Action int }
 	// Run is a command picked from the palette.
@@ -225,6 +245,8 @@ func (Choose) intent()      {}
 func (AskCheck) intent()    {}
 func (SetCheck) intent()    {}
 func (UndoApply) intent()   {}
+func (Place) intent()       {}
+func (Label) intent()       {}
 func (DoKill) intent()      {}
 func (Run) intent()         {}
 func (Seek) intent()        {}

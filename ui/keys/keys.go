@@ -24,21 +24,22 @@ type Scope string
 
 // The places, as headings name them.
 const (
-	Home     Scope = "Home"
-	Leader   Scope = "After the leader key" // from anywhere in a session
-	Panes    Scope = "Every pane but the Terminal"
-	Actions  Scope = "Actions"
-	Changes  Scope = "Changes"
-	Network  Scope = "Network"
-	Replay   Scope = "Replay" // the past of a session, in every pane
-	Decision Scope = "An opened question"
-	Confirm  Scope = "A confirmation" // a question that Stepbox itself asks
-	Plan     Scope = "A plan: applying, undoing, taking or rolling back"
-	Ended    Scope = "The end of a session"
-	List     Scope = "The list of applies"
-	Reading  Scope = "Details, facts and help"
-	Input    Scope = "A line of text"
-	Picker   Scope = "The command palette"
+	Home      Scope = "Home"
+	Searching Scope = "The search for sessions"
+	Leader    Scope = "After the leader key" // from anywhere in a session
+	Panes     Scope = "Every pane but the Terminal"
+	Actions   Scope = "Actions"
+	Changes   Scope = "Changes"
+	Network   Scope = "Network"
+	Replay    Scope = "Replay" // the past of a session, in every pane
+	Decision  Scope = "An opened question"
+	Confirm   Scope = "A confirmation" // a question that Stepbox itself asks
+	Plan      Scope = "A plan: applying, undoing, taking or rolling back"
+	Ended     Scope = "The end of a session"
+	List      Scope = "The list of applies"
+	Reading   Scope = "Details, facts and help"
+	Input     Scope = "A line of text"
+	Picker    Scope = "The command palette"
 )
 
 // Binding is what keys mean in one scope. Its Help has the keys as people read

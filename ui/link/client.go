@@ -58,7 +58,12 @@ type Client interface {
 	EventsAt(ctx context.Context, id string, seq uint64) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 	TerminalAt(ctx context.Context, id string, offset time.Duration) (Stream, error)
+
+	// Of all sessions, and what is said of them.
 	Find(ctx context.Context, q api.Query) (api.FoundPage, error)
+	Label(ctx context.Context, id string, l api.Label) (api.Session, error)
+	Remove(ctx context.Context, id string) error
+	Newest(ctx context.Context, id string, last int) iter.Seq2[api.Event, error]
 }
 
 // Stream is a viewer's side of a session's terminal. One goroutine reads while

@@ -108,6 +108,12 @@ func (p *Pane) blit(dst uv.Screen, e link.Emulator, cols, rows int) uv.Position 
 	return origin
 }
 
+// Show draws an emulator's screen into an area, up to its cursor when it is larger.
+func Show(dst uv.Screen, area uv.Rectangle, e link.Emulator) {
+	cols, rows := e.Size()
+	(&Pane{inner: area}).blit(dst, e, cols, rows)
+}
+
 // sieve is the pane's part of the screen for an emulator to draw on. It lets
 // through what can be sent to the person's terminal.
 type sieve struct {

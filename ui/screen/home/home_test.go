@@ -14,29 +14,40 @@ func session(id string, state api.SessionState, held int) api.Session {
 // Wherever the selection is, it finds the next session that something waits in,
 // and stays on its session when the list changes around it.
 func TestSelection(t *testing.T) {
-	var s Screen
-	s.Handle(intent.HeldStep{By: 1}) // of an empty list
+	s := New(t.Context(), Config{})
+	s.Move(intent.HeldStep{By: 1}) // of an empty list
+	set := func(list []api.Session) {
+		var live, past api.FoundPage
+		for _, x := range list {
+			if x.Live() {
+				live.Found = append(live.Found, api.Found{Session: x})
+			} else {
+				past.Found = append(past.Found, api.Found{Session: x})
+			}
+		}
+		s.take(api.Query{}, live, past)
+	}
 	list := []api.Session{
 		session("a", api.SessionRunning, 0), session("b", api.SessionRunning, 1),
 		session("c", api.SessionEnded, 0), session("d", api.SessionEnded, 0),
 	}
-	s.Set(list)
+	set(list)
 	at := func(want string) {
 		t.Helper()
-		if got, _ := s.Selected(); got.ID != want {
+		if got, _, _ := s.Selected(); got.ID != want {
 			t.Errorf("%q is selected, want %q", got.ID, want)
 		}
 	}
 	at("a")
-	s.Handle(intent.Bottom{})
+	s.Move(intent.Bottom{})
 	at("d")
-	s.Handle(intent.HeldStep{By: 1})
+	s.Move(intent.HeldStep{By: 1})
 	at("b")
-	s.Handle(intent.HeldStep{By: 1})
+	s.Move(intent.HeldStep{By: 1})
 	at("b")
 	list[0].State = api.SessionEnded
-	s.Set(append([]api.Session{session("new", api.SessionRunning, 0)}, list...))
+	set(append([]api.Session{session("new", api.SessionRunning, 0)}, list...))
 	at("b")
-	s.Set(list[2:])
+	set(list[2:])
 	at("d")
 }

@@ -146,6 +146,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.UndoApply:
 		s.asking.dialogs.close(d)
 		return s.ops.undo(r.ID)
+	case intent.DoResume:
+		s.leave = intent.Resume{}
 	case intent.DoKill:
 		s.asking.dialogs.close(d)
 		return s.ops.kill(r.Action)

@@ -250,7 +250,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 	case intent.Export:
 		return s.ops.export()
 	case intent.Resume:
-		s.leave = i
+		s.asking.dialogs.open(dialog.ConfirmResume(s.st.Session))
 	}
 	return nil
 }

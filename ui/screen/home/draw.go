@@ -1,0 +1,276 @@
+package home
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+)
+
+// beside is from what width on the preview lies beside the list.
+const beside = 120
+
+// Draw draws the screen, and returns the cursor of a line that is typed.
+func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	s.bar(dst, uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1), f)
+	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
+	if body.Dy() < 4 {
+		return nil
+	}
+	var cursor *tea.Cursor
+	if s.search.open || s.search.narrowed() || s.search.sort != 0 {
+		cursor = s.line(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), 1), f)
+		body.Min.Y++
+	}
+	list, side := body, uv.Rectangle{}
+	switch wide := area.Dx() >= beside; {
+	case wide && !s.preview:
+		w := max(44, body.Dx()*3/8)
+		list.Max.X -= w
+		side = uv.Rect(list.Max.X, body.Min.Y, w, body.Dy())
+	case !wide && s.preview:
+		list, side = uv.Rectangle{}, body
+	}
+	if !list.Empty() {
+		s.lists(dst, list, f)
+	}
+	if !side.Empty() {
+		s.beside(dst, side, f)
+	}
+	s.foot(dst, uv.Rect(area.Min.X, area.Max.Y-1, area.Dx(), 1), f)
+	if s.dialog != nil {
+		under := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), max(1, area.Dy()-2))
+		paint.Dim(dst, under, f.P.S(themes.Faint))
+		cursor = s.dialog.Draw(dst, under, f)
+	}
+	return cursor
+}
+
+func (s *Screen) bar(dst uv.Screen, top uv.Rectangle, f paint.Frame) {
+	p := f.P
+	paint.Fill(dst, top, p.S(themes.Bar))
+	x := paint.Text(dst, top.Min.X, top.Min.Y, top.Max.X, " stepbox ", p.S(themes.Brand))
+	paint.Text(dst, x+1, top.Min.Y, top.Max.X, "sessions", p.S(themes.Bar))
+	right := paint.Line{}
+	if n := s.Held(); n > 0 {
+		right = append(right, paint.Span{Text: fmt.Sprintf("◆ %d held", n), Style: p.On(themes.Held, themes.Bar)}, paint.Span{Text: "  ", Style: p.S(themes.Bar)})
+	}
+	if s.cfg.Version != "" && top.Dx() > 50 {
+		right = append(right, paint.Span{Text: s.cfg.Version, Style: p.S(themes.BarMuted)})
+	}
+	paint.Right(dst, x+10, top.Min.Y, top.Max.X-1, right)
+}
+
+// line draws what the list is narrowed by, and its order.
+func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor {
+	p := f.P
+	words := orders[s.search.sort].words
+	if s.search.here {
+		words = "this folder · " + words
+	}
+	if s.Reading() {
+		words = "searching… · " + words
+	}
+	end := paint.Right(dst, r.Min.X+20, r.Min.Y, r.Max.X-1, paint.Line{{Text: words, Style: p.S(themes.Muted)}}) - 1
+	paint.Text(dst, r.Min.X+1, r.Min.Y, end, "/", p.S(themes.Key))
+	cursor := s.search.line.Draw(dst, r.Min.X+3, r.Min.Y, end, p, hint)
+	if !s.search.open {
+		return nil
+	}
+	return cursor
+}
+
+// lists draws the live sessions and the past ones; where one state was asked for,
+// those that are in it.
+func (s *Screen) lists(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+	title := "Past"
+	q, _ := s.search.query("")
+	if q.State != "" {
+		title = strings.ToUpper(q.State[:1]) + q.State[1:]
+	} else {
+		live := area
+		live.Max.Y = area.Min.Y + 2 + max(1, min(len(s.live), max(1, area.Dy()*3/5-2)))
+		s.liveBox(dst, live, f)
+		area.Min.Y = live.Max.Y
+	}
+	if area.Dy() >= 3 {
+		s.pastBox(dst, area, f, title)
+	}
+}
+
+// box draws a list's border, and words in place of rows where there are none.
+func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title string, n int, here bool, none string) uv.Rectangle {
+	box := paint.Box{Title: title, Focused: here && n > 0}
+	if n > 0 {
+		box.Facts = paint.Line{{Text: paint.Count(n, "session", "sessions"), Style: f.P.S(themes.Muted)}}
+	}
+	inner := box.Draw(dst, area, f.P)
+	if n > 0 || inner.Empty() {
+		return inner
+	}
+	if !s.past.read {
+		none = "reading the record…"
+	}
+	paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, none, f.P.S(themes.Muted))
+	return uv.Rectangle{}
+}
+
+func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+	none := "no agent runs now: "
+	switch {
+	case s.search.narrowed():
+		none = "none like that"
+	case s.cfg.CanStart:
+		none += "n starts one in this folder"
+	default:
+		none += "stepbox run starts one"
+	}
+	here := s.at < len(s.live)
+	inner := s.box(dst, area, f, "Live", len(s.live), here, none)
+	if inner.Empty() {
+		return
+	}
+	top := 0
+	if here && s.at >= inner.Dy() {
+		top = s.at - inner.Dy() + 1
+	}
+	names := namesWidth(dst, s.live, inner.Dx())
+	for i := range min(inner.Dy(), len(s.live)-top) {
+		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
+		s.liveRow(dst, row, f, s.live[top+i], names)
+		if top+i == s.at {
+			paint.Ground(dst, row, f.P.S(themes.Selected))
+		}
+	}
+	paint.Scrollbar(dst, area.Max.X-1, inner, top, len(s.live), f.P.S(themes.Border))
+}
+
+func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title string) {
+	none := "no past sessions yet: what agents did stays here, to be read and undone"
+	if s.search.narrowed() {
+		none = "none like that: esc lists all"
+	}
+	at := s.at - len(s.live)
+	inner := s.box(dst, area, f, title, s.past.total, at >= 0, none)
+	if inner.Empty() {
+		return
+	}
+	if len(s.past.notes) > 0 {
+		note := uv.Rect(inner.Min.X, inner.Max.Y-1, inner.Dx(), 1)
+		paint.Clip(dst, note.Min.X+1, note.Min.Y, note.Max.X, "! "+strings.Join(s.past.notes, "; "), f.P.S(themes.Warn))
+		inner.Max.Y--
+	}
+	cols := columns(inner.Dx())
+	heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
+	inner.Min.Y++
+	high := 1
+	if s.past.two {
+		high = 2
+	}
+	s.view = max(1, inner.Dy()/high)
+	if at >= 0 {
+		s.top = max(at-s.view+1, min(s.top, at))
+	}
+	s.top = max(0, min(s.top, s.past.total-s.view))
+	for i := range min(s.view, s.past.total-s.top) {
+		row := uv.Rect(inner.Min.X, inner.Min.Y+i*high, inner.Dx(), min(high, inner.Dy()-i*high))
+		found, ok := s.past.row(s.top + i)
+		if !ok {
+			paint.Text(dst, row.Min.X+1, row.Min.Y, row.Max.X, "…", f.P.S(themes.Faint))
+			continue
+		}
+		pastRow(dst, row, f, cols, found.Session)
+		if row.Dy() > 1 {
+			s.hitRow(dst, row, f, found, s.top+i == at)
+		}
+		if s.top+i == at {
+			paint.Ground(dst, row, f.P.S(themes.Selected))
+		}
+	}
+	paint.Scrollbar(dst, area.Max.X-1, inner, s.top, s.past.total, f.P.S(themes.Border))
+}
+
+// hitRow draws where a text was found in a session: the selected place of the
+// selected one, the first of others.
+func (s *Screen) hitRow(dst uv.Screen, row uv.Rectangle, f paint.Frame, found api.Found, selected bool) {
+	if len(found.Hits) == 0 {
+		return
+	}
+	h, n := found.Hits[0], paint.Count(len(found.Hits), "place", "places")
+	if found.More {
+		n = fmt.Sprintf("%d or more places", len(found.Hits))
+	}
+	if selected {
+		h, _ = s.hit(found)
+		n = fmt.Sprintf("%d of %d", min(s.place, len(s.hits(found))-1)+1, len(s.hits(found)))
+	}
+	p, y := f.P, row.Min.Y+1
+	end := paint.Right(dst, row.Min.X+20, y, row.Max.X-1, paint.Line{{Text: n, Style: p.S(themes.Muted)}}) - 2
+	at := string(h.Kind)
+	if h.Action > 0 {
+		at += fmt.Sprintf(" #%d", h.Action)
+	}
+	if h.Kind != api.HitLabel {
+		at += " " + paint.Long(h.Offset)
+	}
+	x := paint.Clip(dst, row.Min.X+3, y, end, at+"  ", p.S(themes.Muted))
+	paint.Clip(dst, x, y, end, h.Text, p.S(themes.Text))
+}
+
+func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+	p := f.P
+	x := r.Min.X + 1
+	words, token := s.Notice, themes.Info
+	if s.Starting {
+		words = strings.TrimSpace(f.Spin + " starting a session…")
+	}
+	if s.problem != "" {
+		words, token = "! "+s.problem, themes.Warn
+	}
+	if words != "" {
+		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
+	}
+	scope := keys.Home
+	if s.search.open {
+		scope = keys.Searching
+	}
+	var hints []paint.Hint
+	for _, b := range keys.In(scope) {
+		if h, ok := s.hintOf(b); ok {
+			hints = append(hints, h)
+		}
+	}
+	p.Hints(dst, x, r.Min.Y, r.Max.X-1, themes.Text, hints)
+}
+
+// hintOf is what the last line says of a key, if it does something now.
+func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
+	h := paint.Hint{Key: b.First(), Words: b.Short}
+	cur, ok := s.current()
+	live := cur.Session.Live()
+	switch b.Intent.(type) {
+	case intent.New:
+		ok = s.cfg.CanStart
+	case intent.Resume:
+		ok = ok && !live && s.cfg.CanResume
+	case intent.Trash:
+		ok = ok && !live
+	case intent.Open:
+		if live {
+			h.Words = "attach"
+		}
+	case intent.Preview:
+	case intent.HeldStep:
+		ok = s.Held() > 0
+	default:
+		ok = true
+	}
+	return h, ok && b.Short != ""
+}

@@ -1,0 +1,108 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/paint"
+)
+
+// What is taken of a name, tags and a note, in bytes.
+const (
+	maxName = 64
+	maxTags = 500
+	maxNote = 2000
+)
+
+// entry is the dialog in which something is said of a session.
+func entry(i intent.Intent, x api.Session) dialog.Dialog {
+	is := func(l api.Label) intent.Intent { return intent.Label{Session: x.ID, Is: l} }
+	switch i.(type) {
+	case intent.Rename:
+		return dialog.NewEntry("Rename "+paint.Clean(name(x)), "Letters, digits, dots, dashes and underscores. With nothing it has the name again that it was started with.", "its first name", x.Name, maxName,
+			func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Name: &text}) })
+	case intent.Tag:
+		return dialog.NewEntry("Tags of "+paint.Clean(name(x)), "Words, with blanks between them. The search takes tag:WORD.", "no tags", strings.Join(x.Tags, " "), maxTags,
+			func(text string) intent.Intent { tags := strings.Fields(text); return is(api.Label{Tags: &tags}) })
+	}
+	return dialog.NewEntry("Note on "+paint.Clean(name(x)), "For yourself: it is no part of what is recorded.", "nothing", x.Note, maxNote,
+		func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Note: &text}) })
+}
+
+// label changes what is said of a session, and tells so in words, if there are any.
+func (s *Screen) label(id string, l api.Label, done string) tea.Cmd {
+	return s.ask(s.ctx, func(ctx context.Context) then {
+		_, err := s.cfg.Client.Label(ctx, id, l)
+		return func() tea.Cmd {
+			switch {
+			case err != nil:
+				s.Notice = "can't do that: " + words(err)
+			case l.Trashed != nil:
+				s.trashed = slices.DeleteFunc(s.trashed, func(x string) bool { return x == id })
+				if *l.Trashed {
+					s.trashed = append(s.trashed, id)
+				}
+				fallthrough
+			case done != "":
+				s.Notice = done
+			}
+			return s.Refresh()
+		}
+	})
+}
+
+// trash takes a session off the list, from where it is removed when the program is left.
+func (s *Screen) trash(x api.Session) tea.Cmd {
+	if x.Live() {
+		s.Notice = "it lives: stepbox kill ends it"
+		return nil
+	}
+	on := true
+	return s.label(x.ID, api.Label{Trashed: &on}, fmt.Sprintf("%s goes for good when you leave Stepbox; u brings it back", paint.Clean(name(x))))
+}
+
+// restore brings back the selected session, if it was deleted, or the one that was
+// deleted last.
+func (s *Screen) restore() tea.Cmd {
+	id := ""
+	if f, ok := s.current(); ok && !f.Session.Trashed.IsZero() {
+		id = f.Session.ID
+	} else if n := len(s.trashed); n > 0 {
+		id = s.trashed[n-1]
+	}
+	if id == "" {
+		s.Notice = "nothing was deleted; the search lists what was before with state:trashed"
+		return nil
+	}
+	s.chosen = id
+	off := false
+	return s.label(id, api.Label{Trashed: &off}, "it is back")
+}
+
+// Empty removes for good what was deleted since the screen was made, unless it was
+// brought back by someone else. What can't be removed stays deleted, and is in the error.
+func (s *Screen) Empty(ctx context.Context) error {
+	var failed []error
+	for _, id := range s.trashed {
+		x, err := s.cfg.Client.Session(ctx, id)
+		if err == nil && !x.Trashed.IsZero() {
+			err = s.cfg.Client.Remove(ctx, id)
+		}
+		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotFound {
+			err = nil // someone else did
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("cannot remove session %s: %s; stepbox rm %s removes it", id, words(err), id))
+		}
+	}
+	s.trashed = nil
+	return errors.Join(failed...)
+}

@@ -1,0 +1,147 @@
+package home
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// How many sessions are read at once: some screens of them. Of a search fewer,
+// as each is searched for the places.
+const (
+	reach       = 200
+	reachSearch = 50
+	places      = 5 // of each, that are read with it
+)
+
+// window is the part of the past sessions that was read.
+type window struct {
+	from  int // the row of the first
+	found []api.Found
+	total int // all that there are
+	read  bool
+	two   bool     // rows have a second line: for the place that has what was searched
+	notes []string // what couldn't be searched
+}
+
+// row is the n-th of all past sessions, if it was read.
+func (w *window) row(n int) (api.Found, bool) {
+	if i := n - w.from; i >= 0 && i < len(w.found) {
+		return w.found[i], true
+	}
+	return api.Found{}, false
+}
+
+// asking is the one request for the list that may be under way.
+type asking struct {
+	on    bool
+	again bool // something changed since it began
+}
+
+// Reading says whether the list is being read.
+func (s *Screen) Reading() bool { return s.asking.on }
+
+// Refresh reads the list, or reads it again once the request that is under way has
+// ended.
+func (s *Screen) Refresh() tea.Cmd {
+	if s.asking.on {
+		s.asking.again = true
+		return nil
+	}
+	q, err := s.search.query(s.cfg.Here)
+	if err != "" {
+		s.problem = err
+		return nil
+	}
+	s.asking = asking{on: true}
+	q.Limit = reach
+	if q.Text != "" {
+		q.Limit, q.Hits = reachSearch, places
+	}
+	row := max(0, min(s.at-len(s.live), s.past.total-1))
+	q.Skip = max(0, row-q.Limit/2)
+	stamp := s.search.stamp
+	return s.ask(s.ctx, func(ctx context.Context) then {
+		live, page, err := read(ctx, s.cfg.Client.Find, q)
+		return func() tea.Cmd { return s.found(stamp, q, live, page, err) }
+	})
+}
+
+// read asks for the live sessions and for a part of the others; where one state is
+// asked for, for those alone.
+func read(ctx context.Context, find func(context.Context, api.Query) (api.FoundPage, error), q api.Query) (live, past api.FoundPage, err error) {
+	if q.State == "" {
+		l := q
+		l.State, l.Skip, l.Limit = "live", 0, reach
+		if live, err = find(ctx, l); err != nil {
+			return live, past, err
+		}
+		q.State = "past"
+	}
+	past, err = find(ctx, q)
+	return live, past, err
+}
+
+// found takes the list. The selection stays on its session.
+func (s *Screen) found(stamp int, q api.Query, live, page api.FoundPage, err error) tea.Cmd {
+	again := s.asking.again || stamp != s.search.stamp
+	s.asking = asking{}
+	switch {
+	case err != nil:
+		s.problem = "the list can't be read: " + words(err)
+	case stamp == s.search.stamp:
+		s.problem = ""
+		s.take(q, live, page)
+	}
+	if again {
+		return s.Refresh()
+	}
+	return s.look()
+}
+
+func (s *Screen) take(q api.Query, live, page api.FoundPage) {
+	s.live = s.live[:0]
+	for _, f := range live.Found {
+		s.live = append(s.live, f.Session)
+	}
+	notes := append(page.Notes, live.Notes...)
+	for i, n := range notes {
+		notes[i] = paint.Clean(n)
+	}
+	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, two: q.Text != "", notes: notes}
+	for i, x := range s.live {
+		if x.ID == s.chosen {
+			s.at = i
+			return
+		}
+	}
+	for i, f := range s.past.found {
+		if f.Session.ID == s.chosen {
+			s.at = len(s.live) + q.Skip + i
+			return
+		}
+	}
+	s.choose(s.at)
+}
+
+// look has read what came into view and what is known of the selected session.
+func (s *Screen) look() tea.Cmd {
+	cmd := s.peek()
+	row := s.at - len(s.live)
+	if row < 0 || !s.past.read {
+		return cmd
+	}
+	first, last := max(0, row-s.view), min(s.past.total, row+s.view+1)
+	if _, ok := s.past.row(first); ok {
+		if _, ok = s.past.row(last - 1); ok {
+			return cmd
+		}
+	}
+	if s.asking.on {
+		return cmd
+	}
+	return tea.Batch(cmd, s.Refresh())
+}
