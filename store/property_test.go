@@ -164,6 +164,7 @@ func FuzzFrames(f *testing.F) {
 	b = appendFrame(b, FrameOutput, 1500, []byte("hello"), 1)
 	f.Add(b)
 	f.Add(b[:len(b)-3])
+	f.Add(appendFrame(appendHeader(nil, time.Unix(1, 2), 1), FrameKey, 7, append(appendResize(nil, 80, 24), "\x1bchello"...), 1))
 	f.Add(b[:headerSize+2])
 	f.Add([]byte(journalMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -185,8 +186,8 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("%v after %v", f.At, last)
 			}
 			data := f.Data
-			if f.Kind == FrameResize {
-				data = appendResize(nil, f.Cols, f.Rows)
+			if f.Kind != FrameOutput {
+				data = append(appendResize(nil, f.Cols, f.Rows), f.Data...)
 			}
 			again = appendFrame(again, f.Kind, uint64((f.At-last)/time.Millisecond), data, 1)
 			last = f.At

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func newPipeTerminal(t *testing.T) *pipeTerminal {
 	}
 	t.Cleanup(func() { st.Close() })
 	const id = "aaaaaaaa"
-	if _, err := st.CreateSession(t.Context(), id, []byte(`{}`)); err != nil {
+	if _, err := st.CreateSession(t.Context(), id, fmt.Appendf(nil, `{"started_at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))); err != nil {
 		t.Fatal(err)
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
