@@ -228,7 +228,7 @@ func (c *fakeClient) Diff(_ context.Context, _, key string, in api.Scope) (api.F
 	defer c.lock()()
 	c.diffIn = append(c.diffIn, in)
 	d, ok := c.diffs[key]
-	if !ok {
+	if !ok || in.To != "" && len(c.changes[in].Files) == 0 {
 		return d, &api.Problem{Code: api.CodeNotFound, Message: "that file isn't changed any more"}
 	}
 	return d, nil

@@ -33,6 +33,12 @@ func (c *fakeClient) SetRecord(f func(*record)) {
 	f(&c.record)
 }
 
+// SetUpTo sets what had changed by a moment.
+func (c *fakeClient) SetUpTo(m api.Moment, x api.Changes) {
+	defer c.lock()()
+	c.changes[api.Scope{To: m}] = x
+}
+
 func (c *fakeClient) recorded(id string) (record, []api.Event, error) {
 	s, err := c.find(id)
 	defer c.lock()()

@@ -189,6 +189,7 @@ func bindings() map[Scope][]Binding {
 			bind("right", "", "5 s", "five seconds on", intent.Seek{By: 5 * time.Second}),
 			bind("[", "", "action", "where the previous action began", intent.ActionStep{By: -1}),
 			bind("]", "", "action", "where the next action began", intent.ActionStep{By: 1}),
+			bind("end L", "now", "now", "how the session stands now, live if it is", intent.Present{}),
 			bind(",", "", "frame", "the output before", intent.FrameStep{By: -1}),
 			bind(".", "", "frame", "the next output", intent.FrameStep{By: 1}),
 			bind("-", "", "speed", "slower", intent.Speed{By: -1}),
@@ -197,7 +198,6 @@ func bindings() map[Scope][]Binding {
 			bind("n", "", "", "next place that was found", intent.Hit{By: 1}),
 			bind("N", "", "", "previous place that was found", intent.Hit{By: -1}),
 			bind("home", "beginning", "", "the session's beginning", intent.Beginning{}),
-			bind("end L", "now", "now", "how the session stands now, live if it is", intent.Present{}),
 		},
 		Decision: slices.Concat([]Binding{
 			bind("a", "", "approve once", "approve once", intent.Approve{}),

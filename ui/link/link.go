@@ -95,14 +95,9 @@ func (l *Link) Close() {
 		l.cancel()
 		l.input.drop()
 		l.wg.Wait()
-		if old := l.Screen.replace(nil); old != nil {
-			old.Close()
-		}
-		if l.replay == nil {
-			return
-		}
-		if old := l.replay.Screen.replace(nil); old != nil {
-			old.Close()
+		l.Screen.put(nil)
+		if l.replay != nil {
+			l.replay.Screen.put(nil)
 		}
 	})
 }

@@ -45,6 +45,11 @@ func (r *Replay) play(at *spot, w wish) (ended bool, err error) {
 		select {
 		case it, more = <-items:
 		case <-r.kick:
+			r.ask(func(now *wish) {
+				if now.jumps == w.jumps {
+					now.steps += p.steps // that weren't made
+				}
+			})
 			return false, nil
 		case <-ctx.Done():
 			return false, nil
@@ -131,10 +136,9 @@ func (p *player) show(it item) {
 	if it.frame.Kind == api.FrameOutput && p.steps > 0 && len(it.frame.Data) > 0 {
 		p.steps--
 	}
-	if f := it.frame; f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0 { // it goes on after something is lost
-		if old := p.Screen.replace(p.link.newEmu(f.Cols, f.Rows)); old != nil {
-			old.Close()
-		}
+	if emu := p.link.drawn(it.frame); emu != nil { // how it begins, and goes on after something is lost
+		p.Screen.put(emu)
+		return
 	}
 	p.Screen.feed(it.frame, func() bool { return p.link.ctx.Err() == nil })
 }
@@ -169,7 +173,8 @@ func (r *Replay) read(ctx context.Context, at spot, out chan<- item) {
 	for events || ferr == nil {
 		it := item{off: p.now, frame: f}
 		if events {
-			if off := max(at.off, e.At.Sub(at.began)); ferr != nil || off <= p.now || err != nil {
+			// It goes to who reads later than the next one overwrites it here.
+			if e, off := e, max(at.off, e.At.Sub(at.began)); ferr != nil || off <= p.now || err != nil {
 				it = item{off: off, event: &e, err: err}
 			}
 		}
@@ -192,11 +197,11 @@ type none struct{ Stream }
 
 func (none) Read() (api.Frame, error) { return api.Frame{Kind: api.FrameEnd}, nil }
 
-// printed is what was printed after the screen that a stream begins with.
+// printed is what was printed, after the screen that a stream begins with. That has
+// to be shown too: of what was printed in one moment some may have been shown before.
 type printed struct {
-	conn  Stream
-	now   time.Duration // when the last of it was
-	begun bool
+	conn Stream
+	now  time.Duration // when the last of it was
 }
 
 // next reads what was printed next; its end is io.EOF. What is lost is passed over:
@@ -215,8 +220,6 @@ func (p *printed) next() (api.Frame, error) {
 			if t, err := f.Offset(); err == nil {
 				p.now = max(p.now, t)
 			}
-		case f.Kind == api.FrameKeyframe && !p.begun:
-			p.begun = true
 		case f.Kind == api.FrameOutput, f.Kind == api.FrameResize, f.Kind == api.FrameKeyframe:
 			return f, nil
 		}

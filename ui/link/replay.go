@@ -101,7 +101,13 @@ func (r *Replay) run() {
 	for r.link.ctx.Err() == nil {
 		r.mu.Lock()
 		w := r.want
-		r.want.steps = 0
+		if w.jumps == at.jumps {
+			r.want.steps = 0 // they are made now
+		}
+		select {
+		case <-r.kick: // for what is in w
+		default:
+		}
 		r.mu.Unlock()
 		var ended bool
 		var err error
@@ -162,9 +168,7 @@ func (r *Replay) to(at *spot, m api.Moment) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if old := r.Screen.replace(emu); old != nil {
-		old.Close()
-	}
+	r.Screen.put(emu)
 	at.began, at.seq, at.off = found.Time.Add(-found.Offset), found.Seq, found.Offset
 	// Without its screen the rest is worth showing.
 	r.tell(*at, Moved{State: then, Err: err})
@@ -186,12 +190,21 @@ func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (Emulator, 
 			return nil, err
 		case f.Kind == api.FrameEnd:
 			return nil, nil
-		case f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0:
-			emu := r.link.newEmu(f.Cols, f.Rows)
-			_, _ = emu.Write(f.Data) // it takes all bytes
+		}
+		if emu := r.link.drawn(f); emu != nil {
 			return emu, nil
 		}
 	}
+}
+
+// drawn is a keyframe's screen, or nil if it is none.
+func (l *Link) drawn(f api.Frame) Emulator {
+	if f.Kind != api.FrameKeyframe || f.Cols < 1 || f.Rows < 1 {
+		return nil
+	}
+	emu := l.newEmu(f.Cols, f.Rows)
+	_, _ = emu.Write(f.Data) // it takes all bytes
+	return emu
 }
 
 // join joins the record of the terminal, until ctx is done or done is called.

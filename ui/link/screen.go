@@ -53,6 +53,13 @@ func (s *Screen) change(f func(Emulator)) {
 	})
 }
 
+// put is replace for whoever has no use for the former one.
+func (s *Screen) put(e Emulator) {
+	if old := s.replace(e); old != nil {
+		old.Close()
+	}
+}
+
 // feed takes a frame of a terminal's stream, for as long as more says so after each
 // slice.
 func (s *Screen) feed(f api.Frame, more func() bool) {

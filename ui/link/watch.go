@@ -57,9 +57,7 @@ func (l *Link) view() error {
 			return err
 		}
 		if f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0 {
-			if old := l.Screen.replace(l.newEmu(f.Cols, f.Rows)); old != nil {
-				old.Close()
-			}
+			l.Screen.put(l.newEmu(f.Cols, f.Rows))
 		}
 		l.Screen.feed(f, func() bool {
 			l.dirty()

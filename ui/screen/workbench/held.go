@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"fmt"
+	"slices"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -87,6 +88,9 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 				continue
 			}
 			h := paint.Hint{Key: b.First(), Words: b.Short}
+			if slices.ContainsFunc(out, func(x paint.Hint) bool { return x.Key == h.Key }) {
+				continue // a scope further in has the key
+			}
 			if n := len(out); n > 0 && scope == keys.Replay && out[n-1].Words == b.Short { // back and forth
 				out[n-1].Key += " " + h.Key
 				continue
@@ -114,6 +118,10 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 					h.Words = "inspect"
 				} else if s.view.focus == intent.Actions {
 					h.Words = "details"
+				}
+			case intent.Play:
+				if s.course.playing {
+					h.Words = "pause"
 				}
 			case intent.Pause:
 				if s.st.Session.State == api.SessionPaused {

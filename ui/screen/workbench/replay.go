@@ -53,6 +53,10 @@ func (s *Screen) whyReplay(i intent.Intent) string {
 // replay carries out the intents that move along the session's course.
 func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	t := &s.course
+	if !t.read {
+		t.later = append(t.later, i)
+		return nil
+	}
 	off, _ := t.here()
 	switch i := i.(type) {
 	case intent.Replay:
@@ -234,19 +238,22 @@ func (s *Screen) toSelected() tea.Cmd {
 // changed goes to the first event after which a file differs from what the session
 // first saw, by halves: it does where the person is now.
 func (t *transport) changed(key string) tea.Cmd {
-	last := t.present().Seq
+	here := api.Moment("end")
 	if t.past() {
-		last = t.seq
+		here = api.MomentOf(t.seq)
 	}
 	return t.long("looking for when it changed", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		var failed error
-		first := 1 + sort.Search(int(max(last, 1))-1, func(i int) bool {
+		at, failed := c.At(ctx, id, here)
+		first := 1 + sort.Search(int(max(at.Seq, 1))-1, func(i int) bool {
+			if failed != nil {
+				return true
+			}
 			_, err := c.Diff(ctx, id, key, api.Scope{To: api.MomentOf(uint64(i + 1))})
 			var p *api.Problem
 			if err != nil && !(errors.As(err, &p) && p.Code == api.CodeNotFound) {
 				failed = err
 			}
-			return err == nil || failed != nil
+			return err == nil
 		})
 		return func() tea.Cmd {
 			if failed != nil {

@@ -11,6 +11,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/link"
 )
 
@@ -30,7 +31,8 @@ type transport struct {
 	read    bool // line was
 	reading bool
 	readAt  time.Time
-	problem string // why it couldn't be
+	problem string          // why it couldn't be
+	later   []intent.Intent // what the person wants done once it was
 
 	wanted  bool // what was is to be shown
 	playing bool
@@ -84,7 +86,7 @@ func (t *transport) here() (off time.Duration, seq uint64) {
 func (t *transport) catchUp() tea.Cmd {
 	now := t.cfg.Now()
 	old := !t.read || now.Sub(t.readAt) >= again && (!t.Over() || t.problem != "")
-	if !t.shown() || t.reading || !old {
+	if !t.shown() && !t.wanted && len(t.later) == 0 || t.reading || !old {
 		return nil
 	}
 	t.reading = true

@@ -137,7 +137,14 @@ func (s *Screen) follow() tea.Cmd {
 	s.agent.fit(s.view.panes.Of(intent.Terminal).Inset(1))
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	s.sumUp()
-	return tea.Batch(s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.watch(s.target()))
+	var late tea.Cmd
+	if later := s.course.later; s.course.read && len(later) > 0 {
+		s.course.later = nil
+		for _, i := range later {
+			late = tea.Batch(late, s.replay(i))
+		}
+	}
+	return tea.Batch(late, s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It
