@@ -1,0 +1,65 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"stepbox/session/api"
+	"stepbox/session/seal"
+	"stepbox/store"
+)
+
+// A session is sealed while it lives and, when all else is recorded, at its end. That it
+// can't be is said once and holds nothing up.
+func TestSealedWhileItLives(t *testing.T) {
+	for name, fails := range map[string]bool{"with a key": false, "without one": true} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, api.ModeWatch, "sleep 600")
+			var mu sync.Mutex
+			var asked []string
+			var ended bool // when the last was asked for
+			w.config.Seal = func(ctx context.Context, by string) (uint64, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, by)
+				ended = w.row().State == api.SessionEnded
+				last, err := w.store.LastEvent(ctx, w.ID())
+				if fails {
+					err = errors.New("there is no key")
+				}
+				return last, err
+			}
+			w.again(func(string) {})
+			if fails {
+				w.happened("the warning", func(e api.Event) bool {
+					return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "isn't sealed: there is no key")
+				})
+			}
+			_, err := w.Kill(t.Context())
+			w.must(err)
+			if s := w.over(); s.EndedBy != api.ByPerson {
+				t.Errorf("it ended by %s: %s", s.EndedBy, s.Reason)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if want := []string{seal.Going, seal.Final}; !slices.Equal(asked, want) || !ended {
+				t.Errorf("seals were asked for %q, want %q; at the last the end was recorded: %v", asked, want, ended)
+			}
+			notes, err := w.store.Docs(t.Context(), w.ID(), store.KindNote, 0, 0)
+			w.must(err)
+			said := 0
+			for _, n := range notes {
+				if strings.Contains(string(n), "isn't sealed") {
+					said++
+				}
+			}
+			if (said == 1) != fails {
+				t.Errorf("%d notes tell of it", said)
+			}
+		})
+	}
+}
