@@ -159,6 +159,9 @@ func (s *spanner) agent() span {
 func (s *spanner) tool(t api.Action) span {
 	v := span{Trace: s.trace, ID: s.id("action", int64(t.N)), Parent: s.root, Name: "execute_tool " + string(t.Kind), Kind: spanInternal}
 	v.Start, v.End = s.times(t.StartedAt, t.EndedAt)
+	if t.State == api.ActionDenied {
+		v.End = v.Start // it never ran
+	}
 	title := s.r.text(t.Title, "commands")
 	a := attr(nil, "gen_ai.operation.name", "execute_tool")
 	a = attr(a, "gen_ai.tool.name", string(t.Kind))

@@ -1,0 +1,320 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+	statementv1 "github.com/in-toto/attestation/go/v1"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	"github.com/zeebo/blake3"
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"stepbox/session/api"
+	"stepbox/session/export"
+	"stepbox/session/files"
+	"stepbox/store"
+)
+
+const id = "abcd2345"
+
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// secret is put together here, so that nobody's scanner takes this file for a leak.
+var secret = "ghp_" + strings.Repeat("aB3x", 9)
+
+// recorded makes an exporter and a session of two commands, one of them denied, an
+// edit's decision, a connection, and output that has a secret over two frames.
+func recorded(t *testing.T) *export.Exporter {
+	t.Helper()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	doc := func(v any) json.RawMessage {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	s := api.Session{
+		ID: id, Name: "work", Agent: "claude", Command: "claude --token " + secret, Workspace: "/home/u/<b>", Folder: "/home/u/<b>", Mode: api.ModeStep,
+		State: api.SessionEnded, StartedAt: began, EndedAt: began.Add(90 * time.Second), Exit: &api.Exit{Code: 3}, Cols: 20, Rows: 4,
+	}
+	if _, err := st.CreateSession(t.Context(), id, doc(s)); err != nil {
+		t.Fatal(err)
+	}
+	ran := api.Action{N: 1, Kind: api.KindCommand, State: api.ActionEnded, Title: "cat </script>", Verdict: api.Allow, Rule: "step mode", By: "cli", StartedAt: began.Add(time.Second),
+		EndedAt: began.Add(2 * time.Second), Exit: &api.Exit{Code: 1}, Files: 1, Added: 2, Review: api.ReviewOpen}
+	denied := api.Action{N: 2, Kind: api.KindCommand, State: api.ActionDenied, Title: "curl -H 'Authorization: Bearer abcdef0123456789'", Verdict: api.Deny, By: "tui", Reason: "not that", StartedAt: began.Add(3 * time.Second)}
+	decision := api.Decision{Question: 1, Action: 2, Answer: api.AnswerDeny, By: "tui", Reason: "not that", At: began.Add(4 * time.Second)}
+	attempt := api.Attempt{ID: 1, At: began.Add(1500 * time.Millisecond), Action: 1, Program: "/usr/bin/curl", Protocol: "tcp", Name: "example.org", Address: "198.18.0.1", Port: 443,
+		Resolved: "192.0.2.1:443", Verdict: api.Allow, Rule: "host example.org", Sent: 100, Received: 2000, Duration: 250 * time.Millisecond}
+	refused := api.Attempt{ID: 2, At: began.Add(5 * time.Second), Protocol: "udp", Address: "2001:db8::1", Port: 53, Verdict: api.Deny, Rule: "no rule allows it"}
+	if _, err := st.Append(t.Context(), id,
+		store.Fact{Kind: store.KindAction, Key: 1, Event: "action.ended", Doc: doc(ran)},
+		store.Fact{Kind: store.KindAction, Key: 2, Event: "action.denied", Doc: doc(denied)},
+		store.Fact{Kind: store.KindDecision, Key: 1, Event: "decision", Doc: doc(decision)},
+		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt.closed", Doc: doc(attempt)},
+		store.Fact{Kind: store.KindAttempt, Key: 2, Event: "attempt.closed", Doc: doc(refused)},
+	); err != nil {
+		t.Fatal(err)
+	}
+	j, err := st.JournalOf(id, began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := []string{"\x1b[1mhi\x1b[m \xe6", "\xbc\xa2\r\n", secret[:7], "\x1b[31m" + secret[7:] + "\r\n", "</script>\x1b]52;c;QQ==\x07\x1b[c\r\n"}
+	err = j.Resize(20, 4)
+	for i, p := range printed {
+		j.At(time.Duration(i+1) * 700 * time.Millisecond)
+		err = errors.Join(err, j.Output([]byte(p)))
+	}
+	j.At(5 * time.Second)
+	if err := errors.Join(err, j.Resize(30, 5), j.Output([]byte("end")), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return &export.Exporter{Store: st, History: files.NewHistory(st, func(string) bool { return false })}
+}
+
+// changed stands for the session's patch.
+func changed(w io.Writer) error {
+	_, err := io.WriteString(w, "diff --git a/k b/k\n--- a/k\n+++ b/k\n@@ -1 +1,4 @@\n-old\n+-----BEGIN RSA "+"PRIVATE KEY-----\n+QUJDRA==\n+-----END RSA "+"PRIVATE KEY-----\n+new\n"+
+		"diff --git a/b b/b\nGIT binary patch\nliteral 4\nLc${token=hunter22}\n\n")
+	return err
+}
+
+func exported(t *testing.T, e *export.Exporter, r api.ExportRequest) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := e.Export(t.Context(), id, r, changed, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Of what is recorded when it is recorded, golden files have none.
+var passing = regexp.MustCompile(`[0-9a-f]{64}|"time":"[^"]+"|^\[[0-9.]+,"m"|\[[0-9.]+,"x"|sha256-[^']+|(?s:<style>.*?</style>|<script>.*?</script>)|Written by .*`)
+
+// TestFormats: each form of the session is as in its golden file, and has no secret.
+func TestFormats(t *testing.T) {
+	e := recorded(t)
+	for _, format := range api.ExportFormats {
+		t.Run(format, func(t *testing.T) {
+			b := exported(t, e, api.ExportRequest{Format: format, Output: true, Unsigned: true})
+			for _, bad := range []string{secret, secret[8:], "abcdef0123456789", "QUJDRA", "52;c", "</script>\r", "<b>"} {
+				if bytes.Contains(b, []byte(bad)) && !(bad == "<b>" && format != api.ExportHTML) {
+					t.Errorf("it has %q", bad)
+				}
+			}
+			var lines []string
+			for line := range strings.Lines(passing.ReplaceAllString(string(b), "…")) {
+				lines = append(lines, passing.ReplaceAllString(line, "…"))
+			}
+			golden.RequireEqual(t, strings.Join(lines, ""))
+		})
+	}
+}
+
+// TestPlan: what will be redacted is said before, and nothing with --no-redact.
+func TestPlan(t *testing.T) {
+	e := recorded(t)
+	plan, err := e.Plan(t.Context(), id, api.ExportRequest{Format: api.ExportCast}, changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []api.Secret{{Kind: "Authorization header", Where: "commands", Count: 1}, {Kind: "GitHub token", Where: "commands", Count: 1}, {Kind: "GitHub token", Where: "the terminal's output", Count: 1}}
+	if len(plan.Secrets) != len(want) {
+		t.Fatalf("planned %v", plan.Secrets)
+	}
+	for i, s := range want {
+		if plan.Secrets[i] != s {
+			t.Errorf("planned %v, not %v", plan.Secrets[i], s)
+		}
+	}
+	if b := exported(t, e, api.ExportRequest{Format: api.ExportCast, NoRedact: true}); !bytes.Contains(b, []byte(secret[8:])) {
+		t.Error("what wasn't to be redacted is gone")
+	}
+}
+
+// TestChain works out the hashes of an export as docs/export.md tells, from it alone.
+func TestChain(t *testing.T) {
+	b := exported(t, recorded(t), api.ExportRequest{Format: api.ExportJSONL, NoRedact: true})
+	prev, n := strings.Repeat("0", 64), 0
+	for line := range bytes.Lines(b) {
+		var e struct {
+			Seq                     uint64
+			Time                    time.Time
+			Kind, Event, Prev, Hash string
+			Key                     int64
+			Resource                json.RawMessage
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq == 0 {
+			continue
+		}
+		var h []byte
+		text := func(s string) { h = append(binary.BigEndian.AppendUint32(h, uint32(len(s))), s...) }
+		text("stepbox event 1")
+		text(id)
+		h = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(h, e.Seq), uint64(e.Time.UnixNano()))
+		text(e.Kind)
+		text(e.Event)
+		h = binary.BigEndian.AppendUint64(h, uint64(e.Key))
+		text(string(e.Resource))
+		before, err := hex.DecodeString(e.Prev)
+		if err != nil || e.Prev != prev {
+			t.Fatalf("event %d goes on from %s, not %s: %v", e.Seq, e.Prev, prev, err)
+		}
+		if sum := blake3.Sum256(append(h, before...)); hex.EncodeToString(sum[:]) != e.Hash {
+			t.Fatalf("event %d has another hash than what is in it", e.Seq)
+		}
+		prev, n = e.Hash, n+1
+	}
+	if n < 6 || !bytes.Contains(b, []byte(`"head":"`+prev+`"`)) {
+		t.Errorf("%d events, and another end", n)
+	}
+}
+
+type verifier struct{ ed25519.PublicKey }
+
+func (v verifier) KeyID() (string, error)   { return "mine", nil }
+func (v verifier) Public() crypto.PublicKey { return v.PublicKey }
+func (v verifier) Verify(_ context.Context, data, sig []byte) error {
+	if !ed25519.Verify(v.PublicKey, data, sig) {
+		return errors.New("another signature")
+	}
+	return nil
+}
+
+// TestStatement: in-toto's own types take the statement, and DSSE's verifier the
+// envelope; unsigned is only what was asked for so.
+func TestStatement(t *testing.T) {
+	e := recorded(t)
+	if err := e.Export(t.Context(), id, api.ExportRequest{Format: api.ExportInToto}, changed, io.Discard); err == nil {
+		t.Error("without a key it was exported all the same")
+	}
+	public, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := 0
+	e.Sign = func(_ context.Context, m []byte) ([]byte, string, error) {
+		signed++
+		return ed25519.Sign(key, m), "mine", nil
+	}
+	if _, err := e.Plan(t.Context(), id, api.ExportRequest{Format: api.ExportInToto}, changed); err != nil || signed != 0 {
+		t.Errorf("a plan signed %d times: %v", signed, err)
+	}
+	var env dsse.Envelope
+	if err := json.Unmarshal(exported(t, e, api.ExportRequest{Format: api.ExportInToto}), &env); err != nil {
+		t.Fatal(err)
+	}
+	v, err := dsse.NewEnvelopeVerifier(verifier{public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Verify(t.Context(), &env); err != nil {
+		t.Error(err)
+	}
+	body, err := env.DecodeB64Payload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s statementv1.Statement
+	if err := protojson.Unmarshal(body, &s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpans: OpenTelemetry's own types take the spans, whose identifiers its JSON has
+// in hexadecimal.
+func TestSpans(t *testing.T) {
+	ids := regexp.MustCompile(`"((?:trace|span|parentSpan)Id)":"([0-9a-f]+)"`)
+	b := exported(t, recorded(t), api.ExportRequest{Format: api.ExportOTLP})
+	b = ids.ReplaceAllFunc(b, func(m []byte) []byte {
+		parts := ids.FindSubmatch(m)
+		raw, err := hex.DecodeString(string(parts[2]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []byte(`"` + string(parts[1]) + `":"` + base64.StdEncoding.EncodeToString(raw) + `"`)
+	})
+	var d tracev1.TracesData
+	if err := protojson.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	spans := d.ResourceSpans[0].ScopeSpans[0].Spans
+	if len(spans) != 5 {
+		t.Fatalf("%d spans", len(spans))
+	}
+	for _, s := range spans {
+		if len(s.TraceId) != 16 || len(s.SpanId) != 8 || s.EndTimeUnixNano < s.StartTimeUnixNano {
+			t.Errorf("an odd span: %v", s)
+		}
+	}
+	if !bytes.Equal(spans[1].ParentSpanId, spans[0].SpanId) || !bytes.Equal(spans[3].ParentSpanId, spans[1].SpanId) {
+		t.Error("a span isn't below that of what it belongs to")
+	}
+}
+
+// TestImportedAgain: what was exported is a session again, with what was printed when
+// it was printed.
+func TestImportedAgain(t *testing.T) {
+	e := recorded(t)
+	e.NewID = func() string { return "again234" }
+	cast := exported(t, e, api.ExportRequest{Format: api.ExportCast})
+	got, err := e.Import(t.Context(), "/tmp/x y.cast", bytes.NewReader(cast))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := got.Session; s.Name != "x-y" || s.Exit == nil || s.Exit.Code != 3 || len(s.Warnings) == 0 || s.Agent != "import" {
+		t.Errorf("imported as %+v", s)
+	}
+	var out bytes.Buffer
+	if err := e.Export(t.Context(), "again234", api.ExportRequest{Format: api.ExportCast}, changed, &out); err != nil {
+		t.Fatal(err)
+	}
+	plain := func(b []byte) string {
+		var keep []string
+		for line := range strings.Lines(string(b)) {
+			if strings.Contains(line, `"o"`) || strings.Contains(line, `"r"`) {
+				keep = append(keep, line)
+			}
+		}
+		return strings.Join(keep, "")
+	}
+	if was, is := plain(cast), plain(out.Bytes()); was != is {
+		t.Errorf("it was\n%s\nand is\n%s", was, is)
+	}
+	if err := e.Store.Remove(t.Context(), "again234"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Import(t.Context(), "/tmp/none", strings.NewReader("none")); err == nil {
+		t.Error("what is no recording was imported")
+	}
+	if all, err := e.Store.Sessions(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("it left %d sessions: %v", len(all), err)
+	}
+}
