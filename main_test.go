@@ -285,6 +285,7 @@ var directions = map[string][]string{
 	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
 	"session/blame":    {"session/files", "session/ledger", "session/merge", "session/project", "runner", "store", "session/api"},
 	"session/tree":     {"session/files", "session/base", "session/ledger", "session/outfit", "session/project", "runner", "policy", "store", "session/api"},
+	"session/bisect":   {"session/files", "session/ledger", "session/tree", "runner", "store", "session/api"},
 	"session/merge":    {"session/api"},
 	"session/patch":    {"session/merge", "runner", "session/api"},
 	"session/apply":    {"session/effects", "session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},
@@ -292,7 +293,7 @@ var directions = map[string][]string{
 	"session/project":  {"runner"},
 	"session/seal":     {"store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
 }
 

@@ -21,11 +21,8 @@ type walk struct {
 	*ledger.Past
 	files  *files.Files
 	bodies files.Bodies
-	line   files.Line
 
-	all     []api.Checkpoint        // of all files, by number
-	made    map[int64][]int         // the actions in whose time each checkpoint's changes were made
-	back    map[int64]*api.Rollback // that left each checkpoint
+	*files.Course
 	texts   map[place]*text
 	authors [][]int // whoever is behind a number of a text, the first is 1: actions that may have written the same
 	paths   map[string]*path
@@ -44,45 +41,9 @@ type path []*manifest.Entry
 func newWalk(st *store.Store, past *ledger.Past) *walk {
 	w := &walk{
 		Past: past, files: files.Recorded(st, past.Session.ID), bodies: files.Bodies{Store: st},
-		made: make(map[int64][]int), back: make(map[int64]*api.Rollback), texts: make(map[place]*text), paths: make(map[string]*path),
-	}
-	w.line.Recall(past.Checkpoints, past.Rollbacks)
-	for _, cp := range past.Checkpoints {
-		if cp.Action == 0 {
-			w.all = append(w.all, cp)
-		}
-	}
-	for _, a := range past.Actions {
-		for _, s := range w.spans(a) {
-			for at := s.To; at > s.From; at = w.line.From(at) {
-				w.made[at] = append(w.made[at], a.N)
-			}
-		}
-	}
-	for i := range past.Rollbacks {
-		if r := &past.Rollbacks[i]; r.After != 0 {
-			w.back[r.After] = r
-		}
+		Course: files.NewCourse(past), texts: make(map[place]*text), paths: make(map[string]*path),
 	}
 	return w
-}
-
-// spans are the checkpoints between which an action's changes were made; of records
-// from before these were noted, those around it.
-func (w *walk) spans(a api.Action) []api.Span {
-	if len(a.Spans) == 0 && a.Before != 0 && a.After > a.Before && w.number(a.After) >= 0 {
-		return []api.Span{{From: a.Before, To: a.After}}
-	}
-	return a.Spans
-}
-
-// number is where a checkpoint is in all; negative when it isn't one of all files.
-func (w *walk) number(id int64) int {
-	i, found := slices.BinarySearchFunc(w.all, id, func(cp api.Checkpoint, id int64) int { return int(cp.ID - id) })
-	if !found {
-		return -1
-	}
-	return i
 }
 
 // follow reads what a path was at all checkpoints. What is below an upper is what the
@@ -91,14 +52,14 @@ func (w *walk) follow(ctx context.Context, name string) (*path, error) {
 	if p := w.paths[name]; p != nil {
 		return p, nil
 	}
-	p := make(path, len(w.all)+1)
+	p := make(path, len(w.All)+1)
 	var below *manifest.Entry
 	var m *manifest.Manifest
-	for i := len(w.all) - 1; i >= 0; i-- {
-		if i == len(w.all)-1 || w.all[i].Root != w.all[i+1].Root {
-			b, err := hex.DecodeString(w.all[i].Root)
+	for i := len(w.All) - 1; i >= 0; i-- {
+		if i == len(w.All)-1 || w.All[i].Root != w.All[i+1].Root {
+			b, err := hex.DecodeString(w.All[i].Root)
 			if err != nil || len(b) != len(content.Hash{}) {
-				return nil, fmt.Errorf("cannot read the root of checkpoint %d", w.all[i].ID)
+				return nil, fmt.Errorf("cannot read the root of checkpoint %d", w.All[i].ID)
 			}
 			if m, err = manifest.LoadPath(ctx, w.bodies, content.Hash(b), name); err != nil {
 				return nil, err
@@ -123,7 +84,7 @@ func (w *walk) entry(ctx context.Context, at place) (*manifest.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := w.number(at.checkpoint)
+	i := w.Index(at.checkpoint)
 	if at.checkpoint != 0 && i < 0 {
 		return nil, fmt.Errorf("cannot find checkpoint %d", at.checkpoint)
 	}
@@ -136,8 +97,8 @@ func (w *walk) entry(ctx context.Context, at place) (*manifest.Entry, error) {
 // at is a file at a checkpoint with who wrote its lines; nil when no state of the
 // record has a file there.
 func (w *walk) at(ctx context.Context, checkpoint int64, name string) (*text, error) {
-	if checkpoint == 0 && len(w.all) > 0 {
-		checkpoint = w.all[0].ID // before it nothing had changed
+	if checkpoint == 0 && len(w.All) > 0 {
+		checkpoint = w.All[0].ID // before it nothing had changed
 	}
 	return w.blame(ctx, place{checkpoint, name})
 }
@@ -150,7 +111,7 @@ func (w *walk) blame(ctx context.Context, at place) (*text, error) {
 	// The states of which it is the same file as in the one before, down to where it changed.
 	var was *manifest.Entry
 	for at.checkpoint != 0 {
-		before := place{w.line.From(at.checkpoint), at.path}
+		before := place{w.From(at.checkpoint), at.path}
 		if was, err = w.entry(ctx, before); err != nil {
 			return nil, err
 		}
@@ -186,7 +147,7 @@ func (w *walk) blame(ctx context.Context, at place) (*text, error) {
 		}
 		t.inherit(earlier)
 	}
-	return w.keep(at, t.give(w.numberOf(w.made[at.checkpoint]))), nil
+	return w.keep(at, t.give(w.numberOf(w.Made(at.checkpoint)))), nil
 }
 
 // numberOf is what stands for some actions in a text.
@@ -210,7 +171,7 @@ func (w *walk) keep(at place, t *text) *text {
 // the file in the state before, under the name that it had, and for a roll back the
 // states that it takes things from.
 func (w *walk) sources(ctx context.Context, at place, there bool) ([]place, error) {
-	from := w.line.From(at.checkpoint)
+	from := w.From(at.checkpoint)
 	before := place{from, at.path}
 	out := []place{before}
 	if !there && from != 0 {
@@ -230,7 +191,7 @@ func (w *walk) sources(ctx context.Context, at place, there bool) ([]place, erro
 			out[0].path = old
 		}
 	}
-	r := w.back[at.checkpoint]
+	r := w.Back(at.checkpoint)
 	if r == nil {
 		return out, nil
 	}
@@ -242,12 +203,12 @@ func (w *walk) sources(ctx context.Context, at place, there bool) ([]place, erro
 	}
 	for _, a := range w.Actions {
 		if r.Selection != nil && (slices.Contains(r.Actions, a.N) || slices.Contains(r.Selection.Actions, a.N)) {
-			for _, s := range w.spans(a) {
+			for _, s := range w.Spans(a) {
 				out = append(out, place{s.From, at.path})
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(p place) bool { return p.checkpoint != 0 && w.number(p.checkpoint) < 0 }), nil
+	return slices.DeleteFunc(out, func(p place) bool { return p.checkpoint != 0 && w.Index(p.checkpoint) < 0 }), nil
 }
 
 // read reads a content of the record.

@@ -142,6 +142,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign},
 		Travel:   travels,
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
+		Bisector: bisector(a, history, travels.trees),
 		Finder:   find.New(history),
 		Verifier: seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }},
 		Ring:     ring,

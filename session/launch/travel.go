@@ -8,6 +8,8 @@ import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/apply"
+	"stepbox/session/bisect"
 	"stepbox/session/files"
 	"stepbox/session/tree"
 )
@@ -92,4 +94,10 @@ func (t traveller) first(ctx context.Context, id, path string, at api.Moment, wh
 		return nil, err
 	}
 	return content.Open(ctx, files.Bodies{Store: t.history.Store}, e.Hash, e.Size)
+}
+
+// bisector finds actions that broke something, in throw-away sandboxes as those of
+// an apply's checks.
+func bisector(a *apply.Applier, h *files.History, trees tree.Source) *bisect.Bisector {
+	return &bisect.Bisector{History: h, Trees: trees, Same: a.Same, Sandbox: func(s api.Session) bisect.Sandbox { return a.Sandbox(s) }}
 }

@@ -42,6 +42,7 @@ type Services struct {
 	Ring     Ring
 	Forester Forester
 	Blamer   Blamer
+	Bisector Bisector
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -117,7 +118,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 		return k.Collect(q.Context(), q.URL.Query().Get("dry") == "true")
 	}))
 	exports(mux, s.Exporter, one)
-	travelRoutes(mux, s.Travel, s.Blamer)
+	travelRoutes(mux, s.Travel, s.Blamer, s.Bisector)
 	verifies(mux, s.Verifier, s.Ring)
 	treeRoutes(mux, s.Forester)
 	// What was is in the record, of live sessions too.

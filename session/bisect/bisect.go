@@ -1,0 +1,272 @@
+// Package bisect finds the action of a session after which a command fails, as git
+// bisect finds a commit: it runs the command in throw-away sandboxes on the project as
+// it was after this action and that one.
+//
+// The states are those at the ends of actions that changed files, on the way that led
+// to the newest one: what was rolled back isn't on it. Home, /tmp and the network are
+// what a throw-away sandbox has, whatever the session had: an empty home, an empty
+// /tmp, no network. Files that can't be had as they were then are named.
+//
+// A Bisector is safe for concurrent use.
+package bisect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/ledger"
+	"stepbox/session/tree"
+	"stepbox/store"
+)
+
+// Bounds of a bisection.
+const (
+	maxCommand = 10 << 10 // bytes
+	maxJobs    = 16
+	maxInexact = 100 // that are named
+)
+
+// Sandbox runs a command on a state of the project.
+type Sandbox interface {
+	Check(ctx context.Context, state *manifest.Manifest, command string, told func(line string)) (api.CheckResult, error)
+}
+
+// Bisector bisects recorded sessions, live ones too up to their newest checkpoint.
+type Bisector struct {
+	History *files.History
+	Trees   tree.Source
+	Sandbox func(s api.Session) Sandbox
+	// Same says why a session's folder isn't the one that it worked on; nil: it is.
+	Same func(s api.Session) error
+}
+
+// Bisect finds the action after which a command fails. It tells how that goes, from
+// one goroutine at a time, until it returns.
+func (b *Bisector) Bisect(ctx context.Context, id string, r api.BisectRequest, tell func(api.BisectProgress)) (api.Bisected, error) {
+	out := api.Bisected{}
+	if strings.TrimSpace(r.Command) == "" || len(r.Command) > maxCommand {
+		return out, api.Problemf(api.CodeInvalid, "a command is needed, of at most %d bytes", maxCommand)
+	}
+	session, err := b.History.Session(ctx, id)
+	if err == nil {
+		err = b.Same(session)
+	}
+	if err != nil {
+		return out, err
+	}
+	steps, err := b.steps(ctx, id, r.From, r.To)
+	if err != nil {
+		return out, err
+	}
+	if out.All = len(steps); out.All == 0 {
+		out.No = "no action changed any files in between"
+		return out, nil
+	}
+	t := &tester{Bisector: b, session: session, command: r.Command, steps: steps, sandbox: b.Sandbox(session), tell: tell, failed: make(map[int]api.CheckResult), inexact: make(map[string]string)}
+	tell(api.BisectProgress{Steps: steps})
+	s := search{last: len(steps), jobs: min(cmp.Or(max(r.Jobs, 0), usual()), maxJobs), test: t.test}
+	ok, err := s.ends(ctx)
+	if err != nil {
+		return out, err
+	}
+	if !ok {
+		at, want, got := "at the beginning", "pass", s.known[0]
+		if got == passes {
+			at, want, got = "at the end", "fail", s.known[s.last]
+		}
+		out.No = fmt.Sprintf("the command must pass at the beginning and fail at the end; %s it doesn't %s: %s", at, want, words(got))
+	} else {
+		low, high, err := s.between(ctx)
+		if err == nil && !r.Once {
+			low, high, err = s.sure(ctx, low, high)
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Steps, out.Failed = steps[low:high], t.failed[high]
+	}
+	out.Runs, out.Again, out.Flaky = s.runs, s.again, s.flaky
+	for _, path := range slices.Sorted(maps.Keys(t.inexact)) {
+		if len(out.Inexact) == maxInexact {
+			out.InexactMore = len(t.inexact) - maxInexact
+			break
+		}
+		out.Inexact = append(out.Inexact, api.Trouble{Path: api.Escape(path), Why: api.Escape(t.inexact[path])})
+	}
+	return out, nil
+}
+
+func words(v verdict) string {
+	if v == skipped {
+		return "it says with 125 that it can't tell"
+	}
+	return "it " + v.String()
+}
+
+// usual is how many runs there are at once: a command may use several processors itself.
+func usual() int { return max(1, min(4, runtime.NumCPU()/2)) }
+
+// steps are what led from one moment to another. An action that changed files several
+// times is one step, and states of which one has the same files as the other are one.
+func (b *Bisector) steps(ctx context.Context, id string, from, to api.Moment) ([]api.BisectStep, error) {
+	first, err := b.History.At(ctx, id, cmp.Or(from, "start"))
+	if err != nil {
+		return nil, err
+	}
+	last, err := b.History.At(ctx, id, to)
+	if err != nil {
+		return nil, err
+	}
+	past, err := ledger.Recall(ctx, b.History.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	c := files.NewCourse(past)
+	var way []int64 // checkpoints, from the last one back
+	for at := last.Checkpoint; at > first.Checkpoint && c.Index(at) >= 0; at = c.From(at) {
+		way = append(way, at)
+	}
+	slices.Reverse(way)
+	begin := cmp.Or(from, "start")
+	root := ""
+	if i := c.Index(first.Checkpoint); i >= 0 {
+		root = c.All[i].Root
+	}
+	var steps []api.BisectStep
+	for i, at := range way {
+		made := c.Made(at)
+		if i+1 < len(way) && len(made) > 0 && slices.Equal(made, c.Made(way[i+1])) {
+			continue // in the middle of what they did
+		}
+		now := c.All[c.Index(at)].Root
+		told, err := b.History.Store.Told(ctx, id, store.KindCheckpoint, at)
+		if err != nil || len(told) == 0 {
+			return nil, errors.Join(err, fmt.Errorf("cannot find checkpoint %d", at))
+		}
+		end := api.MomentOf(told[0].Seq)
+		if now != root && !(root == "" && len(made) == 0) {
+			steps = append(steps, step(past, c, at, begin, end))
+		}
+		begin, root = end, now
+	}
+	return steps, nil
+}
+
+func step(past *ledger.Past, c *files.Course, at int64, from, to api.Moment) api.BisectStep {
+	s := api.BisectStep{Actions: c.Made(at), From: from, To: to, Title: "what a person changed"}
+	if r := c.Back(at); r != nil {
+		s.Title, _ = r.Words()
+	}
+	for _, a := range past.Actions {
+		if len(s.Actions) > 0 && a.N == s.Actions[0] {
+			if s.Title = a.Title; a.Said != nil {
+				s.Said = a.Said.Text
+			}
+		}
+	}
+	return s
+}
+
+// tester runs the command on states.
+type tester struct {
+	*Bisector
+	session api.Session
+	command string
+	steps   []api.BisectStep
+	sandbox Sandbox
+
+	mu      sync.Mutex
+	tell    func(api.BisectProgress) // guarded by mu
+	failed  map[int]api.CheckResult  // guarded by mu
+	inexact map[string]string        // guarded by mu
+}
+
+// test is search's.
+func (t *tester) test(ctx context.Context, state int, again bool) (verdict, error) {
+	at := t.steps[0].From
+	if state > 0 {
+		at = t.steps[state-1].To
+	}
+	files, err := t.lay(ctx, at)
+	var r api.CheckResult
+	if err == nil {
+		r, err = t.sandbox.Check(ctx, files, t.command, func(line string) { t.say(api.BisectProgress{Line: line, State: state}) })
+	}
+	run := api.BisectRun{State: state, Again: again, Check: r}
+	if ctx.Err() != nil {
+		run.Stopped = true
+		t.say(api.BisectProgress{Run: &run})
+		return unknown, ctx.Err()
+	}
+	if err != nil {
+		return unknown, err
+	}
+	v, err := judge(r, state == 0)
+	if err != nil {
+		return unknown, err
+	}
+	run.Result = v.String()
+	t.mu.Lock()
+	if v == fails {
+		t.failed[state] = r
+	}
+	t.mu.Unlock()
+	t.say(api.BisectProgress{Run: &run})
+	return v, nil
+}
+
+func (t *tester) say(p api.BisectProgress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tell(p)
+}
+
+// lay is the project at a moment, over the folder as it is now.
+func (t *tester) lay(ctx context.Context, at api.Moment) (*manifest.Manifest, error) {
+	whole, err := t.Trees.In(ctx, &t.History.History, t.session.ID, at)
+	if err != nil {
+		return nil, err
+	}
+	defer whole.Close()
+	over, gaps, err := whole.Over(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, g := range gaps {
+		t.inexact[g.Path] = g.Why
+	}
+	return over, err
+}
+
+// judge says what a run says of its state. As git bisect run has it, 0 is good, 125
+// can't tell, 1 to 127 is bad, and from 128 on the command itself has failed. It can't
+// have been meant either if it can't be run where it should pass.
+func judge(r api.CheckResult, base bool) (verdict, error) {
+	switch {
+	case r.Failure != "" || r.Exit == nil:
+		return unknown, fmt.Errorf("the command wasn't run to its end: %s", cmp.Or(r.Failure, "how it ended isn't known"))
+	case r.Exit.Signal != "" || r.Exit.Code >= 128:
+		return unknown, api.Problemf(api.CodeInvalid, "the command was ended by a signal (%s), which says nothing of the files; have it exit with 1 if that is the fault that is looked for", r.Exit.Words())
+	case base && (r.Exit.Code == 126 || r.Exit.Code == 127):
+		return unknown, api.Problemf(api.CodeInvalid, "the command can't be run at the beginning (exit %d): %s", r.Exit.Code, lastLine(r.Output))
+	case r.Exit.Code == 0:
+		return passes, nil
+	case r.Exit.Code == 125:
+		return skipped, nil
+	}
+	return fails, nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

@@ -1,0 +1,70 @@
+package files
+
+import (
+	"slices"
+
+	"stepbox/session/api"
+	"stepbox/session/ledger"
+)
+
+// Course is how the states of a recorded session's files went on from each other, and
+// by whom. It is only read.
+type Course struct {
+	All []api.Checkpoint // of all files, by number
+
+	line Line
+	made map[int64][]int
+	back map[int64]*api.Rollback
+}
+
+// NewCourse finds out a session's course.
+func NewCourse(past *ledger.Past) *Course {
+	c := &Course{made: make(map[int64][]int), back: make(map[int64]*api.Rollback)}
+	c.line.Recall(past.Checkpoints, past.Rollbacks)
+	for _, cp := range past.Checkpoints {
+		if cp.Action == 0 {
+			c.All = append(c.All, cp)
+		}
+	}
+	for _, a := range past.Actions {
+		for _, s := range c.Spans(a) {
+			for at := s.To; at > s.From; at = c.From(at) {
+				c.made[at] = append(c.made[at], a.N)
+			}
+		}
+	}
+	for i := range past.Rollbacks {
+		if r := &past.Rollbacks[i]; r.After != 0 {
+			c.back[r.After] = r
+		}
+	}
+	return c
+}
+
+// From is the checkpoint that one goes on from; 0: the project as it was.
+func (c *Course) From(id int64) int64 { return c.line.From(id) }
+
+// Made are the actions in whose time a checkpoint's changes were made, by number; none
+// of what a person or a roll back did.
+func (c *Course) Made(id int64) []int { return c.made[id] }
+
+// Back is the roll back that left a checkpoint, or nil.
+func (c *Course) Back(id int64) *api.Rollback { return c.back[id] }
+
+// Index is where a checkpoint is in All; negative when it isn't one of all files.
+func (c *Course) Index(id int64) int {
+	i, found := slices.BinarySearchFunc(c.All, id, func(cp api.Checkpoint, id int64) int { return int(cp.ID - id) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// Spans are the checkpoints between which an action's changes were made; of records
+// from before these were noted, those around it.
+func (c *Course) Spans(a api.Action) []api.Span {
+	if len(a.Spans) == 0 && a.Before != 0 && a.After > a.Before && c.Index(a.After) >= 0 {
+		return []api.Span{{From: a.Before, To: a.After}}
+	}
+	return a.Spans
+}
