@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/apply"
@@ -34,7 +33,7 @@ func (t traveller) File(ctx context.Context, id, path string, at api.Moment) (io
 		return nil, err
 	}
 	if f == nil {
-		return t.first(ctx, id, path, at, api.Problemf(api.CodeNotFound, "there was no %q then", api.Escape(path)))
+		return nil, api.Problemf(api.CodeNotFound, "there was no %q then", api.Escape(path))
 	}
 	if err := readable(&f.Entry, path); err != nil {
 		whole.Close()
@@ -43,7 +42,7 @@ func (t traveller) File(ctx context.Context, id, path string, at api.Moment) (io
 	r, _, err := whole.Open(ctx, path)
 	if gap := (*tree.Gap)(nil); errors.As(err, &gap) {
 		whole.Close()
-		return t.first(ctx, id, path, at, api.Problemf(api.CodeNotFound, "%q can't be had as it was: %s", api.Escape(path), api.Escape(gap.Why)))
+		return nil, api.Problemf(api.CodeNotFound, "%q can't be had as it was: %s", api.Escape(path), api.Escape(gap.Why))
 	}
 	if err != nil {
 		whole.Close()
@@ -73,27 +72,6 @@ type treeFile struct {
 func (f treeFile) Close() error {
 	defer f.tree.Close()
 	return f.ReadCloser.Close()
-}
-
-// first opens what the session first saw at a path that it changed only later: it is
-// known from then on. Else it gives why.
-func (t traveller) first(ctx context.Context, id, path string, at api.Moment, why error) (io.ReadCloser, error) {
-	then, err := t.history.Scope(ctx, id, api.Scope{To: at})
-	if err != nil {
-		return nil, err
-	}
-	now, err := t.history.Scope(ctx, id, api.Scope{To: "end"})
-	if err != nil {
-		return nil, err
-	}
-	e := then.To.Has(manifest.LaterBase(then.To, now.To), path)
-	if e == nil || e.Unsaved != "" {
-		return nil, why
-	}
-	if err := readable(e, path); err != nil {
-		return nil, err
-	}
-	return content.Open(ctx, files.Bodies{Store: t.history.Store}, e.Hash, e.Size)
 }
 
 // bisector finds actions that broke something, in throw-away sandboxes as those of

@@ -141,6 +141,29 @@ func (t *Tree) overBase(at *File, b *manifest.Node) {
 	}
 }
 
+// fill has the contents of files that the session came to see only later, where the
+// start knows of a file no more than what it looked like; with partial, of files too
+// that the start, of which not all is known, says nothing about.
+func (t *Tree) fill(at *File, b *manifest.Node, partial bool) {
+	for n := range b.Sub.All() {
+		was := at.below[n.Name]
+		switch {
+		case n.Name == ".git":
+		case n.Kind == manifest.KindDir && was == nil && partial:
+			was = &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+			was.Opaque = false
+			at.put(was)
+			t.fill(was, n, partial)
+		case n.Kind == manifest.KindDir && was != nil && was.Kind == manifest.KindDir:
+			t.fill(was, n, partial)
+		case was == nil && partial && n.Kind < manifest.KindDevice, was != nil && was.blob == nil && !was.kept() && n.Kind == manifest.KindFile && n.Unsaved == "" && was.alike(&n.Entry):
+			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+			f.Links = 0
+			at.put(f)
+		}
+	}
+}
+
 // alike says whether two files look the same, as far as that can be told without
 // their contents.
 func (f *File) alike(e *manifest.Entry) bool {

@@ -113,6 +113,15 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 	case rec.Missing != "":
 		t.gap("", "the record of what the project was is incomplete: "+rec.Missing)
 	}
+	if last, err := h.At(ctx, id, "end"); err == nil && last.Checkpoint != 0 && last.Checkpoint != at.Checkpoint {
+		later, err := files.Recorded(s.Store, id).At(ctx, last.Checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		if later.Base != nil {
+			t.fill(t.root, later.Base.Root, rec == nil || rec.Missing != "")
+		}
+	}
 	if state != nil {
 		if state.Base != nil {
 			t.overBase(t.root, state.Base.Root)
