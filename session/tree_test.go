@@ -14,8 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/runner/holder"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/scratch"
 	"stepbox/session/tree"
 )
 
@@ -172,12 +176,13 @@ func TestTree(t *testing.T) {
 			copies := filepath.Join(d.store.SessionDir(d.ID()), "tmp", "copies")
 			want := map[int]string{1: onDisk(t, d.project)}
 			d.run("mkdir /tmp/copies")
+			last := 0
 			for range 12 {
 				deed := deeds[random.IntN(len(deeds))]
 				n := d.run("(" + deed + ") >/tmp/noise; cp -a . /tmp/copies/new; sync /tmp/copies; mv /tmp/copies/new /tmp/copies/$$; echo $$ >/tmp/copies/last")
-				last, err := os.ReadFile(filepath.Join(copies, "last"))
+				name, err := os.ReadFile(filepath.Join(copies, "last"))
 				d.must(err)
-				want[n] = onDisk(t, filepath.Join(copies, strings.TrimSpace(string(last))))
+				want[n], last = onDisk(t, filepath.Join(copies, strings.TrimSpace(string(name)))), n
 				t.Logf("%d: %s", n, deed)
 			}
 			if name == "a repository" { // what the person does later is in no tree
@@ -206,9 +211,54 @@ func TestTree(t *testing.T) {
 						t.Errorf("at %s %q isn't exact: %s", at, g.Path, g.Why)
 					}
 				}
+				if n == 1 || n == last {
+					d.forksAs(source, at, gaps, was)
+				}
 				tr.Close()
 			}
 		})
+	}
+}
+
+// forksAs starts a fork of the session at a moment, which has to begin with what was
+// there, but for what is said not to be had.
+func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []tree.Gap, was string) {
+	d.Helper()
+	tr, err := source.In(d.Context(), &d.read.History.History, d.ID(), at)
+	d.must(err)
+	defer tr.Close()
+	upper, more, err := tr.Over(d.Context())
+	d.must(err)
+	gaps = append(gaps, more...)
+	cfg := d.config
+	d.n++
+	cfg.ID = fmt.Sprintf("%sf%d", d.ID(), d.n)
+	cfg.Argv = []string{"bash", "-c", "cp -a . /tmp/copy; echo own >own"}
+	cfg.Parent = &api.Parent{ID: d.ID(), Name: "t", At: at}
+	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper))
+	s, err := session.Start(d.Context(), d.store, cfg)
+	d.must(err)
+	<-s.Done()
+	folder := d.store.SessionDir(cfg.ID)
+	d.Cleanup(func() { d.must(holder.RemoveAll(folder)) })
+	is := onDisk(d, filepath.Join(folder, "tmp", "copy"))
+	for _, line := range differing(is, was) {
+		if !slices.ContainsFunc(gaps, func(g tree.Gap) bool { return strings.HasPrefix(line[2:], g.Path) }) {
+			d.Errorf("the fork at %s (+) and what the agent saw (-) differ: %s", at, line)
+		}
+	}
+	history := files.NewHistory(d.store, func(string) bool { return false })
+	own, err := history.Changes(d.Context(), cfg.ID, api.Scope{From: "start"}, api.Page{})
+	d.must(err)
+	if len(own.Files) != 1 || own.Files[0].Path != "own" || own.Files[0].Inherited {
+		d.Errorf("what the fork at %s did itself is %+v", at, own.Files)
+	}
+	all, err := history.Changes(d.Context(), cfg.ID, api.Scope{}, api.Page{})
+	d.must(err)
+	for _, c := range all.Files {
+		if c.Inherited == (c.Path == "own") {
+			d.Errorf("of %s it is said that it was inherited: %v", c.Path, c.Inherited)
+		}
 	}
 }
 

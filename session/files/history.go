@@ -111,11 +111,10 @@ func (h *History) inherited(ctx context.Context, id string, s Scope, changes []d
 	if err != nil {
 		return // the change is shown all the same
 	}
+	base := manifest.LaterBase(first, s.To)
 	for i := range changes {
-		was, is := first.Lookup(changes[i].Path), changes[i].New
-		if is == nil {
-			listed[i].Inherited = was != nil && was.Kind == manifest.KindWhiteout
-		} else if was != nil {
+		was, is := first.Has(base, changes[i].Path), changes[i].New
+		if listed[i].Inherited = (was == nil) == (is == nil); was != nil && is != nil {
 			listed[i].Inherited = was.Kind == is.Kind && was.Mode == is.Mode && was.Hash == is.Hash && was.Size == is.Size && was.Target == is.Target
 		}
 		if listed[i].Inherited {
