@@ -91,9 +91,8 @@ func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor 
 // those that are in it.
 func (s *Screen) lists(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	title := "Past"
-	q, _ := s.search.query("")
-	if q.State != "" {
-		title = strings.ToUpper(q.State[:1]) + q.State[1:]
+	if state := s.past.state; state != "" {
+		title = strings.ToUpper(state[:1]) + state[1:]
 	} else {
 		live := area
 		live.Max.Y = area.Min.Y + 2 + max(1, min(len(s.live), max(1, area.Dy()*3/5-2)))

@@ -23,6 +23,7 @@ type window struct {
 	found []api.Found
 	total int // all that there are
 	read  bool
+	state string   // that was asked for; "": those that aren't live
 	two   bool     // rows have a second line: for the place that has what was searched
 	notes []string // what couldn't be searched
 }
@@ -111,7 +112,7 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 	for i, n := range notes {
 		notes[i] = paint.Clean(n)
 	}
-	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, two: q.Text != "", notes: notes}
+	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, state: q.State, two: q.Text != "", notes: notes}
 	for i, x := range s.live {
 		if x.ID == s.chosen {
 			s.at = i

@@ -128,7 +128,7 @@ func took(x api.Session, now time.Time) string {
 		}
 		end = now
 	}
-	return paint.Took(end.Sub(x.StartedAt).Truncate(time.Second))
+	return paint.Took(end.Sub(x.StartedAt))
 }
 
 // namesWidth is the width of the column of names.

@@ -1,0 +1,299 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"stepbox/session/api"
+)
+
+// many is a record of that many past sessions and a live one.
+func many(n int) *fakeClient {
+	s := newScene()
+	list := slices.Clone(s.Sessions[:1])
+	for i := range n {
+		x := s.Sessions[2+i%4]
+		x.ID, x.Name = fmt.Sprintf("p%07d", i), fmt.Sprintf("%s-%d", x.Name, i)
+		x.EndedAt, x.StartedAt = x.EndedAt.Add(-time.Duration(i)*time.Hour), x.StartedAt.Add(-time.Duration(i)*time.Hour)
+		x.Denials, x.Rollbacks, x.Changed, x.Attempts, x.Unapplied = i%3, i%2, i%17, i%5, i%4
+		x.Workspace, x.Folder = "/home/ada/src/parser", "/home/ada/src/parser"
+		list = append(list, x)
+	}
+	c := newFake(list...)
+	for _, a := range s.Actions {
+		c.Put(api.Event{Action: &a})
+	}
+	c.SetScreen(70, 22, s.Screen)
+	return c
+}
+
+// trashed says what a session's Trashed is in the record.
+func trashed(c *fakeClient, id string) bool {
+	s, err := c.find(id)
+	return err == nil && !s.Trashed.IsZero()
+}
+
+// However many sessions there are, those around the ones in view are read.
+func TestHomeReadsWhatIsInView(t *testing.T) {
+	t.Parallel()
+	c := many(10_000)
+	d := drive(t, c, 80, 24, Options{Theme: "plain"})
+	d.shows("10000 sessions")
+	d.shows("bump-deps-0 ")
+	d.press("G")
+	d.shows("lint-9999 ")
+	d.press("g", "pgdown", "pgdown")
+	d.shows("-20 ")
+	for _, q := range c.Queries() {
+		if q.Limit == 0 || q.Limit > 500 {
+			t.Errorf("%d sessions were asked for at once", q.Limit)
+		}
+	}
+}
+
+// What is typed is searched once typing pauses; the place that is chosen is the
+// moment that is opened.
+func TestHomeSearches(t *testing.T) {
+	t.Parallel()
+	c := many(20)
+	c.SetRecord(func(r *record) {
+		r.found = []api.Hit{
+			{Kind: api.HitAction, Key: 3, Action: 3, Offset: time.Minute, Seq: 7, Text: "sh lint-19 one"},
+			{Kind: api.HitTerminal, Offset: 90 * time.Second, Text: "lint-19 two\x1b[2J"},
+		}
+	})
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("bump-deps-0 ")
+	asked := len(c.Queries())
+	d.press("/")
+	d.press(strings.Split("lint-19", "")...)
+	d.shows("action #3 00:01:00  sh lint-19 one")
+	d.shows("1 of 2")
+	d.lacks("bump-deps")
+	texts := map[string]bool{}
+	for _, q := range c.Queries()[asked:] {
+		texts[q.Text] = true
+	}
+	if texts["l"] && texts["li"] && texts["lin"] && texts["lint"] {
+		t.Errorf("each key was searched: %v", texts)
+	}
+	d.press("tab", "]")
+	d.shows(`terminal 00:01:30  lint-19 two\x1b[2J`)
+	d.shows("2 of 2")
+	if _, at, ok := d.m.home.Selected(); !ok || at != "+1m30s" {
+		t.Errorf("opens at %q", at)
+	}
+	d.press("[")
+	d.shows("1 of 2")
+	if _, at, _ := d.m.home.Selected(); at != api.MomentOf(7) {
+		t.Errorf("opens at %q", at)
+	}
+	d.press("esc")
+	d.shows("bump-deps-0 ")
+	d.press("/")
+	d.press(strings.Split("state:odd", "")...)
+	d.shows(`"odd" is no state: use live`)
+	d.press("esc", "/")
+	d.press(strings.Split("state:failed agent:codex", "")...)
+	d.shows("Failed")
+	d.shows("migrate-2 ")
+	d.lacks("fix-tests")
+	d.press("esc", "h")
+	d.shows("this folder has no name")
+	d.press("s", "s")
+	d.shows("most changes")
+	d.shows("16 ")
+}
+
+func TestHomeHere(t *testing.T) {
+	t.Parallel()
+	c := many(3)
+	c.list[2].Folder = "/else"
+	d := drive(t, c, 80, 24, Options{Theme: "plain", Here: "/home/ada/src/parser"})
+	d.shows("shell-1")
+	d.press("h")
+	d.shows("this folder · newest")
+	d.until("the other is gone", func() bool { return !strings.Contains(d.text(), "shell-1") })
+	d.press("h")
+	d.shows("shell-1")
+}
+
+// A person names, tags, notes and pins a session.
+func TestHomeLabels(t *testing.T) {
+	t.Parallel()
+	c := many(3)
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("bump-deps-0")
+	d.press("j", "e", "ctrl+u")
+	d.press(strings.Split("better", "")...)
+	d.press("enter")
+	d.shows("✓ better")
+	d.press("t", "a", "space", "b", "enter")
+	d.shows("#a #b")
+	d.press("N", "h", "i", "esc", "p")
+	d.shows("pinned: no rule removes it")
+	d.shows("▪ better")
+	d.press("N", "h", "o", "enter", "p")
+	d.until("it is no longer pinned", func() bool { return !strings.Contains(d.text(), "pinned") })
+	d.until("all is kept", func() bool {
+		s, _ := c.find("p0000000")
+		return s.Name == "better" && len(s.Tags) == 2 && s.Note == "ho" && !s.Pinned
+	})
+}
+
+// What is deleted can be brought back until the program ends; then it is removed,
+// unless someone else brought it back or removed it.
+func TestHomeDeletes(t *testing.T) {
+	t.Parallel()
+	c := many(5)
+	d := drive(t, c, 80, 24, Options{Theme: "plain"})
+	d.shows("bump-deps-0")
+	d.press("D")
+	d.shows("it lives: stepbox kill ends it")
+	gone := func(id string) {
+		t.Helper()
+		d.press("D")
+		d.until("it is deleted", func() bool { return trashed(c, id) && !d.m.home.Reading() })
+		d.shows("u brings it back")
+	}
+	d.press("j")
+	gone("p0000000")
+	d.until("it isn't listed", func() bool { return strings.Contains(d.text(), "4 sessions") })
+	d.press("u")
+	d.shows("5 sessions")
+	d.shows("it is back")
+	if trashed(c, "p0000000") {
+		t.Error("it wasn't brought back")
+	}
+	for _, id := range []string{"p0000000", "p0000001", "p0000002"} {
+		gone(id)
+	}
+	off := false
+	if _, err := c.Label(t.Context(), "p0000001", api.Label{Trashed: &off}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Remove(t.Context(), "p0000002"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.m.home.Empty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for i, want := range []bool{false, true, false, true, true} {
+		if _, err := c.find(fmt.Sprintf("p%07d", i)); (err == nil) != want {
+			t.Errorf("session %d is there: %v, want %v", i, err == nil, want)
+		}
+	}
+}
+
+// The selected session may be removed by someone else at any time.
+func TestHomeSelectedVanishes(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"enter", "p", "D", "x"} {
+		c := many(3)
+		d := drive(t, c, 120, 35, Options{Theme: "plain", Export: func(ctx context.Context, id string) (string, error) {
+			_, err := c.find(id)
+			return "a.patch", err
+		}})
+		d.shows("shell-1")
+		d.press("j", "j")
+		if err := c.Remove(t.Context(), "p0000001"); err != nil {
+			t.Fatal(err)
+		}
+		d.press(key)
+		d.shows("there is no session p0000001")
+		d.press("j")
+		d.now.Add(int64(longest))
+		d.send(clock{})
+		d.until("it is gone", func() bool { return !strings.Contains(d.text(), "shell-1 ") })
+	}
+}
+
+// Names, notes and paths are whatever someone wrote.
+func TestHomeIsSafe(t *testing.T) {
+	t.Parallel()
+	c := many(2)
+	evil := "x\x1b]52;c;Zm9v\a\u202ey" + strings.Repeat("漢", 300)
+	for i := range c.list {
+		s := &c.list[i]
+		s.Name, s.Agent, s.Workspace, s.Command, s.LastAction, s.Note, s.Reason, s.Tags = evil, evil, evil, evil, evil, evil, evil, []string{evil}
+		s.Parent = &api.Parent{ID: evil, Name: evil, At: api.Moment(evil)}
+	}
+	for _, size := range sizes {
+		d := drive(t, c, size[0], size[1], Options{Theme: "plain"})
+		d.shows("x")
+		d.press("j", "e", "esc", "t", "esc", "D", "u")
+		d.idle()
+		if raw := d.seen.String(); strings.Contains(raw, "\x1b]") || strings.ContainsRune(raw, '\u202e') {
+			t.Error("what is hostile reaches the terminal")
+		}
+	}
+}
+
+func TestGoldenHome(t *testing.T) {
+	t.Parallel()
+	scenes := []struct {
+		name  string
+		n     int
+		keys  []string
+		shows string
+	}{
+		{"empty", 0, nil, "no past sessions yet"},
+		{"ten-thousand", 10_000, []string{"j", "pgdown", "pgdown"}, "10000 sessions"},
+		{"search", 10_000, []string{"/", "l", "i", "n", "t"}, "2500 sessions"},
+		{"filter", 10_000, append(append([]string{"/"}, strings.Split("state:failed agent:codex", "")...), "tab", "s"), "2500 sessions"},
+		{"preview", 20, []string{"v", "j", "j"}, "20 sessions"},
+		{"rename", 20, []string{"j", "e"}, "Rename bump-deps-0"},
+		{"trashed", 20, []string{"j", "D"}, "19 sessions"},
+		{"resume", 20, []string{"j", "r"}, "Resume bump-deps-0?"},
+	}
+	for _, s := range scenes {
+		for _, size := range sizes {
+			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
+				t.Parallel()
+				c := many(s.n)
+				c.SetRecord(func(r *record) {
+					r.found = []api.Hit{{Kind: api.HitTerminal, Offset: time.Minute, Text: "golangci-lint run ./..."}}
+				})
+				for i := range c.list {
+					c.list[i].Note, c.list[i].Tags = "the one that broke", []string{"ci"}
+				}
+				d := drive(t, c, size[0], size[1], Options{Theme: "dark", Version: "v0.1.0",
+					Resume: func(context.Context, string) (string, error) { return "", nil },
+					Start:  func(context.Context) (string, error) { return "", nil }})
+				d.shows("fix-tests")
+				d.until("the list is read", func() bool { return !d.m.home.Reading() })
+				d.press(s.keys...)
+				beside := size[0] >= 120
+				if beside || s.name != "preview" {
+					d.shows(s.shows)
+				}
+				if beside != (s.name == "preview") {
+					d.shows("Last actions")
+				}
+				d.until("the list is read", func() bool { return !d.m.home.Reading() })
+				golden.RequireEqual(t, d.content)
+			})
+		}
+	}
+}
+
+// BenchmarkHome moves about in ten thousand sessions and draws.
+func BenchmarkHome(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := drive(new(testing.T), many(n), 200, 50, Options{Theme: "dark"})
+			defer d.m.Close()
+			d.shows("bump-deps-0")
+			for b.Loop() {
+				d.press("j")
+				d.seen.Reset()
+			}
+		})
+	}
+}
