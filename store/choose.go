@@ -250,3 +250,35 @@ func (s *Store) Counts(ctx context.Context, session string) (denials, rollbacks,
 	}
 	return denials, rollbacks, applied, nil
 }
+
+// Rows says of each session which event wrote its row.
+func (s *Store) Rows(ctx context.Context) (map[string]uint64, error) {
+	out := make(map[string]uint64)
+	err := s.each(ctx, `SELECT session, seq FROM sessions`, nil, func(rows *sql.Rows) error {
+		var id string
+		var seq uint64
+		err := rows.Scan(&id, &seq)
+		out[id] = seq
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the sessions: %w", err)
+	}
+	return out, nil
+}
+
+// Touched lists the numbers of the resources of a kind that events after one, and up to
+// another, told of.
+func (s *Store) Touched(ctx context.Context, session string, kind Kind, after, upTo uint64) (keys []int64, err error) {
+	err = s.each(ctx, `SELECT DISTINCT key FROM events WHERE session = ? AND kind = ? AND seq > ? AND seq <= ? ORDER BY key`,
+		[]any{session, string(kind), int64(after), int64(upTo)}, func(rows *sql.Rows) error {
+			var key int64
+			err := rows.Scan(&key)
+			keys = append(keys, key)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the events of session %s: %w", session, err)
+	}
+	return keys, nil
+}

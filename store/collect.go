@@ -58,6 +58,11 @@ func (s *Store) Collect(ctx context.Context, dry bool, more ...References) (c Co
 	if err := s.collectFiles(ctx, dry, named, &c); err != nil {
 		return c, err
 	}
+	if !dry {
+		if err := s.forgetWords(ctx); err != nil {
+			return c, err
+		}
+	}
 	c.Folders, err = s.strayFolders(ctx)
 	return c, err
 }

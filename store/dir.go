@@ -95,8 +95,10 @@ func checkWritable(dir string) error {
 // would make it by the umask; its -wal and -shm files get the same mode. An
 // existing file is left alone and never opened here: closing any descriptor of
 // it would drop the locks that SQLite holds in this process (fcntl(2)).
-func createDatabase(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, database), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func createDatabase(dir string) error { return createNamed(dir, database) }
+
+func createNamed(dir, name string) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil

@@ -24,6 +24,7 @@ type Store struct {
 	reads    *sql.DB
 	writes   *writer // nil when readonly
 	keep     *keeper // nil when readonly
+	index    opener
 
 	closing sync.Once
 	closed  error // what Close returned
@@ -132,7 +133,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	dsn, err := s.readOnlyDSN()
+	dsn, err := s.readOnlyDSN(database)
 	if err != nil {
 		return err
 	}
@@ -153,19 +154,19 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 // readOnlyDSN reads a record in a folder that can't be written: SQLite needs
 // its shared memory file unless it is told that nobody writes, which is so when
 // there is no log (sqlite.org/wal.html, "Read-Only Databases").
-func (s *Store) readOnlyDSN() (string, error) {
+func (s *Store) readOnlyDSN(name string) (string, error) {
 	if checkWritable(s.dir) == nil {
-		return s.dsn("ro"), nil
+		return s.dsnOf(name, "ro"), nil
 	}
 	exists := func(suffix string) bool {
-		_, err := os.Stat(filepath.Join(s.dir, database+suffix))
+		_, err := os.Stat(filepath.Join(s.dir, name+suffix))
 		return err == nil
 	}
 	switch {
 	case !exists("-wal"):
-		return s.dsn("ro") + "&immutable=1", nil
+		return s.dsnOf(name, "ro") + "&immutable=1", nil
 	case exists("-shm"):
-		return s.dsn("ro"), nil
+		return s.dsnOf(name, "ro"), nil
 	}
 	return "", fmt.Errorf("%w: it wasn't closed and can't be recovered in place; copy %s to a folder that you can write and set STEPBOX_DATA to it",
 		ErrReadOnly, quote(s.dir))
@@ -184,8 +185,10 @@ func connect(dsn string, most int) (*sql.DB, error) {
 
 // dsn names the database for the driver. Other tools may lock the database for
 // a while, for which SQLite waits busyFor.
-func (s *Store) dsn(mode string) string {
-	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.Join(s.dir, database)}
+func (s *Store) dsn(mode string) string { return s.dsnOf(database, mode) }
+
+func (s *Store) dsnOf(name, mode string) string {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.Join(s.dir, name)}
 	return fmt.Sprintf("%s?mode=%s&_busy_timeout=%d&_synchronous=NORMAL&_stmt_cache_size=32", u.String(), mode, busyFor.Milliseconds())
 }
 
@@ -229,7 +232,7 @@ func (s *Store) quickCheck(ctx context.Context) error {
 // is called afterwards fails with ErrClosed. Journals must be closed before.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		var errs []error
+		errs := []error{s.closeIndex()}
 		if s.keep != nil {
 			errs = append(errs, s.keep.close())
 		}

@@ -100,6 +100,28 @@ func (r *Recording) Length() time.Duration {
 	return 0
 }
 
+// Files lists its files by number, and says which of them won't get longer any more.
+func (r *Recording) Files() (numbers []int64, packed []bool) {
+	for _, f := range r.files {
+		numbers, packed = append(numbers, int64(f.number)), append(packed, !f.raw)
+	}
+	return numbers, packed
+}
+
+// File yields what was printed, and the terminal's sizes, in one of its files.
+func (r *Recording) File(number int64) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		lost := false
+		for i, f := range r.files {
+			if int64(f.number) == number {
+				if more, err := r.playFile(i, nil, false, &lost, yield); err != nil && more {
+					yield(Frame{}, r.damaged(err))
+				}
+			}
+		}
+	}
+}
+
 // Lost is a part of a recording that can't be read.
 type Lost struct {
 	From, To time.Duration

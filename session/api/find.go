@@ -96,10 +96,13 @@ type Found struct {
 
 // FoundPage is a part of what a Query finds.
 type FoundPage struct {
-	Found []Found  `json:"found"`
-	Next  string   `json:"next,omitempty"`  // "" after the last
-	Total int      `json:"total"`           // sessions that the Query finds
-	Notes []string `json:"notes,omitempty"` // what couldn't be searched, in words
+	Found []Found `json:"found"`
+	Next  string  `json:"next,omitempty"` // "" after the last
+	Total int     `json:"total"`          // sessions that the Query finds
+	// Behind is how many sessions aren't searched yet, but for what they are called:
+	// asked again, there are fewer.
+	Behind int      `json:"behind,omitempty"`
+	Notes  []string `json:"notes,omitempty"` // what couldn't be searched, in words
 }
 
 // Find asks for sessions.

@@ -21,15 +21,17 @@ import (
 // Finder finds sessions in the record.
 type Finder struct {
 	*files.History
+	indexing chan struct{} // holds one: who brings the index up to date
 }
 
 // New makes a Finder.
-func New(h *files.History) *Finder { return &Finder{History: h} }
+func New(h *files.History) *Finder { return &Finder{History: h, indexing: make(chan struct{}, 1)} }
 
 // Bounds of an answer.
 const (
 	limitUsual = 50
 	limitMost  = 1000
+	hitsMost   = 1000
 	alsoMost   = 200 // interrupted sessions whose changes are counted for a list
 )
 
@@ -44,8 +46,9 @@ func (f *Finder) Find(ctx context.Context, q api.Query) (api.FoundPage, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, w := range words(q.Text) {
-		c.Words = append(c.Words, store.Word{Text: w.text})
+	l, err := f.look(ctx, q, &c, &out)
+	if err != nil {
+		return out, err
 	}
 	chosen, err := f.Store.Choose(ctx, c)
 	if errors.Is(err, store.ErrChoice) {
@@ -63,7 +66,17 @@ func (f *Finder) Find(ctx context.Context, q api.Query) (api.FoundPage, error) {
 		if err != nil {
 			return out, err
 		}
-		out.Found = append(out.Found, api.Found{Session: s})
+		found := api.Found{Session: s}
+		if q.Hits > 0 && len(l.words) > 0 {
+			found.Hits, found.More, err = f.hits(ctx, s, l, min(q.Hits, hitsMost))
+			if errors.Is(err, store.ErrNotFound) { // as above
+				continue
+			}
+			if err != nil {
+				return out, err
+			}
+		}
+		out.Found = append(out.Found, found)
 	}
 	return out, nil
 }

@@ -183,7 +183,11 @@ func TestWords(t *testing.T) {
 		`x" y"z`:       "[{x false} {y false} {z true}]",
 		"NEAR(a, b) -": "[{NEAR(a, false} {b) false} {- true}]",
 	} {
-		if got := fmt.Sprint(words(text)); got != want {
+		var list []string
+		for _, w := range words(text) {
+			list = append(list, fmt.Sprintf("{%s %t}", w.text, w.begun))
+		}
+		if got := fmt.Sprint(list); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}

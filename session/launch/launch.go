@@ -28,6 +28,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/apply"
 	"stepbox/session/files"
+	"stepbox/session/find"
 	"stepbox/session/seal"
 	"stepbox/session/server"
 	"stepbox/store"
@@ -260,6 +261,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	me := api.Neighbour{ID: cfg.ID, Name: cfg.Name, Folder: cfg.Workspace}
 	return s, func(ctx context.Context) error {
 		defer st.Close()
+		defer indexed(ctx, st, cfg)
 		defer func() { _ = release() }() // nobody writes after that
 		defer Tell(context.WithoutCancel(ctx), api.News{Kind: api.NewsEnded, From: me})
 		defer func() { _ = mine.withdraw() }() // as above
@@ -269,6 +271,17 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		reader := s.Reader()
 		return serve(ctx, s, reader, applier(st, reader.History, dir, cfg.Env, func(string) apply.Owner { return s.Desk() }), l, cfg.Log)
 	}, nil
+}
+
+// indexed makes a session that has ended quick to search. Whoever searches goes on
+// where this didn't come to.
+func indexed(ctx context.Context, st *store.Store, cfg session.Config) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	h := files.NewHistory(st, func(string) bool { return false })
+	if err := find.New(h).Index(ctx, cfg.ID); err != nil && cfg.Log != nil {
+		cfg.Log.Warn("the session isn't indexed yet", "error", err)
+	}
 }
 
 // run starts the session, once what it takes to resume it is kept.

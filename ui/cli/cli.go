@@ -69,7 +69,7 @@ type command struct {
 // Commands lists the commands that look at sessions and decide on them.
 func Commands(connect Connect) []*cobra.Command {
 	return []*cobra.Command{
-		list(connect), show(connect), logs(connect), diff(connect), cat(connect), blame(connect), bisect(connect), checkout(connect), compare(connect), export(connect), imports(connect),
+		list(connect), grep(connect), show(connect), logs(connect), diff(connect), cat(connect), blame(connect), bisect(connect), checkout(connect), compare(connect), export(connect), imports(connect),
 		approve(connect), deny(connect), keep(connect), mode(connect),
 		pause(connect), resume(connect), kill(connect), rollback(connect), apply(connect),
 		label(connect), remove(connect), collect(connect), verify(connect), key(connect),

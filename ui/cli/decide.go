@@ -138,8 +138,8 @@ func kill(connect Connect) *cobra.Command {
 			a, err := c.client.KillAction(c.ctx, s.ID, action)
 			return c.say(a, err, "killed: action %d  %s", a.N, cut(a.Title, lineMost))
 		}
-		s, err := c.client.Kill(c.ctx, s.ID)
-		return c.say(s, err, "killed: %s", s.Name)
+		ended, err := c.client.Kill(c.ctx, s.ID)
+		return c.say(ended, err, "killed: %s", s.Name) // as it is called now
 	})
 	cmd.Flags().IntVar(&action, "action", 0, "only the processes of this action")
 	return cmd

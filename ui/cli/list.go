@@ -138,6 +138,9 @@ func (c command) find(q api.Query, most int) (out api.FoundPage, err error) {
 		if err != nil {
 			return out, err
 		}
+		if p.Behind > 0 { // it is at it
+			continue
+		}
 		p.Found = append(out.Found, p.Found...)
 		out = p
 		if q.After = p.Next; q.After == "" || most >= 0 && len(out.Found) >= most {

@@ -1,0 +1,240 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/store"
+)
+
+// looked is what the index says of a text.
+type looked struct {
+	words   []word
+	places  map[string][]store.Place // of each session, those with any of the words
+	indexed map[string]store.Indexed
+}
+
+// placesMost bounds how many places of one session are read for its hits.
+const placesMost = 200
+
+// look finds out which sessions have a text, and tells the choice. Notes say what
+// couldn't be searched.
+func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *api.FoundPage) (looked, error) {
+	l := looked{words: words(q.Text), places: make(map[string][]store.Place)}
+	if len(l.words) == 0 {
+		return l, nil
+	}
+	for _, w := range l.words {
+		c.Words = append(c.Words, store.Word{Text: w.text})
+	}
+	x, err := f.Store.Index(ctx)
+	if errors.Is(err, store.ErrNotFound) && f.Store.ReadOnly() {
+		out.Notes = append(out.Notes, "only what sessions are called was searched: the record can't be written, and what happened in them was never indexed")
+		return l, nil
+	}
+	if err != nil {
+		return l, err
+	}
+	if l.indexed, out.Behind, err = f.catchUp(ctx, x, atOnce); err != nil {
+		return l, err
+	}
+	if out.Behind > 0 && x.ReadOnly() {
+		out.Notes, out.Behind = append(out.Notes, "the newest of what happened wasn't searched: the record can't be written, and it isn't indexed"), 0
+	}
+	for i, w := range l.words {
+		sessions := make(map[string]bool)
+		places, err := x.Match(ctx, w.text, w.begun)
+		if err != nil {
+			return l, err
+		}
+		for _, p := range places {
+			sessions[p.Session] = true
+			if !slices.Contains(l.places[p.Session], p) {
+				l.places[p.Session] = append(l.places[p.Session], p)
+			}
+		}
+		for _, id := range c.First {
+			if sessions[id] {
+				continue
+			}
+			err := f.tail(ctx, id, l.indexed[id].File, func(_ time.Duration, ln line) bool {
+				sessions[id] = w.in(tokens(ln.text))
+				return !sessions[id]
+			})
+			if err != nil && !errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
+				return l, err
+			}
+		}
+		for id, has := range sessions {
+			if has {
+				c.Words[i].In = append(c.Words[i].In, id)
+			}
+		}
+	}
+	long := 0
+	for _, n := range l.indexed {
+		if n.Bytes >= printedMost {
+			long++
+		}
+	}
+	if long > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("of what was printed in very long sessions (%d) only the first %d MiB of text is searched", long, printedMost>>20))
+	}
+	return l, nil
+}
+
+// atOnce is how long a search may take to catch up with the record.
+const atOnce = 300 * time.Millisecond
+
+// tail yields what a live session printed that isn't indexed yet.
+func (f *Finder) tail(ctx context.Context, id string, after int64, yield func(lead time.Duration, l line) bool) error {
+	r, lead, err := f.recording(ctx, id)
+	if err != nil {
+		return err
+	}
+	numbers, _ := r.Files()
+	for _, n := range numbers {
+		if n > after {
+			_ = printed(r.File(n), func(l line) bool { return yield(lead, l) }) // what is damaged ends it
+		}
+	}
+	return nil
+}
+
+// recording opens what a session printed, and says how long after the session it began.
+func (f *Finder) recording(ctx context.Context, id string) (*store.Recording, time.Duration, error) {
+	r, err := f.Store.Recording(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	doc, err := f.Store.Doc(ctx, id, store.KindSession, 0)
+	var s api.Session
+	if err == nil {
+		err = json.Unmarshal(doc, &s)
+	}
+	if began := r.Began(); err == nil && !began.IsZero() {
+		return r, began.Sub(s.StartedAt), nil
+	}
+	return r, 0, err
+}
+
+// hits collects places of a session: those that have all words, or when there are none
+// those that have any.
+type hits struct {
+	words     []word
+	most      int
+	all, some []api.Hit
+}
+
+// add looks at a text, and says whether more are wanted.
+func (h *hits) add(at api.Hit) bool {
+	in, n := tokens(at.Text), 0
+	for _, w := range h.words {
+		if w.in(in) {
+			n++
+		}
+	}
+	to := &h.some
+	if n == len(h.words) {
+		to = &h.all
+	}
+	if n > 0 && len(*to) <= h.most {
+		at.Text = shown(at.Text, h.words)
+		*to = append(*to, at)
+	}
+	return len(h.all) <= h.most
+}
+
+// hits are the places of a session that have the text.
+func (f *Finder) hits(ctx context.Context, s api.Session, l looked, most int) (out []api.Hit, more bool, err error) {
+	h := &hits{words: l.words, most: most}
+	for _, text := range []string{s.Name, s.Agent, s.Command, s.Workspace, s.Note, strings.Join(s.Tags, " ")} {
+		h.add(api.Hit{Kind: api.HitLabel, Text: text})
+	}
+	order := []string{string(api.HitAction), string(api.HitPath), string(api.HitAttempt), string(api.HitTerminal)}
+	places := l.places[s.ID]
+	slices.SortStableFunc(places, func(a, b store.Place) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
+	for _, p := range places[:min(len(places), placesMost)] {
+		if len(h.all) > most || err != nil {
+			break
+		}
+		err = f.place(ctx, s, p, h)
+	}
+	if err == nil && s.Live() {
+		err = f.tail(ctx, s.ID, l.indexed[s.ID].File, func(lead time.Duration, ln line) bool {
+			return h.add(api.Hit{Kind: api.HitTerminal, Offset: max(0, lead+ln.at), Text: ln.text})
+		})
+	}
+	out = h.all
+	if len(out) == 0 {
+		out = h.some
+	}
+	slices.SortStableFunc(out, func(a, b api.Hit) int { return cmp.Compare(a.Offset, b.Offset) })
+	seen := make(map[api.Hit]bool) // a resource that changed is indexed again
+	out = slices.DeleteFunc(out, func(x api.Hit) bool {
+		again := seen[x]
+		seen[x] = true
+		return again
+	})
+	return out[:min(len(out), most)], len(out) > most, err
+}
+
+// place looks through one place of a session.
+func (f *Finder) place(ctx context.Context, s api.Session, p store.Place, h *hits) error {
+	if p.Kind == string(api.HitTerminal) {
+		r, lead, err := f.recording(ctx, s.ID)
+		if err == nil {
+			_ = printed(r.File(p.First), func(l line) bool { // what is damaged ends it
+				return h.add(api.Hit{Kind: api.HitTerminal, Offset: max(0, lead+l.at), Text: l.text})
+			})
+		}
+		return err
+	}
+	kind := store.Kind(p.Kind)
+	if p.Kind == string(api.HitPath) {
+		kind = store.KindAction
+	}
+	docs, err := f.Store.Docs(ctx, s.ID, kind, p.First-1, int(p.Last-p.First)+1)
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		at, a, err := ofDoc(kind, doc)
+		if err != nil || at.Key < p.First || at.Key > p.Last {
+			continue // it has no words
+		}
+		before := len(h.all) + len(h.some)
+		if p.Kind == string(api.HitPath) {
+			at.Kind = api.HitPath
+			for _, path := range f.paths(ctx, s.ID, a.N) {
+				if at.Text = path; !h.add(at) {
+					break
+				}
+			}
+		} else {
+			h.add(at)
+		}
+		if len(h.all)+len(h.some) == before {
+			continue
+		}
+		told, err := f.Store.Told(ctx, s.ID, kind, at.Key)
+		if err != nil {
+			return err
+		}
+		for _, list := range [][]api.Hit{h.all, h.some} {
+			for i := range list {
+				if x := &list[i]; x.Kind == at.Kind && x.Key == at.Key && len(told) > 0 {
+					x.Seq, x.Offset = told[0].Seq, max(0, told[0].At.Sub(s.StartedAt))
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package find
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/store"
+)
+
+// prints records what a session prints. The journal is closed if it has ended.
+func prints(t testing.TB, st *store.Store, id string, ended bool, pieces ...string) {
+	t.Helper()
+	j, err := st.Journal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pieces {
+		if err := j.Output([]byte(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !ended {
+		t.Cleanup(func() { j.Close() })
+	} else if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func facts(t testing.TB, st *store.Store, id string, f ...store.Fact) {
+	t.Helper()
+	if _, err := st.Append(t.Context(), id, f...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func actionFact(n int, doc string) store.Fact {
+	return store.Fact{Kind: store.KindAction, Key: int64(n), Event: "action.ended", Doc: []byte(fmt.Sprintf(`{"n":%d,%s}`, n, doc))}
+}
+
+// hitsOf lists the places of the only session that a text is found in.
+func hitsOf(t testing.TB, f *Finder, text string) (out []string) {
+	t.Helper()
+	p, err := f.Find(t.Context(), api.Query{Text: text, Hits: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range p.Found {
+		for _, h := range x.Hits {
+			out = append(out, fmt.Sprintf("%s %s %d: %s", x.Session.ID, h.Kind, h.Action, h.Text))
+			if h.Offset < 0 || h.Kind == api.HitAction && h.Seq == 0 {
+				t.Errorf("%s is at %v, event %d", h.Text, h.Offset, h.Seq)
+			}
+		}
+	}
+	return out
+}
+
+func TestSearch(t *testing.T) {
+	st, h := record(t, "live")
+	f := New(h)
+	begin(t, st, api.Session{ID: "old", Name: "project", State: api.SessionEnded})
+	begin(t, st, api.Session{ID: "live", Name: "other", State: api.SessionRunning})
+	facts(t, st, "old", actionFact(1, `"title":"go test ./store","said":{"text":"Checks the record"}`), actionFact(2, `"title":"git commit","reason":"denied: too early"`),
+		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt", Doc: []byte(`{"id":1,"action":1,"name":"proxy.golang.org","port":443,"protocol":"tcp","verdict":"deny"}`)})
+	prints(t, st, "old", true, "first \x1b[1mbold\x1b[0mface li", "ne\r\n\x1b]52;c;aGk=\x07Überraschung: FAIL\tTestX\x1b[2;5Hpanel\x1b[3Cright\n", "10%\r10%\r20%\n", "bytes \xff\xfe\x00here\n")
+	prints(t, st, "live", false, "tail words here\n")
+	for text, want := range map[string]string{
+		"store":                 "old action 1: go test ./store · Checks the record",
+		"checks RECORD":         "old action 1: go test ./store · Checks the record",
+		`"too early"`:           "old action 2: git commit · denied: too early",
+		"golang.org":            "old attempt 1: proxy.golang.org:443 tcp deny ",
+		"boldface":              "old terminal 0: first boldface line",
+		"uberrasch":             "old terminal 0: Überraschung: FAIL TestX",
+		"Überraschung":          "old terminal 0: Überraschung: FAIL TestX",
+		`"fail testx"`:          "old terminal 0: Überraschung: FAIL TestX",
+		"panel":                 "old terminal 0: panel right",
+		"aGk":                   "",
+		`"testx panel"`:         "",
+		"10":                    "old terminal 0: 10%",
+		"tail wor":              "live terminal 0: tail words here",
+		"store panel":           "old action 1: go test ./store · Checks the record; old terminal 0: panel right", // in different places
+		"store nowhere":         "",
+		`"go te" x`:             "",
+		`a" OR "store`:          "",
+		"go NOT store":          "",
+		"words:store":           "",
+		"* ( ) -":               "",
+		"\x00\x1b[2Jstore":      "",
+		"proj store":            "old action 1: go test ./store · Checks the record", // one of them in its name
+		"NEAR":                  "",
+		strings.Repeat(`"`, 99): "",
+	} {
+		got := strings.Join(hitsOf(t, f, text), "; ")
+		if want == "" && !strings.Contains(text, "nowhere") && strings.Trim(text, `"`) == "" {
+			continue // asks for everything
+		}
+		if got != want {
+			t.Errorf("%q gives\n%q, want\n%q", text, got, want)
+		}
+	}
+	if got := strings.Join(hitsOf(t, f, "here"), "; "); !strings.Contains(got, `bytes`) || strings.ContainsAny(got, "\x00\xff\x1b") {
+		t.Errorf("hostile bytes are told as %q", got)
+	}
+	// What is recorded later is found later, also by others.
+	facts(t, st, "old", actionFact(3, `"title":"make later"`), store.Fact{Kind: store.KindSession, Event: "session.counted", Doc: []byte(`{"id":"old","name":"project","state":"ended"}`)})
+	if got := finds(t, f, api.Query{Text: "later"}); got != "old" {
+		t.Errorf("later: %q", got)
+	}
+	if err := st.Remove(t.Context(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	if got := finds(t, f, api.Query{Text: "store", Hits: 3}); got != "" {
+		t.Errorf("a session that was removed is found: %q", got)
+	}
+}
+
+// A session that died leaves its last words where nobody packs them.
+func TestSearchInterrupted(t *testing.T) {
+	st, h := record(t)
+	begin(t, st, api.Session{ID: "dead", Name: "x", State: api.SessionRunning})
+	prints(t, st, "dead", false, "famous last words\n")
+	if got := hitsOf(t, New(h), "famous"); len(got) != 1 || got[0] != "dead terminal 0: famous last words" {
+		t.Errorf("its last words are %q", got)
+	}
+}
+
+// A record that can't be written is searched as far as it was indexed, which is said.
+func TestSearchReadOnly(t *testing.T) {
+	st, h := record(t)
+	begin(t, st, api.Session{ID: "one", Name: "x", State: api.SessionEnded})
+	facts(t, st, "one", actionFact(1, `"title":"go vet"`))
+	dir := strings.TrimSuffix(st.SessionDir("one"), "/sessions/one")
+	look := func(text string) (string, []string) {
+		ro, err := store.OpenReadOnly(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ro.Close()
+		p, err := New(files.NewHistory(ro, h.Live)).Find(t.Context(), api.Query{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(len(p.Found), p.Behind), p.Notes
+	}
+	if n, notes := look("vet"); n != "0 0" || len(notes) != 1 || !strings.Contains(notes[0], "never indexed") {
+		t.Errorf("without an index: %s, %q", n, notes)
+	}
+	if err := New(h).Index(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if n, notes := look("vet"); n != "1 0" || len(notes) != 0 {
+		t.Errorf("with an index: %s, %q", n, notes)
+	}
+	begin(t, st, api.Session{ID: "two", Name: "new", State: api.SessionEnded})
+	if n, notes := look("new"); n != "1 0" || len(notes) != 1 {
+		t.Errorf("with an old index: %s, %q", n, notes)
+	}
+}
+
+// Several who search at once index each session once.
+func TestSearchAtOnce(t *testing.T) {
+	st, h := record(t)
+	for i := range 20 {
+		id := fmt.Sprintf("s%d", i)
+		begin(t, st, api.Session{ID: id, Name: "x", State: api.SessionEnded})
+		facts(t, st, id, actionFact(1, `"title":"common word"`))
+	}
+	done := make(chan error)
+	for range 4 {
+		go func() {
+			f := New(h)
+			for {
+				p, err := f.Find(context.WithoutCancel(t.Context()), api.Query{Text: "common"})
+				if err != nil || p.Behind == 0 {
+					if err == nil && p.Total != 20 {
+						err = fmt.Errorf("%d found", p.Total)
+					}
+					done <- err
+					return
+				}
+			}
+		}()
+	}
+	for range 4 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	x, err := st.Index(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if places, err := x.Match(t.Context(), "common", false); err != nil || len(places) != 20 {
+		t.Errorf("%d places, %v", len(places), err)
+	}
+}
+
+// What was said first and last of a long session is bounded, and said to be.
+func TestSearchLong(t *testing.T) {
+	st, h := record(t)
+	begin(t, st, api.Session{ID: "long", Name: "x", State: api.SessionEnded})
+	j, err := st.Journal("long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Repeat("filler ", 1000)
+	for i := range 1400 {
+		if err := j.Output([]byte(fmt.Sprintf("%d %s\n", i, line))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Output([]byte("needle\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := New(h)
+	for {
+		p, err := f.Find(t.Context(), api.Query{Text: "needle"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Behind > 0 {
+			continue
+		}
+		if p.Total != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "very long sessions (1)") {
+			t.Errorf("%d found, %q", p.Total, p.Notes)
+		}
+		return
+	}
+}
+
+func TestPrinted(t *testing.T) {
+	var got []line
+	_ = printed(func(yield func(store.Frame, error) bool) {
+		_ = yield(store.Frame{Kind: store.FrameOutput, At: time.Second, Data: []byte("one\n\ntw")}, nil) &&
+			yield(store.Frame{Kind: store.FrameResize, At: 2 * time.Second, Data: []byte("no")}, nil) &&
+			yield(store.Frame{Kind: store.FrameOutput, At: 3 * time.Second, Data: []byte("o\nthree\none\nfo\x1b[31")}, nil) &&
+			yield(store.Frame{Kind: store.FrameOutput, At: 4 * time.Second, Data: []byte("mur")}, nil)
+	}, func(l line) bool {
+		got = append(got, l)
+		return true
+	})
+	if want := "[{1000000000 one} {1000000000 two} {3000000000 three} {3000000000 four}]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	long := strings.Repeat("x", 10<<20)
+	n := 0
+	_ = printed(func(yield func(store.Frame, error) bool) {
+		yield(store.Frame{Kind: store.FrameOutput, Data: []byte(long)}, nil)
+	}, func(l line) bool {
+		n = max(n, len(l.text))
+		return true
+	})
+	if n > lineMost+16 {
+		t.Errorf("a line has %d bytes", n)
+	}
+}
