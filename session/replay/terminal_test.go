@@ -112,7 +112,7 @@ func (p *printer) close() {
 	}
 }
 
-// player is who watches a replay.
+// watcher is who watches a replay.
 type watcher struct {
 	at     time.Duration
 	screen *screen.Screen
