@@ -184,9 +184,15 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 			return fmt.Errorf("cannot use write-ahead logging in %q: SQLite stays at %q", dir, mode)
 		}
 	}
+	kept := ""
+	if v > 0 && v < schema {
+		if kept, err = backup(ctx, dir, c, v); err != nil {
+			return err
+		}
+	}
 	for ; v < schema; v++ {
 		if err := step(ctx, c, v); err != nil {
-			return fmt.Errorf("cannot upgrade the record from schema %d to %d: %w", v, v+1, err)
+			return fmt.Errorf("cannot upgrade the record from schema %d to %d; as it was it is in %q: %w", v, v+1, kept, err)
 		}
 	}
 	return nil

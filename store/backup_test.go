@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func backups(t *testing.T, dir string) []string {
+	t.Helper()
+	return must(filepath.Glob(filepath.Join(dir, backupsDir, "*")))
+}
+
+// Before a record is upgraded it is kept as it was, readable by the Stepbox that made it.
+func TestBackedUpBeforeUpgrade(t *testing.T) {
+	for v := 1; v < schema; v++ {
+		t.Run(fmt.Sprint(v), func(t *testing.T) {
+			dir := frozen(t, v)
+			openAt(t, dir)
+			made := backups(t, dir)
+			if len(made) != 1 || !strings.Contains(made[0], fmt.Sprintf("schema%d-", v)) {
+				t.Fatalf("there is %q", made)
+			}
+			if st := must(os.Stat(made[0])); st.Mode().Perm() != 0o600 {
+				t.Errorf("it has mode %v", st.Mode())
+			}
+			old := filepath.Join(t.TempDir(), "data")
+			if err := os.Mkdir(old, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(old, database), must(os.ReadFile(made[0])))
+			s, err := OpenReadOnly(t.Context(), old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if s.schema != v {
+				t.Errorf("it has schema %d", s.schema)
+			}
+			verify(t, s, "aaaaaaaa")
+		})
+	}
+	dir := frozen(t, 0)
+	if openAt(t, dir); len(backups(t, dir)) > 0 {
+		t.Error("an empty database was backed up")
+	}
+}
+
+// Only the newest backups stay, and what an interrupted one left goes.
+func TestBackupsArePruned(t *testing.T) {
+	dir := frozen(t, 1)
+	folder := filepath.Join(dir, backupsDir)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"stepbox-schema1-20200101T000000.000.db", "stepbox-schema9-20190101T000000.000.db", "stepbox-schema1-20210101T000000.000.db", "unfinished", "mine.db"} {
+		write(t, filepath.Join(folder, name), []byte("old"))
+	}
+	openAt(t, dir)
+	var names []string
+	for _, p := range backups(t, dir) {
+		names = append(names, filepath.Base(p))
+	}
+	if len(names) != 3 || names[0] != "mine.db" || names[1] != "stepbox-schema1-20210101T000000.000.db" {
+		t.Errorf("there is %q", names)
+	}
+}
+
+// A disk with no room for a copy leaves the record as it is, and it can be read.
+func TestNoRoomForBackup(t *testing.T) { inNamespace(t, "no room for a backup", t.TempDir()) }
+
+func init() { children["no room for a backup"] = noRoomForBackup }
+
+func noRoomForBackup(args []string) error {
+	dir, ctx := args[0], context.Background()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "mode=700,size=2m"); err != nil {
+		return err
+	}
+	old, err := schemas.ReadFile("testdata/schema_v1.sql")
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, database))
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("PRAGMA journal_mode = WAL;" + string(old))
+	var st unix.Statfs_t
+	if err := errors.Join(err, db.Close(), unix.Statfs(dir, &st)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, int64(st.Bavail)*st.Bsize-128<<10), 0o600); err != nil {
+		return err
+	}
+	_, err = Open(ctx, dir)
+	if err := wants("Open", err, ErrFull, "copy of the record", "STEPBOX_DATA"); err != nil {
+		return err
+	}
+	r, err := OpenReadOnly(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("and it can't be read: %w", err)
+	}
+	if r.schema != 1 {
+		err = fmt.Errorf("it has schema %d", r.schema)
+	}
+	return errors.Join(err, r.Close())
+}
