@@ -256,14 +256,3 @@ func (w *writer) keep(f *File) (manifest.Entry, error) {
 	e.Hash, _, err = w.hasher.File(w.ctx, int(out.Fd()), e.Size, nil)
 	return e, err
 }
-
-// Keep is a file's entry, with its content in the store, as a checkpoint has it.
-func (t *Tree) Keep(ctx context.Context, f *File) (manifest.Entry, error) {
-	w := &writer{tree: t, ctx: ctx}
-	w.collect()
-	e, err := w.keep(f)
-	if err == nil {
-		err = w.queue.Flush(ctx)
-	}
-	return e, err
-}

@@ -75,9 +75,6 @@ type Gap struct {
 // Error reads as the reason.
 func (g *Gap) Error() string { return g.Why }
 
-// ByGit says whether nothing but what git had of it is known of a file.
-func (f *File) ByGit() bool { return f.blob != nil }
-
 // In makes the tree of a session at a moment.
 func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Moment) (*Tree, error) {
 	at, err := h.At(ctx, id, m)
@@ -227,9 +224,6 @@ func (t *Tree) settle(ctx context.Context, f *File) error {
 	f.Target = target
 	return nil
 }
-
-// Repositories says which commits were checked out at the start, by the folder of each.
-func (t *Tree) Repositories() []base.Repository { return t.repos }
 
 // git is the person's git on one of the repositories, as it is now.
 func (t *Tree) git(ctx context.Context, repo int, args ...string) (*exec.Cmd, error) {
