@@ -141,5 +141,13 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 		s.Denials, s.Rollbacks, applied, err = f.Store.Counts(ctx, s.ID)
 		s.Changed = s.Unapplied + applied
 	}
+	if err == nil && s.Live() { // counted at its end
+		if now, err := f.Scope(ctx, s.ID, api.Scope{}); err == nil && now.To != nil { // else nothing can be counted yet
+			all, err := now.Files.Between(ctx, nil, now.To)
+			if err == nil {
+				s.Changed = len(all)
+			}
+		}
+	}
 	return s, err
 }
