@@ -297,3 +297,26 @@ func BenchmarkHome(b *testing.B) {
 		})
 	}
 }
+
+// A fork is of the selected session, where the search found it, and asks first.
+func TestHomeForks(t *testing.T) {
+	t.Parallel()
+	c := many(3)
+	c.SetRecord(func(r *record) { r.found = []api.Hit{{Kind: api.HitAction, Action: 3, Seq: 7, Text: "shell-1"}} })
+	asked := make(chan string, 8)
+	d := drive(t, c, 120, 35, Options{Theme: "plain", Fork: func(_ context.Context, id string, at api.Moment) (string, error) {
+		asked <- id + "@" + string(at)
+		return sceneSession().ID, nil
+	}})
+	d.shows("bump-deps-0")
+	d.press("j", "f")
+	d.shows("Fork bump-deps-0 at its end?")
+	d.press("esc", "/")
+	d.press(strings.Split("shell-1", "")...)
+	d.shows("1 of 1")
+	d.press("tab", "f", "y")
+	d.until("the fork is shown", func() bool { return d.m.bench != nil })
+	if got := <-asked; got != "p0000001@=7" || len(asked) > 0 {
+		t.Errorf("forked %s, and %d more", got, len(asked))
+	}
+}

@@ -93,7 +93,7 @@ func New(o Options) *Model {
 	m.list.leave = func() {}
 	m.home = home.New(m.ctx, home.Config{
 		Client: o.Client, NewTerminal: o.NewTerminal, Now: o.Now, Version: o.Version, Here: o.Here,
-		CanStart: o.Start != nil, CanResume: o.Resume != nil, Export: o.Export,
+		CanStart: o.Start != nil, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
 	m.updated = m.opt.Now()
 	return m
@@ -241,6 +241,10 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 	case intent.Resume:
 		if ok && !m.home.Starting {
 			return m.resume(s.ID)
+		}
+	case intent.Fork:
+		if ok && !m.home.Starting {
+			return m.start(func(ctx context.Context) (string, error) { return m.opt.Fork(ctx, s.ID, at) })
 		}
 	case intent.Open:
 		if ok {

@@ -63,6 +63,25 @@ func ConfirmResume(s api.Session) *Confirm {
 	}
 }
 
+// ConfirmFork asks before a session starts on the files that another had at a moment.
+func ConfirmFork(s api.Session, at api.Moment) *Confirm {
+	when := "its end"
+	if s.Live() {
+		when = "now"
+	}
+	if at != "" {
+		when = paint.Clean(string(at))
+	}
+	return &Confirm{
+		Title: "Fork " + paint.Clean(label(s)) + " at " + when + "?", Do: intent.DoFork{}, YesFor: "fork it",
+		Shown: confirms("fork " + s.ID),
+		build: func(dst uv.Screen, width int) []row {
+			rows := wrapped(dst, "Its command starts as a session of its own, on the files as they were then. What was in memory, in /tmp and on connections isn't there.", width, themes.Surface)
+			return append(append(rows, row{}), command(dst, s.Command, width)...)
+		},
+	}
+}
+
 func label(s api.Session) string {
 	if s.Name != "" {
 		return s.Name

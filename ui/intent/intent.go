@@ -123,6 +123,7 @@ type (
 	Order   struct{ sealed } // the next order of the list
 	Here    struct{ sealed } // only those of this folder, or all
 	Place   struct{ By int } // the next or previous place that has what was searched
+	Fork    struct{ sealed } // start another on its files as they were
 	Preview struct{ sealed } // show what the selected one did, or don't
 	Rename  struct{ sealed } // give it another name
 	Tag     struct{ sealed } // edit its tags
@@ -179,6 +180,8 @@ type (
 	}
 	// DoResume goes on with the session that was asked about.
 	DoResume struct{ sealed }
+	// DoFork starts the fork that was asked about.
+	DoFork struct{ sealed }
 	// DoKill kills an action's processes, or for Action 0 the whole sandbox.
 	DoKill struct{ Action int }
 	// Run is a command picked from the palette.

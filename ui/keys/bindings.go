@@ -79,6 +79,7 @@ func bindings() map[Scope][]Binding {
 			bind("] right", "", "", "next place that has what was searched", intent.Place{By: 1}),
 			bind("[ left", "", "", "previous place that has it", intent.Place{By: -1}),
 			bind("r", "resume", "resume", "have an ended session go on, over its files as it left them, after asking", intent.Resume{}),
+			bind("f", "fork", "fork", "start a session on the files it had at the end, or where the search found it, after asking", intent.Fork{}),
 			bind("v", "preview", "preview", "show or hide what the session did", intent.Preview{}),
 			bind("e", "rename", "", "give it another name", intent.Rename{}),
 			bind("t", "tag", "", "edit its tags", intent.Tag{}),

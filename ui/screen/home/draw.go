@@ -259,6 +259,8 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 		ok = s.cfg.CanStart
 	case intent.Resume:
 		ok = ok && !live && s.cfg.CanResume
+	case intent.Fork:
+		ok = ok && s.cfg.CanFork
 	case intent.Trash:
 		ok = ok && !live
 	case intent.Open:

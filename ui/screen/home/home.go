@@ -33,6 +33,7 @@ type Config struct {
 	Here        string // this folder, exact; "" leaves it out of what can be asked for
 	CanStart    bool   // a session can be started from here
 	CanResume   bool   // and one that has ended gone on with
+	CanFork     bool   // and one started on the files of another
 
 	// Export writes a session's changes and returns the file's name, or is nil.
 	Export func(ctx context.Context, session string) (file string, err error)
@@ -154,7 +155,7 @@ func (s *Screen) choose(i int) {
 }
 
 // Key takes a key, and returns what is left to do for who has the screen: Open,
-// New, Resume or Quit, of the selected session.
+// New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if s.dialog != nil {
 		return s.inDialog(k)
@@ -194,6 +195,9 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	switch i := s.dialog.Handle(b.Intent).(type) {
 	case intent.Back:
 		s.dialog = nil
+	case intent.DoFork:
+		s.dialog = nil
+		return intent.Fork{}, nil
 	case intent.DoResume:
 		s.dialog = nil
 		return intent.Resume{}, nil
@@ -252,6 +256,14 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 			s.Notice = "it lives: enter attaches to it"
 		default:
 			s.dialog = dialog.ConfirmResume(x)
+		}
+	case intent.Fork:
+		switch _, at, _ := s.Selected(); {
+		case s.Starting:
+		case !s.cfg.CanFork:
+			s.Notice = "stepbox fork starts a session on the files of another"
+		default:
+			s.dialog = dialog.ConfirmFork(x, at)
 		}
 	case intent.Place:
 		if n := len(s.hits(f)); n > 0 {
