@@ -369,6 +369,8 @@ func TestReplayDecidesNothing(t *testing.T) {
 	d.shows("REPLAY")
 	d.shows("1 held now")
 	d.advance(time.Second)
+	d.press("a") // in the Terminal
+	d.shows("this is the past")
 	d.press("4", "G")
 	for _, k := range []string{"a", "b", "d", "i", "y", "u", "U", "w", "W", "x", "r", "Z", "c", "p", "ctrl+k", "ctrl+r"} {
 		d.m.bench.Tell(0, "-")

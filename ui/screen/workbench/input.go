@@ -56,6 +56,10 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	for _, p := range []intent.Pane{intent.Actions, intent.Changes} {
 		if b, ok := keys.Find(k, keys.Scope(p.String())); ok && b.Short != "" {
+			if s.past() && intent.Acts(b.Intent) {
+				s.tell(themes.Info, isPast)
+				break
+			}
 			s.tell(themes.Info, "%s is for %s: %d goes there (%s)", b.First(), p, p, b.Help().Desc)
 			break
 		}
