@@ -33,14 +33,16 @@ func (s *Screen) Keyframe() []byte {
 // fewer as long as it is larger than small. The rest of the state is always whole,
 // however much that is.
 func (s *Screen) KeyframeWithin(lines, small int) []byte {
-	k := keyframe{s: s, lines: min(lines, s.history.len())}
-	for ; ; k.lines /= 2 {
-		k.Reset()
+	bare := keyframe{s: s}
+	bare.write()
+	for n := min(lines, s.history.len()); n > 0 && bare.Len() < small; n /= 2 {
+		k := keyframe{s: s, lines: n}
 		k.write()
-		if k.Len() <= small || k.lines == 0 {
+		if k.Len() <= small {
 			return k.Bytes()
 		}
 	}
+	return bare.Bytes()
 }
 
 // keyframe collects the bytes and keeps track of the reading screen's pen.
