@@ -99,25 +99,27 @@ func (r *Redactor) find(text []byte) []span {
 			at += i + len(l.value)
 		}
 	}
-	lower := bytes.ToLower(text) // of other lengths for some letters: only the hints are looked for
-	for _, rule := range rules().shapes {
-		if !rule.maybe(lower) {
-			continue
+	lower := bytes.Clone(text)
+	for i, b := range lower {
+		if 'A' <= b && b <= 'Z' {
+			lower[i] = b + 'a' - 'A'
 		}
-		for _, m := range rule.re.FindAllSubmatchIndex(text, -1) {
-			from, to := m[0], m[1]
-			if len(m) > 2 && m[2] >= 0 { // the group is the secret, what is around it says so
-				from, to = m[2], m[3]
-			}
-			if rule.is != nil && !rule.is(text[m[0]:from], text[from:to], text[to:]) {
-				continue
-			}
-			if to > from && !strings.HasPrefix(string(text[from:to]), mark) {
-				out = append(out, span{from, to, rule.kind})
+	}
+	for i := range rules().shapes {
+		for _, begin := range rules().shapes[i].begins {
+			for at := 0; ; at++ {
+				next := bytes.Index(lower[at:], []byte(begin))
+				if next < 0 {
+					break
+				}
+				at += next
+				if s, ok := rules().shapes[i].at(text, at); ok {
+					out = append(out, s)
+				}
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	slices.SortStableFunc(out, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
 	apart := out[:0]
 	for _, s := range out {
 		if n := len(apart); n == 0 || s.from >= apart[n-1].to {
@@ -127,6 +129,31 @@ func (r *Redactor) find(text []byte) []span {
 		}
 	}
 	return apart
+}
+
+// lead is how much of the text before a name is looked at, in bytes.
+const lead = 28
+
+// at finds a secret of a shape that begins at a place.
+func (s *shape) at(text []byte, at int) (span, bool) {
+	if at > 0 && s.word {
+		if c := text[at-1]; c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			return span{}, false
+		}
+	}
+	m := s.re.FindSubmatchIndex(text[at:min(at+reach, len(text))])
+	if m == nil {
+		return span{}, false
+	}
+	from, to := m[0], m[1]
+	if len(m) > 2 && m[2] >= 0 { // the group is the secret, what is around it says so
+		from, to = m[2], m[3]
+	}
+	from, to = at+from, at+to
+	if from == to || bytes.HasPrefix(text[from:to], []byte(mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
+		return span{}, false
+	}
+	return span{from, to, s.kind}, true
 }
 
 const mark = "[redacted: "
