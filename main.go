@@ -181,6 +181,9 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		o.Here, _ = filepath.EvalSymlinks(here) // as sessions name theirs; "" where it is gone
 	}
 	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
+	o.Save = func(ctx context.Context, id, key string, at api.Moment, name string) error {
+		return cli.Save(ctx, client, id, key, at, name)
+	}
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	o.Export = func(ctx context.Context, id string) (string, error) {
 		s, err := client.Session(ctx, id)

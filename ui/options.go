@@ -61,6 +61,10 @@ type Options struct {
 	// where that can't be done. It runs off the drawing goroutine.
 	Export func(ctx context.Context, session string) (file string, err error)
 
+	// Save writes a session's file as it was at a moment to a new file of the person's;
+	// nil where that can't be done. It runs off the drawing goroutine.
+	Save func(ctx context.Context, session, key string, at api.Moment, name string) error
+
 	In      io.Reader                // nil for standard input
 	Out     io.Writer                // nil for standard output
 	Environ []string                 // nil for the process's own

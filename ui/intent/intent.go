@@ -137,6 +137,17 @@ type (
 	}
 )
 
+// Files as they were, and what broke something.
+type (
+	View      struct{ sealed }         // read the file as it was
+	Blame     struct{ sealed }         // with who wrote each line
+	Save      struct{ sealed }         // ask where the file is saved
+	SaveAs    struct{ Name string }    // the line of that
+	GoTo      struct{ Action int }     // select an action
+	Bisect    struct{ sealed }         // ask for the command that fails
+	BisectFor struct{ Command string } // the line of that
+)
+
 // In a plan.
 type (
 	Choose   struct{ Way api.Way } // resolve a conflict
@@ -258,3 +269,6 @@ func (FrameStep) intent()   {}
 func (Speed) intent()       {}
 func (SearchFor) intent()   {}
 func (Hit) intent()         {}
+func (SaveAs) intent()      {}
+func (GoTo) intent()        {}
+func (BisectFor) intent()   {}

@@ -37,6 +37,7 @@ const (
 	Plan      Scope = "A plan: applying, undoing, taking or rolling back"
 	Ended     Scope = "The end of a session"
 	List      Scope = "The list of applies"
+	File      Scope = "A file as it was"
 	Reading   Scope = "Details, facts and help"
 	Input     Scope = "A line of text"
 	Picker    Scope = "The command palette"

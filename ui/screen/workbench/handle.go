@@ -51,6 +51,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Replay, intent.Jump, intent.Play, intent.Seek, intent.ActionStep, intent.FrameStep, intent.Speed,
 		intent.Beginning, intent.Present, intent.Search, intent.SearchFor, intent.Hit:
 		return s.replay(i)
+	case intent.View, intent.Blame, intent.Bisect:
+		return s.travel(i)
 	case intent.Pause:
 		return s.ops.pause()
 	case intent.Unavailable:

@@ -125,6 +125,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	switch r := d.Handle(i).(type) {
 	case nil:
 	case intent.Back:
+		if _, ok := d.(*dialog.Bisect); ok && s.stopBisect != nil {
+			s.stopBisect()
+		}
 		s.asking.dialogs.close(d)
 	case intent.Decide:
 		return s.answer(r)
@@ -147,6 +150,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.SearchFor:
 		s.asking.dialogs.close(d)
 		return s.replay(r)
+	case intent.GoTo, intent.Save, intent.SaveAs, intent.BisectFor:
+		return s.travelled(d, r)
 	case intent.UndoApply:
 		s.asking.dialogs.close(d)
 		return s.ops.undo(r.ID)

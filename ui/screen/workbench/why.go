@@ -131,6 +131,10 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		if s.st.Session.State == api.SessionStarting {
 			return "the session is still starting"
 		}
+	case intent.View, intent.Blame:
+		if s.changes.pane.File() == "" {
+			return "no file is selected in Changes"
+		}
 	case intent.Scope:
 		if s.view.focus == intent.Actions && !selected {
 			return "no action is selected"

@@ -38,7 +38,9 @@ type Config struct {
 	Known    api.Session // what is known of the session before its events arrive
 
 	// Export writes a patch of a session and returns the file's name; nil when that can't be done.
-	Export    func(ctx context.Context, id string) (file string, err error)
+	Export func(ctx context.Context, id string) (file string, err error)
+	// Save writes a session's file as it was to a new one on the host; nil when that can't be done.
+	Save      func(ctx context.Context, id, key string, at api.Moment, name string) error
 	CanResume bool // whoever shows the screen can carry out intent.Resume
 }
 
@@ -54,11 +56,12 @@ type Screen struct {
 	ops     operations
 	course  transport
 
-	leader  bool          // the leader key was pressed
-	window  bool          // the person's terminal window has the focus
-	refocus time.Time     // when it got it last
-	leave   intent.Intent // where to go; taken by Leave
-	lived   bool          // the session was seen to live
+	leader     bool          // the leader key was pressed
+	window     bool          // the person's terminal window has the focus
+	refocus    time.Time     // when it got it last
+	stopBisect func()        // ends the search for what broke something; nil before the first
+	leave      intent.Intent // where to go; taken by Leave
+	lived      bool          // the session was seen to live
 }
 
 // New makes the screen of a session that was joined.

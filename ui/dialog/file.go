@@ -1,0 +1,222 @@
+package dialog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+	"stepbox/ui/syntax"
+)
+
+// maxFileColour bounds the bytes of a file that are coloured.
+const maxFileColour = 256 << 10
+
+// File reads a file as it was at a moment, with or without who wrote each line.
+type File struct {
+	sheet
+	Key string     // the file's
+	At  api.Moment // the moment
+
+	blame api.Blame
+	who   bool // the gutter is shown
+	at    int  // the line that the cursor is on
+	lines [][]text
+}
+
+// NewFile opens the reading of a file.
+func NewFile(b api.Blame, key string, at api.Moment, who bool) *File {
+	d := &File{Key: key, At: at, blame: b, who: who}
+	colours, room := syntax.For(b.Path), maxFileColour
+	for _, l := range b.Lines {
+		words := paint.Clean(strings.ReplaceAll(l.Text, "\t", "    "))
+		if room -= len(words); room < 0 {
+			d.lines = append(d.lines, []text{{words, themes.Surface}})
+			continue
+		}
+		var spans []text
+		for _, s := range colours.Line(words) {
+			k := s.Kind
+			if k == themes.Text {
+				k = themes.Surface
+			}
+			spans = append(spans, text{s.Text, k})
+		}
+		d.lines = append(d.lines, spans)
+	}
+	return d
+}
+
+func (d *File) Scope() keys.Scope { return keys.File }
+
+// author is who wrote the line that the cursor is on.
+func (d *File) author() (a api.Author, ok bool) {
+	if d.at >= len(d.blame.Lines) {
+		return a, false
+	}
+	a = d.blame.By[d.blame.Lines[d.at].By]
+	return a, a.Action != 0
+}
+
+func (d *File) Why(i intent.Intent) string {
+	if _, open := i.(intent.Open); open {
+		if _, ok := d.author(); !ok {
+			return "no action wrote this line: it is the project's"
+		}
+	}
+	return ""
+}
+
+func (d *File) Handle(i intent.Intent) intent.Intent {
+	switch i := i.(type) {
+	case intent.Back, intent.Save, intent.Help:
+		return i
+	case intent.Open:
+		a, _ := d.author()
+		return intent.GoTo{Action: a.Action}
+	case intent.Blame:
+		d.who = !d.who
+	case intent.Move:
+		d.at += i.By
+	case intent.Page:
+		d.at += i.By * max(1, d.height-1)
+	case intent.Top:
+		d.at = 0
+	case intent.Bottom:
+		d.at = len(d.lines)
+	}
+	d.at = max(0, min(d.at, len(d.lines)-1))
+	d.top = max(min(d.top, d.at), d.at-d.height+1)
+	return nil
+}
+
+// Wheel moves the cursor: the view follows it.
+func (d *File) Wheel(by int) { d.Handle(intent.Move{By: by}) }
+
+func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := d.measure(area, 150)
+	gutter, digits := min(34, width/3), len(strconv.Itoa(len(d.lines)))
+	rows := make([]row, 0, len(d.lines))
+	before := -1
+	for i, spans := range d.lines {
+		var r row
+		if i < d.top || i > d.top+area.Dy() { // out of view
+			rows = append(rows, r)
+			continue
+		}
+		if by := d.blame.Lines[i].By; d.who {
+			words := ""
+			if by != before || i == d.top {
+				words = whose(d.blame.By[by])
+			}
+			before = by
+			r.spans = append(r.spans, text{padCells(dst, paint.Shorten(dst, words, gutter-1), gutter), themes.SurfaceMuted})
+		}
+		mark := " "
+		if r.inset = i == d.at; r.inset {
+			mark = "›"
+		}
+		r.spans = append(r.spans, text{fmt.Sprintf("%*d %s ", digits, i+1, mark), themes.SurfaceMuted})
+		r.spans = append(r.spans, spans...)
+		rows = append(rows, r)
+	}
+	note := text{}
+	a, written := d.author()
+	switch {
+	case d.blame.Note != "":
+		rows, note = []row{{}, muted("it can't be shown line by line: " + d.blame.Note), {}}, text{}
+	case len(rows) == 0:
+		rows = []row{{}, muted("it is empty"), {}}
+	case d.who && written:
+		note = text{"#" + strconv.Itoa(a.Action) + " " + a.At.Local().Format("15:04:05") + "  " + a.Title, themes.Info}
+		if a.Said != "" {
+			note.s = "“" + a.Said + "”  " + note.s
+		}
+	case d.who:
+		note = text{"no action wrote it: it is the project's", themes.SurfaceMuted}
+	}
+	hints := []paint.Hint{
+		{Key: "enter", Words: "its action", Off: !written}, {Key: "b", Words: "who wrote it"}, {Key: "s", Words: "save as…"}, {Key: "esc", Words: "back"},
+	}
+	title := []text{{d.blame.Path, themes.Strong}, {"  " + momentWords(d.At), themes.SurfaceMuted}}
+	d.draw(dst, area, f, title, rows, hints, note)
+	return nil
+}
+
+// whose names who wrote a line, for the gutter.
+func whose(a api.Author) string {
+	if a.Action == 0 {
+		return "project"
+	}
+	words := "#" + strconv.Itoa(a.Action)
+	for _, n := range a.With {
+		words += "/" + strconv.Itoa(n)
+	}
+	return words + " " + a.Title
+}
+
+// momentWords say when a file was so.
+func momentWords(m api.Moment) string {
+	p, err := m.Parse()
+	switch {
+	case err != nil:
+		return string(m)
+	case p.Action != 0 && p.Before:
+		return fmt.Sprintf("before action %d", p.Action)
+	case p.Action != 0:
+		return fmt.Sprintf("after action %d", p.Action)
+	case p.Start:
+		return "at the start"
+	case p.Event != 0:
+		return "as it was then"
+	}
+	return "as it is in the session"
+}
+
+// maxName bounds a file's name that is typed, in bytes.
+const maxName = 4000
+
+// SaveFile asks where a file is saved.
+type SaveFile struct {
+	sheet
+	line Line
+}
+
+// NewSaveFile asks with a name to begin with.
+func NewSaveFile(name string) *SaveFile {
+	d := &SaveFile{line: NewLine(maxName)}
+	d.line.Insert(name)
+	return d
+}
+
+func (d *SaveFile) Scope() keys.Scope      { return keys.Input }
+func (d *SaveFile) Type(k tea.KeyPressMsg) { d.line.Type(k) }
+func (d *SaveFile) Paste(s string)         { d.line.Insert(s) }
+
+// Handle hands the name over or goes back.
+func (d *SaveFile) Handle(i intent.Intent) intent.Intent {
+	switch i.(type) {
+	case intent.Back:
+		return i
+	case intent.Yes:
+		if name := strings.TrimSpace(d.line.Value()); name != "" {
+			return intent.SaveAs{Name: name}
+		}
+	}
+	return nil
+}
+
+func (d *SaveFile) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := d.measure(area, 92)
+	rows := append([]row{{}}, wrapped(dst, "It is written on your own machine, outside of the session, below the folder that Stepbox was started in, or where the name leads. Nothing is written over.", width, themes.SurfaceMuted)...)
+	rows = append(rows, row{}, row{})
+	body := d.draw(dst, area, f, []text{{"Save this file as it was", themes.Strong}}, rows, []paint.Hint{{Key: "enter", Words: "save"}, {Key: "esc", Words: "back"}}, text{})
+	return d.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a file's name")
+}

@@ -1,0 +1,37 @@
+package ui
+
+import (
+	"context"
+	"iter"
+
+	"stepbox/session/api"
+)
+
+// blamed is a file of two lines, of which an action wrote one.
+func blamed() api.Blame {
+	return api.Blame{
+		Path:  "src/parse.go",
+		Lines: []api.BlameLine{{Text: "package src"}, {Text: "\tfunc parse() {}", By: 1}},
+		By:    []api.Author{{}, {Session: "live", Action: 1, Title: "go generate ./...", Said: "I'll generate the parser"}},
+	}
+}
+
+func (c *fakeClient) Blame(_ context.Context, _, key string, at api.Moment) (api.Blame, error) {
+	defer c.lock()()
+	c.calls = append(c.calls, "blame "+key+" "+string(at))
+	return blamed(), nil
+}
+
+func (c *fakeClient) Bisect(_ context.Context, _ string, r api.BisectRequest) iter.Seq2[api.BisectProgress, error] {
+	return func(yield func(api.BisectProgress, error) bool) {
+		steps := []api.BisectStep{{Actions: []int{1}, Title: "go generate ./..."}}
+		for _, p := range []api.BisectProgress{
+			{Steps: steps}, {Run: &api.BisectRun{Result: "passes"}}, {Run: &api.BisectRun{State: 1, Result: "fails"}},
+			{Done: &api.Bisected{Steps: steps, All: 1, Runs: 2}},
+		} {
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}

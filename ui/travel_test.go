@@ -1,0 +1,66 @@
+package ui
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// A file is read as it was with who wrote each line, which leads to the action, and is
+// saved where the person says.
+func TestFileAsItWas(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench()
+	var saved []string
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Save: func(_ context.Context, id, key string, at api.Moment, name string) error {
+		saved = append(saved, id+" "+string(at)+" "+name)
+		return nil
+	}})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
+	d.settle()
+	d.press(leader, "2")
+	d.settle()
+	d.press("j", "j")
+	d.press("b")
+	d.shows("#1 go generate")
+	d.shows("package src")
+	d.shows("no action wrote it: it is the project's")
+	d.press("enter")
+	d.shows("no action wrote this line")
+	d.press("j")
+	d.shows("“I'll generate the parser”")
+	d.press("b")
+	d.lacks("#1 go generate ./...  ")
+	d.press("s")
+	d.shows("Save this file as it was")
+	for _, k := range ".bak" {
+		d.press(string(k))
+	}
+	d.press("enter")
+	d.shows("✓ saved as ")
+	if len(saved) != 1 || !slices.ContainsFunc(c.Calls(), func(s string) bool { return len(s) > 6 && s[:6] == "blame " }) {
+		t.Errorf("saved %q, asked %q", saved, c.Calls())
+	}
+	d.press("enter")
+	d.lacks("save as…")
+}
+
+// What broke a command is looked for, and found in Actions.
+func TestFindWhatBrokeThis(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "4")
+	d.press("F")
+	d.shows("Find what broke this")
+	for _, k := range "make" {
+		d.press(string(k))
+	}
+	d.press("enter")
+	d.shows("This broke it:")
+	d.shows("passes before all of them")
+	d.shows("fails after #1  go generate ./...")
+	d.press("enter")
+	d.lacks("This broke it:")
+}
