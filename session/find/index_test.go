@@ -103,7 +103,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q gives\n%q, want\n%q", text, got, want)
 		}
 	}
-	if got := strings.Join(hitsOf(t, f, "here"), "; "); !strings.Contains(got, `bytes`) || strings.ContainsAny(got, "\x00\xff\x1b") {
+	if got := strings.Join(hitsOf(t, f, "here"), "; "); !strings.Contains(got, `bytes`) || strings.ContainsAny(got, "\x00\x1b") {
 		t.Errorf("hostile bytes are told as %q", got)
 	}
 	// What is recorded later is found later, also by others.
