@@ -70,43 +70,49 @@ func (s *Store) Collect(ctx context.Context, dry bool, more ...References) (c Co
 // named lists every body that a document names or leads to, about 50 bytes each.
 func (s *Store) named(ctx context.Context, more []References) (map[Hash]bool, error) {
 	all := make(map[Hash]bool)
-	for _, k := range described() {
-		if k.since > s.schema {
-			continue
-		}
-		rows, err := s.reads.QueryContext(ctx, `SELECT session, key, doc FROM "`+k.table+`"`)
-		if err != nil {
-			return nil, err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var session string
-			var key int64
-			var doc []byte
-			if err := rows.Scan(&session, &key, &doc); err != nil {
-				return nil, err
-			}
-			hashes, err := k.names(doc)
-			for _, f := range more {
-				if err != nil {
-					break
-				}
-				var led []Hash
-				led, err = f(ctx, session, k.name, json.RawMessage(doc))
-				hashes = append(hashes, led...)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("what %s %d of session %s names can't be told, so nothing was removed: %w", k.name, key, session, err)
-			}
-			for _, h := range hashes {
-				all[h] = true
-			}
-		}
-		if err := rows.Err(); err != nil {
-			return nil, err
+	return all, s.led(ctx, "", more, func(h Hash) { all[h] = true })
+}
+
+// led gives every body that a document of a session, or of all (""), names or leads to.
+func (s *Store) led(ctx context.Context, session string, more []References, f func(Hash)) error {
+	for _, k := range s.kinds() {
+		if err := s.ledBy(ctx, k, session, more, f); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
+}
+
+func (s *Store) ledBy(ctx context.Context, k *kind, session string, more []References, f func(Hash)) error {
+	rows, err := s.reads.QueryContext(ctx, `SELECT session, key, doc FROM "`+k.table+`" WHERE ?1 = '' OR session = ?1`, session)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var key int64
+		var doc []byte
+		if err := rows.Scan(&id, &key, &doc); err != nil {
+			return err
+		}
+		hashes, err := k.names(doc)
+		for _, r := range more {
+			if err != nil {
+				break
+			}
+			var led []Hash
+			led, err = r(ctx, id, k.name, json.RawMessage(doc))
+			hashes = append(hashes, led...)
+		}
+		if err != nil {
+			return fmt.Errorf("what %s %d of session %s names can't be told, so nothing was removed: %w", k.name, key, id, err)
+		}
+		for _, h := range hashes {
+			f(h)
+		}
+	}
+	return rows.Err()
 }
 
 // collectRows removes bodies from the database, and gives their room back.
@@ -156,17 +162,9 @@ func (s *Store) collectRows(ctx context.Context, dry bool, named map[Hash]bool, 
 
 // collectFiles removes bodies that are files.
 func (s *Store) collectFiles(ctx context.Context, dry bool, named map[Hash]bool, c *Collected) error {
-	return filepath.WalkDir(filepath.Join(s.dir, bodiesDir), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return errors.Join(err, ctx.Err())
-		}
-		h, err := ParseHash(filepath.Base(filepath.Dir(path)) + strings.TrimSuffix(d.Name(), damaged))
-		if err != nil || named[h] {
-			return nil // what isn't a body isn't ours
-		}
-		st, err := d.Info()
-		if err != nil {
-			return err
+	return s.eachFile(ctx, func(path string, h Hash, st fs.FileInfo) error {
+		if named[h] {
+			return nil
 		}
 		c.Bodies++
 		c.Bytes += st.Size()
@@ -174,6 +172,24 @@ func (s *Store) collectFiles(ctx context.Context, dry bool, named map[Hash]bool,
 			return nil
 		}
 		return os.Remove(path)
+	})
+}
+
+// eachFile gives the bodies that are files, damaged ones too. What isn't a body isn't ours.
+func (s *Store) eachFile(ctx context.Context, f func(path string, h Hash, st fs.FileInfo) error) error {
+	return filepath.WalkDir(filepath.Join(s.dir, bodiesDir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return errors.Join(err, ctx.Err())
+		}
+		h, err := ParseHash(filepath.Base(filepath.Dir(path)) + strings.TrimSuffix(d.Name(), damaged))
+		if err != nil {
+			return nil
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return f(path, h, st)
 	})
 }
 

@@ -140,12 +140,6 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// Collect removes contents that no session names any more, or with dry only
-// counts them. It is refused as busy while a session runs.
-func (c *Client) Collect(ctx context.Context, dry bool) (Collected, error) {
-	return fetch[Collected](ctx, c, http.MethodPost, "/v1/collect?dry="+strconv.FormatBool(dry), nil)
-}
-
 // Decide answers a question and returns it closed. A *Problem with CodeDecided,
 // CodeStale or CodeGone says that the answer didn't count.
 func (c *Client) Decide(ctx context.Context, id string, d Decision) (Question, error) {

@@ -137,7 +137,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
-		Keeper:   keeper{st, live, a.Journals},
+		Keeper:   keeper{st, live, a.Journals, history.Sessions},
 		Replayer: history,
 		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign},
 		Travel:   travels,

@@ -22,6 +22,7 @@ type keeper struct {
 	store    *store.Store
 	live     registry
 	journals project.Journals // of applies
+	sessions func(context.Context) ([]api.Session, error)
 }
 
 // Space is server.Keeper's.
@@ -63,26 +64,6 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 	}
 	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id)) // up to where a person had looked, if they had
 	return holder.RemoveAll(k.store.SessionDir(id))                          // what fails Collect meets again
-}
-
-// Collect is server.Keeper's.
-func (k keeper) Collect(ctx context.Context, dry bool) (api.Collected, error) {
-	c, err := k.store.Collect(ctx, dry, files.References(k.store), k.journaled())
-	out := api.Collected{Bodies: c.Bodies, Bytes: c.Bytes, Dry: dry}
-	if errors.Is(err, store.ErrBusy) {
-		return out, api.Problemf(api.CodeBusy, "%v", err)
-	}
-	for _, dir := range c.Folders {
-		if err != nil || k.live.live(filepath.Base(dir)) { // one that is just starting has no row yet
-			continue
-		}
-		out.Folders++
-		out.Bytes += files.DiskUse(ctx, dir)
-		if !dry {
-			err = holder.RemoveAll(dir)
-		}
-	}
-	return out, err
 }
 
 // journaled finds the bodies that applies can be undone with: all of them, with

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -53,28 +52,16 @@ func applyNumber(q *http.Request) (int64, error) {
 	return n, nil
 }
 
-// progress streams newline-delimited JSON while long work goes on. What is wrong
-// before any of it was told is answered like any request; what comes later is the
-// last line. Whether the client still reads doesn't matter: its going away ends
-// the request's context, and with it the work.
+// progress tells how an apply goes, unless what was asked for is wrong.
 func progress(w http.ResponseWriter, bad error, work func(tell func(api.Progress)) (api.Apply, error)) {
-	if bad != nil {
-		fail(w, bad)
-		return
-	}
-	out, flush := &begun{ResponseWriter: w, kind: lines}, http.NewResponseController(w)
-	tell := func(p api.Progress) {
-		if json.NewEncoder(out).Encode(p) == nil {
-			_ = flush.Flush() // as above
+	told(w, func(tell func(api.Progress)) error {
+		if bad != nil {
+			return bad
 		}
-	}
-	done, err := work(tell)
-	switch {
-	case err == nil:
-		tell(api.Progress{Done: &done})
-	case out.is:
-		tell(api.Progress{Problem: problem(err)})
-	default:
-		fail(w, err)
-	}
+		done, err := work(tell)
+		if err == nil {
+			tell(api.Progress{Done: &done})
+		}
+		return err
+	}, func(p *api.Problem) api.Progress { return api.Progress{Problem: p} })
 }

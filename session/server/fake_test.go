@@ -201,6 +201,10 @@ func (fakeKeeper) Remove(_ context.Context, id string) error {
 	return api.Problemf(api.CodeBusy, "session %s is running", id)
 }
 
-func (fakeKeeper) Collect(_ context.Context, dry bool) (api.Collected, error) {
-	return api.Collected{Bodies: 7, Dry: dry}, nil
+func (fakeKeeper) Collect(_ context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error) {
+	tell(api.Collecting{Dropped: &api.Dropped{ID: "old"}})
+	if r.Keep == 1 {
+		return api.Collected{}, api.Problemf(api.CodeBusy, "a session runs")
+	}
+	return api.Collected{Bodies: 7, Dry: r.Dry}, nil
 }

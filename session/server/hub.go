@@ -26,7 +26,8 @@ type Supervisor struct {
 type Keeper interface {
 	Space(ctx context.Context, id string) (api.Space, error)
 	Remove(ctx context.Context, id string) error
-	Collect(ctx context.Context, dry bool) (api.Collected, error)
+	// Collect tells of each session that goes, and how it goes.
+	Collect(ctx context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error)
 }
 
 // Services are what a hub answers from.
@@ -114,9 +115,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	mux.HandleFunc("DELETE /v1/sessions/{id}", answer(func(q *http.Request) (any, error) {
 		return struct{}{}, k.Remove(q.Context(), q.PathValue("id"))
 	}))
-	mux.HandleFunc("POST /v1/collect", answer(func(q *http.Request) (any, error) {
-		return k.Collect(q.Context(), q.URL.Query().Get("dry") == "true")
-	}))
+	mux.HandleFunc("POST /v1/collect", collecting(k))
 	exports(mux, s.Exporter, one)
 	travelRoutes(mux, s.Travel, s.Blamer, s.Bisector)
 	verifies(mux, s.Verifier, s.Ring)

@@ -60,9 +60,18 @@ func TestHubKeepsTheRecord(t *testing.T) {
 	if err := client.Remove(t.Context(), "one"); !errors.As(err, &p) || p.Code != api.CodeBusy {
 		t.Errorf("Remove = %v", err)
 	}
-	for _, dry := range []bool{true, false} {
-		if c, err := client.Collect(t.Context(), dry); err != nil || c.Bodies != 7 || c.Dry != dry {
-			t.Errorf("Collect(%v) = %+v, %v", dry, c, err)
+	for _, r := range []api.CollectRequest{{Dry: true}, {}, {Keep: 1}} {
+		var got []api.Collecting
+		for c, err := range client.Collect(t.Context(), r) {
+			if err != nil {
+				t.Errorf("Collect(%+v): %v", r, err)
+			}
+			got = append(got, c)
+		}
+		if len(got) != 2 || got[0].Dropped == nil || got[0].Dropped.ID != "old" {
+			t.Errorf("Collect(%+v) = %+v", r, got)
+		} else if p, done := got[1].Problem, got[1].Done; (p != nil) != (r.Keep == 1) || p != nil && p.Code != api.CodeBusy || done != nil && (done.Bodies != 7 || done.Dry != r.Dry) {
+			t.Errorf("Collect(%+v) ends with %+v, %+v", r, done, p)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"stepbox/session/api"
@@ -27,19 +26,8 @@ func verifies(mux *http.ServeMux, v Verifier, r Ring) {
 			fail(w, err)
 			return
 		}
-		out, flush := &begun{ResponseWriter: w, kind: lines}, http.NewResponseController(w)
-		tell := func(p api.Verifying) {
-			if json.NewEncoder(out).Encode(p) == nil {
-				_ = flush.Flush() // the client is gone: its context ends the work
-			}
-		}
-		switch err := v.Verify(q.Context(), body, tell); {
-		case err == nil:
-		case out.is:
-			tell(api.Verifying{Problem: problem(err)})
-		default:
-			fail(w, err)
-		}
+		told(w, func(tell func(api.Verifying)) error { return v.Verify(q.Context(), body, tell) },
+			func(p *api.Problem) api.Verifying { return api.Verifying{Problem: p} })
 	})
 	mux.HandleFunc("GET /v1/keys", answer(func(*http.Request) (any, error) { return r.Keys() }))
 	mux.HandleFunc("POST /v1/keys", answer(func(q *http.Request) (any, error) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -43,27 +42,5 @@ func remove(connect Connect) *cobra.Command {
 	cmd.Long = "Remove sessions that have ended from the record, with the files that they left. They can't be had back.\n" +
 		"Contents of files that other sessions may have too are removed by stepbox gc."
 	cmd.Flags().BoolVar(&force, "force", false, "also those with changes that were never applied")
-	return cmd
-}
-
-func collect(connect Connect) *cobra.Command {
-	var dry bool
-	cmd := wrap(connect, "gc", "Remove contents that no session names any more", cobra.NoArgs, func(c command, _ []string) error {
-		got, err := c.client.Collect(c.ctx, dry)
-		if err != nil {
-			return err
-		}
-		return c.print(got, func(w io.Writer) {
-			verb := "removed"
-			if dry {
-				verb = "would remove"
-			}
-			fmt.Fprintf(w, "%s: %s (%s), %s of sessions that are gone\n", verb,
-				paint.Count(got.Bodies, "content", "contents"), paint.Bytes(got.Bytes), paint.Count(got.Folders, "folder", "folders"))
-		})
-	})
-	cmd.Long = "Remove contents that no session names any more, after stepbox rm or a session that was cut short.\n" +
-		"No session may run meanwhile, nor another Stepbox look at the record."
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
 	return cmd
 }

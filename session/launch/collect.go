@@ -1,0 +1,136 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"stepbox/runner/holder"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/store"
+)
+
+// inTrash is how long a deleted session can be had back before a collection takes it.
+const inTrash = 24 * time.Hour
+
+// Collect is server.Keeper's.
+func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error) {
+	out := api.Collected{Dry: r.Dry}
+	if r.OlderThan < 0 || r.Keep < 0 || r.MaxSize < 0 {
+		return out, api.Problemf(api.CodeInvalid, "an age, a number and a size can't be negative")
+	}
+	if err := k.drop(ctx, r, &out, tell); err != nil {
+		return out, err
+	}
+	c, err := k.store.Collect(ctx, r.Dry, files.References(k.store), k.journaled())
+	out.Bodies, out.Bytes = c.Bodies, c.Bytes
+	if errors.Is(err, store.ErrBusy) {
+		also := ""
+		if out.Sessions > 0 {
+			also = fmt.Sprintf("; %d sessions were removed, and their contents will be by the next stepbox gc", out.Sessions)
+		}
+		return out, api.Problemf(api.CodeBusy, "%v%s", err, also)
+	}
+	for _, dir := range c.Folders {
+		if err != nil || k.live.live(filepath.Base(dir)) { // one that is just starting has no row yet
+			continue
+		}
+		out.Folders++
+		out.Bytes += files.DiskUse(ctx, dir)
+		if !r.Dry {
+			err = holder.RemoveAll(dir)
+		}
+	}
+	return out, err
+}
+
+// drop removes the sessions that a request asks for.
+func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collected, tell func(api.Collecting)) error {
+	sessions, err := k.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	list := candidates(sessions, r, time.Now())
+	if len(list) == 0 {
+		return nil
+	}
+	w, err := k.store.Weigh(ctx, func() []store.References { return []store.References{files.References(k.store)} }, func(n, of int) {
+		tell(api.Collecting{Weighed: n, Of: of})
+	})
+	if err != nil {
+		return err
+	}
+	folders, left := make(map[string]int64), w.Total()
+	for _, s := range sessions {
+		folders[s.ID] = files.DiskUse(ctx, k.store.SessionDir(s.ID))
+		left += folders[s.ID]
+	}
+	for _, d := range list {
+		if d.Why == "" && left <= r.MaxSize {
+			continue // as would all that are newer, but for those that are asked for otherwise
+		}
+		d.Why = cmp.Or(d.Why, "more than so many bytes are kept")
+		if d.Stays == "" {
+			d.Bytes = w.Take(d.ID) + folders[d.ID]
+			if !r.Dry {
+				err = k.Remove(ctx, d.ID)
+			}
+			if p := (*api.Problem)(nil); errors.As(err, &p) { // it goes on again, or is being removed by someone else
+				d.Stays, err = p.Message, nil
+			} else if err != nil {
+				return fmt.Errorf("cannot remove session %s: %w", d.ID, err)
+			} else {
+				left -= d.Bytes
+				out.Sessions++
+				out.Freed += d.Bytes
+			}
+		}
+		tell(api.Collecting{Dropped: &d})
+	}
+	out.Left = left
+	return ctx.Err()
+}
+
+// candidates are the sessions that a request may take, the oldest first. Those without a
+// reason go only for the room that they take.
+func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (out []api.Dropped) {
+	sorted := slices.SortedFunc(slices.Values(sessions), func(a, b api.Session) int { return since(b).Compare(since(a)) })
+	kept := 0
+	for _, s := range sorted { // the newest first
+		if s.Live() || s.Pinned {
+			continue
+		}
+		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: since(s)}
+		switch age := now.Sub(d.At); {
+		case !s.Trashed.IsZero() && now.Sub(s.Trashed) > inTrash:
+			d.Why = "it was deleted"
+		case r.OlderThan > 0 && age > r.OlderThan:
+			d.Why = "it is older than that"
+		case r.Keep > 0 && kept >= r.Keep:
+			d.Why = "so many newer ones are kept"
+		default:
+			if kept++; r.MaxSize == 0 {
+				continue
+			}
+		}
+		if s.Unapplied > 0 && !r.Unapplied && s.Trashed.IsZero() {
+			d.Stays = fmt.Sprintf("%d changed files were never applied", s.Unapplied)
+		}
+		out = append(out, d)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// since is when a session ended, or began if that isn't known.
+func since(s api.Session) time.Time {
+	if s.EndedAt.IsZero() {
+		return s.StartedAt
+	}
+	return s.EndedAt
+}
