@@ -256,7 +256,7 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 
 // goTo leaves the workbench for where the person asked to go.
 func (m *Model) goTo(to intent.Intent) tea.Cmd {
-	switch to.(type) {
+	switch to := to.(type) {
 	case intent.Detach, intent.Quit:
 		m.farewell = m.bench.Farewell()
 		m.close()
@@ -268,6 +268,10 @@ func (m *Model) goTo(to intent.Intent) tea.Cmd {
 		id := m.bench.Link().ID
 		m.close()
 		return tea.Batch(m.goHome(), m.resume(id))
+	case intent.Fork:
+		id := m.bench.Link().ID
+		m.close()
+		return tea.Batch(m.goHome(), m.start(func(ctx context.Context) (string, error) { return m.opt.Fork(ctx, id, to.At) }))
 	}
 	return nil
 }

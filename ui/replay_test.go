@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -455,4 +456,27 @@ func TestReplayOfOddRecords(t *testing.T) {
 	d.shows("▶")
 	d.shows("from before")
 	d.shows("■")
+}
+
+// A fork from a replay is of the moment that is shown, and asks first.
+func TestReplayForks(t *testing.T) {
+	t.Parallel()
+	c := sceneRecord(false)
+	forked := make(chan api.Moment, 8)
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Fork: func(_ context.Context, _ string, at api.Moment) (string, error) {
+		forked <- at
+		return sceneSession().ID, nil
+	}})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.idle()
+	d.press("[")
+	d.idle()
+	d.shows("REPLAY")
+	d.press("f")
+	d.shows("at that moment?")
+	d.press("esc", "f")
+	d.calmly("y")
+	if at := <-forked; !strings.HasPrefix(string(at), "=") || len(forked) > 0 {
+		t.Errorf("forked at %q, and %d more", at, len(forked))
+	}
 }

@@ -70,7 +70,7 @@ func ConfirmFork(s api.Session, at api.Moment) *Confirm {
 		when = "now"
 	}
 	if at != "" {
-		when = paint.Clean(string(at))
+		when = "that moment"
 	}
 	return &Confirm{
 		Title: "Fork " + paint.Clean(label(s)) + " at " + when + "?", Do: intent.DoFork{}, YesFor: "fork it",

@@ -120,18 +120,18 @@ type (
 
 // In the list of sessions.
 type (
-	Order   struct{ sealed } // the next order of the list
-	Here    struct{ sealed } // only those of this folder, or all
-	Place   struct{ By int } // the next or previous place that has what was searched
-	Fork    struct{ sealed } // start another on its files as they were
-	Preview struct{ sealed } // show what the selected one did, or don't
-	Rename  struct{ sealed } // give it another name
-	Tag     struct{ sealed } // edit its tags
-	Note    struct{ sealed } // edit its note
-	Pin     struct{ sealed } // keep it whatever the rules of retention say, or no longer
-	Trash   struct{ sealed } // delete it
-	Restore struct{ sealed } // not, after all
-	Label   struct {         // what is said of a session, as it was edited
+	Order   struct{ sealed }        // the next order of the list
+	Here    struct{ sealed }        // only those of this folder, or all
+	Place   struct{ By int }        // the next or previous place that has what was searched
+	Fork    struct{ At api.Moment } // start another on its files as they were; At "" is where the screen is
+	Preview struct{ sealed }        // show what the selected one did, or don't
+	Rename  struct{ sealed }        // give it another name
+	Tag     struct{ sealed }        // edit its tags
+	Note    struct{ sealed }        // edit its note
+	Pin     struct{ sealed }        // keep it whatever the rules of retention say, or no longer
+	Trash   struct{ sealed }        // delete it
+	Restore struct{ sealed }        // not, after all
+	Label   struct {                // what is said of a session, as it was edited
 		Session string
 		Is      api.Label
 	}
@@ -237,6 +237,7 @@ func AnswerTo(i Intent) api.Answer {
 	return ""
 }
 
+func (Fork) intent()        {}
 func (Focus) intent()       {}
 func (FocusStep) intent()   {}
 func (FocusTo) intent()     {}

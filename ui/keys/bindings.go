@@ -202,6 +202,7 @@ func bindings() map[Scope][]Binding {
 			bind("n", "", "", "next place that was found", intent.Hit{By: 1}),
 			bind("N", "", "", "previous place that was found", intent.Hit{By: -1}),
 			bind("home", "beginning", "", "the session's beginning", intent.Beginning{}),
+			bind("f", "fork", "fork", "start a session on the files as they are here, after asking", intent.Fork{}),
 		},
 		Decision: slices.Concat([]Binding{
 			bind("a", "", "approve once", "approve once", intent.Approve{}),
@@ -248,6 +249,8 @@ func bindings() map[Scope][]Binding {
 			bind("w", "", "apply…", "write them to the project folder, after showing a plan", intent.Apply{}),
 			bind("x", "", "export", "write them as a patch", intent.Export{}),
 			bind("r", "", "resume", "have it go on, over these files", intent.Resume{}),
+			bind("[", "", "replay", "go back along its course", intent.ActionStep{By: -1}),
+			bind("f", "", "fork", "start a session on these files, after asking", intent.Fork{}),
 			bind("esc q", "", "later", "close; the changes stay in the record", intent.Back{}),
 		},
 		List: append(list("apply", "G end", "last apply"),

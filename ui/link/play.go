@@ -77,12 +77,13 @@ type player struct {
 	due   time.Time // when what comes next is to be shown
 	told  time.Time
 	batch []api.Event
+	lost  string
 }
 
 // tell says how far it is.
 func (p *player) tell() {
-	p.Replay.tell(*p.at, Moved{Events: p.batch})
-	p.batch, p.told = nil, time.Now()
+	p.Replay.tell(*p.at, Moved{Events: p.batch, Lost: p.lost})
+	p.batch, p.lost, p.told = nil, "", time.Now()
 }
 
 // wait lets the time go by until what happened at an offset, and says whether
@@ -131,6 +132,11 @@ func (p *player) show(it item) {
 		if p.batch = append(p.batch, *e); len(p.batch) >= maxBatch {
 			p.tell()
 		}
+		return
+	}
+	if it.frame.Kind == api.FrameDamage {
+		p.lost = string(it.frame.Data)
+		p.tell()
 		return
 	}
 	if it.frame.Kind == api.FrameOutput && p.steps > 0 && len(it.frame.Data) > 0 {
@@ -204,8 +210,7 @@ type printed struct {
 	now  time.Duration // when the last of it was
 }
 
-// next reads what was printed next; its end is io.EOF. What is lost is passed over:
-// the timeline tells of it.
+// next reads what was printed next; its end is io.EOF.
 func (p *printed) next() (api.Frame, error) {
 	for {
 		f, err := p.conn.Read()
@@ -220,7 +225,7 @@ func (p *printed) next() (api.Frame, error) {
 			if t, err := f.Offset(); err == nil {
 				p.now = max(p.now, t)
 			}
-		case f.Kind == api.FrameOutput, f.Kind == api.FrameResize, f.Kind == api.FrameKeyframe:
+		case f.Kind == api.FrameOutput, f.Kind == api.FrameResize, f.Kind == api.FrameKeyframe, f.Kind == api.FrameDamage:
 			return f, nil
 		}
 	}

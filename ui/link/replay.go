@@ -43,9 +43,10 @@ type Moved struct {
 	Events []api.Event  // these are what came since
 	Seq    uint64       // the last event by then
 	Offset time.Duration
-	Jumps  int   // that were made by now
-	Ended  bool  // there is nothing recorded after it
-	Err    error // why it isn't where it was asked to be, or can't go on
+	Jumps  int    // that were made by now
+	Lost   string // what of the terminal can't be shown, in words, when that was just come by
+	Ended  bool   // there is nothing recorded after it
+	Err    error  // why it isn't where it was asked to be, or can't go on
 }
 
 // Replay is the link's replay, which Close closes.

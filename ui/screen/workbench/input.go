@@ -157,6 +157,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return s.ops.undo(r.ID)
 	case intent.DoResume:
 		s.leave = intent.Resume{}
+	case intent.DoFork:
+		s.leave = intent.Fork{At: s.moment()}
 	case intent.DoKill:
 		s.asking.dialogs.close(d)
 		return s.ops.kill(r.Action)

@@ -50,6 +50,14 @@ func (s *Screen) whyReplay(i intent.Intent) string {
 	return ""
 }
 
+// moment is where the person is in the session's course: "" is now, or its end.
+func (s *Screen) moment() api.Moment {
+	if !s.past() {
+		return ""
+	}
+	return api.MomentOf(s.course.seq)
+}
+
 // replay carries out the intents that move along the session's course.
 func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	t := &s.course
@@ -138,6 +146,9 @@ func (s *Screen) moved(m link.Moved) {
 	if m.Err != nil {
 		t.playing = false
 		s.tell(themes.Warn, "the replay can't go on: %s", problemWords(m.Err))
+	}
+	if m.Lost != "" {
+		s.tell(themes.Warn, "%s", m.Lost)
 	}
 	switch {
 	case m.State != nil:

@@ -61,6 +61,13 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 		if s.cfg.Export == nil {
 			return "stepbox export writes a patch", true
 		}
+	case intent.Fork:
+		switch {
+		case s.cfg.Watching:
+			return "you are watching only", true
+		case !s.cfg.CanFork:
+			return "stepbox fork starts a session on the files as they were", true
+		}
 	case intent.Resume:
 		switch {
 		case s.live():

@@ -251,6 +251,8 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 		return s.ops.export()
 	case intent.Resume:
 		s.asking.dialogs.open(dialog.ConfirmResume(s.st.Session))
+	case intent.Fork:
+		s.asking.dialogs.open(dialog.ConfirmFork(s.present().Session, s.moment()))
 	}
 	return nil
 }

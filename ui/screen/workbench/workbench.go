@@ -41,6 +41,7 @@ type Config struct {
 	Export func(ctx context.Context, id string) (file string, err error)
 	// Save writes a session's file as it was to a new one on the host; nil when that can't be done.
 	Save      func(ctx context.Context, id, key string, at api.Moment, name string) error
+	CanFork   bool // the same of intent.Fork
 	CanResume bool // whoever shows the screen can carry out intent.Resume
 }
 
