@@ -78,20 +78,14 @@ func (k *killed) data() string { return filepath.Join(k.work, "data") }
 // run starts a session and kills its supervisor so long after that began to run.
 func (k *killed) run(after time.Duration) {
 	k.Helper()
-	k.env = append(os.Environ(), "STEPBOX_DATA="+k.data(), "SHELL=/bin/sh", "TERM=dumb")
-	for _, dir := range []string{"home", "project", "run"} {
-		if err := os.Mkdir(filepath.Join(k.work, dir), 0o700); err != nil {
-			k.Fatal(err)
-		}
-	}
-	k.env = append(k.env, "HOME="+filepath.Join(k.work, "home"), "XDG_RUNTIME_DIR="+filepath.Join(k.work, "run"))
+	k.prepare()
 	var said bytes.Buffer
 	start := k.stepbox("run", "--mode", "watch", "--detach", "--", "sh", "-c", busy)
 	start.Stderr = &said
 	if err := start.Start(); err != nil {
 		k.Fatal(err)
 	}
-	supervisor := k.supervisor(start)
+	supervisor, _ := k.supervisor(start)
 	defer unix.Close(supervisor)
 	moment := time.After(after)
 	ctx, cancel := context.WithCancel(k.Context())
@@ -110,6 +104,18 @@ func (k *killed) run(after time.Duration) {
 	client.Wait()
 }
 
+// prepare makes the folders of a person.
+func (k *killed) prepare() {
+	k.Helper()
+	k.env = append(os.Environ(), "STEPBOX_DATA="+k.data(), "SHELL=/bin/sh", "TERM=dumb")
+	for _, dir := range []string{"home", "project", "run"} {
+		if err := os.Mkdir(filepath.Join(k.work, dir), 0o700); err != nil {
+			k.Fatal(err)
+		}
+	}
+	k.env = append(k.env, "HOME="+filepath.Join(k.work, "home"), "XDG_RUNTIME_DIR="+filepath.Join(k.work, "run"))
+}
+
 func (k *killed) stepbox(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(k.Context(), "stepbox", args...)
 	cmd.Env, cmd.Dir = k.env, filepath.Join(k.work, "project")
@@ -117,31 +123,31 @@ func (k *killed) stepbox(args ...string) *exec.Cmd {
 }
 
 // supervisor waits for the session's supervisor and holds on to it.
-func (k *killed) supervisor(start *exec.Cmd) (fd int) {
+func (k *killed) supervisor(start *exec.Cmd) (fd, pid int) {
 	k.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(time.Millisecond) {
-		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", start.Process.Pid, start.Process.Pid))
+		var children []byte
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", start.Process.Pid)) // any of its threads may have started it
 		for _, t := range tasks {
 			b, _ := os.ReadFile(t) // it may be gone
 			children = append(children, b...)
 		}
-		for _, pid := range strings.Fields(string(children)) {
-			line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		for _, child := range strings.Fields(string(children)) {
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
 			if strings.Contains(string(line), "\x00supervise") {
-				n, err := strconv.Atoi(pid)
+				n, err := strconv.Atoi(child)
 				if err == nil {
 					fd, err = unix.PidfdOpen(n, 0)
 				}
 				if err != nil {
 					k.Fatal(err)
 				}
-				return fd
+				return fd, n
 			}
 		}
 	}
 	k.Fatal("no supervisor was started")
-	return -1
+	return -1, 0
 }
 
 // follow reads the events and the output of the session as soon as it can, until its

@@ -38,7 +38,7 @@ func TestNotADatabase(t *testing.T) {
 	write(t, db, junk)
 	for range 2 {
 		_, err := Open(t.Context(), dir)
-		if err := wants("Open", err, ErrCorrupt, db, "mv "+dir+"/"+database+"* "+dir+"/damaged/"); err != nil {
+		if err := wants("Open", err, ErrCorrupt, db, "mv "+dir+"/"+database+"* "+dir+"/bodies "+dir+"/sessions "+dir+"/damaged/"); err != nil {
 			t.Error(err)
 		}
 		_, err = OpenReadOnly(t.Context(), dir)

@@ -24,6 +24,7 @@ var (
 	ErrNetwork  = errors.New("the record can't be on a network filesystem")
 	ErrPrivate  = errors.New("the record's folder isn't private")
 	ErrBusy     = errors.New("another process keeps the record locked")
+	ErrGone     = errors.New("the record is gone")
 	ErrTampered = errors.New("the record doesn't agree with itself") // by Examine
 	ErrBody     = errors.New("a body's bytes aren't what its name says")
 )
@@ -47,7 +48,7 @@ func fault(dir string, err error) error {
 	case se.Code == sqlite.ErrReadonly, se.Code == sqlite.ErrPerm, se.SystemErrno == syscall.EROFS:
 		return readOnly(dir, err)
 	case se.Code == sqlite.ErrBusy, se.Code == sqlite.ErrLocked:
-		return fmt.Errorf("%w: %w", ErrBusy, err)
+		return fmt.Errorf("%w: fuser -v %s names it; try again when it is through: %w", ErrBusy, quote(dir+"/"+database), err)
 	}
 	return err
 }
@@ -85,7 +86,7 @@ func readOnly(dir string, err error) error {
 func corrupt(dir string, err error) error {
 	d := quote(dir)
 	return fmt.Errorf("%w: %s can't be read as a database. To start a new record and keep this one for inspection: "+
-		"mkdir -m 700 %s/damaged && mv %s/%s* %s/damaged/: %w", ErrCorrupt, quote(dir+"/"+database), d, d, database, d, err)
+		"mkdir -m 700 %s/damaged && mv %s/%s* %s/bodies %s/sessions %s/damaged/: %w", ErrCorrupt, quote(dir+"/"+database), d, d, database, d, d, d, err)
 }
 
 func isBusy(err error) bool {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -346,5 +347,36 @@ func TestNotAFolder(t *testing.T) {
 	}
 	if _, err := OpenReadOnly(t.Context(), t.TempDir()+"/none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("reading no record: %v", err)
+	}
+}
+
+// A database that is taken away while it is open is noticed: what is written to a file
+// that has no name would be kept by nobody.
+func TestTakenAway(t *testing.T) {
+	for name, take := range map[string]func(dir string) error{
+		"removed": func(dir string) error { return os.Remove(filepath.Join(dir, database)) },
+		"replaced": func(dir string) error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "other"), nil, 0o600), os.Rename(filepath.Join(dir, "other"), filepath.Join(dir, database)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close() // it may say that it wasn't closed well
+			session(t, s, "aaaaaaaa")
+			if err := take(s.dir); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for n := int64(0); err == nil && ctx.Err() == nil; n++ {
+				_, err = s.Append(ctx, "aaaaaaaa", fact(n%10, "held"))
+			}
+			if err := wants("Append", err, ErrGone, database); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

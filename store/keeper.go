@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,6 +20,9 @@ import (
 // second otherwise.
 type keeper struct {
 	db    *sql.DB
+	path  string      // of the database
+	file  os.FileInfo // which it is
+	gone  func()      // told when it isn't any more
 	wal   *os.File
 	dirty chan struct{} // holds one: something was committed
 	stop  context.CancelFunc
@@ -32,18 +36,22 @@ const (
 	pageSize  = 4096      // SQLite's default
 )
 
-func newKeeper(dir, dsn string) (*keeper, error) {
+func newKeeper(dir, dsn string, gone func()) (*keeper, error) {
 	db, err := connect(dsn, 1)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &keeper{db: db, dirty: make(chan struct{}, 1), stop: cancel}
+	k := &keeper{db: db, path: filepath.Join(dir, database), gone: gone, dirty: make(chan struct{}, 1), stop: cancel}
 	// The log exists: a connection has read the database. Its locks are
 	// elsewhere, so it may be opened and closed here.
 	if k.wal, err = os.Open(filepath.Join(dir, database+"-wal")); err != nil {
 		cancel()
 		return nil, errors.Join(fmt.Errorf("cannot open the record's log: %w", err), db.Close())
+	}
+	if k.file, err = os.Stat(k.path); err != nil {
+		cancel()
+		return nil, errors.Join(err, k.wal.Close(), db.Close())
 	}
 	k.done.Go(func() { k.run(ctx) })
 	return k, nil
@@ -75,6 +83,10 @@ func (k *keeper) run(ctx context.Context) {
 		// log; commits in between are what NORMAL may lose anyway.
 		_ = unix.Fdatasync(int(k.wal.Fd()))
 		k.move()
+		// What is written to a file that was deleted is kept by nobody.
+		if now, err := os.Stat(k.path); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, k.file) {
+			k.gone()
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.writes, err = newWriter(ctx, s.dir, db); err != nil {
 		return s.refuse(errors.Join(err, db.Close()))
 	}
-	if s.keep, err = newKeeper(s.dir, s.dsn("rw")); err != nil {
+	if s.keep, err = newKeeper(s.dir, s.dsn("rw"), func() { s.writes.gone.Store(true) }); err != nil {
 		return err
 	}
 	s.writes.wrote = s.keep.wrote

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ type writer struct {
 	stop  chan struct{}
 	done  chan struct{} // closed when run has ended and all accepted jobs are answered
 	wrote func()        // told of each commit; set before the first job
+
+	gone atomic.Bool // the database isn't where it was: nothing is committed any more
 
 	mu     sync.RWMutex // held shared while a job is handed over
 	closed bool         // guarded by mu
@@ -171,6 +174,9 @@ func (w *writer) commit(t *tx, first *job) {
 
 // begin takes the write lock.
 func (w *writer) begin(t *tx) error {
+	if w.gone.Load() {
+		return fmt.Errorf("%w: %s isn't the file any more that was opened; it was removed, moved or replaced", ErrGone, quote(filepath.Join(w.dir, database)))
+	}
 	var end time.Time
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
 		err := t.exec(`BEGIN IMMEDIATE`)

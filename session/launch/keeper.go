@@ -12,7 +12,9 @@ import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/apply"
 	"stepbox/session/files"
+	"stepbox/session/ledger"
 	"stepbox/session/project"
 	"stepbox/store"
 )
@@ -41,16 +43,20 @@ func (k keeper) Space(ctx context.Context, id string) (api.Space, error) {
 // Remove is server.Keeper's. While it is at it nobody goes on with the session or
 // applies it.
 func (k keeper) Remove(ctx context.Context, id string) error {
-	if k.live.live(id) {
+	was, err := ledger.Doc[api.Session](ctx, k.store, id, store.KindSession, 0)
+	if err != nil {
+		return noSession(id, err)
+	}
+	if was.Live() && k.live.live(id) {
 		return api.Problemf(api.CodeBusy, "session %s is running: end it first, with stepbox kill %s", id, id)
 	}
 	applies, err := k.store.Docs(ctx, id, store.KindApply, 0, 0)
 	if err != nil {
 		return noSession(id, err)
 	}
-	release, err := k.store.Own(id)
+	release, err := apply.Ended{Store: k.store, ID: id, Live: k.live.live}.Hold(ctx) // a supervisor takes a moment to go away
 	if err != nil {
-		return noSession(id, err)
+		return err
 	}
 	defer release() // its folder goes, with the lock in it
 	if err := k.store.Remove(ctx, id); err != nil {
