@@ -16,7 +16,6 @@ import (
 type filter struct {
 	buf []byte // an unfinished sequence or character, with its ESC
 	str bool   // within a string
-	end bool   // after an ESC within one
 }
 
 // maxSequence bounds a sequence, in bytes; a longer one is left out.
@@ -78,23 +77,22 @@ func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error 
 }
 
 // skip reads on to a string's end: ST, or BEL; CAN and SUB break it off, as does
-// another sequence.
+// another sequence, which is what is left then. It copies nothing: hostile output is
+// full of strings that others break off.
 func (f *filter) skip(p []byte) []byte {
-	if f.end {
-		f.end, f.str = false, false
-		if p[0] == '\\' {
-			return p[1:]
-		}
-		return append([]byte{0x1b}, p...)
-	}
 	i := bytes.IndexAny(p, "\x1b\x18\x1a\x07")
-	if i < 0 {
+	switch {
+	case i < 0:
+		return nil
+	case p[i] == 0x1b && i+1 == len(p):
+		f.buf = []byte{0x1b}
 		return nil
 	}
-	if p[i] == 0x1b {
-		f.end = true
-	} else {
-		f.str = false
+	f.str = false
+	if p[i] == 0x1b && p[i+1] != '\\' {
+		return p[i:]
+	} else if p[i] == 0x1b {
+		i++
 	}
 	return p[i+1:]
 }
@@ -126,9 +124,10 @@ func sequence(p []byte) (n int, whole bool) {
 	return n, false
 }
 
-// reports are the private modes that make a terminal send what nobody typed, or
-// send it otherwise.
-var reports = []string{"1", "9", "66", "67", "1000", "1001", "1002", "1003", "1004", "1005", "1006", "1007", "1015", "1016", "2004", "2031", "2048", "9001"}
+// draws are the private modes that change how a terminal draws and nothing else: the
+// background, where lines begin and end, the cursor, the other screen, frames that are
+// whole. Others make it send what nobody typed, or send it otherwise, or act.
+var draws = []string{"5", "6", "7", "12", "25", "45", "47", "69", "1047", "1048", "1049", "2026"}
 
 // keep gives what is kept of a sequence; nil: nothing.
 func (f *filter) keep(seq []byte) []byte {
@@ -154,17 +153,19 @@ func (f *filter) keep(seq []byte) []byte {
 	switch {
 	case (final == 'h' || final == 'l') && len(params) > 0 && params[0] == '?':
 		modes := slices.DeleteFunc(strings.Split(string(params[1:]), ";"), func(m string) bool {
-			return slices.Contains(reports, strings.TrimLeft(m, "0"))
+			return !slices.Contains(draws, strings.TrimLeft(m, "0"))
 		})
 		if len(modes) == 0 {
 			return nil
 		}
 		return []byte("\x1b[?" + strings.Join(modes, ";") + string(final))
+	case (final == 'h' || final == 'l') && string(params) == "4": // inserting
+		return seq
 	case string(params) == "!" && final == 'p', final == 'q' && bytes.HasSuffix(params, []byte(" ")): // soft reset, the cursor's shape
 		return seq
 	case bytes.ContainsAny(params, " !\"#$%&'()*+,-./"), private && final != 'J' && final != 'K':
 		return nil
-	case strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefghlmrsu", final) >= 0:
+	case strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefgmrsu", final) >= 0:
 		return seq
 	}
 	return nil // c n t x i and what else asks or acts

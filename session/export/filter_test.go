@@ -39,6 +39,9 @@ func TestFilter(t *testing.T) {
 		"a\x1b]0;never ended":                                    "a",
 		"a\x1b[c\x1b[>c\x1b[6n\x1b[?6n\x1b[18t\x1b[5ib\x05\x1bZ": "ab",           // questions, the printer
 		"\x1b[?1000h\x1b[?1006;1049h\x1b[?2004hx":                "\x1b[?1049hx", // the mouse, pasting
+		"\x1b[?1000:1h\x1b[?1003:0h\x1b[?1;25:1;012h":            "\x1b[?012h",   // no other way to say them
+		"\x1b[2h\x1b[4;20h\x1b[12l\x1b[4h\x1b[?3h\x1b[?1042hx":   "\x1b[4hx",
+		"a\x1b]0;\x1b]1;\x1b\x1b\\b\x1b]x\x18c":                  "abc",
 		"\x1b[>1u\x1b[=5u\x1b[>4;2mx\x1b[>qy\x1b[?2026$pz":       "xyz",
 		"\x1b[2 q\x1b[!px":                                       "\x1b[2 q\x1b[!px",
 		"a\u009b31mb\x9cc\xff":                                   "a31mb\ufffdc\ufffd", // C1, in UTF-8 and not
@@ -54,6 +57,14 @@ func TestFilter(t *testing.T) {
 				t.Errorf("%q in pieces of %d became %q, not %q", in, size, got, whole)
 			}
 		}
+	}
+}
+
+// TestFilterStrings: strings that others break off take no more time than any bytes.
+func TestFilterStrings(t *testing.T) {
+	in := bytes.Repeat([]byte("\x1b]"), 1<<14)
+	if n := testing.AllocsPerRun(1, func() { filtered(t, in, len(in)) }); n > 1000 {
+		t.Errorf("it took %v allocations", n)
 	}
 }
 
