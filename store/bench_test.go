@@ -172,3 +172,33 @@ func BenchmarkJournal(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkExamine verifies 100,000 events, and 100 MB of contents.
+func BenchmarkExamine(b *testing.B) {
+	s := open(b)
+	events, contents := session(b, s, "events"), session(b, s, "contents")
+	var facts []Fact
+	for n := range int64(100_000) {
+		facts = append(facts, Fact{Kind: KindExec, Key: n, Event: "exec.allowed", Doc: json.RawMessage(fmt.Sprintf(`{"id":%d,"argv":%q}`, n, strings.Repeat("x", 300)))})
+		if len(facts) == 1000 {
+			appendFacts(b, s, events, facts...)
+			facts = facts[:0]
+		}
+	}
+	const size = 100_000
+	for n := range int64(1000) {
+		h, _, err := s.PutBody(b.Context(), strings.NewReader(strings.Repeat(fmt.Sprintf("%-9d\n", n), size/10)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		appendFacts(b, s, contents, Fact{Kind: KindCheckpoint, Key: n, Event: "checkpoint", Doc: json.RawMessage(fmt.Sprintf(`{"root":%q}`, h))})
+	}
+	for id, bytes := range map[string]int64{events: 0, contents: 1000 * size} {
+		b.Run(id, func(b *testing.B) {
+			b.SetBytes(bytes)
+			for b.Loop() {
+				verify(b, s, id)
+			}
+		})
+	}
+}
