@@ -48,35 +48,55 @@ func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *ap
 	if out.Behind > 0 && x.ReadOnly() {
 		out.Notes, out.Behind = append(out.Notes, "the newest of what happened wasn't searched: the record can't be written, and it isn't indexed"), 0
 	}
+	sessions := make([]map[string]bool, len(l.words)) // that have it
 	for i, w := range l.words {
-		sessions := make(map[string]bool)
+		sessions[i] = make(map[string]bool)
 		places, err := x.Match(ctx, w.text, w.begun)
 		if err != nil {
 			return l, err
 		}
 		for _, p := range places {
-			sessions[p.Session] = true
+			sessions[i][p.Session] = true
 			if !slices.Contains(l.places[p.Session], p) {
 				l.places[p.Session] = append(l.places[p.Session], p)
 			}
 		}
-		for _, id := range c.First {
-			if sessions[id] {
-				continue
-			}
-			err := f.tail(ctx, id, l.indexed[id].File, func(_ time.Duration, ln line) bool {
-				sessions[id] = w.in(tokens(ln.text))
-				return !sessions[id]
-			})
-			if err != nil && !errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
-				return l, err
+	}
+	cut := 0
+	for _, id := range c.First {
+		var want []int // words that the index doesn't have of it
+		for i := range l.words {
+			if !sessions[i][id] {
+				want = append(want, i)
 			}
 		}
-		for id, has := range sessions {
-			if has {
+		if len(want) == 0 {
+			continue
+		}
+		part, err := f.tail(ctx, id, l.indexed[id].File, func(_ time.Duration, ln line) bool {
+			in := tokens(ln.text)
+			want = slices.DeleteFunc(want, func(i int) bool {
+				sessions[i][id] = l.words[i].in(in)
+				return sessions[i][id]
+			})
+			return len(want) > 0
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
+			return l, err
+		}
+		if part {
+			cut++
+		}
+	}
+	for i, has := range sessions {
+		for id, yes := range has {
+			if yes {
 				c.Words[i].In = append(c.Words[i].In, id)
 			}
 		}
+	}
+	if cut > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("of what live sessions (%d) printed since they were indexed only the newest is searched, about %d MiB", cut, tailFiles))
 	}
 	long := 0
 	for _, n := range l.indexed {
@@ -93,19 +113,26 @@ func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *ap
 // atOnce is how long a search may take to catch up with the record.
 const atOnce = 300 * time.Millisecond
 
-// tail yields what a live session printed that isn't indexed yet.
-func (f *Finder) tail(ctx context.Context, id string, after int64, yield func(lead time.Duration, l line) bool) error {
+// tailFiles bounds what of a live session is read for each search, in files of 1 MiB.
+const tailFiles = 8
+
+// tail yields what a live session printed that isn't indexed yet until yield has
+// enough, and says whether that is only the newest of it.
+func (f *Finder) tail(ctx context.Context, id string, after int64, yield func(lead time.Duration, l line) bool) (part bool, err error) {
 	r, lead, err := f.recording(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	numbers, _ := r.Files()
-	for _, n := range numbers {
-		if n > after {
-			_ = printed(r.File(n), func(l line) bool { return yield(lead, l) }) // what is damaged ends it
-		}
+	numbers = slices.DeleteFunc(numbers, func(n int64) bool { return n <= after })
+	more := true
+	for i := max(0, len(numbers)-tailFiles); i < len(numbers) && more; i++ {
+		_ = printed(r.File(numbers[i]), func(l line) bool { // what is damaged ends it
+			more = ctx.Err() == nil && yield(lead, l)
+			return more
+		})
 	}
-	return nil
+	return len(numbers) > tailFiles, ctx.Err()
 }
 
 // recording opens what a session printed, and says how long after the session it began.
@@ -168,7 +195,7 @@ func (f *Finder) hits(ctx context.Context, s api.Session, l looked, most int) (o
 		err = f.place(ctx, s, p, h)
 	}
 	if err == nil && s.Live() {
-		err = f.tail(ctx, s.ID, l.indexed[s.ID].File, func(lead time.Duration, ln line) bool {
+		_, err = f.tail(ctx, s.ID, l.indexed[s.ID].File, func(lead time.Duration, ln line) bool {
 			return h.add(api.Hit{Kind: api.HitTerminal, Offset: max(0, lead+ln.at), Text: ln.text})
 		})
 	}

@@ -200,6 +200,46 @@ func TestSearchAtOnce(t *testing.T) {
 	}
 }
 
+// What a live session printed is found whichever of its files it is in, and of very
+// much that isn't indexed only the newest is searched, which is said.
+func TestSearchLiveLong(t *testing.T) {
+	st, h := record(t, "live")
+	begin(t, st, api.Session{ID: "live", Name: "x", State: api.SessionRunning})
+	n := 0
+	lines := func(mib int) string {
+		var b strings.Builder
+		for ; b.Len() < mib<<20; n++ {
+			fmt.Fprintf(&b, "%d %s\n", n, strings.Repeat("filler ", 300))
+		}
+		return b.String()
+	}
+	j, err := st.Journal("live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	f := New(h)
+	search := func(printed, text string) string {
+		if err := j.Output([]byte(printed)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.Find(t.Context(), api.Query{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(len(p.Found), strings.Contains(fmt.Sprint(p.Notes), "only the newest is searched"))
+	}
+	if got := search(lines(6)+"the needle is here\n"+lines(3), `"needle"`); got != "1 false" {
+		t.Errorf("a word in the middle: %s", got)
+	}
+	if got := search(lines(8)+"the last\n", `"is here" last`); got != "0 true" {
+		t.Errorf("a word before what is searched: %s", got)
+	}
+	if got := search("", `"the last"`); got != "1 false" {
+		t.Errorf("the last: %s", got)
+	}
+}
+
 // What was said first and last of a long session is bounded, and said to be.
 func TestSearchLong(t *testing.T) {
 	st, h := record(t)
