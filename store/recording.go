@@ -220,6 +220,9 @@ func (r *Recording) play(first int, open *parser, yield func(Frame, error) bool)
 			return
 		}
 	}
+	if _, gone := r.chunks[next]; gone {
+		yield(Frame{}, r.damaged(fmt.Errorf("file %d is missing: %w", next, io.ErrUnexpectedEOF)))
+	}
 }
 
 func (r *Recording) damaged(err error) error {

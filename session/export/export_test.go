@@ -10,7 +10,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,6 +29,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/export"
 	"stepbox/session/files"
+	"stepbox/session/screen"
 	"stepbox/store"
 )
 
@@ -91,6 +94,49 @@ func recorded(t *testing.T) *export.Exporter {
 		t.Fatal(err)
 	}
 	return &export.Exporter{Store: st, History: files.NewHistory(st, func(string) bool { return false })}
+}
+
+// TestDamage: of a terminal whose record is damaged all that can be read is exported,
+// and where something is missing it is said.
+func TestDamage(t *testing.T) {
+	e := recorded(t)
+	sc := screen.New(80, 24)
+	defer sc.Close()
+	if _, err := e.Store.CreateSession(t.Context(), "long2345", json.RawMessage(`{"id":"long2345","state":"ended","cols":80,"rows":24,"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:14:05Z"}`)); err != nil {
+		t.Fatal(err)
+	}
+	j, err := e.Store.JournalOf("long2345", began)
+	for i := 0; i < 5<<10 && err == nil; i++ {
+		if j.Fresh() {
+			err = j.Keyframe(80, 24, sc.Keyframe())
+		}
+		line := fmt.Appendf(nil, "%s\r\nline %d.\r\n", strings.Repeat("x", 1000), i)
+		_, _ = sc.Write(line)
+		j.At(time.Duration(i) * 10 * time.Millisecond)
+		err = errors.Join(err, j.Output(line))
+	}
+	dir := filepath.Join(e.Store.SessionDir("long2345"), "terminal")
+	if err := errors.Join(err, j.Close(), os.WriteFile(filepath.Join(dir, "000002.zst"), []byte("none"), 0o600), os.Remove(filepath.Join(dir, "000005.zst"))); err != nil {
+		t.Fatal(err)
+	}
+	for format, said := range map[string]string{api.ExportCast: `"m","what was printed here is missing`, api.ExportJSONL: `"note":"what was printed here is missing`, api.ExportHTML: "in 2 parts of the record that are damaged"} {
+		var out bytes.Buffer
+		if err := e.Export(t.Context(), "long2345", api.ExportRequest{Format: format, Output: true}, changed, &out); err != nil {
+			t.Fatal(err)
+		}
+		want := 2
+		if format == api.ExportHTML {
+			want = 1
+		}
+		if n := strings.Count(out.String(), said); n != want {
+			t.Errorf("%s says %d times that something is missing", format, n)
+		}
+		for _, line := range []string{"line 1000.", "line 2100.", "line 4000."} {
+			if format != api.ExportHTML && !strings.Contains(out.String(), line) {
+				t.Errorf("%s hasn't %q", format, line)
+			}
+		}
+	}
 }
 
 // changed stands for the session's patch.

@@ -38,6 +38,7 @@ type filmed struct {
 	frames int
 	bytes  int
 	full   bool // playerBytes are used up
+	lost   int  // parts of the record that are damaged
 }
 
 // player writes the frames that the report's script shows.
@@ -60,8 +61,16 @@ func (r *run) player() error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.out.WriteString("]</script>\n"); err != nil || !f.full {
+	if _, err := r.out.WriteString("]</script>\n"); err != nil {
 		return err
+	}
+	if f.lost > 0 {
+		if err := r.part("note", fmt.Sprintf("The player lacks what was printed in %d parts of the record that are damaged; stepbox verify %s says more.", f.lost, r.s.ID)); err != nil {
+			return err
+		}
+	}
+	if !f.full {
+		return nil
 	}
 	return r.part("note", "The player has only the beginning; --format cast has all.")
 }
@@ -79,6 +88,9 @@ func (f *filmed) take(t take) error {
 		f.rows = nil
 	case output:
 		_, _ = f.sc.Write(t.data) // it takes everything
+	case marked: // of damage: no others were asked for
+		f.lost++
+		return nil
 	}
 	f.at, f.dirty = t.at, true
 	return nil

@@ -27,8 +27,8 @@ const (
 )
 
 // tape calls f with what happened in the terminal, in order, and with marks, if asked
-// for: of actions and denials. Where the record is damaged it ends with a mark that
-// says so.
+// for: of actions and denials. Where the record is damaged a mark says so, and what the
+// terminal showed when it can be read again is drawn as a whole.
 func (r *run) tape(marks bool, f func(take) error) error {
 	var held *take // whose parts come one by one
 	flush := func() error {
@@ -86,30 +86,34 @@ func (r *run) tape(marks bool, f func(take) error) error {
 	if began := rec.Began(); !began.IsZero() {
 		late = began.Sub(r.s.StartedAt)
 	}
-	for frame, ferr := range r.Store.ReadJournal(r.s.ID) {
-		frame.At += late
-		if errors.Is(ferr, io.ErrUnexpectedEOF) {
-			if err := add(take{at: at, kind: marked, data: []byte("the record of the terminal is damaged from here on")}); err != nil {
+	lost := false
+	for frame, err := range rec.From(-1) { // all of it
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		// The frame's data is the reader's; a piece keeps it.
+		takes := []take{{at: frame.At + late, kind: output, data: frame.Data}}
+		sized := take{at: frame.At + late, kind: resize, cols: clamp(frame.Cols), rows: clamp(frame.Rows)}
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			lost, clean = true, filter{}
+			takes = []take{{at: at, kind: marked, data: []byte(damaged)}}
+		case err != nil:
+			return err
+		case frame.Kind == store.FrameKey && !lost:
+			continue // it says what the frames before it made
+		case frame.Kind == store.FrameKey:
+			lost, takes = false, []take{sized, {at: sized.at, kind: output, data: append([]byte("\x1bc"), frame.Data...)}}
+		case frame.Kind == store.FrameResize:
+			takes = []take{sized}
+		}
+		if err := before(takes[0].at); err != nil {
+			return err
+		}
+		for _, t := range takes {
+			if err := add(t); err != nil {
 				return err
 			}
-			break
-		}
-		if ferr == nil {
-			ferr = r.ctx.Err()
-		}
-		if ferr == nil {
-			ferr = before(frame.At)
-		}
-		if ferr == nil {
-			// The frame's data is the reader's; a piece keeps it.
-			t := take{at: frame.At, kind: output, data: frame.Data}
-			if frame.Kind == store.FrameResize {
-				t = take{at: frame.At, kind: resize, cols: clamp(frame.Cols), rows: clamp(frame.Rows)}
-			}
-			ferr = add(t)
-		}
-		if ferr != nil {
-			return ferr
 		}
 	}
 	if err := before(1<<63 - 1); err != nil {
@@ -120,6 +124,9 @@ func (r *run) tape(marks bool, f func(take) error) error {
 	}
 	return flush()
 }
+
+// damaged are the words where the record of the terminal can't be read.
+const damaged = "what was printed here is missing: its record is damaged"
 
 // clamp bounds a terminal's size.
 func clamp(n int) int { return min(max(n, 1), 1000) }
