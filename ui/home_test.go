@@ -94,6 +94,21 @@ func TestHomeSearches(t *testing.T) {
 	if _, at, _ := d.m.home.Selected(); at != api.MomentOf(7) {
 		t.Errorf("opens at %q", at)
 	}
+	c.SetRecord(func(r *record) { r.found = []api.Hit{{Kind: api.HitLabel, Text: "named lint-15"}} })
+	d.press("/", "backspace", "5", "tab")
+	d.shows("named lint-15")
+	if _, at, ok := d.m.home.Selected(); !ok || at != "" {
+		t.Errorf("a name opens at %q", at)
+	}
+	d.press("esc", "/")
+	d.press(strings.Split("nowhere", "")...)
+	d.shows("none like that: esc lists all")
+	d.until("it is searched no more", func() bool { return !d.m.home.Reading() })
+	asked = len(c.Queries())
+	d.idle()
+	if n := len(c.Queries()); n != asked {
+		t.Errorf("what isn't there is searched again, %d times", n-asked)
+	}
 	d.press("esc")
 	d.shows("bump-deps-0 ")
 	d.press("/")
@@ -159,6 +174,10 @@ func TestHomeDeletes(t *testing.T) {
 	gone := func(id string) {
 		t.Helper()
 		d.press("D")
+		if s, _ := c.find(id); s.Pinned || s.Unapplied > 0 {
+			d.shows("Delete " + s.Name + "?")
+			d.press("y")
+		}
 		d.until("it is deleted", func() bool { return trashed(c, id) && !d.m.home.Reading() })
 		d.shows("u brings it back")
 	}
@@ -171,20 +190,35 @@ func TestHomeDeletes(t *testing.T) {
 	if trashed(c, "p0000000") {
 		t.Error("it wasn't brought back")
 	}
+	on, off := true, false
+	if _, err := c.Label(t.Context(), "p0000001", api.Label{Pinned: &on}); err != nil {
+		t.Fatal(err)
+	}
 	for _, id := range []string{"p0000000", "p0000001", "p0000002"} {
 		gone(id)
 	}
-	off := false
+	d.press("D")
+	d.shows("3 files that it changed aren't in the project")
+	d.press("n")
+	d.until("it is asked no more", func() bool { return !strings.Contains(d.text(), "Delete") })
+	if trashed(c, "p0000003") {
+		t.Error("unapplied work was deleted without a yes")
+	}
+	gone("p0000003")
+	gone("p0000004")
+	if _, err := c.Label(t.Context(), "p0000004", api.Label{Pinned: &on}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := c.Label(t.Context(), "p0000001", api.Label{Trashed: &off}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Remove(t.Context(), "p0000002"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.m.home.Empty(t.Context()); err != nil {
-		t.Error(err)
+	if err := d.m.home.Empty(t.Context()); err == nil || !strings.Contains(err.Error(), "p0000004: it was pinned since") {
+		t.Error("what was pinned since isn't told of:", err)
 	}
-	for i, want := range []bool{false, true, false, true, true} {
+	for i, want := range []bool{false, true, false, false, true} {
 		if _, err := c.find(fmt.Sprintf("p%07d", i)); (err == nil) != want {
 			t.Errorf("session %d is there: %v, want %v", i, err == nil, want)
 		}

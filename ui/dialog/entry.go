@@ -1,6 +1,8 @@
 package dialog
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -59,6 +61,24 @@ func ConfirmResume(s api.Session) *Confirm {
 		build: func(dst uv.Screen, width int) []row {
 			rows := wrapped(dst, "Its command runs again in a sandbox of its own, over the files as the session left them. Its actions and checkpoints stay.", width, themes.Surface)
 			return append(append(rows, row{}), command(dst, s.Command, width)...)
+		},
+	}
+}
+
+// ConfirmDelete asks before a session goes that is pinned, or has what the project hasn't.
+func ConfirmDelete(s api.Session, do intent.Intent) *Confirm {
+	var why []string
+	if s.Pinned {
+		why = append(why, "It is pinned.")
+	}
+	if s.Unapplied > 0 {
+		why = append(why, paint.Count(s.Unapplied, "file that it changed isn't", "files that it changed aren't")+" in the project, and can't be had back without it.")
+	}
+	return &Confirm{
+		Title: "Delete " + paint.Clean(label(s)) + "?", Do: do, YesFor: "delete it",
+		Shown: confirms("delete " + s.ID),
+		build: func(dst uv.Screen, width int) []row {
+			return wrapped(dst, strings.Join(why, " ")+" It goes for good when you leave Stepbox; until then u brings it back.", width, themes.Warn)
 		},
 	}
 }

@@ -59,8 +59,8 @@ type Screen struct {
 	search  search
 	dialog  dialog.Dialog // what lies over the list, or nil
 	shown   preview
-	preview bool     // it was turned on or off, against what the size would have
-	trashed []string // sessions that were deleted since the program started, oldest first
+	preview bool          // it was turned on or off, against what the size would have
+	trashed []api.Session // that were deleted since the program started, as they were then, oldest first
 }
 
 // New makes the screen. What it asks for ends with ctx.
@@ -117,7 +117,7 @@ func (s *Screen) later(f then) tea.Cmd {
 // Selected is the selected session, and the moment in it that was searched.
 func (s *Screen) Selected() (x api.Session, at api.Moment, ok bool) {
 	f, ok := s.current()
-	if h, found := s.hit(f); found {
+	if h, found := s.hit(f); found && h.Kind != api.HitLabel { // a label is of no moment
 		at = api.MomentOf(h.Seq)
 		if h.Seq == 0 {
 			at = api.Moment("+" + h.Offset.String())
@@ -203,7 +203,7 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 		return intent.Resume{}, nil
 	case intent.Label:
 		s.dialog = nil
-		return nil, s.label(i.Session, i.Is, "")
+		return nil, s.label(i.Session, i.Is)
 	}
 	return nil, nil
 }
@@ -275,7 +275,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		s.dialog = entry(i, x)
 	case intent.Pin:
 		on := !x.Pinned
-		return nil, s.label(x.ID, api.Label{Pinned: &on}, "")
+		return nil, s.label(x.ID, api.Label{Pinned: &on})
 	case intent.Trash:
 		return nil, s.trash(x)
 	}

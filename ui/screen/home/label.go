@@ -37,22 +37,21 @@ func entry(i intent.Intent, x api.Session) dialog.Dialog {
 		func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Note: &text}) })
 }
 
-// label changes what is said of a session, and tells so in words, if there are any.
-func (s *Screen) label(id string, l api.Label, done string) tea.Cmd {
+// label changes what is said of a session.
+func (s *Screen) label(id string, l api.Label) tea.Cmd {
 	return s.ask(s.ctx, func(ctx context.Context) then {
-		_, err := s.cfg.Client.Label(ctx, id, l)
+		x, err := s.cfg.Client.Label(ctx, id, l)
 		return func() tea.Cmd {
 			switch {
 			case err != nil:
 				s.Notice = "can't do that: " + words(err)
 			case l.Trashed != nil:
-				s.trashed = slices.DeleteFunc(s.trashed, func(x string) bool { return x == id })
+				s.trashed = slices.DeleteFunc(s.trashed, func(x api.Session) bool { return x.ID == id })
+				s.Notice = "it is back"
 				if *l.Trashed {
-					s.trashed = append(s.trashed, id)
+					s.trashed = append(s.trashed, x)
+					s.Notice = fmt.Sprintf("%s goes for good when you leave Stepbox; u brings it back", paint.Clean(name(x)))
 				}
-				fallthrough
-			case done != "":
-				s.Notice = done
 			}
 			return s.Refresh()
 		}
@@ -60,13 +59,19 @@ func (s *Screen) label(id string, l api.Label, done string) tea.Cmd {
 }
 
 // trash takes a session off the list, from where it is removed when the program is left.
+// One that a rule of retention would keep is asked for first.
 func (s *Screen) trash(x api.Session) tea.Cmd {
 	if x.Live() {
 		s.Notice = "it lives: stepbox kill ends it"
 		return nil
 	}
 	on := true
-	return s.label(x.ID, api.Label{Trashed: &on}, fmt.Sprintf("%s goes for good when you leave Stepbox; u brings it back", paint.Clean(name(x))))
+	l := api.Label{Trashed: &on}
+	if x.Pinned || x.Unapplied > 0 {
+		s.dialog = dialog.ConfirmDelete(x, intent.Label{Session: x.ID, Is: l})
+		return nil
+	}
+	return s.label(x.ID, l)
 }
 
 // restore brings back the selected session, if it was deleted, or the one that was
@@ -76,7 +81,7 @@ func (s *Screen) restore() tea.Cmd {
 	if f, ok := s.current(); ok && !f.Session.Trashed.IsZero() {
 		id = f.Session.ID
 	} else if n := len(s.trashed); n > 0 {
-		id = s.trashed[n-1]
+		id = s.trashed[n-1].ID
 	}
 	if id == "" {
 		s.Notice = "nothing was deleted; the search lists what was before with state:trashed"
@@ -84,16 +89,24 @@ func (s *Screen) restore() tea.Cmd {
 	}
 	s.chosen = id
 	off := false
-	return s.label(id, api.Label{Trashed: &off}, "it is back")
+	return s.label(id, api.Label{Trashed: &off})
 }
 
 // Empty removes for good what was deleted since the screen was made, unless it was
-// brought back by someone else. What can't be removed stays deleted, and is in the error.
+// brought back by someone else. What can't be removed stays deleted, and is in the error,
+// as is what became worth keeping since.
 func (s *Screen) Empty(ctx context.Context) error {
 	var failed []error
-	for _, id := range s.trashed {
+	for _, was := range s.trashed {
+		id := was.ID
 		x, err := s.cfg.Client.Session(ctx, id)
-		if err == nil && !x.Trashed.IsZero() {
+		switch {
+		case err != nil || x.Trashed.IsZero():
+		case x.Pinned && !was.Pinned:
+			err = errors.New("it was pinned since")
+		case x.Unapplied > was.Unapplied:
+			err = errors.New("more of it isn't in the project than when it was deleted")
+		default:
 			err = s.cfg.Client.Remove(ctx, id)
 		}
 		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotFound {

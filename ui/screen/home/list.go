@@ -132,7 +132,7 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 func (s *Screen) look() tea.Cmd {
 	cmd := s.peek()
 	row := s.at - len(s.live)
-	if row < 0 || !s.past.read {
+	if row < 0 || row >= s.past.total || !s.past.read {
 		return cmd
 	}
 	first, last := max(0, row-s.view), min(s.past.total, row+s.view+1)
