@@ -84,7 +84,7 @@ func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *ap
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
 			return l, err
 		}
-		if part {
+		if part && len(want) > 0 {
 			cut++
 		}
 	}
