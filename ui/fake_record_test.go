@@ -25,6 +25,7 @@ type piece struct {
 	cols int // a resize, if not 0
 	rows int
 	data string
+	lost string // it can't be read, until the next that isn't lost
 }
 
 // SetRecord changes what is recorded.
@@ -119,6 +120,16 @@ func (c *fakeClient) TerminalAt(_ context.Context, id string, offset time.Durati
 	key := api.Frame{Kind: api.FrameKeyframe, Cols: 70, Rows: 22}
 	var after []api.Frame
 	for _, p := range r.printed {
+		switch {
+		case p.lost != "" && p.off > offset:
+			after = append(after, api.TimeFrame(p.off), api.Frame{Kind: api.FrameDamage, Data: []byte(p.lost)})
+			continue
+		case p.lost != "":
+			after = []api.Frame{{Kind: api.FrameDamage, Data: []byte(p.lost)}}
+			continue
+		case p.off <= offset:
+			after = nil
+		}
 		switch {
 		case p.off <= offset && p.cols > 0:
 			key.Cols, key.Rows = p.cols, p.rows

@@ -480,3 +480,25 @@ func TestReplayForks(t *testing.T) {
 		t.Errorf("forked at %q, and %d more", at, len(forked))
 	}
 }
+
+// What of the terminal is lost is said where it is come by, at a jump and while it plays:
+// the screen of before it would pass for that moment.
+func TestReplayTellsWhatIsLost(t *testing.T) {
+	t.Parallel()
+	c := sceneRecord(false)
+	c.SetRecord(func(r *record) {
+		r.printed = []piece{{off: time.Second, data: "as it was"}, {off: 2 * time.Second, lost: "nobody can read this"}}
+	})
+	d := bench(t, c, 120, 35, "plain")
+	d.press("home")
+	d.at("00:00:00")
+	d.lacks("nobody can read this")
+	d.press("right")
+	d.at("00:00:05")
+	d.shows("nobody can read this")
+	d.advance(time.Minute)
+	d.press("home")
+	d.at("00:00:00")
+	d.press("space")
+	d.shows("nobody can read this")
+}

@@ -91,10 +91,10 @@ type Session struct {
 	Trashed time.Time `json:"trashed,omitzero"`
 
 	// Counted for lists; of sessions from before they were, when these are found.
-	Counted   bool `json:"counted,omitempty"`   // they were
-	Denials   int  `json:"denials,omitempty"`   // actions that never ran because a rule or a person said so
-	Rollbacks int  `json:"rollbacks,omitempty"` // that were carried out
-	Changed   int  `json:"changed,omitempty"`   // files that differ from the project as it was first seen
+	Counted   bool `json:"counted,omitempty"`     // they were
+	Denials   int  `json:"denials,omitempty"`     // actions that never ran because a rule or a person said so
+	Rollbacks int  `json:"rolled_back,omitempty"` // that were carried out
+	Changed   int  `json:"changed,omitempty"`     // files that differ from the project as it was first seen
 
 	// Of a fork: what it began as. The record of it is its own.
 	Parent *Parent `json:"parent,omitempty"`

@@ -165,36 +165,39 @@ func (r *Replay) to(at *spot, m api.Moment) error {
 		then.Apply(e)
 	}
 	then.Seq = max(then.Seq, found.Seq)
-	emu, err := r.keyframe(ctx, found.Offset)
+	emu, lost, err := r.keyframe(ctx, found.Offset)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	r.Screen.put(emu)
 	at.began, at.seq, at.off = found.Time.Add(-found.Offset), found.Seq, found.Offset
 	// Without its screen the rest is worth showing.
-	r.tell(*at, Moved{State: then, Err: err})
+	r.tell(*at, Moved{State: then, Lost: lost, Err: err})
 	return nil
 }
 
 // keyframe is the terminal as it was at a time; nil without an error if there was
 // none by then.
-func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (Emulator, error) {
+func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (emu Emulator, lost string, err error) {
 	conn, done, err := r.join(ctx, offset)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer done()
 	for {
 		f, err := conn.Read()
 		switch {
+		case emu != nil: // what comes next says whether that was whole
+			if err == nil && f.Kind == api.FrameDamage {
+				lost = string(f.Data)
+			}
+			return emu, lost, nil
 		case err != nil:
-			return nil, err
+			return nil, "", err
 		case f.Kind == api.FrameEnd:
-			return nil, nil
+			return nil, "", nil
 		}
-		if emu := r.link.drawn(f); emu != nil {
-			return emu, nil
-		}
+		emu = r.link.drawn(f)
 	}
 }
 
