@@ -126,7 +126,12 @@ func (j *Journal) start(n uint32) error {
 	return nil
 }
 
-func (j *Journal) raw(n uint32) string   { return rawName(j.dir, n) }
+func (j *Journal) raw(n uint32) string { return rawName(j.dir, n) }
+
+// damaged is where what isn't part of the record is set aside, for people.
+func (j *Journal) damaged(n uint32) string {
+	return filepath.Join(j.dir, fmt.Sprintf(journalFmt+".damaged", n))
+}
 func (j *Journal) chunk(n uint32) string { return filepath.Join(j.dir, chunkName(n)) }
 func chunkName(n uint32) string          { return fmt.Sprintf(journalFmt+".zst", n) }
 

@@ -410,6 +410,35 @@ func TestJournalTampered(t *testing.T) {
 	}
 }
 
+// Raw files that are put where a chunk is recorded, or behind a session's end, aren't
+// taken for output, and are told; nor does who goes on with the session record them.
+func TestRawAdded(t *testing.T) {
+	for _, n := range []uint32{1, 2} {
+		s := open(t)
+		id := session(t, s, "aaaaaaaa")
+		j := openJournal(t, s, id)
+		if err := errors.Join(j.Output([]byte("deed")), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		appendFacts(t, s, id, Fact{Kind: KindSession, Event: "session.ended", Doc: []byte(`{"state":"ended"}`)})
+		verify(t, s, id)
+		write(t, j.raw(n), appendFrame(appendHeader(nil, time.Now(), n), FrameOutput, 0, []byte("fine"), n))
+		said := func(when string) {
+			if fs := frames(t, s, id); len(fs) != 1 || string(fs[0].Data) != "deed" {
+				t.Errorf("%d: %s: %v", n, when, fs)
+			}
+			if err := s.Verify(t.Context(), id); !errors.Is(err, ErrTampered) {
+				t.Errorf("%d: %s: Verify = %v", n, when, err)
+			}
+		}
+		said("added")
+		if err := openJournal(t, s, id).Close(); err != nil {
+			t.Fatal(err)
+		}
+		said("taken up")
+	}
+}
+
 func TestReadJournalOfNobody(t *testing.T) {
 	s := open(t)
 	for f, err := range s.ReadJournal("../../etc") {

@@ -73,12 +73,9 @@ func (s *Store) Recording(ctx context.Context, session string) (*Recording, erro
 	if err := checkID(session); err != nil {
 		return fail(err)
 	}
-	chunks, err := s.chunks(ctx, session)
-	if err != nil {
-		return fail(err)
-	}
-	r := &Recording{store: s, session: session, dir: filepath.Join(s.SessionDir(session), terminal), chunks: chunks}
-	if r.files, err = listJournal(r.dir); err != nil {
+	r := &Recording{store: s, session: session, dir: filepath.Join(s.SessionDir(session), terminal)}
+	var err error
+	if r.files, r.chunks, _, err = s.journalFiles(ctx, session); err != nil {
 		return fail(err)
 	}
 	return r, nil

@@ -1,19 +1,29 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 )
 
 // recover takes up what an earlier writer left and sets where to go on. The
 // caller has j alone and holds its lock.
 func (j *Journal) recover() error {
-	files, err := listJournal(j.dir)
+	files, chunks, left, err := j.store.journalFiles(context.Background(), j.session)
 	if err != nil {
 		return err
+	}
+	for _, n := range left {
+		if c, ok := chunks[n]; ok && j.store.spare(j.dir, n, c) {
+			err = os.Remove(j.raw(n))
+		} else {
+			err = os.Rename(j.raw(n), j.damaged(n))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if k := len(files) - 1; k >= 0 && files[k].raw {
 		left, err := j.repair(files[k].number)
@@ -38,12 +48,12 @@ func (j *Journal) recover() error {
 	if len(files) == 0 {
 		return nil
 	}
-	return j.continueFrom(files[len(files)-1])
+	return j.continueFrom(files[len(files)-1], chunks)
 }
 
 // continueFrom sets the clock so that time goes on after a file's last frame.
-func (j *Journal) continueFrom(f journalFile) error {
-	raw, began, err := j.store.readJournalFile(j.dir, f, nil)
+func (j *Journal) continueFrom(f journalFile, chunks map[uint32]chunk) error {
+	raw, began, err := j.store.readJournalFile(j.dir, f, chunks)
 	if err != nil {
 		return err
 	}
@@ -73,7 +83,7 @@ func (j *Journal) repair(n uint32) (bool, error) {
 		}
 	}
 	if errors.Is(err, errDamaged) {
-		if err := writeDurably(filepath.Join(j.dir, fmt.Sprintf(journalFmt+".damaged", n)), raw[good:]); err != nil {
+		if err := writeDurably(j.damaged(n), raw[good:]); err != nil {
 			return false, err
 		}
 	}

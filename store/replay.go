@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,50 @@ import (
 )
 
 // journalFile is one numbered file of a journal, packed or raw. A file that is
-// both counts as raw: packing it wasn't finished.
+// both counts as raw until its chunk is recorded: packing it wasn't finished.
 type journalFile struct {
 	number uint32
 	raw    bool
+}
+
+// journalFiles lists the files of a session's journal that count, by number, with
+// what is recorded of the packed ones. A raw file counts until its chunk is recorded,
+// or its session's end, before which all are packed: else anyone could add to what is
+// sealed. Those that don't count are left.
+func (s *Store) journalFiles(ctx context.Context, session string) (files []journalFile, chunks map[uint32]chunk, left []uint32, err error) {
+	// In this order what a live session packs or ends meanwhile is taken for neither.
+	all, err := listJournal(filepath.Join(s.SessionDir(session), terminal))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if chunks, err = s.chunks(ctx, session); err != nil {
+		return nil, nil, nil, err
+	}
+	var of struct{ State string }
+	doc, err := s.Doc(ctx, session, KindSession, 0)
+	if err == nil {
+		err = json.Unmarshal(doc, &of)
+	} else if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	for _, f := range all {
+		_, recorded := chunks[f.number]
+		if f.raw && (recorded || of.State == "ended") {
+			left = append(left, f.number)
+			if f.raw = false; !recorded {
+				continue
+			}
+		}
+		files = append(files, f)
+	}
+	return files, chunks, left, err
+}
+
+// spare says whether a raw file is what its chunk was packed from.
+func (s *Store) spare(dir string, n uint32, c chunk) bool {
+	raw, err := readWhole(rawName(dir, n), rawMost)
+	packed, perr := unpack(filepath.Join(dir, chunkName(n)), c.Hash, true)
+	return err == nil && perr == nil && bytes.Equal(raw, packed)
 }
 
 // listJournal lists a journal's files by number.

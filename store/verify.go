@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -347,9 +348,22 @@ func (v *verifier) terminal(ctx context.Context) error {
 		}
 		v.tell(c.Packed)
 	}
-	files, err := listJournal(dir)
+	files, chunks, left, err := v.store.journalFiles(ctx, v.session)
 	if err != nil {
 		return err
+	}
+	for _, n := range left {
+		c, recorded := chunks[n]
+		if recorded && v.store.spare(dir, n, c) {
+			continue // it wasn't removed
+		}
+		if _, err := os.Lstat(rawName(dir, n)); err == nil { // else a live session has just removed it
+			v.problem("part %d of the terminal's output was added to what was recorded", n)
+		}
+	}
+	aside, _ := filepath.Glob(filepath.Join(dir, "*.damaged")) // the pattern is fine
+	for _, p := range aside {
+		v.problem("a part of the terminal's output was damaged before it was recorded, and is set aside in %s", filepath.Base(p))
 	}
 	for _, f := range files {
 		if f.raw {
@@ -373,7 +387,7 @@ func (v *verifier) terminal(ctx context.Context) error {
 // unpacked checks a file of which nothing is in the chain yet. Its end may be missing:
 // its writer is at it, or was killed.
 func (v *verifier) unpacked(dir string, f journalFile) {
-	raw, err := readWhole(filepath.Join(dir, fmt.Sprintf(journalFmt+".raw", f.number)), rawMost)
+	raw, err := readWhole(rawName(dir, f.number), rawMost)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // it was packed just now
 	}
