@@ -178,6 +178,36 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestSecretAnywhere: a secret in any text of the record leaves in no format.
+func TestSecretAnywhere(t *testing.T) {
+	e := recorded(t)
+	one, s := 1, "x "+secret
+	for kind, v := range map[store.Kind]any{
+		store.KindSession:  api.Session{ID: id, Name: s, Agent: s, Command: s, Workspace: s, Branch: s, Commit: "c", Reason: s, Warnings: []string{s}, State: api.SessionEnded, StartedAt: began, EndedAt: began},
+		store.KindAction:   api.Action{N: one, State: api.ActionDenied, Title: s, Rule: s, By: s, Reason: s, StartedAt: began, Said: &api.Said{Text: s}, Effects: &api.Effects{Words: []string{s}}},
+		store.KindDecision: api.Decision{Question: 1, By: s, Reason: s},
+		store.KindAttempt:  api.Attempt{ID: 1, Program: s, Name: s, Address: s, Rule: s, Failure: s, Verdict: api.Deny},
+	} {
+		doc, err := json.Marshal(v)
+		key := int64(1)
+		if kind == store.KindSession {
+			key = 0
+		}
+		if err == nil {
+			_, err = e.Store.Append(t.Context(), id, store.Fact{Kind: kind, Key: key, Event: "changed", Doc: doc})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, format := range api.ExportFormats {
+		b := exported(t, e, api.ExportRequest{Format: format, Output: true, Unsigned: true})
+		if i := bytes.Index(b, []byte(secret)); i >= 0 {
+			t.Errorf("%s has it: %s", format, b[max(0, i-100):i])
+		}
+	}
+}
+
 // TestPlan: what will be redacted is said before, and nothing with --no-redact.
 func TestPlan(t *testing.T) {
 	e := recorded(t)

@@ -109,7 +109,7 @@ func (r *run) facts() []reportFact {
 		outcome += " (" + r.show(s.Reason, "the session") + ")"
 	}
 	facts := []reportFact{
-		{"Session", s.ID, ""}, {"Agent", s.Agent, ""}, {"Project", r.show(s.Workspace, "the session"), ""},
+		{"Session", s.ID, ""}, {"Agent", r.show(s.Agent, "the session"), ""}, {"Project", r.show(s.Workspace, "the session"), ""},
 		{"Started", s.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"), ""},
 	}
 	if !s.EndedAt.IsZero() {
@@ -117,7 +117,7 @@ func (r *run) facts() []reportFact {
 	}
 	facts = append(facts, reportFact{"Outcome", outcome, class}, reportFact{"Rules", "mode " + string(s.Mode), ""})
 	if s.Commit != "" {
-		facts = append(facts, reportFact{"Commit", s.Commit + " " + s.Branch, ""})
+		facts = append(facts, reportFact{"Commit", s.Commit + " " + r.show(s.Branch, "the session"), ""})
 	}
 	for _, w := range s.Warnings {
 		facts = append(facts, reportFact{"Warning", r.show(w, "the session"), "warn"})
@@ -182,7 +182,9 @@ func (r *run) actionRows() error {
 			what.More = append(what.More, "“"+r.show(a.Said.Text, "the agent's words")+"”")
 		}
 		if a.Effects != nil {
-			what.More = append(what.More, api.EscapeAll(a.Effects.Words)...)
+			for _, w := range a.Effects.Words {
+				what.More = append(what.More, r.show(w, "commands"))
+			}
 		}
 		verdict := reportCell{Text: string(a.Verdict), More: []string{r.show(verdictWords(a), "commands")}}
 		outcome := reportCell{Text: cmp.Or(a.Exit.Words(), string(a.State)), Class: "w"}
@@ -223,7 +225,7 @@ func (r *run) decisionRows() error {
 			class = "bad"
 		}
 		return true, r.row(d.At, reportCell{Text: fmt.Sprint(d.Action), Class: "n"}, reportCell{Text: string(d.Answer), Class: class},
-			reportCell{Text: api.Escape(d.By)}, reportCell{Text: r.show(d.Reason, "commands")})
+			reportCell{Text: r.show(d.By, "commands")}, reportCell{Text: r.show(d.Reason, "commands")})
 	})
 }
 
@@ -239,7 +241,7 @@ func (r *run) attemptRows() error {
 			verdict.Class = "bad"
 		}
 		return true, r.row(a.At, reportCell{Text: fmt.Sprint(a.Action), Class: "n"}, reportCell{Text: r.show(where, "hosts"), Class: "cmd"},
-			reportCell{Text: api.Escape(a.Program), Class: "cmd"}, verdict, reportCell{Text: fmt.Sprint(a.Sent), Class: "n"}, reportCell{Text: fmt.Sprint(a.Received), Class: "n"})
+			reportCell{Text: r.show(a.Program, "hosts"), Class: "cmd"}, verdict, reportCell{Text: fmt.Sprint(a.Sent), Class: "n"}, reportCell{Text: fmt.Sprint(a.Received), Class: "n"})
 	})
 }
 
@@ -279,9 +281,9 @@ func (r *run) diffs() error {
 func (r *run) fileOf(d api.FileDiff, most int) reportFile {
 	c := d.Change
 	f := reportFile{Path: r.show(c.Path, "names of files"), Counted: c.Counted, Added: c.Added, Removed: c.Removed}
-	words := []string{map[string]string{"A": "new", "D": "deleted", "R": "renamed from " + r.show(c.From, "names of files"), "T": "another kind of file"}[c.Status], c.Words, d.Note}
+	words := []string{map[string]string{"A": "new", "D": "deleted", "R": "renamed from " + r.show(c.From, "names of files"), "T": "another kind of file"}[c.Status], r.text(c.Words, "names of files"), r.text(d.Note, "names of files")}
 	f.Words = strings.Join(strings.Fields(strings.Join(words, " ")), " ")
-	where := "changes of " + c.Path
+	where := "changes of " + f.Path
 	for _, h := range d.Hunks {
 		if len(f.Lines) > most {
 			f.Lines = append(f.Lines, reportCell{Text: "… the rest isn't shown", Class: "at"})

@@ -155,7 +155,7 @@ func (r *run) statement() (*statement, error) {
 		Predicate: predicate{
 			Version: "1.0.0", Type: agentType,
 			Subject: attested{Run: r.s.ID, Files: []string{}},
-			Agent:   attestAgent{Platform: r.s.Agent, Session: r.s.ID, Started: r.s.StartedAt, Ended: end, Seconds: int64(max(0, end.Sub(r.s.StartedAt)).Seconds())},
+			Agent:   attestAgent{Platform: r.text(r.s.Agent, "the session"), Session: r.s.ID, Started: r.s.StartedAt, Ended: end, Seconds: int64(max(0, end.Sub(r.s.StartedAt)).Seconds())},
 			Policy:  attestRules{Hash: zero, Source: "inferred", Digest: map[string]any{}},
 			Summary: attestDeeds{Events: []blocked{}},
 			Chain:   attestChain{Genesis: zero, First: first[0].Hash.String(), Last: last.Hash.String(), Events: last.Seq, File: r.s.ID + ".jsonl", Verifier: "urn:stepbox:verify"},

@@ -138,11 +138,11 @@ func (r *run) otlp() error {
 
 func (s *spanner) agent() span {
 	info := s.r.s
-	v := span{Trace: s.trace, ID: s.root, Name: "invoke_agent " + info.Agent, Kind: spanInternal}
+	v := span{Trace: s.trace, ID: s.root, Name: "invoke_agent " + s.r.text(info.Agent, "the session"), Kind: spanInternal}
 	v.Start, v.End = s.times(info.StartedAt, info.EndedAt)
 	a := attr(nil, "gen_ai.operation.name", "invoke_agent")
 	a = attr(a, "gen_ai.provider.name", provider(info.Agent))
-	a = attr(a, "gen_ai.agent.name", info.Agent)
+	a = attr(a, "gen_ai.agent.name", s.r.text(info.Agent, "the session"))
 	a = attr(a, "gen_ai.conversation.id", info.ID)
 	a = attr(a, "process.command_line", s.r.text(info.Command, "commands"))
 	a = attr(a, "stepbox.session.name", s.r.text(info.Name, "the session's name"))
@@ -173,7 +173,7 @@ func (s *spanner) tool(t api.Action) span {
 	a = attr(a, "stepbox.action.state", string(t.State))
 	a = attr(a, "stepbox.action.verdict", string(t.Verdict))
 	a = attr(a, "stepbox.action.rule", s.r.text(t.Rule, "commands"))
-	a = attr(a, "stepbox.action.by", t.By)
+	a = attr(a, "stepbox.action.by", s.r.text(t.By, "commands"))
 	a = attr(a, "stepbox.action.review", string(t.Review))
 	a = attr(a, "stepbox.action.housekeeping", t.Housekeeping)
 	a = attr(a, "stepbox.action.files", t.Files)
@@ -205,13 +205,13 @@ func (s *spanner) attempt(t api.Attempt) span {
 	if t.Port > 0 {
 		a = attr(a, "server.port", t.Port)
 	}
-	a = attr(a, "process.executable.path", t.Program)
+	a = attr(a, "process.executable.path", s.r.text(t.Program, "hosts"))
 	a = attr(a, "stepbox.attempt.verdict", string(t.Verdict))
-	a = attr(a, "stepbox.attempt.rule", t.Rule)
+	a = attr(a, "stepbox.attempt.rule", s.r.text(t.Rule, "hosts"))
 	a = attr(a, "stepbox.attempt.sent", t.Sent)
 	a = attr(a, "stepbox.attempt.received", t.Received)
 	if t.Verdict == api.Deny || t.Failure != "" {
-		why := cmp.Or(t.Failure, "denied")
+		why := cmp.Or(s.r.text(t.Failure, "hosts"), "denied")
 		a = attr(a, "error.type", why)
 		v.Status = spanStatus{spanFailed, why}
 	}
