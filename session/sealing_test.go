@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 	"stepbox/session/seal"
 	"stepbox/store"
 )
@@ -22,12 +23,15 @@ func TestSealedWhileItLives(t *testing.T) {
 			var mu sync.Mutex
 			var asked []string
 			var ended bool // when the last was asked for
+			st, id := w.store, w.ID()
 			w.config.Seal = func(ctx context.Context, by string) (uint64, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				asked = append(asked, by)
-				ended = w.row().State == api.SessionEnded
-				last, err := w.store.LastEvent(ctx, w.ID())
+				row, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
+				ended = row.State == api.SessionEnded
+				last, lerr := st.LastEvent(ctx, id)
+				err = errors.Join(err, lerr)
 				if fails {
 					err = errors.New("there is no key")
 				}
