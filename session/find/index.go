@@ -45,8 +45,12 @@ func (f *Finder) catchUp(ctx context.Context, x *store.Index, most time.Duration
 			behind++
 			continue
 		}
-		if known[id], err = f.index(ctx, x, id, told, known[id]); err != nil {
+		all := false
+		if known[id], all, err = f.index(ctx, x, id, told, known[id]); err != nil {
 			return nil, 0, err
+		}
+		if !all {
+			behind++
 		}
 	}
 	return known, behind, nil
@@ -64,17 +68,19 @@ func (f *Finder) Index(ctx context.Context, id string) error {
 	}
 	known, err := x.Indexed(ctx)
 	if err == nil {
-		_, err = f.index(ctx, x, id, rows[id], known[id])
+		_, _, err = f.index(ctx, x, id, rows[id], known[id])
 	}
 	return err
 }
 
-// index adds what was recorded of a session since it was indexed. Told is the event that
-// wrote its row, as of before.
-func (f *Finder) index(ctx context.Context, x *store.Index, id string, told uint64, was store.Indexed) (store.Indexed, error) {
+// index adds what was recorded of a session since it was indexed, and says whether that
+// is all: else another process is at it. Told is the event that wrote its row, as of
+// before. Until all is in the index the session stays open there, so that whoever comes
+// after an interruption goes on.
+func (f *Finder) index(ctx context.Context, x *store.Index, id string, told uint64, was store.Indexed) (_ store.Indexed, all bool, err error) {
 	last, err := f.Store.LastEvent(ctx, id)
 	if err != nil || last == 0 { // it was removed meanwhile
-		return was, err
+		return was, true, err
 	}
 	doc, err := f.Store.Doc(ctx, id, store.KindSession, 0)
 	var s api.Session
@@ -82,26 +88,31 @@ func (f *Finder) index(ctx context.Context, x *store.Index, id string, told uint
 		err = json.Unmarshal(doc, &s)
 	}
 	if errors.Is(err, store.ErrNotFound) { // as above
-		return was, nil
+		return was, true, nil
 	}
 	if err != nil {
-		return was, err
+		return was, false, err
 	}
 	live := s.Live() && f.Live(id)
 	now := was
-	now.Told, now.Seq, now.Open = told, last, live
+	now.Told, now.Seq, now.Open = told, last, true
 	places, paths, err := f.touched(ctx, id, was, last)
 	if err != nil {
-		return was, err
+		return was, false, err
 	}
 	now.Paths += paths
 	if now != was || len(places) > 0 {
 		mine, err := x.Add(ctx, id, was, now, places)
 		if err != nil || !mine {
-			return was, err
+			return was, false, err
 		}
 	}
-	return f.indexTerminal(ctx, x, id, live, now)
+	if now, all, err = f.indexTerminal(ctx, x, id, live, now); !all || live {
+		return now, all, err
+	}
+	was, now.Open = now, false
+	all, err = x.Add(ctx, id, was, now, nil)
+	return now, all, err
 }
 
 // touched are the places of actions, attempts and changed paths that events told of
@@ -177,10 +188,13 @@ func (f *Finder) paths(ctx context.Context, id string, n int) (out []string) {
 }
 
 // indexTerminal adds what a session printed, file by file.
-func (f *Finder) indexTerminal(ctx context.Context, x *store.Index, id string, live bool, was store.Indexed) (store.Indexed, error) {
+func (f *Finder) indexTerminal(ctx context.Context, x *store.Index, id string, live bool, was store.Indexed) (_ store.Indexed, all bool, err error) {
 	r, err := f.Store.Recording(ctx, id)
+	if err := ctx.Err(); err != nil {
+		return was, false, err
+	}
 	if err != nil {
-		return was, nil // damaged: it has no words, and whoever replays it hears why
+		return was, true, nil // damaged: it has no words, and whoever replays it hears why
 	}
 	numbers, packed := r.Files()
 	for i, n := range numbers {
@@ -196,15 +210,15 @@ func (f *Finder) indexTerminal(ctx context.Context, x *store.Index, id string, l
 			return int64(text.Len()) < printedMost-was.Bytes && ctx.Err() == nil
 		})
 		if err := ctx.Err(); err != nil {
-			return was, err
+			return was, false, err
 		}
 		now := was
 		now.File, now.Bytes = n, was.Bytes+int64(text.Len())
 		mine, err := x.Add(ctx, id, was, now, []store.Place{{Kind: string(api.HitTerminal), First: n, Last: n, Text: text.String()}})
 		if err != nil || !mine {
-			return was, err
+			return was, false, err
 		}
 		was = now
 	}
-	return was, nil
+	return was, true, nil
 }

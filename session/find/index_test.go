@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -126,6 +127,55 @@ func TestSearchInterrupted(t *testing.T) {
 	prints(t, st, "dead", false, "famous last words\n")
 	if got := hitsOf(t, New(h), "famous"); len(got) != 1 || got[0] != "dead terminal 0: famous last words" {
 		t.Errorf("its last words are %q", got)
+	}
+}
+
+// cutOff is a context that ends once a session is in the index.
+type cutOff struct {
+	context.Context
+	x  *store.Index
+	id string
+}
+
+func (c cutOff) Err() error {
+	if known, err := c.x.Indexed(context.WithoutCancel(c.Context)); err != nil || known[c.id].Told > 0 {
+		return errors.Join(err, context.Canceled)
+	}
+	return nil
+}
+
+// A search or an indexing that is interrupted leaves the rest to the next one, and what
+// another process is at is told as behind.
+func TestSearchCutOff(t *testing.T) {
+	st, h := record(t)
+	x, err := st.Index(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, st, api.Session{ID: "ended", Name: "x", State: api.SessionEnded})
+	prints(t, st, "ended", true, "the needle\n")
+	f := New(h)
+	if err := f.Index(cutOff{t.Context(), x, "ended"}, "ended"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it wasn't cut off: %v", err)
+	}
+	if got := finds(t, f, api.Query{Text: "needle"}); got != "ended" {
+		t.Errorf("after that %q is found", got)
+	}
+	begin(t, st, api.Session{ID: "dead", Name: "y", State: api.SessionRunning})
+	prints(t, st, "dead", false, "another needle\n")
+	asked := 0
+	f.Live = func(string) bool {
+		if asked++; asked == 2 { // it is known what is indexed: another is faster
+			if mine, err := x.Add(t.Context(), "dead", store.Indexed{}, store.Indexed{Told: 1, Seq: 1, Open: true}, nil); !mine || err != nil {
+				t.Errorf("the other didn't come first: %v", err)
+			}
+		}
+		return false
+	}
+	for _, want := range []string{"1 1", "2 0"} {
+		if p, err := f.Find(t.Context(), api.Query{Text: "needle"}); err != nil || fmt.Sprint(p.Total, p.Behind) != want {
+			t.Errorf("%d found, %d behind, %v; want %s", p.Total, p.Behind, err, want)
+		}
 	}
 }
 
