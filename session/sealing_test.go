@@ -23,11 +23,14 @@ func TestSealedWhileItLives(t *testing.T) {
 			var mu sync.Mutex
 			var asked []string
 			var ended bool // when the last was asked for
+			first := make(chan struct{})
 			st, id := w.store, w.ID()
 			w.config.Seal = func(ctx context.Context, by string) (uint64, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				asked = append(asked, by)
+				if asked = append(asked, by); len(asked) == 1 {
+					close(first)
+				}
 				row, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
 				ended = row.State == api.SessionEnded
 				last, lerr := st.LastEvent(ctx, id)
@@ -38,6 +41,7 @@ func TestSealedWhileItLives(t *testing.T) {
 				return last, err
 			}
 			w.again(func(string) {})
+			<-first
 			if fails {
 				w.happened("the warning", func(e api.Event) bool {
 					return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "isn't sealed: there is no key")
