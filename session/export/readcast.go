@@ -23,6 +23,7 @@ const (
 	maxCastLine = 10 << 20          // bytes of a line; a longer one is skipped
 	maxCastOld  = 64 << 20          // bytes of a recording of version 1, which is one JSON value
 	maxCastTime = 10000 * time.Hour // a recording's length; what is later is taken to be of that time
+	maxCells    = 100_000_000       // of all sizes: each is drawn anew; later ones are skipped
 	maxSkips    = 20                // lines that are named as skipped; the rest is counted
 )
 
@@ -33,6 +34,7 @@ type castReader struct {
 	exit    *int
 	at      time.Duration
 	line    int
+	cells   int // of all sizes so far
 	skipped []string
 	more    int
 	others  map[string]int // events that aren't of the screen, by their code
@@ -177,6 +179,10 @@ func (c *castReader) event(e []json.RawMessage, f func(take) error) error {
 		h, herr := strconv.Atoi(rows)
 		if werr != nil || herr != nil {
 			c.skip("a size that is none")
+			return nil
+		}
+		if c.cells += clamp(w) * clamp(h); c.cells > maxCells {
+			c.skip("a size after too many others")
 			return nil
 		}
 		return f(take{at: c.at, kind: resize, cols: clamp(w), rows: clamp(h)})

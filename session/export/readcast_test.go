@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +36,10 @@ func TestReadCast(t *testing.T) {
 		"cut off":                     {head + "[0.5,\"o\",\"a\"]\n[1,\"o\",\"b", []string{"0s 80x24", `500ms "a"`}, "line 3: it is cut off"},
 		"a long line":                 {head + `[0,"o","` + strings.Repeat("a", maxCastLine) + "\"]\n[1,\"o\",\"b\"]\n", []string{"0s 80x24", `1s "b"`}, "line 2: longer than 10 MB"},
 		"odd events":                  {head + "[0,\"q\",\"a\"]\n[0,1,2]\n{}\nnull\n[]\n[1,\"o\",\"b\"]\n", []string{"0s 80x24", `1s "b"`}, "line 3: no event; line 4: no event; line 5: no event; line 6: no event; events of kind \"q\", which aren't of the screen: 1"},
-		"none":                        {"", nil, "refused"},
-		"another program's":           {`{"version":4}` + "\n", nil, "refused"},
+		"too many sizes": {head + "[0,\"r\",\"1000x9999\"]\n" + strings.Repeat("[0,\"r\",\"1000x1000\"]\n", 100) + "[1,\"o\",\"b\"]\n",
+			append(append([]string{"0s 80x24"}, slices.Repeat([]string{"0s 1000x1000"}, 100)...), `1s "b"`), "line 102: a size after too many others"},
+		"none":              {"", nil, "refused"},
+		"another program's": {`{"version":4}` + "\n", nil, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, r, err := readAll(c.in)

@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
 )
 
 func imports(connect Connect) *cobra.Command {
 	return wrap(connect, "import FILE", "Make a session of a terminal recording (asciicast), to replay and search it", cobra.ExactArgs(1), func(c command, args []string) error {
-		f, err := os.Open(args[0])
+		f, err := os.OpenFile(args[0], os.O_RDONLY|unix.O_NONBLOCK, 0) // of a pipe that nobody writes there is nothing to wait for
 		if err != nil {
 			return fmt.Errorf("cannot import: %w", err)
 		}
