@@ -133,7 +133,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 			log.Warn("the record of a dead session isn't sealed", "error", err)
 		}
 	}
-	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}}
+	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
@@ -146,7 +146,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Finder:   find.New(history),
 		Verifier: seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }},
 		Ring:     ring,
-		Forester: forester{tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ()}, history},
+		Forester: forester{travels.trees, history},
 	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}

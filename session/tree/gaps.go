@@ -55,7 +55,7 @@ func (t *Tree) changedSince(ctx context.Context, f *File) *Gap {
 		why = "its content isn't in the record"
 	}
 	if t.lower == nil {
-		return &Gap{f.Path, why + ", and the project folder isn't there"}
+		return &Gap{f.Path, why + ", and the project folder isn't there, or is another"}
 	}
 	e, err := t.lower.Stat(ctx, f.Path)
 	switch {
@@ -63,8 +63,8 @@ func (t *Tree) changedSince(ctx context.Context, f *File) *Gap {
 		return &Gap{f.Path, why + ", and in the project it can't be looked at"}
 	case e == nil:
 		return &Gap{f.Path, why + ", and in the project it isn't there any more"}
-	case e.Kind != f.Kind || e.Size != f.Size || e.MTime != f.MTime:
-		return &Gap{f.Path, why + ", and in the project it is another by now"}
+	case !t.looksLike(ctx, f, e):
+		return &Gap{f.Path, why + ", and in the project it is another by now, or may be"}
 	}
 	return nil
 }

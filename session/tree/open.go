@@ -84,16 +84,16 @@ func (t *Tree) outside(ctx context.Context, f *File) (*os.File, error) {
 // today copies a file of the project folder, if it is still what it was.
 func (t *Tree) today(ctx context.Context, f *File) (_ *os.File, err error) {
 	if t.lower == nil {
-		return nil, errors.New("it can't be looked for: the folder isn't there")
+		return nil, errors.New("it can't be looked for: the folder isn't there, or is another")
 	}
-	other := errors.New("it is another by now")
+	other := errors.New("it is another by now, or may be")
 	e, err := t.lower.Stat(ctx, f.Path)
 	switch {
 	case err != nil:
 		return nil, errors.New("it can't be looked at")
 	case e == nil:
 		return nil, errors.New("it isn't there any more")
-	case e.Kind != f.Kind, f.blob == nil && (e.Size != f.Size || e.MTime != f.MTime):
+	case e.Kind != f.Kind, f.blob == nil && !t.looksLike(ctx, f, e):
 		return nil, other
 	}
 	r, size, err := t.lower.Open(ctx, f.Path)
@@ -122,6 +122,16 @@ func (t *Tree) today(ctx context.Context, f *File) (_ *os.File, err error) {
 	}
 	_, err = out.Seek(0, io.SeekStart)
 	return out, err
+}
+
+// looksLike says whether a file of the project folder is one that it was, as far as that
+// can be told without its content: times that anybody can set aren't enough.
+func (t *Tree) looksLike(ctx context.Context, f *File, now *manifest.Entry) bool {
+	if now.Kind != f.Kind || now.Size != f.Size || now.MTime != f.MTime {
+		return false
+	}
+	changed, err := t.lower.Changed(ctx, f.Path)
+	return !f.Hash.IsZero() || err == nil && !time.Unix(changed.Sec, int64(changed.Nsec)).After(t.Session.StartedAt)
 }
 
 // spool is a file without a name.

@@ -188,6 +188,11 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		}
 		return n, nil
 	case now != nil && then.same(now):
+		if then.Kind == manifest.KindFile && then.blob == nil && then.Hash.IsZero() && !w.apart {
+			if g := w.tree.changedSince(w.ctx, then); g != nil {
+				w.gaps = append(w.gaps, *g)
+			}
+		}
 		return nil, nil
 	}
 	e, err := w.keep(then)

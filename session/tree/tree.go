@@ -33,8 +33,9 @@ import (
 // Source is where trees are made from.
 type Source struct {
 	Store *store.Store
-	Home  string   // the person's home folder
-	Env   []string // the person's environment, for their git
+	Home  string                  // the person's home folder
+	Env   []string                // the person's environment, for their git
+	Same  func(api.Session) error // says why the project folder isn't the one that it was; nil: it is
 }
 
 // Tree is a project at a moment.
@@ -132,7 +133,9 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 // of is what the project was at the start, as far as rec knows.
 func (s Source) of(session api.Session, rec *base.Record) *Tree {
 	t := &Tree{Session: session, bodies: files.Bodies{Store: s.Store}, source: s, root: &File{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, plain: true}}
-	t.lower, _ = lower.Open(session.Folder, lower.Options{Hidden: session.HiddenPaths}) // without it, less can be had
+	if s.Same == nil || s.Same(session) == nil {
+		t.lower, _ = lower.Open(session.Folder, lower.Options{Hidden: session.HiddenPaths}) // without it, less can be had
+	}
 	if rec != nil {
 		t.record(rec)
 	}

@@ -118,6 +118,19 @@ func (l *Lower) Stat(ctx context.Context, path string) (*manifest.Entry, error) 
 	return l.find(ctx, path, false)
 }
 
+// Changed is when what the lower has at path was changed last, in any way; zero when
+// there is nothing.
+func (l *Lower) Changed(ctx context.Context, path string) (at manifest.Time, err error) {
+	err = l.walkTo(ctx, path, func(d *Folder, name string) error {
+		e, err := d.Find(ctx, name)
+		if e != nil {
+			at = manifest.TimeOf(e.key.Ctime)
+		}
+		return err
+	})
+	return at, err
+}
+
 func (l *Lower) find(ctx context.Context, path string, hash bool) (*manifest.Entry, error) {
 	var found *manifest.Entry
 	err := l.walkTo(ctx, path, func(d *Folder, name string) error {
