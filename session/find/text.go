@@ -1,6 +1,8 @@
 package find
 
 import (
+	"bytes"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -12,7 +14,7 @@ import (
 	"stepbox/store"
 )
 
-// lineMost bounds a line of what was printed, and shownMost what is told of one, in bytes.
+// lineMost bounds a line of what was printed, but for a word at its end, and shownMost what is told of one, in bytes.
 const (
 	lineMost  = 4096
 	shownMost = 200
@@ -22,6 +24,31 @@ const (
 type line struct {
 	at   time.Duration // since the terminal's record began
 	text string
+}
+
+// piece is a file of a record, after the line that the file before ends in: that one may
+// go on.
+func piece(r *store.Recording, n int64) iter.Seq2[store.Frame, error] {
+	return func(yield func(store.Frame, error) bool) {
+		var before []byte
+		var at time.Duration
+		for f, err := range r.File(n - 1) {
+			if err == nil && f.Kind == store.FrameOutput { // what is damaged is told by whoever reads that file
+				before, at = append(before, f.Data...), f.At
+			}
+		}
+		before = before[max(0, len(before)-lineMost):]
+		begun, state := 0, byte(0)
+		for pos := 0; pos < len(before); {
+			seq, width, size, now := ansi.DecodeSequence(before[pos:], state, nil)
+			if pos, state = pos+max(size, 1), now; width == 0 && ends(seq) {
+				begun = pos
+			}
+		}
+		if begun == len(before) || yield(store.Frame{Kind: store.FrameOutput, At: at, Data: before[begun:]}, nil) {
+			r.File(n)(yield)
+		}
+	}
 }
 
 // printed makes lines of what was printed: the text between the sequences of a
@@ -61,7 +88,7 @@ func printed(frames func(func(store.Frame, error) bool), yield func(line) bool) 
 		seq, width, n, now := ansi.DecodeSequence(all[pos:], state, nil)
 		n = max(n, 1)
 		switch {
-		case text.Len() > lineMost, width == 0 && ends(seq):
+		case width == 0 && ends(seq), text.Len() > lineMost && width > 0 && between(bytes.Runes(seq)[0]), text.Len() > 2*lineMost:
 			if !flush() {
 				return err
 			}
@@ -83,11 +110,27 @@ func printed(frames func(func(store.Frame, error) bool), yield func(line) bool) 
 // ends says whether a sequence ends the line that was printed: the cursor goes on
 // somewhere else.
 func ends(seq []byte) bool {
-	if len(seq) == 1 {
-		return seq[0] == '\n' || seq[0] == '\r' || seq[0] == '\v' || seq[0] == '\f'
+	if len(seq) < 2 || seq[0] != 0x1b {
+		return len(seq) == 1 && strings.IndexByte("\n\r\v\f\b", seq[0]) >= 0
 	}
-	return len(seq) > 2 && seq[0] == 0x1b && seq[1] == '[' && strings.IndexByte("ABEFGHdfr", seq[len(seq)-1]) >= 0
+	last := seq[len(seq)-1]
+	switch {
+	case len(seq) == 2:
+		return strings.IndexByte("DEM8c", last) >= 0
+	case seq[1] != '[':
+		return false
+	case last == 'J', last == 'K': // what is before the cursor is erased
+		return bytes.ContainsAny(seq, "12")
+	case last == 'h', last == 'l': // the other screen
+		return bytes.Contains(seq, []byte("47")) || bytes.Contains(seq, []byte("1049"))
+	case last == 'u':
+		return len(seq) == 3
+	}
+	return strings.IndexByte("ABDEFGHIZ`adefr", last) >= 0
 }
+
+// between says whether a letter is no part of a word.
+func between(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
 
 // tokens takes text apart as the index does: into runs of letters and digits, without
 // case and marks.
@@ -104,7 +147,7 @@ func tokens(s string) []string {
 			return r
 		}, norm.NFD.String(s))
 	}
-	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	return strings.FieldsFunc(strings.ToLower(s), between)
 }
 
 // in says whether a text has the word.
