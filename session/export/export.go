@@ -101,6 +101,14 @@ func (r *run) json(v any) error {
 	return enc.Encode(v)
 }
 
+// redacted is how many secrets were replaced so far.
+func (r *run) redacted() (n int) {
+	for _, s := range r.red.Found() {
+		n += s.Count
+	}
+	return n
+}
+
 // text replaces the secrets of a text.
 func (r *run) text(s, where string) string { return r.red.Text(s, where) }
 

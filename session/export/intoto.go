@@ -170,9 +170,7 @@ func (r *run) statement() (*statement, error) {
 	if err := r.deeds(&st.Predicate.Summary); err != nil {
 		return nil, err
 	}
-	for _, s := range r.red.Found() {
-		st.Predicate.Summary.Redacted += s.Count
-	}
+	st.Predicate.Summary.Redacted = r.redacted()
 	return st, nil
 }
 

@@ -102,7 +102,7 @@ func (e *exporting) look() error {
 		fmt.Fprintf(e.stderr, "  %4d  %s in %s\n", s.Count, api.Escape(s.Kind), api.Escape(s.Where))
 	}
 	if e.request.Format == api.ExportPatch {
-		fmt.Fprintln(e.stderr, "A file whose secret was there before can't be patched then.")
+		fmt.Fprintln(e.stderr, "A file that has one, or had one before, is only a remark in the patch: git apply leaves it as it is.")
 	}
 	switch {
 	case e.yes:
