@@ -240,6 +240,10 @@ func TestHomeSelectedVanishes(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.press(key)
+		if key == "D" {
+			d.shows("Delete shell-1?")
+			d.press("y")
+		}
 		d.shows("there is no session p0000001")
 		d.press("j")
 		d.now.Add(int64(longest))

@@ -174,8 +174,11 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 	}
 	s.Final = true
 	if moments {
-		if s.From, _, err = h.stateAt(ctx, s.Files, id, in.From, "start"); err == nil {
-			s.To, s.Newest, err = h.stateAt(ctx, s.Files, id, in.To, "end")
+		if in.From != "" { // else the project, as without moments
+			s.From, _, err = h.stateAt(ctx, s.Files, id, in.From)
+		}
+		if err == nil {
+			s.To, s.Newest, err = h.stateAt(ctx, s.Files, id, in.To)
 		}
 		if err == nil && s.To == nil { // the project folder, as it was first seen
 			s.From, s.To = nil, s.From
@@ -202,8 +205,8 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 
 // stateAt is the state of all files at a moment; nil is the project folder as the
 // session first saw it.
-func (h *History) stateAt(ctx context.Context, f *Files, id string, m, none api.Moment) (*manifest.Manifest, int64, error) {
-	at, err := h.At(ctx, id, cmp.Or(m, none))
+func (h *History) stateAt(ctx context.Context, f *Files, id string, m api.Moment) (*manifest.Manifest, int64, error) {
+	at, err := h.At(ctx, id, m)
 	if err != nil || at.Checkpoint == 0 {
 		return nil, 0, err
 	}

@@ -27,11 +27,7 @@ func (h *History) At(ctx context.Context, id string, m api.Moment) (api.At, erro
 	switch {
 	case err != nil:
 		return at, err
-	case parts.Start && s.Parent != nil:
-		at.Checkpoint, err = h.inherited(ctx, id)
-		return at, err
 	case parts.Start:
-		return at, nil
 	case parts.Action > 0:
 		return h.atAction(ctx, s, parts)
 	case parts.After != nil:
@@ -63,8 +59,17 @@ func (h *History) inherited(ctx context.Context, id string) (int64, error) {
 	return cp.ID, nil
 }
 
-// about adds to a moment what is known by its event.
+// about adds to a moment what is known by its event, and of a fork's the state before
+// its first.
 func (h *History) about(ctx context.Context, s api.Session, at api.At) (api.At, error) {
+	at, err := h.byEvent(ctx, s, at)
+	if err == nil && at.Checkpoint == 0 && s.Parent != nil {
+		at.Checkpoint, err = h.inherited(ctx, s.ID)
+	}
+	return at, err
+}
+
+func (h *History) byEvent(ctx context.Context, s api.Session, at api.At) (api.At, error) {
 	if at.Seq == 0 {
 		return at, nil
 	}
