@@ -61,6 +61,18 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d.shows("This broke it:")
 	d.shows("passes before all of them")
 	d.shows("fails after #1  go generate ./...")
+	d.shows("go there; u takes it back")
 	d.press("enter")
 	d.lacks("This broke it:")
+
+	// What has ended is gone on with first: what leaves the action out is said.
+	c := sceneWorkbench()
+	over := sceneSession()
+	over.State, over.EndedAt, over.Exit, over.Held = api.SessionEnded, sceneNow, &api.Exit{}, 0
+	c.Put(api.Event{Session: &over})
+	d = bench(t, c, 120, 35, "plain")
+	d.press(leader, "4")
+	d.press("F", "x", "enter")
+	d.shows("stepbox apply " + sceneSession().ID + " --without 1 leaves it out")
+	d.lacks("takes it back")
 }

@@ -158,7 +158,7 @@ func (c command) printBisected(s api.Session, b api.Bisected) error {
 	case s.Live():
 		fmt.Fprintf(c.out, "stepbox rollback %s --action %d takes it back\n", s.ID, st.Actions[0])
 	default:
-		fmt.Fprintf(c.out, "stepbox apply %s --without %d leaves it out; stepbox resume %s, then stepbox rollback %s --action %d takes it back\n", s.ID, st.Actions[0], s.ID, s.ID, st.Actions[0])
+		fmt.Fprintf(c.out, "stepbox apply %s --without %d leaves it out\n", s.ID, st.Actions[0])
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 // and what was found.
 type Bisect struct {
 	sheet
+	session api.Session
 	line    Line
 	running bool
 	how     []string // what was found out so far
@@ -25,8 +26,8 @@ type Bisect struct {
 	problem string
 }
 
-// NewBisect asks for the command.
-func NewBisect() *Bisect { return &Bisect{line: NewLine(maxCheck)} }
+// NewBisect asks for the command that a session broke.
+func NewBisect(s api.Session) *Bisect { return &Bisect{session: s, line: NewLine(maxCheck)} }
 
 func (d *Bisect) Scope() keys.Scope { return keys.Input }
 
@@ -106,7 +107,11 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	note, hints := text{"⋯ running it", themes.Info}, []paint.Hint{{Key: "esc", Words: "stop"}}
 	if d.done != nil {
-		note, hints = text{}, []paint.Hint{{Key: "enter", Words: "go there; u takes it back", Off: d.found() == 0}, leave}
+		there := "go there"
+		if d.session.Live() {
+			there += "; u takes it back"
+		}
+		note, hints = text{}, []paint.Hint{{Key: "enter", Words: there, Off: d.found() == 0}, leave}
 		rows = append(rows, row{})
 		words := "This broke it:"
 		if len(d.done.Steps) > 1 {
@@ -118,6 +123,9 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			if s.Said != "" {
 				rows = append(rows, wrapped(dst, "said: "+s.Said, width, themes.SurfaceMuted)...)
 			}
+		}
+		if n := d.found(); n != 0 && !d.session.Live() {
+			rows = append(rows, wrapped(dst, fmt.Sprintf("stepbox apply %s --without %d leaves it out", d.session.ID, n), width, themes.Surface)...)
 		}
 		if n := len(d.done.Inexact) + d.done.InexactMore; n > 0 {
 			rows = append(rows, wrapped(dst, paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, width, themes.Warn)...)

@@ -26,7 +26,7 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 	case intent.Blame:
 		return s.readFile(true)
 	case intent.Bisect:
-		s.asking.dialogs.open(dialog.NewBisect())
+		s.asking.dialogs.open(dialog.NewBisect(s.present().Session))
 	case intent.GoTo:
 		s.view.setFocus(intent.Actions)
 		if !s.asking.list.Select(i.Action) {
