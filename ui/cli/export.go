@@ -152,8 +152,11 @@ func toFile(name string, force bool, write func(io.Writer) error) error {
 		if linked == nil {
 			return err
 		} else if errors.Is(linked, fs.ErrExist) {
-			return fmt.Errorf("cannot write %q: it is there already; use another name, or --force", name)
-		} // or where there are no links: it wasn't there a moment ago
+			return fmt.Errorf("cannot write %q: it is there already, and stays as it is; use another name", name)
+		}
+		if _, there := os.Lstat(name); !errors.Is(there, fs.ErrNotExist) { // where there are no links
+			return fmt.Errorf("cannot write %q: %w", name, cmp.Or(there, linked))
+		}
 	}
 	if err := os.Rename(f.Name(), name); err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)

@@ -3,12 +3,9 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -73,24 +70,16 @@ func cat(connect Connect) *cobra.Command {
 // Save writes a file as it was at a moment to one on the host that isn't there yet.
 // Nothing is written over, and no link followed in the file's place; half of it
 // never stays.
-func Save(ctx context.Context, client *api.Client, id, key string, at api.Moment, name string) (err error) {
+func Save(ctx context.Context, client *api.Client, id, key string, at api.Moment, name string) error {
 	r, err := client.File(ctx, id, key, at)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	f, err := os.OpenFile(filepath.Clean(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("cannot write %q: there is something of that name, which stays as it is; choose another", name)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %q: %w", name, err)
-	}
-	_, err = io.Copy(f, r)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("cannot write %q: %w", name, errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
+	return toFile(name, false, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
 }
 
 // stood is how a session stood at a moment.

@@ -173,12 +173,14 @@ func (c command) saveSeal(r api.VerifyRequest, file string) error {
 		if v.Seal == nil {
 			return fmt.Errorf("cannot write a seal of session %s: no good one signs it", v.Session)
 		}
-		err := os.WriteFile(file, []byte(v.Message), 0o644)
-		if err == nil {
-			err = os.WriteFile(file+".sig", []byte(v.Seal.Signature), 0o644)
+		save := func(name, text string) error {
+			return toFile(name, false, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 		}
-		if err != nil {
-			return fmt.Errorf("cannot write the seal: %w", err)
+		if err := save(file, v.Message); err != nil {
+			return err
+		}
+		if err := save(file+".sig", v.Seal.Signature); err != nil {
+			return errors.Join(err, os.Remove(file))
 		}
 		return c.print(v.Seal, func(w io.Writer) {
 			fmt.Fprintf(w, "wrote %s and %s.sig; to check them: stepbox key --allowed-signers > allowed; ssh-keygen -Y verify -f allowed -I stepbox -n stepbox -O verify-time=%s -s %s.sig < %s\n",
