@@ -15,6 +15,9 @@ type Ended struct {
 	Store *store.Store
 	ID    string
 	Live  func(id string) bool // a supervisor has it after all
+
+	// Seal signs what was recorded since the record was sealed last; nil: nobody does.
+	Seal func(ctx context.Context, id string)
 }
 
 // A supervisor whose session has ended takes a moment to go away: patience while
@@ -40,7 +43,12 @@ func (e Ended) Hold(ctx context.Context) (func(), error) {
 	case err != nil:
 		return nil, err
 	}
-	return func() { _ = release() }, nil // the lock goes with the file
+	return func() {
+		if e.Seal != nil {
+			e.Seal(context.WithoutCancel(ctx), e.ID)
+		}
+		_ = release() // the lock goes with the file
+	}, nil
 }
 
 // own locks the session, if no supervisor has it: one that starts has its note

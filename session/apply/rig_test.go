@@ -96,7 +96,7 @@ func newRig(t testing.TB, has map[string]string) *rig {
 	dead := func(string) bool { return false }
 	r.Applier = &Applier{
 		Store: st, History: files.NewHistory(st, dead), Journals: project.Journals{Dir: filepath.Join(dir, "data", "journals"), Bodies: files.Bodies{Store: st}},
-		Owner: func(id string) Owner { return Ended{st, id, dead} }, Sandbox: func(api.Session) Sandbox { return r.box },
+		Owner: func(id string) Owner { return Ended{Store: st, ID: id, Live: dead} }, Sandbox: func(api.Session) Sandbox { return r.box },
 		Person: git.Person{Home: dir},
 	}
 	return r

@@ -124,7 +124,13 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
 	history := files.NewHistory(st, live.live)
-	a := applier(st, history, dir, os.Environ(), func(id string) apply.Owner { return apply.Ended{Store: st, ID: id, Live: live.live} })
+	a := applier(st, history, dir, os.Environ(), func(id string) apply.Owner {
+		return apply.Ended{Store: st, ID: id, Live: live.live, Seal: func(ctx context.Context, id string) {
+			if err := sealAfter(ctx, st, ring, id); err != nil {
+				log.Warn("what was recorded after a session's end isn't sealed", "error", err)
+			}
+		}}
+	})
 	if !st.ReadOnly() {
 		if err := mend(ctx, a); err != nil {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)

@@ -16,15 +16,30 @@ func ringIn(dir string) seal.Ring {
 	return seal.Ring{Dir: filepath.Join(dir, "keys"), Agent: os.Getenv("SSH_AUTH_SOCK")}
 }
 
-// sealDeadFor is how long the next command waits for an ssh-agent that seals what a
-// dead session left.
-const sealDeadFor = 3 * time.Second
+// sealAfterFor is how long a command waits for an ssh-agent that seals what was recorded
+// of a session that nobody has any more.
+const sealAfterFor = 3 * time.Second
+
+// sealAfter seals what was recorded of a session since it was sealed last. One that can't
+// be sealed says so when it is verified.
+func sealAfter(ctx context.Context, st *store.Store, r seal.Ring, id string) error {
+	last, err := st.LastEvent(ctx, id)
+	if err != nil || last == 0 {
+		return err
+	}
+	head, err := st.Events(ctx, id, last, 1)
+	if err != nil || len(head) > 0 && head[0].Kind == store.KindSeal {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sealAfterFor)
+	defer cancel()
+	_, err = seal.Seal(ctx, st, r, id, seal.After)
+	return err
+}
 
 // sealDead packs what sessions whose supervisors died have of their terminals, and
 // seals what is recorded of them, as who finds it. One that goes on already isn't touched.
 func sealDead(ctx context.Context, st *store.Store, r seal.Ring, ids []string) error {
-	ctx, cancel := context.WithTimeout(ctx, sealDeadFor)
-	defer cancel()
 	var failures []error
 	for _, id := range ids {
 		release, err := st.Own(id)
@@ -37,8 +52,7 @@ func sealDead(ctx context.Context, st *store.Store, r seal.Ring, ids []string) e
 				err = j.Close()
 			}
 			if !errors.Is(err, store.ErrNotFound) { // else it died before it had a row
-				_, serr := seal.Seal(ctx, st, r, id, seal.After)
-				failures = append(failures, err, serr)
+				failures = append(failures, err, sealAfter(ctx, st, r, id))
 			}
 			failures = append(failures, release())
 			continue
