@@ -186,7 +186,7 @@ func TestSecretAnywhere(t *testing.T) {
 		store.KindSession:  api.Session{ID: id, Name: s, Agent: s, Command: s, Workspace: s, Branch: s, Commit: "c", Reason: s, Warnings: []string{s}, State: api.SessionEnded, StartedAt: began, EndedAt: began},
 		store.KindAction:   api.Action{N: one, State: api.ActionDenied, Title: s, Rule: s, By: s, Reason: s, StartedAt: began, Said: &api.Said{Text: s}, Effects: &api.Effects{Words: []string{s}}},
 		store.KindDecision: api.Decision{Question: 1, By: s, Reason: s},
-		store.KindAttempt:  api.Attempt{ID: 1, Program: s, Name: s, Address: s, Rule: s, Failure: s, Verdict: api.Deny},
+		store.KindAttempt:  api.Attempt{ID: 1, Protocol: "tcp", Program: s, Name: s, Address: s, Rule: s, Failure: s, Verdict: api.Deny},
 	} {
 		doc, err := json.Marshal(v)
 		key := int64(1)
@@ -204,6 +204,9 @@ func TestSecretAnywhere(t *testing.T) {
 		b := exported(t, e, api.ExportRequest{Format: format, Output: true, Unsigned: true})
 		if i := bytes.Index(b, []byte(secret)); i >= 0 {
 			t.Errorf("%s has it: %s", format, b[max(0, i-100):i])
+		}
+		if format == api.ExportHAR && !bytes.Contains(b, []byte(`"url":"tcp://redacted.invalid/"`)) {
+			t.Errorf("its address is another: %s", b)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (r *run) harEntry(a api.Attempt) harEntry {
 	e := harEntry{
 		Started: a.At, Time: ms, Timings: harTimings{0, 0, ms}, Action: a.Action, Protocol: a.Protocol, Verdict: a.Verdict,
 		Sent: a.Sent, Received: a.Received, Comment: r.attempted(a),
-		Request:  harRequest{"CONNECT", r.text(urlOf(a), "hosts"), "unknown", none, none, none, harSizes{-1, -1}},
+		Request:  harRequest{"CONNECT", r.url(a), "unknown", none, none, none, harSizes{-1, -1}},
 		Response: harResponse{Version: "unknown", Cookies: none, Headers: none, harSizes: harSizes{-1, -1}},
 	}
 	e.Response.Content = harContent{0, "x-unknown", "not known: " + strconv.FormatInt(a.Received, 10) + " bytes came, headers and encryption included"}
@@ -132,6 +132,14 @@ func (r *run) attempted(a api.Attempt) string {
 		words = append(words, "it was still open")
 	}
 	return r.text(strings.Join(words, ", "), "hosts")
+}
+
+// url is an attempt's address; of one with a secret no more than that.
+func (r *run) url(a api.Attempt) string {
+	if of := urlOf(a); r.text(of, "hosts") == of {
+		return of
+	}
+	return a.Protocol + "://redacted.invalid/"
 }
 
 // urlOf is an attempt's address, with a scheme that its port suggests.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
 	"stepbox/session/api"
 	"stepbox/store"
 )
@@ -118,9 +120,7 @@ func (r *run) intoto() error {
 	if r.Sign == nil {
 		return errors.New("cannot sign the statement: there is no key")
 	}
-	// https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
-	message := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, body.Len(), body.Bytes())
-	sig, key, err := r.Sign(r.ctx, message)
+	sig, key, err := r.Sign(r.ctx, dsse.PAE(payloadType, body.Bytes()))
 	if err != nil {
 		return err
 	}
