@@ -33,7 +33,7 @@ func (t traveller) File(ctx context.Context, id, path string, at api.Moment) (io
 		return nil, err
 	}
 	if f == nil {
-		return nil, api.Problemf(api.CodeNotFound, "there was no %q then", api.Escape(path))
+		return nil, whole.None(path)
 	}
 	if err := readable(&f.Entry, path); err != nil {
 		whole.Close()

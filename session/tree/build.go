@@ -40,7 +40,7 @@ func (t *Tree) record(rec *base.Record) {
 		}
 		dir, name := manifest.Split(e.Path)
 		at, was := t.folder(dir), t.find(e.Path)
-		f := &File{Entry: e.Entry, Path: e.Path}
+		f := &File{Entry: e.Entry, Path: e.Path, start: true}
 		if f.Name = name; f.Kind == manifest.KindDir && was != nil {
 			f.below = was.below
 		}
@@ -61,7 +61,7 @@ func (t *Tree) tracked(repo int, path string, e *base.Tracked) {
 		return
 	}
 	dir, name := manifest.Split(path)
-	f := &File{Path: path, blob: e.Hash, repo: repo}
+	f := &File{Path: path, blob: e.Hash, repo: repo, start: true}
 	f.Entry = manifest.Entry{Name: name, Kind: manifest.KindFile, Mode: 0o644, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Size: -1}
 	switch e.Mode {
 	case modeExecutable:
@@ -81,7 +81,7 @@ func (t *Tree) folder(path string) *File {
 	for name := range strings.SplitSeq(path, "/") {
 		next := at.below[name]
 		if next == nil || next.Kind != manifest.KindDir {
-			next = &File{Path: manifest.Join(at.Path, name), plain: true}
+			next = &File{Path: manifest.Join(at.Path, name), plain: true, start: true}
 			next.Entry = manifest.Entry{Name: name, Kind: manifest.KindDir, Mode: 0o755, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 			at.put(next)
 		}
@@ -174,12 +174,12 @@ func (f *File) alike(e *manifest.Entry) bool {
 func (t *Tree) overUpper(at *File, up *manifest.Node) {
 	for n := range up.Sub.All() {
 		was := at.below[n.Name]
-		f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+		f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name), whole: n.Opaque}
 		if n.Name == ".git" { // what it covers isn't in the record, so that its whiteouts are needed
 			f.upper = n
 		}
 		switch {
-		case n.Kind == manifest.KindWhiteout && f.upper == nil:
+		case n.Kind == manifest.KindWhiteout && f.upper == nil && !t.resumed: // else it may cover what isn't known
 			delete(at.below, n.Name)
 			continue
 		case n.Kind == manifest.KindDir && !n.Opaque && was != nil && was.Kind == manifest.KindDir:

@@ -41,7 +41,7 @@ func (t *Tree) CheckOut(ctx context.Context, into string, paths []string) (out a
 	}
 	for _, p := range paths {
 		if f := t.find(p); f == nil || !manifest.ValidPath(p) {
-			return out, api.Problemf(api.CodeNotFound, "there was no %q then", api.Escape(p))
+			return out, t.None(p)
 		}
 	}
 	all := paths

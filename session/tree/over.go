@@ -107,7 +107,7 @@ func (w *writer) over(then, now *File) (*manifest.Node, error) {
 	if names == nil {
 		names = map[string]*File{}
 	}
-	if !w.apart && then.Unsaved == "" && !w.partial {
+	if !w.apart && then.Unsaved == "" && (!w.partial || then.whole) {
 		for name := range now.below {
 			if names[name] == nil {
 				names[name] = nil // to be covered
@@ -163,6 +163,12 @@ func (t *Tree) look(ctx context.Context, f *File) manifest.Entry {
 
 // name is what a state has under a name: nil to show what is there.
 func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
+	if then != nil && then.Kind == manifest.KindWhiteout && then.upper == nil {
+		then = nil
+	}
+	if now != nil && now.Kind == manifest.KindWhiteout {
+		now = nil
+	}
 	switch {
 	case then != nil && then.upper != nil:
 		if w.apart {
@@ -180,6 +186,9 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n == nil && w.tree.unsure(then) {
+			return nil, nil
+		}
 		if n == nil {
 			n = &manifest.Node{Entry: w.tree.look(w.ctx, then), Sub: manifest.NewDir(nil, nil)}
 		}
@@ -193,6 +202,10 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 				w.gaps = append(w.gaps, *g)
 			}
 		}
+		return nil, nil
+	}
+	if w.tree.unsure(then) && !w.apart {
+		w.gaps = append(w.gaps, Gap{then.Path, "it is as the project has it now: the session never touched it, and what it was when the session was resumed isn't in the record"})
 		return nil, nil
 	}
 	e, err := w.keep(then)
@@ -245,7 +258,7 @@ func (w *writer) keep(f *File) (manifest.Entry, error) {
 			e.Size = 0
 		}
 		return e, nil
-	case f.kept():
+	case f.kept() && !w.tree.unsure(f):
 		return e, nil
 	}
 	out, err := w.tree.outside(w.ctx, f)

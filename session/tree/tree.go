@@ -11,6 +11,7 @@ package tree
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +51,7 @@ type Tree struct {
 	bodies  content.Bodies
 	lower   *lower.Lower // the project folder as it is now; nil when it is gone
 	source  Source
+	resumed bool // by then: a person may have gone on with what the session hadn't touched
 }
 
 // File is one name of a tree. It must not be changed.
@@ -63,6 +65,8 @@ type File struct {
 	blob  []byte           // the name that git has for the content; nil: it isn't by git that it is known
 	repo  int              // in which repository
 	below map[string]*File // of folders
+	start bool             // it is known from the start only
+	whole bool             // a folder of which nothing but what is in it was there
 	plain bool             // a folder of which no more is known than that it was there
 	upper *manifest.Node   // of a repository's own folder: what the session wrote there, and a whiteout
 }
@@ -105,6 +109,13 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 	}
 	t := s.of(session, rec)
 	t.At = at
+	if then, err := s.Store.AsOf(ctx, id, store.KindSession, at.Seq, 1); err == nil && len(then) > 0 {
+		var was api.Session
+		t.resumed = json.Unmarshal(then[0], &was) == nil && was.Resumed > 0
+	}
+	if t.resumed {
+		t.gap("", "the session had been resumed by then, and of what it never touched only what it was before is in the record")
+	}
 	switch {
 	case rec == nil:
 		t.gap("", missing+"; what the session never touched isn't known")
@@ -161,6 +172,16 @@ func (t *Tree) Stat(ctx context.Context, path string) (*File, error) {
 		return nil, nil
 	}
 	return f, t.settle(ctx, f)
+}
+
+// None is what is said of a path that the tree doesn't have.
+func (t *Tree) None(path string) error {
+	for _, g := range t.gaps {
+		if g.Path == "" || g.Path == path {
+			return api.Problemf(api.CodeNotFound, "whether there was %q then isn't known: %s", api.Escape(path), api.Escape(g.Why))
+		}
+	}
+	return api.Problemf(api.CodeNotFound, "there was no %q then; stepbox show %s lists the actions, after which it may have been", api.Escape(path), t.Session.ID)
 }
 
 func (t *Tree) find(path string) *File {
