@@ -154,7 +154,20 @@ func TestHomeLabels(t *testing.T) {
 	d.press("N", "h", "i", "esc", "p")
 	d.shows("pinned: no rule removes it")
 	d.shows("▪ better")
-	d.press("N", "h", "o", "enter", "p")
+	long := strings.Repeat("漢", api.NoteMost-1)
+	if _, err := c.Label(t.Context(), "p0000000", api.Label{Note: &long}); err != nil {
+		t.Fatal(err)
+	}
+	d.now.Add(int64(longest))
+	d.send(clock{})
+	d.shows("漢漢")
+	d.press("N", "h", "enter")
+	d.until("a long note is kept whole", func() bool {
+		s, _ := c.find("p0000000")
+		return s.Note == long+"h"
+	})
+	d.shows("▪ better")
+	d.press("N", "ctrl+u", "h", "o", "enter", "p")
 	d.until("it is no longer pinned", func() bool { return !strings.Contains(d.text(), "pinned") })
 	d.until("all is kept", func() bool {
 		s, _ := c.find("p0000000")

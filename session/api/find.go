@@ -9,6 +9,13 @@ import (
 	"unicode/utf8"
 )
 
+// Bounds of what a person says of a session.
+const (
+	NameMost = 64   // characters, of a tag as well
+	NoteMost = 2000 // characters, escaped
+	TagsMost = 32
+)
+
 // NameForm says what a name or a tag has, see ValidName.
 const NameForm = "1 to 64 letters, digits, dots, dashes or underscores"
 
@@ -16,7 +23,7 @@ const NameForm = "1 to 64 letters, digits, dots, dashes or underscores"
 // few marks, at most 64 of them.
 func ValidName(s string) bool {
 	n := utf8.RuneCountInString(s)
-	return n > 0 && n <= 64 && Escape(s) == s && !strings.ContainsFunc(s, func(r rune) bool {
+	return n > 0 && n <= NameMost && Escape(s) == s && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
 	})
 }

@@ -13,12 +13,6 @@ import (
 	"stepbox/store"
 )
 
-// Bounds of what a person says of a session.
-const (
-	noteMost = 2000 // characters
-	tagsMost = 32
-)
-
 // label is what is stored of what a person says of a session.
 type label struct {
 	Name    string    `json:"name,omitempty"`
@@ -99,11 +93,11 @@ func set[T any](to *T, from *T) {
 // checkLabel says what is wrong with a label.
 func (h *History) checkLabel(ctx context.Context, s api.Session, l api.Label) error {
 	bad := func(format string, args ...any) error { return api.Problemf(api.CodeInvalid, format, args...) }
-	if l.Note != nil && utf8.RuneCountInString(api.Escape(*l.Note)) > noteMost {
-		return bad("a note has at most %d characters", noteMost)
+	if l.Note != nil && utf8.RuneCountInString(api.Escape(*l.Note)) > api.NoteMost {
+		return bad("a note has at most %d characters: say it shorter", api.NoteMost)
 	}
-	if l.Tags != nil && len(*l.Tags) > tagsMost {
-		return bad("a session has at most %d tags", tagsMost)
+	if l.Tags != nil && len(*l.Tags) > api.TagsMost {
+		return bad("a session has at most %d tags: take some away", api.TagsMost)
 	}
 	if l.Tags != nil {
 		for _, t := range *l.Tags {

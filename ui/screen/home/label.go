@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -17,9 +18,9 @@ import (
 
 // What is taken of a name, tags and a note, in bytes.
 const (
-	maxName = 64
-	maxTags = 500
-	maxNote = 2000
+	maxName = api.NameMost * utf8.UTFMax
+	maxTags = api.TagsMost * (maxName + 1)
+	maxNote = api.NoteMost * utf8.UTFMax
 )
 
 // entry is the dialog in which something is said of a session.
