@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -21,7 +22,8 @@ type filter struct {
 // maxSequence bounds a sequence, in bytes; a longer one is left out.
 const maxSequence = 256
 
-// write takes the next bytes and emits text, and sequences that draw.
+// write takes the next bytes and emits text, and what draws or isn't seen between it,
+// so that a secret with such within it is found.
 func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error {
 	if len(f.buf) > 0 {
 		p = append(f.buf, p...)
@@ -36,6 +38,12 @@ func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error 
 		text = nil
 		return err
 	}
+	between := func(data []byte) error {
+		if err := flush(); err != nil {
+			return err
+		}
+		return emit(slices.Clip(data), false) // what is added to it isn't what comes next
+	}
 	for len(p) > 0 {
 		switch {
 		case f.str:
@@ -48,18 +56,20 @@ func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error 
 				return flush()
 			}
 			if seq := f.keep(p[:n]); seq != nil && whole {
-				if err := flush(); err != nil {
-					return err
-				}
-				if err := emit(seq, false); err != nil {
+				if err := between(seq); err != nil {
 					return err
 				}
 			}
 			p = p[n:]
 			continue
 		case p[0] < 0x20 || p[0] == 0x7f:
-			if strings.IndexByte("\t\n\v\f\r\b\a\x0e\x0f", p[0]) >= 0 { // others do nothing, or ask (ENQ)
+			switch { // others do nothing, or ask (ENQ)
+			case strings.IndexByte("\t\n\v\f\r", p[0]) >= 0:
 				text = append(text, p[0])
+			case strings.IndexByte("\b\a\x0e\x0f", p[0]) >= 0:
+				if err := between(p[:1]); err != nil {
+					return err
+				}
 			}
 			p = p[1:]
 			continue
@@ -68,7 +78,11 @@ func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error 
 			return flush()
 		}
 		c, n := utf8.DecodeRune(p)
-		if c < 0x80 || c > 0x9f { // C1 controls begin sequences in some terminals
+		if unicode.Is(unicode.Cf, c) { // nobody sees it
+			if err := between(p[:n]); err != nil {
+				return err
+			}
+		} else if c < 0x80 || c > 0x9f { // C1 controls begin sequences in some terminals
 			text = utf8.AppendRune(text, c) // of invalid bytes: U+FFFD
 		}
 		p = p[n:]

@@ -60,6 +60,38 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestFilterKeeps: who adds to what was emitted doesn't change what comes next.
+func TestFilterKeeps(t *testing.T) {
+	var f filter
+	var held []byte
+	err := f.write([]byte("\x1b[m\xff\xff\xff\xff\x1b[1mabc"), func(data []byte, _ bool) error {
+		if held == nil {
+			held = data
+		} else {
+			held = append(held, data...)
+		}
+		return nil
+	})
+	if want := "\x1b[m\ufffd\ufffd\ufffd\ufffd\x1b[1mabc"; err != nil || string(held) != want {
+		t.Errorf("it became %q: %v", held, err)
+	}
+}
+
+// TestFilterText: what isn't seen between letters isn't text.
+func TestFilterText(t *testing.T) {
+	var f filter
+	text := ""
+	err := f.write([]byte("g\x0eh\x0f\ap\u200b_\u00ad\x1b[1ma\x1b[m\b\r\n"), func(data []byte, is bool) error {
+		if is {
+			text += string(data)
+		}
+		return nil
+	})
+	if err != nil || text != "ghp_a\r\n" {
+		t.Errorf("the text is %q: %v", text, err)
+	}
+}
+
 // TestFilterStrings: strings that others break off take no more time than any bytes.
 func TestFilterStrings(t *testing.T) {
 	in := bytes.Repeat([]byte("\x1b]"), 1<<14)
