@@ -128,7 +128,7 @@ func (j *Journal) packOne(ctx context.Context, n uint32) error {
 	if err != nil {
 		return err
 	}
-	if err := writeDurably(j.chunk(n), packed); err != nil {
+	if err := WriteDurably(j.chunk(n), packed); err != nil {
 		return fileFault(j.store.dir, err)
 	}
 	c.Packed, c.Name = int64(len(packed)), HashOf(packed).String()
@@ -168,9 +168,9 @@ func readWhole(p string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// writeDurably gives a file its content in one step that survives power loss.
+// WriteDurably gives a file its content in one step that survives power loss.
 // What a writer that died left of one is written over by the next.
-func writeDurably(p string, b []byte) (err error) {
+func WriteDurably(p string, b []byte) (err error) {
 	tmp := p + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -83,7 +83,7 @@ func (j *Journal) repair(n uint32) (bool, error) {
 		}
 	}
 	if errors.Is(err, errDamaged) {
-		if err := writeDurably(j.damaged(n), raw[good:]); err != nil {
+		if err := WriteDurably(j.damaged(n), raw[good:]); err != nil {
 			return false, err
 		}
 	}

@@ -93,21 +93,12 @@ func keep(dir string, cfg session.Config) error {
 	}
 	body, err := json.Marshal(k)
 	if err == nil {
-		err = replace(filepath.Join(dir, keptName), body)
+		err = store.WriteDurably(filepath.Join(dir, keptName), body)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file whole or not at all.
-func replace(path string, body []byte) error {
-	made := path + ".new"
-	if err := os.WriteFile(made, body, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(made, path)
 }
 
 // goneTime bounds how long a resume waits for what a killed supervisor's holder cleans up.
@@ -219,7 +210,7 @@ func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.S
 	case before == nil:
 		err = errors.Join(err, os.Remove(filepath.Join(dir, keptName)))
 	default:
-		err = errors.Join(err, replace(filepath.Join(dir, keptName), before))
+		err = errors.Join(err, store.WriteDurably(filepath.Join(dir, keptName), before))
 	}
 	return s, err
 }

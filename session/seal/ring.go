@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
+	"stepbox/store"
 )
 
 // Ring is a person's keys: the one that signs now, and those that did before. It may be
@@ -114,13 +115,13 @@ func (r Ring) change(f func(list []key) ([]key, error)) error {
 	return err
 }
 
-// write gives a file of the ring its content in one step, for its owner alone.
+// write gives a file of the ring its content in one step that survives power loss, for
+// its owner alone.
 func (r Ring) write(name string, b []byte) error {
-	made := filepath.Join(r.Dir, name+".new")
-	if err := os.WriteFile(made, b, 0o600); err != nil {
+	if err := store.WriteDurably(filepath.Join(r.Dir, name), b); err != nil {
 		return fmt.Errorf("cannot keep a key: %w", err)
 	}
-	return os.Rename(made, filepath.Join(r.Dir, name))
+	return nil
 }
 
 // signer gives the key that signs now, and makes one if there is none.
