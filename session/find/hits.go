@@ -31,6 +31,10 @@ func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *ap
 	if len(l.words) == 0 {
 		return l, nil
 	}
+	if n := len(l.words); n > wordsMost {
+		l.words = l.words[:wordsMost]
+		out.Notes = append(out.Notes, fmt.Sprintf("only the first %d of %d words were looked for", wordsMost, n))
+	}
 	for _, w := range l.words {
 		c.Words = append(c.Words, store.Word{Text: w.text})
 	}
@@ -160,11 +164,12 @@ type hits struct {
 	all, some []api.Hit
 }
 
-// add looks at a text, and says whether more are wanted.
+// add looks at a text, and says whether more are wanted. One without letters
+// is in what a session is called alone: the index has none.
 func (h *hits) add(at api.Hit) bool {
 	in, n := tokens(at.Text), 0
 	for _, w := range h.words {
-		if w.in(in) {
+		if w.in(in) || at.Kind == api.HitLabel && len(w.tokens) == 0 && strings.Contains(at.Text, w.text) {
 			n++
 		}
 	}

@@ -65,7 +65,7 @@ func TestSearch(t *testing.T) {
 	st, h := record(t, "live")
 	f := New(h)
 	begin(t, st, api.Session{ID: "old", Name: "project", State: api.SessionEnded})
-	begin(t, st, api.Session{ID: "live", Name: "other", State: api.SessionRunning})
+	begin(t, st, api.Session{ID: "live", Name: "other", Command: "sh -c x", State: api.SessionRunning})
 	facts(t, st, "old", actionFact(1, `"title":"go test ./store","said":{"text":"Checks the record"}`), actionFact(2, `"title":"git commit","reason":"denied: too early"`),
 		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt", Doc: []byte(`{"id":1,"action":1,"name":"proxy.golang.org","port":443,"protocol":"tcp","verdict":"deny"}`)})
 	prints(t, st, "old", true, "first \x1b[1mbold\x1b[0mface li", "ne\r\n\x1b]52;c;aGk=\x07Überraschung: FAIL\tTestX\x1b[2;5Hpanel\x1b[3Cright\n", "10%\r10%\r20%\n", "bytes \xff\xfe\x00here\n")
@@ -93,6 +93,8 @@ func TestSearch(t *testing.T) {
 		"* ( ) -":               "",
 		"\x00\x1b[2Jstore":      "",
 		"proj store":            "old action 1: go test ./store · Checks the record", // one of them in its name
+		"-":                     "live label 0: sh -c x",
+		"sh -":                  "live label 0: sh -c x",
 		"NEAR":                  "",
 		strings.Repeat(`"`, 99): "",
 	} {
@@ -106,6 +108,9 @@ func TestSearch(t *testing.T) {
 	}
 	if got := strings.Join(hitsOf(t, f, "here"), "; "); !strings.Contains(got, `bytes`) || strings.ContainsAny(got, "\x00\x1b") {
 		t.Errorf("hostile bytes are told as %q", got)
+	}
+	if p, err := f.Find(t.Context(), api.Query{Text: strings.Repeat("store ", wordsMost) + "nowhere"}); err != nil || p.Total != 1 || fmt.Sprint(p.Notes) != "[only the first 16 of 17 words were looked for]" {
+		t.Errorf("of many words: %d found, %q, %v", p.Total, p.Notes, err)
 	}
 	// What is recorded later is found later, also by others.
 	facts(t, st, "old", actionFact(3, `"title":"make later"`), store.Fact{Kind: store.KindSession, Event: "session.counted", Doc: []byte(`{"id":"old","name":"project","state":"ended"}`)})

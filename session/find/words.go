@@ -24,7 +24,6 @@ func words(text string) (out []word) {
 	}
 	if n := len(out); n > 0 {
 		out[n-1].begun = !strings.HasSuffix(strings.TrimSpace(text), `"`) || strings.Count(text, `"`)%2 == 1
-		out = out[:min(n, wordsMost)]
 	}
 	return out
 }

@@ -34,6 +34,10 @@ func grep(connect Connect) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		places := 0
+		for _, x := range page.Found { // a session may be called so only
+			places += len(x.Hits)
+		}
 		err = c.print(page.Found, func(w io.Writer) {
 			for _, x := range page.Found {
 				for _, h := range x.Hits {
@@ -47,7 +51,7 @@ func grep(connect Connect) *cobra.Command {
 				fmt.Fprintln(w, n)
 			}
 		})
-		if err == nil && len(page.Found) == 0 {
+		if err == nil && places == 0 {
 			return fmt.Errorf("nothing was found (%w)", ErrSaid)
 		}
 		return err
