@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"stepbox/policy/git"
@@ -204,11 +203,15 @@ func (t *Tree) overUpper(at *File, up *manifest.Node) {
 func (t *Tree) ownFolders(ctx context.Context) {
 	for i := range t.repos {
 		r := &t.repos[i]
-		dir := filepath.Join(t.Session.Folder, r.Path)
+		at := manifest.Join(r.Path, ".git")
+		dir, err := t.repository(i)
+		if err != nil {
+			t.gap(at, "git's own folder isn't in the record, and "+err.Error())
+			continue
+		}
 		g := git.Open(dir, outfit.Person(t.source.Home, t.source.Env))
 		root, _ := g.Root()
 		commit, branch := g.Head()
-		at := manifest.Join(r.Path, ".git")
 		switch {
 		case root == "":
 			t.gap(at, "git's own folder isn't in the record, and isn't there any more")

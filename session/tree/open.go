@@ -185,11 +185,20 @@ func (t *Tree) linkTarget(ctx context.Context, f *File) (string, error) {
 	return "", errors.New("where it leads to isn't in the repository any more")
 }
 
-// metadata is a repository's own folder, as it is now.
-func (t *Tree) metadata(repo int) (string, error) {
+// repository is where a repository lies, if no link leads there now.
+func (t *Tree) repository(repo int) (string, error) {
 	dir := filepath.Join(t.Session.Folder, t.repos[repo].Path)
 	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
 		return "", errors.New("the repository that had it is gone, or is behind a link")
+	}
+	return dir, nil
+}
+
+// metadata is a repository's own folder, as it is now.
+func (t *Tree) metadata(repo int) (string, error) {
+	dir, err := t.repository(repo)
+	if err != nil {
+		return "", err
 	}
 	root, metadata := git.Above(dir)
 	if prefix := t.repos[repo].Prefix; metadata == "" || filepath.Join(root, prefix) != dir {
