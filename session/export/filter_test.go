@@ -64,7 +64,7 @@ func TestFilter(t *testing.T) {
 func TestFilterKeeps(t *testing.T) {
 	var f filter
 	var held []byte
-	err := f.write([]byte("\x1b[m\xff\xff\xff\xff\x1b[1mabc"), func(data []byte, _ bool) error {
+	err := f.write([]byte("\x1b[m\xff\xff\xff\xff\x1b[1mabcdefghijklmn"), func(data []byte, _ bool) error {
 		if held == nil {
 			held = data
 		} else {
@@ -72,7 +72,7 @@ func TestFilterKeeps(t *testing.T) {
 		}
 		return nil
 	})
-	if want := "\x1b[m\ufffd\ufffd\ufffd\ufffd\x1b[1mabc"; err != nil || string(held) != want {
+	if want := "\x1b[m\ufffd\ufffd\ufffd\ufffd\x1b[1mabcdefghijklmn"; err != nil || string(held) != want {
 		t.Errorf("it became %q: %v", held, err)
 	}
 }
