@@ -16,7 +16,8 @@ type record struct {
 	course  api.Timeline
 	printed []piece
 	found   []api.Hit
-	gone    bool // it was removed
+	gone    bool          // it was removed
+	reads   chan struct{} // unless nil, one is taken for each reading of the terminal
 }
 
 // piece is what was printed at a time.
@@ -111,10 +112,17 @@ func (c *fakeClient) Recorded(_ context.Context, id string, from uint64) iter.Se
 	}
 }
 
-func (c *fakeClient) TerminalAt(_ context.Context, id string, offset time.Duration) (link.Stream, error) {
+func (c *fakeClient) TerminalAt(ctx context.Context, id string, offset time.Duration) (link.Stream, error) {
 	r, _, err := c.recorded(id)
 	if err != nil {
 		return nil, err
+	}
+	if r.reads != nil {
+		select {
+		case <-r.reads:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	var before strings.Builder
 	key := api.Frame{Kind: api.FrameKeyframe, Cols: 70, Rows: 22}

@@ -308,6 +308,28 @@ func TestReplayOfSelected(t *testing.T) {
 	d.shows("select an action, a file or a connection first")
 }
 
+// However many steps back are still to be made, a jump comes before them.
+func TestReplayJumpsOutOfSteps(t *testing.T) {
+	c := sceneRecord(false)
+	d := bench(t, c, 120, 35, "plain")
+	d.shows("■ 00:14:09")
+	d.press("4", "k", "k", "@")
+	d.at("00:12:40")
+	reads := make(chan struct{}, 12)
+	c.SetRecord(func(r *record) { r.reads = reads })
+	for range 30 {
+		d.press(",")
+	}
+	d.press("home")
+	for range cap(reads) {
+		reads <- struct{}{}
+	}
+	d.at("00:00:00")
+	if len(reads) == 0 {
+		t.Error("the steps were made first")
+	}
+}
+
 func TestReplaySearches(t *testing.T) {
 	c := sceneRecord(false)
 	ten := seqOf(c, 10, api.MarkEdit)

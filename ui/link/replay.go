@@ -222,9 +222,17 @@ func (r *Replay) join(ctx context.Context, offset time.Duration) (conn Stream, d
 }
 
 // stepBack goes back by pieces of output: to when the one was printed that came
-// before what is shown.
+// before what is shown. The rest of the pieces waits when something else is asked for.
 func (r *Replay) stepBack(at *spot, w wish) error {
 	for ; w.steps < 0; w.steps++ {
+		if len(r.kick) > 0 {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.want.jumps == w.jumps && !r.want.play {
+				r.want.steps += w.steps
+			}
+			return nil
+		}
 		before, err := r.before(at.off)
 		if err == nil {
 			err = r.to(at, before)
