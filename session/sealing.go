@@ -59,10 +59,12 @@ func (s *Session) keepSealed() {
 // sealEnd seals the whole record. One that can't be stays as it is, which whoever
 // verifies it is told.
 func (s *Session) sealEnd() {
-	if s.unsealed == nil {
+	if s.cfg.Seal == nil {
 		return
 	}
-	<-s.unsealed
+	if s.unsealed != nil { // else it ended before it was sealed at all
+		<-s.unsealed
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), sealLast)
 	defer cancel()
 	if _, err := s.cfg.Seal(ctx, seal.Final); err != nil {

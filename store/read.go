@@ -27,6 +27,18 @@ func (s *Store) Docs(ctx context.Context, session string, kind Kind, after int64
 	return s.list(ctx, kind, "", session, `SELECT doc FROM "%s" WHERE session = ? AND key > ? ORDER BY key LIMIT ?`, after, limit)
 }
 
+// Any says whether any session has a resource of a kind.
+func (s *Store) Any(ctx context.Context, kind Kind) (any bool, err error) {
+	k := kindOf(kind)
+	if k == nil || k.since > s.schema {
+		return false, nil
+	}
+	if err := s.reads.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM "`+k.table+`")`).Scan(&any); err != nil {
+		return false, fmt.Errorf("cannot look for a %s: %w", kind, s.fault(err))
+	}
+	return any, nil
+}
+
 // Newest lists the resources of a kind that have the highest numbers, at most
 // limit of them, in the order of their numbers.
 func (s *Store) Newest(ctx context.Context, session string, kind Kind, limit int) ([]json.RawMessage, error) {

@@ -75,6 +75,11 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	if _, err := e.Store.Append(ctx, s.ID, store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: doc}); err != nil {
 		return out, err
 	}
+	if e.Seal != nil {
+		if err := e.Seal(ctx, s.ID); err != nil {
+			return out, err
+		}
+	}
 	return api.Imported{Session: s, Skipped: look.said()}, nil
 }
 

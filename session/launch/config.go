@@ -118,7 +118,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	if err != nil {
 		return nil, nil, err
 	}
-	live, ring := registryIn(dir), ringIn(dir)
+	live, ring := registryIn(dir), ringIn(dir, st)
 	dead, err := tidy(ctx, dir, live)
 	if err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
@@ -145,7 +145,10 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals, history.Sessions},
 		Replayer: history,
-		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign},
+		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Seal: func(ctx context.Context, id string) error {
+			_, err := seal.Seal(ctx, st, ring, id, seal.Final)
+			return err
+		}},
 		Travel:   travels,
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Bisector: bisector(a, history, travels.trees),

@@ -12,8 +12,11 @@ import (
 )
 
 // ringIn is where the keys are that seal records.
-func ringIn(dir string) seal.Ring {
-	return seal.Ring{Dir: filepath.Join(dir, "keys"), Agent: os.Getenv("SSH_AUTH_SOCK")}
+func ringIn(dir string, st *store.Store) seal.Ring {
+	return seal.Ring{
+		Dir: filepath.Join(dir, "keys"), Agent: os.Getenv("SSH_AUTH_SOCK"),
+		Used: func(ctx context.Context) (bool, error) { return st.Any(ctx, store.KindSeal) },
+	}
 }
 
 // sealAfterFor is how long a command waits for an ssh-agent that seals what was recorded
@@ -31,10 +34,13 @@ func sealAfter(ctx context.Context, st *store.Store, r seal.Ring, id string) err
 	if err != nil || len(head) > 0 && head[0].Kind == store.KindSeal {
 		return err
 	}
+	return later(ctx, st, r, id)
+}
+
+func later(ctx context.Context, st *store.Store, r seal.Ring, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, sealAfterFor)
 	defer cancel()
-	_, err = seal.Seal(ctx, st, r, id, seal.After)
-	return err
+	return seal.Later(ctx, st, r, id)
 }
 
 // sealDead packs what sessions whose supervisors died have of their terminals, and
@@ -47,15 +53,10 @@ func sealDead(ctx context.Context, st *store.Store, r seal.Ring, ids []string) e
 			continue
 		}
 		if err == nil {
-			var j *store.Journal
-			if j, err = st.Journal(id); err == nil {
-				err = j.Close()
+			if err = later(ctx, st, r, id); errors.Is(err, store.ErrNotFound) { // it died before it had a row
+				err = nil
 			}
-			if !errors.Is(err, store.ErrNotFound) { // else it died before it had a row
-				failures = append(failures, err, sealAfter(ctx, st, r, id))
-			}
-			failures = append(failures, release())
-			continue
+			err = errors.Join(err, release())
 		}
 		failures = append(failures, err)
 	}

@@ -3,6 +3,7 @@ package seal
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -19,22 +20,34 @@ const lateness = time.Minute
 // bytes of each.
 type checker struct {
 	session string
-	keys    map[string]key // by their lines
-	hashes  []store.Hash   // of events 1, 2, …
-	sealed  uint64         // the last event that a good seal covers, or is
+	keys    map[string][]key // by their lines: one may be used again
+	hashes  []store.Hash     // of events 1, 2, …
 
-	count int
-	last  *api.Seal // that is good
-	ended int       // 1 + how many events came after the session's end was sealed; 0: it wasn't
-	wrong []string
+	count   int
+	last    *api.Seal // that is good
+	after   int       // events after that
+	seals   bool      // by a Stepbox that seals each end
+	phase   phase
+	vouched bool // since it was started or resumed its own supervisor has sealed it
+	killed  bool // its end was sealed by who came later
+	added   int  // events after a sealed end that nothing but a resume can follow on
+	wrong   []string
 }
+
+// phase is how far a record is.
+type phase int
+
+const (
+	open   phase = iota // it goes on, or was killed
+	ended               // that it ended isn't sealed
+	closed              // it is: only applies, and that it goes on, may follow
+)
 
 func (c *checker) event(e store.Event) {
 	c.hashes = append(c.hashes, e.Hash)
-	if c.ended > 0 {
-		c.ended++
-	}
+	c.after++
 	if e.Kind != store.KindSeal {
+		c.fact(e)
 		return
 	}
 	c.count++
@@ -43,9 +56,30 @@ func (c *checker) event(e store.Event) {
 		c.wrong = append(c.wrong, fmt.Sprintf("seal %d (event %d): %v", e.Key, e.Seq, err))
 		return
 	}
-	c.last, c.sealed = &s, e.Seq
-	if s.By != Going {
-		c.ended = 1
+	c.last, c.after = &s, 0
+	c.vouched = c.vouched || s.By != After
+	if s.By == Final || s.By == After && c.phase == open {
+		c.phase, c.killed = closed, s.By == After
+	}
+}
+
+// fact looks at an event that is no seal.
+func (c *checker) fact(e store.Event) {
+	if e.Kind == store.KindSession {
+		var s api.Session
+		_ = json.Unmarshal(e.Doc, &s) // what can't be read is found otherwise
+		c.seals = s.Stepbox != ""
+		switch {
+		case e.Event == "session.resumed":
+			c.phase, c.vouched = open, false
+		case c.phase == open && s.State == api.SessionEnded:
+			c.phase = ended
+		case e.Event == "session.counted":
+			return
+		}
+	}
+	if c.phase == closed && e.Kind != store.KindApply {
+		c.added++
 	}
 }
 
@@ -62,27 +96,38 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 		return s, fmt.Errorf("its signature isn't good: %w", err)
 	}
 	name := ssh.FingerprintSHA256(pub)
-	k, ok := c.keys[line(pub)]
+	keys := c.keys[line(pub)]
 	switch {
 	case name != s.Signer:
 		return s, fmt.Errorf("it names the key %s and %s signed it", api.Escape(api.Trim(s.Signer, 80)), name)
-	case !ok:
+	case len(keys) == 0:
 		return s, fmt.Errorf("it is signed by the key %s, which isn't yours: stepbox key lists those that are", name)
-	case e.At.Before(k.From) || !k.Until.IsZero() && e.At.After(k.Until.Add(lateness)):
+	case !slices.ContainsFunc(keys, func(k key) bool {
+		return !e.At.Before(k.From) && (k.Until.IsZero() || !e.At.After(k.Until.Add(lateness)))
+	}):
 		return s, fmt.Errorf("it is signed by the key %s at a time at which that didn't count", name)
 	}
 	return s, nil
 }
 
-// remarks are what is to be known of a session's seals.
-func (c *checker) remarks(live bool) (out []string) {
-	switch {
-	case c.last == nil:
-		out = append(out, "no seal signs it")
-	case c.ended == 0 && !live:
-		out = append(out, fmt.Sprintf("no seal signs its end: the last one covers events up to %d", c.last.Of))
-	case c.ended > 1:
-		out = append(out, fmt.Sprintf("%d events came after the last seal", c.ended-1))
+// over says what is wrong with, and what is to be known of, a session's seals.
+func (c *checker) over(live bool) (wrong, remarks []string) {
+	wrong = c.wrong
+	if c.added > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d events came after its end was sealed that aren't of an apply", c.added))
 	}
-	return out
+	switch {
+	case c.phase == ended && c.seals && !live:
+		wrong = append(wrong, "it ended, and no seal signs its end")
+	case c.last == nil:
+		remarks = append(remarks, "no seal signs it")
+	case c.phase != closed && !live:
+		remarks = append(remarks, fmt.Sprintf("no seal signs its end: the last one covers events up to %d", c.last.Of))
+	case c.phase == closed && c.after > 0:
+		remarks = append(remarks, fmt.Sprintf("%d events came after the last seal", c.after))
+	}
+	if c.last != nil && !c.vouched {
+		remarks = append(remarks, "nothing signed it while it went on, only who found it later")
+	}
+	return wrong, remarks
 }

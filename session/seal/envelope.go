@@ -11,7 +11,7 @@ import (
 // Sign signs a message with the key that signs now, as Ed25519 does (RFC 8032), for
 // forms that have their own envelope. Key is the fingerprint of the public one.
 func (r Ring) Sign(ctx context.Context, message []byte) (signature []byte, key string, err error) {
-	signer, done, err := r.signer(ctx)
+	signer, done, err := r.signer(ctx, true)
 	if err != nil {
 		return nil, "", err
 	}

@@ -29,6 +29,9 @@ import (
 type Ring struct {
 	Dir   string // below the data folder, which no sandbox sees; 0700
 	Agent string // the ssh-agent's socket; "": there is none
+
+	// Used says whether anything was sealed, which a first key isn't made after; nil: nobody knows.
+	Used func(context.Context) (bool, error)
 }
 
 // key is an entry of the ring's list, oldest first. The last one signs.
@@ -124,9 +127,19 @@ func (r Ring) write(name string, b []byte) error {
 	return nil
 }
 
-// signer gives the key that signs now, and makes one if there is none.
-func (r Ring) signer(ctx context.Context) (ssh.Signer, func(), error) {
+// signer gives the key that signs now. If there is none, and never was, it may make one.
+func (r Ring) signer(ctx context.Context, first bool) (ssh.Signer, func(), error) {
 	list, err := r.list()
+	if err == nil && len(list) == 0 {
+		if first && r.Used != nil {
+			var used bool
+			used, err = r.Used(ctx)
+			first = !used
+		}
+		if err == nil && !first {
+			err = fmt.Errorf("there is no key in %q: put it back, or have a new one with stepbox key rotate", r.Dir)
+		}
+	}
 	if err == nil && len(list) == 0 {
 		err = r.change(func(now []key) ([]key, error) {
 			if len(now) == 0 { // else another process was first

@@ -64,8 +64,8 @@ func (r Ring) endorse(ctx context.Context, was, next key) (string, error) {
 }
 
 // trusted says when each key counted, by its line, and what is odd about the list.
-func trusted(list []key) (when map[string]key, remarks []string, err error) {
-	when = make(map[string]key)
+func trusted(list []key) (when map[string][]key, remarks []string, err error) {
+	when = make(map[string][]key)
 	for i, k := range list {
 		pub, bad := k.public()
 		if bad != nil {
@@ -73,7 +73,7 @@ func trusted(list []key) (when map[string]key, remarks []string, err error) {
 			continue
 		}
 		name := ssh.FingerprintSHA256(pub)
-		when[line(pub)] = k
+		when[line(pub)] = append(when[line(pub)], k)
 		if i == 0 {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,7 +70,7 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 		}
 		s.N = before.N + 1
 	}
-	signer, done, err := r.signer(ctx)
+	signer, done, err := r.signer(ctx, by != After)
 	if err != nil {
 		return 0, err
 	}
@@ -87,6 +88,55 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 		return 0, err
 	}
 	return events[0].Seq, nil
+}
+
+// Later seals what nobody is at any more, if there is something new: what a killed
+// supervisor left, whose output it packs, or an apply. The caller owns the session. What speaks against itself, or ended without a seal, it
+// doesn't vouch for.
+func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
+	fail := func(err error) error {
+		return fmt.Errorf("cannot seal the record of session %s: %w", session, err)
+	}
+	list, err := r.list()
+	if err != nil {
+		return fail(err)
+	}
+	keys, _, err := trusted(list)
+	if err != nil {
+		return fail(err)
+	}
+	c := &checker{session: session, keys: keys}
+	for {
+		const page = 1000
+		events, err := st.Events(ctx, session, uint64(len(c.hashes))+1, page)
+		if err != nil {
+			return fail(err)
+		}
+		for _, e := range events {
+			c.event(e)
+		}
+		if len(events) < page {
+			break
+		}
+	}
+	switch wrong, _ := c.over(true); {
+	case len(wrong) > 0:
+		return fail(errors.New(wrong[0]))
+	case c.phase == ended:
+		return fail(errors.New("it ended, and no seal signs its end"))
+	case c.phase == closed && c.after == 0:
+		return nil
+	case c.phase == open:
+		j, err := st.Journal(session)
+		if err == nil {
+			err = j.Close()
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	_, err = Seal(ctx, st, r, session, After)
+	return err
 }
 
 func sign(s ssh.Signer, message []byte) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/mattn/go-sqlite3"
 	"golang.org/x/crypto/ssh"
@@ -63,6 +64,21 @@ func (r *rig) seal(by string) {
 	r.Helper()
 	if _, err := Seal(r.Context(), r.st, r.ring, id, by); err != nil {
 		r.Fatal(err)
+	}
+}
+
+func (r *rig) add(k store.Kind, key int64, event, doc string) {
+	r.Helper()
+	if _, err := r.st.Append(r.Context(), id, store.Fact{Kind: k, Key: key, Event: event, Doc: []byte(doc)}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// later seals it as who comes later; words are why it isn't.
+func (r *rig) later(words string) {
+	r.Helper()
+	if err := Later(r.Context(), r.st, r.ring, id); (err != nil) != (words != "") || err != nil && !strings.Contains(err.Error(), words) {
+		r.Errorf("Later = %v", err)
 	}
 }
 
@@ -133,12 +149,99 @@ func TestSealed(t *testing.T) {
 	if !v.Whole() || text != "" || v.Seals != 2 || v.Seal.Of != 6 || v.Seal.By != Final || v.Events != 7 {
 		t.Errorf("%+v: %s", v, text)
 	}
-	if _, err := r.st.Append(t.Context(), id, store.Fact{Kind: store.KindNote, Key: 9, Event: "note", Doc: []byte(`{}`)}); err != nil {
-		t.Fatal(err)
+	r.add(store.KindApply, 1, "apply.done", `{}`)
+	r.add(store.KindSession, 0, "session.counted", `{"state":"ended"}`)
+	r.found(true, "2 events came after the last seal")
+	r.later("")
+	if v, text := r.one(); !v.Whole() || text != "" || v.Seal.By != After {
+		t.Errorf("%+v: %s", v, text)
 	}
-	r.found(true, "1 events came after the last seal")
+	r.later("")
+	if v, _ := r.one(); v.Seals != 3 {
+		t.Errorf("%d seals", v.Seals)
+	}
+	r.add(store.KindNote, 9, "note", `{}`)
+	r.found(false, "1 events came after its end was sealed")
+	r.later("came after its end")
+	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
+	r.add(store.KindNote, 9, "note", `{}`)
+	r.found(false, "1 events came", "no seal signs its end")
 	if st, err := os.Stat(filepath.Join(r.ring.Dir, "seal-1")); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v, %v", st, err)
+	}
+}
+
+// Who comes later vouches for what was killed, and says so; not for what ended without
+// a seal, nor by a key that is made for it.
+func TestLater(t *testing.T) {
+	r := newRig(t)
+	r.later("there is no key")
+	if keys, err := r.ring.Keys(); err != nil || len(keys) > 0 {
+		t.Errorf("there are %v, %v", keys, err)
+	}
+	if _, err := r.ring.Change(t.Context(), api.KeyRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	r.later("")
+	r.found(true, "nothing signed it while it went on", "none of the terminal's output")
+	r.add(store.KindSession, 0, "session.resumed", `{"state":"running","stepbox":"v1"}`)
+	r.seal(Going)
+	r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+	r.found(true, "no seal signs its end")
+	r.add(store.KindSession, 0, "session.counted", `{"state":"ended","stepbox":"v1"}`)
+	r.found(false, "it ended, and no seal signs its end")
+	r.later("no seal signs its end")
+	r.seal(After)
+	r.found(false, "it ended, and no seal signs its end")
+	r.seal(Final)
+	r.found(true)
+	if err := os.RemoveAll(r.ring.Dir); err != nil {
+		t.Fatal(err)
+	}
+	r.ring.Used = func(ctx context.Context) (bool, error) { return r.st.Any(ctx, store.KindSeal) }
+	if _, err := Seal(t.Context(), r.st, r.ring, id, Going); err == nil || !strings.Contains(err.Error(), "there is no key") {
+		t.Errorf("Seal = %v", err)
+	}
+	r.found(false, "isn't yours")
+	if keys, err := r.ring.Keys(); err != nil || len(keys) > 0 {
+		t.Errorf("there are %v, %v", keys, err)
+	}
+}
+
+// A key that signs again after another counts for both times.
+func TestKeyAgain(t *testing.T) {
+	r := newRig(t)
+	r.seal(Final)
+	list, err := r.ring.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hour := func(n int) time.Time { return time.Now().Add(time.Duration(n) * time.Hour) }
+	again := list[0]
+	list[0].Until, again.From = hour(1), hour(2)
+	b, merr := json.Marshal(append(list, again))
+	if err := errors.Join(merr, r.ring.write(listName, b)); err != nil {
+		t.Fatal(err)
+	}
+	r.found(true)
+}
+
+// A session that is removed while all are verified isn't found to be wrong.
+func TestRemovedMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.seal(Final)
+	v := Verifier{Store: r.st, Ring: r.ring, Live: func(string) bool {
+		if err := r.st.Remove(t.Context(), id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			t.Error(err)
+		}
+		return false
+	}, References: func() store.References { return nil }}
+	if err := v.Verify(t.Context(), api.VerifyRequest{}, func(p api.Verifying) {
+		if p.Done != nil && p.Session != "" {
+			t.Errorf("%+v", p.Done)
+		}
+	}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -189,7 +292,7 @@ func TestRewritten(t *testing.T) {
 				r.Fatal(err)
 			}
 			s.Hash = head[0].Hash.String()
-			other, done, err := Ring{Dir: filepath.Join(r.TempDir(), "other")}.signer(r.Context())
+			other, done, err := Ring{Dir: filepath.Join(r.TempDir(), "other")}.signer(r.Context(), true)
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -267,7 +370,7 @@ func TestLostSessions(t *testing.T) {
 func TestRotate(t *testing.T) {
 	r := newRig(t)
 	r.seal(Going)
-	old, done, err := r.ring.signer(t.Context())
+	old, done, err := r.ring.signer(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +404,7 @@ func TestForeignKeyListed(t *testing.T) {
 	r := newRig(t)
 	r.seal(Final)
 	other := Ring{Dir: filepath.Join(t.TempDir(), "other")}
-	if _, done, err := other.signer(t.Context()); err != nil {
+	if _, done, err := other.signer(t.Context(), true); err != nil {
 		t.Fatal(err)
 	} else {
 		done()
@@ -337,7 +440,7 @@ func TestFirstKeyOnce(t *testing.T) {
 	lines := make(chan string)
 	for range 8 {
 		go func() {
-			s, done, err := r.ring.signer(t.Context())
+			s, done, err := r.ring.signer(t.Context(), true)
 			if err != nil {
 				lines <- err.Error()
 				return
@@ -365,7 +468,7 @@ func TestAgent(t *testing.T) {
 	}
 	held := agent.NewKeyring()
 	made := Ring{Dir: filepath.Join(t.TempDir(), "made")}
-	if _, done, err := made.signer(t.Context()); err != nil {
+	if _, done, err := made.signer(t.Context(), true); err != nil {
 		t.Fatal(err)
 	} else {
 		done()

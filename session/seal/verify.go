@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -61,6 +62,15 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 		if err != nil {
 			return err
 		}
+		if r.Session == "" && !done.Whole() {
+			left, err := v.Store.Everywhere(ctx)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(left, id) {
+				continue // it was removed meanwhile
+			}
+		}
 		if r.Session != "" && bad != nil {
 			done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
 		}
@@ -73,6 +83,7 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r api.VerifyRequest) (api.Verified, error) {
 	id := c.session
 	out := api.Verified{Session: api.Escape(id)}
+	live := v.Live(id) // then what is found may be before its end was sealed
 	found, err := v.Store.Examine(ctx, id, x)
 	if errors.Is(err, store.ErrNotFound) {
 		if r.Session != "" {
@@ -90,13 +101,17 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		tables = tables && p.Table
 		out.Findings = append(out.Findings, api.Finding{Text: api.Escape(p.Error()), Table: p.Table})
 	}
-	for _, w := range c.wrong {
+	wrong, remarks := c.over(live || v.Live(id))
+	for _, w := range wrong {
 		out.Findings = append(out.Findings, api.Finding{Text: api.Escape(w)})
 	}
 	if r.Head != "" && !c.has(r.Head) {
 		out.Findings = append(out.Findings, api.Finding{Text: fmt.Sprintf("it doesn't have the event %s: it was cut off before that, or written anew", r.Head)})
 	}
-	out.Seals, out.Seal, out.Remarks = c.count, c.last, c.remarks(v.Live(id))
+	out.Seals, out.Seal, out.Remarks = c.count, c.last, remarks
+	if c.killed && found.Chunks == 0 {
+		out.Remarks = append(out.Remarks, "none of the terminal's output is recorded")
+	}
 	if found.Torn && !v.Live(id) {
 		out.Remarks = append(out.Remarks, "the terminal's output ends in the middle of a write")
 	}
