@@ -45,6 +45,10 @@ func TestBackedUpBeforeUpgrade(t *testing.T) {
 				t.Errorf("it has schema %d", s.schema)
 			}
 			verify(t, s, "aaaaaaaa")
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			verify(t, openAt(t, old), "aaaaaaaa") // and goes on
 		})
 	}
 	dir := frozen(t, 0)

@@ -175,14 +175,12 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 	if err := checkVersion(dir, v); err != nil {
 		return err
 	}
-	if v == 0 { // it persists in the file
-		var mode string
-		if err := c.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
-			return err
-		}
-		if mode != "wal" {
-			return fmt.Errorf("cannot use write-ahead logging in %q: SQLite stays at %q", dir, mode)
-		}
+	var mode string // it persists in the file, but not in a copy like backup's
+	if err := c.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("cannot use write-ahead logging in %q: SQLite stays at %q", dir, mode)
 	}
 	kept := ""
 	if v > 0 && v < schema {
