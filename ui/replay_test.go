@@ -317,11 +317,21 @@ func TestReplayJumpsOutOfSteps(t *testing.T) {
 	d.at("00:12:40")
 	reads := make(chan struct{}, 12)
 	c.SetRecord(func(r *record) { r.reads = reads })
+	d.press(",")
+	reads <- struct{}{}
+	d.until("the first step reads", func() bool { return len(reads) == 0 })
 	for range 30 {
 		d.press(",")
 	}
+	for moved := d.text(); d.text() == moved; { // until the first step is made, and the others are begun
+		select {
+		case reads <- struct{}{}:
+		default:
+		}
+		d.idle()
+	}
 	d.press("home")
-	for range cap(reads) {
+	for len(reads) < cap(reads) {
 		reads <- struct{}{}
 	}
 	d.at("00:00:00")
