@@ -2,27 +2,38 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	mathrand "math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	_ "github.com/mattn/go-sqlite3"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner"
+	"stepbox/session/api"
+	"stepbox/session/ledger"
+	"stepbox/store"
 )
 
 // asUser says that these tests were re-run by themselves as an ordinary user.
@@ -675,5 +686,507 @@ func cutOff(ts *testscript.TestScript, _ bool, args []string) {
 	stopHolder(ts, false, []string{map[bool]string{true: "kill", false: "end"}[both]})
 	if err := <-ended; err == nil {
 		ts.Fatalf("the command had ended when %d files were written", len(seen))
+	}
+}
+
+// faulty is a record that something is done to.
+type faulty struct{ killed }
+
+func newFaulty(t *testing.T) *faulty {
+	t.Helper()
+	f := &faulty{killed{T: t, work: t.TempDir()}}
+	f.prepare()
+	t.Cleanup(func() {
+		if left := leftovers(f.work); len(left) > 0 {
+			t.Errorf("it left behind:\n  %s", strings.Join(left, "\n  "))
+		}
+	})
+	return f
+}
+
+func (f *faulty) db() string { return filepath.Join(f.data(), "stepbox.db") }
+
+// says runs a command that is to end with a code and words, and without more than those.
+func (f *faulty) says(code int, words []string, args ...string) {
+	f.Helper()
+	out, err := f.stepbox(args...).CombinedOutput()
+	var ended *exec.ExitError
+	if got := 0; err != nil && !errors.As(err, &ended) || ended != nil && ended.ExitCode() != code || ended == nil && got != code {
+		f.Errorf("%q: %v, want exit code %d", args, err, code)
+	}
+	for _, w := range words {
+		if !strings.Contains(string(out), w) {
+			f.Errorf("%q doesn't say %q: %s", args, w, out)
+		}
+	}
+	if strings.Contains(string(out), "goroutine ") || bytes.Count(out, []byte("\n")) > 1 && code != 0 {
+		f.Errorf("%q says too much: %s", args, out)
+	}
+}
+
+// every is a command of each sort: one that reads, writes, starts, removes, exports.
+var every = [][]string{
+	{"ls"}, {"show", "it"}, {"log", "it"}, {"diff", "it"}, {"verify", "--all"}, {"gc"}, {"rm", "--force", "it"}, {"label", "it", "--pin"},
+	{"key"}, {"export", "it"}, {"apply", "it", "--yes"}, {"replay", "it"}, {"run", "--mode", "watch", "--", "true"},
+}
+
+// A database that can't be read is told of by every command in the same words, which
+// help: what they say makes a new record, and the old one stays as it was.
+func TestDamagedRecord(t *testing.T) {
+	for name, damage := range map[string]func(b []byte){
+		"not a database": func(b []byte) { _, _ = rand.Read(b[:4096]) }, // it never fails
+		"damaged pages": func(b []byte) {
+			for i := 4096; i < len(b)-4096; i++ {
+				b[i] ^= 0x5a
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFaulty(t)
+			f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "true")
+			for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+				if _, err := os.Stat(f.db() + "-wal"); err != nil { // the supervisor has let go of it
+					break
+				}
+			}
+			b, err := os.ReadFile(f.db())
+			if err != nil {
+				t.Fatal(err)
+			}
+			damage(b)
+			if err := os.WriteFile(f.db(), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			words := []string{"the record is damaged", "mv " + f.db() + "* "}
+			for _, args := range every {
+				code := 1
+				if args[0] == "run" {
+					code = 125
+				}
+				f.says(code, words, args...)
+			}
+			if now, err := os.ReadFile(f.db()); err != nil || !bytes.Equal(now, b) {
+				t.Errorf("the database was changed, %v", err)
+			}
+			out, _ := f.stepbox("ls").CombinedOutput() // it says what helps
+			_, advice, _ := strings.Cut(string(out), "for inspection: ")
+			advice, _, _ = strings.Cut(advice, ": ")
+			if out, err := exec.CommandContext(t.Context(), "sh", "-c", advice).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", advice, err, out)
+			}
+			f.says(0, nil, "run", "--mode", "watch", "--name", "new", "--", "true")
+			f.says(0, []string{"new"}, "ls")
+			if now, err := os.ReadFile(filepath.Join(f.data(), "damaged", "stepbox.db")); err != nil || !bytes.Equal(now, b) {
+				t.Errorf("what was kept isn't what there was, %v", err)
+			}
+		})
+	}
+}
+
+// A live session whose record can't be written any more ends, says why, and lets nothing
+// happen that isn't recorded; what was recorded can be read, where there still is a record.
+func TestRecordFailsUnderSession(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(t *testing.T, f *faulty, supervisor int) error
+		words []string // that stepbox run says, any of them
+		whole bool     // the record is there and whole
+	}{
+		"no room": {func(t *testing.T, f *faulty, supervisor int) error {
+			st, err := os.Stat(f.db() + "-wal")
+			if err != nil {
+				return err
+			}
+			return unix.Prlimit(supervisor, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(st.Size()), Max: unix.RLIM_INFINITY}, nil)
+		}, []string{"see whether the disk is full", "the disk is full"}, true},
+		"removed": {func(t *testing.T, f *faulty, _ int) error {
+			return os.Remove(f.db())
+		}, []string{"the record is gone", "could not record", "not in the record"}, false},
+		"overwritten": {func(t *testing.T, f *faulty, _ int) error {
+			for _, p := range []string{f.db(), f.db() + "-wal"} {
+				st, err := os.Stat(p)
+				if err != nil {
+					return err
+				}
+				junk := make([]byte, st.Size())
+				_, _ = rand.Read(junk) // it never fails
+				w, err := os.OpenFile(p, os.O_WRONLY, 0)
+				if err == nil {
+					_, err = w.Write(junk)
+					err = errors.Join(err, w.Close())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, []string{"the record is damaged"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFaulty(t)
+			start := f.stepbox("run", "--mode", "watch", "--name", "it", "--", "sh", "-c", busy)
+			var out, said bytes.Buffer
+			start.Stdout, start.Stderr = &out, &said
+			if err := start.Start(); err != nil {
+				t.Fatal(err)
+			}
+			fd, pid := f.supervisor(start)
+			defer unix.Close(fd)
+			f.until("running", "ls")
+			if err := c.fault(t, f, pid); err != nil {
+				t.Fatal(err)
+			}
+			err := start.Wait()
+			words := 0
+			for _, w := range c.words {
+				if strings.Contains(said.String(), w) {
+					words++
+				}
+			}
+			if err == nil || words == 0 {
+				t.Errorf("run: %v: %s", err, &said)
+			}
+			if c.whole {
+				f.says(0, []string{"it (1): whole"}, "verify", "it")
+			}
+		})
+	}
+}
+
+// While another program keeps the database locked, what is asked for waits, and a session
+// goes on afterwards as if nothing had been.
+func TestLockedRecord(t *testing.T) {
+	f := newFaulty(t)
+	f.says(0, nil, "run", "--mode", "watch", "--name", "before", "--", "true")
+	db, err := sql.Open("sqlite3", "file:"+f.db()+"?_busy_timeout=30000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	start := f.stepbox("run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "cat; for i in 1 2 3; do cat /dev/null; done; echo through")
+	in, err := start.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	start.Stdout = &out
+	if err := start.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.until("running", "ls")
+	if _, err := db.Exec(`BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.says(0, []string{"before"}, "ls") // reading needs no lock
+	f.says(0, []string{"whole"}, "verify", "before")
+	if _, err := db.Exec(`ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	if err := start.Wait(); err != nil || !strings.Contains(out.String(), "through") {
+		t.Errorf("run: %v: %s", err, &out)
+	}
+	f.says(0, []string{"it (2): whole"}, "verify", "it")
+}
+
+// until runs a command until it says something.
+func (f *faulty) until(word string, args ...string) {
+	f.Helper()
+	var out []byte
+	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
+		if out, _ = f.stepbox(args...).CombinedOutput(); strings.Contains(string(out), word) { // it may say something else before
+			return
+		}
+	}
+	f.Fatalf("%q didn't say %q: %s", args, word, out)
+}
+
+// A session that is removed while others read it, and by two at once, is gone once, and
+// whoever was reading ends with all of it or an error. Other sessions don't notice.
+func TestRemovedWhileRead(t *testing.T) {
+	f := newFaulty(t)
+	f.says(0, nil, "run", "--mode", "watch", "--name", "other", "--", "true")
+	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "seq 200000; for i in 1 2 3 4 5 6 7 8 9; do echo $i > f$i; cat f$i; done; rm f*")
+	type ended struct {
+		what string
+		out  string
+		err  error
+	}
+	commands := [][]string{{"replay", "it", "--speed", "1000"}, {"export", "it", "--format", "cast", "-o", filepath.Join(f.work, "cast")}, {"log", "it"}, {"verify", "it"}, {"rm", "it"}, {"rm", "it"}, {"ls"}}
+	all := make(chan ended)
+	for _, args := range commands {
+		cmd := f.stepbox(args...)
+		go func() {
+			out, err := cmd.CombinedOutput()
+			all <- ended{args[0], string(out), err}
+		}()
+	}
+	removed, said := 0, ""
+	for range commands {
+		e := <-all
+		var exit *exec.ExitError
+		if e.err != nil && (!errors.As(e.err, &exit) || exit.ExitCode() != 1 && exit.ExitCode() != 3) || strings.Contains(e.out, "goroutine ") {
+			t.Errorf("%s: %v: %s", e.what, e.err, e.out[max(0, len(e.out)-2000):])
+		}
+		if e.what == "rm" {
+			said += e.out
+		}
+		if e.what == "rm" && e.err == nil {
+			removed++
+		}
+	}
+	if removed != 1 {
+		t.Errorf("it was removed %d times: %q", removed, said)
+	}
+	f.says(1, []string{"there is no session"}, "show", "it")
+	f.says(0, []string{"other (1): whole"}, "verify", "--all")
+}
+
+// killsEnv says at how many moments supervisors are killed: 1000 takes most of an hour.
+const killsEnv = "STEPBOX_TEST_KILLS"
+
+// busy is an agent that starts programs, writes files and prints as fast as it can.
+const busy = `i=0; while :; do i=$((i+1)); echo "line $i"; echo $i > f$((i%20)); cat f* | tr 1 2 > g$((i%7)); rm -f g3; mkdir -p d/$i; done`
+
+// TestKilledAtAnyMoment kills the supervisor of a busy session at random moments, its
+// start included. Each time the database is sound, the record is whole to the last
+// event that a client was told and has all of those and all the output, as they were
+// told, and nothing of the sandbox is left once another command has run.
+func TestKilledAtAnyMoment(t *testing.T) {
+	kills, _ := strconv.Atoi(os.Getenv(killsEnv)) // else the default
+	if kills == 0 {
+		kills = 20
+	}
+	seed := mathrand.Uint64()
+	random := mathrand.New(mathrand.NewPCG(seed, 0))
+	t.Logf("%d kills, seed %d", kills, seed)
+	var mu sync.Mutex
+	met := map[string]int{}
+	t.Cleanup(func() { t.Logf("what clients had been told when it came: %v", met) })
+	for n := range kills {
+		after := time.Duration(random.Int64N(int64(1500 * time.Millisecond)))
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			if n%2 == 1 { // two at a time
+				t.Parallel()
+			}
+			k := &killed{T: t, work: t.TempDir()}
+			k.run(after)
+			k.check()
+			mu.Lock()
+			defer mu.Unlock()
+			met[k.summary()]++
+		})
+	}
+}
+
+// killed is one session whose supervisor is killed.
+type killed struct {
+	*testing.T
+	work string
+	env  []string
+
+	// Below: what a client was told, complete when it has ended.
+	id     string
+	told   []api.Event
+	output []byte
+}
+
+func (k *killed) data() string { return filepath.Join(k.work, "data") }
+
+// run starts a session and kills its supervisor so long after that began to run.
+func (k *killed) run(after time.Duration) {
+	k.Helper()
+	k.prepare()
+	var said bytes.Buffer
+	start := k.stepbox("run", "--mode", "watch", "--detach", "--", "sh", "-c", busy)
+	start.Stderr = &said
+	if err := start.Start(); err != nil {
+		k.Fatal(err)
+	}
+	supervisor, _ := k.supervisor(start)
+	defer unix.Close(supervisor)
+	moment := time.After(after)
+	ctx, cancel := context.WithCancel(k.Context())
+	var client sync.WaitGroup
+	client.Go(func() { k.follow(ctx) })
+	<-moment
+	if err := unix.PidfdSendSignal(supervisor, unix.SIGKILL, nil, 0); err != nil {
+		k.Errorf("the supervisor had ended before: %v; it said %s", err, &said)
+	}
+	_ = start.Wait() // it may have been told that it runs, or that it doesn't
+	poll := []unix.PollFd{{Fd: int32(supervisor), Events: unix.POLLIN}}
+	for err := error(unix.EINTR); err == unix.EINTR; {
+		_, err = unix.Poll(poll, int(patience.Milliseconds()))
+	}
+	cancel()
+	client.Wait()
+}
+
+// prepare makes the folders of a person.
+func (k *killed) prepare() {
+	k.Helper()
+	k.env = append(os.Environ(), "STEPBOX_DATA="+k.data(), "SHELL=/bin/sh", "TERM=dumb")
+	for _, dir := range []string{"home", "project", "run"} {
+		if err := os.Mkdir(filepath.Join(k.work, dir), 0o700); err != nil {
+			k.Fatal(err)
+		}
+	}
+	k.env = append(k.env, "HOME="+filepath.Join(k.work, "home"), "XDG_RUNTIME_DIR="+filepath.Join(k.work, "run"))
+}
+
+func (k *killed) stepbox(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(k.Context(), "stepbox", args...)
+	cmd.Env, cmd.Dir = k.env, filepath.Join(k.work, "project")
+	return cmd
+}
+
+// supervisor waits for the session's supervisor and holds on to it.
+func (k *killed) supervisor(start *exec.Cmd) (fd, pid int) {
+	k.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(time.Millisecond) {
+		var children []byte
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", start.Process.Pid)) // any of its threads may have started it
+		for _, t := range tasks {
+			b, _ := os.ReadFile(t) // it may be gone
+			children = append(children, b...)
+		}
+		for _, child := range strings.Fields(string(children)) {
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			if strings.Contains(string(line), "\x00supervise") {
+				n, err := strconv.Atoi(child)
+				if err == nil {
+					fd, err = unix.PidfdOpen(n, 0)
+				}
+				if err != nil {
+					k.Fatal(err)
+				}
+				return fd, n
+			}
+		}
+	}
+	k.Fatal("no supervisor was started")
+	return -1, 0
+}
+
+// follow reads the events and the output of the session as soon as it can, until its
+// supervisor is gone.
+func (k *killed) follow(ctx context.Context) {
+	var note struct{ Socket string }
+	for note.Socket == "" {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(2 * time.Millisecond):
+		}
+		notes, _ := filepath.Glob(filepath.Join(k.data(), "live/*.json")) // a pattern that is well-formed
+		if len(notes) == 0 {
+			continue
+		}
+		b, err := os.ReadFile(notes[0])
+		if err != nil || json.Unmarshal(b, &note) != nil {
+			note.Socket = ""
+			continue
+		}
+		if _, err := os.Stat(note.Socket); err != nil {
+			note.Socket = ""
+		}
+		k.id = strings.TrimSuffix(filepath.Base(notes[0]), ".json")
+	}
+	c := api.NewClientFunc(func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", note.Socket)
+	})
+	defer c.Close()
+	var output sync.WaitGroup
+	defer output.Wait()
+	output.Go(func() {
+		conn, err := c.Output(ctx, k.id)
+		if err != nil {
+			return // it is killed already
+		}
+		defer conn.Close()
+		for f, err := conn.Read(); err == nil; f, err = conn.Read() {
+			k.output = append(k.output, f.Data...)
+		}
+	})
+	for e, err := range c.Events(ctx, k.id, 0) {
+		if err != nil {
+			return
+		}
+		if e.Seq > 0 {
+			k.told = append(k.told, e)
+		}
+	}
+}
+
+// check looks at what is left.
+func (k *killed) check() {
+	k.Helper()
+	out, err := k.stepbox("verify", "--all").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the database: whole") {
+		k.Errorf("verify: %v\n%s", err, out)
+	}
+	// Before there is a holder nobody sees to that but the next command.
+	left := traces(k.work)
+	for end := time.Now().Add(patience); len(left) > 0 && time.Now().Before(end); left = traces(k.work) {
+		if out, err := k.stepbox("ls").CombinedOutput(); err != nil {
+			k.Fatalf("ls: %v\n%s", err, out)
+		}
+	}
+	if len(left) > 0 {
+		k.Errorf("it left behind:\n  %s", strings.Join(left, "\n  "))
+	}
+	if k.id == "" || len(k.told) == 0 {
+		return
+	}
+	st, err := store.OpenReadOnly(k.Context(), k.data())
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer st.Close()
+	h := &ledger.History{Store: st, Live: func(string) bool { return false }}
+	i := 0
+	for e, err := range h.Recorded(k.Context(), k.id, 0) {
+		if err != nil {
+			k.Fatal(err)
+		}
+		if i == len(k.told) {
+			break
+		}
+		if !reflect.DeepEqual(e, k.told[i]) {
+			k.Fatalf("event %d was told as\n%+v\nand is in the record as\n%+v", e.Seq, k.told[i], e)
+		}
+		i++
+	}
+	if i < len(k.told) {
+		k.Errorf("%d events were told and %d of them are in the record", len(k.told), i)
+	}
+	var recorded []byte
+	for f, err := range h.Output(k.Context(), k.id) {
+		if err != nil {
+			k.Fatal(err)
+		}
+		recorded = append(recorded, f.Data...)
+	}
+	if !bytes.HasPrefix(recorded, k.output) {
+		k.Errorf("%d bytes of output were told that aren't the first of the %d in the record", len(k.output), len(recorded))
+	}
+}
+
+// summary says when it was killed, in what a client had seen by then.
+func (k *killed) summary() string {
+	switch n := len(k.told); {
+	case k.id == "":
+		return "no session"
+	case n == 0:
+		return "no event"
+	case n < 100:
+		return "some events"
+	default:
+		return "100 events and more"
 	}
 }
