@@ -33,8 +33,8 @@ func (s *Store) Everywhere(ctx context.Context) ([]string, error) {
 // from being changed by a slip of the hand. It lists what is wrong.
 func (s *Store) Sound(ctx context.Context) (wrong []string, err error) {
 	rows, err := s.reads.QueryContext(ctx, `SELECT integrity_check FROM pragma_integrity_check
-UNION ALL SELECT 'the guard ' || want.name || ' is missing' FROM (SELECT 'events_stay' AS name UNION SELECT 'events_remain') AS want
-WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND name = want.name AND tbl_name = 'events')`)
+UNION ALL SELECT 'the guard is missing, or another: ' || value FROM json_each(?) WHERE value NOT IN (SELECT sql FROM sqlite_schema WHERE type = 'trigger')`,
+		list([]string{eventsStay, eventsRemain}))
 	if err != nil {
 		return nil, fmt.Errorf("cannot check the database: %w", s.fault(err))
 	}

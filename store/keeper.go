@@ -57,6 +57,14 @@ func newKeeper(dir, dsn string, gone func()) (*keeper, error) {
 	return k, nil
 }
 
+// Sync makes what was committed by now survive power loss.
+func (s *Store) Sync() error {
+	if err := unix.Fdatasync(int(s.keep.wal.Fd())); err != nil {
+		return fmt.Errorf("cannot write the record out: %w", fileFault(s.dir, err))
+	}
+	return nil
+}
+
 // wrote says that something was committed. It never blocks.
 func (k *keeper) wrote() {
 	select {

@@ -25,8 +25,11 @@ var migrations = [schema]func() []string{
 	2: thirdSchema,
 }
 
-// eventsRemain keeps events from being removed one by one.
-const eventsRemain = `CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END`
+// Guards keep events from being changed, and from being removed one by one.
+const (
+	eventsStay   = `CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END`
+	eventsRemain = `CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END`
+)
 
 // firstSchema makes the tables of version 1.
 func firstSchema() []string {
@@ -44,7 +47,7 @@ func firstSchema() []string {
 	hash BLOB NOT NULL,
 	PRIMARY KEY (session, seq)
 ) STRICT`,
-		`CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END`,
+		eventsStay,
 		eventsRemain,
 		`CREATE TABLE bodies (
 	hash BLOB NOT NULL PRIMARY KEY,

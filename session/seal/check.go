@@ -2,7 +2,10 @@ package seal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -26,8 +29,10 @@ type checker struct {
 	count   int
 	last    *api.Seal // that is good
 	after   int       // events after that
-	seals   bool      // by a Stepbox that seals each end
+	keyed   time.Time // the first key was made: what ended since is sealed
+	noted   string    // the newest seal that its folder knows of
 	phase   phase
+	missing bool // its end should be sealed
 	vouched bool // since it was started or resumed its own supervisor has sealed it
 	killed  bool // its end was sealed by who came later
 	added   int  // events after a sealed end that nothing but a resume can follow on
@@ -42,6 +47,19 @@ const (
 	ended               // that it ended isn't sealed
 	closed              // it is: only applies, and that it goes on, may follow
 )
+
+func newChecker(st *store.Store, session string, list []key, keys map[string][]key) *checker {
+	c := &checker{session: session, keys: keys}
+	if len(list) > 0 {
+		c.keyed = list[0].From
+	}
+	if b, err := os.ReadFile(noteOf(st, session)); err == nil {
+		c.noted = string(b)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		c.wrong = append(c.wrong, fmt.Sprintf("what its folder knows of its newest seal can't be read: %v", err))
+	}
+	return c
+}
 
 func (c *checker) event(e store.Event) {
 	c.hashes = append(c.hashes, e.Hash)
@@ -68,12 +86,11 @@ func (c *checker) fact(e store.Event) {
 	if e.Kind == store.KindSession {
 		var s api.Session
 		_ = json.Unmarshal(e.Doc, &s) // what can't be read is found otherwise
-		c.seals = s.Stepbox != ""
 		switch {
 		case e.Event == "session.resumed":
 			c.phase, c.vouched = open, false
 		case c.phase == open && s.State == api.SessionEnded:
-			c.phase = ended
+			c.phase, c.missing = ended, !c.keyed.IsZero() && !e.At.Before(c.keyed)
 		case e.Event == "session.counted":
 			return
 		}
@@ -103,7 +120,7 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 	case len(keys) == 0:
 		return s, fmt.Errorf("it is signed by the key %s, which isn't yours: stepbox key lists those that are", name)
 	case !slices.ContainsFunc(keys, func(k key) bool {
-		return !e.At.Before(k.From) && (k.Until.IsZero() || !e.At.After(k.Until.Add(lateness)))
+		return k.Until.IsZero() || !e.At.After(k.Until.Add(lateness)) // not From: who has the key says when, and clocks are set
 	}):
 		return s, fmt.Errorf("it is signed by the key %s at a time at which that didn't count", name)
 	}
@@ -113,11 +130,14 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 // over says what is wrong with, and what is to be known of, a session's seals.
 func (c *checker) over(live bool) (wrong, remarks []string) {
 	wrong = c.wrong
+	if c.noted != "" && !c.lists(c.noted) {
+		wrong = append(wrong, "it lacks the seal that was its newest: it was cut off before that, or written anew")
+	}
 	if c.added > 0 {
 		wrong = append(wrong, fmt.Sprintf("%d events came after its end was sealed that aren't of an apply", c.added))
 	}
 	switch {
-	case c.phase == ended && c.seals && !live:
+	case c.phase == ended && c.missing && !live:
 		wrong = append(wrong, "it ended, and no seal signs its end")
 	case c.last == nil:
 		remarks = append(remarks, "no seal signs it")
@@ -130,4 +150,9 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 		remarks = append(remarks, "nothing signed it while it went on, only who found it later")
 	}
 	return wrong, remarks
+}
+
+// lists says whether an event is one of the session's.
+func (c *checker) lists(hash string) bool {
+	return slices.ContainsFunc(c.hashes, func(h store.Hash) bool { return h.String() == hash })
 }

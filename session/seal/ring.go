@@ -143,7 +143,7 @@ func (r Ring) signer(ctx context.Context, first bool) (ssh.Signer, func(), error
 	if err == nil && len(list) == 0 {
 		err = r.change(func(now []key) ([]key, error) {
 			if len(now) == 0 { // else another process was first
-				k, err := r.make(1)
+				k, err := r.make()
 				now = append(now, k)
 				if err != nil {
 					return nil, err
@@ -160,7 +160,10 @@ func (r Ring) signer(ctx context.Context, first bool) (ssh.Signer, func(), error
 }
 
 // make makes a key and its file.
-func (r Ring) make(n int) (key, error) {
+func (r Ring) make() (key, error) {
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		return key{}, fmt.Errorf("cannot make the folder of the keys: %w", err)
+	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return key{}, err
@@ -173,7 +176,7 @@ func (r Ring) make(n int) (key, error) {
 	if err != nil {
 		return key{}, err
 	}
-	name := fmt.Sprintf("seal-%d", n)
+	name := fmt.Sprintf("seal-%x", public[:8])
 	return key{Public: line(pub), File: name, From: time.Now().UTC()}, r.write(name, pem.EncodeToMemory(block))
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -15,31 +18,51 @@ import (
 // The key before it signs it, so that it can be told that its owner did this, and
 // stays listed with the time until which it counts.
 func (r Ring) Change(ctx context.Context, to api.KeyRequest) (out api.Key, err error) {
+	// An ssh-agent may be asking its person, for which nobody else waits.
+	before, err := r.list()
+	if err != nil {
+		return out, err
+	}
+	next, err := r.next(ctx, to)
+	if err != nil {
+		return out, err
+	}
+	if n := len(before); n > 0 {
+		if before[n-1].Public == next.Public {
+			return out, fmt.Errorf("cannot change to the key %s: it signs already", to.Use)
+		}
+		if !to.Lost {
+			if next.Endorsed, err = r.endorse(ctx, before[n-1], next); err != nil {
+				return out, errors.Join(fmt.Errorf("cannot have the key before it sign the new key; --lost goes on without, if that key is lost: %w", err), r.forget(next))
+			}
+		}
+	}
 	err = r.change(func(list []key) ([]key, error) {
-		next, err := r.next(ctx, to, len(list))
-		if err != nil {
-			return nil, err
+		if !slices.Equal(list, before) {
+			return nil, errors.Join(errors.New("cannot change the key: it was changed meanwhile; stepbox key lists what there is"), r.forget(next))
 		}
 		if n := len(list); n > 0 {
-			was := &list[n-1]
-			if was.Public == next.Public {
-				return nil, fmt.Errorf("cannot change to the key %s: it signs already", to.Use)
-			}
-			if was.Until = next.From; !to.Lost {
-				if next.Endorsed, err = r.endorse(ctx, *was, next); err != nil {
-					return nil, fmt.Errorf("cannot have the key before it sign the new key; --lost goes on without, if that key is lost: %w", err)
-				}
-			}
+			list[n-1].Until = next.From
 		}
-		out, err = next.api()
-		return append(list, next), err
+		return append(list, next), nil
 	})
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	return next.api()
 }
 
-func (r Ring) next(ctx context.Context, to api.KeyRequest, n int) (key, error) {
+// forget removes the file of a key that was made and isn't listed.
+func (r Ring) forget(k key) error {
+	if k.File == "" {
+		return nil
+	}
+	return os.Remove(filepath.Join(r.Dir, k.File))
+}
+
+func (r Ring) next(ctx context.Context, to api.KeyRequest) (key, error) {
 	if to.Use == "" {
-		return r.make(n + 1)
+		return r.make()
 	}
 	s, done, err := r.fromAgent(ctx, func(pub ssh.PublicKey) bool { return ssh.FingerprintSHA256(pub) == to.Use }, to.Use)
 	if err != nil {
@@ -84,6 +107,9 @@ func trusted(list []key) (when map[string][]key, remarks []string, err error) {
 		by, bad := check(k.endorsement(), k.Endorsed)
 		if bad == nil && line(by) != list[i-1].Public {
 			bad = errors.New("another key did")
+		}
+		if bad == nil && !list[i-1].Until.Equal(k.From) {
+			bad = errors.New("the time until which that counts was changed")
 		}
 		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("the key %s isn't signed by the one before it: %w", name, bad))

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/hiddeco/sshsig"
@@ -87,12 +88,22 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 	if err != nil {
 		return 0, err
 	}
-	return events[0].Seq, nil
+	// A record that is cut back to an older seal agrees with itself; its folder still
+	// knows of this one. It is told only of what power loss doesn't take back.
+	if err := st.Sync(); err != nil {
+		return 0, err
+	}
+	return events[0].Seq, store.WriteDurably(noteOf(st, session), []byte(events[0].Hash.String()))
+}
+
+// noteOf is the file in a session's folder with the hash of its newest seal.
+func noteOf(st *store.Store, session string) string {
+	return filepath.Join(st.SessionDir(session), "sealed")
 }
 
 // Later seals what nobody is at any more, if there is something new: what a killed
-// supervisor left, whose output it packs, or an apply. The caller owns the session. What speaks against itself, or ended without a seal, it
-// doesn't vouch for.
+// supervisor left, whose output it packs, or an apply. The caller owns the session.
+// What speaks against itself, or ended without a seal, it doesn't vouch for.
 func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
 	fail := func(err error) error {
 		return fmt.Errorf("cannot seal the record of session %s: %w", session, err)
@@ -105,7 +116,7 @@ func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
 	if err != nil {
 		return fail(err)
 	}
-	c := &checker{session: session, keys: keys}
+	c := newChecker(st, session, list, keys)
 	for {
 		const page = 1000
 		events, err := st.Events(ctx, session, uint64(len(c.hashes))+1, page)

@@ -60,6 +60,31 @@ func (r *rig) record(dir, what string) *store.Store {
 	return st
 }
 
+// private is the file of the key that signs now.
+func (r *rig) private(ring Ring) string {
+	r.Helper()
+	list, err := ring.list()
+	if err != nil || len(list) == 0 {
+		r.Fatalf("the keys are %v, %v", list, err)
+	}
+	return filepath.Join(ring.Dir, list[len(list)-1].File)
+}
+
+// list changes the list of keys by hand.
+func (r *rig) list(change func([]key) []key) {
+	r.Helper()
+	if _, done, err := r.ring.signer(r.Context(), true); err != nil {
+		r.Fatal(err)
+	} else {
+		done()
+	}
+	list, err := r.ring.list()
+	b, merr := json.Marshal(change(list))
+	if err := errors.Join(err, merr, r.ring.write(listName, b)); err != nil {
+		r.Fatal(err)
+	}
+}
+
 func (r *rig) seal(by string) {
 	r.Helper()
 	if _, err := Seal(r.Context(), r.st, r.ring, id, by); err != nil {
@@ -166,7 +191,7 @@ func TestSealed(t *testing.T) {
 	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 	r.add(store.KindNote, 9, "note", `{}`)
 	r.found(false, "1 events came", "no seal signs its end")
-	if st, err := os.Stat(filepath.Join(r.ring.Dir, "seal-1")); err != nil || st.Mode().Perm() != 0o600 {
+	if st, err := os.Stat(r.private(r.ring)); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v, %v", st, err)
 	}
 }
@@ -184,11 +209,9 @@ func TestLater(t *testing.T) {
 	}
 	r.later("")
 	r.found(true, "nothing signed it while it went on", "none of the terminal's output")
-	r.add(store.KindSession, 0, "session.resumed", `{"state":"running","stepbox":"v1"}`)
+	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 	r.seal(Going)
 	r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
-	r.found(true, "no seal signs its end")
-	r.add(store.KindSession, 0, "session.counted", `{"state":"ended","stepbox":"v1"}`)
 	r.found(false, "it ended, and no seal signs its end")
 	r.later("no seal signs its end")
 	r.seal(After)
@@ -212,17 +235,19 @@ func TestLater(t *testing.T) {
 func TestKeyAgain(t *testing.T) {
 	r := newRig(t)
 	r.seal(Final)
-	list, err := r.ring.list()
-	if err != nil {
-		t.Fatal(err)
-	}
-	hour := func(n int) time.Time { return time.Now().Add(time.Duration(n) * time.Hour) }
-	again := list[0]
-	list[0].Until, again.From = hour(1), hour(2)
-	b, merr := json.Marshal(append(list, again))
-	if err := errors.Join(merr, r.ring.write(listName, b)); err != nil {
-		t.Fatal(err)
-	}
+	r.list(func(list []key) []key {
+		again := list[0]
+		list[0].Until, again.From = time.Now().Add(-time.Hour), time.Now()
+		return append(list, again)
+	})
+	r.found(true)
+}
+
+// The clock was ahead when a key was made: what it signs once that is set right is good.
+func TestClockAhead(t *testing.T) {
+	r := newRig(t)
+	r.list(func(list []key) []key { list[0].From = list[0].From.Add(time.Hour); return list })
+	r.seal(Final)
 	r.found(true)
 }
 
@@ -336,6 +361,36 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// Cut back to an older end that was sealed, or to none at all, it isn't what its folder knows of.
+func TestCutBack(t *testing.T) {
+	for name, cut := range map[string]string{
+		"to an older end": `seq > 7`, "to no seal": `kind = 'seal'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+			r.seal(Final)
+			r.found(true)
+			r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
+			r.seal(Final)
+			r.found(true)
+			r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE `+cut)
+			r.found(false, "it lacks the seal that was its newest")
+		})
+	}
+}
+
+// One that ended before there was a key was of an older Stepbox; later ones are sealed.
+func TestUnsealed(t *testing.T) {
+	r := newRig(t)
+	r.add(store.KindSession, 0, "session.ended", `{"state":"ended","stepbox":"v0"}`)
+	r.found(true, "no seal signs it")
+	r.list(func(list []key) []key { return list })
+	r.found(true, "no seal signs it")
+	r.list(func(list []key) []key { list[0].From = list[0].From.Add(-time.Hour); return list })
+	r.found(false, "it ended, and no seal signs its end")
+}
+
 // What the tables say and the events don't is made again, and said before.
 func TestRepair(t *testing.T) {
 	r := newRig(t)
@@ -353,6 +408,12 @@ func TestRepair(t *testing.T) {
 	r.raw(`UPDATE notes SET doc = '{}'`, `DROP TRIGGER events_stay`, `UPDATE events SET doc = '{"id":1,"text":"no"}' WHERE seq = 3`)
 	if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || v.Repaired {
 		t.Errorf("%+v", v)
+	}
+	// What can't be made again is said, and others are gone on with.
+	r = newRig(t)
+	r.raw(`INSERT INTO notes (session, key, seq, doc) VALUES ('`+id+`', 9, 77, '{}')`, `INSERT INTO notes (session, key, seq, doc) VALUES ('zzzzzzzz', 1, 1, '{}')`)
+	if all := r.verify(api.VerifyRequest{Repair: true}); len(all) != 3 || !strings.Contains(fmt.Sprint(all), "cannot rebuild") {
+		t.Errorf("%+v", all)
 	}
 }
 
@@ -389,14 +450,12 @@ func TestRotate(t *testing.T) {
 		t.Errorf("%+v, %v", keys, err)
 	}
 	// Long after: the list says that it was.
-	list, err := r.ring.list()
-	list[0].Until = list[0].Until.Add(-2 * lateness)
-	list[0].From = list[0].From.Add(-3 * lateness)
-	b, merr := json.Marshal(list)
-	if err := errors.Join(err, merr, r.ring.write(listName, b)); err != nil {
+	r.list(func(list []key) []key { list[0].Until = list[0].Until.Add(-2 * lateness); return list })
+	r.found(false, "at a time at which that didn't count", ssh.FingerprintSHA256(old.PublicKey()), "until which that counts was changed")
+	if _, err := r.ring.Change(t.Context(), api.KeyRequest{Lost: true}); err != nil {
 		t.Fatal(err)
 	}
-	r.found(false, "at a time at which that didn't count", ssh.FingerprintSHA256(old.PublicKey()))
+	r.found(false, "no key before it has signed")
 }
 
 // Who can write the list of keys can't add one: the one before it hasn't signed it.
@@ -426,7 +485,11 @@ func TestForeignKeyListed(t *testing.T) {
 func TestKeySwapped(t *testing.T) {
 	r := newRig(t)
 	r.seal(Going)
-	if _, err := r.ring.make(1); err != nil { // over the first
+	other, err := r.ring.make()
+	if err == nil {
+		err = os.Rename(filepath.Join(r.ring.Dir, other.File), r.private(r.ring))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil || !strings.Contains(err.Error(), "isn't the one that is listed") {
@@ -473,7 +536,7 @@ func TestAgent(t *testing.T) {
 	} else {
 		done()
 	}
-	private, err := os.ReadFile(filepath.Join(made.Dir, "seal-1"))
+	private, err := os.ReadFile((&rig{T: t}).private(made))
 	if err != nil {
 		t.Fatal(err)
 	}

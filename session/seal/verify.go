@@ -22,9 +22,11 @@ type Verifier struct {
 // Verify is server.Verifier's.
 func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api.Verifying)) error {
 	if r.Head != "" {
-		if _, err := store.ParseHash(r.Head); err != nil || r.Session == "" {
+		head, err := store.ParseHash(r.Head)
+		if err != nil || r.Session == "" {
 			return api.Problemf(api.CodeInvalid, "a head is the hash of an event of one session, in hexadecimal: stepbox verify --print-head SESSION prints it")
 		}
+		r.Head = head.String()
 	}
 	ids := []string{r.Session}
 	if r.Session == "" {
@@ -54,7 +56,7 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 	}
 	known, more := make(map[store.Hash]error), v.References()
 	for _, id := range ids {
-		c := &checker{session: id, keys: keys}
+		c := newChecker(v.Store, id, list, keys)
 		x := store.Examination{More: []store.References{more}, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
 			tell(api.Verifying{Session: id, Events: events, Bytes: read})
 		}}
@@ -71,8 +73,11 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 				continue // it was removed meanwhile
 			}
 		}
-		if r.Session != "" && bad != nil {
-			done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
+		if r.Session != "" {
+			done.Remarks = append(done.Remarks, remarks...)
+			if bad != nil {
+				done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
+			}
 		}
 		tell(api.Verifying{Session: id, Done: &done})
 	}
@@ -105,7 +110,7 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 	for _, w := range wrong {
 		out.Findings = append(out.Findings, api.Finding{Text: api.Escape(w)})
 	}
-	if r.Head != "" && !c.has(r.Head) {
+	if r.Head != "" && !c.lists(r.Head) {
 		out.Findings = append(out.Findings, api.Finding{Text: fmt.Sprintf("it doesn't have the event %s: it was cut off before that, or written anew", r.Head)})
 	}
 	out.Seals, out.Seal, out.Remarks = c.count, c.last, remarks
@@ -119,10 +124,13 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		out.Message = string(Message(id, *c.last))
 	}
 	if r.Repair && tables {
-		if err := v.Store.Rebuild(ctx, id); err != nil {
+		err := v.Store.Rebuild(ctx, id)
+		if ctx.Err() != nil {
 			return out, err
 		}
-		out.Repaired = true
+		if out.Repaired = err == nil; err != nil {
+			out.Findings = append(out.Findings, api.Finding{Text: api.Escape(err.Error())})
+		}
 	}
 	if doc, err := v.Store.Doc(ctx, id, store.KindSession, 0); err == nil {
 		var s api.Session
@@ -131,14 +139,4 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		}
 	}
 	return out, nil
-}
-
-// has says whether an event of the session has a hash.
-func (c *checker) has(hash string) bool {
-	for _, h := range c.hashes {
-		if h.String() == hash {
-			return true
-		}
-	}
-	return false
 }
