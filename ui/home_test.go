@@ -192,6 +192,9 @@ func TestHomeDeletes(t *testing.T) {
 			d.shows("Delete " + s.Name + "?")
 			d.press("y")
 		}
+		if x, _, _ := d.m.home.Selected(); x.ID == id {
+			t.Errorf("another key would be for %s, which is being deleted", id)
+		}
 		d.until("it is deleted", func() bool { return trashed(c, id) && !d.m.home.Reading() })
 		d.shows("u brings it back")
 	}

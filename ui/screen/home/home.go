@@ -50,6 +50,7 @@ type Screen struct {
 	live    []api.Session
 	past    window
 	asking  asking
+	labels  int    // requests under way that say something of a session
 	at      int    // the selected row: of the live ones, then of the past ones
 	chosen  string // the selected session's ID; "" while it isn't read
 	place   int    // which place of it that has what was searched

@@ -38,11 +38,20 @@ func entry(i intent.Intent, x api.Session) dialog.Dialog {
 		func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Note: &text}) })
 }
 
-// label changes what is said of a session.
+// label changes what is said of a session. One that is deleted leaves the list at once, so
+// that the next key is for what is seen then; what was read of the list before is old.
 func (s *Screen) label(id string, l api.Label) tea.Cmd {
+	s.labels++
+	s.search.stamp++
+	if i := slices.IndexFunc(s.past.found, func(f api.Found) bool { return f.Session.ID == id }); i >= 0 && l.Trashed != nil && *l.Trashed {
+		s.past.found = slices.Delete(s.past.found, i, i+1)
+		s.past.total--
+		s.choose(s.at)
+	}
 	return s.ask(s.ctx, func(ctx context.Context) then {
 		x, err := s.cfg.Client.Label(ctx, id, l)
 		return func() tea.Cmd {
+			s.labels--
 			switch {
 			case err != nil:
 				s.Notice = "can't do that: " + words(err)
@@ -62,8 +71,12 @@ func (s *Screen) label(id string, l api.Label) tea.Cmd {
 // trash takes a session off the list, from where it is removed when the program is left.
 // One that a rule of retention would keep is asked for first.
 func (s *Screen) trash(x api.Session) tea.Cmd {
-	if x.Live() {
+	switch {
+	case x.Live():
 		s.Notice = "it lives: stepbox kill ends it"
+		return nil
+	case !x.Trashed.IsZero():
+		s.Notice = "it was deleted: u brings it back"
 		return nil
 	}
 	on := true
@@ -78,6 +91,10 @@ func (s *Screen) trash(x api.Session) tea.Cmd {
 // restore brings back the selected session, if it was deleted, or the one that was
 // deleted last.
 func (s *Screen) restore() tea.Cmd {
+	if s.labels > 0 { // what is just being deleted isn't among those yet
+		s.Notice = "the last key is still being carried out: again in a moment"
+		return nil
+	}
 	id := ""
 	if f, ok := s.current(); ok && !f.Session.Trashed.IsZero() {
 		id = f.Session.ID

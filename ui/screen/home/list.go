@@ -42,13 +42,12 @@ type asking struct {
 	again bool // something changed since it began
 }
 
-// Reading says whether the list is being read.
-func (s *Screen) Reading() bool { return s.asking.on }
+// Reading says whether the list is being read, or something said of a session.
+func (s *Screen) Reading() bool { return s.asking.on || s.labels > 0 }
 
-// Refresh reads the list, or reads it again once the request that is under way has
-// ended.
+// Refresh reads the list, or reads it again once what is under way has ended.
 func (s *Screen) Refresh() tea.Cmd {
-	if s.asking.on {
+	if s.Reading() {
 		s.asking.again = true
 		return nil
 	}
@@ -141,7 +140,7 @@ func (s *Screen) look() tea.Cmd {
 			return cmd
 		}
 	}
-	if s.asking.on {
+	if s.Reading() {
 		return cmd
 	}
 	return tea.Batch(cmd, s.Refresh())
