@@ -10,7 +10,7 @@ import (
 // blamed is a file of two lines, of which an action wrote one.
 func blamed() api.Blame {
 	return api.Blame{
-		Path:  "src/parse.go",
+		Session: "live", Path: "src/parse.go",
 		Lines: []api.BlameLine{{Text: "package src"}, {Text: "\tfunc parse() {}", By: 1}},
 		By:    []api.Author{{}, {Session: "live", Action: 1, Title: "go generate ./...", Said: "I'll generate the parser"}},
 	}

@@ -9,10 +9,11 @@ import (
 
 // Blame says of each line of a file who wrote it.
 type Blame struct {
-	Path  string      `json:"path"`           // escaped
-	Lines []BlameLine `json:"lines"`          // of the file
-	By    []Author    `json:"by"`             // each once; the first is the project, which has what no action wrote
-	Note  string      `json:"note,omitempty"` // why there are no lines: binary, too large, not kept
+	Session string      `json:"session,omitempty"` // the id of the session as which it is asked; none for the project's file as it is now
+	Path    string      `json:"path"`              // escaped
+	Lines   []BlameLine `json:"lines"`             // of the file
+	By      []Author    `json:"by"`                // each once; the first is the project, which has what no action wrote
+	Note    string      `json:"note,omitempty"`    // why there are no lines: binary, too large, not kept
 }
 
 // BlameLine is one line of a file.
@@ -22,11 +23,12 @@ type BlameLine struct {
 	By    int    `json:"by"` // index in Blame.By
 }
 
-// Author is an action that wrote lines.
+// Author is an action that wrote lines, of the session that is asked about or of one
+// that it is a fork of.
 type Author struct {
 	Session string     `json:"session,omitempty"` // its id
 	Name    string     `json:"name,omitempty"`    // the session's
-	Action  int        `json:"action,omitempty"`  // 0: the project
+	Action  int        `json:"action,omitempty"`  // 0: the project; with a session, it isn't known which one, and Title says why
 	With    []int      `json:"with,omitempty"`    // actions that may have written it as well
 	Kind    ActionKind `json:"kind,omitempty"`
 	Title   string     `json:"title,omitempty"`

@@ -26,7 +26,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
-	"stepbox/session/merge"
 	"stepbox/session/project"
 	"stepbox/store"
 )
@@ -50,72 +49,77 @@ type Blamer struct {
 	Applied func(ctx context.Context, id, path string, each func(checkpoint int64, s project.State)) error
 }
 
+// maxForks is how many sessions lines are followed through, each a fork of the next.
+const maxForks = 64
+
 // At says who wrote each line of a file as it was at a moment.
 func (b *Blamer) At(ctx context.Context, id, path string, m api.Moment) (api.Blame, error) {
-	out := newBlame(path)
 	at, err := b.History.At(ctx, id, m)
 	if err != nil {
-		return out.Blame, err
+		return api.Blame{}, err
 	}
 	w, err := b.walk(ctx, id)
 	if err != nil {
-		return out.Blame, err
+		return api.Blame{}, err
 	}
-	t, err := w.at(ctx, at.Checkpoint, path)
+	t, err := w.text(ctx, w.place(at.Checkpoint, path))
 	if err != nil {
-		return out.Blame, err
+		return api.Blame{}, err
 	}
 	if t == nil { // no state of the record has it: the session never changed it, or it isn't there
 		r, err := b.Open(ctx, id, path, m)
 		if err != nil {
-			return out.Blame, err
+			return api.Blame{}, err
 		}
 		defer r.Close()
 		all, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 		if err != nil {
-			return out.Blame, fmt.Errorf("cannot read %q: %w", api.Escape(path), err)
+			return api.Blame{}, fmt.Errorf("cannot read %q: %w", api.Escape(path), err)
 		}
 		t = textOf(all)
 	}
-	return out.of(t, w.author), nil
+	a := newAnswer(path, t)
+	a.Session = w.Session.ID
+	if err := b.trace(ctx, w, at.Checkpoint, part{t, path, a.open()}, a); err != nil {
+		return api.Blame{}, err
+	}
+	return a.done(), nil
 }
 
 // Today says who wrote each line of a file of a project as it is now: the actions of
 // all sessions that applied something of it, as far as the lines are still theirs.
 func (b *Blamer) Today(ctx context.Context, name string) (api.Blame, error) {
-	out := newBlame(name)
 	all, err := b.History.Sessions(ctx)
 	if err != nil {
-		return out.Blame, err
+		return api.Blame{}, err
 	}
 	all = slices.DeleteFunc(all, func(s api.Session) bool {
 		return !strings.HasPrefix(name, strings.TrimSuffix(s.Folder, "/")+"/") || s.Folder == ""
 	})
 	if len(all) == 0 {
-		return out.Blame, api.Problemf(api.CodeNotFound, "no session was in the folder of %q, so no action wrote it", api.Escape(name))
+		return api.Blame{}, api.Problemf(api.CodeNotFound, "no session was in the folder of %q, so no action wrote it", api.Escape(name))
 	}
 	today, err := read(all[0].Folder, name[len(strings.TrimSuffix(all[0].Folder, "/"))+1:])
 	if err != nil {
-		return out.Blame, err
+		return api.Blame{}, err
 	}
-	t := textOf(today)
-	var authors []api.Author // the first is 1 in t.by
+	a := newAnswer(name, textOf(today))
 	for _, s := range all[:min(len(all), maxSessions)] {
-		if err := b.applied(ctx, s, name[len(strings.TrimSuffix(s.Folder, "/"))+1:], t, &authors); err != nil {
-			return out.Blame, fmt.Errorf("cannot tell what session %s applied: %w", s.ID, err)
+		if err := b.applied(ctx, s, name[len(strings.TrimSuffix(s.Folder, "/"))+1:], a); err != nil {
+			return api.Blame{}, fmt.Errorf("cannot tell what session %s applied: %w", s.ID, err)
 		}
 	}
-	return out.of(t, func(n int32) api.Author { return authors[n-1] }), nil
+	return a.done(), nil
 }
 
 // applied gives those lines of today's file that nobody has yet to the actions of a
 // session that wrote them.
-func (b *Blamer) applied(ctx context.Context, s api.Session, path string, today *text, authors *[]api.Author) error {
+func (b *Blamer) applied(ctx context.Context, s api.Session, path string, a *answer) error {
 	var failed error
 	var w *walk
-	known := make(map[int32]int32)
 	err := b.Applied(ctx, s.ID, path, func(checkpoint int64, as project.State) {
-		if failed != nil || today.note != "" {
+		open := a.open()
+		if failed != nil || len(open) == 0 {
 			return
 		}
 		if w == nil {
@@ -123,31 +127,48 @@ func (b *Blamer) applied(ctx context.Context, s api.Session, path string, today 
 				return
 			}
 		}
-		then, err := w.at(ctx, checkpoint, path)
-		if err != nil || then == nil {
-			failed = err
-			return
-		}
 		wrote, err := w.read(ctx, as.Hash, as.Size)
-		if err != nil {
-			failed = err
-			return
+		if err == nil {
+			same, _ := part{a.text, path, open}.in(wrote)
+			err = b.trace(ctx, w, checkpoint, part{wrote, path, same}, a)
 		}
-		wrote.inherit(then)
-		for i, n := range wrote.by {
-			if n <= projects {
-				wrote.by[i] = nobodys // of this session: an earlier one may have written it
-				continue
-			}
-			if known[n] == 0 {
-				*authors = append(*authors, w.author(n))
-				known[n] = int32(len(*authors))
-			}
-			wrote.by[i] = known[n]
-		}
-		today.inherit(wrote)
+		failed = err
 	})
 	return errors.Join(failed, err)
+}
+
+// trace finds out whose some lines of a session's file are, which it had at a
+// checkpoint. What a fork began with is followed on in the session it is a fork of.
+func (b *Blamer) trace(ctx context.Context, w *walk, checkpoint int64, p part, a *answer) error {
+	parts := []part{p}
+	for forks := 0; ; forks++ {
+		left, err := w.trace(ctx, checkpoint, parts, func(by []int, lines []line) { a.give(w.author(by), lines) })
+		parent := w.Session.Parent
+		if err != nil || len(left) == 0 || parent == nil {
+			return err
+		}
+		next, err := b.walk(ctx, parent.ID)
+		lost := api.Author{Session: parent.ID, Name: parent.Name}
+		switch {
+		case forks == maxForks:
+			lost.Title = "too many forks ago to be looked at"
+		case errors.Is(err, store.ErrNotFound):
+			lost.Title = "its record was removed"
+		case err != nil:
+			return err
+		default:
+			w, checkpoint, parts = next, parent.Checkpoint, left
+			continue
+		}
+		for _, p := range left {
+			lines, err := w.inherited(ctx, p)
+			if err != nil {
+				return err
+			}
+			a.give(lost, lines)
+		}
+		return nil
+	}
 }
 
 // read reads a file of a project, which an agent's applied work may have put a link or
@@ -177,104 +198,54 @@ func read(folder, name string) ([]byte, error) {
 }
 
 // answer is a Blame that is made.
-type answer struct{ api.Blame }
-
-func newBlame(path string) answer {
-	return answer{api.Blame{Path: api.Escape(path), Lines: []api.BlameLine{}, By: []api.Author{{}}}}
+type answer struct {
+	api.Blame
+	text *text
+	by   []int // whose each line is, in Blame.By; 0: the project's, or not known yet
+	at   map[string]int
 }
 
-// of fills a Blame in. Author names who is behind a number of a text.
-func (a answer) of(t *text, author func(int32) api.Author) api.Blame {
-	if a.Note = t.note; a.Note != "" {
-		return a.Blame
+func newAnswer(path string, t *text) *answer {
+	return &answer{
+		Blame: api.Blame{Path: api.Escape(path), Lines: []api.BlameLine{}, By: []api.Author{{}}, Note: t.note},
+		text:  t, by: make([]int, len(t.lines)), at: make(map[string]int),
 	}
-	at := map[int32]int{projects: 0}
-	for i, line := range t.give(projects).lines {
-		n := t.by[i]
-		if _, ok := at[n]; !ok {
-			at[n] = len(a.By)
-			a.By = append(a.By, author(n))
-		}
-		a.Lines = append(a.Lines, api.BlameLine{Text: api.EscapeLine(line), NoEnd: !strings.HasSuffix(line, "\n"), By: at[n]})
-	}
-	return a.Blame
 }
 
-// Whose a line is, where no action wrote it.
-const (
-	projects int32 = 0  // the project's
-	nobodys  int32 = -1 // not known yet
-)
-
-// text is a file's lines and who wrote each.
-type text struct {
-	whole string
-	lines []string
-	by    []int32
-	note  string // why it has no lines
-}
-
-func textOf(b []byte) *text {
-	t := &text{}
-	switch {
-	case len(b) > maxBytes:
-		t.note = fmt.Sprintf("too large: it has more than %d bytes", maxBytes)
-	case merge.Binary(b):
-		t.note = "binary"
-	default:
-		t.whole = string(b)
-		t.lines = slices.Collect(strings.Lines(t.whole))
-		t.by = slices.Repeat([]int32{nobodys}, len(t.lines))
-	}
-	if len(t.lines) > maxLines {
-		*t = text{note: fmt.Sprintf("too long: it has more than %d lines", maxLines)}
-	}
-	return t
-}
-
-// give has lines that are nobody's yet be somebody's.
-func (t *text) give(to int32) *text {
-	for i := range t.by {
-		if t.by[i] == nobodys {
-			t.by[i] = to
+// open are the lines of which it isn't known yet whose they are.
+func (a *answer) open() (out []line) {
+	for i, by := range a.by {
+		if by == 0 {
+			out = append(out, line{i, i})
 		}
 	}
-	return t
+	return out
 }
 
-// inherit has lines that are nobody's yet, and that are as in an earlier text, be
-// whose they were there.
-func (t *text) inherit(from *text) {
-	if from == nil || from.note != "" || t.note != "" {
+// give has lines be somebody's. What is nobody's stays the project's.
+func (a *answer) give(to api.Author, lines []line) {
+	if len(lines) == 0 || to.Session == "" {
 		return
 	}
-	i, j, at := 0, 0, 0 // lines of from and of t, and the byte of from
-	same := func(until int) {
-		for ; at < until; i, j = i+1, j+1 {
-			if at += len(from.lines[i]); t.by[j] == nobodys {
-				t.by[j] = from.by[i]
-			}
-		}
+	key := fmt.Sprint(to.Session, to.Action, to.With)
+	if a.at[key] == 0 {
+		a.at[key], a.By = len(a.By), append(a.By, to)
 	}
-	for _, e := range merge.Edits(from.whole, t.whole) {
-		same(e.Start)
-		for ; at < e.End; i++ {
-			at += len(from.lines[i])
-		}
-		j += strings.Count(e.New, "\n")
-		if e.New != "" && !strings.HasSuffix(e.New, "\n") {
-			j++
-		}
+	for _, l := range lines {
+		a.by[l.of] = a.at[key]
 	}
-	same(len(from.whole))
+}
+
+func (a *answer) done() api.Blame {
+	for i, line := range a.text.lines {
+		a.Lines = append(a.Lines, api.BlameLine{Text: api.EscapeLine(line), NoEnd: !strings.HasSuffix(line, "\n"), By: a.by[i]})
+	}
+	return a.Blame
 }
 
 // walk begins to follow the files of a session.
 func (b *Blamer) walk(ctx context.Context, id string) (*walk, error) {
 	past, err := ledger.Recall(ctx, b.History.Store, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,13 +22,16 @@ import (
 	"stepbox/store"
 )
 
-// rig is a session whose files a test writes, and whose record it makes.
+// rig is a session whose files a test writes, and whose record it makes, or a fork of
+// it, or a fork of that.
 type rig struct {
 	t     *rapid.T
 	st    *store.Store
 	files *files.Files
-	upper string
+	dir   string
 
+	id      string
+	upper   string
 	path    string   // the file
 	lines   []string // of it; each is said once only, by whom it tells
 	last    int64    // checkpoint
@@ -35,6 +39,13 @@ type rig struct {
 	rolled  []api.Rollback
 	states  map[int64]state
 	count   int
+	done    []moment
+}
+
+// moment is a state of some session.
+type moment struct {
+	id string
+	state
 }
 
 type state struct {
@@ -52,7 +63,7 @@ func (r *rig) check(err error) {
 func (r *rig) append(kind store.Kind, event string, key int64, v any) uint64 {
 	doc, err := json.Marshal(v)
 	r.check(err)
-	es, err := r.st.Append(context.Background(), "one", store.Fact{Kind: kind, Event: event, Key: key, Doc: doc})
+	es, err := r.st.Append(context.Background(), r.id, store.Fact{Kind: kind, Event: event, Key: key, Doc: doc})
 	r.check(err)
 	return es[len(es)-1].Seq
 }
@@ -76,10 +87,33 @@ func (r *rig) write(from int64) {
 	r.last++
 	seq := r.append(store.KindCheckpoint, "checkpoint", r.last, api.Checkpoint{ID: r.last, At: time.Now(), From: from, Root: cp.Root.String()})
 	r.states[r.last] = state{r.path, slices.Clone(r.lines), seq}
+	r.done = append(r.done, moment{r.id, r.states[r.last]})
+}
+
+// begin begins a session, or a fork of the one there is.
+func (r *rig) begin(parent *api.Parent) {
+	if r.files != nil {
+		r.files.Close()
+	}
+	r.id = fmt.Sprintf("session%d", len(r.done))
+	r.last, r.actions, r.rolled, r.states = 0, nil, nil, make(map[int64]state)
+	folder := filepath.Join(r.dir, "project")
+	doc, err := json.Marshal(api.Session{ID: r.id, Name: r.id, State: api.SessionEnded, Folder: folder, Parent: parent})
+	r.check(err)
+	_, err = r.st.CreateSession(context.Background(), r.id, doc)
+	r.check(err)
+	r.files, err = files.Open(r.st, r.id, folder, lower.Options{}, nil)
+	r.check(err)
+	r.upper = filepath.Join(r.dir, "upper of "+r.id)
+	r.check(os.MkdirAll(r.upper, 0o755))
+	r.check(r.files.Attach(r.upper, nil, func(string, bool) bool { return false }, time.Now()))
 }
 
 func (r *rig) line(by int) string {
 	r.count++
+	if by != 0 {
+		return fmt.Sprintf("by %s %d: the line with number %d, long enough to be known again\n", r.id, by, r.count)
+	}
 	return fmt.Sprintf("by %d: the line with number %d, long enough to be known again\n", by, r.count)
 }
 
@@ -99,6 +133,9 @@ func (r *rig) edit(by int) {
 func (r *rig) act(kind string) {
 	before := r.last
 	switch {
+	case kind == "fork":
+		r.fork()
+		return
 	case kind == "person":
 		r.edit(0)
 		r.write(before)
@@ -142,56 +179,69 @@ func (r *rig) rolledBack(b api.Rollback) {
 	r.append(store.KindRollback, "rollback.done", b.ID, b)
 }
 
+// fork begins a fork of the session, as it was at some checkpoint.
+func (r *rig) fork() {
+	at := int64(rapid.IntRange(1, int(r.last)).Draw(r.t, "fork at"))
+	s := r.states[at]
+	r.begin(&api.Parent{ID: r.id, Name: r.id, Checkpoint: at})
+	r.path, r.lines = s.path, slices.Clone(s.lines)
+	r.write(0)
+}
+
 // Every line is told to be whose it is, at every moment, whatever was edited, renamed,
-// rolled back, taken back or had come again in between.
+// rolled back, taken back, had come again or was forked in between.
 func TestBlameProperty(t *testing.T) {
 	dir := t.TempDir()
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		at := filepath.Join(dir, fmt.Sprint(runs))
-		r := &rig{t: t, upper: filepath.Join(at, "upper"), path: "a", states: make(map[int64]state)}
-		folder := filepath.Join(at, "project")
-		r.check(os.MkdirAll(r.upper, 0o755))
-		r.check(os.MkdirAll(folder, 0o755))
-		for range 10 {
-			r.lines = append(r.lines, r.line(0))
-		}
-		r.check(os.WriteFile(filepath.Join(folder, "a"), []byte(strings.Join(r.lines, "")), 0o644))
-		var err error
-		r.st, err = store.Open(context.Background(), filepath.Join(at, "data"))
-		r.check(err)
+		r := begun(t, filepath.Join(dir, fmt.Sprint(runs)))
 		defer r.st.Close()
-		doc, err := json.Marshal(api.Session{ID: "one", Name: "one", State: api.SessionEnded, Folder: folder})
-		r.check(err)
-		_, err = r.st.CreateSession(context.Background(), "one", doc)
-		r.check(err)
-		r.files, err = files.Open(r.st, "one", folder, lower.Options{}, nil)
-		r.check(err)
 		defer r.files.Close()
-		r.check(r.files.Attach(r.upper, nil, func(string, bool) bool { return false }, time.Now()))
-		first, err := r.files.Look(context.Background())
-		r.check(err)
-		r.last = 1
-		r.append(store.KindCheckpoint, "checkpoint", 1, api.Checkpoint{ID: 1, At: time.Now(), Root: first.Root.String()})
-		r.states[1] = state{"a", slices.Clone(r.lines), 1}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			r.act(rapid.SampledFrom([]string{"edit", "edit", "edit", "rename", "person", "back", "take", "redo"}).Draw(t, "step"))
+			r.act(rapid.SampledFrom([]string{"edit", "edit", "edit", "rename", "person", "back", "take", "redo", "fork"}).Draw(t, "step"))
 		}
 		h := files.NewHistory(r.st, func(string) bool { return false })
-		b := &Blamer{History: h}
-		for id, s := range r.states {
-			got, err := b.At(context.Background(), "one", s.path, api.MomentOf(s.seq))
+		for _, m := range r.done {
+			b := &Blamer{History: h, Open: func(context.Context, string, string, api.Moment) (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(strings.Join(m.lines, ""))), nil
+			}}
+			got, err := b.At(context.Background(), m.id, m.path, api.MomentOf(m.seq))
 			r.check(err)
-			if len(got.Lines) != len(s.lines) {
-				t.Fatalf("checkpoint %d has %d lines, not %d (%s)", id, len(got.Lines), len(s.lines), got.Note)
+			if len(got.Lines) != len(m.lines) {
+				t.Fatalf("%s had %d lines, not %d (%s)", m.id, len(got.Lines), len(m.lines), got.Note)
 			}
 			for i, l := range got.Lines {
-				var by int
-				if _, err := fmt.Sscanf(s.lines[i], "by %d:", &by); err != nil || l.Text+"\n" != s.lines[i] || got.By[l.By].Action != by {
-					t.Fatalf("checkpoint %d, %s: line %d is told to be of action %d: %s", id, s.path, i+1, got.By[l.By].Action, s.lines[i])
+				by := "by 0:"
+				if a := got.By[l.By]; a.Action != 0 {
+					by = fmt.Sprintf("by %s %d:", a.Session, a.Action)
+				}
+				if l.Text+"\n" != m.lines[i] || !strings.HasPrefix(l.Text, by) {
+					t.Fatalf("%s, %s at event %d: line %d is told to be %s %s", m.id, m.path, m.seq, i+1, by, m.lines[i])
 				}
 			}
 		}
 	})
+}
+
+// begun is a session over a project with a file of ten lines, that nothing was done in.
+func begun(t *rapid.T, dir string) *rig {
+	r := &rig{t: t, dir: dir, path: "a"}
+	folder := filepath.Join(dir, "project")
+	r.check(os.MkdirAll(folder, 0o755))
+	for range 10 {
+		r.lines = append(r.lines, r.line(0))
+	}
+	r.check(os.WriteFile(filepath.Join(folder, "a"), []byte(strings.Join(r.lines, "")), 0o644))
+	var err error
+	r.st, err = store.Open(context.Background(), filepath.Join(dir, "data"))
+	r.check(err)
+	r.begin(nil)
+	first, err := r.files.Look(context.Background())
+	r.check(err)
+	r.last = 1
+	seq := r.append(store.KindCheckpoint, "checkpoint", 1, api.Checkpoint{ID: 1, At: time.Now(), Root: first.Root.String()})
+	r.states[1] = state{"a", slices.Clone(r.lines), seq}
+	r.done = append(r.done, moment{r.id, r.states[1]})
+	return r
 }

@@ -23,9 +23,9 @@ type walk struct {
 	bodies files.Bodies
 
 	*files.Course
-	texts   map[place]*text
-	authors [][]int // whoever is behind a number of a text, the first is 1: actions that may have written the same
-	paths   map[string]*path
+	texts map[content.Hash]*text // those that were read last
+	paths map[string]*path
+	lines map[place][]line // of the file there, that are still to be looked at
 }
 
 // place is a path at a checkpoint; 0 is the project as the session first saw it.
@@ -39,16 +39,15 @@ type place struct {
 type path []*manifest.Entry
 
 func newWalk(st *store.Store, past *ledger.Past) *walk {
-	w := &walk{
-		Past: past, files: files.Recorded(st, past.Session.ID), bodies: files.Bodies{Store: st},
-		Course: files.NewCourse(past), texts: make(map[place]*text), paths: make(map[string]*path),
+	return &walk{
+		Past: past, files: files.Recorded(st, past.Session.ID), bodies: files.Bodies{Store: st}, Course: files.NewCourse(past),
+		texts: make(map[content.Hash]*text), paths: make(map[string]*path), lines: make(map[place][]line),
 	}
-	return w
 }
 
-// follow reads what a path was at all checkpoints. What is below an upper is what the
+// states reads what a path was at all checkpoints. What is below an upper is what the
 // first base from there on knows: a base has what the session saw when it came there.
-func (w *walk) follow(ctx context.Context, name string) (*path, error) {
+func (w *walk) states(ctx context.Context, name string) (*path, error) {
 	if p := w.paths[name]; p != nil {
 		return p, nil
 	}
@@ -80,7 +79,7 @@ func (w *walk) follow(ctx context.Context, name string) (*path, error) {
 
 // entry is what a path was at a checkpoint; nil: nothing, or it isn't known.
 func (w *walk) entry(ctx context.Context, at place) (*manifest.Entry, error) {
-	p, err := w.follow(ctx, at.path)
+	p, err := w.states(ctx, at.path)
 	if err != nil {
 		return nil, err
 	}
@@ -94,77 +93,107 @@ func (w *walk) entry(ctx context.Context, at place) (*manifest.Entry, error) {
 	return nil, nil
 }
 
-// at is a file at a checkpoint with who wrote its lines; nil when no state of the
-// record has a file there.
-func (w *walk) at(ctx context.Context, checkpoint int64, name string) (*text, error) {
+// place is a path as a session had it at a checkpoint.
+func (w *walk) place(checkpoint int64, name string) place {
 	if checkpoint == 0 && len(w.All) > 0 {
 		checkpoint = w.All[0].ID // before it nothing had changed
 	}
-	return w.blame(ctx, place{checkpoint, name})
+	return place{checkpoint, name}
 }
 
-func (w *walk) blame(ctx context.Context, at place) (*text, error) {
-	e, err := w.entry(ctx, at)
-	if err != nil || e == nil {
-		return nil, err
-	}
-	// The states of which it is the same file as in the one before, down to where it changed.
-	var was *manifest.Entry
-	for at.checkpoint != 0 {
-		before := place{w.From(at.checkpoint), at.path}
-		if was, err = w.entry(ctx, before); err != nil {
+// trace follows lines of files back, each of which is as it was at a checkpoint, or
+// made of that. It tells which lines some actions wrote, and gives back those that are
+// as they were when the session began. However many states there are, it has but a few
+// texts at once.
+func (w *walk) trace(ctx context.Context, checkpoint int64, of []part, wrote func(actions []int, lines []line)) (left []part, err error) {
+	for _, p := range of {
+		at := w.place(checkpoint, p.path)
+		if e, err := w.entry(ctx, at); err != nil {
+			return nil, err
+		} else if e == nil {
+			left = append(left, p) // the session never touched it
+		} else if _, err := w.follow(ctx, p, at); err != nil {
 			return nil, err
 		}
-		if was == nil || was.Hash != e.Hash || was.Size != e.Size {
-			break
+	}
+	for len(w.lines) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		at, e = before, was
+		var at place // the newest; all that it is made of is older
+		for p := range w.lines {
+			if p.checkpoint >= at.checkpoint {
+				at = p
+			}
+		}
+		p := part{path: at.path, lines: w.lines[at]}
+		delete(w.lines, at)
+		if p.text, err = w.text(ctx, at); err != nil {
+			return nil, err
+		}
+		if at.checkpoint == 0 || at.checkpoint == w.All[0].ID && w.Session.Parent != nil {
+			left = append(left, p)
+		} else if err := w.step(ctx, p, at, wrote); err != nil {
+			return nil, err
+		}
 	}
-	if t := w.texts[at]; t != nil {
-		return t, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if e.Unsaved != "" {
-		return w.keep(at, &text{note: "not kept: " + api.Escape(e.Unsaved)}), nil
-	}
-	t, err := w.read(ctx, e.Hash, e.Size)
+	return left, nil
+}
+
+// step follows lines of a file at a checkpoint to what that goes on from.
+func (w *walk) step(ctx context.Context, p part, at place, wrote func(actions []int, lines []line)) error {
+	before := place{w.From(at.checkpoint), at.path}
+	is, err := w.entry(ctx, at)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if t.note != "" || at.checkpoint == 0 {
-		return w.keep(at, t.give(projects)), nil
+	was, err := w.entry(ctx, before)
+	if err != nil {
+		return err
+	}
+	if was != nil && was.Hash == is.Hash && was.Size == is.Size {
+		w.lines[before] = append(w.lines[before], p.lines...)
+		return nil
 	}
 	from, err := w.sources(ctx, at, was != nil)
 	if err != nil {
+		return err
+	}
+	for _, source := range from {
+		if p.lines, err = w.follow(ctx, p, source); err != nil {
+			return err
+		}
+	}
+	wrote(w.Made(at.checkpoint), p.lines)
+	return nil
+}
+
+// follow has those lines be looked at further that a place has too, and gives back the
+// others.
+func (w *walk) follow(ctx context.Context, p part, at place) ([]line, error) {
+	t, err := w.text(ctx, at)
+	if err != nil || t == nil || len(p.lines) == 0 {
+		return p.lines, err
+	}
+	same, rest := p.in(t)
+	if len(same) > 0 {
+		w.lines[at] = append(w.lines[at], same...)
+	}
+	return rest, nil
+}
+
+// inherited are those lines of a file that a fork began with which the project didn't
+// have.
+func (w *walk) inherited(ctx context.Context, p part) ([]line, error) {
+	if e, err := w.entry(ctx, w.place(0, p.path)); err != nil || e == nil {
 		return nil, err
 	}
-	for _, p := range from {
-		earlier, err := w.blame(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		t.inherit(earlier)
+	t, err := w.text(ctx, place{0, p.path})
+	if err != nil || t == nil {
+		return p.lines, err
 	}
-	return w.keep(at, t.give(w.numberOf(w.Made(at.checkpoint)))), nil
-}
-
-// numberOf is what stands for some actions in a text.
-func (w *walk) numberOf(actions []int) int32 {
-	if len(actions) == 0 {
-		return projects
-	}
-	i := slices.IndexFunc(w.authors, func(set []int) bool { return slices.Equal(set, actions) })
-	if i < 0 {
-		i, w.authors = len(w.authors), append(w.authors, actions)
-	}
-	return int32(i + 1)
-}
-
-func (w *walk) keep(at place, t *text) *text {
-	w.texts[at] = t
-	return t
+	_, rest := p.in(t)
+	return rest, nil
 }
 
 // sources are where the lines of a file may come from that aren't new at a checkpoint:
@@ -211,6 +240,31 @@ func (w *walk) sources(ctx context.Context, at place, there bool) ([]place, erro
 	return slices.DeleteFunc(out, func(p place) bool { return p.checkpoint != 0 && w.Index(p.checkpoint) < 0 }), nil
 }
 
+// text is a file at a place; nil when no state of the record has a file there.
+func (w *walk) text(ctx context.Context, at place) (*text, error) {
+	e, err := w.entry(ctx, at)
+	switch {
+	case err != nil || e == nil:
+		return nil, err
+	case e.Unsaved != "":
+		return &text{note: "not kept: " + api.Escape(e.Unsaved)}, nil
+	case w.texts[e.Hash] != nil:
+		return w.texts[e.Hash], nil
+	}
+	t, err := w.read(ctx, e.Hash, e.Size)
+	if err != nil {
+		return nil, err
+	}
+	if len(w.texts) == maxTexts {
+		clear(w.texts)
+	}
+	w.texts[e.Hash] = t
+	return t, nil
+}
+
+// maxTexts is how many texts a walk has at once: a state, and what it is made of.
+const maxTexts = 4
+
 // read reads a content of the record.
 func (w *walk) read(ctx context.Context, h content.Hash, size int64) (*text, error) {
 	if size > maxBytes {
@@ -230,12 +284,14 @@ func (w *walk) read(ctx context.Context, h content.Hash, size int64) (*text, err
 	return nil, err
 }
 
-// author is who is behind a number: the newest of the actions that may have written
-// it, and the others.
-func (w *walk) author(n int32) api.Author {
-	by := w.authors[n-1]
+// author is who wrote what some actions may have: the newest of them, with the others;
+// the project without any.
+func (w *walk) author(by []int) (out api.Author) {
+	if len(by) == 0 {
+		return out
+	}
 	a := w.Actions[slices.IndexFunc(w.Actions, func(a api.Action) bool { return a.N == by[len(by)-1] })]
-	out := api.Author{Session: w.Session.ID, Name: w.Session.Name, Action: a.N, Kind: a.Kind, Title: a.Title, At: a.StartedAt}
+	out = api.Author{Session: w.Session.ID, Name: w.Session.Name, Action: a.N, Kind: a.Kind, Title: a.Title, At: a.StartedAt}
 	out.With = append(slices.Clone(by[:len(by)-1]), a.SharedWith...)
 	if a.Said != nil {
 		out.Said = a.Said.Text

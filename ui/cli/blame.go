@@ -78,9 +78,13 @@ func (c command) blame(args []string, at string) (api.Blame, error) {
 	return c.client.Blame(c.ctx, s.ID, api.KeyOf(path), api.Moment(at))
 }
 
-// printBlame writes a line for each of the file's, behind who wrote it.
+// printBlame writes a line for each of the file's, behind who wrote it: with the
+// session's name if there is more than one.
 func printBlame(out *bufio.Writer, b api.Blame) {
-	sessions := make(map[string]bool)
+	sessions := map[string]bool{}
+	if b.Session != "" {
+		sessions[b.Session] = true
+	}
 	for _, a := range b.By[1:] {
 		sessions[a.Session] = true
 	}
@@ -88,7 +92,10 @@ func printBlame(out *bufio.Writer, b api.Blame) {
 	for i, a := range b.By {
 		l := &labels[i]
 		l[0] = "project"
-		if a.Action != 0 {
+		switch {
+		case a.Action == 0 && a.Session != "":
+			l[0], l[1] = a.Name, a.Title
+		case a.Action != 0:
 			l[0] = fmt.Sprint(a.Action)
 			if len(sessions) > 1 {
 				l[0] = a.Name + " " + l[0]

@@ -57,19 +57,21 @@ func NewFile(b api.Blame, key string, at api.Moment, who bool) *File {
 func (d *File) Scope() keys.Scope { return keys.File }
 
 // author is who wrote the line that the cursor is on.
-func (d *File) author() (a api.Author, ok bool) {
-	if d.at >= len(d.blame.Lines) {
-		return a, false
+func (d *File) author() (a api.Author) {
+	if d.at < len(d.blame.Lines) {
+		a = d.blame.By[d.blame.Lines[d.at].By]
 	}
-	a = d.blame.By[d.blame.Lines[d.at].By]
-	return a, a.Action != 0
+	return a
 }
 
 func (d *File) Why(i intent.Intent) string {
-	if _, open := i.(intent.Open); open {
-		if _, ok := d.author(); !ok {
-			return "no action wrote this line: it is the project's"
-		}
+	a := d.author()
+	switch _, open := i.(intent.Open); {
+	case !open:
+	case a.Session == "":
+		return "no action wrote this line: it is the project's"
+	case a.Session != d.blame.Session:
+		return "this session was forked from " + a.Name + ", which wrote it: stepbox log " + a.Session + " has its actions"
 	}
 	return ""
 }
@@ -79,8 +81,7 @@ func (d *File) Handle(i intent.Intent) intent.Intent {
 	case intent.Back, intent.Save, intent.Help:
 		return i
 	case intent.Open:
-		a, _ := d.author()
-		return intent.GoTo{Action: a.Action}
+		return intent.GoTo{Action: d.author().Action}
 	case intent.Blame:
 		d.who = !d.who
 	case intent.Move:
@@ -114,7 +115,7 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		if by := d.blame.Lines[i].By; d.who {
 			words := ""
 			if by != before || i == d.top {
-				words = whose(d.blame.By[by])
+				words = d.whose(d.blame.By[by])
 			}
 			before = by
 			r.spans = append(r.spans, text{padCells(dst, paint.Shorten(dst, words, gutter-1), gutter), themes.SurfaceMuted})
@@ -128,14 +129,17 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		rows = append(rows, r)
 	}
 	note := text{}
-	a, written := d.author()
+	a := d.author()
 	switch {
 	case d.blame.Note != "":
 		rows, note = []row{{}, muted("it can't be shown line by line: " + d.blame.Note), {}}, text{}
 	case len(rows) == 0:
 		rows = []row{{}, muted("it is empty"), {}}
-	case d.who && written:
-		note = text{"#" + strconv.Itoa(a.Action) + " " + a.At.Local().Format("15:04:05") + "  " + a.Title, themes.Info}
+	case d.who && a.Session != "":
+		note = text{d.whose(a), themes.Info}
+		if !a.At.IsZero() {
+			note.s = a.At.Local().Format("15:04:05") + "  " + note.s
+		}
 		if a.Said != "" {
 			note.s = "“" + a.Said + "”  " + note.s
 		}
@@ -143,7 +147,7 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		note = text{"no action wrote it: it is the project's", themes.SurfaceMuted}
 	}
 	hints := []paint.Hint{
-		{Key: "enter", Words: "its action", Off: !written}, {Key: "b", Words: "who wrote it"}, {Key: "s", Words: "save as…"}, {Key: "esc", Words: "back"},
+		{Key: "enter", Words: "its action", Off: d.Why(intent.Open{}) != ""}, {Key: "b", Words: "who wrote it"}, {Key: "s", Words: "save as…"}, {Key: "esc", Words: "back"},
 	}
 	title := []text{{d.blame.Path, themes.Strong}, {"  " + momentWords(d.At), themes.SurfaceMuted}}
 	d.draw(dst, area, f, title, rows, hints, note)
@@ -151,15 +155,21 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 }
 
 // whose names who wrote a line, for the gutter.
-func whose(a api.Author) string {
-	if a.Action == 0 {
-		return "project"
+func (d *File) whose(a api.Author) string {
+	words := "project"
+	if a.Action != 0 {
+		words = "#" + strconv.Itoa(a.Action)
+		for _, n := range a.With {
+			words += "/" + strconv.Itoa(n)
+		}
+		words += " " + a.Title
+	} else if a.Session != "" {
+		words = a.Title
 	}
-	words := "#" + strconv.Itoa(a.Action)
-	for _, n := range a.With {
-		words += "/" + strconv.Itoa(n)
+	if a.Session != "" && a.Session != d.blame.Session {
+		words = a.Name + " " + words
 	}
-	return words + " " + a.Title
+	return words
 }
 
 // momentWords say when a file was so.
