@@ -7,6 +7,7 @@ import (
 
 	"stepbox/runner"
 	"stepbox/session/api"
+	"stepbox/session/files"
 )
 
 // inherit looks at the files that a fork begins with, before they are mounted: its
@@ -17,6 +18,7 @@ func (s *Session) inherit(ctx context.Context, prepared *runner.Prepared) error 
 	if err := s.files.Attach(upper, prepared.OpenUpper, s.outfit.Ignores.Ignored, time.Now()); err != nil {
 		return err
 	}
+	s.files.GoOn(files.Checkpoint{Manifest: s.cfg.Laid})
 	first, err := s.files.Look(ctx)
 	if err != nil {
 		return err
@@ -39,8 +41,11 @@ func (s *Session) sayForked() {
 	if p.At != "" && p.At != "end" {
 		at = string(p.At)
 	}
-	s.note(false, "forked from %s (%s) at %s: it begins with %d files that differ from the project, which are applied with what it does itself; processes, connections, /tmp and the home folder aren't brought back",
+	s.note(false, "forked from %s (%s) at %s: it begins with %d changed files, which are applied with what it does itself; processes, connections, /tmp and the home folder aren't brought back",
 		p.Name, p.ID, api.Escape(at), s.inherited)
+	if p.Others > 0 {
+		s.note(true, "%d files that %s didn't write are others in the project by now, or new: here they are as when it began, and an apply leaves the project's as they are", p.Others, p.Name)
+	}
 	for i, words := range p.Inexact {
 		if i == maxGaps {
 			s.note(true, "and %d more files aren't surely as they were", len(p.Inexact)-i)

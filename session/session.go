@@ -50,11 +50,12 @@ type Config struct {
 	Disk       int64         // bytes that it may write; 0: no limit
 	WallTime   time.Duration // 0: none
 	Cols, Rows int
-	NoEcho     bool        // the agent's terminal starts without echo: nobody types at it
-	Resume     bool        // go on with the session of that ID, which isn't live
-	Parent     *api.Parent // of a fork, whose upper has been laid out in the session's folder; nil: it is none
-	DataDir    string      // the store's folder: homes are below it
-	RunDir     string      // where the run-time folders of all sessions are, 0700
+	NoEcho     bool               // the agent's terminal starts without echo: nobody types at it
+	Resume     bool               // go on with the session of that ID, which isn't live
+	Parent     *api.Parent        // of a fork, whose upper has been laid out in the session's folder; nil: it is none
+	Laid       *manifest.Manifest // what that is, and what was below it when the other session began
+	DataDir    string             // the store's folder: homes are below it
+	RunDir     string             // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger
 
 	// Returned counts what applies wrote and the session has as it first saw it again,

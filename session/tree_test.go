@@ -229,12 +229,14 @@ func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []tree.Gap, was
 	defer tr.Close()
 	upper, more, err := tr.Over(d.Context())
 	d.must(err)
+	below, _, err := tr.Beneath(d.Context(), upper)
+	d.must(err)
 	gaps = append(gaps, more...)
 	cfg := d.config
 	d.n++
 	cfg.ID = fmt.Sprintf("%sf%d", d.ID(), d.n)
 	cfg.Argv = []string{"bash", "-c", "cp -a . /tmp/copy; echo own >own"}
-	cfg.Parent = &api.Parent{ID: d.ID(), Name: "t", At: at}
+	cfg.Parent, cfg.Laid = &api.Parent{ID: d.ID(), Name: "t", At: at}, &manifest.Manifest{Root: upper.Root, Base: below}
 	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper))
 	s, err := session.Start(d.Context(), d.store, cfg)
 	d.must(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -59,7 +60,7 @@ func (r Request) forked(ctx context.Context, st *store.Store, dir, root string) 
 
 // layOut puts the files that a fork begins with into its folder, over the project as
 // it is now, and notes what they are.
-func layOut(ctx context.Context, st *store.Store, cfg session.Config) error {
+func layOut(ctx context.Context, st *store.Store, cfg *session.Config) error {
 	source := tree.Source{Store: st, Home: cfg.Home, Env: cfg.Env}
 	history := &files.NewHistory(st, registryIn(cfg.DataDir).live).History
 	p := cfg.Parent
@@ -71,6 +72,10 @@ func layOut(ctx context.Context, st *store.Store, cfg session.Config) error {
 	defer t.Close()
 	upper, gaps, err := t.Over(ctx)
 	if err != nil {
+		return bad(err)
+	}
+	cfg.Laid = &manifest.Manifest{Root: upper.Root}
+	if cfg.Laid.Base, p.Others, err = t.Beneath(ctx, upper); err != nil {
 		return bad(err)
 	}
 	told, more := tree.Told(gaps)

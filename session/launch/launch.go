@@ -292,7 +292,7 @@ func run(ctx context.Context, st *store.Store, cfg session.Config) (*session.Ses
 	}
 	err := keep(dir, cfg)
 	if err == nil && cfg.Parent != nil {
-		err = layOut(ctx, st, cfg)
+		err = layOut(ctx, st, &cfg)
 	}
 	if err == nil {
 		var s *session.Session

@@ -169,19 +169,15 @@ func (f *File) alike(e *manifest.Entry) bool {
 	return f.Kind == e.Kind && f.Size == e.Size && f.MTime == e.MTime && f.Mode == e.Mode && f.Target == e.Target
 }
 
-// overUpper puts what the session wrote on top.
+// overUpper puts what the session wrote on top, whiteouts too: they may cover what isn't known.
 func (t *Tree) overUpper(at *File, up *manifest.Node) {
 	for n := range up.Sub.All() {
 		was := at.below[n.Name]
-		f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name), whole: n.Opaque}
+		f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name), whole: n.Opaque, was: was, wrote: true}
 		if n.Name == ".git" { // what it covers isn't in the record, so that its whiteouts are needed
 			f.upper = n
 		}
-		switch {
-		case n.Kind == manifest.KindWhiteout && f.upper == nil && !t.resumed: // else it may cover what isn't known
-			delete(at.below, n.Name)
-			continue
-		case n.Kind == manifest.KindDir && !n.Opaque && was != nil && was.Kind == manifest.KindDir:
+		if n.Kind == manifest.KindDir && !n.Opaque && was != nil && was.Kind == manifest.KindDir {
 			f.below = was.below
 			if f.Unsaved == "" {
 				f.Unsaved = was.Unsaved

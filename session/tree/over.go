@@ -179,7 +179,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		return nil, nil
 	case then == nil:
 		return &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindWhiteout}}, nil
-	case then.Kind == manifest.KindDir && now != nil && now.Kind == manifest.KindDir:
+	case then.Kind == manifest.KindDir && now != nil && now.Kind == then.Kind && (w.apart || !then.wrote || then.was != nil && then.was.Kind == then.Kind): // else it was the session's alone
 		return w.over(then, now)
 	case then.Kind == manifest.KindDir:
 		n, err := w.over(then, &File{Entry: then.Entry})
@@ -213,10 +213,20 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		w.gaps = append(w.gaps, *g)
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil || now != nil && !w.apart && w.tree.there(w.ctx, then, now, &e) {
 		return nil, err
 	}
 	return &manifest.Node{Entry: e}, nil
+}
+
+// there says whether the project has a file as it was, of which git tells on one side
+// only: a person added it meanwhile, or took it out.
+func (t *Tree) there(ctx context.Context, then, now *File, e *manifest.Entry) bool {
+	if then.Kind != manifest.KindFile || now.Kind != then.Kind || (then.blob == nil) == (now.blob == nil) || (then.Mode^now.Mode)&0o100 != 0 {
+		return false
+	}
+	has, err := t.lower.Lookup(ctx, then.Path)
+	return err == nil && has != nil && has.Hash == e.Hash && (then.blob != nil || has.Mode == e.Mode)
 }
 
 // same says whether two files are known to be one and the same.

@@ -65,10 +65,12 @@ type File struct {
 	blob  []byte           // the name that git has for the content; nil: it isn't by git that it is known
 	repo  int              // in which repository
 	below map[string]*File // of folders
-	start bool             // it is known from the start only
-	whole bool             // a folder of which nothing but what is in it was there
-	plain bool             // a folder of which no more is known than that it was there
-	upper *manifest.Node   // of a repository's own folder: what the session wrote there, and a whiteout
+	was   *File            // of what the session wrote: what it saw there before; nil: nothing
+	wrote bool
+	start bool           // it is known from the start only
+	whole bool           // a folder of which nothing but what is in it was there
+	plain bool           // a folder of which no more is known than that it was there
+	upper *manifest.Node // of a repository's own folder: what the session wrote there, and a whiteout
 }
 
 // Gap is a path that isn't surely as it was.
