@@ -13,48 +13,57 @@ var option = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // JSON replaces the secrets in the strings of a JSON document, which is otherwise
-// left as it is, byte for byte. Same says that there were none.
+// left as it is, byte for byte. Names of members are left; those before a string in a
+// list are looked at with it, for they may be a program's arguments. Same says that
+// there were none.
 func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 	same = true
-	if r.off {
-		return doc, true
-	}
-	at, last := 0, ""
-	for i := 0; i < len(doc); i++ {
-		if doc[i] != '"' {
+	at, last := 0, "" // what is written ends here, with this string
+	var before []byte // strings of the list
+	for !r.off {
+		i := bytes.IndexByte(doc[at:], '"')
+		if i < 0 {
+			break
+		}
+		i += at
+		end := quoted(doc, i)
+		between, text := bytes.TrimSpace(doc[at:i]), ""
+		bad := json.Unmarshal(doc[i:end], &text) != nil // not JSON: whoever reads it says so
+		listed := string(between) == ","
+		if !listed {
+			before = nil
+		}
+		out = append(out, doc[at:i]...)
+		at = end
+		if bad || bytes.HasPrefix(bytes.TrimLeft(doc[end:], " \t\r\n"), []byte(":")) {
+			out, last, before = append(out, doc[i:end]...), text, nil
 			continue
 		}
-		end := i + 1
-		for end < len(doc) && doc[end] != '"' {
-			if doc[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end+1, len(doc))
-		text, next := string(doc[i:end]), string(bytes.TrimSpace(doc[min(at, i):i]))
-		if json.Unmarshal(doc[i:end], &text) != nil {
-			i = end - 1
-			continue // not JSON: it is left, and whoever reads it says so
-		}
-		clean := r.Text(text, where)
-		isValue := bytes.HasSuffix(bytes.TrimSpace(doc[:i]), []byte(":")) && rules().secretName.MatchString(last)
-		if clean == text && len(text) >= 6 && (next == "," && option().MatchString(last) || isValue) {
+		clean := r.behind(before, text, where)
+		if clean == text && len(text) >= 6 && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName.MatchString(last)) {
 			clean = words("value of a secret setting")
 			r.count("value of a secret setting", where)
 		}
-		if clean != text {
-			same = false
-			quoted, err := json.Marshal(clean)
-			if err != nil {
-				quoted = []byte(`""`) // never: it is a string
-			}
-			out = append(append(out, doc[at:i]...), quoted...)
-		} else {
-			out = append(out, doc[at:end]...)
+		if last, before = text, append(append(before, text...), ' '); len(before) > lead {
+			before = bytes.Clone(before[len(before)-lead:])
 		}
-		at, last = end, text
-		i = end - 1
+		if clean == text {
+			out = append(out, doc[i:end]...)
+			continue
+		}
+		same = false
+		b, _ := json.Marshal(clean) // a string can be
+		out = append(out, b...)
 	}
 	return append(out, doc[at:]...), same
+}
+
+// quoted is where the string ends that begins at a place.
+func quoted(doc []byte, at int) int {
+	for at++; at < len(doc) && doc[at] != '"'; at++ {
+		if doc[at] == '\\' {
+			at++
+		}
+	}
+	return min(at+1, len(doc))
 }

@@ -33,8 +33,12 @@ type Redactor struct {
 	off   bool
 }
 
-// literal is a value that is known to be secret.
-type literal struct{ value, kind string }
+// literal is a value that is known to be secret, in small letters: a host's name, for
+// one, is written so whatever its letters were.
+type literal struct {
+	value []byte
+	kind  string
+}
 
 // minLiteral is how long a known value must be, in bytes: replacing every "yes" hides nothing.
 const minLiteral = 8
@@ -46,7 +50,7 @@ func New(environ []string) *Redactor {
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if len(value) >= minLiteral && rules().secretName.MatchString(name) {
-			r.known = append(r.known, literal{value, "value of $" + name})
+			r.known = append(r.known, literal{lower([]byte(value)), "value of $" + name})
 		}
 	}
 	slices.SortFunc(r.known, func(a, b literal) int { return cmp.Compare(len(b.value), len(a.value)) })
@@ -89,9 +93,10 @@ func (r *Redactor) find(text []byte) []span {
 		return nil
 	}
 	var out []span
+	small := lower(text)
 	for _, l := range r.known {
 		for at := 0; ; {
-			i := bytes.Index(text[at:], []byte(l.value))
+			i := bytes.Index(small[at:], l.value)
 			if i < 0 {
 				break
 			}
@@ -99,22 +104,16 @@ func (r *Redactor) find(text []byte) []span {
 			at += i + len(l.value)
 		}
 	}
-	lower := bytes.Clone(text)
-	for i, b := range lower {
-		if 'A' <= b && b <= 'Z' {
-			lower[i] = b + 'a' - 'A'
-		}
-	}
 	for i := range rules().shapes {
 		for _, begin := range rules().shapes[i].begins {
 			for at := 0; ; at++ {
-				next := bytes.Index(lower[at:], []byte(begin))
+				next := bytes.Index(small[at:], []byte(begin))
 				if next < 0 {
 					break
 				}
 				at += next
 				if s, ok := rules().shapes[i].at(text, at); ok {
-					out = append(out, s)
+					out, at = append(out, s), s.to-1
 				}
 			}
 		}
@@ -131,8 +130,19 @@ func (r *Redactor) find(text []byte) []span {
 	return apart
 }
 
+// lower is a text with its ASCII letters small, byte for byte.
+func lower(text []byte) []byte {
+	out := bytes.Clone(text)
+	for i, b := range out {
+		if 'A' <= b && b <= 'Z' {
+			out[i] = b + 'a' - 'A'
+		}
+	}
+	return out
+}
+
 // lead is how much of the text before a name is looked at, in bytes.
-const lead = 28
+const lead = 400
 
 // at finds a secret of a shape that begins at a place.
 func (s *shape) at(text []byte, at int) (span, bool) {
@@ -161,20 +171,22 @@ const mark = "[redacted: "
 func words(kind string) string { return mark + kind + "]" }
 
 // Text replaces the secrets of one text. Where says in words what the text is.
-func (r *Redactor) Text(text, where string) string {
-	spans := r.find([]byte(text))
-	if len(spans) == 0 {
-		return text
-	}
+func (r *Redactor) Text(text, where string) string { return r.behind(nil, text, where) }
+
+// behind replaces the secrets of a text that stands behind another, which may say that
+// it is one.
+func (r *Redactor) behind(before []byte, text, where string) string {
+	spans := r.find(append(slices.Clip(before), text...))
 	var b strings.Builder
 	at := 0
 	for _, s := range spans {
-		r.count(s.kind, where)
-		b.WriteString(text[at:s.from] + words(s.kind))
-		at = s.to
+		if s.to -= len(before); s.to > 0 {
+			r.count(s.kind, where)
+			b.WriteString(text[at:max(s.from-len(before), 0)] + words(s.kind))
+			at = s.to
+		}
 	}
-	b.WriteString(text[at:])
-	return b.String()
+	return b.String() + text[at:]
 }
 
 // Lines replaces the secrets of lines, also of those that stretch over some: each

@@ -13,16 +13,25 @@ func token(prefix string, n int) string { return prefix + strings.Repeat("aB3x",
 
 func TestText(t *testing.T) {
 	key := "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\nAAAA\n-----END OPENSSH " + "PRIVATE KEY-----"
+	begun := "-----BEGIN " + "PRIVATE KEY-----"
 	for in, want := range map[string]string{
-		"git clone https://u:" + "hunter2@host/x":               "git clone https://u:[redacted: password in an address]@host/x",
-		"x " + token("ghp_", 36) + " y":                         "x [redacted: GitHub token] y",
-		token("sk-ant-", 40):                                    "[redacted: Anthropic key]",
-		"curl -H 'Authorization: Bearer " + token("", 20) + "'": "curl -H 'Authorization: Bearer [redacted: Authorization header]'",
-		"export DB_PASSWORD=correcthorse":                       "export DB_PASSWORD=[redacted: value of a secret setting]",
-		`{"password": "hunter22"}`:                              `{"password": "[redacted: value of a secret setting]"}`,
-		"tool --password hunter22 x":                            "tool --password [redacted: value of a secret setting] x",
-		key + "\nafter":                                         "[redacted: private key]\nafter",
-		"mine is opensesame!":                                   "mine is [redacted: value of $MY_TOKEN]",
+		begun + "\nDEK-Info: AES-256-CBC,0A\n\nQUJD\n" + strings.Replace(begun, "BEGIN", "END", 1): "[redacted: private key]",
+		begun + strings.Repeat("\n-- x\n"+begun, 1<<15):                                            "[redacted: private key]" + strings.Repeat("-- x\n[redacted: private key]", 1<<15),
+		"git clone https://u:" + "hunter2@host/x":                                                  "git clone https://u:[redacted: password in an address]@host/x",
+		"x " + token("ghp_", 36) + " y":                                                            "x [redacted: GitHub token] y",
+		token("sk-ant-", 40):                                                                       "[redacted: Anthropic key]",
+		"curl -H 'Authorization: Bearer " + token("", 20) + "'":                                    "curl -H 'Authorization: Bearer [redacted: Authorization header]'",
+		"export DB_PASSWORD=correcthorse":                                                          "export DB_PASSWORD=[redacted: value of a secret setting]",
+		`{"password": "hunter22"}`:                                                                 `{"password": "[redacted: value of a secret setting]"}`,
+		"tool --password hunter22 x":                                                               "tool --password [redacted: value of a secret setting] x",
+		key + "\nafter":                                                                            "[redacted: private key]\nafter",
+		"mine is opensesame!":                                                                      "mine is [redacted: value of $MY_TOKEN]",
+		"OpenSesame!.example.org":                                                                  "[redacted: value of $MY_TOKEN].example.org",
+		"curl -s -u me:" + "hunter2 example.org":                                                   "curl -s -u me:[redacted: password on a command line] example.org",
+		"curl example.org --user 'me:" + "hunter2'":                                                "curl example.org --user 'me:[redacted: password on a command line]'",
+		"mysql -u root -p" + "hunter2 shop":                                                        "mysql -u root -p[redacted: password on a command line] shop",
+		"sshpass -p " + "hunter2 ssh example.org":                                                  "sshpass -p [redacted: password on a command line] ssh example.org",
+		"redis-cli -h example.org -a " + "hunter2":                                                 "redis-cli -h example.org -a [redacted: password on a command line]",
 
 		// What programs and people write of secrets isn't one.
 		"func login(token: string)":     "func login(token: string)",
@@ -31,12 +40,16 @@ func TestText(t *testing.T) {
 		"https://example.org/a:b@c":     "https://example.org/a:b@c",
 		"token=$TOKEN passwd=${SECRET}": "token=$TOKEN passwd=${SECRET}",
 		"the keyboard: qwertz":          "the keyboard: qwertz",
+		"docker run -p 8080:80 x":       "docker run -p 8080:80 x",
+		"cd mysql && mkdir -p shop":     "cd mysql && mkdir -p shop",
+		"mysql -u root -p shop":         "mysql -u root -p shop",
+		"chown -u a:b; sort -u x:y":     "chown -u a:b; sort -u x:y",
 	} {
 		r := redact.New([]string{"MY_TOKEN=opensesame!", "MY_PAGER=less -R -F", "SHORT_TOKEN=yes"})
 		if got := r.Text(in, "here"); got != want {
 			t.Errorf("%q became\n%q, not\n%q", in, got, want)
 		}
-		if found := r.Found(); (len(found) == 1 && found[0].Count == 1 && found[0].Where == "here") != (in != want) {
+		if found := r.Found(); (len(found) == 1 && found[0].Count == strings.Count(want, "[redacted: ") && found[0].Where == "here") != (in != want) {
 			t.Errorf("%q: counted %v", in, found)
 		}
 	}
@@ -53,11 +66,14 @@ func TestLines(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	secret := token("glpat-", 20)
-	doc := `{"n":1.50,"argv":["tool","--password","hunter22","a\"b ` + secret + `"],"api_key":"qwertzuiop","x":"<&>"}`
+	doc := `{"n":1.50,"argv":["tool","--password","hunter22","a\"b ` + secret + `"],"api_key":"qwertzuiop","x":"<&>","of":["curl","-u","me:` + `hunter2","example.org"],"title":"--token","program":"x"}`
 	r := redact.New(nil)
 	got, same := r.JSON([]byte(doc), "an event")
-	want := `{"n":1.50,"argv":["tool","--password","[redacted: value of a secret setting]","a\"b [redacted: GitLab token]"],"api_key":"[redacted: value of a secret setting]","x":"<&>"}`
+	want := `{"n":1.50,"argv":["tool","--password","[redacted: value of a secret setting]","a\"b [redacted: GitLab token]"],"api_key":"[redacted: value of a secret setting]","x":"<&>","of":["curl","-u","me:[redacted: password on a command line]","example.org"],"title":"--token","program":"x"}`
 	if same || string(got) != want || !json.Valid(got) {
+		t.Errorf("%v %s", same, got)
+	}
+	if got, same := r.JSON([]byte(`{"a":"b`), ""); !same || string(got) != `{"a":"b` {
 		t.Errorf("%v %s", same, got)
 	}
 	if got, same := redact.New(nil).JSON([]byte(`{"a":"b"}`), ""); !same || string(got) != `{"a":"b"}` {

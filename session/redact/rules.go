@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -31,6 +32,27 @@ type table struct {
 	option     *regexp.Regexp // what stands before the name of one that is an option
 }
 
+// passwords are options that are passwords for some programs alone, whose names have
+// to stand before them on the line.
+var passwords = []password{
+	{[]string{"curl", "wget"}, `(?:-u|--user|--proxy-user)[\s=]{0,4}["']?[^\s:"'$-][^\s:"']{0,200}:`, `[^\s"'$][^\s"']*`, []string{" -u", " --user", " --proxy-user"}},
+	{[]string{"mysql", "mariadb"}, `-p["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
+	{[]string{"sshpass", "docker login", "podman login"}, `-p\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
+	{[]string{"redis-cli"}, `-a\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -a"}},
+}
+
+type password struct {
+	of            []string
+	option, value string
+	begins        []string
+}
+
+// is says whether one of the programs is called before.
+func (p password) is(lead, _, _, _ []byte) bool {
+	line := lead[bytes.LastIndexAny(lead, "\n;|&")+1:]
+	return slices.ContainsFunc(p.of, func(name string) bool { return bytes.Contains(line, []byte(name)) })
+}
+
 // names are words that a secret setting's name ends with, after - _ . or none.
 const names = `(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|auth[-_]?key|credentials?)`
 
@@ -45,8 +67,9 @@ var rules = sync.OnceValue(func() table {
 	within := func(kind, expr string, is func(lead, before, value, after []byte) bool, begins ...string) {
 		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, re: regexp.MustCompile(`^(?i:` + expr + `)`), is: is})
 	}
-	// Cut off, all that looks like its lines goes. Between the lines of a JSON text stand \n.
-	within("private key", `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=:,. \t\r\n\\-]*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\r\n\\]*)`, nil, "-----begin ")
+	// Cut off, all that looks like its lines goes. Between the lines of a JSON text stand \n. Another's
+	// beginning, with its dashes, ends the search: of many without an end each reads on to the next alone.
+	within("private key", `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?:[A-Za-z0-9+/=:,. \t\r\n\\]|-[A-Za-z0-9])*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\r\n\\]*)`, nil, "-----begin ")
 	add("GitHub token", `gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
 	add("GitLab token", `gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_.=-]{16,}`, "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-")
 	add("AWS access key", `(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca")
@@ -73,7 +96,10 @@ var rules = sync.OnceValue(func() table {
 	// NAME=value, "name": "value", --name value
 	about := []string{"pass", "secret", "token", "api", "access", "private", "auth", "credential"}
 	within("value of a secret setting", names+`["']?\s{0,4}[:=]>?\s{0,4}\\?["']?([^\s"'\\$(){}<>\[\];,&|]{6,})`, setting, about...)
-	within("value of a secret setting", names+`\s{1,4}["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,})`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead) }, about...)
+	within("value of a secret setting", names+`\s{1,4}["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,})`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-28):]) }, about...)
+	for _, p := range passwords {
+		within("password on a command line", `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
+	}
 	t.secretName = regexp.MustCompile(`(?i)(?:^|_|-|[a-z])` + names + `$`)
 	t.option = regexp.MustCompile(`(?i)\s--?(?:[a-z]{1,20}-)?$`)
 	return t
