@@ -10,16 +10,14 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
-	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
 // Bisect asks for a command, tells how the search for the action goes that broke it,
 // and what was found.
 type Bisect struct {
-	sheet
+	Entry
 	session api.Session
-	line    Line
 	running bool
 	how     []string // what was found out so far
 	done    *api.Bisected
@@ -27,9 +25,11 @@ type Bisect struct {
 }
 
 // NewBisect asks for the command that a session broke.
-func NewBisect(s api.Session) *Bisect { return &Bisect{session: s, line: NewLine(maxCheck)} }
-
-func (d *Bisect) Scope() keys.Scope { return keys.Input }
+func NewBisect(s api.Session) *Bisect {
+	d := &Bisect{Entry: Entry{Empty: "type a command"}, session: s}
+	d.Begin("", maxCheck)
+	return d
+}
 
 func (d *Bisect) Type(k tea.KeyPressMsg) {
 	if d.asks() {
@@ -96,9 +96,7 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 				rows = append(rows, r)
 			}
 		}
-		rows = append(rows, row{}, row{})
-		body := d.draw(dst, area, f, title, rows, []paint.Hint{{Key: "enter", Words: "find it"}, leave}, text{})
-		return d.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "type a command")
+		return d.ask(dst, area, f, title, rows, []paint.Hint{{Key: "enter", Words: "find it"}, leave}, text{})
 	}
 	rows = append(rows, command(dst, d.line.Value(), width)...)
 	rows = append(rows, row{})

@@ -13,18 +13,21 @@ import (
 	"stepbox/ui/paint"
 )
 
-// Entry takes a line of text that is said of something: a name, tags, a note.
+// Entry takes a line of text: a name, tags, a note, a command, what is searched for.
 type Entry struct {
 	sheet
-	title, about, empty string
-	line                Line
-	do                  func(text string) intent.Intent
+	Title, About string
+	Empty        string // what stands in the line while nothing does
+	Yes          string // what enter does
+	// Do makes of the text what follows from it: nil while that is nothing.
+	Do func(text string) intent.Intent
+
+	line Line
 }
 
-// NewEntry opens the input with the text as it is, of at most so many bytes; do
-// makes of the new text what follows from it.
-func NewEntry(title, about, empty, text string, most int, do func(text string) intent.Intent) *Entry {
-	e := &Entry{title: title, about: about, empty: empty, line: NewLine(most), do: do}
+// Begin opens the line with a text, of at most so many bytes.
+func (e *Entry) Begin(text string, most int) *Entry {
+	e.line = NewLine(most)
 	e.line.Insert(text)
 	return e
 }
@@ -39,18 +42,61 @@ func (e *Entry) Handle(i intent.Intent) intent.Intent {
 	case intent.Back:
 		return i
 	case intent.Yes:
-		return e.do(e.line.Value())
+		return e.Do(e.line.Value())
 	}
 	return nil
 }
 
 func (e *Entry) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := e.measure(area, 92)
-	rows := append([]row{{}}, wrapped(dst, e.about, width, themes.SurfaceMuted)...)
-	rows = append(rows, row{}, row{})
-	hints := []paint.Hint{{Key: "enter", Words: "keep it"}, {Key: "esc", Words: "back"}}
-	body := e.draw(dst, area, f, []text{{e.title, themes.Strong}}, rows, hints, text{})
-	return e.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, e.empty)
+	rows := append([]row{{}}, wrapped(dst, e.About, e.measure(area, 92), themes.SurfaceMuted)...)
+	return e.ask(dst, area, f, []text{{e.Title, themes.Strong}}, rows, []paint.Hint{{Key: "enter", Words: e.Yes}, {Key: "esc", Words: "back"}}, text{})
+}
+
+// ask draws the rows and, below them, the line.
+func (e *Entry) ask(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) *tea.Cursor {
+	body := e.draw(dst, area, f, title, append(rows, row{}, row{}), hints, note)
+	return e.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, e.Empty)
+}
+
+// NewSaveFile asks where a file is saved, with a name to begin with.
+func NewSaveFile(name string) *Entry {
+	return (&Entry{
+		Title: "Save this file as it was", Empty: "a file's name", Yes: "save",
+		About: "It is written on your own machine, outside of the session, below the folder that Stepbox was started in, or where the name leads. Nothing is written over.",
+		Do:    something(func(name string) intent.Intent { return intent.SaveAs{Name: name} }),
+	}).Begin(name, 4000)
+}
+
+// NewSearch asks what is to be searched for in a session.
+func NewSearch() *Entry {
+	return (&Entry{
+		Title: "Search this session", Empty: "type some words; n and N go through the places", Yes: "search",
+		About: "Words of commands, paths, hosts, or the terminal's text.",
+		Do:    something(func(words string) intent.Intent { return intent.SearchFor{Text: words} }),
+	}).Begin("", 200)
+}
+
+// maxCheck bounds a check's command, in bytes.
+const maxCheck = 2000
+
+// NewCheck asks for the command of a check of the plan below. What is typed runs
+// nothing before the plan that has it is confirmed.
+func NewCheck(ask intent.AskCheck) *Entry {
+	return (&Entry{
+		Title: "A check", Empty: "type a command", Yes: "take it into the plan",
+		About: "A shell command that must succeed, as go test ./... does. It runs without network, in a sandbox of its own, on exactly what would be in the project folder.",
+		Do:    func(command string) intent.Intent { return intent.SetCheck{At: ask.At, Command: command} },
+	}).Begin(ask.Command, maxCheck)
+}
+
+// something makes of a text without blanks around it what follows, and of none nothing.
+func something(do func(string) intent.Intent) func(string) intent.Intent {
+	return func(s string) intent.Intent {
+		if s = strings.TrimSpace(s); s == "" {
+			return nil
+		}
+		return do(s)
+	}
 }
 
 // ConfirmResume asks before a session that has ended goes on.

@@ -11,7 +11,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
-	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
@@ -79,8 +78,7 @@ const maxReason = 500
 
 // Reason takes the reason of a denial, bound to the question that was shown.
 type Reason struct {
-	sheet
-	line     Line
+	Entry
 	question api.Question
 	print    string
 	off      string // why enter does nothing now, or ""
@@ -88,10 +86,16 @@ type Reason struct {
 
 // NewReason opens the input for the denial of a question.
 func NewReason(q api.Question, print string) *Reason {
-	return &Reason{question: q, print: print, line: NewLine(maxReason)}
+	r := &Reason{Entry: Entry{Empty: "a reason, or nothing"}, question: q, print: print}
+	r.Do = func(why string) intent.Intent {
+		if r.off != "" {
+			return nil
+		}
+		return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(why)}
+	}
+	r.Begin("", maxReason)
+	return r
 }
-
-func (r *Reason) Scope() keys.Scope { return keys.Input }
 
 // Sync says when the question isn't what it was any more.
 func (r *Reason) Sync(n News) {
@@ -121,23 +125,6 @@ func (r *Reason) Care(i intent.Intent) state.Care {
 	return state.AtOnce
 }
 
-// Handle sends the line or goes back.
-func (r *Reason) Handle(i intent.Intent) intent.Intent {
-	switch i := i.(type) {
-	case intent.Back:
-		return i
-	case intent.Yes:
-		if r.off != "" {
-			return nil
-		}
-		return intent.Decide{Question: r.question.ID, Hash: r.question.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(r.line.Value())}
-	}
-	return nil
-}
-
-func (r *Reason) Type(k tea.KeyPressMsg) { r.line.Type(k) }
-func (r *Reason) Paste(s string)         { r.line.Insert(s) }
-
 func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := r.measure(area, 92)
 	name := r.question.Title
@@ -150,55 +137,12 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		cmd = append(cmd[:4], muted("⋯"))
 	}
 	rows = append(rows, cmd...)
-	rows = append(rows, row{}, muted("why? The agent reads this on its standard error, so it can do better."), row{}, row{})
+	rows = append(rows, row{}, muted("why? The agent reads this on its standard error, so it can do better."))
 	note := text{}
 	if r.off != "" {
 		note = text{"! " + r.off, themes.Warn}
 	}
 	hints := []paint.Hint{{Key: "enter", Words: "deny", Off: r.off != ""}, {Key: "esc", Words: "back, nothing decided"}}
 	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
-	body := r.draw(dst, area, f, title, rows, hints, note)
-	return r.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "a reason, or nothing")
-}
-
-// maxCheck bounds a check's command, in bytes.
-const maxCheck = 2000
-
-// Check takes the command of a check. What is typed runs nothing before the plan
-// that has it is confirmed.
-type Check struct {
-	sheet
-	line Line
-	at   int
-}
-
-// NewCheck opens the input for a check of the plan below.
-func NewCheck(ask intent.AskCheck) *Check {
-	c := &Check{at: ask.At, line: NewLine(maxCheck)}
-	c.line.Insert(ask.Command)
-	return c
-}
-
-func (c *Check) Scope() keys.Scope      { return keys.Input }
-func (c *Check) Type(k tea.KeyPressMsg) { c.line.Type(k) }
-func (c *Check) Paste(s string)         { c.line.Insert(s) }
-
-// Handle hands the line over or goes back.
-func (c *Check) Handle(i intent.Intent) intent.Intent {
-	switch i.(type) {
-	case intent.Back:
-		return i
-	case intent.Yes:
-		return intent.SetCheck{At: c.at, Command: c.line.Value()}
-	}
-	return nil
-}
-
-func (c *Check) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := c.measure(area, 92)
-	rows := append([]row{{}}, wrapped(dst, "A shell command that must succeed, as go test ./... does. It runs without network, in a sandbox of its own, on exactly what would be in the project folder.", width, themes.SurfaceMuted)...)
-	rows = append(rows, row{}, row{})
-	hints := []paint.Hint{{Key: "enter", Words: "take it into the plan"}, {Key: "esc", Words: "back"}}
-	body := c.draw(dst, area, f, []text{{"A check", themes.Strong}}, rows, hints, text{})
-	return c.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, "type a command")
+	return r.ask(dst, area, f, title, rows, hints, note)
 }

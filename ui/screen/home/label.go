@@ -26,16 +26,21 @@ const (
 // entry is the dialog in which something is said of a session.
 func entry(i intent.Intent, x api.Session) dialog.Dialog {
 	is := func(l api.Label) intent.Intent { return intent.Label{Session: x.ID, Is: l} }
+	e, of := dialog.Entry{Yes: "keep it"}, paint.Clean(name(x))
 	switch i.(type) {
 	case intent.Rename:
-		return dialog.NewEntry("Rename "+paint.Clean(name(x)), "Letters, digits, dots, dashes and underscores. With nothing it has the name again that it was started with.", "its first name", x.Name, maxName,
-			func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Name: &text}) })
+		e.Title, e.Empty = "Rename "+of, "its first name"
+		e.About = "Letters, digits, dots, dashes and underscores. With nothing it has the name again that it was started with."
+		e.Do = func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Name: &text}) }
+		return e.Begin(x.Name, maxName)
 	case intent.Tag:
-		return dialog.NewEntry("Tags of "+paint.Clean(name(x)), "Words, with blanks between them. The search takes tag:WORD.", "no tags", strings.Join(x.Tags, " "), maxTags,
-			func(text string) intent.Intent { tags := strings.Fields(text); return is(api.Label{Tags: &tags}) })
+		e.Title, e.Empty, e.About = "Tags of "+of, "no tags", "Words, with blanks between them. The search takes tag:WORD."
+		e.Do = func(text string) intent.Intent { tags := strings.Fields(text); return is(api.Label{Tags: &tags}) }
+		return e.Begin(strings.Join(x.Tags, " "), maxTags)
 	}
-	return dialog.NewEntry("Note on "+paint.Clean(name(x)), "For yourself: it is no part of what is recorded.", "nothing", x.Note, maxNote,
-		func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Note: &text}) })
+	e.Title, e.Empty, e.About = "Note on "+of, "nothing", "For yourself: it is no part of what is recorded."
+	e.Do = func(text string) intent.Intent { text = strings.TrimSpace(text); return is(api.Label{Note: &text}) }
+	return e.Begin(x.Note, maxNote)
 }
 
 // label changes what is said of a session. One that is deleted leaves the list at once, so
