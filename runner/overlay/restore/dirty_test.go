@@ -84,7 +84,11 @@ func dirtyHistory(t *testing.T, rt *rapid.T, h *helper, place string) (sure int)
 			}
 			done <- err
 		}()
-		for racing := rapid.IntRange(0, 4).Draw(rt, "racing"); racing > 0; racing-- {
+		racing := rapid.IntRange(0, 4).Draw(rt, "racing")
+		if stormy && place == shm { // nothing tells of a store through a mapping there that comes after a scan
+			racing = 0
+		}
+		for ; racing > 0; racing-- {
 			o := look()
 			if !certain {
 				o.Dirty = nil

@@ -25,10 +25,11 @@ type session struct {
 	close   func()
 }
 
+const shm = "/dev/shm" // a tmpfs
+
 // places are the file systems that the tests run on.
 func places(t testing.TB) map[string]string {
 	out := map[string]string{"disk": os.TempDir()}
-	const shm = "/dev/shm"
 	probe, err := os.MkdirTemp(shm, "stepbox-overlay-")
 	if err != nil {
 		t.Logf("no tmpfs here: %v", err)
