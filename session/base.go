@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/runner/overlay/content"
 	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/session/files"
@@ -22,6 +23,9 @@ import (
 // known as soon, and a record without it can't be replayed.
 const baseGrace = 250 * time.Millisecond
 
+// maxBases is how many of the bases of resumes a session names.
+const maxBases = 100
+
 // takeBase finds out what the project was, while the agent runs already: what
 // it does goes to the upper, and the project is only read here. The session
 // doesn't end before it is recorded, and soon after it wants to this gives up.
@@ -31,6 +35,7 @@ func (s *Session) takeBase() {
 		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
 		Person: outfit.Person(s.cfg.Home, s.cfg.Env),
 	}
+	first := s.info.Base
 	s.loop.Aside(func() func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var patience sync.WaitGroup
@@ -47,7 +52,7 @@ func (s *Session) takeBase() {
 			}
 		})
 		stepBack()
-		found, warning, err := findBase(ctx, options)
+		found, warning, err := findBase(ctx, options, first)
 		cancel()
 		patience.Wait()
 		return func() {
@@ -55,13 +60,17 @@ func (s *Session) takeBase() {
 				s.log.Warn("what the project was isn't recorded", "error", err)
 				return
 			}
-			s.info.Base = found
+			if found.Resumed = s.info.Resumed; found.Resumed == 0 {
+				s.info.Base = found
+			} else {
+				s.info.Bases = append(slices.Clone(s.info.Bases[max(0, len(s.info.Bases)+1-maxBases):]), *found)
+			}
 			if warning != "" {
 				s.info.Warnings = append(slices.Clip(s.info.Warnings), warning)
 			}
 			s.record(nil, s.changed("based"))
 			for _, a := range s.actions.all { // of those that ended before nothing could be said to be lost
-				if a.State == api.ActionEnded && a.Effects != nil {
+				if a.State == api.ActionEnded && a.Effects != nil && a.StartedAt.After(s.info.ResumedAt) {
 					s.told(a, func(t files.Told) {
 						if t.Err == nil && t.To >= a.toldTo {
 							a.Effects = t.Effects
@@ -74,15 +83,19 @@ func (s *Session) takeBase() {
 	})
 }
 
-// findBase takes the base and keeps it, and says what of the project the agent can't
+// findBase takes the base and keeps it, packed over the first, and says what of the project the agent can't
 // change, since the kernel doesn't copy a file to the upper whose owner or group the
 // sandbox hasn't got (EOVERFLOW).
-func findBase(ctx context.Context, o base.Options) (found *api.Base, warning string, err error) {
+func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.Base, warning string, err error) {
 	rec, err := base.Take(ctx, o)
 	if err != nil {
 		return nil, "", err
 	}
-	h, err := rec.Save(context.WithoutCancel(ctx), o.Bodies)
+	var earlier content.Hash
+	if first != nil {
+		earlier, _ = files.ParseHash(first.Hash) // else it is kept by itself
+	}
+	h, err := rec.Save(context.WithoutCancel(ctx), o.Bodies, earlier)
 	if err != nil {
 		return nil, "", err
 	}

@@ -213,7 +213,7 @@ func (s *Session) letGo(ctx context.Context) error {
 func (p *past) again(was api.Session) api.Session {
 	out := p.next
 	out.Number, out.StartedAt, out.Commit, out.Branch, out.Base = was.Number, was.StartedAt, was.Commit, was.Branch, was.Base
-	out.Parent = was.Parent
+	out.Parent, out.Bases = was.Parent, was.Bases
 	out.Actions, out.Unreviewed, out.LastAction, out.Applies = was.Actions, was.Unreviewed, was.LastAction, was.Applies
 	out.Denials, out.Rollbacks, out.Changed = was.Denials, was.Rollbacks, was.Changed
 	out.Resumed, out.ResumedAt = was.Resumed+1, time.Now().UTC()
@@ -254,9 +254,7 @@ func (s *Session) goOn() {
 		s.record(nil, s.edited(p.last, p.found, p.changed, shared)...)
 		s.note(true, "the files weren't as they are in the last checkpoint: action %d is what was changed since", len(s.actions.all))
 	}
-	if s.info.Base == nil {
-		s.takeBase()
-	}
+	s.takeBase()
 	p.Past, p.changed, p.last = nil, nil, nil // not needed any more
 }
 

@@ -14,12 +14,12 @@ import (
 func (s *Session) told(a *action, then func(files.Told)) {
 	of := deeds.Action{
 		Before: a.Before, Spans: slices.Clone(a.spans), Commands: a.commands, Began: a.StartedAt,
-		Base: s.info.Base, Ruled: a.ruled(s.info.Mode),
+		Base: s.info.BaseOf(s.info.Resumed), Ruled: a.ruled(s.info.Mode),
 	}
 	s.loop.Aside(func() func() {
 		t := s.teller.Tell(of)
 		return func() {
-			if of.Base == nil && s.info.Base != nil { // what the project was came meanwhile
+			if of.Base == nil && s.info.BaseOf(s.info.Resumed) != nil { // what the project was came meanwhile
 				s.told(a, then)
 				return
 			}

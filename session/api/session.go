@@ -66,6 +66,7 @@ type Session struct {
 	Commit string `json:"commit,omitempty"` // in hexadecimal
 	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
 	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
+	Bases  []Base `json:"bases,omitempty"`  // the same of the times that the session was resumed; the newest of them
 
 	// Of an interrupted session: a roll back to before this action was under way,
 	// so that some files may have gone back and others not; 0: none was.
@@ -128,9 +129,11 @@ type News struct {
 	More  int       `json:"more,omitempty"`  // further ones
 }
 
-// Base tells what the project folder was when the session started. It is found
-// out while the agent runs already.
+// Base tells what the project folder was when the session started, or was resumed. It
+// is found out while the agent runs already.
 type Base struct {
+	Resumed int `json:"resumed,omitempty"` // how often the session had been, by then
+
 	// Kind is what it goes by: "git" for the index of the repository and what
 	// differed from that, "names" for the names of all files.
 	Kind     string `json:"kind"`
@@ -138,6 +141,20 @@ type Base struct {
 	Files    int    `json:"files"`            // paths that it lists
 	Complete bool   `json:"complete"`         // all of the project was looked at
 	Reason   string `json:"reason,omitempty"` // why not, in words
+}
+
+// BaseOf is what the project was when the session had been resumed so often; nil: that
+// isn't in the record.
+func (s *Session) BaseOf(resumed int) *Base {
+	if resumed == 0 {
+		return s.Base
+	}
+	for i := range s.Bases {
+		if s.Bases[i].Resumed == resumed {
+			return &s.Bases[i]
+		}
+	}
+	return nil
 }
 
 // EndedBy is what brought about a session's end.

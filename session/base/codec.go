@@ -23,14 +23,30 @@ const (
 	maxPath   = 64 << 10
 )
 
-// Save keeps a record, and returns what Load takes.
-func (r *Record) Save(ctx context.Context, b content.Bodies) (content.Hash, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+// over begins a body that is packed over an earlier record, whose hash follows: what both
+// have costs next to nothing.
+const over = "sbb+"
+
+// maxOver is how long an earlier record may be, unpacked, in bytes, to be packed over.
+const maxOver = 64 << 20
+
+// Save keeps a record, and returns what Load takes. It is packed over an earlier one of
+// the project that was kept so by itself, and has to be kept as long; the zero hash is none.
+func (r *Record) Save(ctx context.Context, b content.Bodies, earlier content.Hash) (content.Hash, error) {
+	var head []byte
+	options := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
+	if !earlier.IsZero() {
+		if dict, err := unpacked(ctx, b, earlier); err == nil && len(dict) <= maxOver {
+			head = append([]byte(over), earlier[:]...)
+			options = append(options, zstd.WithEncoderDictRaw(1, dict), zstd.WithWindowSize(maxOver))
+		}
+	}
+	enc, err := zstd.NewWriter(nil, options...)
 	if err != nil {
 		return content.Hash{}, err
 	}
 	defer enc.Close() // it wrote to nothing
-	h, _, err := b.Put(ctx, bytes.NewReader(enc.EncodeAll(r.encode(), nil)))
+	h, _, err := b.Put(ctx, bytes.NewReader(enc.EncodeAll(r.encode(), head)))
 	if err != nil {
 		return h, fmt.Errorf("cannot keep what the project was: %w", err)
 	}
@@ -39,16 +55,7 @@ func (r *Record) Save(ctx context.Context, b content.Bodies) (content.Hash, erro
 
 // Load reads a record that Save kept.
 func Load(ctx context.Context, b content.Bodies, h content.Hash) (*Record, error) {
-	packed, err := content.ReadBody(ctx, b, h, maxPacked)
-	if err != nil {
-		return nil, err
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain))
-	if err != nil {
-		return nil, err
-	}
-	defer dec.Close()
-	plain, err := dec.DecodeAll(packed, nil)
+	plain, err := unpacked(ctx, b, h)
 	if err != nil {
 		return nil, fmt.Errorf("cannot unpack base %s: %w", h, err)
 	}
@@ -57,6 +64,29 @@ func Load(ctx context.Context, b content.Bodies, h content.Hash) (*Record, error
 		return nil, fmt.Errorf("cannot read base %s: %w", h, err)
 	}
 	return r, nil
+}
+
+func unpacked(ctx context.Context, b content.Bodies, h content.Hash) ([]byte, error) {
+	packed, err := content.ReadBody(ctx, b, h, maxPacked)
+	if err != nil {
+		return nil, err
+	}
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain)}
+	if rest, ok := bytes.CutPrefix(packed, []byte(over)); ok {
+		var earlier content.Hash
+		packed = rest[copy(earlier[:], rest):]
+		dict, err := unpacked(ctx, b, earlier) // nothing has its own hash in it, so that this ends
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, zstd.WithDecoderDictRaw(1, dict))
+	}
+	dec, err := zstd.NewReader(nil, options...)
+	if err != nil {
+		return nil, err
+	}
+	defer dec.Close()
+	return dec.DecodeAll(packed, nil)
 }
 
 // encode writes a record in the one form that it has: strings and numbers by

@@ -3,6 +3,7 @@ package base
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"io"
@@ -95,7 +96,7 @@ func take(t rapid.TB, dir string, b memory, change ...func(*Options)) *Record {
 	}
 	r, err := Take(context.Background(), o)
 	must(t, err)
-	h, err := r.Save(context.Background(), b)
+	h, err := r.Save(context.Background(), b, content.Hash{})
 	must(t, err)
 	back, err := Load(context.Background(), b, h)
 	must(t, err)
@@ -287,6 +288,33 @@ func (i interrupted) Put(ctx context.Context, r io.Reader) (content.Hash, int64,
 }
 
 // What the sandbox hasn't got the owner or group of is counted, hidden files apart.
+// What a resumed session's project was costs what differs from the first time.
+func TestPackedOver(t *testing.T) {
+	b, r := memory{}, &Record{Repositories: []Repository{{}}}
+	for i := range 2000 {
+		h := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+		r.Repositories[0].Tracked = append(r.Repositories[0].Tracked, Tracked{Path: fmt.Sprintf("d/%04d", i), Mode: 0o100644, Hash: h[:]})
+	}
+	first, err := r.Save(t.Context(), b, content.Hash{})
+	must(t, err)
+	r.Repositories[0].Tracked = slices.Delete(r.Repositories[0].Tracked, 1000, 1001)
+	r.Entries = append(r.Entries, Entry{"new", manifest.Entry{Kind: manifest.KindFile, Size: 1, Hash: content.Hash{1}}})
+	second, err := r.Save(t.Context(), b, first)
+	must(t, err)
+	back, err := Load(t.Context(), b, second)
+	must(t, err)
+	if !bytes.Equal(back.encode(), r.encode()) {
+		t.Error("another record is read back")
+	}
+	if n, m := len(b[second]), len(b[first]); n > m/20 {
+		t.Errorf("the first has %d bytes, and what differs by two paths %d", m, n)
+	}
+	delete(b, first)
+	if _, err := Load(t.Context(), b, second); err == nil {
+		t.Error("it is read without the first")
+	}
+}
+
 func TestForeign(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")

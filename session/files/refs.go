@@ -40,22 +40,28 @@ func References(st *store.Store) store.References {
 			}
 		case store.KindSession:
 			var s api.Session
-			if err := json.Unmarshal(doc, &s); err != nil || s.Base == nil {
+			if err := json.Unmarshal(doc, &s); err != nil {
 				return nil, err
 			}
-			h, err := ParseHash(s.Base.Hash)
-			if err != nil {
-				return nil, err
+			all := s.Bases
+			if s.Base != nil {
+				all = append(all, *s.Base)
 			}
-			r, err := base.Load(ctx, Bodies{st}, h)
-			if err != nil {
-				return nil, err
+			for _, b := range all {
+				h, err := ParseHash(b.Hash)
+				if err != nil {
+					return nil, err
+				}
+				r, err := base.Load(ctx, Bodies{st}, h)
+				if err != nil {
+					return nil, err
+				}
+				needs, err := r.Refs(ctx, Bodies{st})
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, hashesAs[store.Hash](needs)...)
 			}
-			needs, err := r.Refs(ctx, Bodies{st})
-			if err != nil {
-				return nil, err
-			}
-			return hashesAs[store.Hash](needs), nil
 		}
 		return out, nil
 	}

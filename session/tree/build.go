@@ -39,7 +39,7 @@ func (t *Tree) record(rec *base.Record) {
 		}
 		dir, name := manifest.Split(e.Path)
 		at, was := t.folder(dir), t.find(e.Path)
-		f := &File{Entry: e.Entry, Path: e.Path, start: true}
+		f := &File{Entry: e.Entry, Path: e.Path}
 		if f.Name = name; f.Kind == manifest.KindDir && was != nil {
 			f.below = was.below
 		}
@@ -60,7 +60,7 @@ func (t *Tree) tracked(repo int, path string, e *base.Tracked) {
 		return
 	}
 	dir, name := manifest.Split(path)
-	f := &File{Path: path, blob: e.Hash, repo: repo, start: true}
+	f := &File{Path: path, blob: e.Hash, repo: repo}
 	f.Entry = manifest.Entry{Name: name, Kind: manifest.KindFile, Mode: 0o644, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Size: -1}
 	switch e.Mode {
 	case modeExecutable:
@@ -80,7 +80,7 @@ func (t *Tree) folder(path string) *File {
 	for name := range strings.SplitSeq(path, "/") {
 		next := at.below[name]
 		if next == nil || next.Kind != manifest.KindDir {
-			next = &File{Path: manifest.Join(at.Path, name), plain: true, start: true}
+			next = &File{Path: manifest.Join(at.Path, name), plain: true}
 			next.Entry = manifest.Entry{Name: name, Kind: manifest.KindDir, Mode: 0o755, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 			at.put(next)
 		}

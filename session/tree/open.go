@@ -41,7 +41,7 @@ func (t *Tree) Open(ctx context.Context, path string) (io.ReadCloser, int64, err
 }
 
 func (t *Tree) open(ctx context.Context, f *File) (io.ReadCloser, int64, error) {
-	if f.kept() && !t.unsure(f) {
+	if f.kept() {
 		r, err := content.Open(ctx, t.bodies, f.Hash, f.Size)
 		return r, f.Size, err
 	}
@@ -60,17 +60,11 @@ func (t *Tree) open(ctx context.Context, f *File) (io.ReadCloser, int64, error) 
 // kept says whether a file's content is among the bodies.
 func (f *File) kept() bool { return f.Unsaved == "" && !f.Hash.IsZero() }
 
-// unsure says whether a file may be another by then than the record knows.
-func (t *Tree) unsure(f *File) bool { return t.resumed && f.start }
-
 // outside copies a content that isn't in the record to a file without a name: from
 // git's objects, or from the project folder.
 func (t *Tree) outside(ctx context.Context, f *File) (*os.File, error) {
 	why := f.Unsaved
-	switch {
-	case t.unsure(f):
-		why = "the session never touched it, and what it was when the session was resumed isn't in the record"
-	case f.blob != nil:
+	if f.blob != nil {
 		out, err := t.object(ctx, f)
 		if err == nil || ctx.Err() != nil {
 			return out, cmp.Or(ctx.Err(), err)
@@ -137,7 +131,7 @@ func (t *Tree) looksLike(ctx context.Context, f *File, now *manifest.Entry) bool
 		return false
 	}
 	changed, err := t.lower.Changed(ctx, f.Path)
-	return !f.Hash.IsZero() || err == nil && !time.Unix(changed.Sec, int64(changed.Nsec)).After(t.Session.StartedAt)
+	return !f.Hash.IsZero() || err == nil && !time.Unix(changed.Sec, int64(changed.Nsec)).After(t.began)
 }
 
 // spool is a file without a name.

@@ -186,9 +186,6 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n == nil && w.tree.unsure(then) {
-			return nil, nil
-		}
 		if n == nil {
 			n = &manifest.Node{Entry: w.tree.look(w.ctx, then), Sub: manifest.NewDir(nil, nil)}
 		}
@@ -202,10 +199,6 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 				w.gaps = append(w.gaps, *g)
 			}
 		}
-		return nil, nil
-	}
-	if w.tree.unsure(then) && !w.apart {
-		w.gaps = append(w.gaps, Gap{then.Path, "it is as the project has it now: the session never touched it, and what it was when the session was resumed isn't in the record"})
 		return nil, nil
 	}
 	e, err := w.keep(then)
@@ -268,7 +261,7 @@ func (w *writer) keep(f *File) (manifest.Entry, error) {
 			e.Size = 0
 		}
 		return e, nil
-	case f.kept() && !w.tree.unsure(f):
+	case f.kept():
 		return e, nil
 	}
 	out, err := w.tree.outside(w.ctx, f)

@@ -10,6 +10,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/lower"
@@ -51,7 +53,7 @@ type Tree struct {
 	bodies  content.Bodies
 	lower   *lower.Lower // the project folder as it is now; nil when it is gone
 	source  Source
-	resumed bool // by then: a person may have gone on with what the session hadn't touched
+	began   time.Time // when the session started, or was resumed last before
 }
 
 // File is one name of a tree. It must not be changed.
@@ -67,7 +69,6 @@ type File struct {
 	below map[string]*File // of folders
 	was   *File            // of what the session wrote: what it saw there before; nil: nothing
 	wrote bool
-	start bool           // it is known from the start only
 	whole bool           // a folder of which nothing but what is in it was there
 	plain bool           // a folder of which no more is known than that it was there
 	upper *manifest.Node // of a repository's own folder: what the session wrote there, and a whiteout
@@ -98,10 +99,17 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 			return nil, err
 		}
 	}
+	var was api.Session // then; none is before it started
+	if then, err := s.Store.AsOf(ctx, id, store.KindSession, at.Seq, 1); err != nil || len(then) > 0 && json.Unmarshal(then[0], &was) != nil {
+		return nil, fmt.Errorf("cannot read how session %s stood then: %w", id, cmp.Or(err, errors.New("its record is damaged")))
+	}
 	var rec *base.Record
 	missing := "what the project was isn't in the record"
-	if session.Base != nil {
-		hash, err := files.ParseHash(session.Base.Hash)
+	if was.Resumed > 0 {
+		missing = "what the project was when the session was resumed isn't in the record"
+	}
+	if b := session.BaseOf(was.Resumed); b != nil {
+		hash, err := files.ParseHash(b.Hash)
 		if err == nil {
 			rec, err = base.Load(ctx, files.Bodies{Store: s.Store}, hash)
 		}
@@ -110,13 +118,8 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 		}
 	}
 	t := s.of(session, rec)
-	t.At = at
-	if then, err := s.Store.AsOf(ctx, id, store.KindSession, at.Seq, 1); err == nil && len(then) > 0 {
-		var was api.Session
-		t.resumed = json.Unmarshal(then[0], &was) == nil && was.Resumed > 0
-	}
-	if t.resumed {
-		t.gap("", "the session had been resumed by then, and of what it never touched only what it was before is in the record")
+	if t.At = at; was.Resumed > 0 {
+		t.began = was.ResumedAt
 	}
 	switch {
 	case rec == nil:
@@ -145,7 +148,7 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 
 // of is what the project was at the start, as far as rec knows.
 func (s Source) of(session api.Session, rec *base.Record) *Tree {
-	t := &Tree{Session: session, bodies: files.Bodies{Store: s.Store}, source: s, root: &File{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, plain: true}}
+	t := &Tree{Session: session, bodies: files.Bodies{Store: s.Store}, source: s, began: session.StartedAt, root: &File{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, plain: true}}
 	if s.Same == nil || s.Same(session) == nil {
 		t.lower, _ = lower.Open(session.Folder, lower.Options{Hidden: session.HiddenPaths}) // without it, less can be had
 	}
@@ -176,12 +179,27 @@ func (t *Tree) Stat(ctx context.Context, path string) (*File, error) {
 	return f, t.settle(ctx, f)
 }
 
-// None is what is said of a path that the tree doesn't have.
+// None is what is said of a path that the tree doesn't have: of some nobody knows.
 func (t *Tree) None(path string) error {
+	why := ""
 	for _, g := range t.gaps {
-		if g.Path == "" || g.Path == path {
-			return api.Problemf(api.CodeNotFound, "whether there was %q then isn't known: %s", api.Escape(path), api.Escape(g.Why))
+		if g.Path == "" || manifest.Within(path, g.Path) {
+			why = g.Why
 		}
+	}
+	f := t.root
+	for name := range strings.SplitSeq(path, "/") {
+		if f.whole {
+			why = ""
+		} else if f.Unsaved != "" {
+			why = f.Unsaved
+		}
+		if f = f.below[name]; f == nil || f.Kind == manifest.KindWhiteout {
+			break
+		}
+	}
+	if why != "" && (f == nil || f.Kind != manifest.KindWhiteout) {
+		return api.Problemf(api.CodeNotFound, "whether there was %q then isn't known: %s", api.Escape(path), api.Escape(why))
 	}
 	return api.Problemf(api.CodeNotFound, "there was no %q then; stepbox show %s lists the actions, after which it may have been", api.Escape(path), t.Session.ID)
 }
