@@ -46,7 +46,7 @@ func (r *run) cast(version int) error {
 	}
 	begin := func(cols, rows int) error {
 		begun = true
-		h := castHeader{Version: version, Timestamp: r.s.StartedAt.Unix(), Command: r.text(r.s.Command, "commands"), Title: r.text(r.s.Name, "the session's name")}
+		h := castHeader{Version: version, Timestamp: r.s.StartedAt.Unix(), Command: r.s.Command, Title: r.s.Name}
 		if version == 3 {
 			h.Term = &castTerm{cols, rows, castType}
 		} else {

@@ -46,15 +46,18 @@ type run struct {
 	planning bool // what is written goes nowhere
 }
 
-var formats = map[string]func(*run) error{
-	api.ExportCast:   func(r *run) error { return r.cast(3) },
-	api.ExportCast2:  func(r *run) error { return r.cast(2) },
-	api.ExportPatch:  (*run).patched,
-	api.ExportJSONL:  (*run).jsonl,
-	api.ExportHAR:    (*run).har,
-	api.ExportOTLP:   (*run).otlp,
-	api.ExportHTML:   (*run).html,
-	api.ExportInToto: (*run).intoto,
+var formats = map[string]struct {
+	write func(*run) error
+	names bool // the session
+}{
+	api.ExportCast:   {func(r *run) error { return r.cast(3) }, true},
+	api.ExportCast2:  {func(r *run) error { return r.cast(2) }, true},
+	api.ExportPatch:  {(*run).patched, false},
+	api.ExportJSONL:  {(*run).jsonl, false},
+	api.ExportHAR:    {(*run).har, false},
+	api.ExportOTLP:   {(*run).otlp, true},
+	api.ExportHTML:   {(*run).html, true},
+	api.ExportInToto: {(*run).intoto, true},
 }
 
 // Export writes a session. Patch writes its changes as a patch, which a live
@@ -80,7 +83,7 @@ func (e *Exporter) Plan(ctx context.Context, id string, req api.ExportRequest, p
 }
 
 func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest, red *redact.Redactor, patch func(io.Writer) error, w io.Writer, planning bool) error {
-	write, ok := formats[req.Format]
+	format, ok := formats[req.Format]
 	if !ok {
 		return api.Problemf(api.CodeInvalid, "%q is no format; there are: %s", api.Escape(api.Trim(req.Format, 80)), strings.Join(api.ExportFormats, ", "))
 	}
@@ -88,8 +91,13 @@ func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest,
 	if err != nil {
 		return err
 	}
+	if format.names {
+		if s, err = clean(red, s); err != nil {
+			return err
+		}
+	}
 	r := &run{Exporter: e, ctx: ctx, s: s, req: req, red: red, out: bufio.NewWriterSize(w, 64<<10), patch: patch, planning: planning}
-	if err := write(r); err != nil {
+	if err := format.write(r); err != nil {
 		return err
 	}
 	return r.out.Flush()
@@ -110,10 +118,24 @@ func (r *run) redacted() (n int) {
 	return n
 }
 
-// text replaces the secrets of a text.
+// clean replaces the secrets in all texts of a session.
+func clean(red *redact.Redactor, s api.Session) (out api.Session, err error) {
+	doc, err := json.Marshal(s)
+	if err == nil {
+		doc, _ = red.JSON(doc, "the session")
+		err = json.Unmarshal(doc, &out)
+	}
+	return out, err
+}
+
+// where says in words where the resources of a kind are.
+func where(kind store.Kind) string { return "the record's " + string(kind) + "s" }
+
+// text replaces the secrets of a text that isn't in the record so.
 func (r *run) text(s, where string) string { return r.red.Text(s, where) }
 
-// each calls f with all resources of a kind, by number, and holds some at a time.
+// each calls f with all resources of a kind, by number, without secrets in any of
+// their texts, and holds some at a time.
 func each[T any](r *run, kind store.Kind, number func(T) int64, f func(T) error) error {
 	const page = 256
 	for after := int64(-1); ; {
@@ -123,6 +145,7 @@ func each[T any](r *run, kind store.Kind, number func(T) int64, f func(T) error)
 		}
 		for _, d := range docs {
 			var v T
+			d, _ = r.red.JSON(d, where(kind))
 			if err := json.Unmarshal(d, &v); err != nil {
 				return fmt.Errorf("cannot decode a %s of session %s: %w", kind, r.s.ID, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/session/redact"
 	"stepbox/store"
 )
 
@@ -89,7 +90,7 @@ func (r *run) har() error {
 			return err
 		}
 		before = ","
-		return r.json(r.harEntry(a))
+		return r.json(entryOf(a))
 	})
 	if err == nil {
 		_, err = r.out.WriteString("]}}\n")
@@ -97,13 +98,13 @@ func (r *run) har() error {
 	return err
 }
 
-func (r *run) harEntry(a api.Attempt) harEntry {
+func entryOf(a api.Attempt) harEntry {
 	none := []struct{}{}
 	ms := float64(a.Duration.Microseconds()) / 1000
 	e := harEntry{
 		Started: a.At, Time: ms, Timings: harTimings{0, 0, ms}, Action: a.Action, Protocol: a.Protocol, Verdict: a.Verdict,
-		Sent: a.Sent, Received: a.Received, Comment: r.attempted(a),
-		Request:  harRequest{"CONNECT", r.url(a), "unknown", none, none, none, harSizes{-1, -1}},
+		Sent: a.Sent, Received: a.Received, Comment: attempted(a),
+		Request:  harRequest{"CONNECT", urlOf(a), "unknown", none, none, none, harSizes{-1, -1}},
 		Response: harResponse{Version: "unknown", Cookies: none, Headers: none, harSizes: harSizes{-1, -1}},
 	}
 	e.Response.Content = harContent{0, "x-unknown", "not known: " + strconv.FormatInt(a.Received, 10) + " bytes came, headers and encryption included"}
@@ -121,7 +122,7 @@ func (r *run) harEntry(a api.Attempt) harEntry {
 }
 
 // attempted says in words who tried what.
-func (r *run) attempted(a api.Attempt) string {
+func attempted(a api.Attempt) string {
 	words := []string{a.Protocol, string(a.Verdict), "by " + cmp.Or(a.Program, "an unknown program")}
 	for _, w := range []string{a.Rule, a.Failure} {
 		if w != "" {
@@ -131,21 +132,16 @@ func (r *run) attempted(a api.Attempt) string {
 	if a.Open {
 		words = append(words, "it was still open")
 	}
-	return r.text(strings.Join(words, ", "), "hosts")
+	return strings.Join(words, ", ")
 }
 
-// url is an attempt's address; of one with a secret no more than that.
-func (r *run) url(a api.Attempt) string {
-	if of := urlOf(a); r.text(of, "hosts") == of {
-		return of
-	}
-	return a.Protocol + "://redacted.invalid/"
-}
-
-// urlOf is an attempt's address, with a scheme that its port suggests.
+// urlOf is an attempt's address, with a scheme that its port suggests. What is
+// redacted in it stands where no address may have such words.
 func urlOf(a api.Attempt) string {
 	host := cmp.Or(a.Name, a.Address)
-	if strings.Contains(host, ":") {
+	if strings.Contains(host, redact.Mark) {
+		host = "redacted.invalid"
+	} else if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
 	switch {

@@ -24,7 +24,9 @@ var reportStyle string
 //go:embed report/report.js
 var reportScript string
 
-var reportTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("").Parse(reportHTML)) })
+var reportTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"line": api.Escape}).Parse(reportHTML))
+})
 
 // Bounds of a report, so that a browser can show it. What is left out is said.
 const (
@@ -48,9 +50,9 @@ type (
 	reportCell struct {
 		Text, Class string
 		More        []string
+		Head        string // of its column
 	}
 	reportRow struct {
-		Seek   bool
 		Ms     int64
 		Offset string
 		Cells  []reportCell
@@ -73,7 +75,7 @@ func (r *run) html() error {
 	}
 	head := reportHead{
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " + hash(reportScript) + "; style-src " + hash(reportStyle),
-		Name:   r.show(r.s.Name, "the session's name"), Command: r.show(r.s.Command, "commands"), Style: template.CSS(reportStyle), Facts: r.facts(),
+		Name:   r.s.Name, Command: r.s.Command, Style: template.CSS(reportStyle), Facts: r.facts(),
 	}
 	if err := r.part("head", head); err != nil {
 		return err
@@ -91,9 +93,6 @@ func (r *run) part(name string, data any) error {
 	return reportTemplate().ExecuteTemplate(r.out, name, data)
 }
 
-// show is a text without secrets, on one line, and with nothing that hides in it.
-func (r *run) show(s, where string) string { return api.Escape(r.text(s, where)) }
-
 func (r *run) facts() []reportFact {
 	s := r.s
 	outcome, class := string(s.State), ""
@@ -106,29 +105,35 @@ func (r *run) facts() []reportFact {
 		class = "bad"
 	}
 	if s.Reason != "" {
-		outcome += " (" + r.show(s.Reason, "the session") + ")"
+		outcome += " (" + s.Reason + ")"
 	}
 	facts := []reportFact{
-		{"Session", s.ID, ""}, {"Agent", r.show(s.Agent, "the session"), ""}, {"Project", r.show(s.Workspace, "the session"), ""},
+		{"Session", s.ID, ""}, {"Agent", s.Agent, ""}, {"Project", s.Workspace, ""},
 		{"Started", s.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"), ""},
 	}
 	if !s.EndedAt.IsZero() {
 		facts = append(facts, reportFact{"Took", s.EndedAt.Sub(s.StartedAt).Round(time.Second / 10).String(), ""})
 	}
 	facts = append(facts, reportFact{"Outcome", outcome, class}, reportFact{"Rules", "mode " + string(s.Mode), ""})
+	if s.Unapplied > 0 {
+		facts = append(facts, reportFact{"Not applied", fmt.Sprintf("changed files that aren't in the project folder: %d", s.Unapplied), "warn"})
+	}
+	if s.Unreviewed > 0 {
+		facts = append(facts, reportFact{"Not reviewed", fmt.Sprintf("actions whose changes were neither kept nor taken back: %d", s.Unreviewed), "warn"})
+	}
 	if s.Commit != "" {
-		facts = append(facts, reportFact{"Commit", s.Commit + " " + r.show(s.Branch, "the session"), ""})
+		facts = append(facts, reportFact{"Commit", s.Commit + " " + s.Branch, ""})
 	}
 	for _, w := range s.Warnings {
-		facts = append(facts, reportFact{"Warning", r.show(w, "the session"), "warn"})
+		facts = append(facts, reportFact{"Warning", w, "warn"})
 	}
 	return facts
 }
 
-// row writes a line of a table, which begins with a moment.
-func (r *run) row(at time.Time, cells ...reportCell) error {
+// rowOf is a line of a table, which begins with a moment.
+func (r *run) rowOf(at time.Time, cells ...reportCell) *reportRow {
 	offset := max(0, at.Sub(r.s.StartedAt))
-	return r.part("row", reportRow{Seek: true, Ms: offset.Milliseconds(), Offset: clock(offset), Cells: cells})
+	return &reportRow{Ms: offset.Milliseconds(), Offset: clock(offset), Cells: cells}
 }
 
 func clock(d time.Duration) string {
@@ -136,57 +141,62 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// rows writes a table of all resources of a kind, as far as they fit.
-func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) int64, row func(T) (shown bool, err error)) error {
-	n, more := 0, 0
+// rows writes a table of all resources of a kind, as far as they fit; row is nil for
+// the agent's housekeeping.
+func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) int64, row func(T) *reportRow) error {
+	if err := r.part("section", section); err != nil {
+		return err
+	}
+	n, more, upkeep := 0, 0, 0
 	err := each(r, kind, number, func(v T) error {
-		if n == reportRows {
+		line := row(v)
+		switch {
+		case line == nil:
+			upkeep++
+			return nil
+		case n == reportRows:
 			more++
 			return nil
 		}
-		if n == 0 {
-			if err := r.part("section", section); err != nil {
-				return err
-			}
+		n++
+		for i := range line.Cells {
+			line.Cells[i].Head = section.Heads[i+1]
 		}
-		shown, err := row(v)
-		if shown || n == 0 {
-			n++
-		}
-		return err
+		return r.part("row", line)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = r.out.WriteString("</tbody></table>\n")
 	}
+	var notes []string
 	if n == 0 {
-		section.Heads = nil
-		if err := r.part("section", section); err != nil {
-			return err
-		}
-		return r.part("note", "None.")
+		notes = append(notes, "None.")
 	}
-	if _, err := r.out.WriteString("</tbody></table>\n"); err != nil || more == 0 {
+	if more > 0 {
+		notes = append(notes, fmt.Sprintf("%d more aren't listed; --format jsonl has all.", more))
+	}
+	if upkeep > 0 {
+		notes = append(notes, fmt.Sprintf("The agent's housekeeping isn't listed (%d); --format jsonl has it.", upkeep))
+	}
+	if err != nil || len(notes) == 0 {
 		return err
 	}
-	return r.part("note", fmt.Sprintf("%d more aren't listed; --format jsonl has all.", more))
+	return r.part("note", strings.Join(notes, " "))
 }
 
 func (r *run) actionRows() error {
 	section := reportSection{"actions", "Actions", []string{"When", "", "What", "Verdict", "Outcome", "Files"}}
-	return rows(r, section, store.KindAction, func(a api.Action) int64 { return int64(a.N) }, func(a api.Action) (bool, error) {
+	return rows(r, section, store.KindAction, func(a api.Action) int64 { return int64(a.N) }, func(a api.Action) *reportRow {
 		if a.Housekeeping {
-			return false, nil
+			return nil
 		}
-		what := reportCell{Text: r.show(a.Title, "commands"), Class: "cmd"}
+		what := reportCell{Text: a.Title, Class: "cmd"}
 		if a.Said != nil && a.Said.Text != "" {
-			what.More = append(what.More, "“"+r.show(a.Said.Text, "the agent's words")+"”")
+			what.More = append(what.More, "“"+a.Said.Text+"”")
 		}
 		if a.Effects != nil {
-			for _, w := range a.Effects.Words {
-				what.More = append(what.More, r.show(w, "commands"))
-			}
+			what.More = append(what.More, a.Effects.Words...)
 		}
-		verdict := reportCell{Text: string(a.Verdict), More: []string{r.show(verdictWords(a), "commands")}}
+		verdict := reportCell{Text: string(a.Verdict), More: []string{verdictWords(a)}}
 		outcome := reportCell{Text: cmp.Or(a.Exit.Words(), string(a.State)), Class: "w"}
 		if a.State == api.ActionDenied {
 			verdict.Class = "bad"
@@ -201,7 +211,7 @@ func (r *run) actionRows() error {
 		if a.Files > 0 {
 			files.Text = fmt.Sprintf("%d (+%d −%d)", a.Files, a.Added, a.Removed)
 		}
-		return true, r.row(a.StartedAt, reportCell{Text: fmt.Sprint(a.N), Class: "n"}, what, verdict, outcome, files)
+		return r.rowOf(a.StartedAt, reportCell{Text: fmt.Sprint(a.N), Class: "n"}, what, verdict, outcome, files)
 	})
 }
 
@@ -219,29 +229,29 @@ func verdictWords(a api.Action) string {
 
 func (r *run) decisionRows() error {
 	section := reportSection{"decisions", "Decisions", []string{"When", "Action", "Answer", "By", "Reason"}}
-	return rows(r, section, store.KindDecision, func(d api.Decision) int64 { return d.Question }, func(d api.Decision) (bool, error) {
+	return rows(r, section, store.KindDecision, func(d api.Decision) int64 { return d.Question }, func(d api.Decision) *reportRow {
 		class := ""
 		if d.Answer == api.AnswerDeny || d.Answer == api.AnswerRollback {
 			class = "bad"
 		}
-		return true, r.row(d.At, reportCell{Text: fmt.Sprint(d.Action), Class: "n"}, reportCell{Text: string(d.Answer), Class: class},
-			reportCell{Text: r.show(d.By, "commands")}, reportCell{Text: r.show(d.Reason, "commands")})
+		return r.rowOf(d.At, reportCell{Text: fmt.Sprint(d.Action), Class: "n"}, reportCell{Text: string(d.Answer), Class: class},
+			reportCell{Text: d.By}, reportCell{Text: d.Reason})
 	})
 }
 
 func (r *run) attemptRows() error {
 	section := reportSection{"network", "Network attempts", []string{"When", "Action", "Where to", "Program", "Verdict", "Out", "In"}}
-	return rows(r, section, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) (bool, error) {
+	return rows(r, section, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) *reportRow {
 		where := fmt.Sprintf("%s %s", a.Protocol, cmp.Or(a.Name, a.Address))
 		if a.Port > 0 {
 			where += fmt.Sprintf(":%d", a.Port)
 		}
-		verdict := reportCell{Text: string(a.Verdict), More: []string{r.show(strings.TrimSpace(a.Rule+" "+a.Failure), "hosts")}}
+		verdict := reportCell{Text: string(a.Verdict), More: []string{strings.TrimSpace(a.Rule + " " + a.Failure)}}
 		if a.Verdict == api.Deny {
 			verdict.Class = "bad"
 		}
-		return true, r.row(a.At, reportCell{Text: fmt.Sprint(a.Action), Class: "n"}, reportCell{Text: r.show(where, "hosts"), Class: "cmd"},
-			reportCell{Text: r.show(a.Program, "hosts"), Class: "cmd"}, verdict, reportCell{Text: fmt.Sprint(a.Sent), Class: "n"}, reportCell{Text: fmt.Sprint(a.Received), Class: "n"})
+		return r.rowOf(a.At, reportCell{Text: fmt.Sprint(a.Action), Class: "n"}, reportCell{Text: where, Class: "cmd"},
+			reportCell{Text: a.Program, Class: "cmd"}, verdict, reportCell{Text: fmt.Sprint(a.Sent), Class: "n"}, reportCell{Text: fmt.Sprint(a.Received), Class: "n"})
 	})
 }
 
@@ -280,8 +290,8 @@ func (r *run) diffs() error {
 
 func (r *run) fileOf(d api.FileDiff, most int) reportFile {
 	c := d.Change
-	f := reportFile{Path: r.show(c.Path, "names of files"), Counted: c.Counted, Added: c.Added, Removed: c.Removed}
-	words := []string{map[string]string{"A": "new", "D": "deleted", "R": "renamed from " + r.show(c.From, "names of files"), "T": "another kind of file"}[c.Status], r.text(c.Words, "names of files"), r.text(d.Note, "names of files")}
+	f := reportFile{Path: r.text(c.Path, "names of files"), Counted: c.Counted, Added: c.Added, Removed: c.Removed}
+	words := []string{map[string]string{"A": "new", "D": "deleted", "R": "renamed from " + r.text(c.From, "names of files"), "T": "another kind of file"}[c.Status], r.text(c.Words, "names of files"), r.text(d.Note, "names of files")}
 	f.Words = strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 	where := "changes of " + f.Path
 	for _, h := range d.Hunks {
@@ -289,7 +299,7 @@ func (r *run) fileOf(d api.FileDiff, most int) reportFile {
 			f.Lines = append(f.Lines, reportCell{Text: "… the rest isn't shown", Class: "at"})
 			break
 		}
-		f.Lines = append(f.Lines, reportCell{Text: fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, r.show(h.Section, where)), Class: "at"})
+		f.Lines = append(f.Lines, reportCell{Text: fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, api.Escape(r.text(h.Section, where))), Class: "at"})
 		texts := make([]string, len(h.Lines))
 		for i, l := range h.Lines {
 			texts[i] = l.Text
@@ -310,7 +320,7 @@ func (r *run) foot() error {
 	by := "Written by Stepbox " + cmp.Or(api.Build(), "of an unknown version") + "; recorded by " + cmp.Or(r.s.Stepbox, "an unknown version") + "."
 	about := []string{by, fmt.Sprintf("Up to event %d of its record, whose hash is %s.", last.Seq, last.Hash)}
 	for _, s := range r.red.Found() {
-		about = append(about, fmt.Sprintf("Redacted: %d × %s in %s.", s.Count, api.Escape(s.Kind), api.Escape(s.Where)))
+		about = append(about, fmt.Sprintf("Redacted: %d × %s in %s.", s.Count, s.Kind, s.Where))
 	}
 	return r.part("foot", about)
 }

@@ -155,7 +155,7 @@ func (r *run) statement() (*statement, error) {
 		Predicate: predicate{
 			Version: "1.0.0", Type: agentType,
 			Subject: attested{Run: r.s.ID, Files: []string{}},
-			Agent:   attestAgent{Platform: r.text(r.s.Agent, "the session"), Session: r.s.ID, Started: r.s.StartedAt, Ended: end, Seconds: int64(max(0, end.Sub(r.s.StartedAt)).Seconds())},
+			Agent:   attestAgent{Platform: r.s.Agent, Session: r.s.ID, Started: r.s.StartedAt, Ended: end, Seconds: int64(max(0, end.Sub(r.s.StartedAt)).Seconds())},
 			Policy:  attestRules{Hash: zero, Source: "inferred", Digest: map[string]any{}},
 			Summary: attestDeeds{Events: []blocked{}},
 			Chain:   attestChain{Genesis: zero, First: first[0].Hash.String(), Last: last.Hash.String(), Events: last.Seq, File: r.s.ID + ".jsonl", Verifier: "urn:stepbox:verify"},
@@ -199,7 +199,7 @@ func (r *run) subjects(st *statement) error {
 		if err != nil {
 			return fmt.Errorf("cannot read %q: %w", path, err)
 		}
-		name := r.show(path, "names of files")
+		name := api.Escape(r.text(path, "names of files"))
 		st.Subject = append(st.Subject, subject{Name: name, Digest: d, Annotations: map[string]any{"applied": applied}})
 		st.Predicate.Subject.Files = append(st.Predicate.Subject.Files, name)
 		return nil
@@ -220,7 +220,7 @@ func (r *run) deeds(d *attestDeeds) error {
 		}
 		d.Blocked++
 		if len(d.Events) < maxSubjects {
-			d.Events = append(d.Events, blocked{tool, r.show(target, "commands"), r.show(rule, "commands"), int64(max(0, at.Sub(r.s.StartedAt)).Seconds())})
+			d.Events = append(d.Events, blocked{tool, api.Escape(target), api.Escape(rule), int64(max(0, at.Sub(r.s.StartedAt)).Seconds())})
 		}
 	}
 	err := each(r, store.KindAction, func(a api.Action) int64 { return int64(a.N) }, func(a api.Action) error {

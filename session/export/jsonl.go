@@ -59,7 +59,7 @@ func (r *run) jsonl() error {
 			return fmt.Errorf("cannot read the record: %w", err)
 		}
 		for _, e := range events {
-			doc, same := r.red.JSON(e.Doc, "the events' "+string(e.Kind)+"s")
+			doc, same := r.red.JSON(e.Doc, where(e.Kind))
 			l := eventLine{e.Seq, e.At, e.Kind, e.Event, e.Key, doc, !same, e.Prev.String(), e.Hash.String()}
 			if err := r.json(l); err != nil {
 				return err

@@ -138,14 +138,14 @@ func (r *run) otlp() error {
 
 func (s *spanner) agent() span {
 	info := s.r.s
-	v := span{Trace: s.trace, ID: s.root, Name: "invoke_agent " + s.r.text(info.Agent, "the session"), Kind: spanInternal}
+	v := span{Trace: s.trace, ID: s.root, Name: "invoke_agent " + info.Agent, Kind: spanInternal}
 	v.Start, v.End = s.times(info.StartedAt, info.EndedAt)
 	a := attr(nil, "gen_ai.operation.name", "invoke_agent")
 	a = attr(a, "gen_ai.provider.name", provider(info.Agent))
-	a = attr(a, "gen_ai.agent.name", s.r.text(info.Agent, "the session"))
+	a = attr(a, "gen_ai.agent.name", info.Agent)
 	a = attr(a, "gen_ai.conversation.id", info.ID)
-	a = attr(a, "process.command_line", s.r.text(info.Command, "commands"))
-	a = attr(a, "stepbox.session.name", s.r.text(info.Name, "the session's name"))
+	a = attr(a, "process.command_line", info.Command)
+	a = attr(a, "stepbox.session.name", info.Name)
 	a = attr(a, "stepbox.session.mode", string(info.Mode))
 	a = attr(a, "stepbox.session.state", string(info.State))
 	if e := info.Exit; e != nil && (e.Code != 0 || e.Signal != "") {
@@ -162,18 +162,17 @@ func (s *spanner) tool(t api.Action) span {
 	if t.State == api.ActionDenied {
 		v.End = v.Start // it never ran
 	}
-	title := s.r.text(t.Title, "commands")
 	a := attr(nil, "gen_ai.operation.name", "execute_tool")
 	a = attr(a, "gen_ai.tool.name", string(t.Kind))
 	a = attr(a, "gen_ai.tool.type", "function")
 	a = attr(a, "gen_ai.tool.call.id", strconv.Itoa(t.N))
-	if b, err := json.Marshal(map[string]string{string(t.Kind): title}); err == nil {
+	if b, err := json.Marshal(map[string]string{string(t.Kind): t.Title}); err == nil {
 		a = attr(a, "gen_ai.tool.call.arguments", string(b))
 	}
 	a = attr(a, "stepbox.action.state", string(t.State))
 	a = attr(a, "stepbox.action.verdict", string(t.Verdict))
-	a = attr(a, "stepbox.action.rule", s.r.text(t.Rule, "commands"))
-	a = attr(a, "stepbox.action.by", s.r.text(t.By, "commands"))
+	a = attr(a, "stepbox.action.rule", t.Rule)
+	a = attr(a, "stepbox.action.by", t.By)
 	a = attr(a, "stepbox.action.review", string(t.Review))
 	a = attr(a, "stepbox.action.housekeeping", t.Housekeeping)
 	a = attr(a, "stepbox.action.files", t.Files)
@@ -182,7 +181,7 @@ func (s *spanner) tool(t api.Action) span {
 	switch {
 	case t.State == api.ActionDenied:
 		a = attr(a, "error.type", "denied")
-		v.Status = spanStatus{spanFailed, "denied: " + s.r.text(t.Reason, "commands")}
+		v.Status = spanStatus{spanFailed, "denied: " + t.Reason}
 	case t.Exit != nil:
 		a = attr(a, "process.exit.code", t.Exit.Code)
 		if t.Exit.Code != 0 || t.Exit.Signal != "" {
@@ -195,23 +194,23 @@ func (s *spanner) tool(t api.Action) span {
 }
 
 func (s *spanner) attempt(t api.Attempt) span {
-	v := span{Trace: s.trace, ID: s.id("attempt", t.ID), Parent: s.root, Name: "connect " + s.r.text(cmp.Or(t.Name, t.Address), "hosts"), Kind: spanClient}
+	v := span{Trace: s.trace, ID: s.id("attempt", t.ID), Parent: s.root, Name: "connect " + cmp.Or(t.Name, t.Address), Kind: spanClient}
 	if t.Action != 0 {
 		v.Parent = s.id("action", int64(t.Action))
 	}
 	v.Start, v.End = s.times(t.At, t.At.Add(t.Duration))
 	a := attr(nil, "network.transport", t.Protocol)
-	a = attr(a, "server.address", s.r.text(cmp.Or(t.Name, t.Address), "hosts"))
+	a = attr(a, "server.address", cmp.Or(t.Name, t.Address))
 	if t.Port > 0 {
 		a = attr(a, "server.port", t.Port)
 	}
-	a = attr(a, "process.executable.path", s.r.text(t.Program, "hosts"))
+	a = attr(a, "process.executable.path", t.Program)
 	a = attr(a, "stepbox.attempt.verdict", string(t.Verdict))
-	a = attr(a, "stepbox.attempt.rule", s.r.text(t.Rule, "hosts"))
+	a = attr(a, "stepbox.attempt.rule", t.Rule)
 	a = attr(a, "stepbox.attempt.sent", t.Sent)
 	a = attr(a, "stepbox.attempt.received", t.Received)
 	if t.Verdict == api.Deny || t.Failure != "" {
-		why := cmp.Or(s.r.text(t.Failure, "hosts"), "denied")
+		why := cmp.Or(t.Failure, "denied")
 		a = attr(a, "error.type", why)
 		v.Status = spanStatus{spanFailed, why}
 	}

@@ -159,7 +159,7 @@ func (r *run) marks(any bool) iter.Seq2[take, error] {
 			if words == "" {
 				continue
 			}
-			t := take{at: max(0, e.At.Sub(r.s.StartedAt)), kind: marked, data: []byte(r.text(words, "commands"))}
+			t := take{at: max(0, e.At.Sub(r.s.StartedAt)), kind: marked, data: []byte(r.text(words, where(store.KindAction)))}
 			if !yield(t, nil) {
 				return
 			}

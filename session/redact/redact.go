@@ -160,15 +160,16 @@ func (s *shape) at(text []byte, at int) (span, bool) {
 		from, to = m[2], m[3]
 	}
 	from, to = at+from, at+to
-	if from == to || bytes.HasPrefix(text[from:to], []byte(mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
+	if from == to || bytes.HasPrefix(text[from:to], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
 		return span{}, false
 	}
 	return span{from, to, s.kind}, true
 }
 
-const mark = "[redacted: "
+// Mark begins the words that stand for a secret.
+const Mark = "[redacted: "
 
-func words(kind string) string { return mark + kind + "]" }
+func words(kind string) string { return Mark + kind + "]" }
 
 // Text replaces the secrets of one text. Where says in words what the text is.
 func (r *Redactor) Text(text, where string) string { return r.behind(nil, text, where) }
