@@ -20,11 +20,11 @@ import (
 )
 
 // refuse makes the record refuse rows of a table from here on.
-func (w *world) refuse(table string) {
+func (w *world) refuse(kind store.Kind) {
 	w.Helper()
 	db, err := sql.Open("sqlite3", filepath.Join(filepath.Dir(w.project), "data", "stepbox.db")) // the driver is store's
 	w.must(err)
-	_, err = db.Exec(fmt.Sprintf(`PRAGMA busy_timeout = 5000; CREATE TRIGGER refuse_%[1]s BEFORE INSERT ON %[1]s BEGIN SELECT RAISE(ABORT, 'refused'); END`, table))
+	_, err = db.Exec(fmt.Sprintf(`PRAGMA busy_timeout = 5000; CREATE TRIGGER refuse_%[1]s BEFORE INSERT ON events WHEN NEW.kind = '%[1]s' BEGIN SELECT RAISE(ABORT, 'refused'); END`, kind))
 	w.must(errors.Join(err, db.Close()))
 }
 
@@ -52,7 +52,7 @@ func (w *world) over() api.Session {
 
 func TestUnrecordedCheckpointEndsTheSession(t *testing.T) {
 	w := start(t, api.ModePolicy, "read x; echo edited > b.txt; read y")
-	w.refuse("checkpoints")
+	w.refuse(store.KindCheckpoint)
 	w.enter()
 	s := w.over()
 	if s.State != api.SessionEnded || s.EndedBy != api.ByFailure || !strings.Contains(s.Reason, "refused") {
@@ -62,7 +62,7 @@ func TestUnrecordedCheckpointEndsTheSession(t *testing.T) {
 
 func TestUnrecordedActionDoesNotRun(t *testing.T) {
 	w := start(t, api.ModePolicy, "read x; touch done; read y")
-	w.refuse("actions")
+	w.refuse(store.KindAction)
 	w.enter()
 	if s := w.over(); s.EndedBy != api.ByFailure {
 		t.Errorf("the session was ended by %q: %q", s.EndedBy, s.Reason)
@@ -75,7 +75,7 @@ func TestUnrecordedActionDoesNotRun(t *testing.T) {
 // A record that takes nothing any more doesn't keep the session from ending.
 func TestEndThatCannotBeRecorded(t *testing.T) {
 	w := start(t, api.ModePolicy, "read x; cat a.txt; read y")
-	w.refuse("sessions")
+	w.refuse(store.KindSession)
 	w.enter()
 	if s := w.over(); s.State == api.SessionEnded {
 		t.Errorf("the end is recorded though that was refused")

@@ -131,11 +131,15 @@ func (t *tx) append(session string, facts []Fact, events []Event) ([]Event, erro
 			Doc: f.Doc, Prev: h.hash,
 		}
 		e.Hash = e.digest()
-		doc := string(e.Doc)
-		err := t.exec(`INSERT INTO events (session, seq, time, kind, event, key, doc, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			session, int64(e.Seq), at, string(e.Kind), e.Event, e.Key, doc, e.Prev[:], e.Hash[:])
-		if err == nil {
-			err = t.exec(kindOf(f.Kind).upsert(), session, e.Key, int64(e.Seq), doc)
+		k, doc := kindOf(f.Kind), string(e.Doc)
+		stored, err := t.fold(k, &e)
+		if err != nil {
+			return nil, err
+		}
+		err = t.exec(`INSERT INTO events (session, seq, time, kind, event, key, doc, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			session, int64(e.Seq), at, string(e.Kind), e.Event, e.Key, string(stored), e.Prev[:], e.Hash[:])
+		if err == nil && k.view == 0 {
+			err = t.exec(k.upsert(), session, e.Key, int64(e.Seq), doc)
 		}
 		if err != nil {
 			return nil, err

@@ -224,7 +224,7 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 		if _, err := t.conn.ExecContext(context.Background(), `DROP TRIGGER events_remain`); err != nil {
 			return err
 		}
-		for _, k := range described() {
+		for _, k := range s.tables() {
 			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
 				return err
 			}

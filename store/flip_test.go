@@ -90,7 +90,7 @@ func TestFlippedFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	tables := []string{"events", "bodies"}
-	for _, k := range described() {
+	for _, k := range s.tables() {
 		tables = append(tables, k.table)
 	}
 	for _, table := range tables {

@@ -29,7 +29,9 @@ const (
 type kind struct {
 	name    Kind
 	table   string
-	since   int // the schema version that made the table
+	since   int      // the schema version that made the table
+	view    int      // the one from which on the events alone have it and the table is a view of them; 0: none
+	alike   []string // members that are the same in many documents, see fold
 	columns []column
 	bodies  []string // members of the document that hold the hash of a body, or are empty; a.b is b in a
 }
@@ -80,7 +82,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "actions", "held", "unreviewed", "attempts"),
 			same(text, 1, "last_action", "screen"),
 		)},
-		{name: KindAction, table: "actions", since: 1, columns: slices.Concat(
+		{name: KindAction, table: "actions", since: 1, alike: []string{"title", "kind", "state", "housekeeping", "verdict", "rule", "by", "exit"}, columns: slices.Concat(
 			[]column{{"action_kind", text, "$.kind", 1}},
 			same(text, 1, "state", "review", "title"),
 			same(integer, 1, "housekeeping"),
@@ -101,7 +103,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "question", "action"),
 			same(text, 1, "hash", "answer", "reason", "by", "at"),
 		)},
-		{name: KindExec, table: "execs", since: 1, columns: slices.Concat(
+		{name: KindExec, table: "execs", since: 1, view: 3, alike: []string{"argv", "program", "cwd", "verdict", "rule"}, columns: slices.Concat(
 			same(integer, 1, "action", "pid", "parent"),
 			same(text, 1, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
 			exitColumns,
@@ -115,7 +117,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "sent", "received", "duration", "open"),
 			same(text, 1, "failure"),
 		)},
-		{name: KindCheckpoint, table: "checkpoints", since: 1, bodies: []string{"root"}, columns: slices.Concat(
+		{name: KindCheckpoint, table: "checkpoints", since: 1, view: 3, bodies: []string{"root"}, columns: slices.Concat(
 			same(integer, 1, "action"),
 			same(text, 1, "at", "root"),
 			same(integer, 1, "files", "bytes"),
@@ -144,7 +146,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 3, "of"),
 			same(text, 3, "hash", "at", "by", "signer", "signature"),
 		)},
-		{name: KindEnds, table: "ends", since: 3, columns: same(text, 3, "list")},
+		{name: KindEnds, table: "ends", since: 3, view: 3, columns: same(text, 3, "list")},
 	}
 })
 
@@ -152,6 +154,11 @@ var described = sync.OnceValue(func() []*kind {
 // schema that is only read lacks the later ones.
 func (s *Store) kinds() []*kind {
 	return slices.DeleteFunc(slices.Clone(described()), func(k *kind) bool { return k.since > s.schema })
+}
+
+// tables are those of which the database has a table beside the events.
+func (s *Store) tables() []*kind {
+	return slices.DeleteFunc(s.kinds(), func(k *kind) bool { return k.view != 0 && s.schema >= k.view })
 }
 
 // kindOf finds a description, or nil.

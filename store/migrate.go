@@ -83,7 +83,13 @@ func kindStatements(version int) []string {
 				out = append(out, fmt.Sprintf(`ALTER TABLE "%s" ADD COLUMN %s`, k.table, def))
 			}
 		}
-		if k.since == version {
+		switch {
+		case k.view == version:
+			if k.since < version {
+				out = append(out, fmt.Sprintf(`DROP TABLE "%s"`, k.table))
+			}
+			out = append(out, k.asView())
+		case k.since == version:
 			out = append(out, fmt.Sprintf("CREATE TABLE \"%s\" (\n\tsession TEXT NOT NULL,\n\tkey INTEGER NOT NULL,\n\tseq INTEGER NOT NULL,\n\tdoc TEXT NOT NULL,\n\t%s,\n\tPRIMARY KEY (session, key)\n)",
 				k.table, strings.Join(cols, ",\n\t")))
 		}

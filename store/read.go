@@ -122,7 +122,7 @@ func eachEvent(ctx context.Context, q querier, session string, from uint64, limi
 
 // readEvents calls f for those of a session's events that a condition says.
 func readEvents(ctx context.Context, q querier, session string, f func(Event) error, where string, args ...any) error {
-	rows, err := q.QueryContext(ctx, `SELECT seq, time, kind, event, key, doc, prev, hash FROM events WHERE `+where, args...)
+	rows, err := q.QueryContext(ctx, `SELECT seq, time, kind, event, key, doc, prev, hash, `+likened+` FROM events e WHERE `+where, args...)
 	if err != nil {
 		return err
 	}
@@ -130,14 +130,14 @@ func readEvents(ctx context.Context, q querier, session string, f func(Event) er
 	for rows.Next() {
 		e := Event{Session: session}
 		var at int64
-		var doc, prev, hash []byte
-		if err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash); err != nil {
+		var doc, prev, hash, like []byte
+		if err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash, &like); err != nil {
 			return err
 		}
 		if len(prev) != len(e.Prev) || len(hash) != len(e.Hash) {
 			return fmt.Errorf("event %d has hashes of %d and %d bytes: %w", e.Seq, len(prev), len(hash), ErrTampered)
 		}
-		e.At, e.Doc = time.Unix(0, at).UTC(), doc
+		e.At, e.Doc = time.Unix(0, at).UTC(), unfold(doc, like)
 		copy(e.Prev[:], prev)
 		copy(e.Hash[:], hash)
 		if err := f(e); err != nil {
@@ -166,7 +166,7 @@ func (s *Store) AsOf(ctx context.Context, session string, kind Kind, seq uint64,
 	}
 	// One walk down the index, which has all that is needed to choose; only what is
 	// wanted is read.
-	docs, err := s.docs(ctx, `SELECT e.doc FROM
+	docs, err := s.docs(ctx, `SELECT `+whole+` FROM
 	(SELECT key, max(seq) AS seq FROM events WHERE session = ?1 AND kind = ?2 AND seq <= ?3 GROUP BY key ORDER BY key DESC LIMIT ?4) latest
 	JOIN events e ON e.session = ?1 AND e.seq = latest.seq ORDER BY latest.key`,
 		session, string(kind), int64(min(seq, 1<<62)), limit)

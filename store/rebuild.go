@@ -19,7 +19,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if err := v.chain(ctx, s.reads); err != nil {
 		return fail(s.fault(err))
 	}
-	for _, k := range s.kinds() {
+	for _, k := range s.tables() {
 		if err := v.beyond(ctx, k); err != nil {
 			return fail(s.fault(err))
 		}
@@ -27,7 +27,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if len(v.found.Problems) > 0 {
 		return fail(v.found.Problems[0])
 	}
-	for _, k := range s.kinds() {
+	for _, k := range s.tables() {
 		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
 				return err
@@ -35,7 +35,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 			// Beside max(), the other columns are of the row that has the
 			// maximum (sqlite.org/lang_select.html, "bare columns").
 			return t.exec(`INSERT INTO "`+k.table+`" (session, key, seq, doc)
-SELECT session, key, max(seq), doc FROM events WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
+SELECT session, key, max(seq), `+whole+` FROM events e WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
 		})
 		if err != nil {
 			return fail(err)
