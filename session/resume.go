@@ -217,6 +217,15 @@ func (p *past) again(was api.Session) api.Session {
 	out.Actions, out.Unreviewed, out.LastAction, out.Applies = was.Actions, was.Unreviewed, was.LastAction, was.Applies
 	out.Denials, out.Rollbacks, out.Changed = was.Denials, was.Rollbacks, was.Changed
 	out.Resumed, out.ResumedAt = was.Resumed+1, time.Now().UTC()
+	// It stays what it was first, for who looks for it.
+	out.Agent, out.Command = was.Agent, was.Command
+	if p.next.Command != was.Command {
+		out.ResumedWith = p.next.Command
+	}
+	if n := len(p.Checkpoints); was.Live() && n > 0 { // it was interrupted some time after that
+		was.EndedAt = p.Checkpoints[n-1].At
+	}
+	out.RanBefore = was.Ran(was.EndedAt)
 	return out
 }
 
@@ -242,7 +251,7 @@ func (s *Session) goOn() {
 			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 		})
 	}
-	s.note(p.Session.Live(), "%s", p.said(s.info.Command))
+	s.note(p.Session.Live(), "%s", p.said(s.info.Runs()))
 	for _, words := range p.Words {
 		s.note(true, "%s", words)
 	}

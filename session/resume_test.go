@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"stepbox/session"
 	"stepbox/session/api"
@@ -54,10 +55,15 @@ func TestResume(t *testing.T) {
 	before, changes := d.row(), d.changed(0)
 	actions, err := d.read.Actions(t.Context(), d.ID())
 	d.must(err)
+	var ended api.Session
 	d.again(func(string) {
+		ended = d.row()
 		d.must(os.WriteFile(filepath.Join(d.project, "a"), []byte("the person's\n"), 0o600))
 	})
 	now := d.row()
+	if ran := ended.EndedAt.Sub(ended.StartedAt); now.RanBefore != ran || now.Ran(now.ResumedAt.Add(time.Second)) != ran+time.Second {
+		t.Errorf("it ran %s before it was resumed, not %s", ran, now.RanBefore)
+	}
 	if now.Number != before.Number || !now.StartedAt.Equal(before.StartedAt) || now.Resumed != 1 || now.ResumedAt.Before(before.StartedAt) || now.State != api.SessionRunning ||
 		now.Exit != nil || now.EndedBy != "" || now.Base == nil || now.Base.Hash != before.Base.Hash || now.Printed == 0 {
 		t.Errorf("it was  %+v\nit is now %+v", before, now)

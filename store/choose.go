@@ -124,7 +124,8 @@ func (c Choice) key() (key string, up bool, args []any) {
 	first := list(c.First)
 	switch c.Order {
 	case ByLength:
-		return `coalesce(unixepoch(s.ended_at, 'subsec') - unixepoch(s.started_at, 'subsec'), iif(s.session IN (SELECT value FROM json_each(?)), ? - unixepoch(s.started_at, 'subsec'), 0))`,
+		return `coalesce(s.doc ->> '$.ran_before' / 1e9, 0) + coalesce(coalesce(unixepoch(s.ended_at, 'subsec'), iif(s.session IN (SELECT value FROM json_each(?)), ?, NULL))
+	- unixepoch(coalesce(s.doc ->> '$.resumed_at', s.started_at), 'subsec'), 0)`,
 			false, []any{first, float64(time.Now().UnixMilli()) / 1000}
 	case ByChanges:
 		return `coalesce(nullif(s.doc ->> '$.changed', 0), s.doc ->> '$.unapplied', 0)`, false, nil

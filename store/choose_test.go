@@ -58,7 +58,7 @@ func TestChoose(t *testing.T) {
 	s := open(t)
 	at := func(h int) string { return time.Date(2026, 11, 1, h, 0, 0, 5, time.UTC).Format(time.RFC3339Nano) }
 	sessionOf(t, s, "a", `{"id":"a","name":"Beta","agent":"claude","command":"claude 100%","folder":"/home/x","state":"ended","unapplied":3,"started_at":"`+at(1)+`","ended_at":"`+at(4)+`"}`)
-	sessionOf(t, s, "b", `{"id":"b","name":"alpha","agent":"codex","command":"codex","folder":"/home/x/y","state":"ended","exit":{"code":1},"changed":9,"started_at":"`+at(2)+`","ended_at":"`+at(3)+`"}`)
+	sessionOf(t, s, "b", `{"id":"b","name":"alpha","agent":"codex","command":"codex","folder":"/home/x/y","state":"ended","exit":{"code":1},"changed":9,"started_at":"`+at(2)+`","resumed_at":"`+at(22)+`","ran_before":1800000000000,"ended_at":"`+at(23)+`"}`)
 	sessionOf(t, s, "c", `{"id":"c","name":"gamma","agent":"codex","command":"run 1000","folder":"/home/xy","state":"running","parent":{"id":"a"},"started_at":"`+at(3)+`"}`)
 	sessionOf(t, s, "d", `{"id":"d","name":"delta","agent":"codex","command":"x","folder":"/","state":"ended","started_at":"`+at(4)+`"}`)
 	labelOf(t, s, "b", `{"tags":["urgent","x_y"],"note":"look \u001b here"}`)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -56,9 +57,11 @@ type Session struct {
 	Beside      []Neighbour  `json:"beside,omitempty"`       // other live sessions over the same files
 
 	// A session that had ended, or was interrupted, can go on over its files.
-	Resumed   int       `json:"resumed,omitempty"` // how often it did
-	ResumedAt time.Time `json:"resumed_at,omitzero"`
-	Printed   int64     `json:"printed,omitempty"` // bytes of its output that are from before it was last resumed
+	Resumed     int           `json:"resumed,omitempty"` // how often it did
+	ResumedAt   time.Time     `json:"resumed_at,omitzero"`
+	ResumedWith string        `json:"resumed_with,omitempty"` // the command since then, if it is another than the first
+	RanBefore   time.Duration `json:"ran_before,omitempty"`   // how long it had run until then, in nanoseconds
+	Printed     int64         `json:"printed,omitempty"`      // bytes of its output that are from before it was last resumed
 
 	// What the project's repository had checked out when the session started;
 	// empty without one. Files may have differed from it: of those that the
@@ -102,6 +105,25 @@ type Session struct {
 
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
 }
+
+// Ran is how long the session has run by now, without the time between an end and a
+// resume; 0: nobody recorded when it ended.
+func (s Session) Ran(now time.Time) time.Duration {
+	began := s.StartedAt
+	if s.Resumed > 0 {
+		began = s.ResumedAt
+	}
+	switch {
+	case !s.EndedAt.IsZero():
+		now = s.EndedAt
+	case !s.Live() || began.IsZero():
+		return 0
+	}
+	return s.RanBefore + max(0, now.Sub(began))
+}
+
+// Runs is the command that it runs, or ran last.
+func (s Session) Runs() string { return cmp.Or(s.ResumedWith, s.Command) }
 
 // Neighbour is a live session whose project folder is another session's as well,
 // or inside it, or around it. Neither sees what the other changes before that is

@@ -178,7 +178,7 @@ func (m *marker) resumes(ctx context.Context, st *store.Store, id string) error 
 			return fmt.Errorf("cannot decode event %d: %w", e.Seq, err)
 		}
 		if s.Resumed > 0 {
-			m.add(api.Mark{Offset: e.At.Sub(m.began), Seq: e.Seq, Kind: api.MarkResume, Key: int64(s.Resumed), Text: s.Command})
+			m.add(api.Mark{Offset: e.At.Sub(m.began), Seq: e.Seq, Kind: api.MarkResume, Key: int64(s.Resumed), Text: s.Runs()})
 		}
 	}
 	return err

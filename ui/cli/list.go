@@ -173,14 +173,10 @@ func outcome(s api.Session) string {
 
 // took says how long a session ran, or has been running.
 func took(s api.Session) string {
-	end := s.EndedAt
-	if s.Live() {
-		end = time.Now()
+	if d := s.Ran(time.Now()); d > 0 {
+		return d.Round(time.Second).String()
 	}
-	if end.IsZero() || s.StartedAt.IsZero() {
-		return "-"
-	}
-	return end.Sub(s.StartedAt).Round(time.Second).String()
+	return "-"
 }
 
 // labelMarks are a session's tags, and whether it is pinned.

@@ -104,6 +104,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	}
 	if s.Resumed > 0 {
 		row(w, "resumed", "%s, %s", paint.Count(s.Resumed, "time", "times"), since(s.ResumedAt))
+		if s.ResumedWith != "" {
+			row(w, "", "with %s", s.ResumedWith)
+		}
 	}
 	if len(s.Beside) > 0 {
 		row(w, "beside", "%s works on the same files: neither sees what the other changes before that is applied", besideNames(s))

@@ -282,7 +282,7 @@ func told(e api.Event) string {
 	case e.Apply != nil && e.Kind == "apply.done":
 		return "applied " + paint.Count(e.Apply.Files, "file", "files")
 	case e.Session != nil && e.Kind == "session.started" && e.Session.Resumed > 0:
-		return "resumed with " + e.Session.Command
+		return "resumed with " + e.Session.Runs()
 	case e.Session != nil && e.Kind == "session.ended":
 		return "ended"
 	}

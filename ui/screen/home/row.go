@@ -121,14 +121,10 @@ func last(x api.Session) time.Time {
 }
 
 func took(x api.Session, now time.Time) string {
-	end := x.EndedAt
-	if end.IsZero() {
-		if !x.Live() {
-			return "·"
-		}
-		end = now
+	if d := x.Ran(now); d > 0 {
+		return paint.Took(d)
 	}
-	return paint.Took(end.Sub(x.StartedAt))
+	return "·"
 }
 
 // namesWidth is the width of the column of names.
@@ -162,7 +158,7 @@ func (s *Screen) liveRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, x api.Ses
 	at := paint.Text(dst, r.Min.X+1, y, end, glyph+" ", p.S(token))
 	paint.Clip(dst, at, y, min(end, at+names), label(x), p.S(themes.Strong))
 	at += names + 2
-	right := paint.Right(dst, at, y, end, paint.Line{{Text: paint.Long(f.Now.Sub(x.StartedAt)), Style: p.S(themes.Muted)}}) - 2
+	right := paint.Right(dst, at, y, end, paint.Line{{Text: paint.Long(x.Ran(f.Now)), Style: p.S(themes.Muted)}}) - 2
 	const stateWidth = 22
 	room := min(stateWidth, max(8, right-at))
 	paint.Clip(dst, at, y, min(right, at+room), words, p.S(token))

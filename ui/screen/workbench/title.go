@@ -169,11 +169,7 @@ func (c *core) figures(f paint.Frame) []piece {
 		add(ses.Limits.Source, themes.BarMuted, 20)
 	}
 	if !ses.StartedAt.IsZero() {
-		end := f.Now
-		if !ses.EndedAt.IsZero() {
-			end = ses.EndedAt
-		}
-		add(paint.Long(end.Sub(ses.StartedAt)), themes.Bar, 70)
+		add(paint.Long(ses.Ran(f.Now)), themes.Bar, 70)
 	}
 	if n := len(out); n > 0 {
 		out[n-1].text = out[n-1].text[:len(out[n-1].text)-2]
