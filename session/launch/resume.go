@@ -142,7 +142,7 @@ func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string)
 		return refuse("%v", err)
 	}
 	if len(r.Argv) == 0 {
-		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Command, was.ID)
+		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Runs(), was.ID)
 	}
 	r.Name, r.Mode = was.Name, was.Mode
 	if r.Cols <= 0 || r.Rows <= 0 {
