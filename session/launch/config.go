@@ -155,7 +155,6 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Finder:   find.New(history),
 		Verifier: seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }},
 		Ring:     ring,
-		Forester: forester{travels.trees, history},
 	}, live.find, log)
 	pipe := server.NewPipe()
 	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}

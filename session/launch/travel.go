@@ -19,9 +19,14 @@ type traveller struct {
 	trees   tree.Source
 }
 
+// at is the project as a session saw it at a moment.
+func (t traveller) at(ctx context.Context, id string, m api.Moment) (*tree.Tree, error) {
+	return t.trees.In(ctx, &t.history.History, id, m)
+}
+
 // File is server.Traveller's.
 func (t traveller) File(ctx context.Context, id, path string, at api.Moment) (io.ReadCloser, error) {
-	whole, err := t.trees.In(ctx, &t.history.History, id, at)
+	whole, err := t.at(ctx, id, at)
 	if err != nil {
 		return nil, err
 	}

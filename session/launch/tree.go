@@ -10,41 +10,31 @@ import (
 	"stepbox/session/tree"
 )
 
-// forester rebuilds projects as sessions saw them.
-type forester struct {
-	tree.Source
-	history *files.History
-}
-
-func (f forester) at(ctx context.Context, id string, m api.Moment) (*tree.Tree, error) {
-	return f.In(ctx, &f.history.History, id, m)
-}
-
-// Checkout is server.Forester's.
-func (f forester) Checkout(ctx context.Context, id string, r api.CheckoutRequest) (api.Checkout, error) {
-	t, err := f.at(ctx, id, r.At)
+// Checkout is server.Traveller's.
+func (t traveller) Checkout(ctx context.Context, id string, r api.CheckoutRequest) (api.Checkout, error) {
+	whole, err := t.at(ctx, id, r.At)
 	if err != nil {
 		return api.Checkout{}, err
 	}
-	defer t.Close()
+	defer whole.Close()
 	var paths []string
 	for _, p := range r.Paths {
 		paths = append(paths, string(p))
 	}
 	slices.Sort(paths)
-	return t.CheckOut(ctx, string(r.Into), slices.Compact(paths))
+	return whole.CheckOut(ctx, string(r.Into), slices.Compact(paths))
 }
 
-// Compare is server.Forester's.
-func (f forester) Compare(ctx context.Context, id string, at api.Moment, other string, then api.Moment) iter.Seq2[api.FileDiff, error] {
+// Compare is server.Traveller's.
+func (t traveller) Compare(ctx context.Context, id string, at api.Moment, other string, then api.Moment) iter.Seq2[api.FileDiff, error] {
 	return func(yield func(api.FileDiff, error) bool) {
-		a, err := f.at(ctx, id, at)
+		a, err := t.at(ctx, id, at)
 		if err != nil {
 			yield(api.FileDiff{}, err)
 			return
 		}
 		defer a.Close()
-		b, err := f.at(ctx, other, then)
+		b, err := t.at(ctx, other, then)
 		if err != nil {
 			yield(api.FileDiff{}, err)
 			return
@@ -55,7 +45,7 @@ func (f forester) Compare(ctx context.Context, id string, at api.Moment, other s
 			yield(api.FileDiff{}, err)
 			return
 		}
-		for d, err := range files.Recorded(f.Store, id).Diffs(ctx, from, to) {
+		for d, err := range files.Recorded(t.trees.Store, id).Diffs(ctx, from, to) {
 			if !yield(d, err) || err != nil {
 				return
 			}

@@ -37,20 +37,27 @@ func numbered[T any](f func(Controller, context.Context, int) (T, error)) func(C
 	}
 }
 
-// withBody answers requests that have a body. One with a field that isn't known is
-// refused: what it asks for there wouldn't happen.
+// withBody answers requests to a live session that have a body.
 func withBody[B, T any](f func(Controller, context.Context, B) (T, error)) func(Controller, *http.Request) (any, error) {
 	return func(c Controller, q *http.Request) (any, error) {
+		return asked(func(ctx context.Context, _ string, body B) (T, error) { return f(c, ctx, body) })(q)
+	}
+}
+
+// asked answers requests that have a body; the id is "" where they concern no session.
+func asked[B, T any](f func(ctx context.Context, id string, body B) (T, error)) func(*http.Request) (any, error) {
+	return func(q *http.Request) (any, error) {
 		body, err := bodyOf[B](q)
 		if err != nil {
 			return nil, err
 		}
-		return f(c, q.Context(), body)
+		return f(q.Context(), q.PathValue("id"), body)
 	}
 }
 
 // bodyOf reads a request's body to its end: only then is it noticed that a client
-// closes the connection.
+// closes the connection. One with a field that isn't known is refused: what it asks
+// for there wouldn't happen.
 func bodyOf[B any](q *http.Request) (body B, err error) {
 	b, err := io.ReadAll(http.MaxBytesReader(nil, q.Body, maxRequest))
 	if err == nil {

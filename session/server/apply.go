@@ -8,20 +8,9 @@ import (
 	"stepbox/session/api"
 )
 
-func (s *server) applyPlan(q *http.Request) (any, error) {
-	r, err := bodyOf[api.ApplyRequest](q)
-	if err != nil {
-		return nil, err
-	}
-	return s.a.ApplyPlan(q.Context(), q.PathValue("id"), r)
-}
-
-func (s *server) apply(w http.ResponseWriter, q *http.Request) {
-	r, err := bodyOf[api.ApplyRequest](q)
+func (s *server) apply(q *http.Request, r api.ApplyRequest, tell func(api.Progress)) (api.Apply, error) {
 	r.By = cmp.Or(api.From(q), r.By)
-	progress(w, err, func(tell func(api.Progress)) (api.Apply, error) {
-		return s.a.Apply(q.Context(), q.PathValue("id"), r, tell)
-	})
+	return s.a.Apply(q.Context(), q.PathValue("id"), r, tell)
 }
 
 func (s *server) undoPlan(q *http.Request) (any, error) {
@@ -32,16 +21,13 @@ func (s *server) undoPlan(q *http.Request) (any, error) {
 	return s.a.UndoPlan(q.Context(), q.PathValue("id"), n)
 }
 
-func (s *server) undo(w http.ResponseWriter, q *http.Request) {
-	r, err := bodyOf[api.UndoRequest](q)
+func (s *server) undo(q *http.Request, r api.UndoRequest, tell func(api.Progress)) (api.Apply, error) {
 	r.By = cmp.Or(api.From(q), r.By)
-	n, bad := applyNumber(q)
-	if err == nil {
-		err = bad
+	n, err := applyNumber(q)
+	if err != nil {
+		return api.Apply{}, err
 	}
-	progress(w, err, func(tell func(api.Progress)) (api.Apply, error) {
-		return s.a.Undo(q.Context(), q.PathValue("id"), n, r, tell)
-	})
+	return s.a.Undo(q.Context(), q.PathValue("id"), n, r, tell)
 }
 
 func applyNumber(q *http.Request) (int64, error) {
@@ -52,16 +38,7 @@ func applyNumber(q *http.Request) (int64, error) {
 	return n, nil
 }
 
-// progress tells how an apply goes, unless what was asked for is wrong.
-func progress(w http.ResponseWriter, bad error, work func(tell func(api.Progress)) (api.Apply, error)) {
-	told(w, func(tell func(api.Progress)) error {
-		if bad != nil {
-			return bad
-		}
-		done, err := work(tell)
-		if err == nil {
-			tell(api.Progress{Done: &done})
-		}
-		return err
-	}, func(p *api.Problem) api.Progress { return api.Progress{Problem: p} })
+// progress is the last that is told of an apply.
+func progress(done *api.Apply, p *api.Problem) *api.Progress {
+	return &api.Progress{Done: done, Problem: p}
 }

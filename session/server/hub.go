@@ -41,7 +41,6 @@ type Services struct {
 	Finder   Finder
 	Verifier Verifier
 	Ring     Ring
-	Forester Forester
 	Blamer   Blamer
 	Bisector Bisector
 }
@@ -115,11 +114,13 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	mux.HandleFunc("DELETE /v1/sessions/{id}", answer(func(q *http.Request) (any, error) {
 		return struct{}{}, k.Remove(q.Context(), q.PathValue("id"))
 	}))
-	mux.HandleFunc("POST /v1/collect", collecting(k))
+	mux.HandleFunc("POST /v1/collect", told(func(q *http.Request, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error) {
+		return k.Collect(q.Context(), r, tell)
+	}, func(done *api.Collected, p *api.Problem) *api.Collecting {
+		return &api.Collecting{Done: done, Problem: p}
+	}))
 	exports(mux, s.Exporter, one)
-	travelRoutes(mux, s.Travel, s.Blamer, s.Bisector)
-	verifies(mux, s.Verifier, s.Ring)
-	treeRoutes(mux, s.Forester)
+	past(mux, s)
 	// What was is in the record, of live sessions too.
 	for _, what := range []string{"/changes", "/diff", "/diffs"} {
 		mux.HandleFunc("GET /v1/sessions/{id}"+what, func(w http.ResponseWriter, q *http.Request) {
@@ -130,7 +131,6 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 			one(w, q)
 		})
 	}
-	finder(mux, s.Finder)
 	replays := replays{s.Replayer}
 	mux.HandleFunc("GET /v1/sessions/{id}/timeline", answer(replays.timeline))
 	mux.HandleFunc("GET /v1/sessions/{id}/moment", answer(replays.moment))

@@ -129,10 +129,12 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 	mux.HandleFunc("GET /v1/sessions/{id}/terminal", s.terminal)
 
 	apply := func(path string, h http.HandlerFunc) { mux.HandleFunc("POST /v1/sessions/{id}"+path, h) }
-	apply("/apply-plan", answer(s.applyPlan))
-	apply("/applies", s.apply)
+	apply("/apply-plan", answer(asked(func(ctx context.Context, id string, r api.ApplyRequest) (api.ApplyPlan, error) {
+		return s.a.ApplyPlan(ctx, id, r)
+	})))
+	apply("/applies", told(s.apply, progress))
 	apply("/applies/{n}/undo-plan", answer(s.undoPlan))
-	apply("/applies/{n}/undo", s.undo)
+	apply("/applies/{n}/undo", told(s.undo, progress))
 
 	post("/decisions", withBody(func(c Controller, ctx context.Context, d api.Decision) (api.Question, error) {
 		d.By = cmp.Or(api.Person(ctx), d.By)

@@ -7,39 +7,35 @@ import (
 	"stepbox/session/api"
 )
 
-// told streams newline-delimited JSON while long work goes on. What is wrong before any of
-// it was told is answered like any request; what comes later is the last line. A client
-// that goes away ends the request's context, and with it the work.
-func told[T any](w http.ResponseWriter, work func(tell func(T)) error, wrong func(*api.Problem) T) {
-	out, flush := &begun{ResponseWriter: w, kind: lines}, http.NewResponseController(w)
-	tell := func(v T) {
-		if json.NewEncoder(out).Encode(v) == nil {
-			_ = flush.Flush() // as above
-		}
-	}
-	switch err := work(tell); {
-	case err == nil:
-	case out.is:
-		tell(wrong(problem(err)))
-	default:
-		fail(w, err)
-	}
-}
-
-// collecting answers a request to collect.
-func collecting(k Keeper) http.HandlerFunc {
+// told answers a request with a body by newline-delimited JSON while long work goes on;
+// last makes its last line, of what came of it or of what went wrong; nil: there is none.
+// What is wrong before any of it was told is answered like any request. A client that goes
+// away ends the request's context, and with it the work.
+func told[B, R, P any](work func(q *http.Request, body B, tell func(P)) (R, error), last func(*R, *api.Problem) *P) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		body, err := bodyOf[api.CollectRequest](q)
-		if err != nil {
-			fail(w, err)
-			return
-		}
-		told(w, func(tell func(api.Collecting)) error {
-			done, err := k.Collect(q.Context(), body, tell)
-			if err == nil {
-				tell(api.Collecting{Done: &done})
+		out, flush := &begun{ResponseWriter: w, kind: lines}, http.NewResponseController(w)
+		tell := func(v P) {
+			if json.NewEncoder(out).Encode(v) == nil {
+				_ = flush.Flush() // who has gone ends the request's context
 			}
-			return err
-		}, func(p *api.Problem) api.Collecting { return api.Collecting{Problem: p} })
+		}
+		end := func(v *P) {
+			if v != nil {
+				tell(*v)
+			}
+		}
+		body, err := bodyOf[B](q)
+		var done R
+		if err == nil {
+			done, err = work(named(q), body, tell)
+		}
+		switch {
+		case err == nil:
+			end(last(&done, nil))
+		case out.is:
+			end(last(nil, problem(err)))
+		default:
+			fail(w, err)
+		}
 	}
 }
