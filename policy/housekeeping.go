@@ -169,15 +169,9 @@ func (u *upkeep) allows(p *Profile, c Command) bool {
 	} else if !system(c.Program, name) || strings.Contains(c.Argv[0], "/") && !slices.Contains(systemFolders, path.Dir(c.Argv[0])) {
 		return false
 	}
-	for _, a := range c.Argv[1:] {
-		if u.Never.match(a) {
-			return false
-		}
-	}
-	for _, r := range u.Reads {
-		if c.Wrote != nil && (c.Home == "" || c.Wrote(path.Join(c.Home, r))) {
-			return false
-		}
+	written := func(name string) bool { return c.Home == "" || c.Wrote(path.Join(c.Home, name)) }
+	if slices.ContainsFunc(c.Argv[1:], u.Never.match) || c.Wrote != nil && slices.ContainsFunc(u.Reads, written) {
+		return false
 	}
 	if u.Script != nil {
 		return slices.Contains(u.Script.SHA256, u.sum(c.Argv[len(c.Argv)-1], c.Home))

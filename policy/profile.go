@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"path"
@@ -103,14 +104,10 @@ func (p *Profile) is(argv []string, resolved string) bool {
 	if len(argv) == 0 || slices.Contains(m.Faces, path.Base(argv[0])) {
 		return false
 	}
-	if len(argv) > 1 {
-		if m.Modes.match(argv[1]) {
-			return false
-		}
+	if len(argv) > 1 && m.Modes.match(argv[1]) {
+		return false
 	}
-	if resolved == "" {
-		resolved = argv[0]
-	}
+	resolved = cmp.Or(resolved, argv[0])
 	if m.fits(resolved) {
 		return true
 	}
@@ -129,12 +126,7 @@ func (m *matchFile) script(argv []string, resolved string) int {
 	if !slices.Contains(m.Interpreters, path.Base(argv[0])) && !slices.Contains(m.Interpreters, path.Base(resolved)) {
 		return 0
 	}
-	for i, a := range argv[1:] {
-		if !strings.HasPrefix(a, "-") {
-			return i + 1
-		}
-	}
-	return 0
+	return 1 + slices.IndexFunc(argv[1:], func(a string) bool { return !strings.HasPrefix(a, "-") })
 }
 
 // Agent says whether it is an agent's: what it starts is judged by itself, also

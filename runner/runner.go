@@ -11,6 +11,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -119,9 +120,7 @@ func (s *Spec) prepare() error {
 	if s.Cols <= 0 || s.Rows <= 0 {
 		s.Cols, s.Rows = 80, 24
 	}
-	if s.Cwd == "" {
-		s.Cwd = s.Workspace
-	}
+	s.Cwd = cmp.Or(s.Cwd, s.Workspace)
 	return nil
 }
 

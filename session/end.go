@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -132,9 +133,7 @@ func (s *Session) conclude(exit runner.Exit) {
 		case api.ActionRunning:
 			_ = a.to(api.ActionEnded) // the table has it
 			a.EndedAt = now
-			if a.Exit == nil {
-				a.Exit = a.last
-			}
+			a.Exit = cmp.Or(a.Exit, a.last)
 			events = append(events, s.actionEvent(a, "ended"))
 		}
 	}

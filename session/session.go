@@ -12,6 +12,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -135,9 +136,7 @@ func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 		cfg: cfg, store: st, log: cfg.Log,
 		loop: loop.New(ErrEnded), applying: make(chan struct{}, 1), actions: newActions(), roster: newRoster(),
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	s.roster.log = s.log
 	if err := s.begin(ctx); err != nil {
 		return nil, err

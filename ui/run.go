@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,12 +19,8 @@ func Run(ctx context.Context, o Options) error {
 	if o.Client == nil || o.NewTerminal == nil {
 		return errors.New("cannot run the interface without a client and a terminal emulator")
 	}
-	if o.In == nil {
-		o.In = os.Stdin
-	}
-	if o.Out == nil {
-		o.Out = os.Stdout
-	}
+	o.In = cmp.Or[io.Reader](o.In, os.Stdin)
+	o.Out = cmp.Or[io.Writer](o.Out, os.Stdout)
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}

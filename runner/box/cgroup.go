@@ -3,6 +3,7 @@ package box
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,10 +198,7 @@ func (c *Cgroups) Folders() []string {
 	if c.freezer != "" {
 		list = append(list, c.freezer)
 	}
-	for _, folder := range c.folders {
-		list = append(list, folder)
-	}
-	list = append(list, c.extra...)
+	list = append(slices.AppendSeq(list, maps.Values(c.folders)), c.extra...)
 	slices.SortFunc(list, func(a, b string) int { return depth(b) - depth(a) })
 	return slices.Compact(list)
 }

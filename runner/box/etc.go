@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,10 +16,7 @@ import (
 // etcFiles are the files of /etc that say who and where one is; inside, that
 // isn't what the host says. Those of the specification come on top.
 func etcFiles(spec Spec) map[string][]byte {
-	home := spec.HomeTo
-	if home == "" {
-		home = "/"
-	}
+	home := cmp.Or(spec.HomeTo, "/")
 	shell := "/bin/sh"
 	if info, err := os.Stat("/bin/bash"); err == nil && !info.IsDir() {
 		shell = "/bin/bash"

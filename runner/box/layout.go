@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -100,10 +101,7 @@ func (l *layout) addBind(bind Bind) error {
 	if err != nil {
 		return fmt.Errorf("cannot show %q in the sandbox: %w", bind.Source, err)
 	}
-	target := bind.Target
-	if target == "" {
-		target = bind.Source
-	}
+	target := cmp.Or(bind.Target, bind.Source)
 	switch {
 	case info.IsDir():
 		l.shown = append(l.shown, shown{source: source, target: target, upper: bind.Upper})

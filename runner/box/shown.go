@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,9 +58,7 @@ func (l *layout) addShown(spec Spec, mounts []*mountinfo.Info) error {
 			continue
 		}
 		if refused[i] == "" {
-			if s.front == "" {
-				s.front = empty
-			}
+			s.front = cmp.Or(s.front, empty)
 			if err := l.overlay(spec, s); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +30,7 @@ func askForScope(ctx context.Context) (string, error) {
 	defer cancel()
 	address := "unix:path=/run/systemd/private"
 	if os.Getuid() != 0 {
-		runtime := os.Getenv("XDG_RUNTIME_DIR")
-		if runtime == "" {
-			runtime = "/run/user/" + strconv.Itoa(os.Getuid())
-		}
+		runtime := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), "/run/user/"+strconv.Itoa(os.Getuid()))
 		address = "unix:path=" + dbus.EscapeBusAddressValue(filepath.Join(runtime, "systemd/private"))
 	}
 	conn, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dialPrivate(ctx, address) })

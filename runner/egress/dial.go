@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,10 +67,7 @@ func (x *dialer) dial(ctx context.Context, network string, d destination) (conn 
 func (x *dialer) preview(ctx context.Context, d destination) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	r := x.resolver
-	if r == nil {
-		r = net.DefaultResolver
-	}
+	r := cmp.Or(x.resolver, net.DefaultResolver)
 	addrs, err := r.LookupNetIP(ctx, "ip", d.name+".")
 	if err != nil {
 		return nil

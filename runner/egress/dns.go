@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -159,11 +160,7 @@ func pack(h dnsmessage.Header, q *dnsmessage.Question, body dnsmessage.ResourceB
 	b := dnsmessage.NewBuilder(make([]byte, 0, 512), h)
 	b.EnableCompression()
 	var err error
-	add := func(step error) {
-		if err == nil {
-			err = step
-		}
-	}
+	add := func(step error) { err = cmp.Or(err, step) }
 	if q != nil {
 		add(b.StartQuestions())
 		add(b.Question(*q))

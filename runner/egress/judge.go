@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -144,9 +145,7 @@ func (r *record) finish(failure string) {
 	}
 	r.a.Open = false
 	r.a.Duration = time.Since(r.a.At)
-	if r.a.Failure == "" {
-		r.a.Failure = failure
-	}
+	r.a.Failure = cmp.Or(r.a.Failure, failure)
 }
 
 // flood counts an attempt that is refused because there are too many.

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -45,12 +46,8 @@ func newProxies(environ []string) (*proxies, error) {
 	}
 	all := get("ALL_PROXY")
 	c := &httpproxy.Config{HTTPProxy: get("HTTP_PROXY"), HTTPSProxy: get("HTTPS_PROXY"), NoProxy: get("NO_PROXY")}
-	if c.HTTPProxy == "" {
-		c.HTTPProxy = all
-	}
-	if c.HTTPSProxy == "" {
-		c.HTTPSProxy = all
-	}
+	c.HTTPProxy = cmp.Or(c.HTTPProxy, all)
+	c.HTTPSProxy = cmp.Or(c.HTTPSProxy, all)
 	for _, value := range []string{c.HTTPProxy, c.HTTPSProxy} {
 		if err := checkProxy(value); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -168,9 +169,7 @@ func reset(conn net.Conn) {
 func (r *record) fail(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.a.Failure == "" {
-		r.a.Failure = reason
-	}
+	r.a.Failure = cmp.Or(r.a.Failure, reason)
 }
 
 // relay copies both ways until both have ended. It owns both connections.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -63,9 +64,7 @@ func (m Moment) Parse() (Parts, error) {
 // CutRange splits "A..B". Without ".." it is what happened from the start to A.
 func CutRange(s string) (from, to Moment) {
 	if a, b, ok := strings.Cut(s, ".."); ok {
-		if a == "" {
-			a = "start"
-		}
+		a = cmp.Or(a, "start")
 		return Moment(a), Moment(b)
 	}
 	return "", Moment(s)

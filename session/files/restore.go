@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -216,9 +217,5 @@ func touchedBy(p *restore.Plan) []string {
 			set[at] = true
 		}
 	}
-	var out []string
-	for at := range set {
-		out = append(out, at)
-	}
-	return out
+	return slices.Collect(maps.Keys(set))
 }

@@ -71,12 +71,9 @@ func SampleOf(name string) string {
 }
 
 func sample(name string) bool {
-	for _, s := range samples {
-		if strings.HasSuffix(name, "."+s) || strings.HasPrefix(name, s+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(samples, func(s string) bool {
+		return strings.HasSuffix(name, "."+s) || strings.HasPrefix(name, s+".")
+	})
 }
 
 // SecretFolder says whether all in a folder of this name is secret.

@@ -3,6 +3,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 
@@ -23,10 +24,7 @@ type Network struct {
 
 // Judge is the gateway's.
 func (n *Network) Judge(_ context.Context, at egress.Attempt) egress.Verdict {
-	name := at.Name
-	if name == "" {
-		name = at.Address.Addr().String()
-	}
+	name := cmp.Or(at.Name, at.Address.Addr().String())
 	for _, h := range n.Hosts {
 		if h.Match(name, int(at.Address.Port())) {
 			return egress.Verdict{Allow: true, Rule: "--allow-host " + h.String(), Private: private(h)}

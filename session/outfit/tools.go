@@ -153,15 +153,8 @@ func (f *toolFinder) add(dir string) bool {
 }
 
 func (f *toolFinder) covered(p string) bool {
-	if manifest.Within(p, f.workspace) {
-		return true
-	}
-	for _, d := range slices.Concat(systemFolders, f.binds) {
-		if manifest.Within(p, d) {
-			return true
-		}
-	}
-	return false
+	in := func(dir string) bool { return manifest.Within(p, dir) }
+	return in(f.workspace) || slices.ContainsFunc(systemFolders, in) || slices.ContainsFunc(f.binds, in)
 }
 
 func isDir(p string) bool {

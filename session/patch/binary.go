@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bufio"
+	"cmp"
 	"compress/zlib"
 	"fmt"
 	"io"
@@ -31,9 +32,7 @@ func (p *writer) binary(f *diff.File, c content) {
 	if err == nil {
 		err = lines.end()
 	}
-	if p.err == nil {
-		p.err = err
-	}
+	p.err = cmp.Or(p.err, err)
 	p.line("")
 }
 

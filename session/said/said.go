@@ -9,6 +9,7 @@
 package said
 
 import (
+	"cmp"
 	"strings"
 
 	"stepbox/session/api"
@@ -35,9 +36,7 @@ func Of(announced []Announcement) (out *api.Said) {
 			said.Mismatch = "said: " + api.Trim(said.Text, 80) + "; " + does
 			return &said
 		}
-		if out == nil {
-			out = &said
-		}
+		out = cmp.Or(out, &said)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"image/color"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -122,12 +123,8 @@ func (p *painter) fill(to int) {
 
 // look applies what the guest set for the whole screen.
 func (p *painter) look(v *uv.Style) {
-	if v.Fg == nil {
-		v.Fg = p.colors[0]
-	}
-	if v.Bg == nil {
-		v.Bg = p.colors[1]
-	}
+	v.Fg = cmp.Or(v.Fg, p.colors[0])
+	v.Bg = cmp.Or(v.Bg, p.colors[1])
 	if p.reverse {
 		v.Attrs ^= uv.AttrReverse
 	}

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -279,9 +280,7 @@ func setOrReset(on bool) byte {
 
 func (k *keyframe) charsets(c *charsets) {
 	for i, set := range c.set {
-		if set == 0 {
-			set = 'B'
-		}
+		set = cmp.Or(set, 'B')
 		k.Write([]byte{0x1b, "()*+"[i], set})
 	}
 	k.WriteString([]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[c.gl])

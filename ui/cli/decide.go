@@ -18,13 +18,8 @@ func (c command) question(s api.Session, n int, hash string) (api.Question, erro
 		return api.Question{}, err
 	}
 	held := slices.DeleteFunc(all, func(q api.Question) bool { return q.Action != n })
-	for _, q := range held {
-		if q.Hash == hash {
-			return q, nil
-		}
-	}
-	if len(held) > 0 {
-		return held[0], nil
+	if i := slices.IndexFunc(held, func(q api.Question) bool { return q.Hash == hash }); len(held) > 0 {
+		return held[max(0, i)], nil
 	}
 	if a, err := c.client.Action(c.ctx, s.ID, n); err == nil {
 		state := string(a.State)

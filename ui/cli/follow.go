@@ -147,10 +147,8 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(buf)
-		if n > 0 {
-			if !send(bytes.Clone(buf[:n])) {
-				return
-			}
+		if n > 0 && !send(bytes.Clone(buf[:n])) {
+			return
 		}
 		if err != nil {
 			send(nil)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -58,9 +59,7 @@ func (c command) fileAt(word, at string) (s api.Session, file string, m api.Mome
 			file, first = word[i+1:], nil
 			break
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	if first != nil {
 		return s, "", "", first

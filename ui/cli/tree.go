@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -56,10 +57,7 @@ func checkout(connect Connect) *cobra.Command {
 // printInexact lists what isn't as it was.
 func printInexact(w io.Writer, list []api.Inexact, more int) {
 	for _, g := range list {
-		name := g.Path
-		if name == "" {
-			name = "the project"
-		}
+		name := cmp.Or(g.Path, "the project")
 		fmt.Fprintf(w, "not as it was: %s: %s\n", name, g.Why)
 	}
 	if more > 0 {

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -231,10 +232,7 @@ func (p *Plan) file(c api.Change, mark text) item {
 		case p.diffErr != "":
 			return append(out, wrapped(dst, p.diffErr, width, themes.Warn)...)
 		case len(d.Hunks) == 0:
-			words := d.Note
-			if words == "" {
-				words = "no lines differ"
-			}
+			words := cmp.Or(d.Note, "no lines differ")
 			if c.Words != "" {
 				words += " · " + c.Words
 			}

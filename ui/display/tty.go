@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -86,12 +87,9 @@ func answers(env uv.Environ) bool {
 	if !remote && (!named || !strings.Contains(program, "Apple")) {
 		return true
 	}
-	for _, known := range []string{"ghostty", "wezterm", "alacritty", "kitty", "rio"} {
-		if strings.Contains(env.Getenv("TERM"), known) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"ghostty", "wezterm", "alacritty", "kitty", "rio"}, func(known string) bool {
+		return strings.Contains(env.Getenv("TERM"), known)
+	})
 }
 
 // resizes tells the terminal's size now and whenever it changes.

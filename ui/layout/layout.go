@@ -3,6 +3,7 @@
 package layout
 
 import (
+	"cmp"
 	"image"
 
 	"stepbox/ui/intent"
@@ -147,10 +148,7 @@ func stripRows(rows int) int {
 // leftCols is the Terminal's width. Agents draw for eighty columns, so the
 // Terminal gets that many inside its border before the side column grows.
 func leftCols(w Wish, k Kind) int {
-	share := w.Split
-	if share == 0 {
-		share = SplitDefault
-	}
+	share := cmp.Or(w.Split, SplitDefault)
 	share = min(max(share, SplitLeast), SplitMost)
 	left := w.Cols * share / 100
 	if w.Split == 0 && k == Wide && left < 82 && w.Cols-82 >= 44 {

@@ -7,6 +7,7 @@
 package paint
 
 import (
+	"cmp"
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
@@ -66,12 +67,8 @@ func (p *Palette) On(k, ground themes.Token) uv.Style {
 		g.Attrs |= s.Attrs & uv.AttrBold
 		return g
 	}
-	if s.Bg == nil {
-		s.Bg = g.Bg
-	}
-	if s.Fg == nil {
-		s.Fg = g.Fg
-	}
+	s.Bg = cmp.Or(s.Bg, g.Bg)
+	s.Fg = cmp.Or(s.Fg, g.Fg)
 	if g.Underline != uv.UnderlineNone {
 		s.Underline = g.Underline
 	}

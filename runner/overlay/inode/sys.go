@@ -8,6 +8,7 @@ package inode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -206,9 +207,7 @@ const pathMax = 4095
 // OpenDirBeneath opens the directory at path below root, however long path is.
 func OpenDirBeneath(root int, path string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY
-	if path == "" {
-		path = "."
-	}
+	path = cmp.Or(path, ".")
 	at := root
 	for len(path) > pathMax {
 		cut := strings.LastIndexByte(path[:pathMax+1], '/')

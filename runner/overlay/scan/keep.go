@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -258,9 +259,7 @@ func (x *extender) content(path string, e *lower.Entry, low *lower.Folder, hash 
 			return err
 		}
 	}
-	if e.Unsaved == "" {
-		e.Unsaved = lower.NotKept(why)
-	}
+	e.Unsaved = cmp.Or(e.Unsaved, lower.NotKept(why))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -201,9 +202,7 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 // everyone may make (mknod(2), Linux 5.8).
 func (s *Scanner) hide(path string) {
 	dir, name := manifest.Split(path)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	fd, err := inode.Beneath(s.root, dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return

@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,10 +121,7 @@ func (w *Watcher) Dirty() (dirs []string, sure bool) {
 	w.drain()
 	sure = w.root >= 0 && !w.deaf && !w.partial && !w.lost
 	if sure {
-		dirs = make([]string, 0, len(w.dirty))
-		for path := range w.dirty {
-			dirs = append(dirs, path)
-		}
+		dirs = slices.AppendSeq(make([]string, 0, len(w.dirty)), maps.Keys(w.dirty))
 	}
 	w.lost = false
 	clear(w.dirty)

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"cmp"
 	"fmt"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -19,10 +20,7 @@ type word struct {
 // did says what an action did to the files, weightiest first: a sign with weight
 // for what is lost, a mark for what wasn't announced, and words.
 func did(a api.Action) (out []word) {
-	e := a.Effects
-	if e == nil {
-		e = &api.Effects{}
-	}
+	e := cmp.Or(a.Effects, &api.Effects{})
 	switch {
 	case e.Deleted > 0:
 		out = append(out, word{fmt.Sprintf(" −%d ", e.Deleted), themes.Loss})

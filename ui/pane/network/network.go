@@ -4,6 +4,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -208,10 +209,7 @@ func Verdict(fold Fold) (glyph string, token themes.Token, words string) {
 
 // Destination is where an attempt went, as a person would write it.
 func Destination(a api.Attempt) string {
-	host := a.Name
-	if host == "" {
-		host = a.Address
-	}
+	host := cmp.Or(a.Name, a.Address)
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
