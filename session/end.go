@@ -92,8 +92,8 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 				if info.Applies == 0 {
 					has = nil
 				}
-				all, err := s.files.Between(context.Background(), nil, cp.Manifest)
-				if changed = len(all); err == nil {
+				var err error
+				if changed, err = s.files.Changed(context.Background(), cp.Manifest); err == nil {
 					unapplied, err = s.files.Unapplied(context.Background(), cp.Manifest, has)
 				}
 				if err == nil && has != nil && s.cfg.Returned != nil {

@@ -117,7 +117,7 @@ func words(v verdict) string {
 func usual() int { return max(1, min(4, runtime.NumCPU()/2)) }
 
 // steps are what led from one moment to another. An action that changed files several
-// times is one step, and states of which one has the same files as the other are one.
+// times is one step, and states that have the same files are one: see files.Same.
 func (b *Bisector) steps(ctx context.Context, id string, from, to api.Moment) ([]api.BisectStep, error) {
 	first, err := b.History.At(ctx, id, cmp.Or(from, "start"))
 	if err != nil {
@@ -137,33 +137,63 @@ func (b *Bisector) steps(ctx context.Context, id string, from, to api.Moment) ([
 		way = append(way, at)
 	}
 	slices.Reverse(way)
-	begin := cmp.Or(from, "start")
-	root := ""
-	if i := c.Index(first.Checkpoint); i >= 0 {
-		root = c.All[i].Root
-	}
+	begin, before := cmp.Or(from, "start"), first.Checkpoint
+	f := files.Recorded(b.History.Store, id)
 	var steps []api.BisectStep
 	for i, at := range way {
 		made := c.Made(at)
 		if i+1 < len(way) && len(made) > 0 && slices.Equal(made, c.Made(way[i+1])) {
 			continue // in the middle of what they did
 		}
-		now := c.All[c.Index(at)].Root
 		told, err := b.History.Store.Told(ctx, id, store.KindCheckpoint, at)
 		if err != nil || len(told) == 0 {
 			return nil, errors.Join(err, fmt.Errorf("cannot find checkpoint %d", at))
 		}
-		end := api.MomentOf(told[0].Seq)
-		if now != root && !(root == "" && len(made) == 0) {
-			steps = append(steps, step(past, c, at, begin, end))
+		same, err := b.same(ctx, f, c, before, at)
+		if err != nil {
+			return nil, err
 		}
-		begin, root = end, now
+		if !same {
+			end := api.MomentOf(told[0].Seq)
+			steps = append(steps, step(past, c, at, begin, end))
+			begin, before = end, at
+		}
 	}
 	return steps, nil
 }
 
+const index = ".git/index"
+
+// same says whether the files are the same at two checkpoints; 0 is the project as the
+// session first saw it. Actions are known to have changed something, which is looked
+// at only when it may have been nothing but git's index: all else costs a reading of
+// both states.
+func (b *Bisector) same(ctx context.Context, f *files.Files, c *files.Course, from, to int64) (bool, error) {
+	if i, j := c.Index(from), c.Index(to); i >= 0 && len(c.Made(to)) > 0 {
+		was, werr := f.Along(ctx, c.All[i].Root, index)
+		is, err := f.Along(ctx, c.All[j].Root, index)
+		if err = errors.Join(werr, err); err != nil {
+			return false, err
+		}
+		if a, b := was.Has(nil, index), is.Has(nil, index); b == nil || a != nil && a.Hash == b.Hash {
+			return false, nil
+		}
+	}
+	is, err := f.At(ctx, to)
+	if err != nil {
+		return false, err
+	}
+	var was *manifest.Manifest
+	if from != 0 {
+		if was, err = f.At(ctx, from); err != nil {
+			return false, err
+		}
+	}
+	return f.Same(ctx, was, is)
+}
+
 func step(past *ledger.Past, c *files.Course, at int64, from, to api.Moment) api.BisectStep {
-	s := api.BisectStep{Actions: c.Made(at), From: from, To: to, Title: "what a person changed"}
+	s := api.BisectStep{Actions: c.Made(at), From: from, To: to, Title: "what no action changed"}
 	if r := c.Back(at); r != nil {
 		s.Title, _ = r.Words()
 	}

@@ -118,28 +118,28 @@ func (s *search) round(ctx context.Context, states []int) error {
 }
 
 // sure tests once more what the answer rests on: that low passes and high fails. What
-// comes out otherwise is flaky and counts no more, so that the answer is wider.
+// comes out otherwise is flaky and counts no more, so that the answer is wider, and
+// rests on an older result, of which the same must be sure.
 func (s *search) sure(ctx context.Context, low, high int) (int, int, error) {
 	for _, end := range []*int{&low, &high} {
-		state := *end
-		s.again++
-		v, err := s.test(ctx, state, true)
-		if err != nil {
-			return 0, 0, err
-		}
-		if v == s.known[state] {
-			continue
-		}
-		s.flaky = append(s.flaky, state)
 		by := 1
 		if end == &low {
 			by = -1
 		}
-		for i := state + by; i >= 0 && i <= s.last; i += by {
-			if s.known[i] == s.known[state] {
-				*end = i
+		for result, state := s.known[*end], *end; state >= 0 && state <= s.last; state += by {
+			if s.known[state] != result {
+				continue
+			}
+			*end = state
+			s.again++
+			v, err := s.test(ctx, state, true)
+			if err != nil {
+				return 0, 0, err
+			}
+			if v == result {
 				break
 			}
+			s.flaky = append(s.flaky, state)
 		}
 	}
 	return low, high, nil

@@ -2,7 +2,6 @@ package blame
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -56,11 +55,8 @@ func (w *walk) states(ctx context.Context, name string) (*path, error) {
 	var m *manifest.Manifest
 	for i := len(w.All) - 1; i >= 0; i-- {
 		if i == len(w.All)-1 || w.All[i].Root != w.All[i+1].Root {
-			b, err := hex.DecodeString(w.All[i].Root)
-			if err != nil || len(b) != len(content.Hash{}) {
-				return nil, fmt.Errorf("cannot read the root of checkpoint %d", w.All[i].ID)
-			}
-			if m, err = manifest.LoadPath(ctx, w.bodies, content.Hash(b), name); err != nil {
+			var err error
+			if m, err = w.files.Along(ctx, w.All[i].Root, name); err != nil {
 				return nil, err
 			}
 			if none := (*manifest.Manifest)(nil); none.Knows(m.Base, name) {

@@ -143,9 +143,8 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 	}
 	if err == nil && s.Live() { // counted at its end
 		if now, err := f.Scope(ctx, s.ID, api.Scope{}); err == nil && now.To != nil { // else nothing can be counted yet
-			all, err := now.Files.Between(ctx, nil, now.To)
-			if err == nil {
-				s.Changed = len(all)
+			if n, err := now.Files.Changed(ctx, now.To); err == nil {
+				s.Changed = n
 			}
 		}
 	}
