@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,13 +43,16 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	now := time.Now().UTC()
 	s := api.Session{
 		ID: e.NewID(), Name: nameOf(file), Stepbox: api.Build(), Agent: imported, Mode: api.ModeWatch, State: api.SessionRunning,
-		Command: api.Escape(api.Trim(look.header.Command, 4096)), Workspace: api.Escape(file), Folder: file,
+		Command: api.Escape(api.Trim(cmp.Or(look.header.Command, filepath.Base(file)), 4096)), Workspace: api.Escape(file), Folder: file,
 		StartedAt: now.Add(-look.at), Cols: look.header.Width, Rows: look.header.Height, Warnings: []string{
 			"this was recorded elsewhere and imported from a file: Stepbox can't tell whether it happened so",
 		},
 	}
 	if t := look.header.Timestamp; t > 0 && t < now.Unix() {
 		s.Warnings = append(s.Warnings, "the file says that it was recorded at "+time.Unix(t, 0).UTC().Format(time.RFC3339))
+	}
+	if t := look.header.Title; t != "" {
+		s.Warnings = append(s.Warnings, "the file says that it is called “"+api.Escape(api.Trim(t, 200))+"”")
 	}
 	doc, err := json.Marshal(s)
 	if err != nil {

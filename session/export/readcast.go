@@ -68,35 +68,18 @@ func (c *castReader) refuse(format string, args ...any) error {
 func (c *castReader) read(r io.Reader, f func(take) error) error {
 	c.others = make(map[string]int)
 	in := bufio.NewReaderSize(r, 64<<10)
-	first, err := c.next(in)
-	if err != nil && !errors.Is(err, io.EOF) || len(bytes.TrimSpace(first)) == 0 {
-		return c.refuse("this is no asciicast: it has no header")
+	head, err := c.begin(in)
+	if err != nil {
+		return err
 	}
-	var head struct {
-		castHeader
-		Stdout [][]json.RawMessage `json:"stdout"`
+	stdout, err := c.describe(head)
+	if err != nil {
+		return err
 	}
-	if json.Unmarshal(first, &head) != nil || head.Version == 1 {
-		rest, err := io.ReadAll(io.LimitReader(in, maxCastOld+1))
-		if err != nil {
-			return err
-		}
-		if json.Unmarshal(append(first, rest...), &head) != nil || head.Version != 1 || len(rest) > maxCastOld {
-			return c.refuse("this is no asciicast: its first line isn't a header")
-		}
-	}
-	c.header = head.castHeader
-	if c.header.Version < 1 || c.header.Version > 3 {
-		return c.refuse("version %d of asciicast isn't known; there are 1, 2 and 3", c.header.Version)
-	}
-	if t := c.header.Term; t != nil && c.header.Version == 3 {
-		c.header.Width, c.header.Height = t.Cols, t.Rows
-	}
-	c.header.Width, c.header.Height = clamp(cmp.Or(c.header.Width, 80)), clamp(cmp.Or(c.header.Height, 24))
 	if err := f(take{kind: resize, cols: c.header.Width, rows: c.header.Height}); err != nil {
 		return err
 	}
-	for i, e := range head.Stdout {
+	for i, e := range stdout {
 		c.line = i + 1
 		if len(e) != 2 {
 			c.skip("no event")
@@ -134,6 +117,60 @@ func (c *castReader) read(r io.Reader, f func(take) error) error {
 	}
 }
 
+// begin reads the header; of version 1 that is the whole recording. Whoever wrote it may
+// have members of its own, and numbers where others have text.
+func (c *castReader) begin(in *bufio.Reader) (head map[string]json.RawMessage, err error) {
+	var first []byte
+	for len(first) == 0 && err == nil {
+		if first, err = c.next(in); err == nil || errors.Is(err, io.EOF) {
+			first = bytes.TrimSpace(bytes.TrimPrefix(first, []byte("\xef\xbb\xbf"))) // as some editors begin a file
+		}
+	}
+	switch {
+	case bytes.HasPrefix(first, []byte("\x1f\x8b")), bytes.HasPrefix(first, []byte("\x28\xb5\x2f\xfd")):
+		return nil, c.refuse("this is compressed; unpack it first, with gunzip or zstd -d")
+	case len(first) == 0:
+		return nil, c.refuse("this is no asciicast: it has no header")
+	}
+	if json.Unmarshal(first, &head) != nil || string(head["version"]) == "1" {
+		rest, err := io.ReadAll(io.LimitReader(in, maxCastOld+1))
+		if err != nil {
+			return nil, err
+		}
+		if json.Unmarshal(append(first, rest...), &head) != nil || string(head["version"]) != "1" || len(rest) > maxCastOld {
+			return nil, c.refuse("this is no asciicast: its first line isn't a header")
+		}
+	}
+	return head, nil
+}
+
+// describe takes what is known of the header; of version 1 it gives the events.
+func (c *castReader) describe(head map[string]json.RawMessage) (stdout [][]json.RawMessage, err error) {
+	member := func(of map[string]json.RawMessage, name string, to any) {
+		_ = json.Unmarshal(of[name], to) // what is none of its kind isn't there
+	}
+	var version, cols, rows, when float64
+	member(head, "version", &version)
+	if version != 1 && version != 2 && version != 3 {
+		return nil, c.refuse("version %v of asciicast isn't known; there are 1, 2 and 3", version)
+	}
+	size, names := head, []string{"width", "height"}
+	if version == 3 {
+		member(head, "term", &size)
+		names = []string{"cols", "rows"}
+	}
+	member(size, names[0], &cols)
+	member(size, names[1], &rows)
+	member(head, "timestamp", &when)
+	member(head, "command", &c.header.Command)
+	member(head, "title", &c.header.Title)
+	member(head, "stdout", &stdout)
+	whole := func(n float64) int { return int(math.Min(math.Max(n, -1), 1<<40)) }
+	c.header.Version, c.header.Timestamp = int(version), int64(whole(when))
+	c.header.Width, c.header.Height = clamp(cmp.Or(whole(cols), 80)), clamp(cmp.Or(whole(rows), 24))
+	return stdout, nil
+}
+
 var errLong = errors.New("the line is too long")
 
 // next reads a line; io.EOF with the last one, errLong when it is too long.
@@ -169,7 +206,10 @@ func (c *castReader) event(e []json.RawMessage, f func(take) error) error {
 	if c.header.Version != 2 {
 		at += c.at // it counts from the event before
 	}
-	c.at = min(max(at, c.at), maxCastTime) // time doesn't run backwards
+	if at < c.at || when < 0 || at > maxCastTime {
+		c.skip("a time that can't be, which stands still")
+	}
+	c.at = min(max(at, c.at), maxCastTime)
 	switch code {
 	case "o":
 		return f(take{at: c.at, kind: output, data: []byte(data)})

@@ -134,7 +134,10 @@ func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, er
 // its owner alone. One that is there is written over only with force.
 func toFile(name string, force bool, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".stepbox-*") // 0600
-	if err != nil {
+	var of *fs.PathError                                      // it names a file that nobody asked for
+	if errors.As(err, &of) {
+		return fmt.Errorf("cannot write %q: %w; the folder has to be there, and yours to write", name, of.Err)
+	} else if err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)
 	}
 	defer os.Remove(f.Name()) // renamed by then, if all went well

@@ -29,7 +29,7 @@ func imports(connect Connect) *cobra.Command {
 		}
 		return c.print(got, func(w io.Writer) {
 			for _, s := range got.Skipped {
-				fmt.Fprintf(w, "not in it: %s\n", s)
+				fmt.Fprintf(w, "not as in the file: %s\n", s)
 			}
 			fmt.Fprintf(w, "imported as session %s (%d); stepbox replay %s plays it\n", got.Session.Name, got.Session.Number, got.Session.ID)
 		})

@@ -111,7 +111,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if len(s.Beside) > 0 {
 		row(w, "beside", "%s works on the same files: neither sees what the other changes before that is applied", besideNames(s))
 	}
-	fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
+	if s.Limits.Source != "" { // what was imported had none
+		fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
+	}
 	if sp != nil {
 		fmt.Fprintf(w, "on the disk\t%s of files, %s in /tmp, %s of record\n", paint.Bytes(sp.Files), paint.Bytes(sp.Temporary), paint.Bytes(sp.Record))
 	}
