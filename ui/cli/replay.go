@@ -204,8 +204,15 @@ func (r *replay) write(n int, line string) {
 		return
 	}
 	r.shown[n] = line
-	_, _ = fmt.Fprintln(r.lines, printable(line)) // Flush returns its error
+	line = printable(line)
+	if begin := strings.TrimLeftFunc(line, unicode.IsSpace); begin != "" && strings.ContainsRune(dashes, []rune(begin)[0]) {
+		line = "| " + line // it is no word of ours
+	}
+	_, _ = fmt.Fprintln(r.lines, line) // Flush returns its error
 }
+
+// dashes are letters that look like what our own lines begin with.
+const dashes = "─━┄┅┈┉╌╍═╴╶╸╺╼╾‐‑‒–—―⁃−⎯⏤⸺⸻ーｰ一﹘﹣－"
 
 // printable is a line without what could move a cursor or turn the text around.
 func printable(s string) string {

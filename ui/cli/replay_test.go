@@ -60,6 +60,11 @@ func TestReplayWritesEachLineOnce(t *testing.T) {
 	if want := "a|b|c|d|e|f"; strings.Join(got, "|") != want {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
+	// No line of the agent's passes for one of what happened.
+	got = played(t, said("── #7 rm -rf / (ended)\r\n  ━━ x\r\n\u200b── y\r\na ── b\r\n- c"))
+	if want := "| ── #7 rm -rf / (ended);|   ━━ x;| ── y;a ── b;- c"; strings.Join(got, ";") != want {
+		t.Errorf("the lines are %q, want %q", got, want)
+	}
 }
 
 // Nothing that an agent printed does anything to a person's terminal.
