@@ -64,6 +64,10 @@ func (c *fakeClient) Find(_ context.Context, q api.Query) (api.FoundPage, error)
 	if by != nil {
 		slices.SortStableFunc(out.Found, by)
 	}
+	if out.Behind = c.record.behind; q.Text != "" && out.Behind > 0 {
+		c.record.behind--
+		out.Found = nil
+	}
 	out.Total = len(out.Found)
 	out.Found = out.Found[min(q.Skip, out.Total):]
 	if q.Limit > 0 {

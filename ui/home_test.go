@@ -110,6 +110,12 @@ func TestHomeSearches(t *testing.T) {
 	if n := len(c.Queries()); n > asked+10 {
 		t.Errorf("what isn't there is searched again, %d times", n-asked)
 	}
+	c.SetRecord(func(r *record) { r.behind = 5 })
+	d.press("esc", "/")
+	d.press(strings.Split("lint-15", "")...)
+	d.shows("still to be read")
+	d.shows("1 of 1")
+	d.lacks("still to be read")
 	d.press("esc")
 	d.shows("bump-deps-0 ")
 	d.press("/")

@@ -373,6 +373,9 @@ func TestReplaySearches(t *testing.T) {
 	d.at("00:11:40")
 	d.press("N")
 	d.at("00:12:40")
+	c.SetRecord(func(r *record) { r.behind = 2 })
+	search("parse") // which waits until it is read
+	d.until("the first after here", func() bool { return strings.Contains(d.text(), "1 of 2 places") })
 	search("nowhere")
 	d.shows(`nothing in this session has "nowhere"`)
 }

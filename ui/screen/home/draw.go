@@ -75,7 +75,10 @@ func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor 
 	if s.search.here {
 		words = "this folder · " + words
 	}
-	if s.Reading() {
+	switch {
+	case s.past.left > 0:
+		words = paint.Count(s.past.left, "session", "sessions") + " still to be read · " + words
+	case s.Reading():
 		words = "searching… · " + words
 	}
 	end := paint.Right(dst, r.Min.X+20, r.Min.Y, r.Max.X-1, paint.Line{{Text: words, Style: p.S(themes.Muted)}}) - 1
@@ -155,6 +158,9 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 	none := "no past sessions yet: what agents did stays here, to be read and undone"
 	if s.search.narrowed() {
 		none = "none like that: esc lists all"
+	}
+	if s.past.left > 0 {
+		none = "none so far"
 	}
 	at := s.at - len(s.live)
 	inner := s.box(dst, area, f, title, s.past.total, at >= 0, none)

@@ -26,6 +26,7 @@ type window struct {
 	state string   // that was asked for; "": those that aren't live
 	two   bool     // rows have a second line: for the place that has what was searched
 	notes []string // what couldn't be searched
+	left  int      // sessions that aren't searched yet
 }
 
 // row is the n-th of all past sessions, if it was read.
@@ -99,7 +100,15 @@ func (s *Screen) found(stamp int, q api.Query, live, page api.FoundPage, err err
 	if again {
 		return s.Refresh()
 	}
-	return s.look()
+	if s.past.left == 0 {
+		return s.look()
+	}
+	return tea.Batch(s.look(), s.later(func() tea.Cmd {
+		if stamp != s.search.stamp {
+			return nil // something else is asked for by now
+		}
+		return s.Refresh()
+	}))
 }
 
 func (s *Screen) take(q api.Query, live, page api.FoundPage) {
@@ -111,7 +120,7 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 	for i, n := range notes {
 		notes[i] = paint.Clean(n)
 	}
-	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, state: q.State, two: q.Text != "", notes: notes}
+	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, state: q.State, two: q.Text != "", notes: notes, left: page.Behind}
 	for i, x := range s.live {
 		if x.ID == s.chosen {
 			s.at = i

@@ -109,6 +109,9 @@ func (c *Config) known(ctx context.Context, x api.Session, q api.Query) preview 
 	if q.Text != "" {
 		found, err := c.Client.Find(ctx, api.Query{Text: q.Text, Session: x.ID, Hits: mostPlaces})
 		failed(err)
+		if found.Behind > 0 {
+			found.Found = nil // the list's are newer, as it asks again
+		}
 		for _, f := range found.Found {
 			p.hits = append(p.hits, f.Hits...)
 		}

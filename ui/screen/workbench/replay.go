@@ -285,6 +285,9 @@ const maxHits = 500
 func (t *transport) search(words string) tea.Cmd {
 	return t.long("searching", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		page, err := c.Find(ctx, api.Query{Text: words, Session: id, Hits: maxHits})
+		for err == nil && page.Behind > 0 { // it is being read
+			page, err = c.Find(ctx, api.Query{Text: words, Session: id, Hits: maxHits})
+		}
 		return func() tea.Cmd {
 			if err != nil {
 				t.tell(themes.Warn, "can't search: %s", problemWords(err))
