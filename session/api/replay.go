@@ -51,6 +51,7 @@ type Mark struct {
 	Key    int64         `json:"key"`            // the resource's number: of the action, the attempt, the roll back
 	Action int           `json:"action"`         // it belongs to; 0: none
 	Text   string        `json:"text,omitempty"` // escaped: the command, the host
+	Took   time.Duration `json:"took,omitempty"` // of an action: how long it ran, in nanoseconds; as far as it has
 }
 
 // Timeline is a session's course, for who wants to move along it. Marks are in the

@@ -41,7 +41,7 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline
 	if s.Live() {
 		out.Length = max(out.Length, time.Since(s.StartedAt))
 	}
-	m := marker{began: s.StartedAt, asked: make(map[int64]string)}
+	m := marker{began: s.StartedAt, until: s.StartedAt.Add(out.Length), asked: make(map[int64]string)}
 	if s.Resumed > 0 {
 		if err := m.resumes(ctx, st, s.ID); err != nil {
 			return out, err
@@ -100,6 +100,7 @@ func damage(lost []store.Lost, lead time.Duration) string {
 // marker collects marks.
 type marker struct {
 	began time.Time
+	until time.Time // the course's end
 	marks []api.Mark
 	asked map[int64]string // what was asked, by the questions' numbers
 }
@@ -119,13 +120,19 @@ func (m *marker) course(c store.Course) error {
 		Address      string          `json:"address"`
 		Port         int             `json:"port"`
 		Files        int             `json:"files"`
+		StartedAt    time.Time       `json:"started_at"`
+		EndedAt      time.Time       `json:"ended_at"`
 		api.RollbackTarget
 	}
 	if err := json.Unmarshal(c.Doc, &r); err != nil {
 		return fmt.Errorf("cannot decode %s %d: %w", c.Kind, c.Key, err)
 	}
+	took := r.EndedAt
+	if r.State == api.ActionRunning {
+		took = m.until
+	}
 	mark := func(kind api.MarkKind, text string) {
-		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text})
+		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text, Took: max(0, took.Sub(c.At))})
 	}
 	switch c.Kind {
 	case store.KindAction:

@@ -52,6 +52,8 @@ func TestTimeline(t *testing.T) {
 	mark(attempt, api.MarkDenied, 1, 3, "example.org:443")
 	mark(record(t, st, s.ID, "rollback.started", store.KindRollback, 1, api.Rollback{ID: 1, RollbackTarget: api.Before(3)}), api.MarkRollback, 1, 0, "a rollback to before action 3")
 	mark(record(t, st, s.ID, "apply.started", store.KindApply, 1, api.Apply{ID: 1, Files: 2}), api.MarkApply, 1, 0, "2 files")
+	ran := action(api.Action{N: 5, Kind: api.KindCommand, State: api.ActionEnded, Title: "make", StartedAt: s.StartedAt, EndedAt: s.StartedAt.Add(time.Hour)})
+	mark(ran, api.MarkAction, 5, 5, "make")
 	s.Resumed, s.Command = 1, "claude"
 	mark(record(t, st, s.ID, "session.started", store.KindSession, 0, s), api.MarkResume, 1, 0, "claude")
 	last := record(t, st, s.ID, "session.ended", store.KindSession, 0, s)
@@ -70,7 +72,10 @@ func TestTimeline(t *testing.T) {
 		if m.Offset < until || m.Offset > got.Length {
 			t.Errorf("mark %d is at %v, after one at %v, of %v", i, m.Offset, until, got.Length)
 		}
-		until, m.Offset = m.Offset, 0
+		if m.Key == 5 && (m.Offset+m.Took).Round(time.Minute) != time.Hour {
+			t.Errorf("action 5 took %v from %v on", m.Took, m.Offset)
+		}
+		until, m.Offset, m.Took = m.Offset, 0, 0
 	}
 	if !slices.Equal(got.Marks, want) || got.Last < last || got.More != 0 || got.Damage != "" {
 		t.Errorf("the timeline is\n%+v, want\n%+v", got, want)

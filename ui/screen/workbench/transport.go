@@ -28,7 +28,8 @@ const again = 5 * time.Second
 type transport struct {
 	*core
 	line    api.Timeline
-	read    bool // line was
+	gaps    []gap // of line
+	read    bool  // line was
 	reading bool
 	readAt  time.Time
 	problem string          // why it couldn't be
@@ -100,7 +101,7 @@ func (t *transport) catchUp() tea.Cmd {
 			if line.Damage != t.line.Damage {
 				t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
 			}
-			t.line = line
+			t.line, t.gaps = line, gaps(line)
 			return nil
 		}
 	})
@@ -197,6 +198,6 @@ func (t *transport) press(e tea.Mouse) bool {
 func (t *transport) pull(x int) {
 	if w := t.bar.Dx(); w > 1 {
 		x = max(0, min(x-t.bar.Min.X, w-1))
-		t.seek(t.length() / time.Duration(w-1) * time.Duration(x))
+		t.seek(t.widened(t.squeezed(t.length()) / time.Duration(w-1) * time.Duration(x)))
 	}
 }
