@@ -45,7 +45,6 @@ func (r *run) cast(version int) error {
 		return r.json([]any{json.RawMessage(strconv.FormatFloat(when.Seconds(), 'f', 3, 64)), code, data})
 	}
 	begin := func(cols, rows int) error {
-		begun = true
 		h := castHeader{Version: version, Timestamp: r.s.StartedAt.Unix(), Command: r.s.Command, Title: r.s.Name}
 		if version == 3 {
 			h.Term = &castTerm{cols, rows, castType}
@@ -54,30 +53,19 @@ func (r *run) cast(version int) error {
 		}
 		return r.json(h)
 	}
-	cols, rows := clamp(r.s.Cols), clamp(r.s.Rows)
-	if r.s.Cols < 2 {
-		cols, rows = 80, 24
-	}
 	err := r.tape(true, func(t take) error {
-		if !begun {
-			if t.kind == resize {
-				return begin(t.cols, t.rows)
-			}
-			if err := begin(cols, rows); err != nil {
-				return err
-			}
-		}
 		switch t.kind {
 		case resize:
+			if !begun {
+				begun = true
+				return begin(t.cols, t.rows)
+			}
 			return event(t.at, "r", fmt.Sprintf("%dx%d", t.cols, t.rows))
 		case marked:
 			return event(t.at, "m", string(t.data))
 		}
 		return event(t.at, "o", string(t.data))
 	})
-	if err == nil && !begun {
-		err = begin(cols, rows)
-	}
 	if err == nil && version == 3 && r.s.Exit != nil && r.s.Exit.Signal == "" {
 		err = event(max(last, r.s.EndedAt.Sub(r.s.StartedAt)), "x", strconv.Itoa(r.s.Exit.Code))
 	}

@@ -46,8 +46,7 @@ func (r *run) player() error {
 	if _, err := r.out.WriteString(`<script type="application/json" id="frames">[`); err != nil {
 		return err
 	}
-	cols, rows := clamp(r.s.Cols), clamp(r.s.Rows)
-	f := &filmed{r: r, sc: screen.New(cols, rows), cells: uv.NewScreenBuffer(cols, rows), every: playerEvery}
+	f := &filmed{r: r, sc: screen.New(1, 1), cells: uv.NewScreenBuffer(1, 1), every: playerEvery} // until its size comes
 	defer f.sc.Close()
 	end := r.s.EndedAt
 	if end.IsZero() {

@@ -1,13 +1,15 @@
 package export
 
 import (
-	"errors"
-	"io"
-	"iter"
+	"bytes"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"stepbox/session/api"
 	"stepbox/session/redact"
+	"stepbox/session/replay"
 	"stepbox/store"
 )
 
@@ -27,8 +29,9 @@ const (
 )
 
 // tape calls f with what happened in the terminal, in order, and with marks, if asked
-// for: of actions and denials. Where the record is damaged a mark says so, and what the
-// terminal showed when it can be read again is drawn as a whole.
+// for: of actions and denials. The terminal's size comes first. Where the record is
+// damaged a mark says so, and what the terminal showed when it can be read again is
+// drawn as a whole.
 func (r *run) tape(marks bool, f func(take) error) error {
 	var held *take // whose parts come one by one
 	flush := func() error {
@@ -54,69 +57,22 @@ func (r *run) tape(marks bool, f func(take) error) error {
 		held = &t
 		return nil
 	}}
-	n, at, clean := 0, time.Duration(0), filter{}
-	add := func(t take) error {
-		n++
-		at = max(at, t.at)
-		t.n, t.at = n, at
-		if t.kind != output {
-			return stream.Add(redact.Piece[take]{Tag: t})
-		}
-		return clean.write(t.data, func(data []byte, text bool) error {
-			return stream.Add(redact.Piece[take]{Data: data, Text: text, Tag: take{at: t.at, kind: output, n: n}})
-		})
-	}
-	next, stop := iter.Pull2(r.marks(marks))
-	defer stop()
-	mark, merr, more := next()
-	before := func(at time.Duration) error {
-		for more && merr == nil && mark.at <= at {
-			if err := add(mark); err != nil {
-				return err
-			}
-			mark, merr, more = next()
-		}
-		return merr
-	}
-	rec, err := r.Store.Recording(r.ctx, r.s.ID)
-	if err != nil {
-		return err
-	}
-	late := time.Duration(0) // the terminal began after the session
-	if began := rec.Began(); !began.IsZero() {
-		late = began.Sub(r.s.StartedAt)
-	}
-	lost := false
-	for frame, err := range rec.From(-1) { // all of it
-		if err := r.ctx.Err(); err != nil {
+	rec := recorder{add: stream.Add}
+	if marks {
+		var err error
+		if rec.marks, err = r.marks(); err != nil {
 			return err
 		}
-		// The frame's data is the reader's; a piece keeps it.
-		takes := []take{{at: frame.At + late, kind: output, data: frame.Data}}
-		sized := take{at: frame.At + late, kind: resize, cols: clamp(frame.Cols), rows: clamp(frame.Rows)}
-		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			lost, clean = true, filter{}
-			takes = []take{{at: at, kind: marked, data: []byte(damaged)}}
-		case err != nil:
-			return err
-		case frame.Kind == store.FrameKey && !lost:
-			continue // it says what the frames before it made
-		case frame.Kind == store.FrameKey:
-			lost, takes = false, []take{sized, {at: sized.at, kind: output, data: append([]byte("\x1bc"), frame.Data...)}}
-		case frame.Kind == store.FrameResize:
-			takes = []take{sized}
+	}
+	for frame, err := range replay.Terminal(r.ctx, r.Store, r.s.ID, -time.Millisecond) { // all of it
+		if err == nil {
+			err = rec.take(frame)
 		}
-		if err := before(takes[0].at); err != nil {
+		if err != nil {
 			return err
-		}
-		for _, t := range takes {
-			if err := add(t); err != nil {
-				return err
-			}
 		}
 	}
-	if err := before(1<<63 - 1); err != nil {
+	if err := rec.until(replay.End); err != nil {
 		return err
 	}
 	if err := stream.Close(); err != nil {
@@ -125,44 +81,90 @@ func (r *run) tape(marks bool, f func(take) error) error {
 	return flush()
 }
 
-// damaged are the words where the record of the terminal can't be read.
-const damaged = "what was printed here is missing: its record is damaged"
+// marks are those of actions and denials, without secrets.
+func (r *run) marks() ([]api.Mark, error) {
+	t, err := replay.Timeline(r.ctx, r.Store, r.s)
+	marks := slices.DeleteFunc(t.Marks, func(m api.Mark) bool {
+		return m.Kind != api.MarkAction && m.Kind != api.MarkEdit && m.Kind != api.MarkDenied
+	})
+	for i := range marks {
+		m := &marks[i]
+		if len(m.Text) > replay.TextMost-utf8.UTFMax { // it was cut: what is left of a secret may not look like one
+			m.Text = m.Text[:strings.LastIndexByte(m.Text, ' ')+1] + "…"
+		}
+		if m.Text = r.text(m.Text, where(store.KindAction)); m.Kind == api.MarkDenied {
+			m.Text = "denied: " + m.Text
+		}
+	}
+	return marks, err
+}
+
+// recorder makes takes of a terminal's frames and of marks.
+type recorder struct {
+	add        func(redact.Piece[take]) error
+	marks      []api.Mark // that are to come
+	at         time.Duration
+	cols, rows int
+	n          int
+	lost       bool // what the terminal shows isn't known
+	clean      filter
+}
+
+// until adds the marks up to a time.
+func (c *recorder) until(at time.Duration) error {
+	for ; len(c.marks) > 0 && c.marks[0].Offset <= at; c.marks = c.marks[1:] {
+		c.at = max(c.at, c.marks[0].Offset)
+		if err := c.one(take{kind: marked, data: []byte(c.marks[0].Text)}); err != nil {
+			return err
+		}
+	}
+	if at < replay.End {
+		c.at = max(c.at, at)
+	}
+	return nil
+}
+
+// one adds something else than output.
+func (c *recorder) one(t take) error {
+	c.n++
+	t.at, t.n = c.at, c.n
+	return c.add(redact.Piece[take]{Tag: t})
+}
+
+// output adds what was printed.
+func (c *recorder) output(p []byte) error {
+	c.n++
+	t := take{at: c.at, kind: output, n: c.n}
+	return c.clean.write(p, func(data []byte, text bool) error {
+		return c.add(redact.Piece[take]{Data: data, Text: text, Tag: t})
+	})
+}
+
+func (c *recorder) take(frame api.Frame) (err error) {
+	switch frame.Kind {
+	case api.FrameTime:
+		at, err := frame.Offset()
+		if err != nil {
+			return err
+		}
+		return c.until(at)
+	case api.FrameOutput:
+		return c.output(bytes.Clone(frame.Data)) // a piece keeps it
+	case api.FrameDamage:
+		c.lost, c.clean = true, filter{}
+		return c.one(take{kind: marked, data: bytes.Clone(frame.Data)})
+	case api.FrameKeyframe, api.FrameResize:
+		if cols, rows := clamp(frame.Cols), clamp(frame.Rows); cols != c.cols || rows != c.rows {
+			c.cols, c.rows = cols, rows
+			err = c.one(take{kind: resize, cols: cols, rows: rows})
+		}
+		if frame.Kind == api.FrameKeyframe && c.lost && err == nil {
+			c.lost = false
+			err = c.output(append([]byte("\x1bc"), frame.Data...))
+		}
+	}
+	return err
+}
 
 // clamp bounds a terminal's size.
 func clamp(n int) int { return min(max(n, 1), 1000) }
-
-// marks yields a mark for each action, when it began, and for each that was denied.
-func (r *run) marks(any bool) iter.Seq2[take, error] {
-	return func(yield func(take, error) bool) {
-		if !any {
-			return
-		}
-		newest := 0
-		for e, err := range r.History.Recorded(r.ctx, r.s.ID, 0, string(store.KindAction)) {
-			if err != nil {
-				yield(take{}, err)
-				return
-			}
-			a := e.Action
-			if a == nil {
-				continue
-			}
-			words := ""
-			switch {
-			case a.Housekeeping:
-			case a.State == api.ActionDenied && e.Kind == "action.denied":
-				words = "denied: " + a.Title
-			case a.N > newest:
-				words = a.Title
-			}
-			newest = max(newest, a.N)
-			if words == "" {
-				continue
-			}
-			t := take{at: max(0, e.At.Sub(r.s.StartedAt)), kind: marked, data: []byte(r.text(words, where(store.KindAction)))}
-			if !yield(t, nil) {
-				return
-			}
-		}
-	}
-}

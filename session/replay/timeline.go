@@ -14,10 +14,10 @@ import (
 )
 
 // marks bounds how many actions and how many attempts a timeline tells, evenly spread;
-// textMost is how many bytes it says of anything.
+// TextMost is how many bytes it says of anything.
 const (
 	marks    = 20_000
-	textMost = 200
+	TextMost = 200
 )
 
 // Timeline is the course of a session.
@@ -192,6 +192,6 @@ func (m *marker) resumes(ctx context.Context, st *store.Store, id string) error 
 }
 
 func (m *marker) add(mark api.Mark) {
-	mark.Offset, mark.Text = max(0, mark.Offset), api.Trim(mark.Text, textMost)
+	mark.Offset, mark.Text = max(0, mark.Offset), api.Trim(mark.Text, TextMost)
 	m.marks = append(m.marks, mark)
 }
