@@ -381,7 +381,7 @@ func runCommand() *cobra.Command {
 
 // noName is the error for a name that no session may have.
 func noName(name string) error {
-	return fmt.Errorf("%w: a session's name has 1 to 64 letters, digits, dots, dashes or underscores, not %q", cli.ErrUsage, api.Escape(name))
+	return fmt.Errorf("%w: a session's name has %s, not %q", cli.ErrUsage, api.NameForm, api.Escape(name))
 }
 
 // The least that an agent can be started with, and the most that can be meant.
@@ -412,7 +412,7 @@ func (f runFlags) limits() (runner.Limits, error) {
 
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: args, Env: os.Environ(), Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
+	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
 	if !r.Mode.Valid() {
 		return r, cli.NoMode(r.Mode)
 	}
@@ -429,13 +429,10 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		}
 	}
 	if f.name != "" && !api.ValidName(f.name) {
-		return r, fmt.Errorf("%w: a session's name has %s, not %q", cli.ErrUsage, api.NameForm, api.Escape(f.name))
+		return r, noName(f.name)
 	}
 	if len(r.Argv) == 0 {
 		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
-	}
-	if r.Home, err = os.UserHomeDir(); err != nil {
-		return r, fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
 	}
 	workspace, err := filepath.Abs(f.workspace)
 	if err != nil {
@@ -445,13 +442,20 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		workspace = real // else the supervisor says what is wrong with it
 	}
 	r.Workspace = []byte(workspace)
-	if cli.Terminal() && !f.detach {
-		r.Cols, r.Rows = cli.PaneSize()
-	} else {
-		r.Cols, r.Rows = cli.Size()
-		r.NoEcho = !f.detach // cli.Follow's input isn't typed at the agent's terminal
+	return r, surround(&r, cli.Terminal() && !f.detach, f.detach)
+}
+
+// surround tells a session of whoever starts it. Screen says that it will be shown; else
+// echo whether its terminal echoes what comes in: cli.Follow's input isn't typed there.
+func surround(r *launch.Request, screen, echo bool) (err error) {
+	if r.Home, err = os.UserHomeDir(); err != nil {
+		return fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
 	}
-	return r, nil
+	r.Env, r.NoEcho = os.Environ(), !screen && !echo
+	if r.Cols, r.Rows = cli.Size(); screen {
+		r.Cols, r.Rows = cli.PaneSize()
+	}
+	return nil
 }
 
 func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
@@ -565,20 +569,11 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 }
 
 // startOn starts what is asked for on another session's files, with a command of its
-// own or, for none, the one that it had. Screen says that it will be shown; else echo
-// whether its terminal echoes what comes in.
+// own or, for none, the one that it had.
 func startOn(ctx context.Context, r launch.Request, screen, echo bool) (string, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
+	if err := surround(&r, screen, echo); err != nil {
+		return "", err
 	}
-	r.Env, r.Home = os.Environ(), home
-	if screen {
-		r.Cols, r.Rows = cli.PaneSize()
-	} else {
-		r.Cols, r.Rows = cli.Size()
-	}
-	r.NoEcho = !screen && !echo
 	return start(ctx, r)
 }
 

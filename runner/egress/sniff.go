@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"golang.org/x/crypto/cryptobyte"
 )
 
 // maxSniff is how many bytes of a connection's start are kept to find the name
@@ -144,70 +146,43 @@ func (s *sniffer) feedTLS(b []byte) sniffVerdict {
 	return sniffVerdict{more: true}
 }
 
-// field cuts a length-prefixed field off b; width is the prefix's, in bytes.
-func field(b []byte, width int) (value, rest []byte, ok bool) {
-	if len(b) < width {
-		return nil, nil, false
-	}
-	n := 0
-	for _, c := range b[:width] {
-		n = n<<8 | int(c)
-	}
-	if b = b[width:]; len(b) < n {
-		return nil, nil, false
-	}
-	return b[:n], b[n:], true
-}
-
 // helloNames takes the server name out of a client hello's body (RFC 6066
 // section 3).
-func helloNames(b []byte) sniffVerdict {
+func helloNames(b cryptobyte.String) sniffVerdict {
 	bad := sniffVerdict{bad: "a broken TLS hello"}
-	if len(b) < 2+32 {
+	var session, suites, compression, extensions cryptobyte.String
+	if !b.Skip(2+32) || // version, random
+		!b.ReadUint8LengthPrefixed(&session) || !b.ReadUint16LengthPrefixed(&suites) || !b.ReadUint8LengthPrefixed(&compression) {
 		return bad
 	}
-	b = b[2+32:]                           // version, random
-	for _, width := range []int{1, 2, 1} { // session, cipher suites, compression
-		_, rest, ok := field(b, width)
-		if !ok {
-			return bad
-		}
-		b = rest
-	}
-	if len(b) == 0 {
+	if b.Empty() {
 		return sniffVerdict{}
 	}
-	extensions, after, ok := field(b, 2)
-	if !ok || len(after) != 0 {
+	if !b.ReadUint16LengthPrefixed(&extensions) || !b.Empty() {
 		return bad
 	}
 	var names []string
-	for len(extensions) > 0 {
-		if len(extensions) < 2 {
+	for !extensions.Empty() {
+		var kind uint16
+		var data, list cryptobyte.String
+		if !extensions.ReadUint16(&kind) || !extensions.ReadUint16LengthPrefixed(&data) {
 			return bad
 		}
-		kind := binary.BigEndian.Uint16(extensions)
-		data, rest, ok := field(extensions[2:], 2)
-		if !ok {
-			return bad
-		}
-		extensions = rest
 		if kind != extServerName {
 			continue
 		}
-		list, after, ok := field(data, 2)
-		if !ok || len(after) != 0 {
+		if !data.ReadUint16LengthPrefixed(&list) || !data.Empty() {
 			return bad
 		}
-		for len(list) > 0 {
-			host, rest, ok := field(list[1:], 2)
-			if !ok {
+		for !list.Empty() {
+			var kind uint8
+			var host cryptobyte.String
+			if !list.ReadUint8(&kind) || !list.ReadUint16LengthPrefixed(&host) {
 				return bad
 			}
-			if list[0] == 0 { // host_name
+			if kind == 0 { // host_name
 				names = append(names, string(host))
 			}
-			list = rest
 		}
 	}
 	return sniffVerdict{names: names}

@@ -69,21 +69,14 @@ func (f *follower) push(p []byte) {
 	if f.size += len(p); f.size > 2*backlog { // nobody waits for it: see Hurry
 		f.output, f.size, f.live = nil, 0, false
 	}
-	f.signal()
+	wake(f.ready)
 }
 
 func (f *follower) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
-	f.signal()
-}
-
-func (f *follower) signal() {
-	select {
-	case f.ready <- struct{}{}:
-	default:
-	}
+	wake(f.ready)
 }
 
 // next waits for output. io.EOF says that there is no more, or that stop is
@@ -122,7 +115,7 @@ func (f *follower) take() (p [][]byte, live, ended bool) {
 	f.output, f.size = nil, 0
 	f.mu.Unlock()
 	if len(p) > 0 {
-		f.caughtUp()
+		wake(f.t.room)
 	}
 	return p, live, ended
 }
@@ -164,7 +157,7 @@ func (f *follower) recorded() ([]byte, error) {
 		f.mu.Lock()
 		f.at += int64(len(p))
 		f.mu.Unlock()
-		f.caughtUp()
+		wake(f.t.room)
 		return p, nil
 	}
 }
@@ -197,14 +190,6 @@ func (f *follower) rewind() {
 		f.stop()
 	}
 	f.replay, f.stop = nil, nil
-}
-
-// caughtUp tells the terminal that it may go on.
-func (f *follower) caughtUp() {
-	select {
-	case f.t.room <- struct{}{}:
-	default:
-	}
 }
 
 func frames(output [][]byte) []api.Frame {

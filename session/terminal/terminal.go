@@ -333,6 +333,14 @@ func (t *Terminal) send(p []byte) {
 	}
 }
 
+// wake tells who waits for ready or room, which hold one, to look again.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // crowded says whether a viewer has more than enough to read.
 func (t *Terminal) crowded() bool {
 	for v := range t.views {

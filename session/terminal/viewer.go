@@ -53,7 +53,7 @@ func (v *viewer) push(f api.Frame) {
 	if v.size += len(f.Data); v.size > backlog { // at the agent's end, when nobody waits
 		v.frames, v.size, v.lagging = nil, 0, true
 	}
-	v.signal()
+	wake(v.ready)
 }
 
 // waiting is how many bytes are there to be read.
@@ -68,28 +68,21 @@ func (v *viewer) skip() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.frames, v.size, v.lagging = nil, 0, true
-	v.signal()
+	wake(v.ready)
 }
 
 func (v *viewer) reset(f api.Frame) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.frames, v.size, v.lagging = []api.Frame{f}, 0, false
-	v.signal()
+	wake(v.ready)
 }
 
 func (v *viewer) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.ended, v.lagging = true, false
-	v.signal()
-}
-
-func (v *viewer) signal() {
-	select {
-	case v.ready <- struct{}{}:
-	default:
-	}
+	wake(v.ready)
 }
 
 // next waits for frames. io.EOF says that the terminal closed.
@@ -101,10 +94,7 @@ func (v *viewer) next(stop <-chan struct{}) ([]api.Frame, error) {
 		v.mu.Unlock()
 		switch {
 		case len(frames) > 0:
-			select {
-			case v.t.room <- struct{}{}:
-			default:
-			}
+			wake(v.t.room)
 			return frames, nil
 		case lagging:
 			v.with(func() {})

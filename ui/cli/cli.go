@@ -231,10 +231,15 @@ func Find(all []api.Session, word string) (api.Session, error) {
 // FindAt picks the session and the moment that SESSION[@MOMENT] names. A session that is
 // named like all of the word goes first.
 func FindAt(all []api.Session, word string) (api.Session, api.Moment, error) {
-	s, err := Find(all, word)
-	if before, at := cutMoment(word, false); err != nil && at != "" {
-		s, err := Find(all, before)
-		return s, api.Moment(at), err
+	s, at, err := findAt(word, false, func(word string) (api.Session, error) { return Find(all, word) })
+	return s, api.Moment(at), err
+}
+
+func findAt(word string, ranges bool, find func(string) (api.Session, error)) (s api.Session, at string, err error) {
+	s, err = find(word)
+	if before, at := cutMoment(word, ranges); err != nil && at != "" {
+		s, err = find(before)
+		return s, at, err
 	}
 	return s, "", err
 }

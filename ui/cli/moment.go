@@ -35,12 +35,7 @@ func cutMoment(word string, ranges bool) (before, at string) {
 // sessionAt is what SESSION[@MOMENT] names, or with ranges SESSION[@A..B]. A session
 // that is named like all of the word goes first.
 func (c command) sessionAt(word string, ranges bool) (api.Session, string, error) {
-	s, err := c.toRead(word)
-	if before, at := cutMoment(word, ranges); err != nil && at != "" {
-		s, err := c.toRead(before)
-		return s, at, err
-	}
-	return s, "", err
+	return findAt(word, ranges, c.toRead)
 }
 
 // fileAt is what SESSION:PATH[@MOMENT] names; without a session before the colon it

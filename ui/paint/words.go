@@ -1,10 +1,25 @@
 package paint
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"stepbox/session/api"
 )
+
+// Failed says why a request failed.
+func Failed(err error) string {
+	if p := (*api.Problem)(nil); errors.As(err, &p) {
+		return Clean(p.Message)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	return Clean(err.Error())
+}
 
 // Clock writes a span of time as MM:SS, or H:MM:SS from an hour on.
 func Clock(d time.Duration) string {

@@ -121,8 +121,9 @@ func (p *Pane) open() {
 		p.Reading = false
 		p.fold(!p.folded(n))
 	default:
-		p.Reading = !p.Reading
-		p.view.start(p.Reading)
+		if p.Reading = !p.Reading; p.Reading {
+			p.view.start()
+		}
 	}
 }
 

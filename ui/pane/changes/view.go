@@ -60,7 +60,7 @@ func (v *view) turn() string {
 // set takes a diff, and begins at its top unless it is of the same file.
 func (v *view) set(w Want, d *Diff, problem string) {
 	if v.of.Key != w.Key || v.of.Scope.Action != w.Scope.Action || v.of.Scope.Since != w.Scope.Since {
-		v.start(true)
+		v.start()
 	}
 	v.diff, v.of, v.problem, v.note = d, w, problem, ""
 	v.scroll(0)
@@ -69,15 +69,11 @@ func (v *view) set(w Want, d *Diff, problem string) {
 // drop forgets the diff: another file's, or none, is shown.
 func (v *view) drop() {
 	v.diff, v.problem, v.note, v.of = nil, "", "", Want{}
-	v.cur, v.top, v.slide = 0, 0, 0
+	v.start()
 }
 
 // start puts the cursor on the first hunk.
-func (v *view) start(yes bool) {
-	if yes {
-		v.cur, v.top, v.slide = 0, 0, 0
-	}
-}
+func (v *view) start() { v.cur, v.top, v.slide = 0, 0, 0 }
 
 // lines is how many lines the diff has as it is shown.
 func (v *view) lines() int {

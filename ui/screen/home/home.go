@@ -11,7 +11,6 @@ package home
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -327,7 +326,7 @@ func (s *Screen) export(x api.Session) tea.Cmd {
 		return func() tea.Cmd {
 			s.Notice = "written to " + paint.Clean(file)
 			if err != nil {
-				s.Notice = "can't export it: " + words(err)
+				s.Notice = "can't export it: " + paint.Failed(err)
 			}
 			return nil
 		}
@@ -336,15 +335,3 @@ func (s *Screen) export(x api.Session) tea.Cmd {
 
 // name is what a session is called.
 func name(x api.Session) string { return cmp.Or(x.Name, x.ID) }
-
-// words says why a request failed.
-func words(err error) string {
-	var p *api.Problem
-	if errors.As(err, &p) {
-		return paint.Clean(p.Message)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
-	}
-	return paint.Clean(err.Error())
-}

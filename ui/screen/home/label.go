@@ -59,7 +59,7 @@ func (s *Screen) label(id string, l api.Label) tea.Cmd {
 			s.labels--
 			switch {
 			case err != nil:
-				s.Notice = "can't do that: " + words(err)
+				s.Notice = "can't do that: " + paint.Failed(err)
 			case l.Trashed != nil:
 				s.trashed = slices.DeleteFunc(s.trashed, func(x api.Session) bool { return x.ID == id })
 				s.Notice = "it is back"
@@ -136,7 +136,7 @@ func (s *Screen) Empty(ctx context.Context) error {
 			err = nil // someone else did
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("cannot remove session %s: %s; stepbox rm %s removes it", id, words(err), id))
+			failed = append(failed, fmt.Errorf("cannot remove session %s: %s; stepbox rm %s removes it", id, paint.Failed(err), id))
 		}
 	}
 	s.trashed = nil

@@ -92,7 +92,7 @@ func (s *Screen) found(stamp int, q api.Query, live, page api.FoundPage, err err
 	s.asking = asking{}
 	switch {
 	case err != nil:
-		s.problem = "the list can't be read: " + words(err)
+		s.problem = "the list can't be read: " + paint.Failed(err)
 	case stamp == s.search.stamp:
 		s.problem = ""
 		s.take(q, live, page)

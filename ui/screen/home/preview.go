@@ -10,6 +10,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 )
 
 // preview is what is known of the selected session beside its row.
@@ -87,7 +88,7 @@ func (c *Config) known(ctx context.Context, x api.Session, q api.Query) preview 
 	p := preview{id: x.ID}
 	failed := func(err error) {
 		if err != nil && p.problem == "" {
-			p.problem = words(err)
+			p.problem = paint.Failed(err)
 		}
 	}
 	for e, err := range c.Client.Newest(ctx, x.ID, mostActions) {

@@ -184,22 +184,17 @@ func problemWords(err error) string {
 	if err == nil {
 		return ""
 	}
-	var p *api.Problem
-	if !errors.As(err, &p) {
-		if errors.Is(err, context.DeadlineExceeded) {
-			return "no answer in time"
+	if p := (*api.Problem)(nil); errors.As(err, &p) {
+		switch p.Code {
+		case api.CodeDecided:
+			return "someone else answered first"
+		case api.CodeStale:
+			return "what is held isn't what you saw any more: look again"
+		case api.CodeGone:
+			return "nothing is held any more: what asked went away"
+		case api.CodeNotLive:
+			return "the session has ended"
 		}
-		return paint.Clean(err.Error())
 	}
-	switch p.Code {
-	case api.CodeDecided:
-		return "someone else answered first"
-	case api.CodeStale:
-		return "what is held isn't what you saw any more: look again"
-	case api.CodeGone:
-		return "nothing is held any more: what asked went away"
-	case api.CodeNotLive:
-		return "the session has ended"
-	}
-	return paint.Clean(p.Message)
+	return paint.Failed(err)
 }
