@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"stepbox/session/api"
 )
@@ -20,6 +21,17 @@ func (c *fakeClient) Blame(_ context.Context, _, key string, at api.Moment) (api
 	defer c.lock()()
 	c.calls = append(c.calls, "blame "+key+" "+string(at))
 	return blamed(), nil
+}
+
+// FirstChange is by action 10.
+func (c *fakeClient) FirstChange(ctx context.Context, id, key string) (api.At, error) {
+	c.called("first change of " + key)
+	_, events, err := c.recorded(id)
+	i := slices.IndexFunc(events, func(e api.Event) bool { return e.Action != nil && e.Action.N == 10 })
+	if err != nil || i < 0 {
+		return api.At{}, err
+	}
+	return c.At(ctx, id, api.MomentOf(events[i].Seq))
 }
 
 func (c *fakeClient) Bisect(_ context.Context, _ string, r api.BisectRequest) iter.Seq2[api.BisectProgress, error] {

@@ -302,7 +302,7 @@ func TestReplayOfSelected(t *testing.T) {
 	d.press("end", "2")
 	d.shows("5 files")
 	d.press("@")
-	d.at("00:11:40") // by halves
+	d.at("00:11:40")
 	d.shows("#10")
 	d.press("1", "@")
 	d.shows("select an action, a file or a connection first")

@@ -41,6 +41,11 @@ func (c *Client) Blame(ctx context.Context, id, key string, at Moment) (Blame, e
 	return fetch[Blame](ctx, c, http.MethodGet, path(id, "blame")+"?key="+url.QueryEscape(key)+"&at="+url.QueryEscape(string(at)), nil)
 }
 
+// FirstChange asks when a file first changed in a session, wherever that is looked at.
+func (c *Client) FirstChange(ctx context.Context, id, key string) (At, error) {
+	return fetch[At](ctx, c, http.MethodGet, path(id, "first")+"?key="+url.QueryEscape(key), nil)
+}
+
 // BlameToday asks which sessions' actions wrote each line of a project's file as it is
 // on the host now, by what was applied. The key is that of its absolute path.
 func (c *Client) BlameToday(ctx context.Context, key string) (Blame, error) {

@@ -26,7 +26,6 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/session/tree"
-	"stepbox/store"
 )
 
 // Bounds of a bisection.
@@ -145,16 +144,15 @@ func (b *Bisector) steps(ctx context.Context, id string, from, to api.Moment) ([
 		if i+1 < len(way) && len(made) > 0 && slices.Equal(made, c.Made(way[i+1])) {
 			continue // in the middle of what they did
 		}
-		told, err := b.History.Store.Told(ctx, id, store.KindCheckpoint, at)
-		if err != nil || len(told) == 0 {
-			return nil, errors.Join(err, fmt.Errorf("cannot find checkpoint %d", at))
-		}
 		same, err := b.same(ctx, f, c, before, at)
 		if err != nil {
 			return nil, err
 		}
 		if !same {
-			end := api.MomentOf(told[0].Seq)
+			end, err := b.History.Taken(ctx, id, at)
+			if err != nil {
+				return nil, err
+			}
 			steps = append(steps, step(past, c, at, begin, end))
 			begin, before = end, at
 		}

@@ -202,6 +202,7 @@ func TestBlameProperty(t *testing.T) {
 			r.act(rapid.SampledFrom([]string{"edit", "edit", "edit", "rename", "person", "back", "take", "redo", "fork"}).Draw(t, "step"))
 		}
 		h := files.NewHistory(r.st, func(string) bool { return false })
+		r.firstChanges(h)
 		for _, m := range r.done {
 			b := &Blamer{History: h, Open: func(context.Context, string, string, api.Moment) (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader(strings.Join(m.lines, ""))), nil
@@ -222,6 +223,27 @@ func TestBlameProperty(t *testing.T) {
 			}
 		}
 	})
+}
+
+// firstChanges asks when the project's file first was another, in each session.
+func (r *rig) firstChanges(h *files.History) {
+	want := make(map[string]uint64)
+	for _, m := range r.done {
+		if _, known := want[m.id]; !known || want[m.id] == 0 {
+			if want[m.id] = 0; m.path != "a" || !slices.Equal(m.lines, r.done[0].lines) {
+				want[m.id] = m.seq
+			}
+		}
+	}
+	for id, seq := range want {
+		at, err := h.FirstChange(context.Background(), id, "a")
+		if p := (*api.Problem)(nil); seq == 0 && errors.As(err, &p) && p.Code == api.CodeNotFound {
+			continue
+		}
+		if r.check(err); at.Seq != seq {
+			r.t.Fatalf("%s changed the file at event %d, and it is said to be %d", id, seq, at.Seq)
+		}
+	}
 }
 
 // begun is a session over a project with a file of ten lines, that nothing was done in.

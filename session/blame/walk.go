@@ -22,9 +22,9 @@ type walk struct {
 	bodies files.Bodies
 
 	*files.Course
-	texts map[content.Hash]*text // those that were read last
-	paths map[string]*path
-	lines map[place][]line // of the file there, that are still to be looked at
+	texts map[content.Hash]*text       // those that were read last
+	paths map[string][]*manifest.Entry // see files.Course
+	lines map[place][]line             // of the file there, that are still to be looked at
 }
 
 // place is a path at a checkpoint; 0 is the project as the session first saw it.
@@ -33,57 +33,28 @@ type place struct {
 	path       string
 }
 
-// path is what a path was at each checkpoint of all files, in their order: upper's
-// entry if it has one, else what was below it.
-type path []*manifest.Entry
-
 func newWalk(st *store.Store, past *ledger.Past) *walk {
 	return &walk{
 		Past: past, files: files.Recorded(st, past.Session.ID), bodies: files.Bodies{Store: st}, Course: files.NewCourse(past),
-		texts: make(map[content.Hash]*text), paths: make(map[string]*path), lines: make(map[place][]line),
+		texts: make(map[content.Hash]*text), paths: make(map[string][]*manifest.Entry), lines: make(map[place][]line),
 	}
-}
-
-// states reads what a path was at all checkpoints. What is below an upper is what the
-// first base from there on knows: a base has what the session saw when it came there.
-func (w *walk) states(ctx context.Context, name string) (*path, error) {
-	if p := w.paths[name]; p != nil {
-		return p, nil
-	}
-	p := make(path, len(w.All)+1)
-	var below *manifest.Entry
-	var m *manifest.Manifest
-	for i := len(w.All) - 1; i >= 0; i-- {
-		if i == len(w.All)-1 || w.All[i].Root != w.All[i+1].Root {
-			var err error
-			if m, err = w.files.Along(ctx, w.All[i].Root, name); err != nil {
-				return nil, err
-			}
-			if none := (*manifest.Manifest)(nil); none.Knows(m.Base, name) {
-				below = none.Has(m.Base, name)
-			}
-		}
-		p[i+1] = below
-		if m.Knows(nil, name) {
-			p[i+1] = m.Has(nil, name)
-		}
-	}
-	p[0] = below
-	w.paths[name] = &p
-	return &p, nil
 }
 
 // entry is what a path was at a checkpoint; nil: nothing, or it isn't known.
 func (w *walk) entry(ctx context.Context, at place) (*manifest.Entry, error) {
-	p, err := w.states(ctx, at.path)
-	if err != nil {
-		return nil, err
+	p := w.paths[at.path]
+	if p == nil {
+		var err error
+		if p, err = w.Path(ctx, w.files, at.path); err != nil {
+			return nil, err
+		}
+		w.paths[at.path] = p
 	}
 	i := w.Index(at.checkpoint)
 	if at.checkpoint != 0 && i < 0 {
 		return nil, fmt.Errorf("cannot find checkpoint %d", at.checkpoint)
 	}
-	if e := (*p)[i+1]; e != nil && e.Kind == manifest.KindFile {
+	if e := p[i+1]; e != nil && e.Kind == manifest.KindFile {
 		return e, nil
 	}
 	return nil, nil

@@ -1,8 +1,10 @@
 package files
 
 import (
+	"context"
 	"slices"
 
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 )
@@ -67,4 +69,30 @@ func (c *Course) Spans(a api.Action) []api.Span {
 		return []api.Span{{From: a.Before, To: a.After}}
 	}
 	return a.Spans
+}
+
+// Path is what a path was at first and then at each of All, nil where nothing was:
+// upper's entry if it has one, else what is below it, which is what the first base from
+// there on knows: a base has what the session saw when it came there.
+func (c *Course) Path(ctx context.Context, f *Files, name string) ([]*manifest.Entry, error) {
+	p := make([]*manifest.Entry, len(c.All)+1)
+	var below *manifest.Entry
+	var m *manifest.Manifest
+	for i := len(c.All) - 1; i >= 0; i-- {
+		if i == len(c.All)-1 || c.All[i].Root != c.All[i+1].Root {
+			var err error
+			if m, err = f.Along(ctx, c.All[i].Root, name); err != nil {
+				return nil, err
+			}
+			if none := (*manifest.Manifest)(nil); none.Knows(m.Base, name) {
+				below = none.Has(m.Base, name)
+			}
+		}
+		p[i+1] = below
+		if m.Knows(nil, name) {
+			p[i+1] = m.Has(nil, name)
+		}
+	}
+	p[0] = below
+	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -216,6 +217,41 @@ func (h *History) stateAt(ctx context.Context, f *Files, id string, m api.Moment
 
 // maxOpened is of how many sessions a History holds files in memory.
 const maxOpened = 4
+
+// FirstChange is the moment at which a path first wasn't any more what the session
+// first saw there.
+func (h *History) FirstChange(ctx context.Context, id, path string) (api.At, error) {
+	past, err := ledger.Recall(ctx, h.Store, id)
+	if err != nil {
+		return api.At{}, err
+	}
+	c := NewCourse(past)
+	was, err := c.Path(ctx, Recorded(h.Store, id), path)
+	if err != nil {
+		return api.At{}, err
+	}
+	i := slices.IndexFunc(was[1:], func(e *manifest.Entry) bool {
+		o := was[0]
+		return (e == nil) != (o == nil) || e != nil && (e.Kind != o.Kind || e.Mode != o.Mode || e.Hash != o.Hash || e.Size != o.Size || e.Target != o.Target)
+	})
+	if i < 0 {
+		return api.At{}, api.Problemf(api.CodeNotFound, "%q never changed in this session", api.Escape(path))
+	}
+	m, err := h.Taken(ctx, id, c.All[i].ID)
+	if err != nil {
+		return api.At{}, err
+	}
+	return h.At(ctx, id, m)
+}
+
+// Taken is the moment at which a checkpoint was taken.
+func (h *History) Taken(ctx context.Context, id string, checkpoint int64) (api.Moment, error) {
+	told, err := h.Store.Told(ctx, id, store.KindCheckpoint, checkpoint)
+	if err != nil || len(told) == 0 {
+		return "", errors.Join(err, fmt.Errorf("cannot find checkpoint %d", checkpoint))
+	}
+	return api.MomentOf(told[0].Seq), nil
+}
 
 // filesOf is what the record has of a session's files. A checkpoint never
 // changes, so what was read of one serves until others push it out.

@@ -134,6 +134,9 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	replays := replays{s.Replayer}
 	mux.HandleFunc("GET /v1/sessions/{id}/timeline", answer(replays.timeline))
 	mux.HandleFunc("GET /v1/sessions/{id}/moment", answer(replays.moment))
+	mux.HandleFunc("GET /v1/sessions/{id}/first", answer(byKey(func(q *http.Request, path string) (any, error) {
+		return s.Replayer.FirstChange(q.Context(), q.PathValue("id"), path)
+	})))
 	mux.HandleFunc("GET /v1/sessions/{id}/terminal", func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Query().Has("at") {
 			replays.terminal(w, q)

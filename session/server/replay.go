@@ -17,6 +17,7 @@ import (
 type Replayer interface {
 	Timeline(ctx context.Context, id string) (api.Timeline, error)
 	At(ctx context.Context, id string, m api.Moment) (api.At, error)
+	FirstChange(ctx context.Context, id, path string) (api.At, error)
 	TailAt(ctx context.Context, id string, seq uint64, last int) ([]json.RawMessage, error) // of api.Event
 	TerminalAt(ctx context.Context, id string, offset time.Duration) iter.Seq2[api.Frame, error]
 }

@@ -26,6 +26,10 @@ func (f fakeReplayer) Timeline(_ context.Context, id string) (api.Timeline, erro
 	return api.Timeline{Last: 9, Length: time.Hour}, f.of(id)
 }
 
+func (f fakeReplayer) FirstChange(_ context.Context, id, path string) (api.At, error) {
+	return api.At{}, api.Problemf(api.CodeNotFound, "%s of %s never changed", path, id)
+}
+
 func (f fakeReplayer) At(_ context.Context, id string, m api.Moment) (api.At, error) {
 	parts, err := m.Parse()
 	return api.At{Seq: parts.Event}, errors.Join(err, f.of(id))

@@ -60,6 +60,7 @@ type Client interface {
 	TerminalAt(ctx context.Context, id string, offset time.Duration) (Stream, error)
 
 	// Of all sessions, and what is said of them.
+	FirstChange(ctx context.Context, id, key string) (api.At, error)
 	Blame(ctx context.Context, id, key string, at api.Moment) (api.Blame, error)
 	Bisect(ctx context.Context, id string, r api.BisectRequest) iter.Seq2[api.BisectProgress, error]
 	Find(ctx context.Context, q api.Query) (api.FoundPage, error)

@@ -3,10 +3,8 @@ package workbench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
-	"sort"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -246,32 +244,16 @@ func (s *Screen) toSelected() tea.Cmd {
 	return nil
 }
 
-// changed goes to the first event after which a file differs from what the session
-// first saw, by halves: it does where the person is now.
+// changed goes to when a file first wasn't as the session first saw it any more.
 func (t *transport) changed(key string) tea.Cmd {
-	here := api.Moment("end")
-	if t.past() {
-		here = api.MomentOf(t.seq)
-	}
 	return t.long("looking for when it changed", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		at, failed := c.At(ctx, id, here)
-		first := 1 + sort.Search(int(max(at.Seq, 1))-1, func(i int) bool {
-			if failed != nil {
-				return true
-			}
-			_, err := c.Diff(ctx, id, key, api.Scope{To: api.MomentOf(uint64(i + 1))})
-			var p *api.Problem
-			if err != nil && !(errors.As(err, &p) && p.Code == api.CodeNotFound) {
-				failed = err
-			}
-			return err == nil
-		})
+		at, err := c.FirstChange(ctx, id, key)
 		return func() tea.Cmd {
-			if failed != nil {
-				t.tell(themes.Warn, "can't find when it changed: %s", problemWords(failed))
+			if err != nil {
+				t.tell(themes.Warn, "can't find when it changed: %s", problemWords(err))
 				return nil
 			}
-			t.jump(api.MomentOf(uint64(first)), t.off)
+			t.jump(api.MomentOf(at.Seq), at.Offset)
 			return nil
 		}
 	})
