@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -93,6 +95,32 @@ func BenchmarkAppendBesideAnother(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+}
+
+// Of many sessions at once, each of them a process that waits for every event.
+func BenchmarkAppendSessions(b *testing.B) {
+	const each = 500
+	for _, n := range []int{1, 20} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := open(b)
+			session(b, s, "shared")
+			for i := range n {
+				session(b, s, fmt.Sprintf("own%d", i))
+			}
+			for b.Loop() {
+				var all sync.WaitGroup
+				for i := range n {
+					all.Go(func() {
+						if err := child(b, "append", s.dir, fmt.Sprintf("own%d", i), strconv.Itoa(each)).Run(); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				all.Wait()
+			}
+			b.ReportMetric(float64(n*each*b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
 }
 
 // From many goroutines: what group commit saves.
