@@ -18,7 +18,9 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/apply"
 	"stepbox/session/files"
+	"stepbox/session/project"
 	"stepbox/session/scratch"
 	"stepbox/session/tree"
 )
@@ -224,43 +226,148 @@ func TestTree(t *testing.T) {
 // there, but for what is said not to be had.
 func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []tree.Gap, was string) {
 	d.Helper()
-	tr, err := source.In(d.Context(), &d.read.History.History, d.ID(), at)
-	d.must(err)
-	defer tr.Close()
-	upper, more, err := tr.Over(d.Context())
-	d.must(err)
-	below, _, err := tr.Beneath(d.Context(), upper)
-	d.must(err)
+	id, more := d.fork(source, d.ID(), at, "cp -a . /tmp/copy; echo own >own")
 	gaps = append(gaps, more...)
-	cfg := d.config
-	d.n++
-	cfg.ID = fmt.Sprintf("%sf%d", d.ID(), d.n)
-	cfg.Argv = []string{"bash", "-c", "cp -a . /tmp/copy; echo own >own"}
-	cfg.Parent, cfg.Laid = &api.Parent{ID: d.ID(), Name: "t", At: at}, &manifest.Manifest{Root: upper.Root, Base: below}
-	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper))
-	s, err := session.Start(d.Context(), d.store, cfg)
-	d.must(err)
-	<-s.Done()
-	folder := d.store.SessionDir(cfg.ID)
-	d.Cleanup(func() { d.must(holder.RemoveAll(folder)) })
-	is := onDisk(d, filepath.Join(folder, "tmp", "copy"))
+	is := onDisk(d, filepath.Join(d.store.SessionDir(id), "tmp", "copy"))
 	for _, line := range differing(is, was) {
 		if !slices.ContainsFunc(gaps, func(g tree.Gap) bool { return strings.HasPrefix(line[2:], g.Path) }) {
 			d.Errorf("the fork at %s (+) and what the agent saw (-) differ: %s", at, line)
 		}
 	}
 	history := files.NewHistory(d.store, func(string) bool { return false })
-	own, err := history.Changes(d.Context(), cfg.ID, api.Scope{From: "start"}, api.Page{})
+	own, err := history.Changes(d.Context(), id, api.Scope{From: "start"}, api.Page{})
 	d.must(err)
 	if len(own.Files) != 1 || own.Files[0].Path != "own" || own.Files[0].Inherited {
 		d.Errorf("what the fork at %s did itself is %+v", at, own.Files)
 	}
-	all, err := history.Changes(d.Context(), cfg.ID, api.Scope{}, api.Page{})
+	all, err := history.Changes(d.Context(), id, api.Scope{}, api.Page{})
 	d.must(err)
 	for _, c := range all.Files {
 		if c.Inherited == (c.Path == "own") {
 			d.Errorf("of %s it is said that it was inherited: %v", c.Path, c.Inherited)
 		}
+	}
+}
+
+// fork has a fork of a session run a script to its end.
+func (d *driven) fork(source tree.Source, of string, at api.Moment, script string) (id string, gaps []tree.Gap) {
+	d.Helper()
+	tr, err := source.In(d.Context(), &d.read.History.History, of, at)
+	d.must(err)
+	defer tr.Close()
+	upper, gaps, err := tr.Over(d.Context())
+	d.must(err)
+	below, _, err := tr.Beneath(d.Context(), upper)
+	d.must(err)
+	cfg := d.config
+	d.n++
+	cfg.ID, cfg.Resume = fmt.Sprintf("%sf%d", d.ID(), d.n), false
+	cfg.Argv = []string{"bash", "-c", script}
+	cfg.Parent, cfg.Laid = &api.Parent{ID: of, Name: "t", At: at}, &manifest.Manifest{Root: upper.Root, Base: below}
+	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper))
+	s, err := session.Start(d.Context(), d.store, cfg)
+	d.must(err)
+	<-s.Done()
+	d.Cleanup(func() { d.must(holder.RemoveAll(d.store.SessionDir(cfg.ID))) })
+	return cfg.ID, gaps
+}
+
+// writes is a random deed at one of some paths.
+func writes(random *rand.Rand) (path, deed string) {
+	path = []string{"a", "b", "c", "d", "d/e", "d/f", "g/h", "g/i/j", "new", "n/m"}[random.IntN(10)]
+	switch text := fmt.Sprint(random.IntN(3)); {
+	case random.IntN(3) == 0 || path == "d":
+		return path, "rm -rf " + path
+	default:
+		return path, fmt.Sprintf("mkdir -p $(dirname %s); echo %s >%s", path, text, path)
+	}
+}
+
+// Whatever a person does to a project while a session runs in it, between its end and its
+// resume, and after: what neither the session nor a fork of it wrote is no change of the
+// fork's, nor of a fork of that, and an apply leaves it as it is.
+func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
+	for round := range 4 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("the seed is %d", seed)
+			random := rand.New(rand.NewPCG(seed, 0))
+			d := drive(t, api.ModeWatch, func(project string) {
+				script(t, project, "for f in a b c d/e d/f g/h g/i/j; do mkdir -p $(dirname $f); echo 0 >$f; done")
+				if round%2 == 0 {
+					gitIn(t, project, "init", "-q")
+					gitIn(t, project, "add", "-A")
+					gitIn(t, project, "commit", "-qm", "one")
+				}
+			})
+			baseOf(d.world)
+			person := func() {
+				for range random.IntN(4) {
+					_, deed := writes(random)
+					t.Log("person: " + deed)
+					script(t, d.project, deed+" || true")
+				}
+				if random.IntN(3) == 0 && round%2 == 0 {
+					gitIn(t, d.project, "add", "-A")
+					gitIn(t, d.project, "commit", "-qm", "more", "--allow-empty")
+				}
+			}
+			var wrote, then []string // all that the session wrote, and up to the moment
+			at, moment := api.Moment("start"), random.IntN(8)
+			for i := range 8 {
+				path, deed := writes(random)
+				n := d.run("(" + deed + ")")
+				t.Logf("%d: %s", n, deed)
+				if wrote = append(wrote, path); i == moment {
+					at, then = api.Moment(fmt.Sprint(n)), slices.Clone(wrote)
+				}
+				person()
+				if i == 4 {
+					d.again(func(string) { person() })
+					d.do = d.feed("feed")
+				}
+			}
+			_, err := d.Kill(t.Context())
+			d.must(err)
+			person()
+			source := tree.Source{Store: d.store, Home: d.config.Home, Env: d.config.Env}
+			id := d.ID()
+			for range 2 { // a fork, and one of it
+				path, deed := writes(random)
+				t.Logf("fork at %s: %s", at, deed)
+				id, _ = d.fork(source, id, at, "("+deed+"); sleep 0")
+				then, at = append(then, path), "end"
+				person()
+			}
+			touched := func(path string) bool {
+				return strings.HasPrefix(path, ".git/") || slices.ContainsFunc(then, func(w string) bool { return manifest.Within(path, w) || manifest.Within(w, path) })
+			}
+			history := files.NewHistory(d.store, func(string) bool { return false })
+			all, err := history.Changes(t.Context(), id, api.Scope{}, api.Page{})
+			d.must(err)
+			for _, c := range all.Files {
+				if !touched(c.Path) {
+					t.Errorf("%s is told to be %s by the fork", c.Path, c.Status)
+				}
+			}
+			a := &apply.Applier{Store: d.store, History: history, Journals: project.Journals{Dir: filepath.Join(d.config.DataDir, "journals"), Bodies: files.Bodies{Store: d.store}},
+				Owner: func(id string) apply.Owner {
+					return apply.Ended{Store: d.store, ID: id, Live: func(string) bool { return false }}
+				}}
+			was := onDisk(t, d.project)
+			plan, err := a.ApplyPlan(t.Context(), id, api.ApplyRequest{Looked: true, NoChecks: true})
+			d.must(err)
+			if plan.Blocked == "" {
+				_, err = a.Apply(t.Context(), id, api.ApplyRequest{Looked: true, NoChecks: true, Hash: plan.Hash}, func(api.Progress) {})
+				d.must(err)
+			}
+			for _, line := range differing(onDisk(t, d.project), was) {
+				var path string
+				if _, err := fmt.Sscanf(line[1:], "%q", &path); err != nil || !touched(path) {
+					t.Errorf("an apply changed %s", line)
+				}
+			}
+		})
 	}
 }
 

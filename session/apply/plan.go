@@ -458,6 +458,9 @@ func (b *planner) list() error {
 		obeyed: obeys(b.p.session.Folder, b.a.Person),
 	}
 	shown := b.sel.Files.List(b.applied)
+	if b.sel.To != nil {
+		b.a.History.Inherited(b.ctx, b.p.session.ID, b.sel.Files, b.sel.To, b.applied, shown)
+	}
 	for i := range b.applied {
 		c := &b.applied[i]
 		f := api.ApplyFile{}

@@ -78,7 +78,7 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 				h.onHost(ctx, id, s, changes, listed)
 			}
 			if s.From == nil {
-				h.inherited(ctx, id, s, changes, listed)
+				h.Inherited(ctx, id, s.Files, s.To, changes, listed)
 			}
 			for i := 0; as != nil && i < len(listed); i++ {
 				listed[i].Applied = as(changes[i].Path, changes[i].New)
@@ -97,9 +97,9 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 	return out, err
 }
 
-// inherited marks what a fork began with and is as it was then: what it was forked from
-// did it.
-func (h *History) inherited(ctx context.Context, id string, s Scope, changes []diff.Change, listed []api.Change) {
+// Inherited marks what a fork began with and is as it was then: what it was forked from
+// did it. Listed are the changes from the project to a state.
+func (h *History) Inherited(ctx context.Context, id string, f *Files, to *manifest.Manifest, changes []diff.Change, listed []api.Change) {
 	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
 	if err != nil || doc.Parent == nil {
 		return
@@ -108,12 +108,12 @@ func (h *History) inherited(ctx context.Context, id string, s Scope, changes []d
 	if err != nil || at.Checkpoint == 0 {
 		return
 	}
-	first, err := s.Files.At(ctx, at.Checkpoint)
+	first, err := f.At(ctx, at.Checkpoint)
 	if err != nil {
 		return // the change is shown all the same
 	}
-	base := manifest.LaterBase(first, s.To)
-	for i := range changes {
+	base := manifest.LaterBase(first, to)
+	for i := range listed {
 		was, is := first.Has(base, changes[i].Path), changes[i].New
 		if listed[i].Inherited = (was == nil) == (is == nil); was != nil && is != nil {
 			listed[i].Inherited = was.Kind == is.Kind && was.Mode == is.Mode && was.Hash == is.Hash && was.Size == is.Size && was.Target == is.Target

@@ -37,8 +37,10 @@ func (h *History) At(ctx context.Context, id string, m api.Moment) (api.At, erro
 			return at, err
 		}
 		at.Seq = e.Seq
+	case parts.Event > last:
+		return at, api.Problemf(api.CodeNotFound, "there is no event %d in session %s; the last one is =%d", parts.Event, s.Name, last)
 	case parts.Event > 0:
-		at.Seq = min(parts.Event, last)
+		at.Seq = parts.Event
 	default:
 		at.Seq = last
 	}

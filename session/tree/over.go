@@ -114,6 +114,9 @@ func (w *writer) over(then, now *File) (*manifest.Node, error) {
 			}
 		}
 	}
+	if then.Unsaved != "" && now.Kind == then.Kind && now.Path != "" && !w.apart {
+		w.gaps = append(w.gaps, Gap{then.Path, "what is in it is as it is now: " + then.Unsaved})
+	}
 	var nodes []*manifest.Node
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if err := w.ctx.Err(); err != nil {
@@ -191,6 +194,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		}
 		if n.Opaque = !w.apart; then.Unsaved != "" {
 			w.gaps = append(w.gaps, Gap{then.Path, then.Unsaved})
+			n.Unsaved = "" // it can be laid out as far as it is known
 		}
 		return n, nil
 	case now != nil && then.same(now):

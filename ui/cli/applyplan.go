@@ -15,7 +15,7 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 	for _, part := range []struct {
 		name, statuses string
 		n              int
-	}{{"written", "AM", p.Written}, {"deleted", "D", p.Deleted}, {"renamed", "R", p.Renamed}, {"type changed", "T", p.Retyped}} {
+	}{{"to write", "AM", p.Written}, {"to delete", "D", p.Deleted}, {"to rename", "R", p.Renamed}, {"to change the type of", "T", p.Retyped}} {
 		if part.n == 0 {
 			continue
 		}

@@ -90,12 +90,13 @@ type stood struct {
 	Questions []api.Question `json:"questions"` // held then
 	Rollbacks []api.Rollback `json:"rollbacks,omitempty"`
 	Applied   []api.Apply    `json:"apply_list,omitempty"`
-	Changes   api.Changes    `json:"changes"` // since the session began
+	Changes   api.Changes    `json:"changes"` // from the project
 }
 
 // standing asks how a session stood.
 func (c command) standing(s api.Session, m api.Moment) (out stood, err error) {
 	out.Session, out.Actions, out.Questions = s, []api.Action{}, []api.Question{}
+	out.Session.State, out.Session.Exit, out.Session.Unapplied = api.SessionStarting, nil, 0 // before its first event
 	if out.At, err = c.client.At(c.ctx, s.ID, m); err != nil {
 		return out, err
 	}
@@ -115,7 +116,7 @@ func (c command) standing(s api.Session, m api.Moment) (out stood, err error) {
 			out.Applied = append(out.Applied, *e.Apply)
 		}
 	}
-	out.Changes, err = c.client.Changes(c.ctx, s.ID, api.Scope{From: "start", To: m}, 0)
+	out.Changes, err = c.client.Changes(c.ctx, s.ID, api.Scope{To: m}, 0)
 	return out, err
 }
 
