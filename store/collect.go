@@ -21,13 +21,13 @@ type Collected struct {
 }
 
 // Collect removes the bodies that no session names. With dry it only counts
-// them, and what live sessions have stored but not yet named is among them.
+// them, as if the sessions without were removed, and what live sessions have stored but not yet named is among them.
 // More finds the bodies that the documents lead to; an error of theirs ends it
 // before anything is removed.
 //
 // Nobody else may have the record open meanwhile, in this process or another, since
 // a body that is stored already isn't stored again: ErrBusy says that someone has.
-func (s *Store) Collect(ctx context.Context, dry bool, more ...References) (c Collected, err error) {
+func (s *Store) Collect(ctx context.Context, dry bool, without []string, more ...References) (c Collected, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cannot collect what nobody names: %w", s.fault(err))
@@ -48,7 +48,7 @@ func (s *Store) Collect(ctx context.Context, dry bool, more ...References) (c Co
 			return c, fmt.Errorf("%w open: this takes that no session runs and no other Stepbox looks at the record", ErrBusy)
 		}
 	}
-	named, err := s.named(ctx, more)
+	named, err := s.named(ctx, without, more)
 	if err != nil {
 		return c, err
 	}
@@ -68,23 +68,23 @@ func (s *Store) Collect(ctx context.Context, dry bool, more ...References) (c Co
 }
 
 // named lists every body that a document names or leads to, about 50 bytes each.
-func (s *Store) named(ctx context.Context, more []References) (map[Hash]bool, error) {
+func (s *Store) named(ctx context.Context, without []string, more []References) (map[Hash]bool, error) {
 	all := make(map[Hash]bool)
-	return all, s.led(ctx, "", more, func(h Hash) { all[h] = true })
+	return all, s.led(ctx, "", without, more, func(h Hash) { all[h] = true })
 }
 
-// led gives every body that a document of a session, or of all (""), names or leads to.
-func (s *Store) led(ctx context.Context, session string, more []References, f func(Hash)) error {
+// led gives every body that a document of a session, or of all others (""), names or leads to.
+func (s *Store) led(ctx context.Context, session string, without []string, more []References, f func(Hash)) error {
 	for _, k := range s.kinds() {
-		if err := s.ledBy(ctx, k, session, more, f); err != nil {
+		if err := s.ledBy(ctx, k, session, without, more, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) ledBy(ctx context.Context, k *kind, session string, more []References, f func(Hash)) error {
-	rows, err := s.reads.QueryContext(ctx, `SELECT session, key, doc FROM "`+k.table+`" WHERE ?1 = '' OR session = ?1`, session)
+func (s *Store) ledBy(ctx context.Context, k *kind, session string, without []string, more []References, f func(Hash)) error {
+	rows, err := s.reads.QueryContext(ctx, `SELECT session, key, doc FROM "`+k.table+`" WHERE (?1 = '' OR session = ?1) AND session NOT IN (SELECT value FROM json_each(?2))`, session, list(without))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestRemoveAndCollect(t *testing.T) {
 		}
 		return nil, nil
 	}
-	c, err := s.Collect(t.Context(), true, leads)
+	c, err := s.Collect(t.Context(), true, nil, leads)
 	if err != nil || c.Bodies != 1 || c.Bytes != int64(len("nobody's")) || !has(t, s, loose) {
 		t.Fatalf("a dry collection says %+v, %v", c, err)
 	}
@@ -72,7 +72,7 @@ func TestRemoveAndCollect(t *testing.T) {
 		t.Errorf("events can be removed: %v", err)
 	}
 
-	c, err = s.Collect(t.Context(), false, leads)
+	c, err = s.Collect(t.Context(), false, nil, leads)
 	if err != nil || c.Bodies != 3 || len(c.Folders) != 1 || c.Folders[0] != s.SessionDir(gone) {
 		t.Errorf("the collection says %+v, %v", c, err)
 	}
@@ -103,7 +103,7 @@ func TestCollectFailsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Collect(t.Context(), false); !errors.Is(err, ErrBusy) || !has(t, s, loose) {
+	if _, err := s.Collect(t.Context(), false, nil); !errors.Is(err, ErrBusy) || !has(t, s, loose) {
 		t.Errorf("beside another: %v", err)
 	}
 	// It has the record shared again: an upgrade by another would have to wait.
@@ -114,10 +114,10 @@ func TestCollectFailsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	unknown := func(context.Context, string, Kind, json.RawMessage) ([]Hash, error) { return nil, os.ErrInvalid }
-	if _, err := s.Collect(t.Context(), false, unknown); !errors.Is(err, os.ErrInvalid) || !has(t, s, loose) {
+	if _, err := s.Collect(t.Context(), false, nil, unknown); !errors.Is(err, os.ErrInvalid) || !has(t, s, loose) {
 		t.Errorf("with what can't be told: %v", err)
 	}
-	if _, err := s.Collect(t.Context(), false); err != nil || has(t, s, loose) {
+	if _, err := s.Collect(t.Context(), false, nil); err != nil || has(t, s, loose) {
 		t.Errorf("alone: %v", err)
 	}
 }

@@ -183,7 +183,7 @@ func TestOpenBodyChecks(t *testing.T) {
 			t.Errorf("stored anew it has %d bytes, %v", len(got), err)
 		}
 		r.Close()
-		if c, err := s.Collect(t.Context(), false); err != nil || c.Bodies != 3 {
+		if c, err := s.Collect(t.Context(), false, nil); err != nil || c.Bodies != 3 {
 			t.Errorf("collected %+v, %v", c, err)
 		}
 		if left, _ := filepath.Glob(s.bodyPath(h) + "*"); len(left) > 0 {

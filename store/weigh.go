@@ -35,7 +35,7 @@ func (s *Store) Weigh(ctx context.Context, more func() []References, tell func(n
 		tell(n, len(ids))
 		var x weight
 		named := make(map[Hash]bool)
-		if err := s.led(ctx, id, more(), func(h Hash) { named[h] = true }); err != nil {
+		if err := s.led(ctx, id, nil, more(), func(h Hash) { named[h] = true }); err != nil {
 			return nil, fmt.Errorf("cannot weigh session %.80q: %w", id, s.fault(err))
 		}
 		for h := range named {

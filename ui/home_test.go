@@ -182,9 +182,9 @@ func TestHomeLabels(t *testing.T) {
 	})
 }
 
-// What is deleted can be brought back until the program ends; then it is removed,
+// What is put into the trash can be brought back until the program ends; then it is removed,
 // unless someone else brought it back or removed it.
-func TestHomeDeletes(t *testing.T) {
+func TestHomeTrash(t *testing.T) {
 	t.Parallel()
 	c := many(5)
 	d := drive(t, c, 80, 24, Options{Theme: "plain"})
@@ -195,13 +195,13 @@ func TestHomeDeletes(t *testing.T) {
 		t.Helper()
 		d.press("D")
 		if s, _ := c.find(id); s.Pinned || s.Unapplied > 0 {
-			d.shows("Delete " + s.Name + "?")
+			d.shows("Put " + s.Name + " into the trash?")
 			d.press("y")
 		}
 		if x, _, _ := d.m.home.Selected(); x.ID == id {
-			t.Errorf("another key would be for %s, which is being deleted", id)
+			t.Errorf("another key would be for %s, which is going into the trash", id)
 		}
-		d.until("it is deleted", func() bool { return trashed(c, id) && !d.m.home.Reading() })
+		d.until("it is in the trash", func() bool { return trashed(c, id) && !d.m.home.Reading() })
 		d.shows("u brings it back")
 	}
 	d.press("j")
@@ -223,9 +223,9 @@ func TestHomeDeletes(t *testing.T) {
 	d.press("D")
 	d.shows("3 files that it changed aren't in the project")
 	d.press("n")
-	d.until("it is asked no more", func() bool { return !strings.Contains(d.text(), "Delete") })
+	d.until("it is asked no more", func() bool { return !strings.Contains(d.text(), "into the trash?") })
 	if trashed(c, "p0000003") {
-		t.Error("unapplied work was deleted without a yes")
+		t.Error("unapplied work went into the trash without a yes")
 	}
 	gone("p0000003")
 	gone("p0000004")
@@ -264,7 +264,7 @@ func TestHomeSelectedVanishes(t *testing.T) {
 		}
 		d.press(key)
 		if key == "D" {
-			d.shows("Delete shell-1?")
+			d.shows("Put shell-1 into the trash?")
 			d.press("y")
 		}
 		d.shows("there is no session p0000001")

@@ -15,12 +15,12 @@ type Space struct {
 }
 
 // CollectRequest says what is to be removed: always contents that no session names any
-// more, and sessions that were deleted a while ago; and sessions that have ended, the
+// more, and sessions that were put into the trash a while ago; and sessions that have ended, the
 // oldest first, as long as any of these asks for it. Pinned ones stay.
 type CollectRequest struct {
 	Dry       bool          `json:"dry,omitempty"`        // only say what would be
 	OlderThan time.Duration `json:"older_than,omitempty"` // those that ended longer ago
-	Keep      int           `json:"keep,omitempty"`       // all but the newest so many
+	Keep      *int          `json:"keep,omitempty"`       // all but the newest so many
 	MaxSize   int64         `json:"max_size,omitempty"`   // until what is left takes no more bytes than this
 	Unapplied bool          `json:"unapplied,omitempty"`  // also those with changes that were never applied
 }

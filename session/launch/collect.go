@@ -15,19 +15,28 @@ import (
 	"stepbox/store"
 )
 
-// inTrash is how long a deleted session can be had back before a collection takes it.
+// inTrash is how long a session stays in the trash before a collection takes it.
 const inTrash = 24 * time.Hour
 
 // Collect is server.Keeper's.
 func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error) {
 	out := api.Collected{Dry: r.Dry}
-	if r.OlderThan < 0 || r.Keep < 0 || r.MaxSize < 0 {
+	if r.OlderThan < 0 || r.Keep != nil && *r.Keep < 0 || r.MaxSize < 0 {
 		return out, api.Problemf(api.CodeInvalid, "an age, a number and a size can't be negative")
 	}
-	if err := k.drop(ctx, r, &out, tell); err != nil {
+	gone, err := k.drop(ctx, r, &out, tell)
+	if err != nil {
 		return out, err
 	}
-	c, err := k.store.Collect(ctx, r.Dry, files.References(k.store), k.journaled())
+	var journals []string // that a dry run leaves there
+	for _, id := range gone {
+		of, err := k.journalsOf(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		journals = append(journals, of...)
+	}
+	c, err := k.store.Collect(ctx, r.Dry, gone, files.References(k.store), k.journaled(journals))
 	out.Bodies, out.Bytes = c.Bodies, c.Bytes
 	if errors.Is(err, store.ErrBusy) {
 		also := ""
@@ -49,21 +58,21 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 	return out, err
 }
 
-// drop removes the sessions that a request asks for.
-func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collected, tell func(api.Collecting)) error {
+// drop removes the sessions that a request asks for, or says which would go.
+func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collected, tell func(api.Collecting)) (gone []string, err error) {
 	sessions, err := k.sessions(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list := candidates(sessions, r, time.Now())
 	if len(list) == 0 {
-		return nil
+		return nil, nil
 	}
 	w, err := k.store.Weigh(ctx, func() []store.References { return []store.References{files.References(k.store)} }, func(n, of int) {
 		tell(api.Collecting{Weighed: n, Of: of})
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	folders, left := make(map[string]int64), w.Total()
 	for _, s := range sessions {
@@ -83,17 +92,18 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 			if p := (*api.Problem)(nil); errors.As(err, &p) { // it goes on again, or is being removed by someone else
 				d.Stays, err = p.Message, nil
 			} else if err != nil {
-				return fmt.Errorf("cannot remove session %s: %w", d.ID, err)
+				return nil, fmt.Errorf("cannot remove session %s: %w", d.ID, err)
 			} else {
 				left -= d.Bytes
 				out.Sessions++
+				gone = append(gone, d.ID)
 				out.Freed += d.Bytes
 			}
 		}
 		tell(api.Collecting{Dropped: &d})
 	}
 	out.Left = left
-	return ctx.Err()
+	return gone, ctx.Err()
 }
 
 // candidates are the sessions that a request may take, the oldest first. Those without a
@@ -108,17 +118,17 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: since(s)}
 		switch age := now.Sub(d.At); {
 		case !s.Trashed.IsZero() && now.Sub(s.Trashed) > inTrash:
-			d.Why = "it was deleted"
+			d.Why = "it was in the trash"
 		case r.OlderThan > 0 && age > r.OlderThan:
 			d.Why = "it is older than that"
-		case r.Keep > 0 && kept >= r.Keep:
+		case r.Keep != nil && kept >= *r.Keep:
 			d.Why = "so many newer ones are kept"
 		default:
 			if kept++; r.MaxSize == 0 {
 				continue
 			}
 		}
-		if s.Unapplied > 0 && !r.Unapplied && s.Trashed.IsZero() {
+		if s.Unapplied > 0 && !r.Unapplied {
 			d.Stays = fmt.Sprintf("%d changed files were never applied", s.Unapplied)
 		}
 		out = append(out, d)

@@ -25,6 +25,7 @@ func TestCandidates(t *testing.T) {
 		{ID: "work", State: api.SessionEnded, StartedAt: days(300), EndedAt: days(140), Unapplied: 3},
 		{ID: "long", State: api.SessionEnded, StartedAt: days(300), EndedAt: days(3)},
 		{ID: "trash", State: api.SessionEnded, StartedAt: days(6), EndedAt: days(5), Trashed: days(2)},
+		{ID: "wasted", State: api.SessionEnded, StartedAt: days(8), EndedAt: days(7), Trashed: days(2), Unapplied: 1},
 		{ID: "undo", State: api.SessionEnded, StartedAt: days(6), EndedAt: days(6), Trashed: now.Add(-time.Hour)},
 	}
 	for _, c := range []struct {
@@ -32,13 +33,14 @@ func TestCandidates(t *testing.T) {
 		ask  api.CollectRequest
 		want string // those that stay all the same in brackets, those that go only for room with a question mark
 	}{
-		{"nothing asked for", api.CollectRequest{}, "trash"},
-		{"by age", api.CollectRequest{OlderThan: 90 * 24 * time.Hour}, "older (work) cut old trash"},
-		{"by age, work too", api.CollectRequest{OlderThan: 90 * 24 * time.Hour, Unapplied: true}, "older work cut old trash"},
-		{"by number", api.CollectRequest{Keep: 2}, "older (work) cut old undo trash"},
-		{"more than there are", api.CollectRequest{Keep: 20}, "trash"},
-		{"by age and number", api.CollectRequest{Keep: 3, OlderThan: 145 * 24 * time.Hour}, "older (work) cut old trash"},
-		{"by size", api.CollectRequest{MaxSize: 1}, "older? (work?) cut? old? undo? trash long? new?"},
+		{"nothing asked for", api.CollectRequest{}, "(wasted) trash"},
+		{"by age", api.CollectRequest{OlderThan: 90 * 24 * time.Hour}, "older (work) cut old (wasted) trash"},
+		{"by age, work too", api.CollectRequest{OlderThan: 90 * 24 * time.Hour, Unapplied: true}, "older work cut old wasted trash"},
+		{"by number", api.CollectRequest{Keep: new(2)}, "older (work) cut old (wasted) undo trash"},
+		{"more than there are", api.CollectRequest{Keep: new(20)}, "(wasted) trash"},
+		{"none is kept", api.CollectRequest{Keep: new(0)}, "older (work) cut old (wasted) undo trash long new"},
+		{"by age and number", api.CollectRequest{Keep: new(3), OlderThan: 145 * 24 * time.Hour}, "older (work) cut old (wasted) trash"},
+		{"by size", api.CollectRequest{MaxSize: 1}, "older? (work?) cut? old? (wasted) undo? trash long? new?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

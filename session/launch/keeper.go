@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"stepbox/runner/holder"
 	"stepbox/runner/overlay/content"
@@ -50,7 +51,7 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 	if was.Live() && k.live.live(id) {
 		return api.Problemf(api.CodeBusy, "session %s is running: end it first, with stepbox kill %s", id, id)
 	}
-	applies, err := k.store.Docs(ctx, id, store.KindApply, 0, 0)
+	journals, err := k.journalsOf(ctx, id)
 	if err != nil {
 		return noSession(id, err)
 	}
@@ -62,19 +63,27 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 	if err := k.store.Remove(ctx, id); err != nil {
 		return noSession(id, err)
 	}
-	for _, doc := range applies {
-		var a api.Apply
-		if err := json.Unmarshal(doc, &a); err == nil && a.Journal != "" {
-			_ = k.journals.Remove(a.Journal) // one that isn't settled stays, and so does what it names
-		}
+	for _, name := range journals {
+		_ = k.journals.Remove(name) // one that isn't settled stays, and so does what it names
 	}
 	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id)) // up to where a person had looked, if they had
 	return holder.RemoveAll(k.store.SessionDir(id))                          // what fails Collect meets again
 }
 
-// journaled finds the bodies that applies can be undone with: all of them, with
-// the first document that it is asked about.
-func (k keeper) journaled() store.References {
+// journalsOf are the journals of what was applied of a session.
+func (k keeper) journalsOf(ctx context.Context, id string) (names []string, err error) {
+	applies, err := ledger.All[api.Apply](ctx, k.store, id, store.KindApply)
+	for _, a := range applies {
+		if a.Journal != "" {
+			names = append(names, a.Journal)
+		}
+	}
+	return names, err
+}
+
+// journaled finds the bodies that applies can be undone with: all of them, but for those
+// of some journals, with the first document that it is asked about.
+func (k keeper) journaled(without []string) store.References {
 	asked := false
 	return func(ctx context.Context, _ string, _ store.Kind, _ json.RawMessage) (out []store.Hash, err error) {
 		if asked {
@@ -86,6 +95,9 @@ func (k keeper) journaled() store.References {
 			return nil, nil
 		}
 		for _, name := range names {
+			if slices.Contains(without, name) {
+				continue
+			}
 			j, err := k.journals.Read(name)
 			if err != nil {
 				return nil, fmt.Errorf("cannot read the journal of an apply: %w", err)

@@ -174,6 +174,12 @@ func TestSealed(t *testing.T) {
 	if !v.Whole() || text != "" || v.Seals != 2 || v.Seal.Of != 6 || v.Seal.By != Final || v.Events != 7 {
 		t.Errorf("%+v: %s", v, text)
 	}
+	if err := r.st.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return []byte(`{"name":"that"}`), nil }); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := r.one(); v.Name != "that" {
+		t.Errorf("it is called %s", v.Name)
+	}
 	r.add(store.KindApply, 1, "apply.done", `{}`)
 	r.add(store.KindSession, 0, "session.counted", `{"state":"ended"}`)
 	r.found(true, "2 events came after the last seal")

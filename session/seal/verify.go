@@ -136,6 +136,10 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		var s api.Session
 		if json.Unmarshal(doc, &s) == nil {
 			out.Name, out.Number = s.Name, s.Number
+			var label struct{ Name string }
+			if doc, err := v.Store.LabelOf(ctx, id); err == nil && json.Unmarshal(doc, &label) == nil && label.Name != "" {
+				out.Name = label.Name
+			}
 		}
 	}
 	return out, nil

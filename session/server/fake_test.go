@@ -203,7 +203,7 @@ func (fakeKeeper) Remove(_ context.Context, id string) error {
 
 func (fakeKeeper) Collect(_ context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error) {
 	tell(api.Collecting{Dropped: &api.Dropped{ID: "old"}})
-	if r.Keep == 1 {
+	if r.Keep != nil {
 		return api.Collected{}, api.Problemf(api.CodeBusy, "a session runs")
 	}
 	return api.Collected{Bodies: 7, Dry: r.Dry}, nil

@@ -60,7 +60,7 @@ func TestHubKeepsTheRecord(t *testing.T) {
 	if err := client.Remove(t.Context(), "one"); !errors.As(err, &p) || p.Code != api.CodeBusy {
 		t.Errorf("Remove = %v", err)
 	}
-	for _, r := range []api.CollectRequest{{Dry: true}, {}, {Keep: 1}} {
+	for _, r := range []api.CollectRequest{{Dry: true}, {}, {Keep: new(1)}} {
 		var got []api.Collecting
 		for c, err := range client.Collect(t.Context(), r) {
 			if err != nil {
@@ -70,7 +70,7 @@ func TestHubKeepsTheRecord(t *testing.T) {
 		}
 		if len(got) != 2 || got[0].Dropped == nil || got[0].Dropped.ID != "old" {
 			t.Errorf("Collect(%+v) = %+v", r, got)
-		} else if p, done := got[1].Problem, got[1].Done; (p != nil) != (r.Keep == 1) || p != nil && p.Code != api.CodeBusy || done != nil && (done.Bodies != 7 || done.Dry != r.Dry) {
+		} else if p, done := got[1].Problem, got[1].Done; (p != nil) != (r.Keep != nil) || p != nil && p.Code != api.CodeBusy || done != nil && (done.Bodies != 7 || done.Dry != r.Dry) {
 			t.Errorf("Collect(%+v) ends with %+v, %+v", r, done, p)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,8 @@ import (
 func collect(connect Connect) *cobra.Command {
 	var r api.CollectRequest
 	var age, size string
+	var keep int
+	var given func(flag string) bool
 	cmd := wrap(connect, "gc", "Remove old sessions, if told to, and contents that no session names any more", cobra.NoArgs, func(c command, _ []string) error {
 		since, err := moment(age)
 		if err != nil {
@@ -26,15 +29,22 @@ func collect(connect Connect) *cobra.Command {
 		if r.MaxSize, err = ParseSize(size); err != nil {
 			return fmt.Errorf("%w: %w", ErrUsage, err)
 		}
+		if given("max-size") {
+			r.MaxSize = max(r.MaxSize, 1)
+		}
+		if given("keep") {
+			r.Keep = &keep
+		}
 		return c.collect(r)
 	})
 	cmd.Long = "Remove contents that no session names any more, after stepbox rm or a session that was cut short, and sessions\n" +
 		"that have ended, the oldest first: older ones, more than so many, or as many as it takes to keep to a size. Pinned\n" +
 		"ones stay, and those with changes that were never applied. Contents stay while a session needs them, its forks too.\n" +
 		"No session may run meanwhile, nor another Stepbox look at the record."
+	given = cmd.Flags().Changed
 	cmd.Flags().BoolVar(&r.Dry, "dry-run", false, "only say what would be removed")
 	cmd.Flags().StringVar(&age, "older-than", "", "remove sessions that ended longer ago: 12h, 90d, 8w, or before a day, 2026-01-31")
-	cmd.Flags().IntVar(&r.Keep, "keep", 0, "remove all sessions but the newest so many")
+	cmd.Flags().IntVar(&keep, "keep", 0, "remove all sessions but the newest so many")
 	cmd.Flags().StringVar(&size, "max-size", "0", "remove sessions until the record takes no more than that: 500M, 10G")
 	cmd.Flags().BoolVar(&r.Unapplied, "force", false, "also those with changes that were never applied")
 	return cmd
@@ -49,17 +59,24 @@ func (c command) collect(r api.CollectRequest) error {
 		Dropped []api.Dropped `json:"dropped,omitempty"`
 	}{}
 	for p, err := range c.client.Collect(c.ctx, r) {
+		if err == nil && p.Problem != nil {
+			err = p.Problem
+		}
 		switch {
 		case err != nil:
+			if done(); all.Sessions > 0 && c.json { // what is gone is said all the same
+				err = errors.Join(c.print(all, nil), err)
+			}
 			return err
-		case p.Problem != nil:
-			return p.Problem
 		case p.Done != nil:
 			all.Collected = *p.Done
 		case p.Dropped == nil:
 			show(fmt.Sprintf("looking at what sessions have: %d of %d", p.Weighed, p.Of))
 		case c.json:
-			all.Dropped = append(all.Dropped, *p.Dropped)
+			if all.Dropped = append(all.Dropped, *p.Dropped); p.Dropped.Stays == "" {
+				all.Sessions++
+				all.Freed += p.Dropped.Bytes
+			}
 		default:
 			done()
 			fmt.Fprintln(c.out, dropped(*p.Dropped, r.Dry))

@@ -51,8 +51,8 @@ func label(connect Connect) *cobra.Command {
 	f.StringVar(&note, "note", "", `say this of it ("" says nothing)`)
 	f.BoolVar(&pin, "pin", false, "keep it, whatever is cleaned up")
 	f.BoolVar(&unpin, "unpin", false, "don't any more")
-	f.BoolVar(&trash, "trash", false, "list it no more, until stepbox rm removes it")
-	f.BoolVar(&untrash, "untrash", false, "list it again")
+	f.BoolVar(&trash, "trash", false, "put it into the trash: list it no more, until stepbox rm or gc removes it")
+	f.BoolVar(&untrash, "untrash", false, "take it out of the trash")
 	cmd.MarkFlagsMutuallyExclusive("pin", "unpin")
 	cmd.MarkFlagsMutuallyExclusive("trash", "untrash")
 	return cmd

@@ -111,8 +111,8 @@ func ConfirmResume(s api.Session) *Confirm {
 	}
 }
 
-// ConfirmDelete asks before a session goes that is pinned, or has what the project hasn't.
-func ConfirmDelete(s api.Session, do intent.Intent) *Confirm {
+// ConfirmTrash asks before a session goes that is pinned, or has what the project hasn't.
+func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 	var why []string
 	if s.Pinned {
 		why = append(why, "It is pinned.")
@@ -121,10 +121,10 @@ func ConfirmDelete(s api.Session, do intent.Intent) *Confirm {
 		why = append(why, paint.Count(s.Unapplied, "file that it changed isn't", "files that it changed aren't")+" in the project, and can't be had back without it.")
 	}
 	return &Confirm{
-		Title: "Delete " + paint.Clean(label(s)) + "?", Do: do, YesFor: "delete it",
-		Shown: confirms("delete " + s.ID),
+		Title: "Put " + paint.Clean(label(s)) + " into the trash?", Do: do, YesFor: "trash it",
+		Shown: confirms("trash " + s.ID),
 		build: func(dst uv.Screen, width int) []row {
-			return wrapped(dst, strings.Join(why, " ")+" It goes for good when you leave Stepbox; until then u brings it back.", width, themes.Warn)
+			return wrapped(dst, strings.Join(why, " ")+" It is removed when you leave Stepbox; until then u brings it back.", width, themes.Warn)
 		},
 	}
 }

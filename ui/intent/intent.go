@@ -129,7 +129,7 @@ type (
 	Tag     struct{ sealed }        // edit its tags
 	Note    struct{ sealed }        // edit its note
 	Pin     struct{ sealed }        // keep it whatever the rules of retention say, or no longer
-	Trash   struct{ sealed }        // delete it
+	Trash   struct{ sealed }        // put it into the trash
 	Restore struct{ sealed }        // not, after all
 	Label   struct {                // what is said of a session, as it was edited
 		Session string

@@ -86,8 +86,8 @@ func bindings() map[Scope][]Binding {
 			bind("N", "note", "", "edit its note", intent.Note{}),
 			bind("p", "pin", "", "keep it, whatever the rules of retention say; again: no longer", intent.Pin{}),
 			bind("x", "export", "", "write a patch of its changes that git apply takes", intent.Export{}),
-			bind("D", "delete", "delete", "delete it once Stepbox is left; until then it can be brought back", intent.Trash{}),
-			bind("u Z", "undelete", "", "bring back what was deleted last, or the selected one", intent.Restore{}),
+			bind("D", "trash", "trash", "put it into the trash, which is emptied once Stepbox is left; until then it can be brought back", intent.Trash{}),
+			bind("u Z", "restore", "", "bring back what was put into the trash last, or the selected one", intent.Restore{}),
 			bind("s", "sort", "sort", "newest, longest, most changed files, or by name", intent.Order{}),
 			bind("h", "here", "", "only sessions of this folder, or all", intent.Here{}),
 		}, list("session", "G end", "last session"), []Binding{

@@ -102,7 +102,7 @@ func (d *sheet) about(x api.Session) {
 		d.text("pinned: no rule removes it", themes.Info)
 	}
 	if !x.Trashed.IsZero() {
-		d.text("deleted: u brings it back", themes.Loss)
+		d.text("in the trash: u brings it back", themes.Loss)
 	}
 	if len(x.Tags) > 0 {
 		d.text("#"+strings.Join(x.Tags, " #"), themes.Info)

@@ -60,7 +60,7 @@ type Screen struct {
 	dialog  dialog.Dialog // what lies over the list, or nil
 	shown   preview
 	preview bool          // it was turned on or off, against what the size would have
-	trashed []api.Session // that were deleted since the program started, as they were then, oldest first
+	trashed []api.Session // that were put into the trash since the program started, as they were then, oldest first
 }
 
 // New makes the screen. What it asks for ends with ctx.

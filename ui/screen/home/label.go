@@ -43,7 +43,7 @@ func entry(i intent.Intent, x api.Session) dialog.Dialog {
 	return e.Begin(x.Note, maxNote)
 }
 
-// label changes what is said of a session. One that is deleted leaves the list at once, so
+// label changes what is said of a session. One that goes into the trash leaves the list at once, so
 // that the next key is for what is seen then; what was read of the list before is old.
 func (s *Screen) label(id string, l api.Label) tea.Cmd {
 	s.labels++
@@ -65,7 +65,7 @@ func (s *Screen) label(id string, l api.Label) tea.Cmd {
 				s.Notice = "it is back"
 				if *l.Trashed {
 					s.trashed = append(s.trashed, x)
-					s.Notice = fmt.Sprintf("%s goes for good when you leave Stepbox; u brings it back", paint.Clean(name(x)))
+					s.Notice = fmt.Sprintf("%s is in the trash until you leave Stepbox; u brings it back", paint.Clean(name(x)))
 				}
 			}
 			return s.Refresh()
@@ -81,22 +81,22 @@ func (s *Screen) trash(x api.Session) tea.Cmd {
 		s.Notice = "it lives: stepbox kill ends it"
 		return nil
 	case !x.Trashed.IsZero():
-		s.Notice = "it was deleted: u brings it back"
+		s.Notice = "it is in the trash: u brings it back"
 		return nil
 	}
 	on := true
 	l := api.Label{Trashed: &on}
 	if x.Pinned || x.Unapplied > 0 {
-		s.dialog = dialog.ConfirmDelete(x, intent.Label{Session: x.ID, Is: l})
+		s.dialog = dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l})
 		return nil
 	}
 	return s.label(x.ID, l)
 }
 
-// restore brings back the selected session, if it was deleted, or the one that was
-// deleted last.
+// restore brings back the selected session, if it is in the trash, or the one that
+// was put there last.
 func (s *Screen) restore() tea.Cmd {
-	if s.labels > 0 { // what is just being deleted isn't among those yet
+	if s.labels > 0 { // what is just being put there isn't among those yet
 		s.Notice = "the last key is still being carried out: again in a moment"
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *Screen) restore() tea.Cmd {
 		id = s.trashed[n-1].ID
 	}
 	if id == "" {
-		s.Notice = "nothing was deleted; the search lists what was before with state:trashed"
+		s.Notice = "nothing was put into the trash; the search lists what was before with state:trashed"
 		return nil
 	}
 	s.chosen = id
@@ -115,8 +115,8 @@ func (s *Screen) restore() tea.Cmd {
 	return s.label(id, api.Label{Trashed: &off})
 }
 
-// Empty removes for good what was deleted since the screen was made, unless it was
-// brought back by someone else. What can't be removed stays deleted, and is in the error,
+// Empty removes what was put into the trash since the screen was made, unless it was
+// brought back by someone else. What can't be removed stays there, and is in the error,
 // as is what became worth keeping since.
 func (s *Screen) Empty(ctx context.Context) error {
 	var failed []error
@@ -128,7 +128,7 @@ func (s *Screen) Empty(ctx context.Context) error {
 		case x.Pinned && !was.Pinned:
 			err = errors.New("it was pinned since")
 		case x.Unapplied > was.Unapplied:
-			err = errors.New("more of it isn't in the project than when it was deleted")
+			err = errors.New("more of it isn't in the project than when it was put into the trash")
 		default:
 			err = s.cfg.Client.Remove(ctx, id)
 		}
