@@ -27,15 +27,16 @@ type Recording struct {
 	files   []journalFile
 }
 
-// Began is when the time of its frames counts from; zero when there is no file that
-// says so. It reads the beginning of one file, whose own sum it checks.
-func (r *Recording) Began() (began time.Time) {
+// Lead is how long after its session, which began when it is told, the time of its frames
+// counts from, in whole milliseconds; 0 when there is no file that says so. It reads the
+// beginning of one file, whose own sum it checks.
+func (r *Recording) Lead(session time.Time) time.Duration {
 	for _, f := range r.files {
 		if began, err := r.began(f); err == nil {
-			return began
+			return began.Sub(session).Truncate(time.Millisecond)
 		}
 	}
-	return began
+	return 0
 }
 
 func (r *Recording) began(f journalFile) (began time.Time, err error) {

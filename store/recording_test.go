@@ -128,7 +128,7 @@ func TestRecordingOfAKilledWriter(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	began := must(s.Recording(t.Context(), id)).Began()
+	began := must(s.Recording(t.Context(), id)).Lead(time.Unix(0, 0))
 	// Another session's folder is made to look like a killed one's.
 	id2 := session(t, s, "bbbbbbbb")
 	left := &Journal{dir: s.SessionDir(id2) + "/" + terminal}
@@ -143,8 +143,8 @@ func TestRecordingOfAKilledWriter(t *testing.T) {
 	if got := seen(t, s, id2, at[0]); got != "80×24= a b" {
 		t.Errorf("from its start on: %q", got)
 	}
-	if r := must(s.Recording(t.Context(), id2)); !r.Began().Equal(began) || began.IsZero() {
-		t.Errorf("it began at %v, want %v", r.Began(), began)
+	if r := must(s.Recording(t.Context(), id2)); r.Lead(time.Unix(0, 0)) != began || began == 0 {
+		t.Errorf("it begins after %v, not %v", r.Lead(time.Unix(0, 0)), began)
 	}
 	write(t, left.raw(2), raw[:headerSize-2])
 	if got := seen(t, s, id2, time.Hour); got != "80×24= a" {

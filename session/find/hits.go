@@ -150,10 +150,7 @@ func (f *Finder) recording(ctx context.Context, id string) (*store.Recording, ti
 	if err == nil {
 		err = json.Unmarshal(doc, &s)
 	}
-	if began := r.Began(); err == nil && !began.IsZero() {
-		return r, began.Sub(s.StartedAt), nil
-	}
-	return r, 0, err
+	return r, r.Lead(s.StartedAt), err
 }
 
 // hits collects places of a session: those that have all words, or when there are none

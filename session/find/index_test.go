@@ -67,14 +67,14 @@ func TestSearch(t *testing.T) {
 	begin(t, st, api.Session{ID: "old", Name: "project", State: api.SessionEnded})
 	begin(t, st, api.Session{ID: "live", Name: "other", Command: "sh -c x", State: api.SessionRunning})
 	facts(t, st, "old", actionFact(1, `"title":"go test ./store","said":{"text":"Checks the record"}`), actionFact(2, `"title":"git commit","reason":"denied: too early"`),
-		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt", Doc: []byte(`{"id":1,"action":1,"name":"proxy.golang.org","port":443,"protocol":"tcp","verdict":"deny"}`)})
+		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt", Doc: []byte(`{"id":1,"action":1,"name":"proxy.example.org","port":443,"protocol":"tcp","verdict":"deny"}`)})
 	prints(t, st, "old", true, "first \x1b[1mbold\x1b[0mface li", "ne\r\n\x1b]52;c;aGk=\x07Überraschung: FAIL\tTestX\x1b[2;5Hpanel\x1b[3Cright\n", "10%\r10%\r20%\n", "bytes \xff\xfe\x00here\n")
 	prints(t, st, "live", false, "tail words here\n")
 	for text, want := range map[string]string{
 		"store":                 "old action 1: go test ./store · Checks the record",
 		"checks RECORD":         "old action 1: go test ./store · Checks the record",
 		`"too early"`:           "old action 2: git commit · denied: too early",
-		"golang.org":            "old attempt 1: proxy.golang.org:443 tcp deny ",
+		"example.org":           "old attempt 1: proxy.example.org:443 tcp deny ",
 		"boldface":              "old terminal 0: first boldface line",
 		"uberrasch":             "old terminal 0: Überraschung: FAIL TestX",
 		"Überraschung":          "old terminal 0: Überraschung: FAIL TestX",

@@ -43,7 +43,7 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 		}
 		p := player{id: id, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
 		defer func() { p.screen.Close() }()
-		lead := lead(r, began.StartedAt)
+		lead := r.Lead(began.StartedAt)
 		for f, err := range r.From(p.at - lead) {
 			if err == nil {
 				err = ctx.Err()
@@ -68,14 +68,6 @@ func started(ctx context.Context, st *store.Store, id string) (s api.Session, er
 	}
 	s.Cols, s.Rows = max(s.Cols, 2), max(s.Rows, 1)
 	return s, err
-}
-
-// lead is how long after its session a recording began.
-func lead(r *store.Recording, session time.Time) time.Duration {
-	if began := r.Began(); !began.IsZero() {
-		return began.Sub(session).Truncate(time.Millisecond)
-	}
-	return 0
 }
 
 // player makes a recording's frames up to a time into one screen and passes on the

@@ -244,7 +244,7 @@ func TestReplayShowsWhatWasLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead := lead(r, s.StartedAt)
+		lead := r.Lead(s.StartedAt)
 		at, want := reference(t, st, id, cols, rows)
 		for i := range at {
 			until := End

@@ -31,7 +31,7 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline
 	if err != nil {
 		return out, err
 	}
-	lead := lead(r, s.StartedAt)
+	lead := r.Lead(s.StartedAt)
 	out.Length, out.Damage = max(0, r.Length()+lead), damage(r.Lost(), lead)
 	if es, err := st.Events(ctx, s.ID, out.Last, 1); err != nil {
 		return out, err

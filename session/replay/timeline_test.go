@@ -149,7 +149,7 @@ func TestReplayGoesOnAfterDamage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ends = append(ends, r.Length()+lead(r, s.StartedAt))
+				ends = append(ends, r.Length()+r.Lead(s.StartedAt))
 			}
 			p.close()
 			if err := c.harm(filepath.Join(st.SessionDir(s.ID), "terminal", "000002.zst")); err != nil {
