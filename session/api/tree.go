@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -45,4 +46,15 @@ func (c *Client) Checkout(ctx context.Context, id string, r CheckoutRequest) (Ch
 func (c *Client) Compare(ctx context.Context, id string, at Moment, other string, then Moment) iter.Seq2[FileDiff, error] {
 	q := url.Values{"at": {string(at)}, "with": {other}, "then": {string(then)}}
 	return stream[FileDiff](ctx, c, http.MethodGet, path(id, "compare")+"?"+q.Encode(), nil, "the differences")
+}
+
+// ComparePatch is Compare as a patch that git apply takes, of the paths that match a
+// pattern, or of all without any. The caller closes it.
+func (c *Client) ComparePatch(ctx context.Context, id string, at Moment, other string, then Moment, globs []string) (io.ReadCloser, error) {
+	q := url.Values{"at": {string(at)}, "with": {other}, "then": {string(then)}, "path": globs, "patch": {""}}
+	resp, err := c.do(ctx, http.MethodGet, path(id, "compare")+"?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
 }

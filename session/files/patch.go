@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/patch"
 )
@@ -17,21 +18,30 @@ func (h *History) Patch(ctx context.Context, id string, r api.PatchRequest, w io
 	if err != nil || s.To == nil {
 		return err
 	}
-	c, err := s.Files.compare(ctx, s.From, s.To)
+	if r.Scope == (api.Scope{}) {
+		r.Globs = nil // they are chosen already
+	}
+	return s.Files.Patch(ctx, s.From, s.To, r.Globs, w)
+}
+
+// Patch writes what differs between two states as a patch that git apply takes, of the
+// paths that match a pattern, or of all if there is none.
+func (f *Files) Patch(ctx context.Context, from, to *manifest.Manifest, globs []string, w io.Writer) error {
+	c, err := f.compare(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	changes := c.Changes
-	if only, err := chooserOf(api.Selection{Globs: r.Globs}); err != nil {
+	if only, err := chooserOf(api.Selection{Globs: globs}); err != nil {
 		return err
-	} else if r.Scope != (api.Scope{}) && !only.all() { // else they are chosen already
+	} else if !only.all() {
 		changes = slices.DeleteFunc(slices.Clone(changes), func(c diff.Change) bool { return !slices.ContainsFunc(c.Paths(), only.matches) })
 	}
 	if c.More > 0 {
 		return api.Problemf(api.CodeBusy, "%d files have changed, more than a patch can be made of; choose some by --path", len(c.Changes)+c.More)
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	if err := patch.Write(ctx, out, s.Files.open, changes); err != nil {
+	if err := patch.Write(ctx, out, f.open, changes); err != nil {
 		return err
 	}
 	return out.Flush()

@@ -15,6 +15,8 @@ type Traveller interface {
 	File(ctx context.Context, id, path string, at api.Moment) (io.ReadCloser, error)
 	Checkout(ctx context.Context, id string, r api.CheckoutRequest) (api.Checkout, error)
 	Compare(ctx context.Context, id string, at api.Moment, other string, then api.Moment) iter.Seq2[api.FileDiff, error]
+	// ComparePatch writes the same as a patch, of paths that match a pattern or all.
+	ComparePatch(ctx context.Context, id string, at api.Moment, other string, then api.Moment, globs []string, w io.Writer) error
 }
 
 // Blamer says who wrote the lines of files.
@@ -67,6 +69,11 @@ func past(mux *http.ServeMux, s Services) {
 	})))
 	mux.HandleFunc("GET /v1/sessions/{id}/compare", func(w http.ResponseWriter, q *http.Request) {
 		v := q.URL.Query()
+		if v.Has("patch") {
+			out := &begun{ResponseWriter: w, kind: "text/x-diff"}
+			out.end(s.Travel.ComparePatch(q.Context(), q.PathValue("id"), at(q), v.Get("with"), api.Moment(v.Get("then")), v["path"], out))
+			return
+		}
 		sendDiffs(w, s.Travel.Compare(q.Context(), q.PathValue("id"), at(q), v.Get("with"), api.Moment(v.Get("then"))))
 	})
 	mux.HandleFunc("GET /v1/sessions/{id}/blame", answer(byKey(func(q *http.Request, path string) (any, error) {

@@ -82,10 +82,19 @@ func compare(connect Connect) *cobra.Command {
 		if c.json {
 			return d.asJSON(all)
 		}
-		return d.shown(pager, func(int) error { return d.read(all) })
+		return d.shown(pager, func(int) error {
+			if d.screen {
+				return d.read(all)
+			}
+			p, err := c.client.ComparePatch(c.ctx, a.ID, api.Moment(at), b.ID, api.Moment(then), d.paths)
+			if err != nil {
+				return err
+			}
+			return copyLines(p, d.out)
+		})
 	})
 	cmd.Long = "Show how what one session sees of its project differs from what another does: two forks, a fork and what it was\n" +
-		"forked from. Git's own folders aren't compared."
+		"forked from. Git's own folders aren't compared. Elsewhere than on a terminal it is a patch that git apply takes."
 	cmd.Example = "  stepbox compare fork-a fork-b\n  stepbox compare fix-tests@12 fix-tests"
 	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
 	cmd.Flags().BoolVar(&pager, "pager", true, "use a pager on a terminal")
