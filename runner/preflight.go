@@ -66,16 +66,9 @@ func checkKernel() Finding {
 
 // atLeast compares the first two numbers of a kernel release.
 func atLeast(release string, major, minor int) bool {
-	parts := strings.SplitN(release, ".", 3)
-	if len(parts) < 2 {
-		return false
-	}
-	digits := func(s string) int {
-		n, _ := strconv.Atoi(strings.TrimRightFunc(s, func(r rune) bool { return r < '0' || r > '9' }))
-		return n
-	}
-	first, second := digits(parts[0]), digits(strings.FieldsFunc(parts[1], func(r rune) bool { return r < '0' || r > '9' })[0])
-	return first > major || first == major && second >= minor
+	var x, y int
+	n, _ := fmt.Sscanf(release, "%d.%d", &x, &y)
+	return n == 2 && (x > major || x == major && y >= minor)
 }
 
 // checkSeccomp offers no filter at all: a kernel that knows the flags complains

@@ -2,10 +2,7 @@ package base
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 	"strings"
 
@@ -183,7 +180,7 @@ func (t *taker) same(s *scope, noted *git.Entry, n *lower.Found) (bool, error) {
 		return false, nil
 	}
 	if e.Kind == manifest.KindSymlink {
-		sum := blob(len(noted.Hash), size)
+		sum := git.Object("blob", size, len(noted.Hash))
 		io.WriteString(sum, e.Target) // hashes take all
 		return bytes.Equal(sum.Sum(nil), noted.Hash), nil
 	}
@@ -196,7 +193,7 @@ func (t *taker) same(s *scope, noted *git.Entry, n *lower.Found) (bool, error) {
 		return false, t.ctx.Err() // content says why it can't be read
 	}
 	defer r.Close()
-	sum := blob(len(noted.Hash), size)
+	sum := git.Object("blob", size, len(noted.Hash))
 	if _, err := io.Copy(sum, io.LimitReader(r, size+1)); err != nil {
 		return false, t.ctx.Err()
 	}
@@ -219,13 +216,3 @@ func modeOf(e *manifest.Entry) uint32 {
 func stamp(t manifest.Time) git.Stamp { return git.Stamp{Sec: uint32(t.Sec), Nsec: t.Nsec} }
 
 func before(a, b git.Stamp) bool { return a.Sec < b.Sec || a.Sec == b.Sec && a.Nsec < b.Nsec }
-
-// blob begins the hash that git gives a content of that length.
-func blob(hashLength int, size int64) hash.Hash {
-	sum := sha1.New()
-	if hashLength == sha256.Size {
-		sum = sha256.New()
-	}
-	fmt.Fprintf(sum, "blob %d\x00", size) // hashes take all
-	return sum
-}

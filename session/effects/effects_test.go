@@ -15,6 +15,7 @@ import (
 	"github.com/zeebo/blake3"
 	"pgregory.net/rapid"
 
+	"stepbox/policy/git"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -295,4 +296,11 @@ func TestAnyChange(t *testing.T) {
 			}
 		}
 	})
+}
+
+// blob is git's hash of a content, of a length in bytes.
+func blob(length int, content []byte) []byte {
+	h := git.Object("blob", int64(len(content)), length)
+	h.Write(content)
+	return h.Sum(nil)
 }

@@ -3,11 +3,8 @@ package effects
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"path"
 	"slices"
 	"strings"
@@ -57,7 +54,9 @@ func (s *summary) committed(p string, f *diff.File, state *manifest.Manifest, at
 			return false
 		}
 	}
-	sum := blob(len(tracked.Hash), content)
+	hash := git.Object("blob", int64(len(content)), len(tracked.Hash))
+	hash.Write(content)
+	sum := hash.Sum(nil)
 	name := hex.EncodeToString(sum)
 	return bytes.Equal(sum, tracked.Hash) || slices.ContainsFunc(at, func(m *manifest.Manifest) bool {
 		entries := s.index(m, repo.Path)
@@ -82,17 +81,6 @@ func (s *summary) index(m *manifest.Manifest, repo string) []git.Entry {
 	}
 	s.indexes[key] = entries
 	return entries
-}
-
-// blob is git's hash of a content, of the length that the repository uses.
-func blob(length int, content []byte) []byte {
-	var h hash.Hash = sha1.New()
-	if length == sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(content)) // a hash takes all
-	h.Write(content)
-	return h.Sum(nil)
 }
 
 // staged is what differs between a repository's index as of the last commit that

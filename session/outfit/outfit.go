@@ -111,7 +111,7 @@ func ProfileFor(argv, env []string) *policy.Profile {
 
 // Person says where git's configuration of a person is.
 func Person(home string, env []string) git.Person {
-	return git.Person{Home: home, Config: variable(env, "XDG_CONFIG_HOME")}
+	return git.Person{Home: home, Config: Variable(env, "XDG_CONFIG_HOME")}
 }
 
 // environ is what the program's environment is made of: what the rules let pass
@@ -130,11 +130,11 @@ func environ(n Needs, path string) []string {
 
 // pathOf finds PATH in an environment.
 func pathOf(env []string) string {
-	return cmp.Or(variable(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
+	return cmp.Or(Variable(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
 }
 
-// variable is a variable's value in an environment; "" when it isn't set.
-func variable(env []string, name string) string {
+// Variable is a variable's value in an environment; "" when it isn't set.
+func Variable(env []string, name string) string {
 	for _, e := range env {
 		if value, ok := strings.CutPrefix(e, name+"="); ok {
 			return value

@@ -11,12 +11,12 @@ package patch
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" // as git names a blob, no defence
 	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
 
+	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -246,8 +246,7 @@ func (p *writer) read(f *diff.File) content {
 	}
 	defer r.Close()
 	c := content{size: size}
-	h := sha1.New()
-	_, _ = fmt.Fprintf(h, "blob %d\x00", size)
+	h := git.Object("blob", size, 0)
 	var held bytes.Buffer
 	to := io.Writer(h)
 	if size <= maxText {

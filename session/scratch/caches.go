@@ -1,13 +1,11 @@
 package scratch
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"stepbox/runner"
@@ -36,13 +34,11 @@ func (s *Scratch) caches(uppers string, have []runner.Bind) (out []runner.Bind, 
 	}
 	private := append(outfit.Secret(s.cfg.Home), s.cfg.Workspace, data)
 	for i, k := range kept {
-		target, source := filepath.Join(s.cfg.Home, k[0]), ""
-		for _, e := range s.cfg.Env {
-			if name, value, _ := strings.Cut(e, "="); k[1] != "" && name == k[1] && filepath.IsAbs(value) {
-				source = filepath.Clean(value)
-			}
+		target := filepath.Join(s.cfg.Home, k[0])
+		source := target
+		if value := outfit.Variable(s.cfg.Env, k[1]); k[1] != "" && filepath.IsAbs(value) {
+			source = filepath.Clean(value)
 		}
-		source = cmp.Or(source, target)
 		real, err := filepath.EvalSymlinks(source)
 		if info, serr := os.Stat(source); err != nil || serr != nil || real != source || !info.IsDir() {
 			continue

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"stepbox/policy/git"
 )
 
 // commit is one as git keeps it.
@@ -58,11 +60,7 @@ func parseCommits(data []byte) (out []commit, err error) {
 
 // sum is the name that git gives a commit, as long as another one.
 func sum(like string, text []byte) string {
-	h := sha1.New()
-	if len(like) == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "commit %d\x00", len(text)) // hashes take all
+	h := git.Object("commit", int64(len(text)), len(like)/2)
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))
 }

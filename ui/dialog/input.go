@@ -2,7 +2,6 @@ package dialog
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
@@ -34,13 +33,7 @@ func NewLine(most int) Line {
 // Insert adds text at the cursor, as much as there is room for.
 func (l *Line) Insert(s string) {
 	s = paint.Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s))
-	if room := max(0, l.most-len(l.Value())); len(s) > room {
-		for room > 0 && !utf8.RuneStart(s[room]) {
-			room--
-		}
-		s = s[:room]
-	}
-	l.Model, _ = l.Update(tea.PasteMsg{Content: s})
+	l.Model, _ = l.Update(tea.PasteMsg{Content: api.Trim(s, max(0, l.most-len(l.Value())))})
 }
 
 // Type takes text and edits.

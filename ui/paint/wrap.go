@@ -2,10 +2,11 @@ package paint
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/session/api"
 )
 
 // Shorten cuts clean text to width columns, with an ellipsis where it was cut.
@@ -15,13 +16,7 @@ func Shorten(dst uv.Screen, s string, width int) string {
 	}
 	// Each character takes a column at least, once it is clean: what is far
 	// beyond the end need not be looked at.
-	if most := 8*width + 64; len(s) > most {
-		for most > 0 && !utf8.RuneStart(s[most]) {
-			most--
-		}
-		s = s[:most]
-	}
-	s = Clean(s)
+	s = Clean(api.Trim(s, 8*width+64))
 	if len(s) <= width && ascii(s) {
 		return s
 	}

@@ -3,7 +3,6 @@ package changes
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -220,11 +219,7 @@ func cutLine(s string) string {
 	if len(s) <= maxLine {
 		return s
 	}
-	n := maxLine
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return api.Trim(s, maxLine) + "…"
 }
 
 // widen replaces tabs by blanks up to the next stop.
