@@ -5,12 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha1" // git's
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -110,7 +107,7 @@ func (t *Tree) today(ctx context.Context, f *File) (_ *os.File, err error) {
 			out.Close()
 		}
 	}()
-	sum := blobHash(f.blob, size)
+	sum := git.Object("blob", size, len(f.blob))
 	if n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(r, size+1)); err != nil || n != size {
 		return nil, other
 	}
@@ -147,16 +144,6 @@ func spool() (*os.File, error) {
 	return f, nil
 }
 
-// blobHash begins the hash that git gives a content of that length.
-func blobHash(like []byte, size int64) hash.Hash {
-	sum := sha1.New()
-	if len(like) == sha256.Size {
-		sum = sha256.New()
-	}
-	fmt.Fprintf(sum, "blob %d\x00", size) // hashes take all
-	return sum
-}
-
 func (t *Tree) linkTarget(ctx context.Context, f *File) (string, error) {
 	if out, err := t.object(ctx, f); err == nil {
 		defer out.Close()
@@ -169,7 +156,7 @@ func (t *Tree) linkTarget(ctx context.Context, f *File) (string, error) {
 	if t.lower != nil {
 		e, err := t.lower.Stat(ctx, f.Path)
 		if err == nil && e != nil && e.Kind == manifest.KindSymlink {
-			sum := blobHash(f.blob, int64(len(e.Target)))
+			sum := git.Object("blob", int64(len(e.Target)), len(f.blob))
 			io.WriteString(sum, e.Target) // hashes take all
 			if bytes.Equal(sum.Sum(nil), f.blob) {
 				return e.Target, nil
@@ -293,7 +280,7 @@ func (o *objects) copy(to io.Writer, name string, want []byte) error {
 	if n, err := fmt.Sscanf(line, "%s %s %d\n", &got, &kind, &size); n != 3 || err != nil || got != name || size < 0 {
 		return broken(fmt.Errorf("git answered %q", line))
 	}
-	sum := blobHash(want, size)
+	sum := git.Object("blob", size, len(want))
 	if _, err := io.CopyN(io.MultiWriter(to, sum), o.out, size); err != nil {
 		return broken(err)
 	}
