@@ -3,14 +3,12 @@ package launch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/files"
-	"stepbox/session/ledger"
 	"stepbox/session/scratch"
 	"stepbox/session/tree"
 	"stepbox/store"
@@ -20,42 +18,6 @@ import (
 type Fork struct {
 	Session string     `json:"session"`
 	At      api.Moment `json:"at"`
-}
-
-// forked is a new session with another's rules, and that other one.
-func (r Request) forked(ctx context.Context, st *store.Store, dir, root string) (session.Config, error) {
-	refuse := func(format string, args ...any) (session.Config, error) {
-		return session.Config{}, &Error{Code: 1, Message: fmt.Sprintf("cannot fork session %s: ", api.Escape(api.Trim(r.Fork.Session, 80))) + fmt.Sprintf(format, args...)}
-	}
-	was, err := ledger.Doc[api.Session](ctx, st, r.Fork.Session, store.KindSession, 0)
-	if errors.Is(err, store.ErrNotFound) {
-		return refuse("there is no such session; stepbox ls lists them")
-	}
-	if err != nil {
-		return session.Config{}, err
-	}
-	k, old, err := r.as(st, was)
-	if err != nil {
-		return refuse("%v", err)
-	}
-	if len(r.Argv) == 0 {
-		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox fork %s -- COMMAND", was.Command, was.ID)
-	}
-	r.Mode = cmp.Or(r.Mode, was.Mode)
-	r.Name = cmp.Or(r.Name, was.Name+"-fork")
-	if r.Cols <= 0 || r.Rows <= 0 {
-		r.Cols, r.Rows = was.Cols, was.Rows
-	}
-	cfg, err := r.config(dir, root)
-	if err != nil {
-		return cfg, fmt.Errorf("cannot fork session %s: its project folder can't be used: %w", was.ID, err)
-	}
-	now, err := identityOf(cfg.Workspace)
-	if err != nil || !old && !now.is(k.Folder) {
-		return refuse("%s isn't the folder that it worked on, but another of that name; put the right one back there. Its files are in the record: stepbox checkout %s", was.Workspace, was.ID)
-	}
-	cfg.Parent = &api.Parent{ID: was.ID, Name: was.Name, At: r.Fork.At}
-	return cfg, nil
 }
 
 // layOut puts the files that a fork begins with into its folder, over the project as

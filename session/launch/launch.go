@@ -204,12 +204,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		return nil, nil, err
 	}
 	var cfg session.Config
-	switch {
-	case req.Resume != "":
-		cfg, err = req.resumed(ctx, st, dir, root)
-	case req.Fork != nil:
-		cfg, err = req.forked(ctx, st, dir, root)
-	default:
+	if req.Resume != "" || req.Fork != nil {
+		cfg, err = req.following(ctx, st, dir, root)
+	} else {
 		cfg, err = req.config(dir, root)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,12 +126,16 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 	return k, old, nil
 }
 
-// resumed is the session that goes on.
-func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string) (session.Config, error) {
-	refuse := func(format string, args ...any) (session.Config, error) {
-		return session.Config{}, &Error{Code: 1, Message: fmt.Sprintf("cannot resume session %s: ", api.Escape(api.Trim(r.Resume, 80))) + fmt.Sprintf(format, args...)}
+// following is the session that goes on, or the fork of one, with that one's rules.
+func (r Request) following(ctx context.Context, st *store.Store, dir, root string) (session.Config, error) {
+	verb, id := "resume", r.Resume
+	if r.Fork != nil {
+		verb, id = "fork", r.Fork.Session
 	}
-	was, err := ledger.Doc[api.Session](ctx, st, r.Resume, store.KindSession, 0)
+	refuse := func(format string, args ...any) (session.Config, error) {
+		return session.Config{}, &Error{Code: 1, Message: fmt.Sprintf("cannot %s session %s: ", verb, api.Escape(api.Trim(id, 80))) + fmt.Sprintf(format, args...)}
+	}
+	was, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
 	if errors.Is(err, store.ErrNotFound) {
 		return refuse("there is no such session; stepbox ls lists them")
 	}
@@ -142,19 +147,26 @@ func (r Request) resumed(ctx context.Context, st *store.Store, dir, root string)
 		return refuse("%v", err)
 	}
 	if len(r.Argv) == 0 {
-		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox resume %s -- COMMAND", was.Runs(), was.ID)
+		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox %s %s -- COMMAND", was.Command, verb, was.ID)
 	}
-	r.Name, r.Mode = was.Name, was.Mode
+	if r.Fork != nil {
+		r.Name, r.Mode = cmp.Or(r.Name, was.Name+"-fork"), cmp.Or(r.Mode, was.Mode)
+	} else {
+		r.Name, r.Mode = was.Name, was.Mode
+	}
 	if r.Cols <= 0 || r.Rows <= 0 {
 		r.Cols, r.Rows = was.Cols, was.Rows
 	}
 	cfg, err := r.config(dir, root)
 	if err != nil {
-		return cfg, fmt.Errorf("cannot resume session %s: its project folder can't be used: %w", was.ID, err)
+		return cfg, fmt.Errorf("cannot %s session %s: its project folder can't be used: %w", verb, was.ID, err)
 	}
 	now, err := identityOf(cfg.Workspace)
 	if err != nil || !old && !now.is(k.Folder) {
 		return refuse("%s isn't the folder that it worked on, but another of that name; put the right one back there. What it changed is in the record: stepbox diff %s", was.Workspace, was.ID)
+	}
+	if r.Fork != nil {
+		cfg.Parent = &api.Parent{ID: was.ID, Name: was.Name, At: r.Fork.At}
 	}
 	return cfg, nil
 }

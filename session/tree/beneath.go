@@ -24,27 +24,14 @@ func (t *Tree) Beneath(ctx context.Context, upper *manifest.Manifest) (b *manife
 	if err != nil {
 		return nil, 0, err
 	}
-	return &manifest.Base{Root: root, Steps: 1}, unwritten(upper.Root, t.root), nil
-}
-
-// unwritten counts the files of an upper that the session didn't write.
-func unwritten(n *manifest.Node, f *File) (files int) {
-	if n.Kind != manifest.KindDir {
-		if f == nil || !f.wrote {
-			files++
-		}
-		return files
-	}
-	for c := range n.Sub.All() {
-		if c.Name != ".git" {
-			var is *File
-			if f != nil {
-				is = f.below[c.Name]
-			}
-			files += unwritten(c, is)
+	began := &manifest.Manifest{Root: root}
+	for path, e := range upper.All() {
+		was := began.Lookup(path)
+		if was != nil && e.Kind != manifest.KindDir && e.Kind == was.Kind && e.Hash == was.Hash && e.Mode == was.Mode && e.Target == was.Target {
+			others++
 		}
 	}
-	return files
+	return &manifest.Base{Root: root, Steps: 1}, others, nil
 }
 
 // first is what the session saw at a file's place before it wrote there; nil: nothing.
