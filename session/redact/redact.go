@@ -160,7 +160,7 @@ func (s *shape) at(text []byte, at int) (span, bool) {
 		from, to = m[2], m[3]
 	}
 	from, to = at+from, at+to
-	if from == to || bytes.HasPrefix(text[from:to], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
+	if from == to || bytes.HasPrefix(text[from:], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
 		return span{}, false
 	}
 	return span{from, to, s.kind}, true
@@ -190,31 +190,16 @@ func (r *Redactor) behind(before []byte, text, where string) string {
 	return b.String() + text[at:]
 }
 
-// Lines replaces the secrets of lines, also of those that stretch over some: each
-// line of such a secret says so, and their number stays.
+// Lines replaces the secrets of lines, also of those that stretch over some; their
+// number stays.
 func (r *Redactor) Lines(lines []string, where string) []string {
-	spans := r.find([]byte(strings.Join(lines, "\n")))
+	text := []byte(strings.Join(lines, "\n"))
+	spans := r.find(text)
 	if len(spans) == 0 {
 		return lines
-	}
-	out := make([]string, len(lines))
-	begin := 0
-	for i, line := range lines {
-		var b strings.Builder
-		at := 0
-		for _, s := range spans {
-			from, to := max(s.from-begin, 0), min(s.to-begin, len(line))
-			if from < to {
-				b.WriteString(line[at:from] + words(s.kind))
-				at = to
-			}
-		}
-		b.WriteString(line[at:])
-		out[i] = b.String()
-		begin += len(line) + 1
 	}
 	for _, s := range spans {
 		r.count(s.kind, where)
 	}
-	return out
+	return strings.Split(string(replace(text, 0, spans)), "\n")
 }

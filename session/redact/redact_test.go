@@ -49,6 +49,9 @@ func TestText(t *testing.T) {
 		if got := r.Text(in, "here"); got != want {
 			t.Errorf("%q became\n%q, not\n%q", in, got, want)
 		}
+		if again := redact.New(nil); again.Text(want, "") != want {
+			t.Errorf("%q is redacted again: %v", want, again.Found())
+		}
 		if found := r.Found(); (len(found) == 1 && found[0].Count == strings.Count(want, "[redacted: ") && found[0].Where == "here") != (in != want) {
 			t.Errorf("%q: counted %v", in, found)
 		}
@@ -58,7 +61,7 @@ func TestText(t *testing.T) {
 func TestLines(t *testing.T) {
 	r := redact.New(nil)
 	got := r.Lines([]string{"a", "k: -----BEGIN RSA " + "PRIVATE KEY-----", "QUJD", "-----END RSA " + "PRIVATE KEY----- x", "b"}, "a file")
-	want := []string{"a", "k: [redacted: private key]", "[redacted: private key]", "[redacted: private key] x", "b"}
+	want := []string{"a", "k: [redacted: private key]", "", " x", "b"}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("%q", got)
 	}

@@ -89,7 +89,9 @@ var rules = sync.OnceValue(func() table {
 	within("Telegram token", `:AA[A-Za-z0-9_-]{32,33}`, func(lead, _, _, _ []byte) bool { return bytes.ContainsAny(lead[max(0, len(lead)-1):], "0123456789") }, ":aa")
 	add("age key", `AGE-SECRET-KEY-1[0-9A-Z]{58}`, "age-secret-key-")
 	add("JSON web token", `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`, "eyj")
-	within("Authorization header", `authorization["']?\s{0,4}[:=]\s{0,4}["']?(?:(?:bearer|basic|token|negotiate|digest|apikey)\s{1,4})?([A-Z0-9+/=_.~:-]{6,})`, nil, "authorization")
+	within("Authorization header", `authorization["']?\s{0,4}[:=]\s{0,4}["']?(?:(?:bearer|basic|token|negotiate|digest|apikey)\s{1,4})?([A-Z0-9+/=_.~:-]{6,})`, func(_, _, value, _ []byte) bool {
+		return !strings.Contains("bearer negotiate digest apikey", strings.ToLower(string(value))) // with nothing behind it
+	}, "authorization")
 	within("bearer token", `bearer\s{1,4}([A-Z0-9+/=_.~-]{16,})`, nil, "bearer")
 	within("cookie", `cookie["']?\s{0,4}:\s{0,4}([^\r\n"']{8,})`, nil, "cookie")
 	within("password in an address", `://[^\s/:@"'<>]*:([^\s/@"'<>]+)@`, nil, "://")
