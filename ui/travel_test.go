@@ -60,12 +60,12 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d.press("enter")
 	d.shows("This broke it:")
 	d.shows("passes before all of them")
-	d.shows("fails after #1  go generate ./...")
+	d.shows("fails after action 1: go generate ./...")
 	d.shows("go there; u takes it back")
 	d.press("enter")
 	d.lacks("This broke it:")
 
-	// What has ended is gone on with first: what leaves the action out is said.
+	// Of what has ended the action can be left out.
 	c := sceneWorkbench()
 	over := sceneSession()
 	over.State, over.EndedAt, over.Exit, over.Held = api.SessionEnded, sceneNow, &api.Exit{}, 0
@@ -73,6 +73,6 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d = bench(t, c, 120, 35, "plain")
 	d.press(leader, "4")
 	d.press("F", "x", "enter")
-	d.shows("stepbox apply " + sceneSession().ID + " --without 1 leaves it out")
+	d.shows("go there; W applies all but it")
 	d.lacks("takes it back")
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 )
 
 // BisectRequest asks for the action after which a command fails.
@@ -25,6 +27,18 @@ type BisectStep struct {
 	To      Moment `json:"to"`
 }
 
+// Words name the step on a line.
+func (s BisectStep) Words() string {
+	numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Actions), " ", ", "), "[]")
+	switch len(s.Actions) {
+	case 0:
+		return s.Title
+	case 1:
+		return "action " + numbers + ": " + s.Title
+	}
+	return "actions " + numbers + ": " + s.Title
+}
+
 // BisectRun is one run of the command.
 type BisectRun struct {
 	State   int         `json:"state"`  // after so many of the steps
@@ -32,6 +46,18 @@ type BisectRun struct {
 	Again   bool        `json:"again,omitempty"`
 	Stopped bool        `json:"stopped,omitempty"` // others made its result needless; there is none
 	Check   CheckResult `json:"check"`
+}
+
+// Words say how the run went, of a search among those steps.
+func (r BisectRun) Words(steps []BisectStep) string {
+	words := r.Result
+	if r.Again {
+		words += " again"
+	}
+	if r.State > 0 && r.State <= len(steps) {
+		return words + " after " + steps[r.State-1].Words()
+	}
+	return words + " before all of them"
 }
 
 // Bisected is the answer.

@@ -73,7 +73,7 @@ func (c command) bisect(s api.Session, r api.BisectRequest, told io.Writer) erro
 			steps = p.Steps
 			fmt.Fprintf(told, "%s to look among\n", paint.Count(len(steps), "action", "actions"))
 		case p.Run != nil && !p.Run.Stopped:
-			fmt.Fprintln(told, runWords(*p.Run, steps))
+			fmt.Fprintf(told, "%s (%s)\n", cut(p.Run.Words(steps), 120), p.Run.Check.Duration.Round(10*time.Millisecond))
 		case p.Done != nil && p.Done.No != "":
 			return errors.Join(fmt.Errorf("%w: %s", errNoAnswer, p.Done.No), c.jsonOnly(p.Done))
 		case p.Done != nil && c.json:
@@ -92,31 +92,6 @@ func (c command) jsonOnly(v any) error {
 	return c.print(v, nil)
 }
 
-// runWords say how one run went.
-func runWords(r api.BisectRun, steps []api.BisectStep) string {
-	where := "before all of them"
-	if r.State > 0 && r.State <= len(steps) {
-		where = "after " + stepWords(steps[r.State-1])
-	}
-	again := ""
-	if r.Again {
-		again = " again"
-	}
-	return fmt.Sprintf("%s%s %s (%s)", r.Result, again, where, r.Check.Duration.Round(10*time.Millisecond))
-}
-
-// stepWords name a step on one line.
-func stepWords(s api.BisectStep) string {
-	if len(s.Actions) == 0 {
-		return cut(s.Title, 100)
-	}
-	numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Actions), " ", ", "), "[]")
-	if len(s.Actions) > 1 {
-		return "actions " + numbers + ": " + cut(s.Title, 80)
-	}
-	return "action " + numbers + ": " + cut(s.Title, 90)
-}
-
 func (c command) printBisected(s api.Session, b api.Bisected) error {
 	if len(b.Flaky) > 0 {
 		fmt.Fprintf(c.out, "beware: the command is flaky: %s came out otherwise when run again\n", paint.Count(len(b.Flaky), "result", "results"))
@@ -127,13 +102,13 @@ func (c command) printBisected(s api.Session, b api.Bisected) error {
 	if len(b.Steps) > 1 {
 		fmt.Fprintf(c.out, "one of these broke it; what is between them was skipped, or is flaky:\n")
 		for _, st := range b.Steps {
-			fmt.Fprintln(c.out, "  "+stepWords(st))
+			fmt.Fprintln(c.out, "  "+cut(st.Words(), 100))
 		}
 		fmt.Fprintf(c.out, "stepbox diff %s %s..%s shows what they changed\n", s.ID, b.Steps[0].From, b.Steps[len(b.Steps)-1].To)
 		return nil
 	}
 	st := b.Steps[0]
-	fmt.Fprintf(c.out, "%s broke it (%s", stepWords(st), paint.Count(b.Runs, "run", "runs"))
+	fmt.Fprintf(c.out, "%s broke it (%s", cut(st.Words(), 100), paint.Count(b.Runs, "run", "runs"))
 	if b.Again > 0 {
 		fmt.Fprintf(c.out, ", and %d again to be sure", b.Again)
 	}

@@ -1,7 +1,6 @@
 package dialog
 
 import (
-	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -105,9 +104,9 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	note, hints := text{"⋯ running it", themes.Info}, []paint.Hint{{Key: "esc", Words: "stop"}}
 	if d.done != nil {
-		there := "go there"
+		there := "go there; W applies all but it"
 		if d.session.Live() {
-			there += "; u takes it back"
+			there = "go there; u takes it back"
 		}
 		note, hints = text{}, []paint.Hint{{Key: "enter", Words: there, Off: d.found() == 0}, leave}
 		rows = append(rows, row{})
@@ -117,13 +116,10 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		}
 		rows = append(rows, row{spans: []text{{words, themes.Strong}}})
 		for _, s := range d.done.Steps {
-			rows = append(rows, wrapped(dst, StepWords(s), width, themes.Denied)...)
+			rows = append(rows, wrapped(dst, s.Words(), width, themes.Denied)...)
 			if s.Said != "" {
 				rows = append(rows, wrapped(dst, "said: "+s.Said, width, themes.SurfaceMuted)...)
 			}
-		}
-		if n := d.found(); n != 0 && !d.session.Live() {
-			rows = append(rows, wrapped(dst, fmt.Sprintf("stepbox apply %s --without %d leaves it out", d.session.ID, n), width, themes.Surface)...)
 		}
 		if n := len(d.done.Inexact) + d.done.InexactMore; n > 0 {
 			rows = append(rows, wrapped(dst, paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, width, themes.Warn)...)
@@ -131,12 +127,4 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	d.draw(dst, area, f, title, append(rows, row{}), hints, note)
 	return nil
-}
-
-// StepWords name a step of a bisection.
-func StepWords(s api.BisectStep) string {
-	if len(s.Actions) == 0 {
-		return s.Title
-	}
-	return "#" + strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Actions), " ", ", "), "[]") + "  " + s.Title
 }

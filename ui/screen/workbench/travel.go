@@ -3,7 +3,6 @@ package workbench
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"path"
 	"strconv"
@@ -117,7 +116,7 @@ func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
 					done = p.Done
 				case p.Run != nil && !p.Run.Stopped:
 					select {
-					case told <- runWords(*p.Run, steps):
+					case told <- p.Run.Words(steps):
 					default: // more runs at once than anybody reads
 					}
 				}
@@ -153,12 +152,4 @@ func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
 		}
 		return nil
 	})
-}
-
-func runWords(r api.BisectRun, steps []api.BisectStep) string {
-	where := "before all of them"
-	if r.State > 0 && r.State <= len(steps) {
-		where = "after " + dialog.StepWords(steps[r.State-1])
-	}
-	return fmt.Sprintf("%s %s", r.Result, where)
 }
