@@ -60,7 +60,7 @@ func References(st *store.Store) store.References {
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, hashesAs[store.Hash](needs)...)
+				out = append(append(out, store.Hash(h)), hashesAs[store.Hash](needs)...)
 			}
 		}
 		return out, nil
