@@ -146,7 +146,7 @@ func (s *Store) labels() string {
 	if s.schema < labelsSince {
 		return `(SELECT '' AS session, NULL AS doc WHERE false)`
 	}
-	return `labels`
+	return `(SELECT session, iif(json_valid(doc), doc, '"damaged"') AS doc FROM labels)`
 }
 
 // list is a list of texts for json_each.

@@ -134,7 +134,7 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 	if s.Live() && !slices.Contains(live, s.ID) {
 		s, err = f.Session(ctx, s.ID)
 	} else {
-		err = f.Labelled(&s, label)
+		f.Labelled(&s, label)
 	}
 	if err == nil && !s.Counted {
 		applied := 0

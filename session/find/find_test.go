@@ -90,6 +90,20 @@ func TestLabel(t *testing.T) {
 	if s, err = f.Label(t.Context(), "one", api.Label{Name: ptr("")}); err != nil || s.Name != "first" {
 		t.Errorf("unnamed: %+v, %v", s, err)
 	}
+	for _, damaged := range []string{`{`, `[]`} {
+		if err := st.Label(t.Context(), "one", func(json.RawMessage) (json.RawMessage, error) { return []byte(damaged), nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := finds(t, f, api.Query{}); got != "two one old" {
+			t.Errorf("with the label %s there are %s", damaged, got)
+		}
+		if all, err := h.Sessions(t.Context()); err != nil || !all[2].Pinned || !strings.Contains(all[2].Note, "damaged") {
+			t.Errorf("with the label %s all are %+v, %v", damaged, all, err)
+		}
+		if s, err := f.Label(t.Context(), "one", api.Label{Name: ptr("again")}); err != nil || s.Name != "again" || s.Pinned {
+			t.Errorf("labelled after %s: %+v, %v", damaged, s, err)
+		}
+	}
 	tags := make([]string, 33)
 	for i := range tags {
 		tags[i] = fmt.Sprint(i)

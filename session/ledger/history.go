@@ -79,8 +79,8 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 			if s, err = h.Session(ctx, s.ID); err != nil {
 				return nil, err
 			}
-		} else if err := h.Labelled(&s, labels[s.ID]); err != nil {
-			return nil, err
+		} else {
+			h.Labelled(&s, labels[s.ID])
 		}
 		out = append(out, s)
 	}
@@ -107,7 +107,7 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	if err == nil {
 		var label json.RawMessage
 		if label, err = h.Store.LabelOf(ctx, id); err == nil {
-			err = h.Labelled(&s, label)
+			h.Labelled(&s, label)
 		}
 	}
 	return s, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -22,20 +21,20 @@ type label struct {
 	Trashed time.Time `json:"trashed,omitzero"`
 }
 
-// Labelled puts a session's label, if there is one, over what its events say.
-func (*History) Labelled(s *api.Session, doc json.RawMessage) error {
+// Labelled puts a session's label, if there is one, over what its events say. One that
+// can't be read may have been a pin.
+func (*History) Labelled(s *api.Session, doc json.RawMessage) {
 	var l label
 	if len(doc) == 0 {
-		return nil
+		return
 	}
 	if err := json.Unmarshal(doc, &l); err != nil {
-		return fmt.Errorf("cannot decode the label of session %s: %w", s.ID, err)
+		l = label{Pinned: true, Note: "what this session was labelled with is damaged: label it again"}
 	}
 	if l.Name != "" {
 		s.Name = l.Name
 	}
 	s.Tags, s.Note, s.Pinned, s.Trashed = l.Tags, l.Note, l.Pinned, l.Trashed
-	return nil
 }
 
 // Label changes what is said of a session, and returns it. No two live sessions get one
@@ -55,7 +54,7 @@ func (h *History) Label(ctx context.Context, id string, l api.Label) (api.Sessio
 		var old label
 		if len(doc) > 0 {
 			if err := json.Unmarshal(doc, &old); err != nil {
-				return nil, err
+				old = label{}
 			}
 		}
 		set(&old.Name, l.Name)

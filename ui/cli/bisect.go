@@ -82,7 +82,7 @@ func (c command) bisect(s api.Session, r api.BisectRequest, told io.Writer) erro
 			return c.printBisected(s, *p.Done)
 		}
 	}
-	return errors.New("the bisection ended without an answer")
+	return errors.New("the search ended without an answer: start it again")
 }
 
 func (c command) jsonOnly(v any) error {
