@@ -225,13 +225,7 @@ func (s *Store) where(c Choice) *conditions {
 // Unended lists the sessions whose record has no end: live ones, and those that were
 // interrupted. The newest come first.
 func (s *Store) Unended(ctx context.Context) (out []string, err error) {
-	err = s.each(ctx, `SELECT session FROM sessions WHERE state IN ('starting', 'running', 'paused') ORDER BY number DESC`, nil, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	})
-	if err != nil {
+	if out, err = columnOf[string](ctx, s, `SELECT session FROM sessions WHERE state IN ('starting', 'running', 'paused') ORDER BY number DESC`); err != nil {
 		return nil, fmt.Errorf("cannot list the sessions that haven't ended: %w", err)
 	}
 	return out, nil

@@ -71,6 +71,17 @@ func (s *Store) Labels(ctx context.Context) (map[string]json.RawMessage, error) 
 	return out, nil
 }
 
+// columnOf is what a query gives that asks for one.
+func columnOf[T ~string | ~[]byte](ctx context.Context, s *Store, query string, args ...any) (out []T, err error) {
+	err = s.each(ctx, query, args, func(rows *sql.Rows) error {
+		var b []byte
+		err := rows.Scan(&b)
+		out = append(out, T(b))
+		return err
+	})
+	return out, err
+}
+
 // each calls f for the rows of a query.
 func (s *Store) each(ctx context.Context, query string, args []any, f func(*sql.Rows) error) error {
 	rows, err := s.reads.QueryContext(ctx, query, args...)

@@ -55,18 +55,9 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 	if kindOf(KindApply).since > s.schema {
 		return nil, nil
 	}
-	rows, err := s.reads.QueryContext(ctx, `SELECT DISTINCT session FROM applies WHERE state IN ('open', 'undoing')`)
+	out, err := columnOf[string](ctx, s, `SELECT DISTINCT session FROM applies WHERE state IN ('open', 'undoing')`)
 	if err != nil {
-		return nil, fmt.Errorf("cannot look for applies: %w", s.fault(err))
+		return nil, fmt.Errorf("cannot look for applies: %w", err)
 	}
-	defer rows.Close()
-	var out []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, s.fault(err)
-		}
-		out = append(out, id)
-	}
-	return out, s.fault(rows.Err())
+	return out, nil
 }

@@ -62,20 +62,7 @@ func (s *Store) list(ctx context.Context, kind Kind, what, session, query string
 }
 
 func (s *Store) docs(ctx context.Context, query string, args ...any) ([]json.RawMessage, error) {
-	rows, err := s.reads.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	var docs []json.RawMessage
-	for rows.Next() {
-		var d []byte
-		if err := rows.Scan(&d); err != nil {
-			return nil, s.fault(err)
-		}
-		docs = append(docs, d)
-	}
-	return docs, s.fault(rows.Err())
+	return columnOf[json.RawMessage](ctx, s, query, args...)
 }
 
 // Doc is one resource as it was last recorded; ErrNotFound when it never was.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 )
@@ -74,22 +75,16 @@ func (w *Weights) Take(session string) (bytes int64) {
 
 // bodySizes finds out how large each body in the database is, and each that is a file.
 func (s *Store) bodySizes(ctx context.Context, into map[Hash]int64) error {
-	rows, err := s.reads.QueryContext(ctx, `SELECT hash, length(data) FROM bodies`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := s.each(ctx, `SELECT hash, length(data) FROM bodies`, nil, func(rows *sql.Rows) error {
 		var h []byte
 		var n int64
-		if err := rows.Scan(&h, &n); err != nil {
-			return err
-		}
+		err := rows.Scan(&h, &n)
 		if len(h) == len(Hash{}) {
 			into[Hash(h)] = n
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return s.eachFile(ctx, func(_ string, h Hash, st os.FileInfo) error {
