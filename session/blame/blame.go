@@ -1,7 +1,8 @@
 // Package blame says which action wrote each line of a file: at a moment of a session,
 // or today in the project, by what was applied there.
 //
-// A file's lines are followed back over the checkpoints that its state goes on from.
+// A file's lines are followed back over the checkpoints that its state goes on from, and
+// from a fork's first one on in the session that it is a fork of.
 // What a step has added is written by the action in whose time the step falls; what a
 // roll back has come again is whoever's it was in the state that it comes from; and
 // what no action wrote is the project's: what was there first, and what a person
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,8 +184,13 @@ func read(folder, name string) ([]byte, error) {
 		return nil, bad(err)
 	}
 	defer root.Close()
-	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return nil, bad(errors.Join(err, errors.New("it is no regular file of the project")))
+	switch info, err := root.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, bad(errors.New("the project has no such file now; stepbox blame PATH SESSION shows one that a session has"))
+	case err != nil:
+		return nil, bad(err)
+	case !info.Mode().IsRegular():
+		return nil, bad(errors.New("it is no regular file of the project"))
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
