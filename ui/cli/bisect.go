@@ -116,15 +116,9 @@ func (c command) printBisected(s api.Session, b api.Bisected) error {
 	if st.Said != "" {
 		fmt.Fprintln(c.out, "said: "+cut(st.Said, 200))
 	}
-	d := differ{command: c, screen: isTerminal(c.out)}
-	d.plain = !d.screen || NoColour()
+	d := differ{command: c}
 	fmt.Fprintln(c.out)
-	if err := d.each(c.client.Diffs(c.ctx, s.ID, api.Scope{From: st.From, To: st.To}), func(w io.Writer, f api.FileDiff) error {
-		if !d.internal(f.Change) {
-			d.print(w, f)
-		}
-		return nil
-	}); err != nil {
+	if err := d.shown(false, func(int) error { return d.read(c.client.Diffs(c.ctx, s.ID, api.Scope{From: st.From, To: st.To})) }); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.out)
