@@ -26,6 +26,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/session/tree"
+	"stepbox/store"
 )
 
 // Bounds of a bisection.
@@ -157,7 +158,34 @@ func (b *Bisector) steps(ctx context.Context, id string, from, to api.Moment) ([
 			begin, before = end, at
 		}
 	}
-	return steps, nil
+	return b.resumed(ctx, id, steps, first.Seq, last.Seq, begin)
+}
+
+// resumed adds steps for what was changed in the project while the session didn't run:
+// from where it goes on the agent sees that. Begin is where the last of the steps ends.
+func (b *Bisector) resumed(ctx context.Context, id string, steps []api.BisectStep, from, to uint64, begin api.Moment) ([]api.BisectStep, error) {
+	s, err := b.History.Session(ctx, id)
+	if err != nil || s.Resumed == 0 {
+		return steps, err
+	}
+	told, err := b.History.Store.Told(ctx, id, store.KindSession, 0)
+	for _, e := range told {
+		if e.Event != "session.resumed" || e.Seq <= from || e.Seq > to {
+			continue
+		}
+		add := api.BisectStep{From: begin, To: api.MomentOf(e.Seq), Title: "what was changed in the project before the session was resumed"}
+		i := slices.IndexFunc(steps, func(s api.BisectStep) bool {
+			end, err := s.To.Parse()
+			return err == nil && end.Event > e.Seq
+		})
+		if i < 0 {
+			i, begin = len(steps), add.To
+		} else {
+			add.From, steps[i].From = steps[i].From, add.To
+		}
+		steps = slices.Insert(steps, i, add)
+	}
+	return steps, err
 }
 
 const index = ".git/index"
