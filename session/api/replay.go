@@ -61,7 +61,7 @@ type Timeline struct {
 	Length  time.Duration `json:"length"` // up to the last event or the last byte printed; of a live session, up to now
 	Last    uint64        `json:"last"`   // the last event
 	Marks   []Mark        `json:"marks"`
-	More    int           `json:"more,omitempty"` // marks that aren't listed; none of what a person decided is left out
+	More    int           `json:"more,omitempty"` // of what is marked, so many aren't listed: every kind is cut down evenly
 	Damage  string        `json:"damage,omitempty"`
 }
 

@@ -13,7 +13,8 @@ import (
 	"stepbox/store"
 )
 
-// marks bounds how many actions and how many attempts a timeline tells, evenly spread;
+// marks bounds how many actions, attempts, questions and the like a timeline tells, of each
+// evenly spread: a session may do so much, or have a person asked so often, on purpose;
 // TextMost is how many bytes it says of anything.
 const (
 	marks    = 20_000
@@ -47,14 +48,14 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline
 			return out, err
 		}
 	}
+	every := 1
 	for _, kind := range []store.Kind{store.KindAction, store.KindAttempt, store.KindQuestion, store.KindDecision, store.KindRollback, store.KindApply} {
-		every := 1
-		if kind == store.KindAction || kind == store.KindAttempt {
+		if kind != store.KindDecision { // which has its question's number
 			n, err := newest(ctx, st, s.ID, kind)
 			if err != nil {
 				return out, err
 			}
-			every += n / marks
+			every = 1 + n/marks
 			out.More += n - n/every
 		}
 		for c, err := range st.Courses(ctx, s.ID, kind, every) {

@@ -101,6 +101,9 @@ func (t *transport) catchUp() tea.Cmd {
 			if line.Damage != t.line.Damage {
 				t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
 			}
+			if line.More > 0 && t.line.More == 0 {
+				t.tell(themes.Info, "so much happened that %d marks of it have no place on the course", line.More)
+			}
 			t.line, t.gaps = line, gaps(line)
 			return nil
 		}
@@ -109,6 +112,9 @@ func (t *transport) catchUp() tea.Cmd {
 
 // jump goes to a moment, which is about at goal.
 func (t *transport) jump(to api.Moment, goal time.Duration) {
+	if !t.past() && t.notice.token != themes.Warn {
+		t.notice = notice{} // it was of now
+	}
 	t.wanted, t.goal, t.goalSeq = true, goal, 0
 	if p, err := to.Parse(); err == nil {
 		t.goalSeq = p.Event
