@@ -249,8 +249,14 @@ func TestReplayKeys(t *testing.T) {
 	d.press(".") // nothing was printed after the end
 	d.idle()
 	d.shows("■ 00:14:09")
-	d.press("left")
+	d.press("4", "left")
 	d.at("00:14:04")
+	d.press("esc") // from any pane
+	d.shows("■ 00:14:09")
+	d.shows("this is how the session ended")
+	d.press("esc", "home") // to the Terminal, and the beginning
+	d.at("00:00:00")
+	d.lacks("this is how the session ended")
 	d.press("esc")
 	d.shows("■ 00:14:09")
 	d.press("left", "]")

@@ -246,13 +246,23 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if s.search.open {
 		scope = keys.Searching
 	}
-	var hints []paint.Hint
+	var hints, last []paint.Hint // how more is found, and the way out: these aren't cut off
 	for _, b := range keys.In(scope) {
+		to := &hints
+		switch b.Intent.(type) {
+		case intent.Help, intent.Quit:
+			to = &last
+		}
 		if h, ok := s.hintOf(b); ok {
-			hints = append(hints, h)
+			*to = append(*to, h)
 		}
 	}
-	p.Hints(dst, x, r.Min.Y, r.Max.X-1, themes.Text, hints)
+	end := r.Max.X - 1 - paint.HintsWidth(dst, last)
+	if x > end {
+		return // a notice has the line
+	}
+	p.Hints(dst, end, r.Min.Y, r.Max.X-1, themes.Text, last)
+	p.Hints(dst, x, r.Min.Y, end-2, themes.Text, hints)
 }
 
 // hintOf is what the last line says of a key, if it does something now.

@@ -16,7 +16,7 @@ import (
 	"stepbox/ui/pane/network"
 )
 
-// back leaves what is innermost: reading, zoom, the pane, a past session.
+// back leaves what is innermost: reading, zoom, what was, the pane, a past session.
 func (s *Screen) back() {
 	switch {
 	case s.view.focus == intent.Changes && s.changes.pane.Reading:
@@ -26,10 +26,10 @@ func (s *Screen) back() {
 	case s.view.focus == intent.Actions && s.asking.list.Clear():
 	case s.view.zoom:
 		s.view.zoom = false
-	case s.view.focus != intent.Terminal:
-		s.view.setFocus(intent.Terminal)
 	case s.past():
 		s.toPresent()
+	case s.view.focus != intent.Terminal:
+		s.view.setFocus(intent.Terminal)
 	case !s.live():
 		s.leave = intent.Home{}
 	}
