@@ -97,6 +97,26 @@ timeout 60 "$s" resume w -- sh -c 'tail -n 1 a.txt; test ! -e gone.txt' >out 2>&
 check "rm" "$s" rm --force w
 cd ../p || exit 1
 
+# History: of a session whose project a person changes afterwards.
+mkdir -p ../h && cd ../h || exit 1
+{ git init -q && echo one >a && echo b >b && git add -A && git -c user.name=x -c user.email=x@example.org commit -qm base; } >out 2>&1
+echo 'for i in 1 2 3 4 5 6 7 8; do sh -c "echo $i >>a"; [ $i = 5 ] && sh -c "echo broken >>b"; done; :' >../history.sh
+check "a session to look back at" "$s" run --mode watch --name h -- bash -c "$(cat ../history.sh)"
+printf 'b\nperson\n' >b
+check "replay" "$s" replay h --plain; wants "it has the actions" "echo broken"
+check "a file at a moment" "$s" cat h:a@3; wants "it is of then" "^3$"
+check "the files at the end" "$s" checkout h@end --into ../h-end
+[ "$(cat ../h-end/b)" = "$(printf 'b\nbroken')" ] && ok "they are the agent's" || no "they aren't the agent's"
+check "blame" "$s" blame h:b; wants "it names the action" "echo broken"
+check "bisect" "$s" bisect h -- sh -c '! grep -q broken b'; wants "it finds the fault" "echo broken"
+check "fork" "$s" fork h@3 --name f --mode watch -- sh -c 'echo forked >>a'
+check "apply the fork" "$s" apply f --looked --yes
+{ grep -qx forked a && grep -qx person b; } && ok "the person's own work stays" || no "the apply took more than the fork's"
+for f in cast patch jsonl har html intoto otlp; do check "export as $f" "$s" export h --format $f --yes -o "../h.$f"; done
+check "import" "$s" import ../h.cast
+check "verify" "$s" verify --all
+cd ../p || exit 1
+
 # Killing the supervisor leaves nothing alive.
 pkill -9 -f 'stepbox supervise'; for _ in $(seq 40); do pgrep -f 'agent.sh|pid1' >/dev/null || break; sleep 0.1; done
 pgrep -af 'agent.sh|pid1' && no "processes are left" || ok "no process is left"
