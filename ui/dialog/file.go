@@ -70,6 +70,8 @@ func (d *File) Why(i intent.Intent) string {
 	case !open:
 	case a.Session == "":
 		return "no action wrote this line: it is the project's"
+	case a.Action == 0:
+		return a.Name + ", which this was forked from, or one before it wrote this: " + a.Title
 	case a.Session != d.blame.Session:
 		return "this session was forked from " + a.Name + ", which wrote it: stepbox log " + a.Session + " has its actions"
 	}
