@@ -147,23 +147,15 @@ func (s *Store) missingRows(ctx context.Context, hashes []Hash) ([]Hash, error) 
 		for i := range part {
 			args[i] = part[i][:]
 		}
-		rows, err := s.reads.QueryContext(ctx, `SELECT hash FROM bodies WHERE hash IN (?`+strings.Repeat(", ?", len(part)-1)+`)`, args...)
+		found, err := columnOf[[]byte](ctx, s, `SELECT hash FROM bodies WHERE hash IN (?`+strings.Repeat(", ?", len(part)-1)+`)`, args...)
 		if err != nil {
-			return nil, s.fault(err)
+			return nil, err
 		}
 		there := make(map[Hash]bool, len(part))
-		for rows.Next() {
-			var b []byte
-			if err := rows.Scan(&b); err != nil {
-				rows.Close()
-				return nil, s.fault(err)
-			}
+		for _, b := range found {
 			if len(b) == len(Hash{}) {
 				there[Hash(b)] = true
 			}
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, s.fault(err)
 		}
 		for _, h := range part {
 			if !there[h] {

@@ -30,7 +30,7 @@ func (s *Store) Weigh(ctx context.Context, more func() []References, tell func(n
 	}
 	w := &Weights{sessions: make(map[string]weight), users: make(map[Hash]int), sizes: make(map[Hash]int64)}
 	if err := s.bodySizes(ctx, w.sizes); err != nil {
-		return nil, fmt.Errorf("cannot weigh the contents: %w", s.fault(err))
+		return nil, fmt.Errorf("cannot weigh the contents: %w", err)
 	}
 	for n, id := range ids {
 		tell(n, len(ids))
@@ -87,8 +87,8 @@ func (s *Store) bodySizes(ctx context.Context, into map[Hash]int64) error {
 	if err != nil {
 		return err
 	}
-	return s.eachFile(ctx, func(_ string, h Hash, st os.FileInfo) error {
+	return s.fault(s.eachFile(ctx, func(_ string, h Hash, st os.FileInfo) error {
 		into[h] = st.Size()
 		return nil
-	})
+	}))
 }
