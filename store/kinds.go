@@ -103,7 +103,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "question", "action"),
 			same(text, 1, "hash", "answer", "reason", "by", "at"),
 		)},
-		{name: KindExec, table: "execs", since: 1, view: 3, alike: []string{"argv", "program", "cwd", "verdict", "rule"}, columns: slices.Concat(
+		{name: KindExec, table: "execs", since: 1, view: 4, alike: []string{"argv", "program", "cwd", "verdict", "rule"}, columns: slices.Concat(
 			same(integer, 1, "action", "pid", "parent"),
 			same(text, 1, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
 			exitColumns,
@@ -117,7 +117,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 1, "sent", "received", "duration", "open"),
 			same(text, 1, "failure"),
 		)},
-		{name: KindCheckpoint, table: "checkpoints", since: 1, view: 3, bodies: []string{"root"}, columns: slices.Concat(
+		{name: KindCheckpoint, table: "checkpoints", since: 1, view: 4, bodies: []string{"root"}, columns: slices.Concat(
 			same(integer, 1, "action"),
 			same(text, 1, "at", "root"),
 			same(integer, 1, "files", "bytes"),
@@ -146,7 +146,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, 3, "of"),
 			same(text, 3, "hash", "at", "by", "signer", "signature"),
 		)},
-		{name: KindEnds, table: "ends", since: 3, view: 3, columns: same(text, 3, "list")},
+		{name: KindEnds, table: "ends", since: 3, view: 4, columns: same(text, 3, "list")},
 	}
 })
 

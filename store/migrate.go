@@ -12,7 +12,7 @@ import (
 )
 
 // schema is the version that this code writes.
-const schema = 3
+const schema = 4
 
 // applicationID tells file(1) and us that a database is a Stepbox record: "Stbx".
 const applicationID = 0x53746278
@@ -23,6 +23,7 @@ var migrations = [schema]func() []string{
 	0: firstSchema,
 	1: func() []string { return kindStatements(2) },
 	2: thirdSchema,
+	3: func() []string { return kindStatements(4) },
 }
 
 // Guards keep events from being changed, and from being removed one by one.

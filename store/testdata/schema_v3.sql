@@ -125,6 +125,26 @@ CREATE TABLE IF NOT EXISTS "decisions" (
 	"at" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.at')) VIRTUAL,
 	PRIMARY KEY (session, key)
 );
+CREATE TABLE IF NOT EXISTS "execs" (
+	session TEXT NOT NULL,
+	key INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	doc TEXT NOT NULL,
+	"action" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.action')) VIRTUAL,
+	"pid" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.pid')) VIRTUAL,
+	"parent" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.parent')) VIRTUAL,
+	"argv" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.argv')) VIRTUAL,
+	"program" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.program')) VIRTUAL,
+	"cwd" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.cwd')) VIRTUAL,
+	"verdict" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.verdict')) VIRTUAL,
+	"rule" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.rule')) VIRTUAL,
+	"at" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.at')) VIRTUAL,
+	"ended_at" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.ended_at')) VIRTUAL,
+	"exit_code" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.exit.code')) VIRTUAL,
+	"exit_signal" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.exit.signal')) VIRTUAL,
+	"failure" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.failure')) VIRTUAL,
+	PRIMARY KEY (session, key)
+);
 CREATE TABLE IF NOT EXISTS "attempts" (
 	session TEXT NOT NULL,
 	key INTEGER NOT NULL,
@@ -146,6 +166,18 @@ CREATE TABLE IF NOT EXISTS "attempts" (
 	"duration" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.duration')) VIRTUAL,
 	"open" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.open')) VIRTUAL,
 	"failure" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.failure')) VIRTUAL,
+	PRIMARY KEY (session, key)
+);
+CREATE TABLE IF NOT EXISTS "checkpoints" (
+	session TEXT NOT NULL,
+	key INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	doc TEXT NOT NULL,
+	"action" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.action')) VIRTUAL,
+	"at" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.at')) VIRTUAL,
+	"root" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.root')) VIRTUAL,
+	"files" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.files')) VIRTUAL,
+	"bytes" INTEGER GENERATED ALWAYS AS (json_extract(doc, '$.bytes')) VIRTUAL,
 	PRIMARY KEY (session, key)
 );
 CREATE TABLE IF NOT EXISTS "rollbacks" (
@@ -215,6 +247,14 @@ CREATE TABLE IF NOT EXISTS "seals" (
 	"signature" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.signature')) VIRTUAL,
 	PRIMARY KEY (session, key)
 );
+CREATE TABLE IF NOT EXISTS "ends" (
+	session TEXT NOT NULL,
+	key INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	doc TEXT NOT NULL,
+	"list" TEXT GENERATED ALWAYS AS (json_extract(doc, '$.list')) VIRTUAL,
+	PRIMARY KEY (session, key)
+);
 CREATE TABLE labels (
 	session TEXT NOT NULL PRIMARY KEY,
 	doc TEXT NOT NULL
@@ -222,15 +262,6 @@ CREATE TABLE labels (
 CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
 CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
 CREATE UNIQUE INDEX sessions_number ON sessions (number);
-CREATE VIEW "execs" AS SELECT session, key, seq, doc, json_extract(doc, '$.action') AS "action", json_extract(doc, '$.pid') AS "pid", json_extract(doc, '$.parent') AS "parent", json_extract(doc, '$.argv') AS "argv", json_extract(doc, '$.program') AS "program", json_extract(doc, '$.cwd') AS "cwd", json_extract(doc, '$.verdict') AS "verdict", json_extract(doc, '$.rule') AS "rule", json_extract(doc, '$.at') AS "at", json_extract(doc, '$.ended_at') AS "ended_at", json_extract(doc, '$.exit.code') AS "exit_code", json_extract(doc, '$.exit.signal') AS "exit_signal", json_extract(doc, '$.failure') AS "failure" FROM (SELECT session, key, seq, coalesce(json_remove(json_patch(CASE WHEN substr(e.doc, 1, 8) = '{"like":' AND json_valid(e.doc) THEN
-	coalesce((SELECT doc FROM events WHERE session = e.session AND seq = e.doc ->> '$.like' AND json_valid(doc)), '{}') END, e.doc), '$.like'), e.doc) AS doc FROM events e
-WHERE kind = 'exec' AND NOT EXISTS (SELECT 1 FROM events WHERE session = e.session AND kind = e.kind AND key = e.key AND seq > e.seq));
-CREATE VIEW "checkpoints" AS SELECT session, key, seq, doc, json_extract(doc, '$.action') AS "action", json_extract(doc, '$.at') AS "at", json_extract(doc, '$.root') AS "root", json_extract(doc, '$.files') AS "files", json_extract(doc, '$.bytes') AS "bytes" FROM (SELECT session, key, seq, coalesce(json_remove(json_patch(CASE WHEN substr(e.doc, 1, 8) = '{"like":' AND json_valid(e.doc) THEN
-	coalesce((SELECT doc FROM events WHERE session = e.session AND seq = e.doc ->> '$.like' AND json_valid(doc)), '{}') END, e.doc), '$.like'), e.doc) AS doc FROM events e
-WHERE kind = 'checkpoint' AND NOT EXISTS (SELECT 1 FROM events WHERE session = e.session AND kind = e.kind AND key = e.key AND seq > e.seq));
-CREATE VIEW "ends" AS SELECT session, key, seq, doc, json_extract(doc, '$.list') AS "list" FROM (SELECT session, key, seq, coalesce(json_remove(json_patch(CASE WHEN substr(e.doc, 1, 8) = '{"like":' AND json_valid(e.doc) THEN
-	coalesce((SELECT doc FROM events WHERE session = e.session AND seq = e.doc ->> '$.like' AND json_valid(doc)), '{}') END, e.doc), '$.like'), e.doc) AS doc FROM events e
-WHERE kind = 'ends' AND NOT EXISTS (SELECT 1 FROM events WHERE session = e.session AND kind = e.kind AND key = e.key AND seq > e.seq));
 CREATE INDEX events_of ON events (session, kind, key, seq);
 CREATE INDEX sessions_unended ON sessions (number) WHERE state IN ('starting', 'running', 'paused');
 COMMIT;
