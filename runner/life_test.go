@@ -19,6 +19,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/holder"
+	"stepbox/runner/overlay/inode"
 )
 
 // supervisorSpec is the variable that holds a test supervisor's Spec.
@@ -392,7 +393,7 @@ func TestHelpersRefuse(t *testing.T) {
 // TestAtLeast compares kernel releases.
 func TestAtLeast(t *testing.T) {
 	for release, want := range map[string]bool{"5.19.0": true, "5.18.19": false, "6.1.0-13-amd64": true, "6.12-rc1": true, "4.20": false, "7": false, "": false, "5.19+": true} {
-		if got := atLeast(release, 5, 19); got != want {
+		if got := inode.AtLeast(release, 5, 19); got != want {
 			t.Errorf("%q: %v", release, got)
 		}
 	}

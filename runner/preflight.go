@@ -15,6 +15,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/holder"
+	"stepbox/runner/overlay/inode"
 	"stepbox/runner/pid1"
 )
 
@@ -51,24 +52,12 @@ func Preflight(ctx context.Context, stateDir string) []Finding {
 
 func checkKernel() Finding {
 	f := Finding{Name: "kernel", Fatal: true, Why: "held programs need Linux 5.19 or newer"}
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		f.Detail = err.Error()
-		return f
-	}
-	release := unix.ByteSliceToString(name.Release[:])
+	release := inode.Kernel()
 	f.Detail = release
-	if f.OK = atLeast(release, 5, 19); !f.OK {
+	if f.OK = inode.AtLeast(release, 5, 19); !f.OK {
 		f.Fix = "boot a newer kernel (Debian 12, Ubuntu 22.10, Fedora 37 and later have one)"
 	}
 	return f
-}
-
-// atLeast compares the first two numbers of a kernel release.
-func atLeast(release string, major, minor int) bool {
-	var x, y int
-	n, _ := fmt.Sscanf(release, "%d.%d", &x, &y)
-	return n == 2 && (x > major || x == major && y >= minor)
 }
 
 // checkSeccomp offers no filter at all: a kernel that knows the flags complains

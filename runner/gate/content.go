@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"stepbox/runner/overlay/inode"
 	"strconv"
 	"sync"
 	"time"
@@ -99,8 +100,7 @@ var textProtected = sync.OnceValue(func() bool {
 		_ = unix.Close(fd)
 		return false
 	}
-	major, minor := kernel()
-	return errors.Is(err, unix.ETXTBSY) || major != 6 || minor < 11 || minor > 12
+	return errors.Is(err, unix.ETXTBSY) || !inode.KernelSince(6, 11) || inode.KernelSince(6, 13)
 })
 
 // memoryDevice is the device of the files that memfd_create(2) makes.

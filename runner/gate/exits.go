@@ -3,8 +3,7 @@ package gate
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
+	"stepbox/runner/overlay/inode"
 	"sync"
 	"time"
 	"unsafe"
@@ -45,23 +44,7 @@ func newExits(g *Gate, trace bool) *exits {
 
 // pidfdTellsExit says whether the kernel has PIDFD_INFO_EXIT. There is no way
 // to ask for it but to end a process.
-func pidfdTellsExit() bool {
-	major, minor := kernel()
-	return major > 6 || major == 6 && minor >= 15
-}
-
-// kernel is the running kernel's release, zeroes when it isn't known.
-func kernel() (major, minor int) {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return 0, 0
-	}
-	first, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
-	second := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-	major, _ = strconv.Atoi(first)
-	minor, _ = strconv.Atoi(second)
-	return major, minor
-}
+func pidfdTellsExit() bool { return inode.KernelSince(6, 15) }
 
 // take makes an ending of an Exec's process. It takes over the pidfd.
 func (x *exits) take(e *Exec) *ending {

@@ -230,18 +230,24 @@ func OpenDirBeneath(root int, path string) (int, error) {
 	return fd, err
 }
 
-// KernelSince says whether the running kernel is that version or newer; no if
-// it can't be told.
-func KernelSince(major, minor int) bool {
+// Kernel is the running kernel's release; "" when that can't be told.
+func Kernel() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
-		return false
+		return ""
 	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// KernelSince says whether the running kernel is that version or newer; no if
+// it can't be told.
+func KernelSince(major, minor int) bool { return AtLeast(Kernel(), major, minor) }
+
+// AtLeast compares the first two numbers of a kernel's release.
+func AtLeast(release string, major, minor int) bool {
 	var x, y int
-	if n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &x, &y); n != 2 {
-		return false
-	}
-	return x > major || x == major && y >= minor
+	n, _ := fmt.Sscanf(release, "%d.%d", &x, &y)
+	return n == 2 && (x > major || x == major && y >= minor)
 }
 
 // Gone says whether an error means that a name vanished or became something
