@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"errors"
+
 	"pgregory.net/rapid"
 )
 

@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -84,12 +86,8 @@ func (s *Store) led(ctx context.Context, session string, without []string, more 
 }
 
 func (s *Store) ledBy(ctx context.Context, k *kind, session string, without []string, more []References, f func(Hash)) error {
-	rows, err := s.reads.QueryContext(ctx, `SELECT session, key, doc FROM "`+k.table+`" WHERE (?1 = '' OR session = ?1) AND session NOT IN (SELECT value FROM json_each(?2))`, session, list(without))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := `SELECT session, key, doc FROM "` + k.table + `" WHERE (?1 = '' OR session = ?1) AND session NOT IN (SELECT value FROM json_each(?2))`
+	return s.each(ctx, query, []any{session, list(without)}, func(rows *sql.Rows) error {
 		var id string
 		var key int64
 		var doc []byte
@@ -97,12 +95,9 @@ func (s *Store) ledBy(ctx context.Context, k *kind, session string, without []st
 			return err
 		}
 		hashes, err := k.names(doc)
-		for _, r := range more {
-			if err != nil {
-				break
-			}
+		for i := 0; i < len(more) && err == nil; i++ {
 			var led []Hash
-			led, err = r(ctx, id, k.name, json.RawMessage(doc))
+			led, err = more[i](ctx, id, k.name, json.RawMessage(doc))
 			hashes = append(hashes, led...)
 		}
 		if err != nil {
@@ -111,36 +106,28 @@ func (s *Store) ledBy(ctx context.Context, k *kind, session string, without []st
 		for _, h := range hashes {
 			f(h)
 		}
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // collectRows removes bodies from the database, and gives their room back.
 func (s *Store) collectRows(ctx context.Context, dry bool, named map[Hash]bool, c *Collected) error {
-	rows, err := s.reads.QueryContext(ctx, `SELECT hash, length(data) FROM bodies`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var gone [][]byte
-	for rows.Next() {
+	err := s.each(ctx, `SELECT hash, length(data) FROM bodies`, nil, func(rows *sql.Rows) error {
 		var h []byte
 		var n int64
-		if err := rows.Scan(&h, &n); err != nil {
-			return err
-		}
-		if len(h) != len(Hash{}) || !named[Hash(h)] {
+		err := rows.Scan(&h, &n)
+		if err == nil && (len(h) != len(Hash{}) || !named[Hash(h)]) {
 			gone = append(gone, h)
 			c.Bodies++
 			c.Bytes += n
 		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || dry || len(gone) == 0 {
+		return err
+	})
+	if err != nil || dry || len(gone) == 0 {
 		return err
 	}
-	for len(gone) > 0 {
-		some := gone[:min(len(gone), 500)]
-		gone = gone[len(some):]
+	for some := range slices.Chunk(gone, 500) {
 		if err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 			for _, h := range some {
 				if err := t.exec(`DELETE FROM bodies WHERE hash = ?`, h); err != nil {

@@ -58,13 +58,5 @@ WHERE r.session = ?1 AND r.key % ?3 = 0 ORDER BY r.key`, session, string(kind), 
 
 // Named lists the events of a name that told of resources of a kind, in order.
 func (s *Store) Named(ctx context.Context, session string, kind Kind, event string) ([]Event, error) {
-	var events []Event
-	err := readEvents(ctx, s.reads, session, func(e Event) error {
-		events = append(events, e)
-		return nil
-	}, `session = ? AND kind = ? AND event = ? ORDER BY seq`, session, string(kind), event)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the events %s of session %s: %w", event, session, s.fault(err))
-	}
-	return events, nil
+	return s.eventsWhere(ctx, session, " "+event, `session = ? AND kind = ? AND event = ? ORDER BY seq`, session, string(kind), event)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -30,10 +31,10 @@ var (
 )
 
 // fault gives an error of SQLite or of the filesystem its sentinel and advice.
-// dir is the store's folder.
+// dir is the store's folder. One that has them already stays as it is.
 func fault(dir string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || slices.ContainsFunc([]error{ErrFull, ErrReadOnly, ErrCorrupt, ErrBusy}, func(has error) bool { return errors.Is(err, has) }) {
+		return err
 	}
 	var se sqlite.Error
 	if !errors.As(err, &se) {

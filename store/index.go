@@ -141,20 +141,13 @@ func (x *Index) ReadOnly() bool { return x.readonly }
 // Indexed says up to where each session is in the index.
 func (x *Index) Indexed(ctx context.Context) (map[string]Indexed, error) {
 	out := make(map[string]Indexed)
-	rows, err := x.db.QueryContext(ctx, `SELECT session, told, seq, file, bytes, paths, open FROM indexed`)
-	if err != nil {
-		return nil, x.fault(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return out, x.fault(eachRow(ctx, x.db, `SELECT session, told, seq, file, bytes, paths, open FROM indexed`, nil, func(rows *sql.Rows) error {
 		var id string
 		var n Indexed
-		if err := rows.Scan(&id, &n.Told, &n.Seq, &n.File, &n.Bytes, &n.Paths, &n.Open); err != nil {
-			return nil, x.fault(err)
-		}
+		err := rows.Scan(&id, &n.Told, &n.Seq, &n.File, &n.Bytes, &n.Paths, &n.Open)
 		out[id] = n
-	}
-	return out, x.fault(rows.Err())
+		return err
+	}))
 }
 
 // Add adds places of a session, with which it is indexed up to now. It does nothing if
@@ -190,26 +183,19 @@ func (x *Index) Add(ctx context.Context, session string, was, now Indexed, place
 
 // Match finds the places that have words which follow each other. When begun, the last
 // one may be the beginning of one.
-func (x *Index) Match(ctx context.Context, text string, begun bool) ([]Place, error) {
+func (x *Index) Match(ctx context.Context, text string, begun bool) (out []Place, err error) {
 	// In quotes only * means something.
 	query := `"` + strings.NewReplacer(`"`, " ", "*", " ", "\x00", " ").Replace(text)
 	if query = strings.TrimRight(query, " "); begun {
 		query += "*"
 	}
-	rows, err := x.db.QueryContext(ctx, `SELECT p.session, p.kind, p.first, p.last FROM words w JOIN places p ON p.id = w.docid WHERE w.words MATCH ?`, query+`"`)
-	if err != nil {
-		return nil, x.fault(err)
-	}
-	defer rows.Close()
-	var out []Place
-	for rows.Next() {
+	err = eachRow(ctx, x.db, `SELECT p.session, p.kind, p.first, p.last FROM words w JOIN places p ON p.id = w.docid WHERE w.words MATCH ?`, []any{query + `"`}, func(rows *sql.Rows) error {
 		var p Place
-		if err := rows.Scan(&p.Session, &p.Kind, &p.First, &p.Last); err != nil {
-			return nil, x.fault(err)
-		}
+		err := rows.Scan(&p.Session, &p.Kind, &p.First, &p.Last)
 		out = append(out, p)
-	}
-	return out, x.fault(rows.Err())
+		return err
+	})
+	return out, x.fault(err)
 }
 
 // forgetWords removes the index when it knows sessions that the record doesn't have: of

@@ -84,15 +84,20 @@ func columnOf[T ~string | ~[]byte](ctx context.Context, s *Store, query string, 
 
 // each calls f for the rows of a query.
 func (s *Store) each(ctx context.Context, query string, args []any, f func(*sql.Rows) error) error {
-	rows, err := s.reads.QueryContext(ctx, query, args...)
+	return s.fault(eachRow(ctx, s.reads, query, args, f))
+}
+
+// eachRow is each of any database.
+func eachRow(ctx context.Context, q querier, query string, args []any, f func(*sql.Rows) error) error {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return s.fault(err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := f(rows); err != nil {
-			return s.fault(err)
+			return err
 		}
 	}
-	return s.fault(rows.Err())
+	return rows.Err()
 }

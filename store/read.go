@@ -91,30 +91,15 @@ func (s *Store) Events(ctx context.Context, session string, from uint64, limit i
 	if limit <= 0 {
 		limit = -1
 	}
-	var events []Event
-	err := eachEvent(ctx, s.reads, session, from, limit, func(e Event) error {
-		events = append(events, e)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the events of session %s: %w", session, s.fault(err))
-	}
-	return events, nil
+	return s.eventsWhere(ctx, session, "", fromSeq, session, int64(min(from, 1<<62)), limit)
 }
 
-// eachEvent calls f for events in order, without holding more than one.
-func eachEvent(ctx context.Context, q querier, session string, from uint64, limit int, f func(Event) error) error {
-	return readEvents(ctx, q, session, f, `session = ? AND seq >= ? ORDER BY seq LIMIT ?`, session, int64(min(from, 1<<62)), limit)
-}
+// fromSeq is the condition of events from a number on, at most so many, in order.
+const fromSeq = `session = ? AND seq >= ? ORDER BY seq LIMIT ?`
 
 // readEvents calls f for those of a session's events that a condition says.
 func readEvents(ctx context.Context, q querier, session string, f func(Event) error, where string, args ...any) error {
-	rows, err := q.QueryContext(ctx, `SELECT seq, time, kind, event, key, doc, prev, hash, `+likened+` FROM events e WHERE `+where, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return eachRow(ctx, q, `SELECT seq, time, kind, event, key, doc, prev, hash, `+likened+` FROM events e WHERE `+where, args, func(rows *sql.Rows) error {
 		e := Event{Session: session}
 		var at int64
 		var doc, prev, hash, like []byte
@@ -127,11 +112,21 @@ func readEvents(ctx context.Context, q querier, session string, f func(Event) er
 		e.At, e.Doc = time.Unix(0, at).UTC(), unfold(doc, like)
 		copy(e.Prev[:], prev)
 		copy(e.Hash[:], hash)
-		if err := f(e); err != nil {
-			return err
-		}
+		return f(e)
+	})
+}
+
+// eventsWhere lists those of a session's events that a condition says; what names them
+// in an error.
+func (s *Store) eventsWhere(ctx context.Context, session, what, where string, args ...any) (events []Event, err error) {
+	err = readEvents(ctx, s.reads, session, func(e Event) error {
+		events = append(events, e)
+		return nil
+	}, where, args...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the events%s of session %s: %w", what, session, s.fault(err))
 	}
-	return rows.Err()
+	return events, nil
 }
 
 // LastEvent is the sequence number of a session's newest event, 0 when there is
@@ -165,15 +160,7 @@ func (s *Store) AsOf(ctx context.Context, session string, kind Kind, seq uint64,
 
 // Told lists the events that told of one resource, in order.
 func (s *Store) Told(ctx context.Context, session string, kind Kind, key int64) ([]Event, error) {
-	var events []Event
-	err := readEvents(ctx, s.reads, session, func(e Event) error {
-		events = append(events, e)
-		return nil
-	}, `session = ? AND kind = ? AND key = ? ORDER BY seq`, session, string(kind), key)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the events of %s %d of session %s: %w", kind, key, session, s.fault(err))
-	}
-	return events, nil
+	return s.eventsWhere(ctx, session, fmt.Sprintf(" of %s %d", kind, key), `session = ? AND kind = ? AND key = ? ORDER BY seq`, session, string(kind), key)
 }
 
 // EventBy finds the last event at or before a time; ErrNotFound when there is none.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,7 +165,7 @@ type namedDoc struct {
 // chain checks the events by themselves and remembers what they last said.
 func (v *verifier) chain(ctx context.Context, q querier) error {
 	var last Event
-	err := eachEvent(ctx, q, v.session, 0, -1, func(e Event) error {
+	err := readEvents(ctx, q, v.session, func(e Event) error {
 		switch {
 		case e.Seq != last.Seq+1:
 			v.problem("event %d follows on %d: events were removed or added", e.Seq, last.Seq)
@@ -190,7 +191,7 @@ func (v *verifier) chain(ctx context.Context, q querier) error {
 		}
 		v.tell(int64(len(e.Doc)))
 		return nil
-	})
+	}, fromSeq, v.session, 0, -1)
 	if errors.Is(err, ErrTampered) {
 		v.problem("%w", err)
 		return nil
@@ -203,12 +204,7 @@ func (v *verifier) chain(ctx context.Context, q querier) error {
 
 // table compares a kind's table with the events.
 func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, docs *[]namedDoc) error {
-	rows, err := q.QueryContext(ctx, `SELECT key, seq, doc FROM "`+k.table+`" WHERE session = ? ORDER BY key`, v.session)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := eachRow(ctx, q, `SELECT key, seq, doc FROM "`+k.table+`" WHERE session = ? ORDER BY key`, []any{v.session}, func(rows *sql.Rows) error {
 		var key int64
 		var seq uint64
 		var doc []byte
@@ -221,7 +217,7 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 		switch {
 		case !ok:
 			v.outdated("%s %d of event %d was never recorded", k.name, key, seq)
-			continue
+			return nil
 		case want.seq != seq:
 			v.outdated("%s %d is of event %d and the last one that tells it is %d", k.name, key, seq, want.seq)
 		case want.doc != HashOf(doc) && k.view == 0:
@@ -231,8 +227,9 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 		if keep {
 			*docs = append(*docs, namedDoc{id, doc})
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for id, st := range v.latest {
