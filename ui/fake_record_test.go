@@ -54,8 +54,11 @@ func (c *fakeClient) recorded(id string) (record, []api.Event, error) {
 	return r, events, err
 }
 
-func (c *fakeClient) Timeline(_ context.Context, id string) (api.Timeline, error) {
+func (c *fakeClient) Timeline(_ context.Context, id string, most int) (api.Timeline, error) {
 	r, _, err := c.recorded(id)
+	if n := len(r.course.Marks); most > 0 && n > most {
+		r.course.Marks, r.course.More = nil, n
+	}
 	return r.course, err
 }
 

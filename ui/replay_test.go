@@ -218,6 +218,21 @@ func TestReplayShowsWhatWas(t *testing.T) {
 	d.lacks("REPLAY")
 }
 
+// A long session's course is there with some of its marks at once, and steps know all.
+func TestLongCourse(t *testing.T) {
+	c := sceneRecord(false)
+	c.SetRecord(func(r *record) {
+		last := r.course.Marks[len(r.course.Marks)-1]
+		for range 2000 {
+			r.course.Marks = append(r.course.Marks, api.Mark{Kind: api.MarkAttempt, Offset: last.Offset, Seq: last.Seq})
+		}
+	})
+	d := bench(t, c, 120, 35, "dark")
+	d.shows("■ 00:14:09 / 00:14:09")
+	d.press("[")
+	d.at("00:13:20")
+}
+
 func TestReplayKeys(t *testing.T) {
 	d := ended(t, 120, 35)
 	d.press("left", "left", "right") // each from where the one before goes

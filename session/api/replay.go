@@ -65,9 +65,11 @@ type Timeline struct {
 	Damage  string        `json:"damage,omitempty"`
 }
 
-// Timeline fetches a session's timeline.
-func (c *Client) Timeline(ctx context.Context, id string) (Timeline, error) {
-	return fetch[Timeline](ctx, c, http.MethodGet, path(id, "timeline"), nil)
+// Timeline fetches a session's timeline, with at most so many of what is marked of a
+// kind; 0: as many as there may be. With some hundreds even a long session's is there
+// at once.
+func (c *Client) Timeline(ctx context.Context, id string, most int) (Timeline, error) {
+	return fetch[Timeline](ctx, c, http.MethodGet, path(id, "timeline")+"?most="+strconv.Itoa(most), nil)
 }
 
 // At finds a moment.

@@ -187,13 +187,13 @@ func (h *History) Screen(ctx context.Context, id string) (api.Frame, error) {
 	return api.Frame{}, fmt.Errorf("cannot read the terminal of session %s: it has no screen", id) // it always has one
 }
 
-// Timeline is a session's course.
-func (h *History) Timeline(ctx context.Context, id string) (api.Timeline, error) {
+// Timeline is a session's course, see replay.Timeline.
+func (h *History) Timeline(ctx context.Context, id string, most int) (api.Timeline, error) {
 	s, err := h.Session(ctx, id)
 	if err != nil {
 		return api.Timeline{}, err
 	}
-	return replay.Timeline(ctx, h.Store, s)
+	return replay.Timeline(ctx, h.Store, s, most)
 }
 
 // TerminalAt yields a session's terminal from a time since it began on, see

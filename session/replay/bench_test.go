@@ -3,6 +3,7 @@ package replay_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -28,6 +29,7 @@ import (
 	"stepbox/session/screen"
 	"stepbox/session/server"
 	"stepbox/store"
+	"stepbox/ui/link"
 )
 
 // The session that is replayed: small, unless the large one is asked for with
@@ -202,6 +204,38 @@ func arrive(conn *api.TerminalConn, err error) error {
 	}
 }
 
+// drawing is an emulator as far as an opening needs one.
+type drawing struct {
+	link.Emulator
+	io.Writer
+}
+
+func (d drawing) Write(p []byte) (int, error) { return d.Writer.Write(p) }
+func (drawing) Close()                        {}
+
+// whole opens the replay in the middle, as the command does, up to when everything is
+// there that the first complete screen shows.
+func whole(ctx context.Context, c *api.Client) error {
+	l := link.Open(ctx, link.FromAPI(c), longSession, func(cols, rows int) link.Emulator { return drawing{Writer: screen.New(cols, rows)} })
+	defer l.Close()
+	l.Replay().Jump("+1s")
+	course := make(chan error, 1)
+	go func() { _, err := c.Timeline(ctx, longSession, 400); course <- err }()
+	caught, moved := false, false
+	for !caught || !moved {
+		switch m := l.Next()().(type) {
+		case link.Events:
+			caught = m.Caught
+		case link.Moved:
+			moved = m.State != nil
+			if m.Err != nil {
+				return m.Err
+			}
+		}
+	}
+	return <-course
+}
+
 // BenchmarkLong opens a long session, and goes anywhere in it, as a screen does.
 func BenchmarkLong(b *testing.B) {
 	st, length := long(b)
@@ -212,17 +246,20 @@ func BenchmarkLong(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("open", func(b *testing.B) {
+		timed(b, func() error { return whole(ctx, c) })
+	})
+	b.Run("open-terminal", func(b *testing.B) {
 		timed(b, func() error { return arrive(c.Terminal(ctx, longSession)) })
 	})
 	b.Run("timeline", func(b *testing.B) {
-		timed(b, func() error { _, err := c.Timeline(ctx, longSession); return err })
+		timed(b, func() error { _, err := c.Timeline(ctx, longSession, 0); return err })
 	})
 	b.Run("seek-terminal", func(b *testing.B) {
 		timed(b, func() error {
 			return arrive(c.TerminalAt(ctx, longSession, time.Duration(rng.Int64N(int64(length)))))
 		})
 	})
-	for _, most := range []int{500, 5000} {
+	for _, most := range []int{500, 2000} {
 		b.Run(fmt.Sprint("seek-events-", most), func(b *testing.B) {
 			timed(b, func() error {
 				for _, err := range c.EventsAt(ctx, longSession, 1+rng.Uint64N(last), most) {

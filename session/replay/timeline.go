@@ -13,16 +13,20 @@ import (
 	"stepbox/store"
 )
 
-// marks bounds how many actions, attempts, questions and the like a timeline tells, of each
+// Most bounds how many actions, attempts, questions and the like a timeline tells, of each
 // evenly spread: a session may do so much, or have a person asked so often, on purpose;
 // TextMost is how many bytes it says of anything.
 const (
-	marks    = 20_000
+	Most     = 20_000
 	TextMost = 200
 )
 
-// Timeline is the course of a session.
-func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline, error) {
+// Timeline is the course of a session, with at most so many of what is marked of a kind:
+// Most for 0, and never more.
+func Timeline(ctx context.Context, st *store.Store, s api.Session, most int) (api.Timeline, error) {
+	if most = min(most, Most); most <= 0 {
+		most = Most
+	}
 	out := api.Timeline{Session: s}
 	var err error
 	if out.Last, err = st.LastEvent(ctx, s.ID); err != nil {
@@ -55,7 +59,7 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session) (api.Timeline
 			if err != nil {
 				return out, err
 			}
-			every = 1 + n/marks
+			every = 1 + n/most
 			out.More += n - n/every
 		}
 		for c, err := range st.Courses(ctx, s.ID, kind, every) {

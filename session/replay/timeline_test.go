@@ -62,7 +62,7 @@ func TestTimeline(t *testing.T) {
 	p.print([]byte("hello"))
 	p.close()
 
-	got, err := Timeline(t.Context(), st, s)
+	got, err := Timeline(t.Context(), st, s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	st := open(t)
 	s := session(t, st, "one", 80, 24)
 	var facts []store.Fact
-	const actions, questions = 2*marks + 10, marks + 10
+	const actions, questions = 2*Most + 10, Most + 10
 	for n := int64(1); n <= actions; n++ {
 		facts = append(facts, store.Fact{Kind: store.KindAction, Event: "action", Key: n, Doc: json.RawMessage(`{"n":` + itoa(n) + `,"kind":"command"}`)})
 		if n <= questions {
@@ -100,7 +100,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	if _, err := st.Append(t.Context(), s.ID, facts...); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Timeline(t.Context(), st, s)
+	got, err := Timeline(t.Context(), st, s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +110,14 @@ func TestTimelineIsBounded(t *testing.T) {
 			t.Error("a denial doesn't say what of")
 		}
 	}
-	if n := count[api.MarkAction]; n > marks || n < marks/3 || n+count[api.MarkQuestion]+got.More != actions+questions {
+	if n := count[api.MarkAction]; n > Most || n < Most/3 || n+count[api.MarkQuestion]+got.More != actions+questions {
 		t.Errorf("%d actions of %d are told, and %d aren't", n, actions, got.More)
 	}
-	if n := count[api.MarkQuestion]; n > marks || n < marks/3 || count[api.MarkDenied] != n {
+	if n := count[api.MarkQuestion]; n > Most || n < Most/3 || count[api.MarkDenied] != n {
 		t.Errorf("questions and decisions are %v", count)
+	}
+	if few, err := Timeline(t.Context(), st, s, 100); err != nil || len(few.Marks) > 3*100 || len(few.Marks) < 100 || few.More < actions {
+		t.Errorf("of few marks there are %d, and not %d: %v", len(few.Marks), few.More, err)
 	}
 }
 
@@ -169,7 +172,7 @@ func TestReplayGoesOnAfterDamage(t *testing.T) {
 			if got := string(look(w.screen)); len(w.damage) != 1 || !strings.Contains(got, "one") || strings.Contains(got, "three") {
 				t.Errorf("within it the screen is %q, with damage %q", got, w.damage)
 			}
-			line, err := Timeline(t.Context(), st, s)
+			line, err := Timeline(t.Context(), st, s, 0)
 			if err != nil || (line.Damage != "") != c.told || c.told && !strings.Contains(line.Damage, "file 2") {
 				t.Errorf("the timeline says %q, %v", line.Damage, err)
 			}

@@ -15,7 +15,7 @@ import (
 
 // Replayer answers how a session was, from its record.
 type Replayer interface {
-	Timeline(ctx context.Context, id string) (api.Timeline, error)
+	Timeline(ctx context.Context, id string, most int) (api.Timeline, error)
 	At(ctx context.Context, id string, m api.Moment) (api.At, error)
 	FirstChange(ctx context.Context, id, path string) (api.At, error)
 	TailAt(ctx context.Context, id string, seq uint64, last int) ([]json.RawMessage, error) // of api.Event
@@ -25,7 +25,11 @@ type Replayer interface {
 type replays struct{ Replayer }
 
 func (r replays) timeline(q *http.Request) (any, error) {
-	return r.Timeline(q.Context(), q.PathValue("id"))
+	most, err := optional(q, "most")
+	if err != nil {
+		return nil, err
+	}
+	return r.Timeline(q.Context(), q.PathValue("id"), most)
 }
 
 func (r replays) moment(q *http.Request) (any, error) {

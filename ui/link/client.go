@@ -53,7 +53,7 @@ type Client interface {
 	Terminal(ctx context.Context, id string) (Stream, error)
 
 	// Of the record, also of a session that lives.
-	Timeline(ctx context.Context, id string) (api.Timeline, error)
+	Timeline(ctx context.Context, id string, most int) (api.Timeline, error)
 	At(ctx context.Context, id string, m api.Moment) (api.At, error)
 	EventsAt(ctx context.Context, id string, seq uint64) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
@@ -86,7 +86,7 @@ type remote struct{ *api.Client }
 // newest is how many of a session's actions, attempts and notes are shown from
 // its start on: more than anyone scrolls through, and what is read in a moment.
 // stepbox show and log have the rest.
-const newest = 5000
+const newest = 2000
 
 // Events begins with how the session stands instead of all that ever happened.
 func (r remote) Events(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {

@@ -52,7 +52,7 @@ func (t *transport) draw(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	case t.problem != "":
 		paint.Clip(dst, x, y, end, "no replay: "+t.problem, p.S(themes.Warn))
 		return
-	case !t.read:
+	case !t.rough:
 		paint.Clip(dst, x, y, end, "reading the session's course…", p.S(themes.Muted))
 		return
 	}

@@ -23,13 +23,19 @@ const usualSpeed = 1 // the index
 // again is how often the course of a session that goes on is read anew.
 const again = 5 * time.Second
 
+// fewMarks is how many of a kind are read first, so that even a long session's course is
+// drawn at once: two for each cell of a wide one.
+const fewMarks = 400
+
 // transport is how a person moves along a session's course. What was is shown
 // from the first jump's arrival on until the way back to the present.
 type transport struct {
 	*core
 	line    api.Timeline
 	gaps    []gap // of line
-	read    bool  // line was
+	rough   bool  // line was read, with some of its marks: enough to draw
+	read    bool  // with all of them
+	crowded bool  // the person knows that it can't have all of them
 	reading bool
 	readAt  time.Time
 	problem string          // why it couldn't be
@@ -83,25 +89,39 @@ func (t *transport) here() (off time.Duration, seq uint64) {
 	return t.length(), math.MaxUint64
 }
 
-// catchUp reads the course when it is to be shown, and again while it grows.
+// catchUp reads the course when it is to be shown, all of its marks when what else the
+// screen shows was read, and again while it grows.
 func (t *transport) catchUp() tea.Cmd {
 	now := t.cfg.Now()
 	old := !t.read || now.Sub(t.readAt) >= again && (!t.Over() || t.problem != "")
 	if !t.shown() && !t.wanted && len(t.later) == 0 || t.reading || !old {
 		return nil
 	}
+	most := fewMarks
+	if t.rough {
+		most = 0
+		if !t.read && len(t.later) == 0 && (!t.caught || t.asked != t.made) {
+			return nil
+		}
+	}
 	t.reading = true
 	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		line, err := c.Timeline(ctx, id)
+		line, err := c.Timeline(ctx, id, most)
 		return func() tea.Cmd {
-			t.reading, t.read, t.readAt, t.problem = false, true, t.cfg.Now(), problemWords(err)
+			t.reading, t.readAt, t.problem = false, t.cfg.Now(), problemWords(err)
+			t.read = err != nil || most == 0 || line.More == 0
 			if err != nil {
 				return nil
 			}
 			if line.Damage != t.line.Damage {
 				t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
 			}
-			if line.More > 0 && t.line.More == 0 {
+			if t.rough = true; !t.read {
+				t.line = line // between some of the marks there are gaps that are none
+				return nil
+			}
+			if line.More > 0 && !t.crowded {
+				t.crowded = true
 				t.tell(themes.Info, "so much happened that %d marks of it have no place on the course", line.More)
 			}
 			t.line, t.gaps = line, gaps(line)
@@ -165,16 +185,13 @@ func (t *transport) beside(by int) (api.Mark, bool) {
 
 // current is the number of the newest action where the person is; 0: none.
 func (t *transport) current() int {
-	n := 0
-	for _, m := range t.line.Marks {
-		if m.Seq > t.seq {
-			break
-		}
-		if t.isAction(m) {
-			n = int(m.Key)
+	for i := len(t.st.Actions) - 1; i >= 0; i-- {
+		a, _ := t.present().Action(t.st.Actions[i].N)
+		if !t.st.Actions[i].Housekeeping && !a.Housekeeping {
+			return t.st.Actions[i].N
 		}
 	}
-	return n
+	return 0
 }
 
 // toMark goes to just after a mark's event.
