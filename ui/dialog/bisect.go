@@ -69,8 +69,8 @@ func (d *Bisect) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-// Tell takes word of how it goes; the last one says that it has ended.
-func (d *Bisect) Tell(words string) { d.how = append(d.how, words) }
+// Tell takes word of how it goes: all that was found out so far.
+func (d *Bisect) Tell(how []string) { d.how = how }
 
 // End takes the answer, or why there is none.
 func (d *Bisect) End(b *api.Bisected, problem string) {

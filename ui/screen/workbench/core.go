@@ -130,15 +130,39 @@ func (c *core) long(doing string, f request) tea.Cmd {
 	})
 }
 
+// ask is long, or do without words for it, of a request with one answer.
+func ask[T any](c *core, doing string, f func(ctx context.Context, client link.Client, id string) (T, error), then func(T, error) tea.Cmd) tea.Cmd {
+	asked := func(ctx context.Context, client link.Client, id string) func() tea.Cmd {
+		v, err := f(ctx, client, id)
+		return func() tea.Cmd { return then(v, err) }
+	}
+	if doing == "" {
+		return c.do(asked)
+	}
+	return c.long(doing, asked)
+}
+
+// get is ask for who can do without an answer: why there is none is said.
+func get[T any](c *core, doing string, f func(ctx context.Context, client link.Client, id string) (T, error), then func(T)) tea.Cmd {
+	return ask(c, doing, f, func(v T, err error) tea.Cmd {
+		if err != nil {
+			c.tell(themes.Warn, "%s", problemWords(err))
+		} else {
+			then(v)
+		}
+		return nil
+	})
+}
+
 // stream makes commands of a request that is answered in parts and takes as long
 // as it takes, until ctx is done. Only the newest part is taken; then the end.
-func (c *core) stream(ctx context.Context, f func(ctx context.Context, client link.Client, id string) iter.Seq2[api.Progress, error],
-	part func(api.Progress), end func(api.Progress, error) tea.Cmd) tea.Cmd {
+func stream[T any](ctx context.Context, c *core, f func(ctx context.Context, client link.Client, id string) iter.Seq2[T, error],
+	part func(T), end func(T, error) tea.Cmd) tea.Cmd {
 	l, client := c.link, c.cfg.Client
-	parts := make(chan api.Progress, 1) // who fills it empties it first: one is enough, the newest
+	parts := make(chan T, 1) // who fills it empties it first: one is enough, the newest
 	run := func() tea.Msg {
 		defer close(parts)
-		var last api.Progress
+		var last T
 		var failed error
 		for p, err := range f(ctx, client, l.ID) {
 			if failed = err; err != nil {

@@ -24,17 +24,9 @@ type operations struct {
 
 // simple sends a request whose only answer is whether it worked.
 func (o *operations) simple(doing string, token themes.Token, done string, f func(context.Context, link.Client, string) (api.Event, error)) tea.Cmd {
-	return o.long(doing, func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		e, err := f(ctx, c, id)
-		return func() tea.Cmd {
-			if err != nil {
-				o.tell(themes.Warn, "%s", problemWords(err))
-				return nil
-			}
-			o.present().Apply(e)
-			o.tell(token, "%s", done)
-			return nil
-		}
+	return get(o.core, doing, f, func(e api.Event) {
+		o.present().Apply(e)
+		o.tell(token, "%s", done)
 	})
 }
 
@@ -104,11 +96,9 @@ func (o *operations) pause() tea.Cmd {
 
 // execs fetches the programs of an action, for its details.
 func (o *operations) execs(n int, d *dialog.Details) tea.Cmd {
-	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		execs, err := c.Execs(ctx, id, n)
-		return func() tea.Cmd {
-			d.SetExecs(execs, problemWords(err))
-			return nil
-		}
+	read := func(ctx context.Context, c link.Client, id string) ([]api.Exec, error) { return c.Execs(ctx, id, n) }
+	return ask(o.core, "", read, func(execs []api.Exec, err error) tea.Cmd {
+		d.SetExecs(execs, problemWords(err))
+		return nil
 	})
 }

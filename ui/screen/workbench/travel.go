@@ -42,33 +42,18 @@ func (s *Screen) readFile(who bool) tea.Cmd {
 	if at.Action != 0 {
 		m = api.Moment(strconv.Itoa(at.Action))
 	}
-	return s.long("reading the file", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		b, err := c.Blame(ctx, id, key, m)
-		return func() tea.Cmd {
-			if err != nil {
-				s.tell(themes.Warn, "%s", problemWords(err))
-				return nil
-			}
-			s.asking.dialogs.open(dialog.NewFile(b, key, m, who))
-			return nil
-		}
-	})
+	read := func(ctx context.Context, c link.Client, id string) (api.Blame, error) {
+		return c.Blame(ctx, id, key, m)
+	}
+	return get(s.core, "reading the file", read, func(b api.Blame) { s.asking.dialogs.open(dialog.NewFile(b, key, m, who)) })
 }
 
 // saveFile writes the file that is read to one on the host.
 func (s *Screen) saveFile(f *dialog.File, name string) tea.Cmd {
-	save := s.cfg.Save
-	return s.long("saving", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
-		err := save(ctx, id, f.Key, f.At, name)
-		return func() tea.Cmd {
-			if err != nil {
-				s.tell(themes.Warn, "%s", problemWords(err))
-				return nil
-			}
-			s.tell(themes.OK, "✓ saved as %s", name)
-			return nil
-		}
-	})
+	save := func(ctx context.Context, _ link.Client, id string) (string, error) {
+		return name, s.cfg.Save(ctx, id, f.Key, f.At, name)
+	}
+	return get(s.core, "saving", save, func(name string) { s.tell(themes.OK, "✓ saved as %s", name) })
 }
 
 // travelled carries out what follows from a dialog about files as they were.
@@ -98,57 +83,44 @@ func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 	return nil
 }
 
+// bisecting is how the search for what broke something goes.
+type bisecting struct {
+	how  []string // what was found out so far
+	done *api.Bisected
+}
+
 // bisect looks for the action that broke a command, and tells the dialog. It ends with
 // the dialog.
 func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
 	ctx, cancel := context.WithCancel(s.link.Context())
 	s.stopBisect = cancel
-	var done *api.Bisected // written before the stream ends, read after
-	told := make(chan string, 64)
-	run := func(ctx context.Context, c link.Client, id string) iter.Seq2[api.Progress, error] {
-		return func(yield func(api.Progress, error) bool) {
+	return stream(ctx, s.core, func(ctx context.Context, c link.Client, id string) iter.Seq2[bisecting, error] {
+		return func(yield func(bisecting, error) bool) {
+			var now bisecting
 			var steps []api.BisectStep
 			for p, err := range c.Bisect(ctx, id, api.BisectRequest{Command: command}) {
-				steps = append(steps, p.Steps...)
-				out := api.Progress{Problem: p.Problem}
-				switch {
-				case p.Done != nil:
-					done = p.Done
-				case p.Run != nil && !p.Run.Stopped:
-					select {
-					case told <- p.Run.Words(steps):
-					default: // more runs at once than anybody reads
-					}
+				steps, now.done = append(steps, p.Steps...), cmp.Or(p.Done, now.done)
+				if p.Run != nil && !p.Run.Stopped {
+					now.how = append(now.how, p.Run.Words(steps))
 				}
-				if !yield(out, err) {
+				if err == nil && p.Problem != nil {
+					err = p.Problem
+				}
+				if !yield(now, err) {
 					return
 				}
 			}
 		}
-	}
-	hear := func() {
-		for {
-			select {
-			case words := <-told:
-				d.Tell(words)
-			default:
-				return
-			}
-		}
-	}
-	return s.stream(ctx, run, func(api.Progress) { hear() }, func(last api.Progress, err error) tea.Cmd {
-		hear()
+	}, func(now bisecting) { d.Tell(now.how) }, func(last bisecting, err error) tea.Cmd {
 		stopped := ctx.Err() != nil
 		cancel()
+		d.Tell(last.how)
 		problem := problemWords(err)
-		if last.Problem != nil {
-			problem = problemWords(last.Problem)
-		}
-		if done == nil {
+		if last.done == nil {
 			problem = cmp.Or(problem, "it ended without an answer")
 		}
 		if !stopped {
-			d.End(done, problem)
+			d.End(last.done, problem)
 		}
 		return nil
 	})

@@ -67,7 +67,7 @@ func (o *operations) carryOut() tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(o.link.Context())
 	o.cancel = cancel
-	return o.stream(ctx, func(ctx context.Context, c link.Client, id string) iter.Seq2[api.Progress, error] {
+	return stream(ctx, o.core, func(ctx context.Context, c link.Client, id string) iter.Seq2[api.Progress, error] {
 		if w.Undo != 0 {
 			return c.Undo(ctx, id, w.Undo, api.UndoRequest{Hash: hash, By: "tui"})
 		}
@@ -106,14 +106,12 @@ func (o *operations) carryOut() tea.Cmd {
 // recount reads again how much of the session isn't in the project. Of an ended
 // one no event tells.
 func (o *operations) recount() tea.Cmd {
-	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		s, err := c.Session(ctx, id)
-		return func() tea.Cmd {
-			if err == nil {
-				o.present().Apply(api.Event{Session: &s})
-			}
-			return nil
+	read := func(ctx context.Context, c link.Client, id string) (api.Session, error) { return c.Session(ctx, id) }
+	return ask(o.core, "", read, func(s api.Session, err error) tea.Cmd {
+		if err == nil {
+			o.present().Apply(api.Event{Session: &s})
 		}
+		return nil
 	})
 }
 
@@ -178,13 +176,13 @@ func (o *operations) readBeside() tea.Cmd {
 		return nil
 	}
 	o.reading = true
-	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		got, err := c.Diff(ctx, id, key, in)
-		return func() tea.Cmd {
-			o.reading = false
-			d.SetDiff(key, got, problemWords(err))
-			return nil
-		}
+	read := func(ctx context.Context, c link.Client, id string) (api.FileDiff, error) {
+		return c.Diff(ctx, id, key, in)
+	}
+	return ask(o.core, "", read, func(got api.FileDiff, err error) tea.Cmd {
+		o.reading = false
+		d.SetDiff(key, got, problemWords(err))
+		return nil
 	})
 }
 
@@ -192,12 +190,10 @@ func (o *operations) readBeside() tea.Cmd {
 func (o *operations) applies() tea.Cmd {
 	d := &dialog.Applies{}
 	o.dialogs.open(d)
-	return o.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		list, err := c.Applies(ctx, id)
-		return func() tea.Cmd {
-			d.Set(list, problemWords(err))
-			return nil
-		}
+	read := func(ctx context.Context, c link.Client, id string) ([]api.Apply, error) { return c.Applies(ctx, id) }
+	return ask(o.core, "", read, func(list []api.Apply, err error) tea.Cmd {
+		d.Set(list, problemWords(err))
+		return nil
 	})
 }
 
