@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
@@ -46,11 +47,11 @@ func (s *Session) sayForked() {
 	if p.Others > 0 {
 		s.note(true, "%d files that %s didn't write are others in the project by now, or new: here they are as when it began, and an apply leaves the project's as they are", p.Others, p.Name)
 	}
-	for i, words := range p.Inexact {
-		if i == maxGaps {
-			s.note(true, "and %d more files aren't surely as they were", len(p.Inexact)-i)
-			break
-		}
-		s.note(true, "not surely as it was: %s", words)
+	named := p.Inexact[:min(len(p.Inexact), maxGaps)]
+	for _, t := range named {
+		s.note(true, "not surely as it was: %s: %s", cmp.Or(t.Path, "the project"), t.Why)
+	}
+	if more := len(p.Inexact) - len(named) + p.More; more > 0 {
+		s.note(true, "and %d more files aren't surely as they were", more)
 	}
 }

@@ -204,13 +204,13 @@ func TestTree(t *testing.T) {
 				gaps, err := tr.Inexact(t.Context())
 				d.must(err)
 				for _, line := range differing(seen(t, tr), was) {
-					if !slices.ContainsFunc(gaps, func(g tree.Gap) bool { return strings.HasPrefix(line[2:], g.Path) }) {
+					if !slices.ContainsFunc(gaps, func(g manifest.Problem) bool { return strings.HasPrefix(line[2:], g.Path) }) {
 						t.Errorf("at %s the tree (+) and what the agent saw (-) differ: %s", at, line)
 					}
 				}
 				for _, g := range gaps {
 					if !strings.HasSuffix(g.Path, ".git") && !strings.HasPrefix(g.Path, "build") && !strings.HasPrefix(g.Path, "ignored") {
-						t.Errorf("at %s %q isn't exact: %s", at, g.Path, g.Why)
+						t.Errorf("at %s %q isn't exact: %s", at, g.Path, g.Text)
 					}
 				}
 				if n == 1 || n == last {
@@ -224,13 +224,13 @@ func TestTree(t *testing.T) {
 
 // forksAs starts a fork of the session at a moment, which has to begin with what was
 // there, but for what is said not to be had.
-func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []tree.Gap, was string) {
+func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []manifest.Problem, was string) {
 	d.Helper()
 	id, more := d.fork(source, d.ID(), at, "cp -a . /tmp/copy; echo own >own")
 	gaps = append(gaps, more...)
 	is := onDisk(d, filepath.Join(d.store.SessionDir(id), "tmp", "copy"))
 	for _, line := range differing(is, was) {
-		if !slices.ContainsFunc(gaps, func(g tree.Gap) bool { return strings.HasPrefix(line[2:], g.Path) }) {
+		if !slices.ContainsFunc(gaps, func(g manifest.Problem) bool { return strings.HasPrefix(line[2:], g.Path) }) {
 			d.Errorf("the fork at %s (+) and what the agent saw (-) differ: %s", at, line)
 		}
 	}
@@ -250,7 +250,7 @@ func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []tree.Gap, was
 }
 
 // fork has a fork of a session run a script to its end.
-func (d *driven) fork(source tree.Source, of string, at api.Moment, script string) (id string, gaps []tree.Gap) {
+func (d *driven) fork(source tree.Source, of string, at api.Moment, script string) (id string, gaps []manifest.Problem) {
 	d.Helper()
 	tr, err := source.In(d.Context(), &d.read.History.History, of, at)
 	d.must(err)

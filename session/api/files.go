@@ -169,10 +169,10 @@ type RollbackRequest struct {
 	By      string       `json:"by,omitempty"`
 }
 
-// Trouble is a file that can't be put back, and why.
+// Trouble is a path that isn't, or can't be, as it should, and why.
 type Trouble struct {
-	Path string `json:"path"` // escaped
-	Why  string `json:"why"`
+	Path string `json:"path"` // escaped; "": the project itself
+	Why  string `json:"why"`  // in words
 }
 
 // Rollback is one that was carried out, or is.

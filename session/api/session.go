@@ -230,10 +230,11 @@ func (e *Exit) Words() string {
 
 // Parent is what a session was forked from.
 type Parent struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`              // as it was called then
-	At         Moment   `json:"at"`                // as the person named it
-	Checkpoint int64    `json:"checkpoint"`        // of the parent: the state it began with; 0: the project as the parent first saw it
-	Others     int      `json:"others,omitempty"`  // files that the parent didn't write, and that are others in the project by now: the fork has them as they were when the parent began
-	Inexact    []string `json:"inexact,omitempty"` // paths, escaped, that aren't surely as they were then, and why; the first of them
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`              // as it was called then
+	At         Moment    `json:"at"`                // as the person named it
+	Checkpoint int64     `json:"checkpoint"`        // of the parent: the state it began with; 0: the project as the parent first saw it
+	Others     int       `json:"others,omitempty"`  // files that the parent didn't write, and that are others in the project by now: the fork has them as they were when the parent began
+	Inexact    []Trouble `json:"inexact,omitempty"` // what isn't surely as it was then; the first of them
+	More       int       `json:"more,omitempty"`    // further ones
 }

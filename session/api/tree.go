@@ -24,14 +24,8 @@ type Checkout struct {
 	Links   int       `json:"links"` // symbolic ones
 	Folders int       `json:"folders"`
 	Bytes   int64     `json:"bytes"`
-	Inexact []Inexact `json:"inexact,omitempty"` // what isn't there as it was; the first of them
+	Inexact []Trouble `json:"inexact,omitempty"` // what isn't there as it was; the first of them
 	More    int       `json:"more,omitempty"`    // further ones
-}
-
-// Inexact is a path that isn't surely as it was.
-type Inexact struct {
-	Path string `json:"path"` // escaped; "": the project itself
-	Why  string `json:"why"`  // in words
 }
 
 // Checkout writes the project as it was to a folder on the host. Git's own folders

@@ -33,7 +33,6 @@ import (
 const (
 	maxCommand = 10 << 10 // bytes
 	maxJobs    = 16
-	maxInexact = 100 // that are named
 )
 
 // Sandbox runs a command on a state of the project.
@@ -96,13 +95,11 @@ func (b *Bisector) Bisect(ctx context.Context, id string, r api.BisectRequest, t
 		out.Steps, out.Failed = steps[low:high], t.failed[high]
 	}
 	out.Runs, out.Again, out.Flaky = s.runs, s.again, s.flaky
+	var gaps []manifest.Problem
 	for _, path := range slices.Sorted(maps.Keys(t.inexact)) {
-		if len(out.Inexact) == maxInexact {
-			out.InexactMore = len(t.inexact) - maxInexact
-			break
-		}
-		out.Inexact = append(out.Inexact, api.Trouble{Path: api.Escape(path), Why: api.Escape(t.inexact[path])})
+		gaps = append(gaps, manifest.Problem{Path: path, Text: t.inexact[path]})
 	}
+	out.Inexact, out.InexactMore = tree.Told(gaps)
 	return out, nil
 }
 
@@ -298,7 +295,7 @@ func (t *tester) lay(ctx context.Context, at api.Moment) (*manifest.Manifest, er
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range gaps {
-		t.inexact[g.Path] = g.Why
+		t.inexact[g.Path] = g.Text
 	}
 	return over, err
 }

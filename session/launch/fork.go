@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -40,13 +39,7 @@ func layOut(ctx context.Context, st *store.Store, cfg *session.Config) error {
 	if cfg.Laid.Base, p.Others, err = t.Beneath(ctx, upper); err != nil {
 		return bad(err)
 	}
-	told, more := tree.Told(gaps)
-	for _, g := range told {
-		p.Inexact = append(p.Inexact, cmp.Or(g.Path, "the project")+": "+g.Why)
-	}
-	if more > 0 {
-		p.Inexact = append(p.Inexact, fmt.Sprintf("%d more", more))
-	}
+	p.Inexact, p.More = tree.Told(gaps)
 	p.Checkpoint = t.At.Checkpoint
 	err = scratch.New(scratch.Config{
 		Store: st, Workspace: cfg.Workspace, Home: cfg.Home, Env: cfg.Env, Hidden: t.Session.HiddenPaths, DataDir: cfg.DataDir, Limits: cfg.Limits,

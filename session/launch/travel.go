@@ -45,9 +45,9 @@ func (t traveller) File(ctx context.Context, id, path string, at api.Moment) (io
 		return nil, err
 	}
 	r, _, err := whole.Open(ctx, path)
-	if gap := (*tree.Gap)(nil); errors.As(err, &gap) {
+	if gap := (*manifest.Problem)(nil); errors.As(err, &gap) {
 		whole.Close()
-		return nil, api.Problemf(api.CodeNotFound, "%q can't be had as it was: %s", api.Escape(path), api.Escape(gap.Why))
+		return nil, api.Problemf(api.CodeNotFound, "%q can't be had as it was: %s", api.Escape(path), api.Escape(gap.Text))
 	}
 	if err != nil {
 		whole.Close()

@@ -65,7 +65,7 @@ func (t traveller) ComparePatch(ctx context.Context, id string, at api.Moment, o
 }
 
 // differing are what two sessions saw, as two states, and what can't be compared.
-func (t traveller) differing(ctx context.Context, id string, at api.Moment, other string, then api.Moment) (from, to *manifest.Manifest, gaps []api.Inexact, err error) {
+func (t traveller) differing(ctx context.Context, id string, at api.Moment, other string, then api.Moment) (from, to *manifest.Manifest, gaps []api.Trouble, err error) {
 	a, err := t.at(ctx, id, at)
 	if err != nil {
 		return nil, nil, nil, err

@@ -76,8 +76,8 @@ func (w *writer) whole(name string, f *File) (*manifest.Node, error) {
 	}
 	if f.Kind != manifest.KindDir {
 		e, err := w.keep(f)
-		if g := (*Gap)(nil); errors.As(err, &g) {
-			e.Unsaved, err = lower.NotKept(strings.TrimPrefix(g.Why, lower.NotKept(""))), nil
+		if g := (*manifest.Problem)(nil); errors.As(err, &g) {
+			e.Unsaved, err = lower.NotKept(strings.TrimPrefix(g.Text, lower.NotKept(""))), nil
 		}
 		e.Links = 0
 		return &manifest.Node{Entry: e}, err

@@ -22,7 +22,7 @@ func TestOwnFolderBehindLink(t *testing.T) {
 	}
 	tr := &Tree{Session: api.Session{Folder: project}, repos: []base.Repository{{Path: "sub"}}}
 	tr.ownFolders(t.Context())
-	if len(tr.gaps) != 1 || tr.gaps[0].Path != "sub/.git" || !strings.Contains(tr.gaps[0].Why, "behind a link") {
+	if len(tr.gaps) != 1 || tr.gaps[0].Path != "sub/.git" || !strings.Contains(tr.gaps[0].Text, "behind a link") {
 		t.Errorf("the gaps are %+v", tr.gaps)
 	}
 }

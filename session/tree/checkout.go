@@ -14,18 +14,18 @@ import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/project"
 )
 
 // maxTold is how many inexact paths are named.
 const maxTold = 100
 
-// Told are gaps as people read them, the first of them, and how many more there are.
-func Told(gaps []Gap) (out []api.Inexact, more int) {
-	for _, g := range gaps[:min(len(gaps), maxTold)] {
-		out = append(out, api.Inexact{Path: api.Escape(g.Path), Why: api.Escape(api.Trim(g.Why, 500))})
-	}
-	return out, max(0, len(gaps)-maxTold)
+// Told are paths that aren't as they were, as people read them, the first of them, and
+// how many more there are.
+func Told(gaps []manifest.Problem) (out []api.Trouble, more int) {
+	n := min(len(gaps), maxTold)
+	return files.Troubles(gaps[:n]), len(gaps) - n
 }
 
 // CheckOut writes the tree, or what is at some paths and below, into a folder that is
@@ -113,7 +113,7 @@ type checkout struct {
 	tree    *Tree
 	root    *os.Root
 	out     api.Checkout
-	gaps    []Gap
+	gaps    []manifest.Problem
 	names   map[uint64]string // of groups of hard links, the first
 	folders []*File           // that were made
 }
@@ -128,7 +128,7 @@ func (w *checkout) lead(path string) error {
 }
 
 func (w *checkout) lacks(f *File, why string) error {
-	w.gaps = append(w.gaps, Gap{f.Path, why})
+	w.gaps = append(w.gaps, manifest.Problem{Path: f.Path, Text: why})
 	if f.Kind == manifest.KindDir {
 		return fs.SkipDir
 	}
@@ -148,7 +148,7 @@ func (w *checkout) write(ctx context.Context, f *File) error {
 	switch f.Kind {
 	case manifest.KindDir:
 		if f.Unsaved != "" {
-			w.gaps = append(w.gaps, Gap{f.Path, f.Unsaved})
+			w.gaps = append(w.gaps, manifest.Problem{Path: f.Path, Text: f.Unsaved})
 		}
 		if err := w.root.Mkdir(f.Path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // two paths may lead through it
 			return err
@@ -178,8 +178,8 @@ func (w *checkout) file(ctx context.Context, f *File) error {
 		return w.root.Link(first, f.Path)
 	}
 	r, _, err := w.tree.open(ctx, f)
-	if g := (*Gap)(nil); errors.As(err, &g) {
-		return w.lacks(f, g.Why)
+	if g := (*manifest.Problem)(nil); errors.As(err, &g) {
+		return w.lacks(f, g.Text)
 	}
 	if err != nil {
 		return err

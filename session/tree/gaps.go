@@ -13,7 +13,7 @@ import (
 
 // Inexact lists what isn't surely in the tree as it was, by path, and why. It reads no
 // contents: what can be had now may be gone when it is opened.
-func (t *Tree) Inexact(ctx context.Context) ([]Gap, error) {
+func (t *Tree) Inexact(ctx context.Context) ([]manifest.Problem, error) {
 	gaps := slices.Clone(t.gaps)
 	asked := make([][]*File, len(t.repos)) // by repository
 	err := t.Walk(ctx, "", func(f *File) error {
@@ -26,7 +26,7 @@ func (t *Tree) Inexact(ctx context.Context) ([]Gap, error) {
 				gaps = append(gaps, *g)
 			}
 		case f.Unsaved != "":
-			gaps = append(gaps, Gap{f.Path, f.Unsaved})
+			gaps = append(gaps, manifest.Problem{Path: f.Path, Text: f.Unsaved})
 		}
 		return ctx.Err()
 	})
@@ -40,31 +40,31 @@ func (t *Tree) Inexact(ctx context.Context) ([]Gap, error) {
 				out.Close()
 				continue
 			}
-			gaps = append(gaps, Gap{f.Path, err.Error()})
+			gaps = append(gaps, manifest.Problem{Path: f.Path, Text: err.Error()})
 		}
 	}
-	slices.SortStableFunc(gaps, func(a, b Gap) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(gaps, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return gaps, ctx.Err()
 }
 
 // changedSince says why a file whose content isn't in the record can't be had from
 // the project folder either; nil: it can, as far as its looks tell.
-func (t *Tree) changedSince(ctx context.Context, f *File) *Gap {
+func (t *Tree) changedSince(ctx context.Context, f *File) *manifest.Problem {
 	why := f.Unsaved
 	if why == "" {
 		why = "its content isn't in the record"
 	}
 	if t.lower == nil {
-		return &Gap{f.Path, why + ", and the project folder isn't there, or is another"}
+		return &manifest.Problem{Path: f.Path, Text: why + ", and the project folder isn't there, or is another"}
 	}
 	e, err := t.lower.Stat(ctx, f.Path)
 	switch {
 	case err != nil:
-		return &Gap{f.Path, why + ", and in the project it can't be looked at"}
+		return &manifest.Problem{Path: f.Path, Text: why + ", and in the project it can't be looked at"}
 	case e == nil:
-		return &Gap{f.Path, why + ", and in the project it isn't there any more"}
+		return &manifest.Problem{Path: f.Path, Text: why + ", and in the project it isn't there any more"}
 	case !t.looksLike(ctx, f, e):
-		return &Gap{f.Path, why + ", and in the project it is another by now, or may be"}
+		return &manifest.Problem{Path: f.Path, Text: why + ", and in the project it is another by now, or may be"}
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 const maxTarget = 4096
 
 // Open opens a file's content, all of which was checked against its hash before, and
-// says how long it is. A *Gap says why it can't be had.
+// says how long it is. A *manifest.Problem says why it can't be had.
 func (t *Tree) Open(ctx context.Context, path string) (io.ReadCloser, int64, error) {
 	f := t.find(path)
 	switch {
@@ -75,7 +75,7 @@ func (t *Tree) outside(ctx context.Context, f *File) (*os.File, error) {
 	if why == "" {
 		why = "its content isn't in the record"
 	}
-	return nil, &Gap{f.Path, why + ", and in the project " + err.Error()}
+	return nil, &manifest.Problem{Path: f.Path, Text: why + ", and in the project " + err.Error()}
 }
 
 // today copies a file of the project folder, if it is still what it was.

@@ -19,7 +19,7 @@ import (
 // Over is the tree as what an overlay's upper has to have over the project folder as
 // it is now, with all contents in the store. What the tree doesn't know, or can't have,
 // is as it is now, and in gaps. The folder has to be the one that it was.
-func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []Gap, err error) {
+func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []manifest.Problem, err error) {
 	if t.lower == nil {
 		return nil, nil, fmt.Errorf("cannot open the project folder %q", t.Session.Folder)
 	}
@@ -41,7 +41,7 @@ func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []Gap, 
 	}
 	now := t.source.of(t.Session, rec)
 	defer now.Close()
-	w := &writer{tree: t, ctx: ctx, partial: slices.ContainsFunc(t.gaps, func(g Gap) bool { return g.Path == "" })}
+	w := &writer{tree: t, ctx: ctx, partial: slices.ContainsFunc(t.gaps, func(g manifest.Problem) bool { return g.Path == "" })}
 	w.collect()
 	gaps = t.gaps
 	root, err := w.over(t.root, now.root)
@@ -59,7 +59,7 @@ func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []Gap, 
 
 // Differing is what differs between two trees, as two states of which neither has
 // what both have, with all contents in the store.
-func Differing(ctx context.Context, a, b *Tree) (from, to *manifest.Manifest, gaps []Gap, err error) {
+func Differing(ctx context.Context, a, b *Tree) (from, to *manifest.Manifest, gaps []manifest.Problem, err error) {
 	states := [2]*manifest.Manifest{}
 	for i, pair := range [2][2]*Tree{{a, b}, {b, a}} {
 		w := &writer{tree: pair[0], ctx: ctx, apart: true}
@@ -90,7 +90,7 @@ type writer struct {
 	ctx     context.Context
 	partial bool // what the tree hasn't got may have been there
 	apart   bool // the state isn't over another: nothing has to be covered
-	gaps    []Gap
+	gaps    []manifest.Problem
 	queue   *content.Queue
 	hasher  content.Hasher
 }
@@ -115,7 +115,7 @@ func (w *writer) over(then, now *File) (*manifest.Node, error) {
 		}
 	}
 	if then.Unsaved != "" && now.Kind == then.Kind && now.Path != "" && !w.apart {
-		w.gaps = append(w.gaps, Gap{then.Path, "what is in it is as it is now: " + then.Unsaved})
+		w.gaps = append(w.gaps, manifest.Problem{Path: then.Path, Text: "what is in it is as it is now: " + then.Unsaved})
 	}
 	var nodes []*manifest.Node
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -193,7 +193,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 			n = &manifest.Node{Entry: w.tree.look(w.ctx, then), Sub: manifest.NewDir(nil, nil)}
 		}
 		if n.Opaque = !w.apart; then.Unsaved != "" {
-			w.gaps = append(w.gaps, Gap{then.Path, then.Unsaved})
+			w.gaps = append(w.gaps, manifest.Problem{Path: then.Path, Text: then.Unsaved})
 			n.Unsaved = "" // it can be laid out as far as it is known
 		}
 		return n, nil
@@ -206,7 +206,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		return nil, nil
 	}
 	e, err := w.keep(then)
-	if g := (*Gap)(nil); errors.As(err, &g) {
+	if g := (*manifest.Problem)(nil); errors.As(err, &g) {
 		w.gaps = append(w.gaps, *g)
 		return nil, nil
 	}
@@ -247,7 +247,7 @@ func (f *File) same(o *File) bool {
 	return f.Hash.IsZero() && o.Hash.IsZero() && f.MTime == o.MTime
 }
 
-// keep puts a file's content into the store. A *Gap says why it can't.
+// keep puts a file's content into the store. A *manifest.Problem says why it can't.
 func (w *writer) keep(f *File) (manifest.Entry, error) {
 	if err := w.tree.settle(w.ctx, f); err != nil {
 		return f.Entry, err
@@ -259,7 +259,7 @@ func (w *writer) keep(f *File) (manifest.Entry, error) {
 	switch {
 	case f.Kind != manifest.KindFile:
 		if f.Unsaved != "" {
-			return e, &Gap{f.Path, f.Unsaved}
+			return e, &manifest.Problem{Path: f.Path, Text: f.Unsaved}
 		}
 		if f.Kind == manifest.KindSymlink {
 			e.Size = 0

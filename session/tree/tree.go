@@ -47,7 +47,7 @@ type Tree struct {
 	At      api.At
 
 	root    *File
-	gaps    []Gap // that are known without looking
+	gaps    []manifest.Problem // paths that aren't surely as they were, "" the project itself: those known without looking
 	repos   []base.Repository
 	objects []*objects // of repos, started when they are asked
 	bodies  content.Bodies
@@ -73,15 +73,6 @@ type File struct {
 	plain bool           // a folder of which no more is known than that it was there
 	upper *manifest.Node // of a repository's own folder: what the session wrote there, and a whiteout
 }
-
-// Gap is a path that isn't surely as it was.
-type Gap struct {
-	Path string // exact; "": the project itself
-	Why  string // in words
-}
-
-// Error reads as the reason.
-func (g *Gap) Error() string { return g.Why }
 
 // In makes the tree of a session at a moment.
 func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Moment) (*Tree, error) {
@@ -168,7 +159,9 @@ func (t *Tree) Close() {
 	}
 }
 
-func (t *Tree) gap(path, why string) { t.gaps = append(t.gaps, Gap{path, why}) }
+func (t *Tree) gap(path, why string) {
+	t.gaps = append(t.gaps, manifest.Problem{Path: path, Text: why})
+}
 
 // Stat is what the tree has at a path; nil is nothing.
 func (t *Tree) Stat(ctx context.Context, path string) (*File, error) {
@@ -184,7 +177,7 @@ func (t *Tree) None(path string) error {
 	why := ""
 	for _, g := range t.gaps {
 		if g.Path == "" || manifest.Within(path, g.Path) {
-			why = g.Why
+			why = g.Text
 		}
 	}
 	f := t.root

@@ -55,7 +55,7 @@ func checkout(connect Connect) *cobra.Command {
 }
 
 // printInexact lists what isn't as it was.
-func printInexact(w io.Writer, list []api.Inexact, more int) {
+func printInexact(w io.Writer, list []api.Trouble, more int) {
 	for _, g := range list {
 		name := cmp.Or(g.Path, "the project")
 		fmt.Fprintf(w, "not as it was: %s: %s\n", name, g.Why)

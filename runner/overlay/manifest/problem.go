@@ -12,6 +12,9 @@ type Problem struct {
 	Text string
 }
 
+// Error makes a problem an error that says why.
+func (p *Problem) Error() string { return p.Text }
+
 // problemJSON is a Problem whose path survives JSON.
 type problemJSON struct {
 	Path []byte `json:"path"`
