@@ -479,6 +479,8 @@ func TestReplayOfWhatIsGone(t *testing.T) {
 	d.shows("‖ 00:00:00")
 	d.press("end")
 	d.shows("■ 00:14:09")
+	d.press("w")
+	d.shows("the session was removed")
 
 	c := sceneRecord(false)
 	c.SetRecord(func(r *record) { r.gone = true })

@@ -106,6 +106,16 @@ func TestAppliedIsMarked(t *testing.T) {
 	rec, err := r.apply(api.ApplyRequest{})
 	r.must(err)
 	marked("a b gone")
+	then, err := r.History.Changes(t.Context(), sessionID, api.Scope{To: "1"}, api.Page{})
+	r.must(err)
+	for _, c := range then.Files {
+		if c.Applied || c.Host != "" {
+			t.Errorf("as action 1 left it, %s is said to be applied (%v) or %q", c.Path, c.Applied, c.Host)
+		}
+	}
+	if len(then.Files) != 3 {
+		t.Errorf("action 1 left %d changes", len(then.Files))
+	}
 	r.agent("a", "3\n")
 	r.action(api.ReviewKept)
 	marked("b gone")

@@ -399,4 +399,8 @@ func TestImportedAgain(t *testing.T) {
 	if all, err := e.Store.Sessions(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("it left %d sessions: %v", len(all), err)
 	}
+	e.NewID = func() string { return "again235" }
+	if got, err := e.Import(t.Context(), "/tmp/work.cast", bytes.NewReader(cast)); err != nil || got.Session.Name != "work-2" {
+		t.Errorf("where a name is taken it is imported as %q, %v", got.Session.Name, err)
+	}
 }

@@ -40,9 +40,13 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return out, fmt.Errorf("cannot read the recording: %w", err)
 	}
+	name, err := e.free(ctx, nameOf(file))
+	if err != nil {
+		return out, err
+	}
 	now := time.Now().UTC()
 	s := api.Session{
-		ID: e.NewID(), Name: nameOf(file), Stepbox: api.Build(), Agent: imported, Mode: api.ModeWatch, State: api.SessionRunning,
+		ID: e.NewID(), Name: name, Stepbox: api.Build(), Agent: imported, Mode: api.ModeWatch, State: api.SessionRunning,
 		Command: api.Escape(api.Trim(cmp.Or(look.header.Command, filepath.Base(file)), 4096)), Workspace: api.Escape(file), Folder: file,
 		StartedAt: now.Add(-look.at), Cols: look.header.Width, Rows: look.header.Height, Warnings: []string{
 			"this was recorded elsewhere and imported from a file: Stepbox can't tell whether it happened so",
@@ -136,6 +140,20 @@ func (e *Exporter) printed(ctx context.Context, s api.Session, r io.Reader) (err
 		_, _ = sc.Write(t.data) // it takes everything
 		return j.Output(t.data)
 	})
+}
+
+// free puts a number behind a name that a session has: that one is still meant by it.
+func (e *Exporter) free(ctx context.Context, name string) (string, error) {
+	all, err := e.History.Sessions(ctx)
+	taken := make(map[string]bool)
+	for _, s := range all {
+		taken[s.Name] = true
+	}
+	base := name
+	for i := 2; taken[name]; i++ {
+		name = fmt.Sprintf("%s-%d", api.Trim(base, 56), i)
+	}
+	return name, err
 }
 
 // nameOf makes a session's name of a file's.

@@ -68,13 +68,14 @@ type Scope struct {
 func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Page) (api.Changes, error) {
 	out := api.Changes{Files: []api.Change{}}
 	s, err := h.Scope(ctx, id, in)
+	now := in.To == "" || in.To == "end"        // else what became of the files since isn't told
 	var as func(path string, f *diff.File) bool // nil: nobody knows
-	if err == nil && s.To != nil && h.Applied != nil {
+	if err == nil && s.To != nil && h.Applied != nil && now {
 		as, err = h.Applied(ctx, id)
 	}
 	if err == nil && s.To != nil {
 		out, err = s.Files.Page(ctx, s.From, s.To, p, func(changes []diff.Change, listed []api.Change) {
-			if in.Action == 0 {
+			if in.Action == 0 && now {
 				h.onHost(ctx, id, s, changes, listed)
 			}
 			if s.From == nil {

@@ -94,6 +94,9 @@ func Workbench(w Wish) Panes {
 	}
 
 	strip := stripRows(w.Rows)
+	if w.Transport && strip > 3 {
+		strip-- // the other panes keep their size, and the agent's screen is seen whole
+	}
 	alone := w.Zoom || p.Kind == Narrow
 	if alone && w.Focus == intent.Actions {
 		p.of[intent.Actions] = body

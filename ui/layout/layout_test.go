@@ -37,6 +37,10 @@ func TestWorkbench(t *testing.T) {
 		{"80×24, zoomed", Wish{Cols: 80, Rows: 24, Focus: intent.Terminal, Zoom: true}, Panes{
 			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 80, 19), intent.Actions: r(0, 20, 80, 3)}, Held: r(0, 23, 80, 1),
 		}},
+		{"80×24 with a course, which costs the actions a row", Wish{Cols: 80, Rows: 24, Focus: intent.Terminal, Transport: true}, Panes{
+			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 48, 16), intent.Changes: r(48, 1, 32, 16), intent.Actions: r(0, 17, 80, 5)},
+			Transport: r(0, 22, 80, 1), Held: r(0, 23, 80, 1),
+		}},
 		{"120×35", Wish{Cols: 120, Rows: 35, Focus: intent.Terminal}, Panes{
 			Kind: Wide, Title: r(0, 0, 120, 1), of: rooms{intent.Terminal: r(0, 1, 72, 25), intent.Changes: r(72, 1, 48, 16), intent.Network: r(72, 17, 48, 9), intent.Actions: r(0, 26, 120, 8)}, Held: r(0, 34, 120, 1),
 		}},

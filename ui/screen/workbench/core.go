@@ -28,6 +28,7 @@ type core struct {
 	now    *state.State // while what was is shown: as it stands now; else nil
 	caught bool         // what was recorded before has been read
 	over   bool         // nothing more will come
+	gone   bool         // it was removed
 	lostEv string       // why the events can't be read, or ""
 	lostTm string       // why the terminal can't
 	notice notice
@@ -201,6 +202,12 @@ func (c *core) after(d time.Duration, then func() tea.Cmd) tea.Cmd {
 			return nil
 		}
 	}
+}
+
+// miss notes that a session was removed, where that is why a request failed.
+func (c *core) miss(err error) {
+	p := (*api.Problem)(nil)
+	c.gone = c.gone || errors.As(err, &p) && p.Code == api.CodeNotFound
 }
 
 // problemWords says in words why a request failed; "" when it didn't.

@@ -142,6 +142,7 @@ func (s *Screen) moved(m link.Moved) {
 		return // the person went back to the present meanwhile
 	}
 	if m.Err != nil {
+		s.miss(m.Err)
 		t.playing = false
 		s.tell(themes.Warn, "the replay can't go on: %s", problemWords(m.Err))
 	}

@@ -9,6 +9,9 @@ import (
 
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
+	if s.gone && intent.Acts(i) {
+		return "the session was removed: nothing of it is left"
+	}
 	if why := s.whyReplay(i); why != "" {
 		return why
 	}

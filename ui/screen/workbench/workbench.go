@@ -273,6 +273,7 @@ func (s *Screen) ended(m link.Over) {
 	s.asking.list.Loading = false
 	s.lostEv, s.lostTm = "", ""
 	if m.Err != nil {
+		s.miss(m.Err)
 		s.tell(themes.Warn, "the session's last state can't be read: %s", problemWords(m.Err))
 		return
 	}
