@@ -29,7 +29,6 @@ type differ struct {
 
 func diff(connect Connect) *cobra.Command {
 	var d differ
-	var pager bool
 	var action int
 	cmd := wrap(connect, "diff [SESSION[@MOMENT]] [ACTION|A..B] [PATH...]", "Show what a session or one of its actions changed, or what differs between two moments", cobra.ArbitraryArgs, func(c command, args []string) error {
 		d.command = c
@@ -52,7 +51,7 @@ func diff(connect Connect) *cobra.Command {
 		if c.json {
 			return d.asJSON(c.client.Diffs(c.ctx, s.ID, in))
 		}
-		return d.shown(pager, func(cols int) error { return d.write(s, in, cols) })
+		return d.shown(true, func(cols int) error { return d.write(s, in, cols) })
 	})
 	cmd.Long = "Show what a session or one of its actions changed. On a terminal the differences are shown in colour and\n" +
 		"through a pager ($STEPBOX_PAGER, $PAGER or less); elsewhere they are a patch that git apply takes.\n" +
@@ -63,7 +62,6 @@ func diff(connect Connect) *cobra.Command {
 	cmd.Flags().IntVar(&action, "action", 0, "only what this action changed")
 	cmd.Flags().BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
 	cmd.Flags().BoolVar(&d.names, "name-status", false, "only the files, with git's letters")
-	cmd.Flags().BoolVar(&pager, "pager", true, "use a pager on a terminal")
 	cmd.MarkFlagsMutuallyExclusive("stat", "name-status", "json")
 	return cmd
 }

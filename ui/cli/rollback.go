@@ -86,14 +86,17 @@ func (r *rolling) over(s api.Session, err error) error {
 	if !errors.As(err, &p) || p.Code != api.CodeNotLive || s.Live() {
 		return err
 	}
-	without := ""
-	for _, n := range r.chosen.Actions {
-		without += fmt.Sprintf(" --without %d", n)
+	words := fmt.Sprintf("session %s has ended: nothing in it can be taken back before stepbox resume %s goes on with it", s.Name, s.ID)
+	for i, n := range r.chosen.Actions {
+		if i == 0 {
+			words += "; stepbox apply " + s.ID
+		}
+		words += fmt.Sprintf(" --without %d", n)
 	}
-	if without == "" {
-		return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be taken back before stepbox resume %s goes on with it", s.Name, s.ID)}
+	if len(r.chosen.Actions) > 0 {
+		words += " leaves those changes out"
 	}
-	return &api.Problem{Code: p.Code, Message: fmt.Sprintf("session %s has ended: nothing in it can be taken back before stepbox resume %s goes on with it; stepbox apply %s%s leaves those changes out", s.Name, s.ID, s.ID, without)}
+	return &api.Problem{Code: p.Code, Message: words}
 }
 
 func (r *rolling) roll(s api.Session) error {

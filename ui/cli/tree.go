@@ -67,7 +67,6 @@ func printInexact(w io.Writer, list []api.Trouble, more int) {
 
 func compare(connect Connect) *cobra.Command {
 	var d differ
-	var pager bool
 	cmd := wrap(connect, "compare SESSION[@MOMENT] SESSION[@MOMENT]", "Show how the projects of two sessions, or of one at two moments, differ", cobra.ExactArgs(2), func(c command, args []string) error {
 		a, at, err := c.sessionAt(args[0], false)
 		if err != nil {
@@ -82,7 +81,7 @@ func compare(connect Connect) *cobra.Command {
 		if c.json {
 			return d.asJSON(all)
 		}
-		return d.shown(pager, func(int) error {
+		return d.shown(true, func(int) error {
 			if d.screen {
 				return d.read(all)
 			}
@@ -97,6 +96,5 @@ func compare(connect Connect) *cobra.Command {
 		"forked from. Git's own folders aren't compared. Elsewhere than on a terminal it is a patch that git apply takes."
 	cmd.Example = "  stepbox compare fork-a fork-b\n  stepbox compare fix-tests@12 fix-tests"
 	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
-	cmd.Flags().BoolVar(&pager, "pager", true, "use a pager on a terminal")
 	return cmd
 }

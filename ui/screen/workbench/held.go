@@ -80,14 +80,12 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	if s.view.focus != intent.Actions && len(s.st.Questions) > 0 && !s.past() {
 		out = append(out, paint.Hint{Key: "tab", Words: "go to it"})
 	}
-	q, held := s.asking.question()
-	asleep := !s.ready()
 	for _, scope := range s.scopes() {
 		for _, b := range keys.In(scope) {
 			if b.Short == "" || s.Why(b.Intent) != "" {
 				continue
 			}
-			h := paint.Hint{Key: b.First(), Words: b.Short}
+			h, ok := s.hint(dst, b)
 			if slices.ContainsFunc(out, func(x paint.Hint) bool { return x.Key == h.Key }) {
 				continue // a scope further in has the key
 			}
@@ -95,44 +93,49 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 				out[n-1].Key += " " + h.Key
 				continue
 			}
-			switch b.Intent.(type) {
-			case intent.Help, intent.Palette:
-				continue // at the right end
-			case intent.HeldStep:
-				if len(s.st.Questions) == 0 || s.view.focus != intent.Actions || held && len(s.st.Questions) < 2 {
-					continue
-				}
-			case intent.Approve, intent.StepInto, intent.StepOver:
-				if !s.asking.whole(dst, q) {
-					continue // the row can't show all of it; enter does
-				}
-				h.Off = asleep
-			case intent.Deny:
-				h.Off = asleep
-			case intent.Keep, intent.Rollback:
-				if s.view.focus == intent.Actions {
-					h.Off = asleep
-				}
-			case intent.Open:
-				if s.view.focus == intent.Actions && held {
-					h.Words = "inspect"
-				} else if s.view.focus == intent.Actions {
-					h.Words = "details"
-				}
-			case intent.Play:
-				if s.course.playing {
-					h.Words = "pause"
-				}
-			case intent.Pause:
-				if s.st.Session.State == api.SessionPaused {
-					h.Words = "go on"
-				}
+			if ok {
+				out = append(out, h)
 			}
-			out = append(out, h)
 		}
 	}
 	if s.view.focus == intent.Terminal {
 		out = append(out, paint.Hint{Key: "1-4", Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
 	}
 	return append(out, paint.Hint{Key: "esc", Words: "back"})
+}
+
+// hint is what the line says of a key that does something, if it has a place there.
+func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
+	h = paint.Hint{Key: b.First(), Words: b.Short}
+	q, held := s.asking.question()
+	inActions := s.view.focus == intent.Actions
+	switch b.Intent.(type) {
+	case intent.Help, intent.Palette:
+		return h, false // at the right end
+	case intent.HeldStep:
+		n := len(s.st.Questions)
+		return h, inActions && n > 0 && (!held || n > 1)
+	case intent.Approve, intent.StepInto, intent.StepOver:
+		h.Off = !s.ready()
+		return h, s.asking.whole(dst, q) // else the row can't show all of it; enter does
+	case intent.Deny:
+		h.Off = !s.ready()
+	case intent.Keep, intent.Rollback:
+		h.Off = inActions && !s.ready()
+	case intent.Open:
+		if inActions && held {
+			h.Words = "inspect"
+		} else if inActions {
+			h.Words = "details"
+		}
+	case intent.Play:
+		if s.course.playing {
+			h.Words = "pause"
+		}
+	case intent.Pause:
+		if s.st.Session.State == api.SessionPaused {
+			h.Words = "go on"
+		}
+	}
+	return h, true
 }

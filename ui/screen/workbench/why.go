@@ -44,7 +44,7 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 	case intent.Apply:
 		switch {
 		case i.Without && s.asking.list.Selected() == 0:
-			return "no action is selected", true
+			return noAction, true
 		case s.st.Session.State == api.SessionStarting:
 			return "the session is still starting", true
 		}
@@ -85,53 +85,17 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 }
 
 func (s *Screen) whyAction(i intent.Intent) string {
-	q, held := s.asking.question()
 	a, selected := s.st.Action(s.asking.list.Selected())
-	edit := held && q.Subject == api.SubjectEdit
 	switch i := i.(type) {
 	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
-		switch {
-		case !held && len(s.st.Questions) > 0:
-			return "the selected action isn't held; tab goes to the one that is"
-		case !held:
-			return "nothing is held"
-		case edit:
-			return "changes are kept (y) or taken back (u)"
-		case s.asking.pending[q.ID]:
-			return "the answer is on its way"
-		case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
-			return "its changes are its action's: approve it (a)"
-		}
+		return s.whyAnswer(i)
 	case intent.Keep:
-		switch {
-		case edit && s.asking.pending[q.ID]:
-			return "the answer is on its way"
-		case edit:
-		case len(s.unreviewed()) > 0:
-		case len(s.asking.list.Marked()) > 0:
-			return "none of the selected actions has changes that wait for a word; a held one is answered by itself"
-		case !selected:
-			return "no action is selected"
-		case a.Review != api.ReviewOpen:
-			return fmt.Sprintf("action %d has no changes that wait for a word", a.N)
-		}
-	case intent.Toggle:
-		if s.view.focus == intent.Actions && !selected {
-			return "no action is selected"
-		}
+		return s.whyKeep(a, selected)
 	case intent.Rollback:
-		sel, _, _ := s.changes.under()
-		switch {
-		case s.view.focus == intent.Changes && sel.All():
-			return "select first what to take back (space), or an action's changes (s)"
-		case s.view.focus == intent.Changes || edit && !i.Later:
-		case !i.Later && len(s.asking.list.Marked()) > 0:
-		case !selected:
-			return "no action is selected"
-		case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
-			return fmt.Sprintf("action %d didn't run: there is nothing to take back", a.N)
-		case a.Before == 0:
-			return fmt.Sprintf("action %d has no checkpoint to go back to", a.N)
+		return s.whyRollback(i, a, selected)
+	case intent.Toggle, intent.Scope:
+		if s.view.focus == intent.Actions && !selected {
+			return noAction
 		}
 	case intent.KillAction:
 		if !selected || a.State != api.ActionRunning && a.LeftRunning == 0 {
@@ -145,10 +109,61 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		if s.changes.pane.File() == "" {
 			return "no file is selected in Changes"
 		}
-	case intent.Scope:
-		if s.view.focus == intent.Actions && !selected {
-			return "no action is selected"
-		}
+	}
+	return ""
+}
+
+const (
+	noAction = "no action is selected"
+	onItsWay = "the answer is on its way"
+)
+
+func (s *Screen) whyAnswer(i intent.Intent) string {
+	q, held := s.asking.question()
+	switch {
+	case !held && len(s.st.Questions) > 0:
+		return "the selected action isn't held; tab goes to the one that is"
+	case !held:
+		return "nothing is held"
+	case q.Subject == api.SubjectEdit:
+		return "changes are kept (y) or taken back (u)"
+	case s.asking.pending[q.ID]:
+		return onItsWay
+	case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
+		return "its changes are its action's: approve it (a)"
+	}
+	return ""
+}
+
+func (s *Screen) whyKeep(a api.Action, selected bool) string {
+	q, held := s.asking.question()
+	switch edit := held && q.Subject == api.SubjectEdit; {
+	case edit && s.asking.pending[q.ID]:
+		return onItsWay
+	case edit || len(s.unreviewed()) > 0:
+	case len(s.asking.list.Marked()) > 0:
+		return "none of the selected actions has changes that wait for a word; a held one is answered by itself"
+	case !selected:
+		return noAction
+	case a.Review != api.ReviewOpen:
+		return fmt.Sprintf("action %d has no changes that wait for a word", a.N)
+	}
+	return ""
+}
+
+func (s *Screen) whyRollback(i intent.Rollback, a api.Action, selected bool) string {
+	q, held := s.asking.question()
+	sel, _, _ := s.changes.under()
+	switch edit := held && q.Subject == api.SubjectEdit; {
+	case s.view.focus == intent.Changes && sel.All():
+		return "select first what to take back (space), or an action's changes (s)"
+	case s.view.focus == intent.Changes || !i.Later && (edit || len(s.asking.list.Marked()) > 0):
+	case !selected:
+		return noAction
+	case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
+		return fmt.Sprintf("action %d didn't run: there is nothing to take back", a.N)
+	case a.Before == 0:
+		return fmt.Sprintf("action %d has no checkpoint to go back to", a.N)
 	}
 	return ""
 }
