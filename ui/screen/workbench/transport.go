@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -89,45 +90,54 @@ func (t *transport) here() (off time.Duration, seq uint64) {
 	return t.length(), math.MaxUint64
 }
 
-// catchUp reads the course when it is to be shown, all of its marks when what else the
-// screen shows was read, and again while it grows.
+// due says whether the course is to be read: when it is to be shown, all of its marks
+// when what else the screen shows was read, and again while it grows.
+func (t *transport) due() bool {
+	switch {
+	case t.reading || !t.shown() && !t.wanted && len(t.later) == 0:
+		return false
+	case t.read:
+		return t.cfg.Now().Sub(t.readAt) >= again && (!t.Over() || t.problem != "")
+	}
+	return !t.rough || len(t.later) > 0 || t.caught && t.asked == t.made
+}
+
+// catchUp reads the course when that is due.
 func (t *transport) catchUp() tea.Cmd {
-	now := t.cfg.Now()
-	old := !t.read || now.Sub(t.readAt) >= again && (!t.Over() || t.problem != "")
-	if !t.shown() && !t.wanted && len(t.later) == 0 || t.reading || !old {
+	if !t.due() {
 		return nil
 	}
 	most := fewMarks
 	if t.rough {
 		most = 0
-		if !t.read && len(t.later) == 0 && (!t.caught || t.asked != t.made) {
-			return nil
-		}
 	}
 	t.reading = true
 	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		line, err := c.Timeline(ctx, id, most)
 		return func() tea.Cmd {
 			t.reading, t.readAt, t.problem = false, t.cfg.Now(), problemWords(err)
-			t.read = err != nil || most == 0 || line.More == 0
-			if err != nil {
-				return nil
+			if t.read = err != nil || most == 0 || line.More == 0; err == nil {
+				t.take(line)
 			}
-			if line.Damage != t.line.Damage {
-				t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
-			}
-			if t.rough = true; !t.read {
-				t.line = line // between some of the marks there are gaps that are none
-				return nil
-			}
-			if line.More > 0 && !t.crowded {
-				t.crowded = true
-				t.tell(themes.Info, "so much happened that %d marks of it have no place on the course", line.More)
-			}
-			t.line, t.gaps = line, gaps(line)
 			return nil
 		}
 	})
+}
+
+// take takes the course as it was read.
+func (t *transport) take(line api.Timeline) {
+	if line.Damage != t.line.Damage {
+		t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
+	}
+	t.line, t.rough = line, true
+	if !t.read {
+		return // between some of the marks there are gaps that are none
+	}
+	if line.More > 0 && !t.crowded {
+		t.crowded = true
+		t.tell(themes.Info, "so much happened that %d marks of it have no place on the course", line.More)
+	}
+	t.gaps = gaps(line)
 }
 
 // jump goes to a moment, which is about at goal.
@@ -165,22 +175,21 @@ func (t *transport) isAction(m api.Mark) bool {
 }
 
 // beside is the action's mark before or after where the person is.
-func (t *transport) beside(by int) (api.Mark, bool) {
+func (t *transport) beside(by int) (found api.Mark, ok bool) {
 	off, seq := t.here()
-	if by > 0 {
-		for _, m := range t.line.Marks {
-			if t.isAction(m) && (m.Seq > seq && seq != 0 || seq == 0 && m.Offset > off) {
-				return m, true
-			}
+	for _, m := range t.line.Marks {
+		side := cmp.Compare(m.Seq, seq)
+		if seq == 0 {
+			side = cmp.Compare(m.Offset, off)
 		}
-		return api.Mark{}, false
-	}
-	for _, m := range slices.Backward(t.line.Marks) {
-		if t.isAction(m) && (m.Seq < seq && seq != 0 || seq == 0 && m.Offset < off) {
-			return m, true
+		if side*by <= 0 || !t.isAction(m) {
+			continue
+		}
+		if found, ok = m, true; by > 0 {
+			break
 		}
 	}
-	return api.Mark{}, false
+	return found, ok
 }
 
 // current is the number of the newest action where the person is; 0: none.
