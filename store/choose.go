@@ -208,10 +208,12 @@ func (s *Store) where(c Choice) *conditions {
 	if c.Pinned {
 		q.add(`l.doc ->> '$.pinned'`)
 	}
+	// A resume takes a session out of the trash, and one that lives is never in it.
+	out := `l.doc ->> '$.trashed' IS NULL OR unixepoch(s.doc ->> '$.resumed_at', 'subsec') > unixepoch(l.doc ->> '$.trashed', 'subsec') OR s.session`
 	if c.Trashed {
-		q.add(`l.doc ->> '$.trashed' IS NOT NULL`)
+		q.add(`NOT coalesce(` + in(out, c.First) + `, false)`)
 	} else if c.Session == "" {
-		q.add(`l.doc ->> '$.trashed' IS NULL`)
+		q.add(in(out, c.First))
 	}
 	if c.In != nil {
 		q.add(in(`s.session`, *c.In))

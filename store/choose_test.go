@@ -61,7 +61,9 @@ func TestChoose(t *testing.T) {
 	sessionOf(t, s, "b", `{"id":"b","name":"alpha","agent":"codex","command":"codex","folder":"/home/x/y","state":"ended","exit":{"code":1},"changed":9,"started_at":"`+at(2)+`","resumed_at":"`+at(22)+`","ran_before":1800000000000,"ended_at":"`+at(23)+`"}`)
 	sessionOf(t, s, "c", `{"id":"c","name":"gamma","agent":"codex","command":"run 1000","folder":"/home/xy","state":"running","parent":{"id":"a"},"started_at":"`+at(3)+`"}`)
 	sessionOf(t, s, "d", `{"id":"d","name":"delta","agent":"codex","command":"x","folder":"/","state":"ended","started_at":"`+at(4)+`"}`)
-	labelOf(t, s, "b", `{"tags":["urgent","x_y"],"note":"look \u001b here"}`)
+	sessionOf(t, s, "e", `{"id":"e","name":"again","folder":"/e","state":"ended","started_at":"`+at(1)+`","resumed_at":"`+at(5)+`"}`)
+	labelOf(t, s, "e", `{"trashed":"`+at(6)+`"}`)
+	labelOf(t, s, "b", `{"trashed":"`+at(3)+`","tags":["urgent","x_y"],"note":"look \u001b here"}`)
 	labelOf(t, s, "d", `{"name":"old","trashed":"2026-01-01T00:00:00Z"}`)
 	labelOf(t, s, "a", `{"name":"zeta","pinned":true}`)
 	for _, c := range []struct {
@@ -73,7 +75,9 @@ func TestChoose(t *testing.T) {
 		{Choice{Order: ByLength}, "abc"},
 		{Choice{Order: ByChanges}, "bac"},
 		{Choice{Order: ByName}, "bca"},
-		{Choice{Trashed: true}, "d"},
+		{Choice{Trashed: true}, "ed"}, // b was resumed since
+		{Choice{Trashed: true, First: []string{"e"}}, "d"},
+		{Choice{Folder: "/e", First: []string{"e"}}, "e"}, // it lives
 		{Choice{Session: "d"}, "d"},
 		{Choice{Folder: "/home/x/"}, "ba"},
 		{Choice{Folder: "/"}, "cba"},
@@ -115,7 +119,7 @@ func TestChoose(t *testing.T) {
 	if err := s.Remove(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := s.Labels(t.Context()); err != nil || len(l) != 2 || l["b"] != nil {
+	if l, err := s.Labels(t.Context()); err != nil || len(l) != 3 || l["b"] != nil {
 		t.Errorf("the labels that stay are %v, %v", l, err)
 	}
 	if err := s.Label(t.Context(), "b", nil); !errors.Is(err, ErrNotFound) {

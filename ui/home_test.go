@@ -186,7 +186,7 @@ func TestHomeLabels(t *testing.T) {
 // unless someone else brought it back or removed it.
 func TestHomeTrash(t *testing.T) {
 	t.Parallel()
-	c := many(5)
+	c := many(7)
 	d := drive(t, c, 80, 24, Options{Theme: "plain"})
 	d.shows("bump-deps-0")
 	d.press("D")
@@ -206,9 +206,9 @@ func TestHomeTrash(t *testing.T) {
 	}
 	d.press("j")
 	gone("p0000000")
-	d.until("it isn't listed", func() bool { return strings.Contains(d.text(), "4 sessions") })
+	d.until("it isn't listed", func() bool { return strings.Contains(d.text(), "6 sessions") })
 	d.press("u")
-	d.shows("5 sessions")
+	d.shows("7 sessions")
 	d.shows("it is back")
 	if trashed(c, "p0000000") {
 		t.Error("it wasn't brought back")
@@ -229,6 +229,18 @@ func TestHomeTrash(t *testing.T) {
 	}
 	gone("p0000003")
 	gone("p0000004")
+	gone("p0000005")
+	gone("p0000006")
+	unlock := c.lock()
+	for i := range c.list {
+		switch s := &c.list[i]; s.ID {
+		case "p0000005":
+			s.Resumed, s.Trashed = 1, time.Time{} // as a resume does
+		case "p0000006":
+			s.Applies++
+		}
+	}
+	unlock()
 	if _, err := c.Label(t.Context(), "p0000004", api.Label{Pinned: &on}); err != nil {
 		t.Fatal(err)
 	}
@@ -238,10 +250,13 @@ func TestHomeTrash(t *testing.T) {
 	if err := c.Remove(t.Context(), "p0000002"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.m.home.Empty(t.Context()); err == nil || !strings.Contains(err.Error(), "p0000004: it was pinned since") {
-		t.Error("what was pinned since isn't told of:", err)
+	err := d.m.home.Empty(t.Context())
+	for _, want := range []string{"p0000004: it was pinned since", "p0000005: it was resumed since", "p0000006: something was done with it"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s isn't told: %v", want, err)
+		}
 	}
-	for i, want := range []bool{false, true, false, false, true} {
+	for i, want := range []bool{false, true, false, false, true, true, true} {
 		if _, err := c.find(fmt.Sprintf("p%07d", i)); (err == nil) != want {
 			t.Errorf("session %d is there: %v, want %v", i, err == nil, want)
 		}

@@ -131,6 +131,22 @@ func TestLabel(t *testing.T) {
 	if got := finds(t, f, api.Query{State: "trashed"}); got != "old" {
 		t.Errorf("in the trash: %s", got)
 	}
+	old, err := f.Session(t.Context(), "old")
+	if err != nil || old.Trashed.IsZero() {
+		t.Fatalf("it isn't said to be in the trash: %+v, %v", old, err)
+	}
+	old.Resumed, old.ResumedAt = 1, old.Trashed.Add(time.Second)
+	doc, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts(t, st, "old", store.Fact{Kind: store.KindSession, Event: "session.started", Doc: doc})
+	if got := finds(t, f, api.Query{}); got != "two one old" {
+		t.Errorf("once it was resumed there is: %s", got)
+	}
+	if old, err = f.Session(t.Context(), "old"); err != nil || !old.Trashed.IsZero() {
+		t.Errorf("what was resumed since is in the trash: %+v, %v", old, err)
+	}
 }
 
 func TestFind(t *testing.T) {

@@ -34,6 +34,9 @@ func (*History) Labelled(s *api.Session, doc json.RawMessage) {
 	if l.Name != "" {
 		s.Name = l.Name
 	}
+	if s.Live() || s.ResumedAt.After(l.Trashed) {
+		l.Trashed = time.Time{} // a resume takes it out of the trash
+	}
 	s.Tags, s.Note, s.Pinned, s.Trashed = l.Tags, l.Note, l.Pinned, l.Trashed
 }
 
@@ -69,7 +72,7 @@ func (h *History) Label(ctx context.Context, id string, l api.Label) (api.Sessio
 		case l.Trashed == nil:
 		case !*l.Trashed:
 			old.Trashed = time.Time{}
-		case old.Trashed.IsZero():
+		case s.Trashed.IsZero():
 			old.Trashed = time.Now().UTC()
 		}
 		return json.Marshal(old)

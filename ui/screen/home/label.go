@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -124,11 +125,14 @@ func (s *Screen) Empty(ctx context.Context) error {
 		id := was.ID
 		x, err := s.cfg.Client.Session(ctx, id)
 		switch {
-		case err != nil || x.Trashed.IsZero():
+		case err != nil:
+		case x.Resumed != was.Resumed:
+			err = errors.New("it was resumed since, which took it out of the trash")
+		case x.Trashed.IsZero():
 		case x.Pinned && !was.Pinned:
 			err = errors.New("it was pinned since")
-		case x.Unapplied > was.Unapplied:
-			err = errors.New("more of it isn't in the project than when it was put into the trash")
+		case worked(x, was):
+			err = errors.New("something was done with it since it was put into the trash")
 		default:
 			err = s.cfg.Client.Remove(ctx, id)
 		}
@@ -141,4 +145,10 @@ func (s *Screen) Empty(ctx context.Context) error {
 	}
 	s.trashed = nil
 	return errors.Join(failed...)
+}
+
+// worked says whether something happened in a session, but for what a person says of it.
+func worked(x, was api.Session) bool {
+	x.Name, x.Tags, x.Note, x.Pinned, x.Trashed = was.Name, was.Tags, was.Note, was.Pinned, was.Trashed
+	return !reflect.DeepEqual(x, was)
 }
