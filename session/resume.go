@@ -20,7 +20,7 @@ import (
 
 // past is what is known of a session that goes on after its end. Nothing of it
 // is recorded before the agent is known to start: a resume that fails leaves the
-// record as it was, but for what was let go of.
+// record as it was, unless files were let go of, which goes on after a sealed end.
 type past struct {
 	*ledger.Past
 	next    api.Session // it, as its agent starts again
@@ -197,6 +197,9 @@ func (s *Session) letGo(ctx context.Context) error {
 			events = append(events, s.line.Event(p.found, 0))
 		}
 		root, err := s.files.Save(ctx, left)
+		if err == nil {
+			err = s.resumed()
+		}
 		if err != nil {
 			return err
 		}
@@ -206,6 +209,18 @@ func (s *Session) letGo(ctx context.Context) error {
 	if len(paths) > 0 {
 		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", listed(api.EscapeAll(paths[:min(len(paths), 4)]), len(paths), 3))
 	}
+	return err
+}
+
+// resumed records that the session goes on, once. What else is recorded of it then
+// comes after that: nothing but an apply may follow an end that is sealed.
+func (s *Session) resumed() error {
+	if s.listed {
+		return nil
+	}
+	s.info = s.past.again(s.info)
+	err := s.recorded(s.changed("resumed"))()
+	s.listed = err == nil
 	return err
 }
 

@@ -244,8 +244,7 @@ func (s *Session) firstLook(ctx context.Context) (*files.Checkpoint, error) {
 func (s *Session) onAgent(e *judge.Exec) error {
 	var err error
 	if s.past != nil {
-		s.info = s.past.again(s.info)
-		err = s.recorded(s.changed("resumed"))()
+		err = s.resumed()
 	} else if doc, failed := json.Marshal(s.changed("created").Session); failed == nil {
 		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
 	} else {
