@@ -78,7 +78,7 @@ func (f *filter) write(p []byte, emit func(data []byte, text bool) error) error 
 			return flush()
 		}
 		c, n := utf8.DecodeRune(p)
-		if unicode.Is(unicode.Cf, c) { // nobody sees it
+		if unicode.In(c, unicode.Cf, unicode.Mn) { // nobody sees it, or it is part of the letter before
 			if err := between(p[:n]); err != nil {
 				return err
 			}

@@ -146,20 +146,24 @@ const lead = 400
 
 // at finds a secret of a shape that begins at a place.
 func (s *shape) at(text []byte, at int) (span, bool) {
-	if at > 0 && s.word {
-		if c := text[at-1]; c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
-			return span{}, false
-		}
+	if near := text[max(0, at-6):at]; s.word && rules().inWord.Match(near) && !rules().escaped.Match(near) {
+		return span{}, false
 	}
 	m := s.re.FindSubmatchIndex(text[at:min(at+reach, len(text))])
 	if m == nil {
 		return span{}, false
 	}
 	from, to := m[0], m[1]
-	if len(m) > 2 && m[2] >= 0 { // the group is the secret, what is around it says so
-		from, to = m[2], m[3]
+	for i := 2; i < len(m); i += 2 {
+		if m[i] >= 0 { // the group is the secret, what is around it says so
+			from, to = m[i], m[i+1]
+		}
 	}
 	from, to = at+from, at+to
+	if s.back != nil {
+		begin := max(0, at-reach/4)
+		from = begin + s.back.FindIndex(text[begin:at])[0] // it matches nothing, too
+	}
 	if from == to || bytes.HasPrefix(text[from:], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
 		return span{}, false
 	}

@@ -32,18 +32,40 @@ func TestText(t *testing.T) {
 		"mysql -u root -p" + "hunter2 shop":                                                        "mysql -u root -p[redacted: password on a command line] shop",
 		"sshpass -p " + "hunter2 ssh example.org":                                                  "sshpass -p [redacted: password on a command line] ssh example.org",
 		"redis-cli -h example.org -a " + "hunter2":                                                 "redis-cli -h example.org -a [redacted: password on a command line]",
+		`printf "a\n` + token("ghp_", 36) + `"`:                                                    `printf "a\n[redacted: GitHub token]"`,
+		`?a=b%3D` + token("hf_", 36) + `\n`:                                                        `?a=b%3D[redacted: Hugging Face token]\n`,
+		"d/x" + token("ghp_", 36) + "/a":                                                           "d/x[redacted: GitHub token]/a",
+		"echo " + token("ghp_", 12) + "… and 25 bytes more":                                        "echo [redacted: GitHub token]",
+		"@@ -5,3 +5,3 @@\n " + token("", 64) + "\n " + token("", 20) + "==\n -----END OPENSSH " + "PRIVATE KEY-----\n-# May": "@@ -5,3 +5,3 @@\n[redacted: private key]\n-# May",
+		`{"key": "` + token("", 64) + `\n` + token("", 20) + `\n-----END RSA ` + `PRIVATE KEY-----\n"}`:                      `{"key": "[redacted: private key]\n"}`,
+		`DB_PASSWORD="k;C13xZ2(pq8" x`:                   `DB_PASSWORD="[redacted: value of a secret setting]" x`,
+		"password: 'p@$C14xw0rd123' x":                   "password: '[redacted: value of a secret setting]' x",
+		"DB_PASSWORD=Tr0ub4dor&C15x3xyz x":               "DB_PASSWORD=[redacted: value of a secret setting] x",
+		`{"password": "C35x has spaces 99", "a": 1}`:     `{"password": "[redacted: value of a secret setting]", "a": 1}`,
+		`{\"password\": \"k;C13xZ2(pq8\"}`:               `{\"password\": \"[redacted: value of a secret setting]\"}`,
+		"tool --password 'C74x pass with spaces' x":      "tool --password '[redacted: value of a secret setting]' x",
+		"RAILS_MASTER_KEY=abcdefghij x":                  "RAILS_MASTER_KEY=[redacted: value of a secret setting] x",
+		"MYSQL_PWD=abcdefghij":                           "MYSQL_PWD=[redacted: value of a secret setting]",
+		`curl -b "sid=abcdefghij" example.org`:           `curl -b "sid=[redacted: password on a command line]" example.org`,
+		`Cookie: a="abcdefghij"; b=c`:                    "Cookie: [redacted: cookie]",
+		"postgres://u:p@hunter2@example.org/x":           "postgres://u:[redacted: password in an address]@example.org/x",
+		"machine example.org login me password hunter22": "machine example.org login me password [redacted: value of a secret setting]",
 
 		// What programs and people write of secrets isn't one.
-		"func login(token: string)":     "func login(token: string)",
-		"apiKey := loadKey(password)":   "apiKey := loadKey(password)",
-		"const tokens = parse(source)":  "const tokens = parse(source)",
-		"https://example.org/a:b@c":     "https://example.org/a:b@c",
-		"token=$TOKEN passwd=${SECRET}": "token=$TOKEN passwd=${SECRET}",
-		"the keyboard: qwertz":          "the keyboard: qwertz",
-		"docker run -p 8080:80 x":       "docker run -p 8080:80 x",
-		"cd mysql && mkdir -p shop":     "cd mysql && mkdir -p shop",
-		"mysql -u root -p shop":         "mysql -u root -p shop",
-		"chown -u a:b; sort -u x:y":     "chown -u a:b; sort -u x:y",
+		"func login(token: string)":                 "func login(token: string)",
+		"apiKey := loadKey(password)":               "apiKey := loadKey(password)",
+		"const tokens = parse(source)":              "const tokens = parse(source)",
+		"https://example.org/a:b@c":                 "https://example.org/a:b@c",
+		"token=$TOKEN passwd=${SECRET}":             "token=$TOKEN passwd=${SECRET}",
+		"PWD=/home/me OLDPWD=/home/me/src":          "PWD=/home/me OLDPWD=/home/me/src",
+		"curl -b cookies.txt example.org":           "curl -b cookies.txt example.org",
+		"task-list-of-all-that-is-to-do-this-month": "task-list-of-all-that-is-to-do-this-month",
+		"primary_key = some_identifier":             "primary_key = some_identifier",
+		"the keyboard: qwertz":                      "the keyboard: qwertz",
+		"docker run -p 8080:80 x":                   "docker run -p 8080:80 x",
+		"cd mysql && mkdir -p shop":                 "cd mysql && mkdir -p shop",
+		"mysql -u root -p shop":                     "mysql -u root -p shop",
+		"chown -u a:b; sort -u x:y":                 "chown -u a:b; sort -u x:y",
 	} {
 		r := redact.New([]string{"MY_TOKEN=opensesame!", "MY_PAGER=less -R -F", "SHORT_TOKEN=yes"})
 		if got := r.Text(in, "here"); got != want {
@@ -81,6 +103,27 @@ func TestJSON(t *testing.T) {
 	}
 	if got, same := redact.New(nil).JSON([]byte(`{"a":"b"}`), ""); !same || string(got) != `{"a":"b"}` {
 		t.Errorf("%v %s", same, got)
+	}
+}
+
+// What says that something is a secret may have been emitted before it.
+func TestStreamRemembers(t *testing.T) {
+	line := "curl --url https://example.org/some/path -u me:" + "hunter2 \n"
+	var out strings.Builder
+	s := redact.Stream[int]{R: redact.New(nil), Where: "the terminal", Emit: func(p redact.Piece[int]) error {
+		out.Write(p.Data)
+		return nil
+	}}
+	for range 20_000 {
+		if err := s.Add(redact.Piece[int]{Data: []byte(line), Text: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "hunter2") {
+		t.Errorf("%d are left", strings.Count(out.String(), "hunter2"))
 	}
 }
 

@@ -15,6 +15,7 @@ type shape struct {
 	begins []string
 	word   bool // not in the middle of a word
 	re     *regexp.Regexp
+	back   *regexp.Regexp                               // what belongs to it before its beginning; may be nil
 	is     func(lead, before, value, after []byte) bool // looks closer; may be nil
 }
 
@@ -29,13 +30,16 @@ func setting(_, before, value, after []byte) bool {
 type table struct {
 	shapes     []shape
 	secretName *regexp.Regexp // of a variable or setting
-	option     *regexp.Regexp // what stands before the name of one that is an option
+	option     *regexp.Regexp // what stands before the name of one that is an option, or of a .netrc
+	inWord     *regexp.Regexp // what a word begins with before a place in it
+	escaped    *regexp.Regexp // the same, where it is a character's escape
 }
 
 // passwords are options that are passwords for some programs alone, whose names have
 // to stand before them on the line.
 var passwords = []password{
 	{[]string{"curl", "wget"}, `(?:-u|--user|--proxy-user)[\s=]{0,4}["']?[^\s:"'$-][^\s:"']{0,200}:`, `[^\s"'$][^\s"']*`, []string{" -u", " --user", " --proxy-user"}},
+	{[]string{"curl"}, `(?:-b|--cookie)[\s=]{0,4}["']?[^\s"'$=]+=`, `[^\s"'$][^"'\r\n]*`, []string{" -b", " --cookie"}},
 	{[]string{"mysql", "mariadb"}, `-p["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
 	{[]string{"sshpass", "docker login", "podman login"}, `-p\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
 	{[]string{"redis-cli"}, `-a\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -a"}},
@@ -62,7 +66,12 @@ const names = `(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?ke
 var rules = sync.OnceValue(func() table {
 	var t table
 	add := func(kind, expr string, begins ...string) {
-		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, word: true, re: regexp.MustCompile(`^(?:` + expr + `)`)})
+		// Nothing else looks like a long one that ends in a mark; and cut off, as long arguments are, that alone tells.
+		sure := !slices.ContainsFunc(begins, func(b string) bool { return len(b) < 4 || !strings.ContainsAny(b[len(b)-1:], "_-") })
+		if sure {
+			expr += `|(?i:` + strings.Join(begins, "|") + `)[A-Za-z0-9_.=-]*… and \d+ bytes more`
+		}
+		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, word: !sure, re: regexp.MustCompile(`^(?:` + expr + `)`)})
 	}
 	within := func(kind, expr string, is func(lead, before, value, after []byte) bool, begins ...string) {
 		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, re: regexp.MustCompile(`^(?i:` + expr + `)`), is: is})
@@ -70,6 +79,10 @@ var rules = sync.OnceValue(func() table {
 	// Cut off, all that looks like its lines goes. Between the lines of a JSON text stand \n. Another's
 	// beginning, with its dashes, ends the search: of many without an end each reads on to the next alone.
 	within("private key", `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?:[A-Za-z0-9+/=:,. \t\r\n\\]|-[A-Za-z0-9])*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\r\n\\]*)`, nil, "-----begin ")
+	// Its last lines alone, as a difference shows them with what was changed behind it.
+	const marks, base64 = "[ \\t>|#*\"',+-]*", `[A-Za-z0-9+/=\\]`
+	within("private key", `-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`, nil, "-----end ")
+	t.shapes[len(t.shapes)-1].back = regexp.MustCompile(`(?:(?m:^)` + marks + base64 + "{16,}[ \\t\\r\"',]*\n)*(?:(?m:^)" + marks + base64 + "+[ \\t\\r\"',]*\n)?(?:(?m:^)" + marks + `)?(?:` + base64 + `{16,})?$`)
 	add("GitHub token", `gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
 	add("GitLab token", `gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_.=-]{16,}`, "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-")
 	add("AWS access key", `(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca")
@@ -93,16 +106,20 @@ var rules = sync.OnceValue(func() table {
 		return !strings.Contains("bearer negotiate digest apikey", strings.ToLower(string(value))) // with nothing behind it
 	}, "authorization")
 	within("bearer token", `bearer\s{1,4}([A-Z0-9+/=_.~-]{16,})`, nil, "bearer")
-	within("cookie", `cookie["']?\s{0,4}:\s{0,4}([^\r\n"']{8,})`, nil, "cookie")
-	within("password in an address", `://[^\s/:@"'<>]*:([^\s/@"'<>]+)@`, nil, "://")
+	within("cookie", `cookie["']?\s{0,4}:\s{0,4}((?:="[^\r\n"]*"|[^\r\n"']){4,})`, nil, "cookie")
+	within("password in an address", `://[^\s/:@"'<>]*:([^\s/"'<>]+)@`, nil, "://")
 	// NAME=value, "name": "value", --name value
 	about := []string{"pass", "secret", "token", "api", "access", "private", "auth", "credential"}
-	within("value of a secret setting", names+`["']?\s{0,4}[:=]>?\s{0,4}\\?["']?([^\s"'\\$(){}<>\[\];,&|]{6,})`, setting, about...)
-	within("value of a secret setting", names+`\s{1,4}["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,})`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-28):]) }, about...)
+	const quoted = `"((?:[^"\\\r\n]|\\[^"\r\n]){6,})\\?"|'([^'\r\n]{6,})'|`
+	within("value of a secret setting", names+`\\?["']?\s{0,4}[:=]>?\s{0,4}\\?(?:`+quoted+`["']?([^\s"'\\$(){}<>\[\];,&|]{6,}))`, setting, about...)
+	within("value of a secret setting", `(?-i:`+strings.ToUpper(names)+`|_KEY|_PWD)=([^\s"'$][^\s"']{5,})`, setting, append(about, "_key", "_pwd")...)
+	within("value of a secret setting", names+`\s{1,4}(?:`+quoted+`["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,}))`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-90):]) }, about...)
 	for _, p := range passwords {
 		within("password on a command line", `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
 	}
-	t.secretName = regexp.MustCompile(`(?i)(?:^|_|-|[a-z])` + names + `$`)
-	t.option = regexp.MustCompile(`(?i)\s--?(?:[a-z]{1,20}-)?$`)
+	t.secretName = regexp.MustCompile(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
+	t.option = regexp.MustCompile(`(?i)(?:\s--?(?:[a-z]{1,20}-)?|\blogin\s+\S{1,60}\s+)$`)
+	t.inWord = regexp.MustCompile(`[0-9A-Za-z_]$`)
+	t.escaped = regexp.MustCompile(`(?:\\[abefnrtv]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}|%[0-9A-Fa-f]{2})$`)
 	return t
 })

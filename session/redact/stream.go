@@ -24,6 +24,7 @@ type Stream[T any] struct {
 
 	pieces []Piece[T]
 	text   []byte // of the pieces that are Text
+	before []byte // the last of what was emitted, which may say what comes
 }
 
 // Add takes the next piece, which is the stream's from then on.
@@ -47,7 +48,11 @@ func (s *Stream[T]) Close() error { return s.settle(len(s.text)) }
 // settle emits the text up to about a place. Secrets that reach over it move it.
 func (s *Stream[T]) settle(upTo int) error {
 	var spans []span
-	for _, f := range s.R.find(s.text) {
+	for _, f := range s.R.find(append(slices.Clip(s.before), s.text...)) {
+		f.from, f.to = max(0, f.from-len(s.before)), f.to-len(s.before)
+		if f.to <= 0 {
+			continue
+		}
 		if f.from >= upTo {
 			break
 		}
@@ -82,6 +87,7 @@ func (s *Stream[T]) settle(upTo int) error {
 		}
 	}
 	s.pieces = slices.Clone(s.pieces[n:])
+	s.before = slices.Clone(s.text[max(0, upTo-lead):upTo])
 	s.text = slices.Clone(s.text[upTo:])
 	return nil
 }
