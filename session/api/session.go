@@ -231,10 +231,10 @@ func (e *Exit) Words() string {
 // Parent is what a session was forked from.
 type Parent struct {
 	ID         string    `json:"id"`
-	Name       string    `json:"name"`              // as it was called then
-	At         Moment    `json:"at"`                // as the person named it
-	Checkpoint int64     `json:"checkpoint"`        // of the parent: the state it began with; 0: the project as the parent first saw it
-	Others     int       `json:"others,omitempty"`  // files that the parent didn't write, and that are others in the project by now: the fork has them as they were when the parent began
-	Inexact    []Trouble `json:"inexact,omitempty"` // what isn't surely as it was then; the first of them
-	More       int       `json:"more,omitempty"`    // further ones
+	Name       string    `json:"name"`                // as it was called then
+	At         Moment    `json:"at"`                  // as the person named it
+	Checkpoint int64     `json:"checkpoint"`          // of the parent: the state it began with; 0: the project as the parent first saw it
+	Others     int       `json:"others,omitempty"`    // files that the parent didn't write, and that are others in the project by now: the fork has them as they were when the parent began
+	Inexact    []Trouble `json:"not_exact,omitempty"` // what isn't surely as it was then; the first of them
+	More       int       `json:"more,omitempty"`      // further ones
 }
