@@ -68,7 +68,7 @@ func (c *fakeClient) Find(_ context.Context, q api.Query) (api.FoundPage, error)
 		c.record.behind--
 		out.Found = nil
 	}
-	out.Total = len(out.Found)
+	out.Total, out.Notes = len(out.Found), c.record.notes
 	out.Found = out.Found[min(q.Skip, out.Total):]
 	if q.Limit > 0 {
 		out.Found = out.Found[:min(q.Limit, len(out.Found))]

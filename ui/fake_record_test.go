@@ -16,6 +16,7 @@ type record struct {
 	course  api.Timeline
 	printed []piece
 	found   []api.Hit
+	notes   []string      // what a search says it couldn't search
 	behind  int           // how often a search finds nothing yet
 	gone    bool          // it was removed
 	reads   chan struct{} // unless nil, one is taken for each reading of the terminal

@@ -399,6 +399,11 @@ func TestReplaySearches(t *testing.T) {
 	d.until("the first after here", func() bool { return strings.Contains(d.text(), "1 of 2 places") })
 	search("nowhere")
 	d.shows(`nothing in this session has "nowhere"`)
+	c.SetRecord(func(r *record) { r.notes = []string{"only some is searched"} })
+	search("nowhere")
+	d.shows(`nothing in this session has "nowhere"; only some is searched`)
+	search("parse")
+	d.shows("parse; only some is searched")
 }
 
 func TestReplayMouse(t *testing.T) {

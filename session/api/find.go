@@ -116,3 +116,18 @@ type FoundPage struct {
 func (c *Client) Find(ctx context.Context, q Query) (FoundPage, error) {
 	return fetch[FoundPage](ctx, c, http.MethodPost, "/v1/find", q)
 }
+
+// Searched asks again, with Find, until all that there is was searched.
+func Searched(ctx context.Context, find func(context.Context, Query) (FoundPage, error), q Query) (FoundPage, error) {
+	for {
+		p, err := find(ctx, q)
+		if err != nil || p.Behind == 0 {
+			return p, err
+		}
+		select { // another process may be at it
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return p, ctx.Err()
+		}
+	}
+}

@@ -66,8 +66,39 @@ func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *ap
 			}
 		}
 	}
-	cut := 0
-	for _, id := range c.First {
+	cut, err := f.unindexed(ctx, l, c.First, q.Session, sessions)
+	if err != nil {
+		return l, err
+	}
+	for i, has := range sessions {
+		for id, yes := range has {
+			if yes {
+				c.Words[i].In = append(c.Words[i].In, id)
+			}
+		}
+	}
+	if cut > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("of what live sessions (%d) printed since they were indexed only the newest is searched, about %d MiB", cut, tailFiles))
+	}
+	long := 0
+	for id, n := range l.indexed {
+		if n.Bytes >= printedMost && (q.Session == "" || id == q.Session) {
+			long++
+		}
+	}
+	if long > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("of what was printed in very long sessions (%d) only the first %d MiB of text is searched", long, printedMost>>20))
+	}
+	return l, nil
+}
+
+// unindexed adds which live sessions, or which one of them, printed a word since they
+// were indexed, and says of how many that isn't known to the end.
+func (f *Finder) unindexed(ctx context.Context, l looked, live []string, only string, sessions []map[string]bool) (cut int, err error) {
+	for _, id := range live {
+		if only != "" && id != only {
+			continue
+		}
 		var want []int // words that the index doesn't have of it
 		for i := range l.words {
 			if !sessions[i][id] {
@@ -86,32 +117,13 @@ func (f *Finder) look(ctx context.Context, q api.Query, c *store.Choice, out *ap
 			return len(want) > 0
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
-			return l, err
+			return cut, err
 		}
 		if part && len(want) > 0 {
 			cut++
 		}
 	}
-	for i, has := range sessions {
-		for id, yes := range has {
-			if yes {
-				c.Words[i].In = append(c.Words[i].In, id)
-			}
-		}
-	}
-	if cut > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("of what live sessions (%d) printed since they were indexed only the newest is searched, about %d MiB", cut, tailFiles))
-	}
-	long := 0
-	for _, n := range l.indexed {
-		if n.Bytes >= printedMost {
-			long++
-		}
-	}
-	if long > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("of what was printed in very long sessions (%d) only the first %d MiB of text is searched", long, printedMost>>20))
-	}
-	return l, nil
+	return cut, nil
 }
 
 // atOnce is how long a search may take to catch up with the record.

@@ -134,12 +134,9 @@ func (c command) find(q api.Query, most int) (out api.FoundPage, err error) {
 		if most >= 0 {
 			q.Limit = min(q.Limit, most-len(out.Found))
 		}
-		p, err := c.client.Find(c.ctx, q)
+		p, err := api.Searched(c.ctx, c.client.Find, q)
 		if err != nil {
 			return out, err
-		}
-		if p.Behind > 0 { // it is at it
-			continue
 		}
 		p.Found = append(out.Found, p.Found...)
 		out = p

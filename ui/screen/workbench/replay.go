@@ -267,23 +267,23 @@ const maxHits = 500
 // the person is that has them.
 func (t *transport) search(words string) tea.Cmd {
 	return t.long("searching", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		page, err := c.Find(ctx, api.Query{Text: words, Session: id, Hits: maxHits})
-		for err == nil && page.Behind > 0 { // it is being read
-			page, err = c.Find(ctx, api.Query{Text: words, Session: id, Hits: maxHits})
-		}
+		page, err := api.Searched(ctx, c.Find, api.Query{Text: words, Session: id, Hits: maxHits})
 		return func() tea.Cmd {
 			if err != nil {
 				t.tell(themes.Warn, "can't search: %s", problemWords(err))
 				return nil
 			}
-			t.hits, t.more = nil, false
+			t.hits, t.more, t.unsearched = nil, false, ""
+			for _, n := range page.Notes {
+				t.unsearched += "; " + paint.Clean(n)
+			}
 			for _, f := range page.Found {
 				t.hits, t.more = append(t.hits, f.Hits...), t.more || f.More
 			}
 			t.hits = slices.DeleteFunc(t.hits, func(h api.Hit) bool { return h.Kind == api.HitLabel })
 			slices.SortStableFunc(t.hits, func(a, b api.Hit) int { return cmp.Compare(a.Offset, b.Offset) })
 			if len(t.hits) == 0 {
-				t.tell(themes.Info, "nothing in this session has %q", words)
+				t.tell(themes.Info, "nothing in this session has %q%s", words, t.unsearched)
 				return nil
 			}
 			from, _ := t.here()
@@ -308,5 +308,5 @@ func (t *transport) toHit(n int) {
 	if t.more {
 		all = "the first " + all
 	}
-	t.tell(themes.Info, "%d of %s: %s", t.hit+1, all, h.Text)
+	t.tell(themes.Info, "%d of %s: %s%s", t.hit+1, all, h.Text, t.unsearched)
 }

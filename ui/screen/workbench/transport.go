@@ -56,6 +56,8 @@ type transport struct {
 	hit  int       // where the person is among them
 	more bool      // there are more of them
 
+	unsearched string // what couldn't be searched, in words
+
 	bar  uv.Rectangle // where the course was drawn
 	drag bool         // the mouse moves along it
 }
