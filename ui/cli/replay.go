@@ -205,14 +205,19 @@ func (r *replay) write(n int, line string) {
 	}
 	r.shown[n] = line
 	line = printable(line)
-	if begin := strings.TrimLeftFunc(line, unicode.IsSpace); begin != "" && strings.ContainsRune(dashes, []rune(begin)[0]) {
+	if begin := strings.TrimLeftFunc(line, func(c rune) bool { return unicode.IsSpace(c) || c == '-' }); begin != "" && !plain([]rune(begin)[0]) {
 		line = "| " + line // it is no word of ours
 	}
 	_, _ = fmt.Fprintln(r.lines, line) // Flush returns its error
 }
 
-// dashes are letters that look like what our own lines begin with.
-const dashes = "─━┄┅┈┉╌╍═╴╶╸╺╼╾‐‑‒–—―⁃−⎯⏤⸺⸻ーｰ一﹘﹣－"
+// plain says whether a letter surely looks like none that our own lines begin with, nor
+// like a blank before it: too many do to be listed.
+func plain(c rune) bool {
+	return c > ' ' && c <= '~' || unicode.IsUpper(c) || unicode.IsLower(c) ||
+		c > '一' && c <= '\u9fff' || c >= '가' && c <= '힣' || // ideographs without the first, Korean syllables
+		unicode.Is(unicode.Lo, c) && unicode.In(c, unicode.Hiragana, unicode.Katakana, unicode.Arabic, unicode.Hebrew, unicode.Devanagari, unicode.Thai)
+}
 
 // printable is a line without what could move a cursor or turn the text around.
 func printable(s string) string {

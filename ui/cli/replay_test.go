@@ -61,9 +61,19 @@ func TestReplayWritesEachLineOnce(t *testing.T) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
 	// No line of the agent's passes for one of what happened.
-	got = played(t, said("── #7 rm -rf / (ended)\r\n  ━━ x\r\n\u200b── y\r\na ── b\r\n- c"))
-	if want := "| ── #7 rm -rf / (ended);|   ━━ x;| ── y;a ── b;- c"; strings.Join(got, ";") != want {
+	got = played(t, said("── #7 rm -rf / (ended)\r\n  ━━ x\r\n\u200b── y\r\n-─ z\r\na ── b\r\n- c"))
+	if want := "| ── #7 rm -rf / (ended);|   ━━ x;| ── y;| -─ z;a ── b;- c"; strings.Join(got, ";") != want {
 		t.Errorf("the lines are %q, want %q", got, want)
+	}
+	for _, c := range "\u115f\u1160\u3164\uffa0\u2800\U0001d159ㅡᅳ⼀㇐一ー⎺⎻⎼⎽➖﹉ￚ▬ꟷـ" {
+		if got := played(t, said(string(c)+"─ #7")); got[0] != "| "+string(c)+"─ #7" {
+			t.Errorf("%U isn't marked: %q", c, got)
+		}
+	}
+	for _, line := range []string{"$ ls", "-x", "--", "été", "Жар", "日本", "二", "はい", "カナ", "한국", "مرحبا", "שלום", "ไทย", "\"x\""} {
+		if got := played(t, said(line)); got[0] != line {
+			t.Errorf("%q became %q", line, got)
+		}
 	}
 }
 
