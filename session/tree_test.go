@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"stepbox/runner/holder"
+	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -23,6 +24,7 @@ import (
 	"stepbox/session/project"
 	"stepbox/session/scratch"
 	"stepbox/session/tree"
+	"stepbox/store"
 )
 
 // gitIn runs the real git in a folder.
@@ -270,6 +272,41 @@ func (d *driven) fork(source tree.Source, of string, at api.Moment, script strin
 	<-s.Done()
 	d.Cleanup(func() { d.must(holder.RemoveAll(d.store.SessionDir(cfg.ID))) })
 	return cfg.ID, gaps
+}
+
+// What a fork's changes are told from has no more in the record than the session kept:
+// nothing of a file beside one that it wrote, and no content of an ignored one that it
+// removed. All that was in a folder that it made anew is known to have been there.
+func TestForksKeepNoMoreThanTheirSession(t *testing.T) {
+	d := drive(t, api.ModeWatch, someRepository(t))
+	baseOf(d.world)
+	d.run("echo more >>changed; rm -rf build new; mkdir new; echo other >new/other; echo more >>module/file; rm -rf sub/deep; mkdir sub/deep; echo anew >sub/deep/anew")
+	_, err := d.Kill(t.Context())
+	d.must(err)
+	<-d.Done()
+	source := tree.Source{Store: d.store, Home: d.config.Home, Env: d.config.Env}
+	tr, err := source.In(t.Context(), &d.read.History.History, d.ID(), "end")
+	d.must(err)
+	defer tr.Close()
+	upper, _, err := tr.Over(t.Context())
+	d.must(err)
+	below, _, err := tr.Beneath(t.Context(), upper)
+	d.must(err)
+	was := &manifest.Manifest{Root: below.Root}
+	for path, want := range map[string]string{"build/out": lower.NotKept("git ignores it"), "changed": "", "module/file": "", "new/folder/n": "", "sub/deep/file": ""} {
+		if e := was.Lookup(path); e == nil || e.Kind != manifest.KindFile || e.Unsaved != want || e.Hash.IsZero() == (want == "") {
+			t.Errorf("before the fork %s was %+v, not kept: %q", path, e, want)
+		}
+	}
+	for path, kept := range map[string]bool{"build/out": false, "sub/renamed": false, "module/.git": false, "changed": true} {
+		text, err := os.ReadFile(filepath.Join(d.project, path))
+		d.must(err)
+		lost, err := d.store.HasBodies(t.Context(), []store.Hash{store.HashOf(text)})
+		d.must(err)
+		if kept != (len(lost) == 0) {
+			t.Errorf("%s is in the record: %v", path, !kept)
+		}
+	}
 }
 
 // writes is a random deed at one of some paths.

@@ -17,13 +17,14 @@ import (
 func (t *Tree) Beneath(ctx context.Context, upper *manifest.Manifest) (b *manifest.Base, others int, err error) {
 	w := &writer{tree: t, ctx: ctx}
 	w.collect()
-	root, err := w.beneath(upper.Root, t.root)
+	root, err := w.beneath("", t.root, upper.Root, false)
 	if err == nil {
 		err = w.queue.Flush(ctx)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
+	root.Entry = manifest.Entry{Kind: manifest.KindDir}
 	began := &manifest.Manifest{Root: root}
 	for path, e := range upper.All() {
 		was := began.Lookup(path)
@@ -42,58 +43,58 @@ func (f *File) first() *File {
 	return f
 }
 
-// beneath is what was in a folder of the upper's, f. Of git's own nothing is in the
-// record: that is asked of the project.
-func (w *writer) beneath(up *manifest.Node, f *File) (*manifest.Node, error) {
+// beneath is what was first at a name where the upper has up, nil for nothing: is, as
+// the tree has it, or what the session wrote over; gone says that it wrote over a folder
+// with it. Of git's own nothing is in the record: that is asked of the project. What the
+// session wrote over without keeping it, isn't kept for a fork either.
+func (w *writer) beneath(name string, is *File, up *manifest.Node, gone bool) (*manifest.Node, error) {
+	f := is.first()
+	switch err := w.ctx.Err(); {
+	case err != nil:
+		return nil, err
+	case f == nil || f.Kind == manifest.KindWhiteout:
+		return &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindWhiteout}}, nil
+	case f.Kind == manifest.KindDir:
+		return w.folder(f, up, gone || is.Kind != f.Kind || is.whole)
+	case f.unkept != nil && (gone || f != is):
+		n := &manifest.Node{Entry: *f.unkept}
+		n.Links = 0
+		return n, nil
+	}
+	e, err := w.keep(f)
+	if g := (*manifest.Problem)(nil); errors.As(err, &g) {
+		e.Unsaved, err = lower.NotKept(strings.TrimPrefix(g.Text, lower.NotKept(""))), nil
+	}
+	e.Links = 0
+	return &manifest.Node{Entry: e}, err
+}
+
+// folder is what was first in a folder where the upper has up: only what up covers of
+// it if that is a folder through which the project shows, else all.
+func (w *writer) folder(f *File, up *manifest.Node, gone bool) (*manifest.Node, error) {
+	n, names := &manifest.Node{Entry: w.known(f)}, f.names()
+	if n.Opaque = up == nil || up.Kind != f.Kind || up.Opaque; n.Opaque {
+		n.Unsaved, up = f.Unsaved, &manifest.Node{}
+	} else {
+		names = nil
+		for c := range up.Sub.All() {
+			names = append(names, c.Name)
+		}
+	}
 	var nodes []*manifest.Node
-	for n := range up.Sub.All() {
-		if n.Name == ".git" {
+	for _, name := range names {
+		if name == ".git" {
 			continue
 		}
-		is := f.below[n.Name]
-		was := is.first()
-		node, err := w.whole(n.Name, was)
-		if n.Kind == manifest.KindDir && !n.Opaque && was != nil && was.Kind == n.Kind {
-			if node, err = w.beneath(n, is); err == nil {
-				node.Entry = w.known(was)
-			}
-		}
+		was, err := w.beneath(name, f.below[name], up.Sub.Find(name), gone)
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, node)
-	}
-	return &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir}, Sub: manifest.NewDir(nodes, nil)}, nil
-}
-
-// whole is what was under a name, a folder with all that was in it.
-func (w *writer) whole(name string, f *File) (*manifest.Node, error) {
-	if err := w.ctx.Err(); err != nil {
-		return nil, err
-	}
-	if f == nil || f.Kind == manifest.KindWhiteout {
-		return &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindWhiteout}}, nil
-	}
-	if f.Kind != manifest.KindDir {
-		e, err := w.keep(f)
-		if g := (*manifest.Problem)(nil); errors.As(err, &g) {
-			e.Unsaved, err = lower.NotKept(strings.TrimPrefix(g.Text, lower.NotKept(""))), nil
-		}
-		e.Links = 0
-		return &manifest.Node{Entry: e}, err
-	}
-	var nodes []*manifest.Node
-	for _, name := range f.names() {
-		if was := f.below[name].first(); was != nil && was.Kind != manifest.KindWhiteout && was.upper == nil {
-			n, err := w.whole(name, was)
-			if err != nil {
-				return nil, err
-			}
-			nodes = append(nodes, n)
+		if !n.Opaque || was.Kind != manifest.KindWhiteout {
+			nodes = append(nodes, was)
 		}
 	}
-	n := &manifest.Node{Entry: w.known(f), Sub: manifest.NewDir(nodes, nil)}
-	n.Opaque, n.Unsaved = true, f.Unsaved
+	n.Sub = manifest.NewDir(nodes, nil)
 	return n, nil
 }
 

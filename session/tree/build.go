@@ -131,10 +131,12 @@ func (t *Tree) overBase(at *File, b *manifest.Node) {
 			at.put(f)
 			t.overBase(f, n)
 		case was != nil && n.Unsaved != "" && was.Kind == n.Kind && (was.blob != nil || was.alike(&n.Entry)):
-			// the record of the start knows more
+			was.unkept = &n.Entry // the record of the start knows more
 		default:
 			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
-			f.Links = 0
+			if f.Links = 0; f.Unsaved != "" {
+				f.unkept = &n.Entry
+			}
 			at.put(f)
 		}
 	}

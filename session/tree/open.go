@@ -98,7 +98,7 @@ func (t *Tree) today(ctx context.Context, f *File) (_ *os.File, err error) {
 		return nil, errors.New("it can't be read")
 	}
 	defer r.Close()
-	out, err := spool()
+	out, err := t.source.Store.Temp()
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +129,6 @@ func (t *Tree) looksLike(ctx context.Context, f *File, now *manifest.Entry) bool
 	}
 	changed, err := t.lower.Changed(ctx, f.Path)
 	return !f.Hash.IsZero() || err == nil && !time.Unix(changed.Sec, int64(changed.Nsec)).After(t.began)
-}
-
-// spool is a file without a name.
-func spool() (*os.File, error) {
-	f, err := os.CreateTemp("", "stepbox-tree")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a temporary file: %w", err)
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("cannot make a temporary file: %w", err)
-	}
-	return f, nil
 }
 
 func (t *Tree) linkTarget(ctx context.Context, f *File) (string, error) {
@@ -242,7 +229,7 @@ func (t *Tree) object(ctx context.Context, f *File) (*os.File, error) {
 		return nil, o.fail
 	}
 	defer context.AfterFunc(ctx, func() { _ = o.cmd.Process.Kill() })() // it has ended
-	out, err := spool()
+	out, err := t.source.Store.Temp()
 	if err != nil {
 		return nil, err
 	}

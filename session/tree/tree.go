@@ -64,14 +64,15 @@ type File struct {
 	manifest.Entry
 	Path string
 
-	blob  []byte           // the name that git has for the content; nil: it isn't by git that it is known
-	repo  int              // in which repository
-	below map[string]*File // of folders
-	was   *File            // of what the session wrote: what it saw there before; nil: nothing
-	wrote bool
-	whole bool           // a folder of which nothing but what is in it was there
-	plain bool           // a folder of which no more is known than that it was there
-	upper *manifest.Node // of a repository's own folder: what the session wrote there, and a whiteout
+	blob   []byte           // the name that git has for the content; nil: it isn't by git that it is known
+	repo   int              // in which repository
+	below  map[string]*File // of folders
+	was    *File            // of what the session wrote: what it saw there before; nil: nothing
+	wrote  bool
+	unkept *manifest.Entry // what the session saw of a file without keeping its content
+	whole  bool            // a folder of which nothing but what is in it was there
+	plain  bool            // a folder of which no more is known than that it was there
+	upper  *manifest.Node  // of a repository's own folder: what the session wrote there, and a whiteout
 }
 
 // In makes the tree of a session at a moment.
