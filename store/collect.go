@@ -75,9 +75,13 @@ func (s *Store) named(ctx context.Context, without []string, more []References) 
 	return all, s.led(ctx, "", without, more, func(h Hash) { all[h] = true })
 }
 
-// led gives every body that a document of a session, or of all others (""), names or leads to.
+// led gives every body that a document of a session, or of all others (""), names or leads
+// to: only kinds whose documents name some lead to any.
 func (s *Store) led(ctx context.Context, session string, without []string, more []References, f func(Hash)) error {
 	for _, k := range s.kinds() {
+		if len(k.bodies) == 0 {
+			continue
+		}
 		if err := s.ledBy(ctx, k, session, without, more, f); err != nil {
 			return err
 		}
@@ -85,9 +89,19 @@ func (s *Store) led(ctx context.Context, session string, without []string, more 
 	return nil
 }
 
+// ofSession asks for the documents of a session, or of all others (""). One session is a
+// condition of its own, since only then SQLite looks into the index of a view's events.
+func (k *kind) ofSession(session string, without []string) (query string, args []any) {
+	query, args = `SELECT session, key, doc FROM "`+k.table+`" WHERE session NOT IN (SELECT value FROM json_each(?))`, []any{list(without)}
+	if session != "" {
+		query, args = query+` AND session = ?`, append(args, session)
+	}
+	return query, args
+}
+
 func (s *Store) ledBy(ctx context.Context, k *kind, session string, without []string, more []References, f func(Hash)) error {
-	query := `SELECT session, key, doc FROM "` + k.table + `" WHERE (?1 = '' OR session = ?1) AND session NOT IN (SELECT value FROM json_each(?2))`
-	return s.each(ctx, query, []any{session, list(without)}, func(rows *sql.Rows) error {
+	query, args := k.ofSession(session, without)
+	return s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var id string
 		var key int64
 		var doc []byte

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +28,13 @@ func TestWeigh(t *testing.T) {
 		session(t, s, id)
 		for n, h := range roots {
 			appendFacts(t, s, id, Fact{Kind: KindCheckpoint, Key: int64(n), Event: "checkpoint", Doc: json.RawMessage(fmt.Sprintf(`{"root":%q}`, h))})
+		}
+	}
+	for _, k := range described() { // of a thousand sessions each is read once
+		query, args := k.ofSession("one", nil)
+		var plan string
+		if err := s.reads.QueryRow(`EXPLAIN QUERY PLAN `+query, args...).Scan(new(int), new(int), new(int), &plan); err != nil || !strings.HasPrefix(plan, "SEARCH") {
+			t.Errorf("the %s of a session are found by %q, %v", k.table, plan, err)
 		}
 	}
 	var told []int
