@@ -264,6 +264,22 @@ func TestReadOlderSchema(t *testing.T) {
 			t.Errorf("schema %d: Doc = %v", v, err)
 		}
 		verify(t, s, "aaaaaaaa")
+		es, err := s.Events(t.Context(), "aaaaaaaa", 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What is a view by now was a table, which is compared with the events.
+		last := es[len(es)-1]
+		e := Event{Session: last.Session, Seq: last.Seq + 1, At: last.At.Add(1), Kind: KindExec, Event: "exec.denied", Key: 1, Doc: []byte(`{"id":1,"verdict":"deny"}`), Prev: last.Hash}
+		e.Hash = e.digest()
+		for _, harm := range []string{"deny", "allow"} {
+			raw(t, s.dir, fmt.Sprintf(`INSERT OR IGNORE INTO events (session, seq, time, kind, event, key, doc, prev, hash) VALUES ('%s', %d, %d, '%s', '%s', 1, '%s', x'%s', x'%s')`,
+				e.Session, e.Seq, e.At.UnixNano(), e.Kind, e.Event, e.Doc, e.Prev, e.Hash),
+				fmt.Sprintf(`INSERT OR REPLACE INTO execs (session, key, seq, doc) VALUES ('aaaaaaaa', 1, %d, replace('%s', 'deny', '%s'))`, e.Seq, e.Doc, harm))
+			if err := s.Verify(t.Context(), e.Session); (err == nil) != (harm == "deny") {
+				t.Errorf("schema %d: a row that says %s: %v", v, harm, err)
+			}
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
