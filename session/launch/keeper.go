@@ -70,11 +70,13 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 	return holder.RemoveAll(k.store.SessionDir(id))                          // what fails Collect meets again
 }
 
-// journalsOf are the journals of what was applied of a session.
+// journalsOf are the journals of what was applied of a session. One that damage hides
+// stays, and so does what it names.
 func (k keeper) journalsOf(ctx context.Context, id string) (names []string, err error) {
-	applies, err := ledger.All[api.Apply](ctx, k.store, id, store.KindApply)
-	for _, a := range applies {
-		if a.Journal != "" {
+	applies, err := k.store.Docs(ctx, id, store.KindApply, -1, 0)
+	for _, doc := range applies {
+		var a api.Apply
+		if json.Unmarshal(doc, &a) == nil && a.Journal != "" {
 			names = append(names, a.Journal)
 		}
 	}

@@ -57,7 +57,7 @@ func (h *History) Label(ctx context.Context, id string, l api.Label) (api.Sessio
 		var old label
 		if len(doc) > 0 {
 			if err := json.Unmarshal(doc, &old); err != nil {
-				old = label{}
+				old = label{Pinned: true} // as it is shown
 			}
 		}
 		set(&old.Name, l.Name)
