@@ -320,9 +320,59 @@ func writes(random *rand.Rand) (path, deed string) {
 	}
 }
 
+// lines are those of onDisk, by path.
+func lines(t testing.TB, text string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		var path string
+		if _, err := fmt.Sscanf(line, "%q", &path); err != nil {
+			t.Fatal(err)
+		}
+		out[path] = line
+	}
+	return out
+}
+
+// applying applies a session and what it was forked from, again and again, and checks that
+// none writes again what an earlier one wrote and a person changed since.
+type applying struct {
+	*driven
+	*apply.Applier
+	wrote map[string]string // what applies wrote last, by path; of what they deleted ""
+}
+
+// all applies all of a session, and says which lines of the project it changed.
+func (a *applying) all(id string) []string {
+	a.Helper()
+	was := onDisk(a, a.project)
+	plan, err := a.ApplyPlan(a.Context(), id, api.ApplyRequest{Looked: true, NoChecks: true})
+	a.must(err)
+	if plan.Blocked == "" {
+		_, err = a.Apply(a.Context(), id, api.ApplyRequest{Looked: true, NoChecks: true, Hash: plan.Hash}, func(api.Progress) {})
+		a.must(err)
+	}
+	is := onDisk(a, a.project)
+	then, now := lines(a, was), lines(a, is)
+	both := maps.Clone(then)
+	maps.Copy(both, now)
+	for path := range both {
+		last, ok := a.wrote[path]
+		switch file := strings.Contains(then[path]+now[path], " f "); {
+		case then[path] == now[path] || !file: // folders come and go with files
+		case ok && now[path] == last:
+			a.Errorf("an apply of %s wrote again what a person had changed back: %q is %q and was %q", id, path, now[path], then[path])
+		default:
+			a.wrote[path] = now[path]
+		}
+	}
+	return differing(is, was)
+}
+
 // Whatever a person does to a project while a session runs in it, between its end and its
 // resume, and after: what neither the session nor a fork of it wrote is no change of the
-// fork's, nor of a fork of that, and an apply leaves it as it is.
+// fork's, nor of a fork of that, and an apply leaves it as it is. What was applied before and
+// the person changed back stays so.
 func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
 	for round := range 4 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
@@ -349,6 +399,14 @@ func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
 					gitIn(t, d.project, "commit", "-qm", "more", "--allow-empty")
 				}
 			}
+			source := tree.Source{Store: d.store, Home: d.config.Home, Env: d.config.Env}
+			history := files.NewHistory(d.store, func(string) bool { return false })
+			a := &applying{driven: d, wrote: map[string]string{}, Applier: &apply.Applier{
+				Store: d.store, History: history, Journals: project.Journals{Dir: filepath.Join(d.config.DataDir, "journals"), Bodies: files.Bodies{Store: d.store}},
+				Owner: func(id string) apply.Owner {
+					return apply.Ended{Store: d.store, ID: id, Live: func(string) bool { return false }}
+				},
+			}}
 			var wrote, then []string // all that the session wrote, and up to the moment
 			at, moment := api.Moment("start"), random.IntN(8)
 			for i := range 8 {
@@ -360,26 +418,33 @@ func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
 				}
 				person()
 				if i == 4 {
-					d.again(func(string) { person() })
+					d.again(func(string) {
+						a.all(d.ID())
+						person()
+					})
 					d.do = d.feed("feed")
 				}
 			}
 			_, err := d.Kill(t.Context())
 			d.must(err)
 			person()
-			source := tree.Source{Store: d.store, Home: d.config.Home, Env: d.config.Env}
 			id := d.ID()
-			for range 2 { // a fork, and one of it
+			a.all(id)
+			person()
+			for i := range 2 { // a fork, and one of it
 				path, deed := writes(random)
 				t.Logf("fork at %s: %s", at, deed)
 				id, _ = d.fork(source, id, at, "("+deed+"); sleep 0")
 				then, at = append(then, path), "end"
 				person()
+				if i == 0 {
+					a.all(id)
+					person()
+				}
 			}
 			touched := func(path string) bool {
 				return strings.HasPrefix(path, ".git/") || slices.ContainsFunc(then, func(w string) bool { return manifest.Within(path, w) || manifest.Within(w, path) })
 			}
-			history := files.NewHistory(d.store, func(string) bool { return false })
 			all, err := history.Changes(t.Context(), id, api.Scope{}, api.Page{})
 			d.must(err)
 			for _, c := range all.Files {
@@ -387,18 +452,7 @@ func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
 					t.Errorf("%s is told to be %s by the fork", c.Path, c.Status)
 				}
 			}
-			a := &apply.Applier{Store: d.store, History: history, Journals: project.Journals{Dir: filepath.Join(d.config.DataDir, "journals"), Bodies: files.Bodies{Store: d.store}},
-				Owner: func(id string) apply.Owner {
-					return apply.Ended{Store: d.store, ID: id, Live: func(string) bool { return false }}
-				}}
-			was := onDisk(t, d.project)
-			plan, err := a.ApplyPlan(t.Context(), id, api.ApplyRequest{Looked: true, NoChecks: true})
-			d.must(err)
-			if plan.Blocked == "" {
-				_, err = a.Apply(t.Context(), id, api.ApplyRequest{Looked: true, NoChecks: true, Hash: plan.Hash}, func(api.Progress) {})
-				d.must(err)
-			}
-			for _, line := range differing(onDisk(t, d.project), was) {
+			for _, line := range a.all(id) {
 				var path string
 				if _, err := fmt.Sscanf(line[1:], "%q", &path); err != nil || !touched(path) {
 					t.Errorf("an apply changed %s", line)

@@ -63,6 +63,7 @@ type Applier struct {
 	mu    sync.Mutex
 	shown []*plan                             // guarded by mu; those shown last, newest last
 	wrote map[string]map[string]project.State // guarded by mu; what applies wrote, by journal and path
+	held  int                                 // guarded by mu; how many paths that are
 }
 
 // open opens a session's project folder.

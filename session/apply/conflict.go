@@ -23,7 +23,14 @@ const maxMerged = content.ChunkedAbove
 func (b *planner) conflict(c *diff.Change, at string, has, want project.State) error {
 	seen := c.Old
 	hidden := slices.Contains(b.hidden, c.Path)
-	out := b.conflicts(c, whyConflict(seen, has, want, hidden))
+	why := whyConflict(seen, has, want, hidden)
+	if still(seen, has) && !hidden {
+		why = b.whyTakenBack(at, c.Path)
+	}
+	out := b.conflicts(c, why)
+	if s, by, ok := last(b.lineage(), at); ok && by.goesOn(b.ctx, at) && own(b.ctx, by.line.files, by, at, s) {
+		seen = fileOf(at, s) // what both sides went on from
+	}
 	var m merge.Result
 	mode, both := mergedMode(seen, has, want)
 	if hidden || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {

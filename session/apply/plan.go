@@ -45,6 +45,7 @@ type planner struct {
 	hidden  []string                  // what the agent didn't see
 	partial bool                      // only some of the changes of a file may be selected
 	applies func() []wrote            // of the session; read when they are asked for
+	lineage func() []wrote            // the same, and those of the sessions that it was forked from
 
 	p       *plan
 	looked  map[string]project.State // what the project has
@@ -57,7 +58,7 @@ type planner struct {
 }
 
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
-	return &planner{
+	b := &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
 		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{},
@@ -66,6 +67,8 @@ func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Fo
 			return all
 		}),
 	}
+	b.lineage = sync.OnceValue(func() []wrote { return a.lineage(ctx, s, b.applies(), sel.Files, sel.Checkpoint) })
+	return b
 }
 
 // planOf plans what is selected of a session.
@@ -126,10 +129,14 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	if d.More > 0 {
 		b.left("…", fmt.Sprintf("%d more changes, too many at once: apply them by folder", d.More))
 	}
-	for _, f := range []func() error{b.bodies, b.makeFolders, b.removeFolders} {
+	for _, f := range []func() error{b.bodies, b.makeFolders} {
 		if err := f(); err != nil {
 			return err
 		}
+	}
+	b.keepSources(d.Changes)
+	if err := b.removeFolders(); err != nil {
+		return err
 	}
 	b.applied = slices.DeleteFunc(b.applied, func(c diff.Change) bool {
 		return !slices.ContainsFunc(c.Paths(), func(path string) bool { _, planned := b.steps[path]; return planned })
@@ -284,7 +291,7 @@ func (b *planner) change(c *diff.Change) error {
 		b.left(c.Path, err.Error())
 	case has.Same(want):
 		b.p.There++
-	case still(c.Old, has) || b.ours(c.Path, has):
+	case still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
 		b.step(c, has, want)
 	default:
 		return b.conflict(c, c.Path, has, want)
@@ -319,7 +326,7 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 		return true, nil
 	case !there.Absent():
 		return false, nil
-	case still(c.Old, has) || b.ours(c.From, has):
+	case still(c.Old, has) && !b.takenBack(c.From, has, project.State{}) && !b.takenBack(c.Path, there, want) || b.ours(c.From, has):
 		b.step(c, project.State{}, want)
 		b.goes(c.From, c.Path, has)
 		return true, nil

@@ -63,7 +63,12 @@ func TestPlan(t *testing.T) {
 		"a rename onto something": {
 			agent: func(r *rig) { r.gone("old name"); r.agent("new", "the same content\n") },
 			host:  func(r *rig) { r.host("new", "mine\n") },
-			want:  []string{"D old name", "conflict new: there is a file of that name in the project by now (1 clashes)"},
+			want:  []string{"conflict new: there is a file of that name in the project by now (1 clashes)", "left old name: the session moved it to new, which isn't written"},
+		},
+		"a rename over something that was changed": {
+			agent: func(r *rig) { r.gone("old name"); r.agent("a", "the same content\n") },
+			host:  func(r *rig) { r.host("a", "mine\n") },
+			want:  []string{"conflict a: it was changed in the project since (1 clashes)", "left old name: the session moved it to a, which isn't written"},
 		},
 		"both, in different lines": {
 			agent: func(r *rig) { r.agent("a", "1\n2\nthree\n") },

@@ -14,29 +14,31 @@ import (
 	"stepbox/session/project"
 )
 
-// maxWritten is of how many applies it is held in memory what they wrote.
-const maxWritten = 16
+// maxWritten is of how many paths of applies it is held in memory what they wrote.
+const maxWritten = 200_000
 
 // wrote is what an apply that stands made of each path.
 type wrote struct {
 	id, checkpoint int64
 	at             time.Time
 	paths          map[string]project.State
+	line           *line // whose it is; nil until a plan's lineage is known
 }
 
 // standing are a session's applies that stand, newest first; with an error those
 // that are newer than what it is about.
 func (a *Applier) standing(ctx context.Context, id string) (out []wrote, err error) {
 	all, err := a.History.Applies(ctx, id)
+	n := 0
 	for _, rec := range slices.Backward(all) {
 		if rec.State != api.ApplyDone || rec.Journal == "" {
 			continue
 		}
 		paths, err := a.wroteBy(rec.Journal)
-		if err != nil || len(out) == maxWritten {
+		if n += len(paths); err != nil || n > maxWritten && len(out) > 0 {
 			return out, err
 		}
-		out = append(out, wrote{rec.ID, rec.Checkpoint, rec.At, paths})
+		out = append(out, wrote{id: rec.ID, checkpoint: rec.Checkpoint, at: rec.At, paths: paths})
 	}
 	return out, err
 }
@@ -95,8 +97,8 @@ func (a *Applier) wroteBy(journal string) (map[string]project.State, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.wrote == nil || len(a.wrote) >= maxWritten {
-		a.wrote = make(map[string]map[string]project.State)
+	if a.held += len(w); a.wrote == nil || a.held > maxWritten {
+		a.wrote, a.held = make(map[string]map[string]project.State), len(w)
 	}
 	a.wrote[journal] = w
 	return w, nil
