@@ -237,8 +237,8 @@ func (p *past) again(was api.Session) api.Session {
 	if p.next.Command != was.Command {
 		out.ResumedWith = p.next.Command
 	}
-	if n := len(p.Checkpoints); was.Live() && n > 0 { // it was interrupted some time after that
-		was.EndedAt = p.Checkpoints[n-1].At
+	if was.Live() { // it was interrupted some time after that
+		was.EndedAt = p.Ran
 	}
 	out.RanBefore = was.Ran(was.EndedAt)
 	return out

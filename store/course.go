@@ -60,3 +60,18 @@ WHERE r.session = ?1 AND r.key % ?3 = 0 ORDER BY r.key`, session, string(kind), 
 func (s *Store) Named(ctx context.Context, session string, kind Kind, event string) ([]Event, error) {
 	return s.eventsWhere(ctx, session, " "+event, `session = ? AND kind = ? AND event = ? ORDER BY seq`, session, string(kind), event)
 }
+
+// Ran is when something last happened in a session before an event, while it ran: what
+// applies and resumes record may come long after. Zero: nothing did.
+func (s *Store) Ran(ctx context.Context, session string, before uint64) (at time.Time, err error) {
+	var ns int64
+	err = s.reads.QueryRowContext(ctx, `SELECT coalesce((SELECT time FROM events WHERE session = ? AND seq < ? AND kind NOT IN ('apply', 'checkpoint', 'session') ORDER BY seq DESC LIMIT 1), 0)`,
+		session, int64(min(before, 1<<62))).Scan(&ns)
+	if err != nil {
+		return at, fmt.Errorf("cannot find out until when session %.80q ran: %w", session, s.fault(err))
+	}
+	if ns != 0 {
+		at = time.Unix(0, ns).UTC()
+	}
+	return at, nil
+}

@@ -107,7 +107,7 @@ type Session struct {
 }
 
 // Ran is how long the session has run by now, without the time between an end and a
-// resume; 0: nobody recorded when it ended.
+// resume, as far as anybody recorded when it ended.
 func (s Session) Ran(now time.Time) time.Duration {
 	began := s.StartedAt
 	if s.Resumed > 0 {
@@ -117,7 +117,7 @@ func (s Session) Ran(now time.Time) time.Duration {
 	case !s.EndedAt.IsZero():
 		now = s.EndedAt
 	case !s.Live() || began.IsZero():
-		return 0
+		return s.RanBefore
 	}
 	return s.RanBefore + max(0, now.Sub(began))
 }

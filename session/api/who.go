@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 )
 
 // asHeader names whom a request is from.
@@ -18,8 +20,15 @@ type asKey struct{}
 // calls themselves: who can ask at all has the same user's rights.
 func (c *Client) Named(who string) { c.as = Trim(Escape(who), maxName) }
 
-// From says whom a request is from: ""  when it doesn't tell.
-func From(q *http.Request) string { return Trim(Escape(q.Header.Get(asHeader)), maxName) }
+// From says whom a request is from: ""  when it doesn't tell. Nobody passes for the
+// rules, whose word is "rule".
+func From(q *http.Request) string {
+	who := strings.TrimSpace(Trim(Escape(q.Header.Get(asHeader)), maxName))
+	if who == "rule" {
+		return strconv.Quote(who)
+	}
+	return who
+}
 
 // WithPerson has a context tell whom its request is from.
 func WithPerson(ctx context.Context, who string) context.Context {

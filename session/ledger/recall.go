@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
+	"time"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -24,6 +26,7 @@ type Past struct {
 
 	Closing []api.Event // close what was left open, but for actions
 	Words   []string    // for the person
+	Ran     time.Time   // when something last happened in it
 }
 
 // Interrupted is what is said of what a dead supervisor left open.
@@ -40,11 +43,12 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 	exec, _, xerr := Last[api.Exec](ctx, st, id, store.KindExec)
 	ends, _, eerr := Last[api.Ends](ctx, st, id, store.KindEnds)
 	note, _, nerr := Last[api.Note](ctx, st, id, store.KindNote)
-	if err := errors.Join(err, aerr, cerr, rerr, qerr, terr, xerr, eerr, nerr); err != nil {
+	ran, lerr := st.Ran(ctx, id, math.MaxUint64)
+	if err := errors.Join(err, lerr, aerr, cerr, rerr, qerr, terr, xerr, eerr, nerr); err != nil {
 		return nil, err
 	}
 	p := &Past{
-		Session: info, Actions: actions, Checkpoints: checkpoints, Rollbacks: rollbacks,
+		Session: info, Ran: ran, Actions: actions, Checkpoints: checkpoints, Rollbacks: rollbacks,
 		Names: make(map[string]netip.Addr), Execs: exec.ID, Ends: ends.ID, Notes: note.ID,
 	}
 	for _, q := range questions {

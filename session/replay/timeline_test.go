@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,5 +178,26 @@ func TestReplayGoesOnAfterDamage(t *testing.T) {
 				t.Errorf("the timeline says %q, %v", line.Damage, err)
 			}
 		})
+	}
+}
+
+// How long a session ran is told by what happened while it did, not by what was done with
+// its record later.
+func TestRan(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "one", 80, 24)
+	if at, err := st.Ran(t.Context(), s.ID, math.MaxUint64); err != nil || !at.IsZero() {
+		t.Errorf("where nothing happened it ran until %v, %v", at, err)
+	}
+	seq := record(t, st, s.ID, "action", store.KindAction, 1, api.Action{N: 1})
+	record(t, st, s.ID, "apply.done", store.KindApply, 1, api.Apply{ID: 1})
+	resumed := record(t, st, s.ID, "session.started", store.KindSession, 0, s)
+	record(t, st, s.ID, "action", store.KindAction, 2, api.Action{N: 2})
+	events, err := st.Events(t.Context(), s.ID, seq, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := st.Ran(t.Context(), s.ID, resumed); err != nil || !at.Equal(events[0].At) {
+		t.Errorf("it ran until %v, %v, want %v", at, err, events[0].At)
 	}
 }

@@ -63,7 +63,7 @@ func Replay(p Player) *cobra.Command {
 			if Terminal() && !plain {
 				return p.Screen(c.ctx, s.ID, api.Moment(at), speed)
 			}
-			r := &replay{command: c, session: s, from: from, speed: speed, idle: idle, emulator: p.Emulator, lines: bufio.NewWriter(c.out)}
+			r := &replay{command: c, session: s, from: from, speed: speed, idle: idle, ended: from.Seq > 1, emulator: p.Emulator, lines: bufio.NewWriter(c.out)}
 			f, ok := c.out.(*os.File)
 			r.paced = ok && term.IsTerminal(int(f.Fd()))
 			return r.play()
@@ -94,6 +94,8 @@ type replay struct {
 	next   int            // the number of the first line that hasn't left the screen
 	shown  map[int]string // what was written of the lines from next on
 	fresh  bool           // something was printed that may not be written yet
+	last   string         // what was said last of what happened
+	ended  bool           // the session did, and nothing but applies followed
 }
 
 // settled is how long a line stays before it is written, unless it scrolls away.
@@ -255,9 +257,13 @@ func (r *replay) wait(at time.Duration) error {
 // event says what happened, in a line of its own.
 func (r *replay) event(e api.Event) error {
 	words := told(e)
-	if words == "" {
-		return nil
+	switch s := e.Session; {
+	case words == "" || e.Action != nil && words == r.last:
+		return nil // what an interruption cut off is said to have ended once more when its files are known
+	case s != nil && s.Resumed > 0 && e.Kind == "session.started" && !r.ended:
+		words = "interrupted; " + words
 	}
+	r.last, r.ended = words, e.Kind == "session.ended" || r.ended && e.Apply != nil
 	if err := r.wait(e.At.Sub(r.session.StartedAt)); err != nil {
 		return err
 	}
@@ -276,8 +282,8 @@ func told(e api.Event) string {
 	case e.Action != nil && !e.Action.Housekeeping:
 		a := e.Action
 		switch {
-		case e.Kind == "action.ended" && a.Exit != nil:
-			return fmt.Sprintf("#%d %s (%s)", a.N, a.Title, a.Exit.Words())
+		case e.Kind == "action.ended", e.Kind == "action.abandoned":
+			return fmt.Sprintf("#%d %s (%s)", a.N, a.Title, cmp.Or(a.Exit.Words(), a.Reason, string(a.State)))
 		case e.Kind == "action.edited":
 			return fmt.Sprintf("#%d %s", a.N, a.Title)
 		case e.Kind == "action.denied":
@@ -290,9 +296,11 @@ func told(e api.Event) string {
 		return fmt.Sprintf("network: %s %s:%d (%s)", a.Protocol, cmp.Or(a.Name, a.Address), a.Port, a.Verdict)
 	case e.Rollback != nil && (e.Kind == "rollback.done" || e.Kind == "rollback.failed"):
 		words, _ := e.Rollback.Words()
-		return words + strings.TrimSuffix(": "+e.Rollback.Failure, ": ")
+		return words + ": " + cmp.Or(e.Rollback.Failure, "done")
 	case e.Apply != nil && e.Kind == "apply.done":
 		return "applied " + paint.Count(e.Apply.Files, "file", "files")
+	case e.Apply != nil && e.Kind == "apply.undone":
+		return "took what was applied back out of the project: " + paint.Count(e.Apply.Files, "file", "files")
 	case e.Session != nil && e.Kind == "session.started" && e.Session.Resumed > 0:
 		return "resumed with " + e.Session.Runs()
 	case e.Session != nil && e.Kind == "session.ended":
@@ -304,6 +312,9 @@ func told(e api.Event) string {
 // end writes what is left.
 func (r *replay) end() error {
 	r.settle()
+	if r.session.State == api.SessionInterrupted {
+		_, _ = fmt.Fprintln(r.lines, "── interrupted")
+	}
 	if r.session.Live() {
 		_, _ = fmt.Fprintf(r.lines, "── that is all by now; stepbox attach %s shows how it goes on\n", r.session.ID) // Flush returns its error
 	}
