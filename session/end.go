@@ -107,7 +107,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 			}
 			return func() {
 				s.info.Changed, s.info.Unapplied = changed, unapplied
-				s.listen(nil)
+				s.listenAgain()
 				s.loop.WhenIdle(func() { s.conclude(exit) })
 			}
 		})

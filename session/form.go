@@ -193,6 +193,7 @@ func (s *Session) weighed(a *action) {
 		return
 	}
 	verdict, rule := a.weigh(s.info.Mode, s.holdNext)
+	s.actions.begins(a)
 	switch verdict {
 	case api.Allow:
 		a.By = "rule"

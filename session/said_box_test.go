@@ -56,29 +56,37 @@ func TestSaidAgainstDone(t *testing.T) {
 }
 
 // TestSaidLate: a command may be over before its agent has written to its
-// transcript what it is for. That is found when the next one ends, or the session.
+// transcript what it is for. That is found soon, or when the session ends; until then
+// what was said of an earlier one with the same words isn't taken for it.
 func TestSaidLate(t *testing.T) {
 	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do [ "$c" = end ] && exit; bash -c "$c" </dev/null; done`, damaged(t))
 	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
 	feed := w.feed("feed")
 	transcript := filepath.Join(filepath.Dir(w.project), "data/homes/generic/.claude/projects/-p/a.jsonl")
 	w.must(os.MkdirAll(filepath.Dir(transcript), 0o755))
-	written := ""
-	for i, next := range []string{"unlink notes2.txt", "end"} {
-		line := []string{"unlink notes.txt", "unlink notes2.txt"}[i]
-		if i == 0 {
-			feed(line)
+	written, n := "", 0
+	for _, c := range []struct{ line, described, mismatch string }{
+		{"cat keep.txt", "Read what is kept", ""},
+		{"cat keep.txt", "Read it again", ""},
+		{"unlink notes.txt", "Run the linter", "said: Run the linter; deletes notes.txt"},
+		{"unlink notes2.txt", "Run the linter", "said: Run the linter; deletes notes2.txt"},
+	} {
+		feed(c.line)
+		a := w.action("the end of "+c.line, func(a api.Action) bool {
+			return a.N > n && strings.Contains(a.Title, c.line) && a.State == api.ActionEnded
+		})
+		if n = a.N; a.Said != nil {
+			t.Fatalf("%s: it said %+v before it was written", c.line, a.Said)
 		}
-		a := w.action("the end of "+line, func(a api.Action) bool { return strings.Contains(a.Title, line) && a.State == api.ActionEnded })
-		if a.Said != nil {
-			t.Fatalf("%s: it said %+v before it was written", line, a.Said)
-		}
-		written += fmt.Sprintf(`{"type":"assistant","timestamp":%q,"cwd":%q,"message":{"role":"assistant","content":[{"type":"tool_use","input":{"command":%q,"description":"Run the linter"}}]}}`+"\n",
-			a.StartedAt.Format(time.RFC3339Nano), w.project, line)
+		written += fmt.Sprintf(`{"type":"assistant","timestamp":%q,"cwd":%q,"message":{"role":"assistant","content":[{"type":"tool_use","input":{"command":%q,"description":%q}}]}}`+"\n",
+			a.StartedAt.Format(time.RFC3339Nano), w.project, c.line, c.described)
 		w.must(os.WriteFile(transcript, []byte(written), 0o644))
-		feed(next)
-		want := "said: Run the linter; deletes " + []string{"notes.txt", "notes2.txt"}[i]
-		w.action(want, func(b api.Action) bool { return b.N == a.N && b.Said != nil && b.Said.Mismatch == want })
+		if c.line == "unlink notes2.txt" {
+			feed("end")
+		}
+		w.action(c.described, func(b api.Action) bool {
+			return b.N == a.N && b.Said != nil && b.Said.Text == c.described && b.Said.Mismatch == c.mismatch
+		})
 	}
 }
 

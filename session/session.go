@@ -95,7 +95,8 @@ type Session struct {
 
 	// Below: owned by the loop.
 	info       api.Session
-	unheard    func()          // looks again for what the agent announced of the action before; see listen
+	unheard    []*unheard      // see listen; at most maxUnheard
+	listening  bool            // they are looked at before long
 	listed     bool            // it has a row, in which this run of it stands
 	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
 	actions    actions

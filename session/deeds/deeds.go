@@ -47,6 +47,7 @@ type Action struct {
 	Before   int64        // the checkpoint before it
 	Spans    []files.Span // in which its changes were made
 	Commands []api.Command
+	Since    time.Time // when the one before it with the same commands began
 	Began    time.Time
 	Base     *api.Base // what the project was; nil: that isn't known yet
 	Ruled    bool      // whether its changes need a review may be up to a rule
@@ -76,7 +77,7 @@ func (r *Teller) Tell(a Action) files.Told {
 	}
 	var commit *effects.Commit
 	t.Effects, commit = effects.Of(in)
-	all := r.announced(a.Commands, a.Began, r.deeds(t.Changed))
+	all := r.announced(a, r.deeds(t.Changed))
 	if commit != nil {
 		all = append(all, said.Announcement{Text: commit.Message, Source: said.FromCommit, Deeds: r.deeds(commit.Changes)})
 	}
@@ -84,11 +85,9 @@ func (r *Teller) Tell(a Action) files.Told {
 	return t
 }
 
-// Announced is what the agent said of commands, before it is known what they did; nil:
-// nothing is known.
-func (r *Teller) Announced(commands []api.Command, began time.Time) *api.Said {
-	return said.Of(r.announced(commands, began, nil))
-}
+// Announced is what the agent said of an action, as long as it isn't known what that
+// did; nil: nothing is known.
+func (r *Teller) Announced(a Action) *api.Said { return said.Of(r.announced(a, nil)) }
 
 // Beside puts what was done beside what the agent announced of it.
 func (r *Teller) Beside(announced *api.Said, changed []diff.Change) *api.Said {
@@ -115,15 +114,18 @@ func (r *Teller) base(ctx context.Context, b *api.Base) *base.Record {
 	return rec
 }
 
-// announced finds what the agent said of commands, in its own transcripts and in the
+// announced finds what the agent said of an action, in its own transcripts and in the
 // commands.
-func (r *Teller) announced(commands []api.Command, began time.Time, deeds []said.Deed) []said.Announcement {
-	if len(commands) == 0 {
+func (r *Teller) announced(a Action, deeds []said.Deed) []said.Announcement {
+	if len(a.Commands) == 0 {
 		return nil
 	}
-	find := said.Command{Project: r.Project, From: r.From, To: began.Add(time.Second)}
+	find := said.Command{Project: r.Project, After: a.Since.Add(said.Late), Began: a.Began}
+	if find.After.Before(r.From) {
+		find.After = r.From
+	}
 	comment := ""
-	for _, c := range commands {
+	for _, c := range a.Commands {
 		lines := append([]string{c.Line}, c.Argv[max(len(c.Argv)-1, 0):]...) // the last may be a shell's script
 		find.Lines = append(find.Lines, lines...)
 		for _, line := range lines {

@@ -33,14 +33,26 @@ var places = []struct {
 
 // Command says which command an announcement must be of.
 type Command struct {
-	Lines    []string  // any of these, escaped
-	Project  string    // in this folder, or below
-	From, To time.Time // between these moments
+	Lines   []string  // any of these, escaped
+	Project string    // in this folder, or below
+	After   time.Time // what was called before then was of an earlier command
+	Began   time.Time // so what had its result by then was another's
+}
+
+// Late is how much later than it began a command an agent may write its call down: until
+// then it is none of the next command with the same lines.
+const Late = 100 * time.Millisecond
+
+// call is an agent's call of a command. It has no words when there are several that
+// may be it, which have other words.
+type call struct {
+	api.Said
+	id string // its result names it
 }
 
 // InTranscript finds what an agent announced of a command in the transcripts in
-// its home folder, the newest first; "" when nothing is found. No link of the
-// agent's is followed.
+// its home folder; "" when nothing is found, or it may be of another command. No link
+// of the agent's is followed.
 func InTranscript(home string, c Command) (said api.Said) {
 	root, err := unix.Open(home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -68,7 +80,7 @@ func InTranscript(home string, c Command) (said api.Said) {
 			if p := path.Join(dir, e.Name()); deep > 0 && e.IsDir() && names > 0 {
 				walk(p, deep-1)
 			} else if strings.HasSuffix(p, ".jsonl") && unix.Fstatat(int(d.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-				if at := time.Unix(st.Mtim.Unix()); !at.Before(c.From) {
+				if at := time.Unix(st.Mtim.Unix()); !at.Before(c.After) {
 					found = append(found, transcript{p, at})
 				}
 			}
@@ -79,16 +91,28 @@ func InTranscript(home string, c Command) (said api.Said) {
 		walk(p.dir, p.deep)
 	}
 	slices.SortFunc(found, func(a, b transcript) int { return b.at.Compare(a.at) })
+	var called *call
 	for _, t := range found[:min(len(found), maxFiles)] {
 		if f := open(root, t.path, unix.O_NONBLOCK); f != nil {
-			said = read(f, c)
+			called = called.or(read(f, c))
 			f.Close()
-			if said.Text != "" {
-				break
-			}
 		}
 	}
+	if called != nil && called.Text != "" {
+		said = called.Said
+	}
 	return said
+}
+
+// or is the one call that there is.
+func (a *call) or(b *call) *call {
+	switch {
+	case a == nil:
+		return b
+	case b != nil && a.Text != b.Text:
+		a.Text = ""
+	}
+	return a
 }
 
 // open opens what is below a folder, through no link and no other mount.
@@ -103,10 +127,10 @@ func open(root int, p string, flags uint64) *os.File {
 }
 
 // read looks through the end of a transcript.
-func read(f *os.File, c Command) (said api.Said) {
+func read(f *os.File, c Command) *call {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return said
+		return nil
 	}
 	head := make([]byte, 16<<10)
 	n, _ := f.ReadAt(head, 0)
@@ -127,39 +151,59 @@ type entry struct {
 	Message, Payload struct{ Role, Type, Cwd string }
 }
 
-// search finds the last announcement of a command in the lines of a transcript.
-// First is the transcript's first line, which tells the folder of some.
-func search(first, tail []byte, c Command) (found api.Said) {
+// search finds the call of a command in the lines of a transcript, which isn't
+// answered before the command begins. First is the transcript's first line, which tells
+// the folder of some.
+func search(first, tail []byte, c Command) (found *call) {
 	var head entry
 	if json.Unmarshal(first, &head) == nil && !c.in(cmp.Or(head.Cwd, head.Payload.Cwd)) {
-		return found
+		return nil
 	}
 	before := "" // what the agent said since it last heard something
 	for line := range bytes.Lines(tail) {
 		has := func(word string) bool { return bytes.Contains(line, []byte(word)) }
-		if !has(`"assistant"`) && !has("function_call") { // the bulk: what the agent was told
-			if has(`"user"`) || has(`"toolResult"`) {
-				before = ""
-			}
-			continue
-		}
+		heard := has(`"user"`) || has(`"toolResult"`)
 		var e entry
-		var all struct{ Message, Payload any }
-		if len(line) > maxLine || json.Unmarshal(line, &e) != nil || !c.in(e.Cwd) || e.Timestamp.Before(c.From) || e.Timestamp.After(c.To) {
+		if has(`"assistant"`) || has("function_call") { // else the bulk: what the agent was told
+			if len(line) > maxLine || json.Unmarshal(line, &e) != nil {
+				continue
+			}
+			if heard = e.heard(); !heard {
+				found = found.or(c.called(line, e, &before))
+			}
+		}
+		if !heard {
 			continue
 		}
-		if role := cmp.Or(e.Message.Role, e.Payload.Role); role != "" && role != "assistant" || e.Payload.Type == "function_call_output" {
-			before = ""
-		} else if json.Unmarshal(line, &all) == nil {
-			c.visit([]any{all.Message, all.Payload}, &before, &found)
+		before = ""
+		if found != nil && has(`"`+found.id+`"`) { // its result
+			if json.Unmarshal(line, &e) == nil && !e.Timestamp.Before(c.Began) {
+				return found
+			}
+			found = nil
 		}
+	}
+	return found
+}
+
+// heard says whether an entry is something that the agent was told.
+func (e *entry) heard() bool {
+	role := cmp.Or(e.Message.Role, e.Payload.Role)
+	return role != "" && role != "assistant" || e.Payload.Type == "function_call_output"
+}
+
+// called finds a call of the command in a line of a transcript.
+func (c *Command) called(line []byte, e entry, before *string) (found *call) {
+	var all struct{ Message, Payload any }
+	if c.in(e.Cwd) && e.Timestamp.After(c.After) && !e.Timestamp.After(c.Began.Add(Late)) && json.Unmarshal(line, &all) == nil {
+		c.visit([]any{all.Message, all.Payload}, before, &found)
 	}
 	return found
 }
 
 // visit looks for calls of a shell in what an agent said, and notes what it said
 // before each.
-func (c *Command) visit(v any, before *string, found *api.Said) {
+func (c *Command) visit(v any, before *string, found **call) {
 	switch v := v.(type) {
 	case []any:
 		for _, v := range v {
@@ -175,14 +219,18 @@ func (c *Command) visit(v any, before *string, found *api.Said) {
 		var arguments any
 		_ = json.Unmarshal([]byte(word("arguments")), &arguments) // Codex has them as text; else there are none
 		c.visit([]any{v["content"], v["input"], v["arguments"], arguments}, before, found)
+		if *found != nil && (*found).id == "" {
+			(*found).id = cmp.Or(word("call_id"), word("id"))
+		}
 		if line == "" || !slices.Contains(c.Lines, api.Escape(line)) {
 			return
 		}
-		*found = api.Said{Text: cmp.Or(word("description"), word("justification")), Source: FromCall}
-		if found.Text == "" {
+		is := call{Said: api.Said{Text: cmp.Or(word("description"), word("justification")), Source: FromCall}}
+		if is.Text == "" {
 			text := strings.TrimSpace(*before)
-			*found = api.Said{Text: strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), Source: FromMessage}
+			is.Said = api.Said{Text: strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), Source: FromMessage}
 		}
+		*found = (*found).or(&is)
 	}
 }
 

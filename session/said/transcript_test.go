@@ -34,6 +34,19 @@ func piLines(at time.Time, cwd, command, before string) string {
 `, stamp, cwd, stamp, before, command)
 }
 
+// The result of each.
+func claudeResult(at time.Time) string {
+	return fmt.Sprintf(`{"message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"a.txt"}]},"type":"user","timestamp":%q}`+"\n", at.Format(time.RFC3339Nano))
+}
+
+func codexResult(at time.Time) string {
+	return fmt.Sprintf(`{"timestamp":%q,"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"a.txt"}}`+"\n", at.Format(time.RFC3339Nano))
+}
+
+func piResult(at time.Time) string {
+	return fmt.Sprintf(`{"type":"message","timestamp":%q,"message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a.txt"}]}}`+"\n", at.Format(time.RFC3339Nano))
+}
+
 const (
 	inClaude = ".claude/projects/-p/a.jsonl"
 	inCodex  = ".codex/sessions/2026/11/22/rollout-a.jsonl"
@@ -49,7 +62,14 @@ func TestInTranscript(t *testing.T) {
 		"Claude Code":          {map[string]string{inClaude: other + claudeLine(noon, "/p", "ls -la", "List files") + other}, "List files"},
 		"a helper of Claude's": {map[string]string{".claude/projects/-p/id/subagents/agent-1.jsonl": claudeLine(noon, "/p", "ls -la", "List files")}, "List files"},
 		"in a folder below":    {map[string]string{inClaude: claudeLine(noon, "/p/src", "ls -la", "List files")}, "List files"},
-		"the newest counts":    {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeLine(noon, "/p", "ls -la", "Second")}, "Second"},
+		"either of two":        {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeLine(noon, "/p", "ls -la", "Second")}, ""},
+		"either of two files":  {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First"), inPi: piLines(noon, "/p", "ls -la", "Second")}, ""},
+		"two that say one":     {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "List files") + claudeLine(noon, "/p", "ls -la", "List files")}, "List files"},
+		"one that is over":     {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeResult(noon) + other}, ""},
+		"one over, one not":    {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeResult(noon) + claudeLine(noon, "/p", "ls -la", "Second")}, "Second"},
+		"one over since":       {map[string]string{inClaude: claudeLine(noon, "/p", "ls -la", "First") + claudeResult(noon.Add(time.Hour)) + claudeLine(noon, "/p", "ls -la", "Second")}, "First"},
+		"one over, in Codex":   {map[string]string{inCodex: codexLines(noon, "/p", `{"cmd":"ls -la"}`, "hm") + codexResult(noon)}, ""},
+		"one over, in pi":      {map[string]string{inPi: piLines(noon, "/p", "ls -la", "hm") + piResult(noon)}, ""},
 		"Codex":                {map[string]string{inCodex: codexLines(noon, "/p", `{"cmd":"ls -la","justification":"See what is there"}`, "hm")}, "See what is there"},
 		"Codex, before":        {map[string]string{inCodex: codexLines(noon, "/p", `{"cmd":"ls -la"}`, "I know now.\n\nI'll list the files.")}, "I'll list the files."},
 		"Codex, words":         {map[string]string{inCodex: codexLines(noon, "/p", `{"command":["bash","-lc","ls -la"]}`, "Listing")}, "Listing"},
@@ -74,7 +94,7 @@ func TestInTranscript(t *testing.T) {
 			for p, text := range c.files {
 				put(t, filepath.Join(home, p), text)
 			}
-			got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", From: noon.Add(-time.Hour), To: noon.Add(time.Hour)})
+			got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", After: noon.Add(-time.Hour), Began: noon.Add(time.Hour)})
 			if got.Text != c.want || name == "Codex, before" && got.Source != FromMessage || name == "Claude Code" && got.Source != FromCall {
 				t.Errorf("%+v, want %q", got, c.want)
 			}
@@ -125,7 +145,7 @@ func TestTraps(t *testing.T) {
 		if err := trap(home); err != nil {
 			t.Fatal(err)
 		}
-		if got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)}); got.Text != "" {
+		if got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", Began: noon.Add(time.Hour)}); got.Text != "" {
 			t.Errorf("%s: it was read: %q", name, got.Text)
 		}
 	}
@@ -140,8 +160,8 @@ func FuzzSearch(f *testing.F) {
 	f.Add(`{"cwd":"/p"}`, piLines(noon, "/p", "ls -la", "Listing"))
 	f.Add(`[`, `{"message":{"role":"assistant","content":{"type":3}},"payload":[]}`)
 	f.Fuzz(func(t *testing.T, first, tail string) {
-		got := search([]byte(first), []byte(tail), Command{Lines: []string{"ls -la"}, Project: "/p", To: noon.Add(time.Hour)})
-		if len(got.Text) > len(tail) {
+		got := search([]byte(first), []byte(tail), Command{Lines: []string{"ls -la"}, Project: "/p", Began: noon.Add(time.Hour)})
+		if got != nil && len(got.Text) > len(tail) {
 			t.Errorf("%d bytes were found in %d", len(got.Text), len(tail))
 		}
 	})
