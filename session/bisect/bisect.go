@@ -165,9 +165,9 @@ func (b *Bisector) resumed(ctx context.Context, id string, steps []api.BisectSte
 	if err != nil || s.Resumed == 0 {
 		return steps, err
 	}
-	told, err := b.History.Store.Told(ctx, id, store.KindSession, 0)
-	for _, e := range told {
-		if e.Event != "session.resumed" || e.Seq <= from || e.Seq > to {
+	resumed, err := b.History.Store.Named(ctx, id, store.KindSession, "session.resumed")
+	for _, e := range resumed {
+		if e.Seq <= from || e.Seq > to {
 			continue
 		}
 		add := api.BisectStep{From: begin, To: api.MomentOf(e.Seq), Title: "what was changed in the project before the session was resumed"}

@@ -52,7 +52,7 @@ func (w *walk) entry(ctx context.Context, at place) (*manifest.Entry, error) {
 	}
 	i := w.Index(at.checkpoint)
 	if at.checkpoint != 0 && i < 0 {
-		return nil, fmt.Errorf("cannot find checkpoint %d", at.checkpoint)
+		return nil, fmt.Errorf("cannot find checkpoint %d: stepbox verify says what the record lost", at.checkpoint)
 	}
 	if e := p[i+1]; e != nil && e.Kind == manifest.KindFile {
 		return e, nil

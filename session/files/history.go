@@ -116,10 +116,7 @@ func (h *History) Inherited(ctx context.Context, id string, f *Files, to *manife
 	base := manifest.LaterBase(first, to)
 	for i := range listed {
 		was, is := first.Has(base, changes[i].Path), changes[i].New
-		if listed[i].Inherited = (was == nil) == (is == nil); was != nil && is != nil {
-			listed[i].Inherited = was.Kind == is.Kind && was.Mode == is.Mode && was.Hash == is.Hash && was.Size == is.Size && was.Target == is.Target
-		}
-		if listed[i].Inherited {
+		if listed[i].Inherited = is == nil && was == nil || is != nil && is.Same(was); listed[i].Inherited {
 			listed[i].Words = strings.TrimPrefix(listed[i].Words+", inherited", ", ")
 		}
 	}
@@ -231,10 +228,7 @@ func (h *History) FirstChange(ctx context.Context, id, path string) (api.At, err
 	if err != nil {
 		return api.At{}, err
 	}
-	i := slices.IndexFunc(was[1:], func(e *manifest.Entry) bool {
-		o := was[0]
-		return (e == nil) != (o == nil) || e != nil && (e.Kind != o.Kind || e.Mode != o.Mode || e.Hash != o.Hash || e.Size != o.Size || e.Target != o.Target)
-	})
+	i := slices.IndexFunc(was[1:], func(e *manifest.Entry) bool { return !e.Same(was[0]) })
 	if i < 0 {
 		return api.At{}, api.Problemf(api.CodeNotFound, "%q never changed in this session", api.Escape(path))
 	}
@@ -249,7 +243,7 @@ func (h *History) FirstChange(ctx context.Context, id, path string) (api.At, err
 func (h *History) Taken(ctx context.Context, id string, checkpoint int64) (api.Moment, error) {
 	told, err := h.Store.Told(ctx, id, store.KindCheckpoint, checkpoint)
 	if err != nil || len(told) == 0 {
-		return "", errors.Join(err, fmt.Errorf("cannot find checkpoint %d", checkpoint))
+		return "", errors.Join(err, fmt.Errorf("cannot find checkpoint %d: stepbox verify %s says what the record lost", checkpoint, id))
 	}
 	return api.MomentOf(told[0].Seq), nil
 }

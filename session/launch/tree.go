@@ -57,7 +57,7 @@ func (t traveller) ComparePatch(ctx context.Context, id string, at api.Moment, o
 		return err
 	}
 	for _, g := range gaps {
-		if _, err := fmt.Fprintf(w, "# can't be compared: %s: %s\n", cmp.Or(g.Path, "the project"), g.Why); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s: %s\n", api.PatchLost, cmp.Or(g.Path, "the project"), g.Why); err != nil {
 			return err
 		}
 	}

@@ -27,8 +27,7 @@ func (t *Tree) Beneath(ctx context.Context, upper *manifest.Manifest) (b *manife
 	root.Entry = manifest.Entry{Kind: manifest.KindDir}
 	began := &manifest.Manifest{Root: root}
 	for path, e := range upper.All() {
-		was := began.Lookup(path)
-		if was != nil && e.Kind != manifest.KindDir && e.Kind == was.Kind && e.Hash == was.Hash && e.Mode == was.Mode && e.Target == was.Target {
+		if e.Kind != manifest.KindDir && e.Same(began.Lookup(path)) {
 			others++
 		}
 	}

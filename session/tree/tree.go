@@ -93,7 +93,7 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 	}
 	var was api.Session // then; none is before it started
 	if then, err := s.Store.AsOf(ctx, id, store.KindSession, at.Seq, 1); err != nil || len(then) > 0 && json.Unmarshal(then[0], &was) != nil {
-		return nil, fmt.Errorf("cannot read how session %s stood then: %w", id, cmp.Or(err, errors.New("its record is damaged")))
+		return nil, fmt.Errorf("cannot read how session %s stood then: %w", id, cmp.Or(err, errors.New("its record is damaged: stepbox verify "+id+" says where")))
 	}
 	var rec *base.Record
 	missing := "what the project was isn't in the record"

@@ -83,6 +83,12 @@ func (e *Entry) SameMeta(o *Entry) bool {
 	return e.Mode == o.Mode && e.UID == o.UID && e.GID == o.GID && e.MTime == o.MTime && e.SameXattrs(o)
 }
 
+// Same compares what version control would: kind, permissions, content and target. Nil
+// is nothing there.
+func (e *Entry) Same(o *Entry) bool {
+	return e == o || e != nil && o != nil && e.Kind == o.Kind && e.Mode == o.Mode && e.Hash == o.Hash && e.Size == o.Size && e.Target == o.Target
+}
+
 // Node is an Entry in a manifest's tree, with what is below it.
 type Node struct {
 	Entry
