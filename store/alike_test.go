@@ -65,6 +65,22 @@ func TestAlike(t *testing.T) {
 	if _, err := s.Append(t.Context(), id, Fact{Kind: KindExec, Key: 99, Event: "x", Doc: []byte(`{"like":2}`)}); err == nil {
 		t.Error("what begins as what is stored so can be recorded")
 	}
+	// What SQLite reads in another way than we do isn't what fold stores.
+	folded := stored(t, s, 3)
+	for _, forged := range []string{
+		strings.TrimSuffix(folded, "}") + `,"at":"y"}`, strings.Replace(folded, `"at":"y"`, `"at":{"a":1},"at":"y"`, 1),
+		strings.Replace(folded, `"id":1,"pid":18`, `"pid":18,"id":1`, 1), strings.Replace(folded, `{"like":2,`, `{"like":2,"like":2,`, 1), folded + " ",
+	} {
+		raw(t, s.dir, `DROP TRIGGER events_stay`, fmt.Sprintf(`UPDATE events SET doc = '%s' WHERE seq = 3`, forged), eventsStay)
+		if err := s.Verify(t.Context(), id); forged == folded || !errors.Is(err, ErrTampered) || !strings.Contains(err.Error(), "event 3 (") {
+			t.Errorf("stored as %s: Verify = %v", forged, err)
+		}
+		if err := s.Rebuild(t.Context(), id); err == nil {
+			t.Errorf("stored as %s it is repaired", forged)
+		}
+	}
+	raw(t, s.dir, `DROP TRIGGER events_stay`, fmt.Sprintf(`UPDATE events SET doc = '%s' WHERE seq = 3`, folded), eventsStay)
+	verify(t, s, id)
 	was := stored(t, s, 2)
 	raw(t, s.dir, `DROP TRIGGER events_stay`, `DROP TRIGGER events_remain`)
 	for _, harm := range []string{`UPDATE events SET doc = replace(doc, 'status', 'commit') WHERE seq = 2`, `UPDATE events SET doc = '[1,' WHERE seq = 2`, `DELETE FROM events WHERE seq = 2`} {

@@ -50,6 +50,15 @@ func (s *Store) Collect(ctx context.Context, dry bool, without []string, more ..
 			return c, fmt.Errorf("%w open: this takes that no session runs and no other Stepbox looks at the record", ErrBusy)
 		}
 	}
+	others, err := s.others(ctx, s.reads)
+	if err != nil {
+		return c, err
+	}
+	for _, o := range others {
+		if !o.guard() { // it may hide what is named
+			return c, fmt.Errorf("%s, so nothing was removed: see stepbox verify --all", o)
+		}
+	}
 	named, err := s.named(ctx, without, more)
 	if err != nil {
 		return c, err

@@ -24,11 +24,16 @@ func (s *Store) Everywhere(ctx context.Context) ([]string, error) {
 // Sound looks at the database as such: its pages, its indexes, and what keeps events
 // from being changed by a slip of the hand. It lists what is wrong.
 func (s *Store) Sound(ctx context.Context) (wrong []string, err error) {
-	wrong, err = columnOf[string](ctx, s, `SELECT integrity_check FROM pragma_integrity_check
-UNION ALL SELECT 'the guard is missing, or another: ' || value FROM json_each(?) WHERE value NOT IN (SELECT sql FROM sqlite_schema WHERE type = 'trigger')`,
-		list([]string{eventsStay, eventsRemain}))
+	wrong, err = columnOf[string](ctx, s, `SELECT integrity_check FROM pragma_integrity_check`)
 	if err != nil {
 		return nil, fmt.Errorf("cannot check the database: %w", err)
+	}
+	others, err := s.others(ctx, s.reads)
+	if err != nil {
+		return nil, fmt.Errorf("cannot check the database: %w", s.fault(err))
+	}
+	for _, o := range others {
+		wrong = append(wrong, o.String())
 	}
 	return slices.DeleteFunc(wrong, func(line string) bool { return line == "ok" }), nil
 }

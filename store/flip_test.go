@@ -113,6 +113,57 @@ func TestFlippedFields(t *testing.T) {
 	if err := wrong(t.Context(), s); err != nil {
 		t.Errorf("when all is as it was: %v", err)
 	}
+	// And in any column of what the database is made of, by whoever asks SQLite for it.
+	if _, err := db.Exec(eventsStay + `; PRAGMA writable_schema = ON`); err != nil {
+		t.Fatal(err)
+	}
+	flipped := 0
+	for _, f := range fields(t, db, "sqlite_schema") {
+		if f.was == nil || f.column == "rootpage" || !f.flip(t, db) {
+			continue // an index that SQLite makes by itself has no statement; pages are TestSound's
+		}
+		flipped++
+		if err := wrong(t.Context(), s); err == nil { // or it can't be read as a database at all
+			t.Errorf("%s (%v): a flipped bit isn't found: %v", f, f.was, err)
+		}
+		if c, err := s.Collect(t.Context(), true, nil); err == nil {
+			t.Errorf("%s (%v): all the same it collects %+v", f, f.was, c)
+		}
+		f.set(t, db, f.was)
+	}
+	if flipped < 60 {
+		t.Errorf("only %d could be flipped", flipped)
+	}
+	if err := wrong(t.Context(), s); err != nil {
+		t.Errorf("when all is as it was again: %v", err)
+	}
+}
+
+// A view that says something else than the events is found, keeps contents from being
+// collected, and is made again.
+func TestForgedViews(t *testing.T) {
+	dir, _ := everything(t)
+	s := openAt(t, dir)
+	for _, k := range described() {
+		if k.view == 0 {
+			continue
+		}
+		var is string
+		if err := s.reads.QueryRow(`SELECT sql FROM sqlite_schema WHERE name = ?`, k.table).Scan(&is); err != nil {
+			t.Fatal(err)
+		}
+		raw(t, dir, `DROP VIEW "`+k.table+`"`, strings.Replace(is, whole, `json_set(`+whole+`, '$.root', '')`, 1))
+		found, err := s.Examine(t.Context(), "aaaaaaaa", Examination{})
+		if err != nil || len(found.Problems) < 2 {
+			t.Errorf("%s: it finds %v, %v", k.table, found.Problems, err)
+		}
+		if c, err := s.Collect(t.Context(), false, nil); err == nil {
+			t.Errorf("%s: it collects %+v", k.table, c)
+		}
+		if err := errors.Join(s.Rebuild(t.Context(), "aaaaaaaa"), wrong(t.Context(), s)); err != nil {
+			t.Errorf("%s: after Rebuild: %v", k.table, err)
+		}
+	}
 }
 
 // field is one column of one row.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // Rebuild makes a session's rows again from its events. It refuses a broken
@@ -27,6 +28,9 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if len(v.found.Problems) > 0 {
 		return fail(v.found.Problems[0])
 	}
+	if err := s.remake(ctx); err != nil {
+		return fail(s.fault(err))
+	}
 	for _, k := range s.tables() {
 		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
@@ -43,6 +47,24 @@ SELECT session, key, max(seq), `+whole+` FROM events e WHERE session = ? AND kin
 	}
 	if err := os.MkdirAll(s.SessionDir(session), 0o700); err != nil {
 		return fail(fileFault(s.dir, err))
+	}
+	return s.rebuilt(ctx, session)
+}
+
+// rebuilt says what tables say otherwise than the events all the same.
+func (s *Store) rebuilt(ctx context.Context, session string) error {
+	tx, err := s.reads.BeginTx(ctx, nil)
+	if err == nil {
+		defer tx.Rollback() // it only read
+		v := &verifier{store: s, session: session, latest: make(map[resource]state), bodies: make(map[Hash]string)}
+		if _, err = v.rows(ctx, tx); err == nil {
+			if i := slices.IndexFunc(v.found.Problems, func(p Problem) bool { return p.Table }); i >= 0 {
+				err = v.found.Problems[i]
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot rebuild session %.80q: %w", session, s.fault(err))
 	}
 	return nil
 }
