@@ -23,28 +23,24 @@ type line struct {
 	until int64 // the newest checkpoint that is in the plan's state
 }
 
-// lineage lists the applies that stand of a plan's session, then of the one that it was
-// forked from, and so on. Of a session that was removed nothing is known any more.
-func (a *Applier) lineage(ctx context.Context, s api.Session, own []wrote, f *files.Files, now int64) []wrote {
-	out, l := own, &line{files: f, until: now}
-	for i := range out {
-		out[i].line = l
-	}
+// lineage lists the applies that stand of a plan's session, newest first, then of the one
+// that it was forked from, and so on. Of a session that was removed nothing is known.
+func (a *Applier) lineage(ctx context.Context, s api.Session, own []wrote, l line) (out []wrote) {
 	for range maxLineage {
+		for _, w := range own {
+			w.line = l
+			out = append(out, w)
+		}
 		p := s.Parent
-		if p == nil || ctx.Err() != nil {
+		if p == nil {
 			break
 		}
 		var err error
 		if s, err = ledger.Doc[api.Session](ctx, a.Store, p.ID, store.KindSession, 0); err != nil {
 			break
 		}
-		l = &line{of: " of session " + s.Name, files: files.Recorded(a.Store, s.ID), until: p.Checkpoint}
-		more, _ := a.standing(ctx, s.ID) // with an error the newer ones
-		for _, w := range more {
-			w.line = l
-			out = append(out, w)
-		}
+		l = line{of: " of session " + api.Escape(api.Trim(s.Name, 80)), files: files.Recorded(a.Store, s.ID), until: p.Checkpoint}
+		own, _ = a.standing(ctx, s.ID) // with an error the newer ones
 	}
 	return out
 }
@@ -76,8 +72,17 @@ func (w wrote) goesOn(ctx context.Context, path string) bool {
 // goes on from it. That the project has again what was there before the apply doesn't
 // mean then that nobody touched it.
 func (b *planner) takenBack(path string, has, want project.State) bool {
-	s, by, ok := last(b.lineage(), path)
-	return ok && !s.Same(has) && (s.Same(want) || by.goesOn(b.ctx, path))
+	for _, w := range b.lineage() {
+		s, ok := w.paths[path]
+		switch {
+		case !ok:
+		case s.Same(has):
+			return false
+		case s.Same(want) || w.goesOn(b.ctx, path):
+			return true
+		}
+	}
+	return false
 }
 
 // whyTakenBack says that in words, of the first of some paths that an apply wrote.

@@ -67,7 +67,7 @@ func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Fo
 			return all
 		}),
 	}
-	b.lineage = sync.OnceValue(func() []wrote { return a.lineage(ctx, s, b.applies(), sel.Files, sel.Checkpoint) })
+	b.lineage = sync.OnceValue(func() []wrote { return a.lineage(ctx, s, b.applies(), line{files: sel.Files, until: sel.Checkpoint}) })
 	return b
 }
 

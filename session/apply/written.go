@@ -22,7 +22,7 @@ type wrote struct {
 	id, checkpoint int64
 	at             time.Time
 	paths          map[string]project.State
-	line           *line // whose it is; nil until a plan's lineage is known
+	line           line // whose it is, in a plan's lineage
 }
 
 // standing are a session's applies that stand, newest first; with an error those
