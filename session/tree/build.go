@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -103,43 +104,90 @@ func (t *Tree) remove(path string) {
 	}
 }
 
-// overBase puts what the session first saw where it wrote in place of what the
-// folder was at the start: a person may have written in between.
-func (t *Tree) overBase(at *File, b *manifest.Node) {
-	if b.Opaque && b.Unsaved == "" { // all that was in it is listed
-		for name := range at.below {
-			if b.Sub.Find(name) == nil {
-				delete(at.below, name)
-			}
-		}
+// overBase puts what the session first saw where it wrote in place of what the folder
+// was at the start: a person may have written in between. What it knew when it was
+// resumed or forked, old, is older than that start, and counts only below what up, the
+// upper, covers.
+func (t *Tree) overBase(at *File, b, old, up *manifest.Node) {
+	if b.Opaque && b.Unsaved == "" && (old == nil || !old.Opaque) { // all that was in it is listed
+		maps.DeleteFunc(at.below, func(name string, _ *File) bool { return b.Sub.Find(name) == nil })
 	}
 	for n := range b.Sub.All() {
-		was := at.below[n.Name]
+		was, had, above := at.below[n.Name], find(old, n.Name), find(up, n.Name)
+		if above != nil && (above.Kind != manifest.KindDir || above.Opaque) {
+			had = nil
+		}
 		switch {
 		case n.Name == ".git":
+		case n.Kind == manifest.KindDir:
+			t.folderOver(at, n, had, above)
+		case unchanged(had, n):
+			if was.lacks(n) {
+				at.seen(n)
+			}
 		case n.Kind == manifest.KindWhiteout:
 			delete(at.below, n.Name)
-		case n.Kind == manifest.KindDir:
-			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
-			f.Opaque = false
-			if was != nil && was.Kind == manifest.KindDir {
-				f.below = was.below
-				if f.Unsaved == "" && !n.Opaque {
-					f.Unsaved = was.Unsaved
-				}
-			}
-			at.put(f)
-			t.overBase(f, n)
-		case was != nil && n.Unsaved != "" && was.Kind == n.Kind && (was.blob != nil || was.alike(&n.Entry)):
-			was.unkept = &n.Entry // the record of the start knows more
+		case was.tells(n): // the record of the start knows more
+			was.unkept = &n.Entry
 		default:
-			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
-			if f.Links = 0; f.Unsaved != "" {
-				f.unkept = &n.Entry
-			}
-			at.put(f)
+			at.seen(n)
 		}
 	}
+}
+
+// folderOver is overBase for a folder in one.
+func (t *Tree) folderOver(at *File, n, had, up *manifest.Node) {
+	was := at.below[n.Name]
+	there := was != nil && was.Kind == manifest.KindDir
+	f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
+	f.Opaque = false
+	older := had != nil && had.Kind == n.Kind
+	if there {
+		f.below = was.below
+		if f.Unsaved == "" && !n.Opaque {
+			f.Unsaved = was.Unsaved
+		}
+		if older && !was.plain {
+			f.Entry = was.Entry
+		}
+	}
+	t.overBase(f, n, had, up)
+	if there || !older || up != nil || len(f.below) > 0 { // else it is gone since
+		at.put(f)
+	}
+}
+
+// seen puts into a folder what the session first saw there.
+func (f *File) seen(n *manifest.Node) {
+	c := &File{Entry: n.Entry, Path: manifest.Join(f.Path, n.Name)}
+	if c.Links = 0; c.Unsaved != "" {
+		c.unkept = &n.Entry
+	}
+	f.put(c)
+}
+
+// lacks says whether of a file no more is known than what it looked like, which is as
+// this one does, whose content is kept.
+func (f *File) lacks(n *manifest.Node) bool {
+	return f != nil && f.blob == nil && !f.kept() && n.Kind == manifest.KindFile && n.Unsaved == "" && f.alike(&n.Entry)
+}
+
+// tells says whether more is known of a file than that its content wasn't kept.
+func (f *File) tells(n *manifest.Node) bool {
+	return f != nil && n.Unsaved != "" && f.Kind == n.Kind && (f.blob != nil || f.alike(&n.Entry))
+}
+
+// unchanged says whether it was known already what there was.
+func unchanged(had, n *manifest.Node) bool {
+	return had != nil && had.Hash == n.Hash && had.Unsaved == n.Unsaved && (&File{Entry: had.Entry}).alike(&n.Entry)
+}
+
+// find is what a folder has under a name; nil: nothing, or it is none itself.
+func find(folder *manifest.Node, name string) *manifest.Node {
+	if folder == nil || folder.Kind != manifest.KindDir {
+		return nil
+	}
+	return folder.Sub.Find(name)
 }
 
 // fill has the contents of files that the session came to see only later, where the
@@ -157,10 +205,8 @@ func (t *Tree) fill(at *File, b *manifest.Node, partial bool) {
 			t.fill(was, n, partial)
 		case n.Kind == manifest.KindDir && was != nil && was.Kind == manifest.KindDir:
 			t.fill(was, n, partial)
-		case was == nil && partial && n.Kind < manifest.KindDevice, was != nil && was.blob == nil && !was.kept() && n.Kind == manifest.KindFile && n.Unsaved == "" && was.alike(&n.Entry):
-			f := &File{Entry: n.Entry, Path: manifest.Join(at.Path, n.Name)}
-			f.Links = 0
-			at.put(f)
+		case was == nil && partial && n.Kind < manifest.KindDevice, was.lacks(n):
+			at.seen(n)
 		}
 	}
 }

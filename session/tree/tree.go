@@ -125,17 +125,56 @@ func (s Source) In(ctx context.Context, h *ledger.History, id string, m api.Mome
 			return nil, err
 		}
 		if later.Base != nil {
-			t.fill(t.root, later.Base.Root, rec == nil || rec.Missing != "")
+			t.fill(t.root, later.Base.Root, session.Resumed == 0 && (rec == nil || rec.Missing != ""))
 		}
 	}
 	if state != nil {
 		if state.Base != nil {
-			t.overBase(t.root, state.Base.Root)
+			var old *manifest.Node
+			if was.Resumed > 0 || session.Parent != nil {
+				if old, err = s.earlier(ctx, h, at, id, state); err != nil {
+					t.Close()
+					return nil, err
+				}
+			}
+			t.overBase(t.root, state.Base.Root, old, state.Root)
 		}
 		t.overUpper(t.root, state.Root)
 	}
 	t.ownFolders(ctx)
 	return t, nil
+}
+
+// earlier is what a session that was resumed, or forked, knew already of the project as
+// its agent last started by a moment.
+func (s Source) earlier(ctx context.Context, h *ledger.History, at api.At, id string, state *manifest.Manifest) (*manifest.Node, error) {
+	told, err := s.Store.Told(ctx, id, store.KindSession, 0)
+	if err != nil {
+		return nil, err
+	}
+	var began uint64
+	for _, e := range told {
+		switch {
+		case e.Seq > at.Seq:
+		case e.Event == "session.resumed": // until the agent starts nothing is new
+			began = 0
+		case e.Event == "session.started":
+			began = e.Seq
+		}
+	}
+	if began != 0 {
+		first, err := h.At(ctx, id, api.MomentOf(began))
+		if err == nil && first.Checkpoint != 0 {
+			state, err = files.Recorded(s.Store, id).At(ctx, first.Checkpoint)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if state.Base == nil {
+		return nil, nil
+	}
+	return state.Base.Root, nil
 }
 
 // of is what the project was at the start, as far as rec knows.
