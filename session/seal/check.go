@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -53,12 +56,26 @@ func newChecker(st *store.Store, session string, list []key, keys map[string][]k
 	if len(list) > 0 {
 		c.keyed = list[0].From
 	}
-	if b, err := os.ReadFile(noteOf(st, session)); err == nil {
-		c.noted = string(b)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	var err error
+	if c.noted, err = readNote(noteOf(st, session)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.wrong = append(c.wrong, fmt.Sprintf("what its folder knows of its newest seal can't be read: %v", err))
 	}
 	return c
+}
+
+// readNote reads a file with a hash, whatever else is there by now.
+func readNote(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", errors.Join(err, errors.New("it is no regular file"))
+	}
+	const most = 1000
+	b, err := io.ReadAll(io.LimitReader(f, most))
+	return strings.TrimSpace(string(b)), err
 }
 
 func (c *checker) event(e store.Event) {
@@ -145,6 +162,9 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 		remarks = append(remarks, fmt.Sprintf("no seal signs its end: the last one covers events up to %d", c.last.Of))
 	case c.phase == closed && c.after > 0:
 		remarks = append(remarks, fmt.Sprintf("%d events came after the last seal", c.after))
+	}
+	if c.last != nil && c.noted == "" && !live {
+		remarks = append(remarks, "its folder doesn't know its newest seal (the file sealed): that it was cut back wouldn't be seen")
 	}
 	if c.last != nil && !c.vouched {
 		remarks = append(remarks, "nothing signed it while it went on, only who found it later")

@@ -18,6 +18,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
 	"stepbox/store"
@@ -384,6 +385,29 @@ func TestCutBack(t *testing.T) {
 			r.found(false, "it lacks the seal that was its newest")
 		})
 	}
+}
+
+// What stands in the place of the file that knows the newest seal holds nobody up.
+func TestNote(t *testing.T) {
+	r := newRig(t)
+	r.seal(Final)
+	note := noteOf(r.st, id)
+	is, err := os.ReadFile(note)
+	if err == nil {
+		err = os.WriteFile(note, append(is, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.found(true)
+	if err := os.Remove(note); err != nil {
+		t.Fatal(err)
+	}
+	r.found(true, "doesn't know its newest seal")
+	if err := unix.Mkfifo(note, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.found(false, "no regular file")
 }
 
 // One that ended before there was a key was of an older Stepbox; later ones are sealed.
