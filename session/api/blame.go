@@ -13,6 +13,7 @@ type Blame struct {
 	Path    string      `json:"path"`              // escaped
 	Lines   []BlameLine `json:"lines"`             // of the file
 	By      []Author    `json:"by"`                // each once; the first is the project, which has what no action wrote
+	Removed bool        `json:"removed,omitempty"` // sessions aren't in the record any more: lines of the project's file may be of one of them
 	Note    string      `json:"note,omitempty"`    // why there are no lines: binary, too large, not kept
 }
 

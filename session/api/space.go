@@ -27,13 +27,14 @@ type CollectRequest struct {
 
 // Dropped is a session that a collection removed, or would.
 type Dropped struct {
-	ID     string    `json:"id"`
-	Name   string    `json:"name"`
-	Number int64     `json:"number"`
-	At     time.Time `json:"at"`              // when it ended, or began if that isn't known
-	Why    string    `json:"why"`             // in words
-	Stays  string    `json:"stays,omitempty"` // why it stays all the same; "": it doesn't
-	Bytes  int64     `json:"bytes,omitempty"` // that only it had
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Number  int64     `json:"number"`
+	At      time.Time `json:"at"`                // when it ended, or began if that isn't known
+	Why     string    `json:"why"`               // in words
+	Stays   string    `json:"stays,omitempty"`   // why it stays all the same; "": it doesn't
+	Bytes   int64     `json:"bytes,omitempty"`   // that only it had
+	Applied bool      `json:"applied,omitempty"` // something of it was: blame needs it to know that
 }
 
 // Collecting is how a collection goes: a session, or how many of how many were weighed.

@@ -95,17 +95,23 @@ func (b *Blamer) Today(ctx context.Context, name string) (api.Blame, error) {
 	if err != nil {
 		return api.Blame{}, err
 	}
+	last := int64(0) // sessions are numbered, each one more than those that there were
+	for _, s := range all {
+		last = max(last, s.Number)
+	}
+	removed := last > int64(len(all))
 	all = slices.DeleteFunc(all, func(s api.Session) bool {
 		return !strings.HasPrefix(name, strings.TrimSuffix(s.Folder, "/")+"/") || s.Folder == ""
 	})
 	if len(all) == 0 {
-		return api.Blame{}, api.Problemf(api.CodeNotFound, "no session was in the folder of %q, so no action wrote it", api.Escape(name))
+		return api.Blame{}, api.Problemf(api.CodeNotFound, "no session of the folder of %q is in the record, so it isn't known whether one wrote it: one that was removed may have", api.Escape(name))
 	}
 	today, err := read(all[0].Folder, name[len(strings.TrimSuffix(all[0].Folder, "/"))+1:])
 	if err != nil {
 		return api.Blame{}, err
 	}
 	a := newAnswer(name, textOf(today))
+	a.Removed = removed
 	for _, s := range all[:min(len(all), maxSessions)] {
 		if err := b.applied(ctx, s, name[len(strings.TrimSuffix(s.Folder, "/"))+1:], a); err != nil {
 			return api.Blame{}, fmt.Errorf("cannot tell what session %s applied: %w", s.ID, err)

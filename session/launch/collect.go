@@ -112,10 +112,10 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 	sorted := slices.SortedFunc(slices.Values(sessions), func(a, b api.Session) int { return since(b).Compare(since(a)) })
 	kept := 0
 	for _, s := range sorted { // the newest first
-		if s.Live() || s.Pinned {
+		if s.Live() {
 			continue
 		}
-		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: since(s)}
+		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: since(s), Applied: s.Applies > 0}
 		switch age := now.Sub(d.At); {
 		case !s.Trashed.IsZero() && now.Sub(s.Trashed) > inTrash:
 			d.Why = "it was in the trash"
@@ -123,12 +123,16 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 			d.Why = "it is older than that"
 		case r.Keep != nil && kept >= *r.Keep:
 			d.Why = "so many newer ones are kept"
+		case s.Pinned:
+			continue
 		default:
 			if kept++; r.MaxSize == 0 {
 				continue
 			}
 		}
-		if s.Unapplied > 0 && !r.Unapplied {
+		if s.Pinned {
+			d.Stays = "it is pinned"
+		} else if s.Unapplied > 0 && !r.Unapplied {
 			d.Stays = fmt.Sprintf("%d changed files were never applied", s.Unapplied)
 		}
 		out = append(out, d)

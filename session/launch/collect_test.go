@@ -34,12 +34,12 @@ func TestCandidates(t *testing.T) {
 		want string // those that stay all the same in brackets, those that go only for room with a question mark
 	}{
 		{"nothing asked for", api.CollectRequest{}, "(wasted) trash"},
-		{"by age", api.CollectRequest{OlderThan: 90 * 24 * time.Hour}, "older (work) cut old (wasted) trash"},
-		{"by age, work too", api.CollectRequest{OlderThan: 90 * 24 * time.Hour, Unapplied: true}, "older work cut old wasted trash"},
-		{"by number", api.CollectRequest{Keep: new(2)}, "older (work) cut old (wasted) undo trash"},
+		{"by age", api.CollectRequest{OlderThan: 90 * 24 * time.Hour}, "(pinned) older (work) cut old (wasted) trash"},
+		{"by age, work too", api.CollectRequest{OlderThan: 90 * 24 * time.Hour, Unapplied: true}, "(pinned) older work cut old wasted trash"},
+		{"by number", api.CollectRequest{Keep: new(2)}, "(pinned) older (work) cut old (wasted) undo trash"},
 		{"more than there are", api.CollectRequest{Keep: new(20)}, "(wasted) trash"},
-		{"none is kept", api.CollectRequest{Keep: new(0)}, "older (work) cut old (wasted) undo trash long new"},
-		{"by age and number", api.CollectRequest{Keep: new(3), OlderThan: 145 * 24 * time.Hour}, "older (work) cut old (wasted) trash"},
+		{"none is kept", api.CollectRequest{Keep: new(0)}, "(pinned) older (work) cut old (wasted) undo trash long new"},
+		{"by age and number", api.CollectRequest{Keep: new(3), OlderThan: 145 * 24 * time.Hour}, "(pinned) older (work) cut old (wasted) trash"},
 		{"by size", api.CollectRequest{MaxSize: 1}, "older? (work?) cut? old? (wasted) undo? trash long? new?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

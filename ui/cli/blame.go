@@ -32,7 +32,7 @@ func blame(connect Connect) *cobra.Command {
 	})
 	cmd.Long = "Show which action wrote each line of a file: its number, its command, what the agent said of it, and when.\n" +
 		"PATH alone is a file of the project as it is here and now: lines that were applied are the action's, of whichever\n" +
-		"session it was; all others are the project's. With a session it is the file as that session has it, or had it at MOMENT."
+		"session it was; all others are the project's, or of a session that was removed from the record. With a session it is the file as that session has it, or had it at MOMENT."
 	cmd.Example = "  stepbox blame src/main.go\n  stepbox blame src/main.go fix-tests\n  stepbox blame fix-tests:src/main.go@12"
 	cmd.Flags().StringVar(&at, "at", "", "the moment of the session")
 	return cmd
@@ -79,7 +79,7 @@ func (c command) blame(args []string, at string) (api.Blame, error) {
 }
 
 // printBlame writes a line for each of the file's, behind who wrote it: with the
-// session's name if there is more than one.
+// session's name, but when all are of the one that was asked for.
 func printBlame(out *bufio.Writer, b api.Blame) {
 	sessions := map[string]bool{}
 	if b.Session != "" {
@@ -92,12 +92,15 @@ func printBlame(out *bufio.Writer, b api.Blame) {
 	for i, a := range b.By {
 		l := &labels[i]
 		l[0] = "project"
+		if b.Removed {
+			l[0] = "project or removed"
+		}
 		switch {
 		case a.Action == 0 && a.Session != "":
 			l[0], l[1] = a.Name, a.Title
 		case a.Action != 0:
 			l[0] = fmt.Sprint(a.Action)
-			if len(sessions) > 1 {
+			if len(sessions) > 1 || b.Session == "" {
 				l[0] = a.Name + " " + l[0]
 			}
 			for _, n := range a.With {

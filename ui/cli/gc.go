@@ -99,6 +99,9 @@ func (c command) collect(r api.CollectRequest) error {
 // dropped is a line on a session that goes, or stays all the same.
 func dropped(d api.Dropped, dry bool) string {
 	name := fmt.Sprintf("%s (%d) of %s", d.Name, d.Number, d.At.Local().Format(time.DateOnly))
+	if d.Applied {
+		d.Why += "; blame won't know what it applied"
+	}
 	switch {
 	case d.Stays != "":
 		return fmt.Sprintf("%s stays: %s", name, d.Stays)
