@@ -48,10 +48,11 @@ type Mark struct {
 	Offset time.Duration `json:"offset"` // since the session began, in nanoseconds
 	Seq    uint64        `json:"seq"`    // the event
 	Kind   MarkKind      `json:"kind"`
-	Key    int64         `json:"key"`            // the resource's number: of the action, the attempt, the roll back
-	Action int           `json:"action"`         // it belongs to; 0: none
-	Text   string        `json:"text,omitempty"` // escaped: the command, the host
-	Took   time.Duration `json:"took,omitempty"` // of an action: how long it ran, in nanoseconds; as far as it has
+	Key    int64         `json:"key"`              // the resource's number: of the action, the attempt, the roll back
+	Action int           `json:"action"`           // it belongs to; 0: none
+	Text   string        `json:"text,omitempty"`   // escaped: the command, the host
+	Waited time.Duration `json:"waited,omitempty"` // of an action: how long it was held before it ran, in nanoseconds
+	Took   time.Duration `json:"took,omitempty"`   // the same: how long it ran then, as far as it has
 }
 
 // Timeline is a session's course, for who wants to move along it. Marks are in the

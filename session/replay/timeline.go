@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -47,10 +48,8 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session, most int) (ap
 		out.Length = max(out.Length, time.Since(s.StartedAt))
 	}
 	m := marker{began: s.StartedAt, until: s.StartedAt.Add(out.Length), asked: make(map[int64]string)}
-	if s.Resumed > 0 {
-		if err := m.resumes(ctx, st, s.ID); err != nil {
-			return out, err
-		}
+	if err := m.runs(ctx, st, s); err != nil {
+		return out, err
 	}
 	every := 1
 	for _, kind := range []store.Kind{store.KindAction, store.KindAttempt, store.KindQuestion, store.KindDecision, store.KindRollback, store.KindApply} {
@@ -108,6 +107,13 @@ type marker struct {
 	until time.Time // the course's end
 	marks []api.Mark
 	asked map[int64]string // what was asked, by the questions' numbers
+	cuts  []cut            // in order
+}
+
+// cut is where a session stopped that went on later, or that was interrupted.
+type cut struct {
+	seq uint64    // the event with which it went on
+	at  time.Time // when something last happened in it before
 }
 
 // course adds what a resource's course is worth.
@@ -126,18 +132,22 @@ func (m *marker) course(c store.Course) error {
 		Port         int             `json:"port"`
 		Files        int             `json:"files"`
 		StartedAt    time.Time       `json:"started_at"`
+		ReleasedAt   time.Time       `json:"released_at"`
 		EndedAt      time.Time       `json:"ended_at"`
 		api.RollbackTarget
 	}
 	if err := json.Unmarshal(c.Doc, &r); err != nil {
 		return fmt.Errorf("cannot decode %s %d: %w", c.Kind, c.Key, err)
 	}
-	took := r.EndedAt
 	if r.State == api.ActionRunning {
-		took = m.until
+		r.EndedAt = m.until
 	}
+	if r.State == api.ActionAbandoned && r.ReleasedAt.IsZero() { // it never ran
+		r.EndedAt = time.Time{}
+	}
+	waited, took := m.ran(c, r.ReleasedAt, r.EndedAt)
 	mark := func(kind api.MarkKind, text string) {
-		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text, Took: max(0, took.Sub(c.At))})
+		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text, Waited: waited, Took: took})
 	}
 	switch c.Kind {
 	case store.KindAction:
@@ -181,17 +191,49 @@ func (m *marker) course(c store.Course) error {
 	return nil
 }
 
-// resumes adds when the session went on.
-func (m *marker) resumes(ctx context.Context, st *store.Store, id string) error {
-	events, err := st.Named(ctx, id, store.KindSession, "session.started")
+// ran is how long an action waited until it was released, and how long it ran then. One
+// that an interruption cut off is recorded to have ended only when its session went on.
+func (m *marker) ran(c store.Course, released, ended time.Time) (waited, took time.Duration) {
+	if released.Before(c.At) {
+		released = c.At
+	}
+	for _, cut := range m.cuts {
+		if cut.seq > c.Seq {
+			if cut.at.Before(ended) {
+				ended = cut.at
+			}
+			break
+		}
+	}
+	return released.Sub(c.At), max(0, ended.Sub(released))
+}
+
+// runs adds when the session went on, and finds out when it had stopped.
+func (m *marker) runs(ctx context.Context, st *store.Store, s api.Session) error {
+	var events []store.Event
+	var err error
+	if s.Resumed > 0 {
+		events, err = st.Named(ctx, s.ID, store.KindSession, "session.started")
+	}
+	if s.State == api.SessionInterrupted {
+		events = append(events, store.Event{Session: s.ID, Seq: math.MaxUint64})
+	}
 	for _, e := range events {
 		var s api.Session
-		if err := json.Unmarshal(e.Doc, &s); err != nil {
-			return fmt.Errorf("cannot decode event %d: %w", e.Seq, err)
-		}
-		if s.Resumed > 0 {
+		if e.Doc != nil {
+			if err := json.Unmarshal(e.Doc, &s); err != nil {
+				return fmt.Errorf("cannot decode event %d: %w", e.Seq, err)
+			}
+			if s.Resumed == 0 {
+				continue
+			}
 			m.add(api.Mark{Offset: e.At.Sub(m.began), Seq: e.Seq, Kind: api.MarkResume, Key: int64(s.Resumed), Text: s.Runs()})
 		}
+		at, err := st.Ran(ctx, e.Session, e.Seq)
+		if err != nil {
+			return err
+		}
+		m.cuts = append(m.cuts, cut{e.Seq, at})
 	}
 	return err
 }

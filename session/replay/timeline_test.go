@@ -53,10 +53,10 @@ func TestTimeline(t *testing.T) {
 	mark(attempt, api.MarkDenied, 1, 3, "example.org:443")
 	mark(record(t, st, s.ID, "rollback.started", store.KindRollback, 1, api.Rollback{ID: 1, RollbackTarget: api.Before(3)}), api.MarkRollback, 1, 0, "a rollback to before action 3")
 	mark(record(t, st, s.ID, "apply.started", store.KindApply, 1, api.Apply{ID: 1, Files: 2}), api.MarkApply, 1, 0, "2 files")
-	ran := action(api.Action{N: 5, Kind: api.KindCommand, State: api.ActionEnded, Title: "make", StartedAt: s.StartedAt, EndedAt: s.StartedAt.Add(time.Hour)})
-	mark(ran, api.MarkAction, 5, 5, "make")
 	s.Resumed, s.Command = 1, "claude"
 	mark(record(t, st, s.ID, "session.started", store.KindSession, 0, s), api.MarkResume, 1, 0, "claude")
+	ran := action(api.Action{N: 5, Kind: api.KindCommand, State: api.ActionEnded, Title: "make", StartedAt: s.StartedAt, EndedAt: s.StartedAt.Add(time.Hour)})
+	mark(ran, api.MarkAction, 5, 5, "make")
 	last := record(t, st, s.ID, "session.ended", store.KindSession, 0, s)
 
 	p := newPrinter(t, st, s.ID, 80, 24)
@@ -199,5 +199,36 @@ func TestRan(t *testing.T) {
 	}
 	if at, err := st.Ran(t.Context(), s.ID, resumed); err != nil || !at.Equal(events[0].At) {
 		t.Errorf("it ran until %v, %v, want %v", at, err, events[0].At)
+	}
+}
+
+// What an action waited isn't told as running, nor is the time between an interruption and
+// what followed it.
+func TestTimelineTellsWhatRan(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "one", 80, 24)
+	s.State = api.SessionInterrupted
+	began := s.StartedAt
+	for _, a := range []api.Action{
+		{N: 1, Kind: api.KindCommand, State: api.ActionEnded, ReleasedAt: began.Add(time.Hour), EndedAt: began.Add(61 * time.Minute)},
+		{N: 2, Kind: api.KindCommand, State: api.ActionAbandoned, EndedAt: began.Add(time.Hour)},
+		{N: 3, Kind: api.KindCommand, State: api.ActionEnded, EndedAt: began.Add(time.Hour)}, // as a resume tells
+		{N: 4, Kind: api.KindCommand, State: api.ActionRunning},
+	} {
+		record(t, st, s.ID, "action", store.KindAction, int64(a.N), a)
+		if a.N == 3 {
+			went := s
+			went.Resumed, s.Resumed = 1, 1
+			record(t, st, s.ID, "session.started", store.KindSession, 0, went)
+		}
+	}
+	got, err := Timeline(t.Context(), st, s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range got.Marks {
+		if waited := m.Waited > 59*time.Minute; waited != (m.Key == 1 && m.Kind == api.MarkAction) || m.Took > 2*time.Minute {
+			t.Errorf("%s %d waited %v and took %v", m.Kind, m.Key, m.Waited, m.Took)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package workbench
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 	"time"
 
@@ -19,22 +21,22 @@ const shortest = time.Minute
 
 // gaps finds them in a course, in order.
 func gaps(line api.Timeline) (out []gap) {
-	var marked, busy, less time.Duration // the last mark, what ran until when, what is left out
-	until := func(to time.Duration) {
-		if to-busy > shortest {
-			out = append(out, gap{busy, to, less})
-			less += to - busy - shortest
-		}
-	}
+	var busy, less time.Duration // until when something happened, what is left out
+	spans := make([]gap, 0, len(line.Marks))
 	for _, m := range line.Marks {
-		if m.Kind == api.MarkResume && busy > marked && busy >= m.Offset {
-			busy = marked // what an interruption cut off is told to have ended only then
+		spans = append(spans, gap{from: m.Offset, to: m.Offset})
+		if began := m.Offset + m.Waited; m.Took > 0 {
+			spans = append(spans, gap{from: began, to: began + m.Took})
 		}
-		until(m.Offset)
-		marked = max(marked, m.Offset)
-		busy = max(busy, marked, m.Offset+m.Took)
 	}
-	until(line.Length)
+	slices.SortFunc(spans, func(a, b gap) int { return cmp.Compare(a.from, b.from) })
+	for _, s := range append(spans, gap{from: line.Length}) {
+		if s.from-busy > shortest {
+			out = append(out, gap{busy, s.from, less})
+			less += s.from - busy - shortest
+		}
+		busy = max(busy, s.to)
+	}
 	return out
 }
 

@@ -24,9 +24,10 @@ func TestGaps(t *testing.T) {
 		{"a long action", api.Timeline{Length: 60 * m, Marks: []api.Mark{mark(api.MarkAction, 0, 60*m)}}, 60 * m},
 		{"a lunch", api.Timeline{Length: 63 * m, Marks: []api.Mark{mark(api.MarkAction, m, 0), mark(api.MarkAction, 62*m, m)}}, 4*m - m},
 		{"an apply months later", api.Timeline{Length: month, Marks: []api.Mark{mark(api.MarkAction, 0, 2*m), mark(api.MarkApply, month, 0)}}, 3 * m},
-		{"an interruption", api.Timeline{Length: month + 2*m, Marks: []api.Mark{
-			mark(api.MarkAction, 0, 2*m), mark(api.MarkAction, 2*m, month-2*m), mark(api.MarkResume, month, 0), mark(api.MarkAction, month, 2*m),
-		}}, 5 * m},
+		{"an interruption, and an apply before the resume", api.Timeline{Length: month + 2*m, Marks: []api.Mark{
+			mark(api.MarkAction, 0, 2*m), mark(api.MarkAction, 2*m, m), mark(api.MarkApply, month/2, 0), mark(api.MarkResume, month, 0), mark(api.MarkAction, month, 2*m),
+		}}, 7 * m},
+		{"held for an hour", api.Timeline{Length: 63 * m, Marks: []api.Mark{{Kind: api.MarkAction, Offset: m, Waited: 60 * m, Took: 2 * m}}}, 4 * m},
 	} {
 		c := transport{line: x.line, gaps: gaps(x.line)}
 		if got := c.squeezed(x.line.Length); got.Round(time.Millisecond) != x.whole {
