@@ -80,7 +80,7 @@ func (a *applying) run(word string) error {
 	case a.request.NoChecks && len(a.request.Checks) > 0:
 		return fmt.Errorf("%w: --check and --no-checks exclude each other", ErrUsage)
 	case !a.dry && !a.yes && !Terminal():
-		return fmt.Errorf("%w: an apply asks before it writes, and there is no terminal: look with --dry-run, then use --yes", ErrUsage)
+		return fmt.Errorf("%w: an apply asks before it writes, and there is no terminal: look with --dry-run, then use --yes, with --looked when nobody reviewed it before", ErrUsage)
 	}
 	s, err := a.find(word)
 	if err != nil {
