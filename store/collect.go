@@ -22,6 +22,18 @@ type Collected struct {
 	Folders []string // of sessions that the record doesn't have: the caller's to remove
 }
 
+// Sane says why nothing should be removed by what the database lists: a view or a table
+// of it isn't the one that Stepbox made, and may hide what is named.
+func (s *Store) Sane(ctx context.Context) error {
+	others, err := s.others(ctx, s.reads)
+	for _, o := range others {
+		if !o.guard() {
+			return fmt.Errorf("%s, so nothing is removed: see stepbox verify --all", o)
+		}
+	}
+	return err
+}
+
 // Collect removes the bodies that no session names. With dry it only counts
 // them, as if the sessions without were removed, and what live sessions have stored but not yet named is among them.
 // More finds the bodies that the documents lead to; an error of theirs ends it
@@ -50,14 +62,8 @@ func (s *Store) Collect(ctx context.Context, dry bool, without []string, more ..
 			return c, fmt.Errorf("%w open: this takes that no session runs and no other Stepbox looks at the record", ErrBusy)
 		}
 	}
-	others, err := s.others(ctx, s.reads)
-	if err != nil {
+	if err := s.Sane(ctx); err != nil {
 		return c, err
-	}
-	for _, o := range others {
-		if !o.guard() { // it may hide what is named
-			return c, fmt.Errorf("%s, so nothing was removed: see stepbox verify --all", o)
-		}
 	}
 	named, err := s.named(ctx, without, more)
 	if err != nil {

@@ -47,10 +47,12 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, own []wrote, l lin
 
 // goesOn says whether a plan's state goes on from what an apply took at a path: it had
 // that by then, and didn't let go of it since, so that the agent saw the project's. Then
-// the base has the file of the project that took its place.
+// the base has the file of the project that took its place. A state from before the apply
+// is of the same line if the session had changed the path by then: that went into it.
 func (w wrote) goesOn(ctx context.Context, path string) bool {
 	if w.checkpoint > w.line.until {
-		return false
+		m, err := w.line.files.At(ctx, w.line.until)
+		return w.line.until > 0 && (err != nil || m.Knows(nil, path))
 	}
 	var base [2]*manifest.Entry
 	for i, id := range []int64{w.checkpoint, w.line.until} {
@@ -68,17 +70,16 @@ func (w wrote) goesOn(ctx context.Context, path string) bool {
 }
 
 // takenBack says whether a person changed back what an apply wrote at a path: the
-// project has something else by now, though the plan's state is what was written, or
-// goes on from it. That the project has again what was there before the apply doesn't
+// project has something else by now, and the plan's state goes on from it. That the project has again what was there before the apply doesn't
 // mean then that nobody touched it.
-func (b *planner) takenBack(path string, has, want project.State) bool {
+func (b *planner) takenBack(path string, has project.State) bool {
 	for _, w := range b.lineage() {
 		s, ok := w.paths[path]
 		switch {
 		case !ok:
 		case s.Same(has):
 			return false
-		case s.Same(want) || w.goesOn(b.ctx, path):
+		case w.goesOn(b.ctx, path):
 			return true
 		}
 	}

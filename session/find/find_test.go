@@ -100,7 +100,7 @@ func TestLabel(t *testing.T) {
 		if all, err := h.Sessions(t.Context()); err != nil || !all[2].Pinned || !strings.Contains(all[2].Note, "damaged") {
 			t.Errorf("with the label %s all are %+v, %v", damaged, all, err)
 		}
-		if s, err := f.Label(t.Context(), "one", api.Label{Name: ptr("again")}); err != nil || s.Name != "again" || s.Pinned {
+		if s, err := f.Label(t.Context(), "one", api.Label{Name: ptr("again")}); err != nil || s.Name != "again" || !s.Pinned {
 			t.Errorf("labelled after %s: %+v, %v", damaged, s, err)
 		}
 	}

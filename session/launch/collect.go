@@ -24,6 +24,9 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 	if r.OlderThan < 0 || r.Keep != nil && *r.Keep < 0 || r.MaxSize < 0 {
 		return out, api.Problemf(api.CodeInvalid, "an age, a number and a size can't be negative")
 	}
+	if err := k.store.Sane(ctx); err != nil { // before sessions go
+		return out, err
+	}
 	gone, err := k.drop(ctx, r, &out, tell)
 	if err != nil {
 		return out, err
