@@ -70,16 +70,17 @@ func (w wrote) goesOn(ctx context.Context, path string) bool {
 }
 
 // takenBack says whether a person changed back what an apply wrote at a path: the
-// project has something else by now, and the plan's state goes on from it. That the project has again what was there before the apply doesn't
+// project has something else by now, though the plan's state is what was written, or
+// goes on from it. That the project has again what was there before the apply doesn't
 // mean then that nobody touched it.
-func (b *planner) takenBack(path string, has project.State) bool {
+func (b *planner) takenBack(path string, has, want project.State) bool {
 	for _, w := range b.lineage() {
 		s, ok := w.paths[path]
 		switch {
 		case !ok:
 		case s.Same(has):
 			return false
-		case w.goesOn(b.ctx, path):
+		case s.Same(want) || w.goesOn(b.ctx, path):
 			return true
 		}
 	}

@@ -291,7 +291,7 @@ func (b *planner) change(c *diff.Change) error {
 		b.left(c.Path, err.Error())
 	case has.Same(want):
 		b.p.There++
-	case still(c.Old, has) && !b.takenBack(c.Path, has) || b.ours(c.Path, has):
+	case still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
 		b.step(c, has, want)
 	default:
 		return b.conflict(c, c.Path, has, want)
@@ -326,7 +326,7 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 		return true, nil
 	case !there.Absent():
 		return false, nil
-	case still(c.Old, has) && !b.takenBack(c.From, has) && !b.takenBack(c.Path, there) || b.ours(c.From, has):
+	case still(c.Old, has) && !b.takenBack(c.From, has, project.State{}) && !b.takenBack(c.Path, there, want) || b.ours(c.From, has):
 		b.step(c, project.State{}, want)
 		b.goes(c.From, c.Path, has)
 		return true, nil
