@@ -31,9 +31,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	p := &program{Model: m}
 	// Nothing is drawn by the library: see package display. Its ticker can't be
-	// stopped, but slowed.
+	// stopped, but slowed. Signals end ctx: its own handler may wait for ever to tell
+	// the loop of one that has ended by then.
 	run := tea.NewProgram(p, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Environ),
-		tea.WithoutRenderer(), tea.WithFPS(1))
+		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithoutSignalHandler())
 	var err error
 	if p.display, err = display.Open(o.In, o.Out, o.Environ, m.Draw, run.Send); err != nil {
 		return fmt.Errorf("cannot show the interface: %w", err)
