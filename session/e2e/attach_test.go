@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"stepbox/session/api"
@@ -84,6 +86,43 @@ func TestClosedTerminal(t *testing.T) {
 	tm = p.open(80, 24, "attach")
 	tm.agentShows("ready")
 	tm.line("echo go''es on", "goes on")
+}
+
+// A signal that comes beside the hang-up, as at a logout, leaves no screen behind,
+// whichever is first. Another screen's end takes nothing from the agent.
+func TestClosedTerminalBesideSignal(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.do("run", "--name", "past", "--mode", "watch", "--", "echo", "in the past")
+	p.do("run", "--name", "alive", "--mode", "watch", "--detach", "--", "bash", "-c", "echo alive by now; read -r")
+	for round := range 8 {
+		for _, c := range []struct {
+			args  []string
+			shows string
+		}{{[]string{"replay", "past"}, "in the past"}, {[]string{"attach", "alive"}, "alive by now"}, {nil, "alive"}} {
+			tm := p.open(80, 24, c.args...)
+			tm.shows(c.shows)
+			first, then := tm.pty.Close, func() error { return tm.cmd.Process.Signal(syscall.SIGTERM) }
+			if round%2 == 1 {
+				first, then = then, first
+			}
+			if err := errors.Join(first(), then()); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			tm.hangUp()
+			how := tm.cmd.ProcessState.Sys().(syscall.WaitStatus)
+			code := how.ExitStatus()
+			if how.Signaled() { // it came when all was done already
+				code = 128 + int(how.Signal())
+			}
+			if code != 128+int(syscall.SIGHUP) && code != 128+int(syscall.SIGTERM) {
+				t.Errorf("%v: exit %d", c.args, code)
+			}
+		}
+	}
+	if s := p.show("alive"); !s.Live() {
+		t.Errorf("the session is %s", s.State)
+	}
 }
 
 // The demo's folder goes with its screen, and so its session ends with it.
