@@ -54,6 +54,9 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		}
 		screen := s.term.Last()
 		s.term.Close()
+		if s.unsealed != nil { // else nobody seals it
+			<-s.unsealed
+		}
 		cerr := s.box.Close(context.Background())
 		hash, _, herr := s.store.PutBody(context.Background(), bytes.NewReader(screen.Data))
 		return func() {

@@ -23,9 +23,18 @@ func (s *Session) keepSealed() {
 	defer close(s.unsealed)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	stopping := s.loop.In(loop.Stopping)
 	go func() {
-		<-s.loop.In(loop.Stopping)
-		cancel()
+		select {
+		case <-stopping:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(sealLast): // also a short session has one seal, or is told why not
+			cancel()
+		case <-ctx.Done():
+		}
 	}()
 	tick := time.NewTicker(sealLook)
 	defer tick.Stop()
@@ -42,15 +51,11 @@ func (s *Session) keepSealed() {
 		}
 		if err != nil && !said && ctx.Err() == nil {
 			said = true
-			s.loop.Post(func() {
-				if s.loop.Now() < loop.Stopping {
-					s.note(true, "the record isn't sealed: %v", err)
-				}
-			})
+			s.loop.Post(func() { s.note(true, "the record isn't sealed: %v", err) }) // the end waits for it
 		}
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
+		case <-stopping:
 			return
 		}
 	}
@@ -61,9 +66,6 @@ func (s *Session) keepSealed() {
 func (s *Session) sealEnd() {
 	if s.cfg.Seal == nil {
 		return
-	}
-	if s.unsealed != nil { // else it ended before it was sealed at all
-		<-s.unsealed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sealLast)
 	defer cancel()

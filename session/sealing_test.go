@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/session/seal"
@@ -69,5 +70,36 @@ func TestSealedWhileItLives(t *testing.T) {
 				t.Errorf("%d notes tell of it", said)
 			}
 		})
+	}
+}
+
+// Of a session that is over before its first seal could be made it is said, too, that it
+// isn't sealed.
+func TestUnsealedInAHurry(t *testing.T) {
+	w := start(t, api.ModeWatch, "read x")
+	begun, over := make(chan struct{}), make(chan struct{})
+	w.config.Seal = func(ctx context.Context, by string) (uint64, error) {
+		if by == seal.Going {
+			close(begun)
+			select {
+			case <-over:
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+		return 0, errors.New("there is no key")
+	}
+	w.again(func(string) {})
+	<-begun
+	w.enter()
+	for err := error(nil); !errors.Is(err, session.ErrEnded); { // then its end is under way
+		_, err = w.Keep(t.Context(), 1)
+	}
+	close(over)
+	w.happened("the warning", func(e api.Event) bool {
+		return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "isn't sealed: there is no key")
+	})
+	if s := w.over(); s.State != api.SessionEnded || s.EndedBy != api.ByAgent {
+		t.Errorf("it is %s, ended by %s", s.State, s.EndedBy)
 	}
 }

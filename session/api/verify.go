@@ -28,7 +28,7 @@ type Seal struct {
 	Of        uint64    `json:"of"`   // the event's number
 	Hash      string    `json:"hash"` // the event's
 	At        time.Time `json:"at"`
-	By        string    `json:"by"` // going, final: the session's supervisor, while it lived and at its end; after: who came later
+	By        string    `json:"by"` // going, final: the session's supervisor, while it lived and at its end; after, late: who came later, see docs/integrity.md
 	Signer    string    `json:"signer"`
 	Signature string    `json:"signature"` // SSH SIGNATURE, armored
 }

@@ -33,12 +33,12 @@ type checker struct {
 	last    *api.Seal // that is good
 	after   int       // events after that
 	keyed   time.Time // the first key was made: what ended since is sealed
-	noted   string    // the newest seal that its folder knows of
+	noted   string    // the newest seal that its folder knows of, or an end that isn't sealed
 	phase   phase
-	missing bool // its end should be sealed
-	vouched bool // since it was started or resumed its own supervisor has sealed it
-	killed  bool // its end was sealed by who came later
-	added   int  // events after a sealed end that nothing but a resume can follow on
+	missing bool   // its end should be sealed
+	vouched bool   // since it was started or resumed its own supervisor has sealed it
+	by      string // who sealed its end
+	added   int    // events after a sealed end that nothing but a resume can follow on
 	wrong   []string
 }
 
@@ -48,6 +48,7 @@ type phase int
 const (
 	open   phase = iota // it goes on, or was killed
 	ended               // that it ended isn't sealed
+	owed                // nor this, but its folder knows the end: it can be
 	closed              // it is: only applies, and that it goes on, may follow
 )
 
@@ -93,8 +94,8 @@ func (c *checker) event(e store.Event) {
 	}
 	c.last, c.after = &s, 0
 	c.vouched = c.vouched || s.By != After
-	if s.By == Final || s.By == After && c.phase == open {
-		c.phase, c.killed = closed, s.By == After
+	if s.By == Final || s.By == After && c.phase == open || s.By == Late && c.phase >= ended {
+		c.phase, c.by = closed, s.By
 	}
 }
 
@@ -112,8 +113,11 @@ func (c *checker) fact(e store.Event) {
 			return
 		}
 	}
-	if c.phase == closed && e.Kind != store.KindApply {
+	if c.phase >= owed && e.Kind != store.KindApply {
 		c.added++
+	}
+	if c.phase == ended && e.Hash.String() == c.noted {
+		c.phase = owed
 	}
 }
 
@@ -148,23 +152,28 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 func (c *checker) over(live bool) (wrong, remarks []string) {
 	wrong = c.wrong
 	if c.noted != "" && !c.lists(c.noted) {
-		wrong = append(wrong, "it lacks the seal that was its newest: it was cut off before that, or written anew")
+		wrong = append(wrong, "it lacks the seal or the end that its folder knows as its newest: it was cut off before that, or written anew")
 	}
 	if c.added > 0 {
-		wrong = append(wrong, fmt.Sprintf("%d events came after its end was sealed that aren't of an apply", c.added))
+		wrong = append(wrong, fmt.Sprintf("it has events after its end that aren't of an apply: %d", c.added))
 	}
 	switch {
 	case c.phase == ended && c.missing && !live:
 		wrong = append(wrong, "it ended, and no seal signs its end")
+	case c.phase == owed && c.missing && !live:
+		wrong = append(wrong, "it ended, and no seal signs its end, which its folder knows: --repair has it signed, where the key can be used again")
 	case c.last == nil:
 		remarks = append(remarks, "no seal signs it")
 	case c.phase != closed && !live:
 		remarks = append(remarks, fmt.Sprintf("no seal signs its end: the last one covers events up to %d", c.last.Of))
 	case c.phase == closed && c.after > 0:
-		remarks = append(remarks, fmt.Sprintf("%d events came after the last seal", c.after))
+		remarks = append(remarks, fmt.Sprintf("it has events after the last seal: %d", c.after))
 	}
 	if c.last != nil && c.noted == "" && !live {
 		remarks = append(remarks, "its folder doesn't know its newest seal (the file sealed): that it was cut back wouldn't be seen")
+	}
+	if c.phase == closed && c.by == Late {
+		remarks = append(remarks, "its end was signed only later, as its folder knew it: it couldn't be when it ended")
 	}
 	if c.last != nil && !c.vouched {
 		remarks = append(remarks, "nothing signed it while it went on, only who found it later")

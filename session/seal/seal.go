@@ -34,6 +34,7 @@ const (
 	Going = "going" // the supervisor, while the session lives
 	Final = "final" // the supervisor, at the session's end
 	After = "after" // who came later: the supervisor had died, or something was applied
+	Late  = "late"  // as after, of an end that couldn't be signed by then
 )
 
 // Message is what a seal signs, to the letter.
@@ -71,7 +72,12 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 		}
 		s.N = before.N + 1
 	}
-	signer, done, err := r.signer(ctx, by != After)
+	if by == Final { // what can't be signed now can be later: see Owed
+		if err := know(st, session, s.Hash); err != nil {
+			return 0, err
+		}
+	}
+	signer, done, err := r.signer(ctx, by == Going || by == Final)
 	if err != nil {
 		return 0, err
 	}
@@ -88,23 +94,44 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 	if err != nil {
 		return 0, err
 	}
-	// A record that is cut back to an older seal agrees with itself; its folder still
-	// knows of this one. It is told only of what power loss doesn't take back.
-	if err := st.Sync(); err != nil {
-		return 0, err
-	}
-	return events[0].Seq, store.WriteDurably(noteOf(st, session), []byte(events[0].Hash.String()))
+	return events[0].Seq, know(st, session, events[0].Hash.String())
 }
 
-// noteOf is the file in a session's folder with the hash of its newest seal.
+// know tells a session's folder of its newest seal, or end: a record that is cut back to
+// an older one agrees with itself. It is told only of what power loss doesn't take back.
+func know(st *store.Store, session, hash string) error {
+	if err := st.Sync(); err != nil {
+		return err
+	}
+	return store.WriteDurably(noteOf(st, session), []byte(hash))
+}
+
+// noteOf is the file in a session's folder with the hash of its newest seal, or of an
+// end that isn't sealed yet.
 func noteOf(st *store.Store, session string) string {
 	return filepath.Join(st.SessionDir(session), "sealed")
 }
 
 // Later seals what nobody is at any more, if there is something new: what a killed
 // supervisor left, whose output it packs, or an apply. The caller owns the session.
-// What speaks against itself, or ended without a seal, it doesn't vouch for.
+// What speaks against itself, or ended without a seal and isn't Owed one, it doesn't vouch for.
 func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
+	return later(ctx, st, r, session, func(phase) bool { return true })
+}
+
+// Owed is Later for a session whose end couldn't be signed, as its folder knows, and for
+// no other. One that somebody else owns goes on, or is being applied: it waits.
+func Owed(ctx context.Context, st *store.Store, r Ring, session string) error {
+	release, err := st.Own(session)
+	if errors.Is(err, store.ErrOwned) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return errors.Join(later(ctx, st, r, session, func(p phase) bool { return p == owed }), release())
+}
+
+func later(ctx context.Context, st *store.Store, r Ring, session string, is func(phase) bool) error {
 	fail := func(err error) error {
 		return fmt.Errorf("cannot seal the record of session %s: %w", session, err)
 	}
@@ -130,13 +157,18 @@ func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
 			break
 		}
 	}
+	by := After
 	switch wrong, _ := c.over(true); {
+	case !is(c.phase):
+		return nil
 	case len(wrong) > 0:
 		return fail(errors.New(wrong[0]))
 	case c.phase == ended:
 		return fail(errors.New("it ended, and no seal signs its end"))
 	case c.phase == closed && c.after == 0:
 		return nil
+	case c.phase == owed:
+		by = Late
 	case c.phase == open:
 		j, err := st.Journal(session)
 		if err == nil {
@@ -146,7 +178,7 @@ func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
 			return fail(err)
 		}
 	}
-	_, err = Seal(ctx, st, r, session, After)
+	_, err = Seal(ctx, st, r, session, by)
 	return err
 }
 

@@ -183,7 +183,7 @@ func TestSealed(t *testing.T) {
 	}
 	r.add(store.KindApply, 1, "apply.done", `{}`)
 	r.add(store.KindSession, 0, "session.counted", `{"state":"ended"}`)
-	r.found(true, "2 events came after the last seal")
+	r.found(true, "events after the last seal: 2")
 	r.later("")
 	if v, text := r.one(); !v.Whole() || text != "" || v.Seal.By != After {
 		t.Errorf("%+v: %s", v, text)
@@ -193,11 +193,11 @@ func TestSealed(t *testing.T) {
 		t.Errorf("%d seals", v.Seals)
 	}
 	r.add(store.KindNote, 9, "note", `{}`)
-	r.found(false, "1 events came after its end was sealed")
-	r.later("came after its end")
+	r.found(false, "events after its end that aren't of an apply: 1")
+	r.later("events after its end")
 	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 	r.add(store.KindNote, 9, "note", `{}`)
-	r.found(false, "1 events came", "no seal signs its end")
+	r.found(false, "events after its end that aren't of an apply: 1", "no seal signs its end")
 	if st, err := os.Stat(r.private(r.ring)); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v, %v", st, err)
 	}
@@ -236,6 +236,91 @@ func TestLater(t *testing.T) {
 	if keys, err := r.ring.Keys(); err != nil || len(keys) > 0 {
 		t.Errorf("there are %v, %v", keys, err)
 	}
+}
+
+// An end that couldn't be signed, as its folder knows, is signed when the key is back, which
+// stays told; not one that was stripped of its seal, changed, or followed by something else.
+func TestOwed(t *testing.T) {
+	ended := func(t *testing.T) *rig {
+		r := newRig(t)
+		r.seal(Going)
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+		gone := r.ring.Dir + ".gone"
+		if err := os.Rename(r.private(r.ring), gone); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil {
+			t.Fatal("it was sealed without a key")
+		}
+		r.found(false, "no seal signs its end, which its folder knows")
+		if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || len(v.Remarks) != 1 || !strings.Contains(v.Remarks[0], "cannot read the key") {
+			t.Errorf("without a key: %+v", v)
+		}
+		if err := os.Rename(gone, r.private(r.ring)); err != nil {
+			t.Fatal(err)
+		}
+		r.found(false, "--repair has it signed")
+		return r
+	}
+	repaired := func(r *rig, whole bool, words string) {
+		r.Helper()
+		for _, v := range [2]api.Verified{r.verify(api.VerifyRequest{Session: id, Repair: true})[0], r.verify(api.VerifyRequest{Session: id})[0]} {
+			if text := fmt.Sprint(v.Findings, v.Remarks); v.Whole() != whole || !strings.Contains(text, words) {
+				r.Errorf("whole is %v: %s", v.Whole(), text)
+			}
+		}
+	}
+	t.Run("as it was", func(t *testing.T) {
+		r := ended(t)
+		r.add(store.KindApply, 1, "apply.done", `{}`)
+		repaired(r, true, "signed only later")
+		r.add(store.KindApply, 1, "apply.undone", `{}`)
+		r.later("")
+		r.found(true, "signed only later")
+		r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+		repaired(r, false, "no seal signs its end")
+		r.seal(Final)
+		if _, text := r.one(); text != "" {
+			t.Error(text)
+		}
+	})
+	t.Run("by an apply", func(t *testing.T) {
+		r := ended(t)
+		r.add(store.KindApply, 1, "apply.done", `{}`)
+		r.later("")
+		repaired(r, true, "signed only later")
+	})
+	t.Run("while it goes on", func(t *testing.T) {
+		r := ended(t)
+		release, err := r.st.Own(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		repaired(r, false, "its folder knows")
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+		repaired(r, true, "signed only later")
+	})
+	t.Run("with more behind it", func(t *testing.T) {
+		r := ended(t)
+		r.add(store.KindNote, 9, "note", `{}`)
+		repaired(r, false, "aren't of an apply: 1")
+	})
+	t.Run("another end", func(t *testing.T) {
+		r := ended(t)
+		r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE seq = 7`, `UPDATE sessions SET seq = 1`)
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended","name":"other"}`)
+		repaired(r, false, "it lacks the seal or the end")
+	})
+	t.Run("stripped of its seal", func(t *testing.T) {
+		r := ended(t)
+		r.seal(Final)
+		r.found(true)
+		r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE seq = 8`, `DELETE FROM seals WHERE seq = 8`)
+		repaired(r, false, "it lacks the seal or the end")
+	})
 }
 
 // A key that signs again after another counts for both times.
@@ -382,7 +467,7 @@ func TestCutBack(t *testing.T) {
 			r.seal(Final)
 			r.found(true)
 			r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE `+cut)
-			r.found(false, "it lacks the seal that was its newest")
+			r.found(false, "it lacks the seal or the end that its folder knows")
 		})
 	}
 }

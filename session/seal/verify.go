@@ -56,6 +56,10 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 	}
 	known, more := make(map[store.Hash]error), v.References()
 	for _, id := range ids {
+		var unsigned error
+		if r.Repair {
+			unsigned = Owed(ctx, v.Store, v.Ring, id)
+		}
 		c := newChecker(v.Store, id, list, keys)
 		x := store.Examination{More: []store.References{more}, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
 			tell(api.Verifying{Session: id, Events: events, Bytes: read})
@@ -78,6 +82,9 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 			if bad != nil {
 				done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
 			}
+		}
+		if c.phase == owed && unsigned != nil {
+			done.Remarks = append(done.Remarks, api.Escape(unsigned.Error()))
 		}
 		tell(api.Verifying{Session: id, Done: &done})
 	}
@@ -114,7 +121,7 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		out.Findings = append(out.Findings, api.Finding{Text: fmt.Sprintf("it doesn't have the event %s: it was cut off before that, or written anew", r.Head)})
 	}
 	out.Seals, out.Seal, out.Remarks = c.count, c.last, remarks
-	if c.killed && found.Chunks == 0 {
+	if c.by == After && found.Chunks == 0 {
 		out.Remarks = append(out.Remarks, "none of the terminal's output is recorded")
 	}
 	if found.Torn && !v.Live(id) {
