@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/image/bmp"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
@@ -228,15 +229,16 @@ func asPNG(b *bytes.Buffer, m image.Image) error { return png.Encode(b, m) }
 
 func TestWhatBinariesAre(t *testing.T) {
 	riff := func(kind, rest string) string {
-		return "RIFF\x00\x00\x00\x00WEBP" + kind + rest + strings.Repeat("\x00", 40)
+		return "RIFF\x40\x00\x00\x00WEBP" + kind + string(rune(len(rest))) + "\x00\x00\x00" + rest + strings.Repeat("\x00", 60)
 	}
 	for _, tt := range []struct{ in, is, size string }{
 		{picture(t, 64, 48, asPNG), "PNG image", "64×48"},
 		{picture(t, 70, 30, func(b *bytes.Buffer, m image.Image) error { return gif.Encode(b, m, nil) }), "GIF image", "70×30"},
 		{picture(t, 33, 21, func(b *bytes.Buffer, m image.Image) error { return jpeg.Encode(b, m, nil) }), "JPEG image", "33×21"},
-		{riff("VP8X", "\x00\x00\x00\x00\x00\x00\x00\x00\x3f\x01\x00\xef\x00\x00"), "WebP image", "320×240"},
-		{riff("VP8L", "\x00\x00\x00\x00\x2f\x3f\xc1\x3b\x00"), "WebP image", "320×240"},
-		{"BM" + strings.Repeat("\x00", 16) + "\x20\x00\x00\x00\xf0\xff\xff\xff", "BMP image", "32×16"},
+		{riff("VP8X", "\x00\x00\x00\x00\x3f\x01\x00\xef\x00\x00"), "WebP image", "320×240"},
+		{riff("VP8L", "\x2f\x3f\xc1\x3b\x00\x00"), "WebP image", "320×240"},
+		{picture(t, 32, 16, func(b *bytes.Buffer, m image.Image) error { return bmp.Encode(b, m) }), "BMP image", "32×16"},
+		{riff("VP8X", "short"), "WebP image", ""},
 		{"\x89PNG\r\n\x1a\nshort", "PNG image", ""}, {"\xff\xd8\xff", "JPEG image", ""}, {"\xff\xd8\xff\xe0\xff\xff" + strings.Repeat("x", 30), "JPEG image", ""},
 		{"\x7fELF\x02\x01", "ELF program", ""}, {"PK\x03\x04x", "ZIP archive", ""}, {"\x00\x01\x02", "data", ""},
 		{strings.Repeat("x", 20<<10), longLines, ""}, {"plain\n", "text", ""},

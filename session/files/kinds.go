@@ -3,12 +3,18 @@ package files
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
+	"image"
+	_ "image/gif" // these read images' headers
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/webp"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -99,17 +105,16 @@ func sizeWords(n int64) string {
 // longLines is what text is that no person would read.
 const longLines = "text with very long lines"
 
-// sniff says what a file is by how it begins, and of images how large they are.
-// The bytes are hostile: nothing is decoded.
+// sniff says what a file is by how it begins, and of images how large they are. The
+// bytes are hostile: of an image only its header is decoded.
 func sniff(b []byte) (is, size string) {
-	if name, at := imageOf(b); name != "" {
-		w, h := at(b)
-		if w > 0 && h > 0 {
-			size = fmt.Sprintf("%d×%d", w, h)
-		}
-		return name + " image", size
+	begins := func(with string) bool { return bytes.HasPrefix(b, []byte(with)) }
+	if c, kind, err := image.DecodeConfig(bytes.NewReader(b)); err == nil && c.Width > 0 && c.Height > 0 {
+		return imageNames[kind] + " image", fmt.Sprintf("%d×%d", c.Width, c.Height)
 	}
 	for _, m := range [...]struct{ begins, is string }{
+		{"\x89PNG\r\n\x1a\n", "PNG image"}, {"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"\xff\xd8\xff", "JPEG image"},
+		{"\x00\x00\x01\x00", "icon image"},
 		{"%PDF-", "PDF document"}, {"PK\x03\x04", "ZIP archive"}, {"PK\x05\x06", "ZIP archive"}, {"\x1f\x8b", "gzip data"}, {"BZh", "bzip2 data"},
 		{"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"}, {"7z\xbc\xaf\x27\x1c", "7z archive"}, {"\x7fELF", "ELF program"},
 		{"MZ", "Windows program"}, {"\xcf\xfa\xed\xfe", "macOS program"}, {"\xca\xfe\xba\xbe", "Java class or macOS program"},
@@ -117,11 +122,13 @@ func sniff(b []byte) (is, size string) {
 		{"\x00\x01\x00\x00\x00", "font"}, {"ID3", "MP3 sound"}, {"OggS", "Ogg sound"}, {"fLaC", "FLAC sound"}, {"!<arch>\n", "library"},
 		{"\x80\x04\x95", "Python pickle"}, {"DIRC", "git index"}, {"PACK", "git pack"},
 	} {
-		if bytes.HasPrefix(b, []byte(m.begins)) {
+		if begins(m.begins) {
 			return m.is, ""
 		}
 	}
 	switch {
+	case begins("RIFF") && len(b) > 12 && string(b[8:12]) == "WEBP":
+		return "WebP image", ""
 	case len(b) > 12 && string(b[4:8]) == "ftyp":
 		return "MP4 video", ""
 	case len(b) > 262 && string(b[257:262]) == "ustar":
@@ -134,66 +141,5 @@ func sniff(b []byte) (is, size string) {
 	return "data", ""
 }
 
-// imageOf says which kind of image bytes begin, and how its width and height are read.
-func imageOf(b []byte) (name string, size func([]byte) (w, h int)) {
-	le16 := func(at int) func([]byte) (int, int) {
-		return func(b []byte) (int, int) {
-			if len(b) < at+4 {
-				return 0, 0
-			}
-			return int(binary.LittleEndian.Uint16(b[at:])), int(binary.LittleEndian.Uint16(b[at+2:]))
-		}
-	}
-	switch {
-	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
-		return "PNG", func(b []byte) (int, int) {
-			if len(b) < 24 || string(b[12:16]) != "IHDR" {
-				return 0, 0
-			}
-			return int(binary.BigEndian.Uint32(b[16:])), int(binary.BigEndian.Uint32(b[20:]))
-		}
-	case bytes.HasPrefix(b, []byte("GIF87a")), bytes.HasPrefix(b, []byte("GIF89a")):
-		return "GIF", le16(6)
-	case bytes.HasPrefix(b, []byte("BM")) && len(b) >= 26:
-		return "BMP", func(b []byte) (int, int) {
-			h := int(int32(binary.LittleEndian.Uint32(b[22:])))
-			return int(int32(binary.LittleEndian.Uint32(b[18:]))), max(h, -h)
-		}
-	case len(b) >= 16 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WEBP":
-		return "WebP", webpSize
-	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
-		return "JPEG", jpegSize
-	case bytes.HasPrefix(b, []byte("\x00\x00\x01\x00")):
-		return "icon", func([]byte) (int, int) { return 0, 0 }
-	}
-	return "", nil
-}
-
-// webpSize reads the size of the three kinds of WebP images.
-func webpSize(b []byte) (w, h int) {
-	if len(b) < 30 {
-		return 0, 0
-	}
-	switch string(b[12:16]) {
-	case "VP8 ":
-		return int(binary.LittleEndian.Uint16(b[26:]) & 0x3fff), int(binary.LittleEndian.Uint16(b[28:]) & 0x3fff)
-	case "VP8L":
-		n := binary.LittleEndian.Uint32(b[21:])
-		return int(n&0x3fff) + 1, int(n>>14&0x3fff) + 1
-	case "VP8X":
-		return 1 + int(b[24]) + int(b[25])<<8 + int(b[26])<<16, 1 + int(b[27]) + int(b[28])<<8 + int(b[29])<<16
-	}
-	return 0, 0
-}
-
-// jpegSize looks for the frame header among the segments that come before the image.
-func jpegSize(b []byte) (w, h int) {
-	for at := 2; at+9 < len(b) && b[at] == 0xff; {
-		kind := b[at+1]
-		if kind >= 0xc0 && kind <= 0xcf && kind != 0xc4 && kind != 0xc8 && kind != 0xcc {
-			return int(binary.BigEndian.Uint16(b[at+7:])), int(binary.BigEndian.Uint16(b[at+5:]))
-		}
-		at += 2 + max(2, int(binary.BigEndian.Uint16(b[at+2:])))
-	}
-	return 0, 0
-}
+// imageNames are the kinds of images whose headers can be read.
+var imageNames = map[string]string{"png": "PNG", "gif": "GIF", "jpeg": "JPEG", "webp": "WebP", "bmp": "BMP"}
