@@ -216,12 +216,7 @@ func attachCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "attach [SESSION]", Short: "Show a session: live to decide on, past to look at", Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, done, err := launch.Hub(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			all, err := client.Sessions(cmd.Context())
+			all, err := sessions(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -238,6 +233,16 @@ func attachCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&watching, "read-only", false, "only watch: nothing is decided, typed or changed from here")
 	return cmd
+}
+
+// sessions are all that are recorded.
+func sessions(ctx context.Context) ([]api.Session, error) {
+	client, done, err := launch.Hub(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return client.Sessions(ctx)
 }
 
 func replayCommand() *cobra.Command {
@@ -606,12 +611,7 @@ func onAnother(cmd *cobra.Command, args []string, detach bool, request func(all 
 	if n != 1 {
 		return fmt.Errorf("%w: name one session, and a command after -- (%s); stepbox ls lists them", cli.ErrUsage, cmd.UseLine())
 	}
-	client, done, err := launch.Hub(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer done()
-	all, err := client.Sessions(cmd.Context())
+	all, err := sessions(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Exec is one program start.
 type Exec struct {
@@ -55,3 +58,6 @@ type Attempt struct {
 	Open     bool          `json:"open"`
 	Failure  string        `json:"failure,omitempty"` // why an allowed one didn't connect, or a refused one's guard
 }
+
+// Host is where it went: the name if there was one, else the address.
+func (a Attempt) Host() string { return cmp.Or(a.Name, a.Address) }

@@ -11,6 +11,11 @@ type Problem struct {
 // Error makes a Problem an error.
 func (p *Problem) Error() string { return p.Message }
 
+// NoSession is the error for a session that isn't there.
+func NoSession(id string) error {
+	return Problemf(CodeNotFound, "there is no session %q", Escape(Trim(id, 80)))
+}
+
 // Problemf makes a Problem of a code and words.
 func Problemf(code, format string, args ...any) error {
 	return &Problem{Code: code, Message: fmt.Sprintf(format, args...)}

@@ -242,7 +242,7 @@ func (r *run) decisionRows() error {
 func (r *run) attemptRows() error {
 	section := reportSection{"network", "Network attempts", []string{"When", "Action", "Where to", "Program", "Verdict", "Out", "In"}}
 	return rows(r, section, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) *reportRow {
-		where := fmt.Sprintf("%s %s", a.Protocol, cmp.Or(a.Name, a.Address))
+		where := fmt.Sprintf("%s %s", a.Protocol, a.Host())
 		if a.Port > 0 {
 			where += fmt.Sprintf(":%d", a.Port)
 		}

@@ -194,13 +194,13 @@ func (s *spanner) tool(t api.Action) span {
 }
 
 func (s *spanner) attempt(t api.Attempt) span {
-	v := span{Trace: s.trace, ID: s.id("attempt", t.ID), Parent: s.root, Name: "connect " + cmp.Or(t.Name, t.Address), Kind: spanClient}
+	v := span{Trace: s.trace, ID: s.id("attempt", t.ID), Parent: s.root, Name: "connect " + t.Host(), Kind: spanClient}
 	if t.Action != 0 {
 		v.Parent = s.id("action", int64(t.Action))
 	}
 	v.Start, v.End = s.times(t.At, t.At.Add(t.Duration))
 	a := attr(nil, "network.transport", t.Protocol)
-	a = attr(a, "server.address", cmp.Or(t.Name, t.Address))
+	a = attr(a, "server.address", t.Host())
 	if t.Port > 0 {
 		a = attr(a, "server.port", t.Port)
 	}

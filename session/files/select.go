@@ -238,7 +238,7 @@ func (s *selecting) carry(ctx context.Context, from, to *manifest.Manifest, only
 func (h *History) recorded(ctx context.Context, id string) (Scope, error) {
 	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
 	if err != nil {
-		return Scope{}, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		return Scope{}, api.NoSession(id)
 	}
 	s := Scope{Files: h.filesOf(id), Final: !h.Live(id)}
 	if h.Person != nil && session.Folder != "" {

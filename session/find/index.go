@@ -1,7 +1,6 @@
 package find
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,8 +154,7 @@ func ofDoc(kind store.Kind, doc json.RawMessage) (h api.Hit, a api.Action, err e
 	if kind == store.KindAttempt {
 		var t api.Attempt
 		err = json.Unmarshal(doc, &t)
-		host := cmp.Or(t.Name, t.Address)
-		return api.Hit{Kind: api.HitAttempt, Key: t.ID, Action: t.Action, Text: fmt.Sprintf("%s:%d %s %s %s", host, t.Port, t.Protocol, t.Verdict, t.Program)}, a, err
+		return api.Hit{Kind: api.HitAttempt, Key: t.ID, Action: t.Action, Text: fmt.Sprintf("%s:%d %s %s %s", t.Host(), t.Port, t.Protocol, t.Verdict, t.Program)}, a, err
 	}
 	err = json.Unmarshal(doc, &a)
 	text := a.Title

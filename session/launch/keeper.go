@@ -125,7 +125,7 @@ func (k keeper) journaled(without []string) store.References {
 
 func noSession(id string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		return api.NoSession(id)
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	s, err := Doc[api.Session](ctx, h.Store, id, "session", 0)
 	if errors.Is(err, store.ErrNotFound) {
-		return s, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		return s, api.NoSession(id)
 	}
 	if err == nil && s.Live() && !h.Live(id) {
 		// Its supervisor may have recorded the end between the two looks.

@@ -78,7 +78,7 @@ func (h *History) Label(ctx context.Context, id string, l api.Label) (api.Sessio
 		return json.Marshal(old)
 	})
 	if errors.Is(err, store.ErrNotFound) { // removed meanwhile
-		return s, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		return s, api.NoSession(id)
 	}
 	if err != nil {
 		return s, err

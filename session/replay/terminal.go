@@ -61,7 +61,7 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 func started(ctx context.Context, st *store.Store, id string) (s api.Session, err error) {
 	docs, err := st.AsOf(ctx, id, store.KindSession, 1, 1)
 	if err == nil && len(docs) == 0 {
-		err = api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+		err = api.NoSession(id)
 	}
 	if err == nil {
 		err = json.Unmarshal(docs[0], &s)

@@ -171,10 +171,7 @@ func (m *marker) course(c store.Course) error {
 			mark(api.MarkDenied, title)
 		}
 	case store.KindAttempt:
-		host := r.Name
-		if host == "" {
-			host = r.Address
-		}
+		host := cmp.Or(r.Name, r.Address)
 		if r.Port != 0 {
 			host = fmt.Sprintf("%s:%d", host, r.Port)
 		}

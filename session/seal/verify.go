@@ -99,7 +99,7 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 	found, err := v.Store.Examine(ctx, id, x)
 	if errors.Is(err, store.ErrNotFound) {
 		if r.Session != "" {
-			return out, api.Problemf(api.CodeNotFound, "there is no session %q", api.Escape(api.Trim(id, 80)))
+			return out, api.NoSession(id)
 		}
 		out.Findings = append(out.Findings, api.Finding{Text: "tables tell of it and no event does: its events were removed or are another session's now"})
 		return out, nil

@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 			of[fmt.Sprintf(request, "/v1/sessions/one")] = p
 		}
 		a := serve(t, of)
-		for _, line := range []string{"pause", "continue", "kill", "mode watch", "keep 1", "kill --action 1", "rollback --to-before 1", "show", "diff"} {
+		for _, line := range []string{"pause", "continue", "kill", "mode watch", "keep 1", "kill --action 1", "rollback --to-before 1", "show", "diff --json"} {
 			if out, got := a.run(strings.Fields(line)...); got != want || out != "stepbox: the words\n" {
 				t.Errorf("%s: %s exits with %d, want %d: %s", code, line, got, want, out)
 			}

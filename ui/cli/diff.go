@@ -86,18 +86,7 @@ func (d *differ) write(s api.Session, in api.Scope, cols int) error {
 		return d.list(s, in, cols)
 	}
 	if !d.screen {
-		r := api.PatchRequest{Scope: in, Selection: api.Selection{Globs: d.paths}}
-		if in.From == "" && in.To == "" && len(d.paths) > 0 { // as older supervisors have it
-			r = api.PatchRequest{Selection: api.Selection{Globs: d.paths}}
-			if in.Action != 0 {
-				r.Actions = []int{in.Action}
-			}
-		}
-		err := copyPatch(d.command, s, r, d.out)
-		var p *api.Problem
-		if !errors.As(err, &p) || p.Code != api.CodeUnknown {
-			return err
-		} // an older supervisor makes no patches: the differences, for reading
+		return copyPatch(d.command, s, api.PatchRequest{Scope: in, Selection: api.Selection{Globs: d.paths}}, d.out)
 	}
 	return d.read(d.client.Diffs(d.ctx, s.ID, in))
 }

@@ -70,11 +70,7 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("[%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
 	case e.Attempt != nil && e.Kind != "attempt.changed":
 		a := e.Attempt
-		host := a.Address
-		if a.Name != "" {
-			host = a.Name
-		}
-		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, host, a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
+		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, a.Host(), a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
 	case e.Checkpoint != nil:
 		return line("%d, %s", e.Checkpoint.ID, files(e.Checkpoint.Files))
 	case e.Rollback != nil:

@@ -21,8 +21,6 @@ var commands = []struct {
 	{"show x 1", []string{"action 1", "ended exit 0", "approved by cli", "exec ", "cp a.txt b.txt"}, nil},
 	{"show x 3", []string{"action 3", "held", "touch c.txt", "argv[0]", "touch", "hash", "d107d5472d2fafa3252951fb23358770"}, nil},
 	{"log", []string{"session.created", "action.held 1 cp a.txt b.txt", "decision action 1: approve", "attempt.closed tcp 192.0.2.1:80 deny", "action.held 3 touch c.txt"}, nil},
-	{"diff", []string{"new file\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+one\n"}, nil},
-	{"diff x 1", []string{"new file\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+one\n"}, nil},
 	{"approve 3", []string{"allow: action 3 touch c.txt\n"}, []string{
 		"GET /v1/sessions/oldsess1/questions",
 		`POST /v1/sessions/oldsess1/decisions {"question":3,"hash":"d107d5472d2fafa3252951fb23358770","answer":"approve","by":"cli"}`,

@@ -4,7 +4,6 @@
 package network
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -209,7 +208,7 @@ func Verdict(fold Fold) (glyph string, token themes.Token, words string) {
 
 // Destination is where an attempt went, as a person would write it.
 func Destination(a api.Attempt) string {
-	host := cmp.Or(a.Name, a.Address)
+	host := a.Host()
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
