@@ -61,9 +61,9 @@ type Applier struct {
 
 	under sync.RWMutex // read-locked while something is written
 	mu    sync.Mutex
-	shown []*plan                             // guarded by mu; those shown last, newest last
-	wrote map[string]map[string]project.State // guarded by mu; what applies wrote, by journal and path
-	held  int                                 // guarded by mu; how many paths that are
+	shown []*plan          // guarded by mu; those shown last, newest last
+	wrote map[string]wrote // guarded by mu; what applies wrote, by journal
+	held  int              // guarded by mu; how many paths that are
 }
 
 // open opens a session's project folder.

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,10 +26,10 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 	hidden := slices.Contains(b.hidden, c.Path)
 	why := whyConflict(seen, has, want, hidden)
 	if still(seen, has) && !hidden {
-		why = b.whyTakenBack(at, c.Path)
+		why = cmp.Or(b.turned[at], b.turned[c.Path])
 	}
 	out := b.conflicts(c, why)
-	if s, by, ok := last(b.lineage(), at); ok && by.goesOn(b.ctx, at) && own(b.ctx, by.line.files, by, at, s) {
+	if s, by, ok := b.newest(at); ok && own(b.ctx, by.then, by, at, s) {
 		seen = fileOf(at, s) // what both sides went on from
 	}
 	var m merge.Result

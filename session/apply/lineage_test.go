@@ -48,3 +48,25 @@ func TestTakenBack(t *testing.T) {
 	r.must(err)
 	r.is(map[string]string{"a": "one\n2\n3\n4\n", "b": "2\n", "gone": "1\n", "old": "moved\n", "kept": "3\n"})
 }
+
+// What was applied and the agent didn't touch since is the person's to go on with: it is
+// no conflict, unless it is asked for.
+func TestGoneOnWith(t *testing.T) {
+	r := newRig(t, map[string]string{"g": "1\n", "t": "1\n"})
+	for _, name := range []string{"g", "n", "deleted"} {
+		r.agent(name, "agent\n")
+	}
+	r.action(api.ReviewKept)
+	_, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	r.host("g", "agent\nperson\n")
+	r.host("n", "agent\nperson\n")
+	r.agent("t", "2\n")
+	r.action(api.ReviewKept)
+	const why = ": it was changed in the project since it was applied, and the session has it as it was then"
+	same(t, words(r.plan(api.ApplyRequest{})), []string{"M t", "left g" + why, "left n" + why})
+	same(t, words(r.plan(api.ApplyRequest{Selection: api.Selection{Globs: []string{"g"}}})), []string{"conflict g: it was changed in the project since (clean, 0 hunks)"})
+	r.agent("g", "agent\nmore\n")
+	r.action(api.ReviewKept)
+	same(t, words(r.plan(api.ApplyRequest{})), []string{"M t", "conflict g: it was changed in the project since (1 clashes)", "left n" + why})
+}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zeebo/blake3"
@@ -44,8 +43,10 @@ type planner struct {
 	resolve map[string]api.Resolution // by key
 	hidden  []string                  // what the agent didn't see
 	partial bool                      // only some of the changes of a file may be selected
-	applies func() []wrote            // of the session; read when they are asked for
-	lineage func() []wrote            // the same, and those of the sessions that it was forked from
+	chosen  bool                      // by their paths
+	lineage []wrote                   // the applies that stand, newest first
+	applies []wrote                   // the session's own of them
+	turned  map[string]string         // by path, which of them was changed back, in words
 
 	p       *plan
 	looked  map[string]project.State // what the project has
@@ -58,17 +59,11 @@ type planner struct {
 }
 
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
-	b := &planner{
+	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{},
-		applies: sync.OnceValue(func() []wrote {
-			all, _ := a.standing(ctx, s.ID) // of the others nothing is known
-			return all
-		}),
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{}, turned: map[string]string{},
 	}
-	b.lineage = sync.OnceValue(func() []wrote { return a.lineage(ctx, s, b.applies(), line{files: sel.Files, until: sel.Checkpoint}) })
-	return b
 }
 
 // planOf plans what is selected of a session.
@@ -79,6 +74,9 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	}
 	defer folder.Close()
 	b := a.planner(ctx, s, folder, sel)
+	if err := b.recall(); err != nil {
+		return nil, err
+	}
 	b.partial = len(r.Actions)+len(r.Without) > 0 || slices.ContainsFunc(r.Files, func(c api.Choice) bool { return len(c.Hunks) > 0 })
 	for _, x := range r.Resolve {
 		b.resolve[x.Key] = x
@@ -94,10 +92,10 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 			return nil, err
 		}
 	}
-	chosen := len(r.Globs)+len(r.Files) > 0
+	b.chosen = len(r.Globs)+len(r.Files) > 0
 	for i := range d.Changes {
 		c := &d.Changes[i]
-		if !chosen && project.Never(c.Path) == "" && sel.Files.Ignored(c.Path) {
+		if !b.chosen && project.Never(c.Path) == "" && sel.Files.Ignored(c.Path) {
 			b.ignored++ // builds' outputs and the like, which a person would make again
 			continue
 		}
@@ -105,7 +103,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 			return nil, err
 		}
 	}
-	if err := b.takeBack(d, chosen); err != nil {
+	if err := b.takeBack(d); err != nil {
 		return nil, err
 	}
 	if b.ignored > 0 {
@@ -293,6 +291,8 @@ func (b *planner) change(c *diff.Change) error {
 		b.p.There++
 	case still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
 		b.step(c, has, want)
+	case !still(c.Old, has) && !b.chosen && b.unchanged(c.Path, want):
+		b.left(c.Path, "it was changed in the project since it was applied, and the session has it as it was then")
 	default:
 		return b.conflict(c, c.Path, has, want)
 	}

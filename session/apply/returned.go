@@ -37,6 +37,9 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 	}
 	var out []returned
 	for _, w := range applies {
+		if w.lost != nil {
+			break // what older ones wrote, it may have written over
+		}
 		for path := range w.paths {
 			if known[path] {
 				continue
@@ -125,9 +128,9 @@ func (r *returned) own(ctx context.Context, f *files.Files) bool {
 func (r *returned) change() diff.Change { return between(r.path, r.has, r.want) }
 
 // takeBack plans what takes the place of what applies wrote and the session has as it
-// first saw it again. Chosen says that paths were.
-func (b *planner) takeBack(d diff.Difference, chosen bool) error {
-	all, err := b.a.returned(b.ctx, b.p.session, b.sel, d, b.applies(), b.look)
+// first saw it again.
+func (b *planner) takeBack(d diff.Difference) error {
+	all, err := b.a.returned(b.ctx, b.p.session, b.sel, d, b.applies, b.look)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -135,7 +138,7 @@ func (b *planner) takeBack(d diff.Difference, chosen bool) error {
 		switch {
 		case slices.Contains(b.hidden, r.path):
 			continue
-		case !chosen && b.sel.Files.Ignored(r.path):
+		case !b.chosen && b.sel.Files.Ignored(r.path):
 			b.ignored++
 			continue
 		case !r.own(b.ctx, b.sel.Files):

@@ -3,8 +3,10 @@ package apply
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"stepbox/runner/overlay/diff"
@@ -19,35 +21,69 @@ const maxWritten = 200_000
 
 // wrote is what an apply that stands made of each path.
 type wrote struct {
-	id, checkpoint int64
-	at             time.Time
-	paths          map[string]project.State
-	line           line // whose it is, in a plan's lineage
+	point   // that it was taken from; of a removed session the checkpoint isn't known
+	id      int64
+	journal string
+	project string
+	at      time.Time
+	paths   map[string]project.State
+	lost    error        // why it isn't known
+	of      string       // whose it is, in words; "": the plan's session's
+	then    *files.Files // of its session; nil: that was removed
+	kin     kin          // with a plan's state
 }
 
-// standing are a session's applies that stand, newest first; with an error those
-// that are newer than what it is about.
-func (a *Applier) standing(ctx context.Context, id string) (out []wrote, err error) {
+// bounds are of the applies that are held in memory.
+type bounds struct {
+	since time.Time // none from before it
+	room  int       // for what they wrote at so many paths
+}
+
+// standing are a session's applies that stand, newest first.
+func (a *Applier) standing(ctx context.Context, id string) ([]wrote, error) {
+	there, err := a.Journals.List()
+	if err != nil {
+		return nil, err
+	}
+	return a.recorded(ctx, id, there, &bounds{room: maxWritten})
+}
+
+// recorded are those, with what of all journals theirs tell.
+func (a *Applier) recorded(ctx context.Context, id string, there map[string]project.Listed, in *bounds) (out []wrote, err error) {
 	all, err := a.History.Applies(ctx, id)
-	n := 0
 	for _, rec := range slices.Backward(all) {
 		if rec.State != api.ApplyDone || rec.Journal == "" {
 			continue
 		}
-		paths, err := a.wroteBy(rec.Journal)
-		if n += len(paths); err != nil || n > maxWritten && len(out) > 0 {
-			return out, err
+		w := wrote{at: rec.At, lost: errors.New("its journal is gone")}
+		if l, ok := there[rec.Journal]; ok {
+			w = a.wroteBy(rec.Journal, l)
 		}
-		out = append(out, wrote{id: rec.ID, checkpoint: rec.Checkpoint, at: rec.At, paths: paths})
+		if w.point, w.id, w.journal = (point{id, rec.Checkpoint}), rec.ID, rec.Journal; len(out) > 0 && w.at.After(out[len(out)-1].at) {
+			w.at = out[len(out)-1].at // the clock was set back
+		}
+		out = in.add(out, w)
 	}
 	return out, err
 }
 
-// last is what an apply wrote last at a path, and which one did.
+func (in *bounds) add(to []wrote, w wrote) []wrote {
+	if w.at.Before(in.since) {
+		return to
+	}
+	if in.room <= 0 && w.lost == nil {
+		w.paths, w.lost = nil, fmt.Errorf("more than %d files were applied since", maxWritten)
+	}
+	in.room -= len(w.paths)
+	return append(to, w)
+}
+
+// last is what an apply wrote last at a path, and which one did; not ok either where
+// that isn't known.
 func last(applies []wrote, path string) (s project.State, by wrote, ok bool) {
 	for _, by = range applies {
-		if s, ok = by.paths[path]; ok {
-			return s, by, true
+		if s, ok = by.paths[path]; ok || by.lost != nil {
+			return s, by, ok
 		}
 	}
 	return s, by, false
@@ -78,30 +114,32 @@ func (a *Applier) WroteAt(ctx context.Context, id, path string, each func(checkp
 	return err
 }
 
-// wroteBy is what a journal's steps made of each path. It never changes once its
-// apply is done.
-func (a *Applier) wroteBy(journal string) (map[string]project.State, error) {
+// wroteBy is what a journal's steps made of each path. They never change once its apply
+// is done.
+func (a *Applier) wroteBy(name string, l project.Listed) wrote {
 	a.mu.Lock()
-	w, ok := a.wrote[journal]
+	w, ok := a.wrote[name]
 	a.mu.Unlock()
 	if ok {
-		return w, nil
+		return w
 	}
-	j, err := a.Journals.Read(journal)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be forgotten by now
-		return nil, err
-	}
-	w = make(map[string]project.State, len(j.Steps))
+	j, err := l.Read()
+	w = wrote{journal: name, project: j.Project, at: j.At, lost: err, paths: make(map[string]project.State, len(j.Steps))}
+	w.session = SessionOf(name)
+	w.id, _ = strconv.ParseInt(strings.TrimPrefix(name, w.session+"-"), 10, 64)
 	for _, s := range j.Steps {
-		w[s.Path] = s.New
+		w.paths[s.Path] = s.New
+	}
+	if err != nil {
+		return w
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held += len(w); a.wrote == nil || a.held > maxWritten {
-		a.wrote, a.held = make(map[string]map[string]project.State), len(w)
+	if a.held += len(w.paths); a.wrote == nil || a.held > maxWritten {
+		a.wrote, a.held = make(map[string]wrote), len(w.paths)
 	}
-	a.wrote[journal] = w
-	return w, nil
+	a.wrote[name] = w
+	return w
 }
 
 // ours says whether what the project has at a path is what an apply of this session
@@ -109,7 +147,7 @@ func (a *Applier) wroteBy(journal string) (map[string]project.State, error) {
 // now takes its place. Where only a part of a session is applied, that would take away
 // what was applied before.
 func (b *planner) ours(path string, has project.State) bool {
-	s, by, ok := last(b.applies(), path)
+	s, by, ok := last(b.applies, path)
 	return ok && !b.partial && has.Kind != manifest.KindDir && s.Same(has) && own(b.ctx, b.sel.Files, by, path, has)
 }
 

@@ -48,6 +48,9 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 		}
 		return out, api.Problemf(api.CodeBusy, "%v%s", err, also)
 	}
+	if err == nil && !r.Dry {
+		err = k.forget(ctx)
+	}
 	for _, dir := range c.Folders {
 		if err != nil || k.live.live(filepath.Base(dir)) { // one that is just starting has no row yet
 			continue

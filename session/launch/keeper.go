@@ -64,7 +64,7 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 		return noSession(id, err)
 	}
 	for _, name := range journals {
-		_ = k.journals.Remove(name) // one that isn't settled stays, and so does what it names
+		_ = k.journals.Retire(name) // one that isn't settled stays, and so does what it names
 	}
 	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id)) // up to where a person had looked, if they had
 	return holder.RemoveAll(k.store.SessionDir(id))                          // what fails Collect meets again
@@ -92,15 +92,12 @@ func (k keeper) journaled(without []string) store.References {
 			return nil, nil
 		}
 		asked = true
-		names, err := k.journals.List()
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, nil
-		}
-		for _, name := range names {
-			if slices.Contains(without, name) {
+		all, err := k.journals.List()
+		for name, l := range all {
+			if l.Over || slices.Contains(without, name) {
 				continue
 			}
-			j, err := k.journals.Read(name)
+			j, err := l.Read()
 			if err != nil {
 				return nil, fmt.Errorf("cannot read the journal of an apply: %w", err)
 			}
@@ -121,6 +118,35 @@ func (k keeper) journaled(without []string) store.References {
 		}
 		return out, err
 	}
+}
+
+// forget removes the journals of removed sessions whose project no session is of any more,
+// and retires those that were left when their session went.
+func (k keeper) forget(ctx context.Context) error {
+	all, err := k.journals.List() // before the sessions: one begins with its row
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	sessions, err := k.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	ids, folders := map[string]bool{}, map[string]bool{}
+	for _, s := range sessions {
+		ids[s.ID], folders[s.Folder] = true, true
+	}
+	for name, l := range all {
+		if ids[apply.SessionOf(name)] {
+			continue
+		}
+		j, unread := l.Read() // one that is damaged may matter to any
+		if unread == nil && !folders[j.Project] {
+			err = errors.Join(err, k.journals.Remove(name))
+		} else {
+			err = errors.Join(err, k.journals.Retire(name))
+		}
+	}
+	return err
 }
 
 func noSession(id string, err error) error {

@@ -30,6 +30,7 @@ type Journals struct {
 type Journal struct {
 	Name    string
 	Project string // the folder's path
+	At      time.Time
 	Phase   Phase
 	Steps   []Step // by path; those that weren't so already
 }
@@ -55,6 +56,7 @@ const (
 	stageCleaning  = "cleaning"  // all are in their places; what was replaced is deleted
 	stageDone      = "done"
 	stageFailed    = "failed"
+	stageOver      = "over" // done, and of a session that was removed: nothing can be undone by it
 )
 
 // record is a journal's file.
@@ -200,14 +202,16 @@ func (j Journals) parse(file string) *record {
 		return nil
 	}
 	switch part[2] {
-	case stageMaking, stageMoving, stageReversing, stageCleaning, stageDone, stageFailed:
+	case stageMaking, stageMoving, stageReversing, stageCleaning, stageDone, stageFailed, stageOver:
 		return &record{in: j, name: part[0], undo: part[1] == "undo", stage: part[2]}
 	}
 	return nil
 }
 
 // open says whether a process is at the journal or left it half-way.
-func (r *record) open() bool { return r.stage != stageDone && r.stage != stageFailed }
+func (r *record) open() bool {
+	return r.stage != stageDone && r.stage != stageFailed && r.stage != stageOver
+}
 
 // find gives the journal files of a name, or all when it is "", unread.
 func (j Journals) find(name string) ([]*record, error) {
@@ -250,7 +254,7 @@ func (j Journals) Read(name string) (Journal, error) {
 	if err := apply.load(); err != nil {
 		return Journal{}, err
 	}
-	return Journal{name, apply.path, phase(apply, undo), apply.steps}, nil
+	return Journal{name, apply.path, apply.at, phase(apply, undo), apply.steps}, nil
 }
 
 // both finds the files of one journal. undo is nil when there is none.
@@ -286,16 +290,52 @@ func phase(apply, undo *record) Phase {
 	return Undone
 }
 
-// List names the journals that there are.
-func (j Journals) List() ([]string, error) {
+// Listed is a journal that there is, unread.
+type Listed struct {
+	Phase Phase
+	Over  bool // it only tells what was written, and names no bodies
+
+	file *record
+}
+
+// Read reads it. Of one that can't be read the time is told at which its file was written.
+func (l Listed) Read() (Journal, error) {
+	r := *l.file
+	if st, err := os.Stat(r.file(r.stage)); err == nil {
+		r.at = st.ModTime()
+	}
+	err := r.load()
+	return Journal{r.name, r.path, r.at, l.Phase, r.steps}, err
+}
+
+// List lists the journals that there are, by name.
+func (j Journals) List() (map[string]Listed, error) {
 	found, err := j.find("")
-	var names []string
+	undo, out := map[string]*record{}, map[string]Listed{}
 	for _, r := range found {
-		if !r.undo {
-			names = append(names, r.name)
+		if r.undo {
+			undo[r.name] = r
 		}
 	}
-	return names, err
+	for _, r := range found {
+		if !r.undo {
+			out[r.name] = Listed{phase(r, undo[r.name]), r.stage == stageOver, r}
+		}
+	}
+	return out, err
+}
+
+// Retire has a journal only tell what was written, since the session is removed that it
+// is of. One of what doesn't stand is removed.
+func (j Journals) Retire(name string) error {
+	apply, undo, err := j.both(name)
+	switch {
+	case err != nil || apply.stage == stageOver:
+		return err
+	case phase(apply, undo) == Done:
+		return apply.become(stageOver)
+	}
+	return j.Remove(name)
 }
 
 // Remove forgets a journal. One that is Begun or Undoing stays, unless it can't be
