@@ -45,6 +45,9 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	s, ok := cli.StoppedBy(ctx)
+	if !ok && errors.Is(err, ui.ErrGone) { // whether or not a hang-up was told
+		s, ok = cli.Stopped{Signal: syscall.SIGHUP}, true
+	}
 	if ok || errors.As(err, &s) {
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, s) {
 			cli.PrintError(os.Stderr, err)

@@ -33,7 +33,11 @@ func Run(ctx context.Context, o Options) error {
 	// Nothing is drawn by the library: see package display. Its ticker can't be
 	// stopped, but slowed. Signals end ctx: its own handler may wait for ever to tell
 	// the loop of one that has ended by then.
-	run := tea.NewProgram(p, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Environ),
+	in := o.In
+	if f, ok := in.(*os.File); ok {
+		in = keyboard{f}
+	}
+	run := tea.NewProgram(p, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(o.Out), tea.WithEnvironment(o.Environ),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithoutSignalHandler())
 	var err error
 	if p.display, err = display.Open(o.In, o.Out, o.Environ, m.Draw, run.Send); err != nil {
@@ -42,12 +46,11 @@ func Run(ctx context.Context, o Options) error {
 	_, err = run.Run()
 	p.display.Close()
 	var emptied error
-	if ctx.Err() == nil { // else what was deleted can still be brought back
+	if err == nil && ctx.Err() == nil { // else what was deleted can still be brought back
 		emptied = m.home.Empty(ctx)
 	}
 	m.Close()
-	asked := errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted)
-	if err != nil && !asked {
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("cannot run the interface: %w", err)
 	}
 	if m.err != nil {
@@ -60,6 +63,21 @@ func Run(ctx context.Context, o Options) error {
 		fmt.Fprintln(o.Out, m.farewell)
 	}
 	return nil
+}
+
+// ErrGone says that the interface ended because its terminal did.
+var ErrGone = errors.New("the terminal is gone")
+
+// keyboard is a terminal to read keys from. Read by keys it ends only when it is gone,
+// which the library would take for a person who presses nothing any more.
+type keyboard struct{ *os.File }
+
+func (k keyboard) Read(p []byte) (int, error) {
+	n, err := k.File.Read(p)
+	if err == io.EOF {
+		err = ErrGone
+	}
+	return n, err
 }
 
 // Close leaves the session that is shown and waits for what the model started.

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,6 +124,26 @@ func TestClosedTerminalBesideSignal(t *testing.T) {
 	}
 	if s := p.show("alive"); !s.Live() {
 		t.Errorf("the session is %s", s.State)
+	}
+}
+
+// A screen ends with its terminal also where nobody tells it of the hang-up.
+func TestClosedTerminalUntold(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.do("run", "--name", "past", "--mode", "watch", "--", "echo", "in the past")
+	for _, args := range [][]string{{"replay", "past"}, nil} {
+		tm := p.start(80, 24, func(ctx context.Context) *exec.Cmd {
+			cmd := p.command(ctx, args...)
+			cmd.Args = append([]string{"bash", "-c", `trap "" HUP; exec "$@"`, "bash", cmd.Path}, args...)
+			cmd.Path = "/bin/bash"
+			return cmd
+		})
+		tm.shows("past")
+		tm.hangUp()
+		if code := tm.cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGHUP) {
+			t.Errorf("%v: exit %d", args, code)
+		}
 	}
 }
 

@@ -49,10 +49,18 @@ type terminal struct {
 // open starts the program in a terminal of its own.
 func (p *person) open(cols, rows int, args ...string) *terminal {
 	p.t.Helper()
+	return p.start(cols, rows, func(ctx context.Context) *exec.Cmd { return p.command(ctx, args...) })
+}
+
+// start starts a command in a terminal of its own.
+func (p *person) start(cols, rows int, command func(context.Context) *exec.Cmd) *terminal {
+	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	tm := &terminal{t: p.t, cmd: p.command(ctx, args...), done: make(chan struct{}), screen: screen.New(cols, rows), changed: make(chan struct{})}
-	var err error
-	tm.pty, err = pty.StartWithSize(tm.cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
+	tm := &terminal{t: p.t, cmd: command(ctx), done: make(chan struct{}), screen: screen.New(cols, rows), changed: make(chan struct{})}
+	master, err := pty.StartWithSize(tm.cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
+	if err == nil {
+		tm.pty, err = closable(master)
+	}
 	if err != nil {
 		cancel()
 		p.t.Fatal(err)
@@ -64,6 +72,19 @@ func (p *person) open(cols, rows int, args ...string) *terminal {
 		tm.pty.Close()
 	})
 	return tm
+}
+
+// closable is a terminal's master that is closed at once, also while it is read.
+func closable(master *os.File) (*os.File, error) {
+	defer master.Close()
+	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "terminal"), nil
 }
 
 // read feeds the screen until the program is gone, and answers what it asks.
