@@ -36,7 +36,6 @@ func (e *fakeEmulator) AltScreen() bool             { return e.Alt }
 func (e *fakeEmulator) AlternateScroll() bool       { return e.Alt }
 func (e *fakeEmulator) EncodePaste(s string) []byte { return []byte(s) }
 func (e *fakeEmulator) Text() []string              { return strings.Split(e.text, "\n") }
-func (e *fakeEmulator) Close()                      {}
 
 func (e *fakeEmulator) EncodeKey(k uv.KeyPressEvent) []byte {
 	switch k.Code {

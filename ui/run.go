@@ -84,7 +84,6 @@ func (k keyboard) Read(p []byte) (int, error) {
 func (m *Model) Close() {
 	m.cancel()
 	m.close()
-	m.home.Close()
 	m.links.Wait()
 }
 

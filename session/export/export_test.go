@@ -104,7 +104,6 @@ func recorded(t *testing.T) *export.Exporter {
 func TestDamage(t *testing.T) {
 	e := recorded(t)
 	sc := screen.New(80, 24)
-	defer sc.Close()
 	if _, err := e.Store.CreateSession(t.Context(), "long2345", json.RawMessage(`{"id":"long2345","state":"ended","cols":80,"rows":24,"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:14:05Z"}`)); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,6 @@ func (r *run) player() error {
 		return err
 	}
 	f := &filmed{r: r, sc: screen.New(1, 1), cells: uv.NewScreenBuffer(1, 1), every: playerEvery} // until its size comes
-	defer f.sc.Close()
 	end := r.s.EndedAt
 	if end.IsZero() {
 		end = time.Now()

@@ -12,7 +12,7 @@ import (
 	"stepbox/store"
 )
 
-// obj is an object of a HAR file, version 1.2 (http://www.softwareishard.com/blog/har-12-spec/).
+// obj is an object of JSON in a form that others define. Here of a HAR file, version 1.2 (http://www.softwareishard.com/blog/har-12-spec/).
 // Connections are seen from outside, so that of most fields it is only known that
 // they aren't: -1 where the format has that, else empty, and a comment says so.
 type obj = map[string]any

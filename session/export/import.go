@@ -120,7 +120,6 @@ func (e *Exporter) printed(ctx context.Context, s api.Session, r io.Reader) (err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	sc := screen.New(s.Cols, s.Rows)
-	defer sc.Close()
 	c := castReader{}
 	return c.read(r, func(t take) error {
 		if err := ctx.Err(); err != nil {

@@ -31,73 +31,6 @@ const (
 // maxSubjects bounds the changed files, and the blocked events, that a statement names.
 const maxSubjects = 10000
 
-type (
-	statement struct {
-		Type          string    `json:"_type"`
-		Subject       []subject `json:"subject"`
-		PredicateType string    `json:"predicateType"`
-		Predicate     predicate `json:"predicate"`
-	}
-	subject struct {
-		Name        string            `json:"name"`
-		Digest      map[string]string `json:"digest"`
-		Annotations map[string]any    `json:"annotations,omitempty"`
-	}
-	predicate struct {
-		Version string      `json:"schema_version"`
-		Type    string      `json:"predicate_type"`
-		Subject attested    `json:"subject"`
-		Agent   attestAgent `json:"agent"`
-		Policy  attestRules `json:"policy"`
-		Summary attestDeeds `json:"execution_summary"`
-		Chain   attestChain `json:"audit_chain"`
-		Signed  *struct{}   `json:"signature"` // the envelope has it
-	}
-	attested struct {
-		Run    string   `json:"run_id"`
-		Commit *string  `json:"git_commit"`
-		Files  []string `json:"files_changed"`
-	}
-	attestAgent struct {
-		Platform string    `json:"platform"`
-		Model    *string   `json:"model"`
-		Session  string    `json:"session_id"`
-		Started  time.Time `json:"started_at"`
-		Ended    time.Time `json:"ended_at"`
-		Seconds  int64     `json:"wall_time_s"`
-	}
-	attestRules struct {
-		Hash    string         `json:"file_hash"`
-		Path    *string        `json:"file_path"`
-		Source  string         `json:"source"`
-		Version *int           `json:"version"`
-		Digest  map[string]any `json:"rules_digest"`
-	}
-	attestDeeds struct {
-		Calls       int       `json:"tool_calls"`
-		Local       int       `json:"local"`
-		Passed      int       `json:"passed"`
-		Blocked     int       `json:"blocked"`
-		Transformed int       `json:"transformed"`
-		Redacted    int       `json:"secrets_redacted"`
-		Events      []blocked `json:"blocked_events"`
-	}
-	blocked struct {
-		Tool   string `json:"tool"`
-		Target string `json:"target"`
-		Rule   string `json:"rule"`
-		Offset int64  `json:"at_offset_s"`
-	}
-	attestChain struct {
-		Genesis  string `json:"genesis"`
-		First    string `json:"first_hash"`
-		Last     string `json:"last_hash"`
-		Events   uint64 `json:"event_count"`
-		File     string `json:"chain_file"`
-		Verifier string `json:"verifier_url"`
-	}
-)
-
 // intoto writes what the session did and made as a statement, signed in a DSSE
 // envelope, or bare if that was asked for.
 func (r *run) intoto() error {
@@ -124,18 +57,10 @@ func (r *run) intoto() error {
 	if err != nil {
 		return err
 	}
-	type signature struct {
-		Key string `json:"keyid"`
-		Sig []byte `json:"sig"`
-	}
-	return r.json(struct {
-		Type       string      `json:"payloadType"`
-		Payload    []byte      `json:"payload"`
-		Signatures []signature `json:"signatures"`
-	}{payloadType, body.Bytes(), []signature{{key, sig}}})
+	return r.json(obj{"payloadType": payloadType, "payload": body.Bytes(), "signatures": []obj{{"keyid": key, "sig": sig}}})
 }
 
-func (r *run) statement() (*statement, error) {
+func (r *run) statement() (obj, error) {
 	last, err := r.last()
 	if err != nil {
 		return nil, err
@@ -148,50 +73,54 @@ func (r *run) statement() (*statement, error) {
 	if end.IsZero() {
 		end = last.At
 	}
-	zero := strings.Repeat("0", 64)
-	st := &statement{
-		Type: statementType, PredicateType: agentType,
-		Subject: []subject{{Name: "stepbox:session:" + r.s.ID, Digest: map[string]string{"blake3": last.Hash.String()}}},
-		Predicate: predicate{
-			Version: "1.0.0", Type: agentType,
-			Subject: attested{Run: r.s.ID, Files: []string{}},
-			Agent:   attestAgent{Platform: r.s.Agent, Session: r.s.ID, Started: r.s.StartedAt, Ended: end, Seconds: int64(max(0, end.Sub(r.s.StartedAt)).Seconds())},
-			Policy:  attestRules{Hash: zero, Source: "inferred", Digest: map[string]any{}},
-			Summary: attestDeeds{Events: []blocked{}},
-			Chain:   attestChain{Genesis: zero, First: first[0].Hash.String(), Last: last.Hash.String(), Events: last.Seq, File: r.s.ID + ".jsonl", Verifier: "urn:stepbox:verify"},
-		},
-	}
+	var commit any
 	if r.s.Commit != "" {
-		st.Predicate.Subject.Commit = &r.s.Commit
+		commit = r.s.Commit
 	}
-	if err := r.subjects(st); err != nil {
+	subjects, files, err := r.subjects()
+	if err != nil {
 		return nil, err
 	}
-	if err := r.deeds(&st.Predicate.Summary); err != nil {
+	deeds, err := r.deeds()
+	if err != nil {
 		return nil, err
 	}
-	st.Predicate.Summary.Redacted = r.redacted()
-	return st, nil
+	deeds["secrets_redacted"] = r.redacted()
+	zero := strings.Repeat("0", 64)
+	return obj{
+		"_type": statementType, "predicateType": agentType,
+		"subject": append([]obj{{"name": "stepbox:session:" + r.s.ID, "digest": obj{"blake3": last.Hash.String()}}}, subjects...),
+		"predicate": obj{
+			"schema_version": "1.0.0", "predicate_type": agentType, "execution_summary": deeds, "signature": nil, // the envelope has it
+			"subject": obj{"run_id": r.s.ID, "git_commit": commit, "files_changed": files},
+			"agent": obj{"platform": r.s.Agent, "model": nil, "session_id": r.s.ID, "started_at": r.s.StartedAt, "ended_at": end,
+				"wall_time_s": int64(max(0, end.Sub(r.s.StartedAt)).Seconds())},
+			"policy": obj{"file_hash": zero, "file_path": nil, "source": "inferred", "version": nil, "rules_digest": obj{}},
+			"audit_chain": obj{"genesis": zero, "first_hash": first[0].Hash.String(), "last_hash": last.Hash.String(), "event_count": last.Seq,
+				"chain_file": r.s.ID + ".jsonl", "verifier_url": "urn:stepbox:verify"},
+		},
+	}, nil
 }
 
-// subjects adds the patch and the changed files, with what they are after it.
-func (r *run) subjects(st *statement) error {
-	digest := func(read func(io.Writer) error) (map[string]string, error) {
+// subjects are the patch and the changed files, with what they are after it, and the
+// names of these.
+func (r *run) subjects() (out []obj, files []string, err error) {
+	digest := func(read func(io.Writer) error) (obj, error) {
 		h := sha256.New()
 		err := read(h)
-		return map[string]string{"sha256": hex.EncodeToString(h.Sum(nil))}, err
+		return obj{"sha256": hex.EncodeToString(h.Sum(nil))}, err
 	}
 	d, err := digest(r.patch)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	st.Subject = append(st.Subject, subject{Name: r.s.ID + ".patch", Digest: d})
+	out, files = []obj{{"name": r.s.ID + ".patch", "digest": d}}, []string{}
 	more := 0
 	err = r.History.Contents(r.ctx, r.s.ID, api.Scope{}, func(path string, applied bool, c io.Reader) error {
 		if strings.HasPrefix(path, ".git/") || strings.Contains(path, "/.git/") {
 			return nil
 		}
-		if len(st.Predicate.Subject.Files) == maxSubjects {
+		if len(files) == maxSubjects {
 			more++
 			return nil
 		}
@@ -200,38 +129,38 @@ func (r *run) subjects(st *statement) error {
 			return fmt.Errorf("cannot read %q: %w", path, err)
 		}
 		name := api.Escape(r.text(path, "names of files"))
-		st.Subject = append(st.Subject, subject{Name: name, Digest: d, Annotations: map[string]any{"applied": applied}})
-		st.Predicate.Subject.Files = append(st.Predicate.Subject.Files, name)
+		out = append(out, obj{"name": name, "digest": d, "annotations": obj{"applied": applied}})
+		files = append(files, name)
 		return nil
 	})
 	if more > 0 {
-		st.Subject[1].Annotations = map[string]any{"files_not_listed": more}
+		out[0]["annotations"] = obj{"files_not_listed": more}
 	}
-	return err
+	return out, files, err
 }
 
-// deeds counts what was done and what was blocked: actions and network attempts.
-func (r *run) deeds(d *attestDeeds) error {
+// deeds count what was done and what was blocked: actions and network attempts.
+func (r *run) deeds() (obj, error) {
+	passed, blocked, events := 0, 0, []obj{}
 	count := func(denied bool, tool, target, rule string, at time.Time) {
-		d.Calls++
 		if !denied {
-			d.Passed++
+			passed++
 			return
 		}
-		d.Blocked++
-		if len(d.Events) < maxSubjects {
-			d.Events = append(d.Events, blocked{tool, api.Escape(target), api.Escape(rule), int64(max(0, at.Sub(r.s.StartedAt)).Seconds())})
+		blocked++
+		if len(events) < maxSubjects {
+			events = append(events, obj{"tool": tool, "target": api.Escape(target), "rule": api.Escape(rule), "at_offset_s": int64(max(0, at.Sub(r.s.StartedAt)).Seconds())})
 		}
 	}
 	err := each(r, store.KindAction, func(a api.Action) int64 { return int64(a.N) }, func(a api.Action) error {
 		count(a.State == api.ActionDenied, string(a.Kind), a.Title, verdictWords(a), a.StartedAt)
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = each(r, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) error {
+			count(a.Verdict == api.Deny, "network", urlOf(a), a.Rule, a.At)
+			return nil
+		})
 	}
-	return each(r, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) error {
-		count(a.Verdict == api.Deny, "network", urlOf(a), a.Rule, a.At)
-		return nil
-	})
+	return obj{"tool_calls": passed + blocked, "local": 0, "passed": passed, "blocked": blocked, "transformed": 0, "blocked_events": events}, err
 }

@@ -13,31 +13,10 @@ import (
 	"stepbox/store"
 )
 
-// Spans as OTLP/JSON has them: identifiers in hexadecimal, 64-bit numbers as text
-// (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). The generated
+// Spans are written as OTLP/JSON has them: identifiers in hexadecimal, 64-bit numbers as
+// text (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). The generated
 // Go types would run protobuf's registry in each of the sandbox's processes; tests
 // read what is written with them.
-type (
-	span struct {
-		Trace      string      `json:"traceId"`
-		ID         string      `json:"spanId"`
-		Parent     string      `json:"parentSpanId,omitempty"`
-		Name       string      `json:"name"`
-		Kind       int         `json:"kind"`
-		Start      string      `json:"startTimeUnixNano"`
-		End        string      `json:"endTimeUnixNano"`
-		Attributes []attribute `json:"attributes"`
-		Status     spanStatus  `json:"status"`
-	}
-	spanStatus struct {
-		Code    int    `json:"code,omitempty"`
-		Message string `json:"message,omitempty"`
-	}
-	attribute struct {
-		Key   string         `json:"key"`
-		Value map[string]any `json:"value"`
-	}
-)
 
 // Kinds of spans, and the status of one that failed.
 const (
@@ -55,17 +34,17 @@ func provider(agent string) string {
 	return map[string]string{"claude": "anthropic", "codex": "openai", "gemini": "gcp.gemini"}[agent]
 }
 
-func attr(list []attribute, key string, value any) []attribute {
+func attr(list []obj, key string, value any) []obj {
 	switch v := value.(type) {
 	case string:
 		if v == "" {
 			return list
 		}
-		return append(list, attribute{key, map[string]any{"stringValue": v}})
+		return append(list, obj{"key": key, "value": obj{"stringValue": v}})
 	case bool:
-		return append(list, attribute{key, map[string]any{"boolValue": v}})
+		return append(list, obj{"key": key, "value": obj{"boolValue": v}})
 	case int64:
-		return append(list, attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}})
+		return append(list, obj{"key": key, "value": obj{"intValue": strconv.FormatInt(v, 10)}})
 	case int:
 		return attr(list, key, int64(v))
 	}
@@ -86,14 +65,26 @@ func (s *spanner) id(kind string, n int64) string {
 	return hex.EncodeToString(h[:8])
 }
 
-func (s *spanner) times(from, to time.Time) (start, end string) {
+// span is one from a time to another, below a parent if there is one. It failed with
+// some words, or didn't.
+func (s *spanner) span(id, parent, name string, kind int, from, to time.Time, failed string, attributes []obj) obj {
 	if to.IsZero() {
 		to = s.end
 	}
 	if to.Before(from) {
 		to = from
 	}
-	return strconv.FormatInt(from.UnixNano(), 10), strconv.FormatInt(to.UnixNano(), 10)
+	v := obj{
+		"traceId": s.trace, "spanId": id, "name": name, "kind": kind, "attributes": attributes, "status": obj{},
+		"startTimeUnixNano": strconv.FormatInt(from.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(to.UnixNano(), 10),
+	}
+	if parent != "" {
+		v["parentSpanId"] = parent
+	}
+	if failed != "" {
+		v["status"] = obj{"code": spanFailed, "message": failed}
+	}
+	return v
 }
 
 // otlp writes one span for the agent, one below it for each of its actions, and one
@@ -120,7 +111,7 @@ func (r *run) otlp() error {
 	if err := r.json(s.agent()); err != nil {
 		return err
 	}
-	one := func(v span) error {
+	one := func(v obj) error {
 		if err := r.out.WriteByte(','); err != nil {
 			return err
 		}
@@ -136,10 +127,8 @@ func (r *run) otlp() error {
 	return err
 }
 
-func (s *spanner) agent() span {
-	info := s.r.s
-	v := span{Trace: s.trace, ID: s.root, Name: "invoke_agent " + info.Agent, Kind: spanInternal}
-	v.Start, v.End = s.times(info.StartedAt, info.EndedAt)
+func (s *spanner) agent() obj {
+	info, failed := s.r.s, ""
 	a := attr(nil, "gen_ai.operation.name", "invoke_agent")
 	a = attr(a, "gen_ai.provider.name", provider(info.Agent))
 	a = attr(a, "gen_ai.agent.name", info.Agent)
@@ -149,19 +138,14 @@ func (s *spanner) agent() span {
 	a = attr(a, "stepbox.session.mode", string(info.Mode))
 	a = attr(a, "stepbox.session.state", string(info.State))
 	if e := info.Exit; e != nil && (e.Code != 0 || e.Signal != "") {
-		a = attr(a, "error.type", e.Words())
-		v.Status = spanStatus{spanFailed, e.Words()}
+		failed = e.Words()
+		a = attr(a, "error.type", failed)
 	}
-	v.Attributes = a
-	return v
+	return s.span(s.root, "", "invoke_agent "+info.Agent, spanInternal, info.StartedAt, info.EndedAt, failed, a)
 }
 
-func (s *spanner) tool(t api.Action) span {
-	v := span{Trace: s.trace, ID: s.id("action", int64(t.N)), Parent: s.root, Name: "execute_tool " + string(t.Kind), Kind: spanInternal}
-	v.Start, v.End = s.times(t.StartedAt, t.EndedAt)
-	if t.State == api.ActionDenied {
-		v.End = v.Start // it never ran
-	}
+func (s *spanner) tool(t api.Action) obj {
+	failed := ""
 	a := attr(nil, "gen_ai.operation.name", "execute_tool")
 	a = attr(a, "gen_ai.tool.name", string(t.Kind))
 	a = attr(a, "gen_ai.tool.type", "function")
@@ -181,24 +165,22 @@ func (s *spanner) tool(t api.Action) span {
 	switch {
 	case t.State == api.ActionDenied:
 		a = attr(a, "error.type", "denied")
-		v.Status = spanStatus{spanFailed, "denied: " + t.Reason}
+		failed, t.EndedAt = "denied: "+t.Reason, t.StartedAt // it never ran
 	case t.Exit != nil:
 		a = attr(a, "process.exit.code", t.Exit.Code)
 		if t.Exit.Code != 0 || t.Exit.Signal != "" {
-			a = attr(a, "error.type", t.Exit.Words())
-			v.Status = spanStatus{spanFailed, t.Exit.Words()}
+			failed = t.Exit.Words()
+			a = attr(a, "error.type", failed)
 		}
 	}
-	v.Attributes = a
-	return v
+	return s.span(s.id("action", int64(t.N)), s.root, "execute_tool "+string(t.Kind), spanInternal, t.StartedAt, t.EndedAt, failed, a)
 }
 
-func (s *spanner) attempt(t api.Attempt) span {
-	v := span{Trace: s.trace, ID: s.id("attempt", t.ID), Parent: s.root, Name: "connect " + t.Host(), Kind: spanClient}
+func (s *spanner) attempt(t api.Attempt) obj {
+	parent, failed := s.root, ""
 	if t.Action != 0 {
-		v.Parent = s.id("action", int64(t.Action))
+		parent = s.id("action", int64(t.Action))
 	}
-	v.Start, v.End = s.times(t.At, t.At.Add(t.Duration))
 	a := attr(nil, "network.transport", t.Protocol)
 	a = attr(a, "server.address", t.Host())
 	if t.Port > 0 {
@@ -210,10 +192,8 @@ func (s *spanner) attempt(t api.Attempt) span {
 	a = attr(a, "stepbox.attempt.sent", t.Sent)
 	a = attr(a, "stepbox.attempt.received", t.Received)
 	if t.Verdict == api.Deny || t.Failure != "" {
-		why := cmp.Or(t.Failure, "denied")
-		a = attr(a, "error.type", why)
-		v.Status = spanStatus{spanFailed, why}
+		failed = cmp.Or(t.Failure, "denied")
+		a = attr(a, "error.type", failed)
 	}
-	v.Attributes = a
-	return v
+	return s.span(s.id("attempt", t.ID), parent, "connect "+t.Host(), spanClient, t.At, t.At.Add(t.Duration), failed, a)
 }

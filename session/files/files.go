@@ -179,21 +179,12 @@ func (f *Files) ScanSince(ctx context.Context, since int64) (*manifest.Manifest,
 
 // ScanStill takes the state of the files while the agent is frozen. Shared are
 // the files that processes have mapped so that stores reach them. It looks at
-// some directories only, unless dirs is nil.
-func (f *Files) ScanStill(ctx context.Context, shared, dirs []string) (*manifest.Manifest, error) {
+// some directories only, unless dirs is nil. Back: it is what a roll back wrote.
+func (f *Files) ScanStill(ctx context.Context, shared, dirs []string, back bool) (*manifest.Manifest, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	f.shared = shared
-	m, _, err := f.scanNow(ctx, 0, scan.Options{Dirty: dirs})
-	return m, err
-}
-
-// ScanBack is ScanStill for what a roll back wrote.
-func (f *Files) ScanBack(ctx context.Context, shared, dirs []string) (*manifest.Manifest, error) {
-	f.scanning.Lock()
-	defer f.scanning.Unlock()
-	f.shared = shared
-	m, _, err := f.scanNow(ctx, 0, scan.Options{Dirty: dirs, Back: true})
+	m, _, err := f.scanNow(ctx, 0, scan.Options{Dirty: dirs, Back: back})
 	return m, err
 }
 

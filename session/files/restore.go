@@ -90,7 +90,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	}
 	defer r.thaw(thaw)
 	open := r.Box.OpenFiles()
-	cur, err := r.Files.ScanStill(ctx, open.Shared, nil)
+	cur, err := r.Files.ScanStill(ctx, open.Shared, nil, false)
 	if err != nil {
 		return o, err
 	}
@@ -165,7 +165,7 @@ func (r *Restorer) write(ctx context.Context, plan *restore.Plan, shared []strin
 	} else if o.Failed = report.Failed; len(o.Failed) > 0 {
 		err = fmt.Errorf("cannot restore all files: %d failed, the first is %s: %s", len(o.Failed), api.Escape(o.Failed[0].Path), o.Failed[0].Text)
 	}
-	m, late := r.Files.ScanBack(ctx, shared, touchedBy(plan))
+	m, late := r.Files.ScanStill(ctx, shared, touchedBy(plan), true)
 	if late != nil {
 		return errors.Join(err, late)
 	}

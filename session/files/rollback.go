@@ -237,7 +237,7 @@ func (r *Restorer) scanToShow(ctx context.Context) (*manifest.Manifest, error) {
 	if err != nil {
 		return r.Files.Scan(ctx)
 	}
-	m, err = r.Files.ScanStill(ctx, r.Box.OpenFiles().Shared, nil)
+	m, err = r.Files.ScanStill(ctx, r.Box.OpenFiles().Shared, nil, false)
 	return m, errors.Join(err, thaw())
 }
 

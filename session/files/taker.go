@@ -84,7 +84,7 @@ func (t *Taker) Take(ctx context.Context, last *Checkpoint) (Taken, error) {
 	if torn == nil {
 		defer t.thaw(thaw)
 	}
-	if m, err = t.Files.ScanStill(ctx, t.Box.OpenFiles().Shared, nil); err != nil {
+	if m, err = t.Files.ScanStill(ctx, t.Box.OpenFiles().Shared, nil, false); err != nil {
 		return Taken{}, err
 	}
 	out, err := t.since(ctx, last, m)

@@ -42,7 +42,6 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 			return
 		}
 		p := player{id: id, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
-		defer func() { p.screen.Close() }()
 		lead := r.Lead(began.StartedAt)
 		for f, err := range r.From(p.at - lead) {
 			if err == nil {
@@ -113,7 +112,6 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 func (p *player) show(f store.Frame) {
 	switch f.Kind {
 	case store.FrameKey:
-		p.screen.Close()
 		p.screen, p.cols, p.rows, p.damage = screen.New(f.Cols, f.Rows), f.Cols, f.Rows, false
 		fallthrough
 	case store.FrameOutput:

@@ -93,14 +93,45 @@ const closeLimit = time.Minute
 // run makes a sandbox, runs a job in it and removes it. An error says that the
 // program didn't run, or not to its end, for no fault of its own.
 func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
-	defer func() {
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
+	err = s.within(ctx, j, func(box *runner.Sandbox, e *gate.Exec) (err error) {
+		var late atomic.Bool
+		began := time.Now()
+		defer time.AfterFunc(j.wall, func() { late.Store(true); box.Kill() }).Stop()
+		var full atomic.Pointer[string]
+		bounded := bound(ctx, filepath.Dir(box.Upper()), func(why string) { full.Store(&why); box.Kill() })
+		e.Allow(gate.NoExit | gate.Unverified)
+		out.exit, err = box.Wait()
+		out.took = time.Since(began)
+		bounded()
+		if why := full.Load(); why != nil {
+			err = errors.Join(errors.New("the throw-away sandbox was ended: "+*why), err)
 		}
-	}()
+		switch out.overtime = late.Load() && !out.exit.Known; {
+		case out.overtime:
+			return nil
+		case err == nil && j.after != nil:
+			err = j.after(filepath.Dir(filepath.Dir(box.Upper())))
+		}
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return out, err
+}
+
+// Lay puts a state of the project into the upper of a session that isn't there yet,
+// in whose folder nothing is: no program of the sandbox that does it runs.
+func (s *Scratch) Lay(ctx context.Context, folder string, state *manifest.Manifest) error {
+	return s.within(ctx, job{state: state, folder: folder, argv: []string{"/bin/sh"}}, func(*runner.Sandbox, *gate.Exec) error { return nil })
+}
+
+// within makes a job's sandbox, lays the project out in it, and removes it when f has
+// returned. The job's program is held until f lets it go.
+func (s *Scratch) within(ctx context.Context, j job, f func(*runner.Sandbox, *gate.Exec) error) (err error) {
 	box, low, first, err := s.start(ctx, j)
 	if err != nil {
-		return out, err
+		return err
 	}
 	defer low.Close()
 	read := make(chan struct{})
@@ -119,61 +150,13 @@ func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
 		err = errors.Join(err, failure)
 	}()
 	defer context.AfterFunc(ctx, box.Kill)()
-	var e *gate.Exec
 	select {
-	case e = <-first:
-	case <-box.Exited():
-		_, err := box.Wait()
-		return out, cmp.Or(err, errors.New("the sandbox ended before its program began"))
-	}
-	// Its only process is held at its first program, so nothing races with this.
-	if err := s.lay(ctx, box, low, j.state); err != nil {
-		return out, err
-	}
-	var late atomic.Bool
-	began := time.Now()
-	defer time.AfterFunc(j.wall, func() { late.Store(true); box.Kill() }).Stop()
-	var full atomic.Pointer[string]
-	bounded := bound(ctx, filepath.Dir(box.Upper()), func(why string) { full.Store(&why); box.Kill() })
-	e.Allow(gate.NoExit | gate.Unverified)
-	out.exit, err = box.Wait()
-	out.took = time.Since(began)
-	bounded()
-	if why := full.Load(); why != nil {
-		err = errors.Join(errors.New("the throw-away sandbox was ended: "+*why), err)
-	}
-	switch out.overtime = late.Load() && !out.exit.Known; {
-	case out.overtime:
-		return out, nil
-	case err == nil && j.after != nil:
-		err = j.after(filepath.Dir(filepath.Dir(box.Upper())))
-	}
-	return out, err
-}
-
-// Lay puts a state of the project into the upper of a session that isn't there yet,
-// in whose folder nothing is: no program of the sandbox that does it runs.
-func (s *Scratch) Lay(ctx context.Context, folder string, state *manifest.Manifest) (err error) {
-	box, low, first, err := s.start(ctx, job{folder: folder, argv: []string{"/bin/sh"}})
-	if err != nil {
-		return err
-	}
-	defer low.Close()
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		follow(box.Terminal(), nil)
-	}()
-	defer func() {
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-		defer cancel()
-		err = errors.Join(err, box.Close(limit))
-		<-read
-	}()
-	defer context.AfterFunc(ctx, box.Kill)()
-	select {
-	case <-first:
-		return s.lay(ctx, box, low, state)
+	case e := <-first:
+		// Its only process is held at its first program, so nothing races with this.
+		if err := s.lay(ctx, box, low, j.state); err != nil {
+			return err
+		}
+		return f(box, e)
 	case <-box.Exited():
 		_, err := box.Wait()
 		return cmp.Or(err, errors.New("the sandbox ended before its program began"))

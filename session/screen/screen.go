@@ -198,9 +198,6 @@ func (s *Screen) keep(n int) {
 	}
 }
 
-// Close ends the Screen's use. It holds nothing but memory.
-func (s *Screen) Close() {}
-
 // ScrollbackLen is how many lines have been kept above the screen.
 func (s *Screen) ScrollbackLen() int { return s.history.len() }
 

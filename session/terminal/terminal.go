@@ -94,7 +94,6 @@ func Open(c Config) (*Terminal, error) {
 	}
 	if c.GoesOn {
 		if err := t.goOn(); err != nil {
-			t.screen.Close()
 			return nil, errors.Join(fmt.Errorf("cannot go on with the terminal's record: %w", err), journal.Close())
 		}
 	}
@@ -224,7 +223,6 @@ func (t *Terminal) own() {
 			f()
 		case <-t.stop:
 			t.end()
-			t.screen.Close()
 			return
 		}
 	}

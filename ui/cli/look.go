@@ -112,7 +112,7 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 		row(w, "beside", "%s works on the same files: neither sees what the other changes before that is applied", besideNames(s))
 	}
 	if s.Limits.Source != "" { // what was imported had none
-		fmt.Fprintf(w, "limits\t%s\n", limitWords(s.Limits))
+		fmt.Fprintf(w, "limits\t%s (%s)\n", paint.Limits(s.Limits), s.Limits.Source)
 	}
 	if sp != nil {
 		fmt.Fprintf(w, "on the disk\t%s of files, %s in /tmp, %s of record\n", paint.Bytes(sp.Files), paint.Bytes(sp.Temporary), paint.Bytes(sp.Record))
@@ -160,26 +160,6 @@ func baseWords(s api.Session) string {
 		parts = append(parts, "incomplete: "+b.Reason)
 	}
 	return strings.Join(parts, ", ")
-}
-
-func limitWords(l api.Limits) string {
-	var parts []string
-	if l.Memory > 0 {
-		parts = append(parts, fmt.Sprintf("memory %dM", l.Memory>>20))
-	}
-	if l.CPUs > 0 {
-		parts = append(parts, fmt.Sprintf("cpus %g", l.CPUs))
-	}
-	if l.Pids > 0 {
-		parts = append(parts, fmt.Sprintf("pids %d", l.Pids))
-	}
-	if l.Disk > 0 {
-		parts = append(parts, "disk "+paint.Bytes(l.Disk))
-	}
-	if l.WallTime > 0 {
-		parts = append(parts, "wall time "+l.WallTime.String())
-	}
-	return strings.Join(parts, ", ") + " (" + l.Source + ")"
 }
 
 func actionLine(a api.Action) string {

@@ -236,7 +236,7 @@ func SessionFacts(get func() api.Session) *Details {
 		add("id", s.ID, themes.Surface)
 		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
 		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
-		add("limits", limits(s.Limits), themes.Surface)
+		add("limits", cmp.Or(paint.Limits(s.Limits), "none"), themes.Surface)
 		add("enforced by", cmp.Or(s.Limits.Source, "—"), themes.Surface)
 		add("hosts", cmp.Or(strings.Join(s.Hosts, ", "), "none: every connection is refused"), themes.Surface)
 		add("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"), themes.Surface)
@@ -256,25 +256,4 @@ func ModeWords(m api.Mode) string {
 		return "let all pass, record all"
 	}
 	return "unknown"
-}
-
-// limits says which bounds are in force.
-func limits(l api.Limits) string {
-	var out []string
-	if l.Memory > 0 {
-		out = append(out, paint.Bytes(l.Memory)+" memory")
-	}
-	if l.CPUs > 0 {
-		out = append(out, strconv.FormatFloat(l.CPUs, 'g', 3, 64)+" processors")
-	}
-	if l.Pids > 0 {
-		out = append(out, strconv.FormatInt(l.Pids, 10)+" processes")
-	}
-	if l.Disk > 0 {
-		out = append(out, paint.Bytes(l.Disk)+" on the disk")
-	}
-	if l.WallTime > 0 {
-		out = append(out, paint.Took(l.WallTime))
-	}
-	return cmp.Or(strings.Join(out, ", "), "none")
 }

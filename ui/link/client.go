@@ -133,7 +133,6 @@ type Emulator interface {
 	EncodeMouse(m uv.MouseEvent, x, y int) []byte
 	EncodePaste(s string) []byte
 	AlternateScroll() bool // whether the wheel is to become arrow keys on the alternate screen
-	Close()
 }
 
 // NewEmulator makes one. It is called off the drawing goroutine.

@@ -34,15 +34,12 @@ func (s *Screen) Seen(f func(Emulator)) bool {
 	})
 }
 
-// replace puts another emulator in place, and returns the former one for the
-// caller to close.
-func (s *Screen) replace(e Emulator) Emulator {
+// put puts another emulator in place.
+func (s *Screen) put(e Emulator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.emu
 	s.emu = e
 	s.version++
-	return old
 }
 
 // change is With for what makes the screen look different.
@@ -51,13 +48,6 @@ func (s *Screen) change(f func(Emulator)) {
 		f(e)
 		s.version++
 	})
-}
-
-// put is replace for whoever has no use for the former one.
-func (s *Screen) put(e Emulator) {
-	if old := s.replace(e); old != nil {
-		old.Close()
-	}
 }
 
 // feed takes a frame of a terminal's stream, for as long as more says so after each

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"stepbox/session/api"
@@ -92,4 +93,25 @@ func Count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
+}
+
+// Limits says which bounds are in force; "": none.
+func Limits(l api.Limits) string {
+	var parts []string
+	if l.Memory > 0 {
+		parts = append(parts, fmt.Sprintf("memory %dM", l.Memory>>20))
+	}
+	if l.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("cpus %g", l.CPUs))
+	}
+	if l.Pids > 0 {
+		parts = append(parts, fmt.Sprintf("pids %d", l.Pids))
+	}
+	if l.Disk > 0 {
+		parts = append(parts, "disk "+Bytes(l.Disk))
+	}
+	if l.WallTime > 0 {
+		parts = append(parts, "wall time "+l.WallTime.String())
+	}
+	return strings.Join(parts, ", ")
 }

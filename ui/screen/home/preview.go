@@ -60,27 +60,14 @@ func (s *Screen) peek() tea.Cmd {
 			p := s.cfg.known(ctx, f.Session, q)
 			return func() tea.Cmd {
 				if s.shown.wanted != id {
-					p.close()
 					return nil
 				}
-				s.shown.close()
 				s.shown, s.shown.stamp = p, stamp
 				return nil
 			}
 		})
 	})
 }
-
-// close lets go of what it holds.
-func (p *preview) close() {
-	if p.screen != nil {
-		p.screen.Close()
-		p.screen = nil
-	}
-}
-
-// Close lets go of what the screen holds.
-func (s *Screen) Close() { s.shown.close() }
 
 // known finds out what there is to say of a session. What can't be had is left out,
 // and why is said.
