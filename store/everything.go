@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -22,9 +22,9 @@ func (s *Store) Everywhere(ctx context.Context) ([]string, error) {
 }
 
 // Sound looks at the database as such: its pages, its indexes, and what keeps events
-// from being changed by a slip of the hand. It lists what is wrong.
-func (s *Store) Sound(ctx context.Context) (wrong []string, err error) {
-	wrong, err = columnOf[string](ctx, s, `SELECT integrity_check FROM pragma_integrity_check`)
+// from being changed by a slip of the hand. It lists what is wrong; Remake mends some.
+func (s *Store) Sound(ctx context.Context) (wrong []Problem, err error) {
+	lines, err := columnOf[string](ctx, s, `SELECT integrity_check FROM pragma_integrity_check`)
 	if err != nil {
 		return nil, fmt.Errorf("cannot check the database: %w", err)
 	}
@@ -32,8 +32,13 @@ func (s *Store) Sound(ctx context.Context) (wrong []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot check the database: %w", s.fault(err))
 	}
-	for _, o := range others {
-		wrong = append(wrong, o.String())
+	for _, line := range lines {
+		if line != "ok" {
+			wrong = append(wrong, Problem{why: errors.New(line)})
+		}
 	}
-	return slices.DeleteFunc(wrong, func(line string) bool { return line == "ok" }), nil
+	for _, o := range others {
+		wrong = append(wrong, o.problem())
+	}
+	return wrong, nil
 }

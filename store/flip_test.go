@@ -271,7 +271,7 @@ func TestSound(t *testing.T) {
 	}
 	raw(t, s.dir, `DROP TRIGGER events_remain`, `DROP TRIGGER events_stay`, `CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT 1; END`, `PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '(number)', '(seq)') WHERE name = 'sessions_number'`)
 	wrong, err := openAt(t, s.dir).Sound(t.Context())
-	if text := strings.Join(wrong, "\n"); err != nil || !strings.Contains(text, "events_remain") || !strings.Contains(text, "events_stay") || !strings.Contains(text, "sessions_number") {
+	if text := fmt.Sprint(wrong); err != nil || !strings.Contains(text, "events_remain") || !strings.Contains(text, "events_stay") || !strings.Contains(text, "sessions_number") {
 		t.Errorf("it is said %q, %v", wrong, err)
 	}
 }

@@ -24,11 +24,16 @@ type other struct {
 func (o other) String() string {
 	switch {
 	case o.is == "":
-		return fmt.Sprintf("the %s %q of the database is missing", o.kind, o.name)
+		return fmt.Sprintf("the %s %q is missing from the database", o.kind, o.name)
 	case o.want == "":
-		return fmt.Sprintf("the database has a %s %q that isn't Stepbox's", o.kind, o.name)
+		return fmt.Sprintf("the database has the %s %q, which isn't Stepbox's", o.kind, o.name)
 	}
 	return fmt.Sprintf("the %s %q of the database isn't the one that Stepbox made", o.kind, o.name)
+}
+
+// problem is what it is for who verifies.
+func (o other) problem() Problem {
+	return Problem{Table: o.kind != "table", why: errors.New(o.String())}
 }
 
 // guard says whether it is a missing guard against slips of the hand.
@@ -80,8 +85,8 @@ func madeIn(ctx context.Context, q querier) (map[made]string, error) {
 	return out, err
 }
 
-// remake makes views, indexes and triggers as they were. A table can't be.
-func (s *Store) remake(ctx context.Context) error {
+// Remake makes views, indexes and triggers as they were. A table can't be.
+func (s *Store) Remake(ctx context.Context) error {
 	others, err := s.others(ctx, s.reads)
 	if err != nil || len(others) == 0 {
 		return err
@@ -89,7 +94,7 @@ func (s *Store) remake(ctx context.Context) error {
 	return s.writes.do(ctx, groupBytes, func(t *tx) error {
 		for _, o := range others {
 			if o.kind == "table" {
-				return errors.New(o.String() + ", and can't be made again")
+				continue
 			}
 			// Also one that is missing: SQLite's connection may not know yet.
 			drop := fmt.Sprintf(`DROP %s IF EXISTS "%s"; `, o.kind, strings.ReplaceAll(o.name, `"`, `""`))

@@ -28,7 +28,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if len(v.found.Problems) > 0 {
 		return fail(v.found.Problems[0])
 	}
-	if err := s.remake(ctx); err != nil {
+	if err := s.Remake(ctx); err != nil {
 		return fail(s.fault(err))
 	}
 	for _, k := range s.tables() {
@@ -72,11 +72,11 @@ func (s *Store) rebuilt(ctx context.Context, session string) error {
 // beyond looks for rows of events after the chain's last. A live session may
 // have added some since, which are there then.
 func (v *verifier) beyond(ctx context.Context, k *kind) error {
-	var rows, last int64
-	err := v.store.reads.QueryRowContext(ctx, `SELECT count(*), coalesce(max(seq), 0) FROM "`+k.table+`" AS k
-WHERE session = ?1 AND seq > ?2 AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq = k.seq)`, v.session, int64(v.last)).Scan(&rows, &last)
-	if err == nil && rows > 0 {
-		v.problem("%d rows of %s are of events up to %d and the last is %d: events were removed", rows, k.table, last, v.last)
+	var last int64
+	err := v.store.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM "`+k.table+`" AS k
+WHERE session = ?1 AND seq > ?2 AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq = k.seq)`, v.session, int64(v.last)).Scan(&last)
+	if err == nil && last > 0 {
+		v.problem("the table %s has rows of events up to %d, and the last event is %d: events were removed", k.table, last, v.last)
 	}
 	return err
 }

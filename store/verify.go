@@ -39,7 +39,7 @@ type Examined struct {
 
 // Problem is something that a record doesn't agree with itself in. It wraps ErrTampered.
 type Problem struct {
-	Table bool // a table doesn't say what the events say: Rebuild mends it
+	Table bool // what is made of the events isn't what they say: Rebuild, or Remake, mends it
 	why   error
 }
 
@@ -68,6 +68,13 @@ func (s *Store) Examine(ctx context.Context, session string, x Examination) (Exa
 type resource struct {
 	kind Kind
 	key  int64
+}
+
+func (r resource) String() string {
+	if r.kind == KindSession {
+		return "the session"
+	}
+	return fmt.Sprintf("%s %d", r.kind, r.key)
 }
 
 // state is what the events last said of a resource.
@@ -136,10 +143,10 @@ func (v *verifier) run(ctx context.Context) error {
 		for _, f := range v.x.More {
 			hashes, err := f(ctx, v.session, d.kind, d.doc)
 			if err != nil {
-				v.problem("%s %d: %w", d.kind, d.key, err)
+				v.problem("%s: %w", d, err)
 			}
 			for _, h := range hashes {
-				v.bodies[h] = fmt.Sprintf("%s %d", d.kind, d.key)
+				v.bodies[h] = d.String()
 			}
 		}
 	}
@@ -162,7 +169,7 @@ func (v *verifier) rows(ctx context.Context, q querier) (docs []namedDoc, err er
 	}
 	for _, o := range others {
 		if !o.guard() { // without them a session is what it was
-			v.outdated("%s", o)
+			v.add(o.problem())
 		}
 	}
 	for _, k := range v.store.kinds() {
@@ -194,7 +201,7 @@ func (v *verifier) chain(ctx context.Context, q querier) error {
 			v.problem("the first event is a %s, not the session's own", e.Kind)
 		}
 		if e.digest() != e.Hash {
-			v.problem("event %d (%s %s %d) isn't what its hash says: it was changed", e.Seq, e.Event, e.Kind, e.Key)
+			v.problem("event %d (%s, %s) isn't what its hash says: it was changed", e.Seq, e.Event, resource{e.Kind, e.Key})
 		}
 		if kindOf(e.Kind) == nil {
 			v.problem("event %d has the unknown kind %q", e.Seq, e.Kind)
@@ -233,12 +240,12 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 		delete(v.latest, id)
 		switch {
 		case !ok:
-			v.outdated("%s %d of event %d was never recorded", k.name, key, seq)
+			v.outdated("%s has event %d in its table, and no event tells of it", id, seq)
 			return nil
 		case want.seq != seq:
-			v.outdated("%s %d is of event %d and the last one that tells it is %d", k.name, key, seq, want.seq)
+			v.outdated("%s is as event %d has it in its table, and the last event that tells it is %d", id, seq, want.seq)
 		case want.doc != HashOf(doc):
-			v.outdated("%s %d doesn't say what event %d says", k.name, key, seq)
+			v.outdated("%s doesn't say in its table what event %d says", id, seq)
 		}
 		v.names(k, key, doc)
 		if keep {
@@ -251,7 +258,7 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 	}
 	for id, st := range v.latest {
 		if id.kind == k.name {
-			v.outdated("%s %d of event %d is missing from its table", id.kind, id.key, st.seq)
+			v.outdated("%s of event %d is missing from its table", id, st.seq)
 		}
 	}
 	return nil
@@ -269,10 +276,10 @@ func (v *verifier) names(k *kind, key int64, doc []byte) {
 	}
 	hashes, err := k.names(doc)
 	if err != nil {
-		v.problem("%s %d: %w", k.name, key, err)
+		v.problem("%s: %w", resource{k.name, key}, err)
 	}
 	for _, h := range hashes {
-		v.bodies[h] = fmt.Sprintf("%s %d", k.name, key)
+		v.bodies[h] = resource{k.name, key}.String()
 	}
 }
 
@@ -335,8 +342,10 @@ func (v *verifier) body(ctx context.Context, h Hash, who string) error {
 	}
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrBody) {
 		v.x.Known[h] = err
-		if err != nil {
-			v.problem("%s names body %s: %w", who, h, err)
+		if errors.Is(err, ErrNotFound) {
+			v.problem("%s names the content %s, which is missing", who, h)
+		} else if err != nil {
+			v.problem("%s names the content %s: %w", who, h, err)
 		}
 		return nil
 	}
@@ -357,7 +366,9 @@ func (v *verifier) terminal(ctx context.Context) error {
 		if err == nil {
 			err = c.check(raw)
 		}
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			v.problem("chunk %d of the terminal is missing", c.N)
+		} else if err != nil {
 			v.problem("chunk %d of the terminal: %w", c.N, err)
 		}
 		v.tell(c.Packed)

@@ -230,7 +230,7 @@ func TestVerifyFindsABase(t *testing.T) {
 	}
 	for _, tt := range []struct{ base, problem string }{
 		{`{"hash":"` + h.String() + `"}`, ""}, {`{}`, ""}, {`{"hash":""}`, ""},
-		{`{"hash":"` + HashOf([]byte("gone")).String() + `"}`, "session 0 names body"}, {`{"hash":7}`, "base.hash"}, {`"x"`, "base.hash"},
+		{`{"hash":"` + HashOf([]byte("gone")).String() + `"}`, "the session names the content"}, {`{"hash":7}`, "base.hash"}, {`"x"`, "base.hash"},
 	} {
 		appendFacts(t, s, id, Fact{Kind: KindSession, Event: "session.based", Doc: json.RawMessage(`{"base":` + tt.base + `}`)})
 		err := s.Verify(t.Context(), id)

@@ -524,6 +524,24 @@ func TestRepair(t *testing.T) {
 	if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || v.Repaired {
 		t.Errorf("%+v", v)
 	}
+	// Guards are made again although no session is wrong without them, beside what can't be.
+	r = newRig(t)
+	r.raw(`DROP TRIGGER events_remain`, `CREATE TABLE theirs (x)`)
+	database := func(repair bool) api.Verified {
+		all := r.verify(api.VerifyRequest{Repair: repair})
+		return all[slices.IndexFunc(all, func(v api.Verified) bool { return v.Session == "" })]
+	}
+	if v := database(true); v.Whole() || len(v.Findings) != 2 || !v.Findings[0].Table || v.Findings[1].Table {
+		t.Errorf("%+v", v)
+	}
+	r.raw(`DROP TABLE theirs`)
+	if v := database(false); !v.Whole() {
+		t.Errorf("%+v", v)
+	}
+	r.raw(`DROP TRIGGER events_remain`)
+	if v := database(true); !v.Whole() || !v.Repaired {
+		t.Errorf("%+v", v)
+	}
 	// What can't be made again is said, and others are gone on with.
 	r = newRig(t)
 	r.raw(`INSERT INTO notes (session, key, seq, doc) VALUES ('`+id+`', 9, 77, '{}')`, `INSERT INTO notes (session, key, seq, doc) VALUES ('zzzzzzzz', 1, 1, '{}')`)

@@ -46,11 +46,17 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 		if err != nil {
 			return err
 		}
-		if bad != nil {
-			wrong = append(wrong, bad.Error())
+		for _, p := range wrong {
+			whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(p.Error()), Table: p.Table})
 		}
-		for _, w := range wrong {
-			whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(w)})
+		if r.Repair {
+			err := v.Store.Remake(ctx)
+			if whole.Repaired = err == nil && len(wrong) > 0; err != nil {
+				whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(err.Error())})
+			}
+		}
+		if bad != nil {
+			whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(bad.Error())})
 		}
 		tell(api.Verifying{Done: &whole})
 	}

@@ -106,7 +106,7 @@ func (c command) verify(r api.VerifyRequest) error {
 			found = append(found, v)
 			return nil
 		}
-		return c.print(v, func(w io.Writer) { printVerified(w, v) })
+		return c.print(v, func(w io.Writer) { printVerified(w, v, r.Repair) })
 	})
 	if err == nil && c.json {
 		err = c.print(found, nil)
@@ -120,7 +120,7 @@ func (c command) verify(r api.VerifyRequest) error {
 	return err
 }
 
-func printVerified(w io.Writer, v api.Verified) {
+func printVerified(w io.Writer, v api.Verified, repair bool) {
 	name := "the database"
 	if v.Session != "" {
 		name = v.Session
@@ -140,14 +140,16 @@ func printVerified(w io.Writer, v api.Verified) {
 		fmt.Fprintf(w, ", %s, %s, %s", paint.Count(int(v.Events), "event", "events"), paint.Count(v.Contents, "content", "contents"), paint.Bytes(v.Bytes))
 	}
 	fmt.Fprintln(w)
+	mends := false
 	for _, f := range v.Findings {
 		fmt.Fprintf(w, "  ! %s\n", f.Text)
-		if f.Table && !v.Repaired {
-			fmt.Fprintln(w, "    a table alone: --repair makes it again from the events, unless these are wrong too")
-		}
+		mends = mends || f.Table && !repair
 	}
 	if v.More > 0 {
 		fmt.Fprintf(w, "  ! and %d more\n", v.More)
+	}
+	if mends {
+		fmt.Fprintln(w, "  --repair makes tables, views, indexes and triggers again, unless the events are wrong too")
 	}
 	if v.Seal != nil {
 		fmt.Fprintf(w, "  signed up to event %d at %s by %s\n", v.Seal.Of, v.Seal.At.Local().Format(time.DateTime), v.Seal.Signer)
