@@ -79,6 +79,11 @@ func (s *Session) Kill(ctx context.Context) (api.Session, error) {
 	if who := api.Person(ctx); who != "" {
 		why += " by " + who
 	}
+	return s.End(ctx, why)
+}
+
+// End is Kill for a reason of its own.
+func (s *Session) End(ctx context.Context, why string) (api.Session, error) {
 	if err := s.loop.Call(ctx, func() { s.stop(api.ByPerson, why) }); err != nil && !errors.Is(err, ErrEnded) {
 		return api.Session{}, err
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -122,6 +123,19 @@ func (s Session) Ran(now time.Time) time.Duration {
 	return s.RanBefore + max(0, now.Sub(began))
 }
 
+// Ending says how it ended and what brought that about.
+func (s Session) Ending() string {
+	why := s.Reason
+	if s.EndedBy == ByAgent {
+		how := "by itself"
+		if s.Exit != nil && s.Exit.Signal != "" {
+			how = "a signal ended the agent"
+		}
+		why = strings.TrimSuffix(how+"; "+why, "; ")
+	}
+	return strings.Trim(s.Exit.Words()+", "+why, ", ")
+}
+
 // Runs is the command that it runs, or ran last.
 func (s Session) Runs() string { return cmp.Or(s.ResumedWith, s.Command) }
 
@@ -231,7 +245,7 @@ func (e *Exit) Words() string {
 // Parent is what a session was forked from.
 type Parent struct {
 	ID         string    `json:"id"`
-	Name       string    `json:"name"`                // as it was called then
+	Name       string    `json:"name"`                // as it is called; in the record, as it was then
 	At         Moment    `json:"at"`                  // as the person named it
 	Checkpoint int64     `json:"checkpoint"`          // of the parent: the state it began with; 0: the project as the parent first saw it
 	Others     int       `json:"others,omitempty"`    // files that the parent didn't write, and that are others in the project by now: the fork has them as they were when the parent began

@@ -156,7 +156,7 @@ func (b *Blamer) trace(ctx context.Context, w *walk, checkpoint int64, p part, a
 			return err
 		}
 		next, err := b.walk(ctx, parent.ID)
-		lost := api.Author{Session: parent.ID, Name: parent.Name}
+		lost := api.Author{Session: parent.ID, Name: ledger.Called(ctx, b.History.Store, parent.ID, parent.Name)}
 		switch {
 		case forks == maxForks:
 			lost.Title = "too many forks ago to be looked at"

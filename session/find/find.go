@@ -134,14 +134,14 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 	if s.Live() && !slices.Contains(live, s.ID) {
 		s, err = f.Session(ctx, s.ID)
 	} else {
-		f.Labelled(&s, label)
+		f.Labelled(ctx, &s, label)
 	}
 	if err == nil && !s.Counted {
 		applied := 0
 		s.Denials, s.Rollbacks, applied, err = f.Store.Counts(ctx, s.ID)
 		s.Changed = s.Unapplied + applied
 	}
-	if err == nil && s.Live() { // counted at its end
+	if err == nil && s.State != api.SessionEnded { // counted at its end
 		if now, err := f.Scope(ctx, s.ID, api.Scope{}); err == nil && now.To != nil { // else nothing can be counted yet
 			if n, err := now.Files.Changed(ctx, now.To); err == nil {
 				s.Changed = n

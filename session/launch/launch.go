@@ -177,10 +177,10 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 		return err
 	}
 	debug.SetGCPercent(collect)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if tell(Started{ID: s.ID()}) != nil {
-		cancel() // whoever asked is gone and nobody knows of the session: it ends
+		cancel(errors.New("whoever started it was gone by then")) // nobody knows of the session: it ends
 	}
 	return finish(ctx)
 }
@@ -320,7 +320,7 @@ func serve(ctx context.Context, s *session.Session, r *session.Live, a *apply.Ap
 	case <-s.Done():
 	case <-ctx.Done():
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		_, _ = s.Kill(end) // it has ended meanwhile, or it couldn't: nothing more can be done
+		_, _ = s.End(end, "its supervisor was told to end: "+context.Cause(ctx).Error()) // it has ended meanwhile, or it couldn't: nothing more can be done
 		cancel()
 	}
 	stop()

@@ -142,6 +142,7 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	if err != nil {
 		return session.Config{}, err
 	}
+	was.Name = ledger.Called(ctx, st, id, was.Name)
 	k, old, err := r.as(st, was)
 	if err != nil {
 		return refuse("%v", err)

@@ -80,7 +80,7 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 				return nil, err
 			}
 		} else {
-			h.Labelled(&s, labels[s.ID])
+			h.Labelled(ctx, &s, labels[s.ID])
 		}
 		out = append(out, s)
 	}
@@ -107,7 +107,7 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	if err == nil {
 		var label json.RawMessage
 		if label, err = h.Store.LabelOf(ctx, id); err == nil {
-			h.Labelled(&s, label)
+			h.Labelled(ctx, &s, label)
 		}
 	}
 	return s, err

@@ -21,9 +21,24 @@ type label struct {
 	Trashed time.Time `json:"trashed,omitzero"`
 }
 
-// Labelled puts a session's label, if there is one, over what its events say. One that
-// can't be read may have been a pin.
-func (*History) Labelled(s *api.Session, doc json.RawMessage) {
+// Called is what a session is called: as a person named it since, or as it was recorded.
+func Called(ctx context.Context, st *store.Store, id, recorded string) string {
+	var l label
+	if doc, err := st.LabelOf(ctx, id); err == nil && len(doc) > 0 && json.Unmarshal(doc, &l) == nil && l.Name != "" {
+		return l.Name
+	}
+	return recorded
+}
+
+// Labelled puts a session's label, if there is one, over what its events say, and the
+// names of others that it names. A label that can't be read may have been a pin.
+func (h *History) Labelled(ctx context.Context, s *api.Session, doc json.RawMessage) {
+	if p := s.Parent; p != nil {
+		p.Name = Called(ctx, h.Store, p.ID, p.Name)
+	}
+	for i, n := range s.Beside {
+		s.Beside[i].Name = Called(ctx, h.Store, n.ID, n.Name)
+	}
 	var l label
 	if len(doc) == 0 {
 		return

@@ -47,6 +47,7 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 	if err := errors.Join(err, lerr, aerr, cerr, rerr, qerr, terr, xerr, eerr, nerr); err != nil {
 		return nil, err
 	}
+	info.Name = Called(ctx, st, id, info.Name)
 	p := &Past{
 		Session: info, Ran: ran, Actions: actions, Checkpoints: checkpoints, Rollbacks: rollbacks,
 		Names: make(map[string]netip.Addr), Execs: exec.ID, Ends: ends.ID, Notes: note.ID,

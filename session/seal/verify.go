@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
@@ -148,11 +149,7 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 	if doc, err := v.Store.Doc(ctx, id, store.KindSession, 0); err == nil {
 		var s api.Session
 		if json.Unmarshal(doc, &s) == nil {
-			out.Name, out.Number = s.Name, s.Number
-			var label struct{ Name string }
-			if doc, err := v.Store.LabelOf(ctx, id); err == nil && json.Unmarshal(doc, &label) == nil && label.Name != "" {
-				out.Name = label.Name
-			}
+			out.Name, out.Number = ledger.Called(ctx, v.Store, id, s.Name), s.Number
 		}
 	}
 	return out, nil

@@ -56,6 +56,8 @@ func eventLine(s api.Session, e api.Event) string {
 		return fmt.Sprintf("%10s  %-18s %s", at, api.Escape(e.Kind), cut(fmt.Sprintf(format, a...), lineMost))
 	}
 	switch {
+	case e.Session != nil && e.Kind == "session.ended":
+		return line("%s", e.Session.Ending())
 	case e.Session != nil && e.Kind != "session.counted":
 		return line("%s, mode %s%s", e.Session.State, e.Session.Mode, by(e.Session.By))
 	case e.Action != nil && e.Kind != "action.counted":

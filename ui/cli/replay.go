@@ -304,7 +304,7 @@ func told(e api.Event) string {
 	case e.Session != nil && e.Kind == "session.started" && e.Session.Resumed > 0:
 		return "resumed with " + e.Session.Runs()
 	case e.Session != nil && e.Kind == "session.ended":
-		return "ended"
+		return strings.TrimSuffix("ended: "+e.Session.Ending(), ": ")
 	}
 	return ""
 }

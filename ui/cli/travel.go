@@ -106,6 +106,7 @@ func (c command) standing(s api.Session, m api.Moment) (out stood, err error) {
 			return out, err
 		case e.Session != nil:
 			out.Session = *e.Session
+			out.Session.Name, out.Session.Parent = s.Name, s.Parent // as they are called
 		case e.Action != nil:
 			out.Actions = append(out.Actions, *e.Action)
 		case e.Question != nil:

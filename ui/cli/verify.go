@@ -106,7 +106,7 @@ func (c command) verify(r api.VerifyRequest) error {
 			found = append(found, v)
 			return nil
 		}
-		return c.print(v, func(w io.Writer) { printVerified(w, v, r.Repair) })
+		return c.print(v, func(w io.Writer) { printVerified(w, v) })
 	})
 	if err == nil && c.json {
 		err = c.print(found, nil)
@@ -120,7 +120,7 @@ func (c command) verify(r api.VerifyRequest) error {
 	return err
 }
 
-func printVerified(w io.Writer, v api.Verified, repair bool) {
+func printVerified(w io.Writer, v api.Verified) {
 	name := "the database"
 	if v.Session != "" {
 		name = v.Session
@@ -143,7 +143,7 @@ func printVerified(w io.Writer, v api.Verified, repair bool) {
 	mends := false
 	for _, f := range v.Findings {
 		fmt.Fprintf(w, "  ! %s\n", f.Text)
-		mends = mends || f.Table && !repair
+		mends = mends || f.Table && !v.Repaired
 	}
 	if v.More > 0 {
 		fmt.Fprintf(w, "  ! and %d more\n", v.More)

@@ -52,7 +52,9 @@ func (s *State) Apply(e api.Event) {
 	s.Version++
 	switch {
 	case e.Session != nil:
+		name := cmp.Or(s.Session.Name, e.Session.Name) // a person may have named it otherwise since
 		s.Session = *e.Session
+		s.Session.Name = name
 	case e.Action != nil:
 		s.Actions = put(s.Actions, *e.Action, maxActions, func(x api.Action) int64 { return int64(x.N) })
 	case e.Question != nil:
