@@ -54,6 +54,9 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		return nil
 	}
 	made := *c
+	if r.Way != api.WayMerge && len(r.Sides) > 0 {
+		return api.Problemf(api.CodeInvalid, "%s is resolved by a side for each place only where it is merged", out.Path)
+	}
 	switch r.Way {
 	case api.WayThere:
 		return nil
@@ -86,6 +89,10 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 	if at != c.Path { // it was renamed
 		b.goes(at, c.Path, has)
 		has = project.State{}
+	}
+	if want.Same(has) { // merged, with its own side everywhere
+		b.p.There++
+		return nil
 	}
 	b.step(&made, has, want)
 	return nil

@@ -8,31 +8,75 @@ import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 )
 
-// keepSources leaves files there whose content the session moved to a path that isn't
-// written, being left out or in conflict: else the project would have it nowhere.
-func (b *planner) keepSources(changes []diff.Change) {
-	renamed, moved := map[string]string{}, map[content.Hash]string{}
-	for i := range changes {
-		c := &changes[i]
-		_, written := b.steps[c.Path]
-		has, looked := b.looked[c.Path]
-		if c.New == nil || c.New.Kind != manifest.KindFile || c.New.Size == 0 || written || looked && has.Same(wanted(c.New)) {
-			continue
+// keepSources leaves files as they are whose content the session moved to a path that
+// isn't written, being left out or in conflict: else the project would have it nowhere.
+// What stays so isn't written either, and what was moved there stays as well.
+func (b *planner) keepSources(changes []diff.Change) error {
+	for again := true; again; {
+		again = false
+		renamed, moved, made := map[string]string{}, map[content.Hash][]*diff.Change{}, map[content.Hash]bool{}
+		for _, s := range b.steps {
+			made[s.New.Hash] = true
 		}
-		if c.Status == diff.Renamed {
-			renamed[c.From] = c.Path
+		for i := range changes {
+			c := &changes[i]
+			_, written := b.steps[c.Path]
+			has, looked := b.looked[c.Path]
+			if c.New == nil || c.New.Kind != manifest.KindFile || c.New.Size == 0 || written || looked && has.Same(wanted(c.New)) {
+				continue
+			}
+			from := c.From
+			if c.Status == diff.Added { // as people see it: it may have been edited, too
+				var err error
+				if from, err = b.sel.Files.Origin(b.ctx, b.sel.From, b.sel.To, c.Path); err != nil {
+					return err
+				}
+			}
+			renamed[from] = c.Path
+			if !c.New.Hash.IsZero() {
+				moved[c.New.Hash] = append(moved[c.New.Hash], c)
+			}
 		}
-		if !c.New.Hash.IsZero() {
-			moved[c.New.Hash] = c.Path
+		for _, at := range slices.Sorted(maps.Keys(b.steps)) {
+			s := b.steps[at]
+			if s.Old.Kind != manifest.KindFile || s.Old.Size == 0 || made[s.Old.Hash] {
+				continue
+			}
+			to := renamed[at]
+			for _, c := range moved[s.Old.Hash] {
+				if s.New.Absent() || b.tookOver(c, at, s.Old.Hash) {
+					to = cmp.Or(to, c.Path)
+				}
+			}
+			if to != "" {
+				b.drop(at, "the session moved it to "+to+", which isn't written")
+				again = true
+			}
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(b.steps)) {
-		s := b.steps[at]
-		to := cmp.Or(renamed[at], moved[s.Old.Hash])
-		if s.New.Absent() && s.Old.Kind == manifest.KindFile && s.Old.Size > 0 && to != "" {
-			b.drop(at, "the session moved it to "+to+", which isn't written")
+	return nil
+}
+
+// tookOver says whether a file that is in conflict got its content while another one lost
+// it, which is written anew: it hadn't got it when the session saw it there last. Of what a
+// person said that it stays, they know.
+func (b *planner) tookOver(c *diff.Change, from string, hash content.Hash) bool {
+	if _, looked := b.looked[c.Path]; !looked || b.resolve[api.KeyOf(c.Path)].Way == api.WayThere {
+		return false
+	}
+	was := c.Old
+	if s, by, ok := last(b.applies, from); ok && s.Hash == hash {
+		m, err := b.sel.Files.At(b.ctx, by.checkpoint)
+		if err != nil {
+			return true
+		}
+		was = nil
+		if e := m.Has(m.Base, c.Path); e != nil {
+			was = &diff.File{Entry: *e}
 		}
 	}
+	return was == nil || was.Hash != hash
 }

@@ -106,6 +106,9 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	if err := b.takeBack(d); err != nil {
 		return nil, err
 	}
+	for _, n := range r.Without {
+		b.left("…", fmt.Sprintf("what action %d changed, as it was asked for", n))
+	}
 	if b.ignored > 0 {
 		b.left("…", fmt.Sprintf("git ignores %d of the changed files; chosen by their paths they come along", b.ignored))
 	}
@@ -132,7 +135,9 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 			return err
 		}
 	}
-	b.keepSources(d.Changes)
+	if err := b.keepSources(d.Changes); err != nil {
+		return err
+	}
 	if err := b.removeFolders(); err != nil {
 		return err
 	}

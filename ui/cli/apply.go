@@ -74,6 +74,11 @@ func apply(connect Connect) *cobra.Command {
 
 func (a *applying) run(word string) error {
 	a.request.By = "cli"
+	for _, word := range a.resolve { // before anything begins
+		if _, _, err := resolved(word); err != nil {
+			return err
+		}
+	}
 	switch {
 	case a.undo != "" && (len(a.request.Actions)+len(a.request.Without)+len(a.request.Globs)+len(a.request.Checks)+len(a.resolve) > 0 || a.request.Commits):
 		return fmt.Errorf("%w: --undo undoes a whole apply: of the other flags it takes --dry-run, --yes, --hash and --json", ErrUsage)
@@ -152,26 +157,37 @@ func (a *applying) plan(s api.Session) (api.ApplyPlan, error) {
 	return a.client.ApplyPlan(a.ctx, s.ID, a.request)
 }
 
-// resolutions are what the words of --resolve, PATH=WAY, say of a plan's conflicts.
+// resolved takes a word of --resolve, PATH=WAY, apart: the way to resolve a conflict, and
+// its path.
+func resolved(word string) (r api.Resolution, path string, err error) {
+	at := strings.LastIndex(word, "=") // a path may have some
+	way, sides, _ := strings.Cut(word[at+1:], ":")
+	r.Way = api.Way(way)
+	for side := range strings.SplitSeq(sides, ",") {
+		if side != "" {
+			r.Sides = append(r.Sides, api.Way(side))
+		}
+	}
+	known := func(w api.Way) bool { return w == api.WayWanted || w == api.WayThere }
+	if at < 0 || r.Way != api.WayMerge && (!known(r.Way) || len(r.Sides) > 0) || slices.ContainsFunc(r.Sides, func(w api.Way) bool { return !known(w) }) {
+		return r, "", fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted, PATH=there or PATH=merge:there,wanted,…", ErrUsage, api.Escape(word))
+	}
+	return r, word[:at], nil
+}
+
+// resolutions are what the words of --resolve say of a plan's conflicts.
 func resolutions(words []string, conflicts []api.Conflict) ([]api.Resolution, error) {
 	var out []api.Resolution
 	for _, word := range words {
-		at := strings.LastIndex(word, "=") // a path may have some
-		way, sides, _ := strings.Cut(word[at+1:], ":")
-		if at < 0 {
-			return nil, fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted or PATH=there", ErrUsage, api.Escape(word))
+		r, path, err := resolved(word)
+		if err != nil {
+			return nil, err
 		}
-		path := word[:at]
 		i := slices.IndexFunc(conflicts, func(c api.Conflict) bool { return c.Path == path || c.Path == api.Escape(path) })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: --resolve %q: that file isn't in conflict", ErrUsage, api.Escape(path))
 		}
-		r := api.Resolution{Key: conflicts[i].Key, Way: api.Way(way)}
-		for side := range strings.SplitSeq(sides, ",") {
-			if side != "" {
-				r.Sides = append(r.Sides, api.Way(side))
-			}
-		}
+		r.Key = conflicts[i].Key
 		out = append(out, r)
 	}
 	return out, nil

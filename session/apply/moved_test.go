@@ -1,0 +1,102 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// Where a moved file's new place is in conflict, its old one isn't written over: else its
+// content were nowhere in the project.
+func TestMovedOver(t *testing.T) {
+	long := strings.Repeat("a line of some length\n", 20)
+	for name, c := range map[string]struct {
+		base, agent, host map[string]string // of the agent's, nothing is gone
+		resolve           map[string]api.Way
+		want              []string
+	}{
+		"rotated": {
+			base:  map[string]string{"log": "0\n", "log.1": "1\n"},
+			agent: map[string]string{"log": "new\n", "log.1": "0\n", "log.2": "1\n"},
+			host:  map[string]string{"log.2": "mine\n"},
+			want: []string{
+				"conflict log.2: there is a file of that name in the project by now (1 clashes)",
+				"left log.1: the session moved it to log.2, which isn't written", "left log: the session moved it to log.1, which isn't written",
+			},
+		},
+		"rotated, and it is said that it stays": {
+			base:    map[string]string{"log": "0\n"},
+			agent:   map[string]string{"log": "new\n", "log.1": "0\n"},
+			host:    map[string]string{"log.1": "mine\n"},
+			resolve: map[string]api.Way{"log.1": api.WayThere},
+			want:    []string{"M log", "conflict log.1: there is a file of that name in the project by now (1 clashes)"},
+		},
+		"swapped": {
+			base:  map[string]string{"x": "x\n", "y": "y\n"},
+			agent: map[string]string{"x": "y\n", "y": "x\n"},
+			host:  map[string]string{"y": "mine\n"},
+			want:  []string{"conflict y: it was changed in the project since (1 clashes)", "left x: the session moved it to y, which isn't written"},
+		},
+		"edited": {
+			base:  map[string]string{"old": long},
+			agent: map[string]string{"old": "", "new": long + "more\n"},
+			host:  map[string]string{"new": "mine\n"},
+			want:  []string{"conflict new: there is a file of that name in the project by now (1 clashes)", "left old: the session moved it to new, which isn't written"},
+		},
+		"ignored": {
+			base:  map[string]string{"x": "x\n", ".gitignore": "ignored/\n"},
+			agent: map[string]string{"x": "new\n", "ignored/x.bak": "x\n"},
+			want:  []string{"M x", "left …: git ignores 1 of the changed files; chosen by their paths they come along"},
+		},
+		"written elsewhere": {
+			base:  map[string]string{"x": "x\n"},
+			agent: map[string]string{"x": "new\n", "y": "x\n", "z": "x\n"},
+			host:  map[string]string{"y": "mine\n"},
+			want:  []string{"M x", "A z", "conflict y: there is a file of that name in the project by now (1 clashes)"},
+		},
+		"as it had been": {
+			base:  map[string]string{"x": "x\n", "y": "x\n"},
+			agent: map[string]string{"x": "new\n"},
+			host:  map[string]string{"y": "mine\n"},
+			want:  []string{"M x"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, c.base)
+			r.History.Person = &r.Person
+			for name, text := range c.agent {
+				if text == "" {
+					r.gone(name)
+				} else {
+					r.agent(name, text)
+				}
+			}
+			r.action(api.ReviewKept)
+			for name, text := range c.host {
+				r.host(name, text)
+			}
+			var q api.ApplyRequest
+			for name, way := range c.resolve {
+				q.Resolve = append(q.Resolve, api.Resolution{Key: api.KeyOf(name), Way: way})
+			}
+			same(t, words(r.plan(q)), c.want)
+		})
+	}
+}
+
+// What was applied before and rotated since is kept, too.
+func TestMovedOverApplied(t *testing.T) {
+	r := newRig(t, map[string]string{"log": "0\n"})
+	r.agent("log", "1\n")
+	r.action(api.ReviewKept)
+	_, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	r.agent("log", "2\n")
+	r.agent("log.1", "1\n")
+	r.action(api.ReviewKept)
+	r.host("log.1", "mine\n")
+	same(t, words(r.plan(api.ApplyRequest{})), []string{
+		"conflict log.1: there is a file of that name in the project by now (1 clashes)", "left log: the session moved it to log.1, which isn't written",
+	})
+}
