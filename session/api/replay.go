@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -93,4 +96,71 @@ func (c *Client) EventsAt(ctx context.Context, id string, seq uint64, last int) 
 // then. Input isn't taken.
 func (c *Client) TerminalAt(ctx context.Context, id string, offset time.Duration) (*TerminalConn, error) {
 	return c.terminal(ctx, id, "?at="+strconv.FormatInt(offset.Milliseconds(), 10))
+}
+
+// Played is what happened next in a session: an event, or else a frame of its terminal.
+type Played struct {
+	At    time.Duration // since the session began
+	Event *Event
+	Frame Frame
+}
+
+// Printed yields what follows on a connection of TerminalAt, with its times, up to the
+// end. That of one that breaks off is an error.
+func Printed(conn interface{ Read() (Frame, error) }, from time.Duration) iter.Seq2[Played, error] {
+	return func(yield func(Played, error) bool) {
+		for p := (Played{At: from}); ; {
+			var err error
+			p.Frame, err = conn.Read()
+			switch {
+			case err == nil && p.Frame.Kind == FrameEnd:
+				return
+			case err == nil && p.Frame.Kind == FrameTime:
+				if t, err := p.Frame.Offset(); err == nil {
+					p.At = max(p.At, t)
+				}
+				continue
+			case errors.Is(err, io.EOF):
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				err = fmt.Errorf("the record of the terminal can't be read on: %w", err)
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// InOrder yields the events of a session that began then and what was printed as they
+// came, events before what was printed in the same moment. An error is the last.
+func InOrder(events iter.Seq2[Event, error], began time.Time, printed iter.Seq2[Played, error]) iter.Seq2[Played, error] {
+	return func(yield func(Played, error) bool) {
+		next, stop := iter.Pull2(events)
+		defer stop()
+		e, failed, more := next()
+		until := func(at time.Duration) bool {
+			for ; more; e, failed, more = next() {
+				e, off := e, e.At.Sub(began) // a copy: it goes to who reads later than the next one is here
+				if failed == nil && off > at {
+					return true
+				}
+				if !yield(Played{At: off, Event: &e}, failed) || failed != nil {
+					return false
+				}
+			}
+			return true
+		}
+		for p, err := range printed {
+			at := p.At
+			if err != nil { // the events are worth having without it
+				at = math.MaxInt64
+			}
+			if !until(at) || !yield(p, err) || err != nil {
+				return
+			}
+		}
+		until(math.MaxInt64)
+	}
 }

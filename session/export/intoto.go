@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -57,7 +58,8 @@ func (r *run) intoto() error {
 	if err != nil {
 		return err
 	}
-	return r.json(obj{"payloadType": payloadType, "payload": body.Bytes(), "signatures": []obj{{"keyid": key, "sig": sig}}})
+	encoded := base64.StdEncoding.EncodeToString
+	return r.json(dsse.Envelope{PayloadType: payloadType, Payload: encoded(body.Bytes()), Signatures: []dsse.Signature{{KeyID: key, Sig: encoded(sig)}}})
 }
 
 func (r *run) statement() (obj, error) {

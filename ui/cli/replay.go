@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"os"
 	"strings"
 	"time"
@@ -111,42 +108,28 @@ func (r *replay) play() error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	next, stop := iter.Pull2(r.client.Recorded(ctx, r.session.ID, r.from.Seq+1))
-	defer stop()
-	e, eventErr, more := next()
 	r.now = r.from.Offset
-	for {
-		f, err := conn.Read()
-		at := r.now
-		if err == nil && f.Kind == api.FrameTime {
-			at, err = f.Offset()
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
+	for p, err := range api.InOrder(r.client.Recorded(ctx, r.session.ID, r.from.Seq+1), r.session.StartedAt, api.Printed(conn, r.from.Offset)) {
+		switch {
+		case err != nil:
 			return cmp.Or(r.ctx.Err(), fmt.Errorf("cannot replay session %s: %w", r.session.Name, err))
-		}
-		over := err != nil || f.Kind == api.FrameEnd
-		for ; more && eventErr == nil && (over || e.At.Sub(r.session.StartedAt) <= at); e, eventErr, more = next() {
-			if err := r.event(e); err != nil {
-				return err
+		case p.Event != nil:
+			err = r.event(*p.Event)
+		default:
+			if err = r.wait(p.At); err == nil {
+				err = r.frame(p.Frame)
 			}
 		}
-		if eventErr != nil {
-			return cmp.Or(r.ctx.Err(), eventErr)
-		}
-		if over {
-			return r.end()
-		}
-		if err := r.frame(f, at); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+	return r.end()
 }
 
 // frame plays a piece of the terminal.
-func (r *replay) frame(f api.Frame, at time.Duration) error {
+func (r *replay) frame(f api.Frame) error {
 	switch f.Kind {
-	case api.FrameTime:
-		return r.wait(at)
 	case api.FrameKeyframe:
 		r.screen, r.next, r.shown = r.emulator(f.Cols, f.Rows), 0, make(map[int]string)
 		_, _ = r.screen.Write(f.Data) // an emulator takes everything
@@ -293,7 +276,7 @@ func told(e api.Event) string {
 		return fmt.Sprintf("#%d held: %s", e.Question.Action, e.Question.Title)
 	case e.Attempt != nil && (e.Kind == "attempt.opened" || e.Attempt.Verdict == api.Deny):
 		a := e.Attempt
-		return fmt.Sprintf("network: %s %s:%d (%s)", a.Protocol, cmp.Or(a.Name, a.Address), a.Port, a.Verdict)
+		return fmt.Sprintf("network: %s %s:%d (%s)", a.Protocol, a.Host(), a.Port, a.Verdict)
 	case e.Rollback != nil && (e.Kind == "rollback.done" || e.Kind == "rollback.failed"):
 		words, _ := e.Rollback.Words()
 		return words + ": " + cmp.Or(e.Rollback.Failure, "done")

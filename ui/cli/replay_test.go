@@ -20,11 +20,12 @@ func played(t *testing.T, frames ...api.Frame) []string {
 	var out bytes.Buffer
 	r := &replay{emulator: func(cols, rows int) Emulator { return screen.New(cols, rows) }, lines: bufio.NewWriter(&out)}
 	for i, f := range append([]api.Frame{{Kind: api.FrameKeyframe, Cols: 40, Rows: 5}}, frames...) {
-		at := r.now
+		err := r.frame(f)
 		if f.Kind == api.FrameTime {
-			at, _ = f.Offset() // of one that is made here
+			at, _ := f.Offset() // of one that is made here
+			err = r.wait(at)
 		}
-		if err := r.frame(f, at); err != nil {
+		if err != nil {
 			t.Fatalf("frame %d: %v", i, err)
 		}
 	}

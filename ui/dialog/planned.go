@@ -47,20 +47,12 @@ func OfApply(a api.ApplyPlan) Planned {
 // OfRollback is the plan of a roll back.
 func OfRollback(r api.RollbackPlan) Planned {
 	p := Planned{ApplyPlan: api.ApplyPlan{Hash: r.Hash, More: r.More, Conflicts: r.Conflicts, Left: r.Problems}}
-	removes := r.Removes
 	for _, c := range r.Files {
 		p.Files = append(p.Files, api.ApplyFile{Change: c})
-		if r.Restores+r.Removes == 0 && c.Status == "D" {
-			removes++
-		}
 	}
-	restores := r.Restores
-	if restores+r.Removes == 0 { // a supervisor that doesn't say
-		restores = len(r.Files) + r.More - removes
-	}
-	p.Counts = append(p.Counts, Count{Words: "restores " + paint.Count(restores, "file", "files")})
-	if removes > 0 {
-		p.Counts = append(p.Counts, Count{"removes " + paint.Count(removes, "file", "files"), true})
+	p.Counts = append(p.Counts, Count{Words: "restores " + paint.Count(r.Restores, "file", "files")})
+	if r.Removes > 0 {
+		p.Counts = append(p.Counts, Count{"removes " + paint.Count(r.Removes, "file", "files"), true})
 	}
 	if n := len(r.Conflicts); n > 0 {
 		p.Counts = append(p.Counts, Count{fmt.Sprint(n, " in conflict with later changes"), true})

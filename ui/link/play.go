@@ -3,8 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"io"
-	"iter"
 	"time"
 
 	"stepbox/session/api"
@@ -20,10 +18,8 @@ const (
 
 // item is what happened next.
 type item struct {
-	off   time.Duration
-	event *api.Event
-	frame api.Frame
-	err   error // nothing comes after it
+	api.Played
+	err error // nothing comes after it
 }
 
 // play goes on from a spot until something else is asked for, as many pieces of
@@ -59,9 +55,9 @@ func (r *Replay) play(at *spot, w wish) (ended bool, err error) {
 			return w.steps == 0 || p.steps == w.steps, nil
 		case it.err != nil:
 			return false, it.err
-		case w.steps > 0 && p.steps == 0 && it.off > at.off:
+		case w.steps > 0 && p.steps == 0 && it.At > at.off:
 			return false, nil // all that was printed in that moment is shown
-		case w.steps == 0 && !p.wait(ctx, it.off):
+		case w.steps == 0 && !p.wait(ctx, it.At):
 			return false, nil
 		}
 		p.show(it)
@@ -126,35 +122,32 @@ func (p *player) wait(ctx context.Context, off time.Duration) bool {
 
 // show shows what happened.
 func (p *player) show(it item) {
-	p.at.off = max(p.at.off, it.off)
-	if e := it.event; e != nil {
+	p.at.off = max(p.at.off, it.At)
+	if e := it.Event; e != nil {
 		p.at.seq = max(p.at.seq, e.Seq)
 		if p.batch = append(p.batch, *e); len(p.batch) >= maxBatch {
 			p.tell()
 		}
 		return
 	}
-	if it.frame.Kind == api.FrameDamage {
-		p.lost = string(it.frame.Data)
+	if it.Frame.Kind == api.FrameDamage {
+		p.lost = string(it.Frame.Data)
 		p.tell()
 		return
 	}
-	if it.frame.Kind == api.FrameOutput && p.steps > 0 && len(it.frame.Data) > 0 {
+	if it.Frame.Kind == api.FrameOutput && p.steps > 0 && len(it.Frame.Data) > 0 {
 		p.steps--
 	}
-	if emu := p.link.drawn(it.frame); emu != nil { // how it begins, and goes on after something is lost
+	if emu := p.link.drawn(it.Frame); emu != nil { // how it begins, and goes on after something is lost
 		p.Screen.put(emu)
 		return
 	}
-	p.Screen.feed(it.frame, func() bool { return p.link.ctx.Err() == nil })
+	p.Screen.feed(it.Frame, func() bool { return p.link.ctx.Err() == nil })
 }
 
-// read reads what happened after a spot, in its order, events before what was
-// printed in the same moment. It closes out.
+// read reads what happened after a spot, in its order. It closes out.
 func (r *Replay) read(ctx context.Context, at spot, out chan<- item) {
 	defer close(out)
-	next, stop := iter.Pull2(r.link.client.Recorded(ctx, r.link.ID, at.seq+1))
-	defer stop()
 	send := func(it item) bool {
 		select {
 		case out <- it:
@@ -163,70 +156,20 @@ func (r *Replay) read(ctx context.Context, at spot, out chan<- item) {
 			return false
 		}
 	}
+	printed := func(func(api.Played, error) bool) {} // of a session of which none was recorded: its events are worth showing
 	conn, done, err := r.join(ctx, at.off)
-	if err != nil {
-		var p *api.Problem
-		if !errors.As(err, &p) {
-			send(item{err: err})
+	if err == nil {
+		defer done()
+		printed = api.Printed(conn, at.off)
+	} else if p := (*api.Problem)(nil); !errors.As(err, &p) {
+		send(item{err: err})
+		return
+	}
+	for p, err := range api.InOrder(r.link.client.Recorded(ctx, r.link.ID, at.seq+1), at.began, printed) {
+		// The screen that a stream begins with has to be shown too: of what was printed in
+		// one moment some may have been shown before.
+		if p.At = max(at.off, p.At); !send(item{p, err}) || err != nil {
 			return
-		}
-		conn, done = none{}, func() {} // the events are worth showing without it
-	}
-	defer done()
-	p := printed{conn: conn, now: at.off}
-	e, err, events := next()
-	f, ferr := p.next()
-	for events || ferr == nil {
-		it := item{off: p.now, frame: f}
-		if events {
-			// It goes to who reads later than the next one overwrites it here.
-			if e, off := e, max(at.off, e.At.Sub(at.began)); ferr != nil || off <= p.now || err != nil {
-				it = item{off: off, event: &e, err: err}
-			}
-		}
-		if !send(it) || it.err != nil {
-			return
-		}
-		if it.event == nil {
-			f, ferr = p.next()
-			continue
-		}
-		e, err, events = next()
-	}
-	if !errors.Is(ferr, io.EOF) {
-		send(item{err: errors.Join(errBroken, ferr)})
-	}
-}
-
-// none is the terminal of a session of which none was recorded.
-type none struct{ Stream }
-
-func (none) Read() (api.Frame, error) { return api.Frame{Kind: api.FrameEnd}, nil }
-
-// printed is what was printed, after the screen that a stream begins with. That has
-// to be shown too: of what was printed in one moment some may have been shown before.
-type printed struct {
-	conn Stream
-	now  time.Duration // when the last of it was
-}
-
-// next reads what was printed next; its end is io.EOF.
-func (p *printed) next() (api.Frame, error) {
-	for {
-		f, err := p.conn.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return f, io.ErrUnexpectedEOF
-		case err != nil:
-			return f, err
-		case f.Kind == api.FrameEnd:
-			return f, io.EOF
-		case f.Kind == api.FrameTime:
-			if t, err := f.Offset(); err == nil {
-				p.now = max(p.now, t)
-			}
-		case f.Kind == api.FrameOutput, f.Kind == api.FrameResize, f.Kind == api.FrameKeyframe, f.Kind == api.FrameDamage:
-			return f, nil
 		}
 	}
 }

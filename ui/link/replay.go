@@ -2,8 +2,6 @@ package link
 
 import (
 	"context"
-	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -275,20 +273,17 @@ func (r *Replay) times(from, to time.Duration, tell func(time.Duration)) error {
 		return err
 	}
 	defer done()
-	p := printed{conn: conn, now: from}
-	for {
-		f, err := p.next()
+	for p, err := range api.Printed(conn, from) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, io.EOF) || p.now > to:
-			return nil
 		case err != nil:
-			return errors.Join(errBroken, err)
-		case f.Kind == api.FrameOutput:
-			tell(p.now)
+			return err
+		case p.At > to:
+			return nil
+		case p.Frame.Kind == api.FrameOutput:
+			tell(p.At)
 		}
 	}
+	return nil
 }
-
-var errBroken = errors.New("the record of the terminal can't be read on")
