@@ -42,10 +42,10 @@ func (s *Session) sayForked() {
 	if p.At != "" && p.At != "end" {
 		at = string(p.At)
 	}
-	s.note(false, "forked from %s (%s) at %s: it begins with %d changed files, which are applied with what it does itself; processes, connections, /tmp and the home folder aren't brought back",
+	s.note(false, "forked from %s (%s) at %s: what it begins with is applied with what it does itself (changed files: %d); processes, connections, /tmp and the home folder aren't brought back",
 		p.Name, p.ID, api.Escape(at), s.inherited)
 	if p.Others > 0 {
-		s.note(true, "%d files that %s didn't write are others in the project by now, or new: here they are as when it began, and an apply leaves the project's as they are", p.Others, p.Name)
+		s.note(true, "files that %s didn't write are others in the project by now, or new (%d): here they are as when it began, and an apply leaves the project's as they are", p.Name, p.Others)
 	}
 	named := p.Inexact[:min(len(p.Inexact), maxGaps)]
 	for _, t := range named {

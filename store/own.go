@@ -20,7 +20,7 @@ func (s *Store) ReadOnly() bool { return s.readonly }
 // It locks the session's folder, see flock(2). ErrOwned: another one does.
 func (s *Store) Own(session string) (release func() error, err error) {
 	fail := func(err error) (func() error, error) {
-		return nil, fmt.Errorf("cannot have session %.80q: %w", session, err)
+		return nil, fmt.Errorf("cannot take hold of session %.80q: %w", session, err)
 	}
 	if s.readonly {
 		return fail(ErrReadOnly)

@@ -44,7 +44,7 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 	if errors.Is(err, store.ErrBusy) {
 		also := ""
 		if out.Sessions > 0 {
-			also = fmt.Sprintf("; %d sessions were removed, and their contents will be by the next stepbox gc", out.Sessions)
+			also = fmt.Sprintf("; sessions that were removed: %d; their contents will be by the next stepbox gc", out.Sessions)
 		}
 		return out, api.Problemf(api.CodeBusy, "%v%s", err, also)
 	}
@@ -139,7 +139,7 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 		if s.Pinned {
 			d.Stays = "it is pinned"
 		} else if s.Unapplied > 0 && !r.Unapplied {
-			d.Stays = fmt.Sprintf("%d changed files were never applied", s.Unapplied)
+			d.Stays = fmt.Sprintf("it has changed files that were never applied: %d", s.Unapplied)
 		}
 		out = append(out, d)
 	}
