@@ -458,6 +458,8 @@ func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
 					t.Errorf("an apply changed %s", line)
 				}
 			}
+			person()
+			a.all(d.ID()) // what it was forked from knows of the fork's
 		})
 	}
 }

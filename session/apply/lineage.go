@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -54,8 +55,8 @@ func (a *Applier) kinship(of, plan []point) kin {
 }
 
 // lineage lists the applies that stand of a session's project folder, of whichever session,
-// newest first, but for those from before the session, or what it is a fork of, began: it
-// saw what became of them. What a removed session applied is told by its journals, though
+// newest first, but for those of sessions that have nothing to do with it from before it,
+// or what it is a fork of, began: it saw what became of them. What a removed session applied is told by its journals, though
 // not from which state: that may be one of the plan's own line.
 func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]wrote, error) {
 	all, err := a.History.History.Sessions(ctx)
@@ -72,7 +73,7 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 	}
 	line := way(sessions, point{s.ID, newest})
 	began := sessions[line[len(line)-1].session].StartedAt // unless that was removed
-	in, told := &bounds{since: began, room: maxWritten}, map[string]bool{}
+	in, told := &bounds{room: maxWritten}, map[string]bool{}
 	out, err := a.recorded(ctx, s.ID, there, in)
 	if err != nil {
 		return nil, err
@@ -80,6 +81,9 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 	for _, o := range all {
 		if o.ID == s.ID || o.Folder != s.Folder {
 			continue
+		}
+		if in.since = began; !a.kinship(way(sessions, point{session: o.ID}), line).none {
+			in.since = time.Time{}
 		}
 		more, _ := a.recorded(ctx, o.ID, there, in) // of one that is damaged, or removed just now, the journals tell
 		for _, w := range more {
@@ -91,6 +95,7 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 		w := &out[i]
 		w.kin, w.then, told[w.journal] = a.kinship(way(sessions, w.point), line), files.Recorded(a.Store, w.session), true
 	}
+	in.since = began
 	for name, l := range there {
 		if told[name] || l.Phase != project.Done {
 			continue
@@ -148,6 +153,8 @@ func (b *planner) takenBack(path string, has, want project.State) bool {
 		s, ok := w.paths[path]
 		why := "what %s wrote there was changed back in the project since"
 		switch {
+		case (w.then == nil || w.kin.none) && b.sawSince(path, w.at):
+			continue
 		case w.lost != nil && w.took(b.ctx, path, want):
 			why = "nobody can tell what %s wrote there, and whether it was changed back in the project since"
 		case !ok:
@@ -162,6 +169,12 @@ func (b *planner) takenBack(path string, has, want project.State) bool {
 		return true
 	}
 	return false
+}
+
+// sawSince says whether the file of the project that the session saw is from after a moment.
+func (b *planner) sawSince(path string, at time.Time) bool {
+	e := (*manifest.Manifest)(nil).Has(b.sel.Now.Base, path)
+	return e != nil && time.Unix(e.MTime.Sec, int64(e.MTime.Nsec)).After(at)
 }
 
 // newest is what the newest apply of the plan's line wrote at a path, if the plan's state
