@@ -92,7 +92,7 @@ func New(o Options) *Model {
 	}
 	m.list.leave = func() {}
 	m.home = home.New(m.ctx, home.Config{
-		Client: o.Client, NewTerminal: o.NewTerminal, Now: o.Now, Version: o.Version, Here: o.Here,
+		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here,
 		CanStart: o.Start != nil, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
 	m.updated = m.opt.Now()

@@ -57,9 +57,8 @@ func (p Person) configDir() string {
 // Repository is what one project folder's repository says. It isn't safe for
 // use while ReadFolder runs; after that it doesn't change.
 type Repository struct {
-	project  string // the folder that paths are relative to
 	root     string // the folder that holds .git, or project where there is none
-	prefix   string // from root to project, "" where they are one
+	prefix   string // from root to the project, which paths are relative to; "" where they are one
 	metadata string // the folder with HEAD and index; "" outside of a repository
 	common   string // the folder with config, objects and info: metadata, but for linked worktrees
 
@@ -78,7 +77,7 @@ const maxPatterns = 20_000
 // without symbolic links. Of the folders below it, ReadFolder reads the rules.
 // A folder outside of any repository has rules too, if it has a .gitignore.
 func Open(project string, person Person) *Repository {
-	r := &Repository{project: project, root: project, folders: map[string][]pattern{}}
+	r := &Repository{root: project, folders: map[string][]pattern{}}
 	if root, _ := Above(project); root != "" {
 		r.root = root
 		r.metadata, r.common = repositoryAt(root)

@@ -67,7 +67,7 @@ func TestParseStatus(t *testing.T) {
 	}
 	for _, name := range []string{"sh", "a) R 1 (b", "", ")", "x\ny", "((("} {
 		got, err := parseStatus(42, line(name))
-		want := Status{PID: 42, Name: name, State: 'S', Parent: 7, Group: 42, Start: 123456, CPU: 2 * time.Second, Memory: 10 * int64(os.Getpagesize()), Count: 3}
+		want := Status{PID: 42, Name: name, State: 'S', Parent: 7, Start: 123456, CPU: 2 * time.Second, Memory: 10 * int64(os.Getpagesize()), Count: 3}
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}

@@ -20,7 +20,6 @@ type Status struct {
 	Name   string // hostile: a process names itself
 	State  byte   // R, S, D, T, t, Z, X, I
 	Parent int
-	Group  int           // process group
 	Start  uint64        // clock ticks after boot; with PID it names the process
 	CPU    time.Duration // used so far, children not included
 	Memory int64         // resident bytes
@@ -99,7 +98,7 @@ func parseStatus(pid int, text []byte) (Status, error) {
 	}
 	return Status{
 		PID: pid, Name: string(text[open+1 : end]), State: fields[0][0],
-		Parent: int(number(1)), Group: int(number(2)), Start: start,
+		Parent: int(number(1)), Start: start,
 		CPU:    time.Duration(number(11)+number(12)) * time.Second / ticksPerSecond,
 		Count:  int(number(17)),
 		Memory: number(21) * int64(os.Getpagesize()),

@@ -10,9 +10,8 @@ import (
 // Attempt is one connection or datagram flow that a program of the sandbox
 // tried. It is a snapshot: Log sees one after each change.
 //
-// Name, Program and ServerName come from the sandbox. Name is a valid
-// lower-case DNS name; ServerName has been checked to be one too. Program is a
-// path as the kernel gives it and may hold any byte but NUL.
+// Name and Program come from the sandbox. Name is a valid lower-case DNS name.
+// Program is a path as the kernel gives it and may hold any byte but NUL.
 type Attempt struct {
 	ID       int64
 	At       time.Time
@@ -29,7 +28,6 @@ type Attempt struct {
 	Duration       time.Duration // since At
 	Open           bool
 	Failure        string // why an allowed one didn't connect, or how it broke
-	ServerName     string // the name in its TLS hello or HTTP Host, when it was seen
 	Count          int    // attempts that this stands for; 1 but for "flood"
 }
 

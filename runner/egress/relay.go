@@ -226,16 +226,8 @@ func (f *flow) up() {
 
 // forward sends bytes on unless they name another host.
 func (f *flow) forward(sniff *sniffer, b []byte) error {
-	if !sniff.done {
-		err := sniff.feed(b)
-		if sniff.seen != "" {
-			f.rec.mu.Lock()
-			f.rec.a.ServerName = sniff.seen
-			f.rec.mu.Unlock()
-		}
-		if err != nil {
-			return err
-		}
+	if err := sniff.feed(b); err != nil {
+		return err
 	}
 	_, err := f.upstream.Write(b)
 	return err

@@ -49,12 +49,10 @@ type sniffer struct {
 	rest   int    // where the lines after it start
 }
 
-// newSniffer checks for name; without one it only looks.
+// newSniffer checks for name. Without one nothing is looked at, nor for a service of
+// the person's own, whatever it calls itself.
 func newSniffer(name string) *sniffer {
-	if name == HostName {
-		name = "" // a service of the person's own, whatever it calls itself
-	}
-	return &sniffer{name: name}
+	return &sniffer{name: name, done: name == "" || name == HostName}
 }
 
 // feed looks at the next bytes, before they are sent. Each byte is looked at
@@ -85,11 +83,11 @@ func (s *sniffer) feed(b []byte) error {
 		if err == nil {
 			s.seen = clean
 		}
-		if s.name != "" && clean != s.name {
+		if clean != s.name {
 			return &mismatchError{fmt.Sprintf("closed: it asked for %.100q on a connection to %s", name, s.name)}
 		}
 	}
-	if verdict.bad != "" && s.name != "" && !s.doubt {
+	if verdict.bad != "" && !s.doubt {
 		return &mismatchError{"closed: cannot tell which host it asks for: " + verdict.bad}
 	}
 	return nil

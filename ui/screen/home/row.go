@@ -36,7 +36,7 @@ var all = [...]column{
 	{head: "apply", width: 5, from: 52, right: true, token: themes.Warn, text: count(func(x api.Session) int { return x.Unapplied })},
 	{head: "took", width: 6, from: 90, right: true, token: themes.Muted, text: took},
 	{head: "when", width: 9, from: 40, right: true, token: themes.Muted, text: func(x api.Session, now time.Time) string {
-		return strings.TrimSuffix(paint.Ago(now.Sub(last(x))), " ago")
+		return strings.TrimSuffix(paint.Ago(now.Sub(x.Last())), " ago")
 	}},
 	{head: "project", width: 24, from: 110, token: themes.Muted, text: func(x api.Session, _ time.Time) string { return x.Workspace }},
 	{head: "last", width: 40, from: 170, token: themes.Text, text: func(x api.Session, _ time.Time) string { return cmp.Or(x.LastAction, x.Command) }},
@@ -110,14 +110,6 @@ func pastRow(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column, x ap
 func outcome(x api.Session) string {
 	_, _, words := State(x)
 	return strings.TrimPrefix(words, "ended: ")
-}
-
-// last is when a session ended or, as long as that isn't known, began.
-func last(x api.Session) time.Time {
-	if x.EndedAt.IsZero() {
-		return x.StartedAt
-	}
-	return x.EndedAt
 }
 
 func took(x api.Session, now time.Time) string {
