@@ -77,7 +77,7 @@ func (s *Session) recallActions(list []api.Action) {
 		for len(s.actions.all) < was.N-1 { // its number was given, and nothing recorded
 			a := &action{profile: s.profile}
 			s.actions.add(a)
-			a.Kind, a.State, a.Housekeeping, a.Title, a.Reason = api.KindCommand, api.ActionAbandoned, true, "(not recorded)", ledger.Interrupted
+			a.Kind, a.State, a.Housekeeping, a.Title, a.Reason = api.KindCommand, api.ActionAbandoned, true, "(not recorded)", api.CutOff
 		}
 		a := &action{Action: was, profile: s.profile}
 		a.Spans = nil
@@ -97,11 +97,11 @@ func (s *Session) recallActions(list []api.Action) {
 		switch a.State {
 		case api.ActionHeld:
 			_ = a.to(api.ActionAbandoned) // the table has it
-			a.EndedAt, a.Reason = now, ledger.Interrupted
+			a.EndedAt, a.Reason = now, api.CutOff
 			p.left = append(p.left, a)
 		case api.ActionRunning:
 			_ = a.to(api.ActionEnded) // the table has it
-			a.EndedAt, a.Reason = now, ledger.Interrupted
+			a.EndedAt, a.Reason = now, api.CutOff
 			p.left = append(p.left, a)
 			if !a.apart() && a.Before != 0 {
 				p.running = append(p.running, a)
@@ -251,7 +251,7 @@ func (s *Session) goOn() {
 	events := append([]api.Event{s.changed("started")}, p.Closing...)
 	for _, a := range p.left {
 		kind := "left"
-		if a.Reason == ledger.Interrupted {
+		if a.Reason == api.CutOff {
 			kind = string(a.State)
 		}
 		events = append(events, s.actionEvent(a, kind))

@@ -21,6 +21,9 @@ const (
 	ActionAbandoned ActionState = "abandoned" // its process went away while held
 )
 
+// CutOff is the reason of what a dead supervisor left open.
+const CutOff = "the session was interrupted"
+
 // Review is what a person said of an action's changes.
 type Review string
 

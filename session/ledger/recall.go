@@ -29,9 +29,6 @@ type Past struct {
 	Ran     time.Time   // when something last happened in it
 }
 
-// Interrupted is what is said of what a dead supervisor left open.
-const Interrupted = "the session was interrupted"
-
 // Recall reads a session that has ended or was interrupted. It records nothing.
 func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 	info, err := Doc[api.Session](ctx, st, id, store.KindSession, 0)
@@ -64,7 +61,7 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 			p.Names[a.Name] = addr
 		}
 		if a.Open {
-			a.Open, a.Failure = false, Interrupted
+			a.Open, a.Failure = false, api.CutOff
 			p.Closing = append(p.Closing, api.Event{Kind: "attempt.closed", Attempt: &a})
 		}
 	}
@@ -73,7 +70,7 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 		if p.Rolled = max(p.Rolled, r.ID); !r.Open {
 			continue
 		}
-		r.Open, r.Failure = false, Interrupted
+		r.Open, r.Failure = false, api.CutOff
 		p.Closing = append(p.Closing, api.Event{Kind: "rollback.failed", Rollback: r})
 		words, again := r.Words()
 		words += " was cut off: some of its files may be as they were before it, and others not"

@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -60,9 +63,10 @@ func Replay(p Player) *cobra.Command {
 			if Terminal() && !plain {
 				return p.Screen(c.ctx, s.ID, api.Moment(at), speed)
 			}
-			r := &replay{command: c, session: s, from: from, speed: speed, idle: idle, ended: from.Seq > 1, emulator: p.Emulator, lines: bufio.NewWriter(c.out)}
-			f, ok := c.out.(*os.File)
-			r.paced = ok && term.IsTerminal(int(f.Fd()))
+			r := &replay{command: c, session: s, from: from, speed: speed, idle: idle, emulator: p.Emulator, lines: bufio.NewWriter(c.out), cutOff: make(map[int]bool)}
+			if f, ok := c.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+				r.terminal = f
+			}
 			return r.play()
 		},
 	}
@@ -82,7 +86,7 @@ type replay struct {
 	from     api.At
 	speed    float64
 	idle     time.Duration // the most that is waited, before the speed
-	paced    bool          // it is waited at all
+	terminal *os.File      // the lines go to; nil: it isn't waited
 	emulator func(cols, rows int) Emulator
 	lines    *bufio.Writer
 
@@ -91,8 +95,8 @@ type replay struct {
 	next   int            // the number of the first line that hasn't left the screen
 	shown  map[int]string // what was written of the lines from next on
 	fresh  bool           // something was printed that may not be written yet
-	last   string         // what was said last of what happened
-	ended  bool           // the session did, and nothing but applies followed
+	last   string         // what was said last of what happened, but for applies
+	cutOff map[int]bool   // actions that an interruption ended and that were told
 }
 
 // settled is how long a line stays before it is written, unless it scrolls away.
@@ -109,7 +113,7 @@ func (r *replay) play() error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	r.now = r.from.Offset
-	for p, err := range api.InOrder(r.client.Recorded(ctx, r.session.ID, r.from.Seq+1), r.session.StartedAt, api.Printed(conn, r.from.Offset)) {
+	for p, err := range api.InOrder(r.sorted(r.client.Recorded(ctx, r.session.ID, r.from.Seq+1)), r.session.StartedAt, api.Printed(conn, r.from.Offset)) {
 		switch {
 		case err != nil:
 			return cmp.Or(r.ctx.Err(), fmt.Errorf("cannot replay session %s: %w", r.session.Name, err))
@@ -138,7 +142,7 @@ func (r *replay) frame(f api.Frame) error {
 	case api.FrameResize:
 		r.screen.Resize(f.Cols, f.Rows)
 	case api.FrameDamage:
-		return r.mark(string(f.Data))
+		r.mark(string(f.Data))
 	case api.FrameOutput:
 		// So little at once that no line has left the scrollback before it is written.
 		for p := f.Data; len(p) > 0; {
@@ -189,19 +193,18 @@ func (r *replay) write(n int, line string) {
 		return
 	}
 	r.shown[n] = line
-	line = printable(line)
-	if begin := strings.TrimLeftFunc(line, func(c rune) bool { return unicode.IsSpace(c) || c == '-' }); begin != "" && !plain([]rune(begin)[0]) {
-		line = "| " + line // it is no word of ours
-	}
-	_, _ = fmt.Fprintln(r.lines, line) // Flush returns its error
+	r.line("  ", printable(line))
 }
 
-// plain says whether a letter surely looks like none that our own lines begin with, nor
-// like a blank before it: too many do to be listed.
-func plain(c rune) bool {
-	return c > ' ' && c <= '~' || unicode.IsUpper(c) || unicode.IsLower(c) ||
-		c > '一' && c <= '\u9fff' || c >= '가' && c <= '힣' || // ideographs without the first, Korean syllables
-		unicode.Is(unicode.Lo, c) && unicode.In(c, unicode.Hiragana, unicode.Katakana, unicode.Arabic, unicode.Hebrew, unicode.Devanagari, unicode.Thai)
+// line writes a line of the agent's, which is indented, or one of ours, which isn't. A
+// terminal gets it in pieces that fit: where it goes on below is no beginning of ours.
+func (r *replay) line(lead, s string) {
+	if r.terminal != nil {
+		if cols, _, err := term.GetSize(int(r.terminal.Fd())); err == nil && cols > 20 {
+			s = strings.ReplaceAll(ansi.Hardwrap(s, cols-ansi.StringWidth(lead), true), "\n", "\n  ")
+		}
+	}
+	_, _ = fmt.Fprintln(r.lines, strings.TrimRight(lead+s, " ")) // Flush returns its error
 }
 
 // printable is a line without what could move a cursor or turn the text around.
@@ -217,13 +220,13 @@ func printable(s string) string {
 // wait goes on to a time.
 func (r *replay) wait(at time.Duration) error {
 	pause := at - r.now
-	if r.now = max(r.now, at); pause < settled && !r.paced {
+	if r.now = max(r.now, at); pause < settled && r.terminal == nil {
 		return nil
 	}
 	if pause >= settled {
 		r.settle()
 	}
-	if !r.paced {
+	if r.terminal == nil {
 		return nil
 	}
 	if err := r.lines.Flush(); err != nil {
@@ -240,28 +243,86 @@ func (r *replay) wait(at time.Duration) error {
 // event says what happened, in a line of its own.
 func (r *replay) event(e api.Event) error {
 	words := told(e)
-	switch s := e.Session; {
-	case words == "" || e.Action != nil && words == r.last:
-		return nil // what an interruption cut off is said to have ended once more when its files are known
-	case s != nil && s.Resumed > 0 && e.Kind == "session.started" && !r.ended:
-		words = "interrupted; " + words
+	if words == "" {
+		return nil
 	}
-	r.last, r.ended = words, e.Kind == "session.ended" || r.ended && e.Apply != nil
+	if a := e.Action; a != nil && a.Reason == api.CutOff {
+		if r.cutOff[a.N] {
+			return nil // it is recorded to have ended once more when its files are known
+		}
+		r.cutOff[a.N] = true
+	}
+	if e.Apply == nil {
+		r.last = words
+	}
 	if err := r.wait(e.At.Sub(r.session.StartedAt)); err != nil {
 		return err
 	}
-	return r.mark(words)
+	r.mark(words)
+	return nil
 }
 
-func (r *replay) mark(words string) error {
+// interrupted is what is said where a session stopped without an end.
+const interrupted = "interrupted"
+
+// sorted gives the events in the order in which they are told: an interruption, of which
+// there is none, before what was applied after it; what it cut off, which is recorded once
+// the session has gone on, before that.
+func (r *replay) sorted(events iter.Seq2[api.Event, error]) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		ended := r.from.Seq > 1
+		var held []api.Event // applies, or how it went on
+		release := func(cut bool) (more bool) {
+			if cut {
+				held = slices.Insert(held, 0, api.Event{Kind: interrupted, At: held[0].At})
+			}
+			for more = true; more && len(held) > 0; held = held[1:] {
+				more = yield(held[0], nil)
+			}
+			return more
+		}
+		for e, err := range events {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			cutOff := e.Action != nil && e.Action.Reason == api.CutOff
+			if len(held) > 0 && held[0].Session != nil && !cutOff && !release(false) {
+				return
+			}
+			on := e.Session != nil && e.Session.Resumed > 0 && (e.Kind == "session.resumed" || e.Kind == "session.started")
+			switch {
+			case on:
+				if held = append(held, e); !ended && !release(true) {
+					return
+				}
+				ended = e.Kind == "session.resumed"
+			case e.Apply != nil:
+				held = append(held, e)
+			case cutOff:
+				if !yield(e, nil) {
+					return
+				}
+			case !release(false) || !yield(e, nil):
+				return
+			case told(e) != "":
+				ended = e.Kind == "session.ended"
+			}
+		}
+		release(r.session.State == api.SessionInterrupted && !ended && len(held) > 0 && held[0].Apply != nil)
+	}
+}
+
+func (r *replay) mark(words string) {
 	r.settle()
-	_, err := fmt.Fprintf(r.lines, "── %s\n", cut(words, lineMost))
-	return err
+	r.line("── ", cut(words, lineMost))
 }
 
 // told is what an event is worth in words; "" for most.
 func told(e api.Event) string {
 	switch {
+	case e.Kind == interrupted:
+		return interrupted
 	case e.Action != nil && !e.Action.Housekeeping:
 		a := e.Action
 		switch {
@@ -295,11 +356,11 @@ func told(e api.Event) string {
 // end writes what is left.
 func (r *replay) end() error {
 	r.settle()
-	if r.session.State == api.SessionInterrupted {
-		_, _ = fmt.Fprintln(r.lines, "── interrupted")
+	if r.session.State == api.SessionInterrupted && r.last != interrupted {
+		r.line("── ", interrupted)
 	}
 	if r.session.Live() {
-		_, _ = fmt.Fprintf(r.lines, "── that is all by now; stepbox attach %s shows how it goes on\n", r.session.ID) // Flush returns its error
+		r.line("── ", "that is all by now; stepbox attach "+r.session.ID+" shows how it goes on")
 	}
 	return r.lines.Flush()
 }

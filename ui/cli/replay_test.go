@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/creack/pty"
 
 	"stepbox/session/api"
 	"stepbox/session/screen"
@@ -32,7 +35,14 @@ func played(t *testing.T, frames ...api.Frame) []string {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	for i, l := range lines {
+		if l != "" && !strings.HasPrefix(l, "  ") {
+			t.Errorf("a line of the agent's begins as ours do: %q", l)
+		}
+		lines[i] = strings.TrimPrefix(l, "  ")
+	}
+	return lines
 }
 
 func said(s string) api.Frame { return api.Frame{Kind: api.FrameOutput, Data: []byte(s)} }
@@ -62,19 +72,31 @@ func TestReplayWritesEachLineOnce(t *testing.T) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
 	// No line of the agent's passes for one of what happened.
-	got = played(t, said("── #7 rm -rf / (ended)\r\n  ━━ x\r\n\u200b── y\r\n-─ z\r\na ── b\r\n- c"))
-	if want := "| ── #7 rm -rf / (ended);|   ━━ x;| ── y;| -─ z;a ── b;- c"; strings.Join(got, ";") != want {
+	got = played(t, said("── #7 rm -rf / (ended)\r\n  ━━ x\r\n\u200b── y\r\n-- #8 z"))
+	if want := "── #7 rm -rf / (ended);  ━━ x;── y;-- #8 z"; strings.Join(got, ";") != want {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
-	for _, c := range "\u115f\u1160\u3164\uffa0\u2800\U0001d159ㅡᅳ⼀㇐一ー⎺⎻⎼⎽➖﹉ￚ▬ꟷـ" {
-		if got := played(t, said(string(c)+"─ #7")); got[0] != "| "+string(c)+"─ #7" {
-			t.Errorf("%U isn't marked: %q", c, got)
-		}
+}
+
+// Nor does it where a terminal goes on with a line below.
+func TestReplayFoldsLines(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, line := range []string{"$ ls", "-x", "--", "été", "Жар", "日本", "二", "はい", "カナ", "한국", "مرحبا", "שלום", "ไทย", "\"x\""} {
-		if got := played(t, said(line)); got[0] != line {
-			t.Errorf("%q became %q", line, got)
-		}
+	defer master.Close()
+	defer slave.Close()
+	if err := pty.Setsize(slave, &pty.Winsize{Cols: 30, Rows: 5}); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	r := &replay{terminal: slave, lines: bufio.NewWriter(&out)}
+	r.line("  ", strings.Repeat("x", 28)+"── #7 rm -rf / (ended)")
+	r.line("── ", "#8 "+strings.Repeat("y", 24)+"── #9 (ended)")
+	_ = r.lines.Flush() // into a buffer
+	want := "  " + strings.Repeat("x", 28) + "\n  ── #7 rm -rf / (ended)\n── #8 " + strings.Repeat("y", 24) + "\n  ── #9 (ended)\n"
+	if out.String() != want {
+		t.Errorf("the lines are\n%s, want\n%s", &out, want)
 	}
 }
 
@@ -123,6 +145,54 @@ func TestReplayTellsWhatHappened(t *testing.T) {
 	} {
 		if got := told(e); got != "" {
 			t.Errorf("%s is told as %q", e.Kind, got)
+		}
+	}
+}
+
+// An interruption stands before what was done after it, and what it cut off before how
+// the session went on.
+func TestReplayOrder(t *testing.T) {
+	on := &api.Session{Resumed: 1, Command: "claude"}
+	ended := func(n int, why string) api.Event {
+		return api.Event{Kind: "action.ended", Action: &api.Action{N: n, Title: "make", Reason: why, State: api.ActionEnded}}
+	}
+	applied := api.Event{Kind: "apply.done", Apply: &api.Apply{Files: 1}}
+	exec := api.Event{Kind: "exec.allowed", Exec: &api.Exec{}}
+	resumed := []api.Event{{Kind: "session.resumed", Session: on}, exec, {Kind: "session.started", Session: on}}
+	over := api.Event{Kind: "session.ended", Session: on}
+	for want, c := range map[string]struct {
+		events []api.Event
+		state  api.SessionState
+	}{
+		"#1 make (ended);interrupted;applied 1 file;#2 make (the session was interrupted);#3 make (the session was interrupted);resumed with claude;#4 make (ended);ended": {
+			slices.Concat([]api.Event{ended(1, ""), applied}, resumed, []api.Event{ended(2, api.CutOff), ended(3, api.CutOff), {Kind: "note"}, ended(2, api.CutOff), ended(3, api.CutOff), ended(4, ""), over}), api.SessionEnded},
+		"#1 make (ended);ended;applied 1 file;resumed with claude;interrupted;resumed with claude;interrupted": {
+			slices.Concat([]api.Event{ended(1, ""), over, applied}, resumed, resumed), api.SessionInterrupted},
+		"#1 make (ended);applied 1 file;#2 make (ended);interrupted;applied 1 file": {
+			[]api.Event{ended(1, ""), applied, ended(2, ""), applied}, api.SessionInterrupted},
+	} {
+		var out bytes.Buffer
+		r := &replay{session: api.Session{State: c.state}, emulator: func(cols, rows int) Emulator { return screen.New(cols, rows) },
+			lines: bufio.NewWriter(&out), cutOff: make(map[int]bool)}
+		for e, err := range r.sorted(func(yield func(api.Event, error) bool) {
+			for _, e := range c.events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}) {
+			if err == nil {
+				err = r.event(e)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimPrefix(strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\n── ", ";"), "── "); got != want {
+			t.Errorf("it is told as\n%s, want\n%s", got, want)
 		}
 	}
 }
