@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strings"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -36,6 +37,8 @@ func (e *fakeEmulator) AltScreen() bool             { return e.Alt }
 func (e *fakeEmulator) AlternateScroll() bool       { return e.Alt }
 func (e *fakeEmulator) EncodePaste(s string) []byte { return []byte(s) }
 func (e *fakeEmulator) Text() []string              { return strings.Split(e.text, "\n") }
+func (e *fakeEmulator) At(time.Duration)            {}
+func (e *fakeEmulator) Seen() (uint64, bool)        { return uint64(len(e.text)), true }
 
 func (e *fakeEmulator) EncodeKey(k uv.KeyPressEvent) []byte {
 	switch k.Code {

@@ -94,7 +94,7 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 		p.yield(api.Frame{}, fmt.Errorf("cannot read the terminal's record: %w", err))
 		return false
 	case !p.begun && at <= p.at:
-		p.show(f)
+		p.show(f, at)
 		return true
 	case !p.begin():
 		return false
@@ -109,12 +109,13 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 }
 
 // show makes a frame a part of the screen.
-func (p *player) show(f store.Frame) {
-	switch f.Kind {
-	case store.FrameKey:
+func (p *player) show(f store.Frame, at time.Duration) {
+	if f.Kind == store.FrameKey {
 		p.screen, p.cols, p.rows, p.damage = screen.New(f.Cols, f.Rows), f.Cols, f.Rows, false
-		fallthrough
-	case store.FrameOutput:
+	}
+	p.screen.At(at)
+	switch f.Kind {
+	case store.FrameKey, store.FrameOutput:
 		_, _ = p.screen.Write(f.Data) // never fails
 	case store.FrameResize:
 		p.cols, p.rows = f.Cols, f.Rows
@@ -128,6 +129,8 @@ func (p *player) begin() bool {
 		return true
 	}
 	p.begun = true
+	p.screen.At(p.at)
+	p.screen.Settle()
 	return p.pass(api.TimeFrame(p.at)) &&
 		p.pass(api.Frame{Kind: api.FrameKeyframe, Cols: p.cols, Rows: p.rows, Data: p.screen.Keyframe()}) &&
 		(!p.damage || p.damaged())

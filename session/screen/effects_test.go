@@ -176,6 +176,35 @@ func TestSynchronizedOutput(t *testing.T) {
 	}
 }
 
+// Where the clock stands, the frame of before is seen for as long as the next one is built
+// in time, also by who reads a keyframe.
+func TestSeen(t *testing.T) {
+	for at, want := range map[time.Duration]string{syncLimit - 1: "one", syncLimit: "two"} {
+		s := New(10, 2)
+		s.At(0)
+		s.Write([]byte("one"))
+		before, whole := s.Seen()
+		s.Write([]byte("\x1b[?2026h\x1b[H\x1b[2Ktwo"))
+		if now, built := s.Seen(); !whole || built || now != before {
+			t.Errorf("seen are %d, %v and then %d, %v", before, whole, now, built)
+		}
+		s.At(at)
+		s.Settle()
+		k := New(10, 2)
+		k.At(at)
+		k.Write(s.Keyframe())
+		for _, s := range []*Screen{s, k} {
+			if got := drawn(s, 10, 2, 0)[0]; got != want {
+				t.Errorf("after %v %q is seen", at, got)
+			}
+		}
+		k.Write([]byte("\x1b[?2026l"))
+		if now, whole := k.Seen(); !whole || drawn(k, 10, 2, 0)[0] != "two" {
+			t.Errorf("seen are %d, %v when it is built", now, whole)
+		}
+	}
+}
+
 // drawn draws and gives the rows as text.
 func drawn(s *Screen, cols, rows, scrollback int) []string {
 	b := uv.NewScreenBuffer(cols, rows)

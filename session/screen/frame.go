@@ -24,7 +24,8 @@ type frame struct {
 	since  time.Time
 	lines  []line
 	cursor uv.Cursor
-	top    int // history.total then
+	top    int    // history.total then
+	work   uint64 // the screen's then
 	alt    bool
 
 	spent  int // pictures taken of the burst
@@ -50,6 +51,7 @@ func (s *Screen) synchronize(on bool) {
 		return
 	}
 	f.spent++
+	f.work = s.work // keeping it is some, too
 	if len(f.lines) != s.rows {
 		f.lines = make([]line, s.rows)
 	}
@@ -61,6 +63,25 @@ func (s *Screen) synchronize(on bool) {
 	f.alt = s.page != s.main
 	f.held = true
 }
+
+// At sets the screen's clock, which stands from then on: what is to be seen is what was
+// so long after some beginning.
+func (s *Screen) At(t time.Duration) {
+	s.now = func() time.Time { return time.Unix(0, 0).Add(t) }
+}
+
+// Seen says whether all that was printed is to be seen, or a frame is being built, and
+// how much was drawn up to what is.
+func (s *Screen) Seen() (drawn uint64, whole bool) {
+	if s.frozen() {
+		return s.frame.work, false
+	}
+	return s.work, true
+}
+
+// Settle lets go of the picture of before a frame that is being built for too long: a
+// [Screen.Keyframe] is of what is to be seen then.
+func (s *Screen) Settle() { s.frame.held = s.frozen() }
 
 // frozen says that the picture is what is to be seen.
 func (s *Screen) frozen() bool {

@@ -129,6 +129,11 @@ type Emulator interface {
 	Title() string
 	ScrollbackLen() int
 	AltScreen() bool
+	// At sets the clock by which a frame that is being built hides the screen only so long.
+	At(t time.Duration)
+	// Seen says whether all that was written is to be seen, and how much was drawn up to
+	// what is.
+	Seen() (drawn uint64, whole bool)
 	EncodeKey(k uv.KeyPressEvent) []byte
 	EncodeMouse(m uv.MouseEvent, x, y int) []byte
 	EncodePaste(s string) []byte

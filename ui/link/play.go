@@ -70,6 +70,7 @@ type player struct {
 	at    *spot
 	speed float64
 	steps int       // pieces of output that are still to be shown
+	drawn uint64    // when the last was shown
 	due   time.Time // when what comes next is to be shown
 	told  time.Time
 	batch []api.Event
@@ -135,14 +136,16 @@ func (p *player) show(it item) {
 		p.tell()
 		return
 	}
-	if it.Frame.Kind == api.FrameOutput && p.steps > 0 && len(it.Frame.Data) > 0 {
-		p.steps--
-	}
-	if emu := p.link.drawn(it.Frame); emu != nil { // how it begins, and goes on after something is lost
+	if emu := p.link.drawn(it.Frame, p.at.off); emu != nil { // how it begins, and goes on after something is lost
 		p.Screen.put(emu)
+		p.Screen.moved(&p.drawn)
 		return
 	}
+	p.Screen.at(p.at.off)
 	p.Screen.feed(it.Frame, func() bool { return p.link.ctx.Err() == nil })
+	if p.steps > 0 && it.Frame.Kind == api.FrameOutput && len(it.Frame.Data) > 0 && p.Screen.moved(&p.drawn) {
+		p.steps--
+	}
 }
 
 // read reads what happened after a spot, in its order. It closes out.

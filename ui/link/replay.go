@@ -135,6 +135,7 @@ func (r *Replay) run() {
 }
 
 func (r *Replay) tell(at spot, m Moved) {
+	r.Screen.at(at.off)
 	m.Link, m.Seq, m.Offset, m.Jumps = r.link, at.seq, at.off, at.jumps
 	r.link.send(m)
 }
@@ -195,16 +196,17 @@ func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (emu Emulat
 		case f.Kind == api.FrameEnd:
 			return nil, "", nil
 		}
-		emu = r.link.drawn(f)
+		emu = r.link.drawn(f, offset)
 	}
 }
 
-// drawn is a keyframe's screen, or nil if it is none.
-func (l *Link) drawn(f api.Frame) Emulator {
+// drawn is a keyframe's screen at a time, or nil if it is none.
+func (l *Link) drawn(f api.Frame, at time.Duration) Emulator {
 	if f.Kind != api.FrameKeyframe || f.Cols < 1 || f.Rows < 1 {
 		return nil
 	}
 	emu := l.newEmu(f.Cols, f.Rows)
+	emu.At(at)
 	_, _ = emu.Write(f.Data) // it takes all bytes
 	return emu
 }
@@ -242,14 +244,14 @@ func (r *Replay) stepBack(at *spot, w wish) error {
 	return nil
 }
 
-// before is when the piece was printed that came before the newest at a time. It
+// before is when the screen came to look as it did before it came to look as at a time. It
 // reads ever longer parts of the record until two pieces are in one.
 func (r *Replay) before(off time.Duration) (api.Moment, error) {
 	for span := time.Second; ; span *= 8 {
 		from := max(0, off-span)
 		var shown, prior time.Duration = -1, -1
 		err := r.times(from, off, func(t time.Duration) {
-			if t > from && t != shown {
+			if t > from {
 				prior, shown = shown, t
 			}
 		})
@@ -264,7 +266,8 @@ func (r *Replay) before(off time.Duration) (api.Moment, error) {
 	}
 }
 
-// times tells when something was printed, between two times.
+// times tells when something was printed that is to be seen, between two times. In the
+// middle of a frame that the agent builds it isn't (mode 2026).
 func (r *Replay) times(from, to time.Duration, tell func(time.Duration)) error {
 	ctx, cancel := context.WithTimeout(r.link.ctx, seekTime)
 	defer cancel()
@@ -273,17 +276,39 @@ func (r *Replay) times(from, to time.Duration, tell func(time.Duration)) error {
 		return err
 	}
 	defer done()
+	var s Screen
+	var drawn uint64
+	last := time.Duration(-1) // when something was printed that isn't told yet
+	told := func() {
+		if last >= 0 && s.moved(&drawn) {
+			tell(last)
+		}
+		last = -1
+	}
 	for p, err := range api.Printed(conn, from) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			return err
-		case p.At > to:
+		}
+		if p.At != last {
+			told()
+		}
+		if p.At > to {
 			return nil
-		case p.Frame.Kind == api.FrameOutput:
-			tell(p.At)
+		}
+		if emu := r.link.drawn(p.Frame, p.At); emu != nil {
+			s.put(emu)
+			s.moved(&drawn)
+			continue
+		}
+		s.at(p.At)
+		s.feed(p.Frame, func() bool { return ctx.Err() == nil })
+		if p.Frame.Kind == api.FrameOutput {
+			last = p.At
 		}
 	}
+	told()
 	return nil
 }

@@ -2,6 +2,7 @@ package link
 
 import (
 	"sync"
+	"time"
 
 	"stepbox/session/api"
 )
@@ -48,6 +49,20 @@ func (s *Screen) change(f func(Emulator)) {
 		f(e)
 		s.version++
 	})
+}
+
+// at sets the screen's clock.
+func (s *Screen) at(t time.Duration) { s.change(func(e Emulator) { e.At(t) }) }
+
+// moved says whether it looks otherwise than when it was asked last, drawn being how much
+// was drawn then: while a frame is being built, it doesn't.
+func (s *Screen) moved(drawn *uint64) (moved bool) {
+	s.With(func(e Emulator) {
+		now, whole := e.Seen()
+		moved = whole || now != *drawn
+		*drawn = now
+	})
+	return moved
 }
 
 // feed takes a frame of a terminal's stream, for as long as more says so after each
