@@ -174,7 +174,7 @@ func TestStates(t *testing.T) {
 		"failed":      {api.Session{State: api.SessionEnded, EndedBy: api.ByFailure, Reason: "no room"}, "failed", []string{"because no room"}},
 		"interrupted": {api.Session{State: api.SessionInterrupted, CutOffOf: &api.RollbackTarget{ToBefore: 5}}, "interrupted: a rollback to before action 5 was under way", []string{"beware a rollback to before action 5 was under way: files may be as they were before it or after; stepbox resume one, then stepbox rollback one --to-before 5 does it again"}},
 		"weaker":      {api.Session{State: api.SessionRunning, Warnings: []string{"no cgroups"}, Hidden: []string{".env", "key"}, Redacted: []string{".git/config"}}, "running", []string{"warning no cgroups", "hidden .env, key", "without secrets .git/config"}},
-		"bounded":     {api.Session{State: api.SessionRunning, Limits: api.Limits{Source: "cgroup v2", Memory: 1 << 30, CPUs: 1.5, Pids: 9, WallTime: time.Minute}}, "running", []string{"limits memory 1024M, cpus 1.5, pids 9, wall time 1m0s (cgroup v2)"}},
+		"bounded":     {api.Session{State: api.SessionRunning, Limits: api.Limits{Source: "cgroup v2", Memory: 1 << 30, CPUs: 1.5, Pids: 9, WallTime: time.Minute}}, "running", []string{"limits memory 1G, cpus 1.5, pids 9, wall time 1m0s (cgroup v2)"}},
 		"a commit":    {api.Session{State: api.SessionRunning, Commit: strings.Repeat("ab", 20), Branch: "refs/heads/main", Base: &api.Base{Kind: "git", Files: 2, Reason: "too large"}}, "running", []string{"base commit abababababab on main, 2 files changed or not tracked, incomplete: too large"}},
 		"later":       {api.Session{State: "teleported"}, "teleported", []string{"state teleported"}},
 	} {

@@ -99,7 +99,7 @@ func Count(n int, one, many string) string {
 func Limits(l api.Limits) string {
 	var parts []string
 	if l.Memory > 0 {
-		parts = append(parts, fmt.Sprintf("memory %dM", l.Memory>>20))
+		parts = append(parts, "memory "+Bytes(l.Memory))
 	}
 	if l.CPUs > 0 {
 		parts = append(parts, fmt.Sprintf("cpus %g", l.CPUs))
