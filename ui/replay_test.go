@@ -401,8 +401,9 @@ func TestReplaySearches(t *testing.T) {
 	d.shows(`nothing in this session has "nowhere"`)
 	c.SetRecord(func(r *record) { r.notes = []string{"only some is searched"} })
 	search("nowhere")
-	d.shows(`nothing in this session has "nowhere"; only some is searched`)
+	d.shows(`nothing in what was searched has "nowhere"; only some is searched`)
 	search("parse")
+	d.shows("places in a part: ")
 	d.shows("parse; only some is searched")
 }
 

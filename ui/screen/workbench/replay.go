@@ -283,7 +283,11 @@ func (t *transport) search(words string) tea.Cmd {
 			t.hits = slices.DeleteFunc(t.hits, func(h api.Hit) bool { return h.Kind == api.HitLabel })
 			slices.SortStableFunc(t.hits, func(a, b api.Hit) int { return cmp.Compare(a.Offset, b.Offset) })
 			if len(t.hits) == 0 {
-				t.tell(themes.Info, "nothing in this session has %q%s", words, t.unsearched)
+				some := "nothing in this session"
+				if t.unsearched != "" {
+					some = "nothing in what was searched"
+				}
+				t.tell(themes.Info, "%s has %q%s", some, words, t.unsearched)
 				return nil
 			}
 			from, _ := t.here()
@@ -307,6 +311,9 @@ func (t *transport) toHit(n int) {
 	all := paint.Count(of, "place", "places")
 	if t.more {
 		all = "the first " + all
+	}
+	if t.unsearched != "" { // said first: a narrow screen cuts the rest
+		all += " in a part"
 	}
 	t.tell(themes.Info, "%d of %s: %s%s", t.hit+1, all, h.Text, t.unsearched)
 }
