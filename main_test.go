@@ -302,7 +302,7 @@ var directions = map[string][]string{
 	"session/apply":    {"session/effects", "session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},
 	"session":          {"session/loop", "session/seal", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
-	"session/seal":     {"store", "session/api"},
+	"session/seal":     {"session/ledger", "store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
