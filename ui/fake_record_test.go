@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"stepbox/session/api"
@@ -14,6 +15,7 @@ import (
 // record is what a fake server has of a session's past, beside its events.
 type record struct {
 	course  api.Timeline
+	courses *atomic.Int64 // how often it was read
 	printed []piece
 	found   []api.Hit
 	notes   []string      // what a search says it couldn't search
@@ -57,6 +59,9 @@ func (c *fakeClient) recorded(id string) (record, []api.Event, error) {
 
 func (c *fakeClient) Timeline(_ context.Context, id string, most int) (api.Timeline, error) {
 	r, _, err := c.recorded(id)
+	if r.courses != nil {
+		r.courses.Add(1)
+	}
 	if n := len(r.course.Marks); most > 0 && n > most {
 		r.course.Marks, r.course.More = nil, n
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -423,6 +424,27 @@ func TestReplayMouse(t *testing.T) {
 }
 
 // Nothing can be decided on what was, and what is held now is never hidden.
+func TestReplayReadsTheCourseAgainWhenThereIsMore(t *testing.T) {
+	c := sceneRecord(true, sceneQuestion())
+	all := slices.Clone(c.events)
+	var reads atomic.Int64
+	c.SetRecord(func(r *record) { r.course.Last, r.courses = all[len(all)-1].Seq, &reads })
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "r")
+	d.shows("REPLAY")
+	d.idle()
+	d.advance(10 * time.Second)
+	d.idle()
+	before := reads.Load()
+	d.advance(time.Minute)
+	d.idle()
+	if n := reads.Load(); n != before {
+		t.Errorf("the course was read %d times though nothing happened", n-before)
+	}
+	c.Put(api.Event{Kind: "note", Note: &api.Note{Text: "something"}})
+	d.until("it is read again", func() bool { d.advance(10 * time.Second); return reads.Load() > before })
+}
+
 func TestReplayDecidesNothing(t *testing.T) {
 	q := sceneQuestion()
 	d := bench(t, sceneRecord(true, q), 120, 35, "plain")

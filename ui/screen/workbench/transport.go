@@ -21,7 +21,7 @@ var speeds = [...]float64{0.5, 1, 2, 4, 8, 16, 32, 64}
 
 const usualSpeed = 1 // the index
 
-// again is how often the course of a session that goes on is read anew.
+// again is how often the course of a session is read anew, at most, while things happen in it.
 const again = 5 * time.Second
 
 // fewMarks is how many of a kind are read first, so that even a long session's course is
@@ -99,7 +99,7 @@ func (t *transport) due() bool {
 	case t.reading || !t.shown() && !t.wanted && len(t.later) == 0:
 		return false
 	case t.read:
-		return t.cfg.Now().Sub(t.readAt) >= again && (!t.Over() || t.problem != "")
+		return t.cfg.Now().Sub(t.readAt) >= again && (t.problem != "" || t.present().Seq > t.line.Last)
 	}
 	return !t.rough || len(t.later) > 0 || t.caught && t.asked == t.made
 }
