@@ -250,8 +250,10 @@ func sessions(ctx context.Context) ([]api.Session, error) {
 
 func replayCommand() *cobra.Command {
 	return cli.Replay(cli.Player{
-		Connect:  launch.Hub,
-		Emulator: func(cols, rows int) cli.Emulator { return screen.New(cols, rows) },
+		Connect: launch.Hub,
+		Emulator: func(cols, rows int, keyframe []byte, line func(string)) cli.Emulator {
+			return screen.NewLines(cols, rows, keyframe, line)
+		},
 		Screen: func(ctx context.Context, id string, at api.Moment, speed float64) error {
 			return screenOf(ctx, id, ui.Options{Replay: &ui.Replay{At: at, Speed: speed}})
 		},

@@ -286,7 +286,7 @@ var directions = map[string][]string{
 	"session/judge":    {"runner", "policy", "session/api"},
 	"session/files":    {"session/ledger", "session/base", "session/merge", "session/patch", "session/project", "runner", "policy", "store", "session/api"},
 	"session/export":   {"session/files", "session/redact", "session/replay", "session/screen", "store", "session/api"},
-	"session/find":     {"session/files", "session/ledger", "store", "session/api"},
+	"session/find":     {"session/files", "session/ledger", "session/screen", "store", "session/api"},
 	"session/base":     {"runner", "policy"},
 	"session/effects":  {"session/base", "runner", "policy", "session/api"},
 	"session/said":     {"session/effects", "session/api"},

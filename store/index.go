@@ -42,7 +42,7 @@ type Place struct {
 
 const (
 	indexName    = "words.db"
-	indexVersion = 2
+	indexVersion = 3
 )
 
 // opener opens a store's index when it is first asked for.

@@ -106,13 +106,13 @@ func (r *Recording) Files() (numbers []int64, packed []bool) {
 	return numbers, packed
 }
 
-// File yields what was printed, and the terminal's sizes, in one of its files.
+// File yields one of its files, from its keyframe on if it has one.
 func (r *Recording) File(number int64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		lost := false
 		for i, f := range r.files {
 			if int64(f.number) == number {
-				if more, err := r.playFile(i, nil, false, &lost, yield); err != nil && more {
+				if more, err := r.playFile(i, nil, true, &lost, yield); err != nil && more {
 					yield(Frame{}, r.damaged(err))
 				}
 			}

@@ -143,7 +143,7 @@ func (f *Finder) tail(ctx context.Context, id string, after int64, yield func(le
 	numbers = slices.DeleteFunc(numbers, func(n int64) bool { return n <= after })
 	more := true
 	for i := max(0, len(numbers)-tailFiles); i < len(numbers) && more; i++ {
-		_ = printed(piece(r, numbers[i]), func(l line) bool { // what is damaged ends it
+		printed(r.File(numbers[i]), func(l line) bool {
 			more = ctx.Err() == nil && yield(lead, l)
 			return more
 		})
@@ -232,7 +232,7 @@ func (f *Finder) place(ctx context.Context, s api.Session, p store.Place, h *hit
 	if p.Kind == string(api.HitTerminal) {
 		r, lead, err := f.recording(ctx, s.ID)
 		if err == nil {
-			_ = printed(piece(r, p.First), func(l line) bool { // what is damaged ends it
+			printed(r.File(p.First), func(l line) bool {
 				return h.add(api.Hit{Kind: api.HitTerminal, Offset: max(0, lead+l.at), Text: l.text})
 			})
 		}

@@ -201,7 +201,7 @@ func (f *Finder) indexTerminal(ctx context.Context, x *store.Index, id string, l
 			break
 		}
 		var text strings.Builder
-		_ = printed(piece(r, n), func(l line) bool { // what is damaged ends it
+		printed(r.File(n), func(l line) bool {
 			text.WriteString(l.text + "\n")
 			return int64(text.Len()) < printedMost-was.Bytes && ctx.Err() == nil
 		})

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/screen"
 	"stepbox/store"
 )
 
@@ -20,9 +22,18 @@ func prints(t testing.TB, st *store.Store, id string, ended bool, pieces ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	sc := screen.New(80, 24)
 	for _, p := range pieces {
-		if err := j.Output([]byte(p)); err != nil {
-			t.Fatal(err)
+		p = strings.ReplaceAll(p, "\n", "\r\n") // as a terminal does
+		for some := range slices.Chunk([]byte(p), 64<<10) {
+			var err error
+			if j.Fresh() {
+				err = j.Keyframe(80, 24, sc.Keyframe())
+			}
+			_, _ = sc.Write(some) // it takes everything
+			if err = errors.Join(err, j.Output(some)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if !ended {
@@ -68,7 +79,7 @@ func TestSearch(t *testing.T) {
 	begin(t, st, api.Session{ID: "live", Name: "other", Command: "sh -c x", State: api.SessionRunning})
 	facts(t, st, "old", actionFact(1, `"title":"go test ./store","said":{"text":"Checks the record"}`), actionFact(2, `"title":"git commit","reason":"denied: too early"`),
 		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt", Doc: []byte(`{"id":1,"action":1,"name":"proxy.example.org","port":443,"protocol":"tcp","verdict":"deny"}`)})
-	prints(t, st, "old", true, "first \x1b[1mbold\x1b[0mface li", "ne\r\n\x1b]52;c;aGk=\x07Überraschung: FAIL\tTestX\x1b[2;5Hpanel\x1b[3Cright\n", "10%\r10%\r20%\n", "bytes \xff\xfe\x00here\n")
+	prints(t, st, "old", true, "first \x1b[1mbold\x1b[0mface li", "ne\r\n\x1b]52;c;aGk=\x07Überraschung: FAIL\tTestX\x1b[4;5Hpanel\x1b[3Cright\n", "10%\r10%\r20%\n", "bytes \xff\xfe\x00here\n")
 	prints(t, st, "live", false, "tail words here\n")
 	for text, want := range map[string]string{
 		"store":                 "old action 1: go test ./store · Checks the record",
@@ -82,7 +93,8 @@ func TestSearch(t *testing.T) {
 		"panel":                 "old terminal 0: panel right",
 		"aGk":                   "",
 		`"testx panel"`:         "",
-		"10":                    "old terminal 0: 10%",
+		"10":                    "", // nobody saw it
+		"20":                    "old terminal 0: 20%",
 		"tail wor":              "live terminal 0: tail words here",
 		"store panel":           "old action 1: go test ./store · Checks the record; old terminal 0: panel right", // in different places
 		"store nowhere":         "",
@@ -335,7 +347,7 @@ func TestSearchAcross(t *testing.T) {
 		st, h := record(t, live)
 		begin(t, st, api.Session{ID: "across", Name: "x", State: map[bool]api.SessionState{true: api.SessionEnded, false: api.SessionRunning}[live == ""]})
 		filler := strings.Repeat("many a word. ", 1<<20/13) + "\nHERE fam\x1b[3"
-		prints(t, st, "across", live == "", filler, "1mous words\n"+strings.Repeat("x ", lineMost/2-2), "curious", strings.Repeat(" y", lineMost))
+		prints(t, st, "across", live == "", filler, "1mous words\n"+strings.Repeat("x ", 4096/2-2), "curious", strings.Repeat(" y", 4096))
 		r, err := st.Recording(t.Context(), "across")
 		if err != nil {
 			t.Fatal(err)
@@ -352,49 +364,61 @@ func TestSearchAcross(t *testing.T) {
 	}
 }
 
-// What moves the cursor elsewhere separates words, and what doesn't leaves them whole.
-func TestEnds(t *testing.T) {
-	for between, want := range map[string]string{
-		"\x1bD": "a|b", "\x1bE": "a|b", "\x1bM": "a|b", "\x1b8": "a|b", "\b": "a|b", "\x1b[2K": "a|b", "\x1b[1J": "a|b", "\x1b[4D": "a|b",
-		"\x1b[u": "a|b", "\x1b[?1049h": "a|b", "\x1b[?47l": "a|b", "\x1b[3a": "a|b", "\x1bc": "a|b",
-		"\x1b7": "ab", "\x1b[K": "ab", "\x1b[J": "ab", "\x1b[?25l": "ab", "\x1b[>1u": "ab", "\x1b[1m": "ab", "\x1b(B": "ab", "\x1b]0;D\x07": "ab",
-	} {
-		var got []string
-		_ = printed(func(yield func(store.Frame, error) bool) {
-			yield(store.Frame{Kind: store.FrameOutput, Data: []byte("a" + between + "b")}, nil)
-		}, func(l line) bool {
-			got = append(got, l.text)
-			return true
-		})
-		if got := strings.Join(got, "|"); got != want {
-			t.Errorf("%q between is %s, want %s", between, got, want)
+// read is what is found in frames.
+func read(frames ...store.Frame) (got []line) {
+	printed(func(yield func(store.Frame, error) bool) {
+		for _, f := range frames {
+			if !yield(f, nil) {
+				return
+			}
 		}
-	}
-}
-
-func TestPrinted(t *testing.T) {
-	var got []line
-	_ = printed(func(yield func(store.Frame, error) bool) {
-		_ = yield(store.Frame{Kind: store.FrameOutput, At: time.Second, Data: []byte("one\n\ntw")}, nil) &&
-			yield(store.Frame{Kind: store.FrameResize, At: 2 * time.Second, Data: []byte("no")}, nil) &&
-			yield(store.Frame{Kind: store.FrameOutput, At: 3 * time.Second, Data: []byte("o\nthree\none\nfo\x1b[31")}, nil) &&
-			yield(store.Frame{Kind: store.FrameOutput, At: 4 * time.Second, Data: []byte("mur")}, nil)
 	}, func(l line) bool {
 		got = append(got, l)
 		return true
 	})
-	if want := "[{1000000000 one} {1000000000 two} {3000000000 three} {3000000000 four}]"; fmt.Sprint(got) != want {
-		t.Errorf("%v, want %s", got, want)
+	return got
+}
+
+func TestPrinted(t *testing.T) {
+	output := func(at time.Duration, s string) store.Frame {
+		return store.Frame{Kind: store.FrameOutput, At: at, Data: []byte(s)}
 	}
-	long := strings.Repeat("x", 10<<20)
-	n := 0
-	_ = printed(func(yield func(store.Frame, error) bool) {
-		yield(store.Frame{Kind: store.FrameOutput, Data: []byte(long)}, nil)
-	}, func(l line) bool {
+	old := screen.New(20, 5)
+	_, _ = old.Write([]byte("from before\r\nhalf"))
+	for _, c := range []struct {
+		what, want string
+		frames     []store.Frame
+	}{
+		{"each line once, when it was whole", "[{1000000000 one} {1000000000 tw} {3000000000 two} {3000000000 three} {3000000000 fo} {4000000000 four}]", []store.Frame{
+			output(time.Second, "one\r\n\r\ntw"), {Kind: store.FrameResize, At: 2 * time.Second, Cols: 70, Rows: 9},
+			output(3*time.Second, "o\r\nthree\r\none\r\nfo\x1b[31"), output(4*time.Second, "mur"),
+		}},
+		{"words that are drawn one by one", "[{2000000000 the order of its terms} {2000000000 below}]", []store.Frame{
+			output(2*time.Second, "\x1b[2J\x1b[1;1Hthe\x1b[1;14Hits\x1b[3;1Hbelow\x1b[1;5Horder\x1b[1;11Hof\x1b[1;18Hterms"),
+		}},
+		{"what was there before isn't new, and what is changed of it is", "[{0 half a line} {0 new}]", []store.Frame{
+			{Kind: store.FrameKey, Cols: 20, Rows: 5, Data: old.Keyframe()}, output(0, " a line\r\nnew"),
+		}},
+		{"what is drawn over without a rest is told once a second", "[{1900000000 at 1 s} {2000000000 at 2 s}]", func() (f []store.Frame) {
+			for ms := time.Duration(0); ms <= 2000; ms += 100 {
+				f = append(f, output(ms*time.Millisecond, fmt.Sprintf("\rat %d ms", ms)), output(ms*time.Millisecond, fmt.Sprintf("\rat %d s \x1b[K", ms/1000)))
+			}
+			return f[:len(f):len(f)]
+		}()},
+	} {
+		got := read(c.frames...)
+		if c.what[:9] == "what is d" {
+			got = got[1:] // as of the beginning
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", c.what, got, c.want)
+		}
+	}
+	long, n := read(output(0, strings.Repeat("x", 10<<20))), 0
+	for _, l := range long {
 		n = max(n, len(l.text))
-		return true
-	})
-	if n > 2*lineMost+16 {
-		t.Errorf("a line has %d bytes", n)
+	}
+	if n > 8<<10 || len(long) > 2 {
+		t.Errorf("of a line without an end there are %d, the longest of %d bytes", len(long), n)
 	}
 }

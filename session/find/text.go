@@ -1,132 +1,74 @@
 package find
 
 import (
-	"bytes"
 	"iter"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/text/unicode/norm"
 
 	"stepbox/session/api"
+	"stepbox/session/screen"
 	"stepbox/store"
 )
 
-// lineMost bounds a line of what was printed, but for a word at its end, and shownMost what is told of one, in bytes.
+// shownMost is what is told of a line, in bytes.
+const shownMost = 200
+
+// A line is found when it left the screen, or rested there: when nothing was printed for
+// that long, and else once a second.
 const (
-	lineMost  = 4096
-	shownMost = 200
+	still  = 250 * time.Millisecond
+	moving = time.Second
 )
 
-// line is a piece of text and when it came to be.
+// line is a line that was printed, and when it was there.
 type line struct {
 	at   time.Duration // since the terminal's record began
 	text string
 }
 
-// piece is a file of a record, after the line that the file before ends in: that one may
-// go on.
-func piece(r *store.Recording, n int64) iter.Seq2[store.Frame, error] {
-	return func(yield func(store.Frame, error) bool) {
-		var before []byte
-		var at time.Duration
-		for f, err := range r.File(n - 1) {
-			if err == nil && f.Kind == store.FrameOutput { // what is damaged is told by whoever reads that file
-				before, at = append(before, f.Data...), f.At
-			}
-		}
-		before = before[max(0, len(before)-lineMost):]
-		begun, state := 0, byte(0)
-		for pos := 0; pos < len(before); {
-			seq, width, size, now := ansi.DecodeSequence(before[pos:], state, nil)
-			if pos, state = pos+max(size, 1), now; width == 0 && ends(seq) {
-				begun = pos
-			}
-		}
-		if begun == len(before) || yield(store.Frame{Kind: store.FrameOutput, At: at, Data: before[begun:]}, nil) {
-			r.File(n)(yield)
-		}
-	}
-}
-
-// printed makes lines of what was printed: the text between the sequences of a
-// terminal, those that move the cursor elsewhere ending a line. Lines that came before
-// are left out: a program that draws its screen again and again has said nothing new.
-// It stops when yield does.
-func printed(frames func(func(store.Frame, error) bool), yield func(line) bool) (err error) {
-	var all []byte
-	type mark struct {
-		from int
-		at   time.Duration
-	}
-	var marks []mark
-	frames(func(f store.Frame, ferr error) bool {
-		if err = ferr; err == nil && f.Kind == store.FrameOutput {
-			marks, all = append(marks, mark{len(all), f.At}), append(all, f.Data...)
-		}
-		return err == nil // what came before the damage is text as well
-	})
+// printed yields the lines of a file of a record, those of which that were on the screen
+// before and those that came already left out: a program that draws its screen again and
+// again has said nothing new. It stops when yield does, and when there is too much.
+func printed(frames iter.Seq2[store.Frame, error], yield func(line) bool) {
 	seen := make(map[string]bool)
-	var text strings.Builder
-	begun, next := 0, 0
-	flush := func() bool {
-		s := strings.TrimSpace(text.String())
-		text.Reset()
-		if s == "" || seen[s] {
-			return true
+	size, more := 0, false // before the first frame nothing is new
+	var at, rested time.Duration
+	pass := func(text string) {
+		if text = strings.Join(strings.Fields(text), " "); text == "" || seen[text] || !more {
+			return
 		}
-		seen[s] = true
-		for next < len(marks) && marks[next].from <= begun {
-			next++
-		}
-		return yield(line{marks[next-1].at, s})
+		seen[text], size = true, size+len(text)
+		more = yield(line{at, text}) && size < printedMost
 	}
-	var state byte
-	for pos := 0; pos < len(all); {
-		seq, width, n, now := ansi.DecodeSequence(all[pos:], state, nil)
-		n = max(n, 1)
-		switch {
-		case width == 0 && ends(seq), text.Len() > lineMost && width > 0 && between(bytes.Runes(seq)[0]), text.Len() > 2*lineMost:
-			if !flush() {
-				return err
+	lines := screen.NewLines(80, 24, nil, pass) // files of older Stepboxes don't say how large it is
+	more = true
+	for f, err := range frames {
+		if err != nil { // what came before the damage is text as well
+			break
+		}
+		switch f.Kind {
+		case store.FrameKey:
+			more, lines = false, screen.NewLines(f.Cols, f.Rows, f.Data, pass)
+			lines.Rest()
+			more = true
+		case store.FrameResize:
+			lines.Resize(f.Cols, f.Rows)
+		case store.FrameOutput:
+			if f.At-at >= still || f.At-rested >= moving {
+				lines.Rest()
+				rested = f.At
 			}
-		case width == 0 && len(seq) > 1 && seq[len(seq)-1] == 'C', len(seq) == 1 && seq[0] == '\t':
-			text.WriteByte(' ')
+			at = f.At
+			_, _ = lines.Write(f.Data) // it takes everything
 		}
-		if width > 0 {
-			if text.Len() == 0 {
-				begun = pos
-			}
-			text.Write(seq)
+		if !more {
+			return
 		}
-		pos, state = pos+n, now
 	}
-	flush()
-	return err
-}
-
-// ends says whether a sequence ends the line that was printed: the cursor goes on
-// somewhere else.
-func ends(seq []byte) bool {
-	if len(seq) < 2 || seq[0] != 0x1b {
-		return len(seq) == 1 && strings.IndexByte("\n\r\v\f\b", seq[0]) >= 0
-	}
-	last := seq[len(seq)-1]
-	switch {
-	case len(seq) == 2:
-		return strings.IndexByte("DEM8c", last) >= 0
-	case seq[1] != '[':
-		return false
-	case last == 'J', last == 'K': // what is before the cursor is erased
-		return bytes.ContainsAny(seq, "12")
-	case last == 'h', last == 'l': // the other screen
-		return bytes.Contains(seq, []byte("47")) || bytes.Contains(seq, []byte("1049"))
-	case last == 'u':
-		return len(seq) == 3
-	}
-	return strings.IndexByte("ABDEFGHIZ`adefr", last) >= 0
+	lines.Rest()
 }
 
 // between says whether a letter is no part of a word.

@@ -28,9 +28,19 @@ func TestKeyframeWithin(t *testing.T) {
 		if !bytes.Equal(got.KeyframeWithin(0, 0), s.KeyframeWithin(0, 0)) {
 			t.Errorf("within %d lines and %d bytes the screen isn't the same", c.lines, c.small)
 		}
-		_, _, want := s.Lines(996 - got.ScrollbackLen())
-		if _, _, lines := got.Lines(0); strings.Join(lines, "\n") != strings.Join(want, "\n") {
+		want := rowsFrom(s, 996-got.ScrollbackLen())
+		if lines := rowsFrom(got, 0); strings.Join(lines, "\n") != strings.Join(want, "\n") {
 			t.Errorf("within %d lines and %d bytes they are %.200q, want %.200q", c.lines, c.small, lines, want)
 		}
 	}
+}
+
+// rowsFrom are the rows from a number on, with the screen's.
+func rowsFrom(s *Screen, n int) (rows []string) {
+	l := Lines{Screen: s}
+	for ; n < s.history.total; n++ {
+		row, _ := l.row(n)
+		rows = append(rows, row)
+	}
+	return append(rows, s.Text()...)
 }

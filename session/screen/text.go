@@ -1,30 +1,140 @@
 package screen
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
 
 // Text is the screen's rows as plain text without trailing blanks.
 func (s *Screen) Text() []string {
 	rows := make([]string, s.rows)
 	for y := range rows {
-		var b strings.Builder
-		l := &s.page.grid.lines[y]
-		for _, c := range l.cells[:l.used] {
-			b.WriteString(c.text)
-		}
-		rows[y] = strings.TrimRight(b.String(), " ")
+		rows[y] = s.page.grid.lines[y].text()
 	}
 	return rows
 }
 
-// Lines are the plain text, without trailing blanks, of the lines from a number on, or
-// from the first that is still kept: those of the scrollback, and the screen's, which
-// begin with top. Lines are numbered from the first that was ever printed; on the
-// alternate screen, which has no scrollback, they are numbered like those behind it.
-func (s *Screen) Lines(from int) (first, top int, lines []string) {
-	top = s.history.total
-	first = min(max(from, top-s.history.len()), top+s.rows)
-	for n := first; n < top; n++ {
-		lines = append(lines, strings.TrimRight(string(s.history.line(n-top+s.history.len()).text), " "))
+func (l *row) text() string {
+	var b strings.Builder
+	for _, c := range l.cells[:l.used] {
+		b.WriteString(c.text)
 	}
-	return first, top, append(lines, s.Text()[max(0, first-top):]...)
+	return strings.TrimRight(b.String(), " ")
+}
+
+// Lines is a screen that is read line by line, as plain text without trailing blanks:
+// each line when it leaves the screen, or when it stands there at a rest and is another
+// than it was. What was wrapped at the screen's edge is one line. On the alternate
+// screen, which nothing leaves, lines are told apart by the rows behind it.
+type Lines struct {
+	*Screen
+	line  func(string)
+	fresh bool // something was printed since the last rest
+
+	// Rows are numbered from the first that was ever printed.
+	next  int            // the first that hadn't left the screen
+	part  string         // the line that goes on there, as far as it has left
+	begun int            // its first row
+	read  map[int]string // lines that were read and haven't left, by their first rows
+}
+
+// lineMost bounds a line in bytes, but for a row and a word at its end.
+const lineMost = 4096
+
+// NewLines makes a screen as a keyframe has it. Passed on is what it shows, and what
+// comes after that.
+func NewLines(cols, rows int, keyframe []byte, line func(string)) *Lines {
+	l := &Lines{Screen: New(cols, rows), line: func(string) {}, fresh: true, read: make(map[int]string)}
+	_, _ = l.Screen.Write(keyframe) // it takes everything
+	l.look(false)
+	l.line = line
+	return l
+}
+
+// Write reads what the guest printed, and passes on the lines that left the screen.
+func (l *Lines) Write(p []byte) (int, error) {
+	for some := range slices.Chunk(p, 1<<10) { // no line leaves the scrollback before it is read
+		_, _ = l.Screen.Write(some)
+		l.look(false)
+	}
+	l.fresh = true
+	return len(p), nil
+}
+
+// Rest passes on the lines on the screen that are others than before.
+func (l *Lines) Rest() {
+	if l.fresh {
+		l.look(true)
+	}
+	l.fresh = false
+}
+
+// look reads the rows that have left the screen, or all.
+func (l *Lines) look(all bool) {
+	top := l.history.total
+	from := max(l.next, top-l.history.len())
+	l.next = top
+	l.part, l.begun = l.join(l.part, l.begun, from, top)
+	if all {
+		if last, begun := l.join(l.part, l.begun, max(from, top), top+l.rows); last != "" {
+			l.pass(begun, last)
+		}
+	}
+	for n := range l.read {
+		if n < top && (l.part == "" || n < l.begun) {
+			delete(l.read, n)
+		}
+	}
+}
+
+// join reads rows as lines, and returns the one that goes on after them.
+func (l *Lines) join(text string, begun, from, to int) (string, int) {
+	for n := from; n < to; n++ {
+		row, soft := l.row(n)
+		if text == "" {
+			begun = n
+		} else if cluster, w := ansi.FirstGraphemeCluster(row, ansi.GraphemeWidth); w > 1 && cluster != "" {
+			text = strings.TrimSuffix(text, " ") // a wide character had no room there
+		}
+		if text += row; len(text) > lineMost && begun < n {
+			end := strings.LastIndexByte(text, ' ') + 1
+			if end == 0 || end < len(text)-lineMost {
+				end = len(text)
+			}
+			l.pass(begun, strings.TrimRight(text[:end], " "))
+			text, begun = text[end:], n
+		}
+		switch {
+		case !soft:
+			l.pass(begun, text)
+			text = ""
+		case text != "" && ansi.StringWidth(row) < l.cols:
+			text += " "
+		}
+	}
+	return text, begun
+}
+
+// pass passes a line on unless that was done.
+func (l *Lines) pass(begun int, text string) {
+	if text == "" && begun >= l.next { // it is passed on if it leaves the screen like this
+		delete(l.read, begun)
+		return
+	}
+	if was, ok := l.read[begun]; !ok || was != text {
+		l.read[begun] = text
+		l.line(text)
+	}
+}
+
+// row is one row, and whether its line goes on in the next.
+func (l *Lines) row(n int) (text string, soft bool) {
+	if y := n - l.history.total; y >= 0 {
+		row := &l.page.grid.lines[y]
+		return row.text(), row.soft
+	}
+	kept := l.history.line(n - l.history.total + l.history.len())
+	return strings.TrimRight(string(kept.text), " "), kept.soft
 }

@@ -22,16 +22,15 @@ import (
 
 // Emulator makes what an agent printed into lines.
 type Emulator interface {
-	Write(p []byte) (int, error)
+	Write(p []byte) (int, error) // passes on the lines that leave the screen
 	Resize(cols, rows int)
-	// Lines are those from a number on that are still kept; the screen's begin with top.
-	Lines(from int) (first, top int, lines []string)
+	Rest() // passes on those on the screen that are others than before
 }
 
 // Player is what the replay command needs.
 type Player struct {
 	Connect  Connect
-	Emulator func(cols, rows int) Emulator
+	Emulator func(cols, rows int, keyframe []byte, line func(string)) Emulator
 	Screen   func(ctx context.Context, session string, at api.Moment, speed float64) error // shows a session's replay
 }
 
@@ -87,16 +86,13 @@ type replay struct {
 	speed    float64
 	idle     time.Duration // the most that is waited, before the speed
 	terminal *os.File      // the lines go to; nil: it isn't waited
-	emulator func(cols, rows int) Emulator
+	emulator func(cols, rows int, keyframe []byte, line func(string)) Emulator
 	lines    *bufio.Writer
 
 	screen Emulator
-	now    time.Duration  // of the session
-	next   int            // the number of the first line that hasn't left the screen
-	shown  map[int]string // what was written of the lines from next on
-	fresh  bool           // something was printed that may not be written yet
-	last   string         // what was said last of what happened, but for applies
-	cutOff map[int]bool   // actions that an interruption ended and that were told
+	now    time.Duration // of the session
+	last   string        // what was said last of what happened, but for applies
+	cutOff map[int]bool  // actions that an interruption ended and that were told
 }
 
 // settled is how long a line stays before it is written, unless it scrolls away.
@@ -112,7 +108,7 @@ func (r *replay) play() error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	r.now = r.from.Offset
+	r.now, r.screen = r.from.Offset, r.emulator(1, 1, nil, r.write) // until the first keyframe
 	for p, err := range api.InOrder(r.sorted(r.client.Recorded(ctx, r.session.ID, r.from.Seq+1)), r.session.StartedAt, api.Printed(conn, r.from.Offset)) {
 		switch {
 		case err != nil:
@@ -135,66 +131,19 @@ func (r *replay) play() error {
 func (r *replay) frame(f api.Frame) error {
 	switch f.Kind {
 	case api.FrameKeyframe:
-		r.screen, r.next, r.shown = r.emulator(f.Cols, f.Rows), 0, make(map[int]string)
-		_, _ = r.screen.Write(f.Data) // an emulator takes everything
-		_, r.next, _ = r.screen.Lines(0)
-		r.fresh = true
+		r.screen = r.emulator(f.Cols, f.Rows, f.Data, r.write)
 	case api.FrameResize:
 		r.screen.Resize(f.Cols, f.Rows)
 	case api.FrameDamage:
 		r.mark(string(f.Data))
 	case api.FrameOutput:
-		// So little at once that no line has left the scrollback before it is written.
-		for p := f.Data; len(p) > 0; {
-			n := min(len(p), 1<<10)
-			_, _ = r.screen.Write(p[:n])
-			p = p[n:]
-			r.scrolled()
-		}
-		r.fresh = true
+		_, _ = r.screen.Write(f.Data) // an emulator takes everything
 	}
 	return nil
 }
 
-// scrolled writes the lines that have left the screen.
-func (r *replay) scrolled() {
-	first, top, lines := r.screen.Lines(r.next)
-	for i := 0; first+i < top; i++ {
-		r.write(first+i, lines[i])
-	}
-	for n := range r.shown {
-		if n < top {
-			delete(r.shown, n)
-		}
-	}
-	r.next = top
-}
-
-// settle writes the lines on the screen that are others than before.
-func (r *replay) settle() {
-	if !r.fresh {
-		return
-	}
-	r.fresh = false
-	first, top, lines := r.screen.Lines(r.next)
-	for i, l := range lines {
-		if n := first + i; l != "" {
-			r.write(n, l)
-		} else {
-			delete(r.shown, n) // it is written if it scrolls away like this
-		}
-	}
-	r.next = top
-}
-
-// write writes a line unless it is there already.
-func (r *replay) write(n int, line string) {
-	if was, ok := r.shown[n]; ok && was == line {
-		return
-	}
-	r.shown[n] = line
-	r.line("  ", printable(line))
-}
+// write writes a line of the agent's.
+func (r *replay) write(line string) { r.line("  ", printable(line)) }
 
 // line writes a line of the agent's, which is indented, or one of ours, which isn't. A
 // terminal gets it in pieces that fit: where it goes on below is no beginning of ours.
@@ -224,7 +173,7 @@ func (r *replay) wait(at time.Duration) error {
 		return nil
 	}
 	if pause >= settled {
-		r.settle()
+		r.screen.Rest()
 	}
 	if r.terminal == nil {
 		return nil
@@ -314,7 +263,7 @@ func (r *replay) sorted(events iter.Seq2[api.Event, error]) iter.Seq2[api.Event,
 }
 
 func (r *replay) mark(words string) {
-	r.settle()
+	r.screen.Rest()
 	r.line("── ", cut(words, lineMost))
 }
 
@@ -355,7 +304,7 @@ func told(e api.Event) string {
 
 // end writes what is left.
 func (r *replay) end() error {
-	r.settle()
+	r.screen.Rest()
 	if r.session.State == api.SessionInterrupted && r.last != interrupted {
 		r.line("── ", interrupted)
 	}

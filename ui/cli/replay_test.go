@@ -17,11 +17,15 @@ import (
 	"stepbox/session/screen"
 )
 
+func lines(cols, rows int, keyframe []byte, line func(string)) Emulator {
+	return screen.NewLines(cols, rows, keyframe, line)
+}
+
 // played plays frames as lines.
 func played(t *testing.T, frames ...api.Frame) []string {
 	t.Helper()
 	var out bytes.Buffer
-	r := &replay{emulator: func(cols, rows int) Emulator { return screen.New(cols, rows) }, lines: bufio.NewWriter(&out)}
+	r := &replay{emulator: lines, lines: bufio.NewWriter(&out)}
 	for i, f := range append([]api.Frame{{Kind: api.FrameKeyframe, Cols: 40, Rows: 5}}, frames...) {
 		err := r.frame(f)
 		if f.Kind == api.FrameTime {
@@ -172,8 +176,7 @@ func TestReplayOrder(t *testing.T) {
 			[]api.Event{ended(1, ""), applied, ended(2, ""), applied}, api.SessionInterrupted},
 	} {
 		var out bytes.Buffer
-		r := &replay{session: api.Session{State: c.state}, emulator: func(cols, rows int) Emulator { return screen.New(cols, rows) },
-			lines: bufio.NewWriter(&out), cutOff: make(map[int]bool)}
+		r := &replay{session: api.Session{State: c.state}, screen: lines(1, 1, nil, nil), lines: bufio.NewWriter(&out), cutOff: make(map[int]bool)}
 		for e, err := range r.sorted(func(yield func(api.Event, error) bool) {
 			for _, e := range c.events {
 				if !yield(e, nil) {
