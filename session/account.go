@@ -11,6 +11,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/loop"
@@ -133,7 +134,8 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 	for _, c := range changed[:min(len(changed), 4)] {
 		names = append(names, api.Escape(c.Path))
 	}
-	a.Title = "edit " + listed(names, len(changed), 3)
+	a.Title, a.edited = "edit "+listed(names, len(changed), 3), deeds.EditedIn(changed)
+	s.actions.begins(a)
 	if err := a.to(api.ActionEnded); err != nil {
 		s.fail(err)
 		return nil
@@ -269,7 +271,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 			s.fail(err)
 		}
 	}
-	s.listen(a)
+	s.listen(a, a.commands)
 	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"))
 	s.countSoon()
@@ -340,10 +342,11 @@ func (s *Session) grow(a *action) {
 	})
 }
 
-// counted fills in an edit's line counts; they may stay uncounted.
+// counted fills in an edit's line counts and words; they may stay uncounted.
 func (s *Session) counted(a *action, t files.Told) {
 	if t.Err == nil {
-		a.Added, a.Removed, a.Effects = t.Added, t.Removed, t.Effects
+		a.Added, a.Removed, a.Effects, a.Said = t.Added, t.Removed, t.Effects, t.Said
 		s.record(nil, s.actionEvent(a, "counted"))
 	}
+	s.listen(a, nil)
 }

@@ -7,6 +7,7 @@ import (
 
 	"stepbox/policy"
 	"stepbox/session/api"
+	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 )
@@ -41,7 +42,8 @@ type action struct {
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
-	since    time.Time    // when the one before with its title began
+	since    time.Time    // when the one before with its title began; of an edit, was written
+	edited   deeds.Edited // what an edit wrote
 	toldTo   int64        // the last checkpoint whose changes are counted
 	moves    []move       // in which it alone was taken back, or came again
 	unseen   bool         // it changed more than its open question shows

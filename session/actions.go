@@ -129,7 +129,9 @@ func (l *actions) job(x *judge.Exec, parent *process) *action {
 func (l *actions) begins(a *action) {
 	was := l.begun[a.Title]
 	if l.begun[a.Title] = a; was != nil && was != a {
-		a.since = was.StartedAt
+		if a.since = was.StartedAt; a.Kind == api.KindEdit {
+			a.since = was.edited.Last // its call comes before it
+		}
 	}
 }
 

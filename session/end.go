@@ -110,7 +110,9 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 			}
 			return func() {
 				s.info.Changed, s.info.Unapplied = changed, unapplied
-				s.listenAgain()
+				for _, u := range s.unheard {
+					s.look(u)
+				}
 				s.loop.WhenIdle(func() { s.conclude(exit) })
 			}
 		})

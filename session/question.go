@@ -53,9 +53,7 @@ func (s *Session) ask(a *action) {
 	first.LastTime = s.actions.lastTime(a.Title)
 	if len(a.members) > 1 {
 		first.Line = a.Title
-		for _, x := range a.members[1:] {
-			first.Pipeline = append(first.Pipeline, x.Command)
-		}
+		first.Pipeline = commandsOf(a.members[1:])
 	}
 	q := &question{
 		Question: api.Question{Action: a.N, Subject: api.SubjectCommand, Title: a.Title, Rule: a.Rule, Command: &first},
@@ -63,7 +61,14 @@ func (s *Session) ask(a *action) {
 	}
 	a.question = q
 	s.open(q, s.actionEvent(a, "held"))
-	s.hear(a, append([]api.Command{a.members[0].Command}, first.Pipeline...))
+	s.listen(a, commandsOf(a.members))
+}
+
+func commandsOf(members []*judge.Exec) (out []api.Command) {
+	for _, x := range members {
+		out = append(out, x.Command)
+	}
+	return out
 }
 
 // open puts a question into the record and so before the person.

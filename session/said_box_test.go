@@ -90,6 +90,64 @@ func TestSaidLate(t *testing.T) {
 	}
 }
 
+// TestSaidOfEdits: what an agent writes itself has the words of the call that names the
+// file, also when they are in its transcript only later; and none of another call.
+func TestSaidOfEdits(t *testing.T) {
+	w := start(t, api.ModeWatch, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do echo "$c" >> b.txt; done`)
+	feed := w.feed("feed")
+	transcript := filepath.Join(filepath.Dir(w.project), "data/homes/generic/.claude/projects/-p/a.jsonl")
+	w.must(os.MkdirAll(filepath.Dir(transcript), 0o755))
+	written, n := "", 0
+	for i, words := range []string{"I begin the file.", "I go on with it."} {
+		called := time.Now()
+		feed(words)
+		a := w.action("the edit", func(a api.Action) bool { return a.N > n && a.Title == "edit b.txt" && a.Effects != nil })
+		if n = a.N; a.Said != nil {
+			t.Fatalf("it said %+v before it was written", a.Said)
+		}
+		for _, c := range []struct{ said, tool, file string }{{"I look at it.", "Read", "b.txt"}, {words, "Write", "b.txt"}, {"I write another.", "Write", "c.txt"}} {
+			written += fmt.Sprintf(`{"type":"assistant","timestamp":%[1]q,"message":{"role":"assistant","content":[{"type":"text","text":%[2]q},{"type":"tool_use","id":"%[3]s%[4]s%[5]d","name":%[3]q,"input":{"file_path":%[6]q}}]}}`+"\n",
+				called.UTC().Format(time.RFC3339Nano), c.said, c.tool, c.file, i, filepath.Join(w.project, c.file))
+		}
+		w.must(os.WriteFile(transcript, []byte(written), 0o644))
+		a = w.action("its words", func(a api.Action) bool { return a.N == n && a.Said != nil })
+		if a.Said.Text != words || a.Said.Source != "message" {
+			t.Errorf("it said %+v, want %q", a.Said, words)
+		}
+	}
+}
+
+// TestSaidWhileHeld: what comes into the transcript while a command is held is told before
+// it is decided on, and of a denied one after that.
+func TestSaidWhileHeld(t *testing.T) {
+	w := start(t, api.ModeStep, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do bash -c "$c" </dev/null; done`)
+	q := w.held(0)
+	w.must(w.decide(q, api.AnswerApprove))
+	feed := w.feed("feed")
+	transcript := filepath.Join(filepath.Dir(w.project), "data/homes/generic/.claude/projects/-p/a.jsonl")
+	w.must(os.MkdirAll(filepath.Dir(transcript), 0o755))
+	for _, c := range []struct {
+		line   string
+		denied bool
+	}{{"cat a.txt", false}, {"unlink a.txt", true}} {
+		feed(c.line)
+		q = w.held(q.ID)
+		if c.denied {
+			w.must(w.decide(q, api.AnswerDeny))
+		}
+		a := w.action("it is held", func(a api.Action) bool { return a.N == q.Action })
+		w.must(os.WriteFile(transcript, fmt.Appendf(nil, `{"type":"assistant","timestamp":%q,"message":{"role":"assistant","content":[{"type":"tool_use","input":{"command":%q,"description":"What for"}}]}}`+"\n",
+			a.StartedAt.Format(time.RFC3339Nano), c.line), 0o644))
+		a = w.action("the words of "+c.line, func(a api.Action) bool { return a.N == q.Action && a.Said != nil })
+		if denied := a.State == api.ActionDenied; denied != c.denied || a.Said.Text != "What for" {
+			t.Errorf("%s is %s, it said %+v", c.line, a.State, a.Said)
+		}
+		if !c.denied {
+			w.must(w.decide(q, api.AnswerApprove))
+		}
+	}
+}
+
 // TestEditsHaveEffects: before a person is asked about an edit they are told what
 // it did; and as soon as it is known what the project was, that git hasn't got it.
 func TestEditsHaveEffects(t *testing.T) {

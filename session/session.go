@@ -96,7 +96,6 @@ type Session struct {
 	// Below: owned by the loop.
 	info       api.Session
 	unheard    []*unheard      // see listen; at most maxUnheard
-	listening  bool            // they are looked at before long
 	listed     bool            // it has a row, in which this run of it stands
 	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
 	actions    actions

@@ -38,89 +38,73 @@ func (s *Session) asTold(a *action, commands []api.Command) deeds.Action {
 		since = s.info.ResumedAt
 	}
 	return deeds.Action{
-		Before: a.Before, Spans: slices.Clone(a.spans), Commands: commands, Since: since, Began: a.StartedAt,
+		Before: a.Before, Spans: slices.Clone(a.spans), Commands: commands, Edited: a.edited, Since: since, Began: a.StartedAt,
 		Base: s.info.BaseOf(s.info.Resumed), Ruled: a.ruled(s.info.Mode),
 	}
 }
 
-// hear tells what the agent announced of an action that a person is asked about.
-func (s *Session) hear(a *action, commands []api.Command) {
-	of := s.asTold(a, commands)
-	s.loop.Aside(func() func() {
-		found := s.teller.Announced(of)
-		return func() {
-			if found != nil && a.Said == nil {
-				a.Said = found
-				s.record(nil, s.actionEvent(a, "counted"))
-			}
-		}
-	})
-}
-
-// Bounds of looking for what agents write into their transcripts late: when a quick
-// command is over, that isn't there yet.
+// Bounds of looking for what agents write into their transcripts late: when a command
+// is held, or a quick one is over, that may not be there yet.
 const (
-	listenWait = time.Second
-	maxLooks   = 10 // for the words of one action
-	maxUnheard = 16 // actions at once; what the older ones were for stays unknown
+	listenWait = 100 * time.Millisecond // before the second look; it doubles with each
+	maxLooks   = 10                     // for the words of one action
+	maxUnheard = 16                     // actions at once; what the older ones were for stays unknown
 )
 
-// unheard is an action that has ended, before it was known what the agent said of it.
+// unheard is an action of which it isn't known yet what the agent said of it.
 type unheard struct {
 	a     *action
 	of    deeds.Action
 	looks int
 }
 
-// listen has it be looked for again what the agent announced of an ended action.
-func (s *Session) listen(a *action) {
-	if len(a.commands) == 0 || a.Said != nil && (a.Said.Mismatch != "" || said.InTranscripts(a.Said.Source)) {
+// listen looks for what the agent announced of an action until that is found: one that is
+// held with these commands, or has ended with them.
+func (s *Session) listen(a *action, commands []api.Command) {
+	if a.Said != nil && (a.Said.Mismatch != "" || said.InTranscripts(a.Said.Source)) {
 		return
 	}
-	s.unheard = append(s.unheard[max(len(s.unheard)+1-maxUnheard, 0):], &unheard{a: a, of: s.asTold(a, a.commands)})
-	s.listenSoon()
+	u := &unheard{a: a, of: s.asTold(a, commands)}
+	s.unheard = slices.DeleteFunc(s.unheard, func(o *unheard) bool { return o.a == a })
+	s.unheard = append(s.unheard[max(len(s.unheard)+1-maxUnheard, 0):], u)
+	if a.State == api.ActionHeld {
+		s.look(u)
+	} else { // that was looked for a moment ago
+		s.lookLater(u)
+	}
 }
 
-// listenSoon has listenAgain be done once, before long.
-func (s *Session) listenSoon() {
-	if s.listening || len(s.unheard) == 0 {
-		return
-	}
-	s.listening = true
-	time.AfterFunc(listenWait, func() {
+func (s *Session) lookLater(u *unheard) {
+	time.AfterFunc(listenWait<<u.looks, func() {
 		s.loop.Submit(func() {
-			s.listening = false
-			if s.loop.Now() == loop.Running {
-				s.listenAgain()
+			if s.loop.Now() == loop.Running && slices.Contains(s.unheard, u) {
+				s.look(u)
 			}
 		})
 	})
 }
 
-// listenAgain looks once more for what the agent announced of actions that have ended.
-func (s *Session) listenAgain() {
-	all := s.unheard
-	s.unheard = nil
+// look looks once for what the agent announced of an action.
+func (s *Session) look(u *unheard) {
+	u.looks++
 	s.loop.Aside(func() func() {
-		found := make([]*api.Said, len(all))
-		for i, u := range all {
-			found[i] = s.teller.Announced(u.of)
-		}
+		found := s.teller.Announced(u.of)
 		return func() {
-			var left []*unheard
-			for i, u := range all {
-				u.looks++
-				if f := found[i]; f != nil && said.InTranscripts(f.Source) {
-					s.told(u.a, func(t files.Told) {
-						u.a.Said = s.teller.Beside(f, t.Changed)
-						s.record(nil, s.actionEvent(u.a, "counted"))
-					})
-				} else if u.looks < maxLooks {
-					left = append(left, u)
-				}
+			if !slices.Contains(s.unheard, u) { // it is looked for anew
+				return
 			}
-			s.unheard = append(left, s.unheard...)
-			s.listenSoon()
+			heard := found != nil && said.InTranscripts(found.Source)
+			if heard || found != nil && u.a.Said == nil {
+				s.told(u.a, func(t files.Told) {
+					u.a.Said = s.teller.Beside(found, t.Changed)
+					s.record(nil, s.actionEvent(u.a, "counted"))
+				})
+			}
+			if heard || u.looks == maxLooks {
+				s.unheard = slices.DeleteFunc(s.unheard, func(o *unheard) bool { return o == u })
+			} else if s.loop.Now() == loop.Running {
+				s.lookLater(u)
+			}
 		}
 	})
 }

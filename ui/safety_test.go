@@ -57,6 +57,18 @@ func TestApproveAndDeny(t *testing.T) {
 	}
 }
 
+// What the agent said of a command that is held may be known only once its question is open.
+func TestWordsOfAQuestion(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
+	d.press(leader, "4", "enter")
+	d.shows("asked by")
+	a := held(13, "make install")
+	a.Said = &api.Said{Text: "I put it where it belongs", Source: "message"}
+	d.c.Put(api.Event{Action: &a})
+	d.shows("I put it where it belongs (message)")
+}
+
 func TestEveryAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

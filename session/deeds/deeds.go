@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -47,10 +48,38 @@ type Action struct {
 	Before   int64        // the checkpoint before it
 	Spans    []files.Span // in which its changes were made
 	Commands []api.Command
-	Since    time.Time // when the one before it with the same commands began
+	Edited   Edited    // of an edit
+	Since    time.Time // when the one before it with the same title began; of an edit, was written
 	Began    time.Time
 	Base     *api.Base // what the project was; nil: that isn't known yet
 	Ruled    bool      // whether its changes need a review may be up to a rule
+}
+
+// Edited is what the agent itself wrote.
+type Edited struct {
+	Paths       []string  // the first files
+	First, Last time.Time // between which they were written
+}
+
+// maxPaths bounds the files of an edit that calls are looked for.
+const maxPaths = 32
+
+// EditedIn finds out what the agent itself wrote, from the changes that came of it. An
+// agent says what it edits, not that it deletes, so what is gone was none of its calls.
+func EditedIn(changed []diff.Change) (e Edited) {
+	for _, c := range changed {
+		if c.New == nil || c.New.Kind != manifest.KindFile || len(e.Paths) == maxPaths {
+			continue
+		}
+		at := time.Unix(c.New.MTime.Sec, int64(c.New.MTime.Nsec))
+		if e.Paths = append(e.Paths, c.Path); len(e.Paths) == 1 || at.Before(e.First) {
+			e.First = at
+		}
+		if at.After(e.Last) {
+			e.Last = at
+		}
+	}
+	return e
 }
 
 // Tell finds out what an action did.
@@ -117,12 +146,18 @@ func (r *Teller) base(ctx context.Context, b *api.Base) *base.Record {
 // announced finds what the agent said of an action, in its own transcripts and in the
 // commands.
 func (r *Teller) announced(a Action, deeds []said.Deed) []said.Announcement {
-	if len(a.Commands) == 0 {
+	if len(a.Commands) == 0 && len(a.Edited.Paths) == 0 {
 		return nil
 	}
-	find := said.Command{Project: r.Project, After: a.Since.Add(said.Late), Began: a.Began}
+	find := said.Act{Project: r.Project, After: a.Since.Add(said.Late), From: a.Began, Until: a.Began.Add(said.Late)}
+	if len(a.Edited.Paths) > 0 { // transcripts have milliseconds
+		find.After, find.From, find.Until = a.Since, a.Edited.First.Truncate(time.Millisecond), a.Edited.Last.Add(said.Late)
+	}
 	if find.After.Before(r.From) {
 		find.After = r.From
+	}
+	for _, p := range a.Edited.Paths {
+		find.Paths = append(find.Paths, path.Join(r.Project, p))
 	}
 	comment := ""
 	for _, c := range a.Commands {

@@ -16,7 +16,7 @@ func BenchmarkInTranscript(b *testing.B) {
 		put(b, filepath.Join(home, ".claude/projects/-p", p+".jsonl"), strings.Repeat(other+result, 200))
 	}
 	for b.Loop() {
-		if got := InTranscript(home, Command{Lines: []string{"ls"}, Project: "/p", Began: noon.Add(time.Hour)}); got.Text != "" {
+		if got := InTranscript(home, Act{Lines: []string{"ls"}, Project: "/p", From: noon.Add(time.Hour), Until: noon.Add(time.Hour)}); got.Text != "" {
 			b.Fatal(got)
 		}
 	}

@@ -94,8 +94,64 @@ func TestInTranscript(t *testing.T) {
 			for p, text := range c.files {
 				put(t, filepath.Join(home, p), text)
 			}
-			got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", After: noon.Add(-time.Hour), Began: noon.Add(time.Hour)})
+			got := InTranscript(home, Act{Lines: []string{"ls -la"}, Project: "/p", After: noon.Add(-time.Hour), From: noon.Add(time.Hour), Until: noon.Add(time.Hour)})
 			if got.Text != c.want || name == "Codex, before" && got.Source != FromMessage || name == "Claude Code" && got.Source != FromCall {
+				t.Errorf("%+v, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Edits as the agents call them.
+func claudeEdit(at time.Time, id, words, tool, field, file string) string {
+	stamp := at.Format(time.RFC3339Nano)
+	return fmt.Sprintf(`{"message":{"role":"assistant","content":[{"type":"text","text":%q}]},"type":"assistant","timestamp":%q,"cwd":"/p"}
+{"message":{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":%q,"input":{%q:%q,"old_string":"a","new_string":"b"}}]},"type":"assistant","timestamp":%q,"cwd":"/p"}
+`, words, stamp, id, tool, field, file, stamp)
+}
+
+func claudeEdited(at time.Time, id string) string {
+	return fmt.Sprintf(`{"message":{"role":"user","content":[{"tool_use_id":%q,"type":"tool_result","content":"done"}]},"type":"user","timestamp":%q}`+"\n", id, at.Format(time.RFC3339Nano))
+}
+
+func codexPatch(at time.Time, cwd, words, call string) string {
+	stamp := at.Format(time.RFC3339Nano)
+	return fmt.Sprintf(`{"timestamp":%q,"type":"session_meta","payload":{"id":"x","cwd":%q}}
+{"timestamp":%q,"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}
+{"timestamp":%q,"type":"response_item","payload":{%s,"call_id":"c"}}
+`, stamp, cwd, stamp, words, stamp, call)
+}
+
+// TestEditsInTranscript: the file was written a second after noon.
+func TestEditsInTranscript(t *testing.T) {
+	patch := `*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** End Patch`
+	after := noon.Add(time.Minute)
+	for name, c := range map[string]struct{ file, text, want string }{
+		"Write":                 {inClaude, claudeEdit(noon, "1", "I write it.", "Write", "file_path", "/p/src/a.go"), "I write it."},
+		"Edit, and its result":  {inClaude, claudeEdit(noon, "1", "I mend it.", "Edit", "file_path", "/p/src/a.go") + claudeEdited(after, "1"), "I mend it."},
+		"MultiEdit":             {inClaude, claudeEdit(noon, "1", "I mend it.", "MultiEdit", "file_path", "/p/src/a.go"), "I mend it."},
+		"NotebookEdit":          {inClaude, claudeEdit(noon, "1", "I mend it.", "NotebookEdit", "notebook_path", "/p/src/a.go"), "I mend it."},
+		"pi":                    {inPi, piLines(noon, "/p", "ls", "hm") + strings.NewReplacer(`"name":"bash"`, `"name":"edit"`, `"command":"ls"`, `"path":"src/a.go"`).Replace(piLines(noon, "/p", "ls", "I mend it.")), "I mend it."},
+		"Codex":                 {inCodex, codexPatch(noon, "/p", "I mend it.", `"type":"custom_tool_call","name":"apply_patch","input":"`+patch+`"`), "I mend it."},
+		"Codex, as a function":  {inCodex, codexPatch(noon, "/p", "I mend it.", fmt.Sprintf(`"type":"function_call","name":"apply_patch","arguments":%q`, `{"input":"`+patch+`"}`)), "I mend it."},
+		"Codex, in a shell":     {inCodex, codexPatch(noon, "/p", "I mend it.", fmt.Sprintf(`"type":"function_call","name":"exec_command","arguments":%q`, `{"cmd":"apply_patch <<'E'\n`+patch+`\nE"}`)), "I mend it."},
+		"Codex, a folder below": {inCodex, codexPatch(noon, "/p/x", "I mend it.", `"type":"custom_tool_call","name":"apply_patch","input":"`+patch+`"`), ""},
+		"Codex, over":           {inCodex, codexPatch(noon, "/p", "I mend it.", `"type":"custom_tool_call","name":"apply_patch","input":"`+patch+`"`) + strings.Replace(codexResult(noon), "function_call", "custom_tool_call", 1), ""},
+		"only read":             {inClaude, claudeEdit(noon, "1", "I read it.", "Read", "file_path", "/p/src/a.go"), ""},
+		"another file":          {inClaude, claudeEdit(noon, "1", "I write it.", "Write", "file_path", "/p/a.go"), ""},
+		"without words":         {inClaude, claudeEdit(noon, "1", "", "Write", "file_path", "/p/src/a.go"), ""},
+		"one over, one not":     {inClaude, claudeEdit(noon, "1", "First.", "Edit", "file_path", "/p/src/a.go") + claudeEdited(noon, "1") + claudeEdit(noon, "2", "Second.", "Edit", "file_path", "/p/src/a.go"), "Second."},
+		"one after it":          {inClaude, claudeEdit(noon, "1", "First.", "Edit", "file_path", "/p/src/a.go") + claudeEdited(after, "1") + claudeEdit(after, "2", "Second.", "Edit", "file_path", "/p/src/a.go"), "First."},
+		"the first of two":      {inClaude, claudeEdit(noon, "1", "First.", "Edit", "file_path", "/p/src/a.go") + claudeEdit(noon, "2", "Second.", "Edit", "file_path", "/p/src/a.go"), "First."},
+		"two files":             {inClaude, claudeEdit(noon, "1", "First.", "Edit", "file_path", "/p/src/a.go") + claudeEdited(after, "1") + claudeEdit(noon, "2", "Second.", "Write", "file_path", "/p/b.go"), "First. / Second."},
+		"two files, one said":   {inClaude, claudeEdit(noon, "1", "", "Edit", "file_path", "/p/src/a.go") + claudeEdit(noon, "2", "Second.", "Write", "file_path", "/p/b.go"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			put(t, filepath.Join(home, c.file), c.text)
+			wrote := noon.Add(time.Second)
+			got := InTranscript(home, Act{Paths: []string{"/p/src/a.go", "/p/b.go"}, Project: "/p", From: wrote, Until: wrote})
+			if got.Text != c.want || c.want != "" && got.Source != FromMessage {
 				t.Errorf("%+v, want %q", got, c.want)
 			}
 		})
@@ -145,11 +201,11 @@ func TestTraps(t *testing.T) {
 		if err := trap(home); err != nil {
 			t.Fatal(err)
 		}
-		if got := InTranscript(home, Command{Lines: []string{"ls -la"}, Project: "/p", Began: noon.Add(time.Hour)}); got.Text != "" {
+		if got := InTranscript(home, Act{Lines: []string{"ls -la"}, Project: "/p", From: noon.Add(time.Hour), Until: noon.Add(time.Hour)}); got.Text != "" {
 			t.Errorf("%s: it was read: %q", name, got.Text)
 		}
 	}
-	if got := InTranscript(filepath.Join(t.TempDir(), "none"), Command{Lines: []string{"ls -la"}}); got.Text != "" {
+	if got := InTranscript(filepath.Join(t.TempDir(), "none"), Act{Lines: []string{"ls -la"}}); got.Text != "" {
 		t.Errorf("of no home: %q", got.Text)
 	}
 }
@@ -160,9 +216,11 @@ func FuzzSearch(f *testing.F) {
 	f.Add(`{"cwd":"/p"}`, piLines(noon, "/p", "ls -la", "Listing"))
 	f.Add(`[`, `{"message":{"role":"assistant","content":{"type":3}},"payload":[]}`)
 	f.Fuzz(func(t *testing.T, first, tail string) {
-		got := search([]byte(first), []byte(tail), Command{Lines: []string{"ls -la"}, Project: "/p", Began: noon.Add(time.Hour)})
-		if got != nil && len(got.Text) > len(tail) {
-			t.Errorf("%d bytes were found in %d", len(got.Text), len(tail))
+		got := search([]byte(first), []byte(tail), Act{Lines: []string{"ls -la"}, Project: "/p", From: noon.Add(time.Hour), Until: noon.Add(time.Hour)})
+		for _, k := range got {
+			if len(k.Text) > len(tail) {
+				t.Errorf("%d bytes were found in %d", len(k.Text), len(tail))
+			}
 		}
 	})
 }

@@ -115,6 +115,17 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// What is held stands below the actions, with what the agent said of it.
+func TestShowHeld(t *testing.T) {
+	of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionRunning})
+	of["GET /v1/sessions/one/questions"] = []api.Question{{ID: 1, Action: 2, Title: "make install", Rule: "step mode"}}
+	of["GET /v1/sessions/one/actions"] = []api.Action{{N: 1, Said: &api.Said{Text: "before"}}, {N: 2, State: api.ActionHeld, Said: &api.Said{Text: "I install it", Source: "message"}}}
+	out, _ := serve(t, of).run("show", "x")
+	if _, last, ok := strings.Cut(out, "held: action 2"); !ok || !strings.Contains(last, "I install it") || strings.Contains(last, "before") {
+		t.Errorf("it shows\n%s", out)
+	}
+}
+
 // What is held is answered by its hash, and not at all when that isn't held.
 func TestAnswers(t *testing.T) {
 	held := []api.Question{

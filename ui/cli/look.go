@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,6 +136,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	}
 	for _, q := range questions {
 		fmt.Fprintf(w, "held: action %d\t%s\t(%s)\n", q.Action, cut(q.Title, 100), q.Rule)
+		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said != nil }); i >= 0 {
+			fmt.Fprintf(w, "said:\t%s\t(%s)\n", cut(actions[i].Said.Text, 200), actions[i].Said.Source)
+		}
 	}
 }
 

@@ -129,6 +129,9 @@ func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
 		}
 	}
 	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "—"), width, themes.Surface)...)
+	if d.said != nil {
+		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
+	}
 	if c := q.Command; c != nil {
 		if len(c.Parents) > 0 {
 			out = append(out, pair(dst, "started by", strings.Join(c.Parents, " ← "), width, themes.SurfaceMuted)...)

@@ -23,7 +23,8 @@ type Decision struct {
 	pending   bool   // an answer is on its way
 	notice    string // what became of the last try
 	shown     api.Question
-	print     string // fingerprint of what is shown
+	said      *api.Said // what the agent announced of it; that may come late
+	print     string    // fingerprint of what is shown
 	raw       bool
 	seen      int  // how many rows from the first on have been in view
 	seenAt    int  // the width they were counted at
@@ -59,6 +60,9 @@ func (d *Decision) Sync(n News) {
 	id := d.shown.ID
 	d.pending = n.Pending[id]
 	d.place, d.of = n.State.Place(id)
+	if a, ok := n.State.Action(d.shown.Action); ok && a.Said != d.said {
+		d.said, d.made = a.Said, made{}
+	}
 	q, ok := n.State.Question(id)
 	switch print := n.State.Print(id); {
 	case d.over != "":
