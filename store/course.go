@@ -19,24 +19,34 @@ type Course struct {
 }
 
 // Courses yields the courses of a session's resources of a kind, of those whose
-// numbers every divides, in the order of these, without holding more than one. An
-// error is the last pair.
-func (s *Store) Courses(ctx context.Context, session string, kind Kind, every int) iter.Seq2[Course, error] {
+// numbers every divides, in the order of these, without holding more than one. After an
+// event, if one is named, it yields only those of which events of that kind, or of the others,
+// told since: it costs what is new. An error is the last pair.
+func (s *Store) Courses(ctx context.Context, session string, kind Kind, every int, after uint64, others ...Kind) iter.Seq2[Course, error] {
 	return func(yield func(Course, error) bool) {
-		if err := s.courses(ctx, session, kind, every, func(c Course) bool { return yield(c, nil) }); err != nil {
+		if err := s.courses(ctx, session, kind, every, after, others, func(c Course) bool { return yield(c, nil) }); err != nil {
 			yield(Course{}, fmt.Errorf("cannot read the course of the %ss of session %.80q: %w", kind, session, s.fault(err)))
 		}
 	}
 }
 
-func (s *Store) courses(ctx context.Context, session string, kind Kind, every int, yield func(Course) bool) error {
+func (s *Store) courses(ctx context.Context, session string, kind Kind, every int, after uint64, others []Kind, yield func(Course) bool) error {
 	k := kindOf(kind)
 	if k == nil || k.since > s.schema {
 		return nil
 	}
+	since, args := "", []any{session, string(kind), every}
+	if after > 0 {
+		told, err := json.Marshal(append(others, kind))
+		if err != nil {
+			return err
+		}
+		since = ` AND r.key IN (SELECT key FROM events WHERE session = ?1 AND seq > ?4 AND +kind IN (SELECT value FROM json_each(?5)))` // + has it go by seq
+		args = append(args, int64(min(after, 1<<62)), string(told))
+	}
 	rows, err := s.reads.QueryContext(ctx, `SELECT r.key, r.doc, e.seq, e.time FROM "`+k.table+`" r
 JOIN events e ON e.session = r.session AND e.seq = (SELECT min(seq) FROM events WHERE session = r.session AND kind = ?2 AND key = r.key)
-WHERE r.session = ?1 AND r.key % ?3 = 0 ORDER BY r.key`, session, string(kind), every)
+WHERE r.session = ?1 AND r.key % ?3 = 0`+since+` ORDER BY r.key`, args...)
 	if err != nil {
 		return err
 	}

@@ -57,10 +57,15 @@ func (c *fakeClient) recorded(id string) (record, []api.Event, error) {
 	return r, events, err
 }
 
-func (c *fakeClient) Timeline(_ context.Context, id string, most int) (api.Timeline, error) {
+func (c *fakeClient) Timeline(_ context.Context, id string, most int, since uint64) (api.Timeline, error) {
 	r, _, err := c.recorded(id)
 	if r.courses != nil {
 		r.courses.Add(1)
+	}
+	if since > 0 {
+		r.course.Marks = slices.DeleteFunc(slices.Clone(r.course.Marks), func(m api.Mark) bool { return m.Seq <= since })
+		r.course.Since = since
+		return r.course, err
 	}
 	if n := len(r.course.Marks); most > 0 && n > most {
 		r.course.Marks, r.course.More = nil, n

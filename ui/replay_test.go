@@ -423,8 +423,8 @@ func TestReplayMouse(t *testing.T) {
 	d.shows("‖ 00:14:09")
 }
 
-// Nothing can be decided on what was, and what is held now is never hidden.
-func TestReplayReadsTheCourseAgainWhenThereIsMore(t *testing.T) {
+// The course of a session that goes on is read on when there is more, and keeps its marks.
+func TestReplayReadsTheCourseOnWhenThereIsMore(t *testing.T) {
 	c := sceneRecord(true, sceneQuestion())
 	all := slices.Clone(c.events)
 	var reads atomic.Int64
@@ -442,9 +442,18 @@ func TestReplayReadsTheCourseAgainWhenThereIsMore(t *testing.T) {
 		t.Errorf("the course was read %d times though nothing happened", n-before)
 	}
 	c.Put(api.Event{Kind: "note", Note: &api.Note{Text: "something"}})
-	d.until("it is read again", func() bool { d.advance(10 * time.Second); return reads.Load() > before })
+	d.until("it is read on", func() bool { d.advance(10 * time.Second); return reads.Load() > before })
+	d.idle()
+	d.press("home")
+	d.at("00:00:00")
+	for range 4 {
+		d.press("]")
+		d.idle()
+	}
+	d.at("00:12:40")
 }
 
+// Nothing can be decided on what was, and what is held now is never hidden.
 func TestReplayDecidesNothing(t *testing.T) {
 	q := sceneQuestion()
 	d := bench(t, sceneRecord(true, q), 120, 35, "plain")

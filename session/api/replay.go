@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -56,6 +58,7 @@ type Mark struct {
 	Text   string        `json:"text,omitempty"`   // escaped: the command, the host
 	Waited time.Duration `json:"waited,omitempty"` // of an action: how long it was held before it ran, in nanoseconds
 	Took   time.Duration `json:"took,omitempty"`   // the same: how long it ran then, as far as it has
+	Runs   bool          `json:"runs,omitempty"`   // the same: it does still, so that Took reaches to the course's end
 }
 
 // Timeline is a session's course, for who wants to move along it. Marks are in the
@@ -67,13 +70,43 @@ type Timeline struct {
 	Marks   []Mark        `json:"marks"`
 	More    int           `json:"more,omitempty"` // of what is marked, so many aren't listed: every kind is cut down evenly
 	Damage  string        `json:"damage,omitempty"`
+
+	// Since is the event from which on it continues another, see Continued; 0: it has all
+	// marks. One without a kind stands for what is marked no more.
+	Since uint64 `json:"since,omitempty"`
 }
 
 // Timeline fetches a session's timeline, with at most so many of what is marked of a
 // kind; 0: as many as there may be. With some hundreds even a long session's is there
-// at once.
-func (c *Client) Timeline(ctx context.Context, id string, most int) (Timeline, error) {
-	return fetch[Timeline](ctx, c, http.MethodGet, path(id, "timeline")+"?most="+strconv.Itoa(most), nil)
+// at once. Since is the Last of one that is there already, asked for as this one, of which only
+// what is new is wanted; where that won't do, and without one (0), the answer has all.
+func (c *Client) Timeline(ctx context.Context, id string, most int, since uint64) (Timeline, error) {
+	return fetch[Timeline](ctx, c, http.MethodGet, path(id, "timeline")+"?most="+strconv.Itoa(most)+"&since="+strconv.FormatUint(since, 10), nil)
+}
+
+// Continued is a timeline with what a later one has, which was asked for since its Last:
+// the same as if all of that had been read.
+func (t Timeline) Continued(by Timeline) Timeline {
+	if by.Since == 0 {
+		return by
+	}
+	told := make(map[uint64]bool)
+	for _, m := range by.Marks {
+		told[m.Seq] = true
+	}
+	marks := make([]Mark, 0, len(t.Marks)+len(by.Marks))
+	for _, m := range t.Marks {
+		if m.Runs {
+			m.Took = max(0, by.Length-m.Offset-m.Waited)
+		}
+		if !told[m.Seq] {
+			marks = append(marks, m)
+		}
+	}
+	marks = append(marks, slices.DeleteFunc(by.Marks, func(m Mark) bool { return m.Kind == "" })...)
+	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(a.Seq, b.Seq) })
+	by.Since, by.Marks = 0, marks
+	return by
 }
 
 // At finds a moment.

@@ -83,7 +83,7 @@ func (r *run) tape(marks bool, f func(take) error) error {
 
 // marks are those of actions and denials, without secrets.
 func (r *run) marks() ([]api.Mark, error) {
-	t, err := replay.Timeline(r.ctx, r.Store, r.s, 0)
+	t, err := replay.Timeline(r.ctx, r.Store, r.s, 0, 0)
 	marks := slices.DeleteFunc(t.Marks, func(m api.Mark) bool {
 		return m.Kind != api.MarkAction && m.Kind != api.MarkEdit && m.Kind != api.MarkDenied
 	})

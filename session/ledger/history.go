@@ -188,12 +188,12 @@ func (h *History) Screen(ctx context.Context, id string) (api.Frame, error) {
 }
 
 // Timeline is a session's course, see replay.Timeline.
-func (h *History) Timeline(ctx context.Context, id string, most int) (api.Timeline, error) {
+func (h *History) Timeline(ctx context.Context, id string, most int, since uint64) (api.Timeline, error) {
 	s, err := h.Session(ctx, id)
 	if err != nil {
 		return api.Timeline{}, err
 	}
-	return replay.Timeline(ctx, h.Store, s, most)
+	return replay.Timeline(ctx, h.Store, s, most, since)
 }
 
 // TerminalAt yields a session's terminal from a time since it began on, see

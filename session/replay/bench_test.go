@@ -26,6 +26,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/replay"
 	"stepbox/session/screen"
 	"stepbox/session/server"
 	"stepbox/store"
@@ -219,7 +220,7 @@ func whole(ctx context.Context, c *api.Client) error {
 	defer l.Close()
 	l.Replay().Jump("+1s")
 	course := make(chan error, 1)
-	go func() { _, err := c.Timeline(ctx, longSession, 400); course <- err }()
+	go func() { _, err := c.Timeline(ctx, longSession, 400, 0); course <- err }()
 	caught, moved := false, false
 	for !caught || !moved {
 		switch m := l.Next()().(type) {
@@ -251,7 +252,15 @@ func BenchmarkLong(b *testing.B) {
 		timed(b, func() error { return arrive(c.Terminal(ctx, longSession)) })
 	})
 	b.Run("timeline", func(b *testing.B) {
-		timed(b, func() error { _, err := c.Timeline(ctx, longSession, 0); return err })
+		timed(b, func() error { _, err := c.Timeline(ctx, longSession, 0, 0); return err })
+	})
+	b.Run("timeline-continued", func(b *testing.B) { // by 20 events
+		s, err := c.Session(ctx, longSession)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.State = api.SessionRunning
+		timed(b, func() error { _, err := replay.Timeline(ctx, st, s, 0, last-20); return err })
 	})
 	b.Run("seek-terminal", func(b *testing.B) {
 		timed(b, func() error {

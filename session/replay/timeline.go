@@ -23,12 +23,16 @@ const (
 )
 
 // Timeline is the course of a session, with at most so many of what is marked of a kind:
-// Most for 0, and never more.
-func Timeline(ctx context.Context, st *store.Store, s api.Session, most int) (api.Timeline, error) {
+// Most for 0, and never more. After the event since it has only what that event's course is to be
+// continued by, see api.Timeline.Continued; but all if marks would differ of what nothing told since.
+func Timeline(ctx context.Context, st *store.Store, s api.Session, most int, since uint64) (api.Timeline, error) {
 	if most = min(most, Most); most <= 0 {
 		most = Most
 	}
-	out := api.Timeline{Session: s}
+	if !s.Live() { // what ran may have been cut off
+		since = 0
+	}
+	out := api.Timeline{Session: s, Since: since}
 	var err error
 	if out.Last, err = st.LastEvent(ctx, s.ID); err != nil {
 		return out, err
@@ -51,19 +55,36 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session, most int) (ap
 	if err := m.runs(ctx, st, s); err != nil {
 		return out, err
 	}
+	if n := len(m.cuts); since > 0 && n > 0 && m.cuts[n-1].seq > since {
+		return Timeline(ctx, st, s, most, 0)
+	}
 	every := 1
 	for _, kind := range []store.Kind{store.KindAction, store.KindAttempt, store.KindQuestion, store.KindDecision, store.KindRollback, store.KindApply} {
 		if kind != store.KindDecision { // which has its question's number
-			n, err := newest(ctx, st, s.ID, kind)
-			if err != nil {
-				return out, err
+			n, err := newest(ctx, st, s.ID, kind, out.Last)
+			was := n
+			if err == nil && since > 0 {
+				was, err = newest(ctx, st, s.ID, kind, since)
 			}
-			every = 1 + n/most
+			switch every = 1 + n/most; {
+			case err != nil:
+				return out, err
+			case every != 1+was/most:
+				return Timeline(ctx, st, s, most, 0)
+			}
 			out.More += n - n/every
 		}
-		for c, err := range st.Courses(ctx, s.ID, kind, every) {
+		var others []store.Kind
+		if kind == store.KindQuestion { // its title is the decision's
+			others = append(others, store.KindDecision)
+		}
+		for c, err := range st.Courses(ctx, s.ID, kind, every, since, others...) {
+			n := len(m.marks)
 			if err == nil {
 				err = m.course(c)
+			}
+			if since > 0 && len(m.marks) == n {
+				m.add(api.Mark{Seq: c.Seq})
 			}
 			if err != nil {
 				return out, fmt.Errorf("cannot tell the course of session %s: %w", s.Name, err)
@@ -75,9 +96,9 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session, most int) (ap
 	return out, nil
 }
 
-// newest is the highest number of a kind, which is how many there are.
-func newest(ctx context.Context, st *store.Store, id string, kind store.Kind) (int, error) {
-	docs, err := st.Newest(ctx, id, kind, 1)
+// newest is the highest number of a kind by an event, which is how many there were.
+func newest(ctx context.Context, st *store.Store, id string, kind store.Kind, seq uint64) (int, error) {
+	docs, err := st.AsOf(ctx, id, kind, seq, 1)
 	var r struct{ N, ID int }
 	if err == nil && len(docs) > 0 {
 		err = json.Unmarshal(docs[0], &r)
@@ -145,9 +166,10 @@ func (m *marker) course(c store.Course) error {
 	if r.State == api.ActionAbandoned && r.ReleasedAt.IsZero() { // it never ran
 		r.EndedAt = time.Time{}
 	}
+	runs := r.State == api.ActionRunning && (len(m.cuts) == 0 || m.cuts[len(m.cuts)-1].seq < c.Seq)
 	waited, took := m.ran(c, r.ReleasedAt, r.EndedAt)
 	mark := func(kind api.MarkKind, text string) {
-		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text, Waited: waited, Took: took})
+		m.add(api.Mark{Offset: c.At.Sub(m.began), Seq: c.Seq, Kind: kind, Key: c.Key, Action: r.Action, Text: text, Waited: waited, Took: took, Runs: runs})
 	}
 	switch c.Kind {
 	case store.KindAction:

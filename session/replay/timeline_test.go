@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"stepbox/session/api"
 	"stepbox/store"
 )
@@ -63,7 +65,7 @@ func TestTimeline(t *testing.T) {
 	p.print([]byte("hello"))
 	p.close()
 
-	got, err := Timeline(t.Context(), st, s, 0)
+	got, err := Timeline(t.Context(), st, s, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	if _, err := st.Append(t.Context(), s.ID, facts...); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Timeline(t.Context(), st, s, 0)
+	got, err := Timeline(t.Context(), st, s, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	if n := count[api.MarkQuestion]; n > Most || n < Most/3 || count[api.MarkDenied] != n {
 		t.Errorf("questions and decisions are %v", count)
 	}
-	if few, err := Timeline(t.Context(), st, s, 100); err != nil || len(few.Marks) > 3*100 || len(few.Marks) < 100 || few.More < actions {
+	if few, err := Timeline(t.Context(), st, s, 100, 0); err != nil || len(few.Marks) > 3*100 || len(few.Marks) < 100 || few.More < actions {
 		t.Errorf("of few marks there are %d, and not %d: %v", len(few.Marks), few.More, err)
 	}
 }
@@ -173,7 +175,7 @@ func TestReplayGoesOnAfterDamage(t *testing.T) {
 			if got := string(look(w.screen)); len(w.damage) != 1 || !strings.Contains(got, "one") || strings.Contains(got, "three") {
 				t.Errorf("within it the screen is %q, with damage %q", got, w.damage)
 			}
-			line, err := Timeline(t.Context(), st, s, 0)
+			line, err := Timeline(t.Context(), st, s, 0, 0)
 			if err != nil || (line.Damage != "") != c.told || c.told && !strings.Contains(line.Damage, "file 2") {
 				t.Errorf("the timeline says %q, %v", line.Damage, err)
 			}
@@ -222,7 +224,7 @@ func TestTimelineTellsWhatRan(t *testing.T) {
 			record(t, st, s.ID, "session.started", store.KindSession, 0, went)
 		}
 	}
-	got, err := Timeline(t.Context(), st, s, 0)
+	got, err := Timeline(t.Context(), st, s, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,5 +232,111 @@ func TestTimelineTellsWhatRan(t *testing.T) {
 		if waited := m.Waited > 59*time.Minute; waited != (m.Key == 1 && m.Kind == api.MarkAction) || m.Took > 2*time.Minute {
 			t.Errorf("%s %d waited %v and took %v", m.Kind, m.Key, m.Waited, m.Took)
 		}
+	}
+}
+
+// A timeline that is continued at any events is the same as one that is read whole.
+func TestTimelineContinued(t *testing.T) {
+	st, sessions := open(t), int64(0)
+	rapid.Check(t, func(r *rapid.T) {
+		sessions++
+		s := session(t, st, "s"+itoa(sessions), 80, 24)
+		s.State = api.SessionRunning
+		most := rapid.SampledFrom([]int{0, 3}).Draw(r, "most")
+		states := []api.ActionState{api.ActionHeld, api.ActionRunning, api.ActionDenied, api.ActionEnded, api.ActionAbandoned}
+		var had api.Timeline
+		var told [4]int64 // resources of a kind
+		key := func(kind int) int64 {
+			if told[kind] == 0 || rapid.Bool().Draw(r, "new") {
+				told[kind]++
+				return told[kind]
+			}
+			return rapid.Int64Range(1, told[kind]).Draw(r, "key")
+		}
+		for range rapid.IntRange(1, 60).Draw(r, "events") {
+			switch rapid.IntRange(0, 5).Draw(r, "what") {
+			case 0, 1:
+				n := key(0)
+				record(t, st, s.ID, "action", store.KindAction, n, api.Action{
+					N: int(n), Kind: rapid.SampledFrom([]api.ActionKind{api.KindCommand, api.KindEdit}).Draw(r, "kind"), Title: rapid.StringMatching("[a-z]{3}").Draw(r, "title"),
+					State: rapid.SampledFrom(states).Draw(r, "state"), By: "rule", Housekeeping: rapid.Bool().Draw(r, "housekeeping"),
+					ReleasedAt: s.StartedAt.Add(time.Millisecond), EndedAt: time.Now().Add(time.Minute),
+				})
+			case 2:
+				n := key(1)
+				record(t, st, s.ID, "question", store.KindQuestion, n, api.Question{ID: n, Title: "question " + itoa(n)})
+			case 3:
+				if told[1] > 0 {
+					n := rapid.Int64Range(1, told[1]).Draw(r, "question")
+					record(t, st, s.ID, "decision", store.KindDecision, n, api.Decision{Question: n, Action: 1, Answer: rapid.SampledFrom([]api.Answer{api.AnswerDeny, api.AnswerApprove}).Draw(r, "answer")})
+				}
+			case 4:
+				n := key(2)
+				record(t, st, s.ID, "attempt", store.KindAttempt, n, api.Attempt{ID: n, Name: "example.org", Verdict: rapid.SampledFrom([]api.Verdict{api.Allow, api.Deny}).Draw(r, "verdict")})
+			case 5:
+				if rapid.IntRange(0, 5).Draw(r, "resume") == 0 {
+					s.Resumed++
+					record(t, st, s.ID, "session.started", store.KindSession, 0, s)
+				}
+			}
+			if !rapid.Bool().Draw(r, "cut") {
+				continue
+			}
+			more, err := Timeline(t.Context(), st, s, most, had.Last)
+			if err != nil {
+				r.Fatal(err)
+			}
+			had = had.Continued(more)
+			whole, err := Timeline(t.Context(), st, s, most, 0)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if got, want := settled(r, had), settled(r, whole); !slices.Equal(got, want) || had.Last != whole.Last || had.More != whole.More || had.Since != 0 {
+				r.Fatalf("continued it is\n%+v, whole\n%+v", got, want)
+			}
+		}
+	})
+}
+
+// settled are the marks of a timeline, without what differs by when it was read.
+func settled(t *rapid.T, line api.Timeline) []api.Mark {
+	marks := slices.Clone(line.Marks)
+	for i := range marks {
+		if m := &marks[i]; m.Runs {
+			if m.Took != max(0, line.Length-m.Offset-m.Waited) {
+				t.Fatalf("what runs took %v by %v: %+v", m.Took, line.Length, m)
+			}
+			m.Took = 0
+		}
+	}
+	return marks
+}
+
+// A course that goes on is told by what is new alone, until it is told less evenly.
+func TestTimelineTellsWhatIsNew(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "one", 80, 24)
+	s.State = api.SessionRunning
+	action := func(n int64) uint64 {
+		return record(t, st, s.ID, "action", store.KindAction, n, api.Action{N: int(n), Kind: api.KindCommand})
+	}
+	for n := range int64(7) {
+		action(n + 1)
+	}
+	had, err := Timeline(t.Context(), st, s, 10, 0)
+	if err != nil || len(had.Marks) != 7 {
+		t.Fatalf("it has %d marks, %v", len(had.Marks), err)
+	}
+	action(3)
+	seq := action(8)
+	more, err := Timeline(t.Context(), st, s, 10, had.Last)
+	if err != nil || more.Since != had.Last || len(more.Marks) != 2 || more.Marks[0].Key != 3 || more.Marks[1].Seq != seq {
+		t.Errorf("new is %+v, %v", more, err)
+	}
+	for n := range int64(4) {
+		action(n + 9)
+	}
+	if more, err = Timeline(t.Context(), st, s, 10, more.Last); err != nil || more.Since != 0 || len(more.Marks) != 6 {
+		t.Errorf("of more than there is room for it has %+v, %v", more, err)
 	}
 }

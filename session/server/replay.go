@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -15,7 +16,7 @@ import (
 
 // Replayer answers how a session was, from its record.
 type Replayer interface {
-	Timeline(ctx context.Context, id string, most int) (api.Timeline, error)
+	Timeline(ctx context.Context, id string, most int, since uint64) (api.Timeline, error)
 	At(ctx context.Context, id string, m api.Moment) (api.At, error)
 	FirstChange(ctx context.Context, id, path string) (api.At, error)
 	TailAt(ctx context.Context, id string, seq uint64, last int) ([]json.RawMessage, error) // of api.Event
@@ -26,10 +27,11 @@ type replays struct{ Replayer }
 
 func (r replays) timeline(q *http.Request) (any, error) {
 	most, err := optional(q, "most")
-	if err != nil {
+	since, serr := optional(q, "since")
+	if err := cmp.Or(err, serr); err != nil {
 		return nil, err
 	}
-	return r.Timeline(q.Context(), q.PathValue("id"), most)
+	return r.Timeline(q.Context(), q.PathValue("id"), most, uint64(since))
 }
 
 func (r replays) moment(q *http.Request) (any, error) {

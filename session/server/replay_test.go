@@ -22,8 +22,8 @@ func (fakeReplayer) of(id string) error {
 	return nil
 }
 
-func (f fakeReplayer) Timeline(_ context.Context, id string, most int) (api.Timeline, error) {
-	return api.Timeline{Last: 9, Length: time.Hour, More: most}, f.of(id)
+func (f fakeReplayer) Timeline(_ context.Context, id string, most int, since uint64) (api.Timeline, error) {
+	return api.Timeline{Last: 9, Length: time.Hour, More: most, Since: since}, f.of(id)
 }
 
 func (f fakeReplayer) FirstChange(_ context.Context, id, path string) (api.At, error) {
@@ -61,7 +61,7 @@ func TestHubReplays(t *testing.T) {
 	f := fakeReplayer{left: make(chan struct{})}
 	c := serve(t, Services{Reader: recordOnly{}, Keeper: fakeKeeper{}, Replayer: f}, Supervisor{Socket: supervisor(t, http.NewServeMux())}, time.Minute)
 	ctx := t.Context()
-	if line, err := c.Timeline(ctx, "one", 7); err != nil || line.Last != 9 || line.More != 7 || line.Length != time.Hour {
+	if line, err := c.Timeline(ctx, "one", 7, 8); err != nil || line.Since != 8 || line.Last != 9 || line.More != 7 || line.Length != time.Hour {
 		t.Errorf("Timeline = %+v, %v", line, err)
 	}
 	if at, err := c.At(ctx, "one", "=7"); err != nil || at.Seq != 7 {
@@ -92,7 +92,7 @@ func TestHubReplays(t *testing.T) {
 		t.Error("the record is read for nobody")
 	}
 	for what, err := range map[string]error{
-		"a timeline of nobody": second(c.Timeline(ctx, "two", 0)),
+		"a timeline of nobody": second(c.Timeline(ctx, "two", 0, 0)),
 		"a moment of nobody":   second(c.At(ctx, "two", "")),
 		"no moment":            second(c.At(ctx, "one", "yesterday")),
 		"a terminal of nobody": second(c.TerminalAt(ctx, "two", 0)),

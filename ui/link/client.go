@@ -53,7 +53,7 @@ type Client interface {
 	Terminal(ctx context.Context, id string) (Stream, error)
 
 	// Of the record, also of a session that lives.
-	Timeline(ctx context.Context, id string, most int) (api.Timeline, error)
+	Timeline(ctx context.Context, id string, most int, since uint64) (api.Timeline, error)
 	At(ctx context.Context, id string, m api.Moment) (api.At, error)
 	EventsAt(ctx context.Context, id string, seq uint64) iter.Seq2[api.Event, error]
 	Recorded(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]

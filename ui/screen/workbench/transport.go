@@ -35,7 +35,8 @@ type transport struct {
 	line    api.Timeline
 	gaps    []gap // of line
 	rough   bool  // line was read, with some of its marks: enough to draw
-	read    bool  // with all of them
+	read    bool  // with all of them, or it couldn't be
+	whole   bool  // it has all of them, so that it can be continued
 	crowded bool  // the person knows that it can't have all of them
 	reading bool
 	readAt  time.Time
@@ -109,17 +110,21 @@ func (t *transport) catchUp() tea.Cmd {
 	if !t.due() {
 		return nil
 	}
-	most := fewMarks
+	most, since := fewMarks, uint64(0)
 	if t.rough {
 		most = 0
 	}
+	if t.whole { // what is new
+		since = t.line.Last
+	}
 	t.reading = true
 	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		line, err := c.Timeline(ctx, id, most)
+		line, err := c.Timeline(ctx, id, most, since)
 		return func() tea.Cmd {
 			t.reading, t.readAt, t.problem = false, t.cfg.Now(), problemWords(err)
 			if t.read = err != nil || most == 0 || line.More == 0; err == nil {
-				t.take(line)
+				t.whole = t.read
+				t.take(t.line.Continued(line))
 			}
 			return nil
 		}
