@@ -72,10 +72,10 @@ func (s *Store) others(ctx context.Context, q querier) (out []other, err error) 
 	return out, nil
 }
 
-// madeIn lists how what is in a database was made.
+// madeIn lists how what is in a database was made, but for what ANALYZE keeps there.
 func madeIn(ctx context.Context, q querier) (map[made]string, error) {
 	out := make(map[made]string)
-	err := eachRow(ctx, q, `SELECT type, name, tbl_name, coalesce(sql, 'itself') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat_'`, nil, func(rows *sql.Rows) error {
+	err := eachRow(ctx, q, `SELECT type, name, tbl_name, coalesce(sql, 'itself') FROM sqlite_schema WHERE NOT (type = 'table' AND name GLOB 'sqlite_stat[1-4]')`, nil, func(rows *sql.Rows) error {
 		var m made
 		var how string
 		err := rows.Scan(&m.kind, &m.name, &m.table, &how)
