@@ -50,6 +50,8 @@ func fault(dir string, err error) error {
 		return readOnly(dir, err)
 	case se.Code == sqlite.ErrBusy, se.Code == sqlite.ErrLocked:
 		return fmt.Errorf("%w: fuser -v %s names it; try again when it is through: %w", ErrBusy, quote(dir+"/"+database), err)
+	case se.Code == sqlite.ErrError && strings.Contains(se.Error(), "no such table"):
+		return fmt.Errorf("the database lacks what Stepbox made in it: stepbox verify --all says what, and with --repair makes it again where it can: %w", err)
 	}
 	return err
 }

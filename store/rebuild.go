@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -20,6 +21,10 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if err := v.chain(ctx, s.reads); err != nil {
 		return fail(s.fault(err))
 	}
+	var remade error // what can't be made keeps no rows from being made
+	if len(v.found.Problems) == 0 {
+		remade = s.Remake(ctx) // before the tables are looked at, which may be missing
+	}
 	for _, k := range s.tables() {
 		if err := v.beyond(ctx, k); err != nil {
 			return fail(s.fault(err))
@@ -27,9 +32,6 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	}
 	if len(v.found.Problems) > 0 {
 		return fail(v.found.Problems[0])
-	}
-	if err := s.Remake(ctx); err != nil {
-		return fail(s.fault(err))
 	}
 	for _, k := range s.tables() {
 		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
@@ -48,7 +50,7 @@ SELECT session, key, max(seq), `+whole+` FROM events e WHERE session = ? AND kin
 	if err := os.MkdirAll(s.SessionDir(session), 0o700); err != nil {
 		return fail(fileFault(s.dir, err))
 	}
-	return s.rebuilt(ctx, session)
+	return errors.Join(s.rebuilt(ctx, session), s.fault(remade))
 }
 
 // rebuilt says what tables say otherwise than the events all the same.

@@ -531,7 +531,7 @@ func TestRepair(t *testing.T) {
 		all := r.verify(api.VerifyRequest{Repair: repair})
 		return all[slices.IndexFunc(all, func(v api.Verified) bool { return v.Session == "" })]
 	}
-	if v := database(true); v.Whole() || len(v.Findings) != 2 || !v.Findings[0].Table || v.Findings[1].Table {
+	if v := database(true); v.Whole() || len(v.Findings) != 2 || v.Findings[0].Table || !v.Findings[1].Table {
 		t.Errorf("%+v", v)
 	}
 	r.raw(`DROP TABLE theirs`)
@@ -542,7 +542,21 @@ func TestRepair(t *testing.T) {
 	if v := database(true); !v.Whole() || !v.Repaired {
 		t.Errorf("%+v", v)
 	}
-	// What can't be made again is said, and others are gone on with.
+	// What can't be made again keeps nothing else from it: a table of somebody's, and one that is gone.
+	r = newRig(t)
+	r.raw(`CREATE TABLE theirs (x PRIMARY KEY)`, `UPDATE notes SET doc = '{}'`)
+	if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || !v.Repaired {
+		t.Errorf("%+v", v)
+	}
+	if _, text := r.one(); strings.Contains(text, "note") || !strings.Contains(text, "theirs") {
+		t.Errorf("it has %s", text)
+	}
+	r.raw(`DROP TABLE theirs`, `DROP TABLE labels`, `DROP TABLE sessions`)
+	if all := r.verify(api.VerifyRequest{Repair: true}); len(all) != 2 || !all[0].Whole() || !all[0].Repaired || !all[1].Whole() {
+		t.Errorf("%+v", all)
+	}
+	r.found(true)
+	// Sessions that can't be made again are said, and others are gone on with.
 	r = newRig(t)
 	r.raw(`INSERT INTO notes (session, key, seq, doc) VALUES ('`+id+`', 9, 77, '{}')`, `INSERT INTO notes (session, key, seq, doc) VALUES ('zzzzzzzz', 1, 1, '{}')`)
 	if all := r.verify(api.VerifyRequest{Repair: true}); len(all) != 3 || !strings.Contains(fmt.Sprint(all), "cannot rebuild") {

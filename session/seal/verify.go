@@ -29,18 +29,12 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 		}
 		r.Head = head.String()
 	}
-	ids := []string{r.Session}
-	if r.Session == "" {
-		var err error
-		if ids, err = v.Store.Everywhere(ctx); err != nil {
-			return err
-		}
-	}
 	list, err := v.Ring.list()
 	if err != nil {
 		return err
 	}
 	keys, remarks, bad := trusted(list)
+	ids := []string{r.Session}
 	if r.Session == "" {
 		whole := api.Verified{Remarks: remarks}
 		wrong, err := v.Store.Sound(ctx)
@@ -52,7 +46,7 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 		}
 		if r.Repair {
 			err := v.Store.Remake(ctx)
-			if whole.Repaired = err == nil && len(wrong) > 0; err != nil {
+			if whole.Repaired = err == nil && slices.ContainsFunc(wrong, func(p store.Problem) bool { return p.Table }); err != nil {
 				whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(err.Error())})
 			}
 		}
@@ -60,6 +54,9 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 			whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(bad.Error())})
 		}
 		tell(api.Verifying{Done: &whole})
+		if ids, err = v.Store.Everywhere(ctx); err != nil { // after the tables that it reads are there again
+			return err
+		}
 	}
 	known, more := make(map[store.Hash]error), v.References()
 	for _, id := range ids {
@@ -115,9 +112,9 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		return out, err
 	}
 	out.Events, out.Head, out.Contents, out.Chunks, out.Bytes, out.More = found.Events, found.Head.String(), found.Bodies, found.Chunks, found.Bytes, found.Hidden
-	tables := len(found.Problems) > 0
+	tables := false // Rebuild itself looks whether the events are as they should be
 	for _, p := range found.Problems {
-		tables = tables && p.Table
+		tables = tables || p.Table
 		out.Findings = append(out.Findings, api.Finding{Text: api.Escape(p.Error()), Table: p.Table})
 	}
 	wrong, remarks := c.over(live || v.Live(id))

@@ -106,7 +106,7 @@ func (c command) verify(r api.VerifyRequest) error {
 			found = append(found, v)
 			return nil
 		}
-		return c.print(v, func(w io.Writer) { printVerified(w, v) })
+		return c.print(v, func(w io.Writer) { printVerified(w, v, r.Repair) })
 	})
 	if err == nil && c.json {
 		err = c.print(found, nil)
@@ -120,7 +120,7 @@ func (c command) verify(r api.VerifyRequest) error {
 	return err
 }
 
-func printVerified(w io.Writer, v api.Verified) {
+func printVerified(w io.Writer, v api.Verified, repair bool) {
 	name := "the database"
 	if v.Session != "" {
 		name = v.Session
@@ -143,13 +143,13 @@ func printVerified(w io.Writer, v api.Verified) {
 	mends := false
 	for _, f := range v.Findings {
 		fmt.Fprintf(w, "  ! %s\n", f.Text)
-		mends = mends || f.Table && !v.Repaired
+		mends = mends || f.Table && !repair
 	}
 	if v.More > 0 {
 		fmt.Fprintf(w, "  ! and %d more\n", v.More)
 	}
 	if mends {
-		fmt.Fprintln(w, "  --repair makes tables, views, indexes and triggers again, unless the events are wrong too")
+		fmt.Fprintln(w, "  --repair makes tables, views, indexes and triggers again where it can, unless the events are wrong too")
 	}
 	if v.Seal != nil {
 		fmt.Fprintf(w, "  signed up to event %d at %s by %s\n", v.Seal.Of, v.Seal.At.Local().Format(time.DateTime), v.Seal.Signer)
