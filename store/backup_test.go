@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -54,6 +55,52 @@ func TestBackedUpBeforeUpgrade(t *testing.T) {
 	dir := frozen(t, 0)
 	if openAt(t, dir); len(backups(t, dir)) > 0 {
 		t.Error("an empty database was backed up")
+	}
+}
+
+// A copy that SQLite made of the database can be put in its place, by whoever opens it first.
+func TestCopyPutBack(t *testing.T) {
+	dir := frozen(t, schema)
+	if err := Check(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	for _, how := range []string{`VACUUM INTO '` + copied + `'`, `PRAGMA journal_mode = DELETE`} {
+		raw(t, dir, how)
+		if _, err := os.Stat(copied); err == nil {
+			if err := os.Rename(copied, filepath.Join(dir, database)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ro, err := OpenReadOnly(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Who looks at it keeps it from being changed, which is said.
+		if err := wants("Check", Check(t.Context(), dir), ErrInUse, "put there from a copy", "stepbox ls"); err != nil {
+			t.Error(err)
+		}
+		if err := ro.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := Check(context.Background(), dir); err != nil {
+					t.Errorf("%s: %v", how, err)
+				}
+			})
+		}
+		all.Wait()
+		s := openAt(t, dir)
+		verify(t, s, "aaaaaaaa")
+		appendFacts(t, s, "aaaaaaaa", fact(99, "held"))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if made := backups(t, dir); len(made) > 0 {
+			t.Errorf("there is %q", made)
+		}
 	}
 }
 

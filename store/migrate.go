@@ -127,8 +127,8 @@ func checkVersion(dir string, v int) error {
 		ErrNewer, quote(dir), v, schema)
 }
 
-// upgrade returns when the database has the current schema and the lock is held
-// shared. Exactly one of several processes that open an older database at once
+// upgrade returns when the database has the current schema and a write-ahead log, which
+// a copy that was put back may lack, and the lock is held shared. Exactly one of several processes that open an older database at once
 // migrates it; none does while an older Stepbox has it open.
 func upgrade(ctx context.Context, dir string, lock *schemaLock, db *sql.DB) error {
 	end := time.Now().Add(patience)
@@ -144,7 +144,11 @@ func upgrade(ctx context.Context, dir string, lock *schemaLock, db *sql.DB) erro
 		if err != nil {
 			return err
 		}
-		if err := checkVersion(dir, v); err != nil || v == schema {
+		if err := checkVersion(dir, v); err != nil {
+			return err
+		}
+		var mode string
+		if err := db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil || v == schema && mode == logged {
 			return err
 		}
 		// Changing a shared lock into an exclusive one isn't atomic, so
@@ -159,6 +163,9 @@ func upgrade(ctx context.Context, dir string, lock *schemaLock, db *sql.DB) erro
 			continue // take the lock shared and look again
 		}
 		if time.Now().After(end) {
+			if v == schema {
+				return fmt.Errorf("%w: the database in %s was put there from a copy while the record was in use; end what uses it (stepbox ls shows live sessions), and try again", ErrInUse, quote(dir))
+			}
 			return fmt.Errorf("%w: %s has schema %d and must be upgraded to %d, which live sessions prevent; end them (stepbox ls shows them), or go on with the Stepbox that started them",
 				ErrInUse, quote(dir), v, schema)
 		}
@@ -185,11 +192,11 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 	if err := checkVersion(dir, v); err != nil {
 		return err
 	}
-	var mode string // it persists in the file, but not in a copy like backup's
+	var mode string // it persists in the file, but not in a copy that SQLite makes
 	if err := c.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
 		return err
 	}
-	if mode != "wal" {
+	if mode != logged {
 		return fmt.Errorf("cannot use write-ahead logging in %q: SQLite stays at %q", dir, mode)
 	}
 	kept := ""
@@ -205,6 +212,9 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 	}
 	return nil
 }
+
+// logged is the journal mode of a database with a write-ahead log.
+const logged = "wal"
 
 func step(ctx context.Context, c *sql.Conn, v int) error {
 	if _, err := c.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {

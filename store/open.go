@@ -43,7 +43,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, fmt.Errorf("cannot open the record in %q: %w", dir, err)
 	}
 	// Nothing is written before the folder is known to be right.
-	if err := first(dir, Check, makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase); err != nil {
+	if err := first(dir, check, makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", err)
 	}
 	s := &Store{dir: dir, schema: schema}
@@ -55,8 +55,20 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 }
 
 // Check says why the record can't be kept in a folder; nil when nothing is known
-// against it, or it isn't there yet. It writes nothing.
-func Check(dir string) error {
+// against it, or it isn't there yet, and then it makes none. One that is there it opens.
+func Check(ctx context.Context, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, database)); err != nil {
+		return check(dir)
+	}
+	s, err := Open(ctx, dir)
+	if err == nil {
+		err = s.Close()
+	}
+	return err
+}
+
+// check looks at a record's folder, if there is one. It writes nothing.
+func check(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ func Preflight(ctx context.Context) ([]runner.Finding, error) {
 		Name: "record", OK: true, Fatal: true, Detail: dir,
 		Why: "what sessions do is recorded there, for you alone",
 	}
-	if err := store.Check(dir); err != nil {
+	if err := store.Check(ctx, dir); err != nil {
 		record.OK, record.Detail, record.Fix = false, err.Error(), "mend that, or set STEPBOX_DATA to another folder"
 	}
 	return append(runner.Preflight(ctx, filepath.Join(dir, "sessions")), record), nil
