@@ -12,7 +12,7 @@ import (
 
 // upkeepFile is one kind of command that an agent runs for itself, without
 // being told to. Since nobody is asked about it, it must be one that only looks,
-// and be recognised exactly.
+// or writes what nothing but the agent reads, and be recognised exactly.
 type upkeepFile struct {
 	// Run are commands, matched argument for argument.
 	Run textList `yaml:"run"`

@@ -147,6 +147,8 @@ func TestHousekeeping(t *testing.T) {
 		{codex, Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}, true},
 		{claude, Command{Argv: []string{"which", "uv"}, Program: "/usr/bin/which.debianutils"}, true},
 		{claude, Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}, true},
+		{claude, Command{Argv: []string{"/usr/bin/xdg-mime", "default", "claude-code-url-handler.desktop", "x-scheme-handler/claude-cli"}, Program: "/usr/bin/xdg-mime"}, true},
+		{claude, Command{Argv: []string{"/usr/bin/xdg-mime", "default", "evil.desktop", "x-scheme-handler/https"}, Program: "/usr/bin/xdg-mime"}, false},
 		{claude, Command{Argv: []string{"rg", "--no-config", "--files", "/p"}, Program: claudeFile}, true},
 		// Another program by that name, wherever it is.
 		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/p/git"}, false},
