@@ -21,6 +21,10 @@ import (
 // or an edit.
 const quietTime = 200 * time.Millisecond
 
+// maxHalfway bounds how often, at a rest, a file is waited for that has only a
+// temporary name yet.
+const maxHalfway = 10
+
 // account records a checkpoint and says whose the changes since the last one
 // are; see files.Whose.
 func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
@@ -213,7 +217,7 @@ func (s *Session) touched() {
 		s.quiet = time.AfterFunc(quietTime, func() {
 			s.loop.Submit(func() {
 				if s.loop.Now() == loop.Running {
-					s.checkpoint(func(*files.Checkpoint, error) {}) // a failure ends the session
+					s.checkpoint(nil) // a failure ends the session
 				}
 			})
 		})

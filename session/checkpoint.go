@@ -14,8 +14,13 @@ import (
 // checkpoint makes sure that all changes so far are in a checkpoint and are
 // accounted for, and then goes on in the loop: with the checkpoint, or with the
 // error that kept it from being taken or recorded. The session stops then:
-// without it nothing could be taken back.
+// without it nothing could be taken back. A nil then says that nobody needs it
+// now: what is half-way is left to the next one, for a while.
 func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
+	patient := then == nil && s.halfway < maxHalfway
+	if then == nil {
+		then = func(*files.Checkpoint, error) {}
+	}
 	s.restorer.Commands.Store(len(s.actions.alive()) > 0)
 	var t files.Taken
 	s.loop.Alone(func() error {
@@ -30,6 +35,13 @@ func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
 			next()
 			return
 		}
+		if patient && files.Halfway(t.Changed) {
+			s.halfway++
+			s.quiet.Reset(quietTime)
+			next()
+			return
+		}
+		s.halfway = 0
 		if t.Torn != nil && s.loop.Now() < loop.Draining && !s.tornSaid {
 			// The state may be one that never was; that is said, once.
 			s.tornSaid = true

@@ -117,6 +117,23 @@ func TestSaidOfEdits(t *testing.T) {
 	}
 }
 
+// TestHalfwayEdits: a file that is written beside another and then renamed onto it is one
+// edit, also when the disk takes its time; one that keeps its temporary name is an edit
+// after a while, and is never taken for a part of what follows.
+func TestHalfwayEdits(t *testing.T) {
+	w := startProgram(t, api.ModeWatch, func(string) {}, "perl", "-e", `
+		sub put { open(F, ">", $_[0]); print F "new\n"; close F; }
+		put("a.txt.tmp.10.db9c"); select(undef, undef, undef, 0.7); rename("a.txt.tmp.10.db9c", "a.txt");
+		<STDIN>; put("b.txt.tmp"); <STDIN>; rename("b.txt.tmp", "b.txt"); <STDIN>;`)
+	for n, title := range []string{"edit a.txt", "edit b.txt.tmp", "edit b.txt"} {
+		a := w.action(title, func(a api.Action) bool { return a.N > n && a.Files > 0 })
+		if a.N != n+1 || a.Title != title || a.Files != 1 {
+			t.Fatalf("action %d is %q with %d files, want %q", a.N, a.Title, a.Files, title)
+		}
+		w.enter()
+	}
+}
+
 // TestSaidWhileHeld: what comes into the transcript while a command is held is told before
 // it is decided on, and of a denied one after that.
 func TestSaidWhileHeld(t *testing.T) {

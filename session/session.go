@@ -117,6 +117,7 @@ type Session struct {
 	counting   bool         // countSoon will
 	wall       *time.Timer
 	quiet      *time.Timer
+	halfway    int // rests at which what had changed was only half-way
 	watcher    *watch.Watcher
 	accountant files.Accountant
 	network    network.Network

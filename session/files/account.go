@@ -2,10 +2,14 @@ package files
 
 import (
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"stepbox/runner"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Whose a change is. The kernel doesn't say who wrote a file, but a process that
@@ -177,4 +181,13 @@ func Whose(alive []Command, ran map[int]bool, now time.Time) (theirs, shared []i
 		return theirs, nil
 	}
 	return nil, may
+}
+
+// Halfway says whether all that changed is new files that are called as temporary ones are.
+// Many programs write a file beside the one that it shall be, and then rename it: what
+// they do is one change, though the disk may take its time in between.
+func Halfway(changed []diff.Change) bool {
+	return len(changed) > 0 && !slices.ContainsFunc(changed, func(c diff.Change) bool {
+		return c.Status != diff.Added || c.New.Kind != manifest.KindFile || !strings.Contains(strings.ToLower(path.Base(c.Path)), "tmp")
+	})
 }
