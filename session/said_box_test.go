@@ -165,6 +165,16 @@ func TestSaidWhileHeld(t *testing.T) {
 	}
 }
 
+// TestSaidOnScreen: an agent that waits for its command's start can't write its transcript;
+// what it drew above the command stands in the question.
+func TestSaidOnScreen(t *testing.T) {
+	w := start(t, api.ModeStep, `printf '● I read it,\n  to know.\n\n● Bash(cat a.txt)\n'; bash -c 'cat a.txt'`)
+	q := w.held(0)
+	w.action("what it drew", func(a api.Action) bool {
+		return a.N == q.Action && a.State == api.ActionHeld && a.Said != nil && a.Said.Text == "I read it, to know." && a.Said.Source == "screen"
+	})
+}
+
 // TestEditsHaveEffects: before a person is asked about an edit they are told what
 // it did; and as soon as it is known what the project was, that git hasn't got it.
 func TestEditsHaveEffects(t *testing.T) {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"stepbox/session/api"
@@ -87,8 +88,16 @@ func (s *Session) lookLater(u *unheard) {
 // look looks once for what the agent announced of an action.
 func (s *Session) look(u *unheard) {
 	u.looks++
+	held := u.a.State == api.ActionHeld
 	s.loop.Aside(func() func() {
 		found := s.teller.Announced(u.of)
+		if found == nil && held {
+			var lines []string
+			for _, c := range u.of.Commands {
+				lines = append(lines, c.Line, strings.Join(c.Argv[max(len(c.Argv)-1, 0):], ""))
+			}
+			found = said.Of([]said.Announcement{{Text: said.OnScreen(s.term.Text(), lines), Source: said.FromScreen}})
+		}
 		return func() {
 			if !slices.Contains(s.unheard, u) { // it is looked for anew
 				return

@@ -19,7 +19,7 @@ type Effects struct {
 // Said is what the agent announced of an action before it did it.
 type Said struct {
 	Text   string `json:"text"`   // escaped, bounded
-	Source string `json:"source"` // "tool call", "message" before one, "commit message", "comment"
+	Source string `json:"source"` // "tool call", "message" before one, that on the "screen", "commit message", "comment"
 	// Mismatch says in words what the action did that the announcement doesn't
 	// cover; "" when nothing was found.
 	Mismatch string `json:"mismatch,omitempty"`

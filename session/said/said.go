@@ -45,6 +45,7 @@ func Of(announced []Announcement) (out *api.Said) {
 const (
 	FromCall    = "tool call"
 	FromMessage = "message" // what the agent wrote before the call
+	FromScreen  = "screen"  // the same, as long as it isn't in a transcript
 	FromCommit  = "commit message"
 	FromComment = "comment"
 )

@@ -386,6 +386,12 @@ func (t *Terminal) Last() api.Frame {
 	return f
 }
 
+// Text is the screen as it is now, as rows of plain text.
+func (t *Terminal) Text() (rows []string) {
+	t.do(func() { rows = t.screen.Text() })
+	return rows
+}
+
 // Close ends the goroutines; the PTY must have been closed or be at its end.
 func (t *Terminal) Close() {
 	close(t.stop)
