@@ -57,6 +57,9 @@ func (e *Event) digest() Hash {
 	return blake3.Sum256(b)
 }
 
+// Follows says whether an event is what its hash says, and stands behind the one before it.
+func (e *Event) Follows(before Hash) bool { return e.Prev == before && e.digest() == e.Hash }
+
 // canonical is the form in which a document is stored and hashed: compact, the
 // order of its members kept.
 func canonical(doc json.RawMessage) (json.RawMessage, error) {

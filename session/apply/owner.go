@@ -16,6 +16,8 @@ type Ended struct {
 	ID    string
 	Live  func(id string) bool // a supervisor has it after all
 
+	// Open is asked before something is recorded; nil: nobody wants to know.
+	Open func(ctx context.Context, id string)
 	// Seal signs what was recorded since the record was sealed last; nil: nobody does.
 	Seal func(ctx context.Context, id string)
 }
@@ -71,5 +73,8 @@ func (e Ended) Record(ctx context.Context, event string, a api.Apply, count func
 		return err
 	}
 	count(&s)
+	if e.Open != nil {
+		e.Open(ctx, e.ID)
+	}
 	return ledger.Append(ctx, e.Store, e.ID, api.Event{Kind: event, Apply: &a}, api.Event{Kind: "session.counted", Session: &s})
 }

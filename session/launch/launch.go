@@ -245,7 +245,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		}
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	s, err := run(ctx, st, cfg)
+	s, err := run(ctx, st, ring, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -282,10 +282,10 @@ func indexed(ctx context.Context, st *store.Store, cfg session.Config) {
 }
 
 // run starts the session, once what it takes to resume it is kept.
-func run(ctx context.Context, st *store.Store, cfg session.Config) (*session.Session, error) {
+func run(ctx context.Context, st *store.Store, ring seal.Ring, cfg session.Config) (*session.Session, error) {
 	dir := st.SessionDir(cfg.ID)
 	if cfg.Resume {
-		return again(ctx, st, cfg)
+		return again(ctx, st, ring, cfg)
 	}
 	err := keep(dir, cfg)
 	if err == nil && cfg.Parent != nil {

@@ -18,6 +18,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
+	"stepbox/session/seal"
 	"stepbox/store"
 )
 
@@ -195,7 +196,7 @@ func untilFree(ctx context.Context, st *store.Store, cfg session.Config, try fun
 
 // again starts a session that goes on. The caller has its note, so that nobody
 // else does.
-func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.Session, error) {
+func again(ctx context.Context, st *store.Store, ring seal.Ring, cfg session.Config) (*session.Session, error) {
 	dir := st.SessionDir(cfg.ID)
 	before, err := os.ReadFile(filepath.Join(dir, keptName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -214,16 +215,20 @@ func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.S
 			return nil, fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 		}
 	}
+	shut, err := seal.Resume(ctx, st, ring, cfg.ID)
+	if err != nil {
+		return nil, &Error{Code: 1, Message: fmt.Sprintf("cannot resume session %s: %v; stepbox verify %s says more, and stepbox fork %s goes on from its files in a record of its own", cfg.ID, err, cfg.ID, cfg.ID)}
+	}
 	if err := keep(dir, cfg); err != nil {
-		return nil, err
+		return nil, errors.Join(err, shut())
 	}
 	s, err := session.Start(ctx, st, cfg)
 	switch {
 	case err == nil:
 	case before == nil:
-		err = errors.Join(err, os.Remove(filepath.Join(dir, keptName)))
+		err = errors.Join(err, shut(), os.Remove(filepath.Join(dir, keptName)))
 	default:
-		err = errors.Join(err, store.WriteDurably(filepath.Join(dir, keptName), before))
+		err = errors.Join(err, shut(), store.WriteDurably(filepath.Join(dir, keptName), before))
 	}
 	return s, err
 }

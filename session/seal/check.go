@@ -31,9 +31,14 @@ type checker struct {
 
 	count   int
 	last    *api.Seal // that is good
-	after   int       // events after that
+	after   int       // events after the one that it signs
+	newest  uint64    // event that is no seal
 	keyed   time.Time // the first key was made: what ended since is sealed
-	noted   string    // the newest seal that its folder knows of, or an end that isn't sealed
+	folder  string    // the file that knows
+	knows   known     // what it said before any event was looked at
+	met     bool      // the event that it knows has passed
+	unknown int       // events after that, of which it should know
+	is      string    // the session as it was last recorded, but for what an apply counts
 	phase   phase
 	missing bool   // its end should be sealed
 	vouched bool   // since it was started or resumed its own supervisor has sealed it
@@ -48,7 +53,7 @@ type phase int
 const (
 	open   phase = iota // it goes on, or was killed
 	ended               // that it ended isn't sealed
-	owed                // nor this, but its folder knows the end: it can be
+	owed                // nor this, but its folder knows of the end: it can be
 	closed              // it is: only applies, and that it goes on, may follow
 )
 
@@ -58,41 +63,76 @@ func newChecker(st *store.Store, session string, list []key, keys map[string][]k
 		c.keyed = list[0].From
 	}
 	var err error
-	if c.noted, err = readNote(noteOf(st, session)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	c.folder = noteOf(st, session)
+	if c.knows, err = readNote(c.folder); err != nil {
 		c.wrong = append(c.wrong, fmt.Sprintf("what its folder knows of its newest seal can't be read: %v", err))
 	}
 	return c
 }
 
-// readNote reads a file with a hash, whatever else is there by now.
-func readNote(path string) (string, error) {
+// known is what a session's folder knows of its record: the newest event that its owner
+// had signed or, when it was through, recorded. Nothing but a seal follows that, unless
+// the owner goes on.
+type known struct {
+	newest store.Hash // zero: none
+	open   bool       // its owner goes on recording
+}
+
+// goesOn follows the hash where an owner goes on behind what isn't its own seal.
+const goesOn = " open"
+
+// readNote reads that, whatever else is in the file's place by now.
+func readNote(path string) (k known, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	} else if err != nil {
+		return k, err
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return "", errors.Join(err, errors.New("it is no regular file"))
+		return k, errors.Join(err, errors.New("it is no regular file"))
 	}
 	const most = 1000
 	b, err := io.ReadAll(io.LimitReader(f, most))
-	return strings.TrimSpace(string(b)), err
+	if err != nil {
+		return k, err
+	}
+	hash, open := strings.CutSuffix(strings.TrimSpace(string(b)), goesOn)
+	k.open = open
+	k.newest, err = store.ParseHash(hash)
+	return k, err
 }
 
 func (c *checker) event(e store.Event) {
 	c.hashes = append(c.hashes, e.Hash)
-	c.after++
-	if e.Kind != store.KindSeal {
+	if e.Kind == store.KindSeal {
+		c.sealed(e)
+	} else {
+		c.after++
+		c.newest = e.Seq
+		if c.met && !c.knows.open {
+			c.unknown++
+		}
 		c.fact(e)
-		return
 	}
+	if e.Hash == c.knows.newest {
+		c.met = true
+		c.knows.open = c.knows.open || c.last != nil && c.last.By == Going && e.Kind == store.KindSeal
+	}
+	if c.phase == ended && c.met && (c.knows.open || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
+		c.phase = owed
+	}
+}
+
+func (c *checker) sealed(e store.Event) {
 	c.count++
 	s, err := c.seal(e)
 	if err != nil {
 		c.wrong = append(c.wrong, fmt.Sprintf("seal %d (event %d): %v", e.Key, e.Seq, err))
 		return
 	}
-	c.last, c.after = &s, 0
+	c.last, c.after = &s, int(e.Seq-1-s.Of)
 	c.vouched = c.vouched || s.By != After
 	if s.By == Final || s.By == After && c.phase == open || s.By == Late && c.phase >= ended {
 		c.phase, c.by = closed, s.By
@@ -104,20 +144,21 @@ func (c *checker) fact(e store.Event) {
 	if e.Kind == store.KindSession {
 		var s api.Session
 		_ = json.Unmarshal(e.Doc, &s) // what can't be read is found otherwise
+		was := c.is
+		s.Applies, s.Unapplied = 0, 0
+		b, _ := json.Marshal(s) // it can always be
+		c.is = string(b)
 		switch {
 		case e.Event == "session.resumed":
 			c.phase, c.vouched = open, false
 		case c.phase == open && s.State == api.SessionEnded:
 			c.phase, c.missing = ended, !c.keyed.IsZero() && !e.At.Before(c.keyed)
-		case e.Event == "session.counted":
+		case e.Event == "session.counted" && c.is == was:
 			return
 		}
 	}
 	if c.phase >= owed && e.Kind != store.KindApply {
 		c.added++
-	}
-	if c.phase == ended && e.Hash.String() == c.noted {
-		c.phase = owed
 	}
 }
 
@@ -128,6 +169,12 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 	}
 	if s.Of == 0 || s.Of >= e.Seq || s.Of > uint64(len(c.hashes)) || c.hashes[s.Of-1].String() != s.Hash {
 		return s, fmt.Errorf("it is of another event %d than the one that is there", s.Of)
+	}
+	switch {
+	case c.last != nil && s.Of <= c.last.Of:
+		return s, fmt.Errorf("it is of event %d, which the one before it signs already: it was put there again", s.Of)
+	case s.By != Going && s.Of < c.newest:
+		return s, fmt.Errorf("it is of event %d, and others follow that: it was put there again, or they were added", s.Of)
 	}
 	pub, err := check(Message(c.session, s), s.Signature)
 	if err != nil {
@@ -151,8 +198,13 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 // over says what is wrong with, and what is to be known of, a session's seals.
 func (c *checker) over(live bool) (wrong, remarks []string) {
 	wrong = c.wrong
-	if c.noted != "" && !c.lists(c.noted) {
+	if !c.knows.newest.IsZero() && !c.met {
 		wrong = append(wrong, "it lacks the seal or the end that its folder knows as its newest: it was cut off before that, or written anew")
+	}
+	if c.unknown > 0 {
+		if now, err := readNote(c.folder); err != nil || now.newest == c.knows.newest && !now.open { // else they were recorded meanwhile
+			wrong = append(wrong, fmt.Sprintf("it has events after the newest that its folder knows, and which its owner didn't record: %d", c.unknown))
+		}
 	}
 	if c.added > 0 {
 		wrong = append(wrong, fmt.Sprintf("it has events after its end that aren't of an apply: %d", c.added))
@@ -169,7 +221,7 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 	case c.phase == closed && c.after > 0:
 		remarks = append(remarks, fmt.Sprintf("it has events after the last seal: %d", c.after))
 	}
-	if c.last != nil && c.noted == "" && !live {
+	if c.last != nil && c.knows.newest.IsZero() && !live {
 		remarks = append(remarks, "its folder doesn't know its newest seal (the file sealed): that it was cut back wouldn't be seen")
 	}
 	if c.phase == closed && c.by == Late {

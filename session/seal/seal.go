@@ -72,7 +72,7 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 		}
 		s.N = before.N + 1
 	}
-	if by == Final { // what can't be signed now can be later: see Owed
+	if by != Going { // what can't be signed now can be later: see Owed
 		if err := know(st, session, s.Hash); err != nil {
 			return 0, err
 		}
@@ -97,19 +97,61 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 	return events[0].Seq, know(st, session, events[0].Hash.String())
 }
 
-// know tells a session's folder of its newest seal, or end: a record that is cut back to
+// know tells a session's folder of its newest seal, or event: a record that is cut back to
 // an older one agrees with itself. It is told only of what power loss doesn't take back.
-func know(st *store.Store, session, hash string) error {
+func know(st *store.Store, session, what string) error {
 	if err := st.Sync(); err != nil {
 		return err
 	}
-	return store.WriteDurably(noteOf(st, session), []byte(hash))
+	return store.WriteDurably(noteOf(st, session), []byte(what))
 }
 
-// noteOf is the file in a session's folder with the hash of its newest seal, or of an
-// end that isn't sealed yet.
+// noteOf is the file in a session's folder that holds what it knows.
 func noteOf(st *store.Store, session string) string {
 	return filepath.Join(st.SessionDir(session), "sealed")
+}
+
+// Open tells the folder of a session that is over that its owner records more, until
+// that is sealed. It isn't told where something is recorded by then that it doesn't know,
+// so that this stays found. Shut takes it back if nothing was recorded after all.
+func Open(ctx context.Context, st *store.Store, session string) (shut func() error, err error) {
+	shut = func() error { return nil }
+	knows, err := readNote(noteOf(st, session))
+	if err != nil || knows.open || knows.newest.IsZero() {
+		return shut, err
+	}
+	last, err := st.LastEvent(ctx, session)
+	for seq := last; err == nil && seq > 0; seq-- {
+		var events []store.Event
+		if events, err = st.Events(ctx, session, seq, 1); err != nil || len(events) == 0 {
+			break
+		}
+		if events[0].Hash == knows.newest {
+			return func() error {
+				if now, err := st.LastEvent(context.WithoutCancel(ctx), session); err != nil || now != last {
+					return err
+				}
+				return know(st, session, knows.newest.String())
+			}, know(st, session, knows.newest.String()+goesOn)
+		}
+		if events[0].Kind != store.KindSeal {
+			break
+		}
+	}
+	return shut, err
+}
+
+// Resume is Open for a session that goes on, whose supervisor signs all of it. What
+// speaks against itself, or its folder doesn't know, isn't gone on with.
+func Resume(ctx context.Context, st *store.Store, r Ring, session string) (shut func() error, err error) {
+	c, err := look(ctx, st, r, session)
+	if err != nil {
+		return nil, err
+	}
+	if wrong, _ := c.over(true); len(wrong) > 0 {
+		return nil, fmt.Errorf("its record isn't what was recorded: %s", wrong[0])
+	}
+	return Open(ctx, st, session)
 }
 
 // Later seals what nobody is at any more, if there is something new: what a killed
@@ -135,27 +177,9 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, is func
 	fail := func(err error) error {
 		return fmt.Errorf("cannot seal the record of session %s: %w", session, err)
 	}
-	list, err := r.list()
+	c, err := look(ctx, st, r, session)
 	if err != nil {
 		return fail(err)
-	}
-	keys, _, err := trusted(list)
-	if err != nil {
-		return fail(err)
-	}
-	c := newChecker(st, session, list, keys)
-	for {
-		const page = 1000
-		events, err := st.Events(ctx, session, uint64(len(c.hashes))+1, page)
-		if err != nil {
-			return fail(err)
-		}
-		for _, e := range events {
-			c.event(e)
-		}
-		if len(events) < page {
-			break
-		}
 	}
 	by := After
 	switch wrong, _ := c.over(true); {
@@ -180,6 +204,37 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, is func
 	}
 	_, err = Seal(ctx, st, r, session, by)
 	return err
+}
+
+// look has a session's events pass a checker.
+func look(ctx context.Context, st *store.Store, r Ring, session string) (*checker, error) {
+	list, err := r.list()
+	if err != nil {
+		return nil, err
+	}
+	keys, _, err := trusted(list)
+	if err != nil {
+		return nil, err
+	}
+	c := newChecker(st, session, list, keys)
+	var before store.Hash
+	for {
+		const page = 1000
+		events, err := st.Events(ctx, session, uint64(len(c.hashes))+1, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			if !e.Follows(before) {
+				c.wrong = append(c.wrong, fmt.Sprintf("event %d isn't what its hash says, or doesn't follow on the one before it: it was changed", e.Seq))
+			}
+			before = e.Hash
+			c.event(e)
+		}
+		if len(events) < page {
+			return c, nil
+		}
+	}
 }
 
 func sign(s ssh.Signer, message []byte) (string, error) {

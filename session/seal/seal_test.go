@@ -100,6 +100,14 @@ func (r *rig) add(k store.Kind, key int64, event, doc string) {
 	}
 }
 
+// open has the owner of a session that is over go on recording it.
+func (r *rig) open() {
+	r.Helper()
+	if _, err := Open(r.Context(), r.st, id); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // later seals it as who comes later; words are why it isn't.
 func (r *rig) later(words string) {
 	r.Helper()
@@ -181,8 +189,9 @@ func TestSealed(t *testing.T) {
 	if v, _ := r.one(); v.Name != "that" {
 		t.Errorf("it is called %s", v.Name)
 	}
+	r.open()
 	r.add(store.KindApply, 1, "apply.done", `{}`)
-	r.add(store.KindSession, 0, "session.counted", `{"state":"ended"}`)
+	r.add(store.KindSession, 0, "session.counted", `{"name":"it","applies":1,"unapplied":2}`)
 	r.found(true, "events after the last seal: 2")
 	r.later("")
 	if v, text := r.one(); !v.Whole() || text != "" || v.Seal.By != After {
@@ -192,6 +201,7 @@ func TestSealed(t *testing.T) {
 	if v, _ := r.one(); v.Seals != 3 {
 		t.Errorf("%d seals", v.Seals)
 	}
+	r.open()
 	r.add(store.KindNote, 9, "note", `{}`)
 	r.found(false, "events after its end that aren't of an apply: 1")
 	r.later("events after its end")
@@ -219,6 +229,9 @@ func TestLater(t *testing.T) {
 	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 	r.seal(Going)
 	r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+	if err := os.Remove(noteOf(r.st, id)); err != nil {
+		t.Fatal(err)
+	}
 	r.found(false, "it ended, and no seal signs its end")
 	r.later("no seal signs its end")
 	r.seal(After)
@@ -272,14 +285,17 @@ func TestOwed(t *testing.T) {
 	}
 	t.Run("as it was", func(t *testing.T) {
 		r := ended(t)
+		r.open()
 		r.add(store.KindApply, 1, "apply.done", `{}`)
 		repaired(r, true, "signed only later")
+		r.open()
 		r.add(store.KindApply, 1, "apply.undone", `{}`)
 		r.later("")
 		r.found(true, "signed only later")
+		r.open()
 		r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
-		repaired(r, false, "no seal signs its end")
+		r.found(false, "which its folder knows")
 		r.seal(Final)
 		if _, text := r.one(); text != "" {
 			t.Error(text)
@@ -287,6 +303,7 @@ func TestOwed(t *testing.T) {
 	})
 	t.Run("by an apply", func(t *testing.T) {
 		r := ended(t)
+		r.open()
 		r.add(store.KindApply, 1, "apply.done", `{}`)
 		r.later("")
 		repaired(r, true, "signed only later")
@@ -305,8 +322,19 @@ func TestOwed(t *testing.T) {
 	})
 	t.Run("with more behind it", func(t *testing.T) {
 		r := ended(t)
-		r.add(store.KindNote, 9, "note", `{}`)
-		repaired(r, false, "aren't of an apply: 1")
+		r.add(store.KindSession, 0, "session.counted", `{"state":"ended","command":"other"}`)
+		r.add(store.KindApply, 1, "apply.done", `{}`)
+		r.open() // by an apply of its owner
+		r.add(store.KindApply, 2, "apply.done", `{}`)
+		repaired(r, false, "its owner didn't record: 3")
+	})
+	t.Run("killed before its folder knew", func(t *testing.T) {
+		r := newRig(t)
+		r.seal(Going)
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+		r.found(false, "--repair has it signed")
+		r.later("")
+		r.found(true, "signed only later")
 	})
 	t.Run("another end", func(t *testing.T) {
 		r := ended(t)
@@ -321,6 +349,85 @@ func TestOwed(t *testing.T) {
 		r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE seq = 8`, `DELETE FROM seals WHERE seq = 8`)
 		repaired(r, false, "it lacks the seal or the end")
 	})
+}
+
+// What is written into the database alone once a session is at rest, each hash worked out as
+// it should be, is found, and stays so: nobody who has the session signs it.
+func TestAddedAtRest(t *testing.T) {
+	resume := func(r *rig) {
+		r.add(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
+		r.add(store.KindAction, 3, "action.ended", `{"n":3}`)
+	}
+	for name, c := range map[string]struct {
+		forge func(r *rig)
+		words string
+	}{
+		"other facts": {func(r *rig) {
+			r.add(store.KindSession, 0, "session.counted", `{"name":"it","state":"ended","command":"other"}`)
+		}, "aren't of an apply: 1"},
+		"an apply":   {func(r *rig) { r.add(store.KindApply, 1, "apply.done", `{}`) }, "its owner didn't record: 1"},
+		"as resumed": {resume, "its owner didn't record: 2"},
+		"with the seal of its end again": {func(r *rig) {
+			resume(r)
+			r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
+			r.again()
+		}, "put there again"},
+		"in an event before": {func(r *rig) {
+			r.raw(`DROP TRIGGER events_stay`, `UPDATE events SET doc = '{"id":1,"text":"no"}' WHERE seq = 3`, `UPDATE notes SET doc = '{"id":1,"text":"no"}' WHERE seq = 3`)
+		}, "it was changed"},
+		"with nothing but that seal": {(*rig).again, "which the one before it signs already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.seal(Going)
+			r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
+			r.seal(Final)
+			if shut, err := Resume(t.Context(), r.st, r.ring, id); err != nil || shut() != nil {
+				t.Fatal(err)
+			}
+			r.found(true)
+			c.forge(r)
+			r.found(false, c.words)
+			if _, err := Resume(t.Context(), r.st, r.ring, id); err == nil {
+				t.Error("it is gone on with")
+			}
+			r.open()
+			r.add(store.KindApply, 9, "apply.done", `{}`)
+			if err := Later(t.Context(), r.st, r.ring, id); err == nil {
+				t.Error("it is signed")
+			}
+			r.found(false, c.words[:len(c.words)-1])
+		})
+	}
+}
+
+// again puts the newest seal behind the newest event.
+func (r *rig) again() {
+	r.Helper()
+	docs, err := r.st.Newest(r.Context(), id, store.KindSeal, 1)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.add(store.KindSeal, 9, "sealed", string(docs[0]))
+}
+
+// A session that its owner goes on with is vouched for by its next seal, and nothing but the
+// counts of an apply may be told anew of one that has ended.
+func TestGoneOnWith(t *testing.T) {
+	r := newRig(t)
+	r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
+	r.seal(Final)
+	if _, err := Resume(t.Context(), r.st, r.ring, id); err != nil {
+		t.Fatal(err)
+	}
+	r.add(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
+	r.add(store.KindNote, 9, "note", `{}`)
+	r.found(true, "no seal signs its end")
+	r.later("")
+	r.open()
+	r.add(store.KindApply, 1, "apply.done", `{}`)
+	r.add(store.KindSession, 0, "session.counted", `{"name":"it","state":"running","applies":1,"command":"other"}`)
+	r.found(false, "aren't of an apply: 1")
 }
 
 // A key that signs again after another counts for both times.
