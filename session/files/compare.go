@@ -17,6 +17,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/merge"
 )
 
 // Bounds of a comparison and its pages.
@@ -326,7 +327,7 @@ func (f *Files) sides(ctx context.Context, c diff.Change) (before, after, note s
 	if err == nil {
 		var a []byte
 		if a, err = f.Read(ctx, c.New, maxDiffBytes); err == nil {
-			if !text(b) || !text(a) {
+			if merge.Binary(b) || merge.Binary(a) {
 				return "", "", noteBinary, nil
 			}
 			return string(b), string(a), "", nil

@@ -1,10 +1,8 @@
 package files
 
 import (
-	"bytes"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"stepbox/session/api"
 	"stepbox/session/merge"
@@ -48,15 +46,4 @@ func Hunks(before, after string) (out []api.Hunk, added, removed int, err error)
 		out = append(out, hunk)
 	}
 	return out, added, removed, nil
-}
-
-// text says whether bytes can be shown as lines; bytes that aren't UTF-8 are
-// shown escaped, as long as most of them are.
-func text(b []byte) bool {
-	return !merge.Binary(b) && readable(b)
-}
-
-// readable says whether bytes are characters, whatever the length of lines.
-func readable(b []byte) bool {
-	return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 && (utf8.Valid(b) || len(bytes.ToValidUTF8(b, nil))*10 >= len(b)*9)
 }

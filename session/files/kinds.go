@@ -133,9 +133,9 @@ func sniff(b []byte) (is, size string) {
 		return "MP4 video", ""
 	case len(b) > 262 && string(b[257:262]) == "ustar":
 		return "tar archive", ""
-	case readable(b) && merge.Binary(b):
+	case merge.Readable(b) && merge.Binary(b):
 		return longLines, ""
-	case readable(b):
+	case merge.Readable(b):
 		return "text", ""
 	}
 	return "data", ""

@@ -7,6 +7,7 @@ import (
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/merge"
 )
 
 // Bounds of looking for files that were renamed and edited, of one comparison.
@@ -133,7 +134,7 @@ func (s *similarity) lines(i int, e *diff.File) map[string]int {
 	s.left -= e.Size
 	s.seen[i] = nil
 	b, err := s.Read(s.ctx, e, maxDiffBytes)
-	if err == nil && text(b) {
+	if err == nil && !merge.Binary(b) {
 		lines = make(map[string]int)
 		for line := range strings.Lines(string(b)) {
 			lines[line]++

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 )
@@ -9,10 +10,16 @@ import (
 // maxLine is how long a line of text may be, in bytes. Longer ones are data.
 const maxLine = 10 << 10
 
-// Binary says whether bytes aren't text: git's rule, a NUL among the first
-// 8,000, or a line that no person would read.
+// Readable says whether bytes are characters, whatever the length of lines: nine of ten
+// have to be, and none of the first 8,000 a NUL, which is git's rule.
+func Readable(b []byte) bool {
+	return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 && (utf8.Valid(b) || len(bytes.ToValidUTF8(b, nil))*10 >= len(b)*9)
+}
+
+// Binary says whether bytes aren't text: not readable, or with a line that no person
+// would read.
 func Binary(b []byte) bool {
-	if bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 {
+	if !Readable(b) {
 		return true
 	}
 	for len(b) > 0 {
