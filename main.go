@@ -96,6 +96,12 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; %s --help lists its flags", cli.ErrUsage, err, cmd.CommandPath())
 	})
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { // before the library asks, whose error says nothing of usage
+		if err := cmd.ValidateFlagGroups(); err != nil {
+			return fmt.Errorf("%w: %w", cli.ErrUsage, err)
+		}
+		return nil
+	}
 	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
 	return root

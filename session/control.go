@@ -13,7 +13,7 @@ import (
 // SetMode changes how actions are judged from now on.
 func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) {
 	if !m.Valid() {
-		return api.Session{}, api.Problemf(api.CodeInvalid, "there is no mode %q: use step, policy or watch", api.Escape(string(m)))
+		return api.Session{}, api.Problemf(api.CodeUsage, "there is no mode %q: use step, policy or watch", api.Escape(string(m)))
 	}
 	return s.change(ctx, "mode", func() error { s.info.Mode = m; return nil })
 }

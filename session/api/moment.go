@@ -29,11 +29,11 @@ type Parts struct {
 	Event  uint64
 }
 
-// Parse reads a moment; a *Problem with CodeInvalid says what is wrong with it.
+// Parse reads a moment; a *Problem with CodeUsage says what is wrong with it.
 func (m Moment) Parse() (Parts, error) {
 	s := string(m)
 	bad := func() (Parts, error) {
-		return Parts{}, Problemf(CodeInvalid, "%q is no moment: use an action's number, 12 for after it or 12^ for before it, +1h2m since the start, start, or end", Escape(Trim(s, 80)))
+		return Parts{}, Problemf(CodeUsage, "%q is no moment: use an action's number, 12 for after it or 12^ for before it, +1h2m since the start, start, or end", Escape(Trim(s, 80)))
 	}
 	switch {
 	case s == "" || s == "end":

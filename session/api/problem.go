@@ -24,7 +24,8 @@ func Problemf(code, format string, args ...any) error {
 // Codes of Problem that a caller can act on.
 const (
 	CodeNotFound = "not_found"
-	CodeInvalid  = "invalid"  // the request's own words are off
+	CodeInvalid  = "invalid"  // the request can't be carried out as it is
+	CodeUsage    = "usage"    // a word of the request isn't one that can be used there
 	CodeDecided  = "decided"  // another client answered first
 	CodeStale    = "stale"    // what is held isn't what was shown
 	CodeGone     = "gone"     // nothing is held any more

@@ -15,7 +15,7 @@ func KeyOf(path string) string { return base64.RawURLEncoding.EncodeToString([]b
 func PathOf(key string) (string, error) {
 	p, err := base64.RawURLEncoding.DecodeString(key)
 	if err != nil {
-		return "", Problemf(CodeInvalid, "%q names no file", Escape(Trim(key, 80)))
+		return "", Problemf(CodeUsage, "%q names no file", Escape(Trim(key, 80)))
 	}
 	return string(p), nil
 }

@@ -85,7 +85,7 @@ func (e *Exporter) Plan(ctx context.Context, id string, req api.ExportRequest, p
 func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest, red *redact.Redactor, patch func(io.Writer) error, w io.Writer, planning bool) error {
 	format, ok := formats[req.Format]
 	if !ok {
-		return api.Problemf(api.CodeInvalid, "%q is no format; there are: %s", api.Escape(api.Trim(req.Format, 80)), strings.Join(api.ExportFormats, ", "))
+		return api.Problemf(api.CodeUsage, "%q is no format; there are: %s", api.Escape(api.Trim(req.Format, 80)), strings.Join(api.ExportFormats, ", "))
 	}
 	s, err := e.History.Session(ctx, id)
 	if err != nil {

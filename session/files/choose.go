@@ -28,7 +28,7 @@ func chooserOf(in api.Selection) (*chooser, error) {
 	c := &chooser{globs: in.Globs, choices: make(map[string]api.Choice), found: make(map[string]bool)}
 	for _, g := range in.Globs {
 		if g == "" || !doublestar.ValidatePattern(g) {
-			return nil, api.Problemf(api.CodeInvalid, "%q is no pattern of paths; src/** is one", api.Escape(api.Trim(g, 200)))
+			return nil, api.Problemf(api.CodeUsage, "%q is no pattern of paths; src/** is one", api.Escape(api.Trim(g, 200)))
 		}
 	}
 	for _, f := range in.Files {

@@ -144,7 +144,7 @@ func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
 			t.Errorf("after %q there are %d of %d (%v), want %d of 5", tt.after, len(got.Files), got.Total, err, tt.want)
 		}
 	}
-	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{After: "no key!"}, nil); code(err) != api.CodeInvalid {
+	if _, err := u.Page(t.Context(), nil, u.look(), api.Page{After: "no key!"}, nil); code(err) != api.CodeUsage {
 		t.Errorf("a malformed place gives %v", err)
 	}
 }

@@ -182,7 +182,7 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 		if err == nil && s.To == nil { // the project folder, as it was first seen
 			s.From, s.To = nil, s.From
 			if s.To != nil {
-				err = api.Problemf(api.CodeInvalid, "%s is before %s: name the earlier moment first", in.To, in.From)
+				err = api.Problemf(api.CodeUsage, "%s is before %s: name the earlier moment first", in.To, in.From)
 			}
 		}
 		return s, err

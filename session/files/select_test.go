@@ -179,7 +179,7 @@ func TestSelectHunks(t *testing.T) {
 		"of what isn't there now":  {api.Selection{Files: choice}, api.CodeStale},
 		"of two actions":           {api.Selection{Files: choice, Actions: []int{1, 2}}, api.CodeInvalid},
 		"of a file that is as was": {api.Selection{Files: []api.Choice{{Key: key("b")}}}, api.CodeNotFound},
-		"a pattern that is none":   {api.Selection{Globs: []string{"[a"}}, api.CodeInvalid},
+		"a pattern that is none":   {api.Selection{Globs: []string{"[a"}}, api.CodeUsage},
 		"an action that isn't":     {api.Selection{Actions: []int{3}}, api.CodeNotFound},
 	} {
 		var p *api.Problem

@@ -52,7 +52,7 @@ func (f *Finder) Find(ctx context.Context, q api.Query) (api.FoundPage, error) {
 	}
 	chosen, err := f.Store.Choose(ctx, c)
 	if errors.Is(err, store.ErrChoice) {
-		err = api.Problemf(api.CodeInvalid, "%v", err)
+		err = api.Problemf(api.CodeUsage, "%v", err)
 	}
 	if err != nil {
 		return out, err
@@ -85,7 +85,7 @@ func (f *Finder) Find(ctx context.Context, q api.Query) (api.FoundPage, error) {
 func (f *Finder) choice(ctx context.Context, q api.Query) (store.Choice, error) {
 	order, ok := orders[q.Sort]
 	if !ok {
-		return store.Choice{}, api.Problemf(api.CodeInvalid, "there is no order %q: use longest, changes or name", api.Escape(api.Trim(string(q.Sort), 80)))
+		return store.Choice{}, api.Problemf(api.CodeUsage, "there is no order %q: use longest, changes or name", api.Escape(api.Trim(string(q.Sort), 80)))
 	}
 	c := store.Choice{
 		Agent: q.Agent, Session: q.Session, Parent: q.Parent, Folder: q.Folder, Tags: q.Tags, Since: q.Since, Before: q.Before,
@@ -121,7 +121,7 @@ func (f *Finder) choice(ctx context.Context, q api.Query) (store.Choice, error) 
 	case "trashed":
 		c.Trashed = true
 	default:
-		return c, api.Problemf(api.CodeInvalid, "there is no state %q: use live, past, ended, interrupted, failed, unapplied, pinned or trashed", api.Escape(api.Trim(q.State, 80)))
+		return c, api.Problemf(api.CodeUsage, "there is no state %q: use live, past, ended, interrupted, failed, unapplied, pinned or trashed", api.Escape(api.Trim(q.State, 80)))
 	}
 	return c, nil
 }

@@ -112,7 +112,7 @@ func TestLabel(t *testing.T) {
 		{Name: ptr("a b")}, {Name: ptr("\x1b[2J")}, {Name: ptr("second")}, {Tags: &[]string{"a/b"}}, {Tags: &[]string{""}},
 		{Note: ptr(strings.Repeat("é", 2001))}, {Note: ptr(strings.Repeat("\x01", 1000))}, {Tags: &tags},
 	} {
-		if _, err := f.Label(t.Context(), "one", bad); !problem(err, api.CodeInvalid) {
+		if _, err := f.Label(t.Context(), "one", bad); !problem(err, api.CodeUsage) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("a phrase finds %q", got)
 	}
 	for _, bad := range []api.Query{{State: "odd"}, {Sort: "odd"}, {After: "odd"}} {
-		if _, err := f.Find(t.Context(), bad); !problem(err, api.CodeInvalid) {
+		if _, err := f.Find(t.Context(), bad); !problem(err, api.CodeUsage) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

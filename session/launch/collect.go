@@ -22,7 +22,7 @@ const inTrash = 24 * time.Hour
 func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error) {
 	out := api.Collected{Dry: r.Dry}
 	if r.OlderThan < 0 || r.Keep != nil && *r.Keep < 0 || r.MaxSize < 0 {
-		return out, api.Problemf(api.CodeInvalid, "an age, a number and a size can't be negative")
+		return out, api.Problemf(api.CodeUsage, "an age, a number and a size can't be negative")
 	}
 	if err := k.store.Sane(ctx); err != nil { // before sessions go
 		return out, err

@@ -109,7 +109,7 @@ func set[T any](to *T, from *T) {
 
 // checkLabel says what is wrong with a label.
 func (h *History) checkLabel(ctx context.Context, s api.Session, l api.Label) error {
-	bad := func(format string, args ...any) error { return api.Problemf(api.CodeInvalid, format, args...) }
+	bad := func(format string, args ...any) error { return api.Problemf(api.CodeUsage, format, args...) }
 	if l.Note != nil && utf8.RuneCountInString(api.Escape(*l.Note)) > api.NoteMost {
 		return bad("a note has at most %d characters: say it shorter", api.NoteMost)
 	}

@@ -25,7 +25,7 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 	if r.Head != "" {
 		head, err := store.ParseHash(r.Head)
 		if err != nil || r.Session == "" {
-			return api.Problemf(api.CodeInvalid, "a head is the hash of an event of one session, in hexadecimal: stepbox verify --print-head SESSION prints it")
+			return api.Problemf(api.CodeUsage, "a head is the hash of an event of one session, in hexadecimal: stepbox verify --print-head SESSION prints it")
 		}
 		r.Head = head.String()
 	}

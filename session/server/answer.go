@@ -124,6 +124,7 @@ func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 var statuses = map[string]int{
 	api.CodeNotFound: http.StatusNotFound,
 	api.CodeInvalid:  http.StatusBadRequest,
+	api.CodeUsage:    http.StatusBadRequest,
 	api.CodeDecided:  http.StatusConflict,
 	api.CodeStale:    http.StatusConflict,
 	api.CodeGone:     http.StatusConflict,

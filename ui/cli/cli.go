@@ -49,6 +49,8 @@ func Code(err error) int {
 		return ExitUsage
 	case errors.As(err, &p):
 		switch p.Code {
+		case api.CodeUsage:
+			return ExitUsage
 		case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive, api.CodeUnknown:
 			return ExitRefused
 		case api.CodeChecked:
