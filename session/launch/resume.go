@@ -59,6 +59,11 @@ func identityOf(folder string) (identity, error) {
 	return id, nil
 }
 
+// elsewhere says how to have what a session did without its project folder.
+func elsewhere(s api.Session) string {
+	return fmt.Sprintf("have its changes as a patch for git apply (stepbox export %s --format patch), or its files in a new folder (stepbox checkout %s --into DIR)", s.ID, s.ID)
+}
+
 // same says why a session's project folder isn't the one that it worked on. Of
 // sessions of which nothing was kept nothing is known.
 func same(dir string, s api.Session) error {
@@ -67,15 +72,15 @@ func same(dir string, s api.Session) error {
 	if err != nil || json.Unmarshal(body, &k) != nil {
 		return nil
 	}
-	what := "isn't the folder that session %s worked on, but another of that name; put the right one back there"
+	what := "isn't the folder that session %s worked on, but another of that name"
 	now, err := identityOf(s.Folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		what = "isn't there any more, which session %s worked on; put it back there"
+		what = "isn't there any more, which session %s worked on"
 	case err != nil || now.is(k.Folder):
 		return nil // what else is wrong with it is told by who opens it
 	}
-	return api.Problemf(api.CodeBusy, "%s "+what+", or take the changes as a patch: stepbox export %s", s.Workspace, s.Name, s.ID)
+	return api.Problemf(api.CodeBusy, "%s "+what+": put that one back there, or %s", s.Workspace, s.Name, elsewhere(s))
 }
 
 const keptName = "resume.json"
@@ -165,7 +170,7 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	}
 	now, err := identityOf(cfg.Workspace)
 	if err != nil || !old && !now.is(k.Folder) {
-		return refuse("%s isn't the folder that it worked on, but another of that name; put the right one back there. What it changed is in the record: stepbox diff %s", was.Workspace, was.ID)
+		return refuse("%s isn't the folder that it worked on, but another of that name: put that one back there, or %s", was.Workspace, elsewhere(was))
 	}
 	if r.Fork != nil {
 		cfg.Parent = &api.Parent{ID: was.ID, Name: was.Name, At: r.Fork.At}
