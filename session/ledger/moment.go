@@ -118,7 +118,8 @@ func (h *History) checkpointBy(ctx context.Context, id string, seq uint64) (int6
 }
 
 // atAction is the moment before an action was first told of, or after it ended: when
-// it was told so first, and of one that hasn't ended the newest.
+// it was told so first, or when its changes were counted if that was the next that was
+// told of it, and of one that hasn't ended the newest.
 func (h *History) atAction(ctx context.Context, s api.Session, parts api.Parts) (api.At, error) {
 	told, err := h.Store.Told(ctx, s.ID, store.KindAction, int64(parts.Action))
 	if err != nil {
@@ -136,12 +137,18 @@ func (h *History) atAction(ctx context.Context, s api.Session, parts api.Parts) 
 		at.Checkpoint = a.Before
 	} else {
 		for _, e := range told {
+			ended := a
 			a = api.Action{}
 			if err := json.Unmarshal(e.Doc, &a); err != nil {
 				return at, err
 			}
+			over := !ended.EndedAt.IsZero() || ended.State == api.ActionEnded
+			if over && (e.Event != "action.counted" || a.After != ended.After) { // they are others', or those since
+				a = ended
+				break
+			}
 			at.Time, at.Seq = e.At, e.Seq
-			if !a.EndedAt.IsZero() || a.State == api.ActionEnded {
+			if over || a.Added+a.Removed > 0 {
 				break
 			}
 		}
