@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -26,6 +27,8 @@ type File struct {
 	At  api.Moment // the moment
 
 	blame api.Blame
+	wide  int  // the longest line
+	names int  // who has the longest name for the gutter
 	who   bool // the gutter is shown
 	at    int  // the line that the cursor is on
 	lines [][]text
@@ -34,9 +37,13 @@ type File struct {
 // NewFile opens the reading of a file.
 func NewFile(b api.Blame, key string, at api.Moment, who bool) *File {
 	d := &File{Key: key, At: at, blame: b, who: who}
+	for _, a := range b.By {
+		d.names = max(d.names, ansi.StringWidth(d.whose(a)))
+	}
 	colours, room := syntax.For(b.Path), maxFileColour
 	for _, l := range b.Lines {
 		words := paint.Clean(strings.ReplaceAll(l.Text, "\t", "    "))
+		d.wide = max(d.wide, ansi.StringWidth(words))
 		if room -= len(words); room < 0 {
 			d.lines = append(d.lines, []text{{words, themes.Surface}})
 			continue
@@ -105,7 +112,8 @@ func (d *File) Wheel(by int) { d.Handle(intent.Move{By: by}) }
 
 func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 150)
-	gutter, digits := min(34, width/3), len(strconv.Itoa(len(d.lines)))
+	digits := len(strconv.Itoa(len(d.lines)))
+	gutter := d.gutter(width - digits - 3)
 	rows := make([]row, 0, len(d.lines))
 	before := -1
 	for i, spans := range d.lines {
@@ -155,6 +163,10 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	d.draw(dst, area, f, title, rows, hints, note)
 	return nil
 }
+
+// gutter is how wide the names of who wrote lines are: as wide as the lines leave room
+// for, or a third of it.
+func (d *File) gutter(width int) int { return min(d.names+2, max(min(34, width/3), width-d.wide)) }
 
 // whose names who wrote a line, for the gutter.
 func (d *File) whose(a api.Author) string {

@@ -8,6 +8,17 @@ import (
 	"stepbox/ui/intent"
 )
 
+// Who wrote a line has the room that the lines leave.
+func TestFileUsesTheRoom(t *testing.T) {
+	by := []api.Author{{}, {Session: "s", Action: 12, Title: strings.Repeat("long ", 8) + "command"}} // 51 columns
+	for _, c := range []struct{ line, width, want int }{{20, 75, 53}, {20, 60, 40}, {70, 75, 25}, {200, 140, 34}, {20, 140, 53}} {
+		d := NewFile(api.Blame{Session: "s", By: by, Lines: []api.BlameLine{{By: 1, Text: strings.Repeat("x", c.line)}}}, "", "", true)
+		if got := d.gutter(c.width); got != c.want {
+			t.Errorf("beside lines of %d of %d columns it has %d, want %d", c.line, c.width, got, c.want)
+		}
+	}
+}
+
 // A line leads to its action when that is one of the session that is looked at, and
 // else says why not.
 func TestFileLeadsToItsOwnActions(t *testing.T) {
