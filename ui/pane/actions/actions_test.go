@@ -199,6 +199,17 @@ func TestWhole(t *testing.T) {
 
 // What an action did is whole where three fifths of the room are enough for it,
 // however long the command is.
+// What the agent said stands where neither the title nor what was done needs the room.
+func TestWhatWasSaidFillsTheRow(t *testing.T) {
+	p := scene(t)
+	p.State.Apply(api.Event{Action: &api.Action{N: 90, State: api.ActionEnded, Title: "go test ./...", Said: &api.Said{Text: "Sees whether the parser still works"}}})
+	for w, want := range map[int]bool{200: true, 120: true, 60: false} {
+		if got := show(t, p, w, 20); strings.Contains(got, "go test ./...  said: Sees whether") != want {
+			t.Errorf("at %d columns:\n%s", w, got)
+		}
+	}
+}
+
 func TestWhatWasDoneGoesBeforeTheCommand(t *testing.T) {
 	a := api.Action{N: 1, State: api.ActionEnded, Kind: api.KindEdit, Review: api.ReviewOpen, Title: strings.Repeat("x", 200)}
 	a.Effects = &api.Effects{Grave: true, Words: []string{"changes .husky/pre-commit, a hook"}}

@@ -47,20 +47,28 @@ func did(a api.Action) (out []word) {
 	return out
 }
 
+// saidLeast is the room that it takes to tell what the agent said.
+const saidLeast = 20
+
 // share divides the room for a title: what the action did has what the title
-// leaves of it, and three fifths of it at least.
+// leaves of it, and three fifths of it at least; what the agent said has what is left.
 func share(dst uv.Screen, a api.Action, room int) (title int, words []word) {
-	words = did(a)
-	if len(words) == 0 {
-		return room, nil
-	}
-	width := 2 // the gap
+	words = append([]word{{"  ", themes.Text}}, did(a)...)
+	width, before := 0, ""
 	for _, w := range words {
 		width += paint.Width(dst, w.text)
 	}
-	title = max(room*2/5, room-width)
+	if title = room; len(words) > 1 {
+		title, before = max(room*2/5, room-width), " · "
+	}
 	if w := paint.Width(dst, paint.Shorten(dst, a.Title, room)); w < title {
 		title = w
 	}
-	return title, append([]word{{"  ", themes.Text}}, words...)
+	if s := a.Said; s != nil && s.Mismatch == "" && s.Text != "" && s.Text != a.Title && room-title-width >= saidLeast {
+		words = append(words, word{before + "said: " + s.Text, themes.Muted})
+	}
+	if len(words) == 1 {
+		words = nil
+	}
+	return title, words
 }
