@@ -86,7 +86,11 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 	right = append(paint.Line{{Text: files, Style: f.P.S(themes.Muted)}}, right...)
 	stop := ending(dst, r, 6, right)
 	x := paint.Text(dst, r.Min.X, r.Min.Y, stop, glyph, f.P.S(themes.Faint))
-	paint.Text(dst, x, r.Min.Y, stop, paint.ShortenLeft(dst, n.name, stop-x), f.P.S(style))
+	shorten := paint.ShortenLeft // of a path the end says most
+	if n.head() {
+		shorten = paint.Shorten
+	}
+	paint.Text(dst, x, r.Min.Y, stop, shorten(dst, n.name, stop-x), f.P.S(style))
 }
 
 // ending draws what stands at a row's right end, when there is room for it beside

@@ -48,7 +48,7 @@ func groupWords(group string) string {
 	case "ignored":
 		return "files that git ignores"
 	case "git":
-		return "git's own files"
+		return "git's files"
 	}
 	return group
 }
