@@ -47,6 +47,16 @@ func TestFileAsItWas(t *testing.T) {
 	d.lacks("save as…")
 }
 
+// Help says what a key does once help is left.
+func TestHelpIsntInTheWay(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 60, "plain")
+	d.press(leader, "4")
+	d.press("?")
+	d.shows("Keys")
+	d.lacks("close what is open first")
+}
+
 // What broke a command is looked for, and found in Actions.
 func TestFindWhatBrokeThis(t *testing.T) {
 	t.Parallel()
@@ -60,10 +70,11 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d.press("enter")
 	d.shows("This broke it:")
 	d.shows("passes before all of them")
-	d.shows("fails after action 1: go generate ./...")
+	d.shows("fails after action 10: go generate ./...")
 	d.shows("go there; u takes it back")
 	d.press("enter")
 	d.lacks("This broke it:")
+	d.shows("action 10 ╮")
 
 	// Of what has ended the action can be left out.
 	c := sceneWorkbench()

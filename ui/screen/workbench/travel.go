@@ -30,7 +30,9 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 		s.view.setFocus(intent.Actions)
 		if !s.asking.list.Select(i.Action) {
 			s.tell(themes.Info, "action %d isn't in the list that is shown", i.Action)
+			return nil
 		}
+		s.changes.show(api.Scope{Action: i.Action})
 	}
 	return nil
 }
