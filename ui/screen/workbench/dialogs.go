@@ -17,6 +17,17 @@ func (s *stack) top() dialog.Dialog {
 	return nil
 }
 
+// busy says whether something is open that isn't only about keys.
+func (s *stack) busy() bool {
+	return slices.ContainsFunc(s.all, func(d dialog.Dialog) bool {
+		switch d.(type) {
+		case *dialog.Help, *dialog.Palette:
+			return false
+		}
+		return true
+	})
+}
+
 func (s *stack) open(d dialog.Dialog) { s.all = append(s.all, d) }
 
 // below opens a dialog under those that are open.

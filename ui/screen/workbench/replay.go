@@ -33,7 +33,7 @@ func (s *Screen) whyReplay(i intent.Intent) string {
 		switch {
 		case !s.caught:
 			return "the session is still being read"
-		case s.asking.dialogs.top() != nil:
+		case s.asking.dialogs.busy():
 			return "close what is open first (esc)"
 		}
 	case intent.Present:
