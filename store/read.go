@@ -9,9 +9,12 @@ import (
 	"time"
 )
 
+// ownDoc is the document of a session s, with that session's id whatever it says.
+const ownDoc = `iif(s.doc ->> '$.id' IS s.session, s.doc, json_set(s.doc, '$.id', s.session))`
+
 // Sessions lists the documents of all sessions, newest first.
 func (s *Store) Sessions(ctx context.Context) ([]json.RawMessage, error) {
-	docs, err := s.docs(ctx, `SELECT doc FROM sessions ORDER BY number DESC`)
+	docs, err := s.docs(ctx, `SELECT `+ownDoc+` FROM sessions s ORDER BY number DESC`)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the sessions: %w", err)
 	}

@@ -105,6 +105,7 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 		}
 	}
 	if err == nil {
+		s.ID = id // whatever it says
 		var label json.RawMessage
 		if label, err = h.Store.LabelOf(ctx, id); err == nil {
 			h.Labelled(ctx, &s, label)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +26,17 @@ type label struct {
 func Called(ctx context.Context, st *store.Store, id, recorded string) string {
 	var l label
 	if doc, err := st.LabelOf(ctx, id); err == nil && len(doc) > 0 && json.Unmarshal(doc, &l) == nil && l.Name != "" {
-		return l.Name
+		recorded = l.Name
 	}
-	return recorded
+	return fit(recorded)
+}
+
+// fit makes a name that nobody can have given one to be shown.
+func fit(name string) string {
+	if name == "" || api.ValidName(name) {
+		return name
+	}
+	return api.Escape(api.Trim(name, api.NameMost))
 }
 
 // Labelled puts a session's label, if there is one, over what its events say, and the
@@ -39,6 +48,7 @@ func (h *History) Labelled(ctx context.Context, s *api.Session, doc json.RawMess
 	for i, n := range s.Beside {
 		s.Beside[i].Name = Called(ctx, h.Store, n.ID, n.Name)
 	}
+	s.Name = fit(s.Name)
 	var l label
 	if len(doc) == 0 {
 		return
@@ -46,13 +56,14 @@ func (h *History) Labelled(ctx context.Context, s *api.Session, doc json.RawMess
 	if err := json.Unmarshal(doc, &l); err != nil {
 		l = label{Pinned: true, Note: "what this session was labelled with is damaged: label it again"}
 	}
-	if l.Name != "" {
-		s.Name = l.Name
+	s.Name = cmp.Or(fit(l.Name), s.Name)
+	for i, t := range l.Tags {
+		l.Tags[i] = fit(t)
 	}
 	if s.Live() || s.ResumedAt.After(l.Trashed) {
 		l.Trashed = time.Time{} // a resume takes it out of the trash
 	}
-	s.Tags, s.Note, s.Pinned, s.Trashed = l.Tags, l.Note, l.Pinned, l.Trashed
+	s.Tags, s.Note, s.Pinned, s.Trashed = l.Tags, api.Escape(l.Note), l.Pinned, l.Trashed
 }
 
 // Label changes what is said of a session, and returns it. No two live sessions get one

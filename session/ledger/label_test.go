@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -33,4 +34,42 @@ func TestDamagedLabelStaysPinned(t *testing.T) {
 			t.Errorf("after %+v it is pinned: %v, %v", c.label, s.Pinned, err)
 		}
 	}
+}
+
+// Names and ids that only the database was told are made fit to be shown, and a row tells of
+// no other session.
+func TestForgedRow(t *testing.T) {
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	const id = "aaaaaaaa"
+	if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"id":"bbbbbbbb","name":"a\u001b[8m","state":"ended"}`)); err != nil {
+		t.Fatal(err)
+	}
+	h := &History{Store: st, Live: func(string) bool { return false }}
+	check := func(name, tag string) {
+		t.Helper()
+		one, err := h.Session(t.Context(), id)
+		all, aerr := h.Sessions(t.Context())
+		if err := errors.Join(err, aerr); err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		for _, s := range []api.Session{one, all[0]} {
+			if s.ID != id || s.Name != name || len(s.Tags) > 0 && s.Tags[0] != tag {
+				t.Errorf("%s is called %q, %q", s.ID, s.Name, s.Tags)
+			}
+		}
+		if got := Called(t.Context(), st, id, one.Name); got != name {
+			t.Errorf("it is called %q", got)
+		}
+	}
+	check(`a\x1b[8m`, "")
+	if err := st.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"name":"b\n\u202e","tags":["\u001b[1m"]}`), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check(`b\n\u202e`, `\x1b[1m`)
 }
