@@ -55,7 +55,9 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		screen := s.term.Last()
 		s.term.Close()
 		if s.unsealed != nil { // else nobody seals it
+			begun := time.Now()
 			<-s.unsealed
+			s.waited = time.Since(begun)
 		}
 		cerr := s.box.Close(context.Background())
 		hash, _, herr := s.store.PutBody(context.Background(), bytes.NewReader(screen.Data))
@@ -162,7 +164,7 @@ func (s *Session) conclude(exit runner.Exit) {
 		if err := s.ledger.End(append(events, last)...); err != nil {
 			s.log.Error("the session's end isn't recorded", "error", err)
 		}
-		s.sealEnd()
+		s.sealEnd(s.waited)
 		return s.shut
 	})
 }

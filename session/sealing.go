@@ -61,13 +61,14 @@ func (s *Session) keepSealed() {
 	}
 }
 
-// sealEnd seals the whole record. One that can't be stays as it is, which whoever
+// sealEnd seals the whole record, in what is left of sealLast when waited was waited for
+// the seal before. One that can't be stays as it is, which whoever
 // verifies it is told.
-func (s *Session) sealEnd() {
+func (s *Session) sealEnd(waited time.Duration) {
 	if s.cfg.Seal == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sealLast)
+	ctx, cancel := context.WithTimeout(context.Background(), sealLast-waited)
 	defer cancel()
 	if _, err := s.cfg.Seal(ctx, seal.Final); err != nil {
 		s.log.Error("the session's end isn't sealed", "error", err)

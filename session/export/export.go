@@ -31,6 +31,9 @@ type Exporter struct {
 	// Sign signs as Ed25519 does, and names the key; nil: there is no key.
 	Sign func(ctx context.Context, message []byte) (sig []byte, key string, err error)
 	Seal func(ctx context.Context, id string) error // the end of what was imported; nil: as above
+
+	// Whole says what is wrong with a session's record, for what vouches for it; nil: nobody looks.
+	Whole func(ctx context.Context, id string) error
 }
 
 // run is one export under way.

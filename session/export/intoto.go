@@ -35,6 +35,11 @@ const maxSubjects = 10000
 // intoto writes what the session did and made as a statement, signed in a DSSE
 // envelope, or bare if that was asked for.
 func (r *run) intoto() error {
+	if r.Whole != nil && !r.planning {
+		if err := r.Whole(r.ctx, r.s.ID); err != nil {
+			return err
+		}
+	}
 	st, err := r.statement()
 	if err != nil {
 		return err

@@ -144,12 +144,13 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		}
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
+	verifier := seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }}
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals, history.Sessions},
 		Replayer: history,
-		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Seal: func(ctx context.Context, id string) error {
+		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string) error {
 			_, err := seal.Seal(ctx, st, ring, id, seal.Final)
 			return err
 		}},
@@ -157,7 +158,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Bisector: bisector(a, history, travels.trees),
 		Finder:   find.New(history),
-		Verifier: seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }},
+		Verifier: verifier,
 		Ring:     ring,
 	}, live.find, log)
 	pipe := server.NewPipe()

@@ -62,8 +62,11 @@ func (k key) api() (api.Key, error) {
 }
 
 // Keys lists the keys, the one that signs last; none before the first seal.
-func (r Ring) Keys() ([]api.Key, error) {
+func (r Ring) Keys(ctx context.Context) ([]api.Key, error) {
 	list, err := r.list()
+	if err == nil && len(list) == 0 {
+		err = r.maymake(ctx, true)
+	}
 	var out []api.Key
 	for _, k := range list {
 		a, bad := k.api()
@@ -131,14 +134,7 @@ func (r Ring) write(name string, b []byte) error {
 func (r Ring) signer(ctx context.Context, first bool) (ssh.Signer, func(), error) {
 	list, err := r.list()
 	if err == nil && len(list) == 0 {
-		if first && r.Used != nil {
-			var used bool
-			used, err = r.Used(ctx)
-			first = !used
-		}
-		if err == nil && !first {
-			err = fmt.Errorf("there is no key in %q: put it back, or have a new one with stepbox key rotate", r.Dir)
-		}
+		err = r.maymake(ctx, first)
 	}
 	if err == nil && len(list) == 0 {
 		err = r.change(func(now []key) ([]key, error) {
@@ -157,6 +153,18 @@ func (r Ring) signer(ctx context.Context, first bool) (ssh.Signer, func(), error
 		return nil, nil, err
 	}
 	return r.open(ctx, list[len(list)-1])
+}
+
+// maymake says why no first key is made, if that is so.
+func (r Ring) maymake(ctx context.Context, first bool) (err error) {
+	used := !first
+	if first && r.Used != nil {
+		used, err = r.Used(ctx)
+	}
+	if err == nil && used {
+		err = fmt.Errorf("there is no key in %q: put it back, or have a new one with stepbox key rotate", r.Dir)
+	}
+	return err
 }
 
 // make makes a key and its file.

@@ -49,6 +49,8 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 			err = fmt.Errorf("cannot seal the record of session %s: %w", session, err)
 		}
 	}()
+	asked := ctx
+	ctx = context.WithoutCancel(ctx) // only a key may take its time
 	last, err := st.LastEvent(ctx, session)
 	if err != nil {
 		return 0, err
@@ -77,14 +79,14 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 			return 0, err
 		}
 	}
-	signer, done, err := r.signer(ctx, by == Going || by == Final)
+	signer, done, err := r.signer(asked, by == Going || by == Final)
 	if err != nil {
-		return 0, err
+		return 0, &unsigned{err}
 	}
 	defer done()
 	s.Signer = ssh.FingerprintSHA256(signer.PublicKey())
 	if s.Signature, err = sign(signer, Message(session, s)); err != nil {
-		return 0, err
+		return 0, &unsigned{err}
 	}
 	doc, err := json.Marshal(s)
 	if err != nil {
@@ -96,6 +98,11 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 	}
 	return events[0].Seq, know(st, session, events[0].Hash.String())
 }
+
+// unsigned says that the key can't be used, by whatever session it is asked for.
+type unsigned struct{ error }
+
+func (u *unsigned) Unwrap() error { return u.error }
 
 // know tells a session's folder of its newest seal, or event: a record that is cut back to
 // an older one agrees with itself. It is told only of what power loss doesn't take back.

@@ -116,13 +116,16 @@ func (r *rig) later(words string) {
 	}
 }
 
+func (r *rig) verifier() Verifier {
+	return Verifier{Store: r.st, Ring: r.ring, Live: func(string) bool { return false }, References: func() store.References {
+		return func(context.Context, string, store.Kind, json.RawMessage) ([]store.Hash, error) { return nil, nil }
+	}}
+}
+
 // verify is what verifying one session, or all, finds.
 func (r *rig) verify(ask api.VerifyRequest) (all []api.Verified) {
 	r.Helper()
-	v := Verifier{Store: r.st, Ring: r.ring, Live: func(string) bool { return false }, References: func() store.References {
-		return func(context.Context, string, store.Kind, json.RawMessage) ([]store.Hash, error) { return nil, nil }
-	}}
-	if err := v.Verify(r.Context(), ask, func(p api.Verifying) {
+	if err := r.verifier().Verify(r.Context(), ask, func(p api.Verifying) {
 		if p.Done != nil {
 			all = append(all, *p.Done)
 		}
@@ -218,7 +221,7 @@ func TestSealed(t *testing.T) {
 func TestLater(t *testing.T) {
 	r := newRig(t)
 	r.later("there is no key")
-	if keys, err := r.ring.Keys(); err != nil || len(keys) > 0 {
+	if keys, err := r.ring.Keys(t.Context()); err != nil || len(keys) > 0 {
 		t.Errorf("there are %v, %v", keys, err)
 	}
 	if _, err := r.ring.Change(t.Context(), api.KeyRequest{}); err != nil {
@@ -246,7 +249,7 @@ func TestLater(t *testing.T) {
 		t.Errorf("Seal = %v", err)
 	}
 	r.found(false, "isn't yours")
-	if keys, err := r.ring.Keys(); err != nil || len(keys) > 0 {
+	if keys, err := r.ring.Keys(t.Context()); err == nil || len(keys) > 0 {
 		t.Errorf("there are %v, %v", keys, err)
 	}
 }
@@ -386,8 +389,14 @@ func TestAddedAtRest(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.found(true)
+			if err := r.verifier().Whole(t.Context(), id); err != nil {
+				t.Error(err)
+			}
 			c.forge(r)
 			r.found(false, c.words)
+			if r.verifier().Whole(t.Context(), id) == nil {
+				t.Error("it is attested to")
+			}
 			if _, err := Resume(t.Context(), r.st, r.ring, id); err == nil {
 				t.Error("it is gone on with")
 			}
@@ -428,6 +437,55 @@ func TestGoneOnWith(t *testing.T) {
 	r.add(store.KindApply, 1, "apply.done", `{}`)
 	r.add(store.KindSession, 0, "session.counted", `{"name":"it","state":"running","applies":1,"command":"other"}`)
 	r.found(false, "aren't of an apply: 1")
+}
+
+// An ssh-agent that can't be used for one session isn't asked for the next.
+func TestAgentAskedOnce(t *testing.T) {
+	r := newRig(t)
+	r.list(func(list []key) []key { list[0].File = ""; return list })
+	r.ring.Agent = filepath.Join(t.TempDir(), "agent")
+	for _, id := range []string{id, "bbbbbbbb"} {
+		if id != "aaaaaaaa" {
+			if _, err := r.st.CreateSession(t.Context(), id, json.RawMessage(`{"name":"that"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.st.Append(t.Context(), id, store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: []byte(`{"state":"ended"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil {
+			t.Fatal("it was sealed without an agent")
+		}
+	}
+	l, err := net.Listen("unix", r.ring.Agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan int)
+	go func() {
+		for n := 0; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				asked <- n
+				return
+			}
+			c.Close()
+		}
+	}()
+	all := r.verify(api.VerifyRequest{Repair: true})
+	l.Close()
+	if n := <-asked; n != 1 || strings.Count(fmt.Sprint(all), "ssh-agent") != 2 {
+		t.Errorf("it was asked %d times: %+v", n, all)
+	}
+}
+
+// A name that nobody can have given doesn't read as if it were the outcome.
+func TestNameAsOutcome(t *testing.T) {
+	r := newRig(t)
+	r.raw(`UPDATE sessions SET doc = json_set(doc, '$.name', 'it (1): whole' || char(10) || char(27) || '[8m')`)
+	if v, _ := r.one(); v.Whole() || v.Name != id {
+		t.Errorf("it is called %q", v.Name)
+	}
 }
 
 // A key that signs again after another counts for both times.
@@ -699,7 +757,7 @@ func TestRotate(t *testing.T) {
 	if v, _ := r.one(); v.Seal.Signer != next.Fingerprint || v.Seals != 2 {
 		t.Errorf("it is sealed by %+v", v.Seal)
 	}
-	keys, err := r.ring.Keys()
+	keys, err := r.ring.Keys(t.Context())
 	if err != nil || len(keys) != 2 || keys[0].Until != keys[1].From || !keys[1].Until.IsZero() {
 		t.Errorf("%+v, %v", keys, err)
 	}
@@ -888,7 +946,7 @@ func TestSSHKeygen(t *testing.T) {
 
 func mustKeys(t *testing.T, r Ring) []api.Key {
 	t.Helper()
-	keys, err := r.Keys()
+	keys, err := r.Keys(t.Context())
 	if err != nil || len(keys) == 0 {
 		t.Fatal(keys, err)
 	}

@@ -58,11 +58,15 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 			return err
 		}
 	}
+	var keyless *unsigned // nothing is waited for twice
 	known, more := make(map[store.Hash]error), v.References()
 	for _, id := range ids {
-		var unsigned error
-		if r.Repair {
-			unsigned = Owed(ctx, v.Store, v.Ring, id)
+		var failure error
+		if keyless != nil {
+			failure = keyless
+		} else if r.Repair {
+			failure = Owed(ctx, v.Store, v.Ring, id)
+			errors.As(failure, &keyless)
 		}
 		c := newChecker(v.Store, id, list, keys)
 		x := store.Examination{More: []store.References{more}, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
@@ -87,12 +91,22 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 				done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
 			}
 		}
-		if c.phase == owed && unsigned != nil {
-			done.Remarks = append(done.Remarks, api.Escape(unsigned.Error()))
+		if c.phase == owed && failure != nil {
+			done.Remarks = append(done.Remarks, api.Escape(failure.Error()))
 		}
 		tell(api.Verifying{Session: id, Done: &done})
 	}
 	return nil
+}
+
+// Whole says what is wrong with a session's record, if anything is.
+func (v Verifier) Whole(ctx context.Context, id string) (err error) {
+	failure := v.Verify(ctx, api.VerifyRequest{Session: id}, func(p api.Verifying) {
+		if p.Done != nil && !p.Done.Whole() {
+			err = api.Problemf(api.CodeInvalid, "the record of session %s isn't whole: stepbox verify %s says why", api.Escape(id), api.Escape(id))
+		}
+	})
+	return errors.Join(failure, err)
 }
 
 // one checks one session.
@@ -147,6 +161,9 @@ func (v Verifier) one(ctx context.Context, c *checker, x store.Examination, r ap
 		var s api.Session
 		if json.Unmarshal(doc, &s) == nil {
 			out.Name, out.Number = ledger.Called(ctx, v.Store, id, s.Name), s.Number
+			if !api.ValidName(out.Name) {
+				out.Name = out.Session // it could read as if it were the outcome
+			}
 		}
 	}
 	return out, nil

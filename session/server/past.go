@@ -44,7 +44,7 @@ type Verifier interface {
 
 // Ring is the keys that seal records.
 type Ring interface {
-	Keys() ([]api.Key, error)
+	Keys(ctx context.Context) ([]api.Key, error)
 	Change(ctx context.Context, to api.KeyRequest) (api.Key, error)
 }
 
@@ -97,7 +97,7 @@ func past(mux *http.ServeMux, s Services) {
 		}
 		return &api.Verifying{Problem: p}
 	}))
-	mux.HandleFunc("GET /v1/keys", answer(func(*http.Request) (any, error) { return s.Ring.Keys() }))
+	mux.HandleFunc("GET /v1/keys", answer(func(q *http.Request) (any, error) { return s.Ring.Keys(q.Context()) }))
 	mux.HandleFunc("POST /v1/keys", answer(asked(func(ctx context.Context, _ string, r api.KeyRequest) (api.Key, error) { return s.Ring.Change(ctx, r) })))
 }
 

@@ -172,6 +172,9 @@ func (c command) head(r api.VerifyRequest) error {
 // saveSeal writes what the last seal signs, and the signature beside it.
 func (c command) saveSeal(r api.VerifyRequest, file string) error {
 	return c.verifying(r, func(v api.Verified) error {
+		if !v.Whole() {
+			return fmt.Errorf("cannot write a seal of session %s: its record is %w; stepbox verify %s says why", v.Session, errNotWhole, v.Session)
+		}
 		if v.Seal == nil {
 			return fmt.Errorf("cannot write a seal of session %s: no good one signs it", v.Session)
 		}
