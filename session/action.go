@@ -100,6 +100,13 @@ func seatOf(x *judge.Exec) seat {
 	}
 }
 
+// sit gives an exec its seat. Programs that nobody holds come in any order; a shell
+// forks them in that of the line, and says of the last one how the line ended.
+func (a *action) sit(x *judge.Exec) {
+	a.seats = append(a.seats, seatOf(x))
+	slices.SortStableFunc(a.seats, func(m, n seat) int { return m.forked(n.proc) })
+}
+
 // fedFromOutside says whether a program of an action is fed by way of what the
 // action got from who started it: on its standard input, or in the place of a
 // script. An approval doesn't cover what it starts.

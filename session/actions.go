@@ -44,7 +44,7 @@ func (l *actions) add(a *action) {
 // forks them in order.
 func (l *actions) hold(a *action, x *judge.Exec) {
 	a.members = append(a.members, x)
-	slices.SortStableFunc(a.members, func(x, y *judge.Exec) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.PID, y.PID)) })
+	slices.SortStableFunc(a.members, func(x, y *judge.Exec) int { return procOf(x).forked(procOf(y)) })
 	l.waiting[x.Exec] = a
 }
 

@@ -214,7 +214,7 @@ func (s *Session) weighed(a *action) {
 // joinRunning adds a program to an action that runs: it is shown with it and
 // judged by itself.
 func (s *Session) joinRunning(a *action, x *judge.Exec) {
-	a.seats = append(a.seats, seatOf(x))
+	a.sit(x)
 	a.commands = append(a.commands, x.Command)
 	a.Title = titleOf(a.seats)
 	a.leaders++ // it isn't over before this is decided

@@ -62,7 +62,7 @@ func (s *Session) release(a *action, rule string) {
 	k.person, k.children = a.person, a.children
 	a.leaders = len(members)
 	for _, x := range members {
-		a.seats = append(a.seats, seatOf(x))
+		a.sit(x)
 		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 
@@ -19,6 +20,11 @@ type proc struct {
 }
 
 func procOf(x *judge.Exec) proc { return proc{x.PID, x.Start} }
+
+// forked compares when two processes were forked.
+func (p proc) forked(q proc) int {
+	return cmp.Or(cmp.Compare(p.start, q.start), cmp.Compare(p.pid, q.pid))
+}
 
 // process is a living one in which a program began that the gate let start.
 type process struct {
