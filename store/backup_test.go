@@ -163,3 +163,59 @@ func noRoomForBackup(args []string) error {
 	}
 	return errors.Join(err, r.Close())
 }
+
+// A record whose database is gone, empty or without all that was in its log isn't begun
+// anew while there are sessions of it: it says how to go on, and that works.
+func TestDatabaseMissing(t *testing.T) {
+	s := open(t)
+	dir := s.dir
+	id := session(t, s, "aaaaaaaa")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join(dir, database)
+	if err := os.Remove(db); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, dir).Close() // the folder has nothing of a session
+	for what, bytes := range map[string][]byte{"upper/file": nil, "sealed": []byte("x"), "terminal/file": nil, "mine": nil} {
+		p := filepath.Join(dir, sessions, id, what)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, p, bytes)
+		for _, left := range []string{"nothing", "an empty file", "a database without its log"} {
+			if err := os.RemoveAll(db); err != nil {
+				t.Fatal(err)
+			}
+			switch left {
+			case "an empty file":
+				write(t, db, nil)
+			case "a database without its log":
+				raw(t, dir, `PRAGMA journal_mode = WAL`)
+			}
+			s, err := Open(t.Context(), dir)
+			if err == nil {
+				err = s.Close()
+			}
+			if what == "mine" {
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+				continue
+			}
+			if err := wants("Open", err, ErrMissing, "of sessions that it had (1)", "Put it back"); err != nil {
+				t.Errorf("%s, %s: %v", what, left, err)
+			}
+			if err := wants("Check", Check(t.Context(), dir), ErrMissing); err != nil {
+				t.Errorf("%s, %s: %v", what, left, err)
+			}
+			if _, err := os.Stat(db); left == "nothing" && err == nil {
+				t.Error("a database was made all the same")
+			}
+		}
+		if err := os.RemoveAll(filepath.Join(dir, sessions, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

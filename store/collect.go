@@ -84,6 +84,28 @@ func (s *Store) Collect(ctx context.Context, dry bool, without []string, more ..
 	return c, err
 }
 
+// Unknown lists the folders that hold something of sessions that the record doesn't have:
+// it isn't the one that they were recorded in, or they were cut short as they started.
+func (s *Store) Unknown(ctx context.Context) ([]string, error) {
+	all, err := s.strayFolders(ctx)
+	return slices.DeleteFunc(all, func(dir string) bool { return strings.HasSuffix(dir, Removed) || !holdsSession(dir) }), err
+}
+
+// Removed is what the name of a folder ends with whose session was removed.
+const Removed = ".removed"
+
+// holdsSession says whether a folder has what a session had: files that it wrote, what
+// was printed, or the note of its seal. What can't be looked into has.
+func holdsSession(dir string) bool {
+	for _, name := range []string{"upper", terminal, "sealed"} {
+		in, err := os.ReadDir(filepath.Join(dir, name)) // fails for a file that is there
+		if len(in) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
 // named lists every body that a document names or leads to, about 50 bytes each.
 func (s *Store) named(ctx context.Context, without []string, more []References) (map[Hash]bool, error) {
 	all := make(map[Hash]bool)
@@ -217,8 +239,9 @@ func (s *Store) strayFolders(ctx context.Context) (out []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if _, err := s.Doc(ctx, e.Name(), KindSession, 0); errors.Is(err, ErrNotFound) && checkID(e.Name()) == nil {
-			out = append(out, s.SessionDir(e.Name()))
+		id, removed := strings.CutSuffix(e.Name(), Removed)
+		if _, err := s.Doc(ctx, id, KindSession, 0); (removed || errors.Is(err, ErrNotFound)) && checkID(id) == nil {
+			out = append(out, filepath.Join(s.dir, sessions, e.Name()))
 		}
 	}
 	return out, err

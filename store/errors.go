@@ -26,6 +26,7 @@ var (
 	ErrPrivate  = errors.New("the record's folder isn't private")
 	ErrBusy     = errors.New("another process keeps the record locked")
 	ErrGone     = errors.New("the record is gone")
+	ErrMissing  = errors.New("the record's database is missing")
 	ErrTampered = errors.New("the record doesn't agree with itself") // by Examine
 	ErrBody     = errors.New("a body's bytes aren't what its name says")
 )

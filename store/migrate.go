@@ -192,6 +192,11 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 	if err := checkVersion(dir, v); err != nil {
 		return err
 	}
+	if v == 0 { // what there is may be in a log that isn't beside it
+		if err := lost(dir); err != nil {
+			return err
+		}
+	}
 	var mode string // it persists in the file, but not in a copy that SQLite makes
 	if err := c.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
 		return err

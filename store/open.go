@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,7 +73,45 @@ func check(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}
-	return first(dir, checkFilesystem, checkPrivate, checkWritable)
+	return first(dir, checkFilesystem, checkPrivate, checkWritable, checkThere)
+}
+
+// checkThere refuses a folder that has sessions and no database: a new one would know
+// nothing of them.
+func checkThere(dir string) error {
+	missing := func() bool {
+		st, err := os.Stat(filepath.Join(dir, database))
+		return errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() == 0
+	}
+	if !missing() {
+		return nil
+	}
+	if err := lost(dir); err != nil && missing() { // else it was made just now
+		return err
+	}
+	return nil
+}
+
+// lost is the error of a database that is missing or empty, if there are sessions.
+func lost(dir string) error {
+	entries, _ := os.ReadDir(filepath.Join(dir, sessions)) // what can't be read is refused by others
+	n := 0
+	for _, e := range entries {
+		if checkID(e.Name()) == nil && holdsSession(filepath.Join(dir, sessions, e.Name())) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	moved := []string{quote(filepath.Join(dir, bodiesDir)), quote(filepath.Join(dir, sessions))}
+	beside, _ := filepath.Glob(filepath.Join(dir, database+"*")) // the pattern is fine
+	for _, p := range beside {
+		moved = append(moved, quote(p))
+	}
+	d := quote(filepath.Join(dir, "lost"))
+	return fmt.Errorf("%w: %s isn't there, or is empty, and %s has folders of sessions that it had (%d). Put it back, or a copy of it. "+
+		"To start a new record and keep what is there: mkdir -m 700 %s && mv %s %s/", ErrMissing, quote(filepath.Join(dir, database)), quote(filepath.Join(dir, sessions)), n, d, strings.Join(moved, " "), d)
 }
 
 // first does steps with a folder until one fails.

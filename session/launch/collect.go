@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"stepbox/runner/holder"
@@ -26,6 +27,15 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 	}
 	if err := k.store.Sane(ctx); err != nil { // before sessions go
 		return out, err
+	}
+	unknown, err := k.store.Unknown(ctx)
+	unknown = slices.DeleteFunc(unknown, func(dir string) bool { return k.live.live(filepath.Base(dir)) }) // one that is just starting has no row yet
+	if err != nil {
+		return out, err
+	}
+	if len(unknown) > 0 && !r.Unapplied {
+		return out, api.Problemf(api.CodeBusy, "nothing is removed: there are folders of sessions that the record doesn't know, %s. If an older copy of the database was put back, put back the newest; "+
+			"else stepbox gc --force removes them, with what wasn't applied of them", strings.Join(unknown, ", "))
 	}
 	gone, err := k.drop(ctx, r, &out, tell)
 	if err != nil {

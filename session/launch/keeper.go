@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,11 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 		_ = k.journals.Retire(name) // one that isn't settled stays, and so does what it names
 	}
 	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id)) // up to where a person had looked, if they had
-	return holder.RemoveAll(k.store.SessionDir(id))                          // what fails Collect meets again
+	dir := k.store.SessionDir(id)
+	if err := os.Rename(dir, dir+store.Removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove the folder of session %s: %w", id, err)
+	}
+	return holder.RemoveAll(dir + store.Removed) // what fails Collect meets again
 }
 
 // journalsOf are the journals of what was applied of a session. One that damage hides

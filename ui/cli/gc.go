@@ -46,7 +46,7 @@ func collect(connect Connect) *cobra.Command {
 	cmd.Flags().StringVar(&age, "older-than", "", "remove sessions that ended longer ago: 12h, 90d, 8w, or before a day, 2026-01-31")
 	cmd.Flags().IntVar(&keep, "keep", 0, "remove all sessions but the newest so many")
 	cmd.Flags().StringVar(&size, "max-size", "0", "remove sessions until the record takes no more than that: 500M, 10G")
-	cmd.Flags().BoolVar(&r.Unapplied, "force", false, "also those with changes that were never applied")
+	cmd.Flags().BoolVar(&r.Unapplied, "force", false, "also those with changes that were never applied, and folders of sessions that the record doesn't know")
 	return cmd
 }
 
