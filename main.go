@@ -395,9 +395,12 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
-// noName is the error for a name that no session may have.
-func noName(name string) error {
-	return fmt.Errorf("%w: a session's name has %s, not %q", cli.ErrUsage, api.NameForm, api.Escape(name))
+// checkName is the error for a name that no session may have; "" is that of its folder.
+func checkName(name string) error {
+	if fault := api.NameFault(name); name != "" && fault != "" {
+		return fmt.Errorf("%w: %s", cli.ErrUsage, fault)
+	}
+	return nil
 }
 
 // The least that an agent can be started with, and the most that can be meant.
@@ -444,8 +447,8 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
 		}
 	}
-	if f.name != "" && !api.ValidName(f.name) {
-		return r, noName(f.name)
+	if err := checkName(f.name); err != nil {
+		return r, err
 	}
 	if len(r.Argv) == 0 {
 		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
@@ -650,10 +653,10 @@ func forkCommand() *cobra.Command {
 			"and the home folder is the one that the agent's sessions share. Exits as run does.",
 		Example: "  stepbox fork fix-tests@12^ -- claude --continue\n  stepbox fork 7 --name other --mode step",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case name != "" && !api.ValidName(name):
-				return noName(name)
-			case mode != "" && !api.Mode(mode).Valid():
+			if err := checkName(name); err != nil {
+				return err
+			}
+			if mode != "" && !api.Mode(mode).Valid() {
 				return cli.NoMode(api.Mode(mode))
 			}
 			return onAnother(cmd, args, detach, func(all []api.Session, word string) (launch.Request, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -26,6 +27,28 @@ func ValidName(s string) bool {
 	return n > 0 && n <= NameMost && Escape(s) == s && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
 	})
+}
+
+// Reserved says whether a word means something else where a session is named: a session's
+// number, or moments of one's course, like 12 and 3..end.
+func Reserved(word string) bool {
+	for part := range strings.SplitSeq(word, "..") {
+		if _, err := Moment(part).Parse(); err != nil && strings.Trim(part, "0123456789") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// NameFault says why a session can't be called so; "": it can.
+func NameFault(name string) string {
+	switch {
+	case !ValidName(name):
+		return fmt.Sprintf("a session's name has %s, not %q", NameForm, Escape(Trim(name, 80)))
+	case Reserved(name):
+		return fmt.Sprintf("a session can't be called %q: that means a session's number, or moments of its course", name)
+	}
+	return ""
 }
 
 // Label is what a person says of a session. It isn't evidence: it isn't part of the

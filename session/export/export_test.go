@@ -402,4 +402,11 @@ func TestImportedAgain(t *testing.T) {
 	if got, err := e.Import(t.Context(), "/tmp/work.cast", bytes.NewReader(cast)); err != nil || got.Session.Name != "work-2" {
 		t.Errorf("where a name is taken it is imported as %q, %v", got.Session.Name, err)
 	}
+	// Nothing is called what means a session's number, or moments.
+	for file, want := range map[string]string{"12.cast": "import-12", "3..7.cast": "import-3..7", "end.cast": "import-end", "v1.2.cast": "v1.2"} {
+		e.NewID = func() string { return "of-" + strings.NewReplacer(".", "-").Replace(file) }
+		if other, err := e.Import(t.Context(), file, bytes.NewReader(cast)); err != nil || other.Session.Name != want {
+			t.Errorf("%s is called %q, %v", file, other.Session.Name, err)
+		}
+	}
 }

@@ -167,5 +167,8 @@ func nameOf(file string) string {
 	if name = strings.Trim(api.Trim(name, 64), ".-_"); name == "" {
 		return imported
 	}
+	if api.Reserved(name) {
+		return imported + "-" + api.Trim(name, 40)
+	}
 	return name
 }

@@ -56,7 +56,9 @@ func (r Request) config(dir, root string) (session.Config, error) {
 		return c, err
 	}
 	if c.Name == "" {
-		c.Name = api.Escape(filepath.Base(c.Workspace))
+		if c.Name = api.Escape(filepath.Base(c.Workspace)); api.Reserved(c.Name) {
+			c.Name = "folder-" + c.Name
+		}
 	}
 	return c, nil
 }

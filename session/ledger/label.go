@@ -137,8 +137,8 @@ func (h *History) checkLabel(ctx context.Context, s api.Session, l api.Label) er
 	if l.Name == nil || *l.Name == "" {
 		return nil
 	}
-	if !api.ValidName(*l.Name) {
-		return bad("a session's name has %s, not %q", api.NameForm, api.Escape(api.Trim(*l.Name, 80)))
+	if fault := api.NameFault(*l.Name); fault != "" {
+		return bad("%s", fault)
 	}
 	if !s.Live() {
 		return nil

@@ -199,8 +199,8 @@ func ofHere(all []api.Session) ([]api.Session, error) {
 }
 
 // Find picks the session that a person means: by name (the newest, a live one
-// first), number, id or a unique prefix of name or id; with no word the only
-// live one.
+// first), id or a unique prefix of name or id; with no word the only live one. A number
+// is a session's number, or all of an id: one that is gone is no other's.
 func Find(all []api.Session, word string) (api.Session, error) {
 	if word == "" {
 		live := only(all, api.Session.Live)
@@ -214,13 +214,19 @@ func Find(all []api.Session, word string) (api.Session, error) {
 	}
 	all = slices.Concat(only(all, func(s api.Session) bool { return s.Trashed.IsZero() }), only(all, func(s api.Session) bool { return !s.Trashed.IsZero() }))
 	exact := only(all, func(s api.Session) bool { return s.ID == word || s.Name == word })
-	if n, err := strconv.ParseInt(word, 10, 64); err == nil && len(exact) == 0 {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err == nil {
 		exact = only(all, func(s api.Session) bool { return s.Number == n })
+	}
+	if err == nil && len(exact) == 0 {
+		exact = only(all, func(s api.Session) bool { return s.ID == word })
 	}
 	if i := slices.IndexFunc(exact, api.Session.Live); len(exact) > 0 {
 		return exact[max(0, i)], nil // newest first
 	}
-	hits := only(all, func(s api.Session) bool { return strings.HasPrefix(s.ID, word) || strings.HasPrefix(s.Name, word) })
+	hits := only(all, func(s api.Session) bool {
+		return err != nil && (strings.HasPrefix(s.ID, word) || strings.HasPrefix(s.Name, word))
+	})
 	switch len(hits) {
 	case 1:
 		return hits[0], nil

@@ -24,14 +24,16 @@ func TestFind(t *testing.T) {
 	}
 	live := past("live1234", "web", 7)
 	live.State = api.SessionRunning
-	all := []api.Session{past("newer123", "web", 9), past("twin5678", "api-2", 8), live, past("older123", "api", 5), past("nine4567", "9", 3)} // newest first
+	all := []api.Session{past("newer123", "web", 9), past("twin5678", "api-2", 8), live, past("older123", "api", 5), past("nine4567", "9", 3), past("4444", "44", 2), past("3333aaaa", "1-x", 1)} // newest first
 	for word, want := range map[string]string{
 		"":         "live1234", // the only live one
 		"web":      "live1234", // the live one first
 		"7":        "live1234",
 		"live":     "live1234",
 		"newer123": "newer123",
-		"9":        "nine4567", // a name goes before a number
+		"9":        "newer123", // a number goes before a name
+		"nine":     "nine4567",
+		"4444":     "4444",
 		"api":      "older123", // exactly that
 		"api-":     "twin5678",
 		"5":        "older123",
@@ -43,6 +45,11 @@ func TestFind(t *testing.T) {
 	for word, want := range map[string]string{"zzz": "there is no session", "\x1b[2J": `\x1b[2J`, "a": "may be any of api-2 (8), api (5)"} {
 		if _, err := cli.Find(all, word); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", word, err, want)
+		}
+	}
+	for _, word := range []string{"44", "3333", "333", "0", "6"} { // what a name or an id begins with is no number
+		if s, err := cli.Find(all, word); err == nil {
+			t.Errorf("%q is %q", word, s.ID)
 		}
 	}
 	if _, err := cli.Find(all[:2], ""); err == nil || !strings.Contains(err.Error(), "no session is running") {
