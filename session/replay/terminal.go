@@ -41,7 +41,11 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 			yield(api.Frame{}, err)
 			return
 		}
-		p := player{id: id, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
+		removed := func() bool {
+			_, err := st.Doc(ctx, id, store.KindSession, 0)
+			return errors.Is(err, store.ErrNotFound)
+		}
+		p := player{id: id, removed: removed, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
 		lead := r.Lead(began.StartedAt)
 		for f, err := range r.From(p.at - lead) {
 			if err == nil {
@@ -73,6 +77,7 @@ func started(ctx context.Context, st *store.Store, id string) (s api.Session, er
 // rest.
 type player struct {
 	id         string
+	removed    func() bool // meanwhile
 	screen     *screen.Screen
 	cols, rows int
 	at         time.Duration // of the session, the last that was passed on
@@ -137,6 +142,9 @@ func (p *player) begin() bool {
 }
 
 func (p *player) damaged() bool {
+	if p.removed() {
+		return p.pass(api.Frame{Kind: api.FrameDamage, Data: []byte("what was printed from here on can't be shown: the session was removed")})
+	}
 	return p.pass(api.Frame{Kind: api.FrameDamage, Data: []byte("what was printed here can't be shown: its record is damaged; stepbox verify " + p.id + " says more")})
 }
 

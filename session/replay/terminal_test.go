@@ -301,3 +301,40 @@ func killed(t testing.TB, st *store.Store, s api.Session, cut int) {
 		t.Fatal(err)
 	}
 }
+
+// A session that is removed while it is replayed is said to be, and not to be damaged.
+func TestRemovedWhileReplayed(t *testing.T) {
+	for removed, want := range map[bool]string{true: "the session was removed", false: "its record is damaged"} {
+		st := open(t)
+		s := session(t, st, "aaaaaaaa", 80, 24)
+		for range 2 { // a file each
+			j, err := st.Journal(s.ID)
+			if err == nil {
+				err = j.Output([]byte("printed"))
+			}
+			if err = errors.Join(err, j.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said := ""
+		for f, err := range Terminal(t.Context(), st, s.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Kind == api.FrameTime && removed {
+				if err := st.Remove(t.Context(), s.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
+					t.Fatal(err)
+				}
+			}
+			if err := os.RemoveAll(st.SessionDir(s.ID)); err != nil {
+				t.Fatal(err)
+			}
+			if f.Kind == api.FrameDamage {
+				said += string(f.Data)
+			}
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("removed %v: %q", removed, said)
+		}
+	}
+}
