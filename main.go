@@ -338,7 +338,7 @@ func whatIsMissing(ctx context.Context, err error) error {
 	}
 	var b strings.Builder
 	for _, f := range findings {
-		if !f.OK && f.Fatal {
+		if !f.OK && f.Fatal && !strings.Contains(failed.Message, f.Detail) { // else it is what was said
 			fmt.Fprintf(&b, "\n\n  %s: %s\n  why: %s\n  do:  %s", f.Name, f.Detail, f.Why, f.Fix)
 		}
 	}
