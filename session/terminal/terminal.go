@@ -44,10 +44,11 @@ type Terminal struct {
 	screen    *screen.Screen
 	views     map[*viewer]bool
 	followers map[*follower]bool
-	total     int64 // bytes recorded
-	before    int64 // those of them that are an earlier agent's; never changed
-	hurried   bool  // nobody slows the agent any more
-	over      bool  // nothing more is recorded
+	sizes     []asked // by viewers that are there, the newest last
+	total     int64   // bytes recorded
+	before    int64   // those of them that are an earlier agent's; never changed
+	hurried   bool    // nobody slows the agent any more
+	over      bool    // nothing more is recorded
 }
 
 // Config is what a Terminal is opened with.
@@ -299,27 +300,26 @@ func (t *Terminal) do(f func()) bool {
 	}
 }
 
-// setSize resizes the agent's terminal; the resize is recorded between the bytes around it.
+// setSize resizes the agent's terminal, in the owner; the resize is recorded between the
+// bytes around it.
 func (t *Terminal) setSize(cols, rows int) {
 	cols, rows = min(max(cols, 2), 1000), min(max(rows, 1), 1000)
-	t.do(func() {
-		if cols == t.Cols && rows == t.Rows {
-			return
-		}
-		t.Cols, t.Rows = cols, rows
-		if t.over {
-			return
-		}
-		if err := errors.Join(t.keep(), t.journal.Resize(cols, rows)); err != nil {
-			t.broken(err)
-			return
-		}
-		t.screen.Resize(cols, rows)
-		for v := range t.views {
-			v.push(api.Frame{Kind: api.FrameResize, Cols: cols, Rows: rows})
-		}
-		_ = pty.Setsize(t.PTY, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}) // the agent is gone: nobody to tell
-	})
+	if cols == t.Cols && rows == t.Rows {
+		return
+	}
+	t.Cols, t.Rows = cols, rows
+	if t.over {
+		return
+	}
+	if err := errors.Join(t.keep(), t.journal.Resize(cols, rows)); err != nil {
+		t.broken(err)
+		return
+	}
+	t.screen.Resize(cols, rows)
+	for v := range t.views {
+		v.push(api.Frame{Kind: api.FrameResize, Cols: cols, Rows: rows})
+	}
+	_ = pty.Setsize(t.PTY, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}) // the agent is gone: nobody to tell
 }
 
 // send queues input for the agent; it blocks while the queue is full.

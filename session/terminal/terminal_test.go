@@ -214,6 +214,36 @@ func TestViewerThatDoesNotReadIsSkipped(t *testing.T) {
 	}
 }
 
+// The newest size that was asked for holds, of those by viewers that are there.
+func TestSizeOfThoseWhoAreThere(t *testing.T) {
+	p := newPipeTerminal(t)
+	is := func(cols, rows int) {
+		t.Helper()
+		p.do(func() {
+			if p.Cols != cols || p.Rows != rows {
+				t.Errorf("the terminal is %d×%d, not %d×%d", p.Cols, p.Rows, cols, rows)
+			}
+		})
+	}
+	large, small, silent := p.Join(), p.Join(), p.Join()
+	large.Resize(120, 35)
+	small.Resize(80, 24)
+	is(80, 24)
+	silent.Close()
+	is(80, 24)
+	large.Resize(110, 30)
+	small.Close()
+	is(110, 30)
+	small = p.Join()
+	small.Resize(60, 15)
+	small.Resize(70, 20)
+	is(70, 20)
+	small.Close()
+	is(110, 30)
+	large.Close()
+	is(110, 30) // nobody is left to say otherwise
+}
+
 func TestFollowerThatLeavesIsNotWaitedFor(t *testing.T) {
 	p := newPipeTerminal(t)
 	f := p.follow()

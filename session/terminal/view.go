@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"slices"
 
 	"stepbox/session/api"
 )
@@ -44,7 +45,33 @@ func (v *View) Input(p []byte) {
 }
 
 // Resize sets the size of the agent's terminal; the last viewer to ask wins.
-func (v *View) Resize(cols, rows int) { v.t.setSize(cols, rows) }
+func (v *View) Resize(cols, rows int) {
+	v.t.do(func() {
+		v.forget()
+		v.t.sizes = append(v.t.sizes, asked{v, cols, rows})
+		v.t.setSize(cols, rows)
+	})
+}
 
-// Close leaves the terminal. Next must not be running, nor be called again.
-func (v *View) Close() { v.reader.leave() }
+// asked is the size that a viewer asked for.
+type asked struct {
+	by         *View
+	cols, rows int
+}
+
+// forget forgets what the viewer asked for; in the owner.
+func (v *View) forget() {
+	v.t.sizes = slices.DeleteFunc(v.t.sizes, func(a asked) bool { return a.by == v })
+}
+
+// Close leaves the terminal, whose size is then what the last of those who are left
+// asked for. Next must not be running, nor be called again.
+func (v *View) Close() {
+	v.reader.leave()
+	v.t.do(func() {
+		v.forget()
+		if n := len(v.t.sizes); n > 0 {
+			v.t.setSize(v.t.sizes[n-1].cols, v.t.sizes[n-1].rows)
+		}
+	})
+}
