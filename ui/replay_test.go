@@ -311,6 +311,56 @@ func TestReplayPlays(t *testing.T) {
 	d.shows("■ 00:14:09")
 }
 
+// Of a live session, what plays until now stands there: nobody who looks back types to
+// the agent before going live by a key, nor has a say in the size of its terminal.
+func TestReplayStandsAtNow(t *testing.T) {
+	c := sceneRecord(true)
+	reads := make(chan struct{}, 100)
+	c.SetRecord(func(r *record) {
+		r.reads = reads
+		r.printed = []piece{{off: 900 * time.Millisecond, data: "second\n"}}
+	})
+	d := bench(t, c, 120, 35, "plain")
+	sizes := len(c.LastTerminal().Sizes())
+	d.press(leader, "r", "x", "y") // before there is anything to see
+	for range cap(reads) {
+		reads <- struct{}{}
+	}
+	d.shows("REPLAY")
+	d.shows("end, L or esc: live")
+	d.press("1", "left", "right", "right") // up to now
+	for range 6 {
+		d.press("+")
+	}
+	d.press("home")
+	d.at("00:00:00")
+	d.press("space")
+	d.shows("this is now: end, L or esc goes live")
+	d.press("1", "y", "enter", "space")
+	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	d.send(tea.PasteMsg{Content: "pasted"})
+	d.idle()
+	d.shows("REPLAY")
+	if got, n := c.LastTerminal().Got(), len(c.LastTerminal().Sizes()); got != "" || n != sizes {
+		t.Errorf("the agent got %q, and %d sizes", got, n-sizes)
+	}
+	d.press("esc", "z")
+	d.until("keys are the agent's again", func() bool { return c.LastTerminal().Got() == "z" })
+	d.until("so is the size", func() bool { return len(c.LastTerminal().Sizes()) == sizes+1 })
+}
+
+// A replay that a live session is opened with asks for no size either.
+func TestReplayAsksForNoSize(t *testing.T) {
+	s := newScene()
+	c := sceneRecord(true)
+	d := drive(t, c, 80, 24, Options{Session: s.Sessions[0].ID, Replay: &Replay{At: "+10m", Speed: 1}})
+	d.shows("REPLAY")
+	d.idle()
+	if sizes := c.LastTerminal().Sizes(); len(sizes) != 0 {
+		t.Errorf("it asked for %v", sizes)
+	}
+}
+
 // From a list to the moment when what is selected began.
 func TestReplayOfSelected(t *testing.T) {
 	d := ended(t, 120, 35)

@@ -26,6 +26,7 @@ type core struct {
 	link   *link.Link
 	st     state.State  // as it is shown
 	now    *state.State // while what was is shown: as it stands now; else nil
+	wanted bool         // what was is to be shown, or is: no key is the agent's
 	caught bool         // what was recorded before has been read
 	over   bool         // nothing more will come
 	gone   bool         // it was removed
@@ -64,8 +65,8 @@ func (c *core) Over() bool {
 // live says whether there is an agent to type to and to decide on.
 func (c *core) live() bool { return !c.past() && !c.Over() }
 
-// types says whether keys in the Terminal are the agent's.
-func (c *core) types() bool { return c.live() && !c.cfg.Watching }
+// types says whether keys in the Terminal are the agent's, and its size this screen's.
+func (c *core) types() bool { return c.live() && !c.wanted && !c.cfg.Watching }
 
 func (c *core) tell(token themes.Token, format string, args ...any) {
 	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(noticeTime)}

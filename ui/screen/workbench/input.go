@@ -46,7 +46,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if b, ok := keys.Find(k, s.scopes()...); ok {
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if name == "q" && s.past() && !s.Over() {
+	if name == "q" && s.wanted && !s.Over() {
 		s.toPresent()
 		return nil
 	}
@@ -82,14 +82,14 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 // of a past session what is done with its work does.
 func (s *Screen) scopes() []keys.Scope {
 	var out []keys.Scope
-	if s.past() {
+	if s.wanted {
 		out = append(out, keys.Replay)
 	}
 	if s.view.focus != intent.Terminal {
 		out = append(out, keys.Scope(s.view.focus.String()))
 	}
 	out = append(out, keys.Panes)
-	if !s.past() && s.Over() {
+	if !s.wanted && s.Over() {
 		out = append(out, keys.Replay)
 	}
 	return out

@@ -26,7 +26,7 @@ func (s *Screen) back() {
 	case s.view.focus == intent.Actions && s.asking.list.Clear():
 	case s.view.zoom:
 		s.view.zoom = false
-	case s.past():
+	case s.wanted:
 		s.toPresent()
 	case s.view.focus != intent.Terminal:
 		s.view.setFocus(intent.Terminal)

@@ -59,7 +59,7 @@ func (s *Screen) moment() api.Moment {
 // replay carries out the intents that move along the session's course.
 func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	t := &s.course
-	if !t.read {
+	if _, begin := i.(intent.Replay); !t.read && !begin {
 		t.later = append(t.later, i)
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		}
 		t.play(!t.playing)
 	case intent.Seek:
-		if off += i.By; off >= t.length() {
+		if off += i.By; off >= t.length() && s.Over() {
 			s.toPresent()
 			return nil
 		}
@@ -153,7 +153,9 @@ func (s *Screen) moved(m link.Moved) {
 	case m.State != nil:
 		s.toPast(m)
 	case !s.past():
-		t.wanted = m.Err == nil
+		if t.wanted = m.Err == nil; !t.wanted && s.live() {
+			s.view.setFocus(intent.Actions) // what is typed on isn't meant for the agent
+		}
 		return
 	}
 	looked := false
@@ -165,8 +167,13 @@ func (s *Screen) moved(m link.Moved) {
 	if m.State != nil || looked {
 		s.changes.pane.To = api.MomentOf(m.Seq)
 	}
-	if m.Ended && t.asked == t.made {
+	switch {
+	case !m.Ended || t.asked != t.made:
+	case s.Over():
 		s.toPresent()
+	default: // the next key may still be meant for the replay, and must not be the agent's
+		t.playing = false
+		s.tell(themes.Info, "this is now: end, L or esc goes live")
 	}
 }
 

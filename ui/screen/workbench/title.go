@@ -102,6 +102,9 @@ func (c *core) badges() []piece {
 	ended := c.Over()
 	if c.past() {
 		add("REPLAY", themes.StatePaused, 100)
+		if !c.Over() {
+			add("end, L or esc: live", themes.BarMuted, 35)
+		}
 		if n := len(c.now.Questions); n > 0 {
 			add(fmt.Sprintf("◆ %d held now", n), themes.Held, 100)
 		}

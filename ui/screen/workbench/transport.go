@@ -43,7 +43,6 @@ type transport struct {
 	problem string          // why it couldn't be
 	later   []intent.Intent // what the person wants done once it was
 
-	wanted  bool // what was is to be shown
 	playing bool
 	speed   int
 	seq     uint64 // where it is

@@ -67,7 +67,7 @@ type Screen struct {
 
 // New makes the screen of a session that was joined.
 func New(c Config) *Screen {
-	k := &core{cfg: c, link: c.Link}
+	k := &core{cfg: c, link: c.Link, wanted: c.At != ""}
 	k.st.Session = c.Known
 	s := &Screen{
 		core: k, window: true,
