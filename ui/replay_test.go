@@ -349,6 +349,19 @@ func TestReplayStandsAtNow(t *testing.T) {
 	d.until("so is the size", func() bool { return len(c.LastTerminal().Sizes()) == sizes+1 })
 }
 
+// A note is told as news when it comes, and not when it was recorded before, however late
+// it is read.
+func TestOldNotesAreNoNews(t *testing.T) {
+	c := sceneRecord(true)
+	d := bench(t, c, 120, 35, "plain")
+	c.Put(api.Event{At: sceneNow.Add(-time.Hour), Note: &api.Note{Text: "an old note"}})
+	c.Put(api.Event{At: sceneNow.Add(-time.Hour), Action: &api.Action{N: 15, Kind: api.KindCommand, State: api.ActionRunning, Title: "make old", StartedAt: sceneNow}})
+	d.shows("make old")
+	d.lacks("an old note")
+	c.Put(api.Event{At: sceneNow.Add(time.Minute), Note: &api.Note{Text: "a new note"}})
+	d.shows("a new note")
+}
+
 // A replay that a live session is opened with asks for no size either.
 func TestReplayAsksForNoSize(t *testing.T) {
 	s := newScene()

@@ -63,6 +63,7 @@ type Screen struct {
 	stopBisect func()        // ends the search for what broke something; nil before the first
 	leave      intent.Intent // where to go; taken by Leave
 	lived      bool          // the session was seen to live
+	opened     time.Time     // what was noted before is no news
 }
 
 // New makes the screen of a session that was joined.
@@ -70,7 +71,7 @@ func New(c Config) *Screen {
 	k := &core{cfg: c, link: c.Link, wanted: c.At != ""}
 	k.st.Session = c.Known
 	s := &Screen{
-		core: k, window: true,
+		core: k, window: true, opened: c.Now(),
 		view:    arrangement{focus: intent.Terminal, side: intent.Changes},
 		agent:   agent{core: k, pane: terminal.Pane{Screen: &c.Link.Screen, Waiting: "joining the terminal…"}},
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
@@ -235,7 +236,7 @@ func (s *Screen) Tick() tea.Cmd {
 func (s *Screen) events(m link.Events) {
 	for _, e := range m.Batch {
 		s.present().Apply(e)
-		if e.Note != nil && s.caught && (e.Note.Warn || !s.fresh()) {
+		if e.Note != nil && s.caught && !e.At.Before(s.opened) && (e.Note.Warn || !s.fresh()) {
 			s.tell(themes.Info, "%s", e.Note.Text)
 			if e.Note.Warn {
 				s.notice.token = themes.Warn
