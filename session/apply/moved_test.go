@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,4 +101,49 @@ func TestMovedOverApplied(t *testing.T) {
 	same(t, words(r.plan(api.ApplyRequest{})), []string{
 		"conflict log.1: there is a file of that name in the project by now (1 clashes)", "left log: the session moved it to log.1, which isn't written",
 	})
+}
+
+// What an apply renamed and the person took away isn't written again, whatever has the old
+// name by then.
+func TestRenameTakenBack(t *testing.T) {
+	const why = ": what apply 1 wrote there was changed back in the project since"
+	for name, c := range map[string]struct {
+		first map[string]string // of the agent's beside the move
+		host  map[string]string // of the person's
+		then  string            // what the agent removes
+		want  []string
+	}{
+		"removed":       {want: []string{"conflict lib/b" + why}},
+		"moved on":      {host: map[string]string{"pkg/b": "moved\n"}, want: []string{"conflict lib/b" + why}},
+		"as it was":     {host: map[string]string{"src/a": "moved\n"}, want: []string{"conflict lib/b" + why + " (clean, 0 hunks)"}},
+		"another there": {host: map[string]string{"src/a": "mine\n"}, want: []string{"conflict lib/b: it was changed in the project since (1 clashes)"}},
+		"a log's": {
+			first: map[string]string{"src/a": "fresh\n"}, then: "src/a",
+			want: []string{"conflict lib/b" + why, "left src/a: the session moved it to lib/b, which isn't written"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, map[string]string{"src/a": "moved\n"})
+			r.gone("src/a")
+			r.agent("lib/b", "moved\n")
+			for name, text := range c.first {
+				r.agent(name, text)
+			}
+			r.action(api.ReviewKept)
+			_, err := r.apply(api.ApplyRequest{})
+			r.must(err)
+			r.must(os.RemoveAll(filepath.Join(r.project, "lib")))
+			for name, text := range c.host {
+				r.host(name, text)
+			}
+			if c.then != "" {
+				r.gone(c.then)
+				r.action(api.ReviewKept)
+			}
+			same(t, words(r.plan(api.ApplyRequest{})), c.want)
+			before := r.has()
+			_, _ = r.apply(api.ApplyRequest{}) // where nothing is to be written, it says so
+			r.is(before)
+		})
+	}
 }

@@ -325,18 +325,19 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 	if err != nil {
 		return false, b.unless(err)
 	}
+	ours := b.ours(c.From, has)
 	switch {
 	case has.Absent() && there.Same(want):
 		b.p.There++
 		return true, nil
 	case !there.Absent():
 		return false, nil
-	case still(c.Old, has) && !b.takenBack(c.From, has, project.State{}) && !b.takenBack(c.Path, there, want) || b.ours(c.From, has):
+	case (ours || still(c.Old, has) && !b.takenBack(c.From, has, project.State{})) && !b.takenBack(c.Path, there, want):
 		b.step(c, project.State{}, want)
 		b.goes(c.From, c.Path, has)
 		return true, nil
-	case has.Kind != manifest.KindFile:
-		return false, nil
+	case ours || has.Kind != manifest.KindFile:
+		return false, nil // it was renamed before, and what is under the new name is the person's by now
 	}
 	return true, b.conflict(c, c.From, has, want)
 }
