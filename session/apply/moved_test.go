@@ -147,3 +147,67 @@ func TestRenameTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// What was moved, applied and moved back, where the person has another file by then, stays
+// where it was applied; so does what an apply made and the session moved on to where it is
+// in conflict, edited or not.
+func TestMovedAfterApply(t *testing.T) {
+	long := strings.Repeat("a line of some length\n", 20)
+	const there = ": there is a file of that name in the project by now (1 clashes)"
+	for name, c := range map[string]struct {
+		base        map[string]string
+		first, then map[string]string // of the agent's; "" is gone
+		host        string            // where the person makes a file
+		want        []string
+		wanted      map[string]string // that the project has, once the conflict is resolved so
+	}{
+		"back": {
+			base: map[string]string{"a": long}, first: map[string]string{"a": "", "b": long}, then: map[string]string{"a": long, "b": ""},
+			host: "a", want: []string{"conflict a" + there, "left b: the session moved it to a, which isn't written"},
+			wanted: map[string]string{"a": long},
+		},
+		"back and edited": {
+			base: map[string]string{"a": long}, first: map[string]string{"a": "", "b": long}, then: map[string]string{"a": long + "more\n", "b": ""},
+			host: "a", want: []string{"conflict a: it was changed in the project since (1 clashes)", "left b: the session moved it to a, which isn't written"},
+			wanted: map[string]string{"a": long + "more\n"},
+		},
+		"on": {
+			first: map[string]string{"n": long}, then: map[string]string{"n": "", "m": long},
+			host: "m", want: []string{"conflict m" + there, "left n: the session moved it to m, which isn't written"},
+			wanted: map[string]string{"m": long},
+		},
+		"on and edited": {
+			first: map[string]string{"n": long}, then: map[string]string{"n": "", "m": long + "more\n"},
+			host: "m", want: []string{"conflict m" + there, "left n: the session moved it to m, which isn't written"},
+			wanted: map[string]string{"m": long + "more\n"},
+		},
+		"another": {
+			first: map[string]string{"n": long}, then: map[string]string{"n": "", "m": "another\n"},
+			host: "m", want: []string{"D n", "conflict m" + there},
+			wanted: map[string]string{"m": "another\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, c.base)
+			change := func(files map[string]string) {
+				for name, text := range files {
+					if text == "" {
+						r.gone(name)
+					} else {
+						r.agent(name, text)
+					}
+				}
+				r.action(api.ReviewKept)
+			}
+			change(c.first)
+			_, err := r.apply(api.ApplyRequest{})
+			r.must(err)
+			change(c.then)
+			r.host(c.host, "mine\n")
+			same(t, words(r.plan(api.ApplyRequest{})), c.want)
+			_, err = r.apply(api.ApplyRequest{Resolve: []api.Resolution{{Key: api.KeyOf(c.host), Way: api.WayWanted}}})
+			r.must(err)
+			r.is(c.wanted)
+		})
+	}
+}

@@ -14,17 +14,19 @@ import (
 
 // returned is a path that an apply wrote, and where the session has again what it first
 // saw: no change of the session's any more, though the project still has what was
-// written.
+// written, or something of the person's.
 type returned struct {
-	path string
-	has  project.State
-	want *diff.File // nil is nothing
-	by   wrote
-	held bool // a folder that comes or goes with what it holds
+	path   string
+	was    project.State // as it was written
+	want   *diff.File    // nil is nothing
+	by     wrote
+	theirs bool // the project has something else by now
+	held   bool // a folder that comes or goes with what it holds
 }
 
 // returned lists what applies wrote and a selection has as the session first saw it, by
-// path. What the project doesn't have as it was written is the person's by now.
+// path. What the project doesn't have as it was written is the person's by now, as are
+// the folders that are there.
 func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selected, d diff.Difference, applies []wrote, look func(path string) (project.State, error)) ([]returned, error) {
 	if sel.Now == nil || d.More > 0 {
 		return nil, nil
@@ -51,19 +53,21 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 			if s.ResumedAt.After(w.at) && !sel.Now.Knows(nil, path) {
 				continue // resumed, the agent sees the project's there
 			}
-			r := returned{path: path, by: w}
+			r := returned{path: path, was: w.paths[path], by: w}
 			now, first := sel.Now.Has(sel.Now.Base, path), (*manifest.Manifest)(nil).Has(sel.Now.Base, path)
 			if now != nil {
 				r.want = &diff.File{Path: path, Entry: *now}
 			}
-			if now != first && !project.Of(now).Same(project.Of(first)) || written(r.want, w.paths[path]) {
+			if now != first && !project.Of(now).Same(project.Of(first)) || written(r.want, r.was) {
 				continue
 			}
-			var err error
-			if r.has, err = look(path); ctx.Err() != nil {
+			has, err := look(path)
+			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if err == nil && r.has.Same(w.paths[path]) { // what can't be looked at stays
+			r.theirs = !has.Same(r.was)
+			folder := has.Kind == manifest.KindDir && (r.want == nil || r.want.Kind == manifest.KindDir)
+			if err == nil && (!r.theirs || !folder && !has.Same(wanted(r.want)) && w.goesOn(ctx, path)) { // what can't be looked at stays
 				out = append(out, r)
 			}
 		}
@@ -78,7 +82,7 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 	for i := range out {
 		r := &out[i]
 		c := r.change()
-		r.held = holds[r.path] && c.Kind() == manifest.KindDir && (c.Status == diff.Added || c.Status == diff.Deleted)
+		r.held = !r.theirs && holds[r.path] && c.Kind() == manifest.KindDir && (c.Status == diff.Added || c.Status == diff.Deleted)
 	}
 	return out, nil
 }
@@ -122,35 +126,41 @@ func written(want *diff.File, s project.State) bool {
 // own says whether nothing of the person's is in what the project has there: of a
 // folder that goes, what else it holds is looked at later.
 func (r *returned) own(ctx context.Context, f *files.Files) bool {
-	return r.has.Kind == manifest.KindDir || own(ctx, f, r.by, r.path, r.has)
+	return !r.theirs && (r.was.Kind == manifest.KindDir || own(ctx, f, r.by, r.path, r.was))
 }
 
-func (r *returned) change() diff.Change { return between(r.path, r.has, r.want) }
+func (r *returned) change() diff.Change { return between(r.path, r.was, r.want) }
 
 // takeBack plans what takes the place of what applies wrote and the session has as it
-// first saw it again.
-func (b *planner) takeBack(d diff.Difference) error {
-	all, err := b.a.returned(b.ctx, b.p.session, b.sel, d, b.applies, b.look)
+// first saw it again, which is added to its changes. What the person changed there since
+// is in conflict.
+func (b *planner) takeBack(d *diff.Difference) error {
+	all, err := b.a.returned(b.ctx, b.p.session, b.sel, *d, b.applies, b.look)
 	if err != nil || len(all) == 0 {
 		return err
 	}
+	d.Changes = slices.Clip(d.Changes) // it is shared
 	for _, r := range all {
+		c := r.change()
+		d.Changes = append(d.Changes, c)
 		switch {
 		case slices.Contains(b.hidden, r.path):
 			continue
 		case !b.chosen && b.sel.Files.Ignored(r.path):
 			b.ignored++
 			continue
-		case !r.own(b.ctx, b.sel.Files):
+		case !r.theirs && !r.own(b.ctx, b.sel.Files):
 			b.left(r.path, fmt.Sprintf("the session has it as it first saw it, and what apply %d wrote wasn't the session's alone", r.by.id))
 			continue
 		}
 		b.words[r.path] = fmt.Sprintf("takes back what apply %d wrote", r.by.id)
 		if r.held {
-			b.steps[r.path] = project.Step{Path: r.path, Old: r.has, New: wanted(r.want)}
+			b.steps[r.path] = project.Step{Path: r.path, Old: r.was, New: wanted(r.want)}
 			continue
 		}
-		c := r.change()
+		if r.want == nil && !slices.Contains(b.since, r.by.checkpoint) {
+			b.since = append(b.since, r.by.checkpoint)
+		}
 		if err := b.change(&c); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func TestReturnedSelected(t *testing.T) {
 	}
 }
 
-// What the person changed since the apply, or has in it, is theirs.
+// What the person changed since the apply is in conflict, and what they have in it is theirs.
 func TestReturnedIsThePersons(t *testing.T) {
 	r := newRig(t, map[string]string{"changed": "1\n", "deleted": "1\n", "merged": "1\n2\n3\n4\n", "back": "1\n", "made": "1\n", ".gitignore": "ignored/\n"})
 	r.History.Person = &r.Person
@@ -116,6 +116,11 @@ func TestReturnedIsThePersons(t *testing.T) {
 	r.must(os.Remove(filepath.Join(r.project, "deleted")))
 	r.host("made", "host\n")
 	r.host("dir/theirs", "host\n")
+	p := r.plan(api.ApplyRequest{})
+	same(t, words(p)[:5], []string{
+		"M back", "D dir/in", "conflict changed: it was changed in the project since (1 clashes)",
+		"conflict deleted: it was deleted in the project since", "conflict made: there is a file of that name in the project by now (1 clashes)",
+	})
 	_, err = r.apply(api.ApplyRequest{})
 	r.must(err)
 	r.is(map[string]string{"changed": "host\n", "merged": "host\n2\n3\nagent\n", "back": "1\n", "made": "host\n", ".gitignore": "ignored/\n", "dir/theirs": "host\n", "ignored/x": "agent\n"})
