@@ -142,13 +142,13 @@ func (a *Applier) wroteBy(name string, l project.Listed) wrote {
 	return w
 }
 
-// ours says whether what the project has at a path is what an apply of this session
-// wrote there last, with nothing of the person's in it, so that the session's state of
-// now takes its place. Where only a part of a session is applied, that would take away
-// what was applied before.
+// ours says whether what the project has at a path is what an apply of this session, or of
+// what it is a fork of, wrote there last, and this one goes on from, with nothing of the
+// person's in it, so that the session's state of now takes its place. Where only a part of
+// a session is applied, that would take away what was applied before.
 func (b *planner) ours(path string, has project.State) bool {
-	s, by, ok := last(b.applies, path)
-	return ok && !b.partial && has.Kind != manifest.KindDir && s.Same(has) && own(b.ctx, b.sel.Files, by, path, has)
+	s, by, ok := b.newest(path)
+	return ok && !b.partial && has.Kind != manifest.KindDir && s.Same(has) && own(b.ctx, by.then, by, path, has)
 }
 
 // own says whether what an apply wrote at a path was the session's own state then.
