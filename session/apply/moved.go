@@ -15,18 +15,10 @@ import (
 // isn't written, being left out or in conflict: else the project would have it nowhere.
 // What stays so isn't written either, and what was moved there stays as well.
 func (b *planner) keepSources(changes []diff.Change) error {
-	var since []*manifest.Manifest // states that what an apply wrote may have been moved in since
-	for _, checkpoint := range b.since {
-		m, err := b.sel.Files.At(b.ctx, checkpoint)
-		if err != nil {
-			return err
-		}
-		since = append(since, m)
-	}
 	for again := true; again; {
 		again = false
 		renamed, moved, made := map[string]string{}, map[content.Hash][]*diff.Change{}, map[content.Hash]bool{}
-		var unwritten []string
+		pairs := diff.Difference{Changes: slices.Clone(b.unmade)}
 		for _, s := range b.steps {
 			made[s.New.Hash] = true
 		}
@@ -45,19 +37,13 @@ func (b *planner) keepSources(changes []diff.Change) error {
 				}
 			}
 			renamed[from] = c.Path
-			unwritten = append(unwritten, c.Path)
+			pairs.Changes = append(pairs.Changes, diff.Change{Path: c.Path, Status: diff.Added, New: c.New, Content: true})
 			if !c.New.Hash.IsZero() {
 				moved[c.New.Hash] = append(moved[c.New.Hash], c)
 			}
 		}
-		for _, m := range since {
-			for _, path := range unwritten {
-				from, err := b.sel.Files.Origin(b.ctx, m, b.sel.To, path)
-				if err != nil {
-					return err
-				}
-				renamed[from] = path
-			}
+		for _, c := range b.sel.Files.Similar(b.ctx, pairs).Changes { // the session first saw neither
+			renamed[c.From] = c.Path
 		}
 		for _, at := range slices.Sorted(maps.Keys(b.steps)) {
 			s := b.steps[at]

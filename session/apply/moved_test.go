@@ -181,6 +181,11 @@ func TestMovedAfterApply(t *testing.T) {
 			host: "m", want: []string{"conflict m" + there, "left n: the session moved it to m, which isn't written"},
 			wanted: map[string]string{"m": long + "more\n"},
 		},
+		"over a file": {
+			base: map[string]string{"m": "1\n"}, first: map[string]string{"n": long}, then: map[string]string{"n": "", "m": long + "more\n"},
+			host: "m", want: []string{"conflict m: it was changed in the project since (1 clashes)", "left n: the session moved it to m, which isn't written"},
+			wanted: map[string]string{"m": long + "more\n"},
+		},
 		"another": {
 			first: map[string]string{"n": long}, then: map[string]string{"n": "", "m": "another\n"},
 			host: "m", want: []string{"D n", "conflict m" + there},

@@ -54,7 +54,7 @@ type planner struct {
 	renamed map[string]string // by the path of what was renamed, the one that goes for it
 	applied []diff.Change     // what the plan lists
 	words   map[string]string // that are said of a change, by path
-	since   []int64           // the checkpoints of applies that wrote what is to be deleted again
+	unmade  []diff.Change     // what applies made and is to be deleted again
 	git     int               // changes below .git
 	ignored int               // changes of what git ignores
 }

@@ -158,8 +158,8 @@ func (b *planner) takeBack(d *diff.Difference) error {
 			b.steps[r.path] = project.Step{Path: r.path, Old: r.was, New: wanted(r.want)}
 			continue
 		}
-		if r.want == nil && !slices.Contains(b.since, r.by.checkpoint) {
-			b.since = append(b.since, r.by.checkpoint)
+		if c.Status == diff.Deleted {
+			b.unmade = append(b.unmade, c)
 		}
 		if err := b.change(&c); err != nil {
 			return err

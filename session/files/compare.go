@@ -97,7 +97,7 @@ func (f *Files) Between(ctx context.Context, from, to *manifest.Manifest) ([]dif
 // see makes the changes as people see them. It is called with counting held.
 func (c *comparison) see(ctx context.Context, f *Files) {
 	if c.lines == nil {
-		c.shown = f.similar(ctx, c.Difference)
+		c.shown = f.Similar(ctx, c.Difference)
 		c.lines = make([]lineCount, len(c.shown.Changes))
 		for i := range c.lines {
 			c.lines[i].group = f.groups.of(c.shown.Changes[i].Path, false)

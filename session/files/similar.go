@@ -22,9 +22,9 @@ const (
 // one that is gone and one, much like it, that came.
 func edited(c diff.Change) bool { return c.Status == diff.Renamed && c.Content }
 
-// similar joins files that are gone with those much like them that came. It is
+// Similar joins files that are gone with those much like them that came. It is
 // for people to read: whatever is chosen, taken back or applied is two files.
-func (f *Files) similar(ctx context.Context, d diff.Difference) diff.Difference {
+func (f *Files) Similar(ctx context.Context, d diff.Difference) diff.Difference {
 	candidate := func(e *diff.File) bool {
 		return e != nil && e.Kind == manifest.KindFile && e.Unsaved == "" && e.Size >= leastSimilar && e.Size <= mostSimilar
 	}
