@@ -3,10 +3,13 @@ package session
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"stepbox/runner"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
 	"stepbox/session/files"
 )
@@ -24,9 +27,28 @@ func (s *Session) inherit(ctx context.Context, prepared *runner.Prepared) error 
 	if err != nil {
 		return err
 	}
+	if err := s.asLaid(ctx, first.Manifest); err != nil {
+		return err
+	}
 	inherited, err := s.files.Between(ctx, nil, first.Manifest)
 	s.fork, s.inherited = &first, len(inherited)
 	return err
+}
+
+// asLaid refuses what a fork would begin with if that isn't what was laid out for it. Owners,
+// and the bits that go with them, aren't looked at, as a sandbox knows one, nor times.
+func (s *Session) asLaid(ctx context.Context, is *manifest.Manifest) error {
+	is, want := &manifest.Manifest{Root: is.Root}, &manifest.Manifest{Root: s.cfg.Laid.Root}
+	plan, err := restore.NewPlan(ctx, s.files.Lower(), is, want, restore.Options{Whole: true})
+	if err != nil {
+		return err
+	}
+	for _, op := range plan.Ops {
+		if e := is.Lookup(op.Path); op.Kind != restore.OpMeta || e != nil && e.Kind != manifest.KindSymlink && (e.Mode^op.Mode)&0o777 != 0 {
+			return fmt.Errorf("%q wouldn't be as it was then", api.Escape(op.Path))
+		}
+	}
+	return nil
 }
 
 // maxGaps is how many paths a fork's notes name that aren't as they were.

@@ -254,6 +254,16 @@ func (d *driven) forksAs(source tree.Source, at api.Moment, gaps []manifest.Prob
 // fork has a fork of a session run a script to its end.
 func (d *driven) fork(source tree.Source, of string, at api.Moment, script string) (id string, gaps []manifest.Problem) {
 	d.Helper()
+	cfg, gaps := d.laid(source, of, at, script)
+	s, err := session.Start(d.Context(), d.store, cfg)
+	d.must(err)
+	<-s.Done()
+	return cfg.ID, gaps
+}
+
+// laid is a fork that isn't started, with the files in its folder.
+func (d *driven) laid(source tree.Source, of string, at api.Moment, script string) (cfg session.Config, gaps []manifest.Problem) {
+	d.Helper()
 	tr, err := source.In(d.Context(), &d.read.History.History, of, at)
 	d.must(err)
 	defer tr.Close()
@@ -261,17 +271,92 @@ func (d *driven) fork(source tree.Source, of string, at api.Moment, script strin
 	d.must(err)
 	below, _, err := tr.Beneath(d.Context(), upper)
 	d.must(err)
-	cfg := d.config
+	cfg = d.config
 	d.n++
 	cfg.ID, cfg.Resume = fmt.Sprintf("%sf%d", d.ID(), d.n), false
 	cfg.Argv = []string{"bash", "-c", script}
 	cfg.Parent, cfg.Laid = &api.Parent{ID: of, Name: "t", At: at}, &manifest.Manifest{Root: upper.Root, Base: below}
 	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper))
-	s, err := session.Start(d.Context(), d.store, cfg)
-	d.must(err)
-	<-s.Done()
 	d.Cleanup(func() { d.must(holder.RemoveAll(d.store.SessionDir(cfg.ID))) })
-	return cfg.ID, gaps
+	return cfg, gaps
+}
+
+// A folder that the session made is in the project by now, by hand: some files the same to
+// the time stamp, others not, some more. A fork begins with exactly what the session saw,
+// and with nothing at all if its folder hasn't got that.
+func TestForksOverThePersonsCopies(t *testing.T) {
+	for round := range 4 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("the seed is %d", seed)
+			random := rand.New(rand.NewPCG(seed, 0))
+			paths := []string{"p/x", "p/y", "p/z", "p/q/x", "p/q/y", "r/x", "r/y", "r/q/x", "a", "b"}
+			deed := func() string {
+				path := paths[random.IntN(len(paths))]
+				top, _, _ := strings.Cut(path, "/")
+				switch random.IntN(8) {
+				case 0:
+					return "rm -rf " + path
+				case 1:
+					return "rm -rf " + top
+				case 2:
+					return fmt.Sprintf("rm -rf %s; mkdir %[1]s; seq 3 >%[1]s/x; seq 5 >%[1]s/y", top)
+				case 3:
+					return fmt.Sprintf("mkdir -p p; rm -rf r; mv %s r", path)
+				case 4:
+					return fmt.Sprintf("mkdir -p p; ln -f %s p/hard; ln -sf x p/link; chmod 700 p", path)
+				}
+				return fmt.Sprintf("mkdir -p $(dirname %s); echo %d >%[1]s", path, random.IntN(3))
+			}
+			d := drive(t, api.ModeWatch, func(project string) {
+				script(t, project, "mkdir -p r/q; echo 0 >r/x; echo 0 >r/q/x; echo 0 >a")
+				if round%2 == 0 {
+					gitIn(t, project, "init", "-q")
+					gitIn(t, project, "add", "-A")
+					gitIn(t, project, "commit", "-qm", "one")
+				}
+			})
+			baseOf(d.world)
+			d.run("mkdir /tmp/copies; mkdir p; seq 20 >p/x; seq 30 >p/y; seq 40 >p/z")
+			copies := filepath.Join(d.store.SessionDir(d.ID()), "tmp", "copies")
+			want := map[int]string{}
+			var last int
+			for range 5 {
+				did := deed()
+				last = d.run("(" + did + ") 2>/tmp/noise; rm -rf /tmp/copies/last; cp -a . /tmp/copies/last; cd .")
+				want[last] = onDisk(t, filepath.Join(copies, "last"))
+				t.Logf("%d: %s", last, did)
+			}
+			_, err := d.Kill(t.Context())
+			d.must(err)
+			source := tree.Source{Store: d.store, Home: d.config.Home, Env: d.config.Env}
+			for range 2 {
+				for _, top := range []string{"p", "r", "a"} { // takes it over by hand
+					if random.IntN(4) > 0 {
+						script(t, d.project, fmt.Sprintf("rm -rf %s; cp -a %s/%[1]s %[1]s || true", top, filepath.Join(copies, "last")))
+					}
+				}
+				did := deed()
+				t.Log("person: " + did)
+				script(t, d.project, "("+did+") 2>/dev/null || true")
+				tr, err := source.In(t.Context(), &d.read.History.History, d.ID(), "end")
+				d.must(err)
+				gaps, err := tr.Inexact(t.Context())
+				d.must(err)
+				tr.Close()
+				d.forksAs(source, "end", gaps, want[last])
+			}
+			cfg, _ := d.laid(source, d.ID(), "end", "true")
+			upper := filepath.Join(d.store.SessionDir(cfg.ID), "upper")
+			d.must(os.WriteFile(filepath.Join(upper, "foreign"), nil, 0o644))
+			if s, err := session.Start(t.Context(), d.store, cfg); err == nil || !strings.Contains(err.Error(), "wouldn't be as it was") {
+				t.Errorf("a fork began with what the session hadn't: %v", err)
+				if err == nil {
+					<-s.Done()
+				}
+			}
+		})
+	}
 }
 
 // What a fork's changes are told from has no more in the record than the session kept:

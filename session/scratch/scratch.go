@@ -153,7 +153,7 @@ func (s *Scratch) within(ctx context.Context, j job, f func(*runner.Sandbox, *ga
 	select {
 	case e := <-first:
 		// Its only process is held at its first program, so nothing races with this.
-		if err := s.lay(ctx, box, low, j.state); err != nil {
+		if err := s.lay(ctx, box, low, j.state, restore.Options{Whole: j.folder != ""}); err != nil {
 			return err
 		}
 		return f(box, e)
@@ -232,7 +232,7 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 
 // lay puts the project into a state, through the merged view. What can't be
 // there as the state has it is an error: nobody may believe that it was.
-func (s *Scratch) lay(ctx context.Context, box *runner.Sandbox, low *lower.Lower, state *manifest.Manifest) error {
+func (s *Scratch) lay(ctx context.Context, box *runner.Sandbox, low *lower.Lower, state *manifest.Manifest, o restore.Options) error {
 	if state == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (s *Scratch) lay(ctx context.Context, box *runner.Sandbox, low *lower.Lower
 	if err != nil {
 		return bad(err)
 	}
-	plan, err := restore.NewPlan(ctx, low, empty, state, restore.Options{})
+	plan, err := restore.NewPlan(ctx, low, empty, state, o)
 	if err != nil {
 		return bad(err)
 	}

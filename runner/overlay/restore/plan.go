@@ -90,6 +90,9 @@ type Options struct {
 	// Leave are paths that stay as they are, whatever the target has: each by
 	// itself, and not what is below it.
 	Leave []string
+	// Whole has all that the target's upper has written to the upper, what the lower has
+	// the same by now as well: the upper becomes the target's, and not just what is seen.
+	Whole bool
 }
 
 // Paths are what the plan touches, sorted, each once.

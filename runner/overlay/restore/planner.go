@@ -26,7 +26,7 @@ import (
 func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Manifest, o Options) (*Plan, error) {
 	p := &planner{
 		ctx: ctx, lower: lower, plan: &Plan{}, touched: map[string]bool{},
-		replace: o.Replace, only: o.Only, leave: map[string]bool{}, leaveBelow: map[string]bool{},
+		replace: o.Replace, only: o.Only, whole: o.Whole, leave: map[string]bool{}, leaveBelow: map[string]bool{},
 		force: map[string]bool{}, written: map[uint64]string{},
 	}
 	for _, path := range o.Leave {
@@ -62,6 +62,7 @@ type planner struct {
 	touched    map[string]bool // directories in which something was touched
 	replace    func(path string) bool
 	only       func(path string) bool
+	whole      bool
 	leave      map[string]bool // what stays as it is
 	leaveBelow map[string]bool // directories with something below that stays
 	left       int             // how much was found that stays
@@ -164,6 +165,10 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 	}
 	if err := cur.Load(p.ctx); err != nil {
 		return err
+	}
+	if p.whole && cur != nil && cur.Low != nil && want.Low == nil && (want.Kind != manifest.KindDir || want.Opaque) {
+		p.remove(path)
+		cur = nil
 	}
 	if want.Kind == manifest.KindDir {
 		return p.visitDir(path, cur, want)
