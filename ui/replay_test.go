@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -461,6 +462,15 @@ func TestReplaySearches(t *testing.T) {
 	c.SetRecord(func(r *record) { r.behind = 2 })
 	search("parse") // which waits until it is read
 	d.until("the first after here", func() bool { return strings.Contains(d.text(), "1 of 2 places") })
+	c.SetRecord(func(r *record) { r.behind = math.MaxInt })
+	search("parse")
+	d.press("end") // before it is found
+	d.shows("■ 00:14:09")
+	c.SetRecord(func(r *record) { r.behind = 0 })
+	d.shows(`"parse" was found: n goes to the next place`)
+	d.shows("■ 00:14:09")
+	d.press("n")
+	d.at("00:11:40")
 	search("nowhere")
 	d.shows(`nothing in this session has "nowhere"`)
 	c.SetRecord(func(r *record) { r.notes = []string{"only some is searched"} })

@@ -271,8 +271,9 @@ func (t *transport) changed(key string) tea.Cmd {
 const maxHits = 500
 
 // search looks for words in the session, and goes to the first place after where
-// the person is that has them.
+// the person is that has them; not if the person went elsewhere meanwhile.
 func (t *transport) search(words string) tea.Cmd {
+	asked, wanted := t.asked, t.wanted
 	return t.long("searching", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		page, err := api.Searched(ctx, c.Find, api.Query{Text: words, Session: id, Hits: maxHits})
 		return func() tea.Cmd {
@@ -299,6 +300,11 @@ func (t *transport) search(words string) tea.Cmd {
 			}
 			from, _ := t.here()
 			at := slices.IndexFunc(t.hits, func(h api.Hit) bool { return h.Offset > from })
+			if t.asked != asked || t.wanted != wanted {
+				t.hit = max(at, 0) - 1
+				t.tell(themes.Info, "%q was found: n goes to the next place%s", words, t.unsearched)
+				return nil
+			}
 			t.toHit(max(at, 0))
 			return nil
 		}
