@@ -2,6 +2,7 @@ package redact_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -161,6 +162,26 @@ func TestStream(t *testing.T) {
 		}
 		if f := r.Found(); len(f) != 1 || f[0].Count != 1 {
 			t.Errorf("pieces of %d: found %v", size, f)
+		}
+	}
+}
+
+// BenchmarkStream looks for secrets in words of which each has a colour.
+func BenchmarkStream(b *testing.B) {
+	const size = 2 << 20
+	words := []string{"func ", "return ", "session ", "the ", "if err != nil ", "ok ", "0.42s ", "PASS "}
+	b.ReportAllocs()
+	b.SetBytes(size)
+	for b.Loop() {
+		s := redact.Stream[[12]int]{R: redact.New(nil), Emit: func(redact.Piece[[12]int]) error { return nil }}
+		var err error
+		for i, n := 0, 0; n < size && err == nil; i++ {
+			w := words[i%len(words)]
+			n += len(w)
+			err = errors.Join(s.Add(redact.Piece[[12]int]{Data: []byte("\x1b[38;5;9m")}), s.Add(redact.Piece[[12]int]{Data: []byte(w), Text: true}))
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -86,9 +86,9 @@ func (s *Stream[T]) settle(upTo int) error {
 			break
 		}
 	}
-	s.pieces = slices.Clone(s.pieces[n:])
+	s.pieces = slices.Delete(s.pieces, 0, n) // which keeps its room: there may be 1<<16
 	s.before = slices.Clone(s.text[max(0, upTo-lead):upTo])
-	s.text = slices.Clone(s.text[upTo:])
+	s.text = slices.Delete(s.text, 0, upTo)
 	return nil
 }
 
