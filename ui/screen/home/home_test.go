@@ -1,7 +1,10 @@
 package home
 
 import (
+	"strings"
 	"testing"
+
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/ui/intent"
@@ -50,4 +53,15 @@ func TestSelection(t *testing.T) {
 	at("b")
 	set(list[2:])
 	at("d")
+}
+
+// A count that has no room is told in thousands: its first digits alone are another.
+func TestCountsThatAreLong(t *testing.T) {
+	for text, want := range map[string]string{"999": " 999", "9999": "9999", "15800": " 15k", "315800": "315k"} {
+		dst := uv.NewScreenBuffer(4, 1)
+		column{width: 4, right: true}.draw(dst, dst.Bounds(), text, uv.Style{})
+		if got := strings.TrimRight(dst.Render(), "\r\n"); got != want {
+			t.Errorf("%s is drawn as %q, want %q", text, got, want)
+		}
+	}
 }

@@ -71,6 +71,10 @@ func columns(width int) []column {
 func (c column) draw(dst uv.Screen, row uv.Rectangle, text string, st uv.Style) {
 	x, end := row.Min.X+c.x, row.Min.X+c.x+c.width
 	over := paint.Width(dst, text) - c.width
+	if n, err := strconv.Atoi(text); err == nil && over > 0 { // cut, it would be another number
+		text = strconv.Itoa(n/1000) + "k"
+		over = len(text) - c.width
+	}
 	switch {
 	case c.right:
 		x = max(x, x-over)
