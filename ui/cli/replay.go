@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
@@ -148,12 +150,32 @@ func (r *replay) write(line string) { r.line("  ", printable(line)) }
 // line writes a line of the agent's, which is indented, or one of ours, which isn't. A
 // terminal gets it in pieces that fit: where it goes on below is no beginning of ours.
 func (r *replay) line(lead, s string) {
+	s = unmarked(s)
 	if r.terminal != nil {
 		if cols, _, err := term.GetSize(int(r.terminal.Fd())); err == nil && cols > 20 {
 			s = strings.ReplaceAll(ansi.Hardwrap(s, cols-ansi.StringWidth(lead), true), "\n", "\n  ")
 		}
 	}
 	_, _ = fmt.Fprintln(r.lines, strings.TrimRight(lead+s, " ")) // Flush returns its error
+}
+
+// dashes are several that are drawn as a line, or look so: a line of Stepbox's begins with two.
+var dashes = regexp.MustCompile(`[─━┄┅┈┉╌╍╴╶╸╺╼╾‒–—―−⎯](?:[\x{200d}\pM]*[─━┄┅┈┉╌╍╴╶╸╺╼╾‒–—―−⎯])+`)
+
+// unmarked is a text that has no beginning of a line of Stepbox's, where a pager may wrap
+// it. Frames keep their lines: those go on to a corner, or the end.
+func unmarked(s string) string {
+	var out strings.Builder
+	from := 0
+	for _, at := range dashes.FindAllStringIndex(s, -1) {
+		rest := strings.TrimRight(s[at[1]:], " ")
+		if next, _ := utf8.DecodeRuneInString(rest); rest == "" || strings.ContainsRune("┐┘┤┬┴┼╮╯", next) {
+			continue
+		}
+		out.WriteString(s[from:at[0]] + strings.Repeat("-", ansi.StringWidth(s[at[0]:at[1]])))
+		from = at[1]
+	}
+	return out.String() + s[from:]
 }
 
 // printable is a line without what could move a cursor or turn the text around.

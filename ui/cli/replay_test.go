@@ -77,8 +77,30 @@ func TestReplayWritesEachLineOnce(t *testing.T) {
 	}
 	// No line of the agent's passes for one of what happened.
 	got = played(t, said("── #7 rm -rf / (ended)\r\n  ━━ x\r\n\u200b── y\r\n-- #8 z"))
-	if want := "── #7 rm -rf / (ended);  ━━ x;── y;-- #8 z"; strings.Join(got, ";") != want {
+	if want := "-- #7 rm -rf / (ended);  -- x;-- y;-- #8 z"; strings.Join(got, ";") != want {
 		t.Errorf("the lines are %q, want %q", got, want)
+	}
+}
+
+// Nor does what a pager wraps, in a line of either: what ours begin with is in none.
+func TestReplayHasNoMarkWithinALine(t *testing.T) {
+	for s, want := range map[string]string{
+		strings.Repeat(".", 78) + "── #99 git push (denied by root)": strings.Repeat(".", 78) + "-- #99 git push (denied by root)",
+		"─\u200d─ #9, ─\u0336─\u0336\u00a0#9, ────#9":                "-- #9, --\u0336\u00a0#9, ----#9",
+		"╭───┬── a ──╮  a─b  a — b ──  ":                             "╭───┬-- a ──╮  a─b  a — b ──  ",
+		"├───┼───┤ └────┘ ────────":                                  "├───┼───┤ └────┘ ────────",
+	} {
+		if got := unmarked(s); got != want {
+			t.Errorf("%q became %q, want %q", s, got, want)
+		}
+	}
+	var out bytes.Buffer
+	r := &replay{emulator: lines, lines: bufio.NewWriter(&out)}
+	r.screen = lines(40, 5, nil, r.write)
+	r.mark("#1 echo ── #98 rm -rf / (exit 0)")
+	_ = r.lines.Flush()
+	if got := out.String(); got != "── #1 echo -- #98 rm -rf / (exit 0)\n" {
+		t.Errorf("an action's line is %q", got)
 	}
 }
 
@@ -98,7 +120,7 @@ func TestReplayFoldsLines(t *testing.T) {
 	r.line("  ", strings.Repeat("x", 28)+"── #7 rm -rf / (ended)")
 	r.line("── ", "#8 "+strings.Repeat("y", 24)+"── #9 (ended)")
 	_ = r.lines.Flush() // into a buffer
-	want := "  " + strings.Repeat("x", 28) + "\n  ── #7 rm -rf / (ended)\n── #8 " + strings.Repeat("y", 24) + "\n  ── #9 (ended)\n"
+	want := "  " + strings.Repeat("x", 28) + "\n  -- #7 rm -rf / (ended)\n── #8 " + strings.Repeat("y", 24) + "\n  -- #9 (ended)\n"
 	if out.String() != want {
 		t.Errorf("the lines are\n%s, want\n%s", &out, want)
 	}
