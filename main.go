@@ -194,15 +194,15 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return cli.Save(ctx, client, id, key, at, name)
 	}
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
+	if o.Watching {
+		return ui.Run(ctx, o)
+	}
 	o.Export = func(ctx context.Context, id string) (string, error) {
 		s, err := client.Session(ctx, id)
 		if err != nil {
 			return "", err
 		}
 		return cli.ToPatch(ctx, client, s)
-	}
-	if o.Watching {
-		return ui.Run(ctx, o)
 	}
 	o.Start = func(ctx context.Context) (string, error) {
 		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids, disk: defaultDisk}.request(nil)

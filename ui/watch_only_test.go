@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -10,14 +11,15 @@ import (
 func TestWatchingDecidesNothing(t *testing.T) {
 	t.Parallel()
 	c := sceneWorkbench(sceneQuestion())
-	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Watching: true})
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Watching: true,
+		Export: func(context.Context, string) (string, error) { t.Error("a patch was written"); return "", nil }})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.idle()
 	d.advance(time.Second)
 	d.shows("WATCHING ONLY")
 	d.press("x")
 	d.press("4")
-	for _, key := range []string{"a", "d", "i", "n", "y", "u", "U", "K", "w", "Z", "p", "c", "ctrl+k", "ctrl+r", "r"} {
+	for _, key := range []string{"a", "d", "i", "n", "y", "u", "U", "K", "w", "Z", "p", "c", "ctrl+k", "ctrl+r", "r", "x"} {
 		d.advance(7 * time.Second)
 		d.press(key)
 		d.shows("you are watching only")

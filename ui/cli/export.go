@@ -116,6 +116,15 @@ func (e *exporting) look() error {
 // ToPatch writes all that a session changed as a patch, to a new file in this
 // folder that has its name, and returns the file's.
 func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, error) {
+	p, err := client.Patch(ctx, s.ID, api.PatchRequest{})
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	in := bufio.NewReader(p)
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+		return "", errors.New("nothing differs from the project")
+	}
 	for n := 1; ; n++ {
 		file := cmp.Or(s.Name, s.ID) + ".patch"
 		if n > 1 {
@@ -125,7 +134,10 @@ func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, er
 			continue // someone's, and it stays
 		}
 		return file, toFile(file, false, func(w io.Writer) error {
-			return copyPatch(command{ctx: ctx, client: client}, s, api.PatchRequest{}, w)
+			return copyLines(struct {
+				io.Reader
+				io.Closer
+			}{in, p}, w)
 		})
 	}
 }

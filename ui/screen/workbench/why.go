@@ -61,7 +61,10 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 			return "nothing was applied from this session: w applies", true
 		}
 	case intent.Export:
-		if s.cfg.Export == nil {
+		switch {
+		case s.cfg.Watching:
+			return "you are watching only", true
+		case s.cfg.Export == nil:
 			return "stepbox export writes a patch", true
 		}
 	case intent.Fork:
