@@ -390,7 +390,9 @@ func TestHomeForks(t *testing.T) {
 	d.press("esc", "/")
 	d.press(strings.Split("shell-1", "")...)
 	d.shows("1 of 1")
-	d.press("tab", "f", "y")
+	d.press("tab", "f")
+	d.shows("at 00:00:00?")
+	d.press("y")
 	d.until("the fork is shown", func() bool { return d.m.bench != nil })
 	if got := <-asked; got != "p0000001@=7" || len(asked) > 0 {
 		t.Errorf("forked %s, and %d more", got, len(asked))

@@ -641,7 +641,7 @@ func TestReplayForks(t *testing.T) {
 	d.idle()
 	d.shows("REPLAY")
 	d.press("f")
-	d.shows("at that moment?")
+	d.shows("Fork fix-tests at 00:13:20 (#12)?")
 	d.press("esc", "f")
 	d.calmly("y")
 	if at := <-forked; !strings.HasPrefix(string(at), "=") || len(forked) > 0 {

@@ -129,14 +129,15 @@ func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 	}
 }
 
-// ConfirmFork asks before a session starts on the files that another had at a moment.
-func ConfirmFork(s api.Session, at api.Moment) *Confirm {
-	when := "its end"
-	if s.Live() {
+// ConfirmFork asks before a session starts on the files that another had at a moment, in
+// words; "" is its newest state.
+func ConfirmFork(s api.Session, when string) *Confirm {
+	switch {
+	case when != "":
+	case s.Live():
 		when = "now"
-	}
-	if at != "" {
-		when = "that moment"
+	default:
+		when = "its end"
 	}
 	return &Confirm{
 		Title: "Fork " + paint.Clean(label(s)) + " at " + when + "?", Do: intent.DoFork{}, YesFor: "fork it",

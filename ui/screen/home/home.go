@@ -257,12 +257,16 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 			s.dialog = dialog.ConfirmResume(x)
 		}
 	case intent.Fork:
-		switch _, at, _ := s.Selected(); {
+		when := ""
+		if h, found := s.hit(f); found && h.Kind != api.HitLabel {
+			when = paint.Long(h.Offset)
+		}
+		switch {
 		case s.Starting:
 		case !s.cfg.CanFork:
 			s.Notice = "stepbox fork starts a session on the files of another"
 		default:
-			s.dialog = dialog.ConfirmFork(x, at)
+			s.dialog = dialog.ConfirmFork(x, when)
 		}
 	case intent.Place:
 		if n := len(s.hits(f)); n > 0 {

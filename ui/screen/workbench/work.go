@@ -248,7 +248,14 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 	case intent.Resume:
 		s.asking.dialogs.open(dialog.ConfirmResume(s.st.Session))
 	case intent.Fork:
-		s.asking.dialogs.open(dialog.ConfirmFork(s.present().Session, s.moment()))
+		when := ""
+		if s.past() {
+			when = paint.Long(s.course.off)
+			if n := s.course.current(); n > 0 {
+				when += fmt.Sprintf(" (#%d)", n)
+			}
+		}
+		s.asking.dialogs.open(dialog.ConfirmFork(s.present().Session, when))
 	}
 	return nil
 }
