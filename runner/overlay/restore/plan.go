@@ -90,8 +90,8 @@ type Options struct {
 	// Leave are paths that stay as they are, whatever the target has: each by
 	// itself, and not what is below it.
 	Leave []string
-	// Whole has all that the target's upper has written to the upper, what the lower has
-	// the same by now as well: the upper becomes the target's, and not just what is seen.
+	// Whole has a folder that hides the lower's in the target made anew where it is the
+	// lower's by now, with all that is in it: a mount to come shows nothing else of it.
 	Whole bool
 }
 

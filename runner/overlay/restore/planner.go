@@ -166,7 +166,7 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 	if err := cur.Load(p.ctx); err != nil {
 		return err
 	}
-	if p.whole && cur != nil && cur.Low != nil && want.Low == nil && (want.Kind != manifest.KindDir || want.Opaque) {
+	if p.whole && cur.Is(manifest.KindDir) && cur.Low != nil && want.Opaque {
 		p.remove(path)
 		cur = nil
 	}
