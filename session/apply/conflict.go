@@ -91,6 +91,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		has = project.State{}
 	}
 	if want.Same(has) { // merged, with its own side everywhere
+		b.resolve[out.Key] = api.Resolution{Key: out.Key, Way: api.WayThere}
 		b.p.There++
 		return nil
 	}

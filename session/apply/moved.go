@@ -30,7 +30,7 @@ func (b *planner) keepSources(changes []diff.Change) error {
 				continue
 			}
 			from := c.From
-			if c.Status == diff.Added { // as people see it: it may have been edited, too
+			if c.Status == diff.Added && !b.sel.Files.Ignored(c.Path) { // as people see it: it may have been edited, too; of what builds make much is alike
 				var err error
 				if from, err = b.sel.Files.Origin(b.ctx, b.sel.From, b.sel.To, c.Path); err != nil {
 					return err

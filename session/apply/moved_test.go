@@ -15,7 +15,7 @@ func TestMovedOver(t *testing.T) {
 	long := strings.Repeat("a line of some length\n", 20)
 	for name, c := range map[string]struct {
 		base, agent, host map[string]string // of the agent's, nothing is gone
-		resolve           map[string]api.Way
+		resolve           map[string]api.Resolution
 		want              []string
 	}{
 		"rotated": {
@@ -31,7 +31,14 @@ func TestMovedOver(t *testing.T) {
 			base:    map[string]string{"log": "0\n"},
 			agent:   map[string]string{"log": "new\n", "log.1": "0\n"},
 			host:    map[string]string{"log.1": "mine\n"},
-			resolve: map[string]api.Way{"log.1": api.WayThere},
+			resolve: map[string]api.Resolution{"log.1": {Way: api.WayThere}},
+			want:    []string{"M log", "conflict log.1: there is a file of that name in the project by now (1 clashes)"},
+		},
+		"rotated, and merged so that it stays": {
+			base:    map[string]string{"log": "0\n"},
+			agent:   map[string]string{"log": "new\n", "log.1": "0\n"},
+			host:    map[string]string{"log.1": "mine\n"},
+			resolve: map[string]api.Resolution{"log.1": {Way: api.WayMerge, Sides: []api.Way{api.WayThere}}},
 			want:    []string{"M log", "conflict log.1: there is a file of that name in the project by now (1 clashes)"},
 		},
 		"swapped": {
@@ -45,6 +52,11 @@ func TestMovedOver(t *testing.T) {
 			agent: map[string]string{"old": "", "new": long + "more\n"},
 			host:  map[string]string{"new": "mine\n"},
 			want:  []string{"conflict new: there is a file of that name in the project by now (1 clashes)", "left old: the session moved it to new, which isn't written"},
+		},
+		"like what is ignored": {
+			base:  map[string]string{"old": long, ".gitignore": "ignored/\n"},
+			agent: map[string]string{"old": "", "ignored/new": long + "more\n"},
+			want:  []string{"D old", "left …: git ignores 1 of the changed files; chosen by their paths they come along"},
 		},
 		"ignored": {
 			base:  map[string]string{"x": "x\n", ".gitignore": "ignored/\n"},
@@ -79,8 +91,9 @@ func TestMovedOver(t *testing.T) {
 				r.host(name, text)
 			}
 			var q api.ApplyRequest
-			for name, way := range c.resolve {
-				q.Resolve = append(q.Resolve, api.Resolution{Key: api.KeyOf(name), Way: way})
+			for name, x := range c.resolve {
+				x.Key = api.KeyOf(name)
+				q.Resolve = append(q.Resolve, x)
 			}
 			same(t, words(r.plan(q)), c.want)
 		})
