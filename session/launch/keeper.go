@@ -126,7 +126,8 @@ func (k keeper) journaled(without []string) store.References {
 }
 
 // forget removes the journals of removed sessions whose project no session is of any more,
-// and retires those that were left when their session went.
+// and retires those that were left when their session went. One that isn't settled stays,
+// as one does that is retired by someone else.
 func (k keeper) forget(ctx context.Context) error {
 	all, err := k.journals.List() // before the sessions: one begins with its row
 	if err != nil || len(all) == 0 {
@@ -144,11 +145,12 @@ func (k keeper) forget(ctx context.Context) error {
 		if ids[apply.SessionOf(name)] {
 			continue
 		}
-		j, unread := l.Read() // one that is damaged may matter to any
-		if unread == nil && !folders[j.Project] {
-			err = errors.Join(err, k.journals.Remove(name))
-		} else {
-			err = errors.Join(err, k.journals.Retire(name))
+		away := k.journals.Retire
+		if folder, unread := l.Project(); unread == nil && !folders[folder] { // one that is damaged may matter to any
+			away = k.journals.Remove
+		}
+		if failed := away(name); !errors.Is(failed, project.ErrUnfinished) && !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
 		}
 	}
 	return err
