@@ -12,6 +12,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/project"
+	"stepbox/store"
 )
 
 // point is a state of a session.
@@ -20,90 +21,133 @@ type point struct {
 	checkpoint int64
 }
 
-// way is what a state goes on from: itself, then what each fork began as.
-func way(sessions map[string]api.Session, at point) (out []point) {
-	for range len(sessions) + 1 {
-		out = append(out, at)
-		p := sessions[at.session].Parent
-		if p == nil {
-			break
-		}
-		at = point{p.ID, p.Checkpoint}
-	}
-	return out
-}
+// kinship is what is known of the sessions of two states.
+type kinship int
+
+const (
+	unknown   kinship = iota // what one of them began as is gone: it may be of the other's line
+	strangers                // they have nothing to do with each other
+	kindred                  // they are forks of one, or the same
+)
 
 // kin is what the state that an apply took has in common with a plan's.
 type kin struct {
-	none  bool         // nothing: they are of sessions that have nothing to do with each other
-	files *files.Files // of the session in which their ways part; nil: that was removed
+	kinship
+	files *files.Files // of the session in which their ways part
 	until int64        // the newest checkpoint of it that both go on from
 	plan  int64        // the newest that the plan's does
 	own   bool         // the plan's goes on from all of the apply's
 }
 
-// kinship compares the ways of an apply's state and a plan's.
-func (a *Applier) kinship(of, plan []point) kin {
-	for i, p := range of {
-		for _, q := range plan {
+// family are the sessions that there are, when one is planned for.
+type family struct {
+	store    *store.Store
+	sessions map[string]api.Session
+	files    map[string]*files.Files // of those that were asked for
+	line     []point                 // what the plan's state goes on from
+	whole    bool                    // all of that is there
+}
+
+// way is what a state goes on from: itself, then what each fork began as; not whole if
+// the last of these is gone.
+func (f *family) way(at point) (out []point, whole bool) {
+	for range len(f.sessions) + 1 {
+		out = append(out, at)
+		s, there := f.sessions[at.session]
+		if s.Parent == nil {
+			return out, there
+		}
+		at = point{s.Parent.ID, s.Parent.Checkpoint}
+	}
+	return out, false
+}
+
+// kin compares the ways of an apply's state and the plan's.
+func (f *family) kin(of point) kin {
+	way, whole := f.way(of)
+	for i, p := range way {
+		for _, q := range f.line {
 			if p.session == q.session {
-				return kin{files: files.Recorded(a.Store, p.session), until: min(p.checkpoint, q.checkpoint), plan: q.checkpoint, own: i == 0 && p.checkpoint <= q.checkpoint}
+				return kin{kindred, f.of(p.session), min(p.checkpoint, q.checkpoint), q.checkpoint, i == 0 && p.checkpoint <= q.checkpoint}
 			}
 		}
 	}
-	return kin{none: true}
+	if whole && f.whole {
+		return kin{kinship: strangers}
+	}
+	return kin{}
 }
 
-// lineage lists the applies that stand of a session's project folder, of whichever session,
-// newest first, but for those of sessions that have nothing to do with it from before it,
-// or what it is a fork of, began: it saw what became of them. What a removed session applied is told by its journals, though
-// not from which state: that may be one of the plan's own line.
+// of is what is recorded of a session's files.
+func (f *family) of(session string) *files.Files {
+	if f.files[session] == nil {
+		f.files[session] = files.Recorded(f.store, session)
+	}
+	return f.files[session]
+}
+
+// lineage lists the applies that stand of a session's project folder, of whichever
+// session, newest first, but for those of sessions that aren't its kin from before it, or
+// what it is a fork of, began: it saw what became of them. What a session applied that was
+// removed, or can't be read, is told by its journals, though not from which state: that
+// may be one of the plan's own line.
 func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]wrote, error) {
-	all, err := a.History.History.Sessions(ctx)
-	if err != nil {
-		return nil, err
+	all, damaged := a.History.History.Sessions(ctx)
+	if all == nil {
+		return nil, damaged
 	}
 	there, err := a.Journals.List() // those of what is removed just now are there still
 	if err != nil {
 		return nil, err
 	}
-	sessions := map[string]api.Session{s.ID: s}
+	f := family{store: a.Store, sessions: map[string]api.Session{s.ID: s}, files: map[string]*files.Files{}}
 	for _, o := range all {
-		sessions[o.ID] = o
+		f.sessions[o.ID] = o
 	}
-	line := way(sessions, point{s.ID, newest})
-	began := sessions[line[len(line)-1].session].StartedAt // unless that was removed
+	f.line, f.whole = f.way(point{s.ID, newest})
+	began := f.sessions[f.line[len(f.line)-1].session].StartedAt // unless that was removed
 	in, told := &bounds{room: maxWritten}, map[string]bool{}
 	out, err := a.recorded(ctx, s.ID, there, in)
 	if err != nil {
 		return nil, err
 	}
+	named := func(o api.Session) string { return " of session " + api.Escape(api.Trim(o.Name, 80)) }
 	for _, o := range all {
 		if o.ID == s.ID || o.Folder != s.Folder {
 			continue
 		}
-		if in.since = began; !a.kinship(way(sessions, point{session: o.ID}), line).none {
+		if in.since = began; f.kin(point{session: o.ID}).kinship == kindred {
 			in.since = time.Time{}
 		}
 		more, _ := a.recorded(ctx, o.ID, there, in) // of one that is damaged, or removed just now, the journals tell
 		for _, w := range more {
-			w.of = " of session " + api.Escape(api.Trim(o.Name, 80))
+			w.of = named(o)
 			out = append(out, w)
 		}
 	}
 	for i := range out {
 		w := &out[i]
-		w.kin, w.then, told[w.journal] = a.kinship(way(sessions, w.point), line), files.Recorded(a.Store, w.session), true
+		w.kin, w.then, told[w.journal] = f.kin(w.point), f.of(w.session), true
 	}
 	in.since = began
 	for name, l := range there {
-		if told[name] || l.Phase != project.Done {
+		o, known := f.sessions[SessionOf(name)]
+		if told[name] || l.Phase != project.Done || known && o.Folder != s.Folder {
 			continue
 		}
-		if w := a.wroteBy(name, l); w.lost != nil || w.project == s.Folder {
-			w.of = " of a removed session (" + w.session + ")"
-			out = in.add(out, w)
+		if folder, err := l.Project(); err == nil && folder != s.Folder {
+			continue // what isn't known may be this one
 		}
+		w := a.wroteBy(name, l)
+		switch {
+		case known && o.ID != s.ID:
+			w.of = named(o)
+		case !known && damaged == nil:
+			w.of = " of a removed session (" + w.session + ")"
+		case !known:
+			w.of = " of a session that was removed or is damaged (" + w.session + ")"
+		}
+		out = in.add(out, w)
 	}
 	slices.SortStableFunc(out, func(x, y wrote) int { return cmp.Or(y.at.Compare(x.at), cmp.Compare(y.id, x.id)) })
 	return out, nil
@@ -115,8 +159,8 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 // the apply it does if the path had been changed by then: that went into it.
 func (w *wrote) goesOn(ctx context.Context, path string) bool {
 	k := w.kin
-	if k.none || k.files == nil {
-		return !k.none // nothing is known against it
+	if k.kinship != kindred {
+		return k.kinship == unknown // nothing is known against it
 	}
 	m, err := k.files.At(ctx, k.until)
 	if !k.own && (k.until == 0 || err == nil && !m.Knows(nil, path)) {
@@ -153,7 +197,7 @@ func (b *planner) takenBack(path string, has, want project.State) bool {
 		s, ok := w.paths[path]
 		why := "what %s wrote there was changed back in the project since"
 		switch {
-		case (w.then == nil || w.kin.none) && b.sawSince(path, w.at):
+		case w.kin.kinship != kindred && b.sawSince(path, w.at):
 			continue
 		case w.lost != nil && w.took(b.ctx, path, want):
 			why = "nobody can tell what %s wrote there, and whether it was changed back in the project since"
@@ -171,10 +215,15 @@ func (b *planner) takenBack(path string, has, want project.State) bool {
 	return false
 }
 
-// sawSince says whether the file of the project that the session saw is from after a moment.
+// sawSince says whether the file of the project that the session saw is from after a
+// moment, by its time, which whoever wrote it may have set. One in the future tells nothing.
 func (b *planner) sawSince(path string, at time.Time) bool {
 	e := (*manifest.Manifest)(nil).Has(b.sel.Now.Base, path)
-	return e != nil && time.Unix(e.MTime.Sec, int64(e.MTime.Nsec)).After(at)
+	if e == nil {
+		return false
+	}
+	from := time.Unix(e.MTime.Sec, int64(e.MTime.Nsec))
+	return from.After(at) && !from.After(time.Now())
 }
 
 // newest is what the newest apply of the plan's line wrote at a path, if the plan's state

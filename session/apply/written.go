@@ -29,7 +29,7 @@ type wrote struct {
 	paths   map[string]project.State
 	lost    error        // why it isn't known
 	of      string       // whose it is, in words; "": the plan's session's
-	then    *files.Files // of its session; nil: that was removed
+	then    *files.Files // of its session; nil: only its journal tells of it
 	kin     kin          // with a plan's state
 }
 
@@ -57,7 +57,9 @@ func (a *Applier) recorded(ctx context.Context, id string, there map[string]proj
 		}
 		w := wrote{at: rec.At, lost: errors.New("its journal is gone")}
 		if l, ok := there[rec.Journal]; ok {
-			w = a.wroteBy(rec.Journal, l)
+			if w = a.wroteBy(rec.Journal, l); w.lost != nil {
+				w.at = rec.At
+			}
 		}
 		if w.point, w.id, w.journal = (point{id, rec.Checkpoint}), rec.ID, rec.Journal; len(out) > 0 && w.at.After(out[len(out)-1].at) {
 			w.at = out[len(out)-1].at // the clock was set back

@@ -58,7 +58,8 @@ func All[T any](ctx context.Context, st *store.Store, session string, kind store
 	return out, nil
 }
 
-// Sessions lists all sessions, newest first.
+// Sessions lists all sessions, newest first. What can't be read of them is an error beside
+// those that can.
 func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 	rows, err := h.Store.Sessions(ctx)
 	if err != nil {
@@ -69,22 +70,25 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 		return nil, err
 	}
 	out := make([]api.Session, 0, len(rows))
+	label := func(id string) json.RawMessage { return labels[id] }
 	for _, r := range rows {
 		var s api.Session
-		if err := json.Unmarshal(r, &s); err != nil {
-			return nil, fmt.Errorf("cannot decode a session: %w", err)
+		failed := json.Unmarshal(r, &s)
+		switch {
+		case failed != nil:
+			failed = fmt.Errorf("cannot decode a session: %w", failed)
+		case s.Live() && !h.Live(s.ID):
+			s, failed = h.Session(ctx, s.ID)
+		default:
+			labelled(&s, label)
 		}
-		if s.Live() && !h.Live(s.ID) {
-			var err error
-			if s, err = h.Session(ctx, s.ID); err != nil {
-				return nil, err
-			}
-		} else {
-			h.Labelled(ctx, &s, labels[s.ID])
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, err
 }
 
 // Session fetches one session. One that calls itself live but has no supervisor

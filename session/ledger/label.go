@@ -24,8 +24,13 @@ type label struct {
 
 // Called is what a session is called: as a person named it since, or as it was recorded.
 func Called(ctx context.Context, st *store.Store, id, recorded string) string {
+	doc, _ := st.LabelOf(ctx, id)
+	return nameIn(doc, recorded)
+}
+
+func nameIn(doc json.RawMessage, recorded string) string {
 	var l label
-	if doc, err := st.LabelOf(ctx, id); err == nil && len(doc) > 0 && json.Unmarshal(doc, &l) == nil && l.Name != "" {
+	if len(doc) > 0 && json.Unmarshal(doc, &l) == nil && l.Name != "" {
 		recorded = l.Name
 	}
 	return fit(recorded)
@@ -42,14 +47,26 @@ func fit(name string) string {
 // Labelled puts a session's label, if there is one, over what its events say, and the
 // names of others that it names. A label that can't be read may have been a pin.
 func (h *History) Labelled(ctx context.Context, s *api.Session, doc json.RawMessage) {
+	labelled(s, func(id string) json.RawMessage {
+		if id != s.ID {
+			doc, _ := h.Store.LabelOf(ctx, id)
+			return doc
+		}
+		return doc
+	})
+}
+
+// labelled is Labelled, with the labels of all that it names.
+func labelled(s *api.Session, of func(id string) json.RawMessage) {
 	if p := s.Parent; p != nil {
-		p.Name = Called(ctx, h.Store, p.ID, p.Name)
+		p.Name = nameIn(of(p.ID), p.Name)
 	}
 	for i, n := range s.Beside {
-		s.Beside[i].Name = Called(ctx, h.Store, n.ID, n.Name)
+		s.Beside[i].Name = nameIn(of(n.ID), n.Name)
 	}
 	s.Name = fit(s.Name)
 	var l label
+	doc := of(s.ID)
 	if len(doc) == 0 {
 		return
 	}

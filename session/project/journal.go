@@ -105,16 +105,25 @@ func appendState(b []byte, s State) []byte {
 	return codec.AppendBytes(codec.AppendBytes(b, hash), s.Target)
 }
 
-// decodeRecord reads what encode wrote; what doesn't say the truth about itself,
-// or names what is never written, is refused.
-func decodeRecord(b []byte) (*record, error) {
+// decodeHead reads what encode wrote up to the project's path. All of it must be as it was.
+func decodeHead(b []byte) (*record, *codec.Decoder, error) {
 	var sum content.Hash
 	if len(b) < len(sum) || content.Sum(b[:len(b)-len(sum)]) != content.Hash(b[len(b)-len(sum):]) {
-		return nil, errors.New("its checksum is wrong: it was changed or cut short")
+		return nil, nil, errors.New("its checksum is wrong: it was changed or cut short")
 	}
 	d := codec.NewDecoder(b[:len(b)-len(sum)])
 	d.Magic(recordMagic)
 	r := &record{id: hex.EncodeToString(d.Take(idBytes)), at: time.Unix(0, d.Varint()), path: string(d.Bytes())}
+	return r, d, d.Failed()
+}
+
+// decodeRecord reads what encode wrote; what doesn't say the truth about itself,
+// or names what is never written, is refused.
+func decodeRecord(b []byte) (*record, error) {
+	r, d, err := decodeHead(b)
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range []*uint64{&r.dev, &r.ino, &r.fsid} {
 		*n = d.Uvarint(1<<64 - 1)
 	}
@@ -123,7 +132,7 @@ func decodeRecord(b []byte) (*record, error) {
 		s.Old, s.New = readState(d), readState(d)
 		r.steps = append(r.steps, s)
 	}
-	err := d.End()
+	err = d.End()
 	if err == nil {
 		err = valid(r.steps)
 	}
@@ -231,11 +240,13 @@ func (j Journals) find(name string) ([]*record, error) {
 }
 
 // load reads the journal's file.
-func (r *record) load() error {
+func (r *record) load() error { return r.loadBy(decodeRecord) }
+
+func (r *record) loadBy(decode func([]byte) (*record, error)) error {
 	b, err := os.ReadFile(r.file(r.stage))
 	var got *record
 	if err == nil {
-		got, err = decodeRecord(b)
+		got, err = decode(b)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read journal %q: %w", r.name, err)
@@ -298,14 +309,37 @@ type Listed struct {
 	file *record
 }
 
-// Read reads it. Of one that can't be read the time is told at which its file was written.
+// Read reads it. Of one that can't be read the time is told at which its file was written;
+// of one that is gone, now.
 func (l Listed) Read() (Journal, error) {
-	r := *l.file
-	if st, err := os.Stat(r.file(r.stage)); err == nil {
-		r.at = st.ModTime()
+	r, err := l.loadBy(decodeRecord)
+	if err != nil {
+		r.at = time.Now()
+		if st, err := os.Stat(r.file(r.stage)); err == nil {
+			r.at = st.ModTime()
+		}
 	}
-	err := r.load()
 	return Journal{r.name, r.path, r.at, l.Phase, r.steps}, err
+}
+
+// Project reads which folder it is of, and no more than it takes to be sure of that.
+func (l Listed) Project() (string, error) {
+	r, err := l.loadBy(func(b []byte) (*record, error) {
+		r, _, err := decodeHead(b)
+		return r, err
+	})
+	return r.path, err
+}
+
+// loadBy loads it, also if it was retired since it was listed.
+func (l Listed) loadBy(decode func([]byte) (*record, error)) (record, error) {
+	r := *l.file
+	err := r.loadBy(decode)
+	if errors.Is(err, os.ErrNotExist) {
+		r.stage = stageOver
+		err = r.loadBy(decode)
+	}
+	return r, err
 }
 
 // List lists the journals that there are, by name.
