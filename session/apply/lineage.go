@@ -132,7 +132,7 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 	in.since = began
 	for name, l := range there {
 		o, known := f.sessions[SessionOf(name)]
-		if told[name] || l.Phase != project.Done || known && o.Folder != s.Folder {
+		if told[name] || l.Phase != project.Done || known && o.Folder != s.Folder && o.Folder != "" {
 			continue
 		}
 		if folder, err := l.Project(); err == nil && folder != s.Folder {

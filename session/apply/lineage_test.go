@@ -128,7 +128,8 @@ func TestJournalsOfOthers(t *testing.T) {
 		{"bbbbbbbb", api.Session{ID: "bbbbbbbb", Name: "elsewhere", Folder: "/elsewhere"}, ""},
 		{"cccccccc", api.Session{ID: "cccccccc", Name: "beside", Folder: r.project}, "session beside"},
 		{"dddddddd", nil, "a removed session (dddddddd)"},
-		{"eeeeeeee", map[string]any{"id": 7}, "a session that was removed or is damaged (eeeeeeee)"},
+		{"ffffffff", map[string]any{"name": "nowhere"}, "session nowhere"},
+		{"eeeeeeee", map[string]any{"name": 7}, "a session that was removed or is damaged (eeeeeeee)"},
 	} {
 		if c.doc != nil {
 			doc, err := json.Marshal(c.doc)
