@@ -133,7 +133,7 @@ func (c *checker) sealed(e store.Event) {
 		return
 	}
 	c.last, c.after = &s, int(e.Seq-1-s.Of)
-	c.vouched = c.vouched || s.By != After
+	c.vouched = c.vouched || s.By == Going || s.By == Final
 	if s.By == Final || s.By == After && c.phase == open || s.By == Late && c.phase >= ended {
 		c.phase, c.by = closed, s.By
 	}

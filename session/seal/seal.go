@@ -74,19 +74,18 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 		}
 		s.N = before.N + 1
 	}
-	if by != Going { // what can't be signed now can be later: see Owed
-		if err := know(st, session, s.Hash); err != nil {
-			return 0, err
-		}
+	var unknown error // it is signed all the same
+	if by != Going {  // what can't be signed now can be later: see Owed
+		unknown = know(st, session, s.Hash)
 	}
 	signer, done, err := r.signer(asked, by == Going || by == Final)
 	if err != nil {
-		return 0, &unsigned{err}
+		return 0, &unsigned{errors.Join(err, unknown)}
 	}
 	defer done()
 	s.Signer = ssh.FingerprintSHA256(signer.PublicKey())
 	if s.Signature, err = sign(signer, Message(session, s)); err != nil {
-		return 0, &unsigned{err}
+		return 0, &unsigned{errors.Join(err, unknown)}
 	}
 	doc, err := json.Marshal(s)
 	if err != nil {

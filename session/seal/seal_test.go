@@ -304,6 +304,21 @@ func TestOwed(t *testing.T) {
 			t.Error(text)
 		}
 	})
+	t.Run("never signed before", func(t *testing.T) {
+		r := newRig(t)
+		if _, done, err := r.ring.signer(t.Context(), true); err != nil { // there is a key
+			t.Fatal(err)
+		} else {
+			done()
+		}
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+		end, err := r.st.Events(t.Context(), id, 6, 1)
+		if err != nil || know(r.st, id, end[0].Hash.String()) != nil {
+			t.Fatal(err)
+		}
+		r.later("")
+		r.found(true, "nothing signed it while it went on", "signed only later")
+	})
 	t.Run("by an apply", func(t *testing.T) {
 		r := ended(t)
 		r.open()

@@ -105,7 +105,10 @@ func (a *applying) run(word string) error {
 	case a.request.Hash != "" && a.request.Hash != p.Hash:
 		return &api.Problem{Code: api.CodeStale, Message: "the plan isn't the one with that hash any more; look at it again (--dry-run)"}
 	case len(p.Files)+len(p.Commits) == 0:
-		return a.show(p, show)
+		if err := a.show(p, show); err != nil {
+			return err
+		}
+		return a.left(p)
 	}
 	if !a.json {
 		if err := a.show(p, show); err != nil {
@@ -128,10 +131,18 @@ func (a *applying) run(word string) error {
 	err = a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
 		a.client.Apply(ctx, s.ID, a.request)(tell)
 	}, appliedWords)
-	if n := len(p.Conflicts) - len(a.request.Resolve); err == nil && a.yes && n > 0 {
+	if err != nil {
+		return err
+	}
+	return a.left(p)
+}
+
+// left says with --yes, when nobody was asked, that files stay in conflict.
+func (a *applying) left(p api.ApplyPlan) error {
+	if n := len(p.Conflicts) - len(a.request.Resolve); a.yes && n > 0 {
 		return &api.Problem{Code: api.CodeBusy, Message: "left as they are in the project: " + files(n) + " in conflict; --resolve says what becomes of each"}
 	}
-	return err
+	return nil
 }
 
 // show prints a value as JSON, or in words without columns: lines of files stand
