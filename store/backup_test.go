@@ -178,7 +178,7 @@ func TestDatabaseMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	openAt(t, dir).Close() // the folder has nothing of a session
-	for what, bytes := range map[string][]byte{"upper/file": nil, "sealed": []byte("x"), "terminal/file": nil, "mine": nil} {
+	for what, bytes := range map[string][]byte{"sealed": []byte("x"), "terminal/file": nil, "mine": nil, "upper/laid out": nil} {
 		p := filepath.Join(dir, sessions, id, what)
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestDatabaseMissing(t *testing.T) {
 			if err == nil {
 				err = s.Close()
 			}
-			if what == "mine" {
+			if what == "mine" || what == "upper/laid out" {
 				if err != nil {
 					t.Errorf("%s: %v", what, err)
 				}

@@ -94,10 +94,11 @@ func (s *Store) Unknown(ctx context.Context) ([]string, error) {
 // Removed is what the name of a folder ends with whose session was removed.
 const Removed = ".removed"
 
-// holdsSession says whether a folder has what a session had: files that it wrote, what
-// was printed, or the note of its seal. What can't be looked into has.
+// holdsSession says whether a folder has what a session had: what was printed, or the note
+// of its seal. Files alone are what a start laid out that was cut short. What can't be
+// looked into has.
 func holdsSession(dir string) bool {
-	for _, name := range []string{"upper", terminal, "sealed"} {
+	for _, name := range []string{terminal, "sealed"} {
 		in, err := os.ReadDir(filepath.Join(dir, name)) // fails for a file that is there
 		if len(in) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true
