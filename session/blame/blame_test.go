@@ -117,9 +117,10 @@ func (r *rig) line(by int) string {
 	return fmt.Sprintf("by %d: the line with number %d, long enough to be known again\n", by, r.count)
 }
 
-// edit changes some lines, as somebody: an action's number, or 0 for the person.
-func (r *rig) edit(by int) {
-	for range rapid.IntRange(1, 3).Draw(r.t, "edits") {
+// edit changes some lines in so many places, as somebody: an action's number, or 0 for
+// the person.
+func (r *rig) edit(by, most int) {
+	for range rapid.IntRange(1, most).Draw(r.t, "edits") {
 		at := rapid.IntRange(0, len(r.lines)).Draw(r.t, "at")
 		gone := min(rapid.IntRange(0, 2).Draw(r.t, "gone"), len(r.lines)-at, max(len(r.lines)-8, 0))
 		var fresh []string
@@ -137,7 +138,7 @@ func (r *rig) act(kind string) {
 		r.fork()
 		return
 	case kind == "person":
-		r.edit(0)
+		r.edit(0, 3)
 		r.write(before)
 		return
 	case kind == "back" && len(r.actions) > 0:
@@ -162,11 +163,11 @@ func (r *rig) act(kind string) {
 		r.rolledBack(api.Rollback{RollbackTarget: api.RollbackTarget{Redo: was.ID}, Before: before, After: r.last})
 		return
 	}
-	n := len(r.actions) + 1
-	if kind == "rename" {
-		r.path = map[string]string{"a": "b", "b": "c", "c": "a"}[r.path]
+	n, most := len(r.actions)+1, 3
+	if kind == "rename" { // with less than half of it left it were another file
+		r.path, most = map[string]string{"a": "b", "b": "c", "c": "a"}[r.path], 1
 	}
-	r.edit(n)
+	r.edit(n, most)
 	r.write(before)
 	a := api.Action{N: n, State: api.ActionEnded, StartedAt: time.Now(), EndedAt: time.Now(), Before: before, After: r.last, Spans: []api.Span{{From: before, To: r.last}}}
 	r.actions = append(r.actions, a)
