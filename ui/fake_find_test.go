@@ -86,6 +86,9 @@ func (c *fakeClient) Label(_ context.Context, id string, l api.Label) (api.Sessi
 	if _, err := c.find(id); err != nil {
 		return api.Session{}, err
 	}
+	if l.Name != nil && *l.Name != "" && !api.ValidName(*l.Name) {
+		return api.Session{}, api.Problemf(api.CodeUsage, "a name has %s", api.NameForm)
+	}
 	defer c.lock()()
 	i := slices.IndexFunc(c.list, func(s api.Session) bool { return s.ID == id })
 	s := &c.list[i]

@@ -154,8 +154,12 @@ func TestHomeLabels(t *testing.T) {
 	d.shows("bump-deps-0")
 	d.press("j", "e", "ctrl+u")
 	d.press(strings.Split("better", "")...)
-	d.press("enter")
+	d.press("space", "x", "enter")
+	d.shows("! a name has " + api.NameForm)
+	d.shows(" better x ") // what was typed is still there, to be mended
+	d.press("backspace", "backspace", "enter")
 	d.shows("✓ better")
+	d.lacks("Rename")
 	d.press("t", "a", "space", "b", "enter")
 	d.shows("#a #b")
 	d.press("N", "h", "i", "esc", "p")
@@ -174,7 +178,9 @@ func TestHomeLabels(t *testing.T) {
 		return s.Note == long+"h"
 	})
 	d.shows("▪ better")
-	d.press("N", "ctrl+u", "h", "o", "enter", "p")
+	d.press("N", "ctrl+u", "h", "o", "enter", "p") // while it is being kept no key is for the list
+	d.until("the note is kept", func() bool { return !strings.Contains(d.text(), "Note on") })
+	d.press("p")
 	d.until("it is no longer pinned", func() bool { return !strings.Contains(d.text(), "pinned") })
 	d.until("all is kept", func() bool {
 		s, _ := c.find("p0000000")

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
@@ -16,6 +18,9 @@ func TestFileAsItWas(t *testing.T) {
 	var saved []string
 	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Save: func(_ context.Context, id, key string, at api.Moment, name string) error {
 		saved = append(saved, id+" "+string(at)+" "+name)
+		if !strings.HasSuffix(name, ".bak2") {
+			return errors.New("there is a file there")
+		}
 		return nil
 	}})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
@@ -39,8 +44,12 @@ func TestFileAsItWas(t *testing.T) {
 		d.press(string(k))
 	}
 	d.press("enter")
+	d.shows("! there is a file there")
+	d.shows(".bak ") // what was typed is still there, to be mended
+	d.press("2", "enter")
 	d.shows("✓ saved as ")
-	if len(saved) != 1 || !slices.ContainsFunc(c.Calls(), func(s string) bool { return len(s) > 6 && s[:6] == "blame " }) {
+	d.lacks("Save this file as it was")
+	if len(saved) != 2 || !slices.ContainsFunc(c.Calls(), func(s string) bool { return len(s) > 6 && s[:6] == "blame " }) {
 		t.Errorf("saved %q, asked %q", saved, c.Calls())
 	}
 	d.press("enter")

@@ -1,8 +1,6 @@
 package dialog
 
 import (
-	"strings"
-
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -17,32 +15,16 @@ import (
 type Bisect struct {
 	Entry
 	session api.Session
-	running bool
 	how     []string // what was found out so far
 	done    *api.Bisected
-	problem string
 }
 
 // NewBisect asks for the command that a session broke.
 func NewBisect(s api.Session) *Bisect {
-	d := &Bisect{Entry: Entry{Empty: "type a command"}, session: s}
+	d := &Bisect{Entry: Entry{Empty: "type a command", Do: something(func(c string) intent.Intent { return intent.BisectFor{Command: c} })}, session: s}
 	d.Begin("", maxCheck)
 	return d
 }
-
-func (d *Bisect) Type(k tea.KeyPressMsg) {
-	if d.asks() {
-		d.line.Type(k)
-	}
-}
-
-func (d *Bisect) Paste(s string) {
-	if d.asks() {
-		d.line.Insert(s)
-	}
-}
-
-func (d *Bisect) asks() bool { return !d.running && d.done == nil }
 
 // found is the action that broke it, when it is one.
 func (d *Bisect) found() int {
@@ -54,19 +36,10 @@ func (d *Bisect) found() int {
 
 // Handle begins the search, goes to what was found, or leaves, which ends a search.
 func (d *Bisect) Handle(i intent.Intent) intent.Intent {
-	switch i.(type) {
-	case intent.Back:
-		return i
-	case intent.Yes:
-		switch command := strings.TrimSpace(d.line.Value()); {
-		case d.found() != 0:
-			return intent.GoTo{Action: d.found()}
-		case d.asks() && command != "":
-			d.running, d.how, d.problem = true, nil, ""
-			return intent.BisectFor{Command: command}
-		}
+	if _, yes := i.(intent.Yes); yes && d.found() != 0 {
+		return intent.GoTo{Action: d.found()}
 	}
-	return nil
+	return d.Entry.Handle(i)
 }
 
 // Tell takes word of how it goes: all that was found out so far.
@@ -74,13 +47,15 @@ func (d *Bisect) Tell(how []string) { d.how = how }
 
 // End takes the answer, or why there is none.
 func (d *Bisect) End(b *api.Bisected, problem string) {
-	d.running, d.problem = false, problem
-	if problem == "" {
-		d.done = b
-	}
 	if b != nil && b.No != "" {
-		d.done, d.problem = nil, b.No
+		problem = b.No
 	}
+	if problem != "" {
+		d.how = nil
+		d.Fail(problem)
+		return
+	}
+	d.done = b
 }
 
 func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
@@ -88,13 +63,8 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	rows := []row{{}}
 	title := []text{{"Find what broke this", themes.Strong}}
 	leave := paint.Hint{Key: "esc", Words: "back"}
-	if d.asks() {
+	if !d.sent {
 		rows = append(rows, wrapped(dst, "A shell command that passed before the session's actions and fails now, as go test ./... may. It runs in throw-away sandboxes without a network, on the files as they were after one action and another.", width, themes.SurfaceMuted)...)
-		for _, r := range wrapped(dst, d.problem, width, themes.Warn) {
-			if d.problem != "" {
-				rows = append(rows, r)
-			}
-		}
 		return d.ask(dst, area, f, title, rows, []paint.Hint{{Key: "enter", Words: "find it"}, leave}, text{})
 	}
 	rows = append(rows, command(dst, d.line.Value(), width)...)

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"path"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,6 +15,7 @@ import (
 )
 
 // Entry takes a line of text: a name, tags, a note, a command, what is searched for.
+// Where what follows from it can be refused, it stays open until that is known.
 type Entry struct {
 	sheet
 	Title, About string
@@ -23,6 +25,8 @@ type Entry struct {
 	Do func(text string) intent.Intent
 
 	line Line
+	sent bool   // what follows is under way: the text stays as it is
+	why  string // what was sent last was refused, or ""
 }
 
 // Begin opens the line with a text, of at most so many bytes.
@@ -32,9 +36,20 @@ func (e *Entry) Begin(text string, most int) *Entry {
 	return e
 }
 
-func (e *Entry) Scope() keys.Scope      { return keys.Input }
-func (e *Entry) Type(k tea.KeyPressMsg) { e.line.Type(k) }
-func (e *Entry) Paste(s string)         { e.line.Insert(s) }
+func (e *Entry) Scope() keys.Scope { return keys.Input }
+func (e *Entry) Fail(words string) { e.sent, e.why = false, words }
+
+func (e *Entry) Type(k tea.KeyPressMsg) {
+	if !e.sent {
+		e.line.Type(k)
+	}
+}
+
+func (e *Entry) Paste(s string) {
+	if !e.sent {
+		e.line.Insert(s)
+	}
+}
 
 // Handle hands the text over or goes back.
 func (e *Entry) Handle(i intent.Intent) intent.Intent {
@@ -42,29 +57,41 @@ func (e *Entry) Handle(i intent.Intent) intent.Intent {
 	case intent.Back:
 		return i
 	case intent.Yes:
-		return e.Do(e.line.Value())
+		if e.sent {
+			return nil
+		}
+		do := e.Do(e.line.Value())
+		e.sent, e.why = do != nil, ""
+		return do
 	}
 	return nil
 }
 
 func (e *Entry) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	rows := append([]row{{}}, wrapped(dst, e.About, e.measure(area, 92), themes.SurfaceMuted)...)
-	return e.ask(dst, area, f, []text{{e.Title, themes.Strong}}, rows, []paint.Hint{{Key: "enter", Words: e.Yes}, {Key: "esc", Words: "back"}}, text{})
+	return e.ask(dst, area, f, []text{{e.Title, themes.Strong}}, rows, []paint.Hint{{Key: "enter", Words: e.Yes, Off: e.sent}, {Key: "esc", Words: "back"}}, text{})
 }
 
-// ask draws the rows and, below them, the line.
+// ask draws the rows and, below them, the line and why what it had was refused.
 func (e *Entry) ask(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) *tea.Cursor {
-	body := e.draw(dst, area, f, title, append(rows, row{}, row{}), hints, note)
-	return e.line.Draw(dst, body.Min.X, body.Max.Y-1, body.Max.X, f.P, e.Empty)
+	var why []row
+	if e.why != "" {
+		why = wrapped(dst, "! "+paint.Clean(e.why), e.width, themes.Warn)
+	}
+	rows = append(append(rows, row{}, row{}), why...)
+	e.top = len(rows) // where there isn't room for all, the line is what stays
+	body := e.draw(dst, area, f, title, rows, hints, note)
+	return e.line.Draw(dst, body.Min.X, body.Max.Y-1-len(why), body.Max.X, f.P, e.Empty)
 }
 
-// NewSaveFile asks where a file is saved, with a name to begin with.
-func NewSaveFile(name string) *Entry {
+// NewSaveFile asks where the file that is read is saved, with a name to begin with.
+func NewSaveFile(f *File) *Entry {
+	name, _ := api.PathOf(f.Key)
 	return (&Entry{
 		Title: "Save this file as it was", Empty: "a file's name", Yes: "save",
 		About: "It is written on your own machine, outside of the session, below the folder that Stepbox was started in, or where the name leads. Nothing is written over.",
-		Do:    something(func(name string) intent.Intent { return intent.SaveAs{Name: name} }),
-	}).Begin(name, 4000)
+		Do:    something(func(name string) intent.Intent { return intent.SaveAs{Key: f.Key, At: f.At, Name: name} }),
+	}).Begin(path.Base(name), 4000)
 }
 
 // NewSearch asks what is to be searched for in a session.

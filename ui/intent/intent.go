@@ -139,10 +139,13 @@ type (
 
 // Files as they were, and what broke something.
 type (
-	View      struct{ sealed }         // read the file as it was
-	Blame     struct{ sealed }         // with who wrote each line
-	Save      struct{ sealed }         // ask where the file is saved
-	SaveAs    struct{ Name string }    // the line of that
+	View   struct{ sealed } // read the file as it was
+	Blame  struct{ sealed } // with who wrote each line
+	Save   struct{ sealed } // ask where the file is saved
+	SaveAs struct {         // the line of that
+		Key, Name string
+		At        api.Moment
+	}
 	GoTo      struct{ Action int }     // select an action
 	Bisect    struct{ sealed }         // ask for the command that fails
 	BisectFor struct{ Command string } // the line of that

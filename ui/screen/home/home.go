@@ -201,8 +201,11 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 		s.dialog = nil
 		return intent.Resume{}, nil
 	case intent.Label:
-		s.dialog = nil
-		return nil, s.label(i.Session, i.Is)
+		d := s.dialog
+		if i.Is.Trashed != nil {
+			s.dialog = nil // the next key is for the list as it is then
+		}
+		return nil, s.label(i.Session, i.Is, d)
 	}
 	return nil, nil
 }
@@ -278,7 +281,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		s.dialog = entry(i, x)
 	case intent.Pin:
 		on := !x.Pinned
-		return nil, s.label(x.ID, api.Label{Pinned: &on})
+		return nil, s.label(x.ID, api.Label{Pinned: &on}, nil)
 	case intent.Trash:
 		return nil, s.trash(x)
 	}

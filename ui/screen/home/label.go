@@ -45,8 +45,9 @@ func entry(i intent.Intent, x api.Session) dialog.Dialog {
 }
 
 // label changes what is said of a session. One that goes into the trash leaves the list at once, so
-// that the next key is for what is seen then; what was read of the list before is old.
-func (s *Screen) label(id string, l api.Label) tea.Cmd {
+// that the next key is for what is seen then; what was read of the list before is old. The dialog
+// that it was said in, if there is one, closes once that is kept, and else says why it isn't.
+func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 	s.labels++
 	s.search.stamp++
 	if i := slices.IndexFunc(s.past.found, func(f api.Found) bool { return f.Session.ID == id }); i >= 0 && l.Trashed != nil && *l.Trashed {
@@ -58,9 +59,14 @@ func (s *Screen) label(id string, l api.Label) tea.Cmd {
 		x, err := s.cfg.Client.Label(ctx, id, l)
 		return func() tea.Cmd {
 			s.labels--
+			open := in != nil && s.dialog == in
 			switch {
+			case err != nil && open:
+				in.Fail(paint.Failed(err))
 			case err != nil:
 				s.Notice = "can't do that: " + paint.Failed(err)
+			case open:
+				s.dialog = nil
 			case l.Trashed != nil:
 				s.trashed = slices.DeleteFunc(s.trashed, func(x api.Session) bool { return x.ID == id })
 				s.Notice = "it is back"
@@ -91,7 +97,7 @@ func (s *Screen) trash(x api.Session) tea.Cmd {
 		s.dialog = dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l})
 		return nil
 	}
-	return s.label(x.ID, l)
+	return s.label(x.ID, l, nil)
 }
 
 // restore brings back the selected session, if it is in the trash, or the one that
@@ -113,7 +119,7 @@ func (s *Screen) restore() tea.Cmd {
 	}
 	s.chosen = id
 	off := false
-	return s.label(id, api.Label{Trashed: &off})
+	return s.label(id, api.Label{Trashed: &off}, nil)
 }
 
 // Empty removes what was put into the trash since the screen was made, unless it was

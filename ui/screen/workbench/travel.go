@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"path"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -50,12 +49,21 @@ func (s *Screen) readFile(who bool) tea.Cmd {
 	return get(s.core, "reading the file", read, func(b api.Blame) { s.asking.dialogs.open(dialog.NewFile(b, key, m, who)) })
 }
 
-// saveFile writes the file that is read to one on the host.
-func (s *Screen) saveFile(f *dialog.File, name string) tea.Cmd {
-	save := func(ctx context.Context, _ link.Client, id string) (string, error) {
-		return name, s.cfg.Save(ctx, id, f.Key, f.At, name)
-	}
-	return get(s.core, "saving", save, func(name string) { s.tell(themes.OK, "✓ saved as %s", name) })
+// saveFile writes a file as it was to one on the host, for the dialog that asked where.
+func (s *Screen) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
+	return s.long("saving", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
+		err := s.cfg.Save(ctx, id, f.Key, f.At, f.Name)
+		return func() tea.Cmd {
+			if err != nil {
+				d.Fail(problemWords(err))
+				s.tell(themes.Warn, "%s", problemWords(err))
+				return nil
+			}
+			s.asking.dialogs.close(d)
+			s.tell(themes.OK, "✓ saved as %s", f.Name)
+			return nil
+		}
+	})
 }
 
 // travelled carries out what follows from a dialog about files as they were.
@@ -70,13 +78,9 @@ func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 			s.tell(themes.Info, "stepbox cat -o saves a file")
 			return nil
 		}
-		name, _ := api.PathOf(f.Key)
-		s.asking.dialogs.open(dialog.NewSaveFile(path.Base(name)))
+		s.asking.dialogs.open(dialog.NewSaveFile(f))
 	case intent.SaveAs:
-		s.asking.dialogs.close(d)
-		if f, ok := s.asking.dialogs.top().(*dialog.File); ok {
-			return s.saveFile(f, i.Name)
-		}
+		return s.saveFile(d, i)
 	case intent.BisectFor:
 		if b, ok := d.(*dialog.Bisect); ok {
 			return s.bisect(b, i.Command)
