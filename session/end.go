@@ -53,6 +53,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		case <-time.After(drainTime):
 		}
 		screen := s.term.Last()
+		s.ledger.Output()
 		s.term.Close()
 		if s.unsealed != nil { // else nobody seals it
 			begun := time.Now()

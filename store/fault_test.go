@@ -128,6 +128,9 @@ func fullDisk(args []string) error {
 	if err := wants("closing a journal that failed", j.Close(), ErrFull); err != nil {
 		return err
 	}
+	if chunks, err := s.chunks(ctx, id); err != nil || len(chunks) != 1 { // else it would count no more once the session has ended
+		return fmt.Errorf("%d chunks are recorded of a journal that failed, %v", len(chunks), err)
+	}
 	if _, err := s.Append(ctx, id, fact(1, "held")); err != nil {
 		return fmt.Errorf("with room again: %w", err)
 	}

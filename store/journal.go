@@ -270,7 +270,7 @@ func (j *Journal) wake() {
 
 // Close packs what was recorded, so that the chain covers all of it, and lets
 // go of the journal. It returns the error that made the journal fail, if one
-// did. Calls afterwards fail.
+// did: what was whole by then is packed all the same. Calls afterwards fail.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.f == nil {
@@ -291,7 +291,7 @@ func (j *Journal) Close() error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err == nil && j.err == nil {
+	if err == nil {
 		for ; j.first <= last && err == nil; j.first++ {
 			err = j.packOne(context.Background(), j.first)
 		}

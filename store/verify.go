@@ -383,7 +383,7 @@ func (v *verifier) terminal(ctx context.Context) error {
 			continue // it wasn't removed
 		}
 		if _, err := os.Lstat(rawName(dir, n)); err == nil { // else a live session has just removed it
-			v.problem("part %d of the terminal's output was added to what was recorded", n)
+			v.problem("part %d of the terminal's output isn't in the record: it was added, or there was no room to record it when the session ended", n)
 		}
 	}
 	aside, _ := filepath.Glob(filepath.Join(dir, "*.damaged")) // the pattern is fine

@@ -76,6 +76,10 @@ func (l *Ledger) hand(unhurried bool, then func(error), events []api.Event) {
 	l.queue <- e
 }
 
+// Output makes the room that was kept for the last of the session's output, which is
+// packed before its end is recorded. It may be called once, before End.
+func (l *Ledger) Output() { l.room.shrink() }
+
 // End records a session's end, and its last event is how it ended. When the disk
 // is full it makes the room that was kept for this; if not all of it can be
 // recorded, at least the last event is. It waits, so it isn't for the loop.

@@ -12,8 +12,12 @@ import (
 // without a name, so that a crash gives it back.
 type room struct{ f *os.File }
 
-// reserved is enough for the end of a session with hundreds of open actions.
-const reserved = 1 << 20 // bytes
+// reserved is enough for the end of a session with hundreds of open actions, and
+// for the last of its output, packed, which it gives way to before that.
+const (
+	reserved = 1 << 20 // bytes
+	output   = 3 << 19 // bytes beside them
+)
 
 // keepRoom takes the room. A filesystem that can't is one without such a
 // promise; one that is full says so before anything runs.
@@ -23,12 +27,19 @@ func keepRoom(dir string) (*room, error) {
 		return &room{}, nil
 	}
 	f := os.NewFile(uintptr(fd), "reserve")
-	err = unix.Fallocate(fd, 0, 0, reserved)
+	err = unix.Fallocate(fd, 0, 0, reserved+output)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		f.Close()
 		return nil, fmt.Errorf("cannot start a session: there is no room for its record in %q: make room, or set STEPBOX_DATA to a folder elsewhere: %w", dir, err)
 	}
 	return &room{f}, nil
+}
+
+// shrink gives the room for the last of the output back.
+func (r *room) shrink() {
+	if r.f != nil {
+		_ = r.f.Truncate(reserved) // then it is as without that room
+	}
 }
 
 // free gives the room back; again is nothing.
