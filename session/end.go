@@ -95,7 +95,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 			changed, unapplied := 0, 0
 			if cp != nil {
 				has := s.files.InProject
-				if info.Applies == 0 {
+				if info.Applies == 0 && info.Parent == nil {
 					has = nil
 				}
 				var err error

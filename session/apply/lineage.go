@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -149,9 +150,43 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 		}
 		out = in.add(out, w)
 	}
-	slices.SortStableFunc(out, func(x, y wrote) int { return cmp.Or(y.at.Compare(x.at), cmp.Compare(y.id, x.id)) })
+	slices.SortStableFunc(out, newestFirst)
 	return out, nil
 }
+
+// line lists the applies that stand of what a session, in its newest state, goes on from:
+// its own, and those of what it is a fork of up to there; newest first.
+func (a *Applier) line(ctx context.Context, s api.Session) (out []wrote, err error) {
+	there, err := a.Journals.List()
+	if err != nil {
+		return nil, err
+	}
+	in, at, seen := &bounds{room: maxWritten}, point{s.ID, math.MaxInt64}, map[string]bool{}
+	for !seen[at.session] {
+		all, err := a.recorded(ctx, at.session, there, in)
+		if err != nil {
+			return nil, err
+		}
+		then := files.Recorded(a.Store, at.session)
+		for _, w := range all {
+			if w.then = then; w.checkpoint <= at.checkpoint {
+				out = append(out, w)
+			}
+		}
+		seen[at.session] = true
+		if s.Parent == nil {
+			break
+		}
+		at = point{s.Parent.ID, s.Parent.Checkpoint}
+		if s, err = a.History.History.Session(ctx, at.session); err != nil {
+			break // it was removed
+		}
+	}
+	slices.SortStableFunc(out, newestFirst)
+	return out, nil
+}
+
+func newestFirst(x, y wrote) int { return cmp.Or(y.at.Compare(x.at), cmp.Compare(y.id, x.id)) }
 
 // goesOn says whether a plan's state goes on from what an apply took at a path: it had
 // that by then, and didn't let go of it since, so that the agent saw the project's. Then
@@ -247,8 +282,8 @@ func (b *planner) unchanged(path string, want project.State) bool {
 func (b *planner) recall() (err error) {
 	b.lineage, err = b.a.lineage(b.ctx, b.p.session, b.sel.Checkpoint)
 	for _, w := range b.lineage {
-		if w.session == b.p.session.ID {
-			b.applies = append(b.applies, w)
+		if w.kin.own {
+			b.line = append(b.line, w)
 		}
 		if w.lost != nil {
 			b.left("…", fmt.Sprintf("nobody can tell what %s wrote: %v", &w, w.lost))

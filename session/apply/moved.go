@@ -73,8 +73,8 @@ func (b *planner) tookOver(c *diff.Change, from string, hash content.Hash) bool 
 		return false
 	}
 	was := c.Old
-	if s, by, ok := last(b.applies, from); ok && s.Hash == hash {
-		m, err := b.sel.Files.At(b.ctx, by.checkpoint)
+	if s, by, ok := last(b.line, from); ok && s.Hash == hash {
+		m, err := by.then.At(b.ctx, by.checkpoint)
 		if err != nil {
 			return true
 		}

@@ -45,7 +45,7 @@ type planner struct {
 	partial bool                      // only some of the changes of a file may be selected
 	chosen  bool                      // by their paths
 	lineage []wrote                   // the applies that stand, newest first
-	applies []wrote                   // the session's own of them
+	line    []wrote                   // those of what the plan's state goes on from
 	turned  map[string]string         // by path, which of them was changed back, in words
 
 	p       *plan

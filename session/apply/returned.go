@@ -50,8 +50,8 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 			if !sel.Meant(path) || !sel.Now.Knows(sel.Now.Base, path) {
 				continue
 			}
-			if s.ResumedAt.After(w.at) && !sel.Now.Knows(nil, path) {
-				continue // resumed, the agent sees the project's there
+			if (w.session != s.ID || s.ResumedAt.After(w.at)) && !sel.Now.Knows(nil, path) {
+				continue // resumed or forked, the agent sees the project's there
 			}
 			r := returned{path: path, was: w.paths[path], by: w}
 			now, first := sel.Now.Has(sel.Now.Base, path), (*manifest.Manifest)(nil).Has(sel.Now.Base, path)
@@ -87,10 +87,11 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 	return out, nil
 }
 
-// Returned counts what applies of a session wrote that its project still has and the
-// session, in its newest state, has as it first saw it again; but for what git ignores.
+// Returned counts what applies of a session, or of what it is a fork of, wrote that its
+// project still has and the session, in its newest state, has as it first saw it again; but
+// for what git ignores.
 func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (n int, err error) {
-	applies, err := a.standing(ctx, s.ID)
+	applies, err := a.line(ctx, s)
 	if err != nil || len(applies) == 0 {
 		return 0, err
 	}
@@ -107,7 +108,7 @@ func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, n
 		return folder.Look(ctx, path)
 	})
 	for _, r := range all {
-		if !r.held && !f.Ignored(r.path) && !slices.Contains(s.HiddenPaths, r.path) && r.own(ctx, f) {
+		if !r.held && !f.Ignored(r.path) && !slices.Contains(s.HiddenPaths, r.path) && r.own(ctx) {
 			n++
 		}
 	}
@@ -125,8 +126,8 @@ func written(want *diff.File, s project.State) bool {
 
 // own says whether nothing of the person's is in what the project has there: of a
 // folder that goes, what else it holds is looked at later.
-func (r *returned) own(ctx context.Context, f *files.Files) bool {
-	return !r.theirs && (r.was.Kind == manifest.KindDir || own(ctx, f, r.by, r.path, r.was))
+func (r *returned) own(ctx context.Context) bool {
+	return !r.theirs && (r.was.Kind == manifest.KindDir || own(ctx, r.by.then, r.by, r.path, r.was))
 }
 
 func (r *returned) change() diff.Change { return between(r.path, r.was, r.want) }
@@ -135,7 +136,7 @@ func (r *returned) change() diff.Change { return between(r.path, r.was, r.want) 
 // first saw it again, which is added to its changes. What the person changed there since
 // is in conflict.
 func (b *planner) takeBack(d *diff.Difference) error {
-	all, err := b.a.returned(b.ctx, b.p.session, b.sel, *d, b.applies, b.look)
+	all, err := b.a.returned(b.ctx, b.p.session, b.sel, *d, b.line, b.look)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -149,11 +150,11 @@ func (b *planner) takeBack(d *diff.Difference) error {
 		case !b.chosen && b.sel.Files.Ignored(r.path):
 			b.ignored++
 			continue
-		case !r.theirs && !r.own(b.ctx, b.sel.Files):
-			b.left(r.path, fmt.Sprintf("the session has it as it first saw it, and what apply %d wrote wasn't the session's alone", r.by.id))
+		case !r.theirs && !r.own(b.ctx):
+			b.left(r.path, fmt.Sprintf("the session has it as it first saw it, and what %s wrote wasn't the session's alone", &r.by))
 			continue
 		}
-		b.words[r.path] = fmt.Sprintf("takes back what apply %d wrote", r.by.id)
+		b.words[r.path] = fmt.Sprintf("takes back what %s wrote", &r.by)
 		if r.held {
 			b.steps[r.path] = project.Step{Path: r.path, Old: r.was, New: wanted(r.want)}
 			continue

@@ -91,10 +91,14 @@ func last(applies []wrote, path string) (s project.State, by wrote, ok bool) {
 	return s, by, false
 }
 
-// Written tells what the applies of a session that stand last wrote at a path.
-// Whether somebody changed it in the project since isn't looked at.
+// Written tells what the applies that stand of a session, or of what it is a fork of, last
+// wrote at a path. Whether somebody changed it in the project since isn't looked at.
 func (a *Applier) Written(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error) {
-	all, err := a.standing(ctx, id)
+	s, err := a.History.History.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.line(ctx, s)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
