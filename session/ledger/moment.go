@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/session/replay"
 	"stepbox/store"
 )
 
@@ -31,12 +32,19 @@ func (h *History) At(ctx context.Context, id string, m api.Moment) (api.At, erro
 	case parts.Action > 0:
 		return h.atAction(ctx, s, parts)
 	case parts.After != nil:
-		at.Time, at.Offset = s.StartedAt.Add(*parts.After), *parts.After
-		e, err := h.Store.EventBy(ctx, id, at.Time)
+		at.Offset = *parts.After
+		e, err := h.Store.EventBy(ctx, id, s.StartedAt.Add(at.Offset))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return at, err
 		}
-		at.Seq = e.Seq
+		if at.Seq = e.Seq; at.Seq == last { // there may be no more of it
+			end, _, err := replay.Length(ctx, h.Store, s, last)
+			if err != nil {
+				return at, err
+			}
+			at.Offset = min(at.Offset, end)
+		}
+		at.Time = s.StartedAt.Add(at.Offset)
 	case parts.Event > last:
 		return at, api.Problemf(api.CodeNotFound, "there is no event %d in session %s; the last one is =%d", parts.Event, s.Name, last)
 	case parts.Event > 0:

@@ -22,6 +22,25 @@ const (
 	TextMost = 200
 )
 
+// Length is how long a session's course is, up to its last event or the last byte that was
+// printed, or of a live one up to now; and what of the terminal is damaged.
+func Length(ctx context.Context, st *store.Store, s api.Session, last uint64) (length time.Duration, lost string, err error) {
+	r, err := st.Recording(ctx, s.ID)
+	if err != nil {
+		return 0, "", err
+	}
+	es, err := st.Events(ctx, s.ID, last, 1)
+	lead := r.Lead(s.StartedAt)
+	length = max(0, r.Length()+lead)
+	if len(es) > 0 {
+		length = max(length, es[0].At.Sub(s.StartedAt))
+	}
+	if s.Live() {
+		length = max(length, time.Since(s.StartedAt))
+	}
+	return length, damage(r.Lost(), lead), err
+}
+
 // Timeline is the course of a session, with at most so many of what is marked of a kind:
 // Most for 0, and never more. After the event since it has only what that event's course is to be
 // continued by, see api.Timeline.Continued; but all if marks would differ of what nothing told since.
@@ -37,19 +56,8 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session, most int, sin
 	if out.Last, err = st.LastEvent(ctx, s.ID); err != nil {
 		return out, err
 	}
-	r, err := st.Recording(ctx, s.ID)
-	if err != nil {
+	if out.Length, out.Damage, err = Length(ctx, st, s, out.Last); err != nil {
 		return out, err
-	}
-	lead := r.Lead(s.StartedAt)
-	out.Length, out.Damage = max(0, r.Length()+lead), damage(r.Lost(), lead)
-	if es, err := st.Events(ctx, s.ID, out.Last, 1); err != nil {
-		return out, err
-	} else if len(es) > 0 {
-		out.Length = max(out.Length, es[0].At.Sub(s.StartedAt))
-	}
-	if s.Live() {
-		out.Length = max(out.Length, time.Since(s.StartedAt))
 	}
 	m := marker{began: s.StartedAt, until: s.StartedAt.Add(out.Length), asked: make(map[int64]string)}
 	if err := m.runs(ctx, st, s); err != nil {
