@@ -73,6 +73,9 @@ func (b *planner) tookOver(c *diff.Change, from string, hash content.Hash) bool 
 		return false
 	}
 	was := c.Old
+	if c.Status == diff.Renamed && b.looked[c.From].Absent() { // that is what it was renamed from
+		was = nil
+	}
 	if s, by, ok := last(b.line, from); ok && s.Hash == hash {
 		m, err := by.then.At(b.ctx, by.checkpoint)
 		if err != nil {

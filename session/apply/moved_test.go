@@ -14,7 +14,7 @@ import (
 func TestMovedOver(t *testing.T) {
 	long := strings.Repeat("a line of some length\n", 20)
 	for name, c := range map[string]struct {
-		base, agent, host map[string]string // of the agent's, nothing is gone
+		base, agent, host map[string]string // of the last two, nothing is gone
 		resolve           map[string]api.Resolution
 		want              []string
 	}{
@@ -69,6 +69,12 @@ func TestMovedOver(t *testing.T) {
 			host:  map[string]string{"y": "mine\n"},
 			want:  []string{"M x", "A z", "conflict y: there is a file of that name in the project by now (1 clashes)"},
 		},
+		"like another, which the person deleted": {
+			base:  map[string]string{"x": "x\n", "y": "x\n"},
+			agent: map[string]string{"x": "new\n", "y": "", "z": "x\n"},
+			host:  map[string]string{"y": "", "z": "mine\n"},
+			want:  []string{"conflict z: there is a file of that name in the project by now (1 clashes)", "left x: the session moved it to z, which isn't written"},
+		},
 		"as it had been": {
 			base:  map[string]string{"x": "x\n", "y": "x\n"},
 			agent: map[string]string{"x": "new\n"},
@@ -89,6 +95,9 @@ func TestMovedOver(t *testing.T) {
 			r.action(api.ReviewKept)
 			for name, text := range c.host {
 				r.host(name, text)
+				if text == "" {
+					r.must(os.Remove(filepath.Join(r.project, name)))
+				}
 			}
 			var q api.ApplyRequest
 			for name, x := range c.resolve {
