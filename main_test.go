@@ -854,6 +854,46 @@ func TestRecordFailsUnderSession(t *testing.T) {
 	}
 }
 
+// Of a record that isn't what was recorded nothing is written into the project, whoever
+// has looked, until it is again; an export of it says so and is written.
+func TestChangedRecord(t *testing.T) {
+	f := newFaulty(t)
+	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "echo one > a.txt")
+	f.says(0, nil, "run", "--mode", "watch", "--name", "other", "--", "sh", "-c", "echo two > b.txt")
+	db, err := sql.Open("sqlite3", "file:"+f.db()+"?_busy_timeout=30000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`UPDATE sessions SET doc = json_set(doc, '$.reason', 'changed') WHERE number = 1`); err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(f.work, "project", name))
+		return err == nil
+	}
+	out, err := f.stepbox("apply", "it", "--yes", "--looked").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "isn't whole: stepbox verify") || has("a.txt") {
+		t.Errorf("apply: %v: %s", err, out)
+	}
+	for _, format := range []string{"patch", "html", "jsonl", "cast"} {
+		file := filepath.Join(f.work, format)
+		f.says(0, []string{"isn't whole: stepbox verify"}, "export", "it", "--format", format, "--yes", "-o", file)
+		if st, err := os.Stat(file); err != nil || st.Size() == 0 {
+			t.Errorf("the %s isn't there, %v", format, err)
+		}
+	}
+	if out, err := f.stepbox("export", "other").CombinedOutput(); err != nil || strings.Contains(string(out), "whole") {
+		t.Errorf("the export of another session: %v: %s", err, out)
+	}
+	f.says(0, nil, "apply", "other", "--yes", "--looked")
+	f.says(0, []string{"repaired"}, "verify", "it", "--repair")
+	f.says(0, nil, "apply", "it", "--yes", "--looked")
+	if !has("a.txt") || !has("b.txt") {
+		t.Error("what was applied isn't there")
+	}
+}
+
 // While another program keeps the database locked, what is asked for waits, and a session
 // goes on afterwards as if nothing had been.
 func TestLockedRecord(t *testing.T) {

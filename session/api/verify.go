@@ -38,6 +38,7 @@ type VerifyRequest struct {
 	Session string `json:"session,omitempty"` // "": all of them
 	Head    string `json:"head,omitempty"`    // the hash of an event that the session's record must have
 	Repair  bool   `json:"repair,omitempty"`  // make tables again that don't say what the events say
+	Quick   bool   `json:"quick,omitempty"`   // whether what there is says what was recorded: not that the end is signed, nor contents and output
 }
 
 // Verifying is how it goes: numbers of the session that is being checked, or what

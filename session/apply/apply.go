@@ -54,6 +54,9 @@ type Applier struct {
 	// Same says why a session's folder isn't the one that it worked on, but another of
 	// its name; nil when nothing is known against it.
 	Same func(s api.Session) error
+	// Sound says what is wrong with the record of a session that is over: its states
+	// of files are in there; nil: nobody looks.
+	Sound func(ctx context.Context, id string) error
 	// Applied hears of what was written to a project; nil for nobody.
 	Applied func(ctx context.Context, s api.Session, steps []project.Step)
 	// Person is whose project it is: where git looks for settings.
@@ -178,7 +181,26 @@ func (a *Applier) plan(ctx context.Context, id string, o Owner, r api.ApplyReque
 	if err != nil {
 		return nil, err
 	}
-	return a.planOf(ctx, s, sel, r)
+	return a.sound(ctx, s, sel, r)
+}
+
+// sound plans, and has nothing written of a record that isn't what was recorded. That
+// takes seconds of a long one, so for what is only shown it is looked once.
+func (a *Applier) sound(ctx context.Context, s api.Session, sel files.Selected, r api.ApplyRequest) (*plan, error) {
+	p, err := a.planOf(ctx, s, sel, r)
+	a.mu.Lock()
+	was := r.Hash == "" && slices.ContainsFunc(a.shown, func(q *plan) bool { return q.session.ID == s.ID && q.Blocked == "" })
+	a.mu.Unlock()
+	if err != nil || a.Sound == nil || was {
+		return p, err
+	}
+	var wrong *api.Problem
+	if err := a.Sound(ctx, s.ID); errors.As(err, &wrong) {
+		p.Blocked = wrong.Message
+	} else if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // again makes the plan that was shown once more: on the state that it was of if
@@ -195,7 +217,7 @@ func (a *Applier) again(ctx context.Context, id string, o Owner, r api.ApplyRequ
 	var p *plan
 	var err error
 	if was != nil {
-		p, err = a.planOf(ctx, was.session, was.sel, r)
+		p, err = a.sound(ctx, was.session, was.sel, r)
 	} else {
 		p, err = a.plan(ctx, id, o, r)
 	}

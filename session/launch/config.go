@@ -147,6 +147,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
 	verifier := seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }}
+	a.Sound = verifier.Sound
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,

@@ -76,6 +76,9 @@ func (e *exporting) run() error {
 			return err
 		}
 	}
+	if err := e.whole(); err != nil {
+		return err
+	}
 	write := func(w io.Writer) error {
 		p, err := e.client.Export(e.ctx, e.s.ID, r)
 		if err != nil {
@@ -87,6 +90,19 @@ func (e *exporting) run() error {
 		return write(e.out)
 	}
 	return toFile(e.file, e.force, write)
+}
+
+// whole says what is exported of a record that isn't what was recorded.
+func (e *exporting) whole() error {
+	if e.request.Format == api.ExportInToto { // it is refused
+		return nil
+	}
+	return e.verifying(api.VerifyRequest{Session: e.s.ID, Quick: true}, func(v api.Verified) error {
+		if !v.Whole() {
+			fmt.Fprintf(e.stderr, "stepbox: the record of session %s isn't whole: stepbox verify %s says why\n", e.s.ID, e.s.ID)
+		}
+		return nil
+	})
 }
 
 // look shows what will be redacted, and asks.
