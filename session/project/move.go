@@ -118,7 +118,7 @@ func (x *executor) failed(m *move, err error) error {
 	case nil:
 		return nil
 	case unix.EINVAL, unix.EOPNOTSUPP, unix.ENOSYS:
-		err = fmt.Errorf("this file system can't exchange two files (renameat2(2)), without which nothing is written to it: %w", err)
+		err = fmt.Errorf("this file system can't exchange two files (renameat2(2)), without which nothing is written to it; stepbox export --format patch has the changes for git apply: %w", err)
 	}
 	return fmt.Errorf("cannot write %q: %w", x.steps[m.step].Path, explain(err))
 }
