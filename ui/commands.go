@@ -29,14 +29,13 @@ func (m *Model) tick() tea.Cmd {
 	}
 }
 
-// find reads what is known of a session before it is joined, to be shown at a
-// moment: "" is its end, or now.
-func (m *Model) find(id string, at api.Moment) tea.Cmd {
+// find reads what is known of a session before it is joined.
+func (m *Model) find(o opened) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, request)
 		defer cancel()
-		s, err := m.opt.Client.Session(ctx, id)
-		return opened{id, at, s, err}
+		o.session, o.err = m.opt.Client.Session(ctx, o.id)
+		return o
 	}
 }
 
@@ -76,7 +75,7 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
-		Now:    m.opt.Now, Known: o.session, At: o.at, Watching: m.opt.Watching, Looked: m.opt.Looked,
+		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
 		Method: func() ansi.Method { return m.method },
 		Export: m.opt.Export, Save: m.opt.Save, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
 	})

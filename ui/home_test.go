@@ -86,18 +86,18 @@ func TestHomeSearches(t *testing.T) {
 	d.press("tab", "]")
 	d.shows(`terminal 00:01:30  lint-19 two\x1b[2J`)
 	d.shows("2 of 2")
-	if _, at, ok := d.m.home.Selected(); !ok || at != "+1m30s" {
-		t.Errorf("opens at %q", at)
+	if _, words, at, ok := d.m.home.Selected(); !ok || at != "+1m30s" || words != "lint-19" {
+		t.Errorf("opens at %q, searched for %q", at, words)
 	}
 	d.press("[")
 	d.shows("1 of 2")
-	if _, at, _ := d.m.home.Selected(); at != api.MomentOf(7) {
+	if _, _, at, _ := d.m.home.Selected(); at != api.MomentOf(7) {
 		t.Errorf("opens at %q", at)
 	}
 	c.SetRecord(func(r *record) { r.found = []api.Hit{{Kind: api.HitLabel, Text: "named lint-15"}} })
 	d.press("/", "backspace", "5", "tab")
 	d.shows("named lint-15")
-	if _, at, ok := d.m.home.Selected(); !ok || at != "" {
+	if _, _, at, ok := d.m.home.Selected(); !ok || at != "" {
 		t.Errorf("a name opens at %q", at)
 	}
 	d.press("esc", "/")
@@ -204,7 +204,7 @@ func TestHomeTrash(t *testing.T) {
 			d.shows("Put " + s.Name + " into the trash?")
 			d.press("y")
 		}
-		if x, _, _ := d.m.home.Selected(); x.ID == id {
+		if x, _, _, _ := d.m.home.Selected(); x.ID == id {
 			t.Errorf("another key would be for %s, which is going into the trash", id)
 		}
 		d.until("it is in the trash", func() bool { return trashed(c, id) && !d.m.home.Reading() })

@@ -58,7 +58,8 @@ type (
 	}
 	opened struct {
 		id      string
-		at      api.Moment
+		at      api.Moment // to be shown; "": its end, or now
+		words   string     // that were searched
 		session api.Session
 		err     error
 	}
@@ -115,7 +116,7 @@ func (m *Model) retheme() error {
 // reads the list.
 func (m *Model) Init() tea.Cmd {
 	if m.opt.Session != "" {
-		return tea.Batch(m.tick(), m.watchThemes(), m.find(m.opt.Session, ""))
+		return tea.Batch(m.tick(), m.watchThemes(), m.find(opened{id: m.opt.Session}))
 	}
 	return tea.Batch(m.tick(), m.watchThemes(), m.goHome())
 }
@@ -181,7 +182,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		m.home.Notice = ""
-		return m.find(msg.id, "")
+		return m.find(opened{id: msg.id})
 	case tea.FocusMsg, tea.BlurMsg:
 		if m.bench != nil {
 			_, focused := msg.(tea.FocusMsg)
@@ -230,7 +231,7 @@ func (m *Model) toBench(msg tea.Msg) tea.Cmd {
 
 // fromHome does what the person asked for on the list and is more than the list's.
 func (m *Model) fromHome(i intent.Intent) tea.Cmd {
-	s, at, ok := m.home.Selected()
+	s, words, at, ok := m.home.Selected()
 	switch i.(type) {
 	case intent.Quit:
 		return tea.Quit
@@ -248,7 +249,7 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 		}
 	case intent.Open:
 		if ok {
-			return m.find(s.ID, at)
+			return m.find(opened{id: s.ID, at: at, words: words})
 		}
 	}
 	return nil

@@ -481,6 +481,45 @@ func TestReplaySearches(t *testing.T) {
 	d.shows("parse; only some is searched")
 }
 
+// A session that was searched for opens at the place that was chosen, and goes on to the next.
+func TestSearchIsTakenAlong(t *testing.T) {
+	t.Parallel()
+	c := sceneRecord(false)
+	c.SetRecord(func(r *record) {
+		r.found = []api.Hit{
+			{Kind: api.HitLabel, Text: "fix-tests"},
+			{Kind: api.HitTerminal, Offset: 10*time.Minute + 40*time.Second, Text: "fix-tests one"},
+			{Kind: api.HitTerminal, Offset: 12*time.Minute + 40*time.Second, Text: "fix-tests two"},
+		}
+	})
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("✗ fix-tests")
+	search := func(words string) {
+		d.press("/")
+		d.press(strings.Split(words, "")...)
+	}
+	search("fix-tests")
+	d.press("enter", "tab", "f") // before it is found: the list is of all sessions
+	d.shows("the list isn't of what was typed yet")
+	d.lacks("Fork")
+	d.shows("1 of 3")
+	d.press("]", "enter")
+	d.at("00:10:40")
+	d.shows("1 of 2 places: fix-tests one")
+	d.press("n")
+	d.at("00:12:40")
+	d.shows("2 of 2 places: fix-tests two")
+	d.press("end", "q")
+	d.shows("2 of 3")
+	d.press("[") // what it is called
+	d.shows("1 of 3")
+	d.press("enter")
+	d.shows("■ 00:14:09")
+	d.shows(`"fix-tests" was found: n goes to the next place`)
+	d.press("n")
+	d.at("00:10:40")
+}
+
 func TestReplayMouse(t *testing.T) {
 	d := ended(t, 120, 35)
 	row := d.m.rows - 2

@@ -117,6 +117,17 @@ type Hit struct {
 	Text   string        `json:"text"`          // the line that has it, escaped and bounded
 }
 
+// Moment is when it was; "" of a label, which is of no moment.
+func (h Hit) Moment() Moment {
+	switch {
+	case h.Kind == HitLabel:
+		return ""
+	case h.Seq != 0:
+		return MomentOf(h.Seq)
+	}
+	return Moment("+" + h.Offset.String())
+}
+
 // Found is a session that a Query finds.
 type Found struct {
 	Session Session `json:"session"`

@@ -113,16 +113,14 @@ func (s *Screen) later(f then) tea.Cmd {
 	}
 }
 
-// Selected is the selected session, and the moment in it that was searched.
-func (s *Screen) Selected() (x api.Session, at api.Moment, ok bool) {
+// Selected is the selected session, what was searched, and the moment in it that has it.
+func (s *Screen) Selected() (x api.Session, words string, at api.Moment, ok bool) {
 	f, ok := s.current()
-	if h, found := s.hit(f); found && h.Kind != api.HitLabel { // a label is of no moment
-		at = api.MomentOf(h.Seq)
-		if h.Seq == 0 {
-			at = api.Moment("+" + h.Offset.String())
-		}
+	if h, found := s.hit(f); found {
+		at = h.Moment()
 	}
-	return f.Session, at, ok
+	q, _ := s.search.query(s.cfg.Here)
+	return f.Session, q.Text, at, ok
 }
 
 // current is the selected session as it was found.
@@ -241,8 +239,12 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 // withSelected carries out what is about the selected session.
 func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 	f, ok := s.current()
-	if !ok {
+	switch {
+	case !ok:
 		s.Notice = "no session is selected"
+		return nil, nil
+	case s.past.line != s.search.words():
+		s.Notice = "the list isn't of what was typed yet: again in a moment"
 		return nil, nil
 	}
 	x := f.Session

@@ -37,7 +37,7 @@ func TestSelection(t *testing.T) {
 	set(list)
 	at := func(want string) {
 		t.Helper()
-		if got, _, _ := s.Selected(); got.ID != want {
+		if got, _, _, _ := s.Selected(); got.ID != want {
 			t.Errorf("%q is selected, want %q", got.ID, want)
 		}
 	}

@@ -24,6 +24,7 @@ type window struct {
 	total int // all that there are
 	read  bool
 	state string   // that was asked for; "": those that aren't live
+	line  string   // what was typed of the search by then
 	two   bool     // rows have a second line: for the place that has what was searched
 	notes []string // what couldn't be searched
 	left  int      // sessions that aren't searched yet
@@ -120,7 +121,7 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 	for i, n := range notes {
 		notes[i] = paint.Clean(n)
 	}
-	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, state: q.State, two: q.Text != "", notes: notes, left: page.Behind}
+	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, state: q.State, line: s.search.words(), two: q.Text != "", notes: notes, left: page.Behind}
 	for i, x := range s.live {
 		if x.ID == s.chosen {
 			s.at = i

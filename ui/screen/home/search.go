@@ -67,8 +67,11 @@ func (q *search) query(here string) (out api.Query, problem string) {
 	return out, ""
 }
 
+// words are what was typed.
+func (q *search) words() string { return strings.TrimSpace(q.line.Value()) }
+
 // narrowed says whether not all sessions are asked for.
-func (q *search) narrowed() bool { return q.here || strings.TrimSpace(q.line.Value()) != "" }
+func (q *search) narrowed() bool { return q.here || q.words() != "" }
 
 // typed edits the line; the list is asked for once typing pauses.
 func (s *Screen) typed(edit func()) tea.Cmd {
@@ -80,8 +83,8 @@ func (s *Screen) typed(edit func()) tea.Cmd {
 	s.search.stamp++
 	stamp := s.search.stamp
 	return s.later(func() tea.Cmd {
-		if stamp != s.search.stamp {
-			return nil // typing went on
+		if stamp != s.search.stamp || s.past.line == s.search.words() {
+			return nil // typing went on, or the list was read meanwhile
 		}
 		return s.anew()
 	})

@@ -108,7 +108,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	case intent.Search:
 		s.asking.dialogs.open(dialog.NewSearch())
 	case intent.SearchFor:
-		return t.search(i.Text)
+		return t.search(i.Text, false)
 	case intent.Hit:
 		t.toHit(t.hit + i.By)
 	case intent.Jump:
@@ -271,8 +271,9 @@ func (t *transport) changed(key string) tea.Cmd {
 const maxHits = 500
 
 // search looks for words in the session, and goes to the first place after where
-// the person is that has them; not if the person went elsewhere meanwhile.
-func (t *transport) search(words string) tea.Cmd {
+// the person is that has them; not if the person went elsewhere meanwhile, or the session
+// was opened at one of them.
+func (t *transport) search(words string, opened bool) tea.Cmd {
 	asked, wanted := t.asked, t.wanted
 	return t.long("searching", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		page, err := api.Searched(ctx, c.Find, api.Query{Text: words, Session: id, Hits: maxHits})
@@ -290,6 +291,9 @@ func (t *transport) search(words string) tea.Cmd {
 			}
 			t.hits = slices.DeleteFunc(t.hits, func(h api.Hit) bool { return h.Kind == api.HitLabel })
 			slices.SortStableFunc(t.hits, func(a, b api.Hit) int { return cmp.Compare(a.Offset, b.Offset) })
+			if len(t.hits) == 0 && opened { // what it is called has them
+				return nil
+			}
 			if len(t.hits) == 0 {
 				some := "nothing in this session"
 				if t.unsearched != "" {
@@ -300,7 +304,11 @@ func (t *transport) search(words string) tea.Cmd {
 			}
 			from, _ := t.here()
 			at := slices.IndexFunc(t.hits, func(h api.Hit) bool { return h.Offset > from })
-			if t.asked != asked || t.wanted != wanted {
+			if t.hit = slices.IndexFunc(t.hits, func(h api.Hit) bool { return h.Moment() == t.cfg.At }); opened && t.hit >= 0 {
+				t.tellHit()
+				return nil
+			}
+			if opened || t.asked != asked || t.wanted != wanted {
 				t.hit = max(at, 0) - 1
 				t.tell(themes.Info, "%q was found: n goes to the next place%s", words, t.unsearched)
 				return nil
@@ -315,12 +323,13 @@ func (t *transport) search(words string) tea.Cmd {
 func (t *transport) toHit(n int) {
 	of := len(t.hits)
 	t.hit = (n%of + of) % of
-	h := t.hits[t.hit]
-	if h.Seq != 0 {
-		t.jump(api.MomentOf(h.Seq), h.Offset)
-	} else {
-		t.seek(h.Offset)
-	}
+	t.jump(t.hits[t.hit].Moment(), t.hits[t.hit].Offset)
+	t.tellHit()
+}
+
+// tellHit tells which of the places that were found it is.
+func (t *transport) tellHit() {
+	of, h := len(t.hits), t.hits[t.hit]
 	all := paint.Count(of, "place", "places")
 	if t.more {
 		all = "the first " + all

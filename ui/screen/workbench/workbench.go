@@ -33,6 +33,7 @@ type Config struct {
 	Method func() ansi.Method // how the person's terminal measures text
 	Looked Looked             // nil forgets
 	At     api.Moment         // to begin with; "": now
+	Words  string             // that were searched, At a place that has them
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
@@ -203,8 +204,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
 	switch m := msg.(type) {
 	case link.Events:
-		s.events(m)
-		cmd = s.link.Next()
+		cmd = tea.Batch(s.events(m), s.link.Next())
 	case link.Drawn:
 		cmd = s.link.Next()
 	case link.Moved:
@@ -233,7 +233,7 @@ func (s *Screen) Tick() tea.Cmd {
 	return s.follow()
 }
 
-func (s *Screen) events(m link.Events) {
+func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 	for _, e := range m.Batch {
 		s.present().Apply(e)
 		if e.Note != nil && s.caught && !e.At.Before(s.opened) && (e.Note.Warn || !s.fresh()) {
@@ -249,11 +249,15 @@ func (s *Screen) events(m link.Events) {
 		if s.cfg.At != "" {
 			s.course.jump(s.cfg.At, 0)
 		}
+		if s.cfg.Words != "" && s.Over() {
+			cmd = s.course.search(s.cfg.Words, true)
+		}
 	}
 	s.lostEv = ""
 	if s.caught && !s.past() {
 		s.asking.follow(s.view.focus)
 	}
+	return cmd
 }
 
 func (s *Screen) lost(m link.Lost) {
