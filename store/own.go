@@ -49,6 +49,16 @@ func (s *Store) Own(session string) (release func() error, err error) {
 	return f.Close, nil
 }
 
+// Owned says whether a process writes a session's record now.
+func (s *Store) Owned(session string) bool {
+	f, err := os.Open(s.SessionDir(session))
+	if err != nil {
+		return false
+	}
+	defer f.Close() // with it goes the lock
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
+}
+
 // Unsettled lists the sessions of which something is being applied or undone, or
 // was when its process died.
 func (s *Store) Unsettled(ctx context.Context) ([]string, error) {

@@ -18,8 +18,14 @@ func TestOwn(t *testing.T) {
 	if _, err := s.Own(id); !errors.Is(err, ErrOwned) {
 		t.Errorf("a second owner: %v", err)
 	}
+	if !s.Owned(id) {
+		t.Error("nobody has it")
+	}
 	if err := release(); err != nil {
 		t.Fatal(err)
+	}
+	if s.Owned(id) || s.Owned("bbbbbbbb") {
+		t.Error("somebody has it")
 	}
 	release, err = s.Own(id)
 	if err != nil {

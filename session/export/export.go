@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -34,7 +35,12 @@ type Exporter struct {
 
 	// Whole says what is wrong with a session's record, for what vouches for it; nil: nobody looks.
 	Whole func(ctx context.Context, id string) error
+
+	under sync.WaitGroup // imports
 }
+
+// Wait waits until nothing is being imported any more; contexts end what is.
+func (e *Exporter) Wait() { e.under.Wait() }
 
 // run is one export under way.
 type run struct {

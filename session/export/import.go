@@ -28,6 +28,8 @@ const imported = "import"
 // imported, so that its events and what was printed are in one course. What the file
 // says nobody vouches for, and the session says so.
 func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out api.Imported, err error) {
+	e.under.Add(1)
+	defer e.under.Done()
 	spool, err := e.spool(r)
 	if err != nil {
 		return out, err
@@ -44,10 +46,10 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	if err != nil {
 		return out, err
 	}
-	now := time.Now().UTC()
+	now, command := time.Now().UTC(), api.Escape(api.Trim(cmp.Or(look.header.Command, filepath.Base(file)), 4096))
 	s := api.Session{
 		ID: e.NewID(), Name: name, Stepbox: api.Build(), Agent: imported, Mode: api.ModeWatch, State: api.SessionRunning,
-		Command: api.Escape(api.Trim(cmp.Or(look.header.Command, filepath.Base(file)), 4096)), Workspace: api.Escape(file), Folder: file,
+		Command: "(half an import) " + command, Workspace: api.Escape(file), Folder: file,
 		StartedAt: now.Add(-look.at), Cols: look.header.Width, Rows: look.header.Height, Warnings: []string{
 			"this was recorded elsewhere and imported from a file: Stepbox can't tell whether it happened so",
 		},
@@ -62,6 +64,11 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	if err != nil {
 		return out, err
 	}
+	release, err := e.Store.Own(s.ID) // nobody removes it or misses its seal by then
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if s.Number, err = e.Store.CreateSession(ctx, s.ID, doc); err != nil {
 		return out, err
 	}
@@ -73,7 +80,7 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	if err := e.printed(ctx, s, spool); err != nil {
 		return out, err
 	}
-	s.State, s.EndedAt, s.EndedBy = api.SessionEnded, now, api.ByAgent
+	s.Command, s.State, s.EndedAt, s.EndedBy = command, api.SessionEnded, now, api.ByAgent
 	if look.exit != nil {
 		s.Exit = &api.Exit{Code: *look.exit}
 	}

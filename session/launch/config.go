@@ -146,17 +146,18 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		}
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
-	verifier := seal.Verifier{Store: st, Ring: ring, Live: live.live, References: func() store.References { return files.References(st) }}
+	verifier := seal.Verifier{Store: st, Ring: ring, Live: func(id string) bool { return live.live(id) || st.Owned(id) }, References: func() store.References { return files.References(st) }}
 	a.Sound = verifier.Sound
+	exporter := &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string) error {
+		_, err := seal.Seal(ctx, st, ring, id, seal.Final)
+		return err
+	}}
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals, history.Sessions},
 		Replayer: history,
-		Exporter: &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string) error {
-			_, err := seal.Seal(ctx, st, ring, id, seal.Final)
-			return err
-		}},
+		Exporter: exporter,
 		Travel:   travels,
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Bisector: bisector(a, history, travels.trees),
@@ -179,6 +180,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		pipe.Close()
 		<-done
 		a.Wait()
+		exporter.Wait()
 		st.Close()
 	}, nil
 }
