@@ -148,12 +148,12 @@ func (e *Exporter) printed(ctx context.Context, s api.Session, r io.Reader) (err
 	})
 }
 
-// free puts a number behind a name that a session has: that one is still meant by it.
+// free puts a number behind a name or id that a session has: that one is still meant by it.
 func (e *Exporter) free(ctx context.Context, name string) (string, error) {
 	all, err := e.History.Sessions(ctx)
 	taken := make(map[string]bool)
 	for _, s := range all {
-		taken[s.Name] = true
+		taken[s.Name], taken[s.ID] = true, true
 	}
 	base := name
 	for i := 2; taken[name]; i++ {

@@ -29,6 +29,7 @@ import (
 	"stepbox/session/apply"
 	"stepbox/session/files"
 	"stepbox/session/find"
+	"stepbox/session/ledger"
 	"stepbox/session/seal"
 	"stepbox/session/server"
 	"stepbox/store"
@@ -218,6 +219,13 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	cfg.Returned = applier(st, files.NewHistory(st, nil), dir, cfg.Env, nil).Returned
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
+	}
+	if !cfg.Resume && ledger.IsID(ctx, st, cfg.Name) {
+		if req.Name != "" {
+			err := &Error{Code: 2, Message: fmt.Sprintf("a session can't be called %q: that is another's id", req.Name)}
+			return nil, nil, errors.Join(err, st.Close())
+		}
+		cfg.Name = "folder-" + cfg.Name
 	}
 	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
 	var mine *announced

@@ -36,6 +36,12 @@ func nameIn(doc json.RawMessage, recorded string) string {
 	return fit(recorded)
 }
 
+// IsID says whether a name is the id of a session, which is meant by it then.
+func IsID(ctx context.Context, st *store.Store, name string) bool {
+	_, err := st.Doc(ctx, name, store.KindSession, 0)
+	return !errors.Is(err, store.ErrNotFound)
+}
+
 // fit makes a name that nobody can have given one to be shown.
 func fit(name string) string {
 	if name == "" || api.ValidName(name) {
@@ -156,6 +162,9 @@ func (h *History) checkLabel(ctx context.Context, s api.Session, l api.Label) er
 	}
 	if fault := api.NameFault(*l.Name); fault != "" {
 		return bad("%s", fault)
+	}
+	if *l.Name != s.ID && IsID(ctx, h.Store, *l.Name) {
+		return bad("a session can't be called %q: that is another's id", *l.Name)
 	}
 	if !s.Live() {
 		return nil

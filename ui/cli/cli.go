@@ -198,8 +198,8 @@ func ofHere(all []api.Session) ([]api.Session, error) {
 	}), nil
 }
 
-// Find picks the session that a person means: by name (the newest, a live one
-// first), id or a unique prefix of name or id; with no word the only live one. A number
+// Find picks the session that a person means: by id, by name (the newest, a live one
+// first), or by a unique prefix of name or id; with no word the only live one. A number
 // is a session's number, or all of an id: one that is gone is no other's.
 func Find(all []api.Session, word string) (api.Session, error) {
 	if word == "" {
@@ -213,13 +213,13 @@ func Find(all []api.Session, word string) (api.Session, error) {
 		return api.Session{}, fmt.Errorf("%w: %d sessions are running (%s): name one", ErrUsage, len(live), names(live))
 	}
 	all = slices.Concat(only(all, func(s api.Session) bool { return s.Trashed.IsZero() }), only(all, func(s api.Session) bool { return !s.Trashed.IsZero() }))
-	exact := only(all, func(s api.Session) bool { return s.ID == word || s.Name == word })
 	n, err := strconv.ParseInt(word, 10, 64)
-	if err == nil {
-		exact = only(all, func(s api.Session) bool { return s.Number == n })
-	}
-	if err == nil && len(exact) == 0 {
+	exact := only(all, func(s api.Session) bool { return err == nil && s.Number == n })
+	if len(exact) == 0 {
 		exact = only(all, func(s api.Session) bool { return s.ID == word })
+	}
+	if err != nil && len(exact) == 0 {
+		exact = only(all, func(s api.Session) bool { return s.Name == word })
 	}
 	if i := slices.IndexFunc(exact, api.Session.Live); len(exact) > 0 {
 		return exact[max(0, i)], nil // newest first

@@ -24,13 +24,14 @@ func TestFind(t *testing.T) {
 	}
 	live := past("live1234", "web", 7)
 	live.State = api.SessionRunning
-	all := []api.Session{past("newer123", "web", 9), past("twin5678", "api-2", 8), live, past("older123", "api", 5), past("nine4567", "9", 3), past("4444", "44", 2), past("3333aaaa", "1-x", 1)} // newest first
+	all := []api.Session{past("mine2345", "older123", 10), past("newer123", "web", 9), past("twin5678", "api-2", 8), live, past("older123", "api", 5), past("nine4567", "9", 3), past("4444", "44", 2), past("3333aaaa", "1-x", 1)} // newest first
 	for word, want := range map[string]string{
 		"":         "live1234", // the only live one
 		"web":      "live1234", // the live one first
 		"7":        "live1234",
 		"live":     "live1234",
 		"newer123": "newer123",
+		"older123": "older123", // an id goes before a name
 		"9":        "newer123", // a number goes before a name
 		"nine":     "nine4567",
 		"4444":     "4444",
