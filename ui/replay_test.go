@@ -481,6 +481,25 @@ func TestReplaySearches(t *testing.T) {
 	d.shows("parse; only some is searched")
 }
 
+// Where it is wide, the last line has the keys that look back at what is selected.
+func TestLastLineLooksBack(t *testing.T) {
+	t.Parallel()
+	for _, cols := range []int{80, 120, 200} {
+		d := ended(t, cols, 35)
+		d.press("4", "k")
+		for _, words := range []string{"F what broke it", "@ replay"} {
+			if strings.Contains(d.text(), words) != (cols >= 120) {
+				t.Errorf("at %d columns the last line is wrong about %q:\n%s", cols, words, d.text())
+			}
+		}
+		d.press("[")
+		d.idle()
+		if strings.Contains(d.text(), "@ replay") != (cols >= 120) {
+			t.Errorf("in the past at %d columns the last line is wrong about @:\n%s", cols, d.text())
+		}
+	}
+}
+
 // A session that was searched for opens at the place that was chosen, and goes on to the next.
 func TestSearchIsTakenAlong(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
+	"stepbox/ui/layout"
 	"stepbox/ui/paint"
 )
 
@@ -60,12 +61,17 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	const leader = keys.LeaderKey
 	if s.leader {
 		out := []paint.Hint{{Key: leader, Words: "then"}}
+		var back []paint.Hint // where there is room for it
 		for _, b := range keys.In(keys.Leader) {
+			to := &out
+			if b.Intent == intent.Intent(intent.Replay{}) {
+				to = &back
+			}
 			if b.Short != "" && s.Why(b.Intent) == "" {
-				out = append(out, paint.Hint{Key: b.Help().Key, Words: b.Short})
+				*to = append(*to, paint.Hint{Key: b.Help().Key, Words: b.Short})
 			}
 		}
-		return append(out, paint.Hint{Key: "1-4 tab", Words: "pane"}, paint.Hint{Key: "esc", Words: "nothing"})
+		return append(append(out, paint.Hint{Key: "1-4 tab", Words: "pane"}, paint.Hint{Key: "esc", Words: "nothing"}), back...)
 	}
 	if d := s.asking.dialogs.top(); d != nil {
 		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
@@ -74,9 +80,9 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		if len(s.st.Questions) > 0 {
 			return []paint.Hint{{Key: leader + " a", Words: "open it"}, {Key: leader + " 4", Words: "actions"}, {Key: leader + " d", Words: "detach"}}
 		}
-		return []paint.Hint{{Key: leader + " 1-4", Words: "panes"}, {Key: leader + " z", Words: "zoom"}, {Key: leader + " d", Words: "detach"}}
+		return []paint.Hint{{Key: leader + " 1-4", Words: "panes"}, {Key: leader + " z", Words: "zoom"}, {Key: leader + " d", Words: "detach"}, {Key: leader + " r", Words: "look back"}}
 	}
-	var out []paint.Hint
+	var out, back []paint.Hint // back: what is known of the selected thing's past, where it is wide
 	if s.view.focus != intent.Actions && len(s.st.Questions) > 0 && !s.past() {
 		out = append(out, paint.Hint{Key: "tab", Words: "go to it"})
 	}
@@ -93,15 +99,25 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 				out[n-1].Key += " " + h.Key
 				continue
 			}
+			to := &out
+			switch b.Intent.(type) {
+			case intent.Jump, intent.Bisect:
+				to, ok = &back, ok && s.view.cols >= layout.WideCols
+			}
 			if ok {
-				out = append(out, h)
+				*to = append(*to, h)
 			}
 		}
 	}
+	out = slices.Insert(out, min(len(out), 4), back...) // the first are what is done most
 	if s.view.focus == intent.Terminal {
 		out = append(out, paint.Hint{Key: "1-4", Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
 	}
-	return append(out, paint.Hint{Key: "esc", Words: "back"})
+	out = append(out, paint.Hint{Key: "esc", Words: "back"})
+	if s.live() {
+		out = append(out, paint.Hint{Key: "R", Words: "look back"})
+	}
+	return out
 }
 
 // hint is what the line says of a key that does something, if it has a place there.
@@ -122,6 +138,8 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		h.Off = !s.ready()
 	case intent.Keep, intent.Rollback:
 		h.Off = inActions && !s.ready()
+	case intent.Jump, intent.Bisect:
+		return h, !inActions || !held
 	case intent.Open:
 		if inActions && held {
 			h.Words = "inspect"

@@ -35,6 +35,8 @@ func (s *Screen) whyReplay(i intent.Intent) string {
 			return "the session is still being read"
 		case s.asking.dialogs.busy():
 			return "close what is open first (esc)"
+		case i == intent.Intent(intent.Jump{}) && !s.selects():
+			return "select an action, a file or a connection first: this goes to when it began"
 		}
 	case intent.Present:
 		if !s.course.wanted {
@@ -216,39 +218,35 @@ func (s *Screen) toPresent() {
 	s.tell(themes.OK, "● live: this is now")
 }
 
+// selects says whether something that began is selected in the focused pane.
+func (s *Screen) selects() bool {
+	_, attempt := s.network.Selected()
+	return s.view.focus == intent.Actions && s.asking.list.Selected() != 0 || s.view.focus == intent.Network && attempt ||
+		s.view.focus == intent.Changes && s.changes.pane.File() != ""
+}
+
 // toSelected goes to when what is selected began.
 func (s *Screen) toSelected() tea.Cmd {
 	t := &s.course
 	switch s.view.focus {
 	case intent.Actions:
 		n := s.asking.list.Selected()
-		if n == 0 {
-			break
-		}
 		if m, ok := t.mark(int64(n), api.MarkAction, api.MarkEdit); ok {
 			t.toMark(m)
 			return nil
 		}
 		a, _ := s.st.Action(n)
 		t.seek(a.StartedAt.Sub(s.present().Session.StartedAt))
-		return nil
 	case intent.Network:
-		f, ok := s.network.Selected()
-		if !ok {
-			break
-		}
+		f, _ := s.network.Selected()
 		if m, ok := t.mark(f.IDs[0], api.MarkAttempt); ok {
 			t.toMark(m)
 			return nil
 		}
 		t.seek(f.Last.At.Sub(s.present().Session.StartedAt))
-		return nil
 	case intent.Changes:
-		if key := s.changes.pane.File(); key != "" {
-			return t.changed(key)
-		}
+		return t.changed(s.changes.pane.File())
 	}
-	s.tell(themes.Info, "select an action, a file or a connection first: this goes to when it began")
 	return nil
 }
 
