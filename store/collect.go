@@ -23,7 +23,8 @@ type Collected struct {
 }
 
 // Sane says why nothing should be removed by what the database lists: a view or a table
-// of it isn't the one that Stepbox made, and may hide what is named.
+// of it isn't the one that Stepbox made, or a session's row says something else than its
+// events, and may hide what is named. Of the kinds that name any only sessions have rows.
 func (s *Store) Sane(ctx context.Context) error {
 	others, err := s.others(ctx, s.reads)
 	for _, o := range others {
@@ -31,8 +32,26 @@ func (s *Store) Sane(ctx context.Context) error {
 			return fmt.Errorf("%s, so nothing is removed: see stepbox verify --all", o)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	wrong, err := columnOf[string](ctx, s, misread)
+	if err != nil {
+		return fmt.Errorf("cannot compare the sessions with their events: %w", err)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("what the table of sessions says of %s isn't what its events say, so nothing is removed (sessions like that: %d): stepbox verify --all --repair makes it again", wrong[0], len(wrong))
+	}
+	return nil
 }
+
+// misread lists the sessions whose row isn't what the newest event of it says. The first
+// part goes from one session's events to the next's, without reading those between.
+const misread = `WITH RECURSIVE known(id) AS (
+	SELECT min(session) FROM events UNION ALL SELECT (SELECT min(session) FROM events WHERE session > id) FROM known WHERE id IS NOT NULL)
+SELECT id FROM known WHERE id IS NOT NULL AND NOT EXISTS (
+	SELECT 1 FROM sessions s JOIN events e ON e.session = s.session AND e.doc = s.doc
+	WHERE s.session = id AND s.key = 0 AND e.seq = (SELECT max(seq) FROM events WHERE session = id AND kind = 'session' AND key = 0))`
 
 // Collect removes the bodies that no session names. With dry it only counts
 // them, as if the sessions without were removed, and what live sessions have stored but not yet named is among them.

@@ -121,3 +121,40 @@ func TestCollectFailsClosed(t *testing.T) {
 		t.Errorf("alone: %v", err)
 	}
 }
+
+// Nothing is removed by a session's row that isn't what its events say: what it no longer
+// names would be missing when the row is made again.
+func TestCollectBySoundRows(t *testing.T) {
+	s := open(t)
+	session(t, s, "aaaaaaaa")
+	id := session(t, s, "bbbbbbbb")
+	base := put(t, s, []byte("what the project was"))
+	appendFacts(t, s, id, Fact{Kind: KindSession, Event: "session.ended", Doc: json.RawMessage(`{"state":"ended","base":{"hash":"` + base.String() + `"}}`)})
+	for _, does := range []string{
+		`UPDATE sessions SET doc = '{"number":2}' WHERE session = 'bbbbbbbb'`,
+		`UPDATE sessions SET doc = '[]', seq = 1 WHERE session = 'bbbbbbbb'`,
+		`UPDATE sessions SET doc = e.doc, seq = e.seq FROM (SELECT doc, seq FROM events WHERE session = 'bbbbbbbb' AND seq = 1) e WHERE session = 'bbbbbbbb'`,
+		`DELETE FROM sessions WHERE session = 'bbbbbbbb'`,
+	} {
+		raw(t, s.dir, does)
+		if c, err := s.Collect(t.Context(), false, nil); err == nil || !strings.Contains(err.Error(), "table of sessions says of bbbbbbbb") || !has(t, s, base) {
+			t.Errorf("%s: %+v, %v", does, c, err)
+		}
+		if err := s.Rebuild(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := s.Collect(t.Context(), false, nil); err != nil || c.Bodies != 0 {
+			t.Errorf("made again after %s: %+v, %v", does, c, err)
+		}
+	}
+}
+
+// The look at the table of sessions that goes before a collection, of a record of many.
+func BenchmarkSane(b *testing.B) {
+	s := manySessions(b, 10_000)
+	for b.Loop() {
+		if err := s.Sane(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
