@@ -633,6 +633,30 @@ func TestReplayDecidesNothing(t *testing.T) {
 	d.until("keys are the agent's again", func() bool { return d.c.LastTerminal().Got() == "xy" })
 }
 
+// A session that ends while it is looked back at has all of its course at once.
+func TestEndWhileLookedBack(t *testing.T) {
+	t.Parallel()
+	c := sceneRecord(true)
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "r")
+	d.shows("REPLAY")
+	d.shows("/ 00:14:")
+	d.idle()
+	over := sceneSession()
+	over.State, over.EndedAt, over.Exit = api.SessionEnded, over.StartedAt.Add(20*time.Minute), &api.Exit{}
+	last := api.Mark{Kind: api.MarkDenied, Key: 77, Offset: 19 * time.Minute}
+	c.SetRecord(func(r *record) {
+		r.course.Last += 2
+		last.Seq, r.course.Length = r.course.Last, 20*time.Minute
+		r.course.Marks = append(r.course.Marks, last)
+	})
+	before := strings.Count(d.text(), "✗")
+	c.Put(api.Event{At: over.EndedAt, Action: &api.Action{N: 77, State: api.ActionDenied, Title: "late"}}, api.Event{At: over.EndedAt, Session: &over})
+	c.End()
+	d.shows("/ 00:20:00")
+	d.until("its last mark is on the course", func() bool { return strings.Count(d.text(), "✗") == before+1 })
+}
+
 // A session that is removed while it is replayed, or can't be, says so.
 func TestReplayOfWhatIsGone(t *testing.T) {
 	d := ended(t, 120, 35)

@@ -40,6 +40,7 @@ type transport struct {
 	crowded bool  // the person knows that it can't have all of them
 	reading bool
 	readAt  time.Time
+	final   bool            // it had ended by then: what comes behind the end is read when that is due again
 	problem string          // why it couldn't be
 	later   []intent.Intent // what the person wants done once it was
 
@@ -75,10 +76,15 @@ func (t *transport) clock(now time.Time) time.Time {
 
 // length is how long the session's course is by now.
 func (t *transport) length() time.Duration {
-	if ses := t.present().Session; !t.Over() && !ses.StartedAt.IsZero() {
-		return max(t.line.Length, t.cfg.Now().Sub(ses.StartedAt))
+	ses := t.present().Session
+	until := ses.EndedAt
+	if !t.Over() {
+		until = t.cfg.Now()
 	}
-	return t.line.Length
+	if ses.StartedAt.IsZero() {
+		return t.line.Length
+	}
+	return max(t.line.Length, until.Sub(ses.StartedAt))
 }
 
 // here is where the person is, or will be when the last jump was made.
@@ -99,7 +105,7 @@ func (t *transport) due() bool {
 	case t.reading || !t.shown() && !t.wanted && len(t.later) == 0:
 		return false
 	case t.read:
-		return t.cfg.Now().Sub(t.readAt) >= again && (t.problem != "" || t.present().Seq > t.line.Last)
+		return (t.Over() && !t.final || t.cfg.Now().Sub(t.readAt) >= again) && (t.problem != "" || t.present().Seq > t.line.Last)
 	}
 	return !t.rough || len(t.later) > 0 || t.caught && t.asked == t.made
 }
@@ -116,7 +122,7 @@ func (t *transport) catchUp() tea.Cmd {
 	if t.whole { // what is new
 		since = t.line.Last
 	}
-	t.reading = true
+	t.reading, t.final = true, t.Over()
 	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		line, err := c.Timeline(ctx, id, most, since)
 		return func() tea.Cmd {
