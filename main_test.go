@@ -894,6 +894,52 @@ func TestChangedRecord(t *testing.T) {
 	}
 }
 
+// What tables alone were told is never recorded, by whoever goes on from a record, and so
+// never signed: until they say again what the events say.
+func TestChangedTables(t *testing.T) {
+	f := newFaulty(t)
+	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "echo one > a.txt; curl -s https://evil.example/; true")
+	f.says(0, nil, "apply", "it", "--yes", "--looked")
+	db, err := sql.Open("sqlite3", "file:"+f.db()+"?_busy_timeout=30000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, change := range map[string]string{
+		"the session": `UPDATE sessions SET doc = json_set(doc, '$.command', 'sh harmless.sh')`,
+		"an action":   `UPDATE actions SET doc = json_set(doc, '$.title', 'cat README.md', '$.left_running', 1)`,
+		"an attempt":  `UPDATE attempts SET doc = json_set(doc, '$.name', 'good.example', '$.verdict', 'allow', '$.open', json('true'))`,
+		"a view":      `DROP VIEW execs; CREATE VIEW execs AS SELECT session, key, seq, doc FROM events WHERE kind = 'none'`,
+		"a trigger":   `CREATE TRIGGER other AFTER INSERT ON events BEGIN UPDATE sessions SET doc = json_set(doc, '$.command', 'other'); END`,
+	} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		events := func() (n int) {
+			if err := db.QueryRow(`SELECT count(*) FROM events`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		were := events()
+		mends := []string{"isn't whole: stepbox verify", "--repair mends it"}
+		f.says(1, mends, "resume", "it", "--", "true")
+		f.says(1, mends, "fork", "it", "--", "true")
+		out, err := f.stepbox("apply", "it", "--undo=1", "--yes").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), mends[1]) {
+			t.Errorf("%s: undo: %v: %s", name, err, out)
+		}
+		if now := events(); now != were {
+			t.Errorf("%s: %d events are recorded of it", name, now-were)
+		}
+		f.says(0, []string{"repaired"}, "verify", "it", "--repair")
+	}
+	f.says(0, nil, "resume", "it", "--", "true")
+	f.says(0, []string{"it (1): whole"}, "verify", "it")
+	f.says(0, nil, "apply", "it", "--undo=1", "--yes")
+	f.says(0, []string{"it (1): whole"}, "verify", "it")
+}
+
 // While another program keeps the database locked, what is asked for waits, and a session
 // goes on afterwards as if nothing had been.
 func TestLockedRecord(t *testing.T) {

@@ -54,8 +54,8 @@ type Applier struct {
 	// Same says why a session's folder isn't the one that it worked on, but another of
 	// its name; nil when nothing is known against it.
 	Same func(s api.Session) error
-	// Sound says what is wrong with the record of a session that is over: its states
-	// of files are in there; nil: nobody looks.
+	// Sound says what is wrong with the record of a session that is over, which tells of
+	// its files and is recorded more behind; nil: nobody looks.
 	Sound func(ctx context.Context, id string) error
 	// Applied hears of what was written to a project; nil for nobody.
 	Applied func(ctx context.Context, s api.Session, steps []project.Step)
@@ -189,9 +189,9 @@ func (a *Applier) plan(ctx context.Context, id string, o Owner, r api.ApplyReque
 func (a *Applier) sound(ctx context.Context, s api.Session, sel files.Selected, r api.ApplyRequest) (*plan, error) {
 	p, err := a.planOf(ctx, s, sel, r)
 	a.mu.Lock()
-	was := r.Hash == "" && slices.ContainsFunc(a.shown, func(q *plan) bool { return q.session.ID == s.ID && q.Blocked == "" })
+	was := slices.ContainsFunc(a.shown, func(q *plan) bool { return q.session.ID == s.ID && q.Blocked == "" })
 	a.mu.Unlock()
-	if err != nil || a.Sound == nil || was {
+	if err != nil || a.Sound == nil || was || r.Hash != "" { // then it is held
 		return p, err
 	}
 	var wrong *api.Problem
@@ -217,7 +217,7 @@ func (a *Applier) again(ctx context.Context, id string, o Owner, r api.ApplyRequ
 	var p *plan
 	var err error
 	if was != nil {
-		p, err = a.sound(ctx, was.session, was.sel, r)
+		p, err = a.planOf(ctx, was.session, was.sel, r)
 	} else {
 		p, err = a.plan(ctx, id, o, r)
 	}
@@ -232,11 +232,24 @@ func (a *Applier) again(ctx context.Context, id string, o Owner, r api.ApplyRequ
 	return p, nil
 }
 
+// own has a session that nothing else is recorded of, and whose record is sound: what is
+// recorded behind it is made of that, and signed.
+func (a *Applier) own(ctx context.Context, id string) (o Owner, release func(), err error) {
+	o = a.Owner(id)
+	if release, err = o.Hold(ctx); err != nil || a.Sound == nil {
+		return o, release, err
+	}
+	if err := a.Sound(ctx, id); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return o, release, nil
+}
+
 // hold has a session for writing, with nothing left half-way, until release.
 func (a *Applier) hold(ctx context.Context, id string) (o Owner, release func(), err error) {
 	a.under.RLock()
-	o = a.Owner(id)
-	held, err := o.Hold(ctx)
+	o, held, err := a.own(ctx, id)
 	if err != nil {
 		a.under.RUnlock()
 		return nil, nil, err

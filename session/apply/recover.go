@@ -38,10 +38,9 @@ func (a *Applier) Recover(ctx context.Context) (said []string, err error) {
 	ids, err := a.Store.Unsettled(ctx)
 	failures = append(failures, err)
 	for _, id := range ids {
-		o := a.Owner(id)
-		release, err := o.Hold(ctx)
+		o, release, err := a.own(ctx, id)
 		if err != nil {
-			continue // somebody is at it
+			continue // somebody is at it, or it isn't sound, which who applies more of it is told
 		}
 		words, err := a.settle(ctx, id, o)
 		release()

@@ -137,6 +137,8 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 			}
 		}}
 	})
+	verifier := verifierOf(st, ring, live)
+	a.Sound = verifier.Sound
 	if !st.ReadOnly() {
 		if err := mend(ctx, a); err != nil {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
@@ -146,8 +148,6 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		}
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
-	verifier := seal.Verifier{Store: st, Ring: ring, Live: func(id string) bool { return live.live(id) || st.Owned(id) }, References: func() store.References { return files.References(st) }}
-	a.Sound = verifier.Sound
 	exporter := &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string) error {
 		_, err := seal.Seal(ctx, st, ring, id, seal.Final)
 		return err

@@ -291,13 +291,18 @@ func indexed(ctx context.Context, st *store.Store, cfg session.Config) {
 
 // run starts the session, once what it takes to resume it is kept.
 func run(ctx context.Context, st *store.Store, ring seal.Ring, cfg session.Config) (*session.Session, error) {
-	dir := st.SessionDir(cfg.ID)
+	dir, verifier := st.SessionDir(cfg.ID), verifierOf(st, ring, registryIn(cfg.DataDir))
 	if cfg.Resume {
-		return again(ctx, st, ring, cfg)
+		if err := sound(ctx, verifier, "resume it", cfg.ID); err != nil {
+			return nil, err
+		}
+		return again(ctx, st, cfg)
 	}
 	err := keep(dir, cfg)
 	if err == nil && cfg.Parent != nil {
-		err = layOut(ctx, st, &cfg)
+		if err = sound(ctx, verifier, "fork it", cfg.Parent.ID); err == nil {
+			err = layOut(ctx, st, &cfg)
+		}
 	}
 	if err == nil {
 		var s *session.Session

@@ -201,7 +201,7 @@ func untilFree(ctx context.Context, st *store.Store, cfg session.Config, try fun
 
 // again starts a session that goes on. The caller has its note, so that nobody
 // else does.
-func again(ctx context.Context, st *store.Store, ring seal.Ring, cfg session.Config) (*session.Session, error) {
+func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.Session, error) {
 	dir := st.SessionDir(cfg.ID)
 	before, err := os.ReadFile(filepath.Join(dir, keptName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -220,9 +220,9 @@ func again(ctx context.Context, st *store.Store, ring seal.Ring, cfg session.Con
 			return nil, fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 		}
 	}
-	shut, err := seal.Resume(ctx, st, ring, cfg.ID)
+	shut, err := seal.Open(ctx, st, cfg.ID)
 	if err != nil {
-		return nil, &Error{Code: 1, Message: fmt.Sprintf("cannot resume session %s: %v; stepbox verify %s says more, and stepbox fork %s goes on from its files in a record of its own", cfg.ID, err, cfg.ID, cfg.ID)}
+		return nil, fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 	}
 	if err := keep(dir, cfg); err != nil {
 		return nil, errors.Join(err, shut())

@@ -3,10 +3,13 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/session/seal"
 	"stepbox/store"
 )
@@ -17,6 +20,24 @@ func ringIn(dir string, st *store.Store) seal.Ring {
 		Dir: filepath.Join(dir, "keys"), Agent: os.Getenv("SSH_AUTH_SOCK"),
 		Used: func(ctx context.Context) (bool, error) { return st.Any(ctx, store.KindSeal) },
 	}
+}
+
+func verifierOf(st *store.Store, r seal.Ring, live registry) seal.Verifier {
+	return seal.Verifier{
+		Store: st, Ring: r, Live: func(id string) bool { return live.live(id) || st.Owned(id) },
+		References: func() store.References { return files.References(st) },
+	}
+}
+
+// sound keeps what follows on a session from being made of a record that isn't what was
+// recorded: it would be signed.
+func sound(ctx context.Context, v seal.Verifier, verb, id string) error {
+	err := v.Sound(ctx, id)
+	var wrong *api.Problem
+	if errors.As(err, &wrong) {
+		return &Error{Code: 1, Message: fmt.Sprintf("cannot %s: %s; or %s", verb, wrong.Message, elsewhere(api.Session{ID: id}))}
+	}
+	return err
 }
 
 // sealAfterFor is how long a command waits for an ssh-agent that seals what was recorded

@@ -147,19 +147,6 @@ func Open(ctx context.Context, st *store.Store, session string) (shut func() err
 	return shut, err
 }
 
-// Resume is Open for a session that goes on, whose supervisor signs all of it. What
-// speaks against itself, or its folder doesn't know, isn't gone on with.
-func Resume(ctx context.Context, st *store.Store, r Ring, session string) (shut func() error, err error) {
-	c, err := look(ctx, st, r, session)
-	if err != nil {
-		return nil, err
-	}
-	if wrong, _ := c.over(true); len(wrong) > 0 {
-		return nil, fmt.Errorf("its record isn't what was recorded: %s", wrong[0])
-	}
-	return Open(ctx, st, session)
-}
-
 // Later seals what nobody is at any more, if there is something new: what a killed
 // supervisor left, whose output it packs, or an apply. The caller owns the session.
 // What speaks against itself, or ended without a seal and isn't Owed one, it doesn't vouch for.

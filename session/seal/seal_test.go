@@ -400,10 +400,13 @@ func TestAddedAtRest(t *testing.T) {
 			r.seal(Going)
 			r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
 			r.seal(Final)
-			if shut, err := Resume(t.Context(), r.st, r.ring, id); err != nil || shut() != nil {
+			if shut, err := Open(t.Context(), r.st, id); err != nil || shut() != nil {
 				t.Fatal(err)
 			}
 			r.found(true)
+			if err := r.verifier().Sound(t.Context(), id); err != nil {
+				t.Error(err)
+			}
 			if err := r.verifier().Whole(t.Context(), id); err != nil {
 				t.Error(err)
 			}
@@ -412,7 +415,7 @@ func TestAddedAtRest(t *testing.T) {
 			if r.verifier().Whole(t.Context(), id) == nil {
 				t.Error("it is attested to")
 			}
-			if _, err := Resume(t.Context(), r.st, r.ring, id); err == nil {
+			if r.verifier().Sound(t.Context(), id) == nil {
 				t.Error("it is gone on with")
 			}
 			r.open()
@@ -441,9 +444,7 @@ func TestGoneOnWith(t *testing.T) {
 	r := newRig(t)
 	r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
 	r.seal(Final)
-	if _, err := Resume(t.Context(), r.st, r.ring, id); err != nil {
-		t.Fatal(err)
-	}
+	r.open()
 	r.add(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
 	r.add(store.KindNote, 9, "note", `{}`)
 	r.found(true, "no seal signs its end")

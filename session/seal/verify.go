@@ -59,7 +59,11 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 		}
 	}
 	var keyless *unsigned // nothing is waited for twice
-	known, more := make(map[store.Hash]error), v.References()
+	known := make(map[store.Hash]error)
+	var more []store.References
+	if !r.Quick {
+		more = append(more, v.References())
+	}
 	for _, id := range ids {
 		var failure error
 		if keyless != nil {
@@ -69,7 +73,7 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 			errors.As(failure, &keyless)
 		}
 		c := newChecker(v.Store, id, list, keys)
-		x := store.Examination{Quick: r.Quick, More: []store.References{more}, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
+		x := store.Examination{Quick: r.Quick, More: more, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
 			tell(api.Verifying{Session: id, Events: events, Bytes: read})
 		}}
 		done, err := v.one(ctx, c, x, r)
@@ -102,13 +106,18 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 // Whole says what is wrong with a session's record, if anything is.
 func (v Verifier) Whole(ctx context.Context, id string) error { return v.whole(ctx, id, false) }
 
-// Sound is Whole for who reads contents himself, and what they are by their hashes.
+// Sound is Whole for who goes by events and tables, and records more behind them: contents
+// he reads himself, and what they are by their hashes.
 func (v Verifier) Sound(ctx context.Context, id string) error { return v.whole(ctx, id, true) }
 
 func (v Verifier) whole(ctx context.Context, id string, quick bool) (err error) {
 	failure := v.Verify(ctx, api.VerifyRequest{Session: id, Quick: quick}, func(p api.Verifying) {
 		if p.Done != nil && !p.Done.Whole() {
-			err = api.Problemf(api.CodeInvalid, "the record of session %s isn't whole: stepbox verify %s says why", api.Escape(id), api.Escape(id))
+			how := "says why"
+			if !slices.ContainsFunc(p.Done.Findings, func(f api.Finding) bool { return !f.Table }) {
+				how = "--repair mends it"
+			}
+			err = api.Problemf(api.CodeInvalid, "the record of session %s isn't whole: stepbox verify %s %s", api.Escape(id), api.Escape(id), how)
 		}
 	})
 	return errors.Join(failure, err)
