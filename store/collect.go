@@ -113,10 +113,16 @@ func (s *Store) Unknown(ctx context.Context) ([]string, error) {
 // Removed is what the name of a folder ends with whose session was removed.
 const Removed = ".removed"
 
+// removing is a file in the folder of a session whose rows are being removed.
+const removing = "removing"
+
 // holdsSession says whether a folder has what a session had: what was printed, or the note
-// of its seal. Files alone are what a start laid out that was cut short. What can't be
-// looked into has.
+// of its seal. Files alone are what a start laid out that was cut short, and with the mark
+// of a removal it is what that left when it was cut short. What can't be looked into has.
 func holdsSession(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, removing)); err == nil {
+		return false
+	}
 	for _, name := range []string{terminal, "sealed"} {
 		in, err := os.ReadDir(filepath.Join(dir, name)) // fails for a file that is there
 		if len(in) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -269,18 +275,20 @@ func (s *Store) strayFolders(ctx context.Context) (out []string, err error) {
 
 // Remove takes a session out of the record: its events, and all that they told. It
 // can't be had back. The bodies that it named stay until Collect, since others
-// may name them too, and its folder is the caller's to remove, as it is to see to it
-// that nobody has the session any more.
+// may name them too, and its folder, which has Removed behind its name then, is the
+// caller's to remove, as it is to see to it that nobody has the session any more.
 func (s *Store) Remove(ctx context.Context, session string) error {
 	if s.readonly {
 		return fmt.Errorf("cannot remove session %.80q: %w", session, ErrReadOnly)
 	}
+	dir := s.SessionDir(session)
+	_ = WriteDurably(filepath.Join(dir, removing), nil) // else a removal that is killed just after the rows has to be forced
 	err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 		if _, err := t.head(session); err != nil {
 			return err
 		}
 		// For everyone else there is a trigger that keeps events.
-		if _, err := t.conn.ExecContext(context.Background(), `DROP TRIGGER events_remain`); err != nil {
+		if _, err := t.conn.ExecContext(context.Background(), `DROP TRIGGER IF EXISTS events_remain`); err != nil {
 			return err
 		}
 		for _, k := range s.tables() {
@@ -299,6 +307,9 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("cannot remove session %.80q: %w", session, err)
+	}
+	if err := os.Rename(dir, dir+Removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove the folder of session %.80q: %w", session, err)
 	}
 	return nil
 }

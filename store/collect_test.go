@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestRemoveAndCollect(t *testing.T) {
 	}
 
 	c, err = s.Collect(t.Context(), false, nil, leads)
-	if err != nil || c.Bodies != 3 || len(c.Folders) != 1 || c.Folders[0] != s.SessionDir(gone) {
+	if err != nil || c.Bodies != 3 || len(c.Folders) != 1 || c.Folders[0] != s.SessionDir(gone)+Removed {
 		t.Errorf("the collection says %+v, %v", c, err)
 	}
 	for h, want := range map[Hash]bool{onlyGone: false, loose: false, big: false, both: true, led: true} {
@@ -120,6 +121,55 @@ func TestCollectFailsClosed(t *testing.T) {
 	if _, err := s.Collect(t.Context(), false, nil); err != nil || has(t, s, loose) {
 		t.Errorf("alone: %v", err)
 	}
+}
+
+// A removal that is killed once the rows are gone leaves a folder that the next collection
+// takes; one that is killed before that leaves the session, whose folder is kept as ever.
+func TestRemoveCutShort(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	dir := s.SessionDir(id)
+	folders := func(unknown, stray int) {
+		t.Helper()
+		known, err := s.Unknown(t.Context())
+		if err != nil || len(known) != unknown {
+			t.Errorf("folders that the record doesn't know: %v, %v", known, err)
+		}
+		if c, err := s.Collect(t.Context(), true, nil); err != nil || len(c.Folders) != stray {
+			t.Errorf("a collection takes %v, %v", c.Folders, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sealed"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	raw(t, s.dir, `CREATE TRIGGER stop BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'stopped'); END`)
+	if err := s.Remove(t.Context(), id); err == nil {
+		t.Fatal("nothing stops it")
+	}
+	raw(t, s.dir, `DROP TRIGGER stop`)
+	release, err := s.Own(id)
+	if err == nil {
+		err = release()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders(0, 0)
+	raw(t, s.dir, `DELETE FROM sessions; DROP TRIGGER events_remain; DELETE FROM events`) // as in an older copy
+	folders(1, 1)
+
+	id = session(t, s, "bbbbbbbb")
+	if dir = s.SessionDir(id); os.WriteFile(filepath.Join(dir, "sealed"), []byte("x"), 0o600) != nil {
+		t.Fatal("no folder")
+	}
+	if err := s.Remove(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	folders(1, 2)
+	if err := os.Rename(dir+Removed, dir); err != nil { // as it is before that
+		t.Fatal(err)
+	}
+	folders(1, 2)
 }
 
 // Nothing is removed by a session's row that isn't what its events say: what it no longer

@@ -74,7 +74,7 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	}
 	defer func() {
 		if err != nil { // half of it is nothing
-			err = errors.Join(err, e.Store.Remove(context.WithoutCancel(ctx), s.ID), os.RemoveAll(e.Store.SessionDir(s.ID)))
+			err = errors.Join(err, e.Store.Remove(context.WithoutCancel(ctx), s.ID), os.RemoveAll(e.Store.SessionDir(s.ID)+store.Removed))
 		}
 	}()
 	if err := e.printed(ctx, s, spool); err != nil {

@@ -67,12 +67,9 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 	for _, name := range journals {
 		_ = k.journals.Retire(name) // one that isn't settled stays, and so does what it names
 	}
-	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id)) // up to where a person had looked, if they had
-	dir := k.store.SessionDir(id)
-	if err := os.Rename(dir, dir+store.Removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot remove the folder of session %s: %w", id, err)
-	}
-	return holder.RemoveAll(dir + store.Removed) // what fails Collect meets again
+	// Up to where a person had looked, if they had.
+	_ = os.Remove(filepath.Join(filepath.Dir(string(k.live)), "looked", id))
+	return holder.RemoveAll(k.store.SessionDir(id) + store.Removed) // what fails Collect meets again
 }
 
 // journalsOf are the journals of what was applied of a session. One that damage hides
