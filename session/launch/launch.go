@@ -216,7 +216,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	}
 	ring := ringIn(dir, st)
 	cfg.Seal = func(ctx context.Context, by string) (uint64, error) { return seal.Seal(ctx, st, ring, cfg.ID, by) }
-	cfg.Returned = applier(st, files.NewHistory(st, nil), dir, cfg.Env, nil).Returned
+	cfg.Returned = applier(st, files.NewHistory(st, registryIn(dir).live), dir, cfg.Env, nil).Returned
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
 	}
