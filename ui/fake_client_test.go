@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 
 	"stepbox/session/api"
@@ -232,6 +234,22 @@ func (c *fakeClient) Diff(_ context.Context, _, key string, in api.Scope) (api.F
 		return d, &api.Problem{Code: api.CodeNotFound, Message: "that file isn't changed any more"}
 	}
 	return d, nil
+}
+
+func (c *fakeClient) Diffs(_ context.Context, _ string, in api.Scope) iter.Seq2[api.FileDiff, error] {
+	defer c.lock()()
+	c.diffIn = append(c.diffIn, in)
+	var out []api.FileDiff
+	for _, key := range slices.Sorted(maps.Keys(c.diffs)) {
+		out = append(out, c.diffs[key])
+	}
+	return func(yield func(api.FileDiff, error) bool) {
+		for _, d := range out {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (c *fakeClient) Decide(_ context.Context, _ string, d api.Decision) (api.Question, error) {

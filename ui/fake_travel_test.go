@@ -36,7 +36,7 @@ func (c *fakeClient) FirstChange(ctx context.Context, id, key string) (api.At, e
 
 func (c *fakeClient) Bisect(_ context.Context, _ string, r api.BisectRequest) iter.Seq2[api.BisectProgress, error] {
 	return func(yield func(api.BisectProgress, error) bool) {
-		steps := []api.BisectStep{{Actions: []int{10}, Title: "go generate ./..."}}
+		steps := []api.BisectStep{{Actions: []int{10}, Title: "go generate ./...", From: "10^", To: "10"}}
 		for _, p := range []api.BisectProgress{
 			{Steps: steps}, {Run: &api.BisectRun{Result: "passes"}}, {Run: &api.BisectRun{State: 1, Result: "fails"}},
 			{Done: &api.Bisected{Steps: steps, All: 1, Runs: 2}},

@@ -81,6 +81,9 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d.shows("passes before all of them")
 	d.shows("fails after action 10: go generate ./...")
 	d.shows("go there; u takes it back")
+	d.shows("M src/parse.go") // its difference can be read there
+	d.press("G")
+	d.shows("return nil, ErrEmpty")
 	d.press("enter")
 	d.lacks("This broke it:")
 	d.shows("action 10 ╮")
@@ -93,6 +96,7 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d = bench(t, c, 120, 35, "plain")
 	d.press(leader, "4")
 	d.press("F", "x", "enter")
+	d.shows("M src/parse.go")
 	d.shows("go there; W applies all but it")
 	d.lacks("takes it back")
 }

@@ -1,12 +1,15 @@
 package dialog
 
 import (
+	"cmp"
+
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -17,6 +20,7 @@ type Bisect struct {
 	session api.Session
 	how     []string // what was found out so far
 	done    *api.Bisected
+	diffs   []api.FileDiff // of the action that broke it
 }
 
 // NewBisect asks for the command that a session broke.
@@ -34,10 +38,21 @@ func (d *Bisect) found() int {
 	return 0
 }
 
+// Scope is a line's, until there is an answer to be read.
+func (d *Bisect) Scope() keys.Scope {
+	if d.done != nil {
+		return keys.Found
+	}
+	return d.Entry.Scope()
+}
+
 // Handle begins the search, goes to what was found, or leaves, which ends a search.
 func (d *Bisect) Handle(i intent.Intent) intent.Intent {
 	if _, yes := i.(intent.Yes); yes && d.found() != 0 {
 		return intent.GoTo{Action: d.found()}
+	}
+	if d.done != nil {
+		return d.sheet.Handle(i)
 	}
 	return d.Entry.Handle(i)
 }
@@ -45,8 +60,8 @@ func (d *Bisect) Handle(i intent.Intent) intent.Intent {
 // Tell takes word of how it goes: all that was found out so far.
 func (d *Bisect) Tell(how []string) { d.how = how }
 
-// End takes the answer, or why there is none.
-func (d *Bisect) End(b *api.Bisected, problem string) {
+// End takes the answer with what the action changed, or why there is none.
+func (d *Bisect) End(b *api.Bisected, diffs []api.FileDiff, problem string) {
 	if b != nil && b.No != "" {
 		problem = b.No
 	}
@@ -55,7 +70,7 @@ func (d *Bisect) End(b *api.Bisected, problem string) {
 		d.Fail(problem)
 		return
 	}
-	d.done = b
+	d.done, d.diffs, d.top = b, diffs, 0
 }
 
 func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
@@ -78,7 +93,7 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		if d.session.Live() {
 			there = "go there; u takes it back"
 		}
-		note, hints = text{}, []paint.Hint{{Key: "enter", Words: there, Off: d.found() == 0}, leave}
+		note, hints = text{}, []paint.Hint{{Key: "enter", Words: there, Off: d.found() == 0}, {Key: "↑↓ pgdn", Words: "scroll"}, leave}
 		rows = append(rows, row{})
 		words := "This broke it:"
 		if len(d.done.Steps) > 1 {
@@ -90,6 +105,13 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			if s.Said != "" {
 				rows = append(rows, wrapped(dst, "said: "+s.Said, width, themes.SurfaceMuted)...)
 			}
+		}
+		for _, f := range d.diffs {
+			rows = append(rows, row{}, row{spans: []text{{f.Change.Status + " " + paint.Clean(f.Change.Path), themes.Strong}}})
+			if len(f.Hunks) == 0 {
+				rows = append(rows, muted(cmp.Or(paint.Clean(f.Note), f.Change.Words, "no lines differ")))
+			}
+			rows = append(rows, hunks(dst, f.Hunks, width)...)
 		}
 		if n := len(d.done.Inexact) + d.done.InexactMore; n > 0 {
 			rows = append(rows, wrapped(dst, paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, width, themes.Warn)...)

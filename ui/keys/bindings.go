@@ -270,6 +270,10 @@ func bindings() map[Scope][]Binding {
 			bind("enter", "", "send", "send the line", intent.Yes{}),
 			bind("esc", "", "back", "back, nothing sent", intent.Back{}),
 		},
+		Found: append(text(),
+			bind("enter", "", "go there", "go to the action in Actions", intent.Yes{}),
+			bind("esc q", "", "back", "close", intent.Back{}),
+		),
 		Picker: {
 			bind("up ctrl+p", "", "", "previous command", intent.Move{By: -1}),
 			bind("down ctrl+n tab", "", "", "next command", intent.Move{By: 1}),

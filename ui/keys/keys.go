@@ -40,6 +40,7 @@ const (
 	File      Scope = "A file as it was"
 	Reading   Scope = "Details, facts and help"
 	Input     Scope = "A line of text"
+	Found     Scope = "What broke it"
 	Picker    Scope = "The command palette"
 )
 

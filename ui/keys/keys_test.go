@@ -17,7 +17,7 @@ type name string
 func (n name) String() string { return string(n) }
 
 // all is every scope, in the order of the reference.
-var all = []Scope{Home, Searching, Leader, Panes, Actions, Changes, Network, Replay, Decision, Confirm, Plan, Ended, List, File, Reading, Input, Picker}
+var all = []Scope{Home, Searching, Leader, Panes, Actions, Changes, Network, Replay, Decision, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
 
 func TestNoConflicts(t *testing.T) {
 	for _, s := range all {

@@ -91,8 +91,29 @@ func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 
 // bisecting is how the search for what broke something goes.
 type bisecting struct {
-	how  []string // what was found out so far
-	done *api.Bisected
+	how   []string // what was found out so far
+	done  *api.Bisected
+	diffs []api.FileDiff // of the one that broke it
+}
+
+// maxDiffs is how many files of what broke it are shown in the answer.
+const maxDiffs = 20
+
+// read adds what the action changed that broke it.
+func (b bisecting) read(ctx context.Context, c link.Client, id string) bisecting {
+	if b.done == nil || len(b.done.Steps) != 1 {
+		return b
+	}
+	for d, err := range c.Diffs(ctx, id, api.Scope{From: b.done.Steps[0].From, To: b.done.Steps[0].To}) {
+		if err != nil {
+			d.Note = problemWords(err)
+		}
+		if b.diffs = append(b.diffs, d); len(b.diffs) == maxDiffs {
+			b.diffs = append(b.diffs, api.FileDiff{Note: "there may be more: Changes shows all of them"})
+			break
+		}
+	}
+	return b
 }
 
 // bisect looks for the action that broke a command, and tells the dialog. It ends with
@@ -112,7 +133,7 @@ func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
 				if err == nil && p.Problem != nil {
 					err = p.Problem
 				}
-				if !yield(now, err) {
+				if now = now.read(ctx, c, id); !yield(now, err) {
 					return
 				}
 			}
@@ -126,7 +147,7 @@ func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
 			problem = cmp.Or(problem, "it ended without an answer")
 		}
 		if !stopped {
-			d.End(last.done, problem)
+			d.End(last.done, last.diffs, problem)
 		}
 		return nil
 	})
