@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -75,7 +76,7 @@ func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran 
 		a := s.actions.at(n)
 		a.Shared = a.Shared || len(theirs) > 1
 		a.made(last.ID, cp.ID)
-		if a.State == api.ActionEnded {
+		if a.State == api.ActionEnded && !a.untold {
 			s.grow(a)
 		}
 	}
@@ -111,9 +112,13 @@ func (s *Session) survivors() []api.Event {
 	}
 	var events []api.Event
 	for a, n := range left {
-		if a.LeftRunning != n {
+		if a.LeftRunning == n {
+			continue
+		}
+		// That look may be from when the action still ran.
+		if n = len(s.roster.tree(a)); a.LeftRunning != n {
 			a.LeftRunning, a.lingers = n, n > 0
-			events = append(events, s.actionEvent(a, "left"))
+			events = append(events, s.standing(a, "left")...)
 		}
 	}
 	return events
@@ -252,7 +257,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			s.fail(err)
 			return
 		}
-		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers = ended, exit, cp.ID, left, left > 0
+		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers, a.untold = ended, exit, cp.ID, left, left > 0, true
 		s.told(a, func(t files.Told) { s.recordEnd(a, t) })
 	}
 	if a.atExit != nil {
@@ -269,6 +274,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 		s.note(true, "cannot tell what action %d changed: %v", a.N, t.Err)
 	}
 	s.own(a, t)
+	a.untold = false
 	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
 		a.Kept = why
 		if err := a.review(api.ReviewKept); err != nil {
@@ -282,6 +288,9 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
 		s.open(reviewOf(a, t.Listed, false))
+	}
+	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
+		s.grow(a)
 	}
 }
 
@@ -307,18 +316,21 @@ func (s *Session) own(a *action, t files.Told) {
 		return // what is known is newer
 	}
 	a.toldTo, a.After = t.To, t.After
-	if a.agent != nil || a.Review == api.ReviewRolledBack {
+	if a.agent != nil || a.Review == api.ReviewRolledBack && !a.untold {
 		return
 	}
 	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
 	if t.Said != nil {
 		a.Said = t.Said
 	}
-	if len(t.Changed) == 0 || a.Review == api.ReviewOpen {
-		return
-	}
-	if err := a.review(api.ReviewOpen); err != nil {
-		s.fail(err)
+	switch {
+	case len(t.Changed) == 0 || a.Review == api.ReviewOpen:
+	case a.Review == api.ReviewRolledBack: // before it was told
+		a.Reviewed = cmp.Or(a.Reviewed, api.ReviewOpen)
+	default:
+		if err := a.review(api.ReviewOpen); err != nil {
+			s.fail(err)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ type action struct {
 	last     *api.Exit // of the leaders that exited so far
 	atExit   *files.Checkpoint
 	exiting  bool         // its last leader is about to end
+	untold   bool         // it has ended, and what it changed is being found out: nobody is told before
 	beside   bool         // what started it has started something else since
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
@@ -181,6 +182,15 @@ func (a *action) weigh(mode api.Mode, hold bool) (api.Verdict, string) {
 		why = a.doubt + ": " + why
 	}
 	return worst, why
+}
+
+// standing is the event that says how an action stands; none as long as it has ended
+// untold, since its end will say all of it.
+func (s *Session) standing(a *action, kind string) []api.Event {
+	if a.untold {
+		return nil
+	}
+	return []api.Event{s.actionEvent(a, kind)}
 }
 
 // actionEvent is the event that says how an action stands.

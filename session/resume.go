@@ -104,7 +104,7 @@ func (s *Session) recallActions(list []api.Action) {
 			a.EndedAt, a.Reason = now, api.CutOff
 			p.left = append(p.left, a)
 			if !a.apart() && a.Before != 0 {
-				p.running = append(p.running, a)
+				a.untold, p.running = true, append(p.running, a)
 			}
 		}
 		s.actions.noted(a)
@@ -254,7 +254,7 @@ func (s *Session) goOn() {
 		if a.Reason == api.CutOff {
 			kind = string(a.State)
 		}
-		events = append(events, s.actionEvent(a, kind))
+		events = append(events, s.standing(a, kind)...)
 	}
 	if !p.kept && (p.last == nil || p.found.ID > p.last.ID) {
 		events = append(events, s.line.Event(p.found, 0))
@@ -263,6 +263,7 @@ func (s *Session) goOn() {
 	for _, a := range p.running {
 		s.told(a, func(t files.Told) {
 			s.own(a, t)
+			a.untold = false
 			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 		})
 	}

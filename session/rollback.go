@@ -269,7 +269,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			}
 			if was := a.Review; a.review(api.ReviewRolledBack) == nil {
 				a.Reviewed = was
-				events = append(events, s.actionEvent(a, "rolledback"))
+				events = append(events, s.standing(a, "rolledback")...)
 			}
 			for _, q := range s.questions {
 				if q.Subject == api.SubjectEdit && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
@@ -289,7 +289,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 				break
 			}
 			a.Reviewed = api.ReviewNone
-			events = append(events, s.actionEvent(a, "restored"))
+			events = append(events, s.standing(a, "restored")...)
 		}
 		if o.Redo != nil {
 			again := *o.Redo

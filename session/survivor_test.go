@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,6 +124,46 @@ func TestSurvivorsChangesAreReviewed(t *testing.T) {
 	}
 	if got := w.changed(a.N); !slices.Equal(got, []string{"A first.txt", "A own.txt"}) {
 		t.Errorf("the command has %v", got)
+	}
+}
+
+// TestEndIsToldWhole: nobody is told that a command has ended before it is known
+// what it changed, though what it left running ends one by one and checkpoints are
+// taken while its files are counted.
+func TestEndIsToldWhole(t *testing.T) {
+	const changed, left = 2500, 60
+	w := start(t, api.ModeWatch, fmt.Sprintf(`mkfifo /tmp/hold; bash -c 'exec 3<>/tmp/hold; for ((i = 0; i < %d; i++)); do echo $i >$i.new; done
+		for ((i = 0; i < %d; i++)); do (read -n 1 x <&3) & done; disown -a'; read x`, changed, left))
+	ends := w.feed("hold")
+	is := func(a *api.Action) bool { return a != nil && strings.HasPrefix(a.Title, "bash -c") }
+	w.happened("the last checkpoint", func(e api.Event) bool { return e.Checkpoint != nil && e.Checkpoint.Files == changed })
+	told := make(chan api.Event, 1)
+	go func() {
+		defer close(told)
+		for e, err := range w.read.Events(t.Context(), w.ID(), 0) {
+			if err != nil {
+				return
+			}
+			if is(e.Action) && e.Action.State == api.ActionEnded {
+				told <- e
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case e, ok := <-told:
+			if a := e.Action; !ok || e.Kind != "action.ended" || a.Files != changed || a.Review != api.ReviewOpen {
+				t.Fatalf("its end is first told as %s of %+v, want action.ended of %d files to review", e.Kind, a, changed)
+			}
+			return
+		case <-t.Context().Done():
+			t.Fatal("its end isn't told")
+		default:
+			ends("")
+			// A plan begins with a checkpoint; there is nothing to redo.
+			_, _ = w.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: api.RollbackTarget{Redo: 1}})
+		}
 	}
 }
 

@@ -106,7 +106,9 @@ func (s *Session) look(u *unheard) {
 			if heard || found != nil && u.a.Said == nil {
 				s.told(u.a, func(t files.Told) {
 					u.a.Said = s.teller.Beside(found, t.Changed)
-					s.record(nil, s.actionEvent(u.a, "counted"))
+					if !u.a.untold {
+						s.record(nil, s.actionEvent(u.a, "counted"))
+					}
 				})
 			}
 			if heard || u.looks == maxLooks {
