@@ -88,7 +88,6 @@ func command() *cobra.Command {
 		Short: "Supervise terminal agents: step, approve, deny, roll back, replay",
 		Long: "Stepbox runs a terminal agent in a rootless sandbox and puts you in charge of each thing it does.\n" +
 			"Without a command it shows the home screen: live sessions and history.",
-		Args:    cli.NoArgs,
 		Version: api.Build(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
 	}
@@ -104,6 +103,7 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand())
 	root.AddCommand(cli.Commands(launch.Hub)...)
+	cli.Known(root)
 	return root
 }
 

@@ -1,6 +1,11 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // helpText is how the help of every command reads. It is plain, so that a pipe,
 // a screen reader and a terminal get the same, and the usage line stands as it
@@ -38,4 +43,40 @@ func Plain(root *cobra.Command) {
 	root.SetHelpTemplate(helpText)
 	root.SetUsageTemplate(helpText)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+}
+
+// others are words by which commands go elsewhere, or what they are about.
+var others = map[string][]string{
+	"ls": {"history", "list", "sessions", "ps"}, "grep": {"history", "search", "find"}, "log": {"history", "events"}, "replay": {"history", "play"},
+	"rollback": {"undo", "revert", "restore"}, "diff": {"changes"}, "rm": {"delete", "remove"}, "kill": {"stop", "end"}, "verify": {"integrity", "check"},
+}
+
+// Known has a root command, which has all below it by now, refuse words that are none of its
+// commands, also where help is asked for; those that are nearly called so are named.
+func Known(root *cobra.Command) {
+	root.Args, root.SuggestionsMinimumDistance = known, 2 // letters
+	for _, c := range root.Commands() {
+		c.SuggestFor = others[c.Name()]
+	}
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrUsage, err)
+			}
+			return known(cmd, rest)
+		}
+	}
+}
+
+func known(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	words := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		words = "; is it " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("%w: unknown command %q%s", ErrUsage, cmd.CommandPath()+" "+args[0], words)
 }
