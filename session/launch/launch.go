@@ -227,7 +227,8 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		}
 		cfg.Name = "folder-" + cfg.Name
 	}
-	n := note{Name: cfg.Name, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
+	called := ledger.Called(ctx, st, cfg.ID, cfg.Name)
+	n := note{Name: called, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
 	var mine *announced
 	err = untilFree(ctx, st, cfg, func() (err error) {
 		mine, err = registryIn(dir).announce(cfg.ID, &n, req.Name != "" && !cfg.Resume)
@@ -236,7 +237,9 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	cfg.Name = n.Name
+	if called == cfg.Name { // else that is no event's
+		cfg.Name = n.Name
+	}
 	defer func() {
 		if err != nil {
 			_ = mine.withdraw() // a dead supervisor's note is nobody's word
@@ -263,7 +266,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		err = errors.Join(err, kerr, st.Close())
 		return nil, nil, err
 	}
-	me := api.Neighbour{ID: cfg.ID, Name: cfg.Name, Folder: cfg.Workspace}
+	me := api.Neighbour{ID: cfg.ID, Name: n.Name, Folder: cfg.Workspace}
 	return s, func(ctx context.Context) error {
 		defer st.Close()
 		defer indexed(ctx, st, cfg)

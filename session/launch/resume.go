@@ -148,7 +148,10 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	if err != nil {
 		return session.Config{}, err
 	}
-	was.Name = ledger.Called(ctx, st, id, was.Name)
+	called := ledger.Called(ctx, st, id, was.Name)
+	if !api.ValidName(was.Name) { // nobody gave it
+		was.Name = called
+	}
 	k, old, err := r.as(st, was)
 	if err != nil {
 		return refuse("%v", err)
@@ -157,9 +160,9 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox %s %s -- COMMAND", was.Command, verb, was.ID)
 	}
 	if r.Fork != nil {
-		r.Name, r.Mode = cmp.Or(r.Name, was.Name+"-fork"), cmp.Or(r.Mode, was.Mode)
+		r.Name, r.Mode = cmp.Or(r.Name, called+"-fork"), cmp.Or(r.Mode, was.Mode)
 	} else {
-		r.Name, r.Mode = was.Name, was.Mode
+		r.Name, r.Mode = was.Name, was.Mode // as it was recorded: what a person calls it since isn't
 	}
 	if r.Cols <= 0 || r.Rows <= 0 {
 		r.Cols, r.Rows = was.Cols, was.Rows
@@ -173,7 +176,7 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 		return refuse("%s isn't the folder that it worked on, but another of that name: put that one back there, or %s", was.Workspace, elsewhere(was))
 	}
 	if r.Fork != nil {
-		cfg.Parent = &api.Parent{ID: was.ID, Name: was.Name, At: r.Fork.At}
+		cfg.Parent = &api.Parent{ID: was.ID, Name: called, At: r.Fork.At}
 	}
 	return cfg, nil
 }
