@@ -63,6 +63,8 @@ type Config struct {
 	// which is to be applied as well; nil: nobody does.
 	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (int, error)
 
+	// Foretell is told what a session that goes on records first, before it does; nil: nobody is.
+	Foretell func([]store.Event) error
 	// Seal signs the record as it is by then and says which event that became; nil: nobody does.
 	Seal func(ctx context.Context, by string) (seq uint64, err error)
 }

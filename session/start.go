@@ -38,7 +38,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.ledger, err = ledger.Open(s.store, cfg.ID, spec.StateDir); err != nil {
+	if s.ledger, err = ledger.Open(s.store, cfg.ID, spec.StateDir, cfg.Foretell); err != nil {
 		return err
 	}
 	if s.files, err = files.Open(s.store, cfg.ID, cfg.Workspace, lower.Options{Hidden: spec.Hidden, Above: spec.Above}, s.ledger.Moved); err != nil {

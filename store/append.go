@@ -24,6 +24,12 @@ type head struct {
 // of ctx after the commit has begun is never returned: the outcome is. The
 // session must have been created.
 func (s *Store) Append(ctx context.Context, session string, facts ...Fact) ([]Event, error) {
+	return s.AppendForetold(ctx, session, nil, facts...)
+}
+
+// AppendForetold is Append that tells which events are about to be committed, and commits
+// none if that fails. It may tell of others before, if the transaction has to be made again.
+func (s *Store) AppendForetold(ctx context.Context, session string, tell func([]Event) error, facts ...Fact) ([]Event, error) {
 	if err := checkID(session); err != nil {
 		return nil, fmt.Errorf("cannot record: %w", err)
 	}
@@ -44,7 +50,9 @@ func (s *Store) Append(ctx context.Context, session string, facts ...Fact) ([]Ev
 	}
 	var events []Event
 	err := s.writes.do(ctx, size, func(t *tx) (err error) {
-		events, err = t.append(session, ready, events[:0])
+		if events, err = t.append(session, ready, events[:0]); err == nil && tell != nil {
+			err = tell(events)
+		}
 		return err
 	})
 	if err != nil {

@@ -543,7 +543,7 @@ func TestSettled(t *testing.T) {
 				_, err = f.Undo(t.Context(), r.Journals, rec.Journal, nil)
 				r.must(errors.Join(err, f.Close()))
 			}
-			r.must(ledger.Append(t.Context(), r.Store, sessionID, api.Event{Kind: eventStarted, Apply: &rec}))
+			r.must(ledger.Append(t.Context(), r.Store, sessionID, nil, api.Event{Kind: eventStarted, Apply: &rec}))
 			// Who has the session just now is left alone.
 			release, err := r.Owner(sessionID).Hold(t.Context())
 			r.must(err)

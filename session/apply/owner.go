@@ -16,8 +16,8 @@ type Ended struct {
 	ID    string
 	Live  func(id string) bool // a supervisor has it after all
 
-	// Open is asked before something is recorded; nil: nobody wants to know.
-	Open func(ctx context.Context, id string)
+	// Foretell is told what is recorded, before it is; nil: nobody wants to know.
+	Foretell func(ctx context.Context, events []store.Event) error
 	// Seal signs what was recorded since the record was sealed last; nil: nobody does.
 	Seal func(ctx context.Context, id string)
 }
@@ -73,8 +73,9 @@ func (e Ended) Record(ctx context.Context, event string, a api.Apply, count func
 		return err
 	}
 	count(&s)
-	if e.Open != nil {
-		e.Open(ctx, e.ID)
+	var tell func([]store.Event) error
+	if e.Foretell != nil {
+		tell = func(events []store.Event) error { return e.Foretell(ctx, events) }
 	}
-	return ledger.Append(ctx, e.Store, e.ID, api.Event{Kind: event, Apply: &a}, api.Event{Kind: "session.counted", Session: &s})
+	return ledger.Append(ctx, e.Store, e.ID, tell, api.Event{Kind: event, Apply: &a}, api.Event{Kind: "session.counted", Session: &s})
 }

@@ -163,7 +163,7 @@ func (r *rig) action(review api.Review) {
 	actions, err := r.History.Actions(r.Context(), sessionID)
 	r.must(err)
 	n := len(actions) + 1
-	r.must(ledger.Append(r.Context(), r.Store, sessionID, api.Event{Kind: "action.ended", Action: &api.Action{
+	r.must(ledger.Append(r.Context(), r.Store, sessionID, nil, api.Event{Kind: "action.ended", Action: &api.Action{
 		N: n, Kind: api.KindCommand, State: api.ActionEnded, Review: review, Before: before, After: r.checkpoints, Files: 1,
 		Spans: []api.Span{{From: before, To: r.checkpoints}},
 	}}))
@@ -178,7 +178,7 @@ func (r *rig) checkpoint(m *manifest.Manifest) {
 	root, err := r.files.Save(r.Context(), m)
 	r.must(err)
 	r.checkpoints++
-	r.must(ledger.Append(r.Context(), r.Store, sessionID, api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
+	r.must(ledger.Append(r.Context(), r.Store, sessionID, nil, api.Event{Kind: "checkpoint", Checkpoint: &api.Checkpoint{
 		ID: r.checkpoints, At: time.Now(), From: r.checkpoints - 1, Root: root.String(), Files: m.Len(),
 	}}))
 }

@@ -127,10 +127,8 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	}
 	history := files.NewHistory(st, live.live)
 	a := applier(st, history, dir, os.Environ(), func(id string) apply.Owner {
-		return apply.Ended{Store: st, ID: id, Live: live.live, Open: func(ctx context.Context, id string) {
-			if _, err := seal.Open(ctx, st, id); err != nil {
-				log.Warn("the session's folder doesn't know that more is recorded", "error", err)
-			}
+		return apply.Ended{Store: st, ID: id, Live: live.live, Foretell: func(ctx context.Context, events []store.Event) error {
+			return seal.Foretell(ctx, st, id, events)
 		}, Seal: func(ctx context.Context, id string) {
 			if err := sealAfter(ctx, st, ring, id); err != nil {
 				log.Warn("what was recorded after a session's end isn't sealed", "error", err)

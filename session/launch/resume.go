@@ -223,20 +223,17 @@ func again(ctx context.Context, st *store.Store, cfg session.Config) (*session.S
 			return nil, fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
 		}
 	}
-	shut, err := seal.Open(ctx, st, cfg.ID)
-	if err != nil {
-		return nil, fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
-	}
 	if err := keep(dir, cfg); err != nil {
-		return nil, errors.Join(err, shut())
+		return nil, err
 	}
+	cfg.Foretell = func(events []store.Event) error { return seal.Foretell(context.WithoutCancel(ctx), st, cfg.ID, events) }
 	s, err := session.Start(ctx, st, cfg)
 	switch {
 	case err == nil:
 	case before == nil:
-		err = errors.Join(err, shut(), os.Remove(filepath.Join(dir, keptName)))
+		err = errors.Join(err, os.Remove(filepath.Join(dir, keptName)))
 	default:
-		err = errors.Join(err, shut(), store.WriteDurably(filepath.Join(dir, keptName), before))
+		err = errors.Join(err, store.WriteDurably(filepath.Join(dir, keptName), before))
 	}
 	return s, err
 }

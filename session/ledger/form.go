@@ -79,8 +79,9 @@ func event(se store.Event) (e api.Event, ok bool, err error) {
 }
 
 // Append records events of a session that nobody has a Ledger of, in one
-// transaction. Whoever calls it has the session, store.Own.
-func Append(ctx context.Context, st *store.Store, session string, events ...api.Event) error {
+// transaction. Whoever calls it has the session, store.Own; foretell is told
+// before, see store.AppendForetold.
+func Append(ctx context.Context, st *store.Store, session string, foretell func([]store.Event) error, events ...api.Event) error {
 	facts := make([]store.Fact, len(events))
 	for i, e := range events {
 		var err error
@@ -88,6 +89,6 @@ func Append(ctx context.Context, st *store.Store, session string, events ...api.
 			return err
 		}
 	}
-	_, err := st.Append(ctx, session, facts...)
+	_, err := st.AppendForetold(ctx, session, foretell, facts...)
 	return err
 }

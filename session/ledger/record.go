@@ -27,6 +27,8 @@ type Ledger struct {
 	queue   chan entry // full: the session's loop waits, and with it the agent
 	done    chan struct{}
 	room    *room // for the record of the end
+
+	foretell func([]store.Event) error // told what is recorded first, before it is; nil: nobody is, or not any more
 	stream
 }
 
@@ -44,13 +46,14 @@ const lag = 10 * time.Millisecond
 const queued = 4096
 
 // Open begins a session's record. Dir is the session's folder in the store,
-// where room is kept for the record of its end.
-func Open(st *store.Store, session, dir string) (*Ledger, error) {
+// where room is kept for the record of its end. Foretell is told what is recorded
+// first, before it is, see store.AppendForetold; nil: nobody is.
+func Open(st *store.Store, session, dir string, foretell func([]store.Event) error) (*Ledger, error) {
 	room, err := keepRoom(dir)
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{store: st, session: session, queue: make(chan entry, queued), done: make(chan struct{}), room: room, stream: newStream()}
+	l := &Ledger{store: st, session: session, queue: make(chan entry, queued), done: make(chan struct{}), room: room, foretell: foretell, stream: newStream()}
 	go l.run()
 	return l, nil
 }
@@ -159,9 +162,10 @@ func (l *Ledger) commit(entries []entry) {
 	var err error
 	if len(facts) > 0 {
 		var events []store.Event
-		if events, err = l.store.Append(ctx, l.session, facts...); err != nil {
+		if events, err = l.store.AppendForetold(ctx, l.session, l.foretell, facts...); err != nil {
 			err = fmt.Errorf("cannot record: %w", err)
 		} else {
+			l.foretell = nil
 			l.recorded(events)
 		}
 	}

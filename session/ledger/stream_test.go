@@ -87,7 +87,7 @@ func TestViewersAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(st, s.ID, st.SessionDir(s.ID))
+	l, err := Open(st, s.ID, st.SessionDir(s.ID), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

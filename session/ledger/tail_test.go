@@ -79,7 +79,7 @@ func TestTailAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.State = api.SessionEnded
-	if err := Append(t.Context(), st, s.ID,
+	if err := Append(t.Context(), st, s.ID, nil,
 		api.Event{Kind: "action.held", Action: &api.Action{N: 1, State: api.ActionHeld}},               // 2
 		api.Event{Kind: "question.opened", Question: &api.Question{ID: 1}},                             // 3
 		api.Event{Kind: "question.closed", Question: &api.Question{ID: 1, Closed: "allow"}},            // 4

@@ -37,6 +37,8 @@ type checker struct {
 	folder  string    // the file that knows
 	knows   known     // what it said before any event was looked at
 	met     bool      // the event that it knows has passed
+	going   bool      // and its owner goes on after that
+	resumed bool      // the session does, by an event since
 	unknown int       // events after that, of which it should know
 	is      string    // the session as it was last recorded, but for what an apply counts
 	phase   phase
@@ -71,15 +73,9 @@ func newChecker(st *store.Store, session string, list []key, keys map[string][]k
 }
 
 // known is what a session's folder knows of its record: the newest event that its owner
-// had signed or, when it was through, recorded. Nothing but a seal follows that, unless
-// the owner goes on.
-type known struct {
-	newest store.Hash // zero: none
-	open   bool       // its owner goes on recording
-}
-
-// goesOn follows the hash where an owner goes on behind what isn't its own seal.
-const goesOn = " open"
+// had signed or, when it was through, recorded; and the one up to which he was about to
+// record more. Nothing but a seal follows those, unless the session goes on by then.
+type known struct{ newest, next store.Hash } // zero: none
 
 // readNote reads that, whatever else is in the file's place by now.
 func readNote(path string) (k known, err error) {
@@ -98,9 +94,9 @@ func readNote(path string) (k known, err error) {
 	if err != nil {
 		return k, err
 	}
-	hash, open := strings.CutSuffix(strings.TrimSpace(string(b)), goesOn)
-	k.open = open
-	k.newest, err = store.ParseHash(hash)
+	newest, next, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+	k.next, _ = store.ParseHash(next) // an older Stepbox wrote a word there, which names no event
+	k.newest, err = store.ParseHash(newest)
 	return k, err
 }
 
@@ -111,16 +107,18 @@ func (c *checker) event(e store.Event) {
 	} else {
 		c.after++
 		c.newest = e.Seq
-		if c.met && !c.knows.open {
+		if c.met && !c.going {
 			c.unknown++
 		}
 		c.fact(e)
 	}
-	if e.Hash == c.knows.newest {
-		c.met = true
-		c.knows.open = c.knows.open || c.last != nil && c.last.By == Going && e.Kind == store.KindSeal
+	switch e.Hash {
+	case c.knows.newest:
+		c.met, c.going, c.resumed = true, c.last != nil && c.last.By == Going && e.Kind == store.KindSeal, false
+	case c.knows.next: // it stands for all before it
+		c.unknown, c.going = 0, c.resumed
 	}
-	if c.phase == ended && c.met && (c.knows.open || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
+	if c.phase == ended && c.met && (c.going || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
 		c.phase = owed
 	}
 }
@@ -150,7 +148,7 @@ func (c *checker) fact(e store.Event) {
 		c.is = string(b)
 		switch {
 		case e.Event == "session.resumed":
-			c.phase, c.vouched = open, false
+			c.phase, c.vouched, c.resumed = open, false, true
 		case c.phase == open && s.State == api.SessionEnded:
 			c.phase, c.missing = ended, !c.keyed.IsZero() && !e.At.Before(c.keyed)
 		case e.Event == "session.counted" && c.is == was:
@@ -202,7 +200,7 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 		wrong = append(wrong, "it lacks the seal or the end that its folder knows as its newest: it was cut off before that, or written anew")
 	}
 	if c.unknown > 0 {
-		if now, err := readNote(c.folder); err != nil || now.newest == c.knows.newest && !now.open { // else they were recorded meanwhile
+		if now, err := readNote(c.folder); err != nil || now == c.knows { // else they were recorded meanwhile
 			wrong = append(wrong, fmt.Sprintf("it has events after the newest that its folder knows, and which its owner didn't record: %d", c.unknown))
 		}
 	}

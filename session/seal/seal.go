@@ -117,34 +117,23 @@ func noteOf(st *store.Store, session string) string {
 	return filepath.Join(st.SessionDir(session), "sealed")
 }
 
-// Open tells the folder of a session that is over that its owner records more, until
-// that is sealed. It isn't told where something is recorded by then that it doesn't know,
-// so that this stays found. Shut takes it back if nothing was recorded after all.
-func Open(ctx context.Context, st *store.Store, session string) (shut func() error, err error) {
-	shut = func() error { return nil }
+// Foretell tells the folder of a session that is over which events its owner is about to
+// record behind what it knows. Any others, by whoever writes the database alone, stay found,
+// now and if these never come: nobody else makes events of that hash. It isn't told where
+// something is recorded by then that it doesn't know.
+func Foretell(ctx context.Context, st *store.Store, session string, events []store.Event) error {
 	knows, err := readNote(noteOf(st, session))
-	if err != nil || knows.open || knows.newest.IsZero() {
-		return shut, err
+	if err != nil || knows.newest.IsZero() {
+		return err
 	}
-	last, err := st.LastEvent(ctx, session)
-	for seq := last; err == nil && seq > 0; seq-- {
-		var events []store.Event
-		if events, err = st.Events(ctx, session, seq, 1); err != nil || len(events) == 0 {
-			break
+	for at, seq := events[0].Prev, events[0].Seq-1; at != knows.newest && at != knows.next; seq-- {
+		before, err := st.Events(ctx, session, seq, 1)
+		if err != nil || len(before) == 0 || before[0].Kind != store.KindSeal {
+			return err
 		}
-		if events[0].Hash == knows.newest {
-			return func() error {
-				if now, err := st.LastEvent(context.WithoutCancel(ctx), session); err != nil || now != last {
-					return err
-				}
-				return know(st, session, knows.newest.String())
-			}, know(st, session, knows.newest.String()+goesOn)
-		}
-		if events[0].Kind != store.KindSeal {
-			break
-		}
+		at = before[0].Prev
 	}
-	return shut, err
+	return know(st, session, events[0].Prev.String()+" "+events[len(events)-1].Hash.String())
 }
 
 // Later seals what nobody is at any more, if there is something new: what a killed

@@ -100,13 +100,16 @@ func (r *rig) add(k store.Kind, key int64, event, doc string) {
 	}
 }
 
-// open has the owner of a session that is over go on recording it.
-func (r *rig) open() {
+// own is add by the owner of a session that is over.
+func (r *rig) own(k store.Kind, key int64, event, doc string) {
 	r.Helper()
-	if _, err := Open(r.Context(), r.st, id); err != nil {
+	_, err := r.st.AppendForetold(r.Context(), id, r.foretell, store.Fact{Kind: k, Key: key, Event: event, Doc: []byte(doc)})
+	if err != nil {
 		r.Fatal(err)
 	}
 }
+
+func (r *rig) foretell(events []store.Event) error { return Foretell(r.Context(), r.st, id, events) }
 
 // later seals it as who comes later; words are why it isn't.
 func (r *rig) later(words string) {
@@ -192,9 +195,8 @@ func TestSealed(t *testing.T) {
 	if v, _ := r.one(); v.Name != "that" {
 		t.Errorf("it is called %s", v.Name)
 	}
-	r.open()
-	r.add(store.KindApply, 1, "apply.done", `{}`)
-	r.add(store.KindSession, 0, "session.counted", `{"name":"it","applies":1,"unapplied":2}`)
+	r.own(store.KindApply, 1, "apply.done", `{}`)
+	r.own(store.KindSession, 0, "session.counted", `{"name":"it","applies":1,"unapplied":2}`)
 	r.found(true, "events after the last seal: 2")
 	r.later("")
 	if v, text := r.one(); !v.Whole() || text != "" || v.Seal.By != After {
@@ -204,8 +206,7 @@ func TestSealed(t *testing.T) {
 	if v, _ := r.one(); v.Seals != 3 {
 		t.Errorf("%d seals", v.Seals)
 	}
-	r.open()
-	r.add(store.KindNote, 9, "note", `{}`)
+	r.own(store.KindNote, 9, "note", `{}`)
 	r.found(false, "events after its end that aren't of an apply: 1")
 	r.later("events after its end")
 	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
@@ -288,15 +289,12 @@ func TestOwed(t *testing.T) {
 	}
 	t.Run("as it was", func(t *testing.T) {
 		r := ended(t)
-		r.open()
-		r.add(store.KindApply, 1, "apply.done", `{}`)
+		r.own(store.KindApply, 1, "apply.done", `{}`)
 		repaired(r, true, "signed only later")
-		r.open()
-		r.add(store.KindApply, 1, "apply.undone", `{}`)
+		r.own(store.KindApply, 1, "apply.undone", `{}`)
 		r.later("")
 		r.found(true, "signed only later")
-		r.open()
-		r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
+		r.own(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
 		r.found(false, "which its folder knows")
 		r.seal(Final)
@@ -321,8 +319,7 @@ func TestOwed(t *testing.T) {
 	})
 	t.Run("by an apply", func(t *testing.T) {
 		r := ended(t)
-		r.open()
-		r.add(store.KindApply, 1, "apply.done", `{}`)
+		r.own(store.KindApply, 1, "apply.done", `{}`)
 		r.later("")
 		repaired(r, true, "signed only later")
 	})
@@ -342,8 +339,7 @@ func TestOwed(t *testing.T) {
 		r := ended(t)
 		r.add(store.KindSession, 0, "session.counted", `{"state":"ended","command":"other"}`)
 		r.add(store.KindApply, 1, "apply.done", `{}`)
-		r.open() // by an apply of its owner
-		r.add(store.KindApply, 2, "apply.done", `{}`)
+		r.own(store.KindApply, 2, "apply.done", `{}`)
 		repaired(r, false, "its owner didn't record: 3")
 	})
 	t.Run("killed before its folder knew", func(t *testing.T) {
@@ -383,7 +379,11 @@ func TestAddedAtRest(t *testing.T) {
 		"other facts": {func(r *rig) {
 			r.add(store.KindSession, 0, "session.counted", `{"name":"it","state":"ended","command":"other"}`)
 		}, "aren't of an apply: 1"},
-		"an apply":   {func(r *rig) { r.add(store.KindApply, 1, "apply.done", `{}`) }, "its owner didn't record: 1"},
+		"an apply": {func(r *rig) { r.add(store.KindApply, 1, "apply.done", `{}`) }, "its owner didn't record: 1"},
+		"behind an apply": {func(r *rig) {
+			r.own(store.KindApply, 1, "apply.done", `{}`)
+			r.add(store.KindApply, 1, "apply.undone", `{}`)
+		}, "its owner didn't record: 1"},
 		"as resumed": {resume, "its owner didn't record: 2"},
 		"with the seal of its end again": {func(r *rig) {
 			resume(r)
@@ -400,7 +400,10 @@ func TestAddedAtRest(t *testing.T) {
 			r.seal(Going)
 			r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
 			r.seal(Final)
-			if shut, err := Open(t.Context(), r.st, id); err != nil || shut() != nil {
+			killed := errors.New("killed") // before what was foretold was committed
+			if _, err := r.st.AppendForetold(t.Context(), id, func(events []store.Event) error {
+				return errors.Join(r.foretell(events), killed)
+			}, store.Fact{Kind: store.KindApply, Key: 1, Event: "apply.started", Doc: []byte(`{}`)}); !errors.Is(err, killed) {
 				t.Fatal(err)
 			}
 			r.found(true)
@@ -418,8 +421,7 @@ func TestAddedAtRest(t *testing.T) {
 			if r.verifier().Sound(t.Context(), id) == nil {
 				t.Error("it is gone on with")
 			}
-			r.open()
-			r.add(store.KindApply, 9, "apply.done", `{}`)
+			r.own(store.KindApply, 9, "apply.done", `{}`)
 			if err := Later(t.Context(), r.st, r.ring, id); err == nil {
 				t.Error("it is signed")
 			}
@@ -444,14 +446,12 @@ func TestGoneOnWith(t *testing.T) {
 	r := newRig(t)
 	r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
 	r.seal(Final)
-	r.open()
-	r.add(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
+	r.own(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
 	r.add(store.KindNote, 9, "note", `{}`)
 	r.found(true, "no seal signs its end")
 	r.later("")
-	r.open()
-	r.add(store.KindApply, 1, "apply.done", `{}`)
-	r.add(store.KindSession, 0, "session.counted", `{"name":"it","state":"running","applies":1,"command":"other"}`)
+	r.own(store.KindApply, 1, "apply.done", `{}`)
+	r.own(store.KindSession, 0, "session.counted", `{"name":"it","state":"running","applies":1,"command":"other"}`)
 	r.found(false, "aren't of an apply: 1")
 }
 
