@@ -44,7 +44,9 @@ type checker struct {
 	phase   phase
 	missing bool   // its end should be sealed
 	vouched bool   // since it was started or resumed its own supervisor has sealed it
+	unseen  bool   // before it was resumed nobody had
 	by      string // who sealed its end
+	late    bool   // an end of it was sealed so
 	added   int    // events after a sealed end that nothing but a resume can follow on
 	wrong   []string
 }
@@ -133,7 +135,7 @@ func (c *checker) sealed(e store.Event) {
 	c.last, c.after = &s, int(e.Seq-1-s.Of)
 	c.vouched = c.vouched || s.By == Going || s.By == Final
 	if s.By == Final || s.By == After && c.phase == open || s.By == Late && c.phase >= ended {
-		c.phase, c.by = closed, s.By
+		c.phase, c.by, c.late = closed, s.By, c.late || s.By == Late
 	}
 }
 
@@ -148,6 +150,7 @@ func (c *checker) fact(e store.Event) {
 		c.is = string(b)
 		switch {
 		case e.Event == "session.resumed":
+			c.unseen = c.unseen || !c.vouched
 			c.phase, c.vouched, c.resumed = open, false, true
 		case c.phase == open && s.State == api.SessionEnded:
 			c.phase, c.missing = ended, !c.keyed.IsZero() && !e.At.Before(c.keyed)
@@ -222,10 +225,10 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 	if c.last != nil && c.knows.newest.IsZero() && !live {
 		remarks = append(remarks, "its folder doesn't know its newest seal (the file sealed): that it was cut back wouldn't be seen")
 	}
-	if c.phase == closed && c.by == Late {
+	if c.late {
 		remarks = append(remarks, "its end was signed only later, as its folder knew it: it couldn't be when it ended")
 	}
-	if c.last != nil && !c.vouched {
+	if c.last != nil && (c.unseen || !c.vouched) {
 		remarks = append(remarks, "nothing signed it while it went on, only who found it later")
 	}
 	return wrong, remarks
