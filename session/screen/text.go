@@ -26,8 +26,8 @@ func (l *row) text() string {
 
 // Lines is a screen that is read line by line, as plain text without trailing blanks:
 // each line when it leaves the screen, or when it stands there at a rest and is another
-// than it was. What was wrapped at the screen's edge is one line. On the alternate
-// screen, which nothing leaves, lines are told apart by the rows behind it.
+// than it was; an empty one once something stands below it. What was wrapped at the screen's edge is one line. On the alternate
+// screen, which nothing leaves, lines are told apart by the rows behind it, and empty rows are no lines.
 type Lines struct {
 	*Screen
 	line  func(string)
@@ -78,7 +78,14 @@ func (l *Lines) look(all bool) {
 	l.next = top
 	l.part, l.begun = l.join(l.part, l.begun, from, top)
 	if all {
-		if last, begun := l.join(l.part, l.begun, max(from, top), top+l.rows); last != "" {
+		end := top + l.rows
+		for ; end > top; end-- { // what is empty below is no line yet
+			if text, _ := l.row(end - 1); text != "" {
+				break
+			}
+			delete(l.read, end-1)
+		}
+		if last, begun := l.join(l.part, l.begun, max(from, top), end); last != "" {
 			l.pass(begun, last)
 		}
 	}
@@ -119,12 +126,12 @@ func (l *Lines) join(text string, begun, from, to int) (string, int) {
 
 // pass passes a line on unless that was done.
 func (l *Lines) pass(begun int, text string) {
-	if text == "" && begun >= l.next { // it is passed on if it leaves the screen like this
-		delete(l.read, begun)
+	was, ok := l.read[begun]
+	if ok && was == text {
 		return
 	}
-	if was, ok := l.read[begun]; !ok || was != text {
-		l.read[begun] = text
+	l.read[begun] = text
+	if text != "" || begun < l.next || !ok && !l.AltScreen() { // else it was wiped, or is a gap
 		l.line(text)
 	}
 }

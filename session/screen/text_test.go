@@ -18,9 +18,15 @@ func TestLinesAreWhole(t *testing.T) {
 		{"\r\nwide, at.漢字", "wide, at.漢字"},
 		{"\r\n" + strings.Repeat("a line of many rows ", 5), strings.TrimRight(strings.Repeat("a line of many rows ", 5), " ")},
 		{"more\r\n\n\n\n\n", strings.Repeat("a line of many rows ", 5) + "more||"},
-		{"\x1b[2J\x1b[1;6Horder\x1b[1;1Hthe\x1b[3;1Hbelow", "the  order|below"},
+		{"after", "||after"}, // an empty line once something is below it
+		{"\r\n\r\n", ""},
+		{"one\r\n", "|one"},
+		{"\x1b[A\x1b[2K\r", ""}, // wiped
+		{"\x1b[?1049h\x1b[2J\x1b[Htop\x1b[3;1Hfoot", "top|foot"},
+		{"\x1b[?1049l\x1b[2J\x1b[H", ""},
+		{"\x1b[2J\x1b[1;6Horder\x1b[1;1Hthe\x1b[3;1Hbelow", "the  order||below"},
 		{"\x1b[?1049h\x1b[2J\x1b[Hother", "other"},
-		{"\x1b[?1049l", "the  order|below"},
+		{"\x1b[?1049l", "the  order||below"},
 	} {
 		got = nil
 		_, _ = l.Write([]byte(c.text))

@@ -64,7 +64,7 @@ func TestReplayWritesEachLineOnce(t *testing.T) {
 		t.Errorf("%d lines became %d, the last of them %q", len(want), len(got), got[max(0, len(got)-5):])
 	}
 	got := played(t, said("10%\r"), said("20%\r"), api.TimeFrame(time.Second), said("90%\r"), api.TimeFrame(time.Second+time.Millisecond), said("done\r\n\n\n\n\n\nlast"))
-	if want := "20%|done||last"; strings.Join(got, "|") != want {
+	if want := "20%|done||||||last"; strings.Join(got, "|") != want {
 		t.Errorf("the lines are %q", got)
 	}
 	got = played(t, said("one\r\n\x1b[?1049h\x1b[2Jfull\x1b[3;1Hscreen"), api.TimeFrame(time.Second), said("\x1b[?1049ltwo"))
