@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// ownDoc is the document of a session s, with that session's id whatever it says.
-const ownDoc = `iif(s.doc ->> '$.id' IS s.session, s.doc, json_set(s.doc, '$.id', s.session))`
+// ownDoc is the document of a session s, with that session's id whatever it says; as it is
+// where damage left none.
+const ownDoc = `iif(NOT json_valid(s.doc) OR s.doc ->> '$.id' IS s.session, s.doc, json_set(s.doc, '$.id', s.session))`
 
 // Sessions lists the documents of all sessions, newest first.
 func (s *Store) Sessions(ctx context.Context) ([]json.RawMessage, error) {
