@@ -49,7 +49,11 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 		}
 		journals = append(journals, of...)
 	}
-	c, err := k.store.Collect(ctx, r.Dry, gone, files.References(k.store), k.journaled(journals))
+	var unread error // no session's row is to blame for it
+	c, err := k.store.Collect(ctx, r.Dry, gone, files.References(k.store), k.journaled(journals, &unread))
+	if unread != nil {
+		err = fmt.Errorf("what an apply needs to be undone can't be told, so no contents were removed: %w", unread)
+	}
 	out.Bodies, out.Bytes = c.Bodies, c.Bytes
 	if errors.Is(err, store.ErrBusy) {
 		also := ""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,14 +85,15 @@ func (k keeper) journalsOf(ctx context.Context, id string) (names []string, err 
 }
 
 // journaled finds the bodies that applies can be undone with: all of them, but for those
-// of some journals, with the first document that it is asked about.
-func (k keeper) journaled(without []string) store.References {
+// of some journals, with the first document that it is asked about. Unread is why not.
+func (k keeper) journaled(without []string, unread *error) store.References {
 	asked := false
 	return func(ctx context.Context, _ string, _ store.Kind, _ json.RawMessage) (out []store.Hash, err error) {
 		if asked {
 			return nil, nil
 		}
 		asked = true
+		defer func() { *unread = err }()
 		all, err := k.journals.List()
 		for name, l := range all {
 			if l.Over || slices.Contains(without, name) {
@@ -101,7 +101,7 @@ func (k keeper) journaled(without []string) store.References {
 			}
 			j, err := l.Read()
 			if err != nil {
-				return nil, fmt.Errorf("cannot read the journal of an apply: %w", err)
+				return nil, err
 			}
 			for _, s := range j.Steps {
 				for _, state := range []project.State{s.Old, s.New} {
