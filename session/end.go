@@ -104,7 +104,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 				}
 				if err == nil && has != nil && s.cfg.Returned != nil {
 					var more int
-					more, err = s.cfg.Returned(context.Background(), info, s.files, cp.Manifest)
+					more, err = s.cfg.Returned(context.Background(), info, s.files, cp.Manifest, cp.ID)
 					unapplied += more
 				}
 				if err != nil {

@@ -61,7 +61,7 @@ type Config struct {
 
 	// Returned counts what applies wrote and the session has as it first saw it again,
 	// which is to be applied as well; nil: nobody does.
-	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (int, error)
+	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) (int, error)
 
 	// Foretell is told what a session that goes on records first, before it does; nil: nobody is.
 	Foretell func([]store.Event) error

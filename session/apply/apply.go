@@ -138,7 +138,7 @@ func (a *Applier) lacks(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	more, err := a.Returned(ctx, s, all.Files, all.To)
+	more, err := a.Returned(ctx, s, all.Files, all.To, all.Checkpoint)
 	return n + more, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/ledger"
 	"stepbox/session/project"
 	"stepbox/store"
 )
@@ -90,16 +90,16 @@ func (f *family) of(session string) *files.Files {
 // lineage lists the applies that stand of a session's project folder, of whichever
 // session, newest first, but for those of sessions that aren't its kin from before it, or
 // what it is a fork of, began: it saw what became of them. What a session applied that was
-// removed, or can't be read, is told by its journals, though not from which state: that
-// may be one of the plan's own line.
-func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]wrote, error) {
+// removed, or can't be read, is told by its journals, though not from which state: that may
+// be one of the plan's own line, if that isn't whole.
+func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]wrote, *family, error) {
 	all, damaged := a.History.History.Sessions(ctx)
 	if all == nil {
-		return nil, damaged
+		return nil, nil, damaged
 	}
 	there, err := a.Journals.List() // those of what is removed just now are there still
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f := family{store: a.Store, sessions: map[string]api.Session{s.ID: s}, files: map[string]*files.Files{}}
 	for _, o := range all {
@@ -110,9 +110,8 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 	in, told := &bounds{room: maxWritten}, map[string]bool{}
 	out, err := a.recorded(ctx, s.ID, there, in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	named := func(o api.Session) string { return " of session " + api.Escape(api.Trim(o.Name, 80)) }
 	for _, o := range all {
 		if o.ID == s.ID || o.Folder != s.Folder {
 			continue
@@ -151,17 +150,17 @@ func (a *Applier) lineage(ctx context.Context, s api.Session, newest int64) ([]w
 		out = in.add(out, w)
 	}
 	slices.SortStableFunc(out, newestFirst)
-	return out, nil
+	return out, &f, nil
 }
 
-// line lists the applies that stand of what a session, in its newest state, goes on from:
-// its own, and those of what it is a fork of up to there; newest first.
-func (a *Applier) line(ctx context.Context, s api.Session) (out []wrote, err error) {
+// line lists the applies that stand of what a state of a session goes on from: its own, and
+// those of what it is a fork of up to there; newest first.
+func (a *Applier) line(ctx context.Context, s api.Session, newest int64) (out []wrote, err error) {
 	there, err := a.Journals.List()
 	if err != nil {
 		return nil, err
 	}
-	in, at, seen := &bounds{room: maxWritten}, point{s.ID, math.MaxInt64}, map[string]bool{}
+	in, at, seen := &bounds{room: maxWritten}, point{s.ID, newest}, map[string]bool{}
 	for !seen[at.session] {
 		all, err := a.recorded(ctx, at.session, there, in)
 		if err != nil {
@@ -169,7 +168,7 @@ func (a *Applier) line(ctx context.Context, s api.Session) (out []wrote, err err
 		}
 		then := files.Recorded(a.Store, at.session)
 		for _, w := range all {
-			if w.then = then; w.checkpoint <= at.checkpoint {
+			if w.then, w.kin = then, (kin{kindred, then, w.checkpoint, at.checkpoint, true}); w.checkpoint <= at.checkpoint {
 				out = append(out, w)
 			}
 		}
@@ -178,7 +177,7 @@ func (a *Applier) line(ctx context.Context, s api.Session) (out []wrote, err err
 			break
 		}
 		at = point{s.Parent.ID, s.Parent.Checkpoint}
-		if s, err = a.History.History.Session(ctx, at.session); err != nil {
+		if s, err = ledger.Doc[api.Session](ctx, a.Store, at.session, store.KindSession, 0); err != nil {
 			break // it was removed
 		}
 	}
@@ -278,19 +277,52 @@ func (b *planner) unchanged(path string, want project.State) bool {
 	return ok && s.Same(want)
 }
 
-// recall reads which applies stand.
-func (b *planner) recall() (err error) {
-	b.lineage, err = b.a.lineage(b.ctx, b.p.session, b.sel.Checkpoint)
-	for _, w := range b.lineage {
+// recall reads which applies stand, and notes what isn't known, or not as it was, of what
+// the plan's state goes on from.
+func (b *planner) recall() error {
+	lineage, f, err := b.a.lineage(b.ctx, b.p.session, b.sel.Checkpoint)
+	if err != nil {
+		return err
+	}
+	b.lineage = lineage
+	if !f.whole {
+		b.left("…", "what this is a fork of was removed: what that had applied and this took away again, or made as it was at first, isn't taken back")
+	}
+	for i := range lineage {
+		w := &lineage[i]
 		if w.kin.own {
-			b.line = append(b.line, w)
+			b.line = append(b.line, *w)
 		}
 		if w.lost != nil {
-			b.left("…", fmt.Sprintf("nobody can tell what %s wrote: %v", &w, w.lost))
+			b.left("…", fmt.Sprintf("nobody can tell what %s wrote: %v", w, w.lost))
 		}
 	}
-	return err
+	began := b.p.session.StartedAt
+	if b.p.session.Resumed > 0 {
+		began = b.p.session.ResumedAt
+	}
+	for _, p := range f.line {
+		all, _ := b.a.History.Applies(b.ctx, p.session) // of what was removed there are none
+		for _, x := range all {
+			if x.State != api.ApplyUndone || x.Checkpoint > p.checkpoint || x.At.After(began) || x.UndoneAt.Before(began) || b.sel.Now == nil {
+				continue
+			}
+			x.Paths = slices.DeleteFunc(x.Paths, func(path string) bool { return b.sel.Now.Knows(nil, path) })
+			if len(x.Paths) == 0 {
+				continue
+			}
+			w := wrote{id: x.ID}
+			if p.session != b.p.session.ID {
+				w.of = named(f.sessions[p.session])
+			}
+			b.left(x.Paths[0], fmt.Sprintf("this had it from the project, where %s had written it, which was undone since (files like this: %d)", &w, len(x.Paths)))
+		}
+	}
+	return nil
 }
+
+// named is whose an apply is, in words.
+func named(s api.Session) string { return " of session " + api.Escape(api.Trim(s.Name, 80)) }
 
 // String names an apply.
 func (w *wrote) String() string { return fmt.Sprintf("apply %d%s", w.id, w.of) }

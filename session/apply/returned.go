@@ -50,7 +50,7 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 			if !sel.Meant(path) || !sel.Now.Knows(sel.Now.Base, path) {
 				continue
 			}
-			if (w.session != s.ID || s.ResumedAt.After(w.at)) && !sel.Now.Knows(nil, path) {
+			if saw := s.ResumedAt.After(w.at) || w.session != s.ID && !(s.EndedAt.After(s.ResumedAt) && s.EndedAt.Before(w.at)); saw && !sel.Now.Knows(nil, path) {
 				continue // resumed or forked, the agent sees the project's there
 			}
 			r := returned{path: path, was: w.paths[path], by: w}
@@ -87,11 +87,11 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 	return out, nil
 }
 
-// Returned counts what applies of a session, or of what it is a fork of, wrote that its
-// project still has and the session, in its newest state, has as it first saw it again; but
-// for what git ignores.
-func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest) (n int, err error) {
-	applies, err := a.line(ctx, s)
+// Returned counts what applies of a session, or of what it is a fork of, wrote and the
+// session, in its newest state, has as it first saw it again, while its project doesn't;
+// but for what git ignores.
+func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) (n int, err error) {
+	applies, err := a.line(ctx, s, checkpoint)
 	if err != nil || len(applies) == 0 {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, n
 		return folder.Look(ctx, path)
 	})
 	for _, r := range all {
-		if !r.held && !f.Ignored(r.path) && !slices.Contains(s.HiddenPaths, r.path) && r.own(ctx) {
+		if !r.held && !f.Ignored(r.path) && !slices.Contains(s.HiddenPaths, r.path) && (r.theirs || r.own(ctx)) {
 			n++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/ledger"
 	"stepbox/session/project"
+	"stepbox/store"
 )
 
 // maxWritten is of how many paths of applies it is held in memory what they wrote.
@@ -94,11 +97,11 @@ func last(applies []wrote, path string) (s project.State, by wrote, ok bool) {
 // Written tells what the applies that stand of a session, or of what it is a fork of, last
 // wrote at a path. Whether somebody changed it in the project since isn't looked at.
 func (a *Applier) Written(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error) {
-	s, err := a.History.History.Session(ctx, id)
+	s, err := ledger.Doc[api.Session](ctx, a.Store, id, store.KindSession, 0)
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.line(ctx, s)
+	all, err := a.line(ctx, s, math.MaxInt64)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type History struct {
 
 	// Returned counts what applies of a session wrote and it has as it first saw it
 	// again; nil: nobody knows.
-	Returned func(ctx context.Context, s api.Session, f *Files, now *manifest.Manifest) (int, error)
+	Returned func(ctx context.Context, s api.Session, f *Files, now *manifest.Manifest, checkpoint int64) (int, error)
 
 	mu      sync.Mutex
 	opened  []*Files       // guarded by mu; of the sessions that were looked at last

@@ -84,7 +84,7 @@ func (h *History) count(ctx context.Context, session api.Session) (n int, err er
 	if err != nil || h.Returned == nil {
 		return n, err
 	}
-	if more, err := h.Returned(ctx, session, s.Files, s.To); err == nil { // the folder may be gone
+	if more, err := h.Returned(ctx, session, s.Files, s.To, s.Newest); err == nil { // the folder may be gone
 		n += more
 	}
 	return n, nil

@@ -16,6 +16,8 @@ import (
 	"stepbox/store"
 )
 
+const trashed = "it was in the trash" // why it goes
+
 // inTrash is how long a session stays in the trash before a collection takes it.
 const inTrash = 24 * time.Hour
 
@@ -130,7 +132,7 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 // reason go only for the room that they take.
 func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (out []api.Dropped) {
 	sorted := slices.SortedFunc(slices.Values(sessions), func(a, b api.Session) int { return b.Last().Compare(a.Last()) })
-	kept := 0
+	kept, needed := 0, needed(sessions)
 	for _, s := range sorted { // the newest first
 		if s.Live() {
 			continue
@@ -138,7 +140,7 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 		d := api.Dropped{ID: s.ID, Name: s.Name, Number: s.Number, At: s.Last(), Applied: s.Applies > 0}
 		switch age := now.Sub(d.At); {
 		case !s.Trashed.IsZero() && now.Sub(s.Trashed) > inTrash:
-			d.Why = "it was in the trash"
+			d.Why = trashed
 		case r.OlderThan > 0 && age > r.OlderThan:
 			d.Why = "it is older than that"
 		case r.Keep != nil && kept >= *r.Keep:
@@ -154,9 +156,32 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 			d.Stays = "it is pinned"
 		} else if s.Unapplied > 0 && !r.Unapplied {
 			d.Stays = fmt.Sprintf("it has changed files that were never applied: %d", s.Unapplied)
+		} else if by, ok := needed[s.ID]; ok && d.Why != trashed && !r.Unapplied {
+			d.Stays = fmt.Sprintf("%s (%d) goes on from it, and isn't applied", by.Name, by.Number)
 		}
 		out = append(out, d)
 	}
 	slices.Reverse(out)
+	return out
+}
+
+// needed are the sessions that others go on from which live or wait to be applied: what
+// those take back of their applies is known by them alone.
+func needed(sessions []api.Session) map[string]api.Session {
+	all, out := make(map[string]api.Session), make(map[string]api.Session)
+	for _, s := range sessions {
+		all[s.ID] = s
+	}
+	for _, s := range sessions {
+		if !s.Live() && s.Unapplied == 0 {
+			continue
+		}
+		for at := s; at.Parent != nil; at = all[at.Parent.ID] {
+			if _, known := out[at.Parent.ID]; known {
+				break
+			}
+			out[at.Parent.ID] = s
+		}
+	}
 	return out
 }

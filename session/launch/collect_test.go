@@ -26,6 +26,10 @@ func TestCandidates(t *testing.T) {
 		{ID: "long", State: api.SessionEnded, StartedAt: days(300), EndedAt: days(3)},
 		{ID: "trash", State: api.SessionEnded, StartedAt: days(6), EndedAt: days(5), Trashed: days(2)},
 		{ID: "wasted", State: api.SessionEnded, StartedAt: days(8), EndedAt: days(7), Trashed: days(2), Unapplied: 1},
+		{ID: "root", State: api.SessionEnded, StartedAt: days(300), EndedAt: days(290)},
+		{ID: "stem", State: api.SessionEnded, StartedAt: days(290), EndedAt: days(280), Parent: &api.Parent{ID: "root"}},
+		{ID: "leaf", State: api.SessionEnded, StartedAt: days(280), EndedAt: days(270), Parent: &api.Parent{ID: "stem"}, Unapplied: 1},
+		{ID: "dead", State: api.SessionEnded, StartedAt: days(280), EndedAt: days(260), Parent: &api.Parent{ID: "stem"}},
 		{ID: "undo", State: api.SessionEnded, StartedAt: days(6), EndedAt: days(6), Trashed: now.Add(-time.Hour)},
 	}
 	for _, c := range []struct {
@@ -34,13 +38,13 @@ func TestCandidates(t *testing.T) {
 		want string // those that stay all the same in brackets, those that go only for room with a question mark
 	}{
 		{"nothing asked for", api.CollectRequest{}, "(wasted) trash"},
-		{"by age", api.CollectRequest{OlderThan: 90 * 24 * time.Hour}, "(pinned) older (work) cut old (wasted) trash"},
-		{"by age, work too", api.CollectRequest{OlderThan: 90 * 24 * time.Hour, Unapplied: true}, "(pinned) older work cut old wasted trash"},
-		{"by number", api.CollectRequest{Keep: new(2)}, "(pinned) older (work) cut old (wasted) undo trash"},
+		{"by age", api.CollectRequest{OlderThan: 90 * 24 * time.Hour}, "(root) (stem) (leaf) dead (pinned) older (work) cut old (wasted) trash"},
+		{"by age, work too", api.CollectRequest{OlderThan: 90 * 24 * time.Hour, Unapplied: true}, "root stem leaf dead (pinned) older work cut old wasted trash"},
+		{"by number", api.CollectRequest{Keep: new(2)}, "(root) (stem) (leaf) dead (pinned) older (work) cut old (wasted) undo trash"},
 		{"more than there are", api.CollectRequest{Keep: new(20)}, "(wasted) trash"},
-		{"none is kept", api.CollectRequest{Keep: new(0)}, "(pinned) older (work) cut old (wasted) undo trash long new"},
-		{"by age and number", api.CollectRequest{Keep: new(3), OlderThan: 145 * 24 * time.Hour}, "(pinned) older (work) cut old (wasted) trash"},
-		{"by size", api.CollectRequest{MaxSize: 1}, "older? (work?) cut? old? (wasted) undo? trash long? new?"},
+		{"none is kept", api.CollectRequest{Keep: new(0)}, "(root) (stem) (leaf) dead (pinned) older (work) cut old (wasted) undo trash long new"},
+		{"by age and number", api.CollectRequest{Keep: new(3), OlderThan: 145 * 24 * time.Hour}, "(root) (stem) (leaf) dead (pinned) older (work) cut old (wasted) trash"},
+		{"by size", api.CollectRequest{MaxSize: 1}, "(root?) (stem?) (leaf?) dead? older? (work?) cut? old? (wasted) undo? trash long? new?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
