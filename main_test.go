@@ -940,6 +940,40 @@ func TestChangedTables(t *testing.T) {
 	f.says(0, []string{"it (1): whole"}, "verify", "it")
 }
 
+// Output that was put beside a record that is over isn't taken for the session's.
+func TestAddedOutput(t *testing.T) {
+	f := newFaulty(t)
+	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "true")
+	f.says(0, nil, "run", "--mode", "watch", "--name", "other", "--detach", "--", "sh", "-c", "echo forged; sleep 600")
+	f.until("forged", "replay", "other", "--plain")
+	var paths []string
+	for _, name := range []string{"it", "other"} {
+		var is struct{ ID string }
+		out, err := f.stepbox("show", name, "--json").Output()
+		if err := errors.Join(err, json.Unmarshal(out, &is)); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, filepath.Join(f.data(), "sessions", is.ID, "terminal", "000001.raw"))
+	}
+	b, err := os.ReadFile(paths[1])
+	if err == nil {
+		err = os.WriteFile(paths[0], b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.says(0, nil, "kill", "other")
+	f.says(0, nil, "resume", "it", "--", "echo", "own")
+	out, err := f.stepbox("replay", "it", "--plain").Output()
+	if err != nil || strings.Contains(string(out), "forged") || !strings.Contains(string(out), "own") {
+		t.Errorf("replay: %v: %s", err, out)
+	}
+	out, err = f.stepbox("verify", "it").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "is set aside in 000001.damaged") {
+		t.Errorf("verify: %v: %s", err, out)
+	}
+}
+
 // While another program keeps the database locked, what is asked for waits, and a session
 // goes on afterwards as if nothing had been.
 func TestLockedRecord(t *testing.T) {

@@ -40,6 +40,9 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 	if err != nil {
 		return err
 	}
+	if err := s.setAside(rec.Session); err != nil {
+		return err
+	}
 	s.past = &past{Past: rec, next: s.info}
 	s.info = rec.Session
 	s.roster.execs, s.ends.told, s.notes, s.asked, s.network.Last, s.rollbacks = rec.Execs, rec.Ends, rec.Notes, rec.Questions, rec.Attempts, rec.Rolled
@@ -62,6 +65,19 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 		return err
 	}
 	return s.catchUp(ctx)
+}
+
+// setAside sets output aside that the session's end doesn't know of: it was added since. It
+// is the session's own where that was interrupted, or couldn't record all of its end.
+func (s *Session) setAside(was api.Session) error {
+	if was.Live() || was.EndedBy == api.ByFailure || strings.HasPrefix(was.Reason, incomplete) {
+		return nil
+	}
+	j, err := s.store.Journal(s.cfg.ID) // by the record the session is over, and has no other output
+	if err != nil {
+		return err
+	}
+	return j.Close()
 }
 
 // recallActions takes up the actions; what was going on at an interruption is over.

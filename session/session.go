@@ -196,7 +196,7 @@ func (s *Session) fail(err error) {
 	if s.loop.Now() >= loop.Stopping {
 		s.log.Error("at the session's end", "error", err)
 		if s.info.Reason == "" {
-			s.info.Reason = api.Escape(api.Trim("not all of its end is recorded: "+err.Error(), maxReason))
+			s.info.Reason = api.Escape(api.Trim(incomplete+err.Error(), maxReason))
 		}
 		return
 	}
@@ -204,6 +204,9 @@ func (s *Session) fail(err error) {
 	fmt.Fprintf(os.Stderr, "stepbox: session %s stops: %v\n", s.cfg.Name, err)
 	s.stop(api.ByFailure, err.Error())
 }
+
+// incomplete is how the reason of a session begins that couldn't record all of its end.
+const incomplete = "not all of its end is recorded: "
 
 // stop ends the agent. The first reason is the one that is recorded.
 func (s *Session) stop(by api.EndedBy, reason string) {

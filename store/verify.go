@@ -389,7 +389,7 @@ func (v *verifier) terminal(ctx context.Context) error {
 	}
 	aside, _ := filepath.Glob(filepath.Join(dir, "*.damaged")) // the pattern is fine
 	for _, p := range aside {
-		v.problem("a part of the terminal's output was damaged before it was recorded, and is set aside in %s", filepath.Base(p))
+		v.problem("a part of the terminal's output that isn't in the record is set aside in %s: it was damaged before it was recorded, or added", filepath.Base(p))
 	}
 	for _, f := range files {
 		if f.raw {
