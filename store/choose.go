@@ -95,7 +95,7 @@ func (s *Store) Choose(ctx context.Context, c Choice) (out Chosen, err error) {
 	inner := `SELECT s.session, s.number, ` + key + ` AS k, l.doc AS label` + from + ` ORDER BY ` + order + ` LIMIT ? OFFSET ?`
 	all := append(append(args, q.args...), c.Limit+1, c.Skip)
 	var last []any
-	err = s.each(ctx, `SELECT `+ownDoc+`, p.label, p.k, p.number FROM (`+inner+`) p JOIN sessions s ON s.session = p.session AND s.key = 0 ORDER BY p.k`+down+`, p.number DESC`, all, func(rows *sql.Rows) error {
+	err = s.each(ctx, `SELECT `+ownDoc+`, p.label, p.k, coalesce(p.number, 0) FROM (`+inner+`) p JOIN sessions s ON s.session = p.session AND s.key = 0 ORDER BY p.k`+down+`, p.number DESC`, all, func(rows *sql.Rows) error {
 		if len(out.Docs) == c.Limit {
 			next, err := json.Marshal(last)
 			out.Next = string(next)

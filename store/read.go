@@ -101,31 +101,32 @@ func (s *Store) Events(ctx context.Context, session string, from uint64, limit i
 // fromSeq is the condition of events from a number on, at most so many, in order.
 const fromSeq = `session = ? AND seq >= ? ORDER BY seq LIMIT ?`
 
-// readEvents calls f for those of a session's events that a condition says.
-func readEvents(ctx context.Context, q querier, session string, f func(Event) error, where string, args ...any) error {
+// readEvents calls f for those of a session's events that a condition says. One that was
+// never written so comes with an error that wraps ErrTampered.
+func readEvents(ctx context.Context, q querier, session string, f func(Event, error) error, where string, args ...any) error {
 	return eachRow(ctx, q, `SELECT seq, time, kind, event, key, doc, prev, hash, `+likened+` FROM events e WHERE `+where, args, func(rows *sql.Rows) error {
 		e := Event{Session: session}
-		var at int64
+		var seq, at int64
 		var doc, prev, hash, like []byte
-		if err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash, &like); err != nil {
+		if err := rows.Scan(&seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash, &like); err != nil {
 			return err
 		}
-		if len(prev) != len(e.Prev) || len(hash) != len(e.Hash) {
-			return fmt.Errorf("event %d has hashes of %d and %d bytes: %w", e.Seq, len(prev), len(hash), ErrTampered)
+		if seq < 1 || len(prev) != len(e.Prev) || len(hash) != len(e.Hash) {
+			return f(e, fmt.Errorf("event %d has hashes of %d and %d bytes: %w", seq, len(prev), len(hash), ErrTampered))
 		}
-		e.At, e.Doc = time.Unix(0, at).UTC(), unfold(doc, like)
+		e.Seq, e.At, e.Doc = uint64(seq), time.Unix(0, at).UTC(), unfold(doc, like)
 		copy(e.Prev[:], prev)
 		copy(e.Hash[:], hash)
-		return f(e)
+		return f(e, nil)
 	})
 }
 
 // eventsWhere lists those of a session's events that a condition says; what names them
 // in an error.
 func (s *Store) eventsWhere(ctx context.Context, session, what, where string, args ...any) (events []Event, err error) {
-	err = readEvents(ctx, s.reads, session, func(e Event) error {
+	err = readEvents(ctx, s.reads, session, func(e Event, err error) error {
 		events = append(events, e)
-		return nil
+		return err
 	}, where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the events%s of session %s: %w", what, session, s.fault(err))

@@ -75,8 +75,8 @@ func (s *Store) rebuilt(ctx context.Context, session string) error {
 // have added some since, which are there then.
 func (v *verifier) beyond(ctx context.Context, k *kind) error {
 	var last int64
-	err := v.store.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM "`+k.table+`" AS k
-WHERE session = ?1 AND seq > ?2 AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq = k.seq)`, v.session, int64(v.last)).Scan(&last)
+	err := v.store.reads.QueryRowContext(ctx, `SELECT coalesce(max(CAST(seq AS INTEGER)), 0) FROM "`+k.table+`" AS k
+WHERE session = ?1 AND CAST(seq AS INTEGER) > ?2 AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq = k.seq)`, v.session, int64(v.last)).Scan(&last)
 	if err == nil && last > 0 {
 		v.problem("the table %s has rows of events up to %d, and the last event is %d: events were removed", k.table, last, v.last)
 	}

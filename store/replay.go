@@ -40,10 +40,12 @@ func (s *Store) journalFiles(ctx context.Context, session string) (files []journ
 	}
 	var of struct{ State string }
 	doc, err := s.Doc(ctx, session, KindSession, 0)
-	if err == nil {
-		err = json.Unmarshal(doc, &of)
-	} else if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) {
 		err = nil
+	} else if err == nil {
+		if err = json.Unmarshal(doc, &of); err != nil {
+			err = fmt.Errorf("cannot read the row of the session: %w: %w", ErrTampered, err)
+		}
 	}
 	for _, f := range all {
 		_, recorded := chunks[f.number]
@@ -136,7 +138,7 @@ func parseChunk(doc json.RawMessage) (chunk, error) {
 		err = fmt.Errorf("it names %q", c.File)
 	}
 	if err != nil {
-		return c, fmt.Errorf("cannot read the row of a chunk: %w", err)
+		return c, fmt.Errorf("cannot read the row of a chunk: %w: %w", ErrTampered, err)
 	}
 	return c, nil
 }

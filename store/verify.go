@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,7 +191,11 @@ type namedDoc struct {
 // chain checks the events by themselves and remembers what they last said.
 func (v *verifier) chain(ctx context.Context, q querier) error {
 	var last Event
-	err := readEvents(ctx, q, v.session, func(e Event) error {
+	err := readEvents(ctx, q, v.session, func(e Event, err error) error {
+		if err != nil {
+			v.problem("%w", err)
+			return nil
+		}
 		switch {
 		case e.Seq != last.Seq+1:
 			v.problem("event %d follows on %d: events were removed or added", e.Seq, last.Seq)
@@ -216,41 +221,44 @@ func (v *verifier) chain(ctx context.Context, q querier) error {
 		}
 		v.tell(int64(len(e.Doc)))
 		return nil
-	}, fromSeq, v.session, 0, -1)
-	if errors.Is(err, ErrTampered) {
-		v.problem("%w", err)
-		return nil
-	}
-	if err == nil && last.Seq == 0 {
+	}, fromSeq, v.session, math.MinInt64, -1)
+	if err == nil && last.Seq == 0 && len(v.found.Problems) == 0 {
 		return ErrNotFound
 	}
 	return err
 }
 
-// table compares a kind's table with the events.
+// table compares a kind's table with the events. What a row that differs should name, the
+// event says.
 func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, docs *[]namedDoc) error {
+	look := func(id resource, doc []byte) {
+		v.names(k, id.key, doc)
+		if keep {
+			*docs = append(*docs, namedDoc{id, doc})
+		}
+	}
+	told := make(map[resource]bool) // that its row differs
 	err := eachRow(ctx, q, `SELECT key, seq, doc FROM "`+k.table+`" WHERE session = ? ORDER BY key`, []any{v.session}, func(rows *sql.Rows) error {
-		var key int64
-		var seq uint64
+		var key, seq int64
 		var doc []byte
 		if err := rows.Scan(&key, &seq, &doc); err != nil {
-			return err
+			v.outdated("a row of the table %s can't be read: %w", k.table, err)
+			return nil
 		}
 		id := resource{k.name, key}
 		want, ok := v.latest[id]
-		delete(v.latest, id)
+		told[id] = true
 		switch {
 		case !ok:
 			v.outdated("%s has event %d in its table, and no event tells of it", id, seq)
-			return nil
-		case want.seq != seq:
+		case int64(want.seq) != seq:
 			v.outdated("%s is as event %d has it in its table, and the last event that tells it is %d", id, seq, want.seq)
 		case want.doc != HashOf(doc):
 			v.outdated("%s doesn't say in its table what event %d says", id, seq)
-		}
-		v.names(k, key, doc)
-		if keep {
-			*docs = append(*docs, namedDoc{id, doc})
+		default:
+			delete(v.latest, id)
+			delete(told, id)
+			look(id, doc)
 		}
 		return nil
 	})
@@ -258,8 +266,17 @@ func (v *verifier) table(ctx context.Context, q querier, k *kind, keep bool, doc
 		return err
 	}
 	for id, st := range v.latest {
-		if id.kind == k.name {
+		if id.kind != k.name {
+			continue
+		}
+		if !told[id] {
 			v.outdated("%s of event %d is missing from its table", id, st.seq)
+		}
+		if err := readEvents(ctx, q, v.session, func(e Event, err error) error {
+			look(id, e.Doc)
+			return err
+		}, `session = ? AND seq = ?`, v.session, int64(st.seq)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -375,6 +392,10 @@ func (v *verifier) terminal(ctx context.Context) error {
 		v.tell(c.Packed)
 	}
 	files, chunks, left, err := v.store.journalFiles(ctx, v.session)
+	if errors.Is(err, ErrTampered) {
+		v.outdated("%w", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
