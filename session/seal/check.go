@@ -215,6 +215,8 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 		wrong = append(wrong, "it ended, and no seal signs its end")
 	case c.phase == owed && c.missing && !live:
 		wrong = append(wrong, "it ended, and no seal signs its end, which its folder knows: --repair has it signed, where the key can be used again")
+	case c.missing && (c.phase == ended || c.phase == owed): // and has a supervisor
+		remarks = append(remarks, "it has ended, and no seal signs its end yet: who has it is still at it, so verify it again in a moment")
 	case c.last == nil:
 		remarks = append(remarks, "no seal signs it")
 	case c.phase != closed && !live:
