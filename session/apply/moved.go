@@ -36,7 +36,9 @@ func (b *planner) keepSources(changes []diff.Change) error {
 					return err
 				}
 			}
-			renamed[from] = c.Path
+			if !looked || has.Absent() || !b.replaced(from, c) {
+				renamed[from] = c.Path
+			}
 			pairs.Changes = append(pairs.Changes, diff.Change{Path: c.Path, Status: diff.Added, New: c.New, Content: true})
 			if !c.New.Hash.IsZero() {
 				moved[c.New.Hash] = append(moved[c.New.Hash], c)
@@ -63,6 +65,14 @@ func (b *planner) keepSources(changes []diff.Change) error {
 		}
 	}
 	return nil
+}
+
+// replaced says whether what the project has where a file was renamed is what was applied
+// there with the renamed file, or after it, so that it isn't what was moved.
+func (b *planner) replaced(from string, c *diff.Change) bool {
+	_, by, _ := b.newest(from)
+	_, moved, _ := b.newest(c.Path)
+	return !by.at.Before(moved.at) && b.ours(from, b.looked[from]) && b.unchanged(c.Path, wanted(c.New))
 }
 
 // tookOver says whether a file that is in conflict got its content while another one lost

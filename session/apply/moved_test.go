@@ -3,6 +3,7 @@ package apply
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,61 @@ func TestMovedOverApplied(t *testing.T) {
 	same(t, words(r.plan(api.ApplyRequest{})), []string{
 		"conflict log.1: there is a file of that name in the project by now (1 clashes)", "left log: the session moved it to log.1, which isn't written",
 	})
+}
+
+// What took a renamed file's place and was applied with it was never moved: once the session
+// deletes it, it goes, also where the person has changed the renamed one.
+func TestNotMoved(t *testing.T) {
+	old, fresh := strings.Repeat("an old line of some length\n", 20), strings.Repeat("a fresh line\n", 20)
+	for name, c := range map[string]struct {
+		then string // what the agent makes of the renamed file
+		host string // and the person; "" removes it
+		want []string
+	}{
+		"as it was applied": {old, "mine\n", []string{"D log", "left log.1: it was changed in the project since it was applied, and the session has it as it was then"}},
+		"removed":           {old, "", []string{"conflict log.1: what apply 1 wrote there was changed back in the project since", "left log: the session moved it to log.1, which isn't written"}},
+		"over it":           {fresh, "mine\n", []string{"conflict log.1: there is a file of that name in the project by now (1 clashes)", "left log: the session moved it to log.1, which isn't written"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, map[string]string{"log": old})
+			r.agent("log.1", old)
+			r.agent("log", fresh)
+			r.action(api.ReviewKept)
+			_, err := r.apply(api.ApplyRequest{})
+			r.must(err)
+			r.gone("log")
+			r.agent("log.1", c.then)
+			r.action(api.ReviewKept)
+			r.host("log.1", c.host)
+			if c.host == "" {
+				r.must(os.Remove(filepath.Join(r.project, "log.1")))
+			}
+			same(t, words(r.plan(api.ApplyRequest{})), c.want)
+		})
+	}
+}
+
+// What was moved, edited and applied without its old place stays there.
+func TestMovedAlone(t *testing.T) {
+	long := strings.Repeat("a line of some length\n", 20)
+	r := newRig(t, map[string]string{"log": long})
+	for _, text := range []string{"more\n", "and more\n"} {
+		long += text
+		r.agent("log", long)
+		r.action(api.ReviewKept)
+		_, err := r.apply(api.ApplyRequest{})
+		r.must(err)
+	}
+	r.gone("log")
+	r.agent("log.1", long+"most\n")
+	r.action(api.ReviewKept)
+	_, err := r.apply(api.ApplyRequest{Selection: api.Selection{Globs: []string{"log.1"}}})
+	r.must(err)
+	r.host("log.1", "mine\n")
+	got := words(r.plan(api.ApplyRequest{}))
+	if !slices.Contains(got, "left log: the session moved it to log.1, which isn't written") {
+		t.Errorf("the plan is %q", got)
+	}
 }
 
 // What an apply renamed and the person took away isn't written again, whatever has the old
