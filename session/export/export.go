@@ -31,7 +31,9 @@ type Exporter struct {
 
 	// Sign signs as Ed25519 does, and names the key; nil: there is no key.
 	Sign func(ctx context.Context, message []byte) (sig []byte, key string, err error)
-	Seal func(ctx context.Context, id string) error // the end of what was imported; nil: as above
+
+	// Seal signs what is imported, as it begins and when it is over; nil: as above.
+	Seal func(ctx context.Context, id string, over bool) error
 
 	// Whole says what is wrong with a session's record, for what vouches for it; nil: nobody looks.
 	Whole func(ctx context.Context, id string) error

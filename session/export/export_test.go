@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"stepbox/session/export"
 	"stepbox/session/files"
 	"stepbox/session/screen"
+	"stepbox/session/seal"
 	"stepbox/store"
 )
 
@@ -357,6 +359,40 @@ func TestSpans(t *testing.T) {
 	}
 	if !bytes.Equal(spans[1].ParentSpanId, spans[0].SpanId) || !bytes.Equal(spans[4].ParentSpanId, spans[1].SpanId) {
 		t.Error("a span isn't below that of what it belongs to")
+	}
+}
+
+// An import that is killed between its end and the seal of that isn't taken for one whose
+// seal was removed: it can be signed later.
+func TestImportKilledAtItsEnd(t *testing.T) {
+	e := recorded(t)
+	ring := seal.Ring{Dir: filepath.Join(t.TempDir(), "keys")}
+	e.NewID = func() string { return "again234" }
+	e.Seal = func(ctx context.Context, id string, over bool) error {
+		if over {
+			runtime.Goexit() // what the process has goes with it
+		}
+		_, err := seal.Seal(ctx, e.Store, ring, id, seal.Going)
+		return err
+	}
+	cast := exported(t, e, api.ExportRequest{Format: api.ExportCast})
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		_, err := e.Import(t.Context(), "/tmp/x.cast", bytes.NewReader(cast))
+		t.Error("it went on", err)
+	}()
+	<-killed
+	v := seal.Verifier{Store: e.Store, Ring: ring, Live: func(string) bool { return false }, References: func() store.References { return files.References(e.Store) }}
+	if err := v.Whole(t.Context(), "again234"); err == nil {
+		t.Error("nothing is missing")
+	}
+	if err := v.Verify(t.Context(), api.VerifyRequest{Session: "again234", Repair: true}, func(p api.Verifying) {
+		if p.Done != nil && !p.Done.Whole() {
+			t.Errorf("signed later: %+v", p.Done.Findings)
+		}
+	}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -77,6 +77,11 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 			err = errors.Join(err, e.Store.Remove(context.WithoutCancel(ctx), s.ID), os.RemoveAll(e.Store.SessionDir(s.ID)+store.Removed))
 		}
 	}()
+	if e.Seal != nil { // of one that is killed at its end the folder knows that it went on
+		if err := e.Seal(ctx, s.ID, false); err != nil {
+			return out, err
+		}
+	}
 	if err := e.printed(ctx, s, spool); err != nil {
 		return out, err
 	}
@@ -91,7 +96,7 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 		return out, err
 	}
 	if e.Seal != nil {
-		if err := e.Seal(ctx, s.ID); err != nil {
+		if err := e.Seal(ctx, s.ID, true); err != nil {
 			return out, err
 		}
 	}

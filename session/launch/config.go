@@ -146,8 +146,12 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		}
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
-	exporter := &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string) error {
-		_, err := seal.Seal(ctx, st, ring, id, seal.Final)
+	exporter := &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string, over bool) error {
+		by := seal.Going
+		if over {
+			by = seal.Final
+		}
+		_, err := seal.Seal(ctx, st, ring, id, by)
 		return err
 	}}
 	h := server.NewHub(server.Services{
