@@ -111,7 +111,10 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 			if !r.Dry {
 				err = k.Remove(ctx, d.ID)
 			}
-			if p := (*api.Problem)(nil); errors.As(err, &p) { // it goes on again, or is being removed by someone else
+			if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotFound { // someone else removed it
+				left -= d.Bytes
+				continue
+			} else if p != nil { // it goes on again, or is just being removed
 				d.Stays, err = p.Message, nil
 			} else if err != nil {
 				return nil, fmt.Errorf("cannot remove session %s: %w", d.ID, err)

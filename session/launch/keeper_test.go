@@ -6,8 +6,39 @@ import (
 	"slices"
 	"testing"
 
+	"stepbox/session/api"
+	"stepbox/session/files"
 	"stepbox/store"
 )
+
+// Of a session that someone else removes meanwhile it isn't said that it stays.
+func TestCollectBesideAnother(t *testing.T) {
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for _, id := range []string{"aaaaaaaa", "bbbbbbbb"} {
+		if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"state":"ended"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := registryIn(t.TempDir())
+	k := keeper{store: st, live: live, sessions: files.NewHistory(st, live.live).Sessions}
+	var said []string
+	got, err := k.Collect(t.Context(), api.CollectRequest{Keep: new(0)}, func(c api.Collecting) {
+		if c.Dropped == nil && c.Weighed == 0 {
+			if err := k.Remove(t.Context(), "bbbbbbbb"); err != nil {
+				t.Error(err)
+			}
+		} else if c.Dropped != nil {
+			said = append(said, c.Dropped.ID+c.Dropped.Stays)
+		}
+	})
+	if err != nil || got.Sessions != 1 || got.Left != 0 || !slices.Equal(said, []string{"aaaaaaaa"}) {
+		t.Errorf("it says %q, %+v, %v", said, got, err)
+	}
+}
 
 // An apply that can't be read doesn't keep its session from being removed.
 func TestJournalsOfDamaged(t *testing.T) {
