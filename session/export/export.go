@@ -38,11 +38,14 @@ type Exporter struct {
 	// Whole says what is wrong with a session's record, for what vouches for it; nil: nobody looks.
 	Whole func(ctx context.Context, id string) error
 
-	under sync.WaitGroup // imports
+	under sync.RWMutex // read-locked while something is imported
 }
 
 // Wait waits until nothing is being imported any more; contexts end what is.
-func (e *Exporter) Wait() { e.under.Wait() }
+func (e *Exporter) Wait() {
+	e.under.Lock()
+	defer e.under.Unlock()
+}
 
 // run is one export under way.
 type run struct {

@@ -28,8 +28,8 @@ const imported = "import"
 // imported, so that its events and what was printed are in one course. What the file
 // says nobody vouches for, and the session says so.
 func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out api.Imported, err error) {
-	e.under.Add(1)
-	defer e.under.Done()
+	e.under.RLock()
+	defer e.under.RUnlock()
 	spool, err := e.spool(r)
 	if err != nil {
 		return out, err
