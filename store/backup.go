@@ -21,8 +21,8 @@ const (
 	backupName  = "stepbox-schema%d-%s.db"
 )
 
-// backup copies the database of schema v beside it, whole or not at all, and removes
-// all but the newest few such copies. The caller holds the schema lock exclusively.
+// backup copies the database of schema v beside it, whole or not at all. The caller holds
+// the schema lock exclusively.
 func backup(ctx context.Context, dir string, c *sql.Conn, v int) (string, error) {
 	fail := func(err error) (string, error) {
 		return "", fmt.Errorf("cannot keep a copy of the record before it is upgraded, so it wasn't: %w", fault(dir, err))
@@ -54,9 +54,6 @@ func backup(ctx context.Context, dir string, c *sql.Conn, v int) (string, error)
 	whole := filepath.Join(folder, fmt.Sprintf(backupName, v, time.Now().UTC().Format("20060102T150405.000")))
 	if err == nil {
 		err = os.Rename(made, whole)
-	}
-	if err == nil {
-		err = prune(folder)
 	}
 	if err != nil {
 		return fail(errors.Join(err, os.RemoveAll(made)))

@@ -124,6 +124,24 @@ func TestBackupsArePruned(t *testing.T) {
 	}
 }
 
+// An upgrade that fails again and again leaves one copy, of before it changed anything.
+func TestFailedUpgradeKeepsOneBackup(t *testing.T) {
+	for v, want := range map[int]int{schema - 1: 0, schema - 2: 1} {
+		dir := frozen(t, v)
+		raw(t, dir, `DROP TABLE execs; CREATE VIEW execs AS SELECT 1`) // which the last step removes as a table
+		for range 3 {
+			if s, err := Open(t.Context(), dir); err == nil {
+				s.Close()
+				t.Fatal("it was upgraded")
+			}
+		}
+		made := backups(t, dir)
+		if len(made) != want || want > 0 && !strings.Contains(made[0], fmt.Sprintf("schema%d-", v)) {
+			t.Errorf("from schema %d there is %q", v, made)
+		}
+	}
+}
+
 // A disk with no room for a copy leaves the record as it is, and it can be read.
 func TestNoRoomForBackup(t *testing.T) { inNamespace(t, "no room for a backup", t.TempDir()) }
 

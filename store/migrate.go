@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -210,11 +212,14 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 			return err
 		}
 	}
-	for ; v < schema; v++ {
-		if err := step(ctx, c, v); err != nil {
+	for began := v; v < schema; v++ {
+		if err := step(ctx, c, v); err != nil && v == began { // nothing was changed that a copy is of
+			return fmt.Errorf("cannot upgrade the record from schema %d to %d, so it is as it was: %w", v, v+1, errors.Join(err, os.RemoveAll(kept)))
+		} else if err != nil {
 			return fmt.Errorf("cannot upgrade the record from schema %d to %d; as it was it is in %q: %w", v, v+1, kept, err)
 		}
 	}
+	_ = prune(filepath.Join(dir, backupsDir)) // else the next upgrade does
 	return nil
 }
 
