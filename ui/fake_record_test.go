@@ -81,9 +81,9 @@ func (c *fakeClient) At(_ context.Context, id string, m api.Moment) (api.At, err
 	}
 	p, err := m.Parse()
 	start := r.course.Session.StartedAt
-	out := api.At{}
+	out := api.At{Time: start}
 	for _, e := range events {
-		if p.Event != 0 && e.Seq > p.Event || p.After != nil && e.At.Sub(start) > *p.After {
+		if p.Start || p.Event != 0 && e.Seq > p.Event || p.After != nil && e.At.Sub(start) > *p.After {
 			break
 		}
 		out.Seq, out.Time = e.Seq, e.At

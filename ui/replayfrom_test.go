@@ -8,15 +8,21 @@ import (
 )
 
 // A session's replay is what is shown first when it is asked for so: at a moment, or
-// playing from the beginning.
+// playing from the beginning. That is where it began to print, not its first event: all
+// of an import's are from when it was made.
 func TestBeginsWithTheReplay(t *testing.T) {
-	for at, want := range map[api.Moment]string{"+10m": "‖ 00:10:00", "": "▶ 00:0"} {
+	for _, c := range []struct {
+		at    api.Moment
+		first time.Duration
+		want  string
+	}{{"+10m", 0, "‖ 00:10:00"}, {"", 0, "▶ 00:0"}, {"", 14 * time.Minute, "▶ 00:0"}} {
+		at, first, want := c.at, c.first, c.want
 		s := newScene()
 		ses := s.Sessions[0]
 		c := newFake(s.Sessions...)
 		ended := ses
 		ended.State = api.SessionEnded
-		c.Put(api.Event{At: ses.StartedAt, Session: &ses}, api.Event{At: ses.StartedAt.Add(14 * time.Minute), Session: &ended})
+		c.Put(api.Event{At: ses.StartedAt.Add(first), Session: &ses}, api.Event{At: ses.StartedAt.Add(14 * time.Minute), Session: &ended})
 		c.SetRecord(func(r *record) {
 			r.course = api.Timeline{Length: 14 * time.Minute, Last: 2}
 			r.printed = []piece{{off: time.Second, data: "what was then"}, {off: 13 * time.Minute, data: "what came later"}}

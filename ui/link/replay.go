@@ -261,7 +261,7 @@ func (r *Replay) before(off time.Duration) (api.Moment, error) {
 		case prior >= 0:
 			return api.Moment("+" + prior.String()), nil
 		case from == 0:
-			return api.MomentOf(1), nil
+			return "start", nil
 		}
 	}
 }

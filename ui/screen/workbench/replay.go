@@ -73,7 +73,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		}
 	case intent.Play:
 		if !t.wanted { // from the end it begins anew
-			t.jump(api.MomentOf(1), 0)
+			t.jump("start", 0)
 		}
 		t.play(!t.playing)
 	case intent.Seek:
@@ -89,7 +89,8 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 			return nil
 		}
 		if !ok {
-			m = api.Mark{Seq: 1}
+			t.jump("start", 0)
+			return nil
 		}
 		t.toMark(m)
 	case intent.FrameStep:
@@ -104,7 +105,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 			t.play(true)
 		}
 	case intent.Beginning:
-		t.jump(api.MomentOf(1), 0)
+		t.jump("start", 0)
 	case intent.Present:
 		s.toPresent()
 	case intent.Search:
@@ -132,7 +133,7 @@ func (s *Screen) ReplayFrom(at api.Moment, speed float64) {
 		t.jump(at, 0)
 		return
 	}
-	t.jump(api.MomentOf(1), 0)
+	t.jump("start", 0)
 	t.play(true)
 }
 
