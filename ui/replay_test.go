@@ -522,6 +522,7 @@ func TestSearchIsTakenAlong(t *testing.T) {
 	d.shows("the list isn't of what was typed yet")
 	d.lacks("Fork")
 	d.shows("1 of 3")
+	d.lacks("what was typed yet")
 	d.press("]", "enter")
 	d.at("00:10:40")
 	d.shows("1 of 2 places: fix-tests one")

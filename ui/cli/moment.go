@@ -19,8 +19,8 @@ func isMoment(word string) bool {
 
 // isRange says whether a word is two moments, A..B, of which either may be left out.
 func isRange(word string) bool {
-	a, b, ok := strings.Cut(word, "..")
-	return ok && word != ".." && (a == "" || isMoment(a)) && (b == "" || isMoment(b))
+	from, to := api.CutRange(word)
+	return word != ".." && isMoment(string(from)) && (to == "" || isMoment(string(to)))
 }
 
 // cutMoment splits WORD@MOMENT, or WORD@A..B where ranges may be meant. What comes

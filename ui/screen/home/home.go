@@ -236,6 +236,9 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	return nil, nil
 }
 
+// tooEarly is said until the list is of what was typed.
+const tooEarly = "the list isn't of what was typed yet: again in a moment"
+
 // withSelected carries out what is about the selected session.
 func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 	f, ok := s.current()
@@ -244,7 +247,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		s.Notice = "no session is selected"
 		return nil, nil
 	case s.past.line != s.search.words():
-		s.Notice = "the list isn't of what was typed yet: again in a moment"
+		s.Notice = tooEarly
 		return nil, nil
 	}
 	x := f.Session

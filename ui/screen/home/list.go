@@ -113,6 +113,9 @@ func (s *Screen) found(stamp int, q api.Query, live, page api.FoundPage, err err
 }
 
 func (s *Screen) take(q api.Query, live, page api.FoundPage) {
+	if s.Notice == tooEarly {
+		s.Notice = ""
+	}
 	s.live = s.live[:0]
 	for _, f := range live.Found {
 		s.live = append(s.live, f.Session)
