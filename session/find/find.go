@@ -10,11 +10,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
@@ -128,8 +128,8 @@ func (f *Finder) choice(ctx context.Context, q api.Query) (store.Choice, error) 
 
 // listed is a session as it is listed, with what older ones weren't counted for.
 func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []string) (s api.Session, err error) {
-	if err := json.Unmarshal(doc, &s); err != nil {
-		return s, fmt.Errorf("cannot decode a session: %w", err)
+	if s, err = ledger.Decode(doc); err != nil {
+		return s, err
 	}
 	if s.Live() && !slices.Contains(live, s.ID) {
 		s, err = f.Session(ctx, s.ID)

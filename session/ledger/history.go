@@ -72,11 +72,9 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 	out := make([]api.Session, 0, len(rows))
 	label := func(id string) json.RawMessage { return labels[id] }
 	for _, r := range rows {
-		var s api.Session
-		failed := json.Unmarshal(r, &s)
+		s, failed := Decode(r)
 		switch {
 		case failed != nil:
-			failed = fmt.Errorf("cannot decode a session: %w", failed)
 		case s.Live() && !h.Live(s.ID):
 			s, failed = h.Session(ctx, s.ID)
 		default:
@@ -89,6 +87,14 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 		out = append(out, s)
 	}
 	return out, err
+}
+
+// Decode reads a session's row.
+func Decode(doc json.RawMessage) (s api.Session, err error) {
+	if err := json.Unmarshal(doc, &s); err != nil {
+		return s, fmt.Errorf("a row of the table of sessions can't be read, which stepbox verify --all --repair makes again from the events: %w", err)
+	}
+	return s, nil
 }
 
 // Session fetches one session. One that calls itself live but has no supervisor

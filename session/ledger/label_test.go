@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
@@ -33,6 +34,24 @@ func TestDamagedLabelStaysPinned(t *testing.T) {
 		if s, err := h.Label(t.Context(), id, c.label); err != nil || s.Pinned != c.pinned {
 			t.Errorf("after %+v it is pinned: %v, %v", c.label, s.Pinned, err)
 		}
+	}
+}
+
+// A row that can't be read keeps no others from being listed, and it is said how it is mended.
+func TestDamagedRow(t *testing.T) {
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for id, doc := range map[string]string{"aaaaaaaa": `{"name":7}`, "bbbbbbbb": `{"name":"b"}`} {
+		if _, err := st.CreateSession(t.Context(), id, json.RawMessage(doc)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &History{Store: st, Live: func(string) bool { return false }}
+	if all, err := h.Sessions(t.Context()); len(all) != 1 || all[0].Name != "b" || err == nil || !strings.Contains(err.Error(), "stepbox verify --all --repair") {
+		t.Errorf("they are %v, %v", all, err)
 	}
 }
 
