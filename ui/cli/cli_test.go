@@ -101,6 +101,15 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
+// A session of which it isn't known what it left is removed only when that is meant.
+func TestRemoveDamaged(t *testing.T) {
+	a := serve(t, sessions(api.Session{ID: "one23456"}))
+	out, code := a.run("rm", "one23456")
+	if asked := a.requests(); code != cli.ExitFailure || !strings.Contains(out, "--repair") || len(asked) > 0 {
+		t.Errorf("exit %d, it asked %v\n%s", code, asked, out)
+	}
+}
+
 // What a session refuses exits with 3, what isn't there with 1, and either is
 // said in its words.
 func TestRefusals(t *testing.T) {
