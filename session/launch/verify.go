@@ -35,7 +35,7 @@ func sound(ctx context.Context, v seal.Verifier, verb, id string) error {
 	err := v.Sound(ctx, id)
 	var wrong *api.Problem
 	if errors.As(err, &wrong) {
-		return &Error{Code: 1, Message: fmt.Sprintf("cannot %s: %s; or %s", verb, wrong.Message, elsewhere(api.Session{ID: id}))}
+		return &Error{Code: 1, Message: fmt.Sprintf("cannot %s: %s. Without that, %s", verb, wrong.Message, elsewhere(api.Session{ID: id}))}
 	}
 	return err
 }
