@@ -102,6 +102,8 @@ type parser struct {
 	number uint32
 	ms     uint64 // of the last frame
 	frames int
+
+	printed []span // of the frames by then
 }
 
 // next is the next frame; io.EOF after the last, else errTorn or errDamaged, and
@@ -152,6 +154,9 @@ func (p *parser) next() (Frame, error) {
 	f.At = time.Duration(p.ms) * time.Millisecond
 	p.b, p.off = p.b[end:], p.off+end
 	p.frames++
+	if f.Kind == FrameOutput {
+		p.printed = joins(p.printed, span{int64(p.ms), int64(p.ms)}, pause)
+	}
 	return f, nil
 }
 

@@ -26,6 +26,8 @@ type chunk struct {
 	FromMS int64  `json:"from_ms"`       // of the first frame, since the journal began
 	ToMS   int64  `json:"to_ms"`         // of the last
 	Key    bool   `json:"key,omitempty"` // it begins with a keyframe
+
+	Printed []span `json:"printed"` // when; nil in a record of an older Stepbox, which doesn't say
 }
 
 // packer packs full files and syncs the current one, until it is stopped.
@@ -124,6 +126,7 @@ func (j *Journal) packOne(ctx context.Context, n uint32) error {
 	if c.Frames == 0 {
 		return os.Remove(j.raw(n))
 	}
+	c.Printed = append([]span{}, joined(p.printed, pause)...) // of nothing it isn't nil
 	packed, err := compress(raw)
 	if err != nil {
 		return err

@@ -61,6 +61,12 @@ type Mark struct {
 	Runs   bool          `json:"runs,omitempty"`   // the same: it does still, so that Took reaches to the course's end
 }
 
+// Stretch is a part of a session's course, in nanoseconds since it began.
+type Stretch struct {
+	From time.Duration `json:"from"`
+	To   time.Duration `json:"to"`
+}
+
 // Timeline is a session's course, for who wants to move along it. Marks are in the
 // order of their events.
 type Timeline struct {
@@ -70,6 +76,7 @@ type Timeline struct {
 	Marks   []Mark        `json:"marks"`
 	More    int           `json:"more,omitempty"` // of what is marked, so many aren't listed: every kind is cut down evenly
 	Damage  string        `json:"damage,omitempty"`
+	Printed []Stretch     `json:"printed,omitempty"` // when the terminal printed, with pauses of a minute at most; in one with few of the marks it may be left out
 
 	// Since is the event from which on it continues another, see Continued; 0: it has all
 	// marks. One without a kind stands for what is marked no more.

@@ -38,7 +38,7 @@ func (h *History) At(ctx context.Context, id string, m api.Moment) (api.At, erro
 			return at, err
 		}
 		if at.Seq = e.Seq; at.Seq == last { // there may be no more of it
-			end, _, err := replay.Length(ctx, h.Store, s, last)
+			end, err := replay.Length(ctx, h.Store, s, last)
 			if err != nil {
 				return at, err
 			}

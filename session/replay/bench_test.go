@@ -212,6 +212,7 @@ type drawing struct {
 }
 
 func (d drawing) Write(p []byte) (int, error) { return d.Writer.Write(p) }
+func (d drawing) At(time.Duration)            {}
 
 // whole opens the replay in the middle, as the command does, up to when everything is
 // there that the first complete screen shows.

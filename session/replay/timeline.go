@@ -23,14 +23,19 @@ const (
 )
 
 // Length is how long a session's course is, up to its last event or the last byte that was
-// printed, or of a live one up to now; and what of the terminal is damaged.
-func Length(ctx context.Context, st *store.Store, s api.Session, last uint64) (length time.Duration, lost string, err error) {
-	r, err := st.Recording(ctx, s.ID)
-	if err != nil {
-		return 0, "", err
+// printed, or of a live one up to now.
+func Length(ctx context.Context, st *store.Store, s api.Session, last uint64) (time.Duration, error) {
+	_, _, length, err := measure(ctx, st, s, last)
+	return length, err
+}
+
+// measure opens the terminal's record, and says how long after the session it began.
+func measure(ctx context.Context, st *store.Store, s api.Session, last uint64) (r *store.Recording, lead, length time.Duration, err error) {
+	if r, err = st.Recording(ctx, s.ID); err != nil {
+		return nil, 0, 0, err
 	}
 	es, err := st.Events(ctx, s.ID, last, 1)
-	lead := r.Lead(s.StartedAt)
+	lead = r.Lead(s.StartedAt)
 	length = max(0, r.Length()+lead)
 	if len(es) > 0 {
 		length = max(length, es[0].At.Sub(s.StartedAt))
@@ -38,7 +43,7 @@ func Length(ctx context.Context, st *store.Store, s api.Session, last uint64) (l
 	if s.Live() {
 		length = max(length, time.Since(s.StartedAt))
 	}
-	return length, damage(r.Lost(), lead), err
+	return r, lead, length, err
 }
 
 // Timeline is the course of a session, with at most so many of what is marked of a kind:
@@ -56,9 +61,11 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session, most int, sin
 	if out.Last, err = st.LastEvent(ctx, s.ID); err != nil {
 		return out, err
 	}
-	if out.Length, out.Damage, err = Length(ctx, st, s, out.Last); err != nil {
+	r, lead, length, err := measure(ctx, st, s, out.Last)
+	if err != nil {
 		return out, err
 	}
+	out.Length, out.Damage = length, damage(r.Lost(), lead)
 	m := marker{began: s.StartedAt, until: s.StartedAt.Add(out.Length), asked: make(map[int64]string)}
 	if err := m.runs(ctx, st, s); err != nil {
 		return out, err
@@ -101,6 +108,11 @@ func Timeline(ctx context.Context, st *store.Store, s api.Session, most int, sin
 	}
 	slices.SortStableFunc(m.marks, func(a, b api.Mark) int { return cmp.Compare(a.Seq, b.Seq) })
 	out.Marks = m.marks
+	if out.More == 0 || most == Most { // else it is asked for once more
+		for from, to := range r.Printed() {
+			out.Printed = append(out.Printed, api.Stretch{From: max(0, min(from+lead, length)), To: max(0, min(to+lead, length))})
+		}
+	}
 	return out, nil
 }
 

@@ -85,6 +85,38 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// A timeline tells when the terminal printed, from when the session began, while it goes on too.
+func TestTimelineTellsWhatWasPrinted(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "one", 80, 24)
+	s.StartedAt, s.State = s.StartedAt.Add(-5*time.Minute), api.SessionRunning
+	record(t, st, s.ID, "session.changed", store.KindSession, 0, s)
+	p := newPrinter(t, st, s.ID, 80, 24)
+	p.print([]byte("hello"))
+	check := func(since uint64) {
+		t.Helper()
+		got, err := Timeline(t.Context(), st, s, 0, since)
+		r, rerr := st.Recording(t.Context(), s.ID)
+		if err != nil || rerr != nil {
+			t.Fatal(err, rerr)
+		}
+		at := r.Length() + r.Lead(s.StartedAt)
+		if want := []api.Stretch{{From: at, To: at}}; at < 5*time.Minute || !slices.Equal(got.Printed, want) {
+			t.Errorf("after event %d: printed was %v, want %v", since, got.Printed, want)
+		}
+	}
+	check(0)
+	check(1)
+	p.close()
+	check(1)
+	for n := range int64(3) {
+		record(t, st, s.ID, "action", store.KindAction, n+1, api.Action{N: int(n + 1), Kind: api.KindEdit})
+	}
+	if few, err := Timeline(t.Context(), st, s, 1, 0); err != nil || few.More == 0 || few.Printed != nil {
+		t.Errorf("with few of the marks: %+v, %v", few, err)
+	}
+}
+
 // However much an agent does or asks for, a timeline stays small, and what was decided
 // stays with what was asked.
 func TestTimelineIsBounded(t *testing.T) {

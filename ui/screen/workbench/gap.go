@@ -9,8 +9,8 @@ import (
 	"stepbox/session/api"
 )
 
-// gap is a stretch of more than shortest of a session, in which no action ran and
-// nothing else was marked: a person was away, or it had ended and was resumed later.
+// gap is a stretch of more than shortest of a session, in which no action ran,
+// nothing was printed and nothing else was marked: a person was away, or it had ended and was resumed later.
 // However long it is, it has as much room on the course as shortest.
 type gap struct {
 	from, to time.Duration
@@ -22,7 +22,10 @@ const shortest = time.Minute
 // gaps finds them in a course, in order.
 func gaps(line api.Timeline) (out []gap) {
 	var busy, less time.Duration // until when something happened, what is left out
-	spans := make([]gap, 0, len(line.Marks))
+	spans := make([]gap, 0, len(line.Marks)+len(line.Printed))
+	for _, p := range line.Printed {
+		spans = append(spans, gap{from: p.From, to: p.To})
+	}
 	for _, m := range line.Marks {
 		spans = append(spans, gap{from: m.Offset, to: m.Offset})
 		if began := m.Offset + m.Waited; m.Took > 0 {

@@ -28,6 +28,9 @@ func TestGaps(t *testing.T) {
 			mark(api.MarkAction, 0, 2*m), mark(api.MarkAction, 2*m, m), mark(api.MarkApply, month/2, 0), mark(api.MarkResume, month, 0), mark(api.MarkAction, month, 2*m),
 		}}, 7 * m},
 		{"held for an hour", api.Timeline{Length: 63 * m, Marks: []api.Mark{{Kind: api.MarkAction, Offset: m, Waited: 60 * m, Took: 2 * m}}}, 4 * m},
+		{"printed for an hour", api.Timeline{Length: 60 * m, Printed: []api.Stretch{{From: 0, To: 60 * m}}}, 60 * m},
+		{"printed, a lunch, printed", api.Timeline{Length: 80 * m, Printed: []api.Stretch{{From: 0, To: 10 * m}, {From: 70 * m, To: 80 * m}}}, 21 * m},
+		{"printed while an action ran, and long after", api.Timeline{Length: 90 * m, Marks: []api.Mark{mark(api.MarkAction, 0, 20*m)}, Printed: []api.Stretch{{From: 10 * m, To: 30 * m}}}, 31 * m},
 	} {
 		c := transport{line: x.line, gaps: gaps(x.line)}
 		if got := c.squeezed(x.line.Length); got.Round(time.Millisecond) != x.whole {
