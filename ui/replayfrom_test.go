@@ -34,3 +34,27 @@ func TestBeginsWithTheReplay(t *testing.T) {
 		d.shows("×4")
 	}
 }
+
+// Where no action ran the steps go to where printing went on.
+func TestStepsWithoutActions(t *testing.T) {
+	s := newScene()
+	ses := s.Sessions[0]
+	c := newFake(s.Sessions...)
+	ended := ses
+	ended.State = api.SessionEnded
+	c.Put(api.Event{At: ses.StartedAt, Session: &ses}, api.Event{At: ses.StartedAt.Add(14 * time.Minute), Session: &ended})
+	c.SetRecord(func(r *record) {
+		r.course = api.Timeline{Length: 14 * time.Minute, Last: 2, Printed: []api.Stretch{{From: time.Second, To: time.Minute}, {From: 8 * time.Minute, To: 9 * time.Minute}}}
+		r.printed = []piece{{off: time.Second, data: "what was then"}, {off: 8 * time.Minute, data: "what came later"}}
+	})
+	c.End()
+	d := drive(t, c, 120, 35, Options{Session: ses.ID, Replay: &Replay{At: "+10m"}})
+	for _, step := range []struct{ key, at string }{{"", "00:10:00"}, {"[", "00:08:00"}, {"[", "00:00:01"}, {"[", "00:00:00"}, {"]", "00:00:01"}, {"]", "00:08:00"}} {
+		if step.key != "" {
+			d.press(step.key)
+		}
+		d.at(step.at)
+	}
+	d.press("]")
+	d.shows("no action began after this")
+}

@@ -84,6 +84,10 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		t.seek(off)
 	case intent.ActionStep:
 		m, ok := t.beside(i.By)
+		if printed, any := t.printedBeside(i.By); any {
+			t.seek(printed)
+			return nil
+		}
 		if !ok && i.By > 0 {
 			t.tell(themes.Info, "no action began after this: end shows how it stands now")
 			return nil

@@ -204,6 +204,24 @@ func (t *transport) beside(by int) (found api.Mark, ok bool) {
 	return found, ok
 }
 
+// printedBeside is where printing went on after a pause, before or after where the person
+// is, in a session in which no action ran.
+func (t *transport) printedBeside(by int) (found time.Duration, ok bool) {
+	if slices.ContainsFunc(t.line.Marks, t.isAction) {
+		return 0, false
+	}
+	off, _ := t.here()
+	for _, p := range t.line.Printed {
+		if cmp.Compare(p.From, off) != by {
+			continue
+		}
+		if found, ok = p.From, true; by > 0 {
+			break
+		}
+	}
+	return found, ok
+}
+
 // current is the number of the newest action where the person is; 0: none.
 func (t *transport) current() int {
 	for i := len(t.st.Actions) - 1; i >= 0; i-- {
