@@ -348,6 +348,11 @@ func TestReplayStandsAtNow(t *testing.T) {
 	d.press("esc", "z")
 	d.until("keys are the agent's again", func() bool { return c.LastTerminal().Got() == "z" })
 	d.until("so is the size", func() bool { return len(c.LastTerminal().Sizes()) == sizes+1 })
+	d.press(leader, "r", "q", "[") // home, as from a past session
+	d.until("home is shown", func() bool { return d.m.bench == nil })
+	if got := c.LastTerminal().Got(); got != "z" {
+		t.Errorf("the agent got %q", got)
+	}
 }
 
 // A note is told as news when it comes, and not when it was recorded before, however late

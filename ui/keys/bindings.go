@@ -204,6 +204,7 @@ func bindings() map[Scope][]Binding {
 			bind("+ =", "", "speed", "faster", intent.Speed{By: 1}),
 			bind("home", "beginning", "", "the session's beginning", intent.Beginning{}),
 			bind("f", "fork", "fork", "start a session on the files as they are here, after asking", intent.Fork{}),
+			bind("q", "", "", "the list of sessions; a live one goes on", intent.Home{}),
 		},
 		Decision: slices.Concat([]Binding{
 			bind("a", "", "approve once", "approve once", intent.Approve{}),

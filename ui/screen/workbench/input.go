@@ -46,10 +46,6 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if b, ok := keys.Find(k, s.scopes()...); ok {
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if name == "q" && s.wanted && !s.Over() {
-		s.toPresent()
-		return nil
-	}
 	if name == "q" && !s.types() {
 		s.leave = intent.Home{}
 		return nil
