@@ -30,10 +30,12 @@ type wrote struct {
 	project string
 	at      time.Time
 	paths   map[string]project.State
-	lost    error        // why it isn't known
-	of      string       // whose it is, in words; "": the plan's session's
-	then    *files.Files // of its session; nil: only its journal tells of it
-	kin     kin          // with a plan's state
+	had     map[string]project.State // what was there, of files that were there
+	part    api.Selection            // of the session's changes, that it was of
+	lost    error                    // why it isn't known
+	of      string                   // whose it is, in words; "": the plan's session's
+	then    *files.Files             // of its session; nil: only its journal tells of it
+	kin     kin                      // with a plan's state
 }
 
 // bounds are of the applies that are held in memory.
@@ -64,7 +66,7 @@ func (a *Applier) recorded(ctx context.Context, id string, there map[string]proj
 				w.at = rec.At
 			}
 		}
-		if w.point, w.id, w.journal = (point{id, rec.Checkpoint}), rec.ID, rec.Journal; len(out) > 0 && w.at.After(out[len(out)-1].at) {
+		if w.point, w.id, w.journal, w.part = (point{id, rec.Checkpoint}), rec.ID, rec.Journal, rec.Selection; len(out) > 0 && w.at.After(out[len(out)-1].at) {
 			w.at = out[len(out)-1].at // the clock was set back
 		}
 		out = in.add(out, w)
@@ -77,9 +79,9 @@ func (in *bounds) add(to []wrote, w wrote) []wrote {
 		return to
 	}
 	if in.room <= 0 && w.lost == nil {
-		w.paths, w.lost = nil, fmt.Errorf("more than %d files were applied since", maxWritten)
+		w.paths, w.had, w.lost = nil, nil, fmt.Errorf("more than %d files were applied since", maxWritten)
 	}
-	in.room -= len(w.paths)
+	in.room -= len(w.paths) + len(w.had)
 	return append(to, w)
 }
 
@@ -111,13 +113,13 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 	}, nil
 }
 
-// WroteAt is what each apply of a session that stands made of a file, newest first, and
-// the checkpoint that it was taken from.
-func (a *Applier) WroteAt(ctx context.Context, id, path string, each func(checkpoint int64, s project.State)) error {
+// WroteAt is what each apply of a session that stands made of a file, newest first, of
+// which part of the session's changes, and the checkpoint that it was taken from.
+func (a *Applier) WroteAt(ctx context.Context, id, path string, each func(checkpoint int64, of api.Selection, s project.Step)) error {
 	all, err := a.standing(ctx, id)
 	for _, by := range all {
 		if s, ok := by.paths[path]; ok && s.Kind == manifest.KindFile {
-			each(by.checkpoint, s)
+			each(by.checkpoint, by.part, project.Step{Path: path, Old: by.had[path], New: s})
 		}
 	}
 	return err
@@ -133,19 +135,21 @@ func (a *Applier) wroteBy(name string, l project.Listed) wrote {
 		return w
 	}
 	j, err := l.Read()
-	w = wrote{journal: name, project: j.Project, at: j.At, lost: err, paths: make(map[string]project.State, len(j.Steps))}
+	w = wrote{journal: name, project: j.Project, at: j.At, lost: err, paths: make(map[string]project.State, len(j.Steps)), had: make(map[string]project.State)}
 	w.session = SessionOf(name)
 	w.id, _ = strconv.ParseInt(strings.TrimPrefix(name, w.session+"-"), 10, 64)
 	for _, s := range j.Steps {
-		w.paths[s.Path] = s.New
+		if w.paths[s.Path] = s.New; s.Old.Kind == manifest.KindFile {
+			w.had[s.Path] = s.Old
+		}
 	}
 	if err != nil {
 		return w
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held += len(w.paths); a.wrote == nil || a.held > maxWritten {
-		a.wrote, a.held = make(map[string]wrote), len(w.paths)
+	if a.held += len(w.paths) + len(w.had); a.wrote == nil || a.held > maxWritten {
+		a.wrote, a.held = make(map[string]wrote), len(w.paths)+len(w.had)
 	}
 	a.wrote[name] = w
 	return w

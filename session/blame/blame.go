@@ -47,8 +47,8 @@ type Blamer struct {
 	// Open opens a file of the project as a session saw it.
 	Open func(ctx context.Context, id, path string, at api.Moment) (io.ReadCloser, error)
 	// Applied gives what each apply of a session that stands made of a file, newest
-	// first, and the checkpoint that it was taken from.
-	Applied func(ctx context.Context, id, path string, each func(checkpoint int64, s project.State)) error
+	// first, of which part of its changes, and the checkpoint that it was taken from.
+	Applied func(ctx context.Context, id, path string, each func(checkpoint int64, of api.Selection, s project.Step)) error
 }
 
 // maxForks is how many sessions lines are followed through, each a fork of the next.
@@ -113,7 +113,7 @@ func (b *Blamer) Today(ctx context.Context, name string) (api.Blame, error) {
 	a := newAnswer(name, textOf(today))
 	a.Removed = removed
 	for _, s := range all[:min(len(all), maxSessions)] {
-		if err := b.applied(ctx, s, name[len(strings.TrimSuffix(s.Folder, "/"))+1:], a); err != nil {
+		if err := b.applied(ctx, s.ID, name[len(strings.TrimSuffix(s.Folder, "/"))+1:], a); err != nil {
 			return api.Blame{}, fmt.Errorf("cannot tell what session %s applied: %w", s.ID, err)
 		}
 	}
@@ -122,27 +122,73 @@ func (b *Blamer) Today(ctx context.Context, name string) (api.Blame, error) {
 
 // applied gives those lines of today's file that nobody has yet to the actions of a
 // session that wrote them.
-func (b *Blamer) applied(ctx context.Context, s api.Session, path string, a *answer) error {
+func (b *Blamer) applied(ctx context.Context, id, path string, a *answer) error {
 	var failed error
 	var w *walk
-	err := b.Applied(ctx, s.ID, path, func(checkpoint int64, as project.State) {
+	err := b.Applied(ctx, id, path, func(checkpoint int64, of api.Selection, s project.Step) {
 		open := a.open()
 		if failed != nil || len(open) == 0 {
 			return
 		}
 		if w == nil {
-			if w, failed = b.walk(ctx, s.ID); failed != nil {
+			if w, failed = b.walk(ctx, id); failed != nil {
 				return
 			}
 		}
-		wrote, err := w.read(ctx, as.Hash, as.Size)
+		wrote, err := w.read(ctx, s.New.Hash, s.New.Size)
 		if err == nil {
 			same, _ := part{a.text, path, open}.in(wrote)
 			err = b.trace(ctx, w, checkpoint, part{wrote, path, same}, a)
 		}
+		if err == nil && len(of.Actions)+len(of.Without) > 0 {
+			same, _ := part{a.text, path, a.open()}.in(wrote)
+			err = b.chosen(ctx, w, checkpoint, of, s.Old, part{wrote, path, same}, a)
+		}
 		failed = err
 	})
 	return errors.Join(failed, err)
+}
+
+// chosen gives lines that an apply of some actions wrote, and the session's state then
+// didn't have, to those of these actions that had written them before. Nobody is given
+// what the project had already, or what one that wasn't chosen may have written as well.
+func (b *Blamer) chosen(ctx context.Context, w *walk, checkpoint int64, of api.Selection, had project.State, p part, a *answer) error {
+	if !had.Absent() {
+		before, err := w.read(ctx, had.Hash, had.Size)
+		if err != nil || before.note != "" {
+			return err
+		}
+		_, p.lines = p.in(before)
+	}
+	left := func(n int) bool {
+		return slices.Contains(of.Without, n) || len(of.Actions) > 0 && !slices.Contains(of.Actions, n)
+	}
+	for at := w.place(checkpoint, p.path); at.checkpoint != 0 && len(p.lines) > 0; at.checkpoint = w.From(at.checkpoint) {
+		t, err := w.text(ctx, at)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			continue
+		}
+		same, _ := p.in(t)
+		err = w.step(ctx, part{t, p.path, same}, at, func(by []int, fresh []line) {
+			if !slices.ContainsFunc(by, func(n int) bool { return !left(n) }) {
+				return
+			}
+			if !slices.ContainsFunc(by, left) {
+				a.give(w.author(by), fresh)
+			}
+			p.lines = slices.DeleteFunc(slices.Clone(p.lines), func(l line) bool {
+				return slices.ContainsFunc(fresh, func(f line) bool { return f.of == l.of })
+			})
+		})
+		clear(w.lines) // the state before is looked at as a whole
+		if err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+	return ctx.Err()
 }
 
 // trace finds out whose some lines of a session's file are, which it had at a
