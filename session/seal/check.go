@@ -40,6 +40,7 @@ type checker struct {
 	going   bool      // and its owner goes on after that
 	resumed bool      // the session does, by an event since
 	unknown int       // events after that, of which it should know
+	lax     uint64    // from this event on it knows of none, and let all through: see known.lax
 	is      string    // the session as it was last recorded, but for what an apply counts
 	phase   phase
 	missing bool   // its end should be sealed
@@ -77,7 +78,10 @@ func newChecker(st *store.Store, session string, list []key, keys map[string][]k
 // known is what a session's folder knows of its record: the newest event that its owner
 // had signed or, when it was through, recorded; and the one up to which he was about to
 // record more. Nothing but a seal follows those, unless the session goes on by then.
-type known struct{ newest, next store.Hash } // zero: none
+type known struct {
+	newest, next store.Hash // zero: none
+	lax          bool       // an older Stepbox was about to record more behind newest, and didn't say what
+}
 
 // readNote reads that, whatever else is in the file's place by now.
 func readNote(path string) (k known, err error) {
@@ -97,7 +101,9 @@ func readNote(path string) (k known, err error) {
 		return k, err
 	}
 	newest, next, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
-	k.next, _ = store.ParseHash(next) // an older Stepbox wrote a word there, which names no event
+	if k.lax = next == "open"; next != "" && !k.lax {
+		k.next, _ = store.ParseHash(next) // what names no event lets none through
+	}
 	k.newest, err = store.ParseHash(newest)
 	return k, err
 }
@@ -109,6 +115,9 @@ func (c *checker) event(e store.Event) {
 	} else {
 		c.after++
 		c.newest = e.Seq
+		if c.knows.lax && c.met && !c.going && c.unknown == 0 && begins(e.Event) {
+			c.going, c.lax = true, e.Seq
+		}
 		if c.met && !c.going {
 			c.unknown++
 		}
@@ -123,6 +132,11 @@ func (c *checker) event(e store.Event) {
 	if c.phase == ended && c.met && (c.going || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
 		c.phase = owed
 	}
+}
+
+// begins says whether an owner's first event behind what is over is one of this kind.
+func begins(event string) bool {
+	return event == "apply.started" || event == "apply.undoing" || event == "session.resumed"
 }
 
 func (c *checker) sealed(e store.Event) {
@@ -227,8 +241,11 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 	if c.last != nil && c.knows.newest.IsZero() && !live {
 		remarks = append(remarks, "its folder doesn't know its newest seal (the file sealed): that it was cut back wouldn't be seen")
 	}
+	if c.lax > 0 {
+		remarks = append(remarks, fmt.Sprintf("an older Stepbox that was killed recorded events from %d on: its folder doesn't know which, so others may be among them", c.lax))
+	}
 	if c.late {
-		remarks = append(remarks, "its end was signed only later, as its folder knew it: it couldn't be when it ended")
+		remarks = append(remarks, "its end, or an apply of it, was signed only later, as its folder knew it: it couldn't be at the time")
 	}
 	if c.last != nil && (c.unseen || !c.vouched) {
 		remarks = append(remarks, "nothing signed it while it went on, only who found it later")

@@ -34,7 +34,7 @@ const (
 	Going = "going" // the supervisor, while the session lives
 	Final = "final" // the supervisor, at the session's end
 	After = "after" // who came later: the supervisor had died, or something was applied
-	Late  = "late"  // as after, of an end that couldn't be signed by then
+	Late  = "late"  // as after, of an end that couldn't be signed by then, or an apply of which the folder doesn't know all
 )
 
 // Message is what a seal signs, to the letter.
@@ -173,7 +173,7 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, is func
 		return fail(errors.New("it ended, and no seal signs its end"))
 	case c.phase == closed && c.after == 0:
 		return nil
-	case c.phase == owed:
+	case c.phase == owed, c.phase == closed && c.lax > 0:
 		by = Late
 	case c.phase == open:
 		j, err := st.Journal(session)

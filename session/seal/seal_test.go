@@ -435,6 +435,63 @@ func TestAddedAtRest(t *testing.T) {
 	}
 }
 
+// An older Stepbox that was killed while it applied or resumed a session left word that it
+// records more, and not what. That is taken as its owner's, and stays told.
+func TestKilledInAnOlderBuild(t *testing.T) {
+	ended := func(t *testing.T) *rig {
+		r := newRig(t)
+		r.seal(Going)
+		r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
+		r.seal(Final)
+		head, err := r.st.Events(t.Context(), id, 8, 1)
+		if err != nil || len(head) != 1 {
+			t.Fatal(head, err)
+		}
+		if err := know(r.st, id, head[0].Hash.String()+" open"); err != nil {
+			t.Fatal(err)
+		}
+		r.found(true)
+		return r
+	}
+	const told = "others may be among them"
+	t.Run("apply", func(t *testing.T) {
+		r := ended(t)
+		r.add(store.KindApply, 1, "apply.started", `{}`)
+		r.found(true, told)
+		r.own(store.KindApply, 1, "apply.done", `{}`) // by who finds it
+		r.own(store.KindSession, 0, "session.counted", `{"name":"it","state":"ended","applies":1}`)
+		r.found(true, told)
+		if err := r.verifier().Sound(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+		r.later("")
+		r.found(true, "signed only later")
+		r.add(store.KindApply, 2, "apply.started", `{}`)
+		r.found(false, "its owner didn't record: 1")
+	})
+	t.Run("resume", func(t *testing.T) {
+		r := ended(t)
+		r.add(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
+		r.add(store.KindNote, 9, "note", `{}`)
+		r.found(true, told, "no seal signs its end")
+		r.later("")
+		r.found(true, "nothing signed it while it went on")
+	})
+	t.Run("nothing was recorded", func(t *testing.T) {
+		r := ended(t)
+		r.own(store.KindApply, 1, "apply.started", `{}`)
+		r.add(store.KindApply, 1, "apply.done", `{}`)
+		r.found(false, "its owner didn't record: 1")
+	})
+	t.Run("something else", func(t *testing.T) {
+		r := ended(t)
+		r.add(store.KindApply, 1, "apply.done", `{}`)
+		r.add(store.KindApply, 1, "apply.started", `{}`)
+		r.found(false, "its owner didn't record: 2")
+		r.later("its owner didn't record")
+	})
+}
+
 // again puts the newest seal behind the newest event.
 func (r *rig) again() {
 	r.Helper()
