@@ -121,7 +121,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		return nil, nil, err
 	}
 	live, ring := registryIn(dir), ringIn(dir, st)
-	dead, err := tidy(ctx, dir, live)
+	dead, clean, err := sweep(ctx, dir, live)
 	if err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
 	}
@@ -141,7 +141,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		if err := mend(ctx, a); err != nil {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
 		}
-		if err := sealDead(ctx, st, ring, dead); err != nil {
+		if err := (undertaker{st, ring, live, clean}).bury(ctx, dead); err != nil {
 			log.Warn("the record of a dead session isn't sealed", "error", err)
 		}
 	}
@@ -187,9 +187,9 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	}, nil
 }
 
-// tidy removes what sessions left whose supervisor and holder both died, wherever
-// their run-time folders are, and says which sessions they were.
-func tidy(ctx context.Context, dir string, live registry) (gone []string, err error) {
+// sweep removes what sessions left whose supervisor and holder both died, wherever their
+// run-time folders are, and says which sessions they were, and whether nothing of them is left.
+func sweep(ctx context.Context, dir string, live registry) (dead map[string]note, clean bool, err error) {
 	var failures []error
 	roots := map[string]bool{scratch.Folder(dir): true}
 	root, err := RunRoot()
@@ -198,34 +198,21 @@ func tidy(ctx context.Context, dir string, live registry) (gone []string, err er
 	} else {
 		failures = append(failures, err)
 	}
-	_, dead, err := live.list()
+	_, dead, err = live.list()
 	failures = append(failures, err)
 	for _, n := range dead {
 		if filepath.IsAbs(n.Root) {
 			roots[n.Root] = true
 		}
 	}
-	clean := true
+	clean = true
 	for root := range roots {
 		if _, err := runner.Sweep(ctx, root); err != nil {
 			clean = false
 			failures = append(failures, err)
 		}
 	}
-	for id, n := range dead {
-		if !clean {
-			break
-		}
-		err := live.forget(id)
-		failures = append(failures, err)
-		if err == nil {
-			gone = append(gone, id)
-		}
-		if err == nil && n.Folder != "" { // it couldn't say so itself
-			Tell(ctx, api.News{Kind: api.NewsEnded, From: api.Neighbour{ID: id, Name: n.Name, Folder: n.Folder}})
-		}
-	}
-	return gone, errors.Join(failures...)
+	return dead, clean, errors.Join(failures...)
 }
 
 // Folders are where something changes whenever the list of sessions does: the

@@ -227,6 +227,11 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		}
 		cfg.Name = "folder-" + cfg.Name
 	}
+	if old, alive, err := registryIn(dir).read(cfg.ID); cfg.Resume && err == nil && !alive { // its note gives way to this one's
+		if err := (undertaker{st, ring, registryIn(dir), false}).one(ctx, cfg.ID, old); err != nil {
+			return nil, nil, errors.Join(err, st.Close())
+		}
+	}
 	called := ledger.Called(ctx, st, cfg.ID, cfg.Name)
 	n := note{Name: called, Root: root, Socket: socket(root, cfg.ID), PID: os.Getpid(), Stepbox: api.Build(), Folder: cfg.Workspace}
 	var mine *announced

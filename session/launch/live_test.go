@@ -5,8 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/session/seal"
+	"stepbox/store"
 )
 
 // TestNamesAreDistinct: sessions that start at once in one folder get names of
@@ -93,4 +99,59 @@ func TestDeadNote(t *testing.T) {
 	if err := b.withdraw(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A dead session's note stays until its record is sealed: by it the next command knows that
+// this is still to be done.
+func TestSealedBeforeForgotten(t *testing.T) {
+	dir := filepath.Join(host(t), "data")
+	st, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	r := registryIn(dir)
+	for _, id := range []string{"dead", "never"} { // it died before it had a row
+		mine, err := r.announce(id, &note{Name: id}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mine.file.Close()
+		if err := unix.Flock(int(mine.file.Fd()), unix.LOCK_UN); err != nil { // as the kernel does
+			t.Fatal(err)
+		}
+	}
+	if _, err := st.CreateSession(t.Context(), "dead", []byte(`{"id":"dead","state":"running"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := seal.Seal(t.Context(), st, ringIn(dir, st), "dead", seal.Going); err != nil {
+		t.Fatal(err)
+	}
+	newest := func() string {
+		docs, err := st.Newest(t.Context(), "dead", store.KindSeal, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(docs[0])
+	}
+	looked := func(sealed bool) {
+		t.Helper()
+		_, _, err := second(Hub(t.Context()))
+		_, gone := os.Lstat(r.path("dead"))
+		if is := strings.Contains(newest(), `"by":"after"`); err != nil || is != sealed || errors.Is(gone, fs.ErrNotExist) != sealed {
+			t.Errorf("%v: it is sealed: %v; its note: %v", err, is, gone)
+		}
+	}
+	output := filepath.Join(st.SessionDir("dead"), "terminal")
+	if err := os.WriteFile(output, nil, 0o600); err != nil { // it can't be packed
+		t.Fatal(err)
+	}
+	looked(false)
+	if _, err := os.Lstat(r.path("never")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the note of what isn't there: %v", err)
+	}
+	if err := os.Remove(output); err != nil {
+		t.Fatal(err)
+	}
+	looked(true)
 }

@@ -64,22 +64,50 @@ func later(ctx context.Context, st *store.Store, r seal.Ring, id string) error {
 	return seal.Later(ctx, st, r, id)
 }
 
-// sealDead packs what sessions whose supervisors died have of their terminals, and
-// seals what is recorded of them, as who finds it. One that goes on already isn't touched.
-func sealDead(ctx context.Context, st *store.Store, r seal.Ring, ids []string) error {
+// undertaker seals what sessions whose supervisors died left, and takes their notes away
+// only then: whoever comes next sees by the note that it is still to be done.
+type undertaker struct {
+	store *store.Store
+	ring  seal.Ring
+	live  registry
+	clean bool // nothing else is left of any
+}
+
+// bury packs what the sessions have of their terminals and seals what is recorded of them,
+// as who finds it. One that goes on already isn't touched.
+func (u undertaker) bury(ctx context.Context, dead map[string]note) error {
 	var failures []error
-	for _, id := range ids {
-		release, err := st.Own(id)
-		if errors.Is(err, store.ErrOwned) {
-			continue
-		}
-		if err == nil {
-			if err = later(ctx, st, r, id); errors.Is(err, store.ErrNotFound) { // it died before it had a row
-				err = nil
+	for id, n := range dead {
+		if err := u.one(ctx, id, n); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(os.Stderr, "stepbox: %s; the next command tries again\n", api.Escape(err.Error()))
+			if failures = append(failures, err); errors.Is(err, store.ErrBusy) { // so would be the others
+				break
 			}
-			err = errors.Join(err, release())
 		}
-		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
+}
+
+func (u undertaker) one(ctx context.Context, id string, n note) error {
+	if last, err := u.store.LastEvent(ctx, id); err != nil {
+		return err
+	} else if last > 0 { // else it died before it had a row
+		release, err := u.store.Own(id)
+		if errors.Is(err, store.ErrOwned) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		defer func() { _ = release() }()
+		if err := later(ctx, u.store, u.ring, id); ctx.Err() != nil || err != nil && !seal.Stays(err) {
+			return err
+		}
+	}
+	if !u.clean || u.live.forget(id) != nil { // it isn't over, or another command was quicker
+		return nil
+	}
+	if n.Folder != "" { // it couldn't say so itself
+		Tell(ctx, api.News{Kind: api.NewsEnded, From: api.Neighbour{ID: id, Name: n.Name, Folder: n.Folder}})
+	}
+	return nil
 }

@@ -79,13 +79,15 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 		unknown = know(st, session, s.Hash)
 	}
 	signer, done, err := r.signer(asked, by == Going || by == Final)
-	if err != nil {
-		return 0, &unsigned{errors.Join(err, unknown)}
+	if err == nil {
+		defer done()
+		s.Signer = ssh.FingerprintSHA256(signer.PublicKey())
+		s.Signature, err = sign(signer, Message(session, s))
 	}
-	defer done()
-	s.Signer = ssh.FingerprintSHA256(signer.PublicKey())
-	if s.Signature, err = sign(signer, Message(session, s)); err != nil {
-		return 0, &unsigned{errors.Join(err, unknown)}
+	if err != nil && unknown == nil {
+		return 0, &unsigned{err}
+	} else if err != nil {
+		return 0, errors.Join(err, unknown)
 	}
 	doc, err := json.Marshal(s)
 	if err != nil {
@@ -98,10 +100,21 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 	return events[0].Seq, know(st, session, events[0].Hash.String())
 }
 
-// unsigned says that the key can't be used, by whatever session it is asked for.
+// unsigned says that the key can't be used, by whatever session it is asked for. The
+// session's folder knows then what would have been signed.
 type unsigned struct{ error }
 
 func (u *unsigned) Unwrap() error { return u.error }
+
+// errWrong says that a record speaks against itself.
+var errWrong = errors.New("nothing is signed of that")
+
+// Stays says whether it isn't by trying again that a record is signed for which Later failed:
+// nor can anything be added to it unnoticed.
+func Stays(err error) bool {
+	var u *unsigned
+	return errors.As(err, &u) || errors.Is(err, errWrong)
+}
 
 // know tells a session's folder of its newest seal, or event: a record that is cut back to
 // an older one agrees with itself. It is told only of what power loss doesn't take back.
@@ -168,9 +181,9 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, is func
 	case !is(c.phase):
 		return nil
 	case len(wrong) > 0:
-		return fail(errors.New(wrong[0]))
+		return fail(fmt.Errorf("%s: %w", wrong[0], errWrong))
 	case c.phase == ended:
-		return fail(errors.New("it ended, and no seal signs its end"))
+		return fail(fmt.Errorf("it ended, and no seal signs its end: %w", errWrong))
 	case c.phase == closed && c.after == 0:
 		return nil
 	case c.phase == owed, c.phase == closed && c.lax > 0:
