@@ -312,6 +312,29 @@ func TestReplayPlays(t *testing.T) {
 	d.shows("■ 00:14:09")
 }
 
+// The details of an action have the programs as they stood by then.
+func TestReplayDetails(t *testing.T) {
+	c := sceneRecord(false)
+	at := newScene().Execs[0].At
+	c.execs[11] = []api.Exec{
+		{ID: 1, Argv: []string{"go", "test"}, Verdict: api.Allow, At: at, EndedAt: at.Add(3 * time.Second), Exit: &api.Exit{Code: 1}},
+		{ID: 2, Argv: []string{"parser.test"}, Verdict: api.Allow, At: at.Add(2 * time.Second), EndedAt: at.Add(3 * time.Second), Exit: &api.Exit{}},
+	}
+	d := bench(t, c, 120, 35, "plain")
+	d.shows("■ 00:14:09")
+	d.press("4", "[", "[")
+	d.at("00:12:40")
+	d.press("enter")
+	d.shows("1 program started")
+	d.shows("▸       0  go test")
+	d.lacks("parser.test")
+	d.lacks("exit 1")
+	d.press("esc", "end", "k", "k", "enter")
+	d.shows("2 programs started")
+	d.shows("✗       0  go test")
+	d.shows("✓       0  parser.test")
+}
+
 // Of a live session, what plays until now stands there: nobody who looks back types to
 // the agent before going live by a key, nor has a say in the size of its terminal.
 func TestReplayStandsAtNow(t *testing.T) {

@@ -126,12 +126,17 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			add("undo", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
 		}
 		out = append(out, row{})
-		return append(out, d.execRows(dst, width)...)
+		return append(out, d.execRows(dst, width, now)...)
 	}
 	return d
 }
 
-func (d *Details) execRows(dst uv.Screen, width int) []row {
+// execRows are the programs as they stood at a moment.
+func (d *Details) execRows(dst uv.Screen, width int, now time.Time) []row {
+	by := slices.IndexFunc(d.execs, func(e api.Exec) bool { return e.At.After(now) })
+	if by < 0 {
+		by = len(d.execs)
+	}
 	switch {
 	case d.problem != "":
 		return wrapped(dst, "! "+d.problem, width, themes.Warn)
@@ -139,26 +144,29 @@ func (d *Details) execRows(dst uv.Screen, width int) []row {
 		return []row{muted("reading the programs it started…")}
 	case len(d.execs) == 0:
 		return []row{muted("it started no programs")}
+	case by == 0:
+		return []row{muted("it hasn't started a program yet")}
 	}
-	out := []row{muted(paint.Count(len(d.execs), "program", "programs") + " started")}
+	out := []row{muted(paint.Count(by, "program", "programs") + " started")}
 	const most = 2000
-	for i, e := range d.execs {
+	for i, e := range d.execs[:by] {
 		if i == most {
-			out = append(out, muted(fmt.Sprintf("⋯ and %d more", len(d.execs)-most)))
+			out = append(out, muted(fmt.Sprintf("⋯ and %d more", by-most)))
 			break
 		}
-		glyph, k := "✓", themes.OK
-		if e.Verdict == api.Deny {
-			glyph, k = "✗", themes.Denied
+		if e.EndedAt.After(now) {
+			e.Exit = nil
 		}
-		right := ""
+		glyph, k, right := "✓", themes.OK, e.Exit.Words()
 		switch {
 		case e.Failure != "":
 			glyph, k, right = "!", themes.Warn, e.Failure
-		case e.Exit != nil && e.Exit.Signal != "":
-			right = e.Exit.Signal
-		case e.Exit != nil:
-			right = "exit " + strconv.Itoa(e.Exit.Code)
+		case e.Verdict == api.Deny:
+			glyph, k, right = "✗", themes.Denied, "denied"
+		case e.Exit == nil:
+			glyph, k = "▸", themes.Running
+		case *e.Exit != api.Exit{}:
+			glyph, k = "✗", themes.Fail
 		}
 		line := paint.Clean(strings.Join(e.Argv, " "))
 		room := width - 12 - paint.Width(dst, right)
