@@ -170,7 +170,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case stirred:
 		return m.stirred(msg)
 	case home.Message:
-		return m.home.Update(msg)
+		cmd := m.home.Update(msg)
+		return tea.Batch(cmd, m.fromHome(m.home.Leave()))
 	case opened:
 		return m.join(msg)
 	case spinner.TickMsg:
@@ -248,7 +249,8 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 			return m.start(func(ctx context.Context) (string, error) { return m.opt.Fork(ctx, s.ID, at) })
 		}
 	case intent.Open:
-		if ok {
+		if ok && m.bench == nil {
+			m.home.Opening = true
 			return m.find(opened{id: s.ID, at: at, words: words})
 		}
 	}

@@ -546,12 +546,12 @@ func TestSearchIsTakenAlong(t *testing.T) {
 		d.press(strings.Split(words, "")...)
 	}
 	search("fix-tests")
-	d.press("enter", "tab", "f") // before it is found: the list is of all sessions
+	d.press("tab", "f") // before it is found: the list is of all sessions
 	d.shows("the list isn't of what was typed yet")
 	d.lacks("Fork")
 	d.shows("1 of 3")
 	d.lacks("what was typed yet")
-	d.press("]", "enter")
+	d.press("]", "enter", "n") // the last one before it is open
 	d.at("00:10:40")
 	d.shows("1 of 2 places: fix-tests one")
 	d.press("n")
@@ -566,6 +566,38 @@ func TestSearchIsTakenAlong(t *testing.T) {
 	d.shows(`"fix-tests" was found: n goes to the next place`)
 	d.press("n")
 	d.at("00:10:40")
+}
+
+// An enter that is pressed before the list is of what was typed opens what is found first,
+// and what is typed until then isn't taken for more of the search.
+func TestSearchWaitsForItsList(t *testing.T) {
+	t.Parallel()
+	c := sceneRecord(false)
+	c.SetRecord(func(r *record) {
+		r.found = []api.Hit{{Kind: api.HitTerminal, Offset: 10*time.Minute + 40*time.Second, Text: "fix-tests one"}}
+	})
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("✗ fix-tests")
+	for _, give := range []string{"esc", "enter"} {
+		d.press("/")
+		d.press(strings.Split("fix-tests", "")...)
+		d.press("enter", "n", "n", give)
+		if give == "esc" {
+			d.idle()
+			d.lacks("REPLAY")
+		}
+	}
+	d.at("00:10:40")
+	d.shows("1 of 1 place: fix-tests one")
+	d.press("end", "q")
+	d.shows("/  fix-tests")
+	d.lacks("fix-testsn")
+	d.press("/", "esc", "/")
+	d.press(strings.Split("state:none", "")...)
+	d.press("enter") // of what is no search, nothing comes
+	d.shows(`"none" is no state`)
+	d.press("esc")
+	d.shows("✗ fix-tests")
 }
 
 func TestReplayMouse(t *testing.T) {

@@ -40,6 +40,7 @@ type Config struct {
 // Screen lists sessions. Its context ends what it has under way.
 type Screen struct {
 	Starting bool   // a session is being started
+	Opening  bool   // the selected one is being opened: what is typed is dropped, as it was meant for that
 	Notice   string // what became of the last thing
 
 	cfg     Config
@@ -56,6 +57,7 @@ type Screen struct {
 	view    int    // rows in view, when they were drawn last
 
 	search  search
+	entered bool          // enter was pressed before the list was of what was typed: it is carried out then
 	dialog  dialog.Dialog // what lies over the list, or nil
 	shown   preview
 	preview bool          // it was turned on or off, against what the size would have
@@ -151,6 +153,16 @@ func (s *Screen) choose(i int) {
 	}
 }
 
+// Leave is what was asked for and had to wait for the list: Open, or nil.
+func (s *Screen) Leave() intent.Intent {
+	if !s.entered || s.past.line != s.search.words() {
+		return nil
+	}
+	s.entered = false
+	i, _ := s.withSelected(intent.Open{})
+	return i
+}
+
 // Key takes a key, and returns what is left to do for who has the screen: Open,
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
@@ -162,6 +174,15 @@ func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 		scope = keys.Searching
 	}
 	b, ok := keys.Find(k, scope)
+	switch b.Intent.(type) {
+	case intent.Quit:
+	case intent.Back:
+		s.entered = false
+	default:
+		if s.Opening || s.entered {
+			return nil, nil
+		}
+	}
 	if ok {
 		return s.handle(b.Intent)
 	}
@@ -175,7 +196,7 @@ func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 func (s *Screen) Paste(text string) tea.Cmd {
 	if w, ok := s.dialog.(dialog.Writer); ok {
 		w.Paste(text)
-	} else if s.search.open && s.dialog == nil {
+	} else if s.search.open && s.dialog == nil && !s.Opening && !s.entered {
 		return s.typed(func() { s.search.line.Insert(text) })
 	}
 	return nil
@@ -239,9 +260,16 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 // tooEarly is said until the list is of what was typed.
 const tooEarly = "the list isn't of what was typed yet: again in a moment"
 
+// entered is said while an enter waits for that list.
+const entered = "the first that is found is opened; esc doesn't"
+
 // withSelected carries out what is about the selected session.
 func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 	f, ok := s.current()
+	if _, open := i.(intent.Open); open && s.past.line != s.search.words() {
+		s.entered, s.Notice = true, entered
+		return nil, s.anew()
+	}
 	switch {
 	case !ok:
 		s.Notice = "no session is selected"

@@ -55,7 +55,7 @@ func (s *Screen) Refresh() tea.Cmd {
 	}
 	q, err := s.search.query(s.cfg.Here)
 	if err != "" {
-		s.problem = err
+		s.problem, s.entered = err, false
 		return nil
 	}
 	s.asking = asking{on: true}
@@ -93,7 +93,7 @@ func (s *Screen) found(stamp int, q api.Query, live, page api.FoundPage, err err
 	s.asking = asking{}
 	switch {
 	case err != nil:
-		s.problem = "the list can't be read: " + paint.Failed(err)
+		s.problem, s.entered = "the list can't be read: "+paint.Failed(err), false
 	case stamp == s.search.stamp:
 		s.problem = ""
 		s.take(q, live, page)
@@ -113,7 +113,7 @@ func (s *Screen) found(stamp int, q api.Query, live, page api.FoundPage, err err
 }
 
 func (s *Screen) take(q api.Query, live, page api.FoundPage) {
-	if s.Notice == tooEarly {
+	if s.Notice == tooEarly || s.Notice == entered {
 		s.Notice = ""
 	}
 	s.live = s.live[:0]
