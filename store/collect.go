@@ -107,22 +107,29 @@ func (s *Store) Collect(ctx context.Context, dry bool, without []string, more ..
 // it isn't the one that they were recorded in, or they were cut short as they started.
 func (s *Store) Unknown(ctx context.Context) ([]string, error) {
 	all, err := s.strayFolders(ctx)
-	return slices.DeleteFunc(all, func(dir string) bool { return strings.HasSuffix(dir, Removed) || !holdsSession(dir) }), err
+	if err != nil {
+		return nil, err
+	}
+	removed, err := columnOf[string](ctx, s, `SELECT session FROM `+s.labels()+` WHERE doc = ?`, removed)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for removed sessions: %w", err)
+	}
+	return slices.DeleteFunc(all, func(dir string) bool {
+		return strings.HasSuffix(dir, Removed) || slices.Contains(removed, filepath.Base(dir)) || !holdsSession(dir)
+	}), nil
 }
 
 // Removed is what the name of a folder ends with whose session was removed.
 const Removed = ".removed"
 
-// removing is a file in the folder of a session whose rows are being removed.
-const removing = "removing"
+// removed is the label of a session whose rows are gone and whose folder may still have its
+// name. It goes with that name, and no older copy of the database has it.
+const removed = `"removed"`
 
 // holdsSession says whether a folder has what a session had: what was printed, or the note
-// of its seal. Files alone are what a start laid out that was cut short, and with the mark
-// of a removal it is what that left when it was cut short. What can't be looked into has.
+// of its seal. Files alone are what a start laid out that was cut short. What can't be
+// looked into has.
 func holdsSession(dir string) bool {
-	if _, err := os.Lstat(filepath.Join(dir, removing)); err == nil {
-		return false
-	}
 	for _, name := range []string{terminal, "sealed"} {
 		in, err := os.ReadDir(filepath.Join(dir, name)) // fails for a file that is there
 		if len(in) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -281,8 +288,6 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 	if s.readonly {
 		return fmt.Errorf("cannot remove session %.80q: %w", session, ErrReadOnly)
 	}
-	dir := s.SessionDir(session)
-	_ = WriteDurably(filepath.Join(dir, removing), nil) // else a removal that is killed just after the rows has to be forced
 	err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 		if _, err := t.head(session); err != nil {
 			return err
@@ -296,10 +301,11 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 				return err
 			}
 		}
-		for _, table := range []string{"labels", "events"} {
-			if err := t.exec(`DELETE FROM `+table+` WHERE session = ?`, session); err != nil {
-				return err
-			}
+		if err := t.exec(`DELETE FROM events WHERE session = ?`, session); err != nil {
+			return err
+		}
+		if err := t.exec(`INSERT OR REPLACE INTO labels (session, doc) VALUES (?, ?)`, session, removed); err != nil {
+			return err
 		}
 		delete(t.heads, session)
 		_, err := t.conn.ExecContext(context.Background(), eventsRemain)
@@ -308,8 +314,12 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 	if err != nil {
 		return fmt.Errorf("cannot remove session %.80q: %w", session, err)
 	}
+	dir := s.SessionDir(session)
 	if err := os.Rename(dir, dir+Removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the folder of session %.80q: %w", session, err)
 	}
+	_ = s.writes.do(ctx, groupBytes/64, func(t *tx) error { // else some bytes stay
+		return t.exec(`DELETE FROM labels WHERE session = ?`, session)
+	})
 	return nil
 }

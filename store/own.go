@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,9 +45,6 @@ func (s *Store) Own(session string) (release func() error, err error) {
 			err = ErrOwned
 		}
 		return fail(err)
-	}
-	if err := os.Remove(filepath.Join(dir, removing)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it lives on
-		return fail(errors.Join(err, f.Close()))
 	}
 	return f.Close, nil
 }
