@@ -18,7 +18,8 @@ import (
 func ringIn(dir string, st *store.Store) seal.Ring {
 	return seal.Ring{
 		Dir: filepath.Join(dir, "keys"), Agent: os.Getenv("SSH_AUTH_SOCK"),
-		Used: func(ctx context.Context) (bool, error) { return st.Any(ctx, store.KindSeal) },
+		Used:   func(ctx context.Context) (bool, error) { return st.Any(ctx, store.KindSeal) },
+		Newest: func(ctx context.Context) (string, time.Time, error) { return st.Latest(ctx, store.KindSeal) },
 	}
 }
 

@@ -32,6 +32,9 @@ type Ring struct {
 
 	// Used says whether anything was sealed, which a first key isn't made after; nil: nobody knows.
 	Used func(context.Context) (bool, error)
+
+	// Newest says which session has the newest seal, and of when that is; nil: nobody knows.
+	Newest func(context.Context) (session string, at time.Time, err error)
 }
 
 // key is an entry of the ring's list, oldest first. The last one signs.

@@ -23,6 +23,9 @@ func (r Ring) Change(ctx context.Context, to api.KeyRequest) (out api.Key, err e
 	if err != nil {
 		return out, err
 	}
+	if err := r.timely(ctx, before); err != nil {
+		return out, err
+	}
 	next, err := r.next(ctx, to)
 	if err != nil {
 		return out, err
@@ -50,6 +53,30 @@ func (r Ring) Change(ctx context.Context, to api.KeyRequest) (out api.Key, err e
 		return out, err
 	}
 	return next.api()
+}
+
+// timely says that the clock is behind what was signed or made by it: that would count no
+// more, for good, once the key is retired at the time that it shows.
+func (r Ring) timely(ctx context.Context, list []key) error {
+	if len(list) == 0 {
+		return nil
+	}
+	what, at, rm := "the key that signs now", list[len(list)-1].From, ""
+	if r.Newest != nil {
+		session, sealed, err := r.Newest(ctx)
+		if err != nil {
+			return err
+		}
+		if sealed.After(at) {
+			session = api.Escape(session)
+			what, at, rm = "a seal of session "+session, sealed, ", or remove that session (stepbox rm "+session+")"
+		}
+	}
+	if now := time.Now(); at.After(now) {
+		return fmt.Errorf("cannot change the key at %s: %s is of %s, and would count no more. Set the clock right, or wait until then%s",
+			now.UTC().Format(time.DateTime), what, at.UTC().Format(time.DateTime), rm)
+	}
+	return nil
 }
 
 // forget removes the file of a key that was made and isn't listed.

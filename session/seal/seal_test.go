@@ -586,6 +586,45 @@ func TestClockAhead(t *testing.T) {
 	r.found(true)
 }
 
+// While the clock is behind what was signed, or behind the key, no key is changed: what was
+// signed would never count again.
+func TestClockBehind(t *testing.T) {
+	r := newRig(t)
+	r.ring.Newest = func(ctx context.Context) (string, time.Time, error) { return r.st.Latest(ctx, store.KindSeal) }
+	change := func(words string) {
+		t.Helper()
+		before := mustKeys(t, r.ring)
+		for _, lost := range []bool{false, true} {
+			if _, err := r.ring.Change(t.Context(), api.KeyRequest{Lost: lost}); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%v is said, not %q", err, words)
+			}
+		}
+		if !slices.Equal(mustKeys(t, r.ring), before) {
+			t.Error("another key signs")
+		}
+	}
+	r.list(func(list []key) []key { list[0].From = list[0].From.Add(time.Hour); return list })
+	change("the key that signs now is of")
+	r.list(func(list []key) []key { list[0].From = list[0].From.Add(-time.Hour); return list })
+	// What follows on an event of the year 2100 is no earlier, as it is where the clock was set back.
+	r.raw(`DROP TRIGGER events_stay`, `UPDATE events SET time = 4102444800000000000 WHERE seq = 5`)
+	st, err := store.Open(t.Context(), r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := Seal(t.Context(), st, r.ring, id, Final); err != nil {
+		t.Fatal(err)
+	}
+	change("a seal of session aaaaaaaa is of 2100-01-01")
+	if err := st.Remove(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ring.Change(t.Context(), api.KeyRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A session that is removed while all are verified isn't found to be wrong.
 func TestRemovedMeanwhile(t *testing.T) {
 	r := newRig(t)
