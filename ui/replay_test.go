@@ -312,6 +312,20 @@ func TestReplayPlays(t *testing.T) {
 	d.shows("■ 00:14:09")
 }
 
+// A session is called what it is called now, at every moment of its record.
+func TestReplayOfRenamed(t *testing.T) {
+	c := sceneRecord(false)
+	c.list[0].Name = "renamed"
+	d := bench(t, c, 120, 35, "plain")
+	d.press("home")
+	d.at("00:00:00")
+	d.shows("renamed · claude")
+	d.press("right")
+	d.at("00:00:05")
+	d.shows("renamed · claude")
+	d.lacks("fix-tests")
+}
+
 // The details of an action have the programs as they stood by then.
 func TestReplayDetails(t *testing.T) {
 	c := sceneRecord(false)

@@ -194,6 +194,7 @@ func (s *Screen) toPast(m link.Moved) {
 	if m.State.Session.ID == "" {
 		m.State.Session = s.now.Session
 	}
+	m.State.Session.Name = s.now.Session.Name // a person may have named it otherwise since
 	s.agent.pane.End()
 	s.asking.list.List.Follow()
 	s.st.Become(*m.State)
