@@ -940,37 +940,53 @@ func TestChangedTables(t *testing.T) {
 	f.says(0, []string{"it (1): whole"}, "verify", "it")
 }
 
-// Output that was put beside a record that is over isn't taken for the session's.
+// Output that was put beside a record that is over isn't taken for the session's, also
+// where that was killed and sealed by who came next.
 func TestAddedOutput(t *testing.T) {
 	f := newFaulty(t)
-	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "true")
-	f.says(0, nil, "run", "--mode", "watch", "--name", "other", "--detach", "--", "sh", "-c", "echo forged; sleep 600")
+	f.says(0, nil, "run", "--mode", "watch", "--name", "ended", "--", "echo", "first")
+	f.says(0, nil, "run", "--mode", "watch", "--name", "killed", "--detach", "--", "sh", "-c", "echo first; sleep 600")
+	f.until("first", "replay", "killed", "--plain")
+	f.says(0, nil, "run", "--mode", "watch", "--name", "other", "--", "echo", "first")
+	f.says(0, nil, "resume", "other", "--detach", "--", "sh", "-c", "echo forged; sleep 600")
 	f.until("forged", "replay", "other", "--plain")
-	var paths []string
-	for _, name := range []string{"it", "other"} {
+	id := func(name string) string {
 		var is struct{ ID string }
 		out, err := f.stepbox("show", name, "--json").Output()
 		if err := errors.Join(err, json.Unmarshal(out, &is)); err != nil {
 			t.Fatal(err)
 		}
-		paths = append(paths, filepath.Join(f.data(), "sessions", is.ID, "terminal", "000001.raw"))
+		return is.ID
 	}
-	b, err := os.ReadFile(paths[1])
-	if err == nil {
-		err = os.WriteFile(paths[0], b, 0o600)
+	part := func(name string) string {
+		return filepath.Join(f.data(), "sessions", id(name), "terminal", "000002.raw")
 	}
+	var note struct{ PID int }
+	b, err := os.ReadFile(filepath.Join(f.data(), "live", id("killed")+".json"))
+	if err := errors.Join(err, json.Unmarshal(b, &note)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(note.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f.until("interrupted", "ls")
+	f.until("whole", "verify", "killed")
+	b, err = os.ReadFile(part("other"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.says(0, nil, "kill", "other")
-	f.says(0, nil, "resume", "it", "--", "echo", "own")
-	out, err := f.stepbox("replay", "it", "--plain").Output()
-	if err != nil || strings.Contains(string(out), "forged") || !strings.Contains(string(out), "own") {
-		t.Errorf("replay: %v: %s", err, out)
-	}
-	out, err = f.stepbox("verify", "it").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "is set aside in 000001.damaged") {
-		t.Errorf("verify: %v: %s", err, out)
+	for _, name := range []string{"ended", "killed"} {
+		if err := os.WriteFile(part(name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.until("part 2 of the terminal's output isn't in the record", "verify", name)
+		f.says(0, nil, "resume", name, "--", "echo", "own")
+		out, err := f.stepbox("replay", name, "--plain").Output()
+		if err != nil || strings.Contains(string(out), "forged") || !strings.Contains(string(out), "own") {
+			t.Errorf("replay %s: %v: %s", name, err, out)
+		}
+		f.until("is set aside in 000002.damaged", "verify", name)
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 	if err != nil {
 		return err
 	}
-	if err := s.setAside(rec.Session); err != nil {
+	if err := s.setAside(ctx, rec.Session); err != nil {
 		return err
 	}
 	s.past = &past{Past: rec, next: s.info}
@@ -67,13 +67,15 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 	return s.catchUp(ctx)
 }
 
-// setAside sets output aside that the session's end doesn't know of: it was added since. It
-// is the session's own where that was interrupted, or couldn't record all of its end.
-func (s *Session) setAside(was api.Session) error {
-	if was.Live() || was.EndedBy == api.ByFailure || strings.HasPrefix(was.Reason, incomplete) {
-		return nil
+// setAside sets output aside that a record which is over doesn't know of: it was added since.
+// It is the session's own where that was interrupted and nobody sealed it yet, or couldn't
+// record all of its end.
+func (s *Session) setAside(ctx context.Context, was api.Session) error {
+	over, err := s.store.Over(ctx, s.cfg.ID)
+	if err != nil || !over || was.EndedBy == api.ByFailure || strings.HasPrefix(was.Reason, incomplete) {
+		return err
 	}
-	j, err := s.store.Journal(s.cfg.ID) // by the record the session is over, and has no other output
+	j, err := s.store.Journal(s.cfg.ID) // by the record it has no other output
 	if err != nil {
 		return err
 	}

@@ -410,32 +410,65 @@ func TestJournalTampered(t *testing.T) {
 	}
 }
 
-// Raw files that are put where a chunk is recorded, or behind a session's end, aren't
-// taken for output, and are told; nor does who goes on with the session record them.
+// Raw files that are put where a chunk is recorded, or behind what nothing more is printed
+// in, aren't taken for output, and are told; nor does who goes on with the session record them.
 func TestRawAdded(t *testing.T) {
-	for _, n := range []uint32{1, 2} {
-		s := open(t)
-		id := session(t, s, "aaaaaaaa")
-		j := openJournal(t, s, id)
-		if err := errors.Join(j.Output([]byte("deed")), j.Close()); err != nil {
-			t.Fatal(err)
-		}
-		appendFacts(t, s, id, Fact{Kind: KindSession, Event: "session.ended", Doc: []byte(`{"state":"ended"}`)})
-		verify(t, s, id)
-		write(t, j.raw(n), appendFrame(appendHeader(nil, time.Now(), n), FrameOutput, 0, []byte("fine"), n))
-		said := func(when string) {
-			if fs := frames(t, s, id); len(fs) != 1 || string(fs[0].Data) != "deed" {
-				t.Errorf("%d: %s: %v", n, when, fs)
+	fact := func(kind Kind, event, doc string) Fact { return Fact{Kind: kind, Event: event, Doc: []byte(doc)} }
+	ended, after := fact(KindSession, "session.ended", `{"state":"ended"}`), fact(KindSeal, "sealed", `{"of":2,"by":"after"}`)
+	going, counted := fact(KindSeal, "sealed", `{"of":2,"by":"going"}`), fact(KindSession, "session.counted", `{"state":"running"}`)
+	resumed := fact(KindSession, "session.resumed", `{"state":"running"}`)
+	for name, c := range map[string]struct {
+		facts []Fact
+		goes  bool // it goes on: then a file behind it is its own
+	}{
+		"ended":                  {[]Fact{ended}, false},
+		"killed, and sealed":     {[]Fact{after}, false},
+		"... and applied":        {[]Fact{after, fact(KindApply, "apply.done", `{}`), counted}, false},
+		"killed":                 {[]Fact{going}, true},
+		"resumed":                {[]Fact{after, counted, resumed}, true},
+		"resumed, and goes on":   {[]Fact{after, resumed, going}, true},
+		"resumed after its end":  {[]Fact{ended, fact(KindSeal, "sealed", `{"of":3,"by":"final"}`), resumed}, true},
+		"killed, before a seal":  {nil, true},
+		"resumed, killed, found": {[]Fact{after, resumed, going, fact(KindSeal, "sealed", `{"of":4,"by":"after"}`)}, false},
+	} {
+		for n := uint32(1); n <= 2; n++ {
+			if c.goes && n == 2 {
+				continue
 			}
-			if err := s.Verify(t.Context(), id); !errors.Is(err, ErrTampered) {
-				t.Errorf("%d: %s: Verify = %v", n, when, err)
+			s := open(t)
+			id := session(t, s, "aaaaaaaa")
+			j := openJournal(t, s, id)
+			if err := errors.Join(j.Output([]byte("deed")), j.Close()); err != nil {
+				t.Fatal(err)
 			}
+			for i, f := range c.facts {
+				f.Key = map[Kind]int64{KindSeal: int64(i + 1), KindApply: 1}[f.Kind]
+				appendFacts(t, s, id, f)
+			}
+			verify(t, s, id)
+			said := func(when string) {
+				if fs := frames(t, s, id); len(fs) != 1 || string(fs[0].Data) != "deed" {
+					t.Errorf("%s: %d: %s: %v", name, n, when, fs)
+				}
+				if err := s.Verify(t.Context(), id); !errors.Is(err, ErrTampered) {
+					t.Errorf("%s: %d: %s: Verify = %v", name, n, when, err)
+				}
+			}
+			if c.goes {
+				write(t, j.raw(2), appendFrame(appendHeader(nil, time.Now(), 2), FrameOutput, 0, []byte("more"), 2))
+				if fs := frames(t, s, id); len(fs) != 2 {
+					t.Errorf("%s: %v", name, fs)
+				}
+				verify(t, s, id)
+				continue
+			}
+			write(t, j.raw(n), appendFrame(appendHeader(nil, time.Now(), n), FrameOutput, 0, []byte("fine"), n))
+			said("added")
+			if err := openJournal(t, s, id).Close(); err != nil {
+				t.Fatal(err)
+			}
+			said("taken up")
 		}
-		said("added")
-		if err := openJournal(t, s, id).Close(); err != nil {
-			t.Fatal(err)
-		}
-		said("taken up")
 	}
 }
 

@@ -27,7 +27,7 @@ type journalFile struct {
 
 // journalFiles lists the files of a session's journal that count, by number, with
 // what is recorded of the packed ones. A raw file counts until its chunk is recorded,
-// or its session's end, before which all are packed: else anyone could add to what is
+// or its session is over, before which all are packed: else anyone could add to what is
 // sealed. Those that don't count are left.
 func (s *Store) journalFiles(ctx context.Context, session string) (files []journalFile, chunks map[uint32]chunk, left []uint32, err error) {
 	// In this order what a live session packs or ends meanwhile is taken for neither.
@@ -38,18 +38,10 @@ func (s *Store) journalFiles(ctx context.Context, session string) (files []journ
 	if chunks, err = s.chunks(ctx, session); err != nil {
 		return nil, nil, nil, err
 	}
-	var of struct{ State string }
-	doc, err := s.Doc(ctx, session, KindSession, 0)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	} else if err == nil {
-		if err = json.Unmarshal(doc, &of); err != nil {
-			err = fmt.Errorf("cannot read the row of the session: %w: %w", ErrTampered, err)
-		}
-	}
+	over, err := s.Over(ctx, session)
 	for _, f := range all {
 		_, recorded := chunks[f.number]
-		if f.raw && (recorded || of.State == "ended") {
+		if f.raw && (recorded || over) {
 			left = append(left, f.number)
 			if f.raw = false; !recorded {
 				continue
@@ -58,6 +50,37 @@ func (s *Store) journalFiles(ctx context.Context, session string) (files []journ
 		files = append(files, f)
 	}
 	return files, chunks, left, err
+}
+
+// Over says whether a session prints nothing more, unless it is resumed: it has ended, or
+// was found dead and sealed by who found it.
+func (s *Store) Over(ctx context.Context, session string) (bool, error) {
+	doc, err := s.Doc(ctx, session, KindSession, 0)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	var is struct{ State string }
+	if err := json.Unmarshal(doc, &is); err != nil {
+		return false, fmt.Errorf("cannot read the row of the session: %w: %w", ErrTampered, err)
+	}
+	seals, err := s.Newest(ctx, session, KindSeal, 1)
+	if is.State == "ended" || err != nil || len(seals) == 0 {
+		return is.State == "ended", err
+	}
+	var seal struct {
+		Of int64
+		By string
+	}
+	if err := json.Unmarshal(seals[0], &seal); err != nil {
+		return false, fmt.Errorf("cannot read the row of a seal: %w: %w", ErrTampered, err)
+	}
+	over := false
+	if seal.By != "going" {
+		err = s.reads.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM events WHERE session = ? AND kind = 'session' AND key = 0 AND seq > ? AND event = 'session.resumed')`, session, seal.Of).Scan(&over)
+	}
+	return over, s.fault(err)
 }
 
 // spare says whether a raw file is what its chunk was packed from.
