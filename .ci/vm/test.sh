@@ -81,8 +81,7 @@ timeout 60 "$s" run --mode watch -- sh -c 'echo ran' >out 2>/dev/null </dev/null
 mkdir ../q && cd ../q || exit 1
 seq 8 > a.txt; echo x > gone.txt
 "$s" run --mode watch --name w --detach -- bash -c '/bin/sed -i s/1/one/ a.txt; /bin/sed -i s/8/eight/ a.txt; /bin/rm gone.txt; sleep 600' >out 2>&1
-until_ "sleep 600" "$s" show w || no "the agent works"
-"$s" show w >out 2>&1; wants "a row says what was done" "deletes gone.txt"
+until_ "deletes gone.txt" "$s" show w && ok "a row says what was done" || { no "a row says what was done"; cat out; }
 check "take back one action" "$s" rollback w --action 1 --yes
 check "take back a deletion" "$s" rollback w --action 3 --yes
 check "it comes again" "$s" rollback w --redo 2 --yes
@@ -93,7 +92,7 @@ check "undo" "$s" apply w --undo --yes
 "$s" apply w --check false --looked --yes >out 2>&1; [ $? = 4 ] && ok "a check that fails stops it" || no "a failing check"
 "$s" kill w >out 2>&1
 timeout 60 "$s" resume w -- sh -c 'tail -n 1 a.txt; test ! -e gone.txt' >out 2>&1 </dev/null; rc=$?; { [ $rc = 0 ] && grep -q eight out; } && ok "resume" || { no "resume: exit $rc"; cat out; }
-"$s" diff w | (mkdir ../r && cd ../r && cp ../q/* . && patch -p1 -s >out2 2>&1 && tail -n 1 a.txt) >out 2>&1; wants "diff is a patch" "eight"
+"$s" diff w | (mkdir ../r && cd ../r && cp ../q/* . && git apply >out2 2>&1 && tail -n 1 a.txt) >out 2>&1; wants "diff is a patch" "eight"
 check "rm" "$s" rm --force w
 cd ../p || exit 1
 
