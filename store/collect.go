@@ -40,7 +40,7 @@ func (s *Store) Sane(ctx context.Context) error {
 		return fmt.Errorf("cannot compare the sessions with their events: %w", err)
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("what the table of sessions says of %s isn't what its events say, so nothing is removed (sessions like that: %d): stepbox verify --all --repair makes it again", wrong[0], len(wrong))
+		return fmt.Errorf("what the table of sessions says of %s isn't what its events say, so nothing is removed (sessions like that: %d): stepbox verify --all --repair makes it again, or, where the events are wrong too, stepbox rm %s --force removes it", wrong[0], len(wrong), wrong[0])
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func TestCollectBySoundRows(t *testing.T) {
 		`DELETE FROM sessions WHERE session = 'bbbbbbbb'`,
 	} {
 		raw(t, s.dir, does)
-		if c, err := s.Collect(t.Context(), false, nil); err == nil || !strings.Contains(err.Error(), "table of sessions says of bbbbbbbb") || !has(t, s, base) {
+		if c, err := s.Collect(t.Context(), false, nil); err == nil || !strings.Contains(err.Error(), "table of sessions says of bbbbbbbb") || !strings.Contains(err.Error(), "stepbox rm bbbbbbbb --force") || !has(t, s, base) {
 			t.Errorf("%s: %+v, %v", does, c, err)
 		}
 		if err := s.Rebuild(t.Context(), id); err != nil {

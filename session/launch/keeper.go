@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,7 +102,7 @@ func (k keeper) journaled(without []string, unread *error) store.References {
 			}
 			j, err := l.Read()
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w; stepbox rm %s gets past it, by removing its session", err, apply.SessionOf(name))
 			}
 			for _, s := range j.Steps {
 				for _, state := range []project.State{s.Old, s.New} {

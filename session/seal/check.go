@@ -70,7 +70,7 @@ func newChecker(st *store.Store, session string, list []key, keys map[string][]k
 	var err error
 	c.folder = noteOf(st, session)
 	if c.knows, err = readNote(c.folder); err != nil {
-		c.wrong = append(c.wrong, fmt.Sprintf("what its folder knows of its newest seal can't be read: %v", err))
+		c.wrong = append(c.wrong, fmt.Sprintf("what its folder knows of its newest seal can't be read: %v. It can be gone on with, though not known to be whole, without %s", err, c.folder))
 	}
 	return c
 }
@@ -97,7 +97,7 @@ func readNote(path string) (k known, err error) {
 	}
 	const most = 1000
 	b, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
+	if err != nil || len(b) == 0 { // as power loss may leave it: it knows as little as none
 		return k, err
 	}
 	newest, next, _ := strings.Cut(strings.TrimSpace(string(b)), " ")

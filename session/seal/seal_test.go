@@ -767,6 +767,14 @@ func TestNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.found(true)
+	if err := os.WriteFile(note, []byte("no hash"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.found(false, "can't be read", "without "+note)
+	if err := os.WriteFile(note, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.found(true, "doesn't know its newest seal")
 	if err := os.Remove(note); err != nil {
 		t.Fatal(err)
 	}
