@@ -30,7 +30,7 @@ func everything(t *testing.T) (dir string, large Hash) {
 		if k.name == KindSession || k.name == KindChunk {
 			continue
 		}
-		doc := fmt.Sprintf(`{"id":1,"title":"what it was","root":%q}`, []Hash{small, large}[i%2])
+		doc := fmt.Sprintf(`{"id":1,"title":"what it was","root":%q,"by":"going"}`, []Hash{small, large}[i%2])
 		appendFacts(t, s, id, Fact{Kind: k.name, Key: 1, Event: "was", Doc: json.RawMessage(doc)}, Fact{Kind: k.name, Key: 1, Event: "is", Doc: json.RawMessage(doc)})
 	}
 	for i, root := range []Hash{small, large} {
