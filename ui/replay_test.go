@@ -373,7 +373,7 @@ func TestReplayStandsAtNow(t *testing.T) {
 	d.press("home")
 	d.at("00:00:00")
 	d.press("space")
-	d.shows("this is now: end, L or esc goes live")
+	d.shows("nothing more is recorded by now: end, L or esc goes live") // which isn't now, if the agent is silent
 	d.press("1", "y", "enter", "space")
 	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	d.send(tea.PasteMsg{Content: "pasted"})
@@ -497,6 +497,12 @@ func TestReplaySearches(t *testing.T) {
 	d.press("n")
 	d.at("00:12:40")
 	d.shows("2 of 2 places: FAIL")
+	d.press("space")
+	d.shows("▶ ")
+	d.press("N") // it doesn't play past it
+	d.at("00:11:40")
+	d.press("n")
+	d.at("00:12:40")
 	d.press("n") // round
 	d.at("00:11:40")
 	d.press("N")

@@ -180,7 +180,7 @@ func (s *Screen) moved(m link.Moved) {
 		s.toPresent()
 	default: // the next key may still be meant for the replay, and must not be the agent's
 		t.playing = false
-		s.tell(themes.Info, "this is now: end, L or esc goes live")
+		s.tell(themes.Info, "nothing more is recorded by now: end, L or esc goes live")
 	}
 }
 
@@ -327,6 +327,7 @@ func (t *transport) search(words string, opened bool) tea.Cmd {
 func (t *transport) toHit(n int) {
 	of := len(t.hits)
 	t.hit = (n%of + of) % of
+	t.play(false) // it stays there to be read
 	t.jump(t.hits[t.hit].Moment(), t.hits[t.hit].Offset)
 	t.tellHit()
 }
