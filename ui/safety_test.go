@@ -202,12 +202,16 @@ func TestQuestionReplacedWhileRead(t *testing.T) {
 	next := ask(6, 14, "rm -rf build")
 	a := held(14, next.Title)
 	d.c.Put(api.Event{Question: &gone}, api.Event{Action: &a}, api.Event{Question: &next})
-	d.shows("it was answered elsewhere")
+	d.shows("what asked went away")
+	d.lacks("approve once")
+	d.lacks("deny…")
+	d.lacks("leaves it held")
 	d.calmly("a", "i", "n")
 	d.decided()
 	// The old one stays in view until it is left; only then the next can be had.
 	d.press("esc", leader, "a")
 	d.shows("rm -rf build")
+	d.shows("approve once")
 	d.calmly("a")
 	d.decided(api.AnswerApprove)
 	if got := d.c.Decisions()[0].Question; got != 6 {

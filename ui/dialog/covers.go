@@ -31,7 +31,7 @@ func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
 	var hints []paint.Hint
 	var reason string
 	for _, b := range keys.In(keys.Decision) {
-		if b.Short == "" {
+		if b.Short == "" || d.over != "" && intent.Decides(b.Intent) {
 			continue
 		}
 		switch b.Intent.(type) {
@@ -58,6 +58,9 @@ func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
 			reason = why
 		}
 		words := b.Short
+		if _, back := b.Intent.(intent.Back); back && d.over != "" {
+			words = "close"
+		}
 		if _, ok := b.Intent.(intent.Raw); ok && d.raw {
 			words = "hide raw argv"
 		}

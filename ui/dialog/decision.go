@@ -51,7 +51,12 @@ func NewDecision(q api.Question, print string) *Decision {
 
 func (d *Decision) Scope() keys.Scope { return keys.Decision }
 
-func (d *Decision) Leave() string { return "leaves it held" }
+func (d *Decision) Leave() string {
+	if d.over != "" {
+		return "close"
+	}
+	return "leaves it held"
+}
 
 // Sync takes the question as it is now. What was read of another text doesn't
 // count. When it is no longer held the dialog stays, so that the same keys don't

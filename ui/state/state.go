@@ -8,6 +8,7 @@ package state
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -38,7 +39,7 @@ type State struct {
 	Tried     uint64         // grows with every change of the attempts
 
 	prints map[int64]string // fingerprints of open questions
-	closed map[int64]bool   // questions known to be answered, so that a late event can't reopen one
+	closed map[int64]string // of questions known to be closed, why, so that a late event can't reopen one
 }
 
 // Apply reduces one event.
@@ -98,14 +99,17 @@ func put[T any](list []T, v T, most int, number func(T) int64) []T {
 
 func (s *State) question(q api.Question) {
 	if s.closed == nil {
-		s.closed, s.prints = map[int64]bool{}, map[int64]string{}
+		s.closed, s.prints = map[int64]string{}, map[int64]string{}
 	}
 	switch {
 	case !q.Open():
-		s.closed[q.ID] = true
+		s.closed[q.ID] = "what asked went away"
+		if q.Closed != "withdrawn" {
+			s.closed[q.ID] = fmt.Sprintf("it was answered elsewhere: %s by %s", q.Closed, cmp.Or(q.ClosedBy, "somebody"))
+		}
 		delete(s.prints, q.ID)
 		s.Questions = slices.DeleteFunc(s.Questions, func(x api.Question) bool { return x.ID == q.ID })
-	case !s.closed[q.ID]:
+	case s.closed[q.ID] == "":
 		s.prints[q.ID] = print(q)
 		s.Questions = put(s.Questions, q, math.MaxInt, func(x api.Question) int64 { return x.ID })
 	}
@@ -151,8 +155,8 @@ func print(q api.Question) string {
 	return q.Hash + "/" + strconv.FormatUint(h.Sum64(), 16)
 }
 
-// WasAnswered says whether a question is known to be closed.
-func (s *State) WasAnswered(id int64) bool { return s.closed[id] }
+// Closed says why a question that is known to be closed is, else "".
+func (s *State) Closed(id int64) string { return s.closed[id] }
 
 // QuestionOf finds the first open question of an action.
 func (s *State) QuestionOf(action int) (api.Question, bool) {

@@ -51,10 +51,10 @@ func TestApply(t *testing.T) {
 
 	// Answered here ahead of the event, then again by it, then opened by a late one.
 	s.Answered(api.Question{ID: 9, Closed: "allow"})
-	s.Apply(api.Event{Seq: 12, Question: &api.Question{ID: 9, Closed: "allow"}})
+	s.Apply(api.Event{Seq: 12, Question: &api.Question{ID: 9, Closed: "allow", ClosedBy: "cli"}})
 	s.Apply(api.Event{Seq: 13, Question: &api.Question{ID: 9, Action: 2}})
-	if _, ok := s.Question(9); ok || !s.WasAnswered(9) {
-		t.Error("an answered question came back")
+	if _, ok := s.Question(9); ok || s.Closed(9) != "it was answered elsewhere: allow by cli" {
+		t.Errorf("an answered question came back, or %q", s.Closed(9))
 	}
 
 	ended := live

@@ -1,9 +1,9 @@
 package workbench
 
 import (
-	"fmt"
-
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,6 +14,7 @@ import (
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/state"
 )
@@ -161,13 +162,10 @@ func (k *asking) refused(question int64, words string) {
 }
 
 func (k *asking) whyClosed(id int64) string {
-	switch {
-	case k.Over():
+	if k.Over() {
 		return "the session has ended"
-	case k.st.WasAnswered(id):
-		return "it was answered elsewhere, or what asked went away"
 	}
-	return "it is no longer held"
+	return paint.Clean(cmp.Or(k.st.Closed(id), "it is no longer held"))
 }
 
 // whole says whether the strip shows all that a decision on the question covers.
