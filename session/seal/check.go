@@ -214,7 +214,7 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 func (c *checker) over(live bool) (wrong, remarks []string) {
 	wrong = c.wrong
 	if !c.knows.newest.IsZero() && !c.met {
-		wrong = append(wrong, "it lacks the seal or the end that its folder knows as its newest: it was cut off before that, or written anew")
+		wrong = append(wrong, "it lacks the seal or the end that its folder knows as its newest: it was cut off before that or written anew, or the database is an older copy: then put back the newest")
 	}
 	if c.unknown > 0 {
 		if now, err := readNote(c.folder); err != nil || now == c.knows { // else they were recorded meanwhile

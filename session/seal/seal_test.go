@@ -749,7 +749,7 @@ func TestCutBack(t *testing.T) {
 			r.seal(Final)
 			r.found(true)
 			r.raw(`DROP TRIGGER events_remain`, `DELETE FROM events WHERE `+cut)
-			r.found(false, "it lacks the seal or the end that its folder knows")
+			r.found(false, "it lacks the seal or the end that its folder knows", "put back the newest")
 		})
 	}
 }
