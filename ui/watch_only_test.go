@@ -2,8 +2,11 @@ package ui
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // Who only watches sees all, and no key decides, types or sizes anything; each
@@ -24,7 +27,21 @@ func TestWatchingDecidesNothing(t *testing.T) {
 		d.press(key)
 		d.shows("you are watching only")
 	}
-	d.press("esc")
+	// Nor does an opened question offer what it refuses.
+	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	d.press("enter")
+	d.shows("! you are watching only: attach without --read-only decides")
+	d.lacks("approve once")
+	d.lacks("deny…")
+	for _, key := range []string{"a", "b", "d", "i", "n"} {
+		d.advance(7 * time.Second)
+		d.calmly(key)
+		d.until("all of why is said below", func() bool { return strings.Count(d.text(), "attach without --read-only decides") >= 2 })
+	}
+	d.press("?")
+	d.shows("approve once")
+	d.shows("you are watching only")
+	d.press("esc", "esc")
 	d.idle()
 	if n := len(c.Decisions()); n > 0 {
 		t.Errorf("%d decisions", n)

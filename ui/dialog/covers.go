@@ -31,7 +31,7 @@ func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
 	var hints []paint.Hint
 	var reason string
 	for _, b := range keys.In(keys.Decision) {
-		if b.Short == "" || d.over != "" && intent.Decides(b.Intent) {
+		if b.Short == "" || (d.over != "" || d.Off != "") && intent.Decides(b.Intent) {
 			continue
 		}
 		switch b.Intent.(type) {
@@ -70,6 +70,8 @@ func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
 	switch {
 	case d.over != "":
 		return hints, text{"✗ " + d.over, themes.Warn}
+	case d.Off != "":
+		return hints, text{"! " + d.Off, themes.Warn}
 	case d.notice != "":
 		return hints, text{d.notice, themes.Warn}
 	case d.pending:

@@ -18,6 +18,7 @@ import (
 // nobody approve what they haven't had in view whole.
 type Decision struct {
 	sheet
+	Off string // why nothing can be answered from here, or ""
 
 	place, of int    // its place in the queue, from 1
 	pending   bool   // an answer is on its way
@@ -99,6 +100,9 @@ func (d *Decision) Care(i intent.Intent) state.Care {
 func (d *Decision) Fail(words string) { d.notice = "! " + words }
 
 func (d *Decision) Why(i intent.Intent) string {
+	if d.Off != "" && intent.Decides(i) {
+		return d.Off
+	}
 	const ownKeys, unread = "changes are kept (y) or taken back (u)", "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {

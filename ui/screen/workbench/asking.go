@@ -85,7 +85,11 @@ func (k *asking) follow(focus intent.Pane) {
 func (k *asking) open(q api.Question) {
 	k.cursor = q.ID
 	k.list.Select(q.Action)
-	k.dialogs.open(dialog.NewDecision(q, k.st.Print(q.ID)))
+	d := dialog.NewDecision(q, k.st.Print(q.ID))
+	if k.cfg.Watching {
+		d.Off = watchingOnly
+	}
+	k.dialogs.open(d)
 }
 
 // walk goes to the next held thing from the focused pane, and opens it when opened

@@ -7,6 +7,9 @@ import (
 	"stepbox/ui/intent"
 )
 
+// watchingOnly has room on a screen of 80 columns beside what is held.
+const watchingOnly = "you are watching only: attach without --read-only decides"
+
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
 	if s.gone && intent.Acts(i) {
@@ -16,7 +19,7 @@ func (s *Screen) Why(i intent.Intent) string {
 		return why
 	}
 	if s.cfg.Watching && intent.Acts(i) {
-		return "you are watching only: stepbox attach, without --read-only, decides"
+		return watchingOnly
 	}
 	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 {
 		return "nothing is held"
