@@ -45,11 +45,13 @@ func (k keeper) Space(ctx context.Context, id string) (api.Space, error) {
 // Remove is server.Keeper's. While it is at it nobody goes on with the session or
 // applies it.
 func (k keeper) Remove(ctx context.Context, id string) error {
-	was, err := ledger.Doc[api.Session](ctx, k.store, id, store.KindSession, 0)
-	if err != nil {
-		return noSession(id, err)
+	if last, err := k.store.LastEvent(ctx, id); err != nil {
+		return err
+	} else if last == 0 {
+		return api.NoSession(id)
 	}
-	if was.Live() && k.live.live(id) {
+	was, err := ledger.Doc[api.Session](ctx, k.store, id, store.KindSession, 0) // damage may have left none
+	if err == nil && was.Live() && k.live.live(id) {
 		return api.Problemf(api.CodeBusy, "session %s is running: end it first, with stepbox kill %s", id, id)
 	}
 	journals, err := k.journalsOf(ctx, id)

@@ -1,10 +1,14 @@
 package launch
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	_ "github.com/mattn/go-sqlite3"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -58,5 +62,42 @@ func TestJournalsOfDamaged(t *testing.T) {
 	}
 	if got, err := (keeper{store: st}).journalsOf(t.Context(), id); err != nil || !slices.Equal(got, []string{"one"}) {
 		t.Errorf("its journals are %v, %v", got, err)
+	}
+}
+
+// Where a session's row is gone and its events are wrong, so that it isn't made again, the
+// session can be removed, and then gc goes on.
+func TestRemoveWithoutRow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	st, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	const id = "aaaaaaaa"
+	if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"state":"ended"}`)); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "stepbox.db")+"?_busy_timeout=5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `DELETE FROM sessions`); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Sane(t.Context()); err == nil {
+		t.Error("the record is sane")
+	}
+	k := keeper{store: st, live: registryIn(t.TempDir())}
+	if err := k.Remove(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	if err := st.Sane(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var none *api.Problem
+	if err := k.Remove(t.Context(), id); !errors.As(err, &none) || none.Code != api.CodeNotFound {
+		t.Errorf("a session that isn't there: %v", err)
 	}
 }

@@ -20,6 +20,10 @@ func remove(connect Connect) *cobra.Command {
 		var chosen []api.Session
 		for _, word := range args {
 			s, err := Find(all, word)
+			var none *api.Problem
+			if force && len(args) == 1 && word != "" && errors.As(err, &none) && none.Code == api.CodeNotFound { // its row may be gone
+				s, err = api.Session{ID: word, Name: word}, nil
+			}
 			if err != nil {
 				return err
 			}
