@@ -60,6 +60,15 @@ func (c *Client) Export(ctx context.Context, id string, r ExportRequest) (io.Rea
 	return resp.Body, nil
 }
 
+// ImportAgent is an imported session's agent. No profile is called so.
+const ImportAgent = "import"
+
+// NoFiles says why nothing is made of an imported session's files.
+const NoFiles = "it was recorded elsewhere and imported: there are no files, and no command that could run again"
+
+// Imported says whether a session was imported: it has what was printed, and nothing else.
+func (s Session) Imported() bool { return s.Agent == ImportAgent }
+
 // Imported is a session that was made of a terminal recording.
 type Imported struct {
 	Session Session  `json:"session"`

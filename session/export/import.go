@@ -20,8 +20,8 @@ import (
 // maxImport bounds a recording, in bytes.
 const maxImport = 4 << 30
 
-// imported is an imported session's agent.
-const imported = "import"
+// unnamed is what an imported session is called after, whose file has no name for one.
+const unnamed = "import"
 
 // Import makes an ended session of a terminal recording, whose file is named. It can
 // be replayed and searched; it has no actions and no files. It ends when it was
@@ -48,7 +48,7 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	}
 	now, command := time.Now().UTC(), api.Escape(api.Trim(cmp.Or(look.header.Command, filepath.Base(file)), 4096))
 	s := api.Session{
-		ID: e.NewID(), Name: name, Stepbox: api.Build(), Agent: imported, Mode: api.ModeWatch, State: api.SessionRunning,
+		ID: e.NewID(), Name: name, Stepbox: api.Build(), Agent: api.ImportAgent, Mode: api.ModeWatch, State: api.SessionRunning,
 		Command: "(half an import) " + command, Workspace: api.Escape(file), Folder: file,
 		StartedAt: now.Add(-look.at), Cols: look.header.Width, Rows: look.header.Height, Warnings: []string{
 			"this was recorded elsewhere and imported from a file: Stepbox can't tell whether it happened so",
@@ -177,10 +177,10 @@ func nameOf(file string) string {
 		return '-'
 	}, strings.ToValidUTF8(name, "-"))
 	if name = strings.Trim(api.Trim(name, 64), ".-_"); name == "" {
-		return imported
+		return unnamed
 	}
 	if api.Reserved(name) {
-		return imported + "-" + api.Trim(name, 40)
+		return unnamed + "-" + api.Trim(name, 40)
 	}
 	return name
 }

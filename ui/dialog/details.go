@@ -242,6 +242,9 @@ func SessionFacts(get func() api.Session) *Details {
 		add("folder", s.Workspace, themes.Surface)
 		add("id", s.ID, themes.Surface)
 		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
+		if s.Imported() {
+			return out
+		}
 		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
 		add("limits", cmp.Or(paint.Limits(s.Limits), "none"), themes.Surface)
 		add("enforced by", cmp.Or(s.Limits.Source, "—"), themes.Surface)

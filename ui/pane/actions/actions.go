@@ -192,6 +192,12 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	}
 	if len(items) == 0 {
 		words := "nothing yet: each command the agent starts appears here"
+		switch {
+		case p.State.Session.Imported():
+			words = "none: what was imported is what a terminal showed, and nothing else"
+		case p.State.Session.State != "" && !p.State.Session.Live():
+			words = "none: the agent started no command"
+		}
 		if p.Loading {
 			words = "reading the record…"
 		}

@@ -128,7 +128,14 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		return nil
 	}
 	if len(folds) == 0 {
-		paint.Paragraph(dst, inner, "nothing yet: each connection the agent tries appears here", f.P.S(themes.Muted))
+		words := "nothing yet: each connection the agent tries appears here"
+		switch {
+		case p.State.Session.Imported():
+			words = "none: this is imported"
+		case p.State.Session.State != "" && !p.State.Session.Live():
+			words = "none: the agent tried no connection"
+		}
+		paint.Paragraph(dst, inner, words, f.P.S(themes.Muted))
 		return nil
 	}
 	p.List.Draw(dst, area, inner, len(folds), f, false, func(r uv.Rectangle, n int) { p.row(dst, r, f, folds[n]) })

@@ -285,6 +285,8 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 	case intent.Resume:
 		switch {
 		case s.Starting:
+		case x.Imported():
+			s.Notice = api.NoFiles
 		case !s.cfg.CanResume:
 			s.Notice = "stepbox resume goes on with a session"
 		case x.Live():
@@ -299,6 +301,8 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		}
 		switch {
 		case s.Starting:
+		case x.Imported():
+			s.Notice = api.NoFiles
 		case !s.cfg.CanFork:
 			s.Notice = "stepbox fork starts a session on the files of another"
 		default:
