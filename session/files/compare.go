@@ -254,6 +254,10 @@ func (f *Files) Diff(ctx context.Context, key string, from, to *manifest.Manifes
 // Diffs yields the differences of all changed files, by path. A file that can't
 // be compared says why in its note and doesn't keep the others from being shown.
 func (f *Files) Diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq2[api.FileDiff, error] {
+	return f.diffs(ctx, from, to, func(diff.Change, *api.Change) {})
+}
+
+func (f *Files) diffs(ctx context.Context, from, to *manifest.Manifest, mark func(diff.Change, *api.Change)) iter.Seq2[api.FileDiff, error] {
 	return func(yield func(api.FileDiff, error) bool) {
 		c, err := f.compare(ctx, from, to)
 		if err != nil {
@@ -269,6 +273,7 @@ func (f *Files) Diffs(ctx context.Context, from, to *manifest.Manifest) iter.Seq
 			if err != nil {
 				d.Note = api.Escape(err.Error())
 			}
+			mark(c.Changes[i], &d.Change)
 			if !yield(d, nil) {
 				return
 			}

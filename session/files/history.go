@@ -101,23 +101,32 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 // Inherited marks what a fork began with and is as it was then: what it was forked from
 // did it. Listed are the changes from the project to a state.
 func (h *History) Inherited(ctx context.Context, id string, f *Files, to *manifest.Manifest, changes []diff.Change, listed []api.Change) {
+	mark := h.inherited(ctx, id, f, to)
+	for i := range listed {
+		mark(changes[i], &listed[i])
+	}
+}
+
+// inherited is what marks one of them.
+func (h *History) inherited(ctx context.Context, id string, f *Files, to *manifest.Manifest) func(diff.Change, *api.Change) {
+	none := func(diff.Change, *api.Change) {}
 	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
 	if err != nil || doc.Parent == nil {
-		return
+		return none
 	}
 	at, err := h.At(ctx, id, "start")
 	if err != nil || at.Checkpoint == 0 {
-		return
+		return none
 	}
 	first, err := f.At(ctx, at.Checkpoint)
 	if err != nil {
-		return // the change is shown all the same
+		return none // the change is shown all the same
 	}
 	base := manifest.LaterBase(first, to)
-	for i := range listed {
-		was, is := first.Has(base, changes[i].Path), changes[i].New
-		if listed[i].Inherited = is == nil && was == nil || is != nil && is.Same(was); listed[i].Inherited {
-			listed[i].Words = strings.TrimPrefix(listed[i].Words+", inherited", ", ")
+	return func(c diff.Change, to *api.Change) {
+		was, is := first.Has(base, c.Path), c.New
+		if to.Inherited = is == nil && was == nil || is != nil && is.Same(was); to.Inherited {
+			to.Words = strings.TrimPrefix(to.Words+", inherited", ", ")
 		}
 	}
 }
@@ -154,7 +163,11 @@ func (h *History) Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[
 		case err != nil:
 			yield(api.FileDiff{}, err)
 		case s.To != nil:
-			s.Files.Diffs(ctx, s.From, s.To)(yield)
+			mark := func(diff.Change, *api.Change) {}
+			if s.From == nil {
+				mark = h.inherited(ctx, id, s.Files, s.To)
+			}
+			s.Files.diffs(ctx, s.From, s.To, mark)(yield)
 		}
 	}
 }

@@ -220,7 +220,11 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 	out := bufio.NewWriter(d.out)
 	if d.names {
 		for _, c := range list {
-			fmt.Fprintf(out, "%s\t%s\n", c.Status, strings.ReplaceAll(both(c), " → ", "\t"))
+			fmt.Fprintf(out, "%s\t%s", c.Status, strings.ReplaceAll(both(c), " → ", "\t"))
+			if c.Inherited && d.screen { // elsewhere a program reads it
+				fmt.Fprint(out, "\tinherited")
+			}
+			fmt.Fprintln(out)
 		}
 		return out.Flush()
 	}
