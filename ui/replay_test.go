@@ -494,6 +494,7 @@ func TestReplaySearches(t *testing.T) {
 	search("parse")
 	d.at("00:11:40")
 	d.shows("1 of 2 places: src/parse.go")
+	d.shows("n N place")
 	d.press("n")
 	d.at("00:12:40")
 	d.shows("2 of 2 places: FAIL")
@@ -570,6 +571,7 @@ func TestSearchIsTakenAlong(t *testing.T) {
 	d.shows("the list isn't of what was typed yet")
 	d.lacks("Fork")
 	d.shows("1 of 3")
+	d.shows("] next place")
 	d.lacks("what was typed yet")
 	d.press("]", "enter", "n") // the last one before it is open
 	d.at("00:10:40")

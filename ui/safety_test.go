@@ -521,6 +521,9 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 			d.c.Put(api.Event{Action: &a}, api.Event{Question: &q})
 			d.until("held", func() bool { return d.m.bench.Held() > 0 })
 			d.press(leader, "4")
+			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+			d.shows("y keep") // the last line has room for the answer
+			d.send(tea.WindowSizeMsg{Width: 120, Height: 35})
 			d.calmly(tt.keys...)
 			d.decided(tt.want...)
 		})

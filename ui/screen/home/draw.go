@@ -277,8 +277,12 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 		ok = ok && !live && s.cfg.CanResume
 	case intent.Fork:
 		ok = ok && s.cfg.CanFork
+	case intent.Place:
+		ok = len(s.hits(cur)) > 1
 	case intent.Trash:
-		ok = ok && !live
+		ok = ok && !live && cur.Session.Trashed.IsZero()
+	case intent.Restore:
+		ok = ok && !cur.Session.Trashed.IsZero()
 	case intent.Open:
 		if live {
 			h.Words = "attach"

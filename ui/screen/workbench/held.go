@@ -146,6 +146,8 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		} else if inActions {
 			h.Words = "details"
 		}
+	case intent.Hit:
+		return h, s.wanted // at the end these are a pane's keys
 	case intent.Play:
 		if s.course.playing {
 			h.Words = "pause"
