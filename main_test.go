@@ -990,6 +990,42 @@ func TestAddedOutput(t *testing.T) {
 	}
 }
 
+// A supervisor that can't have its session's folder know of the end leaves its note, so that
+// the next command looks after that.
+func TestEndUntold(t *testing.T) {
+	f := newFaulty(t)
+	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--detach", "--", "sleep", "600")
+	notes, _ := filepath.Glob(filepath.Join(f.data(), "live", "*.json"))
+	if len(notes) != 1 {
+		t.Fatal(notes)
+	}
+	folder := filepath.Join(f.data(), "sessions", strings.TrimSuffix(filepath.Base(notes[0]), ".json"))
+	sealed := filepath.Join(folder, "sealed")
+	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+		if _, err := os.Stat(sealed); err == nil {
+			break
+		}
+	}
+	if err := errors.Join(os.Rename(sealed, sealed+".was"), os.Mkdir(sealed, 0o700)); err != nil { // it can't be written
+		t.Fatal(err)
+	}
+	f.says(0, nil, "kill", "it")
+	d, err := os.Open(folder)
+	if err == nil {
+		err = unix.Flock(int(d.Fd()), unix.LOCK_EX) // it is gone
+	}
+	if err := errors.Join(err, d.Close(), os.Remove(sealed), os.Rename(sealed+".was", sealed)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(notes[0]); err != nil {
+		t.Fatal(err)
+	}
+	f.until("it (1): whole", "verify", "it")
+	if _, err := os.Stat(notes[0]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its note is still there: %v", err)
+	}
+}
+
 // While another program keeps the database locked, what is asked for waits, and a session
 // goes on afterwards as if nothing had been.
 func TestLockedRecord(t *testing.T) {

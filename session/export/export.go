@@ -35,6 +35,9 @@ type Exporter struct {
 	// Seal signs what is imported, as it begins and when it is over; nil: as above.
 	Seal func(ctx context.Context, id string, over bool) error
 
+	// Foretell is told how what is imported ends, before it is recorded; nil: as above.
+	Foretell func(events []store.Event) error
+
 	// Whole says what is wrong with a session's record, for what vouches for it; nil: nobody looks.
 	Whole func(ctx context.Context, id string) error
 

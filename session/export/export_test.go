@@ -368,6 +368,7 @@ func TestImportKilledAtItsEnd(t *testing.T) {
 	e := recorded(t)
 	ring := seal.Ring{Dir: filepath.Join(t.TempDir(), "keys")}
 	e.NewID = func() string { return "again234" }
+	e.Foretell = func(events []store.Event) error { return seal.Ending(e.Store, events) }
 	e.Seal = func(ctx context.Context, id string, over bool) error {
 		if over {
 			runtime.Goexit() // what the process has goes with it

@@ -92,7 +92,7 @@ func (e *Exporter) Import(ctx context.Context, file string, r io.Reader) (out ap
 	if doc, err = json.Marshal(s); err != nil {
 		return out, err
 	}
-	if _, err := e.Store.Append(ctx, s.ID, store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: doc}); err != nil {
+	if _, err := e.Store.AppendForetold(ctx, s.ID, e.Foretell, store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: doc}); err != nil {
 		return out, err
 	}
 	if e.Seal != nil {

@@ -153,7 +153,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		}
 		_, err := seal.Seal(ctx, st, ring, id, by)
 		return err
-	}}
+	}, Foretell: func(events []store.Event) error { return seal.Ending(st, events) }}
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,

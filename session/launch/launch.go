@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -215,7 +216,12 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		return nil, nil, err
 	}
 	ring := ringIn(dir, st)
-	cfg.Seal = func(ctx context.Context, by string) (uint64, error) { return seal.Seal(ctx, st, ring, cfg.ID, by) }
+	var over atomic.Bool // its end is sealed, or will be by whom its folder tells
+	cfg.Seal = func(ctx context.Context, by string) (uint64, error) {
+		seq, err := seal.Seal(ctx, st, ring, cfg.ID, by)
+		over.Store(by == seal.Final && (err == nil || seal.Stays(err)))
+		return seq, err
+	}
 	cfg.Returned = applier(st, files.NewHistory(st, registryIn(dir).live), dir, cfg.Env, nil).Returned
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
@@ -277,7 +283,13 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		defer indexed(ctx, st, cfg)
 		defer func() { _ = release() }() // nobody writes after that
 		defer Tell(context.WithoutCancel(ctx), api.News{Kind: api.NewsEnded, From: me})
-		defer func() { _ = mine.withdraw() }() // as above
+		defer func() {
+			if over.Load() {
+				_ = mine.withdraw() // as above
+			} else { // the next command finds it as it does one that was killed
+				_ = mine.file.Close()
+			}
+		}()
 		var met sync.WaitGroup
 		met.Go(func() { meet(context.WithoutCancel(ctx), registryIn(dir), s, me) })
 		defer met.Wait()

@@ -56,13 +56,13 @@ func sealAfter(ctx context.Context, st *store.Store, r seal.Ring, id string) err
 	if err != nil || len(head) > 0 && head[0].Kind == store.KindSeal {
 		return err
 	}
-	return later(ctx, st, r, id)
+	return later(ctx, st, r, id, false)
 }
 
-func later(ctx context.Context, st *store.Store, r seal.Ring, id string) error {
+func later(ctx context.Context, st *store.Store, r seal.Ring, id string, dead bool) error {
 	ctx, cancel := context.WithTimeout(ctx, sealAfterFor)
 	defer cancel()
-	return seal.Later(ctx, st, r, id)
+	return seal.Later(ctx, st, r, id, dead)
 }
 
 // undertaker seals what sessions whose supervisors died left, and takes their notes away
@@ -100,7 +100,7 @@ func (u undertaker) one(ctx context.Context, id string, n note) error {
 			return err
 		}
 		defer func() { _ = release() }()
-		if err := later(ctx, u.store, u.ring, id); ctx.Err() != nil || err != nil && !seal.Stays(err) {
+		if err := later(ctx, u.store, u.ring, id, true); ctx.Err() != nil || err != nil && !seal.Stays(err) {
 			return err
 		}
 	}

@@ -38,6 +38,7 @@ type checker struct {
 	knows   known     // what it said before any event was looked at
 	met     bool      // the event that it knows has passed
 	going   bool      // and its owner goes on after that
+	dead    bool      // until he was killed, and nobody has looked since
 	resumed bool      // the session does, by an event since
 	unknown int       // events after that, of which it should know
 	lax     uint64    // from this event on it knows of none, and let all through: see known.lax
@@ -129,7 +130,7 @@ func (c *checker) event(e store.Event) {
 	case c.knows.next: // it stands for all before it
 		c.unknown, c.going = 0, c.resumed
 	}
-	if c.phase == ended && c.met && (c.going || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
+	if c.phase == ended && c.met && (c.going && (c.dead || c.lax > 0) || e.Hash == c.knows.next || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
 		c.phase = owed
 	}
 }
@@ -164,7 +165,7 @@ func (c *checker) fact(e store.Event) {
 		c.is = string(b)
 		switch {
 		case e.Event == "session.resumed":
-			c.unseen = c.unseen || !c.vouched
+			c.unseen, c.late = c.unseen || !c.vouched, c.late || c.missing && c.phase != closed
 			c.phase, c.vouched, c.resumed = open, false, true
 		case c.phase == open && s.State == api.SessionEnded:
 			c.phase, c.missing = ended, !c.keyed.IsZero() && !e.At.Before(c.keyed)
@@ -245,7 +246,7 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 		remarks = append(remarks, fmt.Sprintf("an older Stepbox that was killed recorded events from %d on: its folder doesn't know which, so others may be among them", c.lax))
 	}
 	if c.late {
-		remarks = append(remarks, "its end, or an apply of it, was signed only later, as its folder knew it: it couldn't be at the time")
+		remarks = append(remarks, "its end, or an apply of it, was signed only later: that what came since the seal before is what happened, no signature says")
 	}
 	if c.last != nil && (c.unseen || !c.vouched) {
 		remarks = append(remarks, "nothing signed it while it went on, only who found it later")

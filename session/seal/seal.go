@@ -149,11 +149,17 @@ func Foretell(ctx context.Context, st *store.Store, session string, events []sto
 	return know(st, session, events[0].Prev.String()+" "+events[len(events)-1].Hash.String())
 }
 
+// Ending is Foretell for a session that goes on until then.
+func Ending(st *store.Store, events []store.Event) error {
+	return know(st, events[0].Session, events[0].Prev.String()+" "+events[len(events)-1].Hash.String())
+}
+
 // Later seals what nobody is at any more, if there is something new: what a killed
 // supervisor left, whose output it packs, or an apply. The caller owns the session.
-// What speaks against itself, or ended without a seal and isn't Owed one, it doesn't vouch for.
-func Later(ctx context.Context, st *store.Store, r Ring, session string) error {
-	return later(ctx, st, r, session, func(phase) bool { return true })
+// What speaks against itself, or ended without a seal and isn't Owed one, it doesn't vouch
+// for, unless nobody has looked since its supervisor died: it may have ended just then.
+func Later(ctx context.Context, st *store.Store, r Ring, session string, dead bool) error {
+	return later(ctx, st, r, session, dead, func(phase) bool { return true })
 }
 
 // Owed is Later for a session whose end couldn't be signed, as its folder knows, and for
@@ -165,14 +171,14 @@ func Owed(ctx context.Context, st *store.Store, r Ring, session string) error {
 	} else if err != nil {
 		return err
 	}
-	return errors.Join(later(ctx, st, r, session, func(p phase) bool { return p == owed }), release())
+	return errors.Join(later(ctx, st, r, session, false, func(p phase) bool { return p == owed }), release())
 }
 
-func later(ctx context.Context, st *store.Store, r Ring, session string, is func(phase) bool) error {
+func later(ctx context.Context, st *store.Store, r Ring, session string, dead bool, is func(phase) bool) error {
 	fail := func(err error) error {
 		return fmt.Errorf("cannot seal the record of session %s: %w", session, err)
 	}
-	c, err := look(ctx, st, r, session)
+	c, err := look(ctx, st, r, session, dead)
 	if err != nil {
 		return fail(err)
 	}
@@ -202,7 +208,7 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, is func
 }
 
 // look has a session's events pass a checker.
-func look(ctx context.Context, st *store.Store, r Ring, session string) (*checker, error) {
+func look(ctx context.Context, st *store.Store, r Ring, session string, dead bool) (*checker, error) {
 	list, err := r.list()
 	if err != nil {
 		return nil, err
@@ -212,6 +218,7 @@ func look(ctx context.Context, st *store.Store, r Ring, session string) (*checke
 		return nil, err
 	}
 	c := newChecker(st, session, list, keys)
+	c.dead = dead
 	var before store.Hash
 	for {
 		const page = 1000

@@ -115,7 +115,7 @@ func (r *rig) foretell(events []store.Event) error { return Foretell(r.Context()
 // later seals it as who comes later; words are why it isn't.
 func (r *rig) later(words string) {
 	r.Helper()
-	if err := Later(r.Context(), r.st, r.ring, id); (err != nil) != (words != "") || err != nil && !strings.Contains(err.Error(), words) {
+	if err := Later(r.Context(), r.st, r.ring, id, false); (err != nil) != (words != "") || err != nil && !strings.Contains(err.Error(), words) {
 		r.Errorf("Later = %v", err)
 	}
 }
@@ -301,7 +301,7 @@ func TestOwed(t *testing.T) {
 		r.found(true, "signed only later")
 		r.own(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
-		r.found(false, "which its folder knows")
+		r.found(false, "no seal signs its end")
 		r.seal(Final)
 		if v, text := r.one(); !v.Whole() || !strings.Contains(text, "signed only later") || len(v.Remarks) > 1 {
 			t.Error(text)
@@ -351,9 +351,32 @@ func TestOwed(t *testing.T) {
 		r := newRig(t)
 		r.seal(Going)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
-		r.found(false, "--repair has it signed")
-		r.later("")
+		repaired(r, false, "no seal signs its end")
+		r.later("no seal signs its end")
+		if err := Later(t.Context(), r.st, r.ring, id, true); err != nil {
+			t.Error(err)
+		}
 		r.found(true, "signed only later")
+	})
+	t.Run("gone on with, and its folder never knew", func(t *testing.T) {
+		r := newRig(t)
+		r.seal(Going)
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+		r.own(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
+		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
+		r.seal(Final)
+		r.found(true, "signed only later")
+	})
+	t.Run("foretold", func(t *testing.T) {
+		r := newRig(t)
+		r.seal(Going)
+		r.add(store.KindNote, 9, "note", `{}`)
+		if _, err := r.st.AppendForetold(t.Context(), id, func(events []store.Event) error { return Ending(r.st, events) },
+			store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: []byte(`{"state":"ended"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		r.found(false, "which its folder knows")
+		repaired(r, true, "signed only later")
 	})
 	t.Run("another end", func(t *testing.T) {
 		r := ended(t)
@@ -427,7 +450,7 @@ func TestAddedAtRest(t *testing.T) {
 				t.Error("it is gone on with")
 			}
 			r.own(store.KindApply, 9, "apply.done", `{}`)
-			if err := Later(t.Context(), r.st, r.ring, id); err == nil {
+			if err := Later(t.Context(), r.st, r.ring, id, true); err == nil {
 				t.Error("it is signed")
 			}
 			r.found(false, c.words[:len(c.words)-1])
