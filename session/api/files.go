@@ -175,6 +175,14 @@ type Trouble struct {
 	Why  string `json:"why"`  // in words
 }
 
+// String is what is told of it; of what no path is left out for ("…"), why.
+func (t Trouble) String() string {
+	if t.Path == "…" {
+		return t.Why
+	}
+	return t.Path + ": " + t.Why
+}
+
 // Rollback is one that was carried out, or is.
 type Rollback struct {
 	ID int64     `json:"id"`

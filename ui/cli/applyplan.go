@@ -55,7 +55,7 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 	if len(p.Left) > 0 {
 		fmt.Fprintf(w, "left out %d\n", len(p.Left))
 		for _, t := range p.Left {
-			fmt.Fprintf(w, "  %s: %s\n", t.Path, t.Why)
+			fmt.Fprintf(w, "  %s\n", t)
 		}
 	}
 	if p.There > 0 {

@@ -133,7 +133,7 @@ func (p *Plan) list() (out []item) {
 		words = "⚠ can't be put back: "
 	}
 	for _, t := range p.shown.Left {
-		out = append(out, item{id: "left " + t.Path, rows: says(words+t.Path+": "+t.Why, themes.Warn)})
+		out = append(out, item{id: "left " + t.Path, rows: says(words+t.String(), themes.Warn)})
 	}
 	named := make(map[string]bool, len(p.shown.Unreviewed)) // above
 	for _, c := range p.shown.Unreviewed {
