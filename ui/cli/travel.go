@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 // maxShownFile bounds what of a file is shown on a terminal or as JSON, in bytes.
@@ -139,7 +140,7 @@ func (c command) showAt(s api.Session, n int, m api.Moment) error {
 		at := then.At
 		row(w, "at", "%s, %s into the session (event %d)", at.Time.Local().Format("2006-01-02 15:04:05"), at.Offset.Round(1e6), at.Seq)
 		printSession(w, then.Session, nil, then.Actions, then.Questions)
-		fmt.Fprintf(w, "\nchanged by then\t%s, %d lines added, %d removed\n", files(then.Changes.Total), then.Changes.Added, then.Changes.Removed)
+		fmt.Fprintf(w, "\nchanged by then\t%s, %s added, %d removed\n", files(then.Changes.Total), paint.Count(then.Changes.Added, "line", "lines"), then.Changes.Removed)
 		for _, f := range then.Changes.Files {
 			if f.Group != "git" {
 				fmt.Fprintf(w, "%s\t%s\n", f.Status, both(f))

@@ -53,7 +53,7 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := e.measure(area, 84)
 	s := e.session
-	rows := wrapped(dst, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet, and stay in the record.", width, themes.Strong)
+	rows := wrapped(dst, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet; the record has it all.", width, themes.Strong)
 	if s.Unreviewed > 0 {
 		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.", width, themes.Warn)...)
 	}
