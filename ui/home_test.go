@@ -177,6 +177,7 @@ func TestHomeLabels(t *testing.T) {
 		s, _ := c.find("p0000000")
 		return s.Note == long+"h"
 	})
+	d.until("the line for it is closed", func() bool { return !strings.Contains(d.text(), "Note on") })
 	d.shows("▪ better")
 	d.press("N", "ctrl+u", "h", "o", "enter", "p") // while it is being kept no key is for the list
 	d.until("the note is kept", func() bool { return !strings.Contains(d.text(), "Note on") })

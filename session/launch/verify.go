@@ -102,6 +102,8 @@ func (u undertaker) one(ctx context.Context, id string, n note) error {
 		defer func() { _ = release() }()
 		if err := later(ctx, u.store, u.ring, id, true); ctx.Err() != nil || err != nil && !seal.Stays(err) {
 			return err
+		} else if err != nil {
+			fmt.Fprintf(os.Stderr, "stepbox: %s; stepbox verify %s says more\n", api.Escape(err.Error()), id)
 		}
 	}
 	if !u.clean || u.live.forget(id) != nil { // it isn't over, or another command was quicker
