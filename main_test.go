@@ -801,7 +801,7 @@ func TestRecordFailsUnderSession(t *testing.T) {
 		}, []string{"see whether the disk is full", "the disk is full"}, true},
 		"removed": {func(t *testing.T, f *faulty, _ int) error {
 			return os.Remove(f.db())
-		}, []string{"the record is gone", "could not record", "not in the record"}, false},
+		}, []string{"the record is gone", "could not record", "not in the record", "its record can't be read"}, false},
 		"overwritten": {func(t *testing.T, f *faulty, _ int) error {
 			for _, p := range []string{f.db(), f.db() + "-wal"} {
 				st, err := os.Stat(p)
