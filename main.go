@@ -209,13 +209,16 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		if err != nil {
 			return "", err
 		}
-		return start(ctx, req)
+		s, err := start(ctx, req)
+		return s.ID, err
 	}
 	o.Resume = func(ctx context.Context, id string) (string, error) {
-		return startOn(ctx, launch.Request{Resume: id}, true, true)
+		s, err := startOn(ctx, launch.Request{Resume: id}, true, true)
+		return s.ID, err
 	}
 	o.Fork = func(ctx context.Context, id string, at api.Moment) (string, error) {
-		return startOn(ctx, launch.Request{Fork: &launch.Fork{Session: id, At: at}}, true, true)
+		s, err := startOn(ctx, launch.Request{Fork: &launch.Fork{Session: id, At: at}}, true, true)
+		return s.ID, err
 	}
 	return ui.Run(ctx, o)
 }
@@ -290,10 +293,11 @@ func demoCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			id, err := start(ctx, req)
+			demoed, err := start(ctx, req)
 			if err != nil {
 				return err
 			}
+			id := demoed.ID
 			if auto {
 				return demo.Auto(ctx, client, id, dir, cmd.OutOrStdout())
 			}
@@ -321,9 +325,9 @@ func demoCommand() *cobra.Command {
 
 // start starts a session. When it is the host that can't do it, the error says
 // what is missing and how to mend it.
-func start(ctx context.Context, req launch.Request) (string, error) {
-	id, err := launch.Start(ctx, req)
-	return id, whatIsMissing(ctx, err)
+func start(ctx context.Context, req launch.Request) (launch.Supervised, error) {
+	s, err := launch.Start(ctx, req)
+	return s, whatIsMissing(ctx, err)
 }
 
 // whatIsMissing adds to the error of a start what this host lacks, if it is that.
@@ -483,17 +487,17 @@ func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	id, err := start(ctx, req)
+	s, err := start(ctx, req)
 	if err != nil {
 		return err
 	}
-	return join(cmd, id, f.detach)
+	return join(cmd, s, f.detach)
 }
 
 // join shows a session that was just started, or says that it runs, and ends as
 // its agent does.
-func join(cmd *cobra.Command, id string, detach bool) error {
-	ctx := cmd.Context()
+func join(cmd *cobra.Command, started launch.Supervised, detach bool) error {
+	ctx, id := cmd.Context(), started.ID
 	client, done, err := launch.Hub(context.WithoutCancel(ctx))
 	if err != nil {
 		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", id, err)}
@@ -526,12 +530,15 @@ func join(cmd *cobra.Command, id string, detach bool) error {
 		}
 		return err
 	}
-	return leave(ctx, cmd, client, id)
+	return leave(ctx, cmd, client, started)
 }
 
 // endWait bounds how long a signal waits for the sandbox to be ended and its
 // record completed: the agent itself is killed at its beginning.
 const endWait = 10 * time.Second
+
+// closeWait bounds how long a run that is over waits for its record to be closed.
+const closeWait = time.Second
 
 // interrupted ends the run command after a signal. A hang-up, or a screen that
 // is closed, leaves the session running; a program without a screen ends with
@@ -557,8 +564,9 @@ func interrupted(ctx context.Context, cmd *cobra.Command, client *api.Client, id
 }
 
 // leave ends the run command: as the agent did, or with a word on where it went on.
-func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
-	s, err := client.Session(ctx, id)
+// Its record is closed by then, for whoever copies or removes it next.
+func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, started launch.Supervised) error {
+	s, err := client.Session(ctx, started.ID)
 	if err != nil {
 		return err
 	}
@@ -566,7 +574,7 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 		if cli.Terminal() {
 			return nil // the screen has said so
 		}
-		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
+		return cli.Detached(ctx, cmd.ErrOrStderr(), client, s.ID)
 	}
 	if s.State == api.SessionInterrupted {
 		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
@@ -574,6 +582,11 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 	}
 	if !cli.Terminal() { // a screen has said so
 		cli.Unapplied(cmd.ErrOrStderr(), s)
+	}
+	select {
+	case <-started.Gone:
+	case <-time.After(closeWait): // what it printed is still being indexed
+	case <-ctx.Done():
 	}
 	switch s.EndedBy {
 	case api.ByFailure:
@@ -589,9 +602,9 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 
 // startOn starts what is asked for on another session's files, with a command of its
 // own or, for none, the one that it had.
-func startOn(ctx context.Context, r launch.Request, screen, echo bool) (string, error) {
+func startOn(ctx context.Context, r launch.Request, screen, echo bool) (launch.Supervised, error) {
 	if err := surround(&r, screen, echo); err != nil {
-		return "", err
+		return launch.Supervised{}, err
 	}
 	return start(ctx, r)
 }
@@ -634,11 +647,11 @@ func onAnother(cmd *cobra.Command, args []string, detach bool, request func(all 
 		return err
 	}
 	r.Argv = args[1:]
-	id, err := startOn(cmd.Context(), r, cli.Terminal() && !detach, detach)
+	s, err := startOn(cmd.Context(), r, cli.Terminal() && !detach, detach)
 	if err != nil {
 		return err
 	}
-	return join(cmd, id, detach)
+	return join(cmd, s, detach)
 }
 
 func forkCommand() *cobra.Command {

@@ -110,23 +110,31 @@ func RunRoot() (string, error) {
 // socket is where a session's supervisor listens.
 func socket(root, id string) string { return filepath.Join(root, id, "sock") }
 
+// Supervised is a session that was started, and its supervisor.
+type Supervised struct {
+	ID string
+	// Gone is closed when the supervisor has closed the record and ended, a moment
+	// after its session did.
+	Gone <-chan struct{}
+}
+
 // Start starts a supervisor and waits until its agent runs; ending ctx ends that.
 // The supervisor is in a session of its own (setsid(2)) and goes on when the caller
 // ends. To resume a session is refused with an *Error, before anything runs and with
 // all that there was left as it is, if it is live, if someone else resumes it, and
 // when its project folder isn't the one that it worked on.
-func Start(ctx context.Context, req Request) (string, error) {
+func Start(ctx context.Context, req Request) (Supervised, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
-		return "", fmt.Errorf("cannot encode the request: %w", err)
+		return Supervised{}, fmt.Errorf("cannot encode the request: %w", err)
 	}
 	cmd, err := runner.Command("supervise")
 	if err != nil {
-		return "", err
+		return Supervised{}, err
 	}
 	in, out, err := os.Pipe()
 	if err != nil {
-		return "", fmt.Errorf("cannot make a pipe: %w", err)
+		return Supervised{}, fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	defer in.Close()
 	cmd.ExtraFiles = []*os.File{out}
@@ -136,7 +144,7 @@ func Start(ctx context.Context, req Request) (string, error) {
 	err = cmd.Start()
 	out.Close()
 	if err != nil {
-		return "", fmt.Errorf("cannot start the supervisor: %w", err)
+		return Supervised{}, fmt.Errorf("cannot start the supervisor: %w", err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -149,15 +157,15 @@ func Start(ctx context.Context, req Request) (string, error) {
 	if !stop() {
 		// It was told to end, and takes along what there was by then.
 		<-ended
-		return "", context.Cause(ctx)
+		return Supervised{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return "", &Error{Code: 125, Message: "the supervisor ended before it said why; stepbox doctor checks the host"}
+		return Supervised{}, &Error{Code: 125, Message: "the supervisor ended before it said why; stepbox doctor checks the host"}
 	}
 	if s.Error != nil {
-		return "", s.Error
+		return Supervised{}, s.Error
 	}
-	return s.ID, nil
+	return Supervised{ID: s.ID, Gone: ended}, nil
 }
 
 // Supervise is the supervisor's own main: it reads a Request, starts the

@@ -28,7 +28,7 @@ func remove(connect Connect) *cobra.Command {
 				return err
 			}
 			if n := s.Unapplied; n > 0 && !force {
-				return fmt.Errorf("%s of session %s (%d) were never applied and would be lost: stepbox diff %s shows them, --force removes them", files(n), s.Name, s.Number, s.ID)
+				return fmt.Errorf("session %s (%d) has changes that were never applied and would be lost (%s): stepbox diff %s shows them, --force removes them", s.Name, s.Number, files(n), s.ID)
 			}
 			if s.State == "" && !force {
 				return fmt.Errorf("what session %s left can't be told, since its row is damaged: stepbox verify --all --repair makes it again, --force removes it", s.ID)
