@@ -494,3 +494,25 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestStrangersBesideJournal puts files beside a journal whose names are numbers, and
+// not as its own are written.
+func TestStrangersBesideJournal(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	j := openJournal(t, s, id)
+	for _, name := range []string{"00000009.raw", "2.raw", "+00003.raw", "0000000.zst"} {
+		write(t, filepath.Join(j.dir, name), []byte("no frames"))
+	}
+	if err := errors.Join(j.Output([]byte("deed")), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again := openJournal(t, s, id)
+	if err := errors.Join(again.Output([]byte("more")), again.Close()); err != nil {
+		t.Errorf("going on: %v", err)
+	}
+	if fs := frames(t, s, id); len(fs) != 2 || string(fs[1].Data) != "more" {
+		t.Errorf("read: %v", fs)
+	}
+	verify(t, s, id)
+}

@@ -103,8 +103,8 @@ func listJournal(dir string) ([]journalFile, error) {
 	for _, e := range entries {
 		base, ext, _ := strings.Cut(e.Name(), ".")
 		n, err := strconv.ParseUint(base, 10, 32)
-		if err != nil || ext != "raw" && ext != "zst" {
-			continue
+		if err != nil || ext != "raw" && ext != "zst" || base != fmt.Sprintf(journalFmt, n) {
+			continue // not the journal's
 		}
 		if k := len(files) - 1; k >= 0 && files[k].number == uint32(n) {
 			files[k].raw = true

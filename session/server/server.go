@@ -192,7 +192,10 @@ func (s *server) live(f func(Controller, *http.Request) (any, error)) func(*http
 			return nil, err
 		}
 		state := "it is " + string(info.State) + "; stepbox resume " + info.ID + " goes on with it"
-		if info.Live() {
+		switch {
+		case info.Imported():
+			state = api.NoFiles
+		case info.Live():
 			state = "its supervisor doesn't answer, so it is just starting or ending" // the record will say
 		}
 		return nil, api.Problemf(api.CodeNotLive, "session %s isn't running: %s", info.Name, state)
