@@ -121,9 +121,9 @@ func (c *Client) At(ctx context.Context, id string, m Moment) (At, error) {
 	return fetch[At](ctx, c, http.MethodGet, path(id, "moment")+"?at="+url.QueryEscape(string(m)), nil)
 }
 
-// EventsAt yields how a session stood just after an event, as EventsFromNow does
-// for now: its newest resources then, at most last of each kind, without
-// questions that were closed by then. What followed is Recorded from seq+1.
+// EventsAt yields how a session stood just after an event, as EventsFromNow yields
+// how it stands at present: its newest resources then, at most last of each kind,
+// without questions that were closed by then. What followed is Recorded from seq+1.
 func (c *Client) EventsAt(ctx context.Context, id string, seq uint64, last int) iter.Seq2[Event, error] {
 	return c.events(ctx, path(id, "events")+"?follow=false&at="+strconv.FormatUint(seq, 10)+"&last="+strconv.Itoa(last))
 }
@@ -132,8 +132,8 @@ func (c *Client) EventsAt(ctx context.Context, id string, seq uint64, last int) 
 // keyframe of the screen as it was that long after the session began, then what
 // was printed since, each piece after a FrameTime when that has moved on, as fast
 // as it is read, and FrameEnd. What can't be read is a FrameDamage, and then comes
-// the keyframe with which it goes on, if it does. Of a live session it ends with what is recorded by
-// then. Input isn't taken.
+// the keyframe with which it goes on, if it does. Of a live session it ends with what
+// is recorded by then. Input isn't taken.
 func (c *Client) TerminalAt(ctx context.Context, id string, offset time.Duration) (*TerminalConn, error) {
 	return c.terminal(ctx, id, "?at="+strconv.FormatInt(offset.Milliseconds(), 10))
 }

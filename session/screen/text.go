@@ -26,8 +26,9 @@ func (l *row) text() string {
 
 // Lines is a screen that is read line by line, as plain text without trailing blanks:
 // each line when it leaves the screen, or when it stands there at a rest and is another
-// than it was; an empty one once something stands below it. What was wrapped at the screen's edge is one line. On the alternate
-// screen, which nothing leaves, lines are told apart by the rows behind it, and empty rows are no lines.
+// than it was; an empty one once something stands below it. What was wrapped at the
+// screen's edge is one line. On the alternate screen, which nothing leaves, lines are told
+// apart by the rows behind it, and empty rows are no lines.
 type Lines struct {
 	*Screen
 	line  func(string)

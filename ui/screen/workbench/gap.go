@@ -9,9 +9,9 @@ import (
 	"stepbox/session/api"
 )
 
-// gap is a stretch of more than shortest of a session, in which no action ran,
-// nothing was printed and nothing else was marked: a person was away, or it had ended and was resumed later.
-// However long it is, it has as much room on the course as shortest.
+// gap is a stretch of more than shortest of a session, in which no action ran, nothing
+// was printed and nothing else was marked: a person was away, or it had ended and was
+// resumed later. However long it is, it has as much room on the course as shortest.
 type gap struct {
 	from, to time.Duration
 	before   time.Duration // what all gaps before it leave out of the course
