@@ -506,6 +506,7 @@ func join(cmd *cobra.Command, started launch.Supervised, detach bool) error {
 	if detach {
 		return cli.Detached(ctx, cmd.OutOrStdout(), client, id)
 	}
+	defer closed(context.WithoutCancel(ctx), client, started)
 	// A reader of the output that is gone is an error here, and not this program's end.
 	broken := make(chan os.Signal, 1) // full is fine: it is only kept from doing harm
 	signal.Notify(broken, syscall.SIGPIPE)
@@ -530,15 +531,24 @@ func join(cmd *cobra.Command, started launch.Supervised, detach bool) error {
 		}
 		return err
 	}
-	return leave(ctx, cmd, client, started)
+	return leave(ctx, cmd, client, id)
 }
 
 // endWait bounds how long a signal waits for the sandbox to be ended and its
 // record completed: the agent itself is killed at its beginning.
 const endWait = 10 * time.Second
 
-// closeWait bounds how long a run that is over waits for its record to be closed.
-const closeWait = time.Second
+// closed waits until a session that is over has closed its record, for whoever copies
+// or removes that next; for a second, as what it printed may still be being indexed.
+func closed(ctx context.Context, client *api.Client, started launch.Supervised) {
+	if s, err := client.Session(ctx, started.ID); err == nil && s.Live() {
+		return
+	}
+	select {
+	case <-started.Gone:
+	case <-time.After(time.Second):
+	}
+}
 
 // interrupted ends the run command after a signal. A hang-up, or a screen that
 // is closed, leaves the session running; a program without a screen ends with
@@ -564,9 +574,8 @@ func interrupted(ctx context.Context, cmd *cobra.Command, client *api.Client, id
 }
 
 // leave ends the run command: as the agent did, or with a word on where it went on.
-// Its record is closed by then, for whoever copies or removes it next.
-func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, started launch.Supervised) error {
-	s, err := client.Session(ctx, started.ID)
+func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
+	s, err := client.Session(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -574,7 +583,7 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, started 
 		if cli.Terminal() {
 			return nil // the screen has said so
 		}
-		return cli.Detached(ctx, cmd.ErrOrStderr(), client, s.ID)
+		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
 	}
 	if s.State == api.SessionInterrupted {
 		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
@@ -582,11 +591,6 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, started 
 	}
 	if !cli.Terminal() { // a screen has said so
 		cli.Unapplied(cmd.ErrOrStderr(), s)
-	}
-	select {
-	case <-started.Gone:
-	case <-time.After(closeWait): // what it printed is still being indexed
-	case <-ctx.Done():
 	}
 	switch s.EndedBy {
 	case api.ByFailure:

@@ -307,7 +307,7 @@ func TestSweepSparesNewcomers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(made, lockName)); err != nil {
+		if _, err := os.Stat(filepath.Join(made, holder.LockName)); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.RemoveAll(made); err != nil {
@@ -410,4 +410,75 @@ func TestPreflight(t *testing.T) {
 		}
 	}
 	assertNoCgroups(t, "probe-"+strconv.Itoa(os.Getpid()))
+}
+
+// TestSweepSparesOthers has folders beside those of sandboxes that are anybody's, as
+// where a note is wrong or damaged that says where a sandbox's is.
+func TestSweepSparesOthers(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-24 * time.Hour)
+	write := func(path, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(filepath.Dir(path), old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "projects", "work.txt"), "work")
+	write(filepath.Join(dir, "database", holder.LockName), "12345\n") // another program's
+	write(filepath.Join(dir, "database", "rows"), "rows")
+	write(filepath.Join(dir, "behind", "rows"), "rows")
+	write(filepath.Join(dir, "linked", "rows"), "rows")
+	write(filepath.Join(dir, "elsewhere"), "")
+	if err := errors.Join(os.Symlink("behind", filepath.Join(dir, "link")), os.Symlink("../elsewhere", filepath.Join(dir, "linked", holder.LockName)), os.Chtimes(filepath.Join(dir, "linked"), old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "cut-short"), 0o700), os.Chtimes(filepath.Join(dir, "cut-short"), old, old)); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(dir, "left", holder.LockName), "")
+	write(filepath.Join(dir, "left", "state", "file"), "of a sandbox")
+	write(filepath.Join(dir, "other", holder.LockName), "")
+	if swept, err := SweepOne(t.Context(), dir, "left"); err != nil || !swept {
+		t.Errorf("one that was left: %v, %v", swept, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "other", holder.LockName)); err != nil {
+		t.Errorf("beside the one that was swept: %v", err)
+	}
+	if swept, err := Sweep(t.Context(), dir); err != nil || !slices.Equal(swept, []string{"other"}) {
+		t.Errorf("swept: %v, %v", swept, err)
+	}
+	for _, name := range []string{"projects/work.txt", "database/rows", "behind/rows", "linked/rows", "link"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "cut-short")); err == nil {
+		t.Error("an empty one that was left is there still")
+	}
+}
+
+// TestRemovalKeepsLock: what was removed by half is known as a sandbox's, and nothing
+// is removed behind a link.
+func TestRemovalKeepsLock(t *testing.T) {
+	dir := t.TempDir()
+	run := filepath.Join(dir, "run")
+	if err := errors.Join(os.MkdirAll(filepath.Join(run, "fixed"), 0o700), os.WriteFile(filepath.Join(run, "a"), nil, 0o600), os.WriteFile(filepath.Join(run, holder.LockName), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink("run", filepath.Join(dir, "link")), holder.RemoveAll(filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(run, "a")); err != nil {
+		t.Fatalf("behind a link: %v", err)
+	}
+	if err := unix.Mount("none", filepath.Join(run, "fixed"), "tmpfs", 0, ""); err != nil {
+		t.Skipf("a mount keeps a folder from being removed: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(run, "fixed"), 0) })
+	if err := holder.RemoveAll(run); err == nil {
+		t.Fatal("a mount was removed")
+	}
+	if _, err := os.Stat(filepath.Join(run, holder.LockName)); err != nil {
+		t.Errorf("removed by half: %v", err)
+	}
 }

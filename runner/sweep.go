@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,17 +18,14 @@ import (
 	"stepbox/runner/holder"
 )
 
-const (
-	lockName  = "lock"
-	guardName = "guard.json"
-)
+const guardName = "guard.json"
 
 // lockFolder locks a run-time folder for as long as the file, or a copy of it in
 // another process, is open. See flock(2).
 func lockFolder(dir string) (*os.File, error) { return openLock(dir, os.O_CREATE) }
 
-func openLock(dir string, create int) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|create, 0o600)
+func openLock(dir string, how int) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, holder.LockName), os.O_RDWR|how, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the sandbox's run-time folder: %w", err)
 	}
@@ -47,7 +45,7 @@ func openLock(dir string, create int) (*os.File, error) {
 // one over: to whoever looks, a folder is there with its lock held, or not at
 // all. The lock is runDir's own and held for a few system calls.
 func between(runDir string, f func() error) error {
-	dir, err := os.Open(runDir)
+	dir, err := os.OpenFile(runDir, unix.O_DIRECTORY, 0)
 	if err != nil {
 		return fmt.Errorf("cannot lock the run-time folders: %w", err)
 	}
@@ -96,7 +94,7 @@ func writeGuard(dir string, guard holder.Guard) error {
 
 // Sweep removes what sandboxes left whose supervisor and holder both died, as
 // after a crash of the machine, and gives their names. Those that live are left
-// alone; what couldn't be removed is in the error.
+// alone, and so is what isn't a sandbox's; what couldn't be removed is in the error.
 func Sweep(ctx context.Context, runDir string) ([]string, error) {
 	entries, err := os.ReadDir(runDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,23 +106,33 @@ func Sweep(ctx context.Context, runDir string) ([]string, error) {
 	var swept []string
 	var failures []error
 	for _, entry := range entries {
-		if !entry.IsDir() || !validID(entry.Name()) {
-			continue
+		ok, err := SweepOne(ctx, runDir, entry.Name())
+		if failures = append(failures, err); ok {
+			swept = append(swept, entry.Name())
 		}
-		dir := filepath.Join(runDir, entry.Name())
-		var lock *os.File
-		if between(runDir, func() (err error) { lock, err = takeOver(dir); return err }) != nil {
-			continue // it lives, or just went
-		}
-		err = sweep(ctx, dir)
-		lock.Close()
-		if err != nil {
-			failures = append(failures, fmt.Errorf("cannot remove what session %q left: %w", entry.Name(), err))
-			continue
-		}
-		swept = append(swept, entry.Name())
 	}
 	return swept, errors.Join(failures...)
+}
+
+// SweepOne is Sweep for one sandbox, and says whether there was something of it. It
+// leaves alone what else is in runDir, which may be anybody's folder.
+func SweepOne(ctx context.Context, runDir, id string) (swept bool, err error) {
+	if !validID(id) {
+		return false, nil
+	}
+	dir := filepath.Join(runDir, id)
+	if _, err := os.Lstat(dir); err != nil {
+		return false, nil
+	}
+	var lock *os.File
+	if between(runDir, func() (err error) { lock, err = takeOver(dir); return err }) != nil {
+		return false, nil // it lives, just went, or is no sandbox's
+	}
+	defer lock.Close()
+	if err := sweep(ctx, dir); err != nil {
+		return false, fmt.Errorf("cannot remove what session %q left: %w", id, err)
+	}
+	return true, nil
 }
 
 // Gone waits until nothing is left of a sandbox whose supervisor died, which its
@@ -134,7 +142,7 @@ func Gone(ctx context.Context, runDir, id string) error {
 		return fmt.Errorf("cannot use %q as a sandbox's name", id)
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		_, failure := Sweep(ctx, runDir)
+		_, failure := SweepOne(ctx, runDir, id)
 		if _, err := os.Lstat(filepath.Join(runDir, id)); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -147,20 +155,29 @@ func Gone(ctx context.Context, runDir, id string) error {
 }
 
 // takeOver locks the folder of a sandbox that has nobody. It makes nothing: a
-// folder that its owner is removing must not grow again. One without a lock is
-// such a folder, or its maker died at once, which shows by its age.
+// folder that its owner is removing must not grow again. Only its lock, which goes
+// last, shows that a folder is a sandbox's: one without is left alone, but for an
+// empty one, whose maker died at once or whose remover before the end.
 func takeOver(dir string) (*os.File, error) {
-	if _, err := os.Lstat(filepath.Join(dir, lockName)); err == nil {
-		return openLock(dir, 0)
-	}
-	info, err := os.Stat(dir)
+	info, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
 	}
-	if time.Since(info.ModTime()) < removing {
-		return nil, fs.ErrNotExist
+	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return nil, fs.ErrInvalid
 	}
-	return os.Open(dir)
+	lock, err := openLock(dir, unix.O_NOFOLLOW)
+	if errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) >= removing {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if is, err := lock.Stat(); err != nil || !is.Mode().IsRegular() || is.Size() > 0 {
+		lock.Close()
+		return nil, fs.ErrInvalid
+	}
+	return lock, nil
 }
 
 // removing is longer than the removal of a run-time folder takes.

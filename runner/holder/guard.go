@@ -67,9 +67,32 @@ func (g Guard) kill(ctx context.Context, pidfd int) error {
 	}
 }
 
+// LockName is the file in a run-time folder that is locked while somebody has it.
+const LockName = "lock"
+
 // RemoveAll removes a folder of ours with all that it holds, also the folder of
-// mode 000 that overlayfs makes below its work folder.
+// mode 000 that overlayfs makes below its work folder. By its lock, which goes last,
+// a run-time folder is known to whoever finds half of it.
 func RemoveAll(dir string) error {
+	var err error
+	if is, failed := os.Lstat(dir); failed == nil && is.IsDir() {
+		entries, _ := os.ReadDir(dir) // what can't be read is made to be below
+		for _, e := range entries {
+			if e.Name() != LockName && err == nil {
+				err = removeAll(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	if err == nil {
+		err = removeAll(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove %q: %w", dir, err)
+	}
+	return nil
+}
+
+func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
@@ -80,10 +103,7 @@ func RemoveAll(dir string) error {
 		})
 		err = os.RemoveAll(dir)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot remove %q: %w", dir, err)
-	}
-	return nil
+	return err
 }
 
 func (g Guard) thaw() {

@@ -200,14 +200,18 @@ func sweep(ctx context.Context, dir string, live registry) (dead map[string]note
 	}
 	_, dead, err = live.list()
 	failures = append(failures, err)
-	for _, n := range dead {
-		if filepath.IsAbs(n.Root) {
-			roots[n.Root] = true
-		}
-	}
 	clean = true
 	for root := range roots {
 		if _, err := runner.Sweep(ctx, root); err != nil {
+			clean = false
+			failures = append(failures, err)
+		}
+	}
+	for id, n := range dead {
+		if !filepath.IsAbs(n.Root) || roots[n.Root] {
+			continue
+		}
+		if _, err := runner.SweepOne(ctx, n.Root, id); err != nil { // whose else is there nobody knows
 			clean = false
 			failures = append(failures, err)
 		}

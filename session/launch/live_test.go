@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -154,4 +155,50 @@ func TestSealedBeforeForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked(true)
+}
+
+// TestSweepByNote: a note that is left says where its session's folder was, and nothing
+// of what else is there goes.
+func TestSweepByNote(t *testing.T) {
+	dir, beyond := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	folder := func(name string, files ...string) string {
+		for _, f := range files {
+			path := filepath.Join(beyond, name, f)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(filepath.Join(beyond, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(beyond, name)
+	}
+	mine, another, home := folder("aaaaaaaa", "lock", "guard"), folder("bbbbbbbb", "lock"), folder("projects", "work")
+	live := registryIn(dir)
+	for _, id := range []string{"aaaaaaaa", "projects"} {
+		if err := os.MkdirAll(string(live), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		a, err := live.write(id, note{Name: id, Root: beyond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.file.Close(); err != nil { // as when its supervisor dies
+			t.Fatal(err)
+		}
+	}
+	dead, clean, err := sweep(t.Context(), dir, live)
+	if err != nil || !clean || len(dead) != 2 {
+		t.Fatalf("%v, %v, %v", dead, clean, err)
+	}
+	if _, err := os.Stat(mine); err == nil {
+		t.Error("what the session left is there still")
+	}
+	for _, d := range []string{filepath.Join(another, "lock"), filepath.Join(home, "work")} {
+		if _, err := os.Stat(d); err != nil {
+			t.Error(err)
+		}
+	}
 }
