@@ -130,6 +130,16 @@ func TestOpeningNeverAnswers(t *testing.T) {
 	d.decided(api.AnswerApprove)
 }
 
+// A question that is open isn't opened once more behind itself.
+func TestOpenedOnce(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
+	d.press(leader, "a", leader, "a")
+	d.shows("command held")
+	d.press("esc")
+	d.lacks("command held")
+}
+
 // A click that brings the window to the front is for the window. Any other one
 // focuses a pane and decides nothing.
 func TestClicksNeverDecide(t *testing.T) {

@@ -84,7 +84,11 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	rows = append(rows, command(dst, d.line.Value(), width)...)
 	rows = append(rows, row{})
-	for _, w := range d.how[max(0, len(d.how)-max(3, area.Dy()-16)):] {
+	how := d.how
+	if d.done == nil { // then all of it is scrolled
+		how = how[max(0, len(how)-max(3, area.Dy()-16)):]
+	}
+	for _, w := range how {
 		rows = append(rows, muted(paint.Shorten(dst, w, width)))
 	}
 	note, hints := text{"⋯ running it", themes.Info}, []paint.Hint{{Key: "esc", Words: "stop"}}

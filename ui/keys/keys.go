@@ -79,8 +79,16 @@ const LeaderKey = "ctrl+]"
 // table is made on first use: most processes have no keys.
 var table = sync.OnceValue(bindings)
 
+// pressed is a key by its name.
+type pressed string
+
+func (k pressed) String() string { return string(k) }
+
 // Find returns what a key means in a place.
 func Find(k fmt.Stringer, place ...Scope) (Binding, bool) {
+	if k.String() == "alt+esc" { // so two that come at once are read
+		k = pressed("esc")
+	}
 	for _, s := range place {
 		for _, b := range table()[s] {
 			if key.Matches(k, b.Binding) {

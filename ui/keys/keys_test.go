@@ -45,6 +45,9 @@ func TestInnerScopeWins(t *testing.T) {
 	if _, ok := Find(name("a"), Panes); ok {
 		t.Error("a means something in every pane")
 	}
+	if b, _ := Find(name("alt+esc"), Actions, Panes); b.Intent != intent.Intent(intent.Back{}) {
+		t.Errorf("two esc at once are %+v", b)
+	}
 	for _, s := range all {
 		for _, b := range In(s) {
 			switch b.Intent.(type) {

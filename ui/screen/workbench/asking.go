@@ -81,8 +81,11 @@ func (k *asking) follow(focus intent.Pane) {
 	}
 }
 
-// open opens a question.
+// open opens a question, unless that is what is open.
 func (k *asking) open(q api.Question) {
+	if d, ok := k.dialogs.top().(*dialog.Decision); ok && d.Target().Question == q.ID {
+		return
+	}
 	k.cursor = q.ID
 	k.list.Select(q.Action)
 	d := dialog.NewDecision(q, k.st.Print(q.ID))
