@@ -277,8 +277,8 @@ func (b *planner) unchanged(path string, want project.State) bool {
 	return ok && s.Same(want)
 }
 
-// recall reads which applies stand, and notes what isn't known, or not as it was, of what
-// the plan's state goes on from.
+// recall reads which applies stand, and notes what isn't known of what the plan's state
+// goes on from.
 func (b *planner) recall() error {
 	lineage, f, err := b.a.lineage(b.ctx, b.p.session, b.sel.Checkpoint)
 	if err != nil {
@@ -295,27 +295,6 @@ func (b *planner) recall() error {
 		}
 		if w.lost != nil {
 			b.left("…", fmt.Sprintf("nobody can tell what %s wrote: %v", w, w.lost))
-		}
-	}
-	began := b.p.session.StartedAt
-	if b.p.session.Resumed > 0 {
-		began = b.p.session.ResumedAt
-	}
-	for _, p := range f.line {
-		all, _ := b.a.History.Applies(b.ctx, p.session) // of what was removed there are none
-		for _, x := range all {
-			if x.State != api.ApplyUndone || x.Checkpoint > p.checkpoint || x.At.After(began) || x.UndoneAt.Before(began) || b.sel.Now == nil {
-				continue
-			}
-			x.Paths = slices.DeleteFunc(x.Paths, func(path string) bool { return b.sel.Now.Knows(nil, path) })
-			if len(x.Paths) == 0 {
-				continue
-			}
-			w := wrote{id: x.ID}
-			if p.session != b.p.session.ID {
-				w.of = named(f.sessions[p.session])
-			}
-			b.left(x.Paths[0], fmt.Sprintf("this had it from the project, where %s had written it, which was undone since (files like this: %d)", &w, len(x.Paths)))
 		}
 	}
 	return nil

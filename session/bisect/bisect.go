@@ -295,7 +295,7 @@ func (t *tester) lay(ctx context.Context, at api.Moment) (*manifest.Manifest, er
 		return nil, err
 	}
 	defer whole.Close()
-	over, gaps, err := whole.Over(ctx)
+	over, gaps, err := whole.Over(ctx, false)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range gaps {

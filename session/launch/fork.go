@@ -31,7 +31,7 @@ func layOut(ctx context.Context, st *store.Store, cfg *session.Config) error {
 		return bad(err)
 	}
 	defer t.Close()
-	upper, gaps, err := t.Over(ctx)
+	upper, gaps, err := t.Over(ctx, true)
 	if err != nil {
 		return bad(err)
 	}

@@ -18,8 +18,9 @@ import (
 
 // Over is the tree as what an overlay's upper has to have over the project folder as
 // it is now, with all contents in the store. What the tree doesn't know, or can't have,
-// is as it is now, and in gaps. The folder has to be the one that it was.
-func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []manifest.Problem, err error) {
+// is as it is now, and in gaps. The folder has to be the one that it was. With all it has
+// what the session changed also where the project has that by now.
+func (t *Tree) Over(ctx context.Context, all bool) (upper *manifest.Manifest, gaps []manifest.Problem, err error) {
 	if t.lower == nil {
 		return nil, nil, fmt.Errorf("cannot open the project folder %q", t.Session.Folder)
 	}
@@ -41,7 +42,7 @@ func (t *Tree) Over(ctx context.Context) (upper *manifest.Manifest, gaps []manif
 	}
 	now := t.source.of(t.Session, rec)
 	defer now.Close()
-	w := &writer{tree: t, ctx: ctx, partial: slices.ContainsFunc(t.gaps, func(g manifest.Problem) bool { return g.Path == "" })}
+	w := &writer{tree: t, ctx: ctx, all: all, partial: slices.ContainsFunc(t.gaps, func(g manifest.Problem) bool { return g.Path == "" })}
 	w.collect()
 	gaps = t.gaps
 	root, err := w.over(t.root, now.root)
@@ -90,6 +91,7 @@ type writer struct {
 	ctx     context.Context
 	partial bool // what the tree hasn't got may have been there
 	apart   bool // the state isn't over another: nothing has to be covered
+	all     bool // what the session changed is in it, whatever is there
 	gaps    []manifest.Problem
 	queue   *content.Queue
 	hasher  content.Hasher
@@ -166,6 +168,7 @@ func (t *Tree) look(ctx context.Context, f *File) manifest.Entry {
 
 // name is what a state has under a name: nil to show what is there.
 func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
+	changed := w.all && then.changed()
 	if then != nil && then.Kind == manifest.KindWhiteout && then.upper == nil {
 		then = nil
 	}
@@ -178,7 +181,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 			return nil, nil // git's own files aren't compared
 		}
 		return then.upper, nil
-	case then == nil && now == nil:
+	case then == nil && now == nil && !changed:
 		return nil, nil
 	case then == nil:
 		return &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindWhiteout}}, nil
@@ -197,7 +200,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 			n.Unsaved = "" // it can be laid out as far as it is known
 		}
 		return n, nil
-	case now != nil && then.same(now):
+	case now != nil && !changed && then.same(now):
 		if then.Kind == manifest.KindFile && then.blob == nil && then.Hash.IsZero() && !w.apart {
 			if g := w.tree.changedSince(w.ctx, then); g != nil {
 				w.gaps = append(w.gaps, *g)
@@ -207,13 +210,27 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 	}
 	e, err := w.keep(then)
 	if g := (*manifest.Problem)(nil); errors.As(err, &g) {
-		w.gaps = append(w.gaps, *g)
+		if now == nil || !then.same(now) {
+			w.gaps = append(w.gaps, *g)
+		}
 		return nil, nil
 	}
-	if err != nil || now != nil && !w.apart && w.tree.there(w.ctx, then, now, &e) {
+	if err != nil || now != nil && !w.apart && !changed && w.tree.there(w.ctx, then, now, &e) {
 		return nil, err
 	}
 	return &manifest.Node{Entry: e}, nil
+}
+
+// changed says whether the session made something else of what it saw at a file's place.
+func (f *File) changed() bool {
+	if f == nil || !f.wrote {
+		return false
+	}
+	was, gone := f.was, f.Kind == manifest.KindWhiteout
+	if was == nil || was.Kind == manifest.KindWhiteout {
+		return !gone
+	}
+	return gone || !f.same(was)
 }
 
 // there says whether the project has a file as it was, of which git tells on one side
