@@ -276,7 +276,7 @@ func (d *driven) laid(source tree.Source, of string, at api.Moment, script strin
 	cfg.ID, cfg.Resume = fmt.Sprintf("%sf%d", d.ID(), d.n), false
 	cfg.Argv = []string{"bash", "-c", script}
 	cfg.Parent, cfg.Laid = &api.Parent{ID: of, Name: "t", At: at}, &manifest.Manifest{Root: upper.Root, Base: below}
-	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper))
+	d.must(scratch.New(scratch.Config{Store: d.store, Workspace: d.project, Home: cfg.Home, Env: cfg.Env, DataDir: cfg.DataDir}).Lay(d.Context(), d.store.SessionDir(cfg.ID), upper, nil))
 	d.Cleanup(func() { d.must(holder.RemoveAll(d.store.SessionDir(cfg.ID))) })
 	return cfg, gaps
 }

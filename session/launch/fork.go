@@ -39,11 +39,14 @@ func layOut(ctx context.Context, st *store.Store, cfg *session.Config) error {
 	if cfg.Laid.Base, p.Others, err = t.Beneath(ctx, upper); err != nil {
 		return bad(err)
 	}
+	first := &manifest.Manifest{Root: cfg.Laid.Base.Root}
 	p.Inexact, p.More = tree.Told(gaps)
 	p.Checkpoint = t.At.Checkpoint
 	err = scratch.New(scratch.Config{
 		Store: st, Workspace: cfg.Workspace, Home: cfg.Home, Env: cfg.Env, Hidden: t.Session.HiddenPaths, DataDir: cfg.DataDir, Limits: cfg.Limits,
-	}).Lay(ctx, st.SessionDir(cfg.ID), upper)
+	}).Lay(ctx, st.SessionDir(cfg.ID), upper, func(path string) bool {
+		return !upper.Lookup(path).Same(first.Lookup(path)) // what the other session did
+	})
 	if err != nil {
 		return bad(err)
 	}

@@ -69,8 +69,9 @@ func Folder(dataDir string) string { return filepath.Join(dataDir, "scratch") }
 
 // job is one program to be run on a state of the project.
 type job struct {
-	state  *manifest.Manifest // nil: the project as it is
-	folder string             // where the upper stays; "": it goes with the sandbox
+	state  *manifest.Manifest     // nil: the project as it is
+	folder string                 // where the upper stays; "": it goes with the sandbox
+	own    func(path string) bool // see Lay
 	argv   []string
 	home   string            // its .gitconfig; "" for none
 	temp   map[string]string // files of its /tmp, by name
@@ -121,9 +122,10 @@ func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
 }
 
 // Lay puts a state of the project into the upper of a session that isn't there yet,
-// in whose folder nothing is: no program of the sandbox that does it runs.
-func (s *Scratch) Lay(ctx context.Context, folder string, state *manifest.Manifest) error {
-	return s.within(ctx, job{state: state, folder: folder, argv: []string{"/bin/sh"}}, func(*runner.Sandbox, *gate.Exec) error { return nil })
+// in whose folder nothing is: no program of the sandbox that does it runs. Own says which
+// files it is to have though the project has the same; nil is none.
+func (s *Scratch) Lay(ctx context.Context, folder string, state *manifest.Manifest, own func(path string) bool) error {
+	return s.within(ctx, job{state: state, folder: folder, own: own, argv: []string{"/bin/sh"}}, func(*runner.Sandbox, *gate.Exec) error { return nil })
 }
 
 // within makes a job's sandbox, lays the project out in it, and removes it when f has
@@ -153,7 +155,7 @@ func (s *Scratch) within(ctx context.Context, j job, f func(*runner.Sandbox, *ga
 	select {
 	case e := <-first:
 		// Its only process is held at its first program, so nothing races with this.
-		if err := s.lay(ctx, box, low, j.state, restore.Options{Whole: j.folder != ""}); err != nil {
+		if err := s.lay(ctx, box, low, j.state, restore.Options{Whole: j.folder != "", Up: j.own}); err != nil {
 			return err
 		}
 		return f(box, e)

@@ -185,7 +185,7 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 		return nil, nil
 	case then == nil:
 		return &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindWhiteout}}, nil
-	case then.Kind == manifest.KindDir && now != nil && now.Kind == then.Kind && (w.apart || !then.wrote || then.was != nil && then.was.Kind == then.Kind): // else it was the session's alone
+	case then.Kind == manifest.KindDir && now != nil && now.Kind == then.Kind && (w.apart || !then.wrote || !then.whole && then.was != nil && then.was.Kind == then.Kind): // else it was the session's alone
 		return w.over(then, now)
 	case then.Kind == manifest.KindDir:
 		n, err := w.over(then, &File{Entry: then.Entry})
@@ -210,10 +210,18 @@ func (w *writer) name(then, now *File, name string) (*manifest.Node, error) {
 	}
 	e, err := w.keep(then)
 	if g := (*manifest.Problem)(nil); errors.As(err, &g) {
+		w.gaps = append(w.gaps, *g)
 		if now == nil || !then.same(now) {
-			w.gaps = append(w.gaps, *g)
+			return nil, nil
 		}
-		return nil, nil
+		// What looks the same is all that can be had, and one half of a move isn't laid alone.
+		as := *then
+		if has, _ := w.tree.lower.Lookup(w.ctx, then.Path); has != nil {
+			as.Hash = has.Hash
+		}
+		if e, err = w.take(&as); errors.As(err, &g) {
+			return nil, nil
+		}
 	}
 	if err != nil || now != nil && !w.apart && !changed && w.tree.there(w.ctx, then, now, &e) {
 		return nil, err
@@ -284,6 +292,14 @@ func (w *writer) keep(f *File) (manifest.Entry, error) {
 		return e, nil
 	case f.kept():
 		return e, nil
+	}
+	return w.take(f)
+}
+
+// take puts a content into the store that isn't in the record.
+func (w *writer) take(f *File) (e manifest.Entry, err error) {
+	if e = f.Entry; e.MTime == (manifest.Time{}) {
+		e.MTime = w.tree.look(w.ctx, &File{}).MTime
 	}
 	out, err := w.tree.outside(w.ctx, f)
 	if err != nil {

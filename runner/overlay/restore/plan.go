@@ -93,6 +93,9 @@ type Options struct {
 	// Whole has a folder that hides the lower's in the target made anew where it is the
 	// lower's by now, with all that is in it: a mount to come shows nothing else of it.
 	Whole bool
+	// Up says which files the upper is to have though the lower has them as they are in the
+	// target, for the same reason. Nil is none.
+	Up func(path string) bool
 }
 
 // Paths are what the plan touches, sorted, each once.

@@ -26,7 +26,7 @@ import (
 func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Manifest, o Options) (*Plan, error) {
 	p := &planner{
 		ctx: ctx, lower: lower, plan: &Plan{}, touched: map[string]bool{},
-		replace: o.Replace, only: o.Only, whole: o.Whole, leave: map[string]bool{}, leaveBelow: map[string]bool{},
+		replace: o.Replace, only: o.Only, whole: o.Whole, up: o.Up, leave: map[string]bool{}, leaveBelow: map[string]bool{},
 		force: map[string]bool{}, written: map[uint64]string{},
 	}
 	for _, path := range o.Leave {
@@ -63,6 +63,7 @@ type planner struct {
 	replace    func(path string) bool
 	only       func(path string) bool
 	whole      bool
+	up         func(path string) bool
 	leave      map[string]bool // what stays as it is
 	leaveBelow map[string]bool // directories with something below that stays
 	left       int             // how much was found that stays
@@ -329,7 +330,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) er
 			return err
 		}
 		if same {
-			if !cur.SameMeta(want.Entry) {
+			if !cur.SameMeta(want.Entry) || cur.Low != nil && p.up != nil && p.up(path) {
 				p.add(Op{Kind: OpMeta}, path, want)
 			}
 			return nil
