@@ -180,6 +180,31 @@ func TestSupervisorKilled(t *testing.T) {
 	}
 }
 
+// TestRunTimeFolderGoesLast: who finds a session's run-time folder gone may make its
+// next sandbox, whose work folder is then no longer the old holder's to remove.
+func TestRunTimeFolderGoesLast(t *testing.T) {
+	r := newRig(t)
+	cmd, a := r.supervise("/bin/sh", "-c", "cat")
+	work := filepath.Join(r.spec.StateDir, "work")
+	for i := range 3000 { // that take a while to remove
+		if err := os.WriteFile(filepath.Join(work, strconv.Itoa(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, func() bool {
+		_, err := os.Lstat(filepath.Join(r.spec.RunDir, r.spec.ID))
+		return errors.Is(err, fs.ErrNotExist)
+	}, func() string { return "the run-time folder stays" })
+	if _, err := os.Lstat(work); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the work folder is still there, or can't be seen: %v", err)
+	}
+	r.assertGone(a, patience)
+}
+
 // TestBothKilled leaves nobody to clean up: PID 1 follows by itself, and Sweep
 // does the rest, frozen processes included.
 func TestBothKilled(t *testing.T) {

@@ -206,12 +206,17 @@ func (s *Sandbox) removeWork() error {
 	return errors.Join(holder.RemoveAll(s.work()), holder.RemoveAll(s.outer("work")))
 }
 
+// folders are those that go with the sandbox, in that order: once its run-time
+// folder is gone, the next sandbox of the session may make all of them anew.
+func (s *Sandbox) folders() []string { return []string{s.work(), s.outer("work"), s.dir} }
+
 // temp is /tmp inside.
 func (s *Sandbox) temp() string { return filepath.Join(s.state, "tmp") }
 
 func (s *Sandbox) removeFolders() {
-	_ = holder.RemoveAll(s.dir)
-	_ = s.removeWork()
+	for _, dir := range s.folders() {
+		_ = holder.RemoveAll(dir)
+	}
 	s.lock.Close()
 }
 
@@ -225,7 +230,7 @@ func removeCgroups(c *box.Cgroups) {
 // sandbox; pid is PID 1's, 0 while there is none.
 func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
 	guard := s.cgroups.Guard()
-	guard.Dirs = []string{s.dir, s.work(), s.outer("work")}
+	guard.Dirs = s.folders()
 	var pidfd *os.File
 	if pid != 0 {
 		var err error
@@ -248,7 +253,7 @@ func (s *Sandbox) setGuard(ctx context.Context, pid int) error {
 
 // noteCgroups tells a later Sweep what there may be, before there is any of it.
 func (s *Sandbox) noteCgroups(planned holder.Guard) error {
-	planned.Dirs = []string{s.dir, s.work(), s.outer("work")}
+	planned.Dirs = s.folders()
 	return writeGuard(s.dir, planned)
 }
 
