@@ -168,16 +168,8 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 			s.takeBase()
 		}
 	}
-	select {
-	case err := <-row:
-		if err != nil {
-			return err
-		}
-	case <-s.box.Exited():
-		_, err := s.box.Wait()
-		return cmp.Or(err, errors.New("the agent ended before it was started"))
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := s.started(ctx, row); err != nil {
+		return err
 	}
 	term, err := terminal.Open(terminal.Config{
 		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho, GoesOn: s.past != nil,
@@ -220,6 +212,25 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	}
 	// Who resumes it reads from the record where this agent's output begins.
 	return s.loop.Do(ctx, func(done func(error)) { s.record(done) })
+}
+
+// started waits until the agent's own start is in the record. An agent may have ended
+// by then, but not one that was never let start.
+func (s *Session) started(ctx context.Context, row <-chan error) error {
+	select {
+	case err := <-row:
+		return err
+	case <-s.box.Exited():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-row:
+		return err
+	default:
+		_, err := s.box.Wait()
+		return cmp.Or(err, errors.New("the agent ended before it was started"))
+	}
 }
 
 // firstLook is what the files are as the agent starts.
