@@ -27,7 +27,7 @@ func TestFilesBeginWithTheScreen(t *testing.T) {
 	p.agent.Close()
 	arrives(t, "the end of the output", p.eof)
 	last := p.Last()
-	p.Terminal.Close()
+	p.close()
 
 	sc := screen.New(80, 24)
 	r, err := p.Store.Recording(t.Context(), p.Session)

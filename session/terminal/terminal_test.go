@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,15 @@ type pipeTerminal struct {
 	*Terminal
 	agent  *os.File
 	failed chan error
+	closed sync.Once
+}
+
+// close ends the agent and the terminal, which writes until then.
+func (p *pipeTerminal) close() {
+	p.closed.Do(func() {
+		p.agent.Close()
+		p.Terminal.Close()
+	})
 }
 
 func newPipeTerminal(t *testing.T) *pipeTerminal {
@@ -53,7 +63,7 @@ func newPipeTerminal(t *testing.T) *pipeTerminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.agent.Close() })
+	t.Cleanup(p.close)
 	return p
 }
 
@@ -70,7 +80,7 @@ func (p *pipeTerminal) over() {
 	p.Helper()
 	p.agent.Close()
 	arrives(p.T, "the end of the output", p.eof)
-	p.Terminal.Close()
+	p.close()
 }
 
 func arrives(t *testing.T, what string, done <-chan struct{}) {
@@ -117,7 +127,7 @@ func TestFollowersGetAllOutputWheneverTheyCome(t *testing.T) {
 	p.agent.Close()
 	arrives(t, "the end of the output", p.eof)
 	third := p.follow() // the terminal is at its end but not closed
-	p.Terminal.Close()
+	p.close()
 	fourth := p.follow() // it is closed
 	if s := <-got; s != "one two " {
 		t.Errorf("who came in the middle read %q", s)
@@ -337,5 +347,5 @@ func TestBrokenRecordEndsViewers(t *testing.T) {
 		t.Errorf("who comes later gets %v, %v, want the last screen", frames, err)
 	}
 	p.agent.Close()
-	p.Terminal.Close()
+	p.close()
 }
