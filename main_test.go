@@ -664,7 +664,9 @@ func cutOff(ts *testscript.TestScript, _ bool, args []string) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0) == nil {
-		defer func() { ts.Check(unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr}, 0)) }()
+		defer func() {
+			ts.Check(unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0))
+		}()
 	}
 	var said bytes.Buffer
 	cmd := background(ts, &said, args)
