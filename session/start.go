@@ -224,6 +224,8 @@ func (s *Session) started(ctx context.Context, row <-chan error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	// The loop lets it start, and says so after that: a turn later it has.
+	_ = s.loop.Call(ctx, func() {}) // ended, it has as well
 	select {
 	case err := <-row:
 		return err
