@@ -20,6 +20,8 @@ var classes = map[string]*class{
 	"everything": {is: func(w word, at *site) bool { return w.glob && wide(w, at) }},
 	// As wide, with git's own wildcards.
 	"wide-pathspec": {is: widePathspec},
+	// A file that by its name holds secrets, and that can be read.
+	"secret": {is: holdsSecrets},
 	// HOST:PATH, or a URL.
 	"remote": {is: remote},
 }
@@ -27,9 +29,13 @@ var classes = map[string]*class{
 // site is where a command runs.
 type site struct {
 	dirs    []string // it may run in any of these; none: it isn't known
+	start   string   // what was started runs in this; "": not known
 	project string   // "": not known
 	home    string
-	piped   bool // its standard input comes from another command
+	piped   bool                   // its standard input comes from another command
+	fetched bool                   // and that gets it from another machine
+	input   []word                 // files that its standard input comes from
+	hidden  func(file string) bool // says of a file that it can't be read there; nil: of none
 }
 
 // wide says whether a path is so far up that to lose it is to lose nearly

@@ -6,11 +6,11 @@ import (
 )
 
 // simple judges one command and adds its parts. text is how it is shown,
-// program the file that will run, where that is known.
-func (j *judging) simple(text string, ws []word, program string, at site) {
-	f := j.chain(text, ws, program, at)
+// files are what its program is called beside that, where it is known.
+func (j *judging) simple(text string, ws []word, at site, files ...string) {
+	f := j.chain(text, ws, at, files...)
 	if f != nil {
-		j.add(text, *f)
+		j.add(text, ws, *f)
 	}
 }
 
@@ -21,7 +21,7 @@ const (
 
 // chain judges a command and all that it is a wrapper of. nil: all that there
 // is to say of it has been added as parts.
-func (j *judging) chain(text string, ws []word, program string, at site) *finding {
+func (j *judging) chain(text string, ws []word, at site, files ...string) *finding {
 	if len(ws) == 0 {
 		return nil
 	}
@@ -34,14 +34,22 @@ func (j *judging) chain(text string, ws []word, program string, at site) *findin
 	j.depth++
 	defer func() { j.depth-- }()
 	name, ok := ws[0].name()
+	if ws[0].fetched {
+		return askFor(networkShell)
+	}
 	if !ok || name == "" {
 		return askFor(whatUnknown)
 	}
 	var all findings
-	for _, r := range readings(names(name, program), ws[1:]) {
+	typed := ""
+	if ws[0].known() && strings.Contains(ws[0].text, "/") {
+		typed = ws[0].text
+	}
+	for _, r := range readings(names(name, files...), ws[1:]) {
+		r.typed = typed
 		all.add(j.read(r, at, text))
 	}
-	if all.parts && all.found != nil && all.found.layer == "" && all.found.verdict == Allow {
+	if all.parts && all.found != nil && all.found.Layer == "" && all.found.verdict == Allow {
 		return nil
 	}
 	return all.found
@@ -51,6 +59,7 @@ func (j *judging) chain(text string, ws []word, program string, at site) *findin
 // with the arguments that it then has.
 type reading struct {
 	called []string
+	typed  string // see invocation
 	g      *program
 	args   []word
 }
@@ -60,13 +69,10 @@ type reading struct {
 func readings(called []string, args []word) (out []reading) {
 	for _, n := range called {
 		if stem, first, ok := strings.Cut(n, "-"); ok && grammar()[stem] != nil && grammar()[stem].Stem {
-			out = append(out, reading{[]string{stem}, grammar()[stem], append(words([]string{first}), args...)})
+			out = append(out, reading{called: []string{stem}, g: grammar()[stem], args: append(words([]string{first}), args...)})
 		}
 	}
-	if len(out) == len(called) {
-		return out
-	}
-	plain := reading{called, noGrammar, args}
+	plain := reading{called: called, g: noGrammar, args: args}
 	for _, n := range called {
 		g := grammarOf([]string{n})
 		if g != noGrammar && plain.g != noGrammar && g != plain.g {
@@ -81,14 +87,20 @@ func readings(called []string, args []word) (out []reading) {
 
 // read judges one reading, and what it is a wrapper of. nil is as with chain.
 func (j *judging) read(r reading, at site, text string) *finding {
-	f := j.policy.weigh(r.g.invoke(r.called, r.args, at))
+	v := r.g.invoke(r.called, r.args, at)
+	v.typed = r.typed
+	j.more = j.more || !r.g.Shell && sets(r.args, r.g.Runs != nil && r.g.Runs.Assignments)
+	v.more = j.more
+	f := j.policy.weigh(v)
 	switch inner, more := j.within(r.called, r.g, r.args, at, text); {
 	case inner == nil && !more:
 		return &f
+	case inner != nil && inner.verdict == f.verdict && f.verdict != Allow:
+		return inner // says more than what it is wrapped in
 	case inner != nil:
 		f = f.or(*inner)
 		return &f
-	case f.layer != "": // a wrapper that a rule is about is a part of its own
+	case f.Layer != "": // a wrapper that a rule is about is a part of its own
 		return &f
 	}
 	return nil
@@ -100,8 +112,12 @@ func (j *judging) within(called []string, g *program, args []word, at site, text
 	switch {
 	case g.Shell:
 		return j.shell(called, args, at, text)
+	case fromNetwork(called, g, args, at):
+		return askFor(networkProgram), false
 	case g.Interpreter && at.piped && readsInput(g, args):
 		return askFor(fromInput), false
+	case g.Interpreter && fileOf(g, args) != nil:
+		return j.file(fileOf(g, args), at, text)
 	case slices.Contains(called, "find"), slices.Contains(called, "bfs"):
 		return j.find(args, at, text)
 	case slices.Contains([]string{"eval", "source", ".", "trap"}, called[0]):
@@ -135,96 +151,25 @@ func readsInput(g *program, args []word) bool {
 	return true
 }
 
-// wrapped is what was found in a wrapper's arguments.
-type wrapped struct {
-	scripts []word // given to a shell
-	split   *word  // to be split into arguments, before rest
-	rest    []word // the command
-	unsure  bool   // it may begin later in rest
-}
-
-// unwrap finds the command in a wrapper's arguments.
-func (g *program) unwrap(args []word) (out wrapped) {
-	r := g.Runs
-	skip, module := r.Skip, r.Module == ""
-	i := 0
-	for ; i < len(args); i++ {
-		w := args[i]
-		opt, val, attached := strings.Cut(w.text, "=")
-		switch {
-		case slices.Contains(r.Lookup, w.text):
-			return wrapped{}
-		case w.wild():
-			out.unsure = true
-			if skip == 0 {
-				goto found
+// fileOf is the file that an interpreter is told to run, with its arguments; nil when
+// there is none.
+func fileOf(g *program, args []word) []word {
+	for i := 0; i < len(args); i++ {
+		switch t := args[i].text; {
+		case t == "--" && i+1 < len(args):
+			return args[i+1:]
+		case !strings.HasPrefix(t, "-"):
+			return args[i:]
+		case slices.Contains(g.Values, t):
+			if !slices.Contains(g.Flags, t) {
+				return nil
 			}
-			skip--
-		case w.text == "--":
-			if i++; skip > 0 {
-				i += skip
-			}
-			goto found
-		case !module && takes([]string{r.Module}, &opt, &val, attached):
-			module = true
-			if i++; val != "" { // python -mtwine
-				out.rest = append([]word{{text: val}}, args[i:]...)
-				return out
-			}
-			goto found
-		case len(w.text) > 1 && w.text[0] == '-':
-			if takes(r.Scripts, &opt, &val, attached) || takes(r.Split, &opt, &val, attached) {
-				value := word{text: val}
-				if val == "" && !attached {
-					if i++; i == len(args) {
-						goto found
-					}
-					value = args[i]
-				}
-				if slices.Contains(r.Split, opt) {
-					out.split, out.rest = &value, args[i+1:]
-					return out
-				}
-				out.scripts = append(out.scripts, value)
-				continue
-			}
-			switch {
-			case slices.Contains(g.Values, w.text):
-				i++
-			case slices.Contains(g.Flags, w.text), slices.Contains(g.Flags, opt), attached && slices.Contains(g.Values, opt),
-				len(w.text) > 2 && w.text[1] != '-' && (slices.Contains(g.Values, w.text[:2]) || bundle(w.text[1:], g.Flags)):
-			default:
-				out.unsure = true
-			}
-		case w.text == "-" && slices.Contains(g.Flags, "-"):
-		case r.Assignments && strings.IndexByte(w.text, '=') > 0:
-		case slices.Contains(g.Flags, w.text): // words such as pipx' run
-		case skip == 0:
-			goto found
-		default:
-			if skip--; skip == 0 && !r.Options {
-				i++
-				goto found
-			}
+			i++
+		case len(t) < 2, t[1] != '-' && slices.Contains(g.Values, t[:2]) && !slices.Contains(g.Flags, t[:2]):
+			return nil
 		}
 	}
-found:
-	for r.Assignments && i < len(args) && strings.IndexByte(args[i].text, '=') > 0 {
-		i++
-	}
-	if i < len(args) && args[i].text == "--" {
-		i++
-	}
-	if i < len(args) && module {
-		out.rest = args[i:]
-	}
-	return out
-}
-
-// takes says whether an option is one of those that take a value, also when the
-// value is attached or flags are in front.
-func takes(options []string, opt, val *string, attached bool) bool {
-	return slices.Contains(options, *opt) || !attached && short(options, opt, val)
+	return nil
 }
 
 // wrapper judges what a wrapper runs.
@@ -259,8 +204,8 @@ func (j *judging) wrapper(g *program, args []word, at site, text string) (found 
 		n = min(len(rest), 32)
 	}
 	for k := range n {
-		f := j.chain(text, rest[k:], "", at)
-		if k > 0 && f != nil && f.layer == "" && f.rule != tooMany && f.rule != tooDeep {
+		f := j.chain(text, rest[k:], at)
+		if k > 0 && f != nil && f.Layer == "" && f.rule != tooMany && f.rule != tooDeep {
 			continue // most of these are no commands at all
 		}
 		all.add(f)
@@ -268,40 +213,12 @@ func (j *judging) wrapper(g *program, args []word, at site, text string) (found 
 	return all.found, all.parts
 }
 
-// short finds a one-letter option with its value attached, or at the end of a bundle.
-func short(options []string, opt, val *string) bool {
-	s := *opt
-	if len(s) < 3 || s[1] == '-' {
-		return false
-	}
-	for _, o := range options {
-		if len(o) != 2 {
-			continue
-		}
-		if i := strings.IndexByte(s, o[1]); i > 0 && letters(s[1:i+1]) {
-			*opt, *val = o, s[i+1:]
-			return true
-		}
-	}
-	return false
-}
-
-// bundle says whether s is made of one-letter flags only.
-func bundle(s string, flags []string) bool {
-	for i := range len(s) {
-		if !slices.Contains(flags, "-"+s[i:i+1]) {
-			return false
-		}
-	}
-	return true
-}
-
 // split is env -S: one argument that holds several.
 func (j *judging) split(val word, rest []word, at site, text string) (*finding, bool) {
 	if !val.known() || strings.ContainsAny(val.text, `\'"$`) {
 		return askFor(whatUnknown), false
 	}
-	f := j.chain(text, append(words(append([]string{"env"}, strings.Fields(val.text)...)), rest...), "", at)
+	f := j.chain(text, append(words(append([]string{"env"}, strings.Fields(val.text)...)), rest...), at)
 	return f, f == nil
 }
 

@@ -22,6 +22,24 @@ var passing = sync.OnceValue(func() []string {
 	return f.Pass
 })
 
+// How an environment gets a variable without a rule.
+const (
+	VariableSet    = "set"    // by the profile
+	VariablePassed = "passed" // from the person's
+)
+
+// Gets says how an agent's environment gets a variable by its profile, and the value that
+// is set; "" is not at all.
+func (p *Profile) Gets(name string) (value, how string) {
+	if value, set := p.file.Env[name]; set {
+		return value, VariableSet
+	}
+	if slices.Contains(passing(), name) || slices.Contains(p.file.Pass, name) {
+		return "", VariablePassed
+	}
+	return "", ""
+}
+
 // maxValue bounds what passes: no setting of a terminal or an editor is longer.
 const maxValue = 4096
 

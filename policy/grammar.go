@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -15,6 +16,10 @@ type program struct {
 	// makes it unsure where its command begins, and then every place is tried;
 	// of others, it is tried whether the option takes the next argument.
 	Flags []string `yaml:"flags"`
+	// Same are options by all of their names: a rule about one is about each.
+	Same [][]string `yaml:"same"`
+	// Words says that several letters after one dash are one option.
+	Words bool `yaml:"words"`
 	// Shell says that it reads scripts: -c SCRIPT, a file, or its input.
 	Shell bool `yaml:"shell"`
 	// Interpreter says that it reads a program from its input when it has no
@@ -23,6 +28,9 @@ type program struct {
 	// Stem says that another program by the name stem-WORD is this one with
 	// WORD as its first argument.
 	Stem bool `yaml:"stem"`
+	// Commands are the words that it knows as its first operand. It can be set to take
+	// another for the nearest of them.
+	Commands []string `yaml:"commands"`
 	// Runs says that it is a wrapper: its arguments hold a command.
 	Runs *runs `yaml:"runs"`
 }
@@ -36,6 +44,7 @@ type runs struct {
 	Scripts     []string `yaml:"scripts"`     // options whose value is given to a shell
 	Split       []string `yaml:"split"`       // options whose value is split into arguments
 	Module      string   `yaml:"module"`      // the command is what follows this option; otherwise there is none
+	After       []string `yaml:"after"`       // it follows one of these: words that come first, or options; otherwise there is none
 	Lookup      []string `yaml:"lookup"`      // options with which it runs nothing
 	Options     bool     `yaml:"options"`     // options may stand among the skipped operands
 }
@@ -67,10 +76,18 @@ var grammar = sync.OnceValue(func() map[string]*program {
 
 var noGrammar = &program{}
 
+// usual are the names of the links by which one starts programs whose own files are
+// called otherwise.
+var usual = map[string]string{
+	"npm-cli.js": "npm", "npx-cli.js": "npx", "npm.js": "npm", "npx.js": "npx", "pnpm.cjs": "pnpm", "pnpm.js": "pnpm", "pnpx.cjs": "pnpx",
+	"yarn.js": "yarn", "yarnpkg.js": "yarn", "corepack.js": "corepack",
+}
+
 // grammarOf finds how a program reads its arguments, whichever of its names is known.
 func grammarOf(names []string) *program {
 	g := grammar()
 	for _, n := range names {
+		n = cmp.Or(usual[n], n)
 		if p := g[n]; p != nil {
 			return p
 		}
@@ -85,37 +102,77 @@ func grammarOf(names []string) *program {
 // invoke takes arguments apart into options and operands.
 func (p *program) invoke(names []string, args []word, at site) *invocation {
 	v := &invocation{names: names, args: args, at: at}
-	odd := false // an option stands before that may take a value
+	odd := "" // an option that stands before and may take a value
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
 		case w.text == "--":
 			v.operands = append(v.operands, args[i+1:]...)
-			v.fewer = append(v.fewer, args[i+1:]...)
 			return v
 		case len(w.text) < 2 || w.text[0] != '-':
-			v.operands = append(v.operands, w)
-			if !odd {
-				v.fewer = append(v.fewer, w)
+			if odd != "" {
+				v.options = append(v.options, word{text: odd + "=" + w.text})
+				w.value = true
 			}
-			odd = false
+			if len(v.operands) == 0 && w.known() && !slices.Contains(p.Commands, w.text) {
+				w.near = mistaken(w.text, p.Commands)
+			}
+			v.operands = append(v.operands, w)
+			odd = ""
 		case slices.Contains(p.Values, w.text) && i+1 < len(args):
 			i++
 			v.options = append(v.options, word{text: w.text + "=" + args[i].text})
-			odd = false
+			odd = ""
 		default:
 			v.options = append(v.options, p.attached(w))
-			odd = !strings.Contains(w.text, "=") && !slices.Contains(p.Flags, w.text)
+			if odd = w.text; strings.Contains(odd, "=") || slices.Contains(p.Flags, odd) {
+				odd = ""
+			}
 		}
 	}
 	return v
+}
+
+// options are the options that one word of a rule stands for, each with all its names: "-rf"
+// is -r and -f, however they are written.
+func (p *program) options(alts []glob) (out [][]glob) {
+	var all []glob
+	for _, a := range alts {
+		option := p.attached(word{text: string(a)}).text
+		if len(alts) == 1 && !p.Words && len(option) > 2 && letters(option[1:]) {
+			for _, letter := range option[1:] {
+				out = append(out, p.spelled("-"+string(letter)))
+			}
+			return out
+		}
+		all = append(all, p.spelled(option)...)
+	}
+	return [][]glob{all}
+}
+
+// spelled is an option, maybe with a value, by all its names.
+func (p *program) spelled(option string) []glob {
+	out := []glob{glob(option)}
+	name, value, valued := strings.Cut(option, "=")
+	for _, names := range p.Same {
+		for _, n := range names {
+			if !slices.Contains(names, name) || n == name {
+				continue
+			}
+			if valued {
+				n += "=" + value
+			}
+			out = append(out, glob(n))
+		}
+	}
+	return out
 }
 
 // attached makes -nVALUE into -n=VALUE where -n is known to take a value.
 func (p *program) attached(w word) word {
 	for _, o := range p.Values {
 		if len(o) == 2 && len(w.text) > 2 && strings.HasPrefix(w.text, o) && w.text[1] != '-' {
-			w.text = o + "=" + w.text[2:]
+			w.text = o + "=" + strings.TrimPrefix(w.text[2:], "=")
 			break
 		}
 	}

@@ -16,7 +16,7 @@ func (s *scan) fed(ws []word, st *syntax.Stmt, at *site, text string) (*finding,
 	if !ok || !grammarOf([]string{name}).Shell {
 		return nil, false
 	}
-	if _, has, file, unsure := shellArgs(ws[1:]); has || unsure || file != nil && !isInput(file.text) && !file.process {
+	if _, has, file, unsure := shellArgs(ws[1:]); has || unsure || len(file) > 0 && !isInput(file[0].text) && !file[0].process {
 		return nil, false
 	}
 	for _, r := range st.Redirs {
@@ -34,6 +34,9 @@ func (s *scan) fed(ws []word, st *syntax.Stmt, at *site, text string) (*finding,
 			w = s.r.word(r.Word)
 		default:
 			continue
+		}
+		if w.fetched {
+			return askFor(networkShell), true
 		}
 		inner := *at
 		inner.piped = false
@@ -63,6 +66,7 @@ func heredoc(w *syntax.Word, quoted bool) word {
 			continue
 		}
 		b.unknown(true)
+		b.w.fetched = b.w.fetched || fetches(p)
 	}
 	b.w.text = b.text.String()
 	return b.w

@@ -3,8 +3,8 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,36 +16,118 @@ import (
 // own loopback, each port by a rule of its own.
 const HostService = "host.stepbox.internal"
 
-// HostRule names hosts that may be reached.
-type HostRule struct {
-	// Name is a name in lower case and punycode without a trailing dot, such a
-	// name after "*." (every name below it, not itself), or an IP address in
-	// its shortest form without brackets.
+// Protocol is what a connection speaks below its ports.
+type Protocol string
+
+const (
+	TCP  Protocol = "tcp"
+	UDP  Protocol = "udp"
+	ICMP Protocol = "icmp" // echo, as ping sends it; it has no ports
+	Any  Protocol = "any"  // in rules only
+)
+
+// Destination is where a program wants to connect.
+type Destination struct {
+	// Name is the host name that was asked for; "" for an address without one.
 	Name string
-	Port int // 0: any
+	// Addr is the address that was connected to, where there is no name.
+	Addr     netip.Addr
+	Port     int // 0 for ICMP
+	Protocol Protocol
 }
 
-// ParseHost reads NAME[:PORT]. NAME is a host name, "*." and a host name, or an
-// IP address; an IPv6 address with a port needs brackets. Names may be
-// international. HostService needs a port.
-func ParseHost(s string) (HostRule, error) {
-	name, port, err := splitPort(s)
-	if err == nil {
-		name, err = ruleName(name, port)
+// String is the destination as a rule for exactly it is written.
+func (d Destination) String() string {
+	h := HostRule{Name: d.Name, First: d.Port, Last: d.Port, Protocol: d.Protocol}
+	if d.Name == "" {
+		h.Net = single(d.Addr)
 	}
+	return h.String()
+}
+
+// HostRule names destinations: a name or addresses, ports, a protocol.
+type HostRule struct {
+	// Name is a name in lower case and punycode without a trailing dot, such a
+	// name after "*." (every name below it, not itself), or "*" (every name,
+	// but HostService). It is "" where Net is set. No name is an address.
+	Name string
+	// Net is an address, as a network of one, or a network.
+	Net         netip.Prefix
+	First, Last int      // ports; 0: all
+	Protocol    Protocol // Any: all three
+}
+
+// ParseHost reads HOST[:PORT[-PORT]][/PROTOCOL]. HOST is a host name, "*." and a host
+// name, "*", an IP address or a network as ADDRESS/BITS; an IPv6 one with a port needs
+// brackets. Names may be international. HostService needs a port. PROTOCOL is tcp,
+// which it is where nothing is said, udp, icmp (without a port) or any.
+func ParseHost(s string) (HostRule, error) {
+	h, err := parseHost(s)
 	if err != nil {
 		return HostRule{}, fmt.Errorf("cannot use host %q: %w", s, err)
 	}
-	return HostRule{Name: name, Port: port}, nil
+	return h, nil
 }
 
-// ruleName is what a rule says of hosts in the form that HostRule has it.
-func ruleName(name string, port int) (string, error) {
-	if addr, err := netip.ParseAddr(name); err == nil {
-		if addr.Zone() != "" {
-			return "", errors.New("an address can't have a zone")
+func parseHost(s string) (h HostRule, err error) {
+	h.Protocol = TCP
+	if strings.Contains(s, "://") {
+		return h, errors.New("it is an address of the web: name the host alone, with its port, as example.org:443")
+	}
+	if i := strings.LastIndexByte(s, '/'); i >= 0 && strings.Trim(s[i+1:], "0123456789:-]") != "" {
+		switch h.Protocol = Protocol(s[i+1:]); h.Protocol {
+		case TCP, UDP, ICMP, Any:
+		default:
+			return h, errors.New("what follows the slash is the size of a network in bits, or tcp, udp, icmp or any")
 		}
-		return addr.Unmap().String(), nil
+		s = s[:i]
+	}
+	name, first, last, err := splitPort(s)
+	if err != nil {
+		return h, err
+	}
+	if h.First, h.Last = first, last; first != 0 && h.Protocol == ICMP {
+		return h, errors.New("icmp has no ports")
+	}
+	if h.Net, err = network(name); err != nil || h.Net.IsValid() {
+		return h, err
+	}
+	h.Name, err = ruleName(name, first)
+	return h, err
+}
+
+func single(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	return netip.PrefixFrom(a, a.BitLen())
+}
+
+// network reads an address or a network; the zero Prefix is for what is neither.
+func network(s string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		if addr.Zone() != "" {
+			return netip.Prefix{}, errors.New("an address can't have a zone")
+		}
+		return single(addr), nil
+	}
+	if !strings.Contains(s, "/") {
+		return netip.Prefix{}, nil
+	}
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, errors.New("a network is an address, a slash and how many of its bits count")
+	case p.Addr().Is4In6():
+		return netip.Prefix{}, errors.New("a network of IPv4 is written as one, as in 192.0.2.0/24")
+	case p != p.Masked():
+		return netip.Prefix{}, fmt.Errorf("bits beyond the network are set: it is %s", p.Masked())
+	}
+	return p, nil
+}
+
+// ruleName is what a rule says of names in the form that HostRule has it.
+func ruleName(name string, port int) (string, error) {
+	if name == "*" {
+		return name, nil
 	}
 	if strings.ContainsAny(name, "[]") {
 		return "", errors.New("brackets are for IPv6 addresses")
@@ -68,46 +150,44 @@ func ruleName(name string, port int) (string, error) {
 	return "*." + rest, nil
 }
 
-// splitPort takes a port off the end of s, and brackets off an address.
-func splitPort(s string) (name string, port int, err error) {
-	name = s
-	rest := ""
+// splitPort takes ports off the end of s, and brackets off an address.
+func splitPort(s string) (name string, first, last int, err error) {
+	name, rest, cut := strings.Cut(s, ":")
 	if strings.HasPrefix(s, "[") {
 		inner, after, ok := strings.Cut(s[1:], "]")
 		if !ok {
-			return "", 0, errors.New("a bracket isn't closed")
+			return "", 0, 0, errors.New("a bracket isn't closed")
 		}
-		if !strings.Contains(inner, ":") {
-			return "", 0, errors.New("brackets are for IPv6 addresses")
+		if addr, _, _ := strings.Cut(inner, "/"); !is6(addr) {
+			return "", 0, 0, errors.New("brackets are for IPv6 addresses")
 		}
-		if _, err := netip.ParseAddr(inner); err != nil {
-			return "", 0, errors.New("what is in brackets isn't an IPv6 address")
+		name = inner
+		if rest, cut = strings.CutPrefix(after, ":"); after != "" && !cut {
+			return "", 0, 0, errors.New("only a port can follow the brackets")
 		}
-		name, rest = inner, after
-		if rest == "" {
-			return name, 0, nil
+	} else if strings.Count(s, ":") > 1 {
+		if addr, _, _ := strings.Cut(s, "/"); !is6(addr) {
+			return "", 0, 0, errors.New("an IPv6 address with a port needs brackets")
 		}
-		if rest[0] != ':' {
-			return "", 0, errors.New("only a port can follow the brackets")
-		}
-		rest = rest[1:]
-	} else {
-		if strings.Count(s, ":") > 1 {
-			if _, err := netip.ParseAddr(s); err == nil {
-				return s, 0, nil
-			}
-			return "", 0, errors.New("an IPv6 address with a port needs brackets")
-		}
-		before, after, ok := strings.Cut(s, ":")
-		if !ok {
-			return s, 0, nil
-		}
-		name, rest = before, after
+		return s, 0, 0, nil
 	}
-	if port = parsePort(rest); port == 0 {
-		return "", 0, errors.New("a port is a number from 1 to 65535")
+	if !cut {
+		return name, 0, 0, nil
 	}
-	return name, port, nil
+	from, to, several := strings.Cut(rest, "-")
+	first = parsePort(from)
+	if last = first; several {
+		last = parsePort(to)
+	}
+	if first == 0 || last < first {
+		return "", 0, 0, errors.New("a port is a number from 1 to 65535, or two with a hyphen between them")
+	}
+	return name, first, last, nil
+}
+
+func is6(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil && strings.Contains(s, ":")
 }
 
 // parsePort is 0 for what isn't plainly a port.
@@ -166,30 +246,86 @@ func normalName(s string) (string, error) {
 	return a, nil
 }
 
-// Match says whether the rule covers a name or address and a port. Whatever
-// isn't a proper name or address matches nothing: a NUL, a space or an empty
-// label can't slip a name past a suffix.
-func (r HostRule) Match(name string, port int) bool {
-	if r.Name == "" || port < 1 || port > 65535 || r.Port != 0 && r.Port != port {
+// Match says whether the rule covers a destination. Whatever isn't a proper name or
+// address matches nothing: a NUL, a space or an empty label can't slip a name past a
+// suffix. A name never matches a rule for addresses, nor an address one for names.
+func (r HostRule) Match(d Destination) bool { return r.match(d.proper()) }
+
+// proper is a destination with its name as rules hold names; that of an improper one is
+// no rule's, see improper.
+func (d Destination) proper() Destination {
+	if d.Name != "" {
+		name, err := normalName(d.Name)
+		if err != nil {
+			name = improper
+		}
+		d.Name = name
+	}
+	return d
+}
+
+// improper stands for every name that no rule can be about: resolvers may take it for
+// another than it looks like, so that Policy.Connect denies it whatever the rules say.
+const improper = "\x00"
+
+// match is Match of a proper destination.
+func (r *HostRule) match(d Destination) bool {
+	if r.Protocol != d.Protocol && r.Protocol != Any {
 		return false
 	}
-	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")); err == nil {
-		return addr.Zone() == "" && addr.Unmap().String() == r.Name
+	if d.Protocol == ICMP && (d.Port != 0 || r.First != 0) || d.Protocol != ICMP && (d.Port < 1 || d.Port > 65535) {
+		return false
 	}
-	name, err := normalName(name)
-	if err != nil {
+	if r.First != 0 && (d.Port < r.First || d.Port > r.Last) {
+		return false
+	}
+	if r.Net.IsValid() || d.Name == "" {
+		return d.Name == "" && d.Addr.Zone() == "" && r.Net.Contains(d.Addr.Unmap())
+	}
+	if r.Name == "" || d.Name == improper {
 		return false
 	}
 	if below, wild := strings.CutPrefix(r.Name, "*"); wild {
-		return len(name) > len(below) && strings.HasSuffix(name, below) && name != HostService
+		return len(d.Name) > len(below) && strings.HasSuffix(d.Name, below) && d.Name != HostService
 	}
-	return name == r.Name
+	return d.Name == r.Name
+}
+
+// inside are networks that aren't the internet (RFC 6890).
+var inside = []netip.Prefix{
+	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("fe80::/10"),
+}
+
+// Special says whether the rule names a place that only its own rule opens: an address,
+// one of the networks that aren't the internet or a part of it, or a port of this host.
+// Who allows 0.0.0.0/0 means the internet, and not what is at home.
+func (r HostRule) Special() bool {
+	return r.Name == HostService || r.Net.IsValid() && (r.Net.IsSingleIP() || slices.ContainsFunc(inside, func(n netip.Prefix) bool {
+		return n.Bits() <= r.Net.Bits() && n.Contains(r.Net.Addr())
+	}))
 }
 
 // String is the rule as ParseHost reads it.
 func (r HostRule) String() string {
-	if r.Port == 0 {
-		return r.Name
+	s := r.Name
+	if r.Net.IsValid() {
+		s = r.Net.String()
+		if r.Net.IsSingleIP() {
+			s = r.Net.Addr().String()
+		}
 	}
-	return net.JoinHostPort(r.Name, strconv.Itoa(r.Port))
+	if r.First != 0 {
+		if r.Net.IsValid() && r.Net.Addr().Is6() {
+			s = "[" + s + "]"
+		}
+		s += ":" + strconv.Itoa(r.First)
+		if r.Last != r.First {
+			s += "-" + strconv.Itoa(r.Last)
+		}
+	}
+	if r.Protocol != TCP {
+		s += "/" + string(r.Protocol)
+	}
+	return s
 }

@@ -48,16 +48,16 @@ type upkeep struct {
 	holes []*regexp.Regexp
 }
 
-func (f *upkeepFile) compile() (u upkeep, err error) {
+func (f *upkeepFile) compile() (u upkeep, bad Problems) {
 	u.upkeepFile = *f
-	if u.run, err = f.Run.rules(); err != nil {
-		return u, err
+	if u.run, bad = f.Run.rules(); bad != nil {
+		return u, bad
 	}
-	if err = f.Never.globs(); err != nil {
-		return u, err
+	if bad = f.Never.globs(); bad != nil {
+		return u, bad
 	}
 	if f.Program != "" && f.Program != "self" {
-		return u, &FileError{Err: errors.New(`a program of housekeeping can only be "self"`)}
+		return u, wrong(0, 0, `a program of housekeeping can only be "self"`)
 	}
 	if f.Script == nil {
 		return u, nil
@@ -68,7 +68,7 @@ func (f *upkeepFile) compile() (u upkeep, err error) {
 			err = errors.New("a hole has one group")
 		}
 		if err != nil {
-			return u, h.bad(0, err)
+			return u, h.bad("%w", err)
 		}
 		u.holes = append(u.holes, re)
 	}
@@ -100,7 +100,7 @@ func (p *Profile) Housekeeping(c Command) *Upkeep {
 	if u == nil {
 		return nil
 	}
-	strange := slices.ContainsFunc(c.Env, func(v string) bool { return !harmless(v) && !strings.HasPrefix(v, "PATH=") })
+	strange := slices.ContainsFunc(c.Env, func(v string) bool { return !Harmless(v) && !strings.HasPrefix(v, "PATH=") })
 	return &Upkeep{Children: u.Children && !strange, starts: u.Starts}
 }
 
@@ -132,7 +132,9 @@ var (
 	harmlessValues   = []string{"GIT_EDITOR=true", "EDITOR=true", "PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat"}
 )
 
-func harmless(variable string) bool {
+// Harmless says whether a variable is one that agents set for what they run, and that
+// has no shell or system program run anything.
+func Harmless(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains(harmlessNames, name) || slices.Contains(harmlessValues, variable) ||
 		slices.ContainsFunc(harmlessPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })

@@ -1,105 +1,123 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
+	"path"
+	"slices"
+	"strings"
 )
 
-// Layer is one source of rules.
+// Origin is whose word a layer is, as far as that matters beyond its place.
+type Origin int
+
+const (
+	Standing Origin = iota // it was there before: built in, or a file
+	Needs                  // what an agent itself needs, by its profile
+	Given                  // the person gave it for this very session
+)
+
+// Layer is one source of rules. It is immutable once made.
 type Layer struct {
-	Name  string // said in explanations: "built-in", "profile claude", …
-	Rules []Rule // of those that match the first decides
-	Allow []HostRule
-	Deny  []HostRule
+	Name   string // said in explanations: "built-in", "profile claude", …
+	Origin Origin
+	File   string // where it was read; "" is nowhere that a person can edit
+	// Sources are all files that it was made of, File first, and those that couldn't
+	// be read. Whoever waits for changes looks at them.
+	Sources []string
+	// Texts are what each of them says, as it was read: what Sum is of.
+	Texts [][]byte
+	// Sum names what the sources hold: another byte in one of them, or another file,
+	// is another sum. "" without sources.
+	Sum string
+
+	Rules   []Rule    // on commands; of those that match the first decides
+	Network []NetRule // on connections; likewise
+
+	Hide     []FileRule // files that aren't shown
+	ReadOnly []FileRule // files that can't be changed
+	Review   []FileRule // files whose changes aren't applied unseen
+
+	Limits []Limit
+	Pass   []Variable // of the person's environment, let in
+	Set    []Variable // set, whatever the person's environment says
+	Names  []Names
+	Mounts []Mount
+	Asking []Asking // what becomes of questions: the strictest
+	Checks []Check
 }
 
-type layerFile struct {
-	Rules []ruleFile `yaml:"rules"`
-	Hosts struct {
-		Allow textList `yaml:"allow"`
-		Deny  textList `yaml:"deny"`
-	} `yaml:"hosts"`
+// Tightening is what of a layer can only take away: its rules that deny or ask, the
+// files that it hides, protects or wants reviewed, its limits, and what becomes of
+// questions. It is what holds of a layer that nobody has confirmed.
+func (l Layer) Tightening() Layer {
+	out := Layer{Name: l.Name, File: l.File, Sources: l.Sources, Sum: l.Sum, Hide: l.Hide, ReadOnly: l.ReadOnly, Review: l.Review, Limits: l.Limits, Asking: l.Asking}
+	for _, r := range l.Rules {
+		if r.Verdict != Allow {
+			out.Rules = append(out.Rules, r)
+		}
+	}
+	for _, r := range l.Network {
+		if r.Verdict != Allow {
+			out.Network = append(out.Network, r)
+		}
+	}
+	return out
 }
 
-type ruleFile struct {
-	Ask      textList `yaml:"ask"`
-	Allow    textList `yaml:"allow"`
-	Deny     textList `yaml:"deny"`
-	Why      string   `yaml:"why"`
-	Spelled  *text    `yaml:"spelled"`  // exactly
-	Children *text    `yaml:"children"` // allow
+// Loosens says whether a layer has anything beside its Tightening, and so something
+// to confirm.
+func (l Layer) Loosens() bool {
+	t := l.Tightening()
+	return len(t.Rules) != len(l.Rules) || len(t.Network) != len(l.Network) ||
+		len(l.Pass)+len(l.Set)+len(l.Names)+len(l.Mounts)+len(l.Checks) > 0
 }
 
-// ParseLayer reads rules from YAML. file names it in errors, which are of type
-// *FileError and say line and column.
-func ParseLayer(name, file string, data []byte) (Layer, error) {
-	var f layerFile
-	if err := Decode(file, data, &f); err != nil {
-		return Layer{}, err
-	}
-	l := Layer{Name: name}
-	for i := range f.Rules {
-		rules, err := f.Rules[i].rules()
-		if err != nil {
-			return Layer{}, inFile(file, err)
-		}
-		if len(rules) == 0 {
-			return Layer{}, &FileError{File: file, Err: fmt.Errorf("rule %d neither asks, allows nor denies", i+1)}
-		}
-		l.Rules = append(l.Rules, rules...)
-	}
-	for _, part := range []struct {
-		from textList
-		to   *[]HostRule
-	}{{f.Hosts.Allow, &l.Allow}, {f.Hosts.Deny, &l.Deny}} {
-		hosts, err := part.from.hosts()
-		if err != nil {
-			return Layer{}, inFile(file, err)
-		}
-		*part.to = hosts
-	}
-	return l, nil
+// NetRule says what to do with connections to some destinations.
+type NetRule struct {
+	Verdict Verdict
+	Host    HostRule
+	Why     string // completes "it asks because …"
+	File    string // where it stands; "": nowhere
+	Line    int    // in its file, from 1; 0: nowhere
+	// Limits are what its connections may carry in one session, all together.
+	Limits []Limit
+
+	programs []glob // for the path of what connects; none: whatever it is
 }
 
-func (f *ruleFile) rules() ([]Rule, error) {
-	exactly, nested := false, false
-	if s := f.Spelled; s != nil {
-		if s.s != "exactly" {
-			return nil, s.bad(0, errors.New(`only "exactly" can be said of how a rule is spelled`))
-		}
-		exactly = true
+// match says whether a rule is about a connection of a program, to a proper destination. One that allows isn't
+// about a program that isn't known; others may be, and so are.
+func (r *NetRule) match(d Destination, program string) bool {
+	if !r.Host.match(d) {
+		return false
 	}
-	if c := f.Children; c != nil {
-		if c.s != "allow" || len(f.Ask)+len(f.Deny) > 0 {
-			return nil, c.bad(0, errors.New(`only "allow" can be said of children, and only in a rule that allows`))
-		}
-		nested = true
+	if len(r.programs) == 0 || program == "" {
+		return len(r.programs) == 0 || r.Verdict != Allow
 	}
-	var out []Rule
-	for _, v := range []struct {
-		verdict Verdict
-		texts   textList
-	}{{Ask, f.Ask}, {Allow, f.Allow}, {Deny, f.Deny}} {
-		for _, t := range v.texts {
-			r, offset, err := parseRule(v.verdict, t.s, exactly)
-			if err != nil {
-				return nil, t.bad(offset, err)
-			}
-			r.Why, r.Nested, r.Line = f.Why, nested, t.line
-			out = append(out, r)
-		}
-	}
-	return out, nil
+	return slices.ContainsFunc(r.programs, func(g glob) bool {
+		return g.match(program) || !strings.Contains(string(g), "/") && g.match(path.Base(program))
+	})
 }
 
-func (l textList) hosts() ([]HostRule, error) {
-	var out []HostRule
-	for _, t := range l {
-		h, err := ParseHost(t.s)
-		if err != nil {
-			return nil, t.bad(0, err)
-		}
-		out = append(out, h)
+// String is the rule in words.
+func (r *NetRule) String() string {
+	s := r.subject()
+	for i, l := range r.Limits {
+		s += [2]string{", at most ", " and "}[min(i, 1)] + l.String()
 	}
-	return out, nil
+	if r.Why != "" {
+		s += ": " + r.Why
+	}
+	return s
+}
+
+// subject is what the rule says of which connections, whatever they may carry.
+func (r *NetRule) subject() string {
+	s := string(r.Verdict) + " " + r.Host.String()
+	if len(r.programs) > 0 {
+		s += " for"
+		for _, g := range r.programs {
+			s += " " + string(g)
+		}
+	}
+	return s
 }

@@ -49,27 +49,98 @@ func FuzzGlob(f *testing.F) {
 // What is wrong in a file is said with its line and column.
 func TestLayerErrors(t *testing.T) {
 	for in, want := range map[string]string{
-		"rules:\n  - ask: git push\n    because: x\n": `line 3, column 5: unknown field "because"`,
-		"rulez: []\n":              `line 1, column 1: unknown field "rulez"`,
-		"rules:\n  - ask: rm [x\n": `line 2, column 13: bad pattern "[x": a "[" isn't closed`,
-		"rules:\n  - deny:\n    - ls\n    - 'rm  a[b'\n":     `line 4, column 12: bad pattern "a[b": a "[" isn't closed`,
-		"rules:\n  - ask: rm <huge>\n":                       `line 2, column 13: <huge> isn't a class of arguments`,
-		"rules:\n  - ask: rm a||b\n":                         `line 2, column 13: an alternative in "a||b" is empty`,
-		"rules:\n  - ask: ''\n":                              `a rule needs at least the name of a program`,
-		"rules:\n  - ask: [1, ls]\n":                         `line 2, column 11: text is expected here`,
-		"rules:\n  - why: x\n":                               `rule 1 neither asks, allows nor denies`,
-		"rules:\n  - ask: ls\n    children: allow\n":         `only in a rule that allows`,
-		"rules:\n  - allow: ls\n    children: ask\n":         `line 3, column 15: only "allow"`,
-		"rules:\n  - ask: ls\n    spelled: loosely\n":        `line 3, column 14: only "exactly"`,
-		"hosts:\n  allow:\n    - a.com\n    - a.com:99999\n": `line 4, column 7: cannot use host "a.com:99999"`,
-		"rules:\n  - ask: a\n    ask: b\n":                   `line 3, column 5: `,
-		"rules: [\n":                                         `cannot read "f.yaml"`,
+		"commands:\n  - ask: git push\n    because: x\n":     `3:5: there is no key "because" in "commands": there are ask, allow`,
+		"commands:\n  - ask: git push\n    chidren: allow\n": `3:5: there is no key "chidren" in "commands"; did you mean "children"?`,
+		"rulez: []\n":                 `1:1: there is no key "rulez"`,
+		"comands: []\n":               `1:1: there is no key "comands"; did you mean "commands"?`,
+		"commands:\n  - ask: rm [x\n": `2:13: bad pattern "[x": a "[" isn't closed`,
+		"commands:\n  - deny:\n    - ls\n    - 'rm  a[b'\n":      `4:12: bad pattern "a[b": a "[" isn't closed`,
+		"commands:\n  - ask: rm <huge>\n":                        `2:13: <huge> isn't a class of arguments`,
+		"commands:\n  - ask: rm a||b\n":                          `2:13: an alternative in "a||b" is empty`,
+		"commands:\n  - ask: ''\n":                               `2:11: a rule needs at least the name of a program`,
+		"commands:\n  - ask: [1, ls]\n":                          `2:11: text is expected here`,
+		"commands:\n  - ask: {a: b}\n":                           `2:10: text is expected here`,
+		"commands:\n  - why: x\n":                                `2:5: a command rule says ask, allow or deny`,
+		"commands:\n  - ask: ls\n    why: \"a\\nb\"\n":           `2:5: why is one line`,
+		"commands:\n  - ask: ls\n    children: allow\n":          `3:15: only "allow" can be said of children, and only in a rule that allows`,
+		"commands:\n  - allow: ls\n    children: ask\n":          `3:15: only "allow"`,
+		"commands:\n  - ask: ls\n    spelled: loosely\n":         `3:14: only "exactly"`,
+		"commands:\n  - ask: ls\n    in: [../x]\n":               `3:10: bad folder "../x": ".." leads out`,
+		"commands:\n  - ask: ls\n    in: ~root\n":                `3:9: bad folder "~root": only your own`,
+		"commands: ls\n":                                         `1:11: a list is expected here`,
+		"commands: [ls]\n":                                       `1:12: keys are expected here`,
+		"network:\n  - allow:\n    - a.com\n    - a.com:99999\n": `4:7: cannot use host "a.com:99999"`,
+		"network:\n  - programs: x\n":                            `2:5: a network rule says ask, allow or deny`,
+		"network:\n  - ask: a.com\n    programs: '['\n":          `3:16: bad pattern "["`,
+		"commands:\n  - ask: a\n    ask: b\n":                    `3:5: `,
+		"commands: [\n":                                          `1:11: it isn't YAML`,
+		"version: 2\n":                                           `1:10: this Stepbox reads version 1`,
+		"1: x\n":                                                 `1:1: a key is text`,
+		"- x\n":                                                  `1:1: keys are expected here`,
+		"version: 1\n---\nversion: 1\n":                          `3:1: a second document begins`,
+		"files: {hide: ['a[']}\n":                                `1:17: bad pattern "a["`,
+		"files: {hide: [../x]}\n":                                `1:16: bad pattern "../x": ".." leads out`,
+		"files: {hide: [~/.ssh]}\n":                              `1:16: bad pattern "~/.ssh": it is relative to the project`,
+		"files: {readonly: [a]}\n":                               `1:9: there is no key "readonly" in "files"; did you mean "read-only"?`,
+		"limits: {memory: lots}\n":                               `1:18: memory: "lots" is no size`,
+		"limits: {memory: 0}\n":                                  `1:18: memory: "0" is no size`,
+		"limits: {cpus: -1}\n":                                   `1:16: cpus: "-1" isn't a number above zero`,
+		"limits: {cpus: NaN}\n":                                  `1:16: cpus: "NaN" isn't a number`,
+		"limits: {pids: 1.5}\n":                                  `1:16: pids: "1.5" isn't a whole number`,
+		"limits: {wall-time: 2 days}\n":                          `1:21: wall-time: "2 days" is no time`,
+		"environment: {pass: [LC_*]}\n":                          `1:22: "LC_*" is no name of a variable`,
+		"environment: {set: {PATH: /x}}\n":                       `1:21: PATH is the sandbox's own`,
+		"environment: {set: {A: [b]}}\n":                         `1:24: text is expected here`,
+		"mounts: [{path: rel}]\n":                                `1:10: a mount needs a path`,
+		"mounts: [{path: /a/../b}]\n":                            `1:10: a mount needs a path`,
+		"mounts: [{path: /}]\n":                                  `1:10: a mount needs a path`,
+		"mounts: [{path: ~/}]\n":                                 `1:10: a mount needs a path`,
+		"mounts: [{path: /a, write: 1}]\n":                       `1:28: true or false`,
+		"names: 100.64.0.1/10\n":                                 `1:8: names have addresses of an IPv4 network`,
+		"names: 192.0.2.0/25\n":                                  `1:8: names have addresses of an IPv4 network`,
+		"names: 2001:db8::/20\n":                                 `1:8: names have addresses of an IPv4 network`,
+		"ask: {on: maybe}\n":                                     `1:11: questions wait or are denied`,
+		"ask: {timeout: 5}\n":                                    `1:16: text is expected here`,
+		"checks: ['']\n":                                         `1:11: a check is a command`,
+		"commands: &a []\n":                                      `1:11: anchors and aliases`,
+		"network: [{allow: *.example.org}]\n":                    `1:19: anchors and aliases (& and *) aren't used here: write it out, or quote`,
+		"<<: {a: b}\n":                                           `1:1: merge keys`,
+		"version: !!int 1\n":                                     `1:10: tags (!)`,
+		"version: 1\x00\n":                                       `1:11: an invisible character (U+0000)`,
+		"version: 1 # \u202e\n":                                  `1:14: an invisible character (U+202E)`,
+		"version: 1\n# \xff\n":                                   `2:3: it isn't UTF-8`,
+		strings.Repeat("[", 100):                                 `1:33: it is nested too deeply`,
+		strings.Repeat("- ", 100):                                `1:65: it is nested too deeply`,
+		strings.Repeat(" ", 600) + "a: b":                        `nested too deeply`,
+		strings.Repeat("# x\n", 300_000):                         `it has more than 1048576 bytes`,
 	} {
 		_, err := ParseLayer("test", "f.yaml", []byte(in))
 		var fe *FileError
-		if !errors.As(err, &fe) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `cannot read "f.yaml"`) {
-			t.Errorf("%q: %v, want %q", in, err, want)
+		if !errors.As(err, &fe) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `f.yaml:`) {
+			t.Errorf("%.80q: %v, want %q", in, err, want)
 		}
+	}
+}
+
+// All that is wrong is said at once, by line.
+func TestAllProblems(t *testing.T) {
+	_, err := ParseLayer("test", "f.yaml", []byte("comands: []\ncommands:\n  - ask: [rm, 1, '']\n    becuase: x\nfiles: {hid: []}\n"))
+	want := `f.yaml:1:1: there is no key "comands"; did you mean "commands"?
+f.yaml:3:15: text is expected here; in quotes, anything is text
+f.yaml:4:5: there is no key "becuase" in "commands": there are ask, allow, deny, why, spelled, children, in
+f.yaml:5:9: there is no key "hid" in "files"; did you mean "hide"?`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	_, err = ParseLayer("test", "f.yaml", []byte("commands:\n  - ask: ['', rm <x>]\nlimits: {cpus: x}\nnetwork:\n  - why: x\n"))
+	var all Problems
+	if !errors.As(err, &all) || len(all) != 4 {
+		t.Errorf("%v, want four problems", err)
+	}
+	// Nobody reads thousands.
+	_, err = ParseLayer("test", "f.yaml", []byte("commands:\n"+strings.Repeat("  - {}\n", 3000)))
+	if !errors.As(err, &all) || len(all) != maxProblems {
+		t.Errorf("%d problems, want %d", len(all), maxProblems)
 	}
 }
 
@@ -84,8 +155,8 @@ func layer(t *testing.T, name, yaml string) Layer {
 
 func TestLayers(t *testing.T) {
 	p := Builtin().With(
-		layer(t, "user", "rules:\n  - allow: go test *\n    children: allow\n  - deny: curl ** *evil*\n  - allow: git push origin main\n  - ask: make\n  - allow: rm -rf *\n"),
-		layer(t, "project", "rules:\n  - allow: make *\n  - allow: curl *\n  - ask: make deploy\n"),
+		layer(t, "user", "commands:\n  - allow: go test *\n    children: allow\n  - deny: curl ** *evil*\n  - allow: git push origin main\n  - ask: make\n  - allow: rm -rf *\n"),
+		layer(t, "project", "commands:\n  - allow: make *\n  - allow: curl *\n  - ask: make deploy\n"),
 	)
 	for s, want := range map[string]struct {
 		verdict Verdict
@@ -118,6 +189,26 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// A rule that denies is about its options however they are written.
+func TestOptionsSpelled(t *testing.T) {
+	p := Builtin().With(layer(t, "user", "commands:\n  - deny: rm -rf *\n  - deny: git push -f **\n  - deny: npm install -g **\n"+
+		"  - deny: find ** -delete\n  - deny: go test -race **\n  - deny: chmod --recursive **\n"))
+	for s, want := range map[string]Verdict{
+		"rm -rf x": Deny, "rm -fr x": Deny, "rm -r -f x": Deny, "rm -rfv x": Deny, "rm x -rf": Deny, "rm -Rf x": Deny,
+		"rm --recursive --force x": Deny, "rm --recur -f x": Deny, "rm -r$X x": Deny, "env rm -fr x": Deny,
+		"rm -r x": Allow, "rm -f x": Allow, "rm --force x": Allow, "rm -- -rf": Allow,
+		"git push --force": Deny, "git push -uf o m": Deny, "git push o m --force": Deny, "git push --follow-tags": Ask,
+		"npm install --global x": Deny, "npm install x": Allow,
+		"find . -delete": Deny, "find . -name x": Allow,
+		"go test -race": Deny, "go test -run x": Allow,
+		"chmod -R 600 x": Deny, "chmod -vR 600 x": Deny, "chmod 600 x": Allow,
+	} {
+		if j := p.Command(Command{Argv: []string{"bash", "-c", s}, Cwd: "/p", Project: "/p", Home: "/h"}); j.Verdict != want {
+			t.Errorf("%s: want %s\n%s", s, want, j.Explain())
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	var b strings.Builder
 	for _, s := range []string{
@@ -126,8 +217,8 @@ func TestExplain(t *testing.T) {
 	} {
 		b.WriteString("$ " + oneLine(s) + "\n" + line(s).Explain() + "\n")
 	}
-	b.WriteString(Builtin().With(profileNamed("codex").Layer()).Host("api.openai.com", 443).Explain())
-	b.WriteString(Builtin().Host("example.com", 443).Explain())
+	b.WriteString(Builtin().With(ProfileNamed("codex").Layer()).Connect(at("api.openai.com", 443), "").Explain())
+	b.WriteString(Builtin().Connect(at("example.com", 443), "").Explain())
 	golden.RequireEqual(t, b.String())
 }
 
@@ -150,7 +241,7 @@ func FuzzCommand(f *testing.F) {
 			f.Add(s)
 		}
 	}
-	for _, s := range []string{"a<<E\n$(\nE", "{a,{b,c}}{d,e}", "$'\\x0", "x=(1 2); ${x[@]}", "[[ a =~ (b) ]]", "case x in (a|b) c;; esac", "find -exec", "xargs -I", "env -S", "su -", "@(a|b)", "~+/x", "((", "${a/b/c}"} {
+	for _, s := range []string{"a<<E\n$(\nE", "{a,{b,c}}{d,e}", "$'\\x0", "x=(1 2); ${x[@]}", "[[ a =~ (b) ]]", "case x in (a|b) c;; esac", "find -exec", "find -D", "bfs -S", "xargs -I", "env -S", "su -", "@(a|b)", "~+/x", "((", "${a/b/c}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -56,14 +55,14 @@ type piece struct {
 	glob    string
 }
 
-func (f *wrapFile) compile() (w wrap, err error) {
+func (f *wrapFile) compile() (w wrap, bad Problems) {
 	w.wrapFile = *f
-	if w.run, err = f.Run.rules(); err != nil {
-		return w, err
+	if w.run, bad = f.Run.rules(); bad != nil {
+		return w, bad
 	}
 	if len(w.run) > 0 {
 		if f.Rest < 2 {
-			return w, f.Run[0].bad(0, errors.New("rest says from which argument on the command stands"))
+			return w, f.Run[0].bad("rest says from which argument on the command stands")
 		}
 		return w, nil
 	}
@@ -81,27 +80,27 @@ func (f *wrapFile) compile() (w wrap, err error) {
 		}
 		hole, rest, ok := strings.Cut(after, "»")
 		if !ok {
-			return w, f.Script.bad(0, errors.New("a hole isn't closed"))
+			return w, f.Script.bad("a hole isn't closed")
 		}
 		kind, glob, _ := strings.Cut(hole, " ")
 		switch kind {
 		case "payload", "payload!":
 			payloads++
 			if kind == "payload!" && rest != "" {
-				return w, f.Script.bad(0, errors.New("nothing can follow the rest"))
+				return w, f.Script.bad("nothing can follow the rest")
 			}
 		case "source", "path":
 			if !doublestar.ValidatePattern(glob) || !path.IsAbs(glob) {
-				return w, f.Script.bad(0, errors.New("a hole for a file needs a pattern of absolute paths"))
+				return w, f.Script.bad("a hole for a file needs a pattern of absolute paths")
 			}
 		default:
-			return w, f.Script.bad(0, errors.New("no such hole"))
+			return w, f.Script.bad("no such hole")
 		}
 		w.pieces = append(w.pieces, piece{hole: kind, glob: glob})
 		s = rest
 	}
 	if payloads != 1 {
-		return w, f.Script.bad(0, errors.New("a wrapper has one payload"))
+		return w, f.Script.bad("a wrapper has one payload")
 	}
 	return w, nil
 }

@@ -2,8 +2,10 @@ package policy
 
 import (
 	_ "embed"
+	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -19,12 +21,16 @@ type Policy struct {
 var builtinYAML []byte
 
 var builtin = sync.OnceValue(func() *Policy {
-	l, err := ParseLayer("built-in", "builtin.yaml", builtinYAML)
+	l, err := ParseLayer(builtinLayer, "builtin.yaml", builtinYAML)
 	if err != nil {
 		panic(err) // the file is part of the program, and tested
 	}
 	return &Policy{layers: []Layer{l}}
 })
+
+// Layers are what it is made of, from the most general to the most specific. They
+// aren't the caller's to change.
+func (p *Policy) Layers() []Layer { return p.layers }
 
 // Builtin is the policy that applies when nobody has said anything.
 func Builtin() *Policy { return builtin() }
@@ -39,13 +45,18 @@ type Command struct {
 	Argv    []string // as execve gets it, or as Profile.Peel made it
 	Cwd     string   // in the sandbox; "" isn't known
 	Program string   // resolved path of the file that will run; "" isn't known
+	Started string   // the path that it was started by, which may be a link's; "" isn't known
 	Written bool     // this session wrote that file
+	Posing  bool     // Argv[0] may be a name that the agent chose, and not that file's
 	Project string   // the project folder in the sandbox; "" isn't known
 	Home    string   // the home folder in the sandbox; "" isn't known
 	Env     []string // variables that it wasn't given by the agent's own environment
 	// Wrote says whether this session wrote a file, given by its path in the
 	// sandbox; nil: only Written is known.
 	Wrote func(path string) bool
+	// Hidden says of a file, by its path in the sandbox, that it isn't shown there; nil: of
+	// none.
+	Hidden func(path string) bool
 	// Resolve gives the file that a path leads to for the program, all links
 	// followed; "" when there is none. nil: paths are taken as they are.
 	Resolve func(path string) string
@@ -62,15 +73,61 @@ func (c *Command) wrote() bool {
 	return c.Written || c.Wrote != nil && c.Program != "" && c.Wrote(c.Program)
 }
 
+// Where says where something stands.
+type Where struct {
+	Layer string // "": in none, no rule says it
+	File  string // "": in none that a person could edit
+	Line  int    // of the file, from 1; 0: nowhere
+}
+
+// after puts it behind what stands there.
+func (w *Where) after(words string) string {
+	switch {
+	case w.Layer == "":
+		return words
+	case w.Line == 0:
+		return fmt.Sprintf("%s (%s)", words, w.Layer)
+	case path.IsAbs(w.File):
+		return fmt.Sprintf("%s (%s, %s:%d)", words, w.Layer, w.File, w.Line)
+	}
+	return fmt.Sprintf("%s (%s, line %d)", words, w.Layer, w.Line)
+}
+
 // Judgement is what the rules say of a command or a connection.
 type Judgement struct {
 	Verdict Verdict
 	Rule    string // what gave the verdict, in words
-	Layer   string // where that stands; "" when no rule matched
-	Line    int    // in the layer's file; 0 when no rule matched
+	Where          // that stands
+	Origin  Origin // of that layer
 	Parts   []Part // the simple commands in it, in order; none for hosts
 	// NestedAllowed says that a rule allows what the command starts, too.
 	NestedAllowed bool
+	// Pushes says that a rule which isn't built in allows a git push in it, see Packs.
+	Pushes bool
+	// Special says that the rule names a place that only its own rule opens, see
+	// HostRule.Special.
+	Special bool
+	// Limits are what the connections of the rule may carry in one session, and Budget
+	// names the rule, whatever these are.
+	Limits []Limit
+	Budget string
+}
+
+// From is the rule, and where it stands.
+func (j *Judgement) From() string { return j.after(j.Rule) }
+
+// Denial is what is said of something that was denied: the rule, where it stands, and
+// how a person changes that.
+func (j *Judgement) Denial() string {
+	switch {
+	case j.Layer == "":
+		return j.Rule
+	case path.IsAbs(j.File):
+		return j.From() + "; the person can change it there"
+	case j.Line == 0: // in no file
+		return j.From() + "; the person takes it back (stepbox deny --forget)"
+	}
+	return j.From()
 }
 
 // Part is one simple command.
@@ -78,8 +135,28 @@ type Part struct {
 	Text    string // as it stands in the script, or as a person would type it; not escaped
 	Verdict Verdict
 	Rule    string
-	Layer   string
-	Line    int
+	Where
+
+	words []word // nil: it is more than a command and its arguments
+}
+
+// maxReadings bounds of how many words a command has readings.
+const maxReadings = 64
+
+// Readings are the words of the command as its program gets them, and those of what it may
+// be a wrapper of: all that come after some of the words. Nil where a word is known only
+// when it runs.
+func (p *Part) Readings() (out [][]string) {
+	argv := make([]string, len(p.words))
+	for i, w := range p.words {
+		if argv[i] = w.text; !w.known() || len(argv) > maxReadings {
+			return nil
+		}
+	}
+	for i := range argv {
+		out = append(out, argv[i:])
+	}
+	return out
 }
 
 // Bounds on what is judged. Beyond them a command is asked about.
@@ -115,41 +192,63 @@ func (p *Policy) Command(c Command) Judgement {
 	if size > maxBytes || len(c.Argv) > maxArgs {
 		return Judgement{Verdict: Ask, Rule: tooLarge}
 	}
-	j := judging{policy: p, home: c.Home}
-	at := site{project: c.Project, home: c.Home}
+	j := judging{policy: p, home: c.Home, more: c.wrote() || c.Posing || slices.ContainsFunc(c.Env, Loads)}
+	at := site{project: c.Project, home: c.Home, hidden: c.Hidden}
 	if c.Cwd != "" {
-		at.dirs = []string{c.Cwd}
+		at.dirs, at.start = []string{c.Cwd}, c.Cwd
 	}
-	j.simple(Line(c.Argv), words(c.Argv), c.Program, at)
+	j.simple(Line(c.Argv), words(c.Argv), at, c.Started, c.Program)
 	return j.judgement()
 }
 
-// Host judges a connection. name is the name that was asked for, or an address.
-func (p *Policy) Host(name string, port int) Judgement {
-	for _, l := range p.layers {
-		for _, r := range l.Deny {
-			if r.Match(name, port) {
-				return Judgement{Verdict: Deny, Rule: "deny " + r.String(), Layer: l.Name}
+// Nobody is a program that only rules for all programs are about.
+const Nobody = "/\x00"
+
+// Connect judges a connection of a program, given by its path; "" isn't known, and
+// then no rule for a program allows it. What has a name that isn't a valid host name is
+// denied, since no rule can be about it.
+func (p *Policy) Connect(d Destination, program string) Judgement {
+	d = d.proper()
+	if d.Name == improper {
+		return Judgement{Verdict: Deny, Rule: "its name isn't a valid host name, which no rule can allow"}
+	}
+	var found *NetRule
+	var in *Layer
+	for i := range p.layers {
+		l := &p.layers[len(p.layers)-1-i]
+		for k := range l.Network {
+			r := &l.Network[k]
+			if found != nil && r.Verdict != Deny || !r.match(d, program) {
+				continue
+			}
+			if found, in = r, l; r.Verdict == Deny {
+				return Judgement{Verdict: Deny, Rule: r.String(), Where: Where{l.Name, r.File, r.Line}, Origin: l.Origin}
 			}
 		}
 	}
-	for _, l := range slices.Backward(p.layers) {
-		for _, r := range l.Allow {
-			if r.Match(name, port) {
-				return Judgement{Verdict: Allow, Rule: "allow " + r.String(), Layer: l.Name}
-			}
-		}
+	if found == nil {
+		return Judgement{Verdict: Ask, Rule: "no rule knows this host"}
 	}
-	return Judgement{Verdict: Ask, Rule: "no rule knows this host"}
+	return Judgement{
+		Verdict: found.Verdict, Rule: found.String(), Where: Where{in.Name, found.File, found.Line}, Origin: in.Origin,
+		Special: found.Host.Special(), Limits: found.Limits, Budget: in.Name + ": " + found.subject(),
+	}
+}
+
+// AsksPrograms says whether Connect may depend on the program: some rule names one.
+func (p *Policy) AsksPrograms() bool {
+	return slices.ContainsFunc(p.layers, func(l Layer) bool {
+		return slices.ContainsFunc(l.Network, func(r NetRule) bool { return len(r.programs) > 0 })
+	})
 }
 
 // finding is what was found out about a simple command.
 type finding struct {
 	verdict Verdict
 	rule    string
-	layer   string
-	line    int
-	nested  bool
+	Where
+	nested bool
+	pushes bool
 }
 
 func askFor(why string) *finding { return &finding{verdict: Ask, rule: why} }
@@ -159,6 +258,7 @@ func (f finding) or(g finding) finding {
 		return g
 	}
 	f.nested = f.nested && g.nested
+	f.pushes = f.pushes || g.pushes
 	return f
 }
 
@@ -187,20 +287,27 @@ func (i *findings) join(f *finding, parts bool) {
 // weigh asks the rules about one invocation.
 func (p *Policy) weigh(v *invocation) finding {
 	var found *finding
+	var guess *Layer // in which found is a rule that asks, and only may be about it
 	for i := range p.layers {
 		l := &p.layers[len(p.layers)-1-i]
 		for k := range l.Rules {
 			r := &l.Rules[k]
-			if found != nil && r.Verdict != Deny || !r.match(v) {
+			switch {
+			case found != nil && guess == l && r.Verdict == Ask && r.about(v, false): // says better why
+				guess = nil
+			case found != nil && r.Verdict != Deny || !r.match(v):
 				continue
+			case found == nil && r.Verdict == Ask && !r.about(v, false):
+				guess = l
 			}
-			found = &finding{r.Verdict, r.String(), l.Name, r.Line, r.Nested}
+			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested, false}
 			if r.Verdict == Deny {
 				return *found
 			}
 		}
 	}
 	if found != nil {
+		found.pushes = found.allowsPush(v)
 		return *found
 	}
 	return finding{verdict: Allow, rule: noRule}
@@ -221,13 +328,15 @@ type judging struct {
 	home   string
 	parts  []Part
 	nested []bool
+	pushes bool
 	depth  int
 	steps  int
 	full   bool
+	more   bool // it may do more than its words show: no rule allows it
 }
 
 // add notes a part. What is beyond the bound is one part that asks.
-func (j *judging) add(text string, f finding) {
+func (j *judging) add(text string, ws []word, f finding) {
 	if len(j.parts) >= maxParts {
 		if !j.full {
 			j.full = true
@@ -236,15 +345,16 @@ func (j *judging) add(text string, f finding) {
 		}
 		return
 	}
-	j.parts = append(j.parts, Part{text, f.verdict, f.rule, f.layer, f.line})
+	j.parts = append(j.parts, Part{text, f.verdict, f.rule, f.Where, ws})
 	j.nested = append(j.nested, f.nested)
+	j.pushes = j.pushes || f.pushes
 }
 
 func (j *judging) judgement() Judgement {
-	out := Judgement{Verdict: Allow, Rule: noRule, Parts: j.parts, NestedAllowed: len(j.parts) > 0 && !slices.Contains(j.nested, false)}
+	out := Judgement{Verdict: Allow, Rule: noRule, Parts: j.parts, NestedAllowed: len(j.parts) > 0 && !slices.Contains(j.nested, false), Pushes: j.pushes}
 	for i, p := range j.parts {
 		if i == 0 || p.Verdict.Stricter(out.Verdict) || out.Layer == "" && p.Layer != "" && !out.Verdict.Stricter(p.Verdict) {
-			out.Verdict, out.Rule, out.Layer, out.Line = p.Verdict, p.Rule, p.Layer, p.Line
+			out.Verdict, out.Rule, out.Where = p.Verdict, p.Rule, p.Where
 		}
 	}
 	return out
@@ -252,10 +362,12 @@ func (j *judging) judgement() Judgement {
 
 // names are what a program may be called: a link's name tells a program with
 // many faces what to be, and the file's name tells what an odd name hides.
-func names(argv0, program string) []string {
-	out := []string{path.Base(argv0)}
-	if n := path.Base(program); program != "" && n != out[0] {
-		out = append(out, n)
+func names(argv0 string, files ...string) []string {
+	out := []string{path.Base(strings.TrimPrefix(argv0, "-"))} // as busybox and login shells are told
+	for _, f := range files {
+		if n := path.Base(f); f != "" && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
 	}
 	return out
 }

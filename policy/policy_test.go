@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ func line(script string) Judgement {
 	return Builtin().Command(Command{
 		Argv: []string{"/bin/bash", "-c", script}, Program: "/usr/bin/bash",
 		Cwd: "/home/me/proj", Project: "/home/me/proj", Home: "/home/me",
+		Hidden: func(file string) bool { return file == "/home/me/proj/out-of-sight/.env" },
 	})
 }
 
@@ -75,14 +77,16 @@ var builtinCases = []struct {
 	{"pkill|killall claude", []string{"pkill node", "killall -9 claude", "pkill -f codex"}, []string{"pkill -f 'node server.js'"}},
 	{"killall5", []string{"killall5"}, nil},
 	{"git push|send-email", []string{"git --shallow-file x push", "git --unheard-of x push",
-		"git push", "git push origin main", "git push --force", "git -C x push", "git -c a=b push -f", "git --git-dir=x push", "git --git-dir x push", "git --no-pager push",
+		"git push", "git push origin main", "git -C x push", "git -c a=b push", "git --git-dir=x push", "git --git-dir x push", "git --no-pager push",
 		"git-push origin", "/usr/lib/git-core/git-push", "git $X", "git \"$X\" origin", "git pus$X", "git add . && git commit -m x && git push", "GIT_SSH_COMMAND=x git push", "git -C \"$D\" push", "git push --dry-run origin",
 	}, []string{"git status", "git stash push", "git log --grep push", "git commit -m push", "git -C push status", "git pull", "git fetch", "git diff push", "git checkout push", "git st$X", "git push --dry-run", "git commit -m $MSG", "git log -- $F"}},
+	{"git push -f|--force", []string{"git push --force", "git push -f origin x", "git push --force-with-lease", "git push -uf origin x", "git push origin --delete x", "git -C x push -f"}, []string{"git stash push -f x"}},
+	{"git push ** +*|:[a-zA-Z]*", []string{"git push origin +main", "git push origin :old", "git push origin main +x"}, nil},
 	{"git svn|p4", []string{"git svn dcommit", "git p4 submit"}, []string{"git svn log"}},
 	{"git lfs push", []string{"git lfs push origin"}, []string{"git lfs pull"}},
 	{"git reset --hard", []string{"git reset --hard", "git reset HEAD~3 --hard", "git reset --har", "git -C . reset --hard"}, []string{"git reset", "git reset --soft HEAD~1", "git reset HEAD x"}},
 	{"git reset --merge", []string{"git reset --merge"}, nil},
-	{"git clean -f", []string{"git clean -fdx", "git clean -d -f", "git clean --force", "git clean -xdf", "git clean $F"}, []string{"git clean -n", "git clean -nd"}},
+	{"git clean", []string{"git clean -fdx", "git clean -d -f", "git clean --force", "git clean -xdf", "git clean $F", "git -c clean.requireForce=false clean -dx", "git clean -n --no-dry-run -f"}, []string{"git clean -n", "git clean -nd", "git clean -n -d", "git clean --dry-run"}},
 	{"git checkout|switch -f", []string{"git checkout -f", "git switch --discard-changes main", "git checkout --force x", "git switch -f x"}, []string{"git checkout main", "git checkout -b f", "git switch -c x"}},
 	{"git checkout|restore|checkout-index", []string{"git checkout .", "git checkout -- .", "git checkout HEAD -- .", "git restore .", "git restore --staged --worktree .", "git restore :/", "git checkout -- '*'", "git restore ':(top)'", "git checkout HEAD -- ./"},
 		[]string{"git checkout -- a.go", "git restore a.go", "git restore '*.go'", "git checkout feature/x", "git restore src/x"}},
@@ -93,6 +97,7 @@ var builtinCases = []struct {
 	{"git filter-branch", []string{"git filter-branch --all", "git filter-repo --path x", "git-filter-repo", "git replace a b"}, []string{"git rebase -i HEAD~2", "git commit --amend"}},
 	{"git reflog", []string{"git reflog expire --all", "git reflog delete x"}, []string{"git reflog", "git reflog show"}},
 	{"git update-ref -d", []string{"git update-ref -d refs/heads/x"}, []string{"git update-ref refs/heads/x HEAD"}},
+	{"git -c=gc.", []string{"git -c gc.pruneExpire=now gc", "git -cgc.reflogexpire=now gc"}, []string{"git -c gc.auto=0 fetch"}},
 	{"git gc|prune", []string{"git gc --prune=now", "git prune --expire=now"}, []string{"git gc", "git prune"}},
 	{"git config --global", []string{"git config --global user.name x", "git config --glob alias.x y", "git config --system x y", "git config x y --global"}, []string{"git config user.name x", "git config --global --get user.name", "git config --global -l", "git config --list"}},
 	{"git credential|credential-*", []string{"git credential fill", "git credential-store get", "git-credential-store get"}, nil},
@@ -127,6 +132,9 @@ var builtinCases = []struct {
 	{"aws|gsutil", []string{"aws s3 cp x s3://y", "gsutil rm gs://x", "aws --profile x s3 sync . s3://y"}, []string{"aws s3 ls"}},
 	{"ssh-add|ssh-agent", []string{"ssh-add -l", "gpg --list-keys", "pass show x", "op read x"}, []string{"echo pass"}},
 	{"sudo|su", []string{"sudo ls", "su -c ls", "doas ls", "pkexec ls", "timeout 5 sudo ls", "sudo -u x ls", "env sudo ls"}, []string{"echo sudo", "sum x"}},
+	{"cat|tac", []string{"cat .env"}, []string{"cat x"}},
+	{"grep|egrep", []string{"grep x .env"}, []string{"grep .env x"}},
+	{"cp|install", []string{"cp .env x"}, []string{"cp x .env"}},
 	{"crontab|at", []string{"crontab -e", "crontab x", "echo ls | at now", "crontab -l | crontab"}, []string{"crontab -l", "cat at"}},
 	{"systemctl", []string{"systemctl restart x", "systemctl --user enable x"}, []string{"systemctl status"}},
 	{"systemd-run", []string{"systemd-run ls"}, nil},
@@ -313,5 +321,40 @@ func BenchmarkRead(b *testing.B) {
 		if _, err := ParseLayer("built-in", "builtin.yaml", builtinYAML); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What can be made a rule of a command are its words as the program gets them, and of what
+// it wraps; nothing of what is known only when it runs.
+func TestReadings(t *testing.T) {
+	for line, want := range map[string]string{
+		`git push`:                         `["git" "push"] ["push"]`,
+		`A=1 git commit -m "it's" >x 2>&1`: `["git" "commit" "-m" "it's"] ["commit" "-m" "it's"] ["-m" "it's"] ["it's"]`,
+		`git commit -m a\ b$'\x41'`:        `["git" "commit" "-m" "a bA"] ["commit" "-m" "a bA"] ["-m" "a bA"] ["a bA"]`,
+		`rm *.o`:                           ``,
+		`rm "$X"`:                          ``,
+		`rm $(ls)`:                         ``,
+		`rm '*.o'`:                         `["rm" "*.o"] ["*.o"]`,
+		`echo ` + strings.Repeat("a ", 64): ``,
+	} {
+		j := Builtin().Command(Command{Argv: []string{"sh", "-c", line}})
+		var got []string
+		for _, words := range j.Parts[0].Readings() {
+			got = append(got, fmt.Sprintf("%q", words))
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: %s", line, s)
+		}
+	}
+}
+
+// The name of a script has letters that options have, and isn't one.
+func TestScriptIsNoOption(t *testing.T) {
+	l, err := ParseLayer("test", "test.yaml", []byte("commands: [{allow: python example.py, children: allow}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := Builtin().With(l).Command(Command{Argv: []string{"python", "example.py"}}); j.Verdict != Allow || !j.NestedAllowed {
+		t.Errorf("judged %+v", j)
 	}
 }

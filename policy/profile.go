@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"embed"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -15,7 +14,8 @@ type Profile struct {
 	Name string
 
 	file  profileFile
-	hosts []HostRule
+	hosts []NetRule
+	ask   []Asking
 	keep  []upkeep
 	wraps []wrap
 	roots []Rule
@@ -62,6 +62,7 @@ type profileFile struct {
 	// Args are put behind the program's name.
 	Args  []string `yaml:"args"`
 	Hosts textList `yaml:"hosts"`
+	Ask   askFile  `yaml:"ask"` // as in a policy
 	// Roots are programs to whom the agent, or a person, feeds commands.
 	Roots        textList     `yaml:"roots"`
 	Housekeeping []upkeepFile `yaml:"housekeeping"`
@@ -96,6 +97,26 @@ func ProfileFor(argv []string, resolved string) *Profile {
 		}
 	}
 	return all[len(all)-1]
+}
+
+// ProfileNamed is a profile by its name; "" is the one of programs that nobody knows.
+// nil: there is none of that name.
+func ProfileNamed(name string) *Profile {
+	for _, p := range profiles() {
+		if p.Name == name || name == "" && p.Name == "generic" {
+			return p
+		}
+	}
+	return nil
+}
+
+// ProfileNames lists them.
+func ProfileNames() string {
+	var names []string
+	for _, p := range profiles() {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // is says whether a program is the agent itself.
@@ -184,7 +205,7 @@ func (p *Profile) Root(argv []string) bool {
 	name := path.Base(strings.TrimPrefix(argv[0], "-"))
 	if grammarOf([]string{name}).Shell {
 		_, has, file, _ := shellArgs(words(argv[1:]))
-		return !has && (file == nil || isInput(file.text))
+		return !has && (len(file) == 0 || isInput(file[0].text))
 	}
 	v := invocation{names: []string{name}, args: words(argv[1:])}
 	return anyMatches(p.roots, &v) || anyMatches(profiles()[len(profiles())-1].roots, &v)
@@ -200,50 +221,57 @@ func (p *Profile) Args(argv []string) []string {
 	return slices.Insert(out, p.file.Match.script(argv, argv[0])+1, p.file.Args...)
 }
 
-// Layer is the profile as rules: its hosts are allowed.
-func (p *Profile) Layer() Layer { return Layer{Name: "profile " + p.Name, Allow: p.hosts} }
+// Layer is the profile as rules: its hosts are allowed, and what it says of questions counts.
+func (p *Profile) Layer() Layer {
+	return Layer{Name: p.layerName(), Origin: Needs, Network: p.hosts, Asking: p.ask}
+}
 
-// parseProfile reads one file, strictly. Errors are of type *FileError.
+func (p *Profile) layerName() string { return "profile " + p.Name }
+
+// parseProfile reads one file, strictly. Errors are of type Problems.
 func parseProfile(file string, data []byte) (*Profile, error) {
 	p := &Profile{}
 	if err := Decode(file, data, &p.file); err != nil {
 		return nil, err
 	}
-	if p.file.Name == "" {
-		return nil, &FileError{File: file, Err: errors.New("a profile needs a name")}
-	}
 	p.Name = p.file.Name
-	if err := p.compile(); err != nil {
-		return nil, inFile(file, err)
+	if err := p.compile(file).in(file); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
 // compile checks and prepares what the file says.
-func (p *Profile) compile() (err error) {
+func (p *Profile) compile(file string) (bad Problems) {
 	f := &p.file
+	if f.Name == "" {
+		return wrong(0, 0, "a profile needs a name")
+	}
 	for _, l := range []textList{f.Match.Paths, f.Match.Modes} {
-		if err := l.globs(); err != nil {
-			return err
+		if bad = l.globs(); bad != nil {
+			return bad
 		}
 	}
-	if p.hosts, err = f.Hosts.hosts(); err != nil {
-		return err
+	if p.hosts, bad = f.Hosts.allowing(file); bad != nil {
+		return bad
 	}
-	if p.roots, err = f.Roots.rules(); err != nil {
-		return err
+	if p.roots, bad = f.Roots.rules(); bad != nil {
+		return bad
+	}
+	if p.ask, bad = f.Ask.asking(&Layer{Name: p.layerName(), File: file}); bad != nil {
+		return bad
 	}
 	for i := range f.Housekeeping {
-		k, err := f.Housekeeping[i].compile()
-		if err != nil {
-			return err
+		k, bad := f.Housekeeping[i].compile()
+		if bad != nil {
+			return bad
 		}
 		p.keep = append(p.keep, k)
 	}
 	for i := range f.Wrappers {
-		w, err := f.Wrappers[i].compile()
-		if err != nil {
-			return err
+		w, bad := f.Wrappers[i].compile()
+		if bad != nil {
+			return bad
 		}
 		p.wraps = append(p.wraps, w)
 	}
@@ -251,10 +279,10 @@ func (p *Profile) compile() (err error) {
 }
 
 // globs checks each as a pattern.
-func (l textList) globs() error {
+func (l textList) globs() Problems {
 	for _, t := range l {
 		if err := checkGlob(t.s); err != nil {
-			return t.bad(0, err)
+			return t.bad("%w", err)
 		}
 	}
 	return nil
@@ -266,12 +294,12 @@ func (l textList) match(s string) bool {
 }
 
 // rules reads each as the words of a rule that is matched argument for argument.
-func (l textList) rules() ([]Rule, error) {
+func (l textList) rules() ([]Rule, Problems) {
 	var out []Rule
 	for _, t := range l {
 		r, offset, err := parseRule(Allow, t.s, true)
 		if err != nil {
-			return nil, t.bad(offset, err)
+			return nil, wrong(t.line, t.column+offset, "%w", err)
 		}
 		r.Line = t.line
 		out = append(out, r)

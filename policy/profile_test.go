@@ -7,16 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// profileNamed finds a profile by its name.
-func profileNamed(name string) *Profile {
-	all := profiles()
-	return all[slices.IndexFunc(all, func(p *Profile) bool { return p.Name == name })]
-}
 
 func TestProfilesParse(t *testing.T) {
 	var got []string
@@ -30,11 +25,11 @@ func TestProfilesParse(t *testing.T) {
 		t.Error("the other files are empty")
 	}
 	for in, want := range map[string]string{
-		"name: x\nshel: y\n":                                       `line 2, column 1: unknown field "shel"`,
+		"name: x\nshel: y\n":                                       `f.yaml:2:1: there is no key "shel"`,
 		"agent: true\n":                                            "needs a name",
-		"name: x\nhosts:\n  - a.com:0\n":                           "line 3, column 5",
-		"name: x\nmatch:\n  paths: ['[']\n":                        "line 3, column 12",
-		"name: x\nhousekeeping:\n  - run: git [\n":                 "line 3, column 14",
+		"name: x\nhosts:\n  - a.com:0\n":                           "f.yaml:3:5",
+		"name: x\nmatch:\n  paths: ['[']\n":                        "f.yaml:3:12",
+		"name: x\nhousekeeping:\n  - run: git [\n":                 "f.yaml:3:14",
 		"name: x\nhousekeeping:\n  - run: git\n    program: any\n": `can only be "self"`,
 		"name: x\nhousekeeping:\n  - run: sh -c *\n    script: {holes: ['(a)(b)']}\n":          "a hole has one group",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'eval «payload'}\n":       "a hole isn't closed",
@@ -86,7 +81,7 @@ func TestProfileFor(t *testing.T) {
 
 // A launcher's native program is the agent; what only claims to be isn't.
 func TestSelf(t *testing.T) {
-	p := profileNamed("codex")
+	p := ProfileNamed("codex")
 	for _, c := range []struct {
 		c    Command
 		want bool
@@ -114,7 +109,7 @@ func TestSelf(t *testing.T) {
 }
 
 func TestRoot(t *testing.T) {
-	p := profileNamed("claude")
+	p := ProfileNamed("claude")
 	for s, want := range map[string]bool{
 		"bash": true, "-bash": true, "/bin/bash -l": true, "bash -i": true, "sh": true, "zsh -il": true, "fish": true, "bash --norc": true, "bash --rcfile x": true, "bash -s a": true, "bash -o vi": true, "bash +x": true, "bash -": true, "bash /dev/stdin": true,
 		"tmux": true, "tmux new -s x": true, "screen": true, "screen -S x": true,
@@ -131,7 +126,7 @@ func TestRoot(t *testing.T) {
 }
 
 func TestHousekeeping(t *testing.T) {
-	claude, codex := profileNamed("claude"), profileNamed("codex")
+	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
 	git := func(s string) Command { return Command{Argv: strings.Fields("git " + s), Program: "/usr/bin/git"} }
 	for _, c := range []struct {
 		p    *Profile
@@ -170,7 +165,7 @@ func TestHousekeeping(t *testing.T) {
 		{claude, Command{Argv: []string{"bash", "-c", "-l", "evil"}, Program: "/usr/bin/bash"}, false},
 		{claude, Command{Argv: []string{"bash", "-c", "evil", "env"}, Program: "/usr/bin/bash"}, false},
 		{claude, Command{Argv: []string{"sh", "-c", "ps aux"}, Program: "/usr/bin/dash"}, false},
-		{profileNamed("generic"), git("--no-optional-locks status --short"), false},
+		{ProfileNamed("generic"), git("--no-optional-locks status --short"), false},
 		{claude, Command{}, false},
 	} {
 		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
@@ -247,7 +242,7 @@ func claudeWrapped(payload string) string {
 }
 
 func TestPeel(t *testing.T) {
-	claude, codex := profileNamed("claude"), profileNamed("codex")
+	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
 	snapshot := []string{"/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"}
 	for _, c := range []struct {
 		p    *Profile
@@ -292,7 +287,7 @@ func TestPeel(t *testing.T) {
 		{codex, []string{"/bin/bash", "-lc", " "}, "", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/sh", "/bin/bash", "-lc", "ls"}, "", nil}, // another program by that name
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/p/evil", "/p/evil", "-lc", "ls"}, "", nil},
-		{profileNamed("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
+		{ProfileNamed("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
 		{claude, nil, "", nil},
 	} {
 		got := c.p.Peel(c.argv)
@@ -318,7 +313,7 @@ func FuzzPeel(f *testing.F) {
 	for _, s := range []string{"ls", "'a b'", `'it'"'"'s'`, "'x' < /dev/null; rm", "$(x)", "a;b", "'a\nb'", "\"a\"", "=a", "{a,b}", "#"} {
 		f.Add(claudeWrapped(s))
 	}
-	p := profileNamed("claude")
+	p := ProfileNamed("claude")
 	f.Fuzz(func(t *testing.T, script string) {
 		got := p.Peel([]string{"/bin/bash", "-c", script})
 		if !got.Wrapped {
@@ -360,7 +355,7 @@ func FuzzPeel(f *testing.F) {
 }
 
 func TestArgs(t *testing.T) {
-	codex := profileNamed("codex")
+	codex := ProfileNamed("codex")
 	got := codex.Args([]string{"codex", "exec", "x"})
 	if got[0] != "codex" || got[1] != "-c" || !slices.Equal(got[len(got)-2:], []string{"exec", "x"}) || !slices.Contains(got, "sandbox_mode=danger-full-access") {
 		t.Errorf("%q", got)
@@ -385,7 +380,7 @@ func TestEnvironment(t *testing.T) {
 		"ANTHROPIC_API_KEY=secret", "OPENAI_API_KEY=secret", "GITHUB_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret", "LC_TOKEN=secret", "LC_=secret", "TERM_TOKEN=secret", "SSH_AUTH_SOCK=secret", "DBUS_SESSION_BUS_ADDRESS=secret", "XAUTHORITY=secret",
 		"HTTP_PROXY=http://u:secret@h", "LD_PRELOAD=secret", "BASH_ENV=secret", "NODE_OPTIONS=secret", "HOME=secret", "PATH=secret", "BASH_FUNC_ls%%=() { secret; }", "=secret", "secret", "IS_SANDBOX=0", "ANTHROPIC_MODEL=m",
 	}
-	got := Environment(host, profileNamed("claude"))
+	got := Environment(host, ProfileNamed("claude"))
 	for _, e := range got {
 		if strings.Contains(e, "secret") {
 			t.Errorf("%s passes", e)
@@ -401,7 +396,22 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s passes, too", no)
 		}
 	}
-	if got := Environment(host, profileNamed("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
+	if got := Environment(host, ProfileNamed("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
 		t.Errorf("generic: %v", got)
+	}
+}
+
+// What an agent's profile says of questions counts as what policies do.
+func TestProfileAsks(t *testing.T) {
+	p, err := parseProfile("f.yaml", []byte("name: x\nask: {on: deny, timeout: 5m}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Builtin().With(p.Layer()).Asking()
+	if len(a) != 1 || a[0].On != "deny" || a[0].Timeout != 5*time.Minute || a[0].Layer != "profile x" || a[0].Line != 2 {
+		t.Errorf("got %+v", a)
+	}
+	if _, err := parseProfile("f.yaml", []byte("name: x\nask: {on: later}\n")); err == nil || !strings.Contains(err.Error(), `2:11: questions wait or are denied`) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -39,6 +39,7 @@ func (j *judging) script(src string, known bool, dialect string, at site, text s
 		own:  map[string]bool{},
 	}
 	s.r = reader{home: j.home, set: assigned(file), own: s.own}
+	j.more = j.more || exports(file, &s.r)
 	before := len(j.parts)
 	s.stmts(file.Stmts, &at)
 	// Whatever commands stand where the walk above doesn't go, such as in the
@@ -56,7 +57,7 @@ func (j *judging) script(src string, known bool, dialect string, at site, text s
 		return true
 	})
 	if len(j.parts) == before {
-		j.add(text, finding{verdict: Allow, rule: noRule})
+		j.add(text, nil, finding{verdict: Allow, rule: noRule})
 	}
 	return nil, true
 }
@@ -131,7 +132,11 @@ func (s *scan) stmt(st *syntax.Stmt, at *site) {
 		switch r.Op {
 		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.WordHdoc, syntax.Hdoc, syntax.DashHdoc:
 			if r.N == nil || r.N.Value == "0" {
-				here.piped = r.Op == syntax.DplIn || s.r.word(r.Word).process
+				w := s.r.word(r.Word)
+				if here.input = nil; r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut {
+					here.input = []word{w}
+				}
+				here.piped, here.fetched = r.Op == syntax.DplIn || w.process, w.process && w.fetched || r.Op == syntax.DplIn && at.fetched
 			}
 		}
 	}
@@ -206,7 +211,7 @@ func (s *scan) binary(c *syntax.BinaryCmd, at *site) {
 	case syntax.Pipe, syntax.PipeAll:
 		s.stmt(c.X, &here)
 		right := *at
-		right.piped = true
+		right.piped, right.fetched = true, at.fetched || fetches(c.X)
 		s.stmt(c.Y, &right)
 	case syntax.AndStmt:
 		s.stmt(c.X, &here)
@@ -259,9 +264,9 @@ func (s *scan) call(c *syntax.CallExpr, st *syntax.Stmt, at *site) {
 	f, done := s.fed(ws, st, at, text)
 	switch {
 	case !done:
-		s.j.simple(text, ws, "", *at)
+		s.j.simple(text, ws, *at)
 	case f != nil:
-		s.j.add(text, *f)
+		s.j.add(text, ws, *f)
 	}
 	if st != nil {
 		s.inner(st, at)
@@ -281,7 +286,7 @@ func (s *scan) inner(n syntax.Node, at *site) {
 			return true
 		}
 		here := *at
-		here.piped = false
+		here.piped, here.fetched = false, false
 		s.stmts(list, &here)
 		return true
 	})
@@ -303,7 +308,7 @@ func (s *scan) decl(c *syntax.DeclClause) {
 		return
 	}
 	s.seen[c] = true
-	s.j.add(s.text(c.Pos(), c.End()), finding{verdict: Allow, rule: noRule})
+	s.j.add(s.text(c.Pos(), c.End()), nil, finding{verdict: Allow, rule: noRule})
 }
 
 // text is a piece of the source, without what surrounds it.

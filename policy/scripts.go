@@ -21,7 +21,7 @@ func Scripts(argv []string, program string, env ...string) []string {
 	}
 	first := 0
 	if !interprets(names(argv[0], program)) {
-		if grammarOf(names(argv[0], program)).Runs == nil {
+		if g := grammarOf(names(argv[0], program)); g.Runs == nil || len(g.Runs.After) > 0 {
 			return nil
 		}
 		for first = 1; first < len(argv) && !interprets([]string{path.Base(argv[first])}); first++ {
@@ -71,7 +71,7 @@ func ReadsInput(argv []string, program string) bool {
 	for _, r := range readings(called, words(argv[1:])) {
 		switch {
 		case r.g.Shell:
-			if _, has, file, _ := shellArgs(r.args); !has && (file == nil || isInput(file.text)) {
+			if _, has, file, _ := shellArgs(r.args); !has && (len(file) == 0 || isInput(file[0].text)) {
 				return true
 			}
 		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(r.g, called, r.args)):

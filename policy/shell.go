@@ -9,20 +9,47 @@ import (
 // shell judges what a shell is told to run.
 func (j *judging) shell(called []string, args []word, at site, text string) (*finding, bool) {
 	dialect := called[len(called)-1]
-	script, has, file, unsure := shellArgs(args)
+	script, has, rest, unsure := shellArgs(args)
+	var file *word
+	if len(rest) > 0 {
+		file = &rest[0]
+	}
 	switch {
+	case fetched(args) && (unsure || has && script.fetched || file != nil && file.fetched):
+		return askFor(networkShell), false
 	case unsure:
 		return askFor(whatUnknown), false
 	case has:
 		return j.script(script.text, script.known(), dialect, at, text)
 	case file == nil:
+		if at.fetched {
+			return askFor(networkShell), false
+		}
 		if at.piped {
 			return askFor(fromInput), false
 		}
+	case isInput(file.text) && at.fetched:
+		return askFor(networkShell), false
 	case file.process, isInput(file.text):
 		return askFor(fromInput), false
 	}
-	return nil, false // a file: its commands are judged as they start
+	if file == nil {
+		return nil, false
+	}
+	return j.file(rest, at, text) // its commands are judged as they start
+}
+
+// file judges what a shell or an interpreter is told to run as the command that it is too:
+// a tool that is a script stays that tool, whoever starts it. Only what is asked or denied
+// of it counts.
+func (j *judging) file(ws []word, at site, text string) (*finding, bool) {
+	if name, ok := ws[0].name(); !ok || name == "" {
+		return nil, false
+	}
+	if f := j.chain(text, ws, at); f != nil && f.verdict != Allow {
+		return f, false
+	}
+	return nil, false
 }
 
 func isInput(name string) bool {
@@ -32,9 +59,10 @@ func isInput(name string) bool {
 	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || inProc && strings.HasPrefix(fd, "fd/")
 }
 
-// shellArgs finds what a shell is told to run: a script after -c, or a file.
+// shellArgs finds what a shell is told to run: a script after -c, or a file with its
+// arguments.
 // bash(1), dash(1), zsh(1) and fish(1) agree closely enough.
-func shellArgs(args []word) (script word, has bool, file *word, unsure bool) {
+func shellArgs(args []word) (script word, has bool, file []word, unsure bool) {
 	command, input := false, false
 	i := 0
 	for ; i < len(args); i++ {
@@ -79,13 +107,16 @@ func shellArgs(args []word) (script word, has bool, file *word, unsure bool) {
 		return args[i], true, nil, false
 	}
 	if i < len(args) && !input {
-		return word{}, false, &args[i], false
+		return word{}, false, args[i:], false
 	}
 	return word{}, false, nil, false
 }
 
 // builtin judges what a command of the shell itself runs.
 func (j *judging) builtin(name string, args []word, at site, text string) (*finding, bool) {
+	if name != "trap" && fetched(args) {
+		return askFor(networkShell), false
+	}
 	switch name {
 	case "eval":
 		if len(args) > 0 && args[0].text == "--" {
@@ -136,7 +167,7 @@ func (j *judging) find(args []word, at site, text string) (*finding, bool) {
 	if len(paths) == 0 {
 		paths = words([]string{"."})
 	}
-	expr := args[i:]
+	expr := args[min(i, len(args)):] // nothing may follow an option that takes more
 	narrow := nameFilter(expr)
 	var found []word
 	for _, p := range paths {
@@ -150,7 +181,7 @@ func (j *judging) find(args []word, at site, text string) (*finding, bool) {
 	for k := 0; k < len(expr); k++ {
 		switch expr[k].text {
 		case "-delete":
-			all.add(j.chain(text, append(words([]string{"rm", "-r", "--"}), found...), "", at))
+			all.add(j.chain(text, append(words([]string{"rm", "-r", "--"}), found...), at))
 		case "-exec", "-execdir", "-ok", "-okdir":
 			end := k + 1
 			for end < len(expr) && expr[end].text != ";" && !(expr[end].text == "+" && expr[end-1].text == "{}") {
@@ -169,7 +200,7 @@ func (j *judging) find(args []word, at site, text string) (*finding, bool) {
 				}
 			}
 			if len(inner) > 0 {
-				all.add(j.chain(text, inner, "", at))
+				all.add(j.chain(text, inner, at))
 			}
 			k = end
 		}

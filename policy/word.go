@@ -16,8 +16,11 @@ type word struct {
 	glob bool   // a shell expands its wildcards, of which those that are meant are in text and others escaped in pattern
 	// pattern is text as a glob, where glob is set.
 	pattern string
-	many    bool // what is unknown may become several arguments, or none
-	process bool // it is the name of a pipe from a process: <(…)
+	many    bool     // what is unknown may become several arguments, or none
+	process bool     // it is the name of a pipe from a process: <(…)
+	near    []string // what its program may take it for
+	value   bool     // it may be the value of the option before it, and no operand
+	fetched bool     // another machine sends what is in it, or what is in that pipe
 }
 
 // known says whether the argument is exactly text.
@@ -120,8 +123,10 @@ func (r *reader) part(b *build, p syntax.WordPart, quoted, first bool) {
 		b.lit("0") // some number
 	case *syntax.ProcSubst:
 		b.w.process = true
+		b.w.fetched = b.w.fetched || fetches(p)
 		b.lit("/dev/fd/63")
 	case *syntax.CmdSubst:
+		b.w.fetched = b.w.fetched || fetches(p)
 		if s, ok := here(p); ok && quoted && !r.own["cat"] {
 			b.lit(s)
 			return

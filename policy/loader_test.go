@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"slices"
+	"testing"
+)
+
+// An answer for a command reaches no further than its words: not to what a variable
+// makes of it, however that is set.
+func TestAllowedWithoutLoaders(t *testing.T) {
+	l, err := ParseLayer("user", "policy.yaml", []byte("version: 1\ncommands:\n  - allow: git push origin main\n  - allow: npm publish\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Builtin().With(l)
+	c := func(argv ...string) Command {
+		return Command{Argv: argv, Cwd: "/p", Project: "/p", Home: "/home/me"}
+	}
+	scripts := map[Verdict][]string{
+		Allow: {
+			"git push origin main", "GIT_TERMINAL_PROMPT=0 git push origin main", "GIT_PAGER=cat PAGER=cat git push origin main", "CI=1 npm publish",
+			"export FOO=1; git push origin main", "env CI=1 git push origin main", "export -n FOO; npm publish", "GIT_AUTHOR_NAME=x git push origin main",
+			"X=$(date) git push origin main", "cd /p && git push origin main", "PYTHONUNBUFFERED=1 npm publish",
+		},
+		Ask: {
+			"GIT_SSH_COMMAND=./x git push origin main", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.pushurl GIT_CONFIG_VALUE_0=https://example.org git push origin main",
+			"LD_PRELOAD=./x.so git push origin main", "NODE_OPTIONS=--require=./x npm publish", "npm_config_registry=https://example.org npm publish", "NPM_CONFIG_REGISTRY=https://example.org npm publish",
+			"PAGER=./x git push origin main", "HOME=/p git push origin main", "PATH=/p:$PATH git push origin main",
+			"export GIT_SSH_COMMAND=./x; git push origin main", "export GIT_SSH_COMMAND=./x && true && git push origin main", `export "GIT_SSH_COMMAND=./x"; git push origin main`,
+			`export "$X"; git push origin main`, "declare -x LD_PRELOAD=./x; git push origin main", "builtin export LD_PRELOAD=./x; git push origin main",
+			"set -a; : ${GIT_SSH_COMMAND:=./x}; git push origin main", "set -a; for GIT_SSH_COMMAND in ./x; do git push origin main; done",
+			"read GIT_SSH_COMMAND; export GIT_SSH_COMMAND; git push origin main", "printf -v LD_PRELOAD ./x; git push origin main",
+			"eval 'export LD_PRELOAD=./x'; git push origin main", "env LD_PRELOAD=./x git push origin main", `env "$X" git push origin main`, "env -S 'LD_PRELOAD=./x git push origin main'",
+			"sudo GIT_SSH_COMMAND=./x git push origin main", "sh -c 'GIT_SSH_COMMAND=./x git push origin main'", "LD_PRELOAD=./x sh -c 'git push origin main'",
+			"GIT_PAGER=./x git push origin main", "timeout 5 env GIT_DIR=/p/x git push origin main", "GIT_SSH_COMMAND+=x git push origin main",
+		},
+	}
+	for want, list := range scripts {
+		for _, s := range list {
+			if j := p.Command(c("bash", "-c", s)); j.Verdict != want {
+				t.Errorf("%s: %s, want %s\n%s", s, j.Verdict, want, j.Explain())
+			}
+		}
+	}
+	for v, want := range map[string]Verdict{
+		"LD_PRELOAD=./x": Ask, "GIT_SSH_COMMAND=./x": Ask, "GIT_EXEC_PATH=./x": Ask, "GIT_EXEC_PATH=/usr/lib/git-core": Allow, "GIT_DIR=.git": Allow, "GIT_DIR=x": Ask, "GIT_PROTOCOL=version=2": Allow, "GIT_CONFIG_COUNT=1": Ask, "BASH_FUNC_git%%=() { ./x; }": Ask, "npm_config_script_shell=./x": Ask,
+		"CURL_HOME=./x": Ask, "WGETRC=./x": Ask, "MAKEFILES=./x": Ask, "TAR_OPTIONS=-x": Ask, "TF_CLI_ARGS_apply=-destroy": Ask, "TF_IN_AUTOMATION=1": Allow, "ANSIBLE_CONFIG=./x": Ask,
+		"PATH=/usr/bin": Allow, "GIT_EDITOR=true": Allow, "CI=1": Allow, "npm_config_user_agent=npm": Allow, "npm_config_userconfig=/home/me/.npmrc": Allow,
+	} {
+		k := c("git", "push", "origin", "main")
+		if k.Env = []string{v}; p.Command(k).Verdict != want {
+			t.Errorf("with %s: want %s", v, want)
+		}
+	}
+	k := c("./git", "push", "origin", "main")
+	k.Program, k.Written = "/p/git", true
+	if j := p.Command(k); j.Verdict != Ask {
+		t.Errorf("a git that this session wrote: %s", j.Verdict)
+	}
+	deny := p.With(Layer{Name: "session", Rules: []Rule{must(ParseRule(Deny, "git push"))}})
+	if j := deny.Command(c("bash", "-c", slices.Concat(scripts[Ask][:1])[0])); j.Verdict != Deny {
+		t.Errorf("denied with a variable: %s", j.Verdict)
+	}
+}
+
+func must(r Rule, err error) Rule {
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
