@@ -21,6 +21,7 @@ type Attempt struct {
 	Resolved string         // what was really dialled, as ADDRESS:PORT, or "via PROXY"
 	PID      int            // on the host, 0 when not known
 	Program  string         // its executable
+	Changed  time.Time      // when that file last changed, which nobody can set
 	Verdict  string         // "allow" or "deny"; "ask" while it waits
 	Rule     string
 
@@ -45,13 +46,18 @@ type Verdict struct {
 	// Private says that the rule named a private address, or a port of this
 	// host by HostName: the dial guard lets exactly that through.
 	Private bool
+	// Meter is asked for what an allowed one carries; nil: it may carry anything.
+	Meter Meter
 }
 
 // record is an attempt while it lives. The journal hands out snapshots.
 type record struct {
 	sent, received atomic.Int64
 	last           atomic.Int64 // of the last payload byte either way, ns since the start
+	waitsOut       atomic.Int32 // the meter is asked about bytes, or requests, that leave
+	waitsIn        atomic.Int32 // the same of those that come
 
+	meter Meter  // set before anything moves, nil for none
 	tuple tuple  // never changes; names its socket
 	inode uint64 // never changes; of that socket, 0 when not known
 

@@ -22,12 +22,13 @@ type dialer struct {
 	guard    *guard
 	resolver *net.Resolver // nil: the host's
 	proxies  *proxies      // nil: none
+	timeout  time.Duration // 0: dialTimeout
 }
 
 // dial connects to d on network tcp or udp and says what it connected to. It
 // is the only caller of net.Dialer for destinations that the sandbox chose.
 func (x *dialer) dial(ctx context.Context, network string, d destination) (conn net.Conn, resolved string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(x.timeout, dialTimeout))
 	defer cancel()
 	direct := net.Dialer{Resolver: x.resolver, ControlContext: x.guard.control(d)}
 	switch {
@@ -37,7 +38,8 @@ func (x *dialer) dial(ctx context.Context, network string, d destination) (conn 
 		}
 		conn, err = direct.DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(d.port))))
 	case d.name == "":
-		if proxy := x.proxies.forDestination(network, d); proxy != nil {
+		// Where only a rule on the address leads, no proxy does.
+		if proxy := x.proxies.forDestination(network, d); proxy != nil && x.guard.checkClass(d.addr, destination{}) == nil {
 			// Nobody checks behind a proxy.
 			if err := x.guard.check(d.addr, d); err != nil {
 				return nil, "", err
@@ -82,12 +84,20 @@ func (x *dialer) preview(ctx context.Context, d destination) error {
 
 // broke says whether an error on a connection is more than its end.
 func broke(err error) bool {
-	return !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF)
+	return !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled)
+}
+
+// errnoOf is what the kernel said.
+func errnoOf(err error) syscall.Errno {
+	var no syscall.Errno
+	errors.As(err, &no)
+	return no
 }
 
 // why puts a failed dial into words for the log.
 func why(err error) string {
 	var refused *GuardError
+	var denied *deniedError
 	var dns *net.DNSError
 	var proxy *proxyError
 	switch {
@@ -95,6 +105,8 @@ func why(err error) string {
 		return proxy.Error()
 	case errors.As(err, &refused):
 		return refused.Error()
+	case errors.As(err, &denied):
+		return denied.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
 	case errors.As(err, &dns):
@@ -103,6 +115,8 @@ func why(err error) string {
 		return "connection refused"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "connection reset"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.ENETDOWN):
+		return "no way there: " + errnoOf(err).Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return "no answer in time"
 	case errors.Is(err, context.Canceled):

@@ -154,6 +154,16 @@ func typeName(t dnsmessage.Type) string {
 	return strings.TrimPrefix(t.String(), "Type")
 }
 
+// nothing goes with answers that say that there is nothing: resolvers keep only those
+// for a while (RFC 2308 section 5), and would ask again.
+var (
+	rootName = dnsmessage.MustNewName(".")
+	nothing  = dnsmessage.SOAResource{
+		NS: dnsmessage.MustNewName("stepbox.internal."), MBox: dnsmessage.MustNewName("nobody.stepbox.internal."),
+		Serial: 1, Refresh: answerTTL, Retry: answerTTL, Expire: answerTTL, MinTTL: answerTTL,
+	}
+)
+
 // pack builds the answer. The question is repeated as it was asked, letter
 // case included.
 func pack(h dnsmessage.Header, q *dnsmessage.Question, body dnsmessage.ResourceBody, edns bool) []byte {
@@ -176,6 +186,10 @@ func pack(h dnsmessage.Header, q *dnsmessage.Question, body dnsmessage.ResourceB
 		case *dnsmessage.PTRResource:
 			add(b.PTRResource(rh, *r))
 		}
+	}
+	if q != nil && body == nil && (h.RCode == dnsmessage.RCodeSuccess || h.RCode == dnsmessage.RCodeNameError) {
+		add(b.StartAuthorities())
+		add(b.SOAResource(dnsmessage.ResourceHeader{Name: rootName, Class: dnsmessage.ClassINET, TTL: answerTTL}, nothing))
 	}
 	if edns {
 		add(b.StartAdditionals())

@@ -20,7 +20,7 @@ func rawQuestion(kind dnsmessage.Type, labels ...string) []byte {
 }
 
 func TestDNSAnswers(t *testing.T) {
-	table := newNameTable(nil)
+	table := newNameTable(netip.Prefix{}, nil)
 	long := strings.Repeat("x", 63)
 	for what, c := range map[string]struct {
 		msg   []byte
@@ -121,7 +121,7 @@ func FuzzDNS(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		table := newNameTable(nil)
+		table := newNameTable(netip.Prefix{}, nil)
 		answer, l := table.answerDNS(msg)
 		if len(answer) > 600 {
 			t.Errorf("an answer of %d bytes", len(answer))
@@ -210,5 +210,30 @@ func TestDNSHostileOverTheLink(t *testing.T) {
 	c.SetDeadline(time.Now().Add(patience))
 	if n, err := c.Read(make([]byte, 1)); err == nil {
 		t.Errorf("read %d bytes", n)
+	}
+}
+
+// Answers that there is nothing say for how long, so that resolvers don't ask again at
+// once; one with an address doesn't.
+func TestDNSNothingIsKept(t *testing.T) {
+	table := newNameTable(netip.Prefix{}, nil)
+	for _, c := range []struct {
+		name string
+		kind dnsmessage.Type
+		soa  bool
+	}{
+		{"example.com.", dnsmessage.TypeA, false}, {"example.com.", dnsmessage.TypeAAAA, true}, {"example.com.", typeHTTPS, true},
+		{"example.com.", typeSVCB, true}, {"example.com.", dnsmessage.TypeMX, true}, {"1.2.3.4.", dnsmessage.TypeA, true},
+		{strings.Repeat("a.", 120) + "com.", dnsmessage.TypeAAAA, true}, {"example.com.", dnsmessage.TypeALL, false},
+	} {
+		var m dnsmessage.Message
+		b, _ := table.answerDNS(question(c.name, c.kind))
+		if err := m.Unpack(b); err != nil || len(b) > 512 {
+			t.Fatalf("%s %s: %d bytes, %v", c.name, c.kind, len(b), err)
+		}
+		soa := len(m.Authorities) == 1 && m.Authorities[0].Header.TTL == answerTTL && m.Authorities[0].Header.Type == dnsmessage.TypeSOA
+		if soa != c.soa {
+			t.Errorf("%s %s: %+v", c.name, c.kind, m)
+		}
 	}
 }

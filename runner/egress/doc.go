@@ -18,8 +18,11 @@
 //     handshake when the far side has accepted.
 //   - UDP: one attempt per flow; the first datagrams wait with the verdict.
 //     Denied: ICMP port unreachable.
-//   - All else (ping, multicast, broadcast, other protocols, forged sources)
-//     is logged and dropped.
+//   - Ping: one attempt per socket and address; the first requests wait. Denied:
+//     administratively prohibited. Allowed: the gateway sends requests of its
+//     own, where the host lets its user do so.
+//   - All else (multicast, broadcast, other protocols, forged sources) is logged
+//     and dropped.
 //
 // Every socket that carries a sandbox's bytes is dialled through one guard,
 // which looks at the address after resolution, just before connect(2): names

@@ -34,6 +34,14 @@ type Options struct {
 	// is done, which is when the program has given up, or the gateway is
 	// closed; its verdict is then ignored. Nil denies everything.
 	Judge func(ctx context.Context, a Attempt) Verdict
+	// Known gives the verdict where it needs neither the program nor time; the program
+	// of what it allows is looked for meanwhile. Judge is asked about all else. Nil
+	// knows nothing.
+	Known func(a Attempt) (Verdict, bool)
+	// Denied says whether an attempt is denied by what holds now, and by which rule: for
+	// what it is, or for the address and port in its Resolved. It is asked before each
+	// socket is connected, and by Recheck, and must not block. Nil denies nothing.
+	Denied func(a Attempt) (rule string, is bool)
 	// Log takes a snapshot of each attempt when it opens, is held, gets its
 	// verdict, at most once a second while bytes move, and when it closes.
 	// Changes in quick succession arrive as one. While Log blocks, attempts
@@ -45,11 +53,16 @@ type Options struct {
 	// Environ is the environment that names upstream proxies, as NAME=value:
 	// the person's, never the agent's.
 	Environ []string
+	// Range is where synthetic addresses come from; the zero Prefix is DefaultRange.
+	// It is for programs that take that for a private network, and hides the real
+	// addresses in it.
+	Range netip.Prefix
 	// Names are addresses that names had before, in a session that goes on: they
 	// have them again. Last is the last attempt's ID by then.
 	Names    map[string]netip.Addr
 	Last     int64
 	resolver *net.Resolver // of tests; nil is the host's
+	patience time.Duration // of tests; 0 is dialTimeout
 }
 
 // Gateway is the far end of a sandbox's link. It owns the link's files.
@@ -65,6 +78,7 @@ type Gateway struct {
 	stack   *stack.Stack
 	tap     *tap
 	udp     *udpTable
+	echo    *echoTable
 
 	ctx     context.Context // done when the gateway closes
 	cancel  context.CancelFunc
@@ -73,6 +87,7 @@ type Gateway struct {
 	stopLog context.CancelFunc
 
 	lastID   atomic.Int64
+	dropped  uint64 // the watching goroutine's, then Close's: SYNs that the stack dropped, as far as they are counted
 	tcpFlows atomic.Int64
 	dnsConns atomic.Int64
 
@@ -87,7 +102,7 @@ type Gateway struct {
 func New(link Link, o Options) (*Gateway, error) {
 	g := &Gateway{
 		link: link, o: o,
-		names:   newNameTable(o.Names),
+		names:   newNameTable(o.Range, o.Names),
 		owners:  &owners{processes: o.Processes, known: make(map[uint64]owner)},
 		pending: make(map[*pending]struct{}),
 		flows:   make(map[*flow]struct{}),
@@ -104,6 +119,9 @@ func New(link Link, o Options) (*Gateway, error) {
 }
 
 func (g *Gateway) start() (err error) {
+	if err := checkRange(g.names.span, g.link); err != nil {
+		return err
+	}
 	if g.link.Packet == nil {
 		return errors.New("the link has no packet socket")
 	}
@@ -117,14 +135,14 @@ func (g *Gateway) start() (err error) {
 	if err != nil {
 		return err
 	}
-	g.dialer = &dialer{guard: g.guard, resolver: g.o.resolver, proxies: upstream}
+	g.dialer = &dialer{guard: g.guard, resolver: g.o.resolver, proxies: upstream, timeout: g.o.patience}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	logger := g.o.Log
 	if logger == nil {
 		logger = func(Attempt) {}
 	}
 	g.journal = newJournal(logger, g.attributeLater)
-	g.udp = newUDPTable(g)
+	g.udp, g.echo = newUDPTable(g), newEchoTable(g)
 	if err := g.startStack(); err != nil {
 		g.cancel()
 		return err
@@ -151,7 +169,9 @@ func (g *Gateway) Close() error {
 	}
 	g.mu.Unlock()
 	g.udp.close()
+	g.echo.close()
 	g.wg.Wait()
+	g.countDropped()
 	g.stopStack()
 	g.stopLog()
 	g.logged.Wait()
@@ -168,6 +188,15 @@ func (g *Gateway) begin() bool {
 	}
 	g.wg.Add(1)
 	return true
+}
+
+// countDropped counts SYNs that the stack dropped because as many as it takes were in
+// hand, which is far more than may wait: it tells nobody.
+func (g *Gateway) countDropped() {
+	now := g.stack.Stats().TCP.ForwardMaxInFlightDrop.Value()
+	for ; g.dropped < now; g.dropped++ {
+		g.flood()
+	}
 }
 
 // watch looks after what nothing else wakes for: programs that gave up while
@@ -188,10 +217,18 @@ func (g *Gateway) watch() {
 				waiting[p] = p.rec
 			}
 		}
+		var paused []*flow
 		for f := range g.flows {
-			f.expire()
+			if f.expire(); f.rec.vain() {
+				paused = append(paused, f)
+			}
 		}
 		g.mu.Unlock()
+		for _, f := range paused {
+			if !g.stillWaits(f.rec) {
+				f.abort(errAbandoned.Error())
+			}
+		}
 		for p, rec := range waiting {
 			if g.stillWaits(rec) {
 				continue
@@ -202,6 +239,8 @@ func (g *Gateway) watch() {
 			}
 			g.mu.Unlock()
 		}
-		g.udp.expire()
+		g.countDropped()
+		g.udp.expire(time.Now())
+		g.echo.expire(time.Now())
 	}
 }

@@ -80,15 +80,32 @@ type GuardError struct {
 }
 
 func (e *GuardError) Error() string {
-	return fmt.Sprintf("the dial guard refused %s: %s", e.Addr, e.Class)
+	how := "; a rule for the address itself opens it"
+	switch e.Class {
+	case ClassLoopback:
+		how = "; a rule for " + HostName + " and a port opens that of this host"
+	case ClassUnspecified, ClassMulticast:
+		how = ""
+	}
+	return fmt.Sprintf("the dial guard refused %s: %s%s", e.Addr, e.Class, how)
 }
+
+// deniedError is why an address isn't dialled that a name leads to, or that is denied
+// since the verdict.
+type deniedError struct {
+	addr netip.Addr
+	rule string
+}
+
+func (e *deniedError) Error() string { return fmt.Sprintf("it leads to %s: %s", e.addr, e.rule) }
 
 // destination is what may be dialled for one attempt.
 type destination struct {
 	name    string     // resolved when dialling; empty for an address
 	addr    netip.Addr // for an attempt at an address
 	port    uint16
-	private bool // Verdict.Private
+	private bool                                    // Verdict.Private
+	denied  func(netip.Addr) (rule string, is bool) // nil: nothing is
 }
 
 func (d destination) String() string {
@@ -119,8 +136,21 @@ func (g *guard) close() error { return g.routes.file.Close() }
 // address reaches that address, HostName reaches 127.0.0.1, and another name
 // reaches private networks, but neither this host nor link-local or metadata
 // addresses: what a name resolves to is somebody else's choice.
+//
+// What rules deny isn't reached, whatever the verdict: they may deny the address that a
+// name leads to, or be newer.
 func (g *guard) check(addr netip.Addr, d destination) error {
 	addr = addr.Unmap().WithZone("")
+	if err := g.checkClass(addr, d); err != nil || d.denied == nil {
+		return err
+	}
+	if rule, is := d.denied(addr); is {
+		return &deniedError{addr, rule}
+	}
+	return nil
+}
+
+func (g *guard) checkClass(addr netip.Addr, d destination) error {
 	class := Class(addr)
 	if class == ClassPublic || class == ClassPrivate || class == ClassShared {
 		own, err := g.own(addr)

@@ -99,6 +99,49 @@ func TestGuardAttacks(t *testing.T) {
 	}
 }
 
+// Who is refused by the guard is told what reaches the place, if anything does.
+func TestGuardErrorsSayWhatToDo(t *testing.T) {
+	for class, want := range map[string]string{
+		ClassPrivate: "a rule for the address itself", ClassOwn: "a rule for the address itself", ClassLoopback: HostName, ClassMulticast: ClassMulticast,
+	} {
+		if text := (&GuardError{parse(lanAddr), class}).Error(); !strings.Contains(text, class) || !strings.Contains(text, want) {
+			t.Errorf("%s: %s", class, text)
+		}
+	}
+}
+
+// What rules deny isn't reached by a name that leads there, nor if they are newer than the
+// verdict.
+func TestGuardAsksTheRules(t *testing.T) {
+	at := serve(t, internet, publicAddr+":0", hello)
+	other := serve(t, internet, publicAddr2+":0", hello)
+	echo := echoUDP(t, internet, publicAddr+":0")
+	z := newZone(t, map[string][]string{"good.example": {publicAddr}, "other.example": {publicAddr2}})
+	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver(), Denied: func(a Attempt) (string, bool) {
+		to, err := netip.ParseAddrPort(a.Resolved)
+		return "deny it", err == nil && to.Addr() == parse(publicAddr) || a.Address.Addr() == parse(lanAddr)
+	}})
+	if got, err := s.get("tcp", hostPort(s.resolve("other.example"), other.Port())); err != nil || got != "hello" {
+		t.Errorf("another place: %q, %v", got, err)
+	}
+	if got, err := s.get("tcp", hostPort(s.resolve("good.example"), at.Port())); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a name that leads there: %q, %v", got, err)
+	}
+	if a := s.waitClosed("good.example"); !strings.Contains(a.Failure, "it leads to "+publicAddr+": deny it") {
+		t.Errorf("logged %+v", a)
+	}
+	c := s.dialFrom(40001, hostPort(s.resolve("good.example"), echo.Port()), nil)
+	if _, err := roundTrip(c, []byte("x")); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("datagrams: %v", err)
+	}
+	if _, err := s.gw.dialer.ping(t.Context(), s.gw.destination(&record{a: Attempt{Protocol: "icmp", Name: "good.example"}}, Verdict{Allow: true})); err == nil {
+		t.Error("a ping went there")
+	}
+	if got, err := s.get("tcp", lanAddr+":80"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("what was denied since: %q, %v", got, err)
+	}
+}
+
 // A name with a harmless and a harmful address reaches the harmless one only.
 func TestGuardMixedAnswers(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)

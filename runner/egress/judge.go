@@ -15,9 +15,13 @@ const (
 	watchEvery = 250 * time.Millisecond
 )
 
+// GaveUp is the Failure of an attempt whose program didn't wait for its verdict.
+const GaveUp = "the program gave up while it waited"
+
 var (
-	errAbandoned = errors.New("the program gave up while it waited")
+	errAbandoned = errors.New(GaveUp)
 	errClosing   = errors.New("the sandbox was closed")
+	errRuled     = errors.New("ended: it is denied by now")
 )
 
 // Rules of verdicts that the gateway gives by itself.
@@ -54,6 +58,9 @@ func (g *Gateway) decide(ctx context.Context, r *record) Verdict {
 	if fate, ok := g.nowhere(r); ok {
 		return fate
 	}
+	if v, ok := g.known(r); ok {
+		return v
+	}
 	g.attribute(r, scanNow)
 	if g.o.Judge == nil {
 		return Verdict{Rule: "gateway: no judge"}
@@ -73,14 +80,32 @@ func (g *Gateway) decide(ctx context.Context, r *record) Verdict {
 	return g.o.Judge(ctx, r.snapshot(time.Now()))
 }
 
+// known gives the verdict where there is one without asking. Who is denied may be gone
+// right after, so its program is looked for first; who is allowed waits for its
+// connection anyway.
+func (g *Gateway) known(r *record) (Verdict, bool) {
+	if g.o.Known == nil {
+		return Verdict{}, false
+	}
+	v, ok := g.o.Known(r.snapshot(time.Now()))
+	switch {
+	case ok && v.Allow:
+		g.wg.Go(func() { g.attribute(r, scanNow) })
+	case ok:
+		g.attribute(r, scanNow)
+	}
+	return v, ok
+}
+
 // nowhere gives the verdict on destinations that nobody needs to be asked
 // about, because nothing could be dialled for them.
 func (g *Gateway) nowhere(r *record) (Verdict, bool) {
-	addr, port := r.a.Address.Addr(), r.a.Address.Port()
+	addr := r.a.Address.Addr()
+	ported := r.a.Address.Port() != 0 || r.a.Protocol == "icmp"
 	switch {
-	case r.a.Name != "" && port != 0:
+	case r.a.Name != "" && ported:
 		return Verdict{}, false
-	case port == 0, addr == g.link.Gateway4, addr == g.link.Gateway6, namesRange.Contains(addr):
+	case !ported, addr == g.link.Gateway4, addr == g.link.Gateway6, g.names.span.Contains(addr):
 		return Verdict{Rule: ruleNowhere}, true
 	}
 	switch Class(addr) {
@@ -91,10 +116,17 @@ func (g *Gateway) nowhere(r *record) (Verdict, bool) {
 }
 
 // destination is what a verdict allows to be dialled.
-func (r *record) destination(v Verdict) destination {
+func (g *Gateway) destination(r *record, v Verdict) destination {
 	d := destination{name: r.a.Name, port: r.a.Address.Port(), private: v.Private}
 	if d.name == "" {
 		d.addr = r.a.Address.Addr()
+	}
+	if g.o.Denied != nil {
+		d.denied = func(addr netip.Addr) (rule string, is bool) {
+			a := r.snapshot(r.a.At)
+			a.Resolved = netip.AddrPortFrom(addr, d.port).String()
+			return g.o.Denied(a)
+		}
 	}
 	return d
 }
@@ -106,7 +138,7 @@ func (r *record) judged(v Verdict) (shown bool) {
 	r.a.Rule = v.Rule
 	r.a.Verdict = verdictDeny
 	if v.Allow {
-		r.a.Verdict = verdictAllow
+		r.a.Verdict, r.meter = verdictAllow, v.Meter
 	}
 	return r.shown
 }
@@ -179,7 +211,7 @@ func (g *Gateway) attribute(r *record, most int) {
 	}
 	if found, ok := g.owners.find(r.inode, most); ok {
 		r.mu.Lock()
-		r.a.PID, r.a.Program = found.pid, found.program
+		r.a.PID, r.a.Program, r.a.Changed = found.pid, found.program, found.changed
 		r.mu.Unlock()
 	}
 }

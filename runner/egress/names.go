@@ -11,7 +11,7 @@ import (
 const (
 	// MaxNames is how many host names one session may ask for. An address
 	// is never given to a second name, so there is nothing to evict; names
-	// beyond get SERVFAIL. At 253 bytes a name the table stays below 16 MiB.
+	// beyond get SERVFAIL, as those do for which the range has no room. At 253 bytes a name the table stays below 16 MiB.
 	MaxNames = 32768
 
 	// HostName reaches a port of this host's own 127.0.0.1, for verdicts
@@ -22,14 +22,31 @@ const (
 	maxLabelLength = 63
 )
 
-// namesRange is where synthetic addresses come from: the benchmarking block
-// of RFC 2544, which nothing on the internet uses.
-var namesRange = netip.MustParsePrefix("198.18.0.0/15")
+// DefaultRange is where synthetic addresses come from unless Options say otherwise:
+// the benchmarking block of RFC 2544, which nothing on the internet uses. Go and
+// Node take it for public; Python's ipaddress, and filters made of the IANA's list of
+// special addresses, don't.
+var DefaultRange = netip.MustParsePrefix("198.18.0.0/15")
+
+// checkRange says why addresses can't be from a range.
+func checkRange(p netip.Prefix, l Link) error {
+	switch class := Class(p.Addr()); {
+	case !p.Addr().Is4(), p != p.Masked(), p.Bits() < 8, p.Bits() > 24:
+		return fmt.Errorf("cannot give names addresses of %s: it takes an IPv4 network of 8 to 24 bits", p)
+	case class == ClassLoopback, class == ClassUnspecified, class == ClassMulticast, class == ClassLinkLocal:
+		return fmt.Errorf("cannot give names addresses of %s: they are %s", p, class)
+	case p.Contains(l.Gateway4), p.Contains(l.Sandbox4):
+		return fmt.Errorf("cannot give names addresses of %s: the sandbox's own are in it", p)
+	}
+	return nil
+}
 
 var errTooManyNames = errors.New("too many names in this session")
 
 // nameTable maps names to synthetic addresses, one to one, for good.
 type nameTable struct {
+	span netip.Prefix // never changes
+
 	mu     sync.RWMutex
 	byName map[string]netip.Addr // guarded by mu; at most MaxNames
 	byAddr map[netip.Addr]string // guarded by mu
@@ -38,13 +55,16 @@ type nameTable struct {
 
 // newNameTable makes a table in which some names have their addresses already.
 // What isn't a name, or no address of ours, is left out.
-func newNameTable(known map[string]netip.Addr) *nameTable {
+func newNameTable(span netip.Prefix, known map[string]netip.Addr) *nameTable {
+	if !span.IsValid() {
+		span = DefaultRange
+	}
 	t := &nameTable{
-		byName: make(map[string]netip.Addr), byAddr: make(map[netip.Addr]string), next: namesRange.Addr().Next(),
+		span: span, byName: make(map[string]netip.Addr), byAddr: make(map[netip.Addr]string), next: span.Addr().Next(),
 	}
 	for name, addr := range known {
 		plain, err := hostName(name)
-		if err != nil || plain != name || !namesRange.Contains(addr) || t.byAddr[addr] != "" || len(t.byName) >= MaxNames {
+		if err != nil || plain != name || !span.Contains(addr) || t.byAddr[addr] != "" || len(t.byName) >= MaxNames {
 			continue
 		}
 		t.byName[name], t.byAddr[addr] = addr, name
@@ -69,10 +89,10 @@ func (t *nameTable) address(name string) (netip.Addr, error) {
 		return addr, nil
 	}
 	// Some programs take a final 0 or 255 for a network or a broadcast.
-	for last := t.next.As4()[3]; last == 0 || last == 255; last = t.next.As4()[3] {
+	for t.next.Is4() && (t.next.As4()[3] == 0 || t.next.As4()[3] == 255) {
 		t.next = t.next.Next()
 	}
-	if len(t.byName) >= MaxNames {
+	if len(t.byName) >= MaxNames || !t.span.Contains(t.next) {
 		return netip.Addr{}, errTooManyNames
 	}
 	addr = t.next

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 func TestHostName(t *testing.T) {
@@ -28,7 +30,7 @@ func TestHostName(t *testing.T) {
 // Names and addresses are one to one, for good.
 func TestNameTableProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table := newNameTable(nil)
+		table := newNameTable(netip.Prefix{}, nil)
 		want := make(map[string]netip.Addr)
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,3}\.example`), 0, 60).Draw(t, "names") {
 			addr, err := table.address(name)
@@ -38,7 +40,7 @@ func TestNameTableProperties(t *testing.T) {
 			if old, ok := want[name]; ok && old != addr {
 				t.Fatalf("%s moved from %s to %s", name, old, addr)
 			}
-			if got, ok := table.name(addr); !ok || got != name || !namesRange.Contains(addr) {
+			if got, ok := table.name(addr); !ok || got != name || !DefaultRange.Contains(addr) {
 				t.Fatalf("%s: %s is %q", name, addr, got)
 			}
 			if last := addr.As4()[3]; last == 0 || last == 255 {
@@ -62,7 +64,7 @@ func TestNameTableProperties(t *testing.T) {
 // However many names are asked for, the table stays bounded and those it has
 // keep their addresses.
 func TestNameTableIsBounded(t *testing.T) {
-	table := newNameTable(nil)
+	table := newNameTable(netip.Prefix{}, nil)
 	first, err := table.address("first.example")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +94,7 @@ func itoa(i int) string {
 // Names that had addresses have them again, nobody else gets these, and what
 // isn't a name or no address of ours is left out.
 func TestNamesOfBefore(t *testing.T) {
-	first := newNameTable(nil)
+	first := newNameTable(netip.Prefix{}, nil)
 	known := map[string]netip.Addr{"Upper.example": netip.MustParseAddr("198.18.0.77"), "far.example": netip.MustParseAddr("10.0.0.1"), "1.2.3.4": netip.MustParseAddr("198.18.0.78")}
 	for _, name := range []string{"a.example", "b.example", "c.example"} {
 		addr, err := first.address(name)
@@ -103,7 +105,7 @@ func TestNamesOfBefore(t *testing.T) {
 			known[name] = addr
 		}
 	}
-	again := newNameTable(known)
+	again := newNameTable(netip.Prefix{}, known)
 	for name, want := range map[string]bool{"b.example": true, "c.example": true, "a.example": false, "far.example": false} {
 		addr, err := again.address(name)
 		if err != nil || (addr == known[name]) != want {
@@ -115,5 +117,49 @@ func TestNamesOfBefore(t *testing.T) {
 	}
 	if len(again.byName) != 4 || len(again.byAddr) != 4 {
 		t.Errorf("it has %v", again.byName)
+	}
+}
+
+// Names get addresses of the range that was chosen, and none when it is full: no
+// address becomes another name's.
+func TestRangeIsExhausted(t *testing.T) {
+	span := netip.MustParsePrefix("203.0.113.0/24")
+	table := newNameTable(span, nil)
+	seen := make(map[netip.Addr]string)
+	refused := 0
+	for i := range 300 {
+		name := "n" + itoa(i) + ".example"
+		addr, err := table.address(name)
+		if err != nil {
+			refused++
+			continue
+		}
+		if !span.Contains(addr) || seen[addr] != "" {
+			t.Errorf("%s has %s, which is %q's", name, addr, seen[addr])
+		}
+		seen[addr] = name
+	}
+	if len(seen) != 254 || refused != 46 {
+		t.Errorf("%d have addresses, %d don't", len(seen), refused)
+	}
+	for addr, name := range seen {
+		if again, err := table.address(name); err != nil || again != addr {
+			t.Errorf("%s moved from %s to %s: %v", name, addr, again, err)
+		}
+	}
+	if _, l := table.answerDNS(question("one-more.example.", dnsmessage.TypeA)); l.odd == "" {
+		t.Error("nothing is said of a name without an address")
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for span, ok := range map[string]bool{
+		"198.18.0.0/15": true, "240.0.0.0/8": true, "255.255.255.0/24": true, "100.64.0.0/10": true,
+		"198.18.0.1/15": false, "198.18.0.0/25": false, "0.0.0.0/0": false, "127.0.0.0/8": false, "224.0.0.0/8": false,
+		"169.254.0.0/16": false, "2001:db8::/32": false, "192.0.0.0/24": false, "0.0.0.0/8": false,
+	} {
+		if err := checkRange(netip.MustParsePrefix(span), Link{Gateway4: gateway4, Sandbox4: sandbox4}); (err == nil) != ok {
+			t.Errorf("%s: %v", span, err)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +39,7 @@ type holder struct {
 type owner struct {
 	pid     int
 	program string
+	changed time.Time // its file
 	found   time.Time
 }
 
@@ -86,7 +86,8 @@ func (o *owners) find(inode uint64, most int) (owner, bool) {
 }
 
 func (o *owners) remember(inode uint64, h holder) owner {
-	found := owner{pid: h.pid, program: program(h.pid), found: time.Now()}
+	found := owner{pid: h.pid, found: time.Now()}
+	found.program, found.changed = program(h.pid)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.recent = slices.DeleteFunc(o.recent, func(old holder) bool { return old.pid == h.pid })
@@ -132,15 +133,14 @@ func linksTo(dir int, name, want string) bool {
 	return err == nil && string(target[:n]) == want
 }
 
-// program is the path of a process's executable in its own view.
-func program(pid int) string {
-	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
-	if err != nil {
-		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
-		if err != nil {
-			return ""
-		}
-		path = strings.TrimSuffix(string(comm), "\n")
+// program is the path of a process's executable in its own view, and when that file last
+// changed: there may be another at the path by now, or none. "" when it has ended.
+func program(pid int) (path string, changed time.Time) {
+	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
+	path, err := os.Readlink(exe)
+	var st unix.Stat_t
+	if err != nil || unix.Stat(exe, &st) != nil {
+		return "", time.Time{}
 	}
-	return path[:min(len(path), maxProgName)]
+	return path[:min(len(path), maxProgName)], time.Unix(st.Ctim.Unix())
 }

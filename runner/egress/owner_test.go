@@ -2,6 +2,7 @@ package egress
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -30,5 +31,47 @@ func TestOwnerIsFoundOnABusyMachine(t *testing.T) {
 	}
 	if found, ok := o.find(st.Ino, scanNow); !ok || found.pid != os.Getpid() {
 		t.Errorf("it is %+v's, %v", found, ok)
+	}
+}
+
+// A process without a program any more has none: the name that it goes by is its own choice.
+func TestAProgramThatEndedIsUnknown(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	cmd.Env = []string{roleVar + "=client"} // which ends at once
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := program(cmd.Process.Pid); got != "" {
+		t.Errorf("its program is %q", got)
+	}
+}
+
+// When a program's file was written is known also where it is no more.
+func TestAProgramThatIsGoneFromItsPath(t *testing.T) {
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now().Add(-time.Second) // file times are coarse
+	file := t.TempDir() + "/copy"
+	if err := os.WriteFile(file, data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(file)
+	cmd.Env = []string{roleVar + "=client stay"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if path, changed := program(cmd.Process.Pid); path != file+" (deleted)" || changed.Before(began) {
+		t.Errorf("it is %q, changed %s", path, changed)
 	}
 }

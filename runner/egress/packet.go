@@ -49,41 +49,71 @@ func (g *Gateway) sendUDP(t tuple, payload []byte) {
 	_ = r.WritePacket(stack.NetworkHeaderParams{Protocol: udp.ProtocolNumber, TTL: packetTTL}, pkt)
 }
 
-// prohibit answers a packet of the sandbox, from where it was sent to, with
-// "administratively prohibited" (RFC 1812 section 5.2.7.1, RFC 4443 section
-// 3.1), so that a ping fails instead of waiting.
-func (g *Gateway) prohibit(t tuple, pkt *stack.PacketBuffer) {
+// unreachable is why a packet isn't taken any further.
+type unreachable int
+
+const (
+	prohibited unreachable = iota // "administratively prohibited" (RFC 1812 section 5.2.7.1, RFC 4443 section 3.1)
+	noHost                        // "host", or "address, unreachable"
+)
+
+// quoteOf is what of a packet is quoted to its sender.
+func quoteOf(packet []byte) []byte { return append([]byte(nil), packet[:min(len(packet), 512)]...) }
+
+// unreachable answers a packet of the sandbox, from where it was sent to, so that a
+// ping fails instead of waiting.
+func (g *Gateway) unreachable(t tuple, quote []byte, code unreachable) {
+	h := header.ICMPv4(make([]byte, header.ICMPv4MinimumSize))
+	h.SetType(header.ICMPv4DstUnreachable)
+	h.SetCode([]header.ICMPv4Code{header.ICMPv4AdminProhibited, header.ICMPv4HostUnreachable}[code])
+	if t.local.Addr().Is6() {
+		h.SetType(header.ICMPv4Type(header.ICMPv6DstUnreachable))
+		h.SetCode(header.ICMPv4Code([]header.ICMPv6Code{header.ICMPv6Prohibited, header.ICMPv6AddressUnreachable}[code]))
+	}
+	g.sendICMP(t, h, quote)
+}
+
+// echoReply answers a ping of the sandbox from where it was sent to.
+func (g *Gateway) echoReply(t tuple, seq uint16, payload []byte) {
+	h := header.ICMPv4(make([]byte, header.ICMPv4MinimumSize))
+	h.SetType(header.ICMPv4EchoReply)
+	if t.local.Addr().Is6() {
+		h.SetType(header.ICMPv4Type(header.ICMPv6EchoReply))
+	}
+	h.SetIdent(t.local.Port())
+	h.SetSequence(seq)
+	g.sendICMP(t, h, payload)
+}
+
+// sendICMP sends the sandbox an ICMP message from the far end of t. The fields that
+// are used here are at the same places in both versions.
+func (g *Gateway) sendICMP(t tuple, head header.ICMPv4, payload []byte) {
 	r, ok := g.route(t)
 	if !ok {
 		return
 	}
 	defer r.Release()
-	quote := pkt.Data().AsRange().ToView()
-	defer quote.Release()
-	quote.CapLength(min(quote.Size(), 512))
-	answer := stack.NewPacketBuffer(stack.PacketBufferOptions{
-		ReserveHeaderBytes: header.ICMPv6DstUnreachableMinimumSize + int(r.MaxHeaderLength()),
-		Payload:            buffer.MakeWithView(quote.Clone()),
+	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{
+		ReserveHeaderBytes: len(head) + int(r.MaxHeaderLength()),
+		Payload:            buffer.MakeWithData(payload),
 	})
-	defer answer.DecRef()
+	defer pkt.DecRef()
+	b := pkt.TransportHeader().Push(len(head))
+	copy(b, head)
 	proto := icmp4
 	if t.local.Addr().Is6() {
 		proto = icmp6
-		h := header.ICMPv6(answer.TransportHeader().Push(header.ICMPv6DstUnreachableMinimumSize))
-		h.SetType(header.ICMPv6DstUnreachable)
-		h.SetCode(header.ICMPv6Prohibited)
+		h := header.ICMPv6(b)
 		h.SetChecksum(header.ICMPv6Checksum(header.ICMPv6ChecksumParams{
 			Header: h, Src: r.LocalAddress(), Dst: r.RemoteAddress(),
-			PayloadCsum: answer.Data().Checksum(), PayloadLen: answer.Data().Size(),
+			PayloadCsum: pkt.Data().Checksum(), PayloadLen: pkt.Data().Size(),
 		}))
 	} else {
-		h := header.ICMPv4(answer.TransportHeader().Push(header.ICMPv4MinimumSize))
-		h.SetType(header.ICMPv4DstUnreachable)
-		h.SetCode(header.ICMPv4AdminProhibited)
-		h.SetChecksum(header.ICMPv4Checksum(h, answer.Data().Checksum()))
+		h := header.ICMPv4(b)
+		h.SetChecksum(header.ICMPv4Checksum(h, pkt.Data().Checksum()))
 	}
-	answer.TransportProtocolNumber = proto
-	_ = r.WritePacket(stack.NetworkHeaderParams{Protocol: proto, TTL: packetTTL}, answer)
+	pkt.TransportProtocolNumber = proto
+	_ = r.WritePacket(stack.NetworkHeaderParams{Protocol: proto, TTL: packetTTL}, pkt)
 }
 
 // again gives a packet that a handler has kept back to the stack, as if it

@@ -21,8 +21,8 @@ import (
 // proxies are the upstream proxies of the supervisor's own environment:
 // HTTPS_PROXY, HTTP_PROXY (for port 80), ALL_PROXY and NO_PROXY, in either
 // case; http, https and socks5 URLs. TCP goes through them by CONNECT,
-// whatever it carries; UDP doesn't, and neither does what a rule calls
-// private. The host of a proxy is chosen by the person, so the guard doesn't
+// whatever it carries; UDP doesn't, and neither does what only its own rule
+// opens, as addresses of private networks. The host of a proxy is chosen by the person, so the guard doesn't
 // look at it; what is asked of a proxy is resolved by the proxy.
 type proxies struct {
 	find func(*url.URL) (*url.URL, error)
@@ -77,7 +77,7 @@ func checkProxy(value string) error {
 
 // forDestination is the proxy to use, nil for none.
 func (p *proxies) forDestination(network string, d destination) *url.URL {
-	if p == nil || network != "tcp" || d.private {
+	if p == nil || network != "tcp" || d.private && d.name != "" {
 		return nil
 	}
 	scheme := "https"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,7 +25,8 @@ func connectProxy(t *testing.T, target string, asked chan<- *http.Request) strin
 			return
 		}
 		asked <- req
-		if !strings.HasPrefix(req.Host, "good.example:") && !strings.HasPrefix(req.Host, publicAddr) {
+		host, _, _ := strings.Cut(req.Host, ":")
+		if host != "good.example" && host != publicAddr && host != publicAddr2 {
 			io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 			return
 		}
@@ -51,11 +53,17 @@ func TestUpstreamProxy(t *testing.T) {
 	asked := make(chan *http.Request, 10)
 	proxy := connectProxy(t, at.String(), asked)
 	z := newZone(t, map[string][]string{"direct.example": {publicAddr}, "rebind.example": {"127.0.0.1"}})
-	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver(), Environ: []string{
+	var private atomic.Bool
+	judge := func(context.Context, Attempt) Verdict { return Verdict{Allow: true, Private: private.Load()} }
+	s := newSandbox(t, Options{Judge: judge, resolver: z.resolver(), Environ: []string{
 		"HTTPS_PROXY=http://me:secret@" + proxy, "NO_PROXY=direct.example",
 	}})
 	talk := func(name string) (string, error) {
-		c, err := s.connect(name, at.Port())
+		addr, err := netip.ParseAddr(name)
+		if err != nil {
+			addr = s.resolve(name)
+		}
+		c, err := s.dial("tcp", hostPort(addr, at.Port()), patience)
 		if err != nil {
 			return "", err
 		}
@@ -98,6 +106,18 @@ func TestUpstreamProxy(t *testing.T) {
 	}
 	if _, err := s.get("tcp", metadataAddr+":80"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("metadata by proxy: %v", err)
+	}
+	// An address is the proxy's like a name, though a rule names it, unless it is special.
+	private.Store(true)
+	if got, err := talk(publicAddr2); err != nil || got != "got words" {
+		t.Fatalf("an address by proxy: %q, %v", got, err)
+	}
+	if req := <-asked; req.Host != fmt.Sprintf("%s:%d", publicAddr2, at.Port()) {
+		t.Errorf("the proxy was asked for %s", req.Host)
+	}
+	lan := serve(t, internet, lanAddr+":0", hello)
+	if got, err := s.get("tcp", lan.String()); err != nil || got != "hello" {
+		t.Errorf("an address of the network beside the proxy: %q, %v", got, err)
 	}
 	select {
 	case req := <-asked:
@@ -210,25 +230,28 @@ func TestProxyVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for d, want := range map[destination]string{
-		{name: "a.example", port: 80}:              "plain.corp",
-		{name: "a.example", port: 443}:             "safe.corp:8443",
-		{name: "a.example", port: 22}:              "safe.corp:8443",
-		{name: "x.inside.corp", port: 443}:         "",
-		{addr: parse(publicAddr), port: 443}:       "",
-		{addr: parse("198.51.100.1"), port: 443}:   "safe.corp:8443",
-		{name: "a.corp", port: 443, private: true}: "",
-		{addr: parse("2001:db8:1::1"), port: 443}:  "safe.corp:8443",
+	for _, c := range []struct {
+		to   destination
+		want string
+	}{
+		{destination{name: "a.example", port: 80}, "plain.corp"},
+		{destination{name: "a.example", port: 443}, "safe.corp:8443"},
+		{destination{name: "a.example", port: 22}, "safe.corp:8443"},
+		{destination{name: "x.inside.corp", port: 443}, ""},
+		{destination{addr: parse(publicAddr), port: 443}, ""},
+		{destination{addr: parse("198.51.100.1"), port: 443}, "safe.corp:8443"},
+		{destination{name: "a.corp", port: 443, private: true}, ""},
+		{destination{addr: parse("2001:db8:1::1"), port: 443}, "safe.corp:8443"},
 	} {
 		got := ""
-		if u := p.forDestination("tcp", d); u != nil {
+		if u := p.forDestination("tcp", c.to); u != nil {
 			got = u.Host
 		}
-		if got != want {
-			t.Errorf("%+v: %q, want %q", d, got, want)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.to, got, c.want)
 		}
-		if p.forDestination("udp", d) != nil {
-			t.Errorf("%+v: a proxy for UDP", d)
+		if p.forDestination("udp", c.to) != nil {
+			t.Errorf("%s: a proxy for UDP", c.to)
 		}
 	}
 }

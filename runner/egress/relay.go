@@ -3,6 +3,7 @@ package egress
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -135,6 +136,8 @@ type flow struct {
 	rec      *record
 	guest    *guest
 	upstream net.Conn
+	sniff    *sniffer
+	stop     func()      // ends what waits for the meter
 	half     atomic.Bool // one side has said FIN
 	once     sync.Once
 }
@@ -143,6 +146,7 @@ type flow struct {
 func (f *flow) abort(reason string) {
 	f.once.Do(func() {
 		f.rec.fail(reason)
+		f.stop()
 		f.guest.Abort()
 		reset(f.upstream)
 	})
@@ -152,7 +156,7 @@ func (f *flow) crowded() bool { return f.g.tcpFlows.Load() > roomyFlows }
 
 // expire ends a connection that one side left and on which nothing moves.
 func (f *flow) expire() {
-	if f.half.Load() && f.rec.idle() > halfOpenLimit {
+	if f.half.Load() && f.rec.idle() > halfOpenLimit && !f.rec.metered() {
 		f.abort("closed on one side and silent")
 	}
 }
@@ -173,8 +177,13 @@ func (r *record) fail(reason string) {
 }
 
 // relay copies both ways until both have ended. It owns both connections.
-func (g *Gateway) relay(rec *record, c *guest, upstream net.Conn) {
-	f := &flow{g: g, rec: rec, guest: c, upstream: upstream}
+func (g *Gateway) relay(ctx context.Context, rec *record, c *guest, upstream net.Conn) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	f := &flow{g: g, rec: rec, guest: c, upstream: upstream, sniff: newSniffer(rec.a.Name), stop: stop}
+	if rec.meter != nil {
+		f.sniff.count()
+	}
 	g.mu.Lock()
 	g.flows[f] = struct{}{}
 	closed := g.closed
@@ -184,8 +193,8 @@ func (g *Gateway) relay(rec *record, c *guest, upstream net.Conn) {
 	}
 
 	var both sync.WaitGroup
-	both.Go(func() { f.down() })
-	f.up()
+	both.Go(func() { f.down(ctx) })
+	f.up(ctx)
 	both.Wait()
 
 	g.mu.Lock()
@@ -198,15 +207,14 @@ func (g *Gateway) relay(rec *record, c *guest, upstream net.Conn) {
 }
 
 // up copies what the sandbox sends.
-func (f *flow) up() {
-	sniff := newSniffer(f.rec.a.Name)
+func (f *flow) up(ctx context.Context) {
+	out := f.rec.out()
 	for {
 		f.guest.wait()
 		buf := copyBuffers.get(f.crowded())
 		n, err := f.guest.Read(*buf)
 		if n > 0 {
-			f.rec.moved(&f.rec.sent, n)
-			err = f.forward(sniff, (*buf)[:n])
+			err = f.forward(ctx, out, (*buf)[:n])
 		}
 		copyBuffers.put(buf)
 		switch {
@@ -224,22 +232,30 @@ func (f *flow) up() {
 	}
 }
 
-// forward sends bytes on unless they name another host.
-func (f *flow) forward(sniff *sniffer, b []byte) error {
-	if err := sniff.feed(b); err != nil {
+// forward sends bytes on unless they name another host, or are more than may leave.
+func (f *flow) forward(ctx context.Context, out lane, b []byte) error {
+	before := f.sniff.requests
+	if err := f.sniff.feed(b); err != nil {
 		return err
 	}
-	_, err := f.upstream.Write(b)
-	return err
+	if err := f.rec.request(ctx, f.sniff.requests-before); err != nil {
+		return err
+	}
+	return f.rec.carry(ctx, out, false, b, f.upstream.Write)
 }
 
 // down copies what the sandbox gets.
-func (f *flow) down() {
+func (f *flow) down(ctx context.Context) {
 	var err error
+	in := f.rec.in()
+	toGuest := func(b []byte) error {
+		f.sniff.answered(b)
+		return f.rec.carry(ctx, in, false, b, f.guest.Write)
+	}
 	if tcp, ok := f.upstream.(*net.TCPConn); ok {
-		err = f.downTCP(tcp)
+		err = f.downTCP(tcp, toGuest)
 	} else {
-		err = f.downAny()
+		err = f.downAny(toGuest)
 	}
 	if err != nil {
 		f.broken(err)
@@ -250,13 +266,9 @@ func (f *flow) down() {
 }
 
 // downTCP is down for a plain connection.
-func (f *flow) downTCP(upstream *net.TCPConn) error {
+func (f *flow) downTCP(upstream *net.TCPConn, toGuest func([]byte) error) error {
 	for {
-		n, err := readPooled(upstream, f.crowded(), func(b []byte) error {
-			f.rec.moved(&f.rec.received, len(b))
-			_, err := f.guest.Write(b)
-			return err
-		})
+		n, err := readPooled(upstream, f.crowded(), toGuest)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -296,13 +308,12 @@ func readPooled(conn syscall.Conn, crowded bool, use func([]byte) error) (n int,
 	return n, use((*buf)[:n])
 }
 
-func (f *flow) downAny() error {
+func (f *flow) downAny(toGuest func([]byte) error) error {
 	buf := make([]byte, copyCrowded)
 	for {
 		n, err := f.upstream.Read(buf)
 		if n > 0 {
-			f.rec.moved(&f.rec.received, n)
-			if _, err := f.guest.Write(buf[:n]); err != nil {
+			if err := toGuest(buf[:n]); err != nil {
 				return err
 			}
 		}
@@ -315,6 +326,10 @@ func (f *flow) downAny() error {
 	}
 }
 
+// ProgramReset is the Failure of a connection that its own program reset. Many do so once
+// they have what they came for.
+const ProgramReset = "reset by the program"
+
 // broken ends both sides after an error on either.
 func (f *flow) broken(err error) {
 	var mismatch *mismatchError
@@ -322,7 +337,7 @@ func (f *flow) broken(err error) {
 	case errors.As(err, &mismatch):
 		f.abort(mismatch.Error())
 	case errors.Is(err, errReset):
-		f.abort("reset by the program")
+		f.abort(ProgramReset)
 	default:
 		f.abort(why(err))
 	}

@@ -86,7 +86,7 @@ func TestSniffer(t *testing.T) {
 		"Postgres":                    {bytes: []byte{0, 0, 0, 8, 4, 210, 22, 47}},
 		"HTTP/2 without TLS":          {bytes: []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")},
 		"words without an end":        {bytes: bytes.Repeat([]byte("word "), 20000)},
-		"a body after the header":     {bytes: append(get("POST / HTTP/1.1", "Host: good.example"), "Host: other.example\r\n\r\n"...), seen: "good.example"},
+		"a body after the header":     {bytes: append(get("POST / HTTP/1.1", "Host: good.example", "Content-Length: 23"), "Host: other.example\r\n\r\n"...), seen: "good.example"},
 		"a name that isn't a name":    {bytes: helloFor("a\x00b"), veto: `a\x00b`},
 		"two names in one hello":      {bytes: helloFor("good.example", "other.example"), veto: "other.example"},
 		"a name of the right letters": {bytes: helloFor("GOOD.example"), seen: "good.example"},

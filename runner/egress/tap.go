@@ -17,9 +17,14 @@ const (
 	newsHold = 10 * time.Second // before the same kind is logged again
 )
 
-// tap sees every packet before the stack does. It drops, and logs, what the
-// forwarders would never get to see: multicast and broadcast, ping, protocols
-// other than TCP and UDP, and sources that aren't the sandbox's.
+const (
+	kindEcho = "echo" // a ping, which is judged
+	onlyEcho = "of ICMP only echo is forwarded"
+)
+
+// tap sees every packet before the stack does. Pings it hands to their table. It
+// drops, and logs, what the forwarders would never get to see: multicast and
+// broadcast, protocols other than TCP and UDP, and sources that aren't the sandbox's.
 type tap struct {
 	nested.Endpoint
 	g *Gateway
@@ -38,6 +43,34 @@ func newTap(g *Gateway, child stack.LinkEndpoint) *tap {
 	t := &tap{g: g, seen: make(map[swallowed]time.Time)}
 	t.Endpoint.Init(child, t)
 	return t
+}
+
+// WritePackets sends packets of the stack. The answer to a SYN goes by another
+// goroutine: the stack sends it with its endpoint locked, the sandbox's kernel
+// acknowledges it within the very system call, and what takes the acknowledgement would
+// spin until the lock is free.
+func (t *tap) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
+	list := pkts.AsSlice()
+	if len(list) != 1 || !answersSYN(list[0]) || !t.g.begin() {
+		return t.Endpoint.WritePackets(pkts)
+	}
+	pkt := list[0].IncRef()
+	go func() {
+		defer t.g.wg.Done()
+		defer pkt.DecRef()
+		var one stack.PacketBufferList
+		one.PushBack(pkt)
+		_, _ = t.Endpoint.WritePackets(one)
+	}()
+	return 1, nil
+}
+
+func answersSYN(pkt *stack.PacketBuffer) bool {
+	if pkt.TransportProtocolNumber != header.TCPProtocolNumber {
+		return false
+	}
+	h := header.TCP(pkt.TransportHeader().Slice())
+	return len(h) >= header.TCPMinimumSize && h.Flags().Contains(header.TCPFlagSyn|header.TCPFlagAck)
 }
 
 // news says whether s hasn't been logged lately.
@@ -76,11 +109,20 @@ func (t *tap) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack
 		return // not IP: the sandbox's kernel has no reason to send it
 	}
 	if pass {
+		if l.udp && l.local.Port() != 0 {
+			t.g.udp.sends(l)
+		}
 		t.Endpoint.DeliverNetworkPacket(proto, pkt)
 		return
 	}
+	if s.kind == kindEcho {
+		t.echo(l, pkt)
+		return
+	}
 	if s.kind == "icmp" {
-		t.g.prohibit(l, pkt)
+		view := pkt.Data().AsRange().ToView()
+		t.g.unreachable(l, quoteOf(view.AsSlice()), prohibited)
+		view.Release()
 	}
 	if s.kind == "" || !t.news(s) {
 		return
@@ -91,6 +133,21 @@ func (t *tap) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack
 	}
 	rec.sent.Store(int64(max(size, 0)))
 	t.g.refuse(rec, Verdict{Rule: ruleKind}, s.what)
+}
+
+// echo hands on a ping.
+func (t *tap) echo(l tuple, pkt *stack.PacketBuffer) {
+	offset := header.IPv6MinimumSize
+	if l.local.Addr().Is4() {
+		b, _ := pkt.Data().PullUp(1)
+		offset = int(header.IPv4(b).HeaderLength())
+	}
+	ident, r, ok := parseEcho(pkt, offset)
+	if !ok {
+		return // too short to be a request
+	}
+	l.local = netip.AddrPortFrom(l.local.Addr(), ident)
+	t.g.echo.handle(l, r)
 }
 
 // judge4 says whether the stack may have an IPv4 packet, and if not what it is.
@@ -109,10 +166,16 @@ func (t *tap) judge4(pkt *stack.PacketBuffer, h header.IPv4) (s swallowed, l tup
 	case dst == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		s.kind, s.what = "broadcast", protocolName(proto)
 	case proto == header.ICMPv4ProtocolNumber:
-		if kind, ok := firstByte(pkt, int(h.HeaderLength())); ok && header.ICMPv4Type(kind) == header.ICMPv4DstUnreachable {
+		kind, ok := firstByte(pkt, int(h.HeaderLength()))
+		whole := h.FragmentOffset() == 0 && !h.More()
+		switch {
+		case ok && header.ICMPv4Type(kind) == header.ICMPv4DstUnreachable:
 			return s, l, true // the sandbox's kernel about a closed UDP socket
+		case ok && whole && header.ICMPv4Type(kind) == header.ICMPv4Echo:
+			s.kind = kindEcho
+		default:
+			s.kind, s.what = "icmp", onlyEcho
 		}
-		s.kind, s.what = "icmp", "ICMP is not forwarded"
 	case known:
 		return s, l, true
 	default:
@@ -132,7 +195,14 @@ func (t *tap) judge6(pkt *stack.PacketBuffer, h header.IPv6) (s swallowed, l tup
 		kind, _ := firstByte(pkt, header.IPv6MinimumSize)
 		switch header.ICMPv6Type(kind) {
 		case header.ICMPv6EchoRequest:
-			s.kind, s.what = "icmp", "ICMP is not forwarded"
+			switch {
+			case src != t.g.link.Sandbox6:
+				s.kind, s.what = "forged", fmt.Sprintf("a packet with another source, %s", src)
+			case dst.IsMulticast():
+				s.kind, s.what = "multicast", protocolName(proto)
+			default:
+				s.kind = kindEcho
+			}
 			return s, l, false
 		case header.ICMPv6DstUnreachable:
 			return s, l, src == t.g.link.Sandbox6
@@ -151,6 +221,7 @@ func (t *tap) judge6(pkt *stack.PacketBuffer, h header.IPv6) (s swallowed, l tup
 	case known:
 		return s, l, true
 	case proto == tcpip.TransportProtocolNumber(header.IPv6FragmentHeader):
+		l, _ = t.fragment6(pkt, l)
 		return s, l, true // the stack puts it together first
 	default:
 		s.kind, s.what = fmt.Sprintf("ip/%d", proto), "only TCP and UDP are forwarded"
@@ -170,6 +241,18 @@ func (t *tap) ports(pkt *stack.PacketBuffer, offset int, proto tcpip.TransportPr
 		l.remote = netip.AddrPortFrom(dst, uint16(b[offset+2])<<8|uint16(b[offset+3]))
 	}
 	return l, true
+}
+
+// fragment6 completes the two ends of the first piece of a datagram (RFC 8200 section
+// 4.5).
+func (t *tap) fragment6(pkt *stack.PacketBuffer, l tuple) (tuple, bool) {
+	const offset = header.IPv6MinimumSize
+	b, ok := pkt.Data().PullUp(offset + header.IPv6FragmentHeaderSize)
+	if !ok || tcpip.TransportProtocolNumber(b[offset]) != header.UDPProtocolNumber {
+		return l, false
+	}
+	first := b[offset+2] == 0 && b[offset+3]&^7 == 0
+	return t.ports(pkt, offset+header.IPv6FragmentHeaderSize, header.UDPProtocolNumber, l.local.Addr(), l.remote.Addr(), first)
 }
 
 func firstByte(pkt *stack.PacketBuffer, offset int) (byte, bool) {

@@ -41,8 +41,8 @@ func (g *Gateway) handleTCP(r *tcp.ForwarderRequest) {
 	defer giveUp(nil)
 	p := &pending{giveUp: giveUp}
 	if !g.admit(p) {
+		g.flood() // first: how many are in hand is bounded until Complete
 		r.Complete(true)
-		g.flood()
 		return
 	}
 	defer g.dismiss(p)
@@ -99,7 +99,7 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 	if rec.judged(v) {
 		g.journal.changed(rec)
 	}
-	upstream, resolved, err := g.dialer.dial(ctx, "tcp", rec.destination(v))
+	upstream, resolved, err := g.dialer.dial(ctx, "tcp", g.destination(rec, v))
 	if err != nil {
 		if ctx.Err() != nil {
 			r.Complete(false)
@@ -130,14 +130,16 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 		ep.SocketOptions().SetReceiveBufferSize(crowdedBuffer, true)
 	}
 	g.connected(rec, resolved)
-	g.relay(rec, newGuest(ep, &wq), upstream)
+	g.relay(ctx, rec, newGuest(ep, &wq), upstream)
 }
 
 // abandoned says why a connection that nobody refused didn't come about.
 func abandoned(ctx context.Context) string {
 	switch cause := context.Cause(ctx); cause {
-	case nil, errAbandoned:
+	case nil:
 		return errAbandoned.Error()
+	case errAbandoned, errRuled:
+		return cause.Error()
 	default:
 		return errClosing.Error()
 	}

@@ -17,6 +17,8 @@ const (
 	maxWaitingBytes     = 8 << 20         // of all flows together
 	udpIdle             = 2 * time.Minute // a flow without datagrams ends
 	deniedFor           = 10 * time.Second
+	socketEvery         = 10 * time.Millisecond // a flow's socket is looked at again for what it sends
+	goneAfter           = time.Second           // of silence, a flow ends whose socket is gone
 )
 
 // udpTable holds the datagram flows, denied ones included: their datagrams
@@ -38,7 +40,8 @@ type udpFlow struct {
 	giveUp context.CancelCauseFunc
 
 	denied bool                  // guarded by udpTable.mu
-	since  time.Time             // guarded by udpTable.mu: when it was denied
+	looked time.Time             // guarded by udpTable.mu: when its socket was last seen to be there
+	last   time.Time             // guarded by udpTable.mu: when it was denied, or last sent what waits
 	queue  []*stack.PacketBuffer // guarded by udpTable.mu; references owned
 	guest  *guest                // guarded by udpTable.mu; nil until it is open
 	up     *net.UDPConn          // guarded by udpTable.mu; likewise
@@ -78,7 +81,7 @@ func (u *udpTable) handle(id stack.TransportEndpointID, pkt *stack.PacketBuffer)
 		return false
 	}
 	ctx, giveUp := context.WithCancelCause(u.g.ctx)
-	f = &udpFlow{t: t, id: id, rec: rec, giveUp: giveUp}
+	f = &udpFlow{t: t, id: id, rec: rec, giveUp: giveUp, looked: time.Now()}
 	u.flows[t] = f
 	u.keep(f, pkt)
 	go func() {
@@ -92,6 +95,7 @@ func (u *udpTable) handle(id stack.TransportEndpointID, pkt *stack.PacketBuffer)
 // keep queues a datagram until the verdict; it needs u.mu. What doesn't fit is
 // lost, as datagrams are.
 func (u *udpTable) keep(f *udpFlow, pkt *stack.PacketBuffer) {
+	f.last = time.Now()
 	if f.guest != nil || len(f.queue) >= maxWaitingDatagrams || u.waiting+pkt.Size() > maxWaitingBytes {
 		return
 	}
@@ -124,7 +128,7 @@ func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	if f.rec.judged(v) {
 		g.journal.changed(f.rec)
 	}
-	conn, resolved, err := g.dialer.dial(ctx, "udp", f.rec.destination(v))
+	conn, resolved, err := g.dialer.dial(ctx, "udp", g.destination(f.rec, v))
 	if err != nil {
 		u.deny(f, v, why(err))
 		return
@@ -132,16 +136,18 @@ func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	defer conn.Close()
 	upstream, ok := conn.(*net.UDPConn)
 	if !ok || !u.attach(f, upstream) {
-		u.deny(f, v, errClosing.Error())
+		u.deny(f, v, abandoned(ctx))
 		return
 	}
 	g.connected(f.rec, resolved)
 	var both sync.WaitGroup
-	both.Go(func() { u.copyIn(f) })
-	u.copyOut(f)
+	both.Go(func() { u.copyIn(ctx, f) })
+	u.copyOut(ctx, f)
 	both.Wait()
 	u.mu.Lock()
-	delete(u.flows, f.t)
+	if u.flows[f.t] == f {
+		delete(u.flows, f.t)
+	}
 	u.mu.Unlock()
 	f.rec.finish("")
 	g.journal.untrack(f.rec)
@@ -153,7 +159,7 @@ func (u *udpTable) attach(f *udpFlow, upstream *net.UDPConn) bool {
 	defer u.mu.Unlock()
 	queue := u.take(f)
 	defer release(queue)
-	if u.closed || len(queue) == 0 {
+	if u.closed || u.flows[f.t] != f || len(queue) == 0 {
 		return false
 	}
 	var wq waiter.Queue
@@ -181,27 +187,27 @@ func release(queue []*stack.PacketBuffer) {
 // deny ends a flow that never opened and tells its program.
 func (u *udpTable) deny(f *udpFlow, v Verdict, failure string) {
 	u.mu.Lock()
-	f.denied, f.since = true, time.Now()
+	f.denied, f.last = true, time.Now()
 	queue := u.take(f)
-	closed := u.closed
+	over := u.closed || u.flows[f.t] != f
 	u.mu.Unlock()
 	u.g.refuse(f.rec, v, failure)
-	if len(queue) > 0 && !closed {
+	if len(queue) > 0 && !over {
 		u.g.again(queue[0]) // now it is answered with port unreachable
 	}
 	release(queue)
 }
 
 // copyOut carries datagrams out of the sandbox until the flow ends.
-func (u *udpTable) copyOut(f *udpFlow) {
+func (u *udpTable) copyOut(ctx context.Context, f *udpFlow) {
 	defer u.end(f)
+	out := f.rec.out()
 	for {
 		f.guest.wait()
 		buf := copyBuffers.get(true)
 		n, err := f.guest.Read(*buf)
 		if err == nil {
-			f.rec.moved(&f.rec.sent, n)
-			if _, err = f.up.Write((*buf)[:n]); err != nil && broke(err) {
+			if err = f.rec.carry(ctx, out, true, (*buf)[:n], f.up.Write); err != nil && broke(err) {
 				f.rec.fail(why(err))
 			}
 		}
@@ -213,13 +219,12 @@ func (u *udpTable) copyOut(f *udpFlow) {
 }
 
 // copyIn carries datagrams into the sandbox until the flow ends.
-func (u *udpTable) copyIn(f *udpFlow) {
+func (u *udpTable) copyIn(ctx context.Context, f *udpFlow) {
 	defer u.end(f)
+	in := f.rec.in()
 	for {
 		_, err := readPooled(f.up, true, func(b []byte) error {
-			f.rec.moved(&f.rec.received, len(b))
-			_, err := f.guest.Write(b)
-			return err
+			return f.rec.carry(ctx, in, true, b, f.guest.Write)
 		})
 		if err != nil {
 			if broke(err) && !errors.Is(err, errReset) {
@@ -246,19 +251,67 @@ func (f *udpFlow) close() {
 	}
 }
 
-// expire forgets flows that are over. One that is held stays when its program
-// has gone: many only send and exit.
-func (u *udpTable) expire() {
+// expire forgets flows that are over. One that is held stays for a while when its
+// program has gone, since many only send and exit, but not for good: nobody else
+// would say that it needs no answer any more.
+func (u *udpTable) expire(now time.Time) {
+	var quiet, silent []*udpFlow
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	for t, f := range u.flows {
 		switch {
-		case f.denied && time.Since(f.since) > deniedFor:
+		case f.denied && now.Sub(f.last) > deniedFor:
 			delete(u.flows, t)
 		case f.guest != nil && f.rec.idle() > udpIdle:
 			f.close()
+		case f.guest != nil && f.rec.inode != 0 && f.rec.idle() > goneAfter && !f.rec.metered():
+			silent = append(silent, f)
+		case !f.denied && f.guest == nil && now.Sub(f.last) > udpIdle:
+			quiet = append(quiet, f)
 		}
 	}
+	u.mu.Unlock()
+	for _, f := range quiet {
+		if f.rec.inode == 0 || !u.g.stillWaits(f.rec) {
+			f.giveUp(errAbandoned)
+		}
+	}
+	for _, f := range silent {
+		if !u.g.stillWaits(f.rec) {
+			u.end(f)
+		}
+	}
+}
+
+// sends is told of a datagram before the stack gets it. A flow is the socket's that was
+// judged: when another one sends between the same ends, or none is found, it ends, and
+// the datagram begins an attempt of its own. What comes within socketEvery of the last
+// look is taken for the same socket's.
+func (u *udpTable) sends(t tuple) {
+	u.mu.Lock()
+	f, ok := u.flows[t]
+	ok = ok && time.Since(f.looked) >= socketEvery
+	u.mu.Unlock()
+	if !ok || u.g.diag == nil {
+		return
+	}
+	same := f.rec.inode != 0 && u.g.stillWaits(f.rec)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if same {
+		f.looked = time.Now()
+		return
+	}
+	u.drop(f, errAbandoned)
+}
+
+// drop ends a flow and has its ends' next datagram be an attempt of its own; it needs
+// u.mu.
+func (u *udpTable) drop(f *udpFlow, why error) {
+	if u.flows[f.t] == f {
+		delete(u.flows, f.t)
+	}
+	f.giveUp(why)
+	f.close()
 }
 
 // close ends all flows.

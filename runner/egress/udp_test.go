@@ -142,35 +142,35 @@ func TestUDPGuard(t *testing.T) {
 	}
 }
 
-// A ping is told at once that it won't get through.
-func TestPingIsProhibited(t *testing.T) {
-	s := newSandbox(t, Options{Judge: allow})
-	for _, network := range []string{"ip4:icmp", "ip6:ipv6-icmp"} {
-		var err error
-		s.do(func() {
-			domain, proto, kind := unix.AF_INET, unix.IPPROTO_ICMP, byte(8)
-			var to unix.Sockaddr = &unix.SockaddrInet4{Addr: netip.MustParseAddr(publicAddr).As4()}
-			if network != "ip4:icmp" {
-				domain, proto, kind = unix.AF_INET6, unix.IPPROTO_ICMPV6, 128
-				to = &unix.SockaddrInet6{Addr: netip.MustParseAddr(publicAddr6).As16()}
-			}
-			var fd int
-			if fd, err = unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, proto); err != nil {
-				return
-			}
-			defer unix.Close(fd)
-			unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
-			if err = unix.Connect(fd, to); err != nil {
-				return
-			}
-			if _, err = unix.Write(fd, []byte{kind, 0, 0, 0, 0, 1, 0, 1}); err != nil {
-				return
-			}
-			_, err = unix.Read(fd, make([]byte, 100))
-		})
-		if !errors.Is(err, syscall.EHOSTUNREACH) && !errors.Is(err, syscall.EACCES) {
-			t.Errorf("%s: %v", network, err)
-		}
+// A held flow whose program has gone is given up after a while, so that its question
+// can end; one whose program is there waits on.
+func TestUDPHeldIsAbandoned(t *testing.T) {
+	asked, given := make(chan Attempt, 2), make(chan error, 2)
+	s := newSandbox(t, Options{Judge: func(ctx context.Context, a Attempt) Verdict {
+		asked <- a
+		<-ctx.Done()
+		given <- context.Cause(ctx)
+		return Verdict{}
+	}})
+	c, err := s.dial("udp", publicAddr+":5000", patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Write([]byte("x"))
+	<-asked
+	s.gw.udp.expire(time.Now().Add(udpIdle + time.Hour))
+	select {
+	case err := <-given:
+		t.Fatalf("given up with its program there: %v", err)
+	default:
+	}
+	c.Close()
+	s.gw.udp.expire(time.Now().Add(udpIdle + time.Hour))
+	if err := <-given; !errors.Is(err, errAbandoned) {
+		t.Errorf("given up: %v", err)
+	}
+	if a := s.waitClosed(publicAddr); a.Verdict != "deny" || a.Failure != errAbandoned.Error() {
+		t.Errorf("logged %+v", a)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestSwallowed(t *testing.T) {
 				}
 			}
 			for range 3 {
-				if err = unix.Sendto(fd, []byte("\x08\x00\x00\x00\x00\x01\x00\x01payload"), 0, to); err != nil {
+				if err = unix.Sendto(fd, []byte("\x0d\x00\x00\x00\x00\x01\x00\x01payload"), 0, to); err != nil {
 					return
 				}
 			}
@@ -215,7 +215,7 @@ func TestSwallowed(t *testing.T) {
 	send("broadcast", unix.AF_INET, unix.SOCK_DGRAM, 0, four("255.255.255.255", 67), func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1)
 	})
-	send("ping", unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, four(publicAddr, 0), nil)
+	send("a timestamp request", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, four(publicAddr, 0), nil)
 	send("SCTP", unix.AF_INET, unix.SOCK_RAW, 132, four(publicAddr, 0), nil)
 	send("GRE v6", unix.AF_INET6, unix.SOCK_RAW, 47, six(publicAddr6, 0), nil)
 	send("a forged source", unix.AF_INET, unix.SOCK_DGRAM, 0, four(publicAddr, 99), func(fd int) error {

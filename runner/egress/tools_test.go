@@ -1,0 +1,196 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// run starts a program of the distribution inside, with a resolv.conf of the sandbox's,
+// and gives what it prints.
+func (s *sandbox) run(name string, args ...string) (string, error) {
+	s.t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		s.t.Skipf("%s isn't installed", name)
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), "HOME="+s.t.TempDir(), "NO_PROXY=*", "http_proxy=", "https_proxy=")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.do(func() { err = cmd.Start() })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	err = cmd.Wait()
+	return strings.TrimSpace(out.String()), err
+}
+
+// resolvConf has programs of the sandbox's thread use its name server: the file is put
+// over the host's in a mount namespace of the thread.
+func (s *sandbox) resolvConf() {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "resolv.conf")
+	if err := os.WriteFile(file, []byte("nameserver "+Nameserver+"\n"), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	var err error
+	s.do(func() {
+		if err = unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
+			return
+		}
+		if err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err == nil {
+			err = unix.Mount(file, "/etc/resolv.conf", "", unix.MS_BIND, "")
+		}
+	})
+	if err != nil {
+		s.t.Skipf("cannot give programs a resolv.conf: %v", err)
+	}
+}
+
+// Programs as people have them resolve a name, reach it when it is allowed and are
+// refused when it isn't; what they ask for is what is logged.
+func TestTools(t *testing.T) {
+	const hash = "0123456789012345678901234567890123456789"
+	served := make(chan string, 100)
+	at := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		served <- r.Host
+		switch r.URL.Path {
+		case "/a.git/info/refs":
+			fmt.Fprint(w, hash+"\trefs/heads/main\n")
+		case "/a":
+			fmt.Fprint(w, `{"name": "a", "dist-tags": {"latest": "1.2.3"}, "versions": {"1.2.3": {"name": "a", "version": "1.2.3"}}}`)
+		default:
+			fmt.Fprint(w, "hello")
+		}
+	})
+	z := newZone(t, map[string][]string{"good.example": {publicAddr}, "bad.example": {publicAddr}})
+	port := fmt.Sprint(at)
+	url := func(name string) string { return "http://" + name + ".example:" + port + "/" }
+	fetch := `fetch(process.argv[1]).then(r=>r.text()).then(t=>console.log(t),e=>{console.log(e.cause&&e.cause.code);process.exit(1)})`
+	cache := t.TempDir()
+	urlopen := "import sys,urllib.request as u\nprint(u.urlopen(sys.argv[1]).read().decode())"
+	for _, c := range []struct {
+		tool string
+		args func(name string) []string
+		want string
+	}{
+		{"curl", func(n string) []string { return []string{"-sS", url(n)} }, "hello"},
+		{"python3", func(n string) []string { return []string{"-c", urlopen, url(n)} }, "hello"},
+		{"node", func(n string) []string { return []string{"-e", fetch, url(n)} }, "hello"},
+		{"git", func(n string) []string { return []string{"ls-remote", url(n) + "a.git", "main"} }, hash + "\trefs/heads/main"},
+		{"npm", func(n string) []string {
+			return []string{"view", "a", "version", "--registry", url(n), "--cache", cache, "--fetch-retries", "0", "--no-update-notifier"}
+		}, "1.2.3"},
+	} {
+		t.Run(c.tool, func(t *testing.T) {
+			s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(_ context.Context, a Attempt) Verdict {
+				return Verdict{Allow: a.Name == "good.example" && a.Protocol == "tcp", Rule: "only good"}
+			}})
+			s.resolvConf()
+			if out, err := s.run(c.tool, c.args("good")...); err != nil || out != c.want {
+				t.Fatalf("%s, %v", out, err)
+			}
+			if host := <-served; host != "good.example:"+port {
+				t.Errorf("it asked for %s", host)
+			}
+			s.waitClosed("good.example")
+			out, err := s.run(c.tool, c.args("bad")...)
+			if err == nil || !strings.Contains(strings.ToLower(out), "refused") && !strings.Contains(out, "ECONNREFUSED") && !strings.Contains(out, "onnect") {
+				t.Errorf("denied: %s, %v", out, err)
+			}
+			if a := s.waitClosed("bad.example"); a.Verdict != "deny" {
+				t.Errorf("logged %+v", a)
+			}
+		})
+	}
+	for _, name := range z.questions() {
+		if name == "bad.example" {
+			t.Error("a denied name was asked for upstream")
+		}
+	}
+}
+
+// curl's later requests and HTTP/2 are looked at like its first.
+func TestCurlAsksForAnotherHost(t *testing.T) {
+	at := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
+	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
+	s := newSandbox(t, Options{resolver: z.resolver(), Judge: allow})
+	s.resolvConf()
+	url := fmt.Sprintf("http://good.example:%d/", at)
+	other := []string{"-sS", "-H", "Host: other.example", url}
+	for _, c := range []struct {
+		args []string
+		want string // what is printed; with "..." it fails after that
+	}{
+		{[]string{"--http1.1", "-sS", url, url}, "hellohello"},
+		{append([]string{"--http1.1", "-sS", url, "--next", "--http1.1"}, other...), "hello..."},
+		{[]string{"--http2", "-sS", url, url}, "hellohello"},
+		{[]string{"--http2-prior-knowledge", "-sS", url}, "hello"},
+		{append([]string{"--http2-prior-knowledge"}, other...), "..."},
+	} {
+		out, err := s.run("curl", c.args...)
+		want, fails := strings.CutSuffix(c.want, "...")
+		if (err != nil) != fails || !strings.HasPrefix(out, want) || !fails && out != want {
+			t.Errorf("%q: %s, %v", c.args, out, err)
+		}
+	}
+	if a := s.wait("a mismatch", func(a Attempt) bool { return strings.Contains(a.Failure, "other.example") }); a.Name != "good.example" {
+		t.Errorf("logged %+v", a)
+	}
+}
+
+// dig gets the same from whatever server it asks, by both transports and families.
+func TestDig(t *testing.T) {
+	s := newSandbox(t, Options{})
+	want := s.resolve("www.example.org").String()
+	for _, server := range []string{"192.0.2.53", "2001:db8::53"} {
+		for _, transport := range []string{"+notcp", "+tcp"} {
+			if out, err := s.run("dig", "+short", transport, "@"+server, "www.example.org", "A"); err != nil || out != want {
+				t.Errorf("%s %s: %s, %v", server, transport, out, err)
+			}
+			for _, kind := range []string{"AAAA", "HTTPS", "SVCB", "TXT", "MX"} {
+				out, err := s.run("dig", transport, "@"+server, "www.example.org", kind)
+				if err != nil || !strings.Contains(out, "status: NOERROR") || !strings.Contains(out, "ANSWER: 0, AUTHORITY: 1") || strings.Contains(out, "WARNING") {
+					t.Errorf("%s %s %s: %s, %v", server, transport, kind, out, err)
+				}
+			}
+			out, err := s.run("dig", transport, "@"+server, "-x", want, "+short")
+			if err != nil || out != "www.example.org." {
+				t.Errorf("%s %s reverse: %s, %v", server, transport, out, err)
+			}
+		}
+	}
+}
+
+// serveHTTP is a web server of the internet, which also speaks HTTP/2 without TLS. It
+// gives its port.
+func serveHTTP(t *testing.T, handle http.HandlerFunc) (port int) {
+	t.Helper()
+	var l net.Listener
+	var err error
+	internet.do(func() { l, err = net.Listen("tcp", publicAddr+":0") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: handle, Protocols: new(http.Protocols)}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	done := make(chan struct{})
+	go func() { defer close(done); srv.Serve(l) }()
+	t.Cleanup(func() { srv.Close(); <-done })
+	return l.Addr().(*net.TCPAddr).Port
+}
