@@ -260,7 +260,7 @@ func TestHolderStopped(t *testing.T) {
 	if err := <-opened; err == nil {
 		t.Error("a holder that is stopped opens files")
 	}
-	r.assertGone(a, 2*time.Second)
+	r.assertGone(a, patience)
 }
 
 // TestHolderKilled: a sandbox whose holder died is ended, says why, and is
@@ -351,7 +351,10 @@ func TestSweepSparesNewcomers(t *testing.T) {
 func TestAllKilledWhileFrozen(t *testing.T) {
 	r := newRig(t)
 	cmd, a := r.supervise("/bin/sh", "-c", "sleep 1000 & sleep 1001; : FREEZE")
-	for _, pid := range []int{a.Holder, cmd.Process.Pid, a.PID} {
+	if err := cmd.Process.Signal(unix.SIGSTOP); err != nil { // or it would clean up once the holder is gone
+		t.Fatal(err)
+	}
+	for _, pid := range []int{a.Holder, a.PID, cmd.Process.Pid} {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

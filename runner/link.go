@@ -81,3 +81,10 @@ func (s *Sandbox) openGateway(ctx context.Context, h Handlers, p *pendingLink) e
 	s.box.Notes = append(s.box.Notes, link.Warnings...)
 	return ctx.Err()
 }
+
+// Recheck ends the connections that are denied by now; see egress.Gateway's.
+func (s *Sandbox) Recheck() {
+	if s.gateway != nil {
+		s.gateway.Recheck()
+	}
+}

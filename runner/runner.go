@@ -80,6 +80,7 @@ type Spec struct {
 	HomeTarget string   // the home directory inside, absolute
 	Binds      []Bind   // shown read-only
 	Hidden     []string // paths below Workspace, relative, that don't exist inside
+	ReadOnly   []string // paths below Workspace, relative, that are there and can't be changed, removed or replaced
 	Above      []string // host folders whose files stand in front of Workspace's, topmost first
 	Outer      string   // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
 	OuterAbove []string // as Above, for Outer

@@ -68,6 +68,27 @@ func (s *Sandbox) Marked(wanted func(mark uint64) bool) ([]Process, error) {
 	return living(slices.DeleteFunc(s.pids(), func(pid int) bool { return !wanted(gate.MarkOf(pid)) }))
 }
 
+// Use is what some processes have used.
+type Use struct {
+	CPU    time.Duration // with that of children that they waited for
+	Memory int64         // resident bytes, added up
+}
+
+// Used measures the agent's tree by marks. It looks at each process once.
+func (s *Sandbox) Used() map[uint64]Use {
+	all := make(map[uint64]Use)
+	for _, pid := range s.pids() {
+		mark := gate.MarkOf(pid)
+		if status, err := box.ReadStatus(pid); err == nil {
+			u := all[mark]
+			u.CPU += status.CPU + status.Waited
+			u.Memory += status.Memory
+			all[mark] = u
+		}
+	}
+	return all
+}
+
 // Alive says whether a process of the sandbox hasn't ended.
 func (s *Sandbox) Alive(pid int, start uint64) bool {
 	status, err := box.ReadStatus(pid)
@@ -99,6 +120,9 @@ type Usage struct {
 	Memory int64   // bytes
 	Pids   int     // processes and threads
 }
+
+// Starved is how many processes of the sandbox the kernel has killed for want of memory.
+func (s *Sandbox) Starved() int64 { return s.cgroups.Starved() }
 
 // Usage measures the sandbox, by its cgroups or else by its processes.
 func (s *Sandbox) Usage() Usage {

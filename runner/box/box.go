@@ -51,6 +51,7 @@ type Spec struct {
 	HomeTo    string   // where Home is mounted, and what the home directory is
 	Binds     []Bind   // read-only
 	Hidden    []string // paths below Workspace, relative, that don't exist inside
+	ReadOnly  []string // paths below Workspace, relative, that can't be changed
 	Above     []string // host folders whose files stand in front of Workspace's, topmost first
 	Outer     *Outer   // nil for none
 	Files     map[string][]byte

@@ -245,6 +245,22 @@ func (c *Cgroups) Usage() (u Usage, ok bool) {
 	return u, true
 }
 
+// Starved is how many of the box's processes the kernel has killed for want of memory.
+func (c *Cgroups) Starved() int64 {
+	folder, file := c.folders["memory"], "memory.oom_control"
+	if c.unified {
+		folder, file = c.folders[""], "memory.events"
+	}
+	text, _ := get(folder, file) // without a cgroup there is no such limit, and no such end
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
 // Processes lists the agent's tree; ok says whether cgroups know it.
 func (c *Cgroups) Processes() (pids []int, ok bool) {
 	if c.freezer == "" {

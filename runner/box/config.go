@@ -62,7 +62,7 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 		Capabilities:  &configs.Capabilities{},
 		Mounts:        plan.mounts,
 		MaskPaths:     append(plan.masks, maskedPaths...),
-		ReadonlyPaths: readonlyPaths,
+		ReadonlyPaths: append(plan.fixed, readonlyPaths...),
 		Rlimits:       rlimits(),
 		// Only a place to put the first process before it is moved to cgroups of
 		// our own: where that isn't allowed, libcontainer goes on without.

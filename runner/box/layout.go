@@ -32,6 +32,7 @@ type layout struct {
 	mounts []*configs.Mount
 	shown  []shown  // host folders to show
 	masks  []string // paths inside that are covered
+	fixed  []string // paths inside that are made read-only once all is mounted
 	notes  []string
 }
 

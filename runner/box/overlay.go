@@ -77,6 +77,22 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 	for _, path := range covered {
 		l.masks = append(l.masks, filepath.Join(spec.Workspace, path))
 	}
+	return l.fix(spec)
+}
+
+// fix has files of the project be mounts of their own, read-only: they can't be written,
+// and as mounts neither be removed nor renamed or replaced. The folders that they are in
+// can't be moved away with them, since these are the project's own, and an overlay
+// renames no folder of its lower layer (overlayfs.rst, "Renaming directories").
+func (l *layout) fix(spec Spec) error {
+	for _, path := range spec.ReadOnly {
+		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
+			return fmt.Errorf("cannot make %q read-only: it isn't below the project", path)
+		}
+		if realParents(spec.Workspace, path) {
+			l.fixed = append(l.fixed, filepath.Join(spec.Workspace, path))
+		}
+	}
 	return nil
 }
 

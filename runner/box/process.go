@@ -22,6 +22,7 @@ type Status struct {
 	Parent int
 	Start  uint64        // clock ticks after boot; with PID it names the process
 	CPU    time.Duration // used so far, children not included
+	Waited time.Duration // the same of children that ended and were waited for
 	Memory int64         // resident bytes
 	Count  int           // threads
 }
@@ -100,6 +101,7 @@ func parseStatus(pid int, text []byte) (Status, error) {
 		PID: pid, Name: string(text[open+1 : end]), State: fields[0][0],
 		Parent: int(number(1)), Start: start,
 		CPU:    time.Duration(number(11)+number(12)) * time.Second / ticksPerSecond,
+		Waited: time.Duration(number(13)+number(14)) * time.Second / ticksPerSecond,
 		Count:  int(number(17)),
 		Memory: number(21) * int64(os.Getpagesize()),
 	}, nil

@@ -166,6 +166,9 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 			was = nil
 		}
 	}
+	if open && !x.goesOn && base != nil && base.Kind == manifest.KindDir && uncovers(was, n) && !x.copied(path) {
+		n, base = x.alone(path, n), whole(base) // before a mount it isn't the sandbox's doing, but laid out so
+	}
 	switch {
 	case base == nil:
 		return nil, n, nil

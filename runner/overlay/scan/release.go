@@ -203,7 +203,7 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 func (s *Scanner) hide(path string) {
 	dir, name := manifest.Split(path)
 	dir = cmp.Or(dir, ".")
-	fd, err := inode.Beneath(s.root, dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := inode.Beneath(s.root, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
@@ -212,14 +212,15 @@ func (s *Scanner) hide(path string) {
 	_ = unix.Mknodat(fd, name, unix.S_IFCHR, 0) // it is there already, mostly
 }
 
-// lend lets the caller write to a directory of its own until what it gives is called.
+// lend lets the caller write to a directory of its own until what it gives is called. fd
+// may be an O_PATH descriptor, since not even opening it may be allowed.
 func lend(fd int) (end func()) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&0o300 == 0o300 {
 		return func() {}
 	}
-	_ = unix.Fchmod(fd, st.Mode&0o7777|0o300)
-	return func() { _ = unix.Fchmod(fd, st.Mode&0o7777) }
+	_ = unix.Chmod(inode.FDPath(fd), st.Mode&0o7777|0o300)
+	return func() { _ = unix.Chmod(inode.FDPath(fd), st.Mode&0o7777) }
 }
 
 // remove takes something out of the upper, unless it isn't what was scanned any

@@ -212,13 +212,13 @@ func (s *Scanner) extend(ctx context.Context, o Options, m *manifest.Manifest) (
 
 // setOpaque has a directory hide the lower's from the next mount on.
 func (s *Scanner) setOpaque(path string) {
-	fd, err := inode.Beneath(s.root, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := inode.Beneath(s.root, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
 	defer lend(fd)()
-	_ = unix.Fsetxattr(fd, inode.Opaque, []byte("y"), 0)
+	_ = unix.Setxattr(inode.FDPath(fd), inode.Opaque, []byte("y"), 0)
 }
 
 // Moved says whether such a scan would find something else than the last one did,

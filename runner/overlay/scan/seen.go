@@ -34,6 +34,35 @@ func (x *extender) closed(path string, n, was *manifest.Node, low *lower.Folder)
 	return again(was, out), err
 }
 
+// uncovers says whether n is a directory that lets the lower's show, in place of what hid
+// all of it.
+func uncovers(was, n *manifest.Node) bool {
+	return was != nil && (was.Kind != manifest.KindDir || was.Opaque) && n.Kind == manifest.KindDir && !n.Opaque
+}
+
+// alone is a directory that the sandbox made where something of the upper hid the lower's,
+// but the mount found nothing in the lower any more: only for what is there a new one is
+// marked as opaque. So the upper doesn't say that this one shows nothing of the lower. The
+// manifest does, and from the next mount on the directory itself, should the lower have
+// the lost one again.
+func (x *extender) alone(path string, n *manifest.Node) *manifest.Node {
+	x.shut = append(x.shut, path)
+	out := &manifest.Node{Entry: n.Entry, Sub: n.Sub}
+	out.Opaque = true
+	return out
+}
+
+// whole is what is known of a directory that the lower had, as all of it: what the lower
+// has there by now came later, and nobody deleted it.
+func whole(base *manifest.Node) *manifest.Node {
+	if base.Opaque {
+		return base
+	}
+	out := &manifest.Node{Entry: base.Entry, Sub: base.Sub}
+	out.Opaque = true
+	return out
+}
+
 // vanished is a directory of the upper with whiteouts for what was there before and the
 // lower has. What took the place of such hides all of it.
 func (x *extender) vanished(path string, up, before *manifest.Dir, low *lower.Folder) (*manifest.Dir, error) {
@@ -49,16 +78,15 @@ func (x *extender) vanished(path string, up, before *manifest.Dir, low *lower.Fo
 	}
 	for _, n := range here {
 		was := before.Find(n.Name)
-		if was != nil && was.Kind == manifest.KindWhiteout && n.Kind == manifest.KindDir && !n.Opaque {
-			shut := &manifest.Node{Entry: n.Entry, Sub: n.Sub}
-			shut.Opaque = true
-			others[n.Name], x.shut = shut, append(x.shut, manifest.Join(path, n.Name))
+		hid := uncovers(was, n) && (!x.goesOn || was.Kind == manifest.KindWhiteout) // else it was laid out so
+		if was == nil || n.Kind != manifest.KindDir || !hid && (was.Kind != manifest.KindDir || n.Sub.Same(was.Sub)) {
 			continue
 		}
-		if was == nil || was.Kind != manifest.KindDir || n.Kind != manifest.KindDir || n.Sub.Same(was.Sub) {
+		if e, err := low.Find(x.ctx, n.Name); was.Kind != manifest.KindWhiteout && (err != nil || e == nil || e.Kind != manifest.KindDir) {
 			continue
 		}
-		if e, err := low.Find(x.ctx, n.Name); err != nil || e == nil || e.Kind != manifest.KindDir {
+		if hid {
+			others[n.Name] = x.alone(manifest.Join(path, n.Name), n)
 			continue
 		}
 		sub := low.Sub(n.Name)
