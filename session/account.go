@@ -30,6 +30,7 @@ const maxHalfway = 10
 // are; see files.Whose.
 func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
 	ran := s.accountant.Ran(t.Until, s.roster.ownerOf)
+	s.moved = false
 	var events []api.Event
 	cp := s.line.Last
 	switch {
@@ -76,6 +77,7 @@ func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran 
 		a := s.actions.at(n)
 		a.Shared = a.Shared || len(theirs) > 1
 		a.made(last.ID, cp.ID)
+		s.wrote(a, changed)
 		if a.State == api.ActionEnded && !a.untold {
 			s.grow(a)
 		}
@@ -218,6 +220,7 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 // out whose doing it was.
 func (s *Session) touched() {
 	s.files.Bump()
+	s.moved = true
 	if s.quiet == nil {
 		s.quiet = time.AfterFunc(quietTime, func() {
 			s.loop.Submit(func() {
@@ -234,6 +237,7 @@ func (s *Session) touched() {
 // finish ends an action whose leaders have exited: what it changed is known
 // before it is shown as done.
 func (s *Session) finish(a *action, exit *api.Exit) {
+	s.notBeyond(a)
 	if a.Housekeeping {
 		a.EndedAt, a.Exit = time.Now().UTC(), exit
 		if a.script != "" {
@@ -246,6 +250,12 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		a.shed(&s.roster)
 		s.record(nil, s.actionEvent(a, "ended"))
 		return
+	}
+	if exit != nil && a.Reason == "" {
+		if why := s.starvation(exit.Code, exit.Signal); why != "" {
+			s.endedByLimit(a, why)
+			s.note(true, "action %d is ended: %s", a.N, why)
+		}
 	}
 	ended := time.Now().UTC()
 	done := func(cp *files.Checkpoint, err error) {

@@ -49,6 +49,7 @@ type action struct {
 	moves    []move       // in which it alone was taken back, or came again
 	unseen   bool         // it changed more than its open question shows
 	tally    tally
+	used     used // of its limits
 }
 
 // move is a checkpoint at which an action's changes, and not those of later ones,
@@ -138,13 +139,13 @@ func verdictOf(x *judge.Exec, mode api.Mode, hold bool) (api.Verdict, string) {
 	j := x.Judgement
 	switch {
 	case j.Verdict == policy.Deny:
-		return api.Deny, j.Rule
+		return api.Deny, api.Escape(j.Denial())
 	case hold:
 		return api.Ask, "step over: hold the next action"
 	case mode == api.ModeStep:
 		return api.Ask, "step mode holds every action"
 	case mode == api.ModeWatch:
-		return api.Allow, "watch mode"
+		return api.Allow, api.WatchMode
 	}
 	return api.Verdict(j.Verdict), j.Rule
 }

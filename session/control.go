@@ -15,7 +15,12 @@ func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) 
 	if !m.Valid() {
 		return api.Session{}, api.Problemf(api.CodeUsage, "there is no mode %q: use step, policy or watch", api.Escape(string(m)))
 	}
-	return s.change(ctx, "mode", func() error { s.info.Mode = m; return nil })
+	return s.change(ctx, "mode", func() error {
+		s.info.Mode = m
+		s.network.Rules(s.judge.Policy(), m)
+		s.reconnect()
+		return nil
+	})
 }
 
 // change sets something and returns once it is in the record.

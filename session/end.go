@@ -23,6 +23,9 @@ const drainTime = 2 * time.Second
 // words, its last files, what was open; then it is recorded, and the session is
 // closed. Every step goes on when one fails.
 func (s *Session) end(exit runner.Exit, failure error) {
+	if why := s.starvation(exit.Code, exit.Signal); why != "" {
+		s.stop(api.ByLimit, why)
+	}
 	s.stop(api.ByAgent, "")
 	if failure != nil {
 		why := "the agent didn't run: " + failure.Error()
@@ -47,6 +50,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	s.actions.forming = nil
 	s.loop.Aside(func() func() {
 		s.watcher.Close()
+		s.sources.Close()
 		s.files.Over()
 		select {
 		case <-s.term.Ended():

@@ -132,6 +132,9 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 		exec.Failure = why
 		s.record(nil, api.Event{Kind: "exec.failed", Exec: &exec})
 		if p.leader {
+			if p.action.person { // who approved it takes it that it runs
+				s.note(true, "action %d was approved and did not start: %s", p.action.N, api.Escape(why))
+			}
 			s.leaderGone(p.action, nil)
 		}
 		return

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"stepbox/policy"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -63,7 +62,7 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		})
 		return
 	}
-	x = x.Beside(s.upkeep)
+	x = s.judge.Newest(x).Beside(s.upkeep)
 	itself := p != nil && p.proc == procOf(x)
 	switch {
 	case itself && inChain:
@@ -192,6 +191,7 @@ func (s *Session) weighed(a *action) {
 	if a.State != api.ActionHeld || len(a.members) == 0 { // its processes went away meanwhile
 		return
 	}
+	s.newest(a)
 	verdict, rule := a.weigh(s.info.Mode, s.holdNext)
 	s.actions.begins(a)
 	switch verdict {
@@ -221,17 +221,13 @@ func (s *Session) joinRunning(a *action, x *judge.Exec) {
 	a.atExit = nil
 	k := s.roster.newKin(a)
 	k.children = x.Judgement.NestedAllowed
-	verdict, rule := verdictOf(x, s.info.Mode, s.holdNext)
-	if a.into && verdict == api.Allow {
-		verdict, rule = api.Ask, "step into: every program of this action is held"
-	}
-	rule = "it joins action " + strconv.Itoa(a.N) + ", which runs, and is judged by itself: " + rule
+	verdict, rule := s.within(k, x, true)
 	grown := s.actionEvent(a, "counted")
 	switch verdict {
 	case api.Allow:
 		s.start(k, x, rule, true, []api.Event{grown})
 	case api.Deny:
-		s.refuse(a, rule, x.Judgement.Rule, nil, x)
+		s.refuse(a, rule, rule, nil, x)
 		s.leaderGone(a, nil)
 	default:
 		s.askNested(k, x, rule, true, grown)
@@ -240,27 +236,9 @@ func (s *Session) joinRunning(a *action, x *judge.Exec) {
 
 // nested is a program that a kin starts.
 func (s *Session) nested(k *kin, x *judge.Exec) {
-	a, j := k.action, x.Judgement
+	a := k.action
 	a.Execs++
-	verdict, rule := api.Allow, "part of action "+strconv.Itoa(a.N)
-	switch {
-	case j.Verdict == policy.Deny:
-		verdict, rule = api.Deny, j.Rule
-	case a.into:
-		verdict, rule = api.Ask, "step into: every program of this action is held"
-	case a.Housekeeping && k.children && x.Writable:
-		verdict, rule = api.Ask, "the agent's housekeeping starts a program that the agent can write"
-	case a.Housekeeping && k.children && (len(x.Argv) == 0 || !a.upkeep.Starts(x.Program.Path, x.Argv[0])):
-		verdict, rule = api.Ask, "the agent's housekeeping starts what it isn't known to start"
-	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x):
-	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
-	case s.info.Mode == api.ModeStep && k.person:
-		verdict, rule = api.Ask, "step mode: it runs what others write to the standard input of action "+strconv.Itoa(a.N)
-	case s.info.Mode == api.ModeStep:
-		verdict, rule = api.Ask, "step mode: nobody approved what starts this"
-	default:
-		verdict, rule = api.Verdict(j.Verdict), j.Rule
-	}
+	verdict, rule := s.within(k, x, false)
 	switch verdict {
 	case api.Allow:
 		s.start(k, x, rule, false, nil)

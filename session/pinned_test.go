@@ -25,6 +25,9 @@ func TestScriptRewrittenWhileHeld(t *testing.T) {
 	if !strings.Contains(e.Exec.Failure, "/tmp/x.sh") || !strings.Contains(e.Exec.Failure, "while it was held") {
 		t.Errorf("it failed as %q", e.Exec.Failure)
 	}
+	w.happened("word to who approved it", func(e api.Event) bool {
+		return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "action 1 was approved and did not start") && strings.Contains(e.Note.Text, "/tmp/x.sh")
+	})
 	w.happened("the agent goes on", func(e api.Event) bool { return e.Question != nil && strings.Contains(e.Question.Title, "sleep 60") })
 }
 

@@ -13,23 +13,27 @@ import (
 	"github.com/zeebo/blake3"
 
 	"stepbox/session/api"
-	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/loop"
+	"stepbox/session/network"
 	"stepbox/store"
 )
 
 // question is an api.Question with what waits for its answer.
 type question struct {
 	api.Question
-	execs  []*judge.Exec // held; empty for a review
-	action *action
-	kin    *kin         // of a nested program
-	joins  bool         // it joins an action that runs: that waits for it
-	thaw   func() error // the agent is frozen until it is answered
-	late   bool         // about what an ended action's processes changed since it was reviewed
-	state  questionState
+	execs   []*judge.Exec // held; empty for a review
+	action  *action
+	kin     *kin          // of a nested program
+	joins   bool          // it joins an action that runs: that waits for it
+	thaw    func() error  // the agent is frozen until it is answered
+	held    *network.Held // of a connection
+	limit   string        // that an action is to go on beyond
+	telling bool          // how its tries stand is told before long
+	late    bool          // about what an ended action's processes changed since it was reviewed
+	since   time.Time     // as HeldAt, by the clock that nobody sets: how long it waits is counted from here
+	state   questionState
 }
 
 // maxReason bounds what is handed to the agent with a denial, in bytes.
@@ -75,13 +79,18 @@ func commandsOf(members []*judge.Exec) (out []api.Command) {
 func (s *Session) open(q *question, also ...api.Event) {
 	s.asked++
 	q.ID = s.asked
-	q.HeldAt = time.Now().UTC()
+	q.since = time.Now()
+	q.HeldAt = q.since.UTC()
 	if traps := s.judge.Places.Traps(); q.Command != nil && len(traps) > 0 {
 		q.Command.Unpinned = append(q.Command.Unpinned, "programs obey what this session wrote to: "+strings.Join(traps, ", "))
 	}
 	q.Hash = q.digest()
 	s.questions = append(s.questions, q)
+	if q.Subject != api.SubjectEdit {
+		s.offered(q)
+	}
 	s.record(func(error) {}, append(also, q.event("opened"), s.changed("counted"))...)
+	s.unasked(q)
 }
 
 // event is the event that says how a question stands.
@@ -113,6 +122,9 @@ func (q *question) digest() string {
 	if q.Command != nil {
 		put(q.Command.Env...)
 	}
+	if q.held != nil {
+		put("connection", q.held.Key.Program, strconv.FormatBool(q.held.Key.Written), q.held.Key.To.String(), q.held.Key.Limit)
+	}
 	if q.action != nil {
 		put("checkpoints", strconv.FormatInt(q.action.Before, 10), strconv.FormatInt(q.action.After, 10))
 	}
@@ -126,6 +138,10 @@ func (q *question) digest() string {
 // wins; everyone else is told what became of it. It returns once the decision
 // is in the record.
 func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, error) {
+	if err := s.mayStick(ctx, d); err != nil {
+		return api.Question{}, err
+	}
+	var made []api.Rule
 	out, err := loop.Ask(ctx, s.loop, func(done func(api.Question, error)) {
 		q, err := s.questions.decidable(d, s.info.Mode == api.ModeStep)
 		if err != nil {
@@ -142,12 +158,46 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 			s.undo(context.WithoutCancel(ctx), q, d, reply)
 			return
 		}
+		if made, err = s.rulesFrom(q, d); err == nil && len(made) > 0 {
+			var all []api.Rule
+			if all, err = withRules(s.info.Rules, made...); err == nil {
+				s.info.Rules = all
+				s.enter(made)
+			}
+		}
+		if err != nil {
+			done(api.Question{}, err)
+			return
+		}
 		s.close(q, d, reply)
 	})
 	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotFound {
 		return out, answered(ctx, s.store, s.cfg.ID, d.Question, err)
 	}
+	if err == nil {
+		err = s.keep(ctx, made...)
+	}
+	if err == nil && len(made) > 0 {
+		s.beaten(ctx, made...)
+	}
 	return out, err
+}
+
+// mayStick says why an answer can't be made the rules that it is to be in a file.
+func (s *Session) mayStick(ctx context.Context, d api.Decision) error {
+	if d.For != api.ExtentProject && d.For != api.ExtentAlways {
+		return nil
+	}
+	var made []api.Rule
+	err := s.loop.Call(ctx, func() {
+		if q, err := s.questions.decidable(d, s.info.Mode == api.ModeStep); err == nil { // else it is told why not
+			made, _ = s.rulesFrom(q, d)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.mayKeep(made...)
 }
 
 // undo answers a review with a roll back. Meanwhile no other answer counts; one
@@ -234,6 +284,15 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 		if d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand {
 			return q, api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
 		}
+		if q.limit != "" && d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny {
+			return q, api.Problemf(api.CodeInvalid, "action %d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
+		}
+		if q.held != nil && d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny {
+			return q, api.Problemf(api.CodeInvalid, "it is a connection: approve or deny it")
+		}
+		if q.held != nil && q.held.Flood() && d.Answer != api.AnswerDeny {
+			return q, api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(q.held.Others))
+		}
 		if review {
 			return q, api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
 		}
@@ -262,6 +321,10 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	}
 	a := q.action
 	events := []api.Event{{Kind: "decision", Decision: &d}, q.event("closed")}
+	ruled := func() {} // others are judged by what this was made
+	if d.For != "" && d.For != api.ExtentOnce {
+		ruled = s.ruled
+	}
 	var next func()
 	switch {
 	case q.Closed == "keep":
@@ -278,19 +341,19 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		}
 	case q.Closed == "rollback":
 		next = func() { s.unfreeze(q) }
+	case q.limit != "":
+		next = func() { s.beyond(q, d) }
+	case q.held != nil:
+		next = func() {
+			s.answerHeld(q, d)
+		}
 	case q.Subject == api.SubjectNested:
 		x := q.execs[0]
 		if q.Closed == "allow" {
 			a.shown = append(a.shown, shownOf(x))
 			a.into = a.into && d.Answer != api.AnswerStepOver
 			q.kin.person = q.kin.person || q.joins
-			next = func() {
-				if len(q.execs) > 0 {
-					s.start(q.kin, x, "approved by "+d.By, q.joins, nil)
-				} else if q.joins { // it went away meanwhile
-					s.leaderGone(a, nil)
-				}
-			}
+			next = func() { s.letNested(q, x, "approved by "+d.By) }
 		} else {
 			next = func() {
 				s.refuse(a, "denied by "+d.By, reason(d), nil, x)
@@ -307,24 +370,15 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		a.into = d.Answer == api.AnswerStepInto
 		a.keeps = d.Answer == api.AnswerApproveKeep
 		over := d.Answer == api.AnswerStepOver
-		next = func() {
-			// The agent's other threads may have edited while it was
-			// held: those edits aren't this action's.
-			s.checkpoint(func(cp *files.Checkpoint, err error) {
-				if err != nil || a.State != api.ActionHeld {
-					return // the session ends, or it went away meanwhile
-				}
-				a.Before = cp.ID
-				s.release(a, "approved by "+d.By)
-				s.holdNext = over
-			})
-		}
+		next = func() { s.letRun(a, "approved by "+d.By, func() { s.holdNext = over }) }
 	}
 	events = append(events, s.changed("counted"))
 	s.record(func(err error) {
 		s.questions.forget(q)
 		if err == nil {
+			s.habits.answered(&q.Question, &d)
 			next()
+			ruled()
 		}
 		then(err)
 	}, events...)

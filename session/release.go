@@ -80,6 +80,7 @@ func (s *Session) release(a *action, rule string) {
 // counted.
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
+	k.pushes = k.pushes || x.Judgement.Pushes
 	if k.person && a.fedFromOutside(x) {
 		k = s.roster.part(k)
 	}
@@ -101,6 +102,7 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 		}
 	}
 	p.exec = s.roster.record(p.action, x, api.Allow, rule)
+	p.exec.Basis.Leads = p.leader
 	exec := p.exec
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
@@ -153,7 +155,7 @@ func (r *roster) record(a *action, x *judge.Exec, v api.Verdict, rule string) ap
 	r.execs++
 	out := api.Exec{
 		ID: r.execs, Pid: x.PID, Parent: x.Parent, Argv: bounded(x.Command.Argv), Program: x.Command.Program, Cwd: x.Command.Cwd,
-		Verdict: v, Rule: rule, At: time.Now().UTC(),
+		Verdict: v, Rule: rule, At: time.Now().UTC(), Basis: basis(x),
 	}
 	if a != nil {
 		out.Action = a.N

@@ -246,7 +246,7 @@ func (s *Session) resumed() error {
 func (p *past) again(was api.Session) api.Session {
 	out := p.next
 	out.Number, out.StartedAt, out.Commit, out.Branch, out.Base = was.Number, was.StartedAt, was.Commit, was.Branch, was.Base
-	out.Parent, out.Bases = was.Parent, was.Bases
+	out.Parent, out.Bases, out.Rules = was.Parent, was.Bases, was.Rules
 	out.Actions, out.Unreviewed, out.LastAction, out.Applies = was.Actions, was.Unreviewed, was.LastAction, was.Applies
 	out.Denials, out.Rollbacks, out.Changed = was.Denials, was.Rollbacks, was.Changed
 	out.Resumed, out.ResumedAt = was.Resumed+1, time.Now().UTC()

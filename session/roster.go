@@ -50,6 +50,7 @@ type kin struct {
 	mark     uint64 // 0: it has none
 	person   bool   // a person approved it
 	children bool   // a rule allows what it starts
+	pushes   bool   // a rule allows a git push in it
 	single   bool   // of one program start: it is over with that, as a rule
 	empty    bool   // at the last look nobody was of it
 }
@@ -101,7 +102,7 @@ func (r *roster) give(k *kin) *kin {
 // part makes a kin for one program start of a kin, which what was approved
 // doesn't cover.
 func (r *roster) part(of *kin) *kin {
-	return r.give(&kin{action: of.action, children: of.children, single: true})
+	return r.give(&kin{action: of.action, children: of.children, pushes: of.pushes, single: true})
 }
 
 // ownerOf is files.Owner: whose the changes of a process with a mark are.
@@ -271,4 +272,14 @@ func (r *roster) byPID(pid int) int {
 		}
 	}
 	return 0
+}
+
+// agents says whether a process is an agent's own main one.
+func (r *roster) agents(pid int) bool {
+	for _, p := range r.procs {
+		if p.pid == pid && p.agent {
+			return true
+		}
+	}
+	return false
 }

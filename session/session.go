@@ -33,6 +33,7 @@ import (
 	"stepbox/session/loop"
 	"stepbox/session/network"
 	"stepbox/session/outfit"
+	"stepbox/session/rules"
 	"stepbox/session/terminal"
 	"stepbox/store"
 )
@@ -50,6 +51,7 @@ type Config struct {
 	Limits     runner.Limits
 	Disk       int64         // bytes that it may write; 0: no limit
 	WallTime   time.Duration // 0: none
+	Asking     api.Asking    // what becomes of its questions
 	Cols, Rows int
 	NoEcho     bool               // the agent's terminal starts without echo: nobody types at it
 	Resume     bool               // go on with the session of that ID, which isn't live
@@ -112,6 +114,7 @@ type Session struct {
 	ends       ends
 	rollbacks  int64
 	word       string        // what the agent is told with its next command
+	refusals   []string      // destinations that it was told can't be reached; at most maxRefusals
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	holdNext   bool          // step over: hold the next action whatever the mode
 	tornSaid   bool
@@ -124,9 +127,19 @@ type Session struct {
 	watcher    *watch.Watcher
 	accountant files.Accountant
 	network    network.Network
+	rules      *policy.Policy // the built-in and the agent's profile's
+	sources    *rules.Set     // the person's and the project's
+	read       rules.State    // what these say, as it holds
+	habits     habits
+	entering   []api.Rule  // recorded, and being put into them
+	missing    []string    // what is to be told of rules that were to be in them
 	lookAgain  *time.Timer // until the next look at who runs
 	line       files.Line
-	lost       lost // what couldn't be recorded, for another try at the end
+	limits     []policy.Limit // of one action
+	starved    int64          // processes that the kernel has killed for want of memory, as far as it is told
+	moved      bool           // files have, since the last look at them
+	looked     time.Time      // when one was taken for what actions wrote
+	lost       lost           // what couldn't be recorded, for another try at the end
 }
 
 // ErrEnded is returned for requests to a session that is over.

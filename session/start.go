@@ -34,6 +34,9 @@ func (s *Session) begin(ctx context.Context) error {
 	defer prepared.Abandon()
 	go policy.Scripts(cfg.Argv, "") // reads the grammar of programs, which the agent's own start waits for
 	s.profile = outfit.ProfileFor(cfg.Argv, cfg.Env)
+	if err := s.openSources(); err != nil {
+		return err
+	}
 	spec, err := s.dress()
 	if err != nil {
 		return err
@@ -46,6 +49,7 @@ func (s *Session) begin(ctx context.Context) error {
 		return err
 	}
 	s.info = describe(cfg, s.profile.Name, s.outfit)
+	s.info.Policy, s.info.Asking = policyFiles(&s.read), s.patience()
 	s.files.Sort(s.outfit.Ignores)
 	var names map[string]netip.Addr
 	if cfg.Resume {
@@ -62,6 +66,8 @@ func (s *Session) begin(ctx context.Context) error {
 			return fmt.Errorf("cannot fork session %s: %w", cfg.Parent.ID, err)
 		}
 	}
+	s.unkept()
+	s.enforce() // what was said before it was resumed, too
 	s.teller = &deeds.Teller{
 		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.outfit.Ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
 		From: s.info.StartedAt, Log: s.log,
@@ -72,9 +78,9 @@ func (s *Session) begin(ctx context.Context) error {
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
 		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
-			Judge: s.network.Judge, Environ: cfg.Env, Names: names, Last: s.network.Last,
+			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
 			Log: func(a egress.Attempt) {
-				s.loop.WhenStarted(func() { s.record(nil, s.network.Event(a, s.roster.byPID)) })
+				s.loop.WhenStarted(func() { s.attempted(s.network.Event(a, s.roster.byPID)) })
 			},
 		},
 	})
@@ -104,6 +110,7 @@ func (s *Session) begin(ctx context.Context) error {
 		go s.keepSealed()
 	}
 	go s.watchSpace(files.NewRoom(s.store.SessionDir(cfg.ID), cfg.Disk))
+	go s.watchActions(box)
 	go func() {
 		select {
 		case <-box.Left():
@@ -122,7 +129,7 @@ func (s *Session) begin(ctx context.Context) error {
 func describe(cfg Config, agent string, of *outfit.Outfit) api.Session {
 	out := api.Session{
 		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: agent, Command: api.Escape(policy.Line(cfg.Argv)),
-		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting,
+		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting, Asking: cfg.Asking,
 		Parent: cfg.Parent, StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
 	}
 	out.Commit, out.Branch = of.Ignores.Head()
@@ -144,6 +151,7 @@ func (s *Session) giveUp(err error) error {
 	if s.watcher != nil {
 		s.watcher.Close()
 	}
+	s.sources.Close()
 	if s.term != nil {
 		s.term.Close()
 	}
@@ -194,18 +202,16 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.loop.Enter(loop.Running)
 		if limit := s.cfg.WallTime; limit > 0 {
 			s.wall = time.AfterFunc(limit, func() {
-				s.loop.Submit(func() {
-					s.note(true, "the session's wall time of %s is over", limit)
-					s.stop(api.ByLimit, fmt.Sprintf("its wall time of %s was over", limit))
-				})
+				s.loop.Submit(func() { s.stop(api.ByLimit, fmt.Sprintf("its wall time of %s was over", limit)) })
 			})
 		}
 		s.info.State = api.SessionRunning
 		l, source := s.box.Limits()
-		s.info.Limits = api.Limits{Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
+		s.info.Limits = api.Limits{Rules: s.info.Limits.Rules, Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
 		s.info.Warnings = append(warnings(s.outfit), s.box.Notes()...)
 		s.info.Printed = term.Before()
 		begin()
+		s.followSources()
 	})
 	if err := errors.Join(err, failed); err != nil || s.past == nil {
 		return err
@@ -278,24 +284,40 @@ func (s *Session) onAgent(e *judge.Exec) error {
 func (s *Session) dress() (runner.Spec, error) {
 	cfg := s.cfg
 	state := s.store.SessionDir(cfg.ID)
+	s.rules = policy.Builtin().With(s.profile.Layer())
 	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile,
+		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Rules: s.rules.With(s.read.Layers()...),
 	})
 	if err != nil {
 		return runner.Spec{}, err
 	}
 	s.outfit = of
-	rules := policy.Builtin().With(s.profile.Layer())
-	s.network = network.Network{Hosts: cfg.AllowHosts, Policy: rules}
-	s.judge = &judge.Judge{Policy: rules, Env: of.Spec.Env, Places: judge.Places{
+	s.network.Ask = func(t *network.Try) { s.loop.WhenStarted(func() { s.tried(t) }) }
+	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }
+	s.network.Reached = func(why string) { s.loop.WhenStarted(func() { s.note(true, "%s", api.Escape(why)) }) }
+	s.network.Tries.Admit = s.network.Admit
+	s.judge = &judge.Judge{Env: of.Spec.Env, Places: judge.Places{
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
-		Temp: filepath.Join(state, "tmp"), Began: time.Now(),
+		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]bool{},
 	}}
+	for _, b := range of.Spec.Binds {
+		s.judge.Places.Mounts[cmp.Or(b.Target, b.Source)] = b.Upper != ""
+	}
+	s.network.Wrote = s.judge.Wrote
 	spec := of.Spec
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = cfg.ID, cfg.RunDir, cfg.Limits, cfg.Cols, cfg.Rows
 	return spec, nil
+}
+
+// asked is the layer of what the person named when the session was started.
+func asked(hosts []policy.HostRule) policy.Layer {
+	l := policy.Layer{Name: "--allow-host", Origin: policy.Given}
+	for _, h := range hosts {
+		l.Network = append(l.Network, policy.NetRule{Verdict: policy.Allow, Host: h})
+	}
+	return l
 }
 
 // warnings are what a person has to know of what the sandbox is made of.

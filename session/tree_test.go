@@ -459,9 +459,12 @@ func (a *applying) all(id string) []string {
 // fork's, nor of a fork of that, and an apply leaves it as it is. What was applied before and
 // the person changed back stays so.
 func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
-	for round := range 4 {
+	for round := range 6 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			seed := rand.Uint64()
+			if round == 5 { // a folder that hid the project's, laid out anew so that it doesn't
+				seed = 11193402964910452046
+			}
 			t.Logf("the seed is %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
 			d := drive(t, api.ModeWatch, func(project string) {

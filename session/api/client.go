@@ -206,6 +206,27 @@ func (c *Client) SetMode(ctx context.Context, id string, m Mode) (Session, error
 	return fetch[Session](ctx, c, http.MethodPost, path(id, "mode"), ModeRequest{Mode: m})
 }
 
+// Attempts lists what the agent tried to reach, oldest first.
+func (c *Client) Attempts(ctx context.Context, id string) ([]Attempt, error) {
+	return fetch[[]Attempt](ctx, c, http.MethodGet, path(id, "attempts"), nil)
+}
+
+// Proposals are the rules that a question's answer may be made, from narrow to wide.
+func (c *Client) Proposals(ctx context.Context, id string, question int64) ([]Proposal, error) {
+	return fetch[[]Proposal](ctx, c, http.MethodGet, path(id, "questions", strconv.FormatInt(question, 10), "proposals"), nil)
+}
+
+// AddRule makes a rule of the session, the newest of which decides, and judges by it what
+// waits. Its Host is a rule's words; By and At are set by the supervisor.
+func (c *Client) AddRule(ctx context.Context, id string, r Rule) (Ruled, error) {
+	return fetch[Ruled](ctx, c, http.MethodPost, path(id, "rules"), r)
+}
+
+// RemoveRule takes a rule of the session back.
+func (c *Client) RemoveRule(ctx context.Context, id string, r Rule) (Session, error) {
+	return fetch[Session](ctx, c, http.MethodDelete, path(id, "rules"), r)
+}
+
 // Pause freezes every process of the agent.
 func (c *Client) Pause(ctx context.Context, id string) (Session, error) {
 	return fetch[Session](ctx, c, http.MethodPost, path(id, "pause"), nil)
@@ -233,10 +254,10 @@ func (c *Client) Events(ctx context.Context, id string, from uint64) iter.Seq2[E
 	return c.events(ctx, path(id, "events")+"?from="+strconv.FormatUint(from, 10))
 }
 
-// EventsOf yields those of Events that hold a resource of one kind, like "question".
-// A session's older supervisor may give others too.
-func (c *Client) EventsOf(ctx context.Context, id, kind string, from uint64) iter.Seq2[Event, error] {
-	return c.events(ctx, path(id, "events")+"?kind="+url.QueryEscape(kind)+"&from="+strconv.FormatUint(from, 10))
+// EventsOf yields those of Events that hold a resource of one kind, like "question", or of
+// more. A session's older supervisor may give others too.
+func (c *Client) EventsOf(ctx context.Context, id, kind string, from uint64, more ...string) iter.Seq2[Event, error] {
+	return c.events(ctx, path(id, "events")+"?"+url.Values{"kind": append(more, kind)}.Encode()+"&from="+strconv.FormatUint(from, 10))
 }
 
 // EventsFromNow yields how a session stands, as events without a sequence

@@ -2,6 +2,9 @@ package api
 
 import (
 	"cmp"
+	"net"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,6 +23,29 @@ type Exec struct {
 	EndedAt time.Time `json:"ended_at,omitzero"`
 	Exit    *Exit     `json:"exit,omitempty"`
 	Failure string    `json:"failure,omitempty"` // why it didn't run: not found, killed because the image changed, …
+	Basis   *Basis    `json:"basis,omitempty"`   // nil in records from before it was kept
+}
+
+// Basis is what a program start was judged on besides what is shown of it, so that it
+// can be judged by other rules later.
+type Basis struct {
+	// Leads says that its action ends with it: it begins or joins that, and isn't a part.
+	Leads bool `json:"leads,omitempty"`
+	// Exact is Argv as it is, where it isn't what Argv shows; nothing of it is escaped.
+	Exact []string `json:"exact,omitempty"`
+	// Cut says that the arguments weren't kept whole.
+	Cut bool `json:"cut,omitempty"`
+	// Started is the path that it was started by, where that is called neither as it calls
+	// itself nor as its file; escaped. Posing says that rules which allow weren't asked
+	// about what it calls itself, as the agent may have chosen that.
+	Started string `json:"started,omitempty"`
+	Posing  bool   `json:"posing,omitempty"`
+	// Interpreter is what the kernel runs a script with, in place of the first
+	// argument, and Loaded the file of that; escaped.
+	Interpreter []string `json:"interpreter,omitempty"`
+	Loaded      string   `json:"loaded,omitempty"`
+	// Doubt is why it is asked about where rules would let it run; "": there is none.
+	Doubt string `json:"doubt,omitempty"`
 }
 
 // Ends tells of programs that ended, many at a time: a build starts thousands.
@@ -37,6 +63,9 @@ type Ended struct {
 
 // On puts the end into the start that it is of.
 func (e Ended) On(x *Exec) { x.EndedAt, x.Exit = x.At.Add(e.Ran), e.Exit }
+
+// WatchMode is the rule of what only that mode let through.
+const WatchMode = "watch mode"
 
 // Attempt is one network connection or datagram flow that the agent tried.
 type Attempt struct {
@@ -59,5 +88,35 @@ type Attempt struct {
 	Failure  string        `json:"failure,omitempty"` // why an allowed one didn't connect, or a refused one's guard
 }
 
+// DeniedByPerson says whether a person said no, and not a rule.
+func (a Attempt) DeniedByPerson() bool {
+	return a.Verdict == Deny && strings.HasPrefix(a.Rule, "denied by ")
+}
+
+// AllowedWithoutRule says whether a person let it through for once, or watch mode did: the
+// next time it may be asked about.
+func (a Attempt) AllowedWithoutRule() bool {
+	return a.Verdict == Allow && (a.Rule == WatchMode || strings.HasPrefix(a.Rule, "approved by "))
+}
+
 // Host is where it went: the name if there was one, else the address.
 func (a Attempt) Host() string { return cmp.Or(a.Name, a.Address) }
+
+// Pattern is the rule on exactly what it was for; "" where there can be none.
+func (a Attempt) Pattern() string {
+	host := a.Host()
+	switch a.Protocol {
+	case "tcp", "udp":
+		if a.Port == 0 || host == "" {
+			return ""
+		}
+		host = net.JoinHostPort(host, strconv.Itoa(a.Port))
+	case "icmp":
+	default:
+		return ""
+	}
+	if a.Protocol != "tcp" {
+		host += "/" + a.Protocol
+	}
+	return host
+}

@@ -18,6 +18,12 @@ const (
 	SubjectCommand Subject = "command" // the first program of an action
 	SubjectNested  Subject = "nested"  // a program that a released action starts
 	SubjectEdit    Subject = "edit"    // changes to be kept or rolled back before the agent's next command
+	// SubjectConnection is connections of one program to one destination, or many
+	// destinations at once.
+	SubjectConnection Subject = "connection"
+	// SubjectLimit is an action that has used all that it may, and stands still: approve
+	// lets it use as much once more, deny ends it.
+	SubjectLimit Subject = "limit"
 )
 
 // Question is something held. It stands until it is answered once, or until
@@ -32,6 +38,13 @@ type Question struct {
 	HeldAt  time.Time `json:"held_at"`
 	Command *Command  `json:"command,omitempty"` // for commands and nested ones
 	Changes []Change  `json:"changes,omitempty"` // for edits
+	// Connection is for connections. It may move on (tries, who waits) while the
+	// question stands; the Hash doesn't cover that.
+	Connection *Connection `json:"connection,omitempty"`
+	// Offer is set when the same was answered the same several times, each time for once:
+	// one answer can hold for longer. It may come while the question stands; the Hash
+	// doesn't cover it.
+	Offer *Offer `json:"offer,omitempty"`
 	// Answering names who answers while that is carried out, as a roll back
 	// is; it may still fail, and then the question stands again.
 	Answering string `json:"answering,omitempty"`
@@ -57,11 +70,33 @@ type Command struct {
 	Sources   []string  `json:"sources,omitempty"`   // files sourced by a wrapper that the agent can write
 	Unpinned  []string  `json:"unpinned,omitempty"`  // what may be another when it runs than when it was shown, in sentences
 	Env       []string  `json:"env,omitempty"`       // variables that differ from the session's, NAME=value
+	EnvUsual  []string  `json:"env_usual,omitempty"` // further ones, that all commands of this agent have alike and that have nothing run
 	LastTime  string    `json:"last_time,omitempty"` // what the last action with this line did
 	Pid       int       `json:"pid"`                 // on the host
 	Before    int64     `json:"before,omitempty"`    // checkpoint it can be rolled back to
 	Pipeline  []Command `json:"pipeline,omitempty"`  // others that start with it as one job; the decision covers them
 	Parents   []string  `json:"parents,omitempty"`   // names of the processes above it, nearest first
+}
+
+// Connection is what a person needs to see to judge a connection before it opens.
+type Connection struct {
+	Host     string    `json:"host"`              // the name, or the address; "" for many
+	Port     int       `json:"port,omitempty"`    // 0: the protocol has none
+	Protocol string    `json:"protocol"`          // tcp, udp, icmp
+	Rule     string    `json:"rule"`              // exactly this destination, as a rule has it: HOST[:PORT][/PROTOCOL]
+	Program  string    `json:"program"`           // path of what connects; "" isn't known
+	Written  bool      `json:"written,omitempty"` // this session wrote that file
+	Pid      int       `json:"pid,omitempty"`     // on the host, of the newest try
+	Tries    int       `json:"tries"`             // so far
+	Waiting  int       `json:"waiting"`           // programs that wait now; 0: they gave up, and the answer serves the next try
+	LastTry  time.Time `json:"last_try"`
+	LastTime string    `json:"last_time,omitempty"` // what became of the last connection there
+	// Limit is what is used up, in words, when the question is whether as much may be
+	// used once more: by what is above and others, those that are open included.
+	Limit string `json:"limit,omitempty"`
+	// Many lists destinations beyond those that are asked about one by one, as rules
+	// have them; they can be denied together, or be allowed by rules.
+	Many []string `json:"many,omitempty"`
 }
 
 // All lists a command and those that start with it, which a decision covers all.
@@ -98,11 +133,74 @@ const (
 // Decision answers a question. It is refused unless the question is open and
 // its hash is the one that was shown.
 type Decision struct {
-	Question int64     `json:"question"`
-	Hash     string    `json:"hash"`
-	Answer   Answer    `json:"answer"`
-	Reason   string    `json:"reason,omitempty"` // handed to the agent with a denial; one line, at most 500 bytes
-	By       string    `json:"by,omitempty"`     // names the client: "tui", "cli", …
-	At       time.Time `json:"at,omitzero"`      // set by the supervisor
-	Action   int       `json:"action,omitempty"` // set by the supervisor
+	Question int64  `json:"question"`
+	Hash     string `json:"hash"`
+	Answer   Answer `json:"answer"`
+	// For is how long the answer holds. But for once it is made a rule, which approve,
+	// approve-keep and deny can be.
+	For Extent `json:"for,omitempty"`
+	// Pattern is the commands or destinations that such a rule is for, see Proposal; ""
+	// is exactly what was asked about.
+	Pattern string    `json:"pattern,omitempty"`
+	Reason  string    `json:"reason,omitempty"` // handed to the agent with a denial; one line, at most 500 bytes
+	By      string    `json:"by,omitempty"`     // names the client: "tui", "cli", …
+	At      time.Time `json:"at,omitzero"`      // set by the supervisor
+	Action  int       `json:"action,omitempty"` // set by the supervisor
+}
+
+// Extent is for how long an answer holds.
+type Extent string
+
+const (
+	// ExtentOnce is for what waits, for what the same action tries again while it runs,
+	// and for ten minutes where no action does. It is what "" means.
+	ExtentOnce    Extent = "once"
+	ExtentSession Extent = "session" // a rule of this session, also when it is resumed
+	ExtentProject Extent = "project" // a rule in the project's policy
+	ExtentAlways  Extent = "always"  // a rule in the person's own
+)
+
+// Valid says whether it is one of them.
+func (s Extent) Valid() bool {
+	return s == "" || s == ExtentOnce || s == ExtentSession || s == ExtentProject || s == ExtentAlways
+}
+
+// Rule is one that a person made in a session, on commands or on connections.
+type Rule struct {
+	Verdict Verdict   `json:"verdict"`           // allow, deny or ask
+	Command string    `json:"command,omitempty"` // words of a rule on commands
+	Host    string    `json:"host,omitempty"`    // HOST[:PORT[-PORT]][/PROTOCOL]
+	For     Extent    `json:"for,omitempty"`     // session, project or always
+	By      string    `json:"by,omitempty"`      // names the client
+	At      time.Time `json:"at,omitzero"`       // set by the supervisor
+}
+
+// Kept says whether the rule is in a file, and not in the session.
+func (r Rule) Kept() bool { return r.For == ExtentProject || r.For == ExtentAlways }
+
+// Words is what the rule says, in words.
+func (r Rule) Words() string {
+	return Escape(string(r.Verdict) + " " + r.Command + r.Host)
+}
+
+// Same says whether two rules are about the same, whatever they say of it.
+func (r Rule) Same(o Rule) bool { return r.Command == o.Command && r.Host == o.Host }
+
+// Proposal is a rule that the answer to a question may be made, see Decision.Pattern.
+type Proposal struct {
+	Pattern  string   `json:"pattern"`            // as a rule has it: words of a command, or HOST[:PORT][/PROTOCOL]
+	Means    string   `json:"means"`              // what it covers, in words
+	Matched  int      `json:"matched"`            // past actions, or attempts, of this folder's sessions that it covers
+	Denied   int      `json:"denied,omitempty"`   // of those, what a person denied
+	Examples []string `json:"examples,omitempty"` // the newest different ones, at most 5
+	Once     []string `json:"once,omitempty"`     // other commands of the question, which answering it so approves once
+	Waiting  []int64  `json:"waiting,omitempty"`  // other questions that wait, which it would answer
+}
+
+// Offer is a rule that a question proposes by itself.
+type Offer struct {
+	Answer  Answer `json:"answer"`            // that was given: approve or deny
+	Times   int    `json:"times"`             // so often, in sessions of this folder
+	Pattern string `json:"pattern,omitempty"` // see Decision; "": exactly what is asked about
+	Means   string `json:"means"`             // what that covers, in words
 }

@@ -50,11 +50,14 @@ type Session struct {
 	Cols        int          `json:"cols,omitempty"`     // the agent's terminal
 	Rows        int          `json:"rows,omitempty"`
 	Limits      Limits       `json:"limits"`
+	Asking      Asking       `json:"asking,omitzero"`        // what becomes of its questions
 	Warnings    []string     `json:"warnings,omitempty"`     // protections that are weaker than usual here, in words
 	Hidden      []string     `json:"hidden,omitempty"`       // project files that the agent can't see
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
+	Rules       []Rule       `json:"rules,omitempty"`        // that were made in this session, the newest first, those that files keep as well
+	Policy      []PolicyFile `json:"policy,omitempty"`       // files with rules that are in force
 	Beside      []Neighbour  `json:"beside,omitempty"`       // other live sessions over the same files
 
 	// A session that had ended, or was interrupted, can go on over its files.
@@ -207,7 +210,7 @@ type EndedBy string
 const (
 	ByAgent   EndedBy = "agent"   // it ended by itself
 	ByPerson  EndedBy = "person"  // someone killed it
-	ByLimit   EndedBy = "limit"   // its time was over
+	ByLimit   EndedBy = "limit"   // its time was over, or its memory too little
 	ByFailure EndedBy = "failure" // Stepbox couldn't go on: nothing runs that can't be supervised and recorded
 )
 
@@ -224,6 +227,9 @@ type Limits struct {
 	Pids     int64         `json:"pids,omitempty"`
 	Disk     int64         `json:"disk,omitempty"`      // bytes that the session may write
 	WallTime time.Duration `json:"wall_time,omitempty"` // nanoseconds
+	// Rules are the limits that policies set, those of the network and of one action
+	// too, in words and with where they stand.
+	Rules []string `json:"rules,omitempty"`
 }
 
 // Usage is what the agent uses now; it passes by in the event stream and isn't recorded.

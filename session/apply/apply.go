@@ -31,6 +31,7 @@ import (
 	"sync"
 	"time"
 
+	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -59,6 +60,8 @@ type Applier struct {
 	Sound func(ctx context.Context, id string) error
 	// Applied hears of what was written to a project; nil for nobody.
 	Applied func(ctx context.Context, s api.Session, steps []project.Step)
+	// Rules are what policies say of a session's project by now; nil: nothing.
+	Rules func(s api.Session) (*policy.Policy, error)
 	// Person is whose project it is: where git looks for settings.
 	Person git.Person
 

@@ -37,6 +37,7 @@ type dangers struct {
 	obeyed   *obeyed             // what the person has there
 	hidden   []string            // what the agent didn't see: files, and folders with all that is in them
 	redacted []string            // what it saw without secrets
+	rules    ruled               // what policies say of files
 	git      map[string]bool     // folders that are, or are in, repositories once all is applied, as far as they were asked about
 	folded   map[string][]string // what differs in case alone, by what it is in small letters
 
@@ -48,7 +49,8 @@ type dangers struct {
 	target func(path string) string
 }
 
-// of says what is dangerous about a change, in words; a deletion never is.
+// of says what is dangerous about a change, in words; of a deletion only
+// what is about the file.
 func (d *dangers) of(c *diff.Change) []string {
 	var out []string
 	if d.covered(d.hidden, c.Path) {
@@ -56,6 +58,9 @@ func (d *dangers) of(c *diff.Change) []string {
 	}
 	if d.covered(d.redacted, c.Path) {
 		out = append(out, "the agent saw this file without its secrets, which would be lost")
+	}
+	if r := d.rules.reviews(c); r != nil {
+		out = append(out, "a policy wants it looked at: "+api.Escape(standing(r)))
 	}
 	if c.New == nil {
 		return out

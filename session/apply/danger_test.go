@@ -24,7 +24,7 @@ const (
 	byGit    = "tells git what to run, or where to fetch from"
 	byAgent  = "tells agents what to do and what they may do"
 	byEnv    = "programs read their settings and secrets from it"
-	byBox    = "Stepbox's own rules for this project"
+	byBox    = "Stepbox's own rules, by which agents are judged"
 	byLock   = "says what is installed, and where from"
 	byOther  = "another version control's own folder, whose hooks and settings it obeys"
 )

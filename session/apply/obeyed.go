@@ -1,12 +1,15 @@
 package apply
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
+	"stepbox/policy"
 	"stepbox/policy/git"
+	"stepbox/policy/source"
 )
 
 // obeyed is what the person's project obeys as it is now, of whatever name.
@@ -44,6 +47,11 @@ func obeys(project string, person git.Person) *obeyed {
 			}
 		}
 	}
+	if dir := filepath.Join(cmp.Or(person.Config, filepath.Join(person.Home, ".config")), "stepbox"); filepath.IsAbs(dir) { // it may be in the project
+		o.links = append(o.links, [2]string{".config/stepbox", dir}, [2]string{".config/stepbox", leads(dir)})
+		o.rules(filepath.Join(dir, "policy.yaml"), source.Person)
+	}
+	o.rules(filepath.Join(project, ".stepbox.yaml"), source.Project(project))
 	for _, dir := range []string{"", ".github"} {
 		names, _ := os.ReadDir(filepath.Join(project, dir))
 		for _, e := range names {
@@ -53,6 +61,14 @@ func obeys(project string, person git.Person) *obeyed {
 		}
 	}
 	return o
+}
+
+// rules notes which files a policy includes: they are rules as it is.
+func (o *obeyed) rules(file string, read func(string) ([]byte, error)) {
+	l, _ := policy.Load("", file, read) // where it is wrong, what was found until then
+	for _, f := range l.Sources {
+		o.links = append(o.links, [2]string{".stepbox.yaml", f}, [2]string{".stepbox.yaml", leads(f)})
+	}
 }
 
 // leads is where a path leads to, which needn't be there: then as far as its last

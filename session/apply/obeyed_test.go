@@ -42,6 +42,8 @@ func TestObeyed(t *testing.T) {
 		"a link to nothing dangerous":    {host: "mkdir cfg; ln -s cfg conf", path: "cfg/tasks.json"},
 		"what direnv reads":              {host: "echo source_env ./tools/env.sh >.envrc", path: "tools/env.sh", want: ".envrc names this"},
 		"what an agent's hook runs":      {host: `mkdir .claude; echo '{"hooks":{"x":"$CLAUDE_PROJECT_DIR/tools/x.sh"}}' >.claude/settings.json`, path: "tools/x.sh", want: ".claude/settings.json names this"},
+		"what a person's rules include":  {host: "mkdir -p ../.config/stepbox; printf 'include: [%s/rules/team.yaml]\n' $PWD >../.config/stepbox/policy.yaml; chmod -R go-w ../.config", path: "rules/team.yaml", want: "Stepbox's own rules"},
+		"what a project's rules include": {host: "echo 'include: [rules/team.yaml]' >.stepbox.yaml; mkdir rules; echo 'version: 1' >rules/team.yaml", path: "rules/team.yaml", want: "Stepbox's own rules"},
 		"links in circles":               {host: "ln -s b a; ln -s a b; ln -s a .git/hooks/pre-commit; ln -s .. up; ln -s / root; ln -s .envrc .envrc", path: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +61,50 @@ func TestObeyed(t *testing.T) {
 				t.Fatalf("%q", words(p))
 			}
 			if got := strings.Join(p.Files[0].Dangers, "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("it says %q, and should %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A person's own policy and settings are in their home folder, which may be the project,
+// or one that is a part of it.
+func TestStepboxsOwnFilesAreObeyed(t *testing.T) {
+	for name, c := range map[string]struct {
+		home, config string // below the project; "": not there
+		path         string
+		want         string
+	}{
+		"the policy at home":             {home: ".", path: ".config/stepbox/policy.yaml", want: byBox},
+		"the settings at home":           {home: ".", path: ".config/stepbox/config.yaml", want: byBox},
+		"what a policy includes":         {home: ".", path: ".config/stepbox/team/rules.yaml", want: byBox},
+		"the policy in .config":          {home: "..", path: "stepbox/policy.yaml", want: byBox},
+		"the settings in .config":        {home: "..", path: "stepbox/config.yaml", want: byBox},
+		"the policy in another":          {home: "..", config: "conf", path: "conf/stepbox/policy.yaml", want: byBox},
+		"another's name":                 {home: "../other", path: "stepbox/policy.yaml"},
+		"beside them":                    {home: "..", path: "other/policy.yaml"},
+		"a link in their folder's place": {home: "..", path: "stepbox", want: byBox},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.Person.Home = filepath.Join(r.project, c.home)
+			switch {
+			case c.config != "":
+				r.Person.Config = filepath.Join(r.project, c.config)
+			case c.home == "..": // the project is the person's .config
+				r.Person.Config = r.project
+			}
+			text := "new"
+			if c.path == "stepbox" {
+				text = "→other"
+			}
+			r.agent(c.path, text)
+			r.action(api.ReviewKept)
+			p := r.plan(api.ApplyRequest{})
+			if len(p.Files) != 1 {
+				t.Fatalf("%q", words(p))
+			}
+			if got := strings.Join(p.Files[0].Dangers, "; "); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 				t.Errorf("it says %q, and should %q", got, c.want)
 			}
 		})

@@ -42,6 +42,7 @@ type planner struct {
 	sel     files.Selected
 	resolve map[string]api.Resolution // by key
 	hidden  []string                  // what the agent didn't see
+	rules   ruled                     // what policies say of files
 	partial bool                      // only some of the changes of a file may be selected
 	chosen  bool                      // by their paths
 	lineage []wrote                   // the applies that stand, newest first
@@ -75,6 +76,9 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	}
 	defer folder.Close()
 	b := a.planner(ctx, s, folder, sel)
+	if b.rules, err = a.rules(s); err != nil {
+		return nil, err
+	}
 	if err := b.recall(); err != nil {
 		return nil, err
 	}
@@ -154,6 +158,7 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	if err != nil {
 		return err
 	}
+	unreviewed, asked := b.rules.also(unreviewed, b.applied)
 	b.p.Unreviewed = b.sel.Files.List(unreviewed)
 	if err := b.extras(r); err != nil {
 		return err
@@ -166,6 +171,8 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	switch {
 	case len(b.p.steps)+len(b.p.Commits) == 0:
 		b.p.Blocked = "there is nothing to be written"
+	case asked == len(unreviewed) && asked > 0 && !r.Looked:
+		b.p.Blocked = fmt.Sprintf("a policy wants %d of its changes looked at: look at them first, and say so (--looked)", asked)
 	case len(unreviewed) > 0 && !r.Looked:
 		b.p.Blocked = fmt.Sprintf("%d of its changes belong to no reviewed action: look at them first, and say so (--looked)", len(unreviewed))
 	}
@@ -309,7 +316,7 @@ func (b *planner) change(c *diff.Change) error {
 // the one as it was and nothing under the other. A file that was changed there
 // meanwhile is a conflict under its new name.
 func (b *planner) rename(c *diff.Change) (done bool, err error) {
-	if project.Never(c.From) != "" || project.Never(c.Path) != "" || c.New.Unsaved != "" {
+	if project.Never(c.From) != "" || project.Never(c.Path) != "" || c.New.Unsaved != "" || b.rules.protects(c.From) != nil {
 		return false, nil
 	}
 	made := *c
@@ -376,6 +383,10 @@ func (b *planner) drop(path, why string) {
 func (b *planner) want(c *diff.Change) (want project.State, ok bool) {
 	if project.Never(c.Path) != "" {
 		b.git++
+		return want, false
+	}
+	if r := b.rules.protects(c.Path); r != nil {
+		b.left(c.Path, "a policy makes it read-only: "+standing(r))
 		return want, false
 	}
 	n := c.New
@@ -469,7 +480,7 @@ func (b *planner) list() error {
 			has, _ := b.look(path) // what can't be looked at is no link that anyone could follow
 			return has.Target
 		},
-		obeyed: obeys(b.p.session.Folder, b.a.Person),
+		obeyed: obeys(b.p.session.Folder, b.a.Person), rules: b.rules,
 	}
 	shown := b.sel.Files.List(b.applied)
 	if b.sel.To != nil {

@@ -48,7 +48,7 @@ else
 fi
 
 say "Let me phone home."
-hint "nothing to decide: only named hosts are reached (3 Network)."
+hint "deny it (d): it waits for your word, as it does for each new host."
 if (exec 3<>/dev/tcp/telemetry.example/443) 2>/dev/null; then
   echo "   telemetry.example answered"
 else

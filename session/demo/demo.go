@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,8 +69,8 @@ func Project() (dir string, remove func() error, err error) {
 const Reason = "the project is not clutter"
 
 // Auto supervises the demo's session until it ends and prints what happens. It
-// approves what the agent does, but for deleting the project, and takes the
-// tidying back. The error says which promise wasn't kept.
+// approves what the agent does, but for deleting the project and phoning home, and
+// takes the tidying back. The error says which promise wasn't kept.
 func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) error {
 	seen := make(map[string]bool) // what was shown to work
 	attempts := make(map[int64]bool)
@@ -88,8 +89,12 @@ func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) err
 				known := errors.As(failed, &p)
 				switch {
 				case failed == nil:
-					fmt.Fprintf(out, "held      %d  %s\n", q.Action, q.Title)
-					fmt.Fprintf(out, "%-9s %d  %s\n", d.Answer, q.Action, d.Reason)
+					n := "-" // a connection of the agent's own
+					if q.Action != 0 {
+						n = strconv.Itoa(q.Action)
+					}
+					fmt.Fprintf(out, "held      %s  %s\n", n, q.Title)
+					fmt.Fprintf(out, "%-9s %s  %s\n", d.Answer, n, d.Reason)
 					seen[string(d.Answer)] = true
 				case known && p.Code == api.CodeBusy:
 					return false // another is to be answered first
@@ -109,7 +114,7 @@ func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) err
 		case e.Kind == "rollback.done":
 			fmt.Fprintf(out, "rollback  to before %d: %d files\n", e.Rollback.ToBefore, e.Rollback.Files)
 			seen["rolled back"] = true
-		case e.Attempt != nil && e.Attempt.Protocol == "tcp" && !attempts[e.Attempt.ID]:
+		case e.Attempt != nil && e.Attempt.Protocol == "tcp" && e.Attempt.Verdict != api.Ask && !attempts[e.Attempt.ID]:
 			attempts[e.Attempt.ID] = true
 			fmt.Fprintf(out, "network   %s:%d  %s\n", e.Attempt.Name, e.Attempt.Port, e.Attempt.Verdict)
 			seen["network "+string(e.Attempt.Verdict)] = true
@@ -129,6 +134,8 @@ func Auto(ctx context.Context, c *api.Client, id, dir string, out io.Writer) err
 func answer(q api.Question) api.Decision {
 	d := api.Decision{Question: q.ID, Hash: q.Hash, By: "demo"}
 	switch {
+	case q.Subject == api.SubjectConnection:
+		d.Answer = api.AnswerDeny
 	case q.Subject == api.SubjectEdit && strings.Contains(q.Title, "tidy"):
 		d.Answer = api.AnswerRollback
 	case q.Subject == api.SubjectEdit:

@@ -58,7 +58,12 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny command") })
 	tm.agentShows("stepbox: denied: it is not clutter")
 
-	// The network is refused without a question, and says so.
+	// The connection: denied, which Network says.
+	tm.held("bash → telemetry.example:443 held")
+	tm.ask("◆ connection held")
+	tm.shows("telemetry.example, TCP port 443", "no rule knows this host")
+	tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny connection") })
+	tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny connection") })
 	tm.held("#7 held")
 	tm.press(leader + "3")
 	tm.until("the refusal is in Network", func() bool {

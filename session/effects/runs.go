@@ -46,7 +46,7 @@ func Rules() []Rule {
 			{"tells agents what to do and what they may do", "an agent's settings", ".claude/ claude.md claude.local.md .mcp.json agents.md agents.override.md .cursor/ .cursorrules .codex/ .gemini/ gemini.md .windsurf/ .windsurfrules .clinerules* .continue/ .aider.conf.yml .github/copilot-instructions.md .copilot/ opencode.json .opencode/ .goosehints .roo/ .amazonq/ " +
 				".kiro/ .junie/ .augment/ .agents/ .pi/ .crush/ crush.json .crush.json crush.md .qwen/ qwen.md .factory/ .trae/ .kilocode/ .rules mcp.json warp.md .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/"},
 			{"another version control's own folder, whose hooks and settings it obeys", "another version control's settings", ".hg/ .hgsub .jj/ .sl/ .bzr/ .svn/ _darcs/ .pijul/"},
-			{"Stepbox's own rules for this project", "", ".stepbox.yaml"},
+			{"Stepbox's own rules, by which agents are judged", "", ".stepbox.yaml .config/stepbox/"},
 		} {
 			for _, m := range strings.Fields(line.matches) {
 				known.rules = append(known.rules, Rule{"/" + m, line.words, line.what})

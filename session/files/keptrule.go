@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -96,7 +97,7 @@ func alwaysAsked(c diff.Change) bool {
 	for _, side := range sides(c) {
 		parts := strings.Split(side.path, "/")
 		for i, name := range parts {
-			if started[name] || i == len(parts)-1 && SecretFile(name) {
+			if started[name] || i == len(parts)-1 && policy.SecretFile(name) {
 				return true
 			}
 			if name == ".git" && !(i == 0 && commits(side.path, side.kind)) {

@@ -12,7 +12,7 @@ import (
 )
 
 // command is an exec as a person is shown it.
-func command(e *gate.Exec, peeled policy.Peeled, foreign []string, l *looks, fed bool) api.Command {
+func command(e *gate.Exec, peeled policy.Peeled, foreign, same []string, l *looks, fed bool) api.Command {
 	env, whole := differing(foreign)
 	c := api.Command{
 		Line:      api.Escape(peeled.Line) + unlike(e, peeled, l),
@@ -22,6 +22,7 @@ func command(e *gate.Exec, peeled policy.Peeled, foreign []string, l *looks, fed
 		Program:   api.Escape(e.Program.Path),
 		Written:   l.made(e),
 		Env:       api.EscapeAll(env),
+		EnvUsual:  api.EscapeAll(same),
 		Unpinned:  api.EscapeAll(e.Unpinned),
 		Pid:       e.PID,
 	}
@@ -74,6 +75,11 @@ func systems(file string) bool {
 // usual variables differ for every program and say nothing.
 var usual = []string{"_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"}
 
+func isUsual(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains(usual, name)
+}
+
 // Of one program's variables, at most maxEnv are shown, of each maxValue bytes.
 const (
 	maxEnv   = 256
@@ -86,7 +92,7 @@ func differing(foreign []string) (list []string, whole bool) {
 	more := 0
 	whole = true
 	for _, e := range foreign {
-		if name, _, _ := strings.Cut(e, "="); slices.Contains(usual, name) {
+		if isUsual(e) {
 			continue
 		}
 		if len(list) == maxEnv {

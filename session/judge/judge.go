@@ -2,8 +2,8 @@
 // a person is shown it, what the rules say, whether it is one of the agent's own
 // programs or its upkeep, and what about it the agent, or this session, has made.
 //
-// A [Judge] is made once, at a session's start, and holds what doesn't change
-// while the session lives. [Judge.Exec] makes an [Exec] of what the gate holds;
+// A [Judge] is made once, at a session's start. All that it holds stays as it is while
+// the session lives but the rules, see [Judge.Use], and what variables all commands have. [Judge.Exec] makes an [Exec] of what the gate holds;
 // it looks at files and so runs outside the session's loop, on the goroutine
 // that the gate calls. An Exec is never changed. What depends on how the session
 // stands (its mode, whose the process is, what was approved) is added in session/form.go.
@@ -14,10 +14,12 @@
 package judge
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"stepbox/policy"
 	"stepbox/runner/gate"
@@ -27,16 +29,23 @@ import (
 
 // Judge holds what a session's program starts are judged by.
 type Judge struct {
-	Policy *policy.Policy
 	Places Places
 	Env    []string // the agent's
 	// Local says that the person started the agent from the project, so that
 	// what looks like the agent's program there is.
 	Local bool
 
-	once  sync.Once
-	known map[string]bool // Env, set by once
+	policy atomic.Pointer[policy.Policy] // nil: the built-in
+	once   sync.Once
+	known  map[string]bool // Env, set by once
+	alike  alike
 }
+
+// Use has what comes be judged by these rules.
+func (j *Judge) Use(p *policy.Policy) { j.policy.Store(p) }
+
+// Policy is what is judged by now.
+func (j *Judge) Policy() *policy.Policy { return cmp.Or(j.policy.Load(), policy.Builtin()) }
 
 // foreign lists the variables of a program that the agent's own environment
 // doesn't have, or has otherwise.
@@ -65,11 +74,13 @@ type Exec struct {
 	Agent     *policy.Profile  // an agent's program: that agent's; nil for others
 	Root      bool             // a shell or the like that will be fed commands
 	Self      bool             // the agent's own program, started again
+	Posing    bool             // it goes by a name that the agent may have chosen
 	Upkeep    *policy.Upkeep   // the agent's own housekeeping; nil for others
 	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
 	Feeds     []uint64         // inodes of what it runs commands from, to which others can write meanwhile
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
 
+	policy  *policy.Policy   // by which it was judged
 	ruled   policy.Judgement // Judgement, whatever is known of the sources
 	peeled  policy.Peeled
 	sources []source     // files that it reads commands from, besides what is shown
@@ -86,19 +97,17 @@ func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
 func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	l := j.looks()
 	peeled := profile.Peel(e.Argv)
-	x := &Exec{Exec: e, Profile: profile, Feeds: e.Pipes, peeled: peeled}
+	x := &Exec{Exec: e, Profile: profile, Feeds: e.Pipes, peeled: peeled, policy: j.Policy()}
 	fed := runsItsInput(e)
 	if fed {
 		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
 	}
+	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
 	x.sources = l.sources(peeled)
 	foreign := j.foreign(e.Env)
-	x.Command = command(e, peeled, foreign, l, fed)
-	x.ruled = j.rules(e, peeled, l.made(e))
-	x.Judgement = x.ruled
-	for _, p := range x.Judgement.Parts {
-		x.Command.Parts = append(x.Command.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
-	}
+	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated)
+	x.Command = command(e, peeled, shown, same, l, fed)
+	x.judged(j.By(x, x.policy))
 	if p := policy.ProfileFor(e.Argv, e.Program.Path); p.Agent() {
 		x.Agent = p
 	}
@@ -106,6 +115,29 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
 	j.own(x, foreign, l)
 	return x
+}
+
+// judged sets what the rules say of an exec.
+func (x *Exec) judged(by policy.Judgement) {
+	x.ruled, x.Judgement = by, by
+	x.Command.Parts = nil
+	for _, p := range by.Parts {
+		x.Command.Parts = append(x.Command.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
+	}
+	x.doubted()
+}
+
+// Newest is an exec as the rules judge it that hold now. It looks at no file: what it
+// reads commands from is as it was found.
+func (j *Judge) Newest(x *Exec) *Exec {
+	p := j.Policy()
+	if x.policy == p {
+		return x
+	}
+	out := *x
+	out.policy = p
+	out.judged(j.By(x, p))
+	return &out
 }
 
 // named is the path that an exec was given, before its links are followed.
@@ -177,22 +209,28 @@ func loadsMore(variable string) bool {
 	})
 }
 
-// rules asks the rules about an exec.
-func (j *Judge) rules(e *gate.Exec, peeled policy.Peeled, made bool) policy.Judgement {
+// By asks some rules about an exec.
+func (j *Judge) By(x *Exec, p *policy.Policy) policy.Judgement {
+	e, made := x.Exec, x.Command.Written
 	if e.Truncated {
-		return policy.Judgement{Verdict: policy.Ask, Rule: "its arguments are too large to be read whole"}
+		return policy.Judgement{Verdict: policy.Ask, Rule: tooLarge}
 	}
-	out := j.Policy.Command(j.facts(e, peeled.Argv, made))
+	f := j.facts(e, x.peeled.Argv, made)
+	if len(e.Argv) > 0 && len(f.Argv) > 0 && f.Argv[0] == e.Argv[0] { // it isn't what a wrapper was told to run
+		f.Started, f.Posing = e.Path, x.Posing
+	}
+	out := p.Command(f)
 	if n := len(e.Files); len(e.Prefix) > 0 && n > 1 && len(e.Argv) > 0 {
 		// The kernel runs the script's interpreter with its arguments.
-		f := j.facts(e, slices.Concat(e.Prefix, e.Argv[1:]), made)
+		f = j.facts(e, slices.Concat(e.Prefix, e.Argv[1:]), made)
 		f.Program = e.Files[n-1].Path
-		if k := j.Policy.Command(f); k.Verdict.Stricter(out.Verdict) {
+		f.Posing = j.Places.posing(e.Prefix[0], e.Prefix[0], f.Program)
+		if k := p.Command(f); k.Verdict.Stricter(out.Verdict) {
 			out = k
 		}
 	}
 	if e.Linker != "" && out.Verdict == policy.Allow {
-		out.Verdict, out.Rule = policy.Ask, "it starts in the dynamic linker "+api.Escape(e.Linker)+", which the agent can write"
+		out.Verdict, out.Rule = policy.Ask, linked(e.Linker)
 	}
 	return out
 }
@@ -201,7 +239,7 @@ func (j *Judge) rules(e *gate.Exec, peeled policy.Peeled, made bool) policy.Judg
 func (j *Judge) facts(e *gate.Exec, argv []string, made bool) policy.Command {
 	return policy.Command{
 		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: made || e.Linker != "",
-		Project: j.Places.Project, Home: j.Places.Home,
+		Project: j.Places.Project, Home: j.Places.Home, Hidden: j.Places.hides, Env: j.foreign(e.Env),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func made(t *testing.T, files ...string) *Judge {
 	t.Helper()
 	dir := t.TempDir()
-	j := &Judge{Policy: policy.Builtin(), Env: []string{"PATH=/usr/bin", "LANG=C"}, Places: Places{
+	j := &Judge{Env: []string{"PATH=/usr/bin", "LANG=C"}, Places: Places{
 		Project: "/p", Upper: filepath.Join(dir, "project"), Home: "/home/me", HomeDir: filepath.Join(dir, "home"),
 		Temp: filepath.Join(dir, "tmp"), Began: time.Now().Add(-time.Minute),
 	}}
@@ -221,10 +221,80 @@ func TestIdentity(t *testing.T) {
 
 func BenchmarkExec(b *testing.B) {
 	dir := b.TempDir()
-	j := &Judge{Policy: policy.Builtin(), Env: os.Environ(), Places: Places{Project: "/p", Upper: dir, Home: "/home/me", HomeDir: dir, Temp: dir, Began: time.Now()}}
+	j := &Judge{Env: os.Environ(), Places: Places{Project: "/p", Upper: dir, Home: "/home/me", HomeDir: dir, Temp: dir, Began: time.Now()}}
 	e := starts("/usr/bin/true", "/usr/bin/true", "/bin/true")
 	e.Env = os.Environ()
 	for b.Loop() {
 		j.Exec(e, claude)
+	}
+}
+
+// A rule that allows a program isn't about another one that calls itself so, nor about what
+// a link of the agent's own is called.
+func TestPosing(t *testing.T) {
+	l, err := policy.ParseLayer("user", "f.yaml", []byte("commands: [{allow: tool push *}, {allow: ssh push *}, {ask: '* push'}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		exec *gate.Exec
+		want policy.Verdict
+	}{
+		"its own name":           {starts("/usr/bin/tool", "/usr/bin/tool", "tool", "push"), policy.Allow},
+		"a link of the system's": {starts("/usr/bin/tool", "/usr/lib/tool/cli.js", "tool", "push"), policy.Allow},
+		"one of mounted tools":   {starts("/home/me/.nvm/bin/tool", "/home/me/.nvm/lib/cli.js", "tool", "push"), policy.Allow},
+		"the file's name":        {starts("/p/x", "/usr/bin/ssh", "/p/ssh", "push"), policy.Allow},
+		"another's name":         {starts("/usr/bin/ssh", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+		"a link in the project":  {starts("/p/tool", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+		"in the home":            {starts("/home/me/bin/tool", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+		"in a written mount":     {starts("/data/tool", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+		"relative":               {starts("bin/tool", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+		"that leads up":          {starts("/proc/self/cwd/../../../usr/bin/tool", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+		"by descriptor":          {starts("", "/usr/bin/ssh", "tool", "push"), policy.Ask},
+	} {
+		j := made(t)
+		j.Places.Mounts = map[string]bool{"/home/me/.nvm": false, "/data": true}
+		j.Use(policy.Builtin().With(l))
+		if x := j.Exec(c.exec, claude); x.Judgement.Verdict != c.want {
+			t.Errorf("%s: %s, want %s", name, x.Judgement.Verdict, c.want)
+		}
+	}
+	// A script's interpreter is one that the script chose.
+	for link, want := range map[string]policy.Verdict{"/usr/bin/tool": policy.Allow, "/p/tool": policy.Ask} {
+		j := made(t)
+		j.Use(policy.Builtin().With(l))
+		e := starts("/p/x", "/p/x", "/p/x")
+		e.Prefix, e.Files = []string{link, "push", "/p/x"}, append(e.Files, gate.File{Path: "/usr/bin/other", Changed: time.Now().Add(-time.Hour)})
+		if x := j.Exec(e, claude); x.Judgement.Verdict != want {
+			t.Errorf("a script of %s: %s, want %s", link, x.Judgement.Verdict, want)
+		}
+	}
+}
+
+// A link of the person's own in the project names a program as well as its file does; one
+// that the session made, or that another of its links leads to, doesn't.
+func TestPersonsLink(t *testing.T) {
+	project, upper := filepath.Join(t.TempDir(), "p"), t.TempDir()
+	for _, dir := range []string{filepath.Join(project, ".venv/bin"), filepath.Join(upper, "bin")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, link := range []string{filepath.Join(project, "led"), filepath.Join(upper, "bin/python")} {
+		if err := os.Symlink("/tmp", link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := Places{Project: project, Upper: upper}
+	for started, want := range map[string]bool{
+		project + "/.venv/bin/python":           false,
+		project + "/bin/python":                 true, // the session's
+		project + "/led/python":                 true, // somewhere else
+		project + "/.venv/bin/../../bin/python": true,
+		"/proc/self/cwd/python":                 true,
+	} {
+		if got := p.posing("python", started, "/usr/bin/python3.11"); got != want {
+			t.Errorf("%s: %v, want %v", started, got, want)
+		}
 	}
 }

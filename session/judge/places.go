@@ -23,6 +23,16 @@ type Places struct {
 	Home, HomeDir  string    // in the sandbox; on the host
 	Temp           string    // what /tmp is on the host
 	Began          time.Time // of the session: its home is older
+	Hidden         []string  // what isn't shown of the project, relative
+	// Mounts are the folders that are mounted besides, and whether the agent can write
+	// there.
+	Mounts map[string]bool
+}
+
+// hides says whether a file of the project isn't shown in the sandbox.
+func (p *Places) hides(file string) bool {
+	rel, in := strings.CutPrefix(file, p.Project+"/")
+	return in && p.Project != "" && slices.ContainsFunc(p.Hidden, func(h string) bool { return manifest.Within(rel, h) })
 }
 
 // region is a part of the sandbox's files, by who can write there.
@@ -43,6 +53,43 @@ var sandboxOwn = []string{"/proc", "/dev", "/run", "/var/run", "/var/lock", "/va
 func (p *Places) region(file string) region {
 	r, _, _ := p.onHost(file)
 	return r
+}
+
+// fixed says whether nothing that the agent does can make another file, or a link, of
+// that name. Paths through which other names lead aren't.
+func (p *Places) fixed(file string) bool {
+	if !path.IsAbs(file) || strings.Contains(file, "..") {
+		return false
+	}
+	for dir := path.Dir(path.Clean(file)); dir != "/"; dir = path.Dir(dir) {
+		if written, mounted := p.Mounts[dir]; mounted {
+			return !written
+		}
+		if dir == p.Project || dir == p.Home {
+			return false
+		}
+	}
+	return p.region(file) == elsewhere
+}
+
+// persons says whether a name in the project is the person's own: this session has made
+// nothing there, and no folder on the way is a link. It looks at the real project, which
+// the agent can't change.
+func (p *Places) persons(file string) bool {
+	if l := p.look(file); l.region != inProject || l.there || l.unclear || strings.Contains(file, "..") {
+		return false
+	}
+	dir := path.Dir(file)
+	real, err := filepath.EvalSymlinks(dir)
+	return err == nil && real == dir
+}
+
+// posing says whether a program, by the path that it was started with and the file that
+// this leads to, goes by a name that the agent may have chosen. A link's is as good as its
+// file's only where the agent made none: many programs are one file, by their links.
+func (p *Places) posing(called, started, program string) bool {
+	name := path.Base(called)
+	return name != path.Base(program) && (name != path.Base(started) || !p.fixed(started) && !p.persons(started))
 }
 
 // onHost is where a file is, and where this session's own version of it would be
@@ -167,6 +214,13 @@ func (l *looks) at(file string) look {
 		l.seen[file] = found
 	}
 	return found
+}
+
+// Wrote says whether the file of a program that runs was written since the session began.
+// It looks at what is at its path, which may be another file by now, or none: so any
+// that changed since counts.
+func (j *Judge) Wrote(file string, changed time.Time) bool {
+	return !changed.Before(j.Places.Began) || j.looks().wrote(file)
 }
 
 func (l *looks) wrote(file string) bool { return l.at(file).wrote(l.places.Began) }

@@ -25,9 +25,13 @@ type Written struct {
 	Script   string // a shell's, of a known sum; it names the files
 }
 
-// clockSlop is how far the clocks of a file system and of this process may be
-// apart: a tick of the slowest kernel.
-const clockSlop = 20 * time.Millisecond
+// Times of files may be behind the clock that processes read, since the kernel brings
+// theirs up to date at its ticks, which come late on a machine that is busy or that
+// shares its processors: behind is how far. They are never ahead of it, but for a tick.
+const (
+	behind = 100 * time.Millisecond
+	ahead  = 20 * time.Millisecond
+)
 
 // sources are the files that a peeled command reads commands from. Those that a
 // login shell reads at its start count where this session wrote them.
@@ -54,7 +58,7 @@ func (s source) suspect(upkeep []Written) bool {
 	}
 	return s.found.there && !slices.ContainsFunc(upkeep, func(u Written) bool {
 		return strings.Contains(u.Script, s.file) &&
-			!s.found.changed.Before(u.From.Add(-clockSlop)) && !s.found.changed.After(u.To.Add(clockSlop))
+			!s.found.changed.Before(u.From.Add(-behind)) && !s.found.changed.After(u.To.Add(ahead))
 	})
 }
 
@@ -72,11 +76,17 @@ func (x *Exec) Beside(upkeep []Written) *Exec {
 	}
 	out := *x
 	out.Command.Sources, out.Judgement = suspects, x.ruled
-	if len(suspects) > 0 && out.Judgement.Verdict == policy.Allow {
-		out.Judgement.Verdict = policy.Ask
-		out.Judgement.Rule = "it reads commands from " + suspects[0] + ", which the agent can write"
-	}
+	out.doubted()
 	return &out
+}
+
+// doubted has an exec be asked about that would be let through, but reads commands from
+// where others may have put them.
+func (x *Exec) doubted() {
+	if s := x.Command.Sources; len(s) > 0 && x.Judgement.Verdict == policy.Allow {
+		x.Judgement.Verdict = policy.Ask
+		x.Judgement.Rule = readsFrom(s[0])
+	}
 }
 
 // Moves says whether a second look at an exec can find anything else than the

@@ -27,7 +27,7 @@ func wrapped(t *testing.T, snapshot, command string) (*gate.Exec, *policy.Profil
 // was written again since.
 func TestSources(t *testing.T) {
 	home := t.TempDir()
-	j := &Judge{Policy: policy.Builtin(), Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	j := &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
 	file := "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"
 	onHost := filepath.Join(home, ".claude/shell-snapshots/snapshot-bash-1-a.sh")
 	e, profile := wrapped(t, file, "true")
@@ -71,10 +71,32 @@ func TestSources(t *testing.T) {
 // A source in the project is anybody's, also when it is reached by other words.
 func TestSourcesOfTheProject(t *testing.T) {
 	home := t.TempDir()
-	j := &Judge{Policy: policy.Builtin(), Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	j := &Judge{Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
 	e, profile := wrapped(t, "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "true")
 	all := []Written{{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), Script: e.Argv[2]}}
 	if x := j.Exec(e, profile).Beside(all); len(x.Command.Sources) != 1 || x.Judgement.Verdict != policy.Ask {
 		t.Errorf("the project's snapshot is read without a word: %+v", x.Judgement)
+	}
+}
+
+// A program that runs may be gone from its path, or be in memory: that it is new tells.
+func TestARunningProgramIsWritten(t *testing.T) {
+	began := time.Now()
+	j := &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: t.TempDir(), Temp: t.TempDir(), Began: began}}
+	for _, c := range []struct {
+		program string
+		changed time.Time
+		want    bool
+	}{
+		{"/usr/bin/psql", began.Add(-time.Hour), false},
+		{"/p/bin/psql", began.Add(-time.Hour), false},
+		{"/tmp/psql", began, true},
+		{"/p/psql-1 (deleted)", began.Add(time.Second), true},
+		{"/memfd:x/psql (deleted)", began.Add(time.Second), true},
+		{"/data/written/psql", began.Add(time.Second), true},
+	} {
+		if got := j.Wrote(c.program, c.changed); got != c.want {
+			t.Errorf("%s: %v", c.program, got)
+		}
 	}
 }

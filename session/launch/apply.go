@@ -2,15 +2,18 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/session/api"
 	"stepbox/session/apply"
 	"stepbox/session/files"
 	"stepbox/session/project"
+	"stepbox/session/rules"
 	"stepbox/session/scratch"
 	"stepbox/store"
 )
@@ -27,6 +30,10 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 		Person:   git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")},
 		Sandbox: func(s api.Session) apply.Sandbox {
 			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, Outer: filepath.Join(st.SessionDir(s.ID), "outer", "upper"), DataDir: dir})
+		},
+		Rules: func(s api.Session) (*policy.Policy, error) {
+			now := rules.Look(policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), dir, s.Folder))
+			return policy.Builtin().With(now.Layers()...), errors.Join(now.User.Problem, now.Project.Problem)
 		},
 		Same: func(s api.Session) error { return same(st.SessionDir(s.ID), s) },
 		Applied: func(ctx context.Context, s api.Session, steps []project.Step) {

@@ -35,7 +35,7 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
 		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode,
-		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
+		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Asking: r.Asking, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
 	if err != nil {
@@ -44,6 +44,12 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	c.Log = log
 	if len(c.Argv) == 0 {
 		return c, fmt.Errorf("cannot run nothing: name a command")
+	}
+	if fault := r.Asking.Fault(); fault != "" {
+		return c, fmt.Errorf("cannot tell what becomes of questions: %s", fault)
+	}
+	if len(r.Usual) > 0 {
+		r.bounded(&c)
 	}
 	for _, h := range r.AllowHosts {
 		rule, err := policy.ParseHost(h)
@@ -163,12 +169,27 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Travel:   travels,
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Bisector: bisector(a, history, travels.trees),
+		Backtest: backtester(&history.History, dir, a.Person.Home),
 		Finder:   find.New(history),
 		Verifier: verifier,
 		Ring:     ring,
+		Policies: explainer(history.Session, dir, a.Person.Home),
+		Truster:  truster{dir},
+		Ruler:    ruler{dir, a.Person.Home},
 	}, live.find, log)
+	client, end := answered(through(h), log)
+	return client, func() {
+		end()
+		a.Wait()
+		exporter.Wait()
+		st.Close()
+	}, nil
+}
+
+// answered is a client of a handler in this process, until end.
+func answered(h http.Handler, log *slog.Logger) (_ *api.Client, end func()) {
 	pipe := server.NewPipe()
-	srv := &http.Server{Handler: through(h), ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: server.ErrorLog(log)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -181,10 +202,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		srv.Close()
 		pipe.Close()
 		<-done
-		a.Wait()
-		exporter.Wait()
-		st.Close()
-	}, nil
+	}
 }
 
 // sweep removes what sessions left whose supervisor and holder both died, wherever their

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -48,16 +49,23 @@ type Request struct {
 	Limits     runner.Limits `json:"limits"`
 	Disk       int64         `json:"disk,omitempty"` // bytes; see session.Config
 	WallTime   time.Duration `json:"wall_time,omitempty"`
-	Cols       int           `json:"cols"`
-	Rows       int           `json:"rows"`
-	NoEcho     bool          `json:"no_echo,omitempty"`
+	Asking     api.Asking    `json:"asking,omitzero"` // of what goes on or is forked: the zero value is as that had it
+	// KeepOn and KeepTimeout say which of Asking is as that had it, though the other isn't.
+	KeepOn      bool `json:"keep_on,omitempty"`
+	KeepTimeout bool `json:"keep_timeout,omitempty"`
+	// Usual names the limits that nobody chose, as memory, so that policies may say what
+	// they are. Where none is named, as for a session that goes on, none of this holds.
+	Usual  []string `json:"usual,omitempty"`
+	Cols   int      `json:"cols"`
+	Rows   int      `json:"rows"`
+	NoEcho bool     `json:"no_echo,omitempty"`
 
 	// Resume names a session that has ended and goes on. Of all else only Argv, Env,
-	// Home and the terminal count then, and an empty Argv is the one that it had.
+	// Home, Asking and the terminal count then, and an empty Argv is the one that it had.
 	Resume string `json:"resume,omitempty"`
 
 	// Fork is what a new session begins as. Of all else only Name, Mode, Argv, Env,
-	// Home and the terminal count then; what isn't given is as the other has it.
+	// Home, Asking and the terminal count then; what isn't given is as the other has it.
 	Fork *Fork `json:"fork,omitempty"`
 }
 
@@ -105,6 +113,12 @@ func RunRoot() (string, error) {
 		return "", fmt.Errorf("the run-time folder %q is open to others (mode %04o); run: chmod 700 %s", dir, st.Mode&0o7777, dir)
 	}
 	return dir, nil
+}
+
+// Socket is where the supervisor of a session that this process started listens.
+func Socket(id string) (string, error) {
+	root, err := RunRoot()
+	return socket(root, id), err
 }
 
 // socket is where a session's supervisor listens.
@@ -168,6 +182,35 @@ func Start(ctx context.Context, req Request) (Supervised, error) {
 	return Supervised{ID: s.ID, Gone: ended}, nil
 }
 
+// full says whether a file couldn't be written for want of room. The kernel says the same
+// where there may be no more user namespaces, or watches.
+func full(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && p.Op != "fork/exec" && (errors.Is(p.Err, syscall.ENOSPC) || errors.Is(p.Err, syscall.EDQUOT))
+}
+
+// whyNot is why a session didn't start, as a person is told. Where it is room that a host
+// lacks, nothing else that is found missing there is the cause.
+func whyNot(err error) *Error {
+	var why *Error
+	if errors.As(err, &why) {
+		return why
+	}
+	if errors.Is(err, store.ErrFull) { // it says what to do
+		return &Error{Code: 125, Message: err.Error()}
+	}
+	if full(err) {
+		dir, _ := store.Dir() // it is known, or there were another error
+		return &Error{Code: 125, Message: fmt.Sprintf("%v; make room on the filesystem of %q, or set STEPBOX_DATA to a folder elsewhere", err, dir)}
+	}
+	var asked *runner.StartError
+	why = &Error{Code: 125, Message: err.Error(), Host: !errors.As(err, &asked)}
+	if asked != nil && asked.Code != 0 {
+		why.Code = asked.Code
+	}
+	return why
+}
+
 // Supervise is the supervisor's own main: it reads a Request, starts the
 // session, says how that went and serves the session until its end.
 func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
@@ -175,15 +218,7 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	tell := func(s Started) error { return errors.Join(json.NewEncoder(out).Encode(s), out.Close()) }
 	s, finish, err := start(ctx, in)
 	if err != nil {
-		var why *Error
-		if !errors.As(err, &why) {
-			var asked *runner.StartError
-			why = &Error{Code: 125, Message: err.Error(), Host: !errors.As(err, &asked)}
-			if asked != nil && asked.Code != 0 {
-				why.Code = asked.Code
-			}
-		}
-		_ = tell(Started{Error: why}) // else whoever asked is gone: nobody to tell
+		_ = tell(Started{Error: whyNot(err)}) // else whoever asked is gone: nobody to tell
 		return err
 	}
 	debug.SetGCPercent(collect)

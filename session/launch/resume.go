@@ -30,6 +30,7 @@ type kept struct {
 	Limits     runner.Limits `json:"limits"` // as they were asked for
 	Disk       int64         `json:"disk,omitempty"`
 	WallTime   time.Duration `json:"wall_time,omitempty"`
+	Asking     api.Asking    `json:"asking,omitzero"`
 	Folder     identity      `json:"folder"`
 	Root       string        `json:"root"` // where its run-time folder was
 }
@@ -94,7 +95,7 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: cfg.Argv, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Folder: folder, Root: cfg.RunDir}
+	k := kept{Argv: cfg.Argv, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir}
 	for _, h := range cfg.AllowHosts {
 		k.AllowHosts = append(k.AllowHosts, h.String())
 	}
@@ -120,7 +121,7 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 		err = json.Unmarshal(body, &k)
 	}
 	if old = errors.Is(err, fs.ErrNotExist); old { // what was in force is known from the record
-		k, err = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, Disk: was.Limits.Disk, WallTime: was.Limits.WallTime}, nil
+		k, err = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, Disk: was.Limits.Disk, WallTime: was.Limits.WallTime, Asking: was.Asking}, nil
 	}
 	if err != nil {
 		return k, old, fmt.Errorf("how it was started can't be read: %w", err)
@@ -129,7 +130,22 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 		r.Argv = k.Argv
 	}
 	r.Workspace, r.AllowHosts, r.Limits, r.Disk, r.WallTime = []byte(was.Folder), k.AllowHosts, k.Limits, k.Disk, k.WallTime
+	r.asking(k.Asking)
 	return k, old, nil
+}
+
+// asking takes from another session what isn't said of what becomes of questions.
+func (r *Request) asking(was api.Asking) {
+	nothing := r.Asking == (api.Asking{})
+	if nothing || r.KeepOn {
+		r.Asking.On = was.On
+	}
+	if nothing || r.KeepTimeout {
+		r.Asking.Timeout = was.Timeout
+	}
+	if nothing || r.KeepOn && r.Asking.On == api.OnAskDeny { // where it is said goes with what counts of it
+		r.Asking.By = was.By
+	}
 }
 
 // following is the session that goes on, or the fork of one, with that one's rules.

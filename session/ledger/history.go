@@ -43,9 +43,19 @@ func Last[T any](ctx context.Context, st *store.Store, session string, kind stor
 	return last, found, err
 }
 
+// Newest fetches the newest resources of a kind, at most so many, by number.
+func Newest[T any](ctx context.Context, st *store.Store, session string, kind store.Kind, most int) ([]T, error) {
+	rows, err := st.Newest(ctx, session, kind, most)
+	return decoded[T](rows, err, session, kind)
+}
+
 // All fetches all resources of a kind, by number.
 func All[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) ([]T, error) {
 	rows, err := st.Docs(ctx, session, kind, -1, 0)
+	return decoded[T](rows, err, session, kind)
+}
+
+func decoded[T any](rows []json.RawMessage, err error, session string, kind store.Kind) ([]T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the record: %w", err)
 	}

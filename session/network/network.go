@@ -3,45 +3,184 @@
 package network
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
+	"sync/atomic"
+	"time"
 
 	"stepbox/policy"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
 )
 
-// Network is one session's. Judge may be called from any goroutine; all else is the
-// session's loop's.
+// Network is one session's. Judge, Known and Rules may be called from any goroutine; all else
+// is the session's loop's.
 type Network struct {
-	Hosts  []policy.HostRule // that were named at the start
-	Policy *policy.Policy    // which has those that the agent's profile needs to work at all
-	Last   int64             // the newest attempt's number
+	// Ask hands the loop a try that no rule decides, and Gone one whose program gave
+	// up meanwhile.
+	Ask, Gone func(*Try)
+	// Reached is told once that a limit is used up which ends connections. It may be
+	// called from any goroutine.
+	Reached func(why string)
+	// Wrote says whether this session wrote a program's file, given by its path and when
+	// it last changed. It is called from any goroutine; nil is that nothing is known.
+	Wrote func(program string, changed time.Time) bool
+	Tries Tries
+	Last  int64 // the newest attempt's number
 
-	open map[int64]int // actions of open attempts
+	rules    atomic.Pointer[rules]
+	accounts accounts
+	open     map[int64]int // actions of open attempts
+	last     outcomes
 }
 
-// Judge is the gateway's.
-func (n *Network) Judge(_ context.Context, at egress.Attempt) egress.Verdict {
-	name := cmp.Or(at.Name, at.Address.Addr().String())
-	for _, h := range n.Hosts {
-		if h.Match(name, int(at.Address.Port())) {
-			return egress.Verdict{Allow: true, Rule: "--allow-host " + h.String(), Private: private(h)}
+// rules are what connections are judged by at a time.
+type rules struct {
+	policy   *policy.Policy
+	mode     api.Mode
+	programs bool           // it may depend on the program
+	session  []policy.Limit // those that are about all connections
+}
+
+// Rules sets by what connections are judged from now on.
+func (n *Network) Rules(p *policy.Policy, mode api.Mode) {
+	r := &rules{policy: p, mode: mode, programs: p.AsksPrograms()}
+	for _, name := range []string{policy.LimitSent, policy.LimitReceived, policy.LimitConnections, policy.LimitRequests} {
+		if l, ok := p.Limit(name); ok {
+			r.session = append(r.session, l)
 		}
 	}
-	if j := n.Policy.Host(name, int(at.Address.Port())); j.Verdict == policy.Allow {
-		return egress.Verdict{Allow: true, Rule: j.Rule}
-	}
-	return egress.Verdict{Rule: "no rule allows it"}
+	n.rules.Store(r)
 }
 
-// private says whether a rule names a place that the dial guard else refuses: an
-// address itself, or a port of this host.
-func private(h policy.HostRule) bool {
-	_, err := netip.ParseAddr(h.Name)
-	return err == nil || h.Name == egress.HostName
+// Known is the gateway's: the verdict on an attempt where it needs neither its program
+// nor a person, now or at a limit.
+func (n *Network) Known(at egress.Attempt) (egress.Verdict, bool) {
+	t, r := newTry(at), n.rules.Load()
+	if r.programs || len(r.session) > 0 || len(r.policy.Connect(t.To, "").Limits) > 0 {
+		return egress.Verdict{}, false
+	}
+	return n.Ruled(t)
 }
+
+// Judge is the gateway's. It takes as long as the person does.
+func (n *Network) Judge(ctx context.Context, at egress.Attempt) egress.Verdict {
+	t := newTry(at)
+	if n.rules.Load().programs { // else it is looked up once it matters
+		t.Written = n.wrote(at)
+	}
+	if v, ok := n.Ruled(t); ok {
+		return v
+	}
+	return n.ask(ctx, t)
+}
+
+// ask waits for a person's verdict.
+func (n *Network) ask(ctx context.Context, t *Try) egress.Verdict {
+	t.Written = n.wrote(t.At)
+	n.Ask(t)
+	select {
+	case v := <-t.verdict:
+		return v
+	case <-ctx.Done():
+		n.Gone(t)
+		return egress.Verdict{Rule: "nobody had answered"}
+	}
+}
+
+func (n *Network) wrote(at egress.Attempt) bool {
+	return n.Wrote != nil && at.Program != "" && n.Wrote(at.Program, at.Changed)
+}
+
+// connect is what the rules say of a try. No rule for a program lets one through that
+// this session wrote, since it may have the name of another.
+func (r *rules) connect(t *Try) policy.Judgement {
+	j := r.policy.Connect(t.To, t.At.Program)
+	if j.Verdict == policy.Allow && t.Written && r.programs {
+		j = r.policy.Connect(t.To, policy.Nobody)
+	}
+	return j
+}
+
+// Destination is where an attempt leads, as rules have it.
+func Destination(at egress.Attempt) policy.Destination {
+	return policy.Destination{Name: at.Name, Addr: at.Address.Addr(), Port: int(at.Address.Port()), Protocol: policy.Protocol(at.Protocol)}
+}
+
+// Ruled gives the verdict on a try where the rules and their limits, or the mode, have
+// one. One that goes on beyond a limit has none before there is more.
+func (n *Network) Ruled(t *Try) (egress.Verdict, bool) {
+	if t.flow {
+		return egress.Verdict{Allow: true}, !t.over.empty()
+	}
+	t.Key = Key{Program: t.At.Program, Written: t.Written, To: t.To}
+	v, ok := n.Ruling(t)
+	if !ok {
+		return v, false
+	}
+	return n.Admit(t, v)
+}
+
+// Ruling is what the rules, or the mode, say of a try, whatever the limits. In step mode
+// only those rules let it through that the person gave for this session, and those on
+// what the agent itself needs.
+func (n *Network) Ruling(t *Try) (egress.Verdict, bool) {
+	r := n.rules.Load()
+	j := r.connect(t)
+	switch {
+	case j.Verdict == policy.Allow && r.mode == api.ModeStep && j.Origin != policy.Given && (j.Origin != policy.Needs || !t.Own):
+		t.Why = "step mode holds every connection; else: " + j.From()
+		return egress.Verdict{}, false
+	case j.Verdict == policy.Allow:
+		return egress.Verdict{Allow: true, Rule: j.From(), Private: j.Special}, true
+	case j.Verdict == policy.Deny:
+		return egress.Verdict{Rule: j.Denial()}, true
+	case r.mode == api.ModeWatch:
+		return egress.Verdict{Allow: true, Rule: api.WatchMode}, true
+	}
+	t.Why = j.From()
+	return egress.Verdict{}, false
+}
+
+// Denied says whether the rules deny an attempt, and which one does: where it is to a name,
+// also what they deny of the address that it leads to. It doesn't block.
+func (n *Network) Denied(at egress.Attempt) (rule string, is bool) {
+	v, ok := n.Ruling(newTry(at))
+	if ok && !v.Allow || at.Name == "" || at.Name == policy.HostService {
+		return v.Rule, ok && !v.Allow
+	}
+	to, err := netip.ParseAddrPort(at.Resolved)
+	if err != nil { // a ping has no port
+		to = netip.AddrPort{}
+		if addr, err := netip.ParseAddr(at.Resolved); err == nil {
+			to = netip.AddrPortFrom(addr, 0)
+		}
+	}
+	if !to.IsValid() { // it isn't known, as behind a proxy
+		return "", false
+	}
+	at.Name, at.Address = "", to
+	v, ok = n.Ruling(newTry(at))
+	return v.Rule, ok && !v.Allow
+}
+
+// Settled gives the verdict on a try where the rules have one, or an earlier answer.
+func (n *Network) Settled(t *Try, now time.Time) (egress.Verdict, bool) {
+	v, ok := n.Ruled(t)
+	if ok {
+		return v, true
+	}
+	if v, ok = n.Tries.Answered(t, now); !ok || !v.Allow {
+		return v, ok
+	}
+	if v, ok = n.Admit(t, v); !ok { // beyond a limit
+		return n.Tries.Answered(t, now)
+	}
+	return v, true
+}
+
+// More gives what a question about a limit is about once more.
+func (n *Network) More(h *Held) { h.Last.over.give(1) }
 
 // Event is the event that says how an attempt stands. Owner tells which action a
 // process belongs to; 0: none.
@@ -53,6 +192,9 @@ func (n *Network) Event(at egress.Attempt, owner func(pid int) int) api.Event {
 	}
 	if at.Address.IsValid() {
 		a.Address, a.Port = at.Address.Addr().String(), int(at.Address.Port())
+	}
+	if at.Failure == egress.ProgramReset && at.Received > 0 {
+		a.Failure = "" // it had its answer: that is how it ends
 	}
 	kind := "attempt.changed"
 	if a.ID > n.Last {
@@ -69,6 +211,7 @@ func (n *Network) Event(at egress.Attempt, owner func(pid int) int) api.Event {
 	case !a.Open:
 		kind = "attempt.closed"
 		delete(n.open, a.ID)
+		n.last.note(at)
 	case a.Action != 0:
 		n.open[a.ID] = a.Action
 	}

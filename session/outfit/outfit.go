@@ -31,6 +31,7 @@ type Needs struct {
 	Argv      []string
 	Env       []string        // the person's
 	Profile   *policy.Profile // of the program
+	Rules     *policy.Policy  // whose files, variables and mounts count; nil: the built-in
 }
 
 // Outfit is what a sandbox is made of.
@@ -52,7 +53,18 @@ func For(n Needs) (*Outfit, error) {
 			return nil, fmt.Errorf("cannot make the session's folder: %w", err)
 		}
 	}
-	found := look(n.Workspace, Person(n.Home, n.Env), maxSurveyed)
+	if n.Rules == nil {
+		n.Rules = policy.Builtin()
+	}
+	shown, err := mounts(n)
+	if err != nil {
+		return nil, err
+	}
+	found := look(n.Workspace, Person(n.Home, n.Env), maxSurveyed, n.Rules.Hide())
+	fixed, err := found.fixed(n.Workspace, n.Rules.ReadOnly())
+	if err != nil {
+		return nil, err
+	}
 	above, served, err := found.serve(n.Workspace, filepath.Join(n.StateDir, "served"))
 	if err != nil {
 		return nil, err
@@ -63,7 +75,7 @@ func For(n Needs) (*Outfit, error) {
 		noGit = err.Error()
 	}
 	path := pathOf(n.Env)
-	env := environ(n, path)
+	env := variables(environ(n, path), n)
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}
@@ -71,8 +83,8 @@ func For(n Needs) (*Outfit, error) {
 		NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
-			Hidden: slices.Concat(found.hidden, found.toCome), Above: above, Outer: outer, OuterAbove: front,
-			Binds: tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir),
+			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
+			Binds: withMounts(tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir), shown),
 			Argv:  n.Profile.Args(n.Argv), Env: env,
 		},
 	}, nil
@@ -81,7 +93,7 @@ func For(n Needs) (*Outfit, error) {
 // Hidden is what a sandbox over a project doesn't show of it, relative, also what may
 // come to be there.
 func Hidden(workspace string, person git.Person) []string {
-	found := look(workspace, person, maxSurveyed)
+	found := look(workspace, person, maxSurveyed, nil)
 	return slices.Concat(found.hidden, found.toCome)
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
-	"stepbox/session/files"
 )
 
 // maxSurveyed bounds how many names of a project are looked at before its
@@ -44,9 +44,10 @@ type survey struct {
 type fileID struct{ dev, ino uint64 }
 
 // look goes through a project folder, the nearest folders first, following no
-// links. What the person can't read the agent can't either, and is passed over.
-func look(workspace string, person git.Person, most int) survey {
-	s := survey{ignores: git.Open(workspace, person), whole: true, toCome: files.SecretsToCome()}
+// links. What the person can't read the agent can't either, and is passed over. What
+// rules are about is hidden besides.
+func look(workspace string, person git.Person, most int, hide []policy.FileRule) survey {
+	s := survey{ignores: git.Open(workspace, person), whole: true, toCome: policy.SecretsToCome()}
 	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
 		dir := queue[0]
 		entries, err := readDir(filepath.Join(workspace, dir))
@@ -73,6 +74,7 @@ func look(workspace string, person git.Person, most int) survey {
 			}
 		}
 	}
+	s.hide(workspace, hide)
 	s.hideLinks(workspace)
 	s.toCome = slices.DeleteFunc(s.toCome, func(rel string) bool {
 		_, err := os.Lstat(filepath.Join(workspace, rel))
@@ -154,7 +156,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 	switch {
 	case e.IsDir() && name == ".git":
 		s.repos = append(s.repos, rel)
-	case e.IsDir() && files.SecretFolder(name):
+	case e.IsDir() && policy.SecretFolder(name):
 		s.hidden = append(s.hidden, rel)
 	case e.IsDir():
 		if !bulky[name] && !(built[name] && s.ignores.Ignored(rel, true)) {
@@ -162,26 +164,33 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 		}
 	case e.Type()&fs.ModeSymlink != 0:
 		// What a secret's name leads to in the project is the secret.
-		if files.SecretFile(name) {
+		if policy.SecretFile(name) {
 			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && manifest.Within(real, workspace) && real != workspace {
 				s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
 			}
 		}
 	case e.Type().IsRegular():
-		if of := files.SampleOf(name); of != "" {
+		if of := policy.SampleOf(name); of != "" {
 			s.toCome = append(s.toCome, path.Join(path.Dir(rel), of))
 		}
-		if files.SecretFile(name) || files.SecretPath(rel) || files.SecretIfIgnored(name) && s.ignores.Ignored(rel, false) {
+		if policy.SecretFile(name) || policy.SecretPath(rel) || policy.SecretIfIgnored(name) && s.ignores.Ignored(rel, false) {
 			s.hidden = append(s.hidden, rel)
-			if f := linked(e); f != (fileID{}) {
-				if s.files == nil {
-					s.files = map[fileID]bool{}
-				}
-				s.files[f] = true
-			}
+			s.alias(e)
 		}
 	}
 	return ""
+}
+
+// alias has a secret's other names be found, if it has any.
+func (s *survey) alias(e fs.DirEntry) {
+	f := linked(e)
+	if f == (fileID{}) {
+		return
+	}
+	if s.files == nil {
+		s.files = map[fileID]bool{}
+	}
+	s.files[f] = true
 }
 
 // readDir lists a folder that isn't reached through a link of that name.

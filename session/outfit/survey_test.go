@@ -44,7 +44,7 @@ func TestSecretsOfAProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := look(dir, git.Person{}, maxSurveyed)
+	got := look(dir, git.Person{}, maxSurveyed, nil)
 	slices.Sort(got.hidden)
 	want := []string{".aws", ".kube/config", ".npmrc", "a/b/c/d/e/f/g/deep.pem", "bare/tree/my.key", "deploy/prod.env", "infra/terraform.tfstate",
 		"private/prod.tfvars", "private/tokens.json", "shared/production", "target/.env", "web/.env", "x/.docker/config.json",
@@ -62,7 +62,7 @@ func TestSecretsOfAProject(t *testing.T) {
 // that tell, in the project's own folder, and where a sample of it is.
 func TestSecretsToCome(t *testing.T) {
 	dir := project(t, ".env", "a/.env.example", "a/.npmrc.template", "b/.env.local.sample", "b/.env.local", "main.go.example")
-	got := look(dir, git.Person{}, maxSurveyed)
+	got := look(dir, git.Person{}, maxSurveyed, nil)
 	for name, want := range map[string]bool{
 		".env": false, ".envrc": true, ".env.local": true, ".npmrc": true, "a/.env": true, "a/.npmrc": true, "b/.env.local": false, "main.go": false,
 	} {
@@ -86,7 +86,7 @@ func TestOtherNamesOfASecretAreHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := look(dir, git.Person{}, maxSurveyed).hidden
+	got := look(dir, git.Person{}, maxSurveyed, nil).hidden
 	slices.Sort(got)
 	if want := []string{"a/b/.env", "notes.txt", "z/config"}; !slices.Equal(got, want) {
 		t.Errorf("hidden are %q, want %q", got, want)
@@ -99,7 +99,7 @@ func TestALargeProjectIsSaidToBe(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got := look(dir, git.Person{}, 5)
+	got := look(dir, git.Person{}, 5, nil)
 	if got.whole || !slices.Equal(got.hidden, []string{".env"}) || got.ignores.Ignored("a", false) {
 		t.Errorf("whole %v, hidden %q, a is ignored: %v", got.whole, got.hidden, got.ignores.Ignored("a", false))
 	}

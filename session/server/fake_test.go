@@ -168,6 +168,17 @@ func (f *fakeSession) SetMode(_ context.Context, m api.Mode) (api.Session, error
 	return f.info, f.note("SetMode %s", m)
 }
 
+func (f *fakeSession) Proposals(_ context.Context, n int64) ([]api.Proposal, error) {
+	return []api.Proposal{{Pattern: "go *"}}, f.note("Proposals %d", n)
+}
+
+func (f *fakeSession) AddRule(_ context.Context, r api.Rule) (api.Ruled, error) {
+	return api.Ruled{Session: f.info}, f.note("AddRule %s %s by %s", r.Verdict, r.Host, r.By)
+}
+func (f *fakeSession) RemoveRule(_ context.Context, r api.Rule) (api.Session, error) {
+	return f.info, f.note("RemoveRule %s %s", r.Verdict, r.Host)
+}
+
 func (f *fakeSession) Pause(context.Context) (api.Session, error) { return f.info, f.note("Pause") }
 func (f *fakeSession) Continue(context.Context) (api.Session, error) {
 	return f.info, f.note("Continue")

@@ -43,6 +43,10 @@ type Services struct {
 	Ring     Ring
 	Blamer   Blamer
 	Bisector Bisector
+	Policies Policies
+	Truster  Truster
+	Ruler    Ruler
+	Backtest Backtester
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -121,6 +125,12 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	}))
 	exports(mux, s.Exporter, one)
 	past(mux, s)
+	if s.Policies != nil {
+		policies(mux, s.Policies)
+	}
+	trust(mux, s.Truster)
+	ruler(mux, s.Ruler)
+	backtests(mux, s.Backtest)
 	// What was is in the record, of live sessions too.
 	for _, what := range []string{"/changes", "/diff", "/diffs"} {
 		mux.HandleFunc("GET /v1/sessions/{id}"+what, func(w http.ResponseWriter, q *http.Request) {

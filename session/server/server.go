@@ -61,6 +61,9 @@ type Controller interface {
 	RollbackPlan(ctx context.Context, r api.RollbackRequest) (api.RollbackPlan, error)
 	Rollback(ctx context.Context, r api.RollbackRequest) (api.Rollback, error)
 	SetMode(ctx context.Context, m api.Mode) (api.Session, error)
+	AddRule(ctx context.Context, r api.Rule) (api.Ruled, error)
+	RemoveRule(ctx context.Context, r api.Rule) (api.Session, error)
+	Proposals(ctx context.Context, question int64) ([]api.Proposal, error)
 	Pause(ctx context.Context) (api.Session, error)
 	Continue(ctx context.Context) (api.Session, error)
 	Kill(ctx context.Context) (api.Session, error)
@@ -149,6 +152,18 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 	}))
 	post("/mode", withBody(func(c Controller, ctx context.Context, b api.ModeRequest) (api.Session, error) {
 		return c.SetMode(ctx, b.Mode)
+	}))
+	mux.HandleFunc("DELETE /v1/sessions/{id}/rules", answer(s.live(withBody(Controller.RemoveRule))))
+	get("/sessions/{id}/questions/{n}/proposals", s.live(func(c Controller, q *http.Request) (any, error) {
+		n, err := number(q.PathValue("n"))
+		if err != nil {
+			return nil, err
+		}
+		return c.Proposals(q.Context(), int64(n))
+	}))
+	post("/rules", withBody(func(c Controller, ctx context.Context, r api.Rule) (api.Ruled, error) {
+		r.By = cmp.Or(api.Person(ctx), r.By)
+		return c.AddRule(ctx, r)
 	}))
 	post("/pause", bare(Controller.Pause))
 	post("/continue", bare(Controller.Continue))

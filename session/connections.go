@@ -1,0 +1,197 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner/egress"
+	"stepbox/session/api"
+	"stepbox/session/loop"
+	"stepbox/session/network"
+)
+
+// tried is a connection that no rule decides.
+func (s *Session) tried(t *network.Try) {
+	if s.loop.Now() >= loop.Stopping {
+		return // the gateway ends, and so does what waits
+	}
+	t.Action, t.Own = s.roster.byPID(t.At.PID), s.roster.agents(t.At.PID)
+	now := time.Now()
+	if v, ok := s.network.Settled(t, now); ok { // rules changed meanwhile
+		t.Answer(v)
+		return
+	}
+	h, first := s.network.Tries.Hold(t, now)
+	if !first {
+		s.retold(h)
+		return
+	}
+	if h.Flood() {
+		open := func(h *network.Held) bool { q := s.questionOf(h); return q != nil && q.state == questionOpen }
+		for _, over := range s.network.Tries.Absorb(h, open) {
+			s.withdraw(s.questionOf(over))
+		}
+	}
+	s.open(&question{
+		Question: api.Question{Action: t.Action, Subject: api.SubjectConnection, Title: titleOfHeld(h), Rule: t.Why, Connection: s.connection(h)},
+		held:     h,
+	})
+	s.expireLater(h)
+}
+
+// maxRefusals bounds of how many destinations an agent is told that they are denied.
+const maxRefusals = 100
+
+// attempted records how an attempt stands. What a command couldn't reach the agent is told
+// once, with its next command: the program itself only sees that it was refused, or that
+// it took too long.
+func (s *Session) attempted(e api.Event) {
+	a := e.Attempt
+	if a.Verdict == api.Deny && !a.Open && a.Action != 0 && s.word == "" && len(s.refusals) < maxRefusals {
+		to := cmp.Or(a.Pattern(), a.Host())
+		why := to + ", is " + network.Refused(api.Trim(a.Rule, maxReason))
+		if a.Failure == egress.GaveUp {
+			why = to + ", isn't allowed yet: the person is asked, and what tries it again is served by the answer"
+		}
+		if !slices.Contains(s.refusals, why) {
+			s.refusals = append(s.refusals, why)
+			s.word = fmt.Sprintf("what action %d tried to reach, %s", a.Action, why)
+		}
+	}
+	s.record(nil, e)
+}
+
+// gaveUp is a program that doesn't wait any more. Its question stands for when it
+// tries again.
+func (s *Session) gaveUp(t *network.Try) {
+	if h := s.network.Tries.Leave(t); h != nil {
+		s.retold(h)
+	}
+}
+
+// questionOf is the question about some tries; nil when it is closed.
+func (s *Session) questionOf(h *network.Held) *question {
+	for _, q := range s.questions {
+		if q.held == h {
+			return q
+		}
+	}
+	return nil
+}
+
+// connection is what a person is told of some tries.
+func (s *Session) connection(h *network.Held) *api.Connection {
+	to := h.Last.To
+	c := &api.Connection{
+		Protocol: string(to.Protocol), Host: api.Escape(cmp.Or(to.Name, addressOf(to))), Port: to.Port, Program: api.Escape(h.Last.At.Program),
+		Pid: h.Last.At.PID, Tries: h.Tries, Waiting: h.Waiting(), LastTry: h.LastTry.UTC(), Limit: api.Escape(h.Limit()),
+	}
+	if h.Flood() {
+		c = &api.Connection{Tries: h.Tries, Waiting: h.Waiting(), LastTry: h.LastTry.UTC()}
+		for _, d := range h.Others {
+			c.Many = append(c.Many, api.Escape(d.String()))
+		}
+		return c
+	}
+	c.Rule = api.Escape(to.String())
+	c.Written, c.LastTime = h.Last.Written, s.network.LastTime(to)
+	return c
+}
+
+func addressOf(d policy.Destination) string {
+	if !d.Addr.IsValid() {
+		return ""
+	}
+	return d.Addr.String()
+}
+
+func titleOfHeld(h *network.Held) string {
+	if h.Flood() {
+		return "connections to many destinations"
+	}
+	if l := h.Limit(); l != "" {
+		return "go on beyond a limit: " + api.Escape(l+", at "+h.Last.To.String())
+	}
+	return "connect to " + api.Escape(h.Key.To.String())
+}
+
+// toldEvery is how often a question tells how many try at most.
+const toldEvery = time.Second
+
+// retold has the record say how a question's tries stand now, before long.
+func (s *Session) retold(h *network.Held) {
+	q := s.questionOf(h)
+	if q == nil || q.telling {
+		return
+	}
+	q.telling = true
+	time.AfterFunc(toldEvery, func() {
+		s.loop.Submit(func() {
+			q.telling = false
+			if q.state == questionOpen && s.loop.Now() == loop.Running {
+				before := q.Connection.LastTime // the time before it was asked
+				q.Connection = s.connection(h)
+				q.Connection.LastTime = before
+				s.record(nil, q.event("changed"))
+			}
+		})
+	})
+}
+
+// expireLater withdraws a question once nobody has tried for long.
+func (s *Session) expireLater(h *network.Held) {
+	time.AfterFunc(network.Patience, func() {
+		s.loop.Submit(func() {
+			q := s.questionOf(h)
+			switch {
+			case q == nil || s.loop.Now() >= loop.Stopping:
+			case h.Stale(time.Now()):
+				s.network.Tries.Drop(h)
+				s.withdraw(q)
+			default:
+				s.expireLater(h)
+			}
+		})
+	})
+}
+
+// answerHeld gives those that wait the answer that was recorded.
+func (s *Session) answerHeld(q *question, d api.Decision) {
+	if q.held.Limit() != "" {
+		s.answerLimit(q, d)
+		return
+	}
+	v := egress.Verdict{Allow: q.Closed == "allow", Rule: "denied by " + d.By}
+	if d.Reason != "" {
+		v.Rule += ": " + d.Reason
+	}
+	if v.Allow {
+		// Who was asked about an address, or a port of this host, named it.
+		to := q.held.Key.To
+		v.Rule, v.Private = "approved by "+d.By, to.Name == "" || to.Name == policy.HostService
+	}
+	s.answerTries(q.held, v, d.For == "" || d.For == api.ExtentOnce)
+}
+
+// answerTries gives those that wait a verdict. What is beyond a limit is asked about anew.
+func (s *Session) answerTries(h *network.Held, v egress.Verdict, remember bool) {
+	for _, t := range s.network.Tries.Answer(h, v, remember, time.Now()) {
+		s.tried(t)
+	}
+}
+
+// answerLimit lets what is used up be used once more, or ends what waits for it.
+func (s *Session) answerLimit(q *question, d api.Decision) {
+	h := q.held
+	if q.Closed != "allow" {
+		s.network.Tries.Answer(h, egress.Verdict{Rule: "denied by " + d.By + ": " + h.Last.Why}, true, time.Now())
+		return
+	}
+	s.network.More(h)
+	for _, t := range s.network.Tries.Take(h) {
+		s.tried(t)
+	}
+}

@@ -1,0 +1,140 @@
+package session
+
+import (
+	"slices"
+	"strconv"
+
+	"stepbox/policy"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/judge"
+	"stepbox/session/loop"
+)
+
+// reweigh has the commands that wait be judged by the rules that hold now. Each takes
+// a turn of the loop's own: an agent may have many wait, and each may be long.
+func (s *Session) reweigh() {
+	for _, q := range s.questions {
+		if len(q.execs) > 0 && q.state == questionOpen {
+			s.loop.Post(func() { s.reweighed(q) })
+		}
+	}
+}
+
+// reweighed answers a question on commands where other rules do. Where they ask, or say
+// what the old ones said, it stands as it was asked. In step mode a person is asked
+// whatever rules allow.
+func (s *Session) reweighed(q *question) {
+	if q.state != questionOpen || len(q.execs) == 0 || s.loop.Now() != loop.Running {
+		return
+	}
+	if q.Subject == api.SubjectNested {
+		s.reweighedNested(q)
+		return
+	}
+	a := q.action
+	if a.State != api.ActionHeld || a.question != q || !s.newest(a) {
+		return
+	}
+	mode := s.info.Mode
+	if mode == api.ModeWatch {
+		mode = api.ModePolicy // it waits, since it did before
+	}
+	verdict, rule := a.weigh(mode, s.holdNext)
+	switch verdict {
+	case api.Allow:
+		a.By = "rule"
+		s.closeByRule(q, rule, "allow", nil, func() { s.letRun(a, rule, nil) })
+	case api.Deny:
+		a.By = "rule"
+		s.closeByRule(q, rule, "deny", nil, func() { s.deny(a, rule, rule) })
+	}
+}
+
+// newest has an action's members be judged by the rules that hold now, and says whether
+// these say anything else of one.
+func (s *Session) newest(a *action) (changed bool) {
+	for i, x := range a.members {
+		now := s.judge.Newest(x)
+		changed = changed || now.Judgement.Verdict != x.Judgement.Verdict
+		a.members[i] = now
+	}
+	return changed
+}
+
+func (s *Session) reweighedNested(q *question) {
+	was := q.execs[0]
+	x := s.judge.Newest(was)
+	q.execs[0] = x
+	if x.Judgement.Verdict == was.Judgement.Verdict || x.Judgement.Verdict == policy.Ask {
+		return
+	}
+	switch verdict, rule := s.within(q.kin, x, q.joins); verdict {
+	case api.Allow:
+		s.closeByRule(q, rule, "allow", nil, func() { s.letNested(q, x, rule) })
+	case api.Deny:
+		s.closeByRule(q, rule, "deny", nil, func() {
+			s.refuse(q.action, rule, rule, nil, x)
+			if q.joins {
+				s.leaderGone(q.action, nil)
+			}
+		})
+	}
+}
+
+// letNested lets a program of an action start that a question was about.
+func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
+	if len(q.execs) > 0 {
+		s.start(q.kin, x, rule, q.joins, nil)
+	} else if q.joins { // it went away meanwhile
+		s.leaderGone(q.action, nil)
+	}
+}
+
+// letRun lets a held action run that was asked about, and then does something more.
+func (s *Session) letRun(a *action, rule string, then func()) {
+	// The agent's other threads may have edited while it was held: those edits
+	// aren't this action's.
+	s.checkpoint(func(cp *files.Checkpoint, err error) {
+		if err != nil || a.State != api.ActionHeld {
+			return // the session ends, or it went away meanwhile
+		}
+		a.Before = cp.ID
+		s.release(a, rule)
+		if then != nil {
+			then()
+		}
+	})
+}
+
+// within is the verdict on a program that a kin starts, or that joins its action.
+func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string) {
+	a, j := k.action, x.Judgement
+	if joins {
+		verdict, rule := verdictOf(x, s.info.Mode, s.holdNext)
+		if a.into && verdict == api.Allow {
+			verdict, rule = api.Ask, "step into: every program of this action is held"
+		}
+		return verdict, "it joins action " + strconv.Itoa(a.N) + ", which runs, and is judged by itself: " + rule
+	}
+	switch {
+	case j.Verdict == policy.Deny:
+		return api.Deny, api.Escape(j.Denial())
+	case a.into:
+		return api.Ask, "step into: every program of this action is held"
+	case a.Housekeeping && k.children && x.Writable:
+		return api.Ask, "the agent's housekeeping starts a program that the agent can write"
+	case a.Housekeeping && k.children && (len(x.Argv) == 0 || !a.upkeep.Starts(x.Program.Path, x.Argv[0])):
+		return api.Ask, "the agent's housekeeping starts what it isn't known to start"
+	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x):
+	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
+	case s.info.Mode == api.ModeStep && k.person:
+		return api.Ask, "step mode: it runs what others write to the standard input of action " + strconv.Itoa(a.N)
+	case s.info.Mode == api.ModeStep:
+		return api.Ask, "step mode: nobody approved what starts this"
+	case k.pushes && !x.Command.Written && j.Packs(x.Argv, x.Program.Path):
+	default:
+		return api.Verdict(j.Verdict), j.Rule
+	}
+	return api.Allow, "part of action " + strconv.Itoa(a.N)
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"stepbox/session/api"
+)
+
+// Backtester judges recorded sessions by other rules, and proposes rules from them, and
+// puts rules into files. It tells how far it is until it returns.
+type Backtester interface {
+	Try(ctx context.Context, r api.PolicyTry, tell func(api.PastSeen)) (api.PolicyTried, error)
+	Add(ctx context.Context, add api.PolicyAdd) (api.PolicyAdd, error)
+	Learn(ctx context.Context, r api.PolicyLearn, tell func(api.PastSeen)) (api.PolicyLearned, error)
+}
+
+// backtests adds the routes on rules and what was recorded.
+func backtests(mux *http.ServeMux, b Backtester) {
+	mux.HandleFunc("POST /v1/policy/try", walked(func(ctx context.Context, r api.PolicyTry, tell func(api.PastSeen)) (api.PolicyTried, error) {
+		return b.Try(ctx, r, tell)
+	}))
+	mux.HandleFunc("POST /v1/policy/learn", walked(func(ctx context.Context, r api.PolicyLearn, tell func(api.PastSeen)) (api.PolicyLearned, error) {
+		return b.Learn(ctx, r, tell)
+	}))
+	on(mux, "add", func(ctx context.Context, add api.PolicyAdd) (api.PolicyAdd, error) { return b.Add(ctx, add) })
+}
+
+// walked answers with how far something is that goes through recorded sessions, last with
+// what came of it.
+func walked[R, T any](f func(context.Context, R, func(api.PastSeen)) (T, error)) http.HandlerFunc {
+	return told(func(q *http.Request, r R, tell func(api.PastTold[T])) (T, error) {
+		return f(q.Context(), r, func(p api.PastSeen) { tell(api.PastTold[T]{PastSeen: p}) })
+	}, func(done *T, p *api.Problem) *api.PastTold[T] {
+		return &api.PastTold[T]{Done: done, Problem: p}
+	})
+}
