@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/session/api"
+	"stepbox/themes"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/workbench"
@@ -84,5 +85,10 @@ func (m *Model) join(o opened) tea.Cmd {
 		m.opt.Replay = nil // the first time alone
 		m.bench.ReplayFrom(r.At, r.Speed)
 	}
-	return tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))
+	cmd := tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))
+	if words := m.unsaid; words != "" {
+		m.unsaid = ""
+		cmd = tea.Batch(cmd, m.bench.Tell(themes.Warn, words))
+	}
+	return cmd
 }

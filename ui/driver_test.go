@@ -47,7 +47,9 @@ func drive(t *testing.T, c *fakeClient, cols, rows int, o Options) *driver {
 	d.now.Store(sceneNow.UnixNano())
 	o.Client, o.NewTerminal = c, newFakeEmulator
 	o.Now = func() time.Time { return time.Unix(0, d.now.Load()).UTC() }
-	o.Getenv = func(string) string { return "" }
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
 	d.m = New(o)
 	if err := d.m.err; err != nil {
 		t.Fatal(err)
@@ -257,3 +259,15 @@ func key(name string) tea.KeyPressMsg {
 }
 
 func click(x, y int) tea.MouseClickMsg { return tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft} }
+
+// inOrder says whether words come one after the other.
+func inOrder(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		i := strings.Index(text, w)
+		if i < 0 {
+			t.Fatalf("%q doesn't come next in\n%s", w, text)
+		}
+		text = text[i+len(w):]
+	}
+}

@@ -37,6 +37,7 @@ type fakeClient struct {
 	steps     <-chan api.Progress                        // guarded by mu; how an apply goes, until it is closed
 	carried   []api.ApplyRequest                         // guarded by mu
 	refuse    func(api.Decision) *api.Problem            // guarded by mu
+	proposed  map[int64][]api.Proposal                   // guarded by mu; by question
 	screen    api.Frame                                  // guarded by mu
 	record    record                                     // guarded by mu
 	wait      <-chan struct{}                            // guarded by mu; pauses take until it is closed
@@ -53,7 +54,8 @@ func newFake(list ...api.Session) *fakeClient {
 	return &fakeClient{
 		list: list, more: make(chan struct{}),
 		changes: map[api.Scope]api.Changes{}, diffs: map[string]api.FileDiff{},
-		execs: map[int][]api.Exec{}, plans: map[int]api.RollbackPlan{},
+		proposed: map[int64][]api.Proposal{},
+		execs:    map[int][]api.Exec{}, plans: map[int]api.RollbackPlan{},
 		screen: api.Frame{Kind: api.FrameKeyframe, Cols: 80, Rows: 24},
 	}
 }
@@ -263,6 +265,41 @@ func (c *fakeClient) Decide(_ context.Context, _ string, d api.Decision) (api.Qu
 		}
 	}
 	return api.Question{ID: d.Question, Hash: d.Hash, Closed: string(d.Answer)}, nil
+}
+
+func (c *fakeClient) Proposals(_ context.Context, _ string, question int64) ([]api.Proposal, error) {
+	defer c.lock()()
+	if p, ok := c.proposed[question]; ok {
+		return p, nil
+	}
+	return nil, &api.Problem{Code: api.CodeNotFound, Message: "there is nothing here"}
+}
+
+// Propose sets what is proposed for a question's answer.
+func (c *fakeClient) Propose(question int64, p ...api.Proposal) {
+	defer c.lock()()
+	c.proposed[question] = p
+}
+
+func (c *fakeClient) AddRule(_ context.Context, id string, r api.Rule) (api.Ruled, error) {
+	c.called(string(r.Verdict) + " " + r.Host + " " + string(r.For))
+	s, err := c.ruled(id, func(was []api.Rule) []api.Rule { return append([]api.Rule{r}, was...) })
+	return api.Ruled{Session: s}, err
+}
+
+func (c *fakeClient) RemoveRule(_ context.Context, id string, r api.Rule) (api.Session, error) {
+	c.called("take back " + string(r.Verdict) + " " + r.Command + r.Host + " " + string(r.For))
+	return c.ruled(id, func(was []api.Rule) []api.Rule { return slices.DeleteFunc(slices.Clone(was), r.Same) })
+}
+
+// ruled changes a session's rules.
+func (c *fakeClient) ruled(id string, to func([]api.Rule) []api.Rule) (api.Session, error) {
+	s, err := c.find(id)
+	s.Rules = to(s.Rules)
+	if err == nil {
+		c.Put(api.Event{Session: &s})
+	}
+	return s, err
 }
 
 func (c *fakeClient) action(n int) api.Action {

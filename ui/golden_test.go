@@ -65,6 +65,52 @@ func TestGolden(t *testing.T) {
 		{"palette", keysOn(nil, leader, ":", "k"), "Commands"},
 		{"changes", keysOn(nil, leader, "2", "enter"), "1/5"},
 		{"network", keysOn(nil, leader, "3"), "Network"},
+		{"edit-opened", keysOn([]api.Question{sceneEdit()}, leader, "a", "w"), "edit held"},
+		{"connection", keysOn([]api.Question{sceneConnection()}), "HELD"},
+		{"connection-network", keysOn([]api.Question{sceneConnection()}, leader, "3", "w"), "HELD"},
+		{"connection-actions", keysOn([]api.Question{sceneConnection()}, leader, "4", "w"), "HELD"},
+		{"connection-opened", keysOn([]api.Question{sceneConnection()}, leader, "a", "w"), "connection held"},
+		{"connection-always", func(t *testing.T, w, h int, theme string) *driver {
+			d := proposing(t, w, h, theme)
+			d.press(leader, "a")
+			d.calmly("A")
+			d.idle()
+			d.press("j", "j", "tab")
+			d.advance(time.Second)
+			return d
+		}, "Make it a rule"},
+		{"connection-deny", keysOn([]api.Question{sceneConnection()}, leader, "4", "w", "d", "n", "o", "tab", "w"), "in this session"},
+		{"command-always", func(t *testing.T, w, h int, theme string) *driver {
+			c := sceneWorkbench(sceneQuestion())
+			c.Propose(5, api.Proposal{Pattern: "go get github.com/x/y@latest", Means: "exactly this command", Matched: 1, Examples: []string{"go get github.com/x/y@latest"}},
+				api.Proposal{Pattern: "go get *", Means: "go get, whatever comes after it", Matched: 4, Denied: 1, Examples: []string{"go get github.com/x/y@latest", "go get ./..."}},
+				api.Proposal{Pattern: "go *", Means: "every go command, also those that other rules ask about", Matched: 60, Denied: 1, Examples: []string{"go test ./...", "go vet ./...", "go build ./..."}})
+			d := bench(t, c, w, h, theme)
+			d.press(leader, "4")
+			d.calmly("A")
+			d.idle()
+			d.press("j", "tab", "tab")
+			d.advance(time.Second)
+			return d
+		}, "go get *"},
+		{"network-denied", keysOn(nil, leader, "3", "g", "j", "w"), "allow"},
+		{"network-denied-details", keysOn(nil, leader, "3", "g", "j", "w", "enter", "w"), "change it"},
+		{"rules", func(t *testing.T, w, h int, theme string) *driver {
+			d := bench(t, sceneWorkbench(), w, h, theme)
+			s := sceneSession()
+			s.Rules = []api.Rule{
+				{Verdict: api.Allow, Host: "*.example.org:443", For: api.ExtentAlways, By: "tui", At: sceneNow},
+				{Verdict: api.Deny, Host: "paste.example.org", For: api.ExtentProject, By: "cli", At: sceneNow},
+				{Verdict: api.Allow, Command: "go get *", For: api.ExtentSession, By: "tui", At: sceneNow},
+			}
+			d.c.Put(api.Event{Session: &s})
+			d.idle()
+			d.press(leader, "4")
+			d.calmly("P")
+			d.advance(time.Second)
+			return d
+		}, "Rules made"},
+		{"flood", keysOn([]api.Question{sceneFlood()}, leader, "a", "w"), "many"},
 	}
 	for _, s := range scenes {
 		for _, size := range sizes {

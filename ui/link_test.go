@@ -105,8 +105,9 @@ func TestUnknownSessionIsOver(t *testing.T) {
 	})
 }
 
+// linkText looks at the screen as who draws it does: that it moves on is told again.
 func linkText(l *link.Link) (out string) {
-	l.Screen.With(func(e link.Emulator) { out = strings.Join(e.(*fakeEmulator).Text(), "\n") })
+	l.Screen.Seen(func(e link.Emulator) { out = strings.Join(e.(*fakeEmulator).Text(), "\n") })
 	return out
 }
 

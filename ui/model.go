@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -13,8 +14,10 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/config"
 	"stepbox/ui/display"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/home"
@@ -35,14 +38,14 @@ type Model struct {
 	dark       bool
 	colours    colorprofile.Profile
 
-	home  *home.Screen
-	list  listing
-	spin  spin.Mark
-	theme string // why the theme's file isn't what is shown, or ""
-	bench *workbench.Screen
+	home   *home.Screen
+	list   listing
+	spin   spin.Mark
+	unsaid string // what is wrong in the settings, until it is said
+	theme  string // why the theme's file isn't what is shown, or ""
+	bench  *workbench.Screen
 
-	newest   int64     // the newest question that was announced
-	rang     time.Time // when the bell rang last
+	notify   notifier
 	updated  time.Time // when the last update ended
 	signal   string    // rings or notifies with the next frame
 	farewell string
@@ -67,10 +70,9 @@ type (
 
 // Timing of the root.
 const (
-	tick      = time.Second
-	stall     = 3 * tick // between updates: the program was stopped
-	bellEvery = 2 * time.Second
-	request   = 30 * time.Second
+	tick    = time.Second
+	stall   = 3 * tick // between updates: the program was stopped
+	request = 30 * time.Second
 )
 
 // New makes the interface's model.
@@ -80,6 +82,9 @@ func New(o Options) *Model {
 	}
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
+	}
+	if o.Config == nil {
+		o.Config = config.Load(func(string) string { return "" })
 	}
 	m := &Model{opt: o, dark: true, method: ansi.WcWidth}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -96,6 +101,9 @@ func New(o Options) *Model {
 		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here,
 		CanStart: o.Start != nil, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
+	if m.unsaid = faults(o.Config); m.unsaid != "" && o.Session == "" {
+		m.home.Notice, m.unsaid = m.unsaid, ""
+	}
 	m.updated = m.opt.Now()
 	return m
 }
@@ -103,7 +111,7 @@ func New(o Options) *Model {
 // retheme loads the theme that fits the options and the background.
 func (m *Model) retheme() error {
 	few := m.colours < colorprofile.ANSI256 && m.colours != colorprofile.Unknown
-	name := themes.Choose(m.opt.Theme, m.dark, few, m.opt.Getenv)
+	name := themes.Choose(cmp.Or(m.opt.Theme, m.opt.Config.Theme), m.dark, few, m.opt.Getenv)
 	t, err := themes.Load(name, m.opt.ThemeDir)
 	if err != nil {
 		return err
@@ -116,9 +124,9 @@ func (m *Model) retheme() error {
 // reads the list.
 func (m *Model) Init() tea.Cmd {
 	if m.opt.Session != "" {
-		return tea.Batch(m.tick(), m.watchThemes(), m.find(opened{id: m.opt.Session}))
+		return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.find(opened{id: m.opt.Session}))
 	}
-	return tea.Batch(m.tick(), m.watchThemes(), m.goHome())
+	return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.goHome())
 }
 
 // Update takes a message.
@@ -127,8 +135,8 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		m.Restart()
 	}
 	cmd := m.update(msg)
+	cmd = tea.Batch(cmd, m.announce())
 	if m.bench != nil {
-		m.announce()
 		cmd = tea.Batch(cmd, m.goTo(m.bench.Leave()))
 	}
 	m.updated = m.opt.Now()
@@ -169,6 +177,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return tea.Batch(m.tick(), m.lookAgain())
 	case stirred:
 		return m.stirred(msg)
+	case reloaded:
+		return m.reconfigure(msg.config)
 	case home.Message:
 		cmd := m.home.Update(msg)
 		return tea.Batch(cmd, m.fromHome(m.home.Leave()))
@@ -184,10 +194,16 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		}
 		m.home.Notice = ""
 		return m.find(opened{id: msg.id})
+	case notified:
+		return m.afterCommand(msg.err)
 	case tea.FocusMsg, tea.BlurMsg:
+		_, here := msg.(tea.FocusMsg)
+		m.notify.focus = elsewhere
+		if here {
+			m.notify.focus = focused
+		}
 		if m.bench != nil {
-			_, focused := msg.(tea.FocusMsg)
-			m.bench.Window(focused)
+			m.bench.Window(here)
 		}
 		return nil
 	}
@@ -200,7 +216,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 func (m *Model) toHome(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		i, cmd := m.home.Key(msg)
+		i, cmd := m.home.Key(keys.ByLetter(msg))
 		return tea.Batch(cmd, m.fromHome(i))
 	case tea.PasteMsg:
 		return m.home.Paste(msg.Content)
@@ -218,7 +234,7 @@ func (m *Model) toHome(msg tea.Msg) tea.Cmd {
 func (m *Model) toBench(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		return m.bench.Key(msg)
+		return m.bench.Key(keys.ByLetter(msg))
 	case tea.PasteMsg:
 		return m.bench.Paste(msg.Content)
 	case tea.MouseMsg:
@@ -285,6 +301,6 @@ func (m *Model) close() {
 		return
 	}
 	l := m.bench.Link()
-	m.bench, m.newest = nil, 0
+	m.bench, m.notify.newest, m.notify.ended = nil, 0, false
 	m.links.Go(l.Close)
 }

@@ -84,9 +84,18 @@ func TestBellAndTitleTell(t *testing.T) {
 	if !strings.HasPrefix(d.frame.Title, "◆ 1 held") {
 		t.Errorf("the title is %q", d.frame.Title)
 	}
-	put(d, ask(7, 15, "rm y")) // at once: one bell is enough
+	put(d, ask(7, 15, "rm y")) // at once: it isn't told at once, too
 	d.idle()
 	if d.raw != "\a" {
+		t.Errorf("rang %q", d.raw)
+	}
+	d.advance(bellEvery)
+	d.send(clock{})
+	d.until("it rings again", func() bool { return d.raw == "\a\a" }) // the first may be answered by now
+	d.advance(bellEvery)
+	d.send(clock{})
+	d.idle()
+	if d.raw != "\a\a" {
 		t.Errorf("rang %q", d.raw)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/ui/config"
 	"stepbox/ui/link"
 	"stepbox/ui/screen/workbench"
 )
@@ -36,13 +37,19 @@ type Options struct {
 	NewTerminal link.NewEmulator
 	Session     string   // the session to join; empty for the list
 	Replay      *Replay  // begin with the session's replay; nil shows it as it is
-	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background
+	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background; over Config's
 	ThemeDir    string   // a folder of the person's own themes, or empty
 	Folders     []string // something in them changes whenever the list of sessions does
 	Here        string   // the folder that the program runs in, exact; empty where that isn't known
 	Version     string   // shown on the list
 	Watching    bool     // nothing is decided, typed or changed from here
 	NoFarewell  bool     // the caller has the last word on where the session went
+
+	// Config is what the person has set; nil: nothing. Its keys are in force by the caller's
+	// word. Reload reads it anew once its file has changed; nil: nobody does. It runs off
+	// the drawing goroutine.
+	Config *config.Config
+	Reload func() *config.Config
 
 	// Looked remembers what the person has looked at; nil forgets it with the screen.
 	Looked workbench.Looked

@@ -405,6 +405,15 @@ func TestOldNotesAreNoNews(t *testing.T) {
 	d.shows("a new note")
 }
 
+// What a session warned of while it started, before its screen was there, is told; what it
+// warned of long ago isn't.
+func TestWarningsOfTheStart(t *testing.T) {
+	c := sceneRecord(true)
+	c.Put(api.Event{At: sceneNow.Add(-time.Second), Note: &api.Note{Text: "nobody confirmed it", Warn: true}})
+	c.Put(api.Event{At: sceneNow.Add(-time.Hour), Note: &api.Note{Text: "an old warning", Warn: true}})
+	bench(t, c, 120, 35, "plain").shows("nobody confirmed it")
+}
+
 // A replay that a live session is opened with asks for no size either.
 func TestReplayAsksForNoSize(t *testing.T) {
 	s := newScene()

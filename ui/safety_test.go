@@ -500,7 +500,7 @@ func TestUnavailableKeysSayWhy(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.press("3", "a")
-	d.shows("connections don't wait for an answer")
+	d.shows("it is allowed already")
 	d.decided()
 	d.press("4", "k", "k")
 	d.calmly("a")

@@ -9,23 +9,16 @@ import (
 	"stepbox/ui/paint"
 )
 
-// announce rings when a question came up since the last time.
-func (m *Model) announce() {
-	n := m.bench.Newest()
-	if n <= m.newest {
-		return
-	}
-	m.newest = n
-	now := m.opt.Now()
-	if now.Sub(m.rang) < bellEvery {
-		return
-	}
-	m.rang = now
-	m.signal += "\a"
-}
-
 // Draw draws the frame into cells, which are blank.
 func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
+	out := m.frame(dst)
+	if !m.opt.Config.Notify.Title {
+		out.Title = ""
+	}
+	return out
+}
+
+func (m *Model) frame(dst uv.ScreenBuffer) display.Frame {
 	dst.Method = m.method
 	area := dst.Bounds()
 	out := display.Frame{Title: "stepbox", Signal: m.signal}

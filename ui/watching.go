@@ -16,17 +16,26 @@ import (
 // began, or that there can't be one: then there is no channel.
 type stirred struct {
 	again <-chan struct{}
-	list  bool // the folders of the list, not those of the themes
+	of    folders
 }
 
+// folders are what is watched.
+type folders int
+
+const (
+	ofThemes folders = iota
+	ofList
+	ofConfig
+)
+
 // watching watches folders, and tells at once that it does.
-func watching(ctx context.Context, list bool, dirs ...string) tea.Cmd {
+func watching(ctx context.Context, of folders, dirs ...string) tea.Cmd {
 	return func() tea.Msg {
 		ch, err := watch.Folders(ctx, dirs...)
 		if err != nil || len(dirs) == 0 {
-			return stirred{nil, list} // themes stay, and the list is read every second
+			return stirred{nil, of} // themes stay, and the list is read every second
 		}
-		return stirred{ch, list}
+		return stirred{ch, of}
 	}
 }
 
@@ -34,8 +43,10 @@ func watching(ctx context.Context, list bool, dirs ...string) tea.Cmd {
 func (m *Model) stirred(s stirred) tea.Cmd {
 	var read tea.Cmd
 	switch {
-	case !s.list:
+	case s.of == ofThemes:
 		read = m.restyle()
+	case s.of == ofConfig:
+		read = m.reload()
 	case m.bench == nil:
 		m.list.watched = s.again != nil
 		m.list.read = m.opt.Now()
@@ -56,7 +67,7 @@ func (m *Model) watchThemes() tea.Cmd {
 	if m.opt.ThemeDir == "" {
 		return nil
 	}
-	return watching(m.ctx, false, m.opt.ThemeDir)
+	return watching(m.ctx, ofThemes, m.opt.ThemeDir)
 }
 
 // restyle takes the theme as it is now. From a broken file the last good one
@@ -96,7 +107,7 @@ func (m *Model) goHome() tea.Cmd {
 	ctx, leave := context.WithCancel(m.ctx)
 	m.list.leave = leave
 	m.list.read = m.opt.Now()
-	return tea.Batch(m.home.Refresh(), watching(ctx, true, m.opt.Folders...))
+	return tea.Batch(m.home.Refresh(), watching(ctx, ofList, m.opt.Folders...))
 }
 
 // lookAgain is called every second.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"stepbox/session/api"
@@ -27,12 +28,18 @@ func (c command) showAction(s api.Session, n int) error {
 			held = append(held, q)
 		}
 	}
+	attempts, err := c.client.Attempts(c.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	attempts = slices.DeleteFunc(attempts, func(a api.Attempt) bool { return a.Action != n })
 	type whole struct {
 		api.Action
 		Execs     []api.Exec     `json:"exec_list"`
 		Questions []api.Question `json:"questions"`
+		Attempts  []api.Attempt  `json:"attempt_list"`
 	}
-	return c.print(whole{a, execs, held}, func(w io.Writer) {
+	return c.print(whole{a, execs, held, attempts}, func(w io.Writer) {
 		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
 		fmt.Fprintf(w, "state\t%s %s\n", a.State, a.Exit.Words())
 		if a.Judged() {
@@ -61,8 +68,17 @@ func (c command) showAction(s api.Session, n int) error {
 		for _, e := range execs {
 			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, e.Exit.Words(), e.Failure)
 		}
+		for _, t := range attempts[:min(len(attempts), maxShown)] {
+			row(w, "network", "%s  %s %s  %s", destination(t), t.Verdict, t.Rule, t.Failure)
+		}
+		if more := len(attempts) - maxShown; more > 0 {
+			row(w, "network", "and %d more: stepbox net %s", more, s.ID)
+		}
 	})
 }
+
+// maxShown attempts of an action are shown with it.
+const maxShown = 50
 
 // printQuestion shows all that a decision covers.
 func printQuestion(w io.Writer, q api.Question) {

@@ -68,11 +68,12 @@ type command struct {
 	json   bool
 }
 
-// Commands lists the commands that look at sessions and decide on them.
-func Commands(connect Connect) []*cobra.Command {
+// Commands lists the commands that look at sessions and decide on them. What is asked of
+// rules alone is asked through rules, which needs no record.
+func Commands(connect, rules Connect) []*cobra.Command {
 	return []*cobra.Command{
 		list(connect), grep(connect), show(connect), logs(connect), diff(connect), cat(connect), blame(connect), bisect(connect), checkout(connect), compare(connect), export(connect), imports(connect),
-		approve(connect), deny(connect), keep(connect), mode(connect),
+		approve(connect), deny(connect), allow(connect), network(connect), keep(connect), mode(connect), policy(connect, rules),
 		pause(connect), resume(connect), kill(connect), rollback(connect), apply(connect),
 		label(connect), remove(connect), collect(connect), verify(connect), key(connect),
 	}

@@ -143,6 +143,17 @@ func TestShowHeld(t *testing.T) {
 	}
 }
 
+// A supervisor that was killed leaves actions as they were: nobody waits for an answer.
+func TestNothingIsHeldInAnEndedSession(t *testing.T) {
+	of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionInterrupted})
+	of["GET /v1/sessions/one/questions"] = []api.Question{}
+	of["GET /v1/sessions/one/actions/1"] = api.Action{N: 1, State: api.ActionHeld}
+	out, code := serve(t, of).run("approve", "x", "1")
+	if want := "action 1 isn't held any more: the session is interrupted; stepbox resume one goes on with it"; code != 3 || !strings.Contains(out, want) {
+		t.Errorf("it says %q and ends with %d", out, code)
+	}
+}
+
 // What is held is answered by its hash, and not at all when that isn't held.
 func TestAnswers(t *testing.T) {
 	held := []api.Question{
@@ -231,6 +242,16 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// A rule isn't made on a host that is called like the session whose host was forgotten.
+func TestForgottenHost(t *testing.T) {
+	a := serve(t, recorded(t, func(v any) any { return v }))
+	for _, line := range []string{"allow x", "allow x --always", "allow oldsess1"} {
+		if out, code := a.run(strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(out, "name the host after it") {
+			t.Errorf("%s: exit %d: %s", line, code, out)
+		}
+	}
+}
+
 // As JSON comes what the API has, whole.
 func TestJSON(t *testing.T) {
 	a := serve(t, recorded(t, func(v any) any { return v }))
@@ -266,13 +287,16 @@ func TestLongCommandsAreShownWhole(t *testing.T) {
 	of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionRunning})
 	of["GET /v1/sessions/one/actions/1"] = api.Action{N: 1, State: api.ActionHeld, Title: long}
 	of["GET /v1/sessions/one/actions/1/execs"] = []api.Exec{}
+	of["GET /v1/sessions/one/attempts"] = []api.Attempt{
+		{ID: 1, Action: 1, Name: "example.org", Port: 443, Verdict: api.Deny, Rule: "deny example.org (your policy, p:3)"}, {ID: 2, Action: 2, Name: "other.example.org", Port: 443},
+	}
 	of["GET /v1/sessions/one/questions"] = []api.Question{{ID: 1, Action: 1, Title: long, Hash: "h", Command: &api.Command{
 		Argv: []string{"sh", long}, Program: "/bin/sh", Cwd: "/p", Written: true, Truncated: true, Unpinned: []string{"u"}, Sources: []string{"s"}, Env: []string{"A=b"},
 		Parts: []api.Part{{Text: "p", Verdict: api.Ask, Rule: "r"}}, Pipeline: []api.Command{{Line: "tee", Argv: []string{"tee"}}},
 	}}}
 	out, code := serve(t, of).run("show", "x", "1")
 	plain := spaces.ReplaceAllString(out, " ")
-	for _, want := range []string{"argv[0] sh\n", "program /bin/sh", "this session wrote that file", "too large to be shown whole", "not held to what you see: u", "agent can write: s", "env A=b", "part p ask (r)", "piped to tee", "hash h\n"} {
+	for _, want := range []string{"argv[0] sh\n", "program /bin/sh", "this session wrote that file", "too large to be shown whole", "not held to what you see: u", "agent can write: s", "env A=b", "part p ask (r)", "piped to tee", "hash h\n", "network example.org:443 deny deny example.org (your policy, p:3)"} {
 		if code != 0 || !strings.Contains(plain, want) {
 			t.Errorf("exit %d, no %q in\n%s", code, want, out)
 		}
@@ -284,6 +308,38 @@ func TestLongCommandsAreShownWhole(t *testing.T) {
 		if len(line) > 230 {
 			t.Errorf("a line of %d: %s", len(line), line)
 		}
+	}
+}
+
+// What waits is told with what answers it: the protocol is part of that.
+func TestNetSaysWhatAnswers(t *testing.T) {
+	of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionRunning})
+	of["GET /v1/sessions/one/attempts"] = []api.Attempt{
+		{ID: 1, Name: "a.example.org", Port: 443, Protocol: "tcp", Verdict: api.Ask, Open: true},
+		{ID: 2, Name: "b.example.org", Port: 443, Protocol: "udp", Verdict: api.Ask, Open: true},
+		{ID: 3, Name: "c.example.org", Protocol: "icmp", Verdict: api.Ask, Open: true},
+	}
+	out, _ := serve(t, of).run("net", "x")
+	for _, want := range []string{"stepbox allow one a.example.org:443\n", "stepbox allow one b.example.org:443/udp\n", "stepbox allow one c.example.org/icmp\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// Many destinations that one question is about are denied together.
+func TestDenyAllThatIsTried(t *testing.T) {
+	of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionRunning})
+	of["GET /v1/sessions/one/questions"] = []api.Question{
+		{ID: 1, Subject: api.SubjectConnection, Connection: &api.Connection{Host: "a.example.org", Rule: "a.example.org:443"}},
+		{ID: 2, Subject: api.SubjectConnection, Connection: &api.Connection{Many: []string{"b.example.org:443"}}},
+	}
+	of["POST /v1/sessions/one/decisions"] = api.Question{ID: 2}
+	a := serve(t, of)
+	out, code := a.run("deny", "--once", "x", "*")
+	last := a.asked[len(a.asked)-1]
+	if code != 0 || !strings.HasPrefix(last, "POST /v1/sessions/one/decisions ") || !strings.Contains(last, `"question":2`) {
+		t.Errorf("%d: %s, with %q", code, out, a.asked)
 	}
 }
 

@@ -22,6 +22,9 @@ func (c command) question(s api.Session, n int, hash string) (api.Question, erro
 		return held[max(0, i)], nil
 	}
 	if a, err := c.client.Action(c.ctx, s.ID, n); err == nil {
+		if !s.Live() {
+			return api.Question{}, &api.Problem{Code: api.CodeNotLive, Message: fmt.Sprintf("action %d isn't held any more: the session is %s; stepbox resume %s goes on with it", n, s.State, s.ID)}
+		}
 		state := string(a.State)
 		if a.By != "" && a.Verdict != "" {
 			state += fmt.Sprintf(" (%s by %s)", a.Verdict, a.By)
@@ -32,26 +35,33 @@ func (c command) question(s api.Session, n int, hash string) (api.Question, erro
 }
 
 // answer answers what is held of an action.
-func (c command) answer(s api.Session, n int, hash string, answer api.Answer, reason string) error {
-	q, err := c.question(s, n, hash)
+func (c command) answer(s api.Session, n int, d api.Decision) error {
+	q, err := c.question(s, n, d.Hash)
 	if err != nil {
 		return err
 	}
-	if hash == "" && answer != api.AnswerDeny && q.Subject == api.SubjectNested {
+	if d.Hash == "" && d.Answer != api.AnswerDeny && q.Subject == api.SubjectNested {
 		// One after the other may be held under the same number: what was
 		// seen may have gone away and something else have come.
 		return fmt.Errorf("action %d may hold another program soon; this one is approved by its hash (stepbox approve %s %d --hash %s): %s",
 			n, s.ID, n, q.Hash, cut(q.Title, lineMost))
 	}
-	q, err = c.client.Decide(c.ctx, s.ID, api.Decision{Question: q.ID, Hash: cmp.Or(hash, q.Hash), Answer: answer, Reason: reason, By: "cli"})
-	return c.say(q, err, "%s: action %d  %s", q.Closed, q.Action, cut(q.Title, lineMost))
+	d.Question, d.Hash, d.By = q.ID, cmp.Or(d.Hash, q.Hash), "cli"
+	q, err = c.client.Decide(c.ctx, s.ID, d)
+	if d.For == "" {
+		return c.say(q, err, "%s: action %d  %s", q.Closed, q.Action, cut(q.Title, lineMost))
+	}
+	return c.say(q, err, "%s %s: action %d  %s", q.Closed, forWords(d.For), q.Action, cut(cmp.Or(d.Pattern, q.Title), lineMost))
 }
+
+const ruleHelp = "the pattern that --session, --project or --always is for, as 'go test *'; else it is exactly what is held"
 
 const hashHelp = "only if this is still the hash of what is held (from show or --json)"
 
 func approve(connect Connect) *cobra.Command {
-	var hash string
+	var hash, pattern string
 	var into, over, keep bool
+	var to holding
 	cmd := onAction(connect, "approve", "Let a held action run", func(c command, s api.Session, n int) error {
 		answer := api.AnswerApprove
 		switch {
@@ -64,8 +74,14 @@ func approve(connect Connect) *cobra.Command {
 		case over:
 			answer = api.AnswerStepOver
 		}
-		return c.answer(s, n, hash, answer, "")
+		d := api.Decision{Hash: hash, Answer: answer}
+		if err := c.sticking(&d, to, pattern); err != nil {
+			return err
+		}
+		return c.answer(s, n, d)
 	})
+	to.flags(cmd, "once")
+	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
 	cmd.Flags().BoolVar(&into, "into", false, "step into: hold each program that it starts")
 	cmd.Flags().BoolVar(&over, "over", false, "step over: run it, and hold the next action")
@@ -74,10 +90,27 @@ func approve(connect Connect) *cobra.Command {
 }
 
 func deny(connect Connect) *cobra.Command {
-	var hash, reason string
-	cmd := onAction(connect, "deny", "Refuse a held action; the agent is told why", func(c command, s api.Session, n int) error {
-		return c.answer(s, n, hash, api.AnswerDeny, reason)
+	var hash, reason, pattern string
+	var forget, words bool
+	var to holding
+	cmd := wrap(connect, "deny [SESSION] ACTION|HOST[:PORT][/PROTOCOL]", "Refuse a held action, or to reach a host; the agent is told why", cobra.RangeArgs(1, 2), func(c command, args []string) error {
+		if what := args[len(args)-1]; words || isHost(what) {
+			return c.ruling(optional(args[:len(args)-1]), ruleOn(api.Deny, what, words), to, forget)
+		}
+		s, n, err := c.sessionAnd(args)
+		if err != nil {
+			return err
+		}
+		d := api.Decision{Hash: hash, Answer: api.AnswerDeny, Reason: reason}
+		if err := c.sticking(&d, to, pattern); err != nil {
+			return err
+		}
+		return c.answer(s, n, d)
 	})
+	to.flags(cmd, "")
+	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
+	cmd.Flags().BoolVar(&forget, "forget", false, "a host or a pattern: "+forgetHelp)
+	cmd.Flags().BoolVar(&words, "command", false, "what is named isn't an action or a host, but a pattern of commands, as 'npm publish *'")
 	cmd.Flags().StringVar(&reason, "reason", "", "one line that the agent reads on its standard error")
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp)
 	return cmd

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 
 	"stepbox/session/api"
@@ -15,11 +18,12 @@ import (
 // in, and what is held is said on diag. It returns when the session is over and
 // out has all that the agent printed, however much of it came before, or after
 // its supervisor had gone: the rest is in the record. An end of ctx makes it
-// return early.
-func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag io.Writer) error {
+// return early. With events, what happens goes there as JSON, one event on a line, instead
+// of what is said on diag.
+func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag, events io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	plain := &newlines{w: out}
-	f := &follower{client: c, id: id, out: plain, diag: diag, conns: make(chan *api.TerminalConn, 1)}
+	f := &follower{client: c, id: id, out: plain, diag: diag, events: events, conns: make(chan *api.TerminalConn, 1)}
 	if err := f.begin(ctx); err != nil {
 		cancel()
 		return err
@@ -44,9 +48,11 @@ type follower struct {
 	client    *api.Client
 	id        string
 	out, diag io.Writer
+	events    io.Writer              // nil: what is held is said on diag
 	conns     chan *api.TerminalConn // holds the newest one that takes input
 	written   int64                  // bytes that out has, or isn't to have, owned by copy
-	since     time.Time              // when the session was resumed
+	resumed   int                    // how often the session was, with this time
+	asking    api.Asking
 }
 
 // again is the wait before a lost connection is made anew.
@@ -86,7 +92,7 @@ func wait(ctx context.Context) error {
 // and was asked.
 func (f *follower) begin(ctx context.Context) error {
 	s, err := f.client.Session(ctx, f.id)
-	f.written, f.since = s.Printed, s.ResumedAt
+	f.written, f.resumed, f.asking = s.Printed, s.Resumed, s.Asking
 	return err
 }
 
@@ -157,17 +163,51 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 	}
 }
 
-// announce says what is held until the session is over.
+// announce says what is held, and what else waits for a person, until the session is over.
 func (f *follower) announce(ctx context.Context) error {
+	if f.events != nil {
+		lines := json.NewEncoder(f.events)
+		return f.each(ctx, f.client.Events, func(e api.Event) error { return lines.Encode(e) })
+	}
+	said, paused := map[int64]bool{}, false
+	waits := func(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+		return f.client.EventsOf(ctx, id, "question", from, "session", "note")
+	}
+	return f.each(ctx, waits, func(e api.Event) error {
+		if e.Session != nil {
+			f.asking = e.Session.Asking // a policy may say something else now
+		}
+		if q := e.Question; q != nil {
+			f.say(*q, said)
+		}
+		if n := e.Note; n != nil && n.Warn {
+			fmt.Fprintln(f.diag, "stepbox:", api.Escape(n.Text))
+		}
+		if s := e.Session; s != nil && (s.State == api.SessionPaused) != paused {
+			paused = !paused
+			f.sayPaused(paused, s.Name)
+		}
+		return nil
+	})
+}
+
+// each gives events to do until the session is over, but for those before it was resumed:
+// these are told by their place in the record, as clocks are set. A stream that breaks is
+// begun again.
+func (f *follower) each(ctx context.Context, events func(context.Context, string, uint64) iter.Seq2[api.Event, error], do func(api.Event) error) error {
 	var seq uint64
+	now := f.resumed == 0
 	for {
-		for e, err := range f.client.EventsOf(ctx, f.id, "question", seq+1) {
+		for e, err := range events(ctx, f.id, seq+1) {
 			if err != nil {
 				break
 			}
 			seq = max(seq, e.Seq)
-			if q := e.Question; q != nil && q.Open() && !q.HeldAt.Before(f.since) {
-				fmt.Fprintln(f.diag, heldLine(f.id, *q))
+			if now = now || e.Session != nil && e.Session.Resumed >= f.resumed; !now {
+				continue
+			}
+			if err := do(e); err != nil {
+				return err
 			}
 		}
 		s, err := f.client.Session(ctx, f.id)
@@ -183,14 +223,49 @@ func (f *follower) announce(ctx context.Context) error {
 	}
 }
 
+// say says once of a question that it waits, and that it was denied as nobody answered.
+func (f *follower) say(q api.Question, said map[int64]bool) {
+	switch {
+	case q.Open() && f.asking.On != api.OnAskDeny && !said[q.ID]:
+		said[q.ID] = true
+		fmt.Fprintln(f.diag, heldLine(f.id, q))
+	case q.Closed == "deny" && q.ClosedBy == api.Nobody:
+		why := "nobody is asked in this session: " + cmp.Or(f.asking.By, "--on-ask deny")
+		if f.asking.On != api.OnAskDeny {
+			why = fmt.Sprintf("nobody answered within %s: %s", f.asking.Timeout, cmp.Or(f.asking.By, "--ask-timeout"))
+		}
+		fmt.Fprintf(f.diag, "stepbox: denied: %s (%s)\n", cut(q.Title, lineMost), why)
+	}
+}
+
+// sayPaused says that the agent is frozen, and how it goes on.
+func (f *follower) sayPaused(paused bool, name string) {
+	if paused {
+		fmt.Fprintf(f.diag, "stepbox: paused: every process of %s is frozen (stepbox log %s says why, stepbox continue %s lets it go on, stepbox kill %s ends it)\n", name, f.id, f.id, f.id)
+	}
+}
+
 // heldLine says on one line what is held and how it is answered.
 func heldLine(id string, q api.Question) string {
 	verbs := fmt.Sprintf("stepbox approve %s %d, or deny", id, q.Action)
+	what := cut(q.Title, lineMost)
 	switch q.Subject {
+	case api.SubjectLimit:
+		what += ": " + q.Rule
 	case api.SubjectEdit:
 		verbs = fmt.Sprintf("stepbox keep %s %d, or rollback --to-before %d", id, q.Action, q.Action)
 	case api.SubjectNested:
 		verbs = fmt.Sprintf("stepbox approve %s %d --hash %s, or deny", id, q.Action, q.Hash)
+	case api.SubjectConnection:
+		switch c := q.Connection; {
+		case c == nil: // it is told with the next event
+		case c.Host == "": // too many to be allowed together
+			verbs = fmt.Sprintf("stepbox deny --once %s '*', or allow %s HOST", id, id)
+		case c.Limit != "": // a rule isn't an answer to that
+			verbs = fmt.Sprintf("stepbox allow --once %s %s, or deny --once", id, c.Rule)
+		default:
+			verbs = fmt.Sprintf("stepbox allow %s %s, or deny", id, c.Rule)
+		}
 	}
-	return fmt.Sprintf("stepbox: held: %s (%s)", cut(q.Title, lineMost), verbs)
+	return fmt.Sprintf("stepbox: held: %s (%s)", what, verbs)
 }

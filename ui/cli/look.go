@@ -112,8 +112,14 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if len(s.Beside) > 0 {
 		row(w, "beside", "%s works on the same files: neither sees what the other changes before that is applied", besideNames(s))
 	}
+	if words := s.Asking.Words(); words != "" {
+		row(w, "questions", "%s", words)
+	}
 	if s.Limits.Source != "" { // what was imported had none
 		fmt.Fprintf(w, "limits\t%s (%s)\n", paint.Limits(s.Limits), s.Limits.Source)
+	}
+	for i, rule := range s.Limits.Rules {
+		row(w, [2]string{"limited by", ""}[min(i, 1)], "%s", rule)
 	}
 	if sp != nil {
 		fmt.Fprintf(w, "on the disk\t%s of files, %s in /tmp, %s of record\n", paint.Bytes(sp.Files), paint.Bytes(sp.Temporary), paint.Bytes(sp.Record))
@@ -135,7 +141,11 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 		fmt.Fprintln(w, actionLine(a))
 	}
 	for _, q := range questions {
-		fmt.Fprintf(w, "held: action %d\t%s\t(%s)\n", q.Action, cut(q.Title, 100), q.Rule)
+		what := fmt.Sprintf("action %d", q.Action)
+		if q.Connection != nil {
+			what = "connection"
+		}
+		fmt.Fprintf(w, "held: %s\t%s\t(%s)\n", what, cut(q.Title, 100), q.Rule)
 		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said != nil }); i >= 0 {
 			fmt.Fprintf(w, "said:\t%s\t(%s)\n", cut(actions[i].Said.Text, 200), actions[i].Said.Source)
 		}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"stepbox/ui/config"
 )
 
 // Colours of what is printed for reading: the terminal's own, as git has them.
@@ -41,7 +42,7 @@ func isTerminal(readerOrWriter any) bool {
 // ends at once when all fits on the screen. Without one it goes to out. Done waits
 // until the person has left it; who leaves early is no failure.
 func page(ctx context.Context, out io.Writer) (w io.Writer, done func() error) {
-	line := cmp.Or(os.Getenv("STEPBOX_PAGER"), os.Getenv("PAGER"), "less")
+	line := config.Load(os.Getenv).Pager
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	// What is shown can't have less run or write anything, nor act on the terminal.

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 
 	"stepbox/session/api"
+	"stepbox/ui/config"
 )
 
 // NoMode is the error for a mode that there isn't.
@@ -19,19 +18,11 @@ func NoMode(m api.Mode) error {
 
 // ParseSize reads a number of bytes with an optional K, M, G or T (powers of 1024).
 func ParseSize(s string) (int64, error) {
-	bad := fmt.Errorf("%w: %q is no size: use a number with K, M, G or T, like 512M", ErrUsage, api.Escape(s))
-	digits := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s), "B"), "I")
-	shift := 0
-	if digits != "" {
-		if i := strings.IndexByte("KMGT", digits[len(digits)-1]); i >= 0 {
-			digits, shift = digits[:len(digits)-1], 10*(i+1)
-		}
+	n, err := config.ParseSize(s)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrUsage, err)
 	}
-	n, err := strconv.ParseFloat(digits, 64)
-	if err != nil || n < 0 || math.IsNaN(n) || n*math.Pow(2, float64(shift)) > math.MaxInt64/2 {
-		return 0, bad
-	}
-	return int64(n * math.Pow(2, float64(shift))), nil
+	return n, err
 }
 
 // Detached says where a session went on.
@@ -41,6 +32,13 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 		return err
 	}
 	fmt.Fprintf(w, "%s (%d) runs on; stepbox attach %s joins it, stepbox kill %s ends it\n", s.Name, s.Number, s.ID, s.ID)
+	held, err := c.Questions(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, q := range held {
+		fmt.Fprintln(w, heldLine(id, q))
+	}
 	if os.Getenv("XDG_SESSION_ID") != "" {
 		fmt.Fprintln(w, "logging out ends it, unless lingering is on: loginctl enable-linger")
 	}

@@ -79,7 +79,8 @@ func (a *answers) run(args ...string) (out string, code int) {
 	var b bytes.Buffer
 	root := &cobra.Command{Use: "stepbox"}
 	cli.Plain(root)
-	root.AddCommand(cli.Commands(func(context.Context) (*api.Client, func(), error) { return a.client, func() {}, nil })...)
+	connect := func(context.Context) (*api.Client, func(), error) { return a.client, func() {}, nil }
+	root.AddCommand(cli.Commands(connect, connect)...)
 	root.SetArgs(args)
 	root.SetOut(&b)
 	root.SetErr(&b)

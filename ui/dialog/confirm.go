@@ -74,8 +74,8 @@ func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		note = waiting(f)
 	}
 	hints := []paint.Hint{
-		{Key: "y", Words: c.YesFor, Off: c.Off != "" || c.Do == nil || f.Wait > 0},
-		{Key: "n esc", Words: "no, leave everything as it is"},
+		{Key: keys.First(intent.Yes{}, keys.Confirm), Words: c.YesFor, Off: c.Off != "" || c.Do == nil || f.Wait > 0},
+		{Key: strings.TrimPrefix(keys.First(intent.Back{}, keys.Confirm)+" esc", "esc "), Words: "no, leave everything as it is"},
 	}
 	title := []text{{c.Title, themes.Strong}}
 	c.draw(dst, area, f, title, rows, hints, note)

@@ -9,6 +9,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -115,7 +116,7 @@ func (p *Plan) conflict(c api.Conflict) []item {
 	case len(c.Clashes) == 0:
 		it.about = says("Both can't be had together, as lines of text could: it is one or the other.", themes.SurfaceMuted)
 	default:
-		it.about = joined(says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; m takes both and lets you choose for each place.", themes.SurfaceMuted),
+		it.about = joined(says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; "+keys.First(intent.Choose{Way: api.WayMerge}, keys.Plan)+" takes both and lets you choose for each place.", themes.SurfaceMuted),
 			func(dst uv.Screen, width int) (out []row) {
 				for i, x := range c.Clashes {
 					out = append(out, p.clash(dst, i, x, width)...)

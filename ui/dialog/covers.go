@@ -3,7 +3,6 @@ package dialog
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -21,134 +20,89 @@ func subject(s api.Subject) string {
 		return "nested program"
 	case api.SubjectEdit:
 		return "edit"
+	case api.SubjectConnection:
+		return "connection"
+	case api.SubjectLimit:
+		return "action at its limit"
 	}
 	return "command"
 }
 
 // foot is the keys and, above them, what stands in their way.
 func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
-	edit, wait := d.shown.Subject == api.SubjectEdit, f.Wait
 	var hints []paint.Hint
 	var reason string
 	for _, b := range keys.In(keys.Decision) {
-		if b.Short == "" || (d.over != "" || d.Off != "") && intent.Decides(b.Intent) {
+		if !d.offers(b) {
 			continue
 		}
-		switch b.Intent.(type) {
-		case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
-			if edit {
-				continue
-			}
-		case intent.Keep, intent.Rollback:
-			if !edit {
-				continue
-			}
-		case intent.Raw:
-			if d.shown.Command == nil {
-				continue
-			}
-		case intent.HeldStep:
-			if d.of < 2 {
-				continue
-			}
-		}
 		why := d.Why(b.Intent)
-		off := why != ""
-		if off && reason == "" {
-			reason = why
-		}
-		words := b.Short
-		if _, back := b.Intent.(intent.Back); back && d.over != "" {
-			words = "close"
-		}
-		if _, ok := b.Intent.(intent.Raw); ok && d.raw {
-			words = "hide raw argv"
-		}
-		off = off || intent.Decides(b.Intent) && wait > 0
-		hints = append(hints, paint.Hint{Key: b.First(), Words: words, Off: off})
+		reason = cmp.Or(reason, why)
+		hints = append(hints, paint.Hint{Key: b.First(), Words: d.wordsFor(b), Off: why != "" || intent.Decides(b.Intent) && f.Wait > 0})
 	}
-	switch {
-	case d.over != "":
-		return hints, text{"✗ " + d.over, themes.Warn}
-	case d.Off != "":
-		return hints, text{"! " + d.Off, themes.Warn}
-	case d.notice != "":
-		return hints, text{d.notice, themes.Warn}
-	case d.pending:
-		return hints, text{"⋯ the answer is on its way", themes.Info}
-	case reason != "" && !(d.changed && wait > 0):
-		return hints, text{"! " + reason, themes.Warn}
-	case wait > 0 && !d.changed:
-		return hints, waiting(f)
-	case d.changed:
-		return hints, text{"! this question changed while it was open: look again", themes.Warn}
-	}
-	return hints, text{"✓ keys answer this question", themes.OK}
+	return hints, d.note(reason, f)
 }
 
-// rows are the body, and how many of them, from the first on, show what a
-// decision covers.
-func (d *Decision) rows(dst uv.Screen, width int) (out []row, covered int) {
-	q := d.shown
-	out = append(out, row{})
-	for _, w := range Warnings(q) {
-		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
+// offers says whether a key is one for what is asked about.
+func (d *Decision) offers(b keys.Binding) bool {
+	if closed := d.over != "" || d.Off != ""; b.Short == "" || closed && intent.Decides(b.Intent) {
+		return false
 	}
-	if len(out) > 1 {
-		out = append(out, row{})
+	edit := d.shown.Subject == api.SubjectEdit
+	if a, ok := b.Intent.(intent.Approve); ok && a.Keep && d.shown.Subject == api.SubjectNested {
+		return false // its changes are its action's
 	}
-	if c := q.Command; c != nil {
-		for i, c := range c.All() {
-			if i > 0 {
-				out = append(out, row{}, muted("together with, as one job:"))
-			}
-			out = append(out, command(dst, c.Line, width)...)
-			out = append(out, row{})
-			out = append(out, d.parts(dst, c, width)...)
-			out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
-			out = append(out, pair(dst, "program", cmp.Or(c.Program, "—"), width, themes.Surface)...)
-			for i, e := range c.Env {
-				name := ""
-				if i == 0 {
-					name = "variables"
-				}
-				out = append(out, pair(dst, name, e, width, themes.Surface)...)
-			}
+	switch b.Intent.(type) {
+	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
+		return !edit && (d.shown.Connection == nil || ofConnections(b.Intent))
+	case intent.Keep, intent.Rollback:
+		return edit
+	case intent.Raw:
+		return d.shown.Command != nil
+	case intent.HeldStep:
+		return d.of > 1
+	}
+	return true
+}
+
+// wordsFor is what a key is called.
+func (d *Decision) wordsFor(b keys.Binding) string {
+	switch b.Intent.(type) {
+	case intent.Approve:
+		if d.shown.Connection != nil {
+			return "allow once"
 		}
-	} else if len(q.Changes) == 0 {
-		out = append(out, command(dst, q.Title, width)...)
-	}
-	for i := range q.Changes {
-		out = append(out, change(dst, q.Changes[i], width))
-	}
-	if q.Command == nil {
-		out = append(out, row{})
-	}
-	covered = len(out)
-	if d.raw && q.Command != nil {
-		out = append(out, row{}, muted("arguments as they are executed"))
-		for _, c := range q.Command.All() {
-			for i, a := range c.Argv {
-				out = append(out, pair(dst, "  "+strconv.Itoa(i), a, width, themes.Surface)...)
-			}
+	case intent.Back:
+		if d.over != "" {
+			return "close"
+		}
+	case intent.Raw:
+		if d.raw {
+			return "hide raw argv"
 		}
 	}
-	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "—"), width, themes.Surface)...)
-	if d.said != nil {
-		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
+	return b.Short
+}
+
+// note is what stands in the way of an answer. Reason is why some key does nothing.
+func (d *Decision) note(reason string, f paint.Frame) text {
+	switch {
+	case d.over != "":
+		return text{"✗ " + d.over, themes.Warn}
+	case d.Off != "":
+		return text{"! " + d.Off, themes.Warn}
+	case d.notice != "":
+		return text{d.notice, themes.Warn}
+	case d.pending:
+		return text{"⋯ the answer is on its way", themes.Info}
+	case reason != "" && !(d.changed && f.Wait > 0):
+		return text{"! " + reason, themes.Warn}
+	case d.changed:
+		return text{"! this question changed while it was open: look again", themes.Warn}
+	case f.Wait > 0:
+		return waiting(f)
 	}
-	if c := q.Command; c != nil {
-		if len(c.Parents) > 0 {
-			out = append(out, pair(dst, "started by", strings.Join(c.Parents, " ← "), width, themes.SurfaceMuted)...)
-		}
-		if c.LastTime != "" {
-			out = append(out, pair(dst, "last time", c.LastTime, width, themes.SurfaceMuted)...)
-		}
-		if c.Before != 0 {
-			out = append(out, pair(dst, "undo", fmt.Sprintf("can be rolled back to checkpoint %d", c.Before), width, themes.SurfaceMuted)...)
-		}
-	}
-	return append(out, row{}), covered
+	return text{"✓ keys answer this question", themes.OK}
 }
 
 func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
@@ -170,8 +124,8 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 		for _, r := range rows[1:] {
 			out = append(out, row{indent: 9, spans: []text{{r, themes.Surface}}})
 		}
-		if p.Rule != "" {
-			out = append(out, row{indent: 9, spans: []text{{paint.Shorten(dst, p.Rule, width-10), themes.SurfaceMuted}}})
+		if p.Rule != "" && (p.Verdict != api.Allow || strings.HasPrefix(p.Rule, "allow ")) { // else no rule is about it
+			out = append(out, row{indent: 9, spans: []text{{paint.Shorten(dst, paint.Reason(dst, p.Rule, width-10), width-10), themes.SurfaceMuted}}})
 		}
 	}
 	return append(out, row{})

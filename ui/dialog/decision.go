@@ -24,8 +24,13 @@ type Decision struct {
 	pending   bool   // an answer is on its way
 	notice    string // what became of the last try
 	shown     api.Question
-	said      *api.Said // what the agent announced of it; that may come late
-	print     string    // fingerprint of what is shown
+	said      *api.Said      // what the agent announced of it; that may come late
+	action    string         // what a connection's action is called
+	equal     []api.Question // others that read the same, which the answer is for, too
+	diffs     []api.FileDiff // of an edit
+	unread    string         // why there are none, or not all
+	asked     string         // fingerprint of the text that they were asked for
+	print     string         // fingerprint of what is shown
 	raw       bool
 	seen      int  // how many rows from the first on have been in view
 	seenAt    int  // the width they were counted at
@@ -66,8 +71,11 @@ func (d *Decision) Sync(n News) {
 	id := d.shown.ID
 	d.pending = n.Pending[id]
 	d.place, d.of = n.State.Place(id)
-	if a, ok := n.State.Action(d.shown.Action); ok && a.Said != d.said {
-		d.said, d.made = a.Said, made{}
+	if d.over == "" {
+		d.equal = n.State.Equal(id)
+	}
+	if a, ok := n.State.Action(d.shown.Action); ok && (a.Said != d.said || a.Title != d.action) {
+		d.said, d.action, d.made = a.Said, a.Title, made{}
 	}
 	q, ok := n.State.Question(id)
 	switch print := n.State.Print(id); {
@@ -75,9 +83,14 @@ func (d *Decision) Sync(n News) {
 	case !ok && !d.pending:
 		d.over = n.Closed(id)
 	case ok && print != d.print:
-		d.shown, d.print = q, print
+		d.shown, d.print, d.diffs, d.unread = q, print, nil, ""
 		d.seen, d.whole, d.top, d.changed = 0, false, 0, true
 		d.notice = ""
+	case ok: // how often it is tried, and what it offers, moves on
+		if q.Offer != d.shown.Offer {
+			d.made = made{}
+		}
+		d.shown = q
 	}
 }
 
@@ -106,15 +119,16 @@ func (d *Decision) Why(i intent.Intent) string {
 	const ownKeys, unread = "changes are kept (y) or taken back (u)", "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
-	case intent.Approve, intent.StepInto, intent.StepOver:
+	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
 		if edit {
 			return ownKeys
 		}
-		if d.over == "" && !d.whole {
-			return unread
+		if why := WhyNot(i, d.shown); why != "" {
+			return why
 		}
-		if keep, ok := i.(intent.Approve); ok && keep.Keep && d.shown.Subject == api.SubjectNested {
-			return "its changes are its action's: approve it (a)"
+		_, always := i.(intent.Always)
+		if many := d.shown.Connection != nil && d.shown.Connection.Host == ""; d.over == "" && !d.whole && !(always && many) {
+			return unread // but a rule on one of many names just that
 		}
 	case intent.Keep:
 		if !edit {
@@ -156,7 +170,10 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 		return nil
 	}
 	if a := intent.AnswerTo(i); a != "" {
-		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a}
+		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a, Equal: true}
+	}
+	if _, always := i.(intent.Always); always {
+		return intent.AskRule{Question: d.shown.ID, Print: d.print}
 	}
 	if _, deny := i.(intent.Deny); deny {
 		return intent.AskReason{Question: d.shown.ID, Print: d.print}
@@ -166,17 +183,21 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 
 func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 116)
-	if m := &d.made; m.rows == nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() {
+	if m := &d.made; m.rows == nil || d.shown.Connection != nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() {
 		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod()}
-		m.rows, m.covered = d.rows(dst, width)
+		m.rows, m.covered = d.rows(dst, width, f.Now)
 	}
 	rows, covered := d.made.rows, d.made.covered
 	if d.seenAt != width {
 		d.seen, d.seenAt = 0, width
 	}
 	q := d.shown
+	mark := "◆ "
+	if q.Action != 0 {
+		mark = fmt.Sprintf("◆ #%d ", q.Action)
+	}
 	title := []text{
-		{fmt.Sprintf("◆ #%d ", q.Action), themes.Held},
+		{mark, themes.Held},
 		{subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), themes.Strong},
 	}
 	if d.of > 1 {

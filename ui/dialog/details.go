@@ -197,6 +197,9 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 				{word, k}, {"  " + a.At.Local().Format("15:04:05.000"), themes.Surface},
 			}})
 			add("  rule", a.Rule, themes.Surface)
+			if i == len(attempts)-1 {
+				add("  change it", howToChange(a), themes.Surface)
+			}
 			add("  failure", a.Failure, themes.Warn)
 			add("  program", program(a), themes.Surface)
 			add("  address", a.Address, themes.Surface)
@@ -214,6 +217,28 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 		return out
 	}
 	return d
+}
+
+// DeniedForGood says whether a rule denies it that no rule of the session outranks, as
+// its own newest one does.
+func DeniedForGood(a api.Attempt) bool {
+	return a.Verdict == api.Deny && strings.HasPrefix(a.Rule, "deny ") && !strings.HasSuffix(a.Rule, "(this session)")
+}
+
+// howToChange says how what was denied, or was let through by no rule and failed, as a
+// port of this machine does without one, can be let through the next time; else "".
+func howToChange(a api.Attempt) string {
+	switch {
+	case a.AllowedWithoutRule() && a.Failure != "" && a.Pattern() != "":
+		return "A in Network makes a rule for it"
+	case a.Verdict != api.Deny:
+		return ""
+	case DeniedForGood(a):
+		return "what one rule denies no other allows: change it where it stands"
+	case a.Protocol != "tcp" && a.Protocol != "udp" && a.Protocol != "icmp":
+		return ""
+	}
+	return "a in Network allows its next try in this session, A by a rule for longer; stepbox allow does, too"
 }
 
 func program(a api.Attempt) string {
@@ -246,13 +271,29 @@ func SessionFacts(get func() api.Session) *Details {
 			return out
 		}
 		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
+		if words := s.Asking.Words(); words != "" {
+			add("questions", words, themes.Surface)
+		}
 		add("limits", cmp.Or(paint.Limits(s.Limits), "none"), themes.Surface)
 		add("enforced by", cmp.Or(s.Limits.Source, "—"), themes.Surface)
-		add("hosts", cmp.Or(strings.Join(s.Hosts, ", "), "none: every connection is refused"), themes.Surface)
+		add("hosts", hosts(s), themes.Surface)
 		add("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"), themes.Surface)
 		return out
 	}
 	return d
+}
+
+// hosts says which destinations are let through without a question.
+func hosts(s api.Session) string {
+	switch {
+	case s.Mode == api.ModeWatch:
+		return "all: watch mode lets through what it records"
+	case len(s.Hosts) > 0:
+		return strings.Join(s.Hosts, ", ")
+	case s.Asking.On == api.OnAskDeny:
+		return "none named: what no rule allows is denied, as nobody is asked"
+	}
+	return "none named: what no rule decides is asked about"
 }
 
 // ModeWords says what a mode does.

@@ -69,7 +69,7 @@ func (e *Entry) Handle(i intent.Intent) intent.Intent {
 
 func (e *Entry) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	rows := append([]row{{}}, wrapped(dst, e.About, e.measure(area, 92), themes.SurfaceMuted)...)
-	return e.ask(dst, area, f, []text{{e.Title, themes.Strong}}, rows, []paint.Hint{{Key: "enter", Words: e.Yes, Off: e.sent}, {Key: "esc", Words: "back"}}, text{})
+	return e.ask(dst, area, f, []text{{e.Title, themes.Strong}}, rows, []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Input), Words: e.Yes, Off: e.sent}, {Key: "esc", Words: "back"}}, text{})
 }
 
 // ask draws the rows and, below them, the line and why what it had was refused.
@@ -97,7 +97,7 @@ func NewSaveFile(f *File) *Entry {
 // NewSearch asks what is to be searched for in a session.
 func NewSearch() *Entry {
 	return (&Entry{
-		Title: "Search this session", Empty: "type some words; n and N go through the places", Yes: "search",
+		Title: "Search this session", Empty: "type some words; " + keys.First(intent.Hit{By: 1}, keys.Replay) + " and " + keys.First(intent.Hit{By: -1}, keys.Replay) + " go through the places", Yes: "search",
 		About: "Words of commands, paths, hosts, or the terminal's text.",
 		Do:    something(func(words string) intent.Intent { return intent.SearchFor{Text: words} }),
 	}).Begin("", 200)

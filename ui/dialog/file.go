@@ -157,7 +157,8 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		note = text{"no action wrote it: it is the project's", themes.SurfaceMuted}
 	}
 	hints := []paint.Hint{
-		{Key: "enter", Words: "its action", Off: d.Why(intent.Open{}) != ""}, {Key: "b", Words: "who wrote it"}, {Key: "s", Words: "save as…"}, {Key: "esc", Words: "back"},
+		{Key: keys.First(intent.Open{}, keys.File), Words: "its action", Off: d.Why(intent.Open{}) != ""},
+		{Key: keys.First(intent.Blame{}, keys.File), Words: "who wrote it"}, {Key: keys.First(intent.Save{}, keys.File), Words: "save as…"}, {Key: "esc", Words: "back"},
 	}
 	title := []text{{d.blame.Path, themes.Strong}, {"  " + momentWords(d.At), themes.SurfaceMuted}}
 	d.draw(dst, area, f, title, rows, hints, note)

@@ -33,7 +33,7 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	for _, s := range h.Place {
 		title := string(s)
 		if s == keys.Leader {
-			title += "  " + keys.LeaderKey
+			title += "  " + keys.LeaderKey()
 		}
 		rows = append(rows, row{spans: []text{{title, themes.Strong}}})
 		for _, b := range keys.In(s) {
@@ -193,6 +193,6 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	}
 	p.top = 0
 	body := p.draw(dst, area, f, []text{{"Commands", themes.Strong}}, rows,
-		[]paint.Hint{{Key: "enter", Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
+		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
 	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

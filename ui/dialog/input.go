@@ -10,6 +10,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
@@ -75,19 +76,50 @@ type Reason struct {
 	question api.Question
 	print    string
 	off      string // why enter does nothing now, or ""
+	equal    bool   // the denial is for all that read the same, too
+	extent   int    // 0 is once, others are those of extents
 }
 
-// NewReason opens the input for the denial of a question.
-func NewReason(q api.Question, print string) *Reason {
-	r := &Reason{Entry: Entry{Empty: "a reason, or nothing"}, question: q, print: print}
+// NewReason opens the input for the denial of a question, and with equal of all that
+// read the same.
+func NewReason(q api.Question, print string, equal bool) *Reason {
+	r := &Reason{equal: equal, Entry: Entry{Empty: "a reason, or nothing"}, question: q, print: print}
 	r.Do = func(why string) intent.Intent {
 		if r.off != "" {
 			return nil
 		}
-		return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(why)}
+		return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(why), For: r.holds(), Equal: r.equal}
 	}
 	r.Begin("", maxReason)
 	return r
+}
+
+func (r *Reason) Scope() keys.Scope { return keys.Denial }
+
+// Handle chooses for how long, and denies.
+func (r *Reason) Handle(i intent.Intent) intent.Intent {
+	if i, ok := i.(intent.Extent); ok {
+		if !r.sent && !r.onlyOnce() {
+			r.extent = (r.extent + i.By + len(extents) + 1) % (len(extents) + 1)
+		}
+		return nil
+	}
+	return r.Entry.Handle(i)
+}
+
+// onlyOnce says that no rule can be made of the denial: it is of many destinations, or at
+// a limit, which stands in a file.
+func (r *Reason) onlyOnce() bool {
+	c := r.question.Connection
+	return r.question.Subject == api.SubjectLimit || c != nil && (c.Host == "" || c.Limit != "")
+}
+
+// holds is for how long it is denied; "" is once.
+func (r *Reason) holds() api.Extent {
+	if r.extent == 0 {
+		return ""
+	}
+	return extents[r.extent-1]
 }
 
 // Sync says when the question isn't what it was any more.
@@ -126,16 +158,31 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	rows := []row{{}}
 	cmd := command(dst, name, width)
+	if c := r.question.Connection; c != nil {
+		cmd = wrapped(dst, paint.WhoTo(c), width, themes.Strong)
+	}
 	if len(cmd) > 4 {
 		cmd = append(cmd[:4], muted("⋯"))
 	}
 	rows = append(rows, cmd...)
-	rows = append(rows, row{}, muted("why? The agent reads this on its standard error, so it can do better."))
+	why := "why? The agent reads this on its standard error, so it can do better."
+	if r.question.Connection != nil {
+		why = "why? The agent is told with its next command; the program is just refused."
+	}
+	rows = append(rows, row{}, muted(why))
 	note := text{}
 	if r.off != "" {
 		note = text{"! " + r.off, themes.Warn}
 	}
-	hints := []paint.Hint{{Key: "enter", Words: "deny", Off: r.off != ""}, {Key: "esc", Words: "back, nothing decided"}}
+	verb := "deny once"
+	if e := r.holds(); e != "" {
+		verb = "deny " + ExtentWords(e)
+	}
+	hints := []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Denial), Words: verb, Off: r.off != ""}}
+	if !r.onlyOnce() {
+		hints = append(hints, paint.Hint{Key: keys.First(intent.Extent{By: 1}, keys.Denial), Words: "for how long"})
+	}
+	hints = append(hints, paint.Hint{Key: "esc", Words: "back, nothing decided"})
 	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
 	return r.ask(dst, area, f, title, rows, hints, note)
 }

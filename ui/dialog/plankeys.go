@@ -42,7 +42,8 @@ func (p *Plan) Why(i intent.Intent) string {
 		case p.over || it.choose == nil:
 			return "choose a conflict first (↑↓): only there are m, w and t to be chosen"
 		case !slices.Contains(it.ways, i.Way):
-			return "here it is w or t; m is for a file whose text can be merged"
+			return fmt.Sprintf("here it is %s or %s; %s is for a file whose text can be merged", keys.First(intent.Choose{Way: api.WayWanted}, keys.Plan),
+				keys.First(intent.Choose{Way: api.WayThere}, keys.Plan), keys.First(intent.Choose{Way: api.WayMerge}, keys.Plan))
 		}
 	case intent.Toggle:
 		if p.over || it.toggle == nil {

@@ -19,6 +19,9 @@ func Warnings(q api.Question) []string {
 			texts = append(texts, c.Env...)
 		}
 	}
+	if c := q.Connection; c != nil {
+		texts = append([]string{c.Host, c.Program}, c.Many...)
+	}
 	escapes, foreign := false, false
 	for _, t := range texts {
 		e, f := paint.Unusual(t)
@@ -32,6 +35,9 @@ func Warnings(q api.Question) []string {
 	}
 	if foreign {
 		out = append(out, "letters outside of ASCII are in it; some look like others, so they are marked")
+	}
+	if c := q.Connection; c != nil && c.Written {
+		out = append(out, "this session wrote the program that connects: "+c.Program)
 	}
 	c := q.Command
 	if c == nil {
@@ -57,6 +63,9 @@ func Warnings(q api.Question) []string {
 // Plain says whether a question is only its command's line: nothing else in it
 // needs to be read, so that a row which shows the line whole shows all.
 func Plain(q api.Question) bool {
+	if q.Connection != nil {
+		return q.Connection.Host != "" && len(Warnings(q)) == 0
+	}
 	c := q.Command
 	return q.Subject != api.SubjectEdit && c != nil && len(Warnings(q)) == 0 &&
 		len(c.Env) == 0 && len(c.Pipeline) == 0 && len(c.Parts) < 2 && c.Line == q.Title

@@ -24,6 +24,10 @@ const (
 		ansi.ResetModeBracketedPaste + ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
 )
 
+// keyboard is what is asked of terminals that tell keys apart: by codes of their own, and
+// of keys whose letter isn't Latin which key of a US keyboard is in their place.
+const keyboard = ansi.KittyDisambiguateEscapeCodes | ansi.KittyReportAlternateKeys
+
 // Clusters says whether a terminal that reports so about mode 2027 can be told
 // that what a person sees as one character takes the room of one.
 func Clusters(v ansi.ModeSetting) bool {
@@ -54,7 +58,7 @@ func (t *tty) enter(in io.Reader, out io.Writer, env uv.Environ) error {
 		t.out = f
 	}
 	signal.Notify(t.resized, syscall.SIGWINCH)
-	words := entering + ansi.PushKittyKeyboard(1)
+	words := entering + ansi.PushKittyKeyboard(keyboard)
 	if answers(env) {
 		words += ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
 	}

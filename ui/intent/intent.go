@@ -80,6 +80,10 @@ type (
 type (
 	Approve     struct{ Keep bool } // Keep: what it changes is kept without a question
 	Deny        struct{ sealed }
+	Always      struct{ sealed } // approve, and make a rule of it
+	Extent      struct{ By int } // for how long an answer is to hold: the next or the one before
+	Forget      struct{ sealed } // take the newest rule back
+	Rules       struct{ sealed } // list those that were made in this session
 	StepInto    struct{ sealed }
 	StepOver    struct{ sealed }
 	Continue    struct{ sealed }
@@ -185,7 +189,18 @@ type (
 		Hash     string
 		Answer   api.Answer
 		Reason   string
+		For      api.Extent // "" is once
+		Equal    bool       // it is for all that read the same, too
+		Pattern  string     // of the rule that it becomes; "": exactly what was asked about
 	}
+	// AskRule opens what asks which rule the answer to a question becomes.
+	AskRule struct {
+		Question int64
+		Print    string
+	}
+	// MakeRule makes a rule on what was not asked about, DropRule takes one back.
+	MakeRule struct{ Rule api.Rule }
+	DropRule struct{ Rule api.Rule }
 	// AskReason opens the input for the reason of a denial of a question with all
 	// its text, whose fingerprint was Print.
 	AskReason struct {
@@ -205,7 +220,7 @@ type (
 // Decides says whether an intent answers a question.
 func Decides(i Intent) bool {
 	switch i.(type) {
-	case Approve, Deny, StepInto, StepOver, Keep, Rollback:
+	case Approve, Always, Deny, StepInto, StepOver, Keep, Rollback:
 		return true
 	}
 	return false
@@ -214,7 +229,7 @@ func Decides(i Intent) bool {
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {
-	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, Resume:
+	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, Resume, Forget:
 		return true
 	}
 	return Decides(i)
@@ -258,6 +273,10 @@ func (SetMode) intent()     {}
 func (Unavailable) intent() {}
 func (Decide) intent()      {}
 func (AskReason) intent()   {}
+func (AskRule) intent()     {}
+func (MakeRule) intent()    {}
+func (DropRule) intent()    {}
+func (Extent) intent()      {}
 func (Apply) intent()       {}
 func (Choose) intent()      {}
 func (AskCheck) intent()    {}

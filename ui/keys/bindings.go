@@ -11,9 +11,6 @@ import (
 	"stepbox/ui/intent"
 )
 
-// notHeld is what keys that would decide on a connection are answered with.
-const notHeld = "connections don't wait for an answer: what may be reached was said when the session started"
-
 // bind makes a binding of keys with blanks between them.
 func bind(keys, name, short, help string, i intent.Intent) Binding {
 	all := strings.Fields(keys)
@@ -69,8 +66,8 @@ func panes() []Binding {
 	}
 }
 
-// bindings lists every binding. Order is the order of help screens.
-func bindings() map[Scope][]Binding {
+// bindings lists every binding, with a leader. Order is the order of help screens.
+func bindings(leader string) map[Scope][]Binding {
 	return map[Scope][]Binding{
 		Home: slices.Concat([]Binding{
 			bind("enter", "open", "open", "attach to a live session, or open a past one, where the search found it", intent.Open{}),
@@ -122,10 +119,11 @@ func bindings() map[Scope][]Binding {
 			bind("p", "pause", "", "freeze every process of the agent; again to go on", intent.Pause{}),
 			bind("r", "replay", "look back", "look at what was, while the session goes on", intent.Replay{}),
 			bind("i", "facts", "", "show what holds for this session", intent.Facts{}),
+			bind("ctrl+z", "take rule back", "", "take the newest rule back that was made in this session", intent.Forget{}),
 			bind("h", "home", "", "the list of sessions", intent.Home{}),
 			bind(":", "", "", "find a command by name", intent.Palette{}),
 			bind("?", "help", "help", "show every key", intent.Help{}),
-			bind(LeaderKey, "", "", "send this key itself to the agent", intent.Leader{}),
+			bind(leader, "", "", "send this key itself to the agent", intent.Leader{}),
 			bind("esc", "", "", "do nothing", intent.Back{}),
 		}),
 		Panes: slices.Concat([]Binding{
@@ -140,6 +138,8 @@ func bindings() map[Scope][]Binding {
 			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox, after asking", intent.KillSandbox{}),
 			bind("I", "", "", "show what holds for this session", intent.Facts{}),
+			bind("P", "rules", "", "list the rules that were made in this session, to take one back", intent.Rules{}),
+			bind("ctrl+z", "take rule back", "", "take the newest rule back that was made in this session", intent.Forget{}),
 			bind("ctrl+p :", "", "command", "find a command by name", intent.Palette{}),
 			bind("?", "", "help", "show these keys", intent.Help{}),
 			bind("esc", "", "", "back: out of zoom, then to the Terminal", intent.Back{}),
@@ -147,6 +147,7 @@ func bindings() map[Scope][]Binding {
 		Actions: slices.Concat([]Binding{
 			bind("enter", "", "inspect", "open the selected action, or its question", intent.Open{}),
 			bind("a", "approve", "approve", "approve once", intent.Approve{}),
+			bind("A", "allow always", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
 			bind("b", "approve and keep", "", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 			bind("i", "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
@@ -186,7 +187,9 @@ func bindings() map[Scope][]Binding {
 		},
 		Network: slices.Concat([]Binding{
 			bind("enter", "", "details", "all attempts of this row", intent.Open{}),
-			bind("a A d", "", "", notHeld, intent.Unavailable{Why: notHeld}),
+			bind("a", "", "allow", "allow what is held, once; what was denied earlier, from its next try on in this session", intent.Approve{}),
+			bind("A", "", "always…", "allow it by a rule: which one and for how long is asked", intent.Always{}),
+			bind("d", "", "deny…", "deny what is held; what was allowed earlier, by a rule: which one and for how long is asked", intent.Deny{}),
 		}, list("row", "G end f", "last row; follow new ones")),
 		Replay: {
 			bind("space", "play", "play", "play, or stand still; pauses of more than a second are shortened to one", intent.Play{}),
@@ -208,6 +211,7 @@ func bindings() map[Scope][]Binding {
 		},
 		Decision: slices.Concat([]Binding{
 			bind("a", "", "approve once", "approve once", intent.Approve{}),
+			bind("A", "", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
 			bind("b", "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 			bind("d", "", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
@@ -221,6 +225,26 @@ func bindings() map[Scope][]Binding {
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "later", "leave it held", intent.Back{}),
 		}),
+		Rule: {
+			bind("j down", "", "", "next rule, a wider one", intent.Move{By: 1}),
+			bind("k up", "", "", "previous rule", intent.Move{By: -1}),
+			bind("g home", "", "", "the narrowest", intent.Top{}),
+			bind("G end", "", "", "the widest", intent.Bottom{}),
+			bind("tab right l", "", "", "for longer: this session, this project, always", intent.Extent{By: 1}),
+			bind("shift+tab left h", "", "", "for less long", intent.Extent{By: -1}),
+			bind("enter", "", "answer so", "answer, and make the rule", intent.Yes{}),
+			bind("esc q", "", "back", "back, nothing answered", intent.Back{}),
+		},
+		Rules: append(list("rule", "G end", "last rule"),
+			bind("d D", "", "take it back", "take the selected rule back", intent.Deny{}),
+			bind("esc q", "", "close", "close", intent.Back{}),
+		),
+		Denial: {
+			bind("enter", "", "deny", "deny, with the line as the reason", intent.Yes{}),
+			bind("tab", "", "for how long", "for longer: once, this session, this project, always", intent.Extent{By: 1}),
+			bind("shift+tab", "", "", "for less long", intent.Extent{By: -1}),
+			bind("esc", "", "back", "back, nothing decided", intent.Back{}),
+		},
 		Confirm: slices.Concat([]Binding{
 			bind("y", "", "yes", "do it", intent.Yes{}),
 			bind("n esc q enter", "", "no", "leave everything as it is", intent.Back{}),

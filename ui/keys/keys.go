@@ -7,14 +7,19 @@
 // knows a key wins. The terminal has no scope of its own: there, the leader is
 // the only key that isn't the agent's.
 //
-// All of it is read-only and safe to share.
+// A person may have an arrangement of their own (Arrange, Use). What is in force is replaced
+// as a whole and never changed, and so safe to share.
 package keys
 
 import (
 	"fmt"
-	"sync"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unicode"
 
 	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 
 	"stepbox/ui/intent"
 )
@@ -33,6 +38,9 @@ const (
 	Network   Scope = "Network"
 	Replay    Scope = "Replay" // the past of a session, in every pane
 	Decision  Scope = "An opened question"
+	Rule      Scope = "A rule from an answer"
+	Rules     Scope = "The rules of a session"
+	Denial    Scope = "Why something is denied"
 	Confirm   Scope = "A confirmation" // a question that Stepbox itself asks
 	Plan      Scope = "A plan: applying, undoing, taking or rolling back"
 	Ended     Scope = "The end of a session"
@@ -43,6 +51,27 @@ const (
 	Found     Scope = "What broke it"
 	Picker    Scope = "The command palette"
 )
+
+// Scopes lists the places, in the order of the reference.
+var Scopes = []Scope{Home, Searching, Leader, Panes, Actions, Changes, Network, Replay, Decision, Rule, Rules, Denial, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
+
+// shorts are the places by one word each.
+var shorts = strings.Fields("home searching leader panes actions changes network replay question rule rules denial confirm plan ended applies file reading input found palette")
+
+// Short is the place in one word, by which a configuration names it.
+func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }
+
+// Named is the place of a word.
+func Named(short string) (Scope, bool) {
+	i := slices.Index(shorts, short)
+	if i < 0 {
+		return "", false
+	}
+	return Scopes[i], true
+}
+
+// Shorts lists those words.
+func Shorts() []string { return slices.Clone(shorts) }
 
 // Binding is what keys mean in one scope. Its Help has the keys as people read
 // them, and a whole phrase.
@@ -73,11 +102,48 @@ func Pretty(k string) string {
 	return k
 }
 
-// LeaderKey is the one key that isn't the agent's in its terminal.
-const LeaderKey = "ctrl+]"
+// UsualLeader is the leader unless a person has another.
+const UsualLeader = "ctrl+]"
 
-// table is made on first use: most processes have no keys.
-var table = sync.OnceValue(bindings)
+// inForce is the arrangement of this process, made on first use: most processes have no keys.
+var inForce atomic.Pointer[Arrangement]
+
+// Use puts an arrangement in force. Screens that are shown have it with their next frame.
+func Use(a *Arrangement) { inForce.Store(a) }
+
+func current() *Arrangement {
+	if a := inForce.Load(); a != nil {
+		return a
+	}
+	inForce.CompareAndSwap(nil, Usual())
+	return inForce.Load()
+}
+
+// LeaderKey is the one key that isn't the agent's in its terminal.
+func LeaderKey() string { return current().leader }
+
+// LeaderWords name it, and what most terminals send as the same.
+func LeaderWords() string {
+	for _, l := range same {
+		if leader := LeaderKey(); l[0] == leader {
+			return fmt.Sprintf("%s (or %s)", leader, strings.Join(l[1:], ", "))
+		}
+	}
+	return LeaderKey()
+}
+
+// IsLeader says whether a key is it.
+func IsLeader(k fmt.Stringer) bool { return current().Leads(k) }
+
+// ByLetter is a key by what the person's keyboard has on it. Terminals also tell which key
+// of a US keyboard is in its place, by which the library would name it: an a of a French
+// keyboard isn't to be a q. Where there is no Latin letter on it that is its name.
+func ByLetter(k tea.KeyPressMsg) tea.KeyPressMsg {
+	if k.Code <= unicode.MaxASCII {
+		k.BaseCode = 0
+	}
+	return k
+}
 
 // pressed is a key by its name.
 type pressed string
@@ -89,8 +155,9 @@ func Find(k fmt.Stringer, place ...Scope) (Binding, bool) {
 	if k.String() == "alt+esc" { // so two that come at once are read
 		k = pressed("esc")
 	}
+	table := current().table
 	for _, s := range place {
-		for _, b := range table()[s] {
+		for _, b := range table[s] {
 			if key.Matches(k, b.Binding) {
 				return b, true
 			}
@@ -100,4 +167,26 @@ func Find(k fmt.Stringer, place ...Scope) (Binding, bool) {
 }
 
 // In lists a scope's bindings in their order.
-func In(s Scope) []Binding { return table()[s] }
+func In(s Scope) []Binding { return current().table[s] }
+
+// First is the first key of an intent in a place, as people read it; "" where it has none.
+func First(i intent.Intent, place Scope) string {
+	for _, b := range In(place) {
+		if b.Intent == i {
+			return b.First()
+		}
+	}
+	return ""
+}
+
+// OfPanes are the keys of the panes in a place, as people read them.
+func OfPanes(place Scope) string {
+	var all []string
+	for _, p := range []intent.Pane{intent.Terminal, intent.Changes, intent.Network, intent.Actions} {
+		all = append(all, First(intent.Focus{Pane: p}, place))
+	}
+	if words := strings.Join(all, " "); words != "1 2 3 4" {
+		return words
+	}
+	return "1-4"
+}

@@ -37,6 +37,9 @@ type Client interface {
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
 	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
 	Decide(ctx context.Context, id string, d api.Decision) (api.Question, error)
+	Proposals(ctx context.Context, id string, question int64) ([]api.Proposal, error)
+	AddRule(ctx context.Context, id string, r api.Rule) (api.Ruled, error)
+	RemoveRule(ctx context.Context, id string, r api.Rule) (api.Session, error)
 	Keep(ctx context.Context, id string, n int) (api.Action, error)
 	KillAction(ctx context.Context, id string, n int) (api.Action, error)
 	RollbackPlan(ctx context.Context, id string, r api.RollbackRequest) (api.RollbackPlan, error)

@@ -2,9 +2,9 @@ package state
 
 import "time"
 
-// quiet is how long a question must have been in view unchanged, and the
+// QuietTime is how long a question must have been in view unchanged, and the
 // keyboard silent, before a key can answer it.
-const quiet = 400 * time.Millisecond
+const QuietTime = 400 * time.Millisecond
 
 // Target names what keys would decide: a question as it is shown. The zero
 // Target is nothing.
@@ -57,12 +57,12 @@ func (g *Guard) Takes(t Target, c Care, now time.Time) bool {
 	case t == Target{} || t != g.target:
 		return false // nothing, or not what was last shown
 	case c == InView:
-		return now.Sub(g.since) >= quiet
+		return now.Sub(g.since) >= QuietTime
 	}
 	return g.Wait(now) <= 0
 }
 
 // Wait is how long it takes, without keys or changes, until the target can be decided.
 func (g *Guard) Wait(now time.Time) time.Duration {
-	return max(quiet-now.Sub(g.since), quiet-now.Sub(g.key))
+	return max(QuietTime-now.Sub(g.since), QuietTime-now.Sub(g.key))
 }

@@ -7,12 +7,8 @@ package state
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"math"
 	"slices"
-	"strconv"
 
 	"stepbox/session/api"
 )
@@ -28,7 +24,7 @@ const (
 type State struct {
 	Session   api.Session
 	Actions   []api.Action   // by number
-	Questions []api.Question // open ones, oldest first
+	Questions []api.Question // open ones: what can't be undone first, then the oldest
 	Attempts  []api.Attempt  // by ID
 	Applies   []api.Apply    // by ID
 	Rollbacks []api.Rollback // by ID
@@ -39,6 +35,7 @@ type State struct {
 	Tried     uint64         // grows with every change of the attempts
 
 	prints map[int64]string // fingerprints of open questions
+	alike  map[int64]string // the same of what equal ones have in common
 	closed map[int64]string // of questions known to be closed, why, so that a late event can't reopen one
 }
 
@@ -99,7 +96,7 @@ func put[T any](list []T, v T, most int, number func(T) int64) []T {
 
 func (s *State) question(q api.Question) {
 	if s.closed == nil {
-		s.closed, s.prints = map[int64]string{}, map[int64]string{}
+		s.closed, s.prints, s.alike = map[int64]string{}, map[int64]string{}, map[int64]string{}
 	}
 	switch {
 	case !q.Open():
@@ -108,10 +105,11 @@ func (s *State) question(q api.Question) {
 			s.closed[q.ID] = fmt.Sprintf("it was answered elsewhere: %s by %s", q.Closed, cmp.Or(q.ClosedBy, "somebody"))
 		}
 		delete(s.prints, q.ID)
+		delete(s.alike, q.ID)
 		s.Questions = slices.DeleteFunc(s.Questions, func(x api.Question) bool { return x.ID == q.ID })
 	case s.closed[q.ID] == "":
-		s.prints[q.ID] = print(q)
-		s.Questions = put(s.Questions, q, math.MaxInt, func(x api.Question) int64 { return x.ID })
+		s.prints[q.ID], s.alike[q.ID] = print(q), alike(q)
+		s.Questions = queue(s.Questions, q)
 	}
 }
 
@@ -141,26 +139,13 @@ func (s *State) Place(id int64) (place, of int) {
 	return 1 + slices.IndexFunc(s.Questions, func(q api.Question) bool { return q.ID == id }), len(s.Questions)
 }
 
-// Print is a fingerprint of all that is shown of an open question: two questions
-// with the same one read the same. The question's own hash is part of it.
-func (s *State) Print(id int64) string { return s.prints[id] }
-
-func print(q api.Question) string {
-	b, err := json.Marshal(q)
-	if err != nil {
-		return q.Hash // its fields are plain data, which can always be encoded
-	}
-	h := fnv.New64a()
-	h.Write(b) // never fails
-	return q.Hash + "/" + strconv.FormatUint(h.Sum64(), 16)
-}
-
 // Closed says why a question that is known to be closed is, else "".
 func (s *State) Closed(id int64) string { return s.closed[id] }
 
-// QuestionOf finds the first open question of an action.
+// QuestionOf finds the first open question about an action itself. What it wants to
+// reach is asked about apart.
 func (s *State) QuestionOf(action int) (api.Question, bool) {
-	return s.first(func(q api.Question) bool { return q.Action == action })
+	return s.first(func(q api.Question) bool { return q.Action == action && q.Subject != api.SubjectConnection })
 }
 
 // Action finds an action by its number.

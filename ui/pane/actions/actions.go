@@ -35,13 +35,14 @@ type Pane struct {
 	area     uv.Rectangle
 }
 
-// item is a row: an action, a run of folded ones, or those before the first that
-// the state has.
+// item is a row: an action, a run of folded ones, those before the first that the
+// state has, or a question about what is to be reached.
 type item struct {
-	index   int // of the action, or of the run's first
-	n       int // its number
-	folded  int // how many are folded here; 0 for an action
-	earlier bool
+	index    int // of the action, or of the run's first
+	n        int // its number
+	folded   int // how many are folded here; 0 for an action
+	earlier  bool
+	question int64 // 0: it isn't one
 }
 
 // Fold shows or folds housekeeping.
@@ -83,7 +84,7 @@ func (p *Pane) Clear() bool {
 func (p *Pane) NextOpen() {
 	items := p.rows()
 	for i := p.List.In(len(items)) + 1; i < len(items); i++ {
-		if it := items[i]; it.folded == 0 && p.State.Actions[it.index].Review == api.ReviewOpen {
+		if it := items[i]; it.folded == 0 && it.question == 0 && p.State.Actions[it.index].Review == api.ReviewOpen {
 			p.List.Select(i)
 			return
 		}
@@ -103,13 +104,34 @@ func (p *Pane) Selected() int {
 	if items[i].folded > 0 {
 		return 0
 	}
-	return p.State.Actions[items[i].index].N
+	return items[i].n
+}
+
+// Question is the question whose row is selected, or 0.
+func (p *Pane) Question() int64 {
+	items := p.rows()
+	if len(items) == 0 {
+		return 0
+	}
+	return items[p.List.In(len(items))].question
+}
+
+// SelectQuestion selects the row of what is asked about: the question's own, or its
+// action's.
+func (p *Pane) SelectQuestion(q api.Question) bool {
+	for i, it := range p.rows() {
+		if it.question == q.ID {
+			p.List.Select(i)
+			return true
+		}
+	}
+	return p.Select(q.Action)
 }
 
 // Select selects an action by its number, if it is listed.
 func (p *Pane) Select(n int) bool {
 	for i, it := range p.rows() {
-		if it.folded == 0 && p.State.Actions[it.index].N == n {
+		if it.folded == 0 && it.question == 0 && it.n == n {
 			p.List.Select(i)
 			return true
 		}
@@ -121,9 +143,9 @@ func (p *Pane) rows() []item {
 	if p.built && p.version == p.State.Version {
 		return p.items
 	}
-	keep := -1 // the action whose row the selection stays on while rows come and go
+	keep := item{n: -1} // what the selection stays on while rows come and go
 	if p.built && !p.List.Follows() && p.List.At() < len(p.items) {
-		keep = p.items[p.List.At()].n
+		keep = p.items[p.List.At()]
 	}
 	p.items, p.version, p.built = p.items[:0], p.State.Version, true
 	for i := range p.State.Actions {
@@ -141,12 +163,27 @@ func (p *Pane) rows() []item {
 		}
 		p.items = append(p.items, item{index: i, n: a.N, folded: 1})
 	}
+	for _, q := range p.State.Questions {
+		if q.Connection != nil {
+			p.items = append(p.items, item{n: q.Action, question: q.ID})
+		}
+	}
 	for i, it := range p.items {
-		if it.n == keep {
+		if it.n == keep.n && it.question == keep.question {
 			p.List.Select(i)
 		}
 	}
 	return p.items
+}
+
+// WholeQuestion says whether a row of its own shows all that a decision on what is to
+// be reached covers.
+func (p *Pane) WholeQuestion(dst uv.Screen, q api.Question) bool {
+	if p.area.Empty() || q.Connection == nil {
+		return false
+	}
+	room, _ := columnsFor(p.area.Dx(), p.digits()).title(p.area.Dx(), true)
+	return paint.Width(dst, paint.WhoTo(q.Connection)) <= room
 }
 
 // Whole says whether the action's title was drawn whole in its row, so that the
@@ -176,7 +213,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	items := p.rows()
 	box := paint.Box{Number: f.Number, Title: "Actions", Focused: f.Focused, Foot: p.Notice, Facts: p.facts(f)}
 	if len(items) > 0 {
-		follow, token := "○ paused", themes.Muted
+		follow, token := "○ not following", themes.Muted
 		if p.List.Follows() || p.Auto {
 			follow, token = "● following", themes.OK
 		}
@@ -236,6 +273,10 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 			words = paint.Count(it.folded, "earlier action isn't", "earlier actions aren't") + " on this screen; stepbox show lists all"
 		}
 		paint.Clip(dst, x+3+c.digits, y, end, words, f.P.S(themes.Faint))
+		return
+	}
+	if it.question != 0 {
+		p.asked(dst, r, f, c, it)
 		return
 	}
 	a := p.State.Actions[it.index]
@@ -305,7 +346,7 @@ func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Fra
 	}
 	x = paint.Text(dst, x, y, end, heldSince(since, f), f.P.S(themes.Held))
 	if a.Rule != "" {
-		paint.Clip(dst, x+2, y, end, a.Rule, f.P.S(themes.Muted))
+		paint.Clip(dst, x+2, y, end, paint.Reason(dst, a.Rule, end-x-2), f.P.S(themes.Muted))
 	}
 }
 

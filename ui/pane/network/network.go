@@ -25,9 +25,13 @@ type Pane struct {
 	State *state.State
 	List  rows.List
 
-	folds   []Fold
+	list    []Fold // the rows: folded attempts, then what is asked about
+	folds   []Fold // the former
 	denied  int
-	version uint64 // of the attempts that were folded
+	built   bool
+	tried   uint64 // of the attempts that were folded
+	version uint64 // of the state whose questions are listed
+	area    uv.Rectangle
 }
 
 // Fold is a row: attempts at one destination.
@@ -36,7 +40,8 @@ type Fold struct {
 	Count          int
 	Sent, Received int64
 	Open           int
-	IDs            []int64 // the newest ones, at most maxIDs
+	IDs            []int64       // the newest ones, at most maxIDs; none of a question
+	Question       *api.Question // it is asked about, and this is what of it; else nil
 	held           bool
 }
 
@@ -50,17 +55,29 @@ type destination struct {
 }
 
 func (p *Pane) rows() []Fold {
-	if p.version == p.State.Tried {
-		return p.folds
+	if p.built && p.version == p.State.Version && p.tried == p.State.Tried {
+		return p.list
 	}
-	p.version, p.denied = p.State.Tried, 0
-	p.folds = Folds(p.State.Attempts)
-	for i := range p.folds {
-		if p.folds[i].Last.Verdict == api.Deny { // as all of its attempts have
-			p.denied += p.folds[i].Count
+	var keep int64 // what the selection stays on while rows come and go
+	if p.built && !p.List.Follows() && p.List.At() < len(p.list) {
+		keep = p.list[p.List.At()].id()
+	}
+	if !p.built || p.tried != p.State.Tried {
+		p.folds, p.denied = Folds(p.State.Attempts), 0
+		for i := range p.folds {
+			if p.folds[i].Last.Verdict == api.Deny { // as all of its attempts have
+				p.denied += p.folds[i].Count
+			}
 		}
 	}
-	return p.folds
+	p.built, p.tried, p.version = true, p.State.Tried, p.State.Version
+	p.list = withHeld(p.list[:0], p.folds, p.State.Questions)
+	for i := range p.list {
+		if keep != 0 && p.list[i].id() == keep {
+			p.List.Select(i)
+		}
+	}
+	return p.list
 }
 
 // Folds folds attempts, in the order in which their destinations were first tried.
@@ -111,19 +128,9 @@ func (p *Pane) Selected() (Fold, bool) {
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	folds := p.rows()
 	box := paint.Box{Number: f.Number, Title: "Network", Focused: f.Focused}
-	if n := len(p.State.Attempts); n > 0 {
-		words := paint.Count(n, "attempt", "attempts")
-		if p.State.Attempts[0].ID > 1 { // the screen begins with the newest; stepbox log has all
-			words = "newest " + words
-		}
-		box.Facts = paint.Line{{Text: words, Style: f.P.S(themes.Muted)}}
-		if p.denied > 0 {
-			box.Facts = append(box.Facts,
-				paint.Span{Text: " · ", Style: f.P.S(themes.Faint)},
-				paint.Span{Text: strconv.Itoa(p.denied) + " denied", Style: f.P.S(themes.Fail)})
-		}
-	}
+	box.Facts = p.facts(f)
 	inner := box.Draw(dst, area, f.P)
+	p.area = inner
 	if inner.Empty() {
 		return nil
 	}
@@ -142,9 +149,37 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return nil
 }
 
+// facts are the counts in the upper edge.
+func (p *Pane) facts(f paint.Frame) (out paint.Line) {
+	add := func(words string, k themes.Token) {
+		if len(out) > 0 {
+			out = append(out, paint.Span{Text: " · ", Style: f.P.S(themes.Faint)})
+		}
+		out = append(out, paint.Span{Text: words, Style: f.P.S(k)})
+	}
+	if n := len(p.State.Attempts); n > 0 {
+		words := paint.Count(n, "attempt", "attempts")
+		if p.State.Attempts[0].ID > 1 { // the screen begins with the newest; stepbox log has all
+			words = "newest " + words
+		}
+		add(words, themes.Muted)
+	}
+	if n := p.asked(); n > 0 {
+		add(strconv.Itoa(n)+" held", themes.Held)
+	}
+	if p.denied > 0 {
+		add(strconv.Itoa(p.denied)+" denied", themes.Fail)
+	}
+	return out
+}
+
 func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 	a := fold.Last
 	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
+	if fold.Question != nil {
+		heldRow(dst, r, f, fold.Question)
+		return
+	}
 	glyph, token, words := Verdict(fold)
 	x = paint.Text(dst, x, y, end, glyph+" ", f.P.S(token))
 	start := p.State.Session.StartedAt

@@ -14,6 +14,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -72,7 +73,7 @@ func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 				s.Notice = "it is back"
 				if *l.Trashed {
 					s.trashed = append(s.trashed, x)
-					s.Notice = fmt.Sprintf("%s is in the trash until you leave Stepbox; u brings it back", paint.Clean(name(x)))
+					s.Notice = fmt.Sprintf("%s is in the trash until you leave Stepbox; %s brings it back", paint.Clean(name(x)), keys.First(intent.Restore{}, keys.Home))
 				}
 			}
 			return s.Refresh()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -25,20 +26,26 @@ type asking struct {
 	*core
 	list    actions.Pane
 	dialogs stack
+	rules   *ruling
 	guard   state.Guard
 	pending map[int64]bool // questions whose answer is on its way
 	cursor  int64          // the question that was walked to
 	auto    bool           // the selection was moved to a question, not by the person
 	wake    bool           // a message for the end of the quiet time is under way
+	decided time.Time      // when a dialog closed last because its question was answered from it
+	passed  int64          // the question whose dialog opened by itself then; 0: none
 }
 
 // question is the open question of the selected action.
 func (k *asking) question() (api.Question, bool) {
+	if q, ok := k.st.Question(k.list.Question()); ok {
+		return q, true
+	}
 	n := k.list.Selected()
 	if n == 0 {
 		return api.Question{}, false
 	}
-	if q, ok := k.st.Question(k.cursor); ok && q.Action == n {
+	if q, ok := k.st.Question(k.cursor); ok && q.Action == n && q.Connection == nil {
 		return q, true
 	}
 	return k.st.QuestionOf(n)
@@ -63,14 +70,14 @@ func (k *asking) watch(target state.Target) tea.Cmd {
 // follow keeps the selection on what waits while the person isn't using the list.
 func (k *asking) follow(focus intent.Pane) {
 	follows := k.list.List.Follows()
-	if _, held := k.st.QuestionOf(k.list.Selected()); held && !follows {
+	if _, held := k.question(); held && !follows {
 		return // it stays until it is answered, whatever else comes up
 	}
 	if focus == intent.Actions && !follows && !k.auto {
 		return
 	}
 	if len(k.st.Questions) > 0 {
-		if k.list.Select(k.st.Questions[0].Action) {
+		if k.list.SelectQuestion(k.st.Questions[0]) {
 			k.cursor, k.auto = k.st.Questions[0].ID, true
 		}
 		return
@@ -87,7 +94,7 @@ func (k *asking) open(q api.Question) {
 		return
 	}
 	k.cursor = q.ID
-	k.list.Select(q.Action)
+	k.list.SelectQuestion(q)
 	d := dialog.NewDecision(q, k.st.Print(q.ID))
 	if k.cfg.Watching {
 		d.Off = watchingOnly
@@ -117,7 +124,7 @@ func (k *asking) walk(by int, opened bool, focus intent.Pane) {
 	}
 	q := k.st.Questions[at]
 	k.cursor, k.auto = q.ID, false
-	k.list.Select(q.Action)
+	k.list.SelectQuestion(q)
 	if opened {
 		k.open(q)
 	}
@@ -138,27 +145,112 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		k.refused(d.Question, "not answered: the question changed: look again")
 		return nil
 	case k.pending[q.ID]:
-		k.tell(themes.Info, "the answer to #%d is on its way", q.Action)
+		k.tell(themes.Info, "the answer to %s is on its way", nameOf(q))
 		return nil
 	}
 	k.pending[q.ID] = true
+	answer := api.Decision{Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, For: d.For, Pattern: d.Pattern, By: "tui"}
+	equal := k.equal(d)
 	return k.long("answering", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		closed, err := c.Decide(ctx, id, api.Decision{
-			Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, By: "tui",
-		})
+		closed, err := c.Decide(ctx, id, answer)
+		var more []api.Question
+		for i := 0; i < len(equal) && err == nil; i++ {
+			answer.Question, answer.Hash = equal[i].ID, equal[i].Hash
+			if q, err := c.Decide(ctx, id, answer); err == nil { // else it is asked about still, or is closed
+				more = append(more, q)
+			}
+		}
 		return func() tea.Cmd {
 			delete(k.pending, q.ID)
 			if err != nil {
-				k.refused(q.ID, fmt.Sprintf("#%d not answered: %s", q.Action, problemWords(err)))
+				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", nameOf(q), problemWords(err)))
 				return nil
 			}
-			words, token := told(d.Answer)
-			k.tell(token, "%s #%d", words, q.Action)
+			decided := k.dialogs.shows(q.ID)
+			if rule, ok := ruleOf(q, d); ok {
+				k.rules.made(rule)
+			} else {
+				words, token := told(d.Answer)
+				k.tell(token, "%s %s", words, nameOf(q)+andEqual(len(more)))
+			}
 			k.present().Answered(closed)
+			for _, q := range more {
+				k.present().Answered(q)
+			}
 			k.dialogs.closeFor(q.ID)
 			k.follow(focus())
+			if decided {
+				k.decided = k.cfg.Now()
+				k.next(focus())
+			}
 			return nil
 		}
+	})
+}
+
+// justDecided says whether keys may still be for a question that was just answered from
+// its dialog.
+func (k *asking) justDecided() bool { return k.cfg.Now().Sub(k.decided) < state.QuietTime }
+
+// next opens the next question, after one was answered from its dialog: whoever decides
+// goes on, until nothing waits. In lists the next row has the keys.
+func (k *asking) next(focus intent.Pane) {
+	if k.passed = 0; focus == intent.Actions || focus == intent.Network || k.dialogs.top() != nil {
+		return
+	}
+	i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending[q.ID] })
+	if i < 0 {
+		return
+	}
+	k.passed = k.st.Questions[i].ID
+	k.open(k.st.Questions[i])
+}
+
+// pass leaves a question that opened by itself and was answered before keys could: the
+// answer before it was one for it, too.
+func (k *asking) pass(focus intent.Pane) {
+	d, ok := k.dialogs.top().(*dialog.Decision)
+	if !ok || k.passed == 0 || !k.justDecided() || d.Target().Question != k.passed {
+		return
+	}
+	if _, open := k.st.Question(k.passed); open {
+		return
+	}
+	k.dialogs.close(d)
+	k.decided = k.cfg.Now()
+	k.next(focus)
+}
+
+// equal are the others that an answer is for. Rules answer what else they are about.
+func (k *asking) equal(d intent.Decide) []api.Question {
+	if !d.Equal || d.For != "" {
+		return nil
+	}
+	return k.st.Equal(d.Question)
+}
+
+// readDiffs has the differences read that the opened question lacks.
+func (k *asking) readDiffs() tea.Cmd {
+	d, ok := k.dialogs.top().(*dialog.Decision)
+	if !ok {
+		return nil
+	}
+	n := d.Lacks()
+	if n == 0 {
+		return nil
+	}
+	read := func(ctx context.Context, c link.Client, id string) (out []api.FileDiff, err error) {
+		for f, err := range c.Diffs(ctx, id, api.Scope{Action: n}) {
+			if err != nil || len(out) == dialog.MaxDiffs {
+				return out, err
+			}
+			out = append(out, f)
+		}
+		return out, nil
+	}
+	return ask(k.core, "", read, func(diffs []api.FileDiff, err error) tea.Cmd {
+		d.SetDiffs(diffs, problemWords(err))
+		return nil
 	})
 }
 
@@ -177,6 +269,9 @@ func (k *asking) whyClosed(id int64) string {
 
 // whole says whether the strip shows all that a decision on the question covers.
 func (k *asking) whole(dst uv.Screen, q api.Question) bool {
+	if q.Connection != nil {
+		return dialog.Plain(q) && k.list.WholeQuestion(dst, q)
+	}
 	a, ok := k.st.Action(q.Action)
 	return ok && dialog.Plain(q) && a.Title == q.Title && k.list.Whole(dst, a)
 }

@@ -43,6 +43,7 @@ type notice struct {
 	text  string
 	token themes.Token
 	until time.Time
+	more  func() string // what is said behind it, as the keys are now; nil: nothing
 }
 
 // past says whether what was is shown.
@@ -82,7 +83,11 @@ func (c *core) said() notice {
 	if n := len(c.doing); n > 0 && c.Spin != "" {
 		return notice{text: c.Spin + " " + c.doing[n-1], token: themes.Info}
 	}
-	return c.notice
+	n := c.notice
+	if n.more != nil {
+		n.text += n.more()
+	}
+	return n
 }
 
 // Busy says whether something takes long that the person waits for.

@@ -42,6 +42,14 @@ func (s *stack) closeFor(question int64) {
 	s.all = slices.DeleteFunc(s.all, func(d dialog.Dialog) bool { return d.Target().Question == question })
 }
 
+// shows says whether a question is open in a dialog of its own.
+func (s *stack) shows(question int64) bool {
+	return slices.ContainsFunc(s.all, func(d dialog.Dialog) bool {
+		_, ok := d.(*dialog.Decision)
+		return ok && d.Target().Question == question
+	})
+}
+
 // fail says in the dialogs of a question why it wasn't answered.
 func (s *stack) fail(question int64, words string) {
 	for _, d := range s.all {

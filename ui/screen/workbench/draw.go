@@ -38,7 +38,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	}{
 		{intent.Terminal, s.agent.pane.Draw},
 		{intent.Changes, s.changes.pane.Draw},
-		{intent.Network, s.network.Draw},
+		{intent.Network, s.reach.pane.Draw},
 		{intent.Actions, s.asking.list.Draw},
 	} {
 		r := s.view.panes.Of(pane.id)
@@ -90,6 +90,27 @@ func (s *Screen) WindowTitle() string {
 		words = "ended — " + words
 	}
 	return words
+}
+
+// Ended says whether the session that is shown ended while it was.
+func (s *Screen) Ended() bool {
+	return s.caught && s.Over() && s.cfg.Known.Live()
+}
+
+// Waiting is what waits for the person, in a line, and the newest of it; "": nothing does.
+func (s *Screen) Waiting() (title, text string) {
+	p := s.present()
+	switch n := len(p.Questions); {
+	case n > 0 && s.caught:
+		return fmt.Sprintf("%d held – %s", n, name(p.Session)), p.Questions[n-1].Title
+	case s.Ended():
+		text = "with nothing to apply"
+		if n := p.Session.Unapplied; n > 0 {
+			text = paint.Count(n, "changed file", "changed files") + " to apply"
+		}
+		return "ended – " + name(p.Session), text
+	}
+	return "", ""
 }
 
 // Farewell is what is said after the screen is left.

@@ -8,6 +8,8 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/pane/changes"
 )
@@ -90,7 +92,7 @@ func (f *fetcher) mark() tea.Cmd {
 		return nil
 	}
 	f.looked = at
-	f.tell(themes.OK, "marked as looked at: s shows what changes from here on")
+	f.tell(themes.OK, "marked as looked at: %s shows what changes from here on", keys.First(intent.Scope{}, keys.Changes))
 	if f.pane.Since != 0 {
 		f.show(api.Scope{Since: at})
 	}

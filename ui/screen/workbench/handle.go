@@ -2,6 +2,7 @@ package workbench
 
 import (
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -55,6 +56,11 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.travel(i)
 	case intent.Pause:
 		return s.ops.pause()
+	case intent.Rules:
+		s.asking.dialogs.open(&dialog.Rules{Off: s.Why(intent.Forget{})})
+	case intent.Forget:
+		newest, _ := s.rules.newest()
+		return s.rules.take(newest, nil)
 	case intent.Unavailable:
 		s.tell(themes.Info, "%s", i.Why)
 	case intent.KillSandbox:
@@ -87,22 +93,29 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		s.tell(themes.Warn, tooSoon)
 		return nil
 	}
-	q, held := s.asking.question()
+	q, held := s.question()
+	if !held && s.view.focus == intent.Network && ofRules(i) {
+		return s.reach.rule(i)
+	}
 	a, _ := s.st.Action(s.asking.list.Selected())
 	switch i := i.(type) {
 	case intent.Continue:
 		return s.ops.setMode(api.ModePolicy)
 	case intent.SetMode:
 		return s.ops.setMode(i.Mode)
-	case intent.Approve, intent.StepInto, intent.StepOver:
-		if !s.asking.whole(s.asking.ruler(), q) {
+	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
+		_, always := i.(intent.Always)
+		if many := q.Connection != nil && q.Connection.Host == ""; !(always && many) && !s.whole(s.asking.ruler(), q) {
 			s.asking.open(q)
 			s.tell(themes.Info, "read it whole first: the row can't show all of it")
 			return nil
 		}
+		if always {
+			return s.rules.ask(q)
+		}
 		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: intent.AnswerTo(i)})
 	case intent.Deny:
-		s.asking.dialogs.open(dialog.NewReason(q, s.st.Print(q.ID)))
+		s.asking.dialogs.open(dialog.NewReason(q, s.st.Print(q.ID), false))
 	case intent.Keep:
 		if held {
 			if a.Title != q.Title || !s.asking.list.Whole(s.asking.ruler(), a) {
@@ -125,6 +138,23 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		s.asking.dialogs.open(dialog.ConfirmKill(a.N, a.Title))
 	}
 	return nil
+}
+
+// question is the open question of what is selected in the focused pane, or else in
+// the list of actions.
+func (s *Screen) question() (api.Question, bool) {
+	if s.view.focus == intent.Network {
+		return s.reach.question()
+	}
+	return s.asking.question()
+}
+
+// whole says whether what is selected shows all that a decision on its question covers.
+func (s *Screen) whole(dst uv.Screen, q api.Question) bool {
+	if s.view.focus == intent.Network {
+		return dialog.Plain(q) && s.reach.pane.Whole(dst, q)
+	}
+	return s.asking.whole(dst, q)
 }
 
 // answer sends what the person decided.

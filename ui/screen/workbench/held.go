@@ -8,6 +8,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/layout"
@@ -30,8 +31,8 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		// What is held now stands in the title.
 	} else if n := len(s.st.Questions); n > 0 && s.caught {
 		words := fmt.Sprintf("◆ %d held", n)
-		if q, ok := s.asking.question(); ok && n == 1 {
-			words = fmt.Sprintf("◆ #%d held %s", q.Action, paint.Clock(f.Now.Sub(q.HeldAt)))
+		if q, ok := s.question(); ok && n == 1 {
+			words = fmt.Sprintf("◆ %sheld %s", s.short(dst, q), paint.Clock(f.Now.Sub(q.HeldAt)))
 		} else if ok {
 			at, of := s.st.Place(q.ID)
 			words = fmt.Sprintf("◆ %d of %d held", at, of)
@@ -46,19 +47,40 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	p.Hints(dst, x, y, stop, themes.Text, s.hints(dst))
 }
 
+// short is what the line calls a question, where its row isn't what has the keys.
+func (s *Screen) short(dst uv.Screen, q api.Question) string {
+	if q.Connection != nil && (s.view.focus == intent.Actions || s.view.focus == intent.Network) {
+		return ""
+	}
+	return paint.Shorten(dst, nameOf(q), 34) + " "
+}
+
 func (s *Screen) rightHints() []paint.Hint {
 	switch {
 	case len(s.asking.dialogs.all) > 0 || s.leader:
 		return nil
 	case s.view.focus == intent.Terminal && s.types():
-		return []paint.Hint{{Key: keys.LeaderKey + " ?", Words: "help"}}
+		return []paint.Hint{{Key: afterLeader(intent.Help{}), Words: "help"}}
 	}
-	return []paint.Hint{{Key: "?", Words: "help"}, {Key: ":", Words: "cmd"}}
+	return []paint.Hint{{Key: keys.First(intent.Help{}, keys.Panes), Words: "help"}, {Key: palette(), Words: "cmd"}}
+}
+
+// afterLeader is the key of an intent with the leader that it takes.
+func afterLeader(i intent.Intent) string { return keys.LeaderKey() + " " + keys.First(i, keys.Leader) }
+
+// palette is the palette's key: the short one, of those that it has in every pane.
+func palette() string {
+	for _, b := range keys.In(keys.Panes) {
+		if all := b.Keys(); b.Intent == intent.Intent(intent.Palette{}) {
+			return keys.Pretty(all[len(all)-1])
+		}
+	}
+	return ""
 }
 
 // hints are the keys that work now, those for what is held first.
 func (s *Screen) hints(dst uv.Screen) []paint.Hint {
-	const leader = keys.LeaderKey
+	leader := keys.LeaderKey()
 	if s.leader {
 		out := []paint.Hint{{Key: leader, Words: "then"}}
 		var back []paint.Hint // where there is room for it
@@ -71,20 +93,23 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 				*to = append(*to, paint.Hint{Key: b.Help().Key, Words: b.Short})
 			}
 		}
-		return append(append(out, paint.Hint{Key: "1-4 tab", Words: "pane"}, paint.Hint{Key: "esc", Words: "nothing"}), back...)
+		return append(append(out, paint.Hint{Key: keys.OfPanes(keys.Leader) + " " + keys.First(intent.FocusStep{By: 1}, keys.Leader), Words: "pane"}, paint.Hint{Key: "esc", Words: "nothing"}), back...)
 	}
 	if d := s.asking.dialogs.top(); d != nil {
 		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
 	}
 	if s.view.focus == intent.Terminal && s.types() {
 		if len(s.st.Questions) > 0 {
-			return []paint.Hint{{Key: leader + " a", Words: "open it"}, {Key: leader + " 4", Words: "actions"}, {Key: leader + " d", Words: "detach"}}
+			return []paint.Hint{{Key: afterLeader(intent.FirstHeld{}), Words: "open it"}, {Key: afterLeader(intent.Focus{Pane: intent.Actions}), Words: "actions"}, {Key: afterLeader(intent.Detach{}), Words: "detach"}}
 		}
-		return []paint.Hint{{Key: leader + " 1-4", Words: "panes"}, {Key: leader + " z", Words: "zoom"}, {Key: leader + " d", Words: "detach"}, {Key: leader + " r", Words: "look back"}}
+		return []paint.Hint{{Key: leader + " " + keys.OfPanes(keys.Leader), Words: "panes"}, {Key: afterLeader(intent.Zoom{}), Words: "zoom"},
+			{Key: afterLeader(intent.Detach{}), Words: "detach"}, {Key: afterLeader(intent.Replay{}), Words: "look back"}}
 	}
 	var out, back []paint.Hint // back: what is known of the selected thing's past, where it is wide
-	if s.view.focus != intent.Actions && len(s.st.Questions) > 0 && !s.past() {
-		out = append(out, paint.Hint{Key: "tab", Words: "go to it"})
+	_, held := s.question()
+	here := held && s.view.focus == intent.Network
+	if s.view.focus != intent.Actions && !here && len(s.st.Questions) > 0 && !s.past() {
+		out = append(out, paint.Hint{Key: keys.First(intent.HeldStep{By: 1}, keys.Panes), Words: "go to it"})
 	}
 	for _, scope := range s.scopes() {
 		for _, b := range keys.In(scope) {
@@ -109,31 +134,60 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 			}
 		}
 	}
+	if s.view.cols < layout.WideCols {
+		out = answersFirst(out)
+	}
 	out = slices.Insert(out, min(len(out), 4), back...) // the first are what is done most
 	if s.view.focus == intent.Terminal {
-		out = append(out, paint.Hint{Key: "1-4", Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
+		out = append(out, paint.Hint{Key: keys.OfPanes(keys.Panes), Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
 	}
 	out = append(out, paint.Hint{Key: "esc", Words: "back"})
 	if s.live() {
-		out = append(out, paint.Hint{Key: "R", Words: "look back"})
+		out = append(out, paint.Hint{Key: keys.First(intent.Replay{}, keys.Panes), Words: "look back"})
 	}
 	return out
+}
+
+// answersFirst has the key that opens a question after those that answer it, where
+// there isn't room for all.
+func answersFirst(all []paint.Hint) []paint.Hint {
+	inspect := slices.IndexFunc(all, func(h paint.Hint) bool { return h.Words == "inspect" })
+	deny := slices.IndexFunc(all, func(h paint.Hint) bool { return h.Words == "deny…" })
+	if inspect < 0 || deny < inspect+2 { // it can't be allowed from here: to open it is what is next
+		return all
+	}
+	h := all[inspect]
+	return slices.Insert(slices.Delete(all, inspect, inspect+1), deny, h)
 }
 
 // hint is what the line says of a key that does something, if it has a place there.
 func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 	h = paint.Hint{Key: b.First(), Words: b.Short}
-	q, held := s.asking.question()
+	q, held := s.question()
 	inActions := s.view.focus == intent.Actions
+	answers := inActions || s.view.focus == intent.Network
 	switch b.Intent.(type) {
 	case intent.Help, intent.Palette:
 		return h, false // at the right end
 	case intent.HeldStep:
 		n := len(s.st.Questions)
 		return h, inActions && n > 0 && (!held || n > 1)
-	case intent.Approve, intent.StepInto, intent.StepOver:
+	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
 		h.Off = !s.ready()
-		return h, s.asking.whole(dst, q) // else the row can't show all of it; enter does
+		if !held && s.view.focus == intent.Network {
+			return h, true
+		}
+		switch b.Intent.(type) {
+		case intent.Approve:
+			if q.Connection != nil {
+				h.Words = "allow"
+			}
+		case intent.Always:
+			if p := dialog.Offered(q); p != "" {
+				h.Words = "always " + paint.Shorten(dst, p, 24) + "…"
+			}
+		}
+		return h, s.whole(dst, q) // else the row can't show all of it; enter does
 	case intent.Deny:
 		h.Off = !s.ready()
 	case intent.Keep, intent.Rollback:
@@ -141,7 +195,7 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 	case intent.Jump, intent.Bisect:
 		return h, !inActions || !held
 	case intent.Open:
-		if inActions && held {
+		if answers && held {
 			h.Words = "inspect"
 		} else if inActions {
 			h.Words = "details"

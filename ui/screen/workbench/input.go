@@ -1,6 +1,8 @@
 package workbench
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/themes"
@@ -21,25 +23,28 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if s.leader {
 		s.leader = false
-		b, ok := keys.Find(k, keys.Leader)
-		if !ok {
-			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), keys.LeaderKey)
+		if keys.IsLeader(k) {
+			s.agent.key(asLeader(k))
 			return nil
 		}
-		if _, ok := b.Intent.(intent.Leader); ok {
-			s.agent.key(k)
+		b, ok := keys.Find(k, keys.Leader)
+		if !ok {
+			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), keys.LeaderKey())
 			return nil
 		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if name == keys.LeaderKey {
+	if keys.IsLeader(k) {
 		s.leader = true
 		return nil
+	}
+	if s.typing() && s.asking.justDecided() {
+		return nil // it was for what was decided: neither the agent's, nor for what is asked next
 	}
 	if d := s.asking.dialogs.top(); d != nil {
 		return s.dialogKey(d, k)
 	}
-	if s.view.focus == intent.Terminal && s.types() {
+	if s.typing() {
 		s.agent.key(k)
 		return nil
 	}
@@ -56,11 +61,22 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 				s.tell(themes.Info, isPast)
 				break
 			}
-			s.tell(themes.Info, "%s is for %s: %d goes there (%s)", b.First(), p, p, b.Help().Desc)
+			s.tell(themes.Info, "%s is for %s: %s goes there (%s)", b.First(), p, keys.First(intent.Focus{Pane: p}, keys.Panes), b.Help().Desc)
 			break
 		}
 	}
 	return nil
+}
+
+// typing says whether the keys of the focused pane are the agent's; dialogs have theirs first.
+func (s *Screen) typing() bool { return s.view.focus == intent.Terminal && s.types() }
+
+// asLeader is the leader as the agent is to have it, however it was pressed.
+func asLeader(k tea.KeyPressMsg) tea.KeyPressMsg {
+	if c, ok := strings.CutPrefix(keys.LeaderKey(), "ctrl+"); ok && len(c) == 1 && k.String() != keys.LeaderKey() {
+		return tea.KeyPressMsg{Code: rune(c[0]), Mod: tea.ModCtrl}
+	}
+	return k
 }
 
 func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
@@ -99,7 +115,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 		if w, ok := d.(dialog.Writer); ok {
 			w.Paste(text)
 		}
-	case s.view.focus == intent.Terminal && s.types():
+	case s.typing():
 		s.agent.paste(text)
 	}
 	s.asking.guard.Key(s.cfg.Now())
@@ -129,8 +145,16 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return s.answer(r)
 	case intent.AskReason:
 		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
-			s.asking.dialogs.open(dialog.NewReason(q, r.Print))
+			s.asking.dialogs.open(dialog.NewReason(q, r.Print, true))
 		}
+	case intent.AskRule:
+		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
+			return s.rules.ask(q)
+		}
+	case intent.MakeRule:
+		return s.rules.make(r.Rule, d)
+	case intent.DropRule:
+		return s.rules.take(r.Rule, d)
 	case intent.Replan:
 		return s.ops.replan()
 	case intent.CarryOut:

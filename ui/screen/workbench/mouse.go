@@ -88,7 +88,7 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 	case intent.Changes:
 		s.changes.pane.Wheel(e.X, e.Y, by)
 	case intent.Network:
-		s.network.List.Scroll(by, s.network.Total())
+		s.reach.pane.List.Scroll(by, s.reach.pane.Total())
 	case intent.Actions:
 		s.asking.auto = false
 		s.asking.list.List.Scroll(by, s.asking.list.Total())

@@ -41,7 +41,7 @@ func (s *Screen) inPane(i intent.Intent) tea.Cmd {
 	case intent.Actions:
 		return s.inActions(i)
 	case intent.Network:
-		s.network.List.Handle(i, s.network.Total())
+		s.reach.pane.List.Handle(i, s.reach.pane.Total())
 	case intent.Changes:
 		switch i.(type) {
 		case intent.Scope:
@@ -100,7 +100,11 @@ func (s *Screen) openSelected() tea.Cmd {
 		s.asking.dialogs.open(d)
 		return s.ops.execs(n, d)
 	case intent.Network:
-		f, ok := s.network.Selected()
+		if q, ok := s.question(); ok && !s.past() {
+			s.asking.open(q)
+			return nil
+		}
+		f, ok := s.reach.pane.Selected()
 		if !ok {
 			return nil
 		}
@@ -123,7 +127,7 @@ func (s *Screen) help() {
 	intro := ""
 	if s.view.focus == intent.Terminal && s.types() {
 		place = nil
-		intro = "The Terminal has the focus: every key but the leader goes to the agent."
+		intro = "The Terminal has the focus: every key but the leader, " + keys.LeaderWords() + ", goes to the agent. stepbox config edit sets another, and other keys."
 	}
 	place = append(place, keys.Leader)
 	s.asking.dialogs.open(&dialog.Help{Place: place, Intro: intro, Off: s.Why})

@@ -9,6 +9,8 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 )
 
@@ -91,7 +93,7 @@ func (o *operations) pause() tea.Cmd {
 	if o.st.Session.State == api.SessionPaused {
 		return o.onSession("letting it go on", themes.OK, "✓ goes on", link.Client.Continue)
 	}
-	return o.onSession("freezing", themes.Info, "frozen: p goes on", link.Client.Pause)
+	return o.onSession("freezing", themes.Info, "frozen: "+keys.First(intent.Pause{}, keys.Panes)+" goes on", link.Client.Pause)
 }
 
 // execs fetches the programs of an action, for its details.

@@ -12,6 +12,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 )
@@ -226,7 +227,8 @@ func (s *Screen) toPresent() {
 
 // selects says whether something that began is selected in the focused pane.
 func (s *Screen) selects() bool {
-	_, attempt := s.network.Selected()
+	f, _ := s.reach.pane.Selected()
+	attempt := len(f.IDs) > 0
 	return s.view.focus == intent.Actions && s.asking.list.Selected() != 0 || s.view.focus == intent.Network && attempt ||
 		s.view.focus == intent.Changes && s.changes.pane.File() != ""
 }
@@ -244,7 +246,7 @@ func (s *Screen) toSelected() tea.Cmd {
 		a, _ := s.st.Action(n)
 		t.seek(a.StartedAt.Sub(s.present().Session.StartedAt))
 	case intent.Network:
-		f, _ := s.network.Selected()
+		f, _ := s.reach.pane.Selected()
 		if m, ok := t.mark(f.IDs[0], api.MarkAttempt); ok {
 			t.toMark(m)
 			return nil
@@ -314,7 +316,7 @@ func (t *transport) search(words string, opened bool) tea.Cmd {
 			}
 			if opened || t.asked != asked || t.wanted != wanted {
 				t.hit = max(at, 0) - 1
-				t.tell(themes.Info, "%q was found: n goes to the next place%s", words, t.unsearched)
+				t.tell(themes.Info, "%q was found: %s goes to the next place%s", words, keys.First(intent.Hit{By: 1}, keys.Replay), t.unsearched)
 				return nil
 			}
 			t.toHit(max(at, 0))

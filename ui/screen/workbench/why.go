@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"stepbox/session/api"
+	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 )
 
@@ -28,7 +29,7 @@ func (s *Screen) Why(i intent.Intent) string {
 		return "it has ended: r resumes it to take back, W applies all but this"
 	}
 	switch i.(type) {
-	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep,
+	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
 		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode:
 		if !s.live() {
 			return "the session has ended"
@@ -99,8 +100,12 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 func (s *Screen) whyAction(i intent.Intent) string {
 	a, selected := s.st.Action(s.asking.list.Selected())
 	switch i := i.(type) {
-	case intent.Approve, intent.Deny, intent.StepInto, intent.StepOver:
+	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
 		return s.whyAnswer(i)
+	case intent.Forget:
+		if _, ok := s.rules.newest(); !ok {
+			return "no rule was made in this session: A answers with one"
+		}
 	case intent.Keep:
 		return s.whyKeep(a, selected)
 	case intent.Rollback:
@@ -131,24 +136,26 @@ const (
 )
 
 func (s *Screen) whyAnswer(i intent.Intent) string {
-	q, held := s.asking.question()
+	q, held := s.question()
 	switch {
+	case !held && s.view.focus == intent.Network:
+		return s.reach.why(i)
 	case !held && len(s.st.Questions) > 0:
 		return "the selected action isn't held; tab goes to the one that is"
 	case !held:
 		return "nothing is held"
 	case q.Subject == api.SubjectEdit:
 		return "changes are kept (y) or taken back (u)"
+	case dialog.WhyNot(i, q) != "":
+		return dialog.WhyNot(i, q)
 	case s.asking.pending[q.ID]:
 		return onItsWay
-	case i == intent.Intent(intent.Approve{Keep: true}) && q.Subject == api.SubjectNested:
-		return "its changes are its action's: approve it (a)"
 	}
 	return ""
 }
 
 func (s *Screen) whyKeep(a api.Action, selected bool) string {
-	q, held := s.asking.question()
+	q, held := s.question()
 	switch edit := held && q.Subject == api.SubjectEdit; {
 	case edit && s.asking.pending[q.ID]:
 		return onItsWay
@@ -164,7 +171,7 @@ func (s *Screen) whyKeep(a api.Action, selected bool) string {
 }
 
 func (s *Screen) whyRollback(i intent.Rollback, a api.Action, selected bool) string {
-	q, held := s.asking.question()
+	q, held := s.question()
 	sel, _, _ := s.changes.under()
 	switch edit := held && q.Subject == api.SubjectEdit; {
 	case s.view.focus == intent.Changes && sel.All():

@@ -13,6 +13,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 )
@@ -92,7 +93,7 @@ func (o *operations) carryOut() tea.Cmd {
 			d.Stale("things changed since the plan was made: this is the new one")
 			return o.replan()
 		case stopped:
-			d.Fail("cancelled: what was begun is undone; Z lists how it ended")
+			d.Fail("cancelled: what was begun is undone; " + keys.First(intent.Applies{}, keys.Panes) + " lists how it ended")
 		case err == nil:
 			err = errors.New("the answer broke off: see with Z what became of it")
 			fallthrough

@@ -53,7 +53,8 @@ type Screen struct {
 	view    arrangement
 	agent   agent
 	changes fetcher
-	network network.Pane
+	reach   reaching
+	rules   ruling
 	asking  asking
 	ops     operations
 	course  transport
@@ -76,10 +77,12 @@ func New(c Config) *Screen {
 		view:    arrangement{focus: intent.Terminal, side: intent.Changes},
 		agent:   agent{core: k, pane: terminal.Pane{Screen: &c.Link.Screen, Waiting: "joining the terminal…"}},
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
-		network: network.Pane{State: &k.st},
+		reach:   reaching{core: k, pane: network.Pane{State: &k.st}},
 		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}, pending: map[int64]bool{}},
 		course:  transport{core: k, speed: usualSpeed},
 	}
+	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, typing: s.typing}
+	s.reach.rules, s.asking.rules = &s.rules, &s.rules
 	s.ops = operations{core: k, dialogs: &s.asking.dialogs, cancel: func() {}}
 	return s
 }
@@ -97,10 +100,13 @@ func (s *Screen) Held() int { return len(s.present().Questions) }
 
 // Newest is the ID of the newest open question, or 0.
 func (s *Screen) Newest() int64 {
-	if qs := s.present().Questions; len(qs) > 0 && s.caught {
-		return qs[len(qs)-1].ID
+	newest := int64(0)
+	for _, q := range s.present().Questions {
+		if s.caught {
+			newest = max(newest, q.ID)
+		}
 	}
-	return 0
+	return newest
 }
 
 // Arrived says whether what was recorded has been read, and the terminal and
@@ -150,7 +156,7 @@ func (s *Screen) follow() tea.Cmd {
 			late = tea.Batch(late, s.replay(i))
 		}
 	}
-	return tea.Batch(late, s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.watch(s.target()))
+	return tea.Batch(late, s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It
@@ -185,6 +191,8 @@ func (s *Screen) below() state.Target {
 	switch s.view.focus {
 	case intent.Changes:
 		return state.Target{Question: int64(s.changes.pane.Action), Place: "changes"}
+	case intent.Network:
+		return s.reach.target()
 	case intent.Actions:
 	default:
 		return state.Target{}
@@ -236,12 +244,7 @@ func (s *Screen) Tick() tea.Cmd {
 func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 	for _, e := range m.Batch {
 		s.present().Apply(e)
-		if e.Note != nil && s.caught && !e.At.Before(s.opened) && (e.Note.Warn || !s.fresh()) {
-			s.tell(themes.Info, "%s", e.Note.Text)
-			if e.Note.Warn {
-				s.notice.token = themes.Warn
-			}
-		}
+		s.noted(e)
 	}
 	if m.Caught && !s.caught {
 		s.caught = true
@@ -256,8 +259,24 @@ func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 	s.lostEv = ""
 	if s.caught && !s.past() {
 		s.asking.follow(s.view.focus)
+		s.asking.pass(s.view.focus)
 	}
 	return cmd
+}
+
+// starting is how long a session that is just being started may warn of something before
+// its screen is there.
+const starting = 5 * time.Second
+
+// noted tells what a session has to say: what it warns of also if that was while it started.
+func (s *Screen) noted(e api.Event) {
+	switch n := e.Note; {
+	case n == nil:
+	case n.Warn && !e.At.Before(s.opened.Add(-starting)):
+		s.tell(themes.Warn, "%s", n.Text)
+	case !n.Warn && s.caught && !e.At.Before(s.opened) && !s.fresh():
+		s.tell(themes.Info, "%s", n.Text)
+	}
 }
 
 func (s *Screen) lost(m link.Lost) {

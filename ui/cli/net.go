@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+)
+
+func network(connect Connect) *cobra.Command {
+	var follow bool
+	cmd := onSession(connect, command.toRead, "net [SESSION]", "List what a session's agent tried to reach", func(c command, s api.Session) error {
+		if !follow {
+			all, err := c.client.Attempts(c.ctx, s.ID)
+			for i := 0; i < len(all) && err == nil; i++ {
+				err = c.attempt(s, all[i])
+			}
+			return err
+		}
+		for e, err := range c.client.EventsOf(c.ctx, s.ID, "attempt", 0) {
+			if err == nil && e.Attempt != nil && e.Kind != "attempt.changed" {
+				err = c.attempt(s, *e.Attempt)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session ends")
+	return cmd
+}
+
+// attempt writes one.
+func (c command) attempt(s api.Session, a api.Attempt) error {
+	at := a.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
+	if c.json {
+		return json.NewEncoder(c.out).Encode(a)
+	}
+	who := a.Program
+	if a.Action != 0 {
+		who = fmt.Sprintf("#%d %s", a.Action, who)
+	}
+	rule := a.Rule
+	if a.Verdict == api.Ask && a.Open {
+		rule = fmt.Sprintf("waits for an answer: stepbox allow %s %s", s.ID, a.Pattern())
+	}
+	_, err := fmt.Fprintln(c.out, strings.TrimRight(fmt.Sprintf("%10s  %-5s  %-4s %-40s %s  %s  %s", at, a.Verdict, a.Protocol, destination(a), who, rule, a.Failure), " "))
+	return err
+}
+
+// destination is where an attempt leads.
+func destination(a api.Attempt) string {
+	if a.Port == 0 {
+		return a.Host()
+	}
+	return net.JoinHostPort(a.Host(), strconv.Itoa(a.Port))
+}

@@ -1,0 +1,273 @@
+// Package config is what a person has set: from a file, and variables over it. Flags go
+// over both and are their commands' own. What is wrong in the file is told with its place
+// and what may stand there, and left out; all else holds.
+//
+// A Config doesn't change once it is loaded and is safe to share.
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/ui/keys"
+)
+
+// Config is every setting in force.
+type Config struct {
+	File string // which it is read from; it needn't be there. "": it can't be told
+
+	Theme         string
+	Mode          api.Mode
+	Asking        api.Asking
+	Editor, Pager string
+	Memory, Disk  string // as ParseSize reads them
+	CPUs          float64
+	Pids          int64
+	WallTime      time.Duration
+	Notify        Notify
+	Keys          *keys.Arrangement
+	Warnings      []Warning // what doesn't hold, in the file's order
+	leader        string
+	values        map[string]Value
+	bound         []bound // keys of the file that hold
+	more          bool    // there are more warnings than are told
+}
+
+// When says when a person is told beyond the screen that something waits.
+type When string
+
+const (
+	Unfocused When = "unfocused" // while the terminal hasn't the focus, or doesn't say
+	Always    When = "always"
+	Never     When = "never"
+)
+
+// Notify is how a person is told that something waits.
+type Notify struct {
+	When    When
+	After   time.Duration // of waiting
+	Bell    bool
+	OSC     string // off, auto, 9, 777 or 99
+	Title   bool
+	Command []string // none: none is run
+}
+
+// Warning is something in the file that doesn't hold.
+type Warning struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"` // from 1; 0: all of it
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+}
+
+func (w Warning) String() string {
+	if w.Line == 0 {
+		return fmt.Sprintf("%s: %s", w.File, w.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", w.File, w.Line, w.Column, w.Message)
+}
+
+// Value is a setting in force and where it came from.
+type Value struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"` // a list is written as YAML has it
+	Default string `json:"default"`
+	From    string `json:"from"` // default, file or variable
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Var     string `json:"variable,omitempty"`
+}
+
+// Origin is where it came from, in words.
+func (v Value) Origin() string {
+	switch v.From {
+	case "file":
+		return fmt.Sprintf("%s:%d", v.File, v.Line)
+	case "variable":
+		return "$" + v.Var
+	}
+	return v.From
+}
+
+// bound are keys of the file, and where they stand.
+type bound struct {
+	keys.Change
+	name         string // as it is shown
+	line, column int
+}
+
+// Path is the file's: $STEPBOX_CONFIG, else stepbox/config.yaml below $XDG_CONFIG_HOME or
+// ~/.config; "" where none of them says where that is.
+func Path(getenv func(string) string) string {
+	if f := getenv("STEPBOX_CONFIG"); f != "" {
+		return f
+	}
+	dir := getenv("XDG_CONFIG_HOME")
+	if home := getenv("HOME"); !filepath.IsAbs(dir) {
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "stepbox", "config.yaml")
+}
+
+// Load reads the file and the variables. It never fails: what can't be read or isn't
+// right is in the Warnings.
+func Load(getenv func(string) string) *Config {
+	c := &Config{File: Path(getenv), values: map[string]Value{}}
+	for i := range Settings {
+		s := &Settings[i]
+		c.preset(s, getenv)
+	}
+	if c.File != "" {
+		data, err := read(c.File)
+		if err != nil {
+			c.warn(0, 0, "%v; the defaults hold", err)
+		}
+		c.parse(data)
+	}
+	for i := range Settings {
+		for _, name := range Settings[i].over {
+			if v := getenv(name); v != "" {
+				c.fromVariable(&Settings[i], name, v)
+			}
+		}
+	}
+	c.arrange()
+	return c
+}
+
+// preset gives a setting what holds where the file says nothing of it.
+func (c *Config) preset(s *Setting, getenv func(string) string) {
+	c.values[s.Name] = Value{Name: s.Name, Value: s.Default, Default: s.Default, From: "default"}
+	if s.Default != "" {
+		_ = s.set(c, []string{s.Default}) // tested to be right
+	}
+	for _, name := range s.below {
+		if v := getenv(name); v != "" {
+			c.fromVariable(s, name, v)
+			return
+		}
+	}
+}
+
+func (c *Config) fromVariable(s *Setting, name, v string) {
+	if name == "NO_COLOR" { // whatever it says, see no-color.org
+		v = "plain"
+	}
+	if s.set(c, []string{v}) == nil {
+		c.values[s.Name] = Value{Name: s.Name, Value: v, Default: s.Default, From: "variable", Var: name}
+	}
+}
+
+// take gives a setting what the file says; what isn't right leaves it as it was.
+func (c *Config) take(s *Setting, v []string, line, column int) {
+	was := *c
+	if err := s.set(c, v); err != nil {
+		*c = was
+		c.warn(line, column, "%s: %s isn't right (%v); %s holds", s.Name, quoted(v, s.list), err, cmp.Or(c.values[s.Name].Value, "none"))
+		return
+	}
+	c.values[s.Name] = Value{Name: s.Name, Value: shown(v, s.list), Default: s.Default, From: "file", File: c.File, Line: line}
+}
+
+// arrange makes the keys, and tells of those that don't go together.
+func (c *Config) arrange() {
+	changes := make([]keys.Change, len(c.bound))
+	slices.SortStableFunc(c.bound, func(a, b bound) int { return cmp.Compare(min(len(a.Place), 1), min(len(b.Place), 1)) }) // a place's go over all
+	for i, b := range c.bound {
+		changes[i] = b.Change
+	}
+	a, of, ofLeader := keys.Arrange(c.leader, changes)
+	c.Keys = a
+	if v := c.values["leader"]; ofLeader != nil {
+		c.warn(v.Line, 1, "leader: %v; %s holds", ofLeader, keys.UsualLeader)
+		c.values["leader"] = Value{Name: "leader", Value: keys.UsualLeader, Default: keys.UsualLeader, From: "default"}
+	}
+	var hold []bound
+	for i, b := range c.bound {
+		if of[i] != nil {
+			c.warn(b.line, b.column, "keys: %s: %v", b.name, of[i])
+			continue
+		}
+		hold = append(hold, b)
+	}
+	c.bound = hold
+	slices.SortStableFunc(c.Warnings, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
+	if c.more {
+		c.Warnings = append(c.Warnings, Warning{File: api.Escape(c.File), Message: "and more"})
+	}
+}
+
+// mostWarnings are told of one file.
+const mostWarnings = 20
+
+func (c *Config) warn(line, column int, format string, args ...any) {
+	if c.more = len(c.Warnings) == mostWarnings; !c.more {
+		c.Warnings = append(c.Warnings, Warning{api.Escape(c.File), line, column, api.Escape(api.Trim(fmt.Sprintf(format, args...), 400))})
+	}
+}
+
+// Values lists what is in force: settings in their order, then keys that aren't the usual.
+func (c *Config) Values() (out []Value) {
+	for _, s := range Settings {
+		out = append(out, c.values[s.Name])
+	}
+	for _, b := range c.bound {
+		out = append(out, Value{Name: "keys." + b.name, Value: strings.Join(b.Keys, " "), From: "file", File: c.File, Line: b.line})
+	}
+	return out
+}
+
+// Said says whether the file or a variable sets it.
+func (c *Config) Said(name string) bool { return c.values[name].From != "default" }
+
+// By is where a setting that isn't the default is said, in words.
+func (c *Config) By(name string) string {
+	if !c.Said(name) {
+		return ""
+	}
+	return name + ", " + c.values[name].Origin()
+}
+
+func shown(v []string, list bool) string {
+	if !list {
+		return v[0]
+	}
+	var out []string
+	for _, w := range v {
+		out = append(out, strconv.Quote(w))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+func quoted(v []string, list bool) string {
+	if list {
+		return api.Trim(shown(v, true), 60)
+	}
+	return strconv.Quote(api.Trim(v[0], 40))
+}
+
+// ParseSize reads a number of bytes with an optional K, M, G or T (powers of 1024).
+func ParseSize(s string) (int64, error) {
+	digits := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s), "B"), "I")
+	shift := 0
+	if digits != "" {
+		if i := strings.IndexByte("KMGT", digits[len(digits)-1]); i >= 0 {
+			digits, shift = digits[:len(digits)-1], 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < 0 || math.IsNaN(n) || n*math.Pow(2, float64(shift)) > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is no size: use a number with K, M, G or T, like 512M", api.Escape(s))
+	}
+	return int64(n * math.Pow(2, float64(shift))), nil
+}

@@ -1,0 +1,44 @@
+package dialog
+
+import (
+	"stepbox/session/api"
+	"stepbox/ui/intent"
+)
+
+// WhyNot says why an answer isn't one to a question, or "".
+func WhyNot(i intent.Intent, q api.Question) string {
+	approve, ok := i.(intent.Approve)
+	_, always := i.(intent.Always)
+	if always && q.Connection == nil && q.Subject == api.SubjectEdit {
+		return "changes are kept (y) or taken back (u)"
+	}
+	if q.Subject == api.SubjectLimit && (always || !ofConnections(i)) {
+		return "it is an action at its limit: a lets it go on, d ends it"
+	}
+	if q.Connection == nil {
+		if ok && approve.Keep && q.Subject == api.SubjectNested {
+			return "its changes are its action's: approve it (a)"
+		}
+		return ""
+	}
+	switch {
+	case !ofConnections(i):
+		return "it is a connection: a allows it, d denies it"
+	case always && q.Connection.Limit != "":
+		return "it is at a limit: a allows as much once more, d ends it"
+	case ok && q.Connection.Host == "":
+		return "too many to allow at once: d denies them all, A makes a rule for one"
+	}
+	return ""
+}
+
+// ofConnections says whether an answer can be one to a connection.
+func ofConnections(i intent.Intent) bool {
+	switch i := i.(type) {
+	case intent.Approve:
+		return !i.Keep
+	case intent.StepInto, intent.StepOver:
+		return false
+	}
+	return true
+}

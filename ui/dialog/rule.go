@@ -1,0 +1,290 @@
+package dialog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+// extents are for how long a rule may hold, the shortest first.
+var extents = []api.Extent{api.ExtentSession, api.ExtentProject, api.ExtentAlways}
+
+// ExtentWords says for how long an answer holds.
+func ExtentWords(e api.Extent) string {
+	switch e {
+	case api.ExtentSession:
+		return "in this session"
+	case api.ExtentProject:
+		return "in this project"
+	case api.ExtentAlways:
+		return "always"
+	}
+	return "once"
+}
+
+// RuleWords says what a rule does, and for how long.
+func RuleWords(r api.Rule) string {
+	verb := map[api.Verdict]string{api.Allow: "allow", api.Deny: "deny", api.Ask: "ask about"}[r.Verdict]
+	return verb + " " + paint.Clean(r.Command+r.Host) + " " + ExtentWords(r.For)
+}
+
+// Rule is where an answer becomes a rule: which one, of some from narrow to wide, and
+// for how long. Enter answers so; nothing else does.
+type Rule struct {
+	sheet
+	About string       // what was asked about, or tried
+	Shown state.Target // what keys would decide, but for what is chosen
+
+	// do makes the answer of what was chosen.
+	do        func(p api.Proposal, e api.Extent) intent.Intent
+	verdict   api.Verdict
+	commands  bool // it is on commands
+	counted   bool // proposals say what of the past they cover
+	loaded    bool
+	problem   string // why there are no proposals but the narrowest
+	off       string // why enter does nothing, or ""
+	sent      bool
+	failed    string
+	proposals []api.Proposal
+	offered   string // the pattern that the question offers by itself
+	at        int
+	extent    int
+	held      []api.Question // all that waits
+}
+
+// NewAlways asks which rule the answer to a question becomes. Its proposals come later.
+func NewAlways(q api.Question, print string) *Rule {
+	offered := ""
+	if o := q.Offer; o != nil && o.Answer != api.AnswerDeny {
+		offered = o.Pattern
+	}
+	return &Rule{
+		offered: offered,
+		counted: true, About: asked(q), verdict: api.Allow, commands: q.Connection == nil, Shown: state.Target{Question: q.ID, Hash: print, Place: "rule"},
+		do: func(p api.Proposal, e api.Extent) intent.Intent {
+			return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, For: e, Pattern: p.Pattern}
+		},
+	}
+}
+
+// NewRule asks which of some rules on what may be reached is made, of no question.
+func NewRule(about string, shown state.Target, v api.Verdict, proposals []api.Proposal) *Rule {
+	return &Rule{
+		About: about, verdict: v, Shown: shown, loaded: true, proposals: proposals,
+		do: func(p api.Proposal, e api.Extent) intent.Intent {
+			return intent.MakeRule{Rule: api.Rule{Verdict: v, Host: p.Pattern, For: e}}
+		},
+	}
+}
+
+// asked is what a question is about, in one line.
+func asked(q api.Question) string {
+	switch {
+	case q.Connection != nil:
+		return paint.WhoTo(q.Connection)
+	case q.Command != nil:
+		return q.Command.Line
+	}
+	return q.Title
+}
+
+// Exactly is the rule that is always proposed: what was asked about, and no more.
+func Exactly(q api.Question) []api.Proposal {
+	if q.Connection != nil {
+		return []api.Proposal{{Pattern: q.Connection.Rule, Means: "exactly this destination"}}
+	}
+	return []api.Proposal{{Means: "exactly this command"}}
+}
+
+// Set takes the proposals, or why there are only these.
+func (r *Rule) Set(p []api.Proposal, problem string) {
+	r.proposals, r.problem, r.loaded, r.at = p, problem, true, 0
+	if i := slices.IndexFunc(p, func(p api.Proposal) bool { return r.offered != "" && p.Pattern == r.offered }); i > 0 {
+		r.at = i
+	}
+	r.Shown.Hash += " proposed" // what enter does is another thing now
+}
+
+func (r *Rule) Scope() keys.Scope    { return keys.Rule }
+func (r *Rule) Target() state.Target { return r.Shown }
+func (r *Rule) Leave() string        { return "back, nothing answered" }
+func (r *Rule) Fail(words string)    { r.sent, r.failed = false, words }
+
+// Care: what enter does must have been in view; what is chosen moves with keys.
+func (r *Rule) Care(i intent.Intent) state.Care {
+	if _, yes := i.(intent.Yes); yes {
+		return state.InView
+	}
+	return state.AtOnce
+}
+
+// Sync says when the question isn't what it was any more.
+func (r *Rule) Sync(n News) {
+	id := r.Shown.Question
+	r.held = n.State.Questions
+	if r.Shown.Place != "rule" {
+		return
+	}
+	_, ok := n.State.Question(id)
+	switch print := n.State.Print(id); {
+	case !ok && !r.sent:
+		r.off = n.Closed(id)
+	case ok && !strings.HasPrefix(r.Shown.Hash, print):
+		r.off = "the question changed meanwhile: go back and look again"
+	}
+}
+
+// Why says why enter does nothing now.
+func (r *Rule) Why(i intent.Intent) string {
+	if _, yes := i.(intent.Yes); !yes {
+		return ""
+	}
+	switch {
+	case r.off != "":
+		return r.off
+	case r.sent:
+		return "the answer is on its way"
+	case !r.loaded:
+		return "what it would be about is being looked up"
+	case len(r.proposals) == 0:
+		return "no rule can be made of it: a and d answer it once"
+	}
+	return ""
+}
+
+// Handle chooses, and answers.
+func (r *Rule) Handle(i intent.Intent) intent.Intent {
+	switch i := i.(type) {
+	case intent.Back:
+		return i
+	case intent.Yes:
+		if r.Why(i) == "" {
+			r.sent, r.failed = true, ""
+			return r.do(r.proposals[r.at], extents[r.extent])
+		}
+	case intent.Extent:
+		r.extent = (r.extent + i.By + len(extents)) % len(extents)
+	case intent.Move:
+		r.at += i.By
+	case intent.Top:
+		r.at = 0
+	case intent.Bottom:
+		r.at = len(r.proposals)
+	}
+	r.at = max(0, min(r.at, len(r.proposals)-1))
+	return nil
+}
+
+// Wheel does nothing: it would choose.
+func (r *Rule) Wheel(int) {}
+
+func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := r.measure(area, 100)
+	rows := []row{{}}
+	about := wrapped(dst, r.About, width, themes.Strong)
+	if len(about) > 3 {
+		about = append(about[:3], muted("⋯"))
+	}
+	rows = append(append(rows, about...), row{})
+	var tail []row
+	hints := []paint.Hint{{Key: "esc", Words: "back, nothing answered"}}
+	switch {
+	case !r.loaded:
+		rows = append(rows, muted("⋯ looking up what rules would be about"))
+	case len(r.proposals) > 0:
+		tail = r.chosen(dst, width)
+	}
+	if !r.loaded || len(r.proposals) > 0 {
+		tail = append(tail, row{}, r.extents(dst), row{})
+		if r.failed != "" { // whole: what to do about it comes last in it
+			tail = append(tail, wrapped(dst, "! "+r.failed, width, themes.Warn)...)
+		}
+		hints = append([]paint.Hint{
+			{Key: "↑↓", Words: "which"}, {Key: keys.First(intent.Extent{By: 1}, keys.Rule), Words: "for how long"},
+			{Key: keys.First(intent.Yes{}, keys.Rule), Words: string(r.verdict) + " so", Off: r.Why(intent.Yes{}) != ""},
+		}, hints...)
+	}
+	// The list has the room that the rest leaves: two borders, the rule, the note and the hints.
+	room := max(1, area.Dy()-4-len(paint.WrapHints(dst, hints, width))-len(rows)-len(tail))
+	rows = append(append(rows, r.list(dst, width, room)...), tail...)
+	r.draw(dst, area, f, []text{{"◆ ", themes.Held}, {"Make it a rule", themes.Strong}}, rows, hints, r.note())
+	return nil
+}
+
+// extents are for how long the rule may hold.
+func (r *Rule) extents(dst uv.Screen) row {
+	extent := []text{{padCells(dst, "for", 6), themes.SurfaceMuted}}
+	for i, e := range extents {
+		extent = append(extent, r.mark(i == r.extent, map[api.Extent]string{
+			api.ExtentSession: "this session", api.ExtentProject: "this project", api.ExtentAlways: "always",
+		}[e])...)
+		extent = append(extent, text{"   ", themes.Surface})
+	}
+	return row{spans: extent}
+}
+
+// note is why enter does nothing, or what it does.
+func (r *Rule) note() text {
+	switch why := r.Why(intent.Yes{}); {
+	case why != "" && r.loaded:
+		return text{"! " + why, themes.Warn}
+	case r.loaded && len(r.proposals) > 0:
+		words := RuleWords(r.rule())
+		if extents[r.extent] == api.ExtentAlways {
+			words += ", in all of your sessions"
+		}
+		return text{"→ " + words, themes.OK}
+	}
+	return text{}
+}
+
+// rule is the rule that would be made.
+func (r *Rule) rule() api.Rule {
+	text := r.proposals[r.at].Pattern
+	if text == "" {
+		text = "exactly this"
+	}
+	return api.Rule{Verdict: r.verdict, Command: text, For: extents[r.extent]}
+}
+
+// named is a proposal's pattern as the list has room for it.
+func named(dst uv.Screen, p api.Proposal, width int) string {
+	return paint.Shorten(dst, cmp.Or(paint.Clean(p.Pattern), "exactly this"), width*3/5)
+}
+
+// column is how wide the list's patterns are.
+func (r *Rule) column(dst uv.Screen, width int) (column int) {
+	for _, p := range r.proposals {
+		column = max(column, paint.Width(dst, named(dst, p, width))+2)
+	}
+	return column
+}
+
+// list are the proposals in view, in so many rows.
+func (r *Rule) list(dst uv.Screen, width, room int) (out []row) {
+	first, column := max(0, min(r.at-room/2, len(r.proposals)-room)), r.column(dst, width)
+	for i := first; i < min(first+room, len(r.proposals)); i++ {
+		p := r.proposals[i]
+		spans := r.mark(i == r.at, padCells(dst, named(dst, p, width), column))
+		out = append(out, row{spans: append(spans, text{paint.Clean(p.Means), themes.SurfaceMuted})})
+	}
+	return out
+}
+
+// mark is a choice, and whether it is what is chosen.
+func (r *Rule) mark(chosen bool, words string) []text {
+	if chosen {
+		return []text{{"● ", themes.Key}, {words, themes.Strong}}
+	}
+	return []text{{"○ ", themes.SurfaceMuted}, {words, themes.Surface}}
+}

@@ -1,0 +1,105 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// three are the scene with three commands held, whose keys the agent has.
+func three(t *testing.T, cols, rows int) *driver {
+	d := bench(t, sceneWorkbench(), cols, rows, "plain")
+	put(d, ask(20, 20, "npm publish"))
+	put(d, ask(21, 21, "git push"))
+	put(d, ask(22, 22, "make deploy"))
+	return d
+}
+
+// Whoever decides from the Terminal is asked the next question, until nothing waits: no
+// key that was for the one before answers it, or gets to the agent.
+func TestDecidingGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {120, 35}} {
+		d := three(t, size[0], size[1])
+		d.press(leader, "a")
+		d.shows("$ npm publish")
+		d.calmly("a")
+		d.decided(api.AnswerApprove)
+		d.shows("$ git push")
+		d.press("a", "a", "esc", "enter", "x")
+		d.shows("$ git push")
+		d.advance(399 * time.Millisecond)
+		d.press("a")
+		d.decided(api.AnswerApprove)
+		d.calmly("d", "n", "o", "enter")
+		d.decided(api.AnswerApprove, api.AnswerDeny)
+		d.shows("$ make deploy")
+		d.calmly("a")
+		d.decided(api.AnswerApprove, api.AnswerDeny, api.AnswerApprove)
+		d.lacks("command held")
+		d.press("a", "enter")
+		d.idle()
+		if got := d.c.LastTerminal().Got(); got != "" {
+			t.Errorf("the agent had %q", got)
+		}
+		d.advance(400 * time.Millisecond)
+		d.press("l", "s")
+		d.until("the agent has the keys", func() bool { return d.c.LastTerminal().Got() == "ls" })
+		for i, want := range []int64{20, 21, 22} {
+			if got := d.c.Decisions()[i].Question; got != want {
+				t.Errorf("decision %d is on %d", i, got)
+			}
+		}
+	}
+}
+
+// Who leaves a question that followed is where they came from; what else waits stays held.
+func TestDecidingIsLeft(t *testing.T) {
+	t.Parallel()
+	d := three(t, 120, 35)
+	d.press(leader, "a")
+	d.calmly("a")
+	d.shows("$ git push")
+	d.calmly("esc")
+	d.lacks("command held")
+	d.shows("2 held")
+	d.press("l")
+	d.until("the agent has the key", func() bool { return d.c.LastTerminal().Got() == "l" })
+	d.decided(api.AnswerApprove)
+}
+
+// A question that an answer's rule closes, too, doesn't stand in the way of the next one.
+func TestDecidingPassesWhatARuleAnswered(t *testing.T) {
+	t.Parallel()
+	d := three(t, 120, 35)
+	d.press(leader, "a")
+	d.calmly("a")
+	d.shows("$ git push")
+	q := ask(21, 21, "git push")
+	q.Closed, q.ClosedBy = "allow", "allow git push (this session)"
+	d.c.Put(api.Event{Question: &q})
+	d.shows("$ make deploy")
+	d.press("a")
+	d.decided(api.AnswerApprove)
+	d.calmly("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove)
+}
+
+// What takes a rule back is a key that does so where the keys are: in the Terminal the
+// agent has all but the leader, and would be suspended by the other.
+func TestRuleIsTakenBackFromTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "3", "g", "j")
+	d.calmly("a")
+	d.shows("in this session · ctrl+z takes it back")
+	d.press("esc")
+	d.shows("in this session · ctrl+] ctrl+z takes it back")
+	d.press(leader, "ctrl+z")
+	d.shows("taken back: allow pastebin.com:443 in this session")
+	d.idle()
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent had %q", got)
+	}
+}

@@ -1,0 +1,94 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// sceneEdit is a question about changes of the scene.
+func sceneEdit() api.Question {
+	ch, _ := sceneChanges()
+	return api.Question{
+		ID: 9, Action: 10, Subject: api.SubjectEdit, Title: "src/parse.go, src/parse_test.go", Hash: "h9",
+		Rule: "step mode: changes are looked at before the next command", HeldAt: sceneNow.Add(-4 * time.Second), Changes: ch.Files[:2],
+	}
+}
+
+// A question about changes has their differences, and has them read once.
+func TestEditHasItsDifferences(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneEdit()), 120, 35, "plain")
+	before := len(d.c.DiffScopes())
+	d.press(leader, "a")
+	d.shows("edit held")
+	d.shows("return nil, ErrEmpty")
+	d.advance(3 * time.Second)
+	got := d.c.DiffScopes()[before:]
+	if len(got) != 1 || got[0] != (api.Scope{Action: 10}) {
+		t.Errorf("differences were asked for of %v", got)
+	}
+	d.press("y")
+	d.decided(api.AnswerKeep)
+}
+
+// What stands between a question and its answer comes last, and what all commands of
+// an agent have isn't shown with each.
+func TestReasonComesBeforeVariables(t *testing.T) {
+	t.Parallel()
+	q := sceneQuestion()
+	q.Command.Env = []string{"LD_PRELOAD=./x.so"}
+	q.Command.EnvUsual = []string{"NO_COLOR=1", "PAGER=cat"}
+	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("LD_PRELOAD=./x.so")
+	d.shows("2 that all of its commands have")
+	d.lacks("PAGER=cat")
+	inOrder(t, d.text(), "$ go get", "program", "asked by", "last time", "variables   LD_PRELOAD", "and 2 that")
+	d.press("v")
+	d.shows("PAGER=cat")
+}
+
+// One answer is for all that read the same, if they were named; another one that came
+// meanwhile begins the quiet time anew.
+func TestEqualOnes(t *testing.T) {
+	t.Parallel()
+	a, b, other := ask(20, 20, "npm publish"), ask(21, 21, "npm publish"), ask(22, 22, "npm publish --force")
+	b.Hash, b.Command.Pid = "another", 7
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	put(d, a)
+	put(d, b)
+	put(d, other)
+	d.press(leader, "a")
+	d.shows("and 1 equal one, answered with it: #21")
+	d.advance(time.Second)
+	c := ask(23, 23, "npm publish")
+	c.Hash = "third"
+	put(d, c)
+	d.shows("and 2 equal ones, answered with it: #21, #23")
+	d.press("a")
+	d.decided()
+	d.advance(time.Second)
+	d.press("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove, api.AnswerApprove)
+	for i, want := range []string{a.Hash, "another", "third"} {
+		if got := d.c.Decisions()[i].Hash; got != want {
+			t.Errorf("decision %d is on %s", i, got)
+		}
+	}
+	d.shows("approved #20 and 2 equal ones")
+	d.shows("1 held")
+}
+
+// In the list each row is answered by itself.
+func TestRowsAreAnsweredAlone(t *testing.T) {
+	t.Parallel()
+	a, b := ask(20, 20, "npm publish"), ask(21, 21, "npm publish")
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	put(d, a)
+	put(d, b)
+	d.press(leader, "4")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+}

@@ -1,0 +1,138 @@
+package workbench
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/link"
+	"stepbox/ui/state"
+)
+
+// ruling is what makes rules of answers, and takes them back.
+type ruling struct {
+	*core
+	dialogs *stack
+	typing  func() bool // the focus is where keys are the agent's
+}
+
+// ask opens what asks which rule the answer to a question becomes, and has rules
+// proposed for it.
+func (r *ruling) ask(q api.Question) tea.Cmd {
+	print := r.st.Print(q.ID)
+	if c := q.Connection; c != nil && c.Host == "" {
+		var of []api.Proposal
+		for _, host := range c.Many {
+			of = append(of, api.Proposal{Pattern: host, Means: "one of those that are tried"})
+		}
+		d := dialog.NewRule(nameOf(q), state.Target{Question: q.ID, Hash: print, Place: "rule"}, api.Allow, of)
+		r.dialogs.open(d)
+		return nil
+	}
+	d := dialog.NewAlways(q, print)
+	r.dialogs.open(d)
+	propose := func(ctx context.Context, c link.Client, id string) ([]api.Proposal, error) {
+		return c.Proposals(ctx, id, q.ID)
+	}
+	return ask(r.core, "", propose, func(p []api.Proposal, err error) tea.Cmd {
+		if err != nil {
+			p = dialog.Exactly(q)
+		}
+		d.Set(p, problemWords(err))
+		return nil
+	})
+}
+
+// make makes a rule; d is where that was asked, or nil.
+func (r *ruling) make(rule api.Rule, d dialog.Dialog) tea.Cmd {
+	rule.By = "tui"
+	add := func(ctx context.Context, c link.Client, id string) (api.Ruled, error) {
+		return c.AddRule(ctx, id, rule)
+	}
+	return ask(r.core, "making the rule", add, func(s api.Ruled, err error) tea.Cmd {
+		if err != nil {
+			r.failed(d, err)
+			return nil
+		}
+		r.present().Apply(api.Event{Session: &s.Session})
+		if d != nil {
+			r.dialogs.close(d)
+		}
+		if r.made(rule); s.Beaten != "" {
+			r.tell(themes.Warn, "⚠ the rule doesn't hold: %s wins", s.Beaten)
+		}
+		return nil
+	})
+}
+
+// take takes a rule back; d is where that was asked, or nil.
+func (r *ruling) take(rule api.Rule, d dialog.Dialog) tea.Cmd {
+	remove := func(ctx context.Context, c link.Client, id string) (api.Session, error) {
+		return c.RemoveRule(ctx, id, rule)
+	}
+	return ask(r.core, "taking the rule back", remove, func(s api.Session, err error) tea.Cmd {
+		if err != nil {
+			r.failed(d, err)
+			return nil
+		}
+		r.present().Apply(api.Event{Session: &s})
+		r.tell(themes.Undone, "↶ taken back: %s", dialog.RuleWords(rule))
+		return nil
+	})
+}
+
+func (r *ruling) failed(d dialog.Dialog, err error) {
+	if d != nil {
+		d.Fail(problemWords(err))
+	}
+	r.tell(themes.Warn, "%s", problemWords(err))
+}
+
+// made says that a rule holds, and what takes it back: a key that does so where the keys
+// are, however the focus moves while that stands there.
+func (r *ruling) made(rule api.Rule) {
+	mark, k := "✓", themes.OK
+	if rule.Verdict == api.Deny {
+		mark, k = "✗", themes.Denied
+	}
+	r.tell(k, "%s %s", mark, dialog.RuleWords(rule))
+	r.notice.more = func() string {
+		key := keys.First(intent.Forget{}, keys.Panes)
+		if r.typing() || r.dialogs.top() != nil {
+			key = afterLeader(intent.Forget{})
+		}
+		return " · " + key + " takes it back"
+	}
+}
+
+// ruleOf is the rule that an answer becomes, and whether it does.
+func ruleOf(q api.Question, d intent.Decide) (api.Rule, bool) {
+	r := api.Rule{Verdict: api.Allow, For: d.For}
+	if d.Answer == api.AnswerDeny {
+		r.Verdict = api.Deny
+	}
+	switch {
+	case q.Connection != nil:
+		if r.Host = d.Pattern; r.Host == "" {
+			r.Host = q.Connection.Rule
+		}
+	case d.Pattern != "":
+		r.Command = d.Pattern
+	case q.Command != nil:
+		r.Command = q.Command.Line
+	}
+	return r, d.For != "" && d.For != api.ExtentOnce
+}
+
+// newest is the rule that was made last.
+func (r *ruling) newest() (api.Rule, bool) {
+	if all := r.present().Session.Rules; len(all) > 0 {
+		return all[0], true
+	}
+	return api.Rule{}, false
+}

@@ -1,0 +1,90 @@
+package ui
+
+import (
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// Neither what was sent nor what was changed elsewhere is said to be taken back.
+func TestUndoIsOfTheProject(t *testing.T) {
+	t.Parallel()
+	q := ask(20, 20, "git config --global x y && git push")
+	q.Rule, q.Command.Before = "ask git config --global: it changes git for more than this project", 7
+	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("undo        the project rolls back to checkpoint 7, nothing else does")
+}
+
+// Of a part of an action nothing is kept by itself, which isn't said before it is asked.
+func TestAPartIsApprovedOnly(t *testing.T) {
+	t.Parallel()
+	q := ask(20, 20, "git push")
+	q.Subject = api.SubjectNested
+	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("keys answer in a moment")
+	d.lacks("approve, keep")
+}
+
+// A command that no rule is about takes no room for that: what is asked is to be in view.
+func TestAPartThatNoRuleIsAbout(t *testing.T) {
+	t.Parallel()
+	q := ask(20, 20, "ls; make x; git push")
+	q.Command.Parts = []api.Part{{Text: "ls", Verdict: api.Allow, Rule: "no rule asks about it"}, {Text: "make x", Verdict: api.Allow, Rule: "allow make *"}, {Text: "git push", Verdict: api.Ask, Rule: "ask git push: it sends commits"}}
+	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("✓ allow  ls")
+	d.shows("allow make *")
+	d.shows("ask git push: it sends")
+	d.lacks("no rule asks")
+}
+
+// Where there is no room for a rule, what it says in plain words stays.
+func TestARuleOfAPartIsCutAtItsPatterns(t *testing.T) {
+	t.Parallel()
+	q := ask(20, 20, "ls; npm publish")
+	q.Command.Parts = []api.Part{{Text: "ls", Verdict: api.Allow}, {Text: "npm publish", Verdict: api.Ask, Rule: "ask npm|pnpm|yarn|bun publish|unpublish|deprecate|owner|access|dist-tag|token: it publishes"}}
+	d := bench(t, sceneWorkbench(q), 80, 24, "plain")
+	d.press(leader, "a")
+	d.shows("  it publishes")
+}
+
+// A port of this machine is named as what it is.
+func TestThisMachineIsNamed(t *testing.T) {
+	t.Parallel()
+	q := sceneConnection()
+	q.Connection.Host, q.Connection.Port, q.Connection.Rule = "host.stepbox.internal", 8080, "host.stepbox.internal:8080"
+	d := bench(t, sceneWorkbench(q), 80, 24, "plain")
+	d.press(leader, "a")
+	d.shows("this machine's 127.0.0.1:8080")
+}
+
+// Where a row has no room for all of a rule, what it says in plain words comes first.
+func TestPlainWordsComeFirst(t *testing.T) {
+	t.Parallel()
+	q, a := ask(20, 20, "rm -r build"), held(20, "rm -r build")
+	q.Rule = "ask rm -r|-R|--recursive **|<wide>: it deletes folders"
+	a.Rule = q.Rule
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.c.Put(api.Event{Action: &a}, api.Event{Question: &q})
+	d.shows("it deletes folders")
+	d.lacks("ask rm")
+}
+
+// What is let through without a question is said as the mode has it.
+func TestFactsSayWhichHosts(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[api.Mode]string{
+		api.ModePolicy: "what no rule decides is asked about", api.ModeStep: "what no rule decides is asked about",
+		api.ModeWatch: "all: watch mode lets through what it records",
+	} {
+		d := bench(t, sceneWorkbench(), 120, 35, "plain")
+		s := sceneSession()
+		s.Mode, s.Hosts = mode, nil
+		d.c.Put(api.Event{Session: &s})
+		d.press(leader, "i")
+		d.shows(want)
+		d.lacks("refused")
+	}
+}
