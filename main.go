@@ -5,12 +5,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +27,8 @@ import (
 	"stepbox/themes"
 	"stepbox/ui"
 	"stepbox/ui/cli"
+	"stepbox/ui/config"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/looked"
 )
@@ -99,10 +104,11 @@ func command() *cobra.Command {
 		if err := cmd.ValidateFlagGroups(); err != nil {
 			return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 		}
+		warned(cmd)
 		return nil
 	}
-	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand())
-	root.AddCommand(cli.Commands(launch.Hub)...)
+	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand(), cli.Config())
+	root.AddCommand(cli.Commands(launch.Hub, launch.Rules)...)
 	cli.Known(root)
 	return root
 }
@@ -183,6 +189,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 	}
 	defer done()
 	o.Client, o.Session, o.Version, o.ThemeDir = link.FromAPI(client), id, api.Build(), themes.Dir()
+	o.Config, o.Reload = settings(), func() *config.Config { return config.Load(os.Getenv) }
 	if o.Folders, err = launch.Folders(); err != nil {
 		return err
 	}
@@ -205,7 +212,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return cli.ToPatch(ctx, client, s)
 	}
 	o.Start = func(ctx context.Context) (string, error) {
-		req, err := runFlags{mode: string(api.ModePolicy), memory: defaultMemory, pids: defaultPids, disk: defaultDisk}.request(nil)
+		req, err := runSettings().request(nil)
 		if err != nil {
 			return "", err
 		}
@@ -356,8 +363,10 @@ func whatIsMissing(ctx context.Context, err error) error {
 type runFlags struct {
 	mode, name, workspace, memory, disk string
 	hosts                               []string
-	detach                              bool
-	cpusGiven                           bool // cpus was set: its zero value means no limit
+	detach, json                        bool
+	asking                              cli.AskFlags
+	cpusGiven                           bool                   // cpus was set: its zero value means no limit
+	chosen                              func(flag string) bool // whether a limit was, by its flag or the settings; nil: none was
 	cpus                                float64
 	pids                                int64
 	wall                                time.Duration
@@ -377,14 +386,23 @@ func runCommand() *cobra.Command {
 		Use:   "run [flags] [--] [COMMAND [ARG...]]",
 		Short: "Run an agent, or your shell, in a sandbox over this folder",
 		Long: "Run an agent in a sandbox over this folder. Without a command it is your shell.\n" +
+			"A connection to a host that no rule knows waits for your word. Of this machine the agent\n" +
+			"reaches a port that you allow as host.stepbox.internal:PORT, never as localhost.\n" +
 			"Exits as the agent does; 125 when the sandbox can't be started, 126 and 127 when\n" +
 			"the command can't be run or doesn't exist in the sandbox.",
 		Example: "  stepbox run -- claude\n  stepbox run --mode step -- codex\n  stepbox run --allow-host api.example.com:443 --detach -- ./agent.sh",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.cpusGiven = cmd.Flags().Changed("cpus")
+			if f.json && f.detach {
+				return fmt.Errorf("%w: --json tells what happens and --detach doesn't stay: use stepbox log --follow --json on what is detached", cli.ErrUsage)
+			}
+			f.under(cmd)
 			return runAgent(cmd, f, args)
 		},
 	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		inForce(cmd)
+		cmd.Parent().HelpFunc()(cmd, args)
+	})
 	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
 	cmd.Flags().StringVar(&f.mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
 	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
@@ -396,6 +414,8 @@ func runCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
 	cmd.Flags().StringVar(&f.disk, "disk", defaultDisk, "most that it may write before it is paused; 0: no limit but the disk's")
 	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
+	f.asking.Add(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print what happens as JSON lines, the agent's output on standard error; questions are answered by approve, deny and allow, or the API")
 	return cmd
 }
 
@@ -407,13 +427,6 @@ func checkName(name string) error {
 	return nil
 }
 
-// The least that an agent can be started with, and the most that can be meant.
-const (
-	leastMemory = 16 << 20 // below it not even the sandbox's own first process comes up
-	leastCPUs   = 0.01     // a millisecond in every tenth of a second, the kernel's least (cgroups(7))
-	mostCPUs    = 100_000
-)
-
 // limits checks what the agent may use. Comparisons are written so that a
 // value that isn't a number fails them.
 func (f runFlags) limits() (runner.Limits, error) {
@@ -421,10 +434,10 @@ func (f runFlags) limits() (runner.Limits, error) {
 	switch {
 	case err != nil:
 		return runner.Limits{}, err
-	case memory != 0 && memory < leastMemory:
-		return runner.Limits{}, fmt.Errorf("%w: --memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", cli.ErrUsage, api.Escape(f.memory), leastMemory>>20)
-	case f.cpusGiven && !(f.cpus >= leastCPUs && f.cpus <= mostCPUs):
-		return runner.Limits{}, fmt.Errorf("%w: --cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", cli.ErrUsage, f.cpus, leastCPUs)
+	case memory != 0 && memory < config.LeastMemory:
+		return runner.Limits{}, fmt.Errorf("%w: --memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", cli.ErrUsage, api.Escape(f.memory), config.LeastMemory>>20)
+	case f.cpusGiven && !(f.cpus >= config.LeastCPUs && f.cpus <= config.MostCPUs):
+		return runner.Limits{}, fmt.Errorf("%w: --cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", cli.ErrUsage, f.cpus, config.LeastCPUs)
 	case f.pids < 0:
 		return runner.Limits{}, fmt.Errorf("%w: --pids %d: use at least 1, or 0 for no limit", cli.ErrUsage, f.pids)
 	case f.wall < 0:
@@ -436,16 +449,20 @@ func (f runFlags) limits() (runner.Limits, error) {
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
 	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
+	var err error
+	if r.Asking, err = f.asking.Asking(); err != nil {
+		return r, err
+	}
 	if !r.Mode.Valid() {
 		return r, cli.NoMode(r.Mode)
 	}
-	var err error
 	if r.Limits, err = f.limits(); err != nil {
 		return r, err
 	}
 	if r.Disk, err = cli.ParseSize(f.disk); err != nil {
 		return r, err
 	}
+	r.Usual = slices.DeleteFunc([]string{"memory", "cpus", "pids", "disk", "wall-time"}, func(name string) bool { return f.chosen != nil && f.chosen(name) })
 	for _, h := range f.hosts {
 		if err := launch.CheckHost(h); err != nil {
 			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
@@ -465,7 +482,7 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		workspace = real // else the supervisor says what is wrong with it
 	}
 	r.Workspace = []byte(workspace)
-	return r, surround(&r, cli.Terminal() && !f.detach, f.detach)
+	return r, surround(&r, cli.Terminal() && !f.detach && !f.json, f.detach)
 }
 
 // surround tells a session of whoever starts it. Screen says that it will be shown; else
@@ -491,12 +508,12 @@ func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return join(cmd, s, f.detach)
+	return join(cmd, s, f.detach, f.json)
 }
 
 // join shows a session that was just started, or says that it runs, and ends as
 // its agent does.
-func join(cmd *cobra.Command, started launch.Supervised, detach bool) error {
+func join(cmd *cobra.Command, started launch.Supervised, detach, asJSON bool) error {
 	ctx, id := cmd.Context(), started.ID
 	client, done, err := launch.Hub(context.WithoutCancel(ctx))
 	if err != nil {
@@ -511,11 +528,16 @@ func join(cmd *cobra.Command, started launch.Supervised, detach bool) error {
 	broken := make(chan os.Signal, 1) // full is fine: it is only kept from doing harm
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	screen := cli.Terminal()
-	if screen {
+	screen := cli.Terminal() && !asJSON
+	switch {
+	case screen:
 		err = attach(ctx, id)
-	} else {
-		err = cli.Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	case asJSON:
+		if err = begun(ctx, cmd, client, id); err == nil {
+			err = cli.Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
+		}
+	default:
+		err = cli.Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr(), nil)
 	}
 	if s, ok := cli.StoppedBy(ctx); ok {
 		return interrupted(context.WithoutCancel(ctx), cmd, client, id, s, screen)
@@ -532,6 +554,23 @@ func join(cmd *cobra.Command, started launch.Supervised, detach bool) error {
 		return err
 	}
 	return leave(ctx, cmd, client, id)
+}
+
+// begun is the first line of run --json: which session it is, and where its API is.
+func begun(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
+	s, err := client.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	at, err := launch.Socket(id)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+		Kind    string      `json:"kind"`
+		Session api.Session `json:"session"`
+		Socket  string      `json:"socket"`
+	}{"run", s, at})
 }
 
 // endWait bounds how long a signal waits for the sandbox to be ended and its
@@ -615,6 +654,7 @@ func startOn(ctx context.Context, r launch.Request, screen, echo bool) (launch.S
 
 func resumeCommand() *cobra.Command {
 	var detach bool
+	var ask cli.AskFlags
 	cmd := &cobra.Command{
 		Use:   "resume SESSION [-- COMMAND [ARG...]]",
 		Short: "Go on with a session that has ended, over its files as it left them",
@@ -623,18 +663,19 @@ func resumeCommand() *cobra.Command {
 			"Exits as run does.",
 		Example: "  stepbox resume fix-tests\n  stepbox resume 12 -- claude --continue",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onAnother(cmd, args, detach, func(all []api.Session, word string) (launch.Request, error) {
+			return onAnother(cmd, args, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
 				s, err := cli.Find(all, word)
 				return launch.Request{Resume: s.ID}, err
 			})
 		},
 	}
+	ask.Add(cmd)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume it and print its name; stepbox attach joins it")
 	return cmd
 }
 
 // onAnother starts what a session's name and a command after -- ask for.
-func onAnother(cmd *cobra.Command, args []string, detach bool, request func(all []api.Session, word string) (launch.Request, error)) error {
+func onAnother(cmd *cobra.Command, args []string, ask cli.AskFlags, detach bool, request func(all []api.Session, word string) (launch.Request, error)) error {
 	n := cmd.ArgsLenAtDash()
 	if n < 0 {
 		n = len(args)
@@ -650,17 +691,23 @@ func onAnother(cmd *cobra.Command, args []string, detach bool, request func(all 
 	if err != nil {
 		return err
 	}
+	ask.Given(cmd)
+	if r.Asking, err = ask.Asking(); err != nil {
+		return err
+	}
+	r.KeepOn, r.KeepTimeout = !cmd.Flags().Changed("on-ask"), !cmd.Flags().Changed("ask-timeout")
 	r.Argv = args[1:]
 	s, err := startOn(cmd.Context(), r, cli.Terminal() && !detach, detach)
 	if err != nil {
 		return err
 	}
-	return join(cmd, s, detach)
+	return join(cmd, s, detach, false)
 }
 
 func forkCommand() *cobra.Command {
 	var detach bool
 	var name, mode string
+	var ask cli.AskFlags
 	cmd := &cobra.Command{
 		Use:   "fork SESSION[@MOMENT] [-- COMMAND [ARG...]]",
 		Short: "Start a session on the files that another had at a moment",
@@ -676,14 +723,107 @@ func forkCommand() *cobra.Command {
 			if mode != "" && !api.Mode(mode).Valid() {
 				return cli.NoMode(api.Mode(mode))
 			}
-			return onAnother(cmd, args, detach, func(all []api.Session, word string) (launch.Request, error) {
+			return onAnother(cmd, args, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
 				s, at, err := cli.FindAt(all, word)
 				return launch.Request{Name: name, Mode: api.Mode(mode), Fork: &launch.Fork{Session: s.ID, At: at}}, err
 			})
 		},
 	}
+	ask.Add(cmd)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
 	cmd.Flags().StringVar(&name, "name", "", "the new session's name (the other's, with -fork)")
 	cmd.Flags().StringVar(&mode, "mode", "", "step, policy or watch (as the other's)")
 	return cmd
+}
+
+// settings are the person's, as they were when the program first asked.
+var settings = sync.OnceValue(func() *config.Config {
+	c := config.Load(os.Getenv)
+	keys.Use(c.Keys)
+	return c
+})
+
+// screens are the commands that show one on a terminal, and there what is wrong in the settings.
+var screens = []string{"stepbox", "run", "resume", "fork", "attach", "replay", "demo"}
+
+// warned says on standard error what is wrong in the settings, unless a screen or the
+// command itself does.
+func warned(cmd *cobra.Command) {
+	switch {
+	case slices.Contains(screens, cmd.Name()) && cli.Terminal():
+	case cmd.Name() == "config" || cmd.HasParent() && cmd.Parent().Name() == "config":
+	case slices.Contains([]string{"help", "completion", "version"}, cmd.Name()) || cmd.Hidden:
+	default:
+		cli.Warnings(cmd.ErrOrStderr(), settings())
+	}
+}
+
+// runSettings are a new session's without flags.
+func runSettings() runFlags {
+	c := settings()
+	f := runFlags{mode: string(c.Mode), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime}
+	f.asking = cli.AskFlags{On: string(c.Asking.On), Timeout: c.Asking.Timeout, Said: c.Said("on-ask") || c.Said("ask-timeout")}
+	f.asking.By = askedBy(f, func(string) bool { return false })
+	f.chosen = func(limit string) bool { return c.Said("limits." + limit) }
+	return f
+}
+
+// askedBy is where the settings say what counts of what becomes of questions, if no flag does.
+func askedBy(f runFlags, given func(flag string) bool) string {
+	what := "ask-timeout"
+	if f.asking.On == string(api.OnAskDeny) {
+		what = "on-ask"
+	}
+	if given(what) {
+		return ""
+	}
+	return settings().By(what)
+}
+
+// under puts the person's settings where no flag says otherwise.
+func (f *runFlags) under(cmd *cobra.Command) {
+	s := runSettings()
+	given := cmd.Flags().Changed
+	if !given("mode") {
+		f.mode = s.mode
+	}
+	if !given("memory") {
+		f.memory = s.memory
+	}
+	if f.cpusGiven = given("cpus"); !f.cpusGiven {
+		f.cpus, f.cpusGiven = s.cpus, s.cpusGiven
+	}
+	if !given("pids") {
+		f.pids = s.pids
+	}
+	if !given("disk") {
+		f.disk = s.disk
+	}
+	if !given("wall-time") {
+		f.wall = s.wall
+	}
+	if !given("on-ask") {
+		f.asking.On = s.asking.On
+	}
+	if !given("ask-timeout") {
+		f.asking.Timeout = s.asking.Timeout
+	}
+	f.asking.By = askedBy(*f, given)
+	f.chosen = func(limit string) bool { return given(limit) || s.chosen(limit) }
+	f.asking.Said = s.asking.Said || given("on-ask") || given("ask-timeout")
+}
+
+// inForce has a command's help show the person's settings where they say something else
+// than what is usual.
+func inForce(cmd *cobra.Command) {
+	f := runSettings()
+	for name, value := range map[string]string{
+		"mode": f.mode, "limits.memory": f.memory, "limits.cpus": fmt.Sprint(f.cpus), "limits.pids": fmt.Sprint(f.pids), "limits.disk": f.disk, "limits.wall-time": f.wall.String(),
+		"on-ask": f.asking.On, "ask-timeout": f.asking.Timeout.String(),
+	} {
+		if flag := cmd.Flags().Lookup(strings.TrimPrefix(name, "limits.")); settings().Said(name) {
+			flag.Usage = strings.TrimSuffix(flag.Usage, " (no limit)") + "; from your settings"
+			flag.DefValue = value
+		}
+	}
 }

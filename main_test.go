@@ -288,9 +288,12 @@ var directions = map[string][]string{
 	"session/base":     {"runner", "policy"},
 	"session/effects":  {"session/base", "runner", "policy", "session/api"},
 	"session/said":     {"session/effects", "session/api"},
-	"session/network":  {"runner", "policy", "session/api"},
+	"session/budget":   {},
+	"session/network":  {"session/budget", "runner", "policy", "session/api"},
 	"session/deeds":    {"session/files", "session/base", "session/effects", "session/said", "runner", "policy", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy"},
+	"session/rules":    {"policy", "session/api"},
+	"session/explain":  {"session/outfit", "session/rules", "policy", "session/api"},
 	"session/scratch":  {"session/files", "session/outfit", "runner", "policy", "store", "session/api"},
 	"session/blame":    {"session/files", "session/ledger", "session/merge", "session/project", "runner", "store", "session/api"},
 	"session/tree":     {"session/files", "session/base", "session/ledger", "session/outfit", "session/project", "runner", "policy", "store", "session/api"},
@@ -298,11 +301,11 @@ var directions = map[string][]string{
 	"session/merge":    {"session/api"},
 	"session/patch":    {"session/merge", "runner", "policy", "session/api"},
 	"session/apply":    {"session/effects", "session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},
-	"session":          {"session/loop", "session/seal", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/terminal", "runner", "policy", "store", "session/api"},
+	"session":          {"session/loop", "session/seal", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/rules", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/seal":     {"session/ledger", "store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
-	"session/launch":   {"runner", "policy", "store", "session", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/project", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
+	"session/launch":   {"runner", "policy", "store", "session", "session/explain", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/outfit", "session/project", "session/rules", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
 }
 
@@ -330,6 +333,9 @@ var only = map[string]string{
 func TestImports(t *testing.T) {
 	if os.Getenv(asUser) != "" {
 		t.Skip("the sources were checked by the one who could read them")
+	}
+	if here, err := filepath.Glob("*.go"); err != nil || !slices.Equal(here, []string{"main.go", "main_test.go"}) {
+		t.Errorf("at the top are %v (%v): only main.go is, which wires the rooms of the tree", here, err)
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list",
 		"-f", "{{.ImportPath}} {{range .Imports}}{{.}} {{end}}", "./...").CombinedOutput()
@@ -1182,6 +1188,59 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			met[k.summary()]++
+		})
+	}
+}
+
+// TestRulesOutliveKills: kill -9 while answers are put into the person's policy. Those that
+// were acknowledged are in it, what else there was is as it was, and it can be read.
+func TestRulesOutliveKills(t *testing.T) {
+	for n := range 6 {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			k := &killed{T: t, work: t.TempDir()}
+			k.prepare()
+			policy := filepath.Join(k.work, "home/.config/stepbox/policy.yaml")
+			const own = "# mine\nnetwork:\n  - deny: bad.example.org # never\n    why: it is bad\n"
+			if err := errors.Join(os.MkdirAll(filepath.Dir(policy), 0o700), os.WriteFile(policy, []byte(own), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			start := k.stepbox("run", "--detach", "--name", "k", "--", "sh", "-c", "read x")
+			if err := start.Start(); err != nil {
+				t.Fatal(err)
+			}
+			supervisor, _ := k.supervisor(start)
+			defer unix.Close(supervisor)
+			if err := start.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(time.Duration(mathrand.Int64N(int64(time.Second))), func() {
+				if err := unix.PidfdSendSignal(supervisor, unix.SIGKILL, nil, 0); err != nil {
+					t.Error(err)
+				}
+			})
+			var kept []string
+			for i := range 300 { // once it is gone rules may go into the file without it
+				host := fmt.Sprintf("h%d.example.org:443", i)
+				if out, err := k.stepbox("allow", "k", host, "--always").CombinedOutput(); err != nil {
+					t.Logf("%d were kept, and then: %s", i, out)
+					break
+				}
+				kept = append(kept, host)
+			}
+			now, err := os.ReadFile(policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range append(kept, "# mine\n", "  - deny: bad.example.org # never\n    why: it is bad\n") {
+				if !strings.Contains(string(now), want) {
+					t.Errorf("%q isn't in\n%s", want, now)
+				}
+			}
+			if out, err := k.stepbox("policy", "check").CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			k.check()
 		})
 	}
 }

@@ -116,6 +116,25 @@ check "import" "$s" import ../h.cast
 check "verify" "$s" verify --all
 cd ../p || exit 1
 
+# Rules: what waits to be reached, answers that stick, and a policy that denies.
+mkdir -p ../n && cd ../n || exit 1
+mkdir -p www
+perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => 8123, Listen => 5) or die;
+	while ($c = $s->accept) { sysread $c, $_, 4096; print $c "HTTP/1.0 200 OK\r\n\r\nserved\n"; close $c }' & server=$!
+echo 'curl -sS --max-time 60 http://host.stepbox.internal:8123/x; echo curl $?' >get.sh
+until_ served curl -sS http://127.0.0.1:8123/x || no "the server answers"
+(until_ "waits" "$s" net n1; "$s" allow n1 host.stepbox.internal:8123 --always) >../allowed 2>&1 &
+timeout 60 "$s" run --name n1 -- sh get.sh >out 2>/dev/null </dev/null; wants "an answer lets through what waits" served; wait $!
+timeout 60 "$s" run --name n2 --on-ask deny -- sh get.sh >out 2>/dev/null </dev/null; wants "always isn't asked again" served
+check forget "$s" allow --always --forget host.stepbox.internal:8123
+timeout 60 "$s" run --name n3 --on-ask deny -- sh get.sh >out 2>/dev/null </dev/null; wants "what nobody allows isn't reached" "curl 7"
+mkdir -p "${XDG_CONFIG_HOME:-$HOME/.config}/stepbox"
+printf 'version: 1\ncommands:\n  - deny: rm -rf *\n' >"${XDG_CONFIG_HOME:-$HOME/.config}/stepbox/policy.yaml"
+timeout 60 "$s" run -- sh -c 'env rm -fr www; ls -d www' >out 2>&1 </dev/null; wants "a rule denies, however it is spelled" "^www"; wants "and says which it was" "policy.yaml:3"
+check "policy explain" "$s" policy explain -- rm -rf www; wants "it names the line" "policy.yaml:3"
+kill $server
+cd ../p || exit 1
+
 # Killing the supervisor leaves nothing alive.
 pkill -9 -f 'stepbox supervise'; for _ in $(seq 40); do pgrep -f 'agent.sh|pid1' >/dev/null || break; sleep 0.1; done
 pgrep -af 'agent.sh|pid1' && no "processes are left" || ok "no process is left"
