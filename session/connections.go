@@ -45,23 +45,30 @@ func (s *Session) tried(t *network.Try) {
 // maxRefusals bounds of how many destinations an agent is told that they are denied.
 const maxRefusals = 100
 
-// attempted records how an attempt stands. What a command couldn't reach the agent is told
-// once, with its next command: the program itself only sees that it was refused, or that
-// it took too long.
+// attempted records how an attempt stands.
 func (s *Session) attempted(e api.Event) {
-	a := e.Attempt
-	if a.Verdict == api.Deny && !a.Open && a.Action != 0 && s.word == "" && len(s.refusals) < maxRefusals {
-		to := cmp.Or(a.Pattern(), a.Host())
-		why := to + ", is " + network.Refused(api.Trim(a.Rule, maxReason))
+	if a := e.Attempt; a.Verdict == api.Deny && !a.Open {
+		why := network.Refused(api.Trim(a.Rule, maxReason))
 		if a.Failure == egress.GaveUp {
-			why = to + ", isn't allowed yet: the person is asked, and what tries it again is served by the answer"
+			why = notYet
 		}
-		if !slices.Contains(s.refusals, why) {
-			s.refusals = append(s.refusals, why)
-			s.word = fmt.Sprintf("what action %d tried to reach, %s", a.Action, why)
-		}
+		s.unreached(a.Action, cmp.Or(a.Pattern(), a.Host()), why)
 	}
 	s.record(nil, e)
+}
+
+const notYet = "not allowed yet: the person is asked, and what tries it again is served by the answer"
+
+// unreached has the agent be told once, with its next command, what one of its commands
+// couldn't reach: the program itself only sees that it was refused, or that it took too
+// long.
+func (s *Session) unreached(action int, to, why string) {
+	why = to + ", is " + why
+	if action == 0 || s.word != "" || len(s.refusals) >= maxRefusals || slices.Contains(s.refusals, why) {
+		return
+	}
+	s.refusals = append(s.refusals, why)
+	s.word = fmt.Sprintf("what action %d tried to reach, %s", action, why)
 }
 
 // gaveUp is a program that doesn't wait any more. Its question stands for when it
@@ -172,6 +179,9 @@ func (s *Session) answerHeld(q *question, d api.Decision) {
 		// Who was asked about an address, or a port of this host, named it.
 		to := q.held.Key.To
 		v.Rule, v.Private = "approved by "+d.By, to.Name == "" || to.Name == policy.HostService
+	} else if !q.held.Flood() { // of that each is told as it is refused
+		// Before the program is refused, since its next command may be there at once.
+		s.unreached(q.held.Last.Action, q.held.Key.To.String(), network.Refused(api.Trim(v.Rule, maxReason)))
 	}
 	s.answerTries(q.held, v, d.For == "" || d.For == api.ExtentOnce)
 }

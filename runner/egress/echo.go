@@ -130,8 +130,8 @@ func (e *echoTable) run(ctx context.Context, f *echoFlow) {
 		g.refuse(rec, Verdict{Rule: v.Rule}, abandoned(ctx))
 		return
 	case !v.Allow:
-		e.refuse(f, prohibited)
 		g.refuse(rec, v, "")
+		e.refuse(f, prohibited)
 		return
 	}
 	if rec.judged(v) {
@@ -139,8 +139,8 @@ func (e *echoTable) run(ctx context.Context, f *echoFlow) {
 	}
 	p, err := g.dialer.ping(ctx, g.destination(rec, v))
 	if err != nil {
-		e.refuse(f, prohibited)
 		g.refuse(rec, v, why(err))
+		e.refuse(f, prohibited)
 		return
 	}
 	g.connected(rec, p.at.String())

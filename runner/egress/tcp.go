@@ -62,8 +62,8 @@ func (g *Gateway) handleTCP(r *tcp.ForwarderRequest) {
 		return
 	}
 	if !v.Allow {
+		g.refuse(rec, v, "") // first, as everywhere: what it does next comes after it
 		r.Complete(true)
-		g.refuse(rec, v, "")
 		return
 	}
 	g.establish(ctx, r, p, v)
@@ -91,8 +91,8 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 	rec := p.rec
 	if g.tcpFlows.Add(1) > MaxFlows {
 		g.tcpFlows.Add(-1)
-		r.Complete(true)
 		g.refuse(rec, v, "too many open connections")
+		r.Complete(true)
 		return
 	}
 	defer g.tcpFlows.Add(-1)
@@ -106,8 +106,8 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 			g.refuse(rec, v, abandoned(ctx))
 			return
 		}
-		r.Complete(true)
 		g.refuse(rec, v, why(err))
+		r.Complete(true)
 		return
 	}
 	// From here on the handshake itself finds out whether somebody is there.
