@@ -20,7 +20,9 @@ func TestScriptRewrittenWhileHeld(t *testing.T) {
 	}
 	script := filepath.Join(w.store.SessionDir(w.ID()), "tmp", "x.sh")
 	w.must(os.WriteFile(script, []byte("echo evil\n"), 0o644))
-	w.must(w.decide(q, api.AnswerApprove))
+	if err := w.decide(q, api.AnswerApprove); code(err) != api.CodeStale || !strings.Contains(err.Error(), "action 1 was approved and does not start") || !strings.Contains(err.Error(), "/tmp/x.sh") {
+		t.Errorf("who approved it is told %v", err)
+	}
 	e := w.happened("the refusal", func(e api.Event) bool { return e.Kind == "exec.failed" })
 	if !strings.Contains(e.Exec.Failure, "/tmp/x.sh") || !strings.Contains(e.Exec.Failure, "while it was held") {
 		t.Errorf("it failed as %q", e.Exec.Failure)

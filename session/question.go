@@ -141,6 +141,10 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 	if err := s.mayStick(ctx, d); err != nil {
 		return api.Question{}, err
 	}
+	other, err := s.another(ctx, d)
+	if err != nil {
+		return api.Question{}, err
+	}
 	var made []api.Rule
 	out, err := loop.Ask(ctx, s.loop, func(done func(api.Question, error)) {
 		q, err := s.questions.decidable(d, s.info.Mode == api.ModeStep)
@@ -180,7 +184,33 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 	if err == nil && len(made) > 0 {
 		s.beaten(ctx, made...)
 	}
+	if err == nil && other != nil {
+		err = api.Problemf(api.CodeStale, "action %d was approved and does not start: %s", out.Action, api.Escape(api.Trim(other.Error(), maxReason)))
+	}
 	return out, err
+}
+
+// another says what of the programs that a decision approves isn't as it was shown any more:
+// such an approval is recorded, and the gate doesn't let them run.
+func (s *Session) another(ctx context.Context, d api.Decision) (changed, err error) {
+	if d.Answer == api.AnswerDeny {
+		return nil, nil
+	}
+	var approved []*judge.Exec
+	err = s.loop.Call(ctx, func() {
+		if q, err := s.questions.decidable(d, s.info.Mode == api.ModeStep); err == nil { // else it is told why not
+			approved = slices.Clone(q.execs)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range approved {
+		if changed = x.Same(); changed != nil {
+			return changed, nil
+		}
+	}
+	return nil, nil
 }
 
 // mayStick says why an answer can't be made the rules that it is to be in a file.

@@ -14,11 +14,7 @@ func (g *Gate) allow(e *Exec) {
 	if verified {
 		// It is asked again when the image is there; here it avoids having
 		// to kill.
-		err := e.unchanged()
-		if err == nil && e.covered.Load() {
-			err = e.sameFiles()
-		}
-		if err != nil {
+		if err := e.Same(); err != nil {
 			g.refuse(e, err.Error())
 			return
 		}

@@ -85,6 +85,9 @@ type Exec struct {
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs
 	after   func() // guarded by mu; what ends the Exec once it has returned
+
+	looking sync.Mutex // held while Same looks: close waits for that
+	closed  bool       // guarded by looking
 }
 
 // Why an Exec failed, for its owner.
@@ -164,6 +167,20 @@ func (e *Exec) DenyAsRun(reason string) {
 	e.gate.end(e, func() { e.gate.deny(e, reason) })
 }
 
+// Same says what about the files of an Exec isn't any more as it was shown, so that Allow
+// wouldn't let it run. Of one that has ended it says nothing.
+func (e *Exec) Same() error {
+	e.looking.Lock()
+	defer e.looking.Unlock()
+	if e.closed {
+		return nil
+	}
+	if err := e.unchanged(); err != nil || !e.covered.Load() {
+		return err
+	}
+	return e.sameFiles()
+}
+
 // Valid says whether the caller still waits for an answer that nobody has
 // given yet.
 func (e *Exec) Valid() bool {
@@ -212,6 +229,9 @@ func (e *Exec) shownAs() *Exec {
 
 // close gives back what an Exec holds of the system. Nothing may use it any more.
 func (e *Exec) close() {
+	e.looking.Lock()
+	defer e.looking.Unlock()
+	e.closed = true
 	if e.image != nil {
 		e.image.close()
 	}
