@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"sync"
+	"syscall"
 	"time"
 
 	"stepbox/session/api"
@@ -19,14 +22,22 @@ import (
 // out has all that the agent printed, however much of it came before, or after
 // its supervisor had gone: the rest is in the record. An end of ctx makes it
 // return early. With events, what happens goes there as JSON, one event on a line, instead
-// of what is said on diag.
+// of what is said on diag; that it can't be written there any more, or nobody reads it, is
+// an error at once, as nobody learns then what is held.
 func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag, events io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	plain := &newlines{w: out}
-	f := &follower{client: c, id: id, out: plain, diag: diag, events: events, conns: make(chan *api.TerminalConn, 1)}
+	f := &follower{client: c, id: id, out: plain, diag: diag, events: events, conns: make(chan *api.TerminalConn, 1), stop: cancel}
 	if err := f.begin(ctx); err != nil {
-		cancel()
 		return err
+	}
+	if pipe, ok := events.(*os.File); ok {
+		stop, err := whenUnread(pipe, func() { f.lost(ctx, syscall.EPIPE) })
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	go f.feed(ctx, in)
 	over := make(chan error, 1)
@@ -36,12 +47,26 @@ func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, di
 		err = plain.flush()
 	}
 	if err != nil {
-		cancel()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		cancel(nil)
 		<-over
 		return err
 	}
-	defer cancel()
 	return <-over // with the session
+}
+
+// lost ends the following of a session that isn't over, as its events can't be told.
+func (f *follower) lost(ctx context.Context, why error) {
+	s, err := f.client.Session(ctx, f.id)
+	if err == nil && !s.Live() || ctx.Err() != nil {
+		return
+	}
+	f.losing.Do(func() {
+		fmt.Fprintf(f.diag, "stepbox: what happens can't be told any more: %v\n", why)
+		f.stop(why)
+	})
 }
 
 type follower struct {
@@ -53,6 +78,8 @@ type follower struct {
 	written   int64                  // bytes that out has, or isn't to have, owned by copy
 	resumed   int                    // how often the session was, with this time
 	asking    api.Asking
+	stop      context.CancelCauseFunc
+	losing    sync.Once // by whoever notices first
 }
 
 // again is the wait before a lost connection is made anew.
@@ -167,7 +194,13 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 func (f *follower) announce(ctx context.Context) error {
 	if f.events != nil {
 		lines := json.NewEncoder(f.events)
-		return f.each(ctx, f.client.Events, func(e api.Event) error { return lines.Encode(e) })
+		return f.each(ctx, f.client.Events, func(e api.Event) error {
+			err := lines.Encode(e)
+			if err != nil {
+				f.lost(ctx, err)
+			}
+			return err
+		})
 	}
 	said, paused := map[int64]bool{}, false
 	waits := func(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,6 +84,25 @@ func TestFollowSaysWhatPersonsAreTold(t *testing.T) {
 	want := "stepbox: action 1 is ended: it ran for 2s\\x1b[2J\n" +
 		"stepbox: held: make: it ran for 9s, which is its limit (stepbox approve one 2, or deny)\n"
 	if got := f.said(t); got != want {
+		t.Errorf("it said %q", got)
+	}
+}
+
+// A program that reads what happens and is gone is noticed before anything else happens.
+func TestFollowNoticesThatNobodyReads(t *testing.T) {
+	s := api.Session{ID: "one", State: api.SessionRunning}
+	f := following(t, s) // its connections are refused or end at once, and are made again
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	_ = r.Close()
+	var diag bytes.Buffer
+	if err := Follow(t.Context(), f.client, "one", strings.NewReader(""), io.Discard, &diag, w); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("it ended with %v", err)
+	}
+	if got := diag.String(); got != "stepbox: what happens can't be told any more: broken pipe\n" {
 		t.Errorf("it said %q", got)
 	}
 }
