@@ -28,12 +28,13 @@ type habits struct {
 }
 
 // habitOf is an answer to a question as it is counted; none of those that aren't. Whether
-// more may be used than a limit says is never a rule's.
+// more may be used than a limit says is never a rule's. One that answers several questions
+// is counted with the first.
 func habitOf(q *api.Question, d *api.Decision) (h habit, ok bool) {
 	if q.Subject == api.SubjectLimit || q.Connection != nil && q.Connection.Limit != "" {
 		return h, false
 	}
-	if d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny || d.For != "" && d.For != api.ExtentOnce {
+	if d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny || d.With != 0 || d.For != "" && d.For != api.ExtentOnce {
 		return h, false
 	}
 	h = habit{q.Subject, q.Title, d.Answer}

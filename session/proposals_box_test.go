@@ -75,6 +75,28 @@ func TestAnOffer(t *testing.T) {
 	}
 }
 
+// One answer to several questions is one that was given.
+func TestAnOfferCountsDecisions(t *testing.T) {
+	w := start(t, api.ModePolicy, "git push a & git push a & git push a & wait; git push a; git push a; git push a; read x")
+	first, second := w.both()
+	all := []api.Question{first, second, w.held(second.ID)}
+	for i, q := range all {
+		d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny}
+		if i > 0 {
+			d.With = all[0].ID
+		}
+		_, err := w.Decide(t.Context(), d)
+		w.must(err)
+	}
+	q := all[2]
+	for n := 1; n <= 3; n++ {
+		if q = w.held(q.ID); (q.Offer != nil) != (n == 3) {
+			t.Errorf("after %d decisions it offers %+v", n, q.Offer)
+		}
+		w.must(w.decide(q, api.AnswerDeny))
+	}
+}
+
 // A rule may let go of more than it was made for: what else is asked about in the same
 // line, and what waits beside it.
 func TestAProposalSaysWhatElseRuns(t *testing.T) {

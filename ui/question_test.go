@@ -73,8 +73,12 @@ func TestEqualOnes(t *testing.T) {
 	d.press("a")
 	d.decided(api.AnswerApprove, api.AnswerApprove, api.AnswerApprove)
 	for i, want := range []string{a.Hash, "another", "third"} {
-		if got := d.c.Decisions()[i].Hash; got != want {
-			t.Errorf("decision %d is on %s", i, got)
+		got := d.c.Decisions()[i]
+		if got.Hash != want {
+			t.Errorf("decision %d is on %s", i, got.Hash)
+		}
+		if of := min(int64(i), 1) * a.ID; got.With != of {
+			t.Errorf("decision %d is that on question %d, want %d", i, got.With, of)
 		}
 	}
 	d.shows("approved #20 and 2 equal ones")

@@ -136,6 +136,9 @@ type Decision struct {
 	Question int64  `json:"question"`
 	Hash     string `json:"hash"`
 	Answer   Answer `json:"answer"`
+	// With is another question whose answer this is, too: who answers several that read the
+	// same decides once.
+	With int64 `json:"with,omitempty"`
 	// For is how long the answer holds. But for once it is made a rule, which approve,
 	// approve-keep and deny can be.
 	For Extent `json:"for,omitempty"`

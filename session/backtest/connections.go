@@ -65,7 +65,7 @@ func (r *reader) asked(program, to string) *asked {
 // answered tells of a deed what a person said to its question, or by a rule that they
 // made while it waited.
 func (r *reader) answered(d *Deed, q *asked) {
-	d.Question, d.Answer, d.By = q.ID, q.answer, q.by
+	d.Question, d.Answer, d.By, d.With = q.ID, q.answer, q.by, q.with
 	if d.Kind != Connected {
 		d.Session = q.session // its answer may have been made a rule
 	}

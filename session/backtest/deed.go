@@ -42,6 +42,7 @@ type Deed struct {
 	// Answer is a person's, one by making a rule included, and By what they called themselves; "" where nobody answered.
 	Answer api.Answer
 	By     string
+	With   int64 // the question whose answer it is, too; 0: it is its own
 	// Verdict is what became of it: allow or deny; ask: it waited, and nobody said.
 	Verdict api.Verdict
 	Rule    string // in words, as it was said then

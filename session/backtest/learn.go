@@ -38,7 +38,7 @@ type lessons struct {
 	times int
 
 	world    *World
-	seen     map[int64]bool // questions of the session
+	seen     map[int64]bool // answers of the session, by their question
 	commands map[string]*lesson
 	hosts    map[string]*lesson
 	denied   []judgedStart // what no rule that allows may be about
@@ -74,10 +74,11 @@ func (l *lessons) deed(d *Deed) error {
 		return nil
 	}
 	says, err := l.world.Says(d)
-	if err != nil || d.Question == 0 || d.Answer == "" || d.Session.Mode == api.ModeWatch || l.seen[d.Question] {
+	answer := cmp.Or(d.With, d.Question)
+	if err != nil || answer == 0 || d.Answer == "" || d.Session.Mode == api.ModeWatch || l.seen[answer] {
 		return err
 	}
-	l.seen[d.Question] = true
+	l.seen[answer] = true
 	l.out.Answers++
 	if d.Kind == Connected {
 		if says.Verdict == policy.Ask {

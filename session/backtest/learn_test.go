@@ -36,6 +36,9 @@ func TestLearn(t *testing.T) {
 	}{
 		"twice":                      {[]step{push("main", yes), push("main", yes)}, "allow git push origin main 2/1"},
 		"once":                       {[]step{push("main", yes)}, ""},
+		"one answer to several":      {[]step{push("main", yes), {line: argv("git", "push", "origin", "main"), say: yes, with: 1}}, ""},
+		"several twice":              {[]step{push("main", yes), {line: argv("git", "push", "origin", "main"), say: yes, with: 1}, push("main", yes)}, "allow git push origin main 2/1"},
+		"one answer for a host":      {[]step{to("example.org:443", no), {to: "example.org:443", say: no, with: 1}}, ""},
 		"twice denied":               {[]step{push("main", no), push("main", no)}, "deny git push origin main 2/1"},
 		"both":                       {[]step{push("main", yes), push("main", yes), push("main", no)}, "left git push origin main"},
 		"by nobody":                  {[]step{{line: argv("git", "push"), say: no, by: api.Nobody}, {line: argv("git", "push"), say: no, by: api.Nobody}}, ""},

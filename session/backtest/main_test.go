@@ -85,6 +85,7 @@ type step struct {
 	nested []string    // one that the newest action starts; or
 	to     string      // HOST:PORT[/PROTOCOL] that the newest action connects to
 	say    api.Answer  // of a person, who is asked; "" asks nobody
+	with   int64       // the question that it answers, too
 	gone   bool        // it is asked about, and goes away
 	by     string      // whose answer; "" is "me"
 	result api.Verdict // where nobody is asked; "" is allow
@@ -157,7 +158,7 @@ func (w *writer) ask(q api.Question, s step) (v api.Verdict, rule string) {
 		v, rule = api.Deny, "denied by "+s.by
 	}
 	q.Closed, q.ClosedBy = string(v), s.by
-	d := api.Decision{Question: q.ID, Answer: s.say, By: s.by, At: w.now(), Action: w.n}
+	d := api.Decision{Question: q.ID, With: s.with, Answer: s.say, By: s.by, At: w.now(), Action: w.n}
 	w.add(api.Event{Kind: "decision", Decision: &d}, api.Event{Kind: "question.closed", Question: new(q)}, api.Event{Kind: "session.counted", Session: new(w.s)})
 	return v, rule
 }

@@ -79,6 +79,7 @@ type asked struct {
 	session *api.Session // as it stood when it was asked
 	answer  api.Answer
 	by      string
+	with    int64
 	nobody  bool // was there: it was denied
 }
 
@@ -135,7 +136,7 @@ func (r *reader) event(e api.Event) {
 		if q := r.questions[e.Decision.Question]; q != nil && e.Decision.By == api.Nobody {
 			q.nobody = true
 		} else if q != nil {
-			q.answer, q.by = e.Decision.Answer, e.Decision.By
+			q.answer, q.by, q.with = e.Decision.Answer, e.Decision.By, e.Decision.With
 		}
 	case e.Exec != nil:
 		r.exec(e)

@@ -194,7 +194,11 @@ func (c command) once(s api.Session, r api.Rule) error {
 		if c := q.Connection; c.Rule != r.Host && cmp.Or(c.Host, "*") != r.Host {
 			continue
 		}
-		q, err := c.client.Decide(c.ctx, s.ID, api.Decision{Question: q.ID, Hash: q.Hash, Answer: answer, By: "cli"})
+		d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: answer, By: "cli"}
+		if len(answered) > 0 {
+			d.With = answered[0].ID
+		}
+		q, err := c.client.Decide(c.ctx, s.ID, d)
 		if err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		closed, err := c.Decide(ctx, id, answer)
 		var more []api.Question
 		for i := 0; i < len(equal) && err == nil; i++ {
-			answer.Question, answer.Hash = equal[i].ID, equal[i].Hash
+			answer.Question, answer.Hash, answer.With = equal[i].ID, equal[i].Hash, d.Question
 			if q, err := c.Decide(ctx, id, answer); err == nil { // else it is asked about still, or is closed
 				more = append(more, q)
 			}
