@@ -45,7 +45,7 @@ func (r *reader) attempt(e api.Event) {
 		return
 	}
 	delete(r.open, a.ID)
-	if q != nil && (d.Question == q.ID || !q.HeldAt.Before(d.At) || q.answer != "" && strings.HasSuffix(a.Rule, " by "+q.by)) {
+	if q != nil && (d.Question == q.ID || !q.HeldAt.Before(d.At) || q.held(d.At) || q.answer != "" && strings.HasSuffix(a.Rule, " by "+q.by)) {
 		r.answered(d, q)
 	}
 	if a.Rule == unanswered {
@@ -66,6 +66,7 @@ func (r *reader) asked(program, to string) *asked {
 // made while it waited.
 func (r *reader) answered(d *Deed, q *asked) {
 	d.Question, d.Answer, d.By, d.With = q.ID, q.answer, q.by, q.with
+	d.Flood = q.flood()
 	if d.Kind != Connected {
 		d.Session = q.session // its answer may have been made a rule
 	}

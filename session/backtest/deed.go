@@ -39,6 +39,8 @@ type Deed struct {
 	Upkeep bool
 	// Question is the one that was asked about it; 0: none was.
 	Question int64
+	// Flood says that it was asked about together with all that its program tried.
+	Flood bool
 	// Answer is a person's, one by making a rule included, and By what they called themselves; "" where nobody answered.
 	Answer api.Answer
 	By     string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"stepbox/policy"
 	"stepbox/session/api"
@@ -81,6 +82,16 @@ type asked struct {
 	by      string
 	with    int64
 	nobody  bool // was there: it was denied
+	closed  time.Time
+}
+
+// flood says whether it is about many destinations at once.
+func (q *asked) flood() bool { return q.Connection != nil && len(q.Connection.Many) > 0 }
+
+// held says whether something that was tried then, to a destination that a flood lists,
+// waited for its answer.
+func (q *asked) held(tried time.Time) bool {
+	return q.flood() && (q.Open() || !tried.After(q.closed))
 }
 
 func (r *reader) tell(d *Deed) {
@@ -176,7 +187,9 @@ func (r *reader) question(e api.Event) {
 		d.At, d.Title, d.Question, d.About = q.HeldAt, q.Title, q.ID, q.Subject
 		r.tell(d)
 	}
-	known.Question = *q
+	if known.Question = *q; !q.Open() {
+		known.closed = e.At
+	}
 	if c := q.Connection; c != nil {
 		if len(r.held) >= maxHeld {
 			clear(r.held)

@@ -174,3 +174,63 @@ func TestWhichSessions(t *testing.T) {
 		t.Errorf("it goes on when nobody waits: %v", err)
 	}
 }
+
+// flood has a program try many destinations, about which one question is asked: it ends
+// unanswered, or as rules let all of them pass.
+func (w *writer) flood(n int, allowed bool) {
+	w.t.Helper()
+	w.do(step{line: argv("scan")})
+	var tries []api.Attempt
+	var many []string
+	for i := range n {
+		w.tries++
+		a := api.Attempt{ID: w.tries, At: w.now(), Action: w.n, Pid: w.pid, Program: "/usr/bin/scan", Protocol: "tcp", Name: fmt.Sprintf("h%d.example.org", i), Port: 443, Open: true, Verdict: api.Ask}
+		w.add(api.Event{Kind: "attempt.opened", Attempt: new(a)})
+		tries, many = append(tries, a), append(many, a.Name+":443")
+		q := api.Question{ID: w.asked + 1, Subject: api.SubjectConnection, HeldAt: tries[0].At, Connection: &api.Connection{Many: slices.Clone(many)}}
+		kind := "question.changed"
+		if i == 0 {
+			kind = "question.opened"
+		}
+		w.add(api.Event{Kind: kind, Question: &q})
+	}
+	w.asked++
+	for _, a := range tries {
+		if a.Open, a.Verdict, a.Rule = false, api.Deny, unanswered; allowed {
+			a.Verdict, a.Rule = api.Allow, "a rule"
+		}
+		w.add(api.Event{Kind: "attempt.closed", Attempt: new(a)})
+	}
+	q := api.Question{ID: w.asked, Subject: api.SubjectConnection, HeldAt: tries[0].At, Connection: &api.Connection{Many: many}, Closed: "withdrawn"}
+	w.add(api.Event{Kind: "question.closed", Question: &q})
+}
+
+// One question is asked about many destinations at once, whatever became of it, and as long
+// as rules ask about any of them.
+func TestTryCountsAFloodOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		allowed bool
+		rules   string
+		with    int
+		saved   int
+	}{
+		"all of it":       {true, `network: [{allow: "*"}]`, 0, 1},
+		"one of it":       {true, "network: [{allow: h0.example.org}]", 1, 1},
+		"nothing":         {true, "network: []", 1, 0},
+		"nobody answered": {false, "network: []", 1, 0},
+		"another of it":   {true, "network: [{allow: h1.example.org}]", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := record(t)
+			w.flood(4, c.allowed)
+			got := w.try(c.rules)
+			if got.Connections != 4 || got.Then.Connections != 1 || got.Now.Connections != 1 || got.With.Connections != c.with || got.Step.Connections != 1 {
+				t.Errorf("of %d connections %d were asked about, by the rules of now %d, by others %d, and in step mode %d",
+					got.Connections, got.Then.Connections, got.Now.Connections, got.With.Connections, got.Step.Connections)
+			}
+			if saved := len(got.Saved); saved != c.saved {
+				t.Errorf("%d questions are saved, want %d: %s", saved, c.saved, changed(got))
+			}
+		})
+	}
+}

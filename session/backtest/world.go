@@ -159,11 +159,24 @@ func (w *World) connection(d *Deed) Says {
 		who = "action " + strconv.Itoa(d.Action)
 	}
 	key := who + " " + d.Program + " " + place(d.To)
-	last, ok := w.answers[key]
-	again := ok && d.At.Sub(last) <= network.Patience
-	if !again {
-		w.answers[key] = d.At
+	again := w.asked(key, d.At)
+	stepped := again
+	if d.Flood { // one question is about all that rules ask about
+		flood := "question " + strconv.FormatInt(d.Question, 10)
+		stepped = w.asked(flood+" in step mode", d.At) || again
+		again = s.Verdict == policy.Ask && w.asked(flood, d.At) || again
 	}
-	s.Again, s.Stepped = s.Verdict == policy.Ask && again, !again
+	s.Again, s.Stepped = s.Verdict == policy.Ask && again, !stepped
 	return s
+}
+
+// asked notes that something is asked about, and says whether it was before, so that the
+// same answer serves.
+func (w *World) asked(what string, at time.Time) bool {
+	last, ok := w.answers[what]
+	if ok && at.Sub(last) <= network.Patience {
+		return true
+	}
+	w.answers[what] = at
+	return false
 }
