@@ -70,7 +70,6 @@ type askFile struct {
 const (
 	maxRules  = 5000 // of each kind
 	maxChecks = 100
-	maxWhy    = 300 // bytes
 )
 
 // ParseLayer reads rules from YAML. file names it in errors, which are of type
@@ -153,10 +152,13 @@ func (f *netFile) rules(l *Layer) (out []NetRule, all Problems) {
 	return out, all
 }
 
+// MaxWhy is how many bytes what is said of a rule has at most.
+const MaxWhy = 300
+
 // why checks what is said of a rule.
 func (p *place) why(s string) Problems {
-	if len(s) > maxWhy || strings.ContainsAny(strings.TrimSpace(s), "\n\t") {
-		return p.bad("why is one line of at most %d bytes", maxWhy)
+	if len(s) > MaxWhy || strings.ContainsAny(strings.TrimSpace(s), "\n\t") {
+		return p.bad("why is one line of at most %d bytes", MaxWhy)
 	}
 	return nil
 }

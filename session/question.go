@@ -138,6 +138,7 @@ func (q *question) digest() string {
 // wins; everyone else is told what became of it. It returns once the decision
 // is in the record.
 func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, error) {
+	d.Reason = api.Escape(api.Trim(strings.TrimSpace(d.Reason), maxReason))
 	if err := s.mayStick(ctx, d); err != nil {
 		return api.Question{}, err
 	}
@@ -153,7 +154,6 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 			return
 		}
 		d.At, d.Action = time.Now().UTC(), q.Action
-		d.Reason = api.Escape(api.Trim(strings.TrimSpace(d.Reason), maxReason))
 		if d.By = api.Escape(api.Trim(d.By, 64)); d.By == "" {
 			d.By = "client"
 		}

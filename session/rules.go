@@ -177,7 +177,7 @@ func (s *Session) rulesFrom(q *question, d api.Decision) ([]api.Rule, error) {
 	case api.AnswerApprove, api.AnswerApproveKeep:
 		r.Verdict = api.Allow
 	case api.AnswerDeny:
-		r.Verdict = api.Deny
+		r.Verdict, r.Why = api.Deny, api.Trim(d.Reason, policy.MaxWhy)
 	default:
 		return nil, api.Problemf(api.CodeUsage, "only approve and deny can be made a rule")
 	}

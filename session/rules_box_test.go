@@ -11,6 +11,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"stepbox/policy"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/rules"
@@ -303,6 +304,20 @@ func TestTwoAnswersMakeOneRule(t *testing.T) {
 	if c := code(stale); c != api.CodeDecided && c != api.CodeNotFound {
 		t.Errorf("an answer to what is over: %v", stale)
 	}
+}
+
+// The reason of a denial that is made a rule is what the rule says why: who is denied by it
+// later is told the same.
+func TestAReasonIsWhyOfItsRule(t *testing.T) {
+	w := start(t, api.ModePolicy, "git push a; git push a; read x")
+	q := w.held(0)
+	reason := "not\x1b from here: " + strings.Repeat("é", 200)
+	_, err := w.Decide(t.Context(), api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, For: api.ExtentAlways, Reason: reason, By: "test"})
+	w.must(err)
+	w.happened("the denial of the next", func(e api.Event) bool {
+		return e.Kind == "action.denied" && e.Action.N == 2 && strings.Contains(e.Action.Reason, `git push a: not\x1b from here: é`)
+	})
+	w.reads(w.policy(), "commands:\n  - {deny: git push a, why: 'not\\x1b from here: "+strings.Repeat("é", (policy.MaxWhy-len(`not\x1b from here: `))/2)+"'} # TODAY\n")
 }
 
 // An answer that comes once the program gave up makes a rule for its next try.

@@ -173,6 +173,7 @@ type Rule struct {
 	Verdict Verdict   `json:"verdict"`           // allow, deny or ask
 	Command string    `json:"command,omitempty"` // words of a rule on commands
 	Host    string    `json:"host,omitempty"`    // HOST[:PORT[-PORT]][/PROTOCOL]
+	Why     string    `json:"why,omitempty"`     // as a policy's rules have it: one line
 	For     Extent    `json:"for,omitempty"`     // session, project or always
 	By      string    `json:"by,omitempty"`      // names the client
 	At      time.Time `json:"at,omitzero"`       // set by the supervisor

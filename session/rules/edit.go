@@ -213,10 +213,19 @@ func (d *document) newline() string {
 func (d *document) insert(r api.Rule, remark string) ([]byte, error) {
 	key, text := list(r)
 	item, nl := string(r.Verdict)+": "+scalar(text), d.newline()
+	rule := map[string]any{string(r.Verdict): text}
+	if r.Why != "" {
+		item += ", why: " + scalar(r.Why)
+		rule["why"] = r.Why
+	}
+	inFlow := "{" + item + "}"
+	if r.Why != "" { // on its one line, by which it is known later
+		item = inFlow
+	}
 	if remark != "" {
 		remark = " # " + remark
 	}
-	want := append([]any{map[string]any{string(r.Verdict): text}}, d.items(key)...)
+	want := append([]any{rule}, d.items(key)...)
 	e := d.entry(key)
 	if e == nil {
 		indent := ""
@@ -233,11 +242,10 @@ func (d *document) insert(r api.Rule, remark string) ([]byte, error) {
 		return nil, errAlien
 	case seq.IsFlowStyle:
 		at := d.at(seq.Start.Position.Line, seq.Start.Position.Column) + 1
-		item = "{" + item + "}"
 		if len(seq.Values) > 0 {
-			item += ", "
+			inFlow += ", "
 		}
-		return d.with(at, at, item, key, want)
+		return d.with(at, at, inFlow, key, want)
 	default:
 		column = seq.Start.Position.Column
 	}

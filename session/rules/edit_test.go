@@ -41,6 +41,8 @@ func TestEdit(t *testing.T) {
 	}{
 		"nothing yet":          {"", add(host("allow", "api.example.org:443")), "network:\n  - allow: api.example.org:443\n"},
 		"a remark alone":       {"# mine\n", add(host("deny", "*.example.org")), "# mine\nnetwork:\n  - deny: '*.example.org'\n"},
+		"why":                  {"", add(api.Rule{Verdict: "deny", Command: "npm publish", Why: "it's not ours: {ask}"}), "commands:\n  - {deny: npm publish, why: 'it''s not ours: {ask}'}\n"},
+		"why in brackets":      {"network: [{allow: b.example.org}]\n", add(api.Rule{Verdict: "deny", Host: "a.example.org:443", Why: "not this one"}), "network: [{deny: a.example.org:443, why: not this one}, {allow: b.example.org}]\n"},
 		"no list":              {"commands:\n  - ask: go\n", add(host("allow", "192.0.2.1:80")), "commands:\n  - ask: go\nnetwork:\n  - allow: '192.0.2.1:80'\n"},
 		"no end of line":       {"commands:\n  - ask: go", add(host("allow", "a.example.org")), "commands:\n  - ask: go\nnetwork:\n  - allow: a.example.org\n"},
 		"before the others":    {"network: # those\n    # first\n    - allow: a.example.org # it\n    # second\n    - deny: b.example.org\n", add(host("allow", "c.example.org/udp")), "network: # those\n    - allow: c.example.org/udp\n    # first\n    - allow: a.example.org # it\n    # second\n    - deny: b.example.org\n"},
@@ -113,6 +115,7 @@ func TestEditsKeepTheRest(t *testing.T) {
 			if rapid.Bool().Draw(t, "command") {
 				r.Host, r.Command = "", rapid.SampledFrom([]string{"go vet ./...", "go * 'x'", "x: #y", "- z", "[a]", "null", "git -c \\* é"}).Draw(t, "words")
 			}
+			r.Why = rapid.SampledFrom([]string{"", "it is in use", "'# } no", "null"}).Draw(t, "why")
 			next, err := Insert(text, r, "answered on 2026-11-24")
 			if rapid.Bool().Draw(t, "remove") {
 				next, err = Delete(text, r)
@@ -148,6 +151,13 @@ func TestThereAndBack(t *testing.T) {
 		back, err := Delete(there, r)
 		if err != nil || string(back) != before {
 			t.Errorf("%q came back as %q (%v)", before, back, err)
+		}
+		r.Why = "it's in use"
+		if there, err = Insert([]byte(before), r, "2026-11-24"); err == nil {
+			back, err = Delete(there, r)
+		}
+		if err != nil || string(back) != before {
+			t.Errorf("with why, %q came back as %q (%v)", before, back, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"stepbox/policy"
@@ -18,6 +19,7 @@ func Layer(name string, made []api.Rule) (policy.Layer, error) {
 			if err != nil {
 				return l, err
 			}
+			rule.Why = r.Why
 			l.Rules = append(l.Rules, rule)
 			continue
 		}
@@ -25,7 +27,7 @@ func Layer(name string, made []api.Rule) (policy.Layer, error) {
 		if err != nil {
 			return l, err
 		}
-		l.Network = append(l.Network, policy.NetRule{Verdict: policy.Verdict(r.Verdict), Host: host})
+		l.Network = append(l.Network, policy.NetRule{Verdict: policy.Verdict(r.Verdict), Host: host, Why: r.Why})
 	}
 	return l, nil
 }
@@ -62,7 +64,10 @@ func Checked(r api.Rule) (api.Rule, error) {
 		return r, api.Problemf(api.CodeUsage, "a rule holds for a session, a project or always, not for %q", api.Escape(string(r.For)))
 	}
 	r.Command = strings.Join(policy.Words(r.Command), " ")
-	err := CheckText(r.Command + r.Host)
+	err := CheckText(r.Command + r.Host + r.Why)
+	if err == nil && len(r.Why) > policy.MaxWhy {
+		err = fmt.Errorf("why is one line of at most %d bytes", policy.MaxWhy)
+	}
 	if err == nil {
 		_, err = Layer("", []api.Rule{r})
 	}

@@ -95,7 +95,9 @@ func deny(connect Connect) *cobra.Command {
 	var to holding
 	cmd := wrap(connect, "deny [SESSION] ACTION|HOST[:PORT][/PROTOCOL]", "Refuse a held action, or to reach a host; the agent is told why", cobra.RangeArgs(1, 2), func(c command, args []string) error {
 		if what := args[len(args)-1]; words || isHost(what) {
-			return c.ruling(optional(args[:len(args)-1]), ruleOn(api.Deny, what, words), to, forget)
+			r := ruleOn(api.Deny, what, words)
+			r.Why = reason
+			return c.ruling(optional(args[:len(args)-1]), r, to, forget)
 		}
 		s, n, err := c.sessionAnd(args)
 		if err != nil {
@@ -111,7 +113,7 @@ func deny(connect Connect) *cobra.Command {
 	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
 	cmd.Flags().BoolVar(&forget, "forget", false, "a host or a pattern: "+forgetHelp)
 	cmd.Flags().BoolVar(&words, "command", false, "what is named isn't an action or a host, but a pattern of commands, as 'npm publish *'")
-	cmd.Flags().StringVar(&reason, "reason", "", "one line that the agent reads on its standard error")
+	cmd.Flags().StringVar(&reason, "reason", "", "one line that the agent reads on its standard error, and that a rule says why")
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp)
 	return cmd
 }

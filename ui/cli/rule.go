@@ -194,7 +194,7 @@ func (c command) once(s api.Session, r api.Rule) error {
 		if c := q.Connection; c.Rule != r.Host && cmp.Or(c.Host, "*") != r.Host {
 			continue
 		}
-		d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: answer, By: "cli"}
+		d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: answer, Reason: r.Why, By: "cli"}
 		if len(answered) > 0 {
 			d.With = answered[0].ID
 		}
