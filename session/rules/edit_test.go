@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,6 +224,43 @@ func TestAdd(t *testing.T) {
 	must(t, err)
 	if n := slices.IndexFunc(all, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".tmp") }); n >= 0 {
 		t.Errorf("%s is left", all[n].Name())
+	}
+}
+
+// A file that a rule made goes with the last rule that was put there, and stays with
+// anything else in it, or where a link leads to it.
+func TestRemovedWithItsFile(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{User: filepath.Join(dir, "policy.yaml"), Project: filepath.Join(dir, Name), Trust: TrustIn(filepath.Join(dir, "trust"))}
+	for name, e := range map[string]api.Extent{c.User: api.ExtentAlways, c.Project: api.ExtentProject} {
+		a, b := api.Rule{Verdict: "allow", Host: "a.example.org", For: e}, api.Rule{Verdict: "deny", Command: "make", For: e}
+		must(t, c.Add("made on 2026-11-24", a, b))
+		must(t, c.Remove(a))
+		if data, err := os.ReadFile(name); err != nil || !strings.Contains(string(data), "deny: make") {
+			t.Errorf("with a rule left, it is %q (%v)", data, err)
+		}
+		must(t, c.Remove(b))
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left (%v)", name, err)
+		}
+		if err := c.Remove(b); !IsNone(err) {
+			t.Errorf("taken back twice: %v", err)
+		}
+		must(t, c.Add("", a), os.WriteFile(name, []byte("# mine\nnetwork:\n  - allow: a.example.org\n"), 0o644))
+		if e == api.ExtentProject {
+			must(t, c.Trust.Confirm(name, Look(c).Project.Hash, ""))
+		}
+		must(t, c.Remove(a))
+		if data, err := os.ReadFile(name); err != nil || string(data) != "# mine\n" {
+			t.Errorf("with a remark left, it is %q (%v)", data, err)
+		}
+	}
+	real := filepath.Join(dir, "real.yaml")
+	must(t, os.WriteFile(real, nil, 0o600), os.Remove(c.User), os.Symlink(real, c.User))
+	r := api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}
+	must(t, c.Add("", r), c.Remove(r))
+	if data, err := os.ReadFile(real); err != nil || len(data) > 0 {
+		t.Errorf("behind a link it is %q (%v)", data, err)
 	}
 }
 

@@ -73,7 +73,8 @@ func (c *Config) Add(remark string, made ...api.Rule) error {
 	return nil
 }
 
-// Remove takes a rule out of its file.
+// Remove takes a rule out of its file, which goes where nothing else is in it: as Add made
+// it. One that a link leads to stays.
 func (c *Config) Remove(r api.Rule) error {
 	return c.change(r, func(text []byte) ([]byte, error) { return Delete(text, r) })
 }
@@ -120,6 +121,7 @@ func (c *Config) change(r api.Rule, change func([]byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
+	linked := false
 	if own {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("cannot make the folder of your policy: %w", err)
@@ -127,6 +129,8 @@ func (c *Config) change(r api.Rule, change func([]byte) ([]byte, error)) error {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real // is what is changed, by whatever link
 		}
+		_, err := os.Readlink(c.User)
+		linked = err == nil
 	}
 	unlock, err := lock(filepath.Dir(path))
 	if err != nil {
@@ -138,6 +142,12 @@ func (c *Config) change(r api.Rule, change func([]byte) ([]byte, error)) error {
 		return err
 	}
 	clearAway(was.path)
+	if len(now.text) == 0 && !linked {
+		if err := remove(was.path); err != nil {
+			return fmt.Errorf("cannot remove %q, in which nothing is any more: %w", was.path, err)
+		}
+		return nil
+	}
 	if !own { // before it is there: between the two it is what it was
 		if err := c.Trust.Confirm(was.path, now.sum, r.By); err != nil {
 			return err

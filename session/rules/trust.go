@@ -106,6 +106,19 @@ func replace(path string, data []byte, mode fs.FileMode, uid, gid int) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
+	return synced(dir)
+}
+
+// remove takes a file away for good.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return synced(filepath.Dir(path))
+}
+
+// synced has a folder's names be on the disk.
+func synced(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
