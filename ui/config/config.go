@@ -128,7 +128,7 @@ func Load(getenv func(string) string) *Config {
 		c.preset(s, getenv)
 	}
 	if c.File != "" {
-		data, err := read(c.File)
+		data, err := read(c.File, time.Now, time.Sleep)
 		if err != nil {
 			c.warn(0, 0, "%v; the defaults hold", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -23,33 +24,61 @@ import (
 // most is how much a file of settings has, in bytes.
 const most = 64 << 10
 
-// read reads the file; none is nothing. What isn't a plain file of text is an error.
-func read(path string) ([]byte, error) {
+// settle is how long a file stands unchanged before it is taken as it is: editors that write
+// in place have a part of it there meanwhile.
+const settle = 100 * time.Millisecond
+
+// tries are how often a file is read that just changed.
+const tries = 20
+
+// read reads the file once nobody writes to it; none is nothing. What isn't a plain file of
+// text is an error.
+func read(path string, now func() time.Time, pause func(time.Duration)) ([]byte, error) {
+	for range tries {
+		data, changed, err := readOnce(path)
+		if age := now().Sub(changed); age < 0 || age >= settle { // before 0 a clock was put back
+			return data, err
+		}
+		pause(settle)
+	}
+	return nil, errors.New("is being written all the time")
+}
+
+// readOnce reads the file as it is, and says when that last changed: the zero time where it
+// isn't known.
+func readOnce(path string) (_ []byte, changed time.Time, _ error) {
+	fail := func(err error) ([]byte, time.Time, error) { return nil, changed, err }
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe has nobody wait
 	if errors.Is(err, os.ErrNotExist) {
 		if to, err := os.Readlink(path); err == nil {
-			return nil, fmt.Errorf("is a link to %q, which isn't there", to)
+			return fail(fmt.Errorf("is a link to %q, which isn't there", to))
 		}
-		return nil, nil
+		return fail(nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
+		return fail(fmt.Errorf("cannot be read: %w", errors.Unwrap(err)))
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		return nil, errors.New("isn't a file that can be read")
+		return fail(errors.New("isn't a file that can be read"))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil {
+		st, err = f.Stat() // afterwards: it may have changed meanwhile
+	}
+	if err == nil {
+		changed = time.Unix(st.Sys().(*syscall.Stat_t).Ctim.Unix()) // which nobody sets
+	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("cannot be read: %w", err)
+		return fail(fmt.Errorf("cannot be read: %w", err))
 	case len(data) > most:
-		return nil, fmt.Errorf("has more than %d KiB, which no settings have", most>>10)
+		return fail(fmt.Errorf("has more than %d KiB, which no settings have", most>>10))
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		return nil, errors.New("isn't text in UTF-8")
+		return fail(errors.New("isn't text in UTF-8"))
 	}
-	return bytes.TrimPrefix(data, []byte(mark)), nil
+	return bytes.TrimPrefix(data, []byte(mark)), changed, nil
 }
 
 // mark is what some editors begin a text in UTF-8 with.
