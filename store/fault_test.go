@@ -71,14 +71,28 @@ func fullDisk(args []string) error {
 		return f.Close()
 	}
 	empty := func() error { return os.Remove(filepath.Join(dir, "filler")) }
-	if err := fill(); err != nil {
-		return err
-	}
-	if _, err := Open(ctx, dir); !errors.Is(err, ErrFull) {
-		return fmt.Errorf("opening a new record: %v", err)
-	}
-	if err := empty(); err != nil {
-		return err
+	for _, free := range []int64{40 << 10, 8 << 10, 0} { // too little for a database, or for any of it
+		if err := fill(); err != nil {
+			return err
+		}
+		filler := filepath.Join(dir, "filler")
+		st, err := os.Stat(filler)
+		if err == nil {
+			err = os.Truncate(filler, st.Size()-free)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = Open(ctx, dir)
+		if err := wants("opening a new record", err, ErrFull, "cannot open the record: the disk is full: make room on the filesystem of "+dir, "STEPBOX_DATA"); err != nil {
+			return err
+		}
+		if strings.Contains(err.Error(), "upgrade") || strings.Contains(err.Error(), "transaction") {
+			return fmt.Errorf("opening a new record: %w: it speaks of more than that", err)
+		}
+		if err := empty(); err != nil {
+			return err
+		}
 	}
 	s, err := Open(ctx, dir)
 	if err != nil {

@@ -213,7 +213,9 @@ func migrate(ctx context.Context, dir string, db *sql.DB) error {
 		}
 	}
 	for began := v; v < schema; v++ {
-		if err := step(ctx, c, v); err != nil && v == began { // nothing was changed that a copy is of
+		if err := step(ctx, c, v); err != nil && began == 0 { // there was nothing to upgrade
+			return fmt.Errorf("cannot make a new record in %s: %w", quote(dir), err)
+		} else if err != nil && v == began { // nothing was changed that a copy is of
 			return fmt.Errorf("cannot upgrade the record from schema %d to %d, so it is as it was: %w", v, v+1, errors.Join(err, os.RemoveAll(kept)))
 		} else if err != nil {
 			return fmt.Errorf("cannot upgrade the record from schema %d to %d; as it was it is in %q: %w", v, v+1, kept, err)
@@ -234,8 +236,10 @@ func step(ctx context.Context, c *sql.Conn, v int) error {
 		fmt.Sprintf(`PRAGMA application_id = %d`, applicationID), fmt.Sprintf(`PRAGMA user_version = %d`, v+1), `COMMIT`)
 	for _, s := range statements {
 		if _, err := c.ExecContext(ctx, s); err != nil {
-			_, rerr := c.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-			return errors.Join(err, rerr)
+			if _, rerr := c.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`); rerr != nil && !isNoTransaction(rerr) {
+				err = errors.Join(err, rerr)
+			}
+			return err
 		}
 	}
 	return nil

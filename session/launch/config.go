@@ -119,8 +119,9 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	}
 	st, err := store.Open(ctx, dir)
 	if errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrInUse) {
+		why := err
 		if st, err = store.OpenReadOnly(ctx, dir); errors.Is(err, store.ErrNotFound) {
-			err = fmt.Errorf("there is no record, and none can be made: %w", err)
+			err = fmt.Errorf("there is no record, and none can be made: %w", why)
 		}
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"stepbox/runner"
 	"stepbox/session/api"
+	"stepbox/store"
 )
 
 // host is the environment of a test: folders of its own for all that is kept.
@@ -216,5 +217,15 @@ func TestIDs(t *testing.T) {
 			t.Fatalf("%q", id)
 		}
 		seen[id] = true
+	}
+}
+
+// Where there is no record and none can be made, it is said why not.
+func TestHubSaysWhyThereIsNoRecord(t *testing.T) {
+	host(t)
+	t.Setenv("STEPBOX_DATA", "/sys/stepbox") // nobody makes folders there
+	_, _, err := Hub(t.Context())
+	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "none can be made") || !strings.Contains(err.Error(), "STEPBOX_DATA") {
+		t.Errorf("it says %v", err)
 	}
 }
