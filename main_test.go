@@ -272,7 +272,8 @@ func chownAll(dir string) error {
 
 // directions says what each room of the tree may import of the others.
 var directions = map[string][]string{
-	"runner": nil, "policy": nil, "store": nil, "themes": nil,
+	"runner": nil, "policy": {"policy/near", "policy/size"}, "store": nil, "themes": nil,
+	"policy/near": nil, "policy/size": nil,
 	"session/api":      nil,
 	"session/screen":   nil,
 	"session/loop":     nil,
@@ -306,7 +307,7 @@ var directions = map[string][]string{
 	"session/seal":     {"session/ledger", "store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/explain", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/outfit", "session/project", "session/rules", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
-	"ui":               {"session/api", "themes"},
+	"ui":               {"policy/near", "policy/size", "session/api", "themes"},
 }
 
 // layers says what each package of runner/overlay may import of the tree: these of its neighbours.
