@@ -7,19 +7,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// code are variables, or with a star the beginnings of their names, by which a shell, or a
+// program in one of the common languages, runs what isn't its own.
+var code = []string{"LD_*", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB"}
+
 // loaders are variables, or with a star the beginnings of their names, by which a
 // program runs another, loads what isn't its own, or reads whom it works for: with
 // one of them a command does more than its words show. Letters are as one writes
 // them, or all upper case. PATH is one only where a command shows it: agents put
 // folders of theirs into it for everything that they start.
-var loaders = []string{
-	"LD_*", "GCONV_PATH", "HOME", "XDG_CONFIG_*", "PATH", "ENV", "BASH_ENV", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "IFS",
+var loaders = slices.Concat(code, []string{
+	"GCONV_PATH", "HOME", "XDG_CONFIG_*", "PATH", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "IFS",
 	"GIT_*", "SSH_*", "EDITOR", "VISUAL", "BROWSER", "PAGER", "MANPAGER", "GH_PAGER", "GH_HOST", "GH_REPO", "GH_CONFIG_DIR", "LESS", "LESSOPEN", "LESSCLOSE",
-	"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_GIT", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_EDITOR", "NPM_CONFIG_@*", "YARN_*", "BUN_OPTIONS",
-	"PYTHON*", "PERL5*", "PERLLIB", "RUBYOPT", "RUBYLIB", "GEM_*", "BUNDLE_*", "PIP_*", "UV_*", "TWINE_*", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_HOME", "MAVEN_*", "GRADLE_*",
+	"NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_GIT", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_EDITOR", "NPM_CONFIG_@*", "YARN_*", "BUN_OPTIONS",
+	"PERLLIB", "GEM_*", "BUNDLE_*", "PIP_*", "UV_*", "TWINE_*", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_HOME", "MAVEN_*", "GRADLE_*",
 	"GOFLAGS", "GOENV", "GOROOT", "GOTOOLCHAIN", "CARGO_*", "RUSTC*", "RUSTFLAGS", "RUSTUP_*", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "CC", "CXX", "DOCKER_*", "KUBECONFIG", "AWS_*", "OPENSSL_CONF", "RSYNC_*",
 	"CURL_HOME", "WGETRC", "SYSTEM_WGETRC", "TAR_OPTIONS", "TF_CLI_*", "TF_DATA_DIR", "TF_VAR_*", "TF_WORKSPACE", "PULUMI_*", "HELM_*", "ANSIBLE_*", "CLOUDSDK_*", "AZURE_*",
-}
+})
 
 // inert are those among them that only name people or say how to talk.
 var inert = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_PREFIX", "GIT_PROTOCOL", "GIT_REFLOG_ACTION", "GIT_MERGE_AUTOEDIT", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8"}
@@ -28,23 +32,30 @@ var inert = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_PREFIX", "GIT_PROTO
 // allow anything that git starts, or else.
 var usualValues = []string{"GIT_EXEC_PATH=/usr/lib/git-core", "GIT_EXEC_PATH=/usr/libexec/git-core", "GIT_DIR=.git"}
 
-func isLoader(name string) bool {
-	in := func(list []string) bool {
-		return slices.ContainsFunc(list, func(l string) bool {
-			stem, any := strings.CutSuffix(l, "*")
-			for _, n := range [2]string{name, strings.ToUpper(name)} {
-				if n == l || any && strings.HasPrefix(n, stem) {
-					return true
-				}
+func isLoader(name string) bool { return listed(loaders, name) && !listed(inert, name) }
+
+// listed says whether a list has a variable.
+func listed(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(l string) bool {
+		stem, any := strings.CutSuffix(l, "*")
+		for _, n := range [2]string{name, strings.ToUpper(name)} {
+			if n == l || any && strings.HasPrefix(n, stem) {
+				return true
 			}
-			return false
-		})
-	}
-	return in(loaders) && !in(inert)
+		}
+		return false
+	})
+}
+
+// LoadsCode says whether a variable that a program is given, as NAME=VALUE, makes it run
+// what isn't its own.
+func LoadsCode(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return listed(code, name) && !listed(inert, name)
 }
 
 // Loads says whether a variable that a program is given, as NAME=VALUE, may make it do
-// what its arguments don't show.
+// what its arguments don't show: LoadsCode, or else.
 func Loads(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return name != "PATH" && isLoader(name) && !Harmless(variable) && !slices.Contains(usualValues, variable)

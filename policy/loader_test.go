@@ -69,3 +69,16 @@ func must(r Rule, err error) Rule {
 	}
 	return r
 }
+
+// What loads code is among what makes a command do more than its words show, and apart from
+// what only says how to talk, or whom a program works for.
+func TestLoadsCode(t *testing.T) {
+	for v, want := range map[string]bool{
+		"LD_PRELOAD=x": true, "LD_LIBRARY_PATH=x": true, "BASH_ENV=x": true, "ENV=x": true, "NODE_OPTIONS=-r x": true, "PYTHONPATH=x": true, "PERL5OPT=-Mx": true, "RUBYOPT=-rx": true, "RUBYLIB=x": true,
+		"PYTHONUNBUFFERED=1": false, "ENVIRONMENT=x": false, "PAGER=x": false, "GIT_SSH_COMMAND=x": false, "HOME=/x": false, "PATH=/x": false, "": false,
+	} {
+		if LoadsCode(v) != want || want && !Loads(v) {
+			t.Errorf("%s: loads code %v, loads %v", v, LoadsCode(v), Loads(v))
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -152,7 +151,7 @@ func named(e *gate.Exec) string {
 // what this session made never is.
 func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 	e := x.Exec
-	if l.made(e) || e.Linker != "" || slices.ContainsFunc(foreign, loadsMore) {
+	if l.made(e) || e.Linker != "" || slices.ContainsFunc(foreign, policy.LoadsCode) {
 		return
 	}
 	x.Root = x.Profile.Root(asItsFile(e)) && shells[path.Base(e.Program.Path)] && !l.at(e.Program.Path).made()
@@ -194,19 +193,6 @@ func asItsFile(e *gate.Exec) []string {
 var shells = map[string]bool{
 	"bash": true, "rbash": true, "dash": true, "sh": true, "zsh": true, "zsh5": true, "fish": true, "ksh": true, "mksh": true,
 	"ksh93": true, "busybox": true, "tmux": true, "screen": true,
-}
-
-// loaders are variables, or with a star the beginnings of their names, that make
-// a program run what isn't its own.
-var loaders = []string{"LD_*", "NODE_OPTIONS", "BASH_ENV", "ENV", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB"}
-
-// loadsMore says whether a variable is such a one.
-func loadsMore(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	return slices.ContainsFunc(loaders, func(l string) bool {
-		stem, any := strings.CutSuffix(l, "*")
-		return name == l || any && strings.HasPrefix(name, stem)
-	})
 }
 
 // By asks some rules about an exec.
