@@ -80,8 +80,9 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 		return r, 0, fmt.Errorf("a rule needs at least the name of a program")
 	}
 	at := 0
-	var of []glob  // the option before
-	ended := false // no options follow
+	var of []glob    // the option before
+	bundled := false // it stands with others in one word
+	ended := false   // no options follow
 	for i, f := range fields {
 		at += strings.Index(text[at:], f)
 		if name, ok := strings.CutPrefix(f, "<"); ok && i > 0 {
@@ -104,13 +105,15 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 		case i == 0:
 		case f == "**", f == "*" && i == len(fields)-1:
 			r.elements = append(r.elements, element{any: true})
-		case r.takesNext(of):
+		case r.takesNext(of) && !(bundled && len(f) > 1 && f[0] == '-'): // as invoke has it
 			r.value(alts)
 		case !r.Exactly && !ended && f == "--":
 			ended, of, at = true, nil, at+len(f)
 			continue
 		case !r.Exactly && !ended && strings.HasPrefix(f, "-") && f != "-" && !strings.HasPrefix(f, "-|"):
+			n := len(r.options)
 			of, at = r.option(alts), at+len(f)
+			bundled = len(r.options) > n+1
 			continue
 		default:
 			r.elements = append(r.elements, element{alts: alts, of: of})
