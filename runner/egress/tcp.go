@@ -3,11 +3,18 @@ package egress
 import (
 	"context"
 	"net/netip"
+	"time"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
 )
+
+// aliveAfter is how long a connection is silent before the sandbox's kernel is asked whether
+// there still is one, and how long until it is asked again: a reset may be lost on the
+// link, and nobody sends it twice. It is Go's own time, which the other side is asked after.
+const aliveAfter = 15 * time.Second
 
 // pending is a TCP connection that is held or dialled.
 type pending struct {
@@ -129,6 +136,9 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 		ep.SocketOptions().SetSendBufferSize(crowdedBuffer, true)
 		ep.SocketOptions().SetReceiveBufferSize(crowdedBuffer, true)
 	}
+	idle, between := tcpip.KeepaliveIdleOption(aliveAfter), tcpip.KeepaliveIntervalOption(aliveAfter)
+	_, _ = ep.SetSockOpt(&idle), ep.SetSockOpt(&between) // neither can fail
+	ep.SocketOptions().SetKeepAlive(true)
 	g.connected(rec, resolved)
 	g.relay(ctx, rec, newGuest(ep, &wq), upstream)
 }

@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
 // program starts this binary as a program of the sandbox.
@@ -218,6 +221,45 @@ func TestResets(t *testing.T) {
 		t.Error("upstream never heard of the reset")
 	}
 	s.wait("the program's reset", func(a Attempt) bool { return a.Failure == "reset by the program" })
+}
+
+// A connection whose reset was lost on the link ends all the same, once it was silent for a
+// while. A socket that is being repaired closes without a word (tcp(7), TCP_REPAIR).
+func TestLostReset(t *testing.T) {
+	at := serve(t, internet, publicAddr+":0", echo)
+	s := newSandbox(t, Options{Judge: allow})
+	c, err := s.dial("tcp", at.String(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, "x")
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(func() { // who repairs needs rights in the namespace
+		if fail := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_TCP, unix.TCP_REPAIR, 1) }); fail != nil {
+			err = fail
+		}
+	})
+	if err != nil {
+		t.Skipf("this kernel repairs no socket: %v", err)
+	}
+	c.Close()
+	soon := tcpip.KeepaliveIdleOption(time.Millisecond)
+	s.gw.mu.Lock()
+	for f := range s.gw.flows {
+		f.guest.ep.SetSockOpt(&soon)
+	}
+	s.gw.mu.Unlock()
+	if a := s.waitClosed(publicAddr); a.Failure != ProgramReset {
+		t.Errorf("logged %+v", a)
+	}
 }
 
 // What goes in comes out, both ways at once, over several connections.
