@@ -59,7 +59,7 @@ type record struct {
 
 	meter Meter  // set before anything moves, nil for none
 	tuple tuple  // never changes; names its socket
-	inode uint64 // never changes; of that socket, 0 when not known
+	inode uint64 // never changes; of that socket, 0 where it wasn't found
 
 	mu       sync.Mutex
 	a        Attempt // guarded by mu, but for ID, At, Protocol, Name, Address, which never change

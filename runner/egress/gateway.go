@@ -87,7 +87,8 @@ type Gateway struct {
 	stopLog context.CancelFunc
 
 	lastID   atomic.Int64
-	dropped  uint64 // the watching goroutine's, then Close's: SYNs that the stack dropped, as far as they are counted
+	dropped  uint64      // the watching goroutine's, then Close's: SYNs that the stack dropped, as far as they are counted
+	sees     atomic.Bool // the kernel told of a TCP socket: one that it doesn't tell of isn't there
 	tcpFlows atomic.Int64
 	dnsConns atomic.Int64
 

@@ -42,7 +42,10 @@ func (g *Gateway) open(protocol string, t tuple) *record {
 	r.tuple = t
 	r.a.Name, _ = g.names.name(t.remote.Addr())
 	if t.remote.Port() != 0 {
-		r.inode, _ = g.socketOf(t)
+		var found bool
+		if r.inode, found = g.socketOf(t); found && !t.udp {
+			g.sees.Store(true)
+		}
 	}
 	return r
 }
@@ -228,10 +231,11 @@ func (g *Gateway) attributeLater(r *record) {
 // stillWaits says whether the socket behind a waiting connection is still
 // there: one that its program gave up has no inode any more.
 func (g *Gateway) stillWaits(r *record) bool {
-	if r.inode == 0 {
-		return true // it was never found: nothing can be told
-	}
 	inode, ok := g.socketOf(r.tuple)
+	if r.inode == 0 {
+		// It was gone before it was looked for, or the kernel doesn't tell of any.
+		return ok || !g.sees.Load()
+	}
 	return ok && inode == r.inode
 }
 

@@ -71,6 +71,73 @@ func TestAbandonedWhileHeld(t *testing.T) {
 	}
 }
 
+// One whose socket is gone before the gateway can look for it doesn't wait for ever: such a
+// SYN is sent here without a socket. One by a socket of either family waits on.
+func TestAbandonedAtOnce(t *testing.T) {
+	at := serve(t, internet, publicAddr+":0", hello)
+	asked, withdrawn := make(chan uint16, 4), make(chan uint16, 4)
+	s := newSandbox(t, Options{Judge: func(ctx context.Context, a Attempt) Verdict {
+		if port := a.Address.Port(); port != at.Port() {
+			asked <- port
+			<-ctx.Done()
+			withdrawn <- port
+		}
+		return Verdict{Allow: true}
+	}})
+	if got, err := s.get("tcp", at.String()); err != nil || got != "hello" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	connect := func(family int, to unix.Sockaddr) {
+		t.Helper()
+		var fd int
+		var err error
+		s.do(func() {
+			if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
+				err = unix.Connect(fd, to)
+			}
+		})
+		if !errors.Is(err, unix.EINPROGRESS) {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+	}
+	connect(unix.AF_INET, &unix.SockaddrInet4{Addr: parse(publicAddr).As4(), Port: 4})
+	connect(unix.AF_INET6, &unix.SockaddrInet6{Addr: parse(publicAddr).As16(), Port: 46}) // mapped
+	connect(unix.AF_INET6, &unix.SockaddrInet6{Addr: parse(publicAddr6).As16(), Port: 6})
+	for range 3 {
+		<-asked
+	}
+	var err error
+	s.do(func() {
+		var fd int
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW); err == nil {
+			from, to := netip.AddrPortFrom(s.link.Sandbox4, 999), netip.AddrPortFrom(parse(publicAddr), 9)
+			err = unix.Sendto(fd, synPacket(from, to, 1), 0, &unix.SockaddrInet4{Addr: to.Addr().As4()})
+			unix.Close(fd)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if port := <-asked; port != 9 {
+		t.Errorf("asked about port %d", port)
+	}
+	select {
+	case port := <-withdrawn:
+		if port != 9 {
+			t.Errorf("port %d is given up", port)
+		}
+	case <-time.After(patience):
+		t.Fatal("the question stands")
+	}
+	if a := s.wait("its end", func(a Attempt) bool { return !a.Open && a.Address.Port() == 9 }); a.Failure != errAbandoned.Error() {
+		t.Errorf("logged %+v", a)
+	}
+	if len(withdrawn) > 0 {
+		t.Errorf("port %d is given up", <-withdrawn)
+	}
+}
+
 func TestAttribution(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)
 	exe, err := os.Readlink("/proc/self/exe")
