@@ -97,6 +97,25 @@ func TestFloodOfHeldConnections(t *testing.T) {
 	}
 }
 
+// What is only counted isn't shown as waiting when the time for that comes just then: it
+// would stay so.
+func TestFloodShowsNothingAsHeld(t *testing.T) {
+	s := newSandbox(t, Options{})
+	for s.gw.journal.spend() {
+	}
+	r := s.gw.newRecord("tcp", netip.MustParseAddrPort(publicAddr+":80"))
+	s.gw.refuse(r, Verdict{}, "")
+	s.gw.hold(r)
+	if err := s.gw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range s.logged() {
+		if a.Open {
+			t.Errorf("logged %+v", a)
+		}
+	}
+}
+
 // Datagrams from ever new ports don't make ever more flows.
 func TestFloodOfDatagrams(t *testing.T) {
 	release := make(chan struct{})

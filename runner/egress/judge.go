@@ -68,19 +68,22 @@ func (g *Gateway) decide(ctx context.Context, r *record) Verdict {
 	if g.o.Judge == nil {
 		return Verdict{Rule: "gateway: no judge"}
 	}
-	held := time.AfterFunc(heldAfter, func() {
-		r.mu.Lock()
-		waits := r.a.Verdict == ""
-		if waits {
-			r.a.Verdict, r.shown = verdictAsk, true
-		}
-		r.mu.Unlock()
-		if waits {
-			g.journal.changed(r)
-		}
-	})
+	held := time.AfterFunc(heldAfter, func() { g.hold(r) })
 	defer held.Stop()
 	return g.o.Judge(ctx, r.snapshot(time.Now()))
+}
+
+// hold shows an attempt as one that waits, unless it was judged meanwhile.
+func (g *Gateway) hold(r *record) {
+	r.mu.Lock()
+	waits := r.a.Verdict == ""
+	if waits {
+		r.a.Verdict, r.shown = verdictAsk, true
+	}
+	r.mu.Unlock()
+	if waits {
+		g.journal.changed(r)
+	}
 }
 
 // known gives the verdict where there is one without asking. Who is denied may be gone
@@ -162,11 +165,12 @@ func (g *Gateway) refuse(r *record, v Verdict, failure string) {
 	r.mu.Lock()
 	shown := r.shown
 	r.mu.Unlock()
-	if !shown && !g.journal.spend() {
+	listed := shown || g.journal.spend()
+	// Judged, it isn't shown as held any more, which nobody would take back.
+	if shown = r.judged(v); !shown && !listed {
 		g.flood()
 		return
 	}
-	r.judged(v)
 	r.finish(failure)
 	g.journal.changed(r)
 }
