@@ -1,9 +1,14 @@
 package egress
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha1"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,13 +17,21 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"golang.org/x/net/websocket"
 	"golang.org/x/sys/unix"
 )
 
 // run starts a program of the distribution inside, with a resolv.conf of the sandbox's,
 // and gives what it prints.
 func (s *sandbox) run(name string, args ...string) (string, error) {
+	s.t.Helper()
+	return s.runIn(nil, name, args...)
+}
+
+// runIn is run with more in its environment, in an empty folder that is its HOME.
+func (s *sandbox) runIn(env []string, name string, args ...string) (string, error) {
 	s.t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -27,7 +40,8 @@ func (s *sandbox) run(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "HOME="+s.t.TempDir(), "NO_PROXY=*", "http_proxy=", "https_proxy=")
+	cmd.Dir = s.t.TempDir()
+	cmd.Env = append(append(os.Environ(), "HOME="+cmd.Dir, "NO_PROXY=*", "http_proxy=", "https_proxy="), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -65,6 +79,7 @@ func (s *sandbox) resolvConf() {
 // refused when it isn't; what they ask for is what is logged.
 func TestTools(t *testing.T) {
 	const hash = "0123456789012345678901234567890123456789"
+	pkg := npmPackage(t, "a", "1.2.3")
 	served := make(chan string, 100)
 	at := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		served <- r.Host
@@ -72,7 +87,21 @@ func TestTools(t *testing.T) {
 		case "/a.git/info/refs":
 			fmt.Fprint(w, hash+"\trefs/heads/main\n")
 		case "/a":
-			fmt.Fprint(w, `{"name": "a", "dist-tags": {"latest": "1.2.3"}, "versions": {"1.2.3": {"name": "a", "version": "1.2.3"}}}`)
+			fmt.Fprintf(w, `{"name": "a", "dist-tags": {"latest": "1.2.3"}, "versions": {"1.2.3": {"name": "a", "version": "1.2.3",
+				"dist": {"tarball": "http://%s/a.tgz", "shasum": "%x"}}}}`, r.Host, sha1.Sum(pkg))
+		case "/a.tgz":
+			w.Write(pkg)
+		case "/mod.example/a/@v/list":
+			fmt.Fprintln(w, "v1.2.3")
+		case "/mod.example/a/@v/v1.2.3.info":
+			fmt.Fprint(w, `{"Version": "v1.2.3"}`)
+		case "/mod.example/a/@v/v1.2.3.mod":
+			fmt.Fprintln(w, "module mod.example/a")
+		case "/ws":
+			websocket.Server{Handler: func(c *websocket.Conn) { // no browser, it says no Origin
+				for m := "welcome"; websocket.Message.Send(c, m) == nil && websocket.Message.Receive(c, &m) == nil; {
+				}
+			}}.ServeHTTP(w, r)
 		default:
 			fmt.Fprint(w, "hello")
 		}
@@ -81,34 +110,51 @@ func TestTools(t *testing.T) {
 	port := fmt.Sprint(at)
 	url := func(name string) string { return "http://" + name + ".example:" + port + "/" }
 	fetch := `fetch(process.argv[1]).then(r=>r.text()).then(t=>console.log(t),e=>{console.log(e.cause&&e.cause.code);process.exit(1)})`
-	cache := t.TempDir()
+	// The server speaks first, and what it gets comes back, in messages of every length.
+	chat := `let lengths=[5,70000,200],said=[],w=new WebSocket(process.argv[1].replace("http","ws")+"ws");
+w.onmessage=e=>{said.push(e.data=="welcome"?e.data:e.data.length);lengths.length?w.send("x".repeat(lengths.shift())):w.close()};
+w.onclose=e=>console.log(said.join(" "));w.onerror=e=>{console.log("cannot connect: "+e.message);process.exit(1)}`
+	install := `npm install a --registry "$1" --cache cache --fetch-retries 0 --no-audit --no-fund --no-update-notifier --loglevel error >"$HOME/said" 2>&1 || { cat "$HOME/said"; exit 1; }
+node -p 'require("a")'`
 	urlopen := "import sys,urllib.request as u\nprint(u.urlopen(sys.argv[1]).read().decode())"
 	for _, c := range []struct {
-		tool string
-		args func(name string) []string
-		want string
+		tool, does string
+		args       func(name string) []string
+		want       string
+		lacks      string // what a version says that can't do this
 	}{
-		{"curl", func(n string) []string { return []string{"-sS", url(n)} }, "hello"},
-		{"python3", func(n string) []string { return []string{"-c", urlopen, url(n)} }, "hello"},
-		{"node", func(n string) []string { return []string{"-e", fetch, url(n)} }, "hello"},
-		{"git", func(n string) []string { return []string{"ls-remote", url(n) + "a.git", "main"} }, hash + "\trefs/heads/main"},
-		{"npm", func(n string) []string {
-			return []string{"view", "a", "version", "--registry", url(n), "--cache", cache, "--fetch-retries", "0", "--no-update-notifier"}
-		}, "1.2.3"},
+		{"curl", "", func(n string) []string { return []string{"-sS", url(n)} }, "hello", ""},
+		{"python3", "", func(n string) []string { return []string{"-c", urlopen, url(n)} }, "hello", ""},
+		{"node", "", func(n string) []string { return []string{"-e", fetch, url(n)} }, "hello", ""},
+		{"node", "WebSocket", func(n string) []string { return []string{"--experimental-websocket", "-e", chat, url(n)} }, "welcome 5 70000 200", "bad option"},
+		{"git", "", func(n string) []string { return []string{"ls-remote", url(n) + "a.git", "main"} }, hash + "\trefs/heads/main", ""},
+		{"sh", "npm install", func(n string) []string { return []string{"-c", install, "sh", url(n)} }, "a of 1.2.3", "npm: not found"},
+		{"go", "list", func(n string) []string {
+			return []string{"list", "-m", "-f", "{{.Version}}", "mod.example/a@latest"}
+		}, "v1.2.3", ""},
 	} {
-		t.Run(c.tool, func(t *testing.T) {
+		t.Run(strings.TrimSuffix(c.tool+" "+c.does, " "), func(t *testing.T) {
 			s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(_ context.Context, a Attempt) Verdict {
 				return Verdict{Allow: a.Name == "good.example" && a.Protocol == "tcp", Rule: "only good"}
 			}})
 			s.resolvConf()
-			if out, err := s.run(c.tool, c.args("good")...); err != nil || out != c.want {
+			run := func(name string) (string, error) {
+				// Without a folder for its configuration Go starts no telemetry of its own, which would outlive it.
+				env := []string{"GOPROXY=" + url(name), "GOSUMDB=off", "GOTOOLCHAIN=local", "GOFLAGS=", "GOPATH=", "GOMODCACHE=", "GOCACHE=", "XDG_CONFIG_HOME=none"}
+				return s.runIn(env, c.tool, c.args(name)...)
+			}
+			out, err := run("good")
+			if c.lacks != "" && strings.Contains(out, c.lacks) {
+				t.Skipf("this machine's %s cannot: %s", c.tool, out)
+			}
+			if err != nil || out != c.want {
 				t.Fatalf("%s, %v", out, err)
 			}
 			if host := <-served; host != "good.example:"+port {
 				t.Errorf("it asked for %s", host)
 			}
 			s.waitClosed("good.example")
-			out, err := s.run(c.tool, c.args("bad")...)
+			out, err = run("bad")
 			if err == nil || !strings.Contains(strings.ToLower(out), "refused") && !strings.Contains(out, "ECONNREFUSED") && !strings.Contains(out, "onnect") {
 				t.Errorf("denied: %s, %v", out, err)
 			}
@@ -121,6 +167,75 @@ func TestTools(t *testing.T) {
 		if name == "bad.example" {
 			t.Error("a denied name was asked for upstream")
 		}
+	}
+}
+
+// npmPackage is a package whose value says what it is, as a registry has it.
+func npmPackage(t *testing.T, name, version string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for file, text := range map[string]string{
+		"package.json": fmt.Sprintf(`{"name": %q, "version": %q}`, name, version),
+		"index.js":     fmt.Sprintf("module.exports = %q", name+" of "+version),
+	} {
+		err := w.WriteHeader(&tar.Header{Name: "package/" + file, Mode: 0o644, Size: int64(len(text))})
+		if _, err2 := io.WriteString(w, text); err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A WebSocket for another host than was allowed doesn't come about; the server doesn't
+// hear of it.
+func TestWebSocketForAnotherHost(t *testing.T) {
+	served := make(chan string, 10)
+	at := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		served <- r.Host
+		websocket.Handler(func(c *websocket.Conn) { io.Copy(c, c) }).ServeHTTP(w, r)
+	})
+	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
+	s := newSandbox(t, Options{resolver: z.resolver(), Judge: allow})
+	open := func(host string) error {
+		conn, err := s.connect("good.example", uint16(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(patience))
+		config, err := websocket.NewConfig("ws://"+host+"/", "http://"+host+"/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws, err := websocket.NewClient(config, conn)
+		if err != nil {
+			return err
+		}
+		// Once it is one, what is said in it is nobody's business.
+		const message = "GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"
+		got := make([]byte, len(message))
+		io.WriteString(ws, message)
+		if _, err := io.ReadFull(ws, got); err != nil || string(got) != message {
+			t.Errorf("%q came back, %v", got, err)
+		}
+		return nil
+	}
+	if err := open("good.example"); err != nil {
+		t.Fatal(err)
+	}
+	if err := open("other.example"); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the other one: %v", err)
+	}
+	s.wait("a mismatch", func(a Attempt) bool {
+		return a.Name == "good.example" && strings.Contains(a.Failure, `asked for "other.example"`)
+	})
+	if host := <-served; host != "good.example" || len(served) > 0 {
+		t.Errorf("%s and %d more arrived", host, len(served))
 	}
 }
 
