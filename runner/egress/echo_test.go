@@ -17,7 +17,7 @@ import (
 )
 
 // hostPings lets the pretend host's users ping, or not.
-func hostPings(t *testing.T, yes bool) {
+func hostPings(t testing.TB, yes bool) {
 	t.Helper()
 	const setting = "net/ipv4/ping_group_range"
 	value := map[bool]string{true: "0 0", false: "1 0"}[yes]

@@ -135,17 +135,24 @@ func (s *sandbox) connectRaw(addr netip.Addr, port uint16, wait time.Duration) (
 		}
 		defer unix.Close(fd)
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(wait / time.Second)})
-		if err = unix.Connect(fd, sa); !errors.Is(err, unix.EINTR) {
-			return
-		}
-		// It goes on: what became of it is told once the socket can be written to.
-		_, err = again(func(_ int, _ []byte) (int, error) {
-			return unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(wait.Milliseconds()))
-		}, fd, nil)
-		if no, fail := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && fail == nil && no != 0 {
-			err = syscall.Errno(no)
-		}
+		err = connectTo(fd, sa, wait)
 	})
+	return err
+}
+
+// connectTo is connect(2), which a signal may interrupt where it has a timeout. It goes on
+// then: what became of it is told once the socket can be written to.
+func connectTo(fd int, to unix.Sockaddr, wait time.Duration) error {
+	err := unix.Connect(fd, to)
+	if !errors.Is(err, unix.EINTR) {
+		return err
+	}
+	_, err = again(func(_ int, _ []byte) (int, error) {
+		return unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(wait.Milliseconds()))
+	}, fd, nil)
+	if no, fail := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && fail == nil && no != 0 {
+		err = syscall.Errno(no)
+	}
 	return err
 }
 
