@@ -37,7 +37,12 @@ func (j *judging) chain(text string, ws []word, at site, files ...string) *findi
 	if ws[0].fetched {
 		return askFor(networkShell)
 	}
-	if !ok || name == "" {
+	called := names(name, files...)
+	odd := !ok || name == ""
+	if odd { // whoever starts it chose that: what its file is called counts
+		called = called[1:]
+	}
+	if len(called) == 0 {
 		return askFor(whatUnknown)
 	}
 	var all findings
@@ -45,9 +50,12 @@ func (j *judging) chain(text string, ws []word, at site, files ...string) *findi
 	if ws[0].known() && strings.Contains(ws[0].text, "/") {
 		typed = ws[0].text
 	}
-	for _, r := range readings(names(name, files...), ws[1:]) {
+	for _, r := range readings(called, ws[1:]) {
 		r.typed = typed
 		all.add(j.read(r, at, text))
+	}
+	if odd {
+		all.add(askFor(whatUnknown))
 	}
 	if all.parts && all.found != nil && all.found.Layer == "" && all.found.verdict == Allow {
 		return nil

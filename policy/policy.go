@@ -51,6 +51,7 @@ type Command struct {
 	Project string   // the project folder in the sandbox; "" isn't known
 	Home    string   // the home folder in the sandbox; "" isn't known
 	Env     []string // variables that it wasn't given by the agent's own environment
+	Cut     bool     // Argv or Env is only the beginning of what it gets
 	// Wrote says whether this session wrote a file, given by its path in the
 	// sandbox; nil: only Written is known.
 	Wrote func(path string) bool
@@ -159,12 +160,14 @@ func (p *Part) Readings() (out [][]string) {
 	return out
 }
 
-// Bounds on what is judged. Beyond them a command is asked about.
+// Bounds on what is judged. Beyond them a command is asked about, if no rule denies what is
+// known of it: whoever starts a program can give it more arguments than it needs.
 const (
 	maxBytes = 64 << 10
 	maxArgs  = 4096
 	maxParts = 256
 	maxSteps = 1024 // commands looked at, wrapped ones included
+	maxLarge = 8    // likewise of one beyond maxBytes or maxArgs, of which each look takes longer
 	maxDepth = 16   // scripts and wrappers in one another
 	maxNests = 1000 // parentheses, keywords and the like in a script
 )
@@ -189,16 +192,27 @@ func (p *Policy) Command(c Command) Judgement {
 	if len(c.Argv) == 0 {
 		return Judgement{Verdict: Ask, Rule: "it has no arguments, not even a name"}
 	}
-	if size > maxBytes || len(c.Argv) > maxArgs {
-		return Judgement{Verdict: Ask, Rule: tooLarge}
-	}
 	j := judging{policy: p, home: c.Home, more: c.wrote() || c.Posing || slices.ContainsFunc(c.Env, Loads)}
 	at := site{project: c.Project, home: c.Home, hidden: c.Hidden}
 	if c.Cwd != "" {
 		at.dirs, at.start = []string{c.Cwd}, c.Cwd
 	}
-	j.simple(Line(c.Argv), words(c.Argv), at, c.Started, c.Program)
-	return j.judgement()
+	if size <= maxBytes && len(c.Argv) <= maxArgs && !c.Cut {
+		j.simple(Line(c.Argv), words(c.Argv), at, c.Started, c.Program)
+		return j.judgement()
+	}
+	ws := words(c.Argv)
+	if c.Cut {
+		ws[len(ws)-1].text += unknown
+		ws = append(ws, word{text: unknown, many: true, cut: true})
+	}
+	j.steps = maxSteps - maxLarge
+	j.simple("", ws, at, c.Started, c.Program)
+	if out := j.judgement(); out.Verdict == Deny {
+		out.Parts = nil
+		return out
+	}
+	return Judgement{Verdict: Ask, Rule: tooLarge}
 }
 
 // Nobody is a program that only rules for all programs are about.

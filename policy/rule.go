@@ -232,19 +232,20 @@ func (r *Rule) about(v *invocation, may bool) bool {
 		return fit(r.elements, v.args, nil, &v.at, may)
 	}
 	operands := v.operands
+	cut := len(v.args) > 0 && v.args[len(v.args)-1].cut
 	for _, alts := range r.options {
 		if hasOption(alts, v.options, may) {
 			continue
 		}
 		n := slices.IndexFunc(operands, word.wild)
-		if n < 0 || !may || strings.Contains(string(alts[0]), "=") {
+		if n < 0 || !may || !cut && strings.Contains(string(alts[0]), "=") {
 			return false
 		}
 		if !operands[n].many { // what stands for an option can't be an operand too
 			operands = slices.Delete(slices.Clone(operands), n, n+1)
 		}
 	}
-	if r.secrets {
+	if r.secrets && !cut {
 		operands, may = v.read(operands), false // nearly anything may be a secret
 	}
 	return fit(r.elements, operands, v.options, &v.at, may)

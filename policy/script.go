@@ -17,6 +17,9 @@ func (j *judging) script(src string, known bool, dialect string, at site, text s
 	if !known {
 		return askFor(scriptUnknown), false
 	}
+	if len(src) > maxBytes {
+		return askFor(tooLarge), false
+	}
 	if j.depth >= maxDepth || nests(src) > maxNests {
 		return askFor(tooDeep), false
 	}

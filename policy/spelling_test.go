@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,6 +53,45 @@ func TestSpellings(t *testing.T) {
 			if v := says(s); v != Allow {
 				t.Errorf("deny %s: %s: %s", c.rule, s, v)
 			}
+		}
+	}
+}
+
+// Whatever whoever starts a program calls it, and however much it is given, what a rule denies
+// of it is denied.
+func TestDeniedWhateverElseIsGiven(t *testing.T) {
+	p := (&Policy{}).With(layer(t, "user", "commands: [{deny: tool drop}, {deny: curl -X POST}, {deny: tool read ** <secret>}, {deny: rm -r}]\n"))
+	many, large := slices.Repeat([]string{"x"}, maxArgs), strings.Repeat("x", maxBytes)
+	for name, c := range map[string]struct {
+		argv []string
+		cut  bool
+		want Verdict
+	}{
+		"no name":                    {[]string{"", "drop"}, false, Deny},
+		"a folder's name":            {[]string{"x/", "drop"}, false, Deny},
+		"no name, nothing denied":    {[]string{"", "list"}, false, Ask},
+		"many arguments":             {append([]string{"tool", "drop"}, many...), false, Deny},
+		"a large argument":           {[]string{"tool", "drop", large}, false, Deny},
+		"a large one, no name":       {[]string{"", "drop", large}, false, Deny},
+		"many, and an option":        {append(append([]string{"curl"}, many...), "-XPOST"), false, Deny},
+		"many, nothing denied":       {append([]string{"rm"}, many...), false, Ask},
+		"large, nothing denied":      {[]string{"tool", "list", large}, false, Ask},
+		"a large script":             {[]string{"bash", "-c", "tool drop; :" + large}, false, Ask},
+		"cut":                        {[]string{"tool", "drop", "x"}, true, Deny},
+		"cut, before what is denied": {[]string{"tool", "-v"}, true, Deny},
+		"cut within it":              {[]string{"tool", "dr"}, true, Deny},
+		"cut, before an option":      {[]string{"rm", "x"}, true, Deny},
+		"cut, before its value":      {[]string{"curl", "x"}, true, Deny},
+		"cut, before a secret":       {[]string{"tool", "read", "x"}, true, Deny},
+		"cut, nothing denied":        {[]string{"tool", "list", "x"}, true, Ask},
+	} {
+		program := "/usr/bin/tool"
+		if c.argv[0] != "" && c.argv[0] != "x/" {
+			program = "/usr/bin/" + c.argv[0]
+		}
+		j := p.Command(Command{Argv: c.argv, Cut: c.cut, Program: program, Started: program, Cwd: "/p", Project: "/p", Home: "/h"})
+		if j.Verdict != c.want || (j.Verdict == Deny) != (j.Layer != "") {
+			t.Errorf("%s: %s: %s", name, j.Verdict, j.From())
 		}
 	}
 }

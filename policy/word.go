@@ -21,6 +21,7 @@ type word struct {
 	near    []string // what its program may take it for
 	value   bool     // it may be the value of the option before it, and no operand
 	fetched bool     // another machine sends what is in it, or what is in that pipe
+	cut     bool     // it stands for all that was too much to be read
 }
 
 // known says whether the argument is exactly text.

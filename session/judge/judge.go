@@ -198,9 +198,6 @@ var shells = map[string]bool{
 // By asks some rules about an exec.
 func (j *Judge) By(x *Exec, p *policy.Policy) policy.Judgement {
 	e, made := x.Exec, x.Command.Written
-	if e.Truncated {
-		return policy.Judgement{Verdict: policy.Ask, Rule: tooLarge}
-	}
 	f := j.facts(e, x.peeled.Argv, made)
 	if len(e.Argv) > 0 && len(f.Argv) > 0 && f.Argv[0] == e.Argv[0] { // it isn't what a wrapper was told to run
 		f.Started, f.Posing = e.Path, x.Posing
@@ -225,7 +222,7 @@ func (j *Judge) By(x *Exec, p *policy.Policy) policy.Judgement {
 func (j *Judge) facts(e *gate.Exec, argv []string, made bool) policy.Command {
 	return policy.Command{
 		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: made || e.Linker != "",
-		Project: j.Places.Project, Home: j.Places.Home, Hidden: j.Places.hides, Env: j.foreign(e.Env),
+		Project: j.Places.Project, Home: j.Places.Home, Hidden: j.Places.hides, Env: j.foreign(e.Env), Cut: e.Truncated,
 	}
 }
 

@@ -115,6 +115,23 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// What wasn't read whole is denied where a rule denies what was read.
+func TestNotReadWholeAndDenied(t *testing.T) {
+	l, err := policy.ParseLayer("user", "", []byte("commands: [{deny: tool drop}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]policy.Verdict{"drop": policy.Deny, "list": policy.Ask} {
+		j := made(t)
+		j.Use(policy.Builtin().With(l))
+		e := starts("/usr/bin/tool", "/usr/bin/tool", "tool", word, "x")
+		e.Truncated = true
+		if x := j.Exec(e, claude); x.Judgement.Verdict != want || x.Doubt() != tooLarge {
+			t.Errorf("tool %s: %s: %s", word, x.Judgement.Verdict, x.Judgement.Rule)
+		}
+	}
+}
+
 // The agent's program in the project is the agent's only if the person started
 // it from there.
 func TestLocal(t *testing.T) {
