@@ -124,8 +124,8 @@ func (j *judging) within(called []string, g *program, args []word, at site, text
 		return askFor(networkProgram), false
 	case g.Interpreter && at.piped && readsInput(g, args):
 		return askFor(fromInput), false
-	case g.Interpreter && fileOf(g, args) != nil:
-		return j.file(fileOf(g, args), at, text)
+	case g.Interpreter:
+		return j.interpreted(g, args, at, text)
 	case slices.Contains(called, "find"), slices.Contains(called, "bfs"):
 		return j.find(args, at, text)
 	case slices.Contains([]string{"eval", "source", ".", "trap"}, called[0]):
@@ -159,25 +159,52 @@ func readsInput(g *program, args []word) bool {
 	return true
 }
 
-// fileOf is the file that an interpreter is told to run, with its arguments; nil when
-// there is none.
-func fileOf(g *program, args []word) []word {
-	for i := 0; i < len(args); i++ {
-		switch t := args[i].text; {
+// interpreted judges what an interpreter is told to run.
+func (j *judging) interpreted(g *program, args []word, at site, text string) (*finding, bool) {
+	var all findings
+	for _, ws := range filesOf(g, args) {
+		all.join(j.file(ws, at, text))
+	}
+	if g.Runs != nil {
+		all.join(j.wrapper(g, args, at, text))
+	}
+	return all.found, all.parts
+}
+
+// maxFiles bounds what of an interpreter's arguments is taken for the file that it runs.
+const maxFiles = 8
+
+// filesOf are the files that an interpreter may be told to run, with their arguments. An
+// option that isn't known may take the word behind it or not.
+func filesOf(g *program, args []word) (out [][]word) {
+	odd := false // the word before is such an option
+	for i := 0; i < len(args) && len(out) < maxFiles; i++ {
+		t := args[i].text
+		whole := slices.Contains(g.Values, t)
+		switch {
 		case t == "--" && i+1 < len(args):
-			return args[i+1:]
+			return append(out, args[i+1:])
+		case t == "-":
+			return out
 		case !strings.HasPrefix(t, "-"):
-			return args[i:]
-		case slices.Contains(g.Values, t):
-			if !slices.Contains(g.Flags, t) {
-				return nil
+			if out = append(out, args[i:]); !odd {
+				return out
 			}
-			i++
-		case len(t) < 2, t[1] != '-' && slices.Contains(g.Values, t[:2]) && !slices.Contains(g.Flags, t[:2]):
-			return nil
+			odd = false
+		case whole || len(t) > 2 && t[1] != '-' && slices.Contains(g.Values, t[:2]):
+			if !slices.Contains(g.Flags, t) && !slices.Contains(g.Flags, t[:2]) { // what it runs is in there
+				return out
+			}
+			if whole {
+				i++
+			}
+		default:
+			last := "-" + t[len(t)-1:] // of several letters, as in -wI
+			odd = !strings.Contains(t, "=") && !strings.HasPrefix(t, "--no-") &&
+				(t[1] == '-' || slices.Contains(g.Values, last) && slices.Contains(g.Flags, last))
 		}
 	}
-	return nil
+	return out
 }
 
 // wrapper judges what a wrapper runs.

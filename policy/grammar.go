@@ -44,6 +44,7 @@ type runs struct {
 	Scripts     []string `yaml:"scripts"`     // options whose value is given to a shell
 	Split       []string `yaml:"split"`       // options whose value is split into arguments
 	Module      string   `yaml:"module"`      // the command is what follows this option; otherwise there is none
+	Named       []string `yaml:"named"`       // options whose value is what the command is called; its arguments follow, and behind all but the first option a script's name before them
 	After       []string `yaml:"after"`       // it follows one of these: words that come first, or options; otherwise there is none
 	Lookup      []string `yaml:"lookup"`      // options with which it runs nothing
 	Options     bool     `yaml:"options"`     // options may stand among the skipped operands

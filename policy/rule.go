@@ -343,8 +343,9 @@ func (g glob) valueIn(o word) (value word, has, is bool) {
 	return value, false, false
 }
 
+// letters says whether options of one letter, as curl's -# is too, are all that s has.
 func letters(s string) bool {
-	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789#:") == ""
 }
 
 // mayBegin says whether a text that g matches may begin with s.

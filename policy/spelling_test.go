@@ -15,7 +15,7 @@ func TestSpellings(t *testing.T) {
 		passes []string
 	}{
 		// An option's value may stand behind it or in it, and the option anywhere.
-		{"curl -X POST", []string{"curl -X POST x", "curl x -X POST", "curl -XPOST x", "curl -sX POST x", "curl -sXPOST x", "curl -X $M x"}, []string{"curl -X GET x", "curl x", "curl POST"}},
+		{"curl -X POST", []string{"curl -X POST x", "curl x -X POST", "curl -XPOST x", "curl -sX POST x", "curl -sXPOST x", "curl -#XPOST x", "curl -#X POST x", "curl -X $M x"}, []string{"curl -X GET x", "curl x", "curl POST"}},
 		{"curl -XPOST x", []string{"curl -X POST x", "curl -XPOST x"}, []string{"curl -X GET x"}},
 		{"kubectl --context prod get *", []string{"kubectl --context prod get x", "kubectl --context=prod get x", "kubectl get --context prod x", "kubectl get x --cont=prod"}, []string{"kubectl --context test get x", "kubectl --context=prod logs x", "kubectl get prod"}},
 		{"cloud --profile prod s3 rm", []string{"cloud --profile prod s3 rm x", "cloud --profile=prod s3 rm x", "cloud s3 rm x --profile prod", "cloud s3 --profile prod rm", "cloud s3 rm --debug --profile prod"}, []string{"cloud --profile=test s3 rm x", "cloud s3 rm x", "cloud --profile prod s3 ls"}},
@@ -33,8 +33,11 @@ func TestSpellings(t *testing.T) {
 		// git can be set to correct what it doesn't know.
 		{"git push", []string{"git psh x", "git pus", "git p", "git -c help.autocorrect=1 psuh", "git -C x pushh", "git puhs"}, []string{"git pull", "git absorb", "git st", "git x", "git co", "git lg", "git nothing", "git log -- psh", "git town", "git lfs pull", "git status"}},
 		// A tool that is a script is that tool, whoever runs it.
-		{"tool drop", []string{"node /usr/bin/tool drop", "python3 -u bin/tool --a b drop", "bash tool drop", "sh -e ./tool drop", "env X=1 perl -I lib tool drop", "node --no-warnings -- tool drop", "busybox sh tool drop"},
-			[]string{"node tool.js drop", "bash -c 'echo tool drop'", "node -e tool drop", "python -m tool drop2", "bash x tool drop", "node x tool drop"}},
+		{"tool drop", []string{"node /usr/bin/tool drop", "python3 -u bin/tool --a b drop", "bash tool drop", "sh -e ./tool drop", "env X=1 perl -I lib tool drop", "node --no-warnings -- tool drop", "busybox sh tool drop",
+			"node --title x tool drop", "node --title x --env-file y /usr/bin/tool drop", "python3 --check-hash-based-pycs never tool drop", "ruby -C x tool drop", "perl -wI x tool drop", "php -f tool -- drop", "python3 -Imtool drop"},
+			[]string{"python3 - tool drop", "python3 -u x tool drop", "node --no-warnings x tool drop", "node tool.js drop", "bash -c 'echo tool drop'", "node -e tool drop", "python -m tool drop2", "bash x tool drop", "node x tool drop"}},
+		// A file of many programs may be told which it is by an option.
+		{"tool drop", []string{"coreutils --coreutils-prog=tool drop", "coreutils --coreutils-prog-shebang=tool /bin/tool drop", "busybox.static tool drop"}, []string{"coreutils --coreutils-prog=other drop"}},
 		// A program is the same whatever folder it is typed with.
 		{"./deploy.sh prod", []string{"./deploy.sh prod", "deploy.sh prod", "../x/deploy.sh prod", "/p/deploy.sh prod"}, []string{"./deploy.sh test", "./deploy"}},
 		{"/usr/bin/tool", []string{"tool x", "/usr/bin/tool", "/bin/tool"}, []string{"tools"}},

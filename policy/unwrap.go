@@ -103,6 +103,12 @@ func (u *unwrapping) option(w word) (more bool) {
 			u.out.rest, u.done = append([]word{{text: val}}, u.args[u.i:]...), true
 		}
 		return false
+	case attached && slices.Contains(r.Named, opt):
+		if opt != r.Named[0] && u.i < len(u.args) {
+			u.i++
+		}
+		u.out.rest, u.done = append([]word{{text: val}}, u.args[u.i:]...), true
+		return false
 	case takes(r.Scripts, &opt, &val, attached), takes(r.Split, &opt, &val, attached):
 		value := word{text: val}
 		if val == "" && !attached {
