@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"stepbox/policy"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -64,6 +65,7 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 	}
 	x = s.judge.Newest(x).Beside(s.upkeep)
 	itself := p != nil && p.proc == procOf(x)
+	denied := x.Judgement.Verdict == policy.Deny
 	switch {
 	case itself && inChain:
 		s.admit(x, &process{kin: p.kin, action: p.action, agent: p.agent, is: p.is}, "the agent's script starts its interpreter")
@@ -73,7 +75,7 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		s.form(x, &action{parent: p, profile: profile, doubt: "an agent within action " + strconv.Itoa(k.action.N) + " is an action of its own"})
 	case covered:
 		s.nested(k, x)
-	case itself && p.agent && x.Self: // the agent's own process stays that
+	case itself && p.agent && x.Self && !denied: // the agent's own process stays that
 		s.admit(x, &process{kin: p.kin, action: p.action, agent: true}, "the agent itself: what it starts is judged")
 	case itself && p.agent:
 		// It runs another program in its place. When that is approved it is the
@@ -86,8 +88,9 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 
 // arise is an exec by a process that belongs to no action.
 func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
-	switch {
-	case x.Root:
+	switch j := x.Judgement; {
+	case j.Verdict == policy.Deny: // whatever passes unasked otherwise
+	case x.Root && (j.Verdict == policy.Allow || j.Layer == ""):
 		s.admit(x, &process{}, "a shell that is fed commands: what it starts is judged")
 		return
 	case x.Self:

@@ -324,6 +324,26 @@ func TestAReasonIsWhyOfItsRule(t *testing.T) {
 	w.reads(w.policy(), "commands:\n  - {deny: git push a, why: 'not\\x1b from here: "+strings.Repeat("é", (policy.MaxWhy-len(`not\x1b from here: `))/2)+"'} # TODAY\n")
 }
 
+// What passes unasked, as a shell that is fed commands and the agent's housekeeping do, is denied
+// where a rule denies it, and such a shell is asked about where one asks.
+func TestARuleIsAboutWhatPassesUnasked(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{
+		rules.Name:   "commands: [{deny: dash}, {ask: rbash}, {deny: git rev-parse}, {deny: claude again}]\n",
+		"bin/claude": "#!/bin/bash\n[ \"$1\" ] && exec git push c\necho : | dash; git rev-parse HEAD; git rev-parse; claude again; echo : | rbash; exec claude again\n",
+	}, "claude")
+	for _, title := range []string{"dash", "git rev-parse HEAD", "git rev-parse", "claude again"} {
+		w.happened("the denial of "+title, func(e api.Event) bool { return e.Kind == "action.denied" && e.Action.Title == title })
+	}
+	q := w.held(0)
+	if q.Title != "rbash" {
+		t.Errorf("it asks about %s", q.Title)
+	}
+	w.must(w.decide(q, api.AnswerDeny))
+	w.happened("the last denial", func(e api.Event) bool {
+		return e.Kind == "action.denied" && e.Action.N > q.Action && e.Action.Title == "claude again"
+	})
+}
+
 // An answer that comes once the program gave up makes a rule for its next try.
 func TestAnAnswerAfterItGaveUp(t *testing.T) {
 	w := start(t, api.ModePolicy, "timeout 0.2 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; read x; exec 3<>/dev/tcp/192.0.2.1/80; read x")
