@@ -99,7 +99,7 @@ func (j *judging) read(r reading, at site, text string) *finding {
 	v.typed = r.typed
 	j.more = j.more || !r.g.Shell && sets(r.args, r.g.Runs != nil && r.g.Runs.Assignments)
 	v.more = j.more
-	f := j.policy.weigh(v)
+	f := j.weigh(v)
 	switch inner, more := j.within(r.called, r.g, r.args, at, text); {
 	case inner == nil && !more:
 		return &f
@@ -240,7 +240,7 @@ func (j *judging) wrapper(g *program, args []word, at site, text string) (found 
 	}
 	for k := range n {
 		f := j.chain(text, rest[k:], at)
-		if k > 0 && f != nil && f.Layer == "" && f.rule != tooMany && f.rule != tooDeep {
+		if k > 0 && f != nil && f.Layer == "" && f.rule != tooMany && f.rule != tooDeep && f.rule != tooLong {
 			continue // most of these are no commands at all
 		}
 		all.add(f)

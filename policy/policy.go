@@ -176,6 +176,7 @@ const (
 	noRule   = "no rule asks about it"
 	tooLarge = "it is too large to be judged"
 	tooMany  = "it has more commands than can be judged"
+	tooLong  = "it takes too long to be judged by so many rules"
 	tooDeep  = "its scripts are nested too deeply to be judged"
 )
 
@@ -298,14 +299,33 @@ func (i *findings) join(f *finding, parts bool) {
 	i.parts = i.parts || parts
 }
 
+// maxWork bounds what it takes to ask the rules about a command, in steps of a few
+// nanoseconds. Rules may come with the project, and both they and the command from who wants
+// to keep those who judge busy: what takes more is denied, since no rule was found not to.
+const maxWork = 500e6
+
 // weigh asks the rules about one invocation.
-func (p *Policy) weigh(v *invocation) finding {
+func (j *judging) weigh(v *invocation) finding {
+	p := j.policy
+	v.size = len(v.names)
+	for _, n := range v.names {
+		v.size += len(n)
+	}
+	for _, w := range v.args {
+		v.size += len(w.text)
+	}
 	var found *finding
 	var guess *Layer // in which found is a rule that asks, and only may be about it
 	for i := range p.layers {
 		l := &p.layers[len(p.layers)-1-i]
 		for k := range l.Rules {
 			r := &l.Rules[k]
+			if len(r.patterns) == 0 && !r.named(v.names) && !r.typed(v.typed) {
+				continue
+			}
+			if j.work += r.work(v); j.work > maxWork {
+				return finding{verdict: Deny, rule: tooLong}
+			}
 			switch {
 			case found != nil && guess == l && r.Verdict == Ask && r.about(v, false): // says better why
 				guess = nil
@@ -345,6 +365,7 @@ type judging struct {
 	pushes bool
 	depth  int
 	steps  int
+	work   int // that asking the rules took, see maxWork
 	full   bool
 	more   bool // it may do more than its words show: no rule allows it
 }

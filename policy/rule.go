@@ -61,6 +61,8 @@ type Rule struct {
 	options  [][]glob // for each, one of its alternatives must be there
 	elements []element
 	secrets  bool // it is about files that hold secrets
+	alts     int  // how much there is to compare with each argument
+	wild     int  // how long its globs are that aren't literal
 }
 
 // element stands for one argument, or for any number of them.
@@ -125,7 +127,35 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 		r.elements = append(r.elements, element{any: true})
 	}
 	r.secrets = r.secretNamed()
+	r.weight()
 	return r, 0, nil
+}
+
+// weight sets what work is reckoned by.
+func (r *Rule) weight() {
+	const ofClass = 32 // paths are cleaned
+	all := [][]glob{r.patterns}
+	all = append(all, r.options...)
+	for _, e := range r.elements {
+		if all = append(all, e.alts, e.of); e.class != nil {
+			r.alts += ofClass
+		}
+		r.alts++
+	}
+	for _, alts := range all {
+		r.alts += len(alts)
+		for _, g := range alts {
+			if !g.literal() {
+				r.wild += len(g)
+			}
+		}
+	}
+}
+
+// work is how many steps it takes at most, or nearly, to see whether a rule is about an
+// invocation.
+func (r *Rule) work(v *invocation) int {
+	return 1 + r.alts*len(v.args) + r.wild*v.size
 }
 
 // alternatives are the globs that one word of a rule is.
@@ -216,6 +246,7 @@ type invocation struct {
 	options  []word // "-x", "--long=value"; a value that follows is joined with "="
 	operands []word // the rest
 	at       site
+	size     int  // of its names and arguments, in bytes
 	more     bool // it may do more than it shows
 }
 
@@ -410,12 +441,17 @@ func fit(es []element, args, options []word, at *site, may bool) bool {
 // left adds to some numbers of arguments, in order, those that are reached by leaving out
 // what may be an option's value.
 func left(here []int, args []word) []int {
-	for k := 0; k < len(here); k++ {
-		if i := here[k]; i < len(args) && args[i].value && (k+1 == len(here) || here[k+1] > i+1) {
-			here = slices.Insert(here, k+1, i+1)
+	value := func(i int) bool { return i < len(args) && args[i].value }
+	if !slices.ContainsFunc(here, value) {
+		return here
+	}
+	var out []int
+	for k, i := range here {
+		for out = append(out, i); value(i) && (k+1 == len(here) || here[k+1] > i+1); out = append(out, i) {
+			i++
 		}
 	}
-	return here
+	return out
 }
 
 // given says whether an element that stands behind an option is the value of such a one.

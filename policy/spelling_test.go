@@ -99,6 +99,33 @@ func TestDeniedWhateverElseIsGiven(t *testing.T) {
 	}
 }
 
+// What the rules take too long to judge is denied, also behind a wrapper, and by few rules or
+// of few words it doesn't take long.
+func TestTooLongToJudge(t *testing.T) {
+	rule := func(n int) string {
+		return "commands:\n" + strings.Repeat("- ask: tool "+strings.Repeat("x*", 2000)+"\n", n)
+	}
+	argument := strings.Repeat("y", 60<<10)
+	for name, c := range map[string]struct {
+		rules int
+		argv  []string
+		want  Verdict
+	}{
+		"long":             {3, []string{"tool", argument}, Deny},
+		"many":             {3, append([]string{"tool"}, slices.Repeat([]string{"y"}, 60<<10)...), Deny},
+		"behind a wrapper": {3, []string{"nice", "--new", "x", "tool", argument}, Deny},
+		"in a script":      {3, []string{"sh", "-c", "true; tool " + argument}, Deny},
+		"of few rules":     {1, []string{"tool", argument}, Allow},
+		"of few words":     {3, []string{"tool", "y"}, Allow},
+		"another program":  {3, []string{"other", argument}, Allow},
+	} {
+		p := (&Policy{}).With(layer(t, "user", rule(c.rules)))
+		if j := p.Command(Command{Argv: c.argv, Cwd: "/p", Project: "/p", Home: "/h"}); j.Verdict != c.want || c.want == Deny && j.Rule != tooLong {
+			t.Errorf("%s: %s: %s", name, j.Verdict, j.Rule)
+		}
+	}
+}
+
 // A rule that allows a program with a folder is about what is typed so, and nothing else.
 func TestAllowedWithFolder(t *testing.T) {
 	p := Builtin().With(layer(t, "user", "commands:\n  - allow: ./gradlew publish *\n  - allow: scripts/*/gradlew publish *\n"))
