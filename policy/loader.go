@@ -9,7 +9,7 @@ import (
 
 // code are variables, or with a star the beginnings of their names, by which a shell, or a
 // program in one of the common languages, runs what isn't its own.
-var code = []string{"LD_*", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB"}
+var code = []string{"LD_*", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB", "LUA_*", "PHPRC", "PHP_INI_SCAN_DIR", "DOTNET_STARTUP_HOOKS"}
 
 // loaders are variables, or with a star the beginnings of their names, by which a
 // program runs another, loads what isn't its own, or reads whom it works for: with
@@ -22,6 +22,7 @@ var loaders = slices.Concat(code, []string{
 	"NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_GIT", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_EDITOR", "NPM_CONFIG_@*", "YARN_*", "BUN_OPTIONS",
 	"PERLLIB", "GEM_*", "BUNDLE_*", "PIP_*", "UV_*", "TWINE_*", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_HOME", "MAVEN_*", "GRADLE_*",
 	"GOFLAGS", "GOENV", "GOROOT", "GOTOOLCHAIN", "CARGO_*", "RUSTC*", "RUSTFLAGS", "RUSTUP_*", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "CC", "CXX", "DOCKER_*", "KUBECONFIG", "AWS_*", "OPENSSL_CONF", "RSYNC_*",
+	"SUDO_ASKPASS", "GNUPGHOME", "SVN_SSH", "CVS_RSH", "HGRCPATH", "RIPGREP_CONFIG_PATH", "PSQL_*", "PSQLRC", "VIMINIT", "EXINIT", "AWKPATH", "AWKLIBPATH", "GCC_EXEC_PREFIX", "COMPILER_PATH",
 	"CURL_HOME", "WGETRC", "SYSTEM_WGETRC", "TAR_OPTIONS", "TF_CLI_*", "TF_DATA_DIR", "TF_VAR_*", "TF_WORKSPACE", "PULUMI_*", "HELM_*", "ANSIBLE_*", "CLOUDSDK_*", "AZURE_*",
 })
 

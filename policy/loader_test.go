@@ -44,7 +44,7 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 	}
 	for v, want := range map[string]Verdict{
 		"LD_PRELOAD=./x": Ask, "GIT_SSH_COMMAND=./x": Ask, "GIT_EXEC_PATH=./x": Ask, "GIT_EXEC_PATH=/usr/lib/git-core": Allow, "GIT_DIR=.git": Allow, "GIT_DIR=x": Ask, "GIT_PROTOCOL=version=2": Allow, "GIT_CONFIG_COUNT=1": Ask, "BASH_FUNC_git%%=() { ./x; }": Ask, "npm_config_script_shell=./x": Ask,
-		"CURL_HOME=./x": Ask, "WGETRC=./x": Ask, "MAKEFILES=./x": Ask, "TAR_OPTIONS=-x": Ask, "TF_CLI_ARGS_apply=-destroy": Ask, "TF_IN_AUTOMATION=1": Allow, "ANSIBLE_CONFIG=./x": Ask,
+		"CURL_HOME=./x": Ask, "WGETRC=./x": Ask, "MAKEFILES=./x": Ask, "TAR_OPTIONS=-x": Ask, "TF_CLI_ARGS_apply=-destroy": Ask, "TF_IN_AUTOMATION=1": Allow, "ANSIBLE_CONFIG=./x": Ask, "SVN_SSH=./x": Ask, "RIPGREP_CONFIG_PATH=./x": Ask, "PSQL_PAGER=./x": Ask, "AWKPATH=.": Ask, "GNUPGHOME=.": Ask,
 		"PATH=/usr/bin": Allow, "GIT_EDITOR=true": Allow, "CI=1": Allow, "npm_config_user_agent=npm": Allow, "npm_config_userconfig=/home/me/.npmrc": Allow,
 	} {
 		k := c("git", "push", "origin", "main")
@@ -75,6 +75,7 @@ func must(r Rule, err error) Rule {
 func TestLoadsCode(t *testing.T) {
 	for v, want := range map[string]bool{
 		"LD_PRELOAD=x": true, "LD_LIBRARY_PATH=x": true, "BASH_ENV=x": true, "ENV=x": true, "NODE_OPTIONS=-r x": true, "PYTHONPATH=x": true, "PERL5OPT=-Mx": true, "RUBYOPT=-rx": true, "RUBYLIB=x": true,
+		"LUA_INIT=x": true, "LUA_PATH_5_4=x": true, "PHPRC=x": true, "PHP_INI_SCAN_DIR=x": true, "DOTNET_STARTUP_HOOKS=x": true,
 		"PYTHONUNBUFFERED=1": false, "ENVIRONMENT=x": false, "PAGER=x": false, "GIT_SSH_COMMAND=x": false, "HOME=/x": false, "PATH=/x": false, "": false,
 	} {
 		if LoadsCode(v) != want || want && !Loads(v) {
