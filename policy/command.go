@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -97,8 +98,10 @@ func readings(called []string, args []word) (out []reading) {
 func (j *judging) read(r reading, at site, text string) *finding {
 	v := r.g.invoke(r.called, r.args, at)
 	v.typed = r.typed
-	j.more = j.more || !r.g.Shell && sets(r.args, r.g.Runs != nil && r.g.Runs.Assignments)
-	v.more = j.more
+	if !r.g.Shell && sets(r.args, r.g.Runs != nil && r.g.Runs.Assignments) {
+		j.more = cmp.Or(j.more, setsMore)
+	}
+	v.more = j.more != ""
 	f := j.weigh(v)
 	switch inner, more := j.within(r.called, r.g, r.args, at, text); {
 	case inner == nil && !more:

@@ -74,6 +74,9 @@ func sets(ws []word, may bool) bool {
 	})
 }
 
+// setsMore says that a command line sets such a variable itself.
+const setsMore = "it sets a variable that may have a command do more than it shows"
+
 // exports says whether a script may set such a variable for a command in it. Which
 // command that would be isn't looked at.
 func exports(f *syntax.File, r *reader) (found bool) {

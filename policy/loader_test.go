@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,6 +61,33 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 	deny := p.With(Layer{Name: "session", Rules: []Rule{must(ParseRule(Deny, "git push"))}})
 	if j := deny.Command(c("bash", "-c", slices.Concat(scripts[Ask][:1])[0])); j.Verdict != Deny {
 		t.Errorf("denied with a variable: %s", j.Verdict)
+	}
+}
+
+// Where no rule that allows counts it is said why, bounded, and only of what is asked about.
+func TestSaysWhyNoRuleCounts(t *testing.T) {
+	p := Builtin().With(Layer{Name: "yours", Rules: []Rule{must(ParseRule(Allow, "git push *"))}})
+	of := func(argv ...string) Command { return Command{Argv: argv} }
+	given, made, posing := of("git", "push"), of("git", "push"), of("git", "push")
+	given.Env = []string{"GOFLAGS=-x", "A=1", "npm_config_registry=x", "GOFLAGS=-y", "LD_" + strings.Repeat("x", 80) + "=", "PAGER=./x", "CC=x", "CXX=x"}
+	made.Written, posing.Posing = true, true
+	free := of("ls")
+	free.Env = given.Env
+	for name, c := range map[string]struct {
+		of   Command
+		want string
+	}{
+		"variables":    {given, "it is given CC, CXX, GOFLAGS, LD_" + strings.Repeat("x", 37) + " and 2 more, which may have it do more than it shows"},
+		"made":         {made, "what runs may be this session's own"},
+		"posing":       {posing, "it goes by a name that the agent may have chosen"},
+		"a script":     {of("sh", "-c", "export GOFLAGS=-x; git push"), setsMore},
+		"a wrapper":    {of("env", "GOFLAGS=-x", "git", "push"), setsMore},
+		"it counts":    {of("git", "push"), ""},
+		"nobody asked": {free, ""},
+	} {
+		if got := p.Command(c.of); got.Uncounted != c.want {
+			t.Errorf("%s: %s, since %q; want %q", name, got.Verdict, got.Uncounted, c.want)
+		}
 	}
 }
 

@@ -74,6 +74,43 @@ func (c *Command) wrote() bool {
 	return c.Written || c.Wrote != nil && c.Program != "" && c.Wrote(c.Program)
 }
 
+// more says why it may do more than its words show; "": it doesn't.
+func (c *Command) more() string {
+	if c.wrote() {
+		return "what runs may be this session's own"
+	}
+	if c.Posing {
+		return "it goes by a name that the agent may have chosen"
+	}
+	var given []string
+	for _, v := range c.Env {
+		if name, _, _ := strings.Cut(v, "="); Loads(v) && !slices.Contains(given, name) {
+			given = append(given, name)
+		}
+	}
+	slices.Sort(given)
+	return moreBy(given)
+}
+
+// maxGiven bounds how many variables are named, and how much of each.
+const maxGiven, maxGivenName = 4, 40
+
+// moreBy says that variables have a command do more than its words show; "" for none.
+func moreBy(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	var out []string
+	for _, n := range names[:min(len(names), maxGiven)] {
+		out = append(out, n[:min(len(n), maxGivenName)])
+	}
+	and := ""
+	if n := len(names) - len(out); n > 0 {
+		and = fmt.Sprintf(" and %d more", n)
+	}
+	return "it is given " + strings.Join(out, ", ") + and + ", which may have it do more than it shows"
+}
+
 // Where says where something stands.
 type Where struct {
 	Layer string // "": in none, no rule says it
@@ -103,6 +140,9 @@ type Judgement struct {
 	Parts   []Part // the simple commands in it, in order; none for hosts
 	// NestedAllowed says that a rule allows what the command starts, too.
 	NestedAllowed bool
+	// Uncounted is why no rule that allows counts for what is asked about; "": they do. It
+	// isn't escaped.
+	Uncounted string
 	// Pushes says that a rule which isn't built in allows a git push in it, see Packs.
 	Pushes bool
 	// Special says that the rule names a place that only its own rule opens, see
@@ -193,7 +233,7 @@ func (p *Policy) Command(c Command) Judgement {
 	if len(c.Argv) == 0 {
 		return Judgement{Verdict: Ask, Rule: "it has no arguments, not even a name"}
 	}
-	j := judging{policy: p, home: c.Home, more: c.wrote() || c.Posing || slices.ContainsFunc(c.Env, Loads)}
+	j := judging{policy: p, home: c.Home, more: c.more()}
 	at := site{project: c.Project, home: c.Home, hidden: c.Hidden}
 	if c.Cwd != "" {
 		at.dirs, at.start = []string{c.Cwd}, c.Cwd
@@ -367,7 +407,7 @@ type judging struct {
 	steps  int
 	work   int // that asking the rules took, see maxWork
 	full   bool
-	more   bool // it may do more than its words show: no rule allows it
+	more   string // why it may do more than its words show, so that no rule allows it; "": it doesn't
 }
 
 // add notes a part. What is beyond the bound is one part that asks.
@@ -391,6 +431,9 @@ func (j *judging) judgement() Judgement {
 		if i == 0 || p.Verdict.Stricter(out.Verdict) || out.Layer == "" && p.Layer != "" && !out.Verdict.Stricter(p.Verdict) {
 			out.Verdict, out.Rule, out.Where = p.Verdict, p.Rule, p.Where
 		}
+	}
+	if out.Verdict == Ask {
+		out.Uncounted = j.more
 	}
 	return out
 }

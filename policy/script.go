@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -42,7 +43,9 @@ func (j *judging) script(src string, known bool, dialect string, at site, text s
 		own:  map[string]bool{},
 	}
 	s.r = reader{home: j.home, set: assigned(file), own: s.own}
-	j.more = j.more || exports(file, &s.r)
+	if exports(file, &s.r) {
+		j.more = cmp.Or(j.more, setsMore)
+	}
 	before := len(j.parts)
 	s.stmts(file.Stmts, &at)
 	// Whatever commands stand where the walk above doesn't go, such as in the

@@ -55,6 +55,26 @@ func TestAnswerBecomesARule(t *testing.T) {
 	}
 }
 
+// A question on which no rule that allows counts says why, and so does what makes rules.
+func TestSaysWhyNoRuleCounts(t *testing.T) {
+	t.Parallel()
+	q := sceneQuestion()
+	d := bench(t, sceneWorkbench(q), 80, 24, "plain")
+	d.press(leader, "a")
+	d.lacks("none that allows counts")
+	q.Command.Uncounted = "it is given GOFLAGS, which may have it do more than it shows"
+	c := sceneWorkbench(q)
+	c.Propose(q.ID)
+	d = bench(t, c, 80, 24, "plain")
+	d.press(leader, "a")
+	d.shows("none that allows counts: it is given GOFLAGS")
+	d.calmly("A")
+	d.shows("no rule can be made of it")
+	d.shows("no rule that allows counts for it: it is given GOFLAGS")
+	d.calmly("enter")
+	d.decided()
+}
+
 // Esc leaves without an answer, and one that is answered elsewhere takes none.
 func TestRuleIsLeft(t *testing.T) {
 	t.Parallel()

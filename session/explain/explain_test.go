@@ -120,6 +120,17 @@ func lineOf(n int) string {
 	return string(rune('0' + n%10))
 }
 
+// That no rule which allows counts for a command is said, with why.
+func TestExplainSaysWhyNoRuleCounts(t *testing.T) {
+	s, project := made(t)
+	for line, want := range map[string]int{"GOFLAGS=-x git push": 1, "git push": 0} { // beside that the project's policy isn't confirmed
+		e, err := s.Explain(t.Context(), api.ExplainRequest{Argv: []string{line}, PolicyOf: api.PolicyOf{Project: project}})
+		if err != nil || e.Verdict != api.Ask || len(e.Notes) != want+1 || want > 0 && !strings.Contains(e.Notes[0], "no rule that allows counts for it: it sets a variable") {
+			t.Errorf("%s: %s, %q (%v)", line, e.Verdict, e.Notes, err)
+		}
+	}
+}
+
 // What can't be explained is refused with what can.
 func TestExplainRefuses(t *testing.T) {
 	s, project := made(t)

@@ -83,6 +83,9 @@ func (s *Service) command(r holding, q api.ExplainRequest) api.Explained {
 			out.Parts = append(out.Parts, api.PartRuling{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Ruling: ruling(p.Rule, p.Where)})
 		}
 	}
+	if j.Uncounted != "" {
+		out.Notes = append(out.Notes, "no rule that allows counts for it: "+api.Escape(j.Uncounted))
+	}
 	switch r.session.Mode {
 	case api.ModeStep:
 		out.Notes = append(out.Notes, "this session is in step mode: what a rule doesn't deny is asked about all the same")

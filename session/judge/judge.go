@@ -119,7 +119,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 // judged sets what the rules say of an exec.
 func (x *Exec) judged(by policy.Judgement) {
 	x.ruled, x.Judgement = by, by
-	x.Command.Parts = nil
+	x.Command.Parts, x.Command.Uncounted = nil, api.Escape(by.Uncounted)
 	for _, p := range by.Parts {
 		x.Command.Parts = append(x.Command.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
 	}

@@ -73,6 +73,7 @@ func TestExec(t *testing.T) {
 		"not read whole":     {exec: starts("/usr/bin/ls", "/usr/bin/ls", "ls"), change: func(e *gate.Exec) { e.Truncated = true }, line: "ls", want: policy.Ask, rule: "too large", check: func(x *Exec) bool { return x.Command.Truncated }},
 		"its linker":         {exec: starts("/usr/bin/ls", "/usr/bin/ls", "ls"), change: func(e *gate.Exec) { e.Linker = "/p/ld\n" }, line: "ls", want: policy.Ask, rule: `dynamic linker /p/ld\n`},
 		"a rule's":           {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "push"), line: "git push", want: policy.Ask, rule: "git push", check: func(x *Exec) bool { return len(x.Command.Parts) == 1 }},
+		"no rule counts":     {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "push"), change: func(e *gate.Exec) { e.Env = append(e.Env, "GIT_\x1b=1") }, line: "git push", want: policy.Ask, check: func(x *Exec) bool { return strings.HasPrefix(x.Command.Uncounted, `it is given GIT_\x1b,`) }},
 		"by its interpreter": {
 			exec: starts("/p/x", "/p/x", "x"), want: policy.Ask, rule: "rm", line: "x [runs /p/x]",
 			change: func(e *gate.Exec) {

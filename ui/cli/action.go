@@ -102,6 +102,9 @@ func printQuestion(w io.Writer, q api.Question) {
 		if c.Written {
 			fmt.Fprintf(w, "\tthis session wrote that file\n")
 		}
+		if c.Uncounted != "" {
+			row(w, "note", "no rule that allows counts for it: %s", c.Uncounted)
+		}
 		row(w, "in", "%s", c.Cwd)
 		for _, u := range c.Unpinned {
 			row(w, "note", "not held to what you see: %s", u)

@@ -101,6 +101,9 @@ func (d *Decision) facts(dst uv.Screen, width int) (out []row) {
 	q, c := d.shown, d.shown.Command
 	add := adder(dst, &out, width)
 	add("asked by", cmp.Or(q.Rule, "—"), themes.Surface)
+	if why := uncounted(q); why != "" {
+		add("rules", "none that allows counts: "+why, themes.Surface)
+	}
 	add("last time", c.LastTime, themes.Surface)
 	if d.said != nil {
 		add("said", d.said.Text+" ("+d.said.Source+")", themes.Surface)
@@ -111,6 +114,19 @@ func (d *Decision) facts(dst uv.Screen, width int) (out []row) {
 		add("undo", fmt.Sprintf("the project rolls back to checkpoint %d, nothing else does", c.Before), themes.SurfaceMuted)
 	}
 	return out
+}
+
+// uncounted is why no rule that allows counts for what a question is about; "": they do.
+func uncounted(q api.Question) string {
+	if q.Command == nil {
+		return ""
+	}
+	for _, c := range q.Command.All() {
+		if c.Uncounted != "" {
+			return c.Uncounted
+		}
+	}
+	return ""
 }
 
 // arguments are those of each program as they are, and the variables that aren't shown

@@ -52,6 +52,7 @@ type Rule struct {
 	counted   bool // proposals say what of the past they cover
 	loaded    bool
 	problem   string // why there are no proposals but the narrowest
+	uncounted string // why there can't be any
 	off       string // why enter does nothing, or ""
 	sent      bool
 	failed    string
@@ -69,7 +70,7 @@ func NewAlways(q api.Question, print string) *Rule {
 		offered = o.Pattern
 	}
 	return &Rule{
-		offered: offered,
+		offered: offered, uncounted: uncounted(q),
 		counted: true, About: asked(q), verdict: api.Allow, commands: q.Connection == nil, Shown: state.Target{Question: q.ID, Hash: print, Place: "rule"},
 		do: func(p api.Proposal, e api.Extent) intent.Intent {
 			return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, For: e, Pattern: p.Pattern}
@@ -203,6 +204,8 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		rows = append(rows, muted("⋯ looking up what rules would be about"))
 	case len(r.proposals) > 0:
 		tail = r.chosen(dst, width)
+	case r.uncounted != "":
+		rows = append(append(rows, wrapped(dst, "no rule that allows counts for it: "+r.uncounted, width, themes.Surface)...), row{})
 	}
 	if !r.loaded || len(r.proposals) > 0 {
 		tail = append(tail, row{}, r.extents(dst), row{})
