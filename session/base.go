@@ -52,7 +52,7 @@ func (s *Session) takeBase() {
 			}
 		})
 		stepBack()
-		found, warning, err := findBase(ctx, options, first)
+		found, warnings, err := findBase(ctx, options, first)
 		cancel()
 		patience.Wait()
 		return func() {
@@ -65,9 +65,7 @@ func (s *Session) takeBase() {
 			} else {
 				s.info.Bases = append(slices.Clone(s.info.Bases[max(0, len(s.info.Bases)+1-maxBases):]), *found)
 			}
-			if warning != "" {
-				s.info.Warnings = append(slices.Clip(s.info.Warnings), warning)
-			}
+			s.info.Warnings = append(slices.Clip(s.info.Warnings), warnings...)
 			s.record(nil, s.changed("based"))
 			for _, a := range s.actions.all { // of those that ended before nothing could be said to be lost
 				if a.State == api.ActionEnded && a.Effects != nil && a.StartedAt.After(s.info.ResumedAt) {
@@ -83,13 +81,14 @@ func (s *Session) takeBase() {
 	})
 }
 
-// findBase takes the base and keeps it, packed over the first, and says what of the project the agent can't
-// change, since the kernel doesn't copy a file to the upper whose owner or group the
-// sandbox hasn't got (EOVERFLOW).
-func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.Base, warning string, err error) {
+// findBase takes the base and keeps it, packed over the first. It warns of what git has
+// and the agent can't see, and of what of the project the agent can't change, since the
+// kernel doesn't copy a file to the upper whose owner or group the sandbox hasn't got
+// (EOVERFLOW).
+func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.Base, warnings []string, err error) {
 	rec, err := base.Take(ctx, o)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	var earlier content.Hash
 	if first != nil {
@@ -97,16 +96,24 @@ func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.
 	}
 	h, err := rec.Save(context.WithoutCancel(ctx), o.Bodies, earlier)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
+	}
+	if absent := rec.Absent(); len(absent) > 0 {
+		var names []string
+		for _, p := range absent[:min(len(absent), 4)] {
+			names = append(names, api.Escape(api.Trim(p, maxReason)))
+		}
+		warnings = append(warnings, fmt.Sprintf("git has %s, hidden from the agent: to git in the sandbox that looks deleted, and a commit of all changes (git add -A, git commit -a) deletes it, for whoever gets the commit",
+			listed(names, len(absent), 3)))
 	}
 	if n := rec.Foreign; n > 0 {
-		warning = fmt.Sprintf("the agent can't change what has another owner or group than you, and is told \"Value too large for defined data type\": %d of the project's files and folders, as %s; chgrp %d mends it where only the group is another",
-			n, api.Escape(api.Trim(rec.Foreigner, maxReason)), os.Getegid())
+		warnings = append(warnings, fmt.Sprintf("the agent can't change what has another owner or group than you, and is told \"Value too large for defined data type\": %d of the project's files and folders, as %s; chgrp %d mends it where only the group is another",
+			n, api.Escape(api.Trim(rec.Foreigner, maxReason)), os.Getegid()))
 	}
 	return &api.Base{
 		Kind: rec.Kind(), Hash: h.String(), Files: len(rec.Entries),
 		Complete: rec.Missing == "", Reason: api.Escape(api.Trim(rec.Missing, maxReason)),
-	}, warning, nil
+	}, warnings, nil
 }
 
 // stepBack lets all else go before the calling goroutine, for the rest of its

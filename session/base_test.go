@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"stepbox/runner/overlay/content"
@@ -79,6 +81,11 @@ func TestBaseOfARepository(t *testing.T) {
 	}
 	if len(got) != 2 || got["a.txt"] != "dirty before" || got["new.txt"] != "new before" || b.Kind != "git" {
 		t.Errorf("the %s base has %q", b.Kind, got)
+	}
+	s, err := w.read.Session(t.Context(), w.ID())
+	warns := func(w string) bool { return strings.HasPrefix(w, "git has .npmrc, hidden from the agent: ") }
+	if w.must(err); !slices.ContainsFunc(s.Warnings, warns) {
+		t.Errorf("nobody is warned of what looks deleted to git: %q", s.Warnings)
 	}
 	if s, err := w.read.Session(t.Context(), w.ID()); err != nil || s.Commit == "" || s.Commit != r.Repositories[0].Commit {
 		t.Errorf("the session is at %q, its base at %q, %v", s.Commit, r.Repositories[0].Commit, err)
