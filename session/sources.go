@@ -81,7 +81,8 @@ func (s *Session) adopt(now rules.State, done func(error)) {
 func (s *Session) sayChange(was, now api.PolicyFile) {
 	switch {
 	case now.Problem != "" && now.Problem != was.Problem:
-		s.note(true, "what it said before holds on, as it can't be used now: %s", now.Problem)
+		// The place comes first: where a screen cuts the rest off, that can be acted on.
+		s.note(true, "%s; what was there before holds on", now.Problem)
 	case now.Problem != "":
 	case now.Hash == "" && was.Hash != "":
 		s.note(true, "%s is gone: its rules don't hold any more", now.Path)

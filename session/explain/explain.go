@@ -91,6 +91,14 @@ func (s *Service) holding(ctx context.Context, of api.PolicyOf) (holding, error)
 	return r, nil
 }
 
+// follows says whether the session is live and has rules of a file, as it was when it was
+// read last.
+func (r *holding) follows(file string) bool {
+	return r.session.ID != "" && r.session.Live() && slices.ContainsFunc(r.session.Policy, func(p api.PolicyFile) bool {
+		return p.Path == api.Escape(file) && p.Hash != ""
+	})
+}
+
 // alone is a layer that is in no file of a person's.
 func alone(l policy.Layer) shown {
 	return shown{name: l.Name, Source: rules.Source{Trusted: true, Whole: l, Layer: l}}

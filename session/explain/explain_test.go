@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,35 @@ func lineOf(n int) string {
 		return ""
 	}
 	return string(rune('0' + n%10))
+}
+
+// Of a file that can't be read it is said that a session which began before still follows
+// what it said.
+func TestExplainSaysWhatASessionStillFollows(t *testing.T) {
+	s, project := made(t)
+	if err := os.WriteFile(s.User, []byte("network: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const told = "this session still follows"
+	for name, c := range map[string]struct {
+		session api.Session
+		of      api.PolicyOf
+		want    bool
+	}{
+		"live":       {api.Session{State: api.SessionRunning, Policy: []api.PolicyFile{{Path: s.User, Hash: "1"}}}, api.PolicyOf{Session: "1"}, true},
+		"no such":    {api.Session{State: api.SessionRunning, Policy: []api.PolicyFile{{Path: s.User}}}, api.PolicyOf{Session: "1"}, false},
+		"ended":      {api.Session{State: api.SessionEnded, Policy: []api.PolicyFile{{Path: s.User, Hash: "1"}}}, api.PolicyOf{Session: "1"}, false},
+		"no session": {api.Session{}, api.PolicyOf{Project: project}, false},
+	} {
+		s.Session = func(_ context.Context, id string) (api.Session, error) {
+			c.session.ID, c.session.Folder = id, project
+			return c.session, nil
+		}
+		e, err := s.Explain(t.Context(), api.ExplainRequest{Host: "example.org:443", PolicyOf: c.of})
+		if said := slices.ContainsFunc(e.Notes, func(n string) bool { return strings.HasPrefix(n, told) }); err != nil || said != c.want || !strings.Contains(e.Notes[0], "can't be read") {
+			t.Errorf("%s: %q (%v)", name, e.Notes, err)
+		}
+	}
 }
 
 // That no rule which allows counts for a command is said, with why.

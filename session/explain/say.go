@@ -50,6 +50,9 @@ func (s *Service) Explain(ctx context.Context, q api.ExplainRequest) (api.Explai
 		switch {
 		case f.Problem != nil:
 			out.Notes = append(out.Notes, api.Escape(fmt.Sprintf("%s can't be read, so it isn't counted here: %s", f.Path, f.Problem)))
+			if r.follows(f.Path) {
+				out.Notes = append(out.Notes, "this session still follows what that file said before, so it may decide otherwise until the file is put right")
+			}
 		case f.Loosens() && q.Path == "":
 			out.Notes = append(out.Notes, api.Escape(fmt.Sprintf("nobody confirmed %s as it is now, so what it allows isn't counted; stepbox policy trust shows it", f.Path)))
 		}
