@@ -43,6 +43,7 @@ type action struct {
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
+	answered time.Time    // when what it waited for last was answered
 	since    time.Time    // when the one before with its title began; of an edit, was written
 	edited   deeds.Edited // what an edit wrote
 	toldTo   int64        // the last checkpoint whose changes are counted

@@ -151,10 +151,14 @@ func (l *actions) lastTime(title string) string {
 func (l *actions) commands() []files.Command {
 	var out []files.Command
 	for _, a := range l.alive() {
-		out = append(out, files.Command{
+		c := files.Command{
 			N: a.N, Runs: a.State == api.ActionRunning && a.atExit == nil,
 			Ending: a.exiting, Beside: a.beside, Released: a.ReleasedAt,
-		})
+		}
+		if a.answered.After(c.Released) {
+			c.Released = a.answered
+		}
+		out = append(out, c)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"stepbox/session/api"
 )
@@ -56,6 +57,9 @@ func (q *question) to(next questionState, by, closed string) error {
 		q.Answering = by
 	case questionClosed:
 		q.Closed, q.ClosedBy = closed, by
+		if q.action != nil && (closed == "allow" || closed == "deny") { // it stood still until now
+			q.action.answered = time.Now()
+		}
 	}
 	return nil
 }

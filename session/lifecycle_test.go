@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"stepbox/session/api"
 )
@@ -41,6 +42,23 @@ func TestReviewLifecycleIsExhaustive(t *testing.T) {
 			if err := a.review(to); (err == nil) != slices.Contains(allowed[from], to) {
 				t.Errorf("from %q to %q: %v", from, to, err)
 			}
+		}
+	}
+}
+
+// The time that a command waits for an answer isn't time that it runs: what it writes right
+// after is its own.
+func TestAnAnswerBeginsACommandsTimeAnew(t *testing.T) {
+	long := time.Now().Add(-time.Hour)
+	for closed, anew := range map[string]bool{"allow": true, "deny": true, "withdrawn": false, "keep": false} {
+		a := &action{Action: api.Action{Kind: api.KindCommand, State: api.ActionRunning, ReleasedAt: long}}
+		l := actions{running: []*action{a}}
+		q := &question{action: a}
+		if err := q.to(questionClosed, "ann", closed); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.commands()[0].Released; got.After(long) != anew {
+			t.Errorf("closed with %q it counts from %v", closed, got)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 //
 //   - nothing ran but commands and what they left running: the change is theirs;
 //   - they ran nothing: it is the agent's own, an edit;
-//   - both ran: a command that runs for less than absorbTime, or that ends right
-//     now, is the likely writer and gets it, since its changes are reviewed at its
+//   - both ran: a command that runs for less than absorbTime, not counting what it
+//     waited for an answer before, or that ends right now, is the likely writer and gets it, since its changes are reviewed at its
 //     end, soon. Else the change is an edit, which is asked about and reviewed,
 //     and says with whom it is shared. It is an edit too when the agent waits for
 //     none of them: it started something else since, as beside a tool server.
@@ -47,7 +47,7 @@ type Command struct {
 	Runs     bool      // and what it changed until its end isn't in a checkpoint yet
 	Ending   bool      // its last process is about to end
 	Beside   bool      // what started it has started something else since
-	Released time.Time // when it was let run
+	Released time.Time // when it was let run, or to go on after a question
 }
 
 // takes says whether a command takes changes that could be the agent's own.
