@@ -88,3 +88,15 @@ func TestFactsSayWhichHosts(t *testing.T) {
 		d.lacks("refused")
 	}
 }
+
+// Of changes that may be others' it is said whose.
+func TestSharedChangesNameTheOthers(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench()
+	a := api.Action{N: 15, Kind: api.KindEdit, State: api.ActionEnded, Title: "edit a.txt", Shared: true, SharedWith: []int{11, 12}}
+	c.Put(api.Event{Action: &a})
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "4", "G", "enter")
+	d.shows("Action 15")
+	d.shows("may be theirs: action 11 and 12")
+}

@@ -51,6 +51,9 @@ func (c command) showAction(s api.Session, n int) error {
 		if a.Files > 0 {
 			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(a.Review.Words()+" "+a.Kept))
 		}
+		if len(a.SharedWith) > 0 {
+			row(w, "shared", "action %s ran as well and may have made some of them", numbers(a.SharedWith))
+		}
 		if a.Effects != nil {
 			for _, did := range a.Effects.Words {
 				row(w, "did", "%s", did)

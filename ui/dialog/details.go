@@ -117,7 +117,11 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			}
 		}
 		if a.Shared {
-			add("", "others ran meanwhile, so some of these changes may be theirs", themes.Warn)
+			words := "others ran meanwhile, so some of these changes may be theirs"
+			if len(a.SharedWith) > 0 {
+				words += ": action " + Numbers(a.SharedWith)
+			}
+			add("", words, themes.Warn)
 		}
 		if a.LeftRunning > 0 {
 			add("left", paint.Count(a.LeftRunning, "process goes on", "processes go on"), themes.Warn)
