@@ -219,3 +219,15 @@ func TestCheckReadsAsSessionsDo(t *testing.T) {
 		t.Errorf("shown is %+v (%v)", shown, err)
 	}
 }
+
+// A project without rules of its own has none to test, and is told what to do.
+func TestTestNeedsRules(t *testing.T) {
+	s, project := made(t)
+	if err := os.Remove(filepath.Join(project, rules.Name)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Test(t.Context(), api.PolicyTest{PolicyOf: api.PolicyOf{Project: project}})
+	if err == nil || !strings.Contains(err.Error(), "there is no .stepbox.yaml in ") || !strings.Contains(err.Error(), "--policy") {
+		t.Errorf("it says %v", err)
+	}
+}

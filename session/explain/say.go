@@ -2,7 +2,10 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -192,6 +195,9 @@ func (s *Service) Test(ctx context.Context, q api.PolicyTest) (api.PolicyTested,
 	of := q.PolicyOf
 	if of.Session == "" && len(of.Files) == 0 && of.Project != "" {
 		of.Files = []string{filepath.Join(of.Project, rules.Name)}
+		if _, err := os.Lstat(of.Files[0]); errors.Is(err, fs.ErrNotExist) {
+			return out, api.Problemf(api.CodeUsage, "there is no %s in %s to test: stepbox policy init --project writes one, --policy names other rules", rules.Name, api.Escape(of.Project))
+		}
 	}
 	r, err := s.holding(ctx, of)
 	if err != nil {
