@@ -81,8 +81,8 @@ func (s *Session) adopt(now rules.State, done func(error)) {
 func (s *Session) sayChange(was, now api.PolicyFile) {
 	switch {
 	case now.Problem != "" && now.Problem != was.Problem:
-		// The place comes first: where a screen cuts the rest off, that can be acted on.
-		s.note(true, "%s; what was there before holds on", now.Problem)
+		// The place comes early: where a screen cuts the rest off, that can be acted on.
+		s.note(true, "not in force: %s; what was there before holds on", now.Problem)
 	case now.Problem != "":
 	case now.Hash == "" && was.Hash != "":
 		s.note(true, "%s is gone: its rules don't hold any more", now.Path)
