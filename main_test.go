@@ -272,8 +272,7 @@ func chownAll(dir string) error {
 
 // directions says what each room of the tree may import of the others.
 var directions = map[string][]string{
-	"runner": nil, "policy": {"policy/near", "policy/size"}, "store": nil, "themes": nil,
-	"policy/near": nil, "policy/size": nil,
+	"runner": nil, "policy": nil, "store": nil, "themes": nil,
 	"session/api":      nil,
 	"session/screen":   nil,
 	"session/loop":     nil,
@@ -307,7 +306,7 @@ var directions = map[string][]string{
 	"session/seal":     {"session/ledger", "store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/explain", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/outfit", "session/project", "session/rules", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
-	"ui":               {"policy/near", "policy/size", "session/api", "themes"},
+	"ui":               {"session/api", "themes"},
 }
 
 // layers says what each package of runner/overlay may import of the tree: these of its neighbours.

@@ -8,8 +8,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-
-	"stepbox/policy/near"
 )
 
 // decoder fills structs from a document and goes on after what is wrong, so that a
@@ -219,10 +217,46 @@ func unknownKey(name, within string, known []string) string {
 	if within != "" {
 		s += fmt.Sprintf(" in %q", within)
 	}
-	if meant := near.Words(name, known); meant != "" {
-		return s + meant
+	if near := nearest(name, known); near != "" {
+		return s + fmt.Sprintf("; did you mean %q?", near)
 	}
 	return s + ": there are " + strings.Join(known, ", ")
+}
+
+// nearest is the word that differs least from another, by up to a third of it; "" when
+// none is near.
+func nearest(word string, known []string) string {
+	best, least := "", 1+max(1, min(len(word), 30)/3)
+	for _, k := range known {
+		if len(word) > 3*len(k) {
+			continue
+		}
+		if n := distance(strings.ToLower(word), k); n < least {
+			best, least = k, n
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be put in, taken out or replaced.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // text is a string that remembers where it stood.

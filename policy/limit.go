@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"stepbox/policy/size"
 )
 
 // Names of limits. Those of one action apart, the session as a whole is meant, or all
@@ -99,11 +97,11 @@ type limitText struct {
 // texts are all of them, in the order in which they are written.
 func (f *limitsFile) texts() []limitText {
 	return []limitText{
-		{LimitMemory, f.Memory, memory}, {LimitCPUs, f.CPUs, cpus}, {LimitPids, f.Pids, whole}, {LimitDisk, f.Disk, bytesOf},
+		{LimitMemory, f.Memory, memory}, {LimitCPUs, f.CPUs, cpus}, {LimitPids, f.Pids, whole}, {LimitDisk, f.Disk, size},
 		{LimitWallTime, f.WallTime, seconds},
-		{LimitSent, f.Sent, bytesOf}, {LimitReceived, f.Received, bytesOf}, {LimitConnections, f.Connections, rate}, {LimitRequests, f.Requests, rate},
-		{LimitActionWall, f.Action.WallTime, seconds}, {LimitActionCPU, f.Action.CPUTime, seconds}, {LimitActionMemory, f.Action.Memory, bytesOf},
-		{LimitActionFiles, f.Action.Files, whole}, {LimitActionWritten, f.Action.Written, bytesOf},
+		{LimitSent, f.Sent, size}, {LimitReceived, f.Received, size}, {LimitConnections, f.Connections, rate}, {LimitRequests, f.Requests, rate},
+		{LimitActionWall, f.Action.WallTime, seconds}, {LimitActionCPU, f.Action.CPUTime, seconds}, {LimitActionMemory, f.Action.Memory, size},
+		{LimitActionFiles, f.Action.Files, whole}, {LimitActionWritten, f.Action.Written, size},
 	}
 }
 
@@ -117,7 +115,7 @@ func LimitNames() (names []string) {
 
 func (f *budgetFile) limits(l *Layer) ([]Limit, Problems) {
 	return readLimits(l, f.At, []limitText{
-		{LimitSent, f.Sent, bytesOf}, {LimitReceived, f.Received, bytesOf}, {LimitConnections, f.Connections, rate}, {LimitRequests, f.Requests, rate},
+		{LimitSent, f.Sent, size}, {LimitReceived, f.Received, size}, {LimitConnections, f.Connections, rate}, {LimitRequests, f.Requests, rate},
 	})
 }
 
@@ -142,13 +140,19 @@ func readLimits(in *Layer, at *text, texts []limitText) (out []Limit, all Proble
 	return out, all
 }
 
-// bytesOf reads a size that is a limit.
-func bytesOf(s string) (float64, error) {
-	n, err := size.Parse(s)
-	if err == nil && n < 1 {
-		return 0, fmt.Errorf("%q is no size above zero: use a number with K, M, G or T, like 512M", s)
+// size reads bytes, with an optional K, M, G or T in powers of 1024.
+func size(s string) (float64, error) {
+	digits, factor := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s), "B"), "I"), 1.0
+	if digits != "" {
+		if i := strings.IndexByte("KMGT", digits[len(digits)-1]); i >= 0 {
+			digits, factor = digits[:len(digits)-1], math.Pow(1024, float64(i+1))
+		}
 	}
-	return float64(n), err
+	n, err := number(digits)
+	if n *= factor; err != nil || n < 1 || n > 1<<53 {
+		return 0, fmt.Errorf("%q is no size: use a number with K, M, G or T, like 512M", s)
+	}
+	return math.Floor(n), nil
 }
 
 // The least that an agent can be started with.
@@ -160,7 +164,7 @@ const (
 
 // memory is a size that a sandbox can be started with.
 func memory(s string) (float64, error) {
-	n, err := bytesOf(s)
+	n, err := size(s)
 	if err == nil && n < LeastMemory {
 		return 0, fmt.Errorf("%q is too little for a sandbox: use at least %dM", s, LeastMemory>>20)
 	}

@@ -343,6 +343,19 @@ func TestDenyAllThatIsTried(t *testing.T) {
 	}
 }
 
+func TestParseSize(t *testing.T) {
+	for s, want := range map[string]int64{"0": 0, "512": 512, "1k": 1 << 10, "4G": 4 << 30, "1.5M": 3 << 19, "2GiB": 2 << 30, "3KB": 3 << 10, "1T": 1 << 40} {
+		if n, err := cli.ParseSize(s); err != nil || n != want {
+			t.Errorf("%q is %d, %v, want %d", s, n, err, want)
+		}
+	}
+	for _, s := range []string{"", "x", "-1", "1X", "NaN", "Inf", "1e30", "9999999T", "1 M", "M", "\x1b"} {
+		if n, err := cli.ParseSize(s); !errors.Is(err, cli.ErrUsage) || strings.ContainsRune(err.Error(), 0x1b) {
+			t.Errorf("%q is %d, %v", s, n, err)
+		}
+	}
+}
+
 func TestValidName(t *testing.T) {
 	for name, want := range map[string]bool{"a": true, "é-1._": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "": false, "a b": false, "a/b": false, "\u202e": false, "a\n": false} {
 		if api.ValidName(name) != want {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"stepbox/policy/size"
 	"stepbox/session/api"
+	"stepbox/ui/config"
 )
 
 // NoMode is the error for a mode that there isn't.
@@ -18,7 +18,7 @@ func NoMode(m api.Mode) error {
 
 // ParseSize reads a number of bytes with an optional K, M, G or T (powers of 1024).
 func ParseSize(s string) (int64, error) {
-	n, err := size.Parse(s)
+	n, err := config.ParseSize(s)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrUsage, err)
 	}

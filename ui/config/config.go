@@ -8,6 +8,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ type Config struct {
 	Mode          api.Mode
 	Asking        api.Asking
 	Editor, Pager string
-	Memory, Disk  string // as package size reads them
+	Memory, Disk  string // as ParseSize reads them
 	CPUs          float64
 	Pids          int64
 	WallTime      time.Duration
@@ -253,4 +254,20 @@ func quoted(v []string, list bool) string {
 		return api.Trim(shown(v, true), 60)
 	}
 	return strconv.Quote(api.Trim(v[0], 40))
+}
+
+// ParseSize reads a number of bytes with an optional K, M, G or T (powers of 1024).
+func ParseSize(s string) (int64, error) {
+	digits := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s), "B"), "I")
+	shift := 0
+	if digits != "" {
+		if i := strings.IndexByte("KMGT", digits[len(digits)-1]); i >= 0 {
+			digits, shift = digits[:len(digits)-1], 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < 0 || math.IsNaN(n) || n*math.Pow(2, float64(shift)) > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is no size: use a number with K, M, G or T, like 512M", api.Escape(s))
+	}
+	return int64(n * math.Pow(2, float64(shift))), nil
 }

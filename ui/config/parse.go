@@ -16,9 +16,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"stepbox/policy/near"
 	"stepbox/session/api"
 	"stepbox/ui/keys"
+	"stepbox/ui/near"
 )
 
 // most is how much a file of settings has, in bytes.

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"stepbox/policy/near"
-	"stepbox/policy/size"
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/keys"
+	"stepbox/ui/near"
 )
 
 // Setting is something that can be set, beside keys.
@@ -69,7 +68,7 @@ var Settings = []Setting{
 		set: func(c *Config, v []string) error { c.Pager = v[0]; return said(v[0]) }},
 	{Name: "limits.memory", Default: "4G", Allowed: "a size like 512M, or 0 for no limit", About: "most memory that an agent may use",
 		set: func(c *Config, v []string) error {
-			n, err := size.Parse(v[0])
+			n, err := ParseSize(v[0])
 			if err == nil && n != 0 && n < LeastMemory {
 				err = fmt.Errorf("too little for a sandbox: use at least %dM, or 0 for no limit", LeastMemory>>20)
 			}
@@ -87,7 +86,7 @@ var Settings = []Setting{
 			return oneOf(err == nil && c.Pids >= 0, "a number, or 0 for no limit")
 		}},
 	{Name: "limits.disk", Default: "20G", Allowed: "a size like 20G, or 0 for no limit but the disk's", About: "most that it may write before it is paused",
-		set: func(c *Config, v []string) (err error) { c.Disk = v[0]; _, err = size.Parse(v[0]); return err }},
+		set: func(c *Config, v []string) (err error) { c.Disk = v[0]; _, err = ParseSize(v[0]); return err }},
 	{Name: "limits.wall-time", Default: "0", Allowed: "a time like 2h, or 0 for never", About: "end the session after this long",
 		set: func(c *Config, v []string) error { return wait(&c.WallTime, v[0]) }},
 	{Name: "notify.when", Default: string(Unfocused), Allowed: "unfocused, always or never", About: "when what waits for you is told beyond the screen; a terminal that doesn't say whether it has the focus hasn't",

@@ -9,8 +9,8 @@ import (
 
 	"charm.land/bubbles/v2/key"
 
-	"stepbox/policy/near"
 	"stepbox/ui/intent"
+	"stepbox/ui/near"
 )
 
 // Change gives bindings other keys than the usual ones.

@@ -34,7 +34,7 @@ func TestArrange(t *testing.T) {
 		{"by its key", "", []Change{{Changes, "]", []string{"e"}}}, "", "e", Changes, intent.Hunk{By: 1}},
 		{"swapped", "", []Change{{"", "approve", []string{"d"}}, {"", "deny", []string{"a"}}}, "", "a", Decision, intent.Deny{}},
 		{"taken", "", []Change{{"", "approve", []string{"d"}}}, `d is taken in "actions"`, "d", Actions, intent.Deny{}},
-		{"unknown", "", []Change{{"", "aprove", []string{"x"}}}, `did you mean "approve"?`, "a", Actions, intent.Approve{}},
+		{"unknown", "", []Change{{"", "aprove", []string{"x"}}}, `is it "approve"?`, "a", Actions, intent.Approve{}},
 		{"unknown in a place", "", []Change{{Home, "approve", []string{"x"}}}, `in "home" nothing`, "x", Home, intent.Export{}},
 		{"text is typed there", "", []Change{{Input, "enter", []string{"y"}}}, "typed as text", "enter", Input, intent.Yes{}},
 		{"esc stays", "", []Change{{Confirm, "n", []string{"x"}}}, "", "esc", Confirm, intent.Back{}},

@@ -1,11 +1,7 @@
-// Package near finds what a word that nobody knows may have been meant to be, in policies
-// and in settings.
+// Package near finds what a word that nobody knows may have been meant to be.
 package near
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // longest is how many letters of a word are compared.
 const longest = 60
@@ -13,20 +9,20 @@ const longest = 60
 // Words asks whether a known word was meant, to be added to an error; "" when none is near.
 func Words(word string, known []string) string {
 	if best := One(word, known); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
+		return fmt.Sprintf("; is it %q?", best)
 	}
 	return ""
 }
 
-// One is the known word that is nearest, whatever is written large, "" when it would take more letters changed than
+// One is the known word that is nearest, "" when it would take more letters changed than
 // a third of it.
 func One(word string, known []string) (best string) {
-	a, least := []rune(strings.ToLower(word)), 0
+	a, least := []rune(word), 0
 	if len(a) > longest {
 		return ""
 	}
 	for _, k := range known {
-		b := []rune(strings.ToLower(k))
+		b := []rune(k)
 		if d := distance(a, b); d <= max(1, len(b)/3) && d < len(b) && (best == "" || d < least) {
 			best, least = k, d
 		}
