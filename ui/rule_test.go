@@ -301,7 +301,7 @@ func TestRuleSaysWhatElseRuns(t *testing.T) {
 	other := sceneConnection()
 	other.ID, other.Hash = 8, "h8"
 	c := *other.Connection
-	c.Host, c.Program, c.Written = "a.example.org", "/work/tool", true
+	c.Host, c.Program, c.Written = "a.example.org", "/home/ada/tool", true
 	other.Connection = &c
 	w := sceneWorkbench(sceneConnection(), other)
 	p := sceneProposals()

@@ -72,7 +72,7 @@ func TestRefusedMounts(t *testing.T) {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
-	for _, d := range []string{".ssh/keys", ".config/gh", "data/set", "work/project", "state"} {
+	for _, d := range []string{".ssh/keys", ".config/gh", "data/set", "src/project", "state"} {
 		if err := os.MkdirAll(filepath.Join(home, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -87,10 +87,10 @@ func TestRefusedMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	private := []string{filepath.Join(home, "work/project"), filepath.Join(home, "state")}
+	private := []string{filepath.Join(home, "src/project"), filepath.Join(home, "state")}
 	for path, want := range map[string]string{
 		"~/data": "", "~/data/set": "", "~/.ssh": "never shown", "~/.ssh/keys": "never shown", "~/.config": "never shown", "~/innocent": "never shown", "~/innocent/keys": "never shown",
-		"~/work": "never shown", "~/work/project": "never shown", "~/state": "never shown", "~/sock": "a socket", "~/none": "isn't there", "~/up": "whole system",
+		"~/src": "never shown", "~/src/project": "never shown", "~/state": "never shown", "~/sock": "a socket", "~/none": "isn't there", "~/up": "whole system",
 		"~/proc": "its own /proc", "/": "whole system", "/home": "whole system", "/etc": "its own /etc", "/etc/passwd": "its own /etc", "/run": "its own /run", "/dev/null": "neither", "/proc": "its own /proc", home: "home folder", filepath.Dir(home): "home folder",
 	} {
 		got := Refused(Expand(path, home), home, private...)
