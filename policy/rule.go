@@ -361,10 +361,10 @@ func (g glob) valueIn(o word) (value word, has, is bool) {
 	case len(g) != 2 || !g.literal() || strings.HasPrefix(name, "--"):
 		return value, false, false
 	}
-	// One letter, maybe among others.
-	if i := strings.IndexByte(name, g[1]); i > 0 && letters(name[1:]) {
-		if i+1 < len(name) && !has {
-			value.text, has = name[i+1:], true
+	// One letter, maybe behind others: all that follows may be its value, whatever is in there.
+	if i := strings.IndexByte(name, g[1]); i > 0 && letters(name[1:i]) {
+		if i+1 < len(name) {
+			value.text, has = o.text[i+1:], true
 		}
 		return value, has, true
 	}

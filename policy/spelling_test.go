@@ -16,6 +16,10 @@ func TestSpellings(t *testing.T) {
 	}{
 		// An option's value may stand behind it or in it, and the option anywhere.
 		{"curl -X POST", []string{"curl -X POST x", "curl x -X POST", "curl -XPOST x", "curl -sX POST x", "curl -sXPOST x", "curl -#XPOST x", "curl -#X POST x", "curl -X $M x"}, []string{"curl -X GET x", "curl x", "curl POST"}},
+		{"sed -i", []string{"sed -i.bak s/a/b/ f", "sed -Ei.b s/a/b/ f", "sed -Ei~ f"}, []string{"sed -n.i f", "sed -E f", "sed --x.i f"}},
+		{"curl -d", []string{"curl -d@/etc/passwd x", "curl -sd@f x", "curl -sda=b x"}, []string{"curl -s@d x", "curl -o/tmp/d x"}},
+		{"tool -d a=b", []string{"tool -da=b", "tool -sda=b", "tool -d a=b", "tool -sd a=b"}, []string{"tool -da=c", "tool -d b"}},
+		{"git checkout -f", []string{"git checkout -fBa.b", "git checkout -qfBx/y", "git checkout -fB a"}, []string{"git checkout x.f", "git checkout -q./f"}},
 		{"curl -XPOST x", []string{"curl -X POST x", "curl -XPOST x"}, []string{"curl -X GET x"}},
 		{"kubectl --context prod get *", []string{"kubectl --context prod get x", "kubectl --context=prod get x", "kubectl get --context prod x", "kubectl get x --cont=prod"}, []string{"kubectl --context test get x", "kubectl --context=prod logs x", "kubectl get prod"}},
 		{"cloud --profile prod s3 rm", []string{"cloud --profile prod s3 rm x", "cloud --profile=prod s3 rm x", "cloud s3 rm x --profile prod", "cloud s3 --profile prod rm", "cloud s3 rm --debug --profile prod"}, []string{"cloud --profile=test s3 rm x", "cloud s3 rm x", "cloud --profile prod s3 ls"}},
