@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
+	"stepbox/session/rules"
 )
 
 func patterns(all []api.Proposal) (out []string) {
@@ -94,6 +95,25 @@ func TestAnOfferCountsDecisions(t *testing.T) {
 			t.Errorf("after %d decisions it offers %+v", n, q.Offer)
 		}
 		w.must(w.decide(q, api.AnswerDeny))
+	}
+}
+
+// Questions are equal that are about the same bytes, not those that only read the same.
+func TestWhatIsTheSame(t *testing.T) {
+	w := begin(t, api.ModePolicy, map[string]string{
+		rules.Name:   "commands: [{ask: bash t}]\n",
+		"t":          "ls\n",
+		"bin/claude": "#!/bin/bash\nbash t & bash t & read x; echo pwd >t; bash t & wait; read x\n",
+	}, "claude")
+	a, b := w.both()
+	if a.Same == "" || a.Same != b.Same || a.Hash == b.Hash {
+		t.Errorf("of one command %q and %q, %s and %s", a.Same, b.Same, a.Hash, b.Hash)
+	}
+	v := w.Terminal().Join()
+	defer v.Close()
+	v.Input([]byte("\n"))
+	if c := w.held(b.ID); c.Title != a.Title || c.Same == a.Same || c.Same == "" {
+		t.Errorf("of another script %s, %q like %q", c.Title, c.Same, a.Same)
 	}
 }
 

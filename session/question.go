@@ -84,7 +84,7 @@ func (s *Session) open(q *question, also ...api.Event) {
 	if traps := s.judge.Places.Traps(); q.Command != nil && len(traps) > 0 {
 		q.Command.Unpinned = append(q.Command.Unpinned, "programs obey what this session wrote to: "+strings.Join(traps, ", "))
 	}
-	q.Hash = q.digest()
+	q.Hash, q.Same = q.digests()
 	s.questions = append(s.questions, q)
 	if q.Subject != api.SubjectEdit {
 		s.offered(q)
@@ -99,10 +99,12 @@ func (q *question) event(kind string) api.Event {
 	return api.Event{Kind: "question." + kind, Question: &copied}
 }
 
-// digest covers everything that a decision on the question covers: what was
+// digests are two. Hash covers everything that a decision on the question covers: what was
 // shown, and the exact bytes behind it, those of the files that would run or be
-// read as scripts included. An approval holds for these contents only.
-func (q *question) digest() string {
+// read as scripts included. An approval holds for these contents only. Same covers what of
+// that other questions may have in common, so that one answer can be for all of them; only
+// one about programs has it.
+func (q *question) digests() (hash, same string) {
 	h := blake3.New()
 	put := func(parts ...string) {
 		for _, p := range parts {
@@ -112,15 +114,22 @@ func (q *question) digest() string {
 			_, _ = h.WriteString(p)
 		}
 	}
-	put(strconv.FormatInt(q.ID, 10), strconv.Itoa(q.Action), string(q.Subject), q.Title, q.Rule)
+	put(string(q.Subject), q.Title, q.Rule)
 	for _, e := range q.execs {
-		put("exec", strconv.Itoa(e.PID), strconv.FormatUint(e.Start, 10), e.Path, e.Cwd, e.Program.Path,
+		put("exec", e.Path, e.Cwd, e.Program.Path,
 			strconv.FormatUint(e.Program.Dev, 16), strconv.FormatUint(e.Program.Ino, 16), string(e.Digest[:]))
 		contents := e.Cover()
 		put(string(contents[:]))
 	}
 	if q.Command != nil {
 		put(q.Command.Env...)
+	}
+	if len(q.execs) > 0 {
+		same = hex.EncodeToString(h.Sum(nil)[:16])
+	}
+	put(strconv.FormatInt(q.ID, 10), strconv.Itoa(q.Action))
+	for _, e := range q.execs {
+		put(strconv.Itoa(e.PID), strconv.FormatUint(e.Start, 10))
 	}
 	if q.held != nil {
 		put("connection", q.held.Key.Program, strconv.FormatBool(q.held.Key.Written), q.held.Key.To.String(), q.held.Key.Limit)
@@ -131,7 +140,7 @@ func (q *question) digest() string {
 	for _, c := range q.Changes {
 		put(c.Key, c.Status)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return hex.EncodeToString(h.Sum(nil)[:16]), same
 }
 
 // Decide answers a question. The first answer that names what is really held

@@ -50,7 +50,21 @@ func TestReasonComesBeforeVariables(t *testing.T) {
 	d.shows("PAGER=cat")
 }
 
-// One answer is for all that read the same, if they were named; another one that came
+// What only reads the same isn't answered with it.
+func TestEqualOnesAreTheSame(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	for i, same := range []string{"npm publish", "other bytes", ""} {
+		q := ask(int64(20+i), 20+i, "npm publish")
+		q.Same = same
+		put(d, q)
+	}
+	d.press(leader, "a")
+	d.shows("#20")
+	d.lacks("answered with it")
+}
+
+// One answer is for all that are the same, if they were named; another one that came
 // meanwhile begins the quiet time anew.
 func TestEqualOnes(t *testing.T) {
 	t.Parallel()

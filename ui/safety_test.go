@@ -14,7 +14,7 @@ const leader = "ctrl+]"
 
 func ask(id int64, action int, line string) api.Question {
 	return api.Question{
-		ID: id, Action: action, Subject: api.SubjectCommand, Title: line, Hash: "h" + line, HeldAt: sceneNow,
+		ID: id, Action: action, Subject: api.SubjectCommand, Title: line, Hash: "h" + line, Same: line, HeldAt: sceneNow,
 		Command: &api.Command{Line: line, Argv: strings.Fields(line), Cwd: "/w", Program: "/bin/x", Unclear: api.Unclear(line)},
 	}
 }

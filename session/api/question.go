@@ -29,11 +29,14 @@ const (
 // Question is something held. It stands until it is answered once, or until
 // what it asks about went away.
 type Question struct {
-	ID      int64     `json:"id"`     // counts up in the session
-	Action  int       `json:"action"` // the action it belongs to
-	Subject Subject   `json:"subject"`
-	Title   string    `json:"title"`
-	Hash    string    `json:"hash"` // of all that a decision covers, exact bytes included; a decision must name it
+	ID      int64   `json:"id"`     // counts up in the session
+	Action  int     `json:"action"` // the action it belongs to
+	Subject Subject `json:"subject"`
+	Title   string  `json:"title"`
+	Hash    string  `json:"hash"` // of all that a decision covers, exact bytes included; a decision must name it
+	// Same is the like of Hash without what each question has of its own, as its process; "" is
+	// of one that has no equals.
+	Same    string    `json:"same,omitempty"`
 	Rule    string    `json:"rule"` // why it is asked
 	HeldAt  time.Time `json:"held_at"`
 	Command *Command  `json:"command,omitempty"` // for commands and nested ones

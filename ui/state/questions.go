@@ -81,7 +81,7 @@ func print(q api.Question) string {
 
 // alike covers what equal questions have in common; "" is of one that has no equals.
 func alike(q api.Question) string {
-	if q.Command == nil || q.Subject == api.SubjectEdit {
+	if q.Command == nil || q.Same == "" || q.Subject == api.SubjectEdit {
 		return ""
 	}
 	c := *q.Command
@@ -89,7 +89,7 @@ func alike(q api.Question) string {
 	for _, c := range append([]*api.Command{&c}, pointers(c.Pipeline)...) {
 		c.Pid, c.Before, c.LastTime, c.Parents = 0, 0, "", nil
 	}
-	b, err := json.Marshal(api.Question{Subject: q.Subject, Title: q.Title, Rule: q.Rule, Command: &c})
+	b, err := json.Marshal(api.Question{Subject: q.Subject, Title: q.Title, Rule: q.Rule, Same: q.Same, Command: &c})
 	if err != nil {
 		return ""
 	}
