@@ -12,7 +12,7 @@ import (
 func TestQueue(t *testing.T) {
 	var s State
 	of := func(id int64, subject api.Subject, line string) api.Question {
-		q := api.Question{ID: id, Action: int(id), Subject: subject, Title: line, Hash: line}
+		q := api.Question{ID: id, Action: int(id), Subject: subject, Title: line, Hash: line, Same: line}
 		if line != "" {
 			q.Command = &api.Command{Line: line, Argv: []string{line}, Pid: int(id)}
 		}
