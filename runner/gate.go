@@ -9,6 +9,7 @@ import (
 
 	"stepbox/runner/egress"
 	"stepbox/runner/gate"
+	"stepbox/runner/socket"
 )
 
 // Handlers are who decides on what the sandbox asks for. Callbacks run on other
@@ -16,6 +17,9 @@ import (
 type Handlers struct {
 	Gate   gate.Options
 	Egress *egress.Options // nil: no network but the sandbox's own loopback
+	// Sockets are those at which the sandbox's programs may speak to the caller, by
+	// their names ([a-z0-9-]; see SocketPath).
+	Sockets map[string]socket.Service
 }
 
 // agentOOM is added to the agent's badness when memory runs out, so that the

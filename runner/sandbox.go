@@ -19,6 +19,7 @@ import (
 	"stepbox/runner/holder"
 	"stepbox/runner/pid1"
 	"stepbox/runner/seqpacket"
+	"stepbox/runner/socket"
 )
 
 // drainLimit bounds how long a sandbox whose agent ended waits for the agent's
@@ -39,8 +40,9 @@ type Sandbox struct {
 	control *seqpacket.Conn
 	gate    *gate.Gate
 	gateway *egress.Gateway
-	beyond  *os.File // the same of Spec.Outer; nil without one
-	view    *os.File // the project as the agent sees it, which keeps the overlay alive; not for looking at
+	servers []*socket.Server // of its sockets
+	beyond  *os.File         // the same of Spec.Outer; nil without one
+	view    *os.File         // the project as the agent sees it, which keeps the overlay alive; not for looking at
 
 	namespace uint64 // of its pid namespace, which names its processes
 
@@ -135,7 +137,7 @@ func (s *Sandbox) watchHolder() {
 // follow hears PID 1 out and says whether the agent's end was reported.
 func (s *Sandbox) follow() bool {
 	for {
-		m, files, err := s.receive()
+		m, files, err := s.receive(1)
 		closeFiles(files)
 		switch {
 		case err != nil:
@@ -248,6 +250,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	if s.gateway != nil {
 		failures = append(failures, s.gateway.Close())
 	}
+	s.closeSockets()
 	failures = append(failures, s.gate.Close())
 	s.tasks.Wait()
 	s.control.Close()

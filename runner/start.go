@@ -149,15 +149,19 @@ func (p *Prepared) Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, 
 	}
 	s, undo, guarded := p.sandbox, &p.undo, p.guarded
 	s.spec = spec
+	sockets, err := h.sockets()
+	if err != nil {
+		return nil, err
+	}
 	link := s.beginLink(ctx, h)
 	undo.add(func() { link.abandon() })
-	if err := s.makeBox(ctx, guarded, undo); err != nil {
+	if err := s.makeBox(ctx, sockets, guarded, undo); err != nil {
 		if failure := guarded(); failure != nil {
 			err = explain(failure) // which is why the box failed
 		}
 		return nil, err
 	}
-	if err := s.connect(ctx, h, link, undo); err != nil {
+	if err := s.connect(ctx, h, sockets, link, undo); err != nil {
 		return nil, err
 	}
 	undo.keep()
@@ -258,7 +262,7 @@ func (s *Sandbox) noteCgroups(planned holder.Guard) error {
 }
 
 // makeBox makes the sandbox up to a PID 1 that waits to be told what to start.
-func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *cleanup) error {
+func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() error, undo *cleanup) error {
 	control, theirs, err := seqpacket.Pair()
 	if err != nil {
 		return err
@@ -266,7 +270,7 @@ func (s *Sandbox) makeBox(ctx context.Context, guarded func() error, undo *clean
 	defer theirs.Close()
 	s.control = control
 	undo.add(func() { control.Close() })
-	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits()}
+	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets}
 	if err := sendProgram(control, program, s.cgroups.Thawer()); err != nil {
 		return err
 	}
@@ -367,9 +371,9 @@ func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw *os.File) e
 
 // connect takes the gate's listener from PID 1, brings gate and gateway up, and
 // lets the agent start.
-func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, undo *cleanup) error {
+func (s *Sandbox) connect(ctx context.Context, h Handlers, sockets []string, link *pendingLink, undo *cleanup) error {
 	interrupt := context.AfterFunc(ctx, func() { _ = s.control.SetReadDeadline(time.Unix(1, 0)) })
-	m, files, err := s.receive()
+	m, files, err := s.receive(1 + len(sockets))
 	if !interrupt() {
 		closeFiles(files)
 		return context.Cause(ctx)
@@ -377,13 +381,19 @@ func (s *Sandbox) connect(ctx context.Context, h Handlers, link *pendingLink, un
 	if err != nil {
 		return err
 	}
-	if m.Kind != pid1.Ready || len(files) != 1 {
+	if m.Kind != pid1.Ready || len(files) != 1 && len(files) != 1+len(sockets) {
 		closeFiles(files)
 		if m.Kind == pid1.Failed {
 			return &StartError{Reason: m.Error, Code: m.Code}
 		}
 		return errors.New("cannot start the agent: PID 1 sent no listener")
 	}
+	undo.add(s.closeSockets)
+	if err := s.serveSockets(files[1:], &h, sockets); err != nil {
+		files[0].Close()
+		return err
+	}
+	files = files[:1]
 	// Not to be read before: until its exec PID 1 belongs to libcontainer, whose
 	// first process is out of an ordinary user's reach.
 	if s.namespace, err = box.PIDNamespace(s.box.PID); err != nil {
@@ -428,9 +438,9 @@ func (s *Sandbox) say(kind pid1.Kind) error {
 	return s.control.Send(message)
 }
 
-func (s *Sandbox) receive() (pid1.Message, []*os.File, error) {
+func (s *Sandbox) receive(maxFiles int) (pid1.Message, []*os.File, error) {
 	buffer := make([]byte, pid1.MessageLimit)
-	n, files, err := s.control.Receive(buffer, 1)
+	n, files, err := s.control.Receive(buffer, maxFiles)
 	if err != nil {
 		return pid1.Message{}, nil, fmt.Errorf("cannot hear from PID 1: %w", err)
 	}

@@ -24,6 +24,7 @@ type Program struct {
 	Cwd  string // absolute
 
 	Rlimits []Rlimit // of the agent and what it starts
+	Sockets []string // file names in SocketDir, at most MaxSockets, to listen at before it starts
 }
 
 // Rlimit is a resource limit, soft and hard, that is lowered to Value where it
@@ -38,11 +39,12 @@ type encoded struct {
 	Argv, Env Exact
 	Cwd       []byte
 	Rlimits   []Rlimit
+	Sockets   []string
 }
 
 // MarshalJSON keeps the exact bytes.
 func (p Program) MarshalJSON() ([]byte, error) {
-	return json.Marshal(encoded{Argv: p.Argv, Env: p.Env, Cwd: []byte(p.Cwd), Rlimits: p.Rlimits})
+	return json.Marshal(encoded{Argv: p.Argv, Env: p.Env, Cwd: []byte(p.Cwd), Rlimits: p.Rlimits, Sockets: p.Sockets})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -51,7 +53,7 @@ func (p *Program) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &e); err != nil {
 		return err
 	}
-	*p = Program{Argv: e.Argv, Env: e.Env, Cwd: string(e.Cwd), Rlimits: e.Rlimits}
+	*p = Program{Argv: e.Argv, Env: e.Env, Cwd: string(e.Cwd), Rlimits: e.Rlimits, Sockets: e.Sockets}
 	return nil
 }
 
@@ -81,8 +83,8 @@ func (l *Exact) UnmarshalJSON(b []byte) error {
 // Kind names a message.
 type Kind string
 
-// What PID 1 says, in this order: Ready with the gate's listener attached,
-// Started, Exited; or Failed instead of any of the first two. It is told Start
+// What PID 1 says, in this order: Ready with the gate's listener attached and
+// behind it the Program's sockets, if they could be had; Started, Exited; or Failed instead of any of the first two. It is told Start
 // (with the Program in an attached file), Go and End.
 const (
 	Ready   Kind = "ready"   // the filter stands; nothing has run yet

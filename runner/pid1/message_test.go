@@ -77,13 +77,13 @@ func TestVariable(t *testing.T) {
 }
 
 func TestProgramKeepsBytes(t *testing.T) {
-	p := Program{Argv: []string{"a", "\xff\n"}, Env: []string{"A=\xfe"}, Cwd: "/\xfd"}
+	p := Program{Argv: []string{"a", "\xff\n"}, Env: []string{"A=\xfe"}, Cwd: "/\xfd", Sockets: []string{"tell"}}
 	b, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got Program
-	if err := json.Unmarshal(b, &got); err != nil || !slices.Equal(got.Argv, p.Argv) || !slices.Equal(got.Env, p.Env) || got.Cwd != p.Cwd {
+	if err := json.Unmarshal(b, &got); err != nil || !slices.Equal(got.Argv, p.Argv) || !slices.Equal(got.Env, p.Env) || got.Cwd != p.Cwd || !slices.Equal(got.Sockets, p.Sockets) {
 		t.Errorf("%+v became %+v: %v", p, got, err)
 	}
 }

@@ -77,6 +77,7 @@ func (p *process) run(install func() (int, error)) error {
 	if err != nil {
 		return err
 	}
+	sockets := listen(program.Sockets)
 	listener, err := install()
 	if err != nil {
 		return fmt.Errorf("cannot install the exec gate: %w", err)
@@ -85,11 +86,13 @@ func (p *process) run(install func() (int, error)) error {
 		return fmt.Errorf("cannot guard the memory of processes: %w", err)
 	}
 	file := os.NewFile(uintptr(listener), "listener")
-	if err := p.say(Message{Kind: Ready}, file); err != nil {
+	if err := p.say(Message{Kind: Ready}, append([]*os.File{file}, sockets...)...); err != nil {
 		return err
 	}
-	// Whoever holds the listener approves; only the supervisor may.
+	// Whoever holds the listener approves; only the supervisor may. What comes to
+	// the sockets is for the supervisor alone as well.
 	file.Close()
+	closeAll(sockets)
 	go p.watch()
 	<-p.began
 	return p.start(program, path)
