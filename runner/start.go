@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
-	"stepbox/runner/egress"
 	"stepbox/runner/holder"
 	"stepbox/runner/pid1"
 	"stepbox/runner/seqpacket"
@@ -286,7 +285,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
 		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
-		Binds: s.spec.Binds, Hidden: s.spec.Hidden, ReadOnly: s.spec.ReadOnly, Above: s.spec.Above, Outer: outer, Files: map[string][]byte{"resolv.conf": []byte("nameserver " + egress.Nameserver + "\noptions timeout:10 attempts:2\n")},
+		Binds: s.spec.Binds, Hidden: s.spec.Hidden, ReadOnly: s.spec.ReadOnly, Above: s.spec.Above, Outer: outer, Files: s.spec.etc(),
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Layers: func(empty string, folders []string) ([]string, error) {
 			return s.holder.ProbeLayers(ctx, empty, folders)

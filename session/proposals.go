@@ -33,7 +33,7 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 		case i < 0:
 			done(api.Problemf(api.CodeNotFound, "there is no question %d that waits", id))
 			return
-		case s.questions[i].Subject == api.SubjectEdit, s.questions[i].held != nil && s.questions[i].held.Flood():
+		case s.questions[i].Subject == api.SubjectEdit, s.questions[i].request != nil, s.questions[i].held != nil && s.questions[i].held.Flood():
 		case s.questions[i].held != nil:
 			to = &s.questions[i].held.Key.To
 		default:

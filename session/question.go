@@ -29,6 +29,7 @@ type question struct {
 	joins   bool          // it joins an action that runs: that waits for it
 	thaw    func() error  // the agent is frozen until it is answered
 	held    *network.Held // of a connection
+	request *request      // of one
 	limit   string        // that an action is to go on beyond
 	telling bool          // how its tries stand is told before long
 	late    bool          // about what an ended action's processes changed since it was reviewed
@@ -133,6 +134,9 @@ func (q *question) digests() (hash, same string) {
 	}
 	if q.held != nil {
 		put("connection", q.held.Key.Program, strconv.FormatBool(q.held.Key.Written), q.held.Key.To.String(), q.held.Key.Limit)
+	}
+	if q.request != nil {
+		put(q.request.covered()...)
 	}
 	if q.action != nil {
 		put("checkpoints", strconv.FormatInt(q.action.Before, 10), strconv.FormatInt(q.action.After, 10))
@@ -320,6 +324,9 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 		}
 		return q, nil
 	case api.AnswerApprove, api.AnswerApproveKeep, api.AnswerStepInto, api.AnswerStepOver, api.AnswerDeny:
+		if q.request != nil {
+			return q, requestFault(q, d)
+		}
 		if d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand {
 			return q, api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
 		}
@@ -386,6 +393,8 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		next = func() {
 			s.answerHeld(q, d)
 		}
+	case q.request != nil:
+		next = func() { s.answerRequest(q, d) }
 	case q.Subject == api.SubjectNested:
 		x := q.execs[0]
 		if q.Closed == "allow" {

@@ -181,6 +181,9 @@ func (s *Session) rulesFrom(q *question, d api.Decision) ([]api.Rule, error) {
 	default:
 		return nil, api.Problemf(api.CodeUsage, "only approve and deny can be made a rule")
 	}
+	if q.request != nil {
+		return nil, nil // it is remembered with the session, see answerRequest
+	}
 	if q.limit != "" {
 		return nil, api.Problemf(api.CodeUsage, "an action goes on beyond a limit once; the limit itself stands in a policy, see stepbox policy show")
 	}

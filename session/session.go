@@ -131,9 +131,10 @@ type Session struct {
 	sources    *rules.Set     // the person's and the project's
 	read       rules.State    // what these say, as it holds
 	habits     habits
-	entering   []api.Rule  // recorded, and being put into them
-	missing    []string    // what is to be told of rules that were to be in them
-	lookAgain  *time.Timer // until the next look at who runs
+	granted    map[string]error // requests that were answered for the session; nil is yes
+	entering   []api.Rule       // recorded, and being put into them
+	missing    []string         // what is to be told of rules that were to be in them
+	lookAgain  *time.Timer      // until the next look at who runs
 	line       files.Line
 	limits     []policy.Limit // of one action
 	starved    int64          // processes that the kernel has killed for want of memory, as far as it is told

@@ -15,6 +15,7 @@ import (
 	"stepbox/runner/egress"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/watch"
+	"stepbox/runner/socket"
 	"stepbox/session/api"
 	"stepbox/session/deeds"
 	"stepbox/session/files"
@@ -74,9 +75,12 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	go s.loop.Run()
 
+	sockets := make(map[string]socket.Service)
+	s.serveKeys(&spec, sockets)
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
-		Gate: s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
+		Sockets: sockets,
+		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
 			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
 			Log: func(a egress.Attempt) {

@@ -24,6 +24,9 @@ const (
 	// SubjectLimit is an action that has used all that it may, and stands still: approve
 	// lets it use as much once more, deny ends it.
 	SubjectLimit Subject = "limit"
+	// SubjectRequest is something that a program in the sandbox wants of the person's, as
+	// the use of a key, and that is neither a program nor a connection.
+	SubjectRequest Subject = "request"
 )
 
 // Question is something held. It stands until it is answered once, or until
@@ -44,6 +47,7 @@ type Question struct {
 	// Connection is for connections. It may move on (tries, who waits) while the
 	// question stands; the Hash doesn't cover that.
 	Connection *Connection `json:"connection,omitempty"`
+	Request    *Request    `json:"request,omitempty"` // for requests
 	// Offer is set when the same was answered the same several times, each time for once:
 	// one answer can hold for longer. It may come while the question stands; the Hash
 	// doesn't cover it.
@@ -59,6 +63,10 @@ type Question struct {
 
 // Open says whether the question waits for an answer.
 func (q Question) Open() bool { return q.Closed == "" }
+
+// Apart says whether it is about something beside the actions, whatever action it
+// belongs to.
+func (q Question) Apart() bool { return q.Connection != nil || q.Request != nil }
 
 // Command is what a person needs to see to judge a program before it runs.
 type Command struct {
@@ -101,6 +109,21 @@ type Connection struct {
 	// Many lists destinations beyond those that are asked about one by one, as rules
 	// have them; they can be denied together, or be allowed by rules.
 	Many []string `json:"many,omitempty"`
+}
+
+// Request is what a person needs to see to judge a request.
+type Request struct {
+	Facts   []Fact   `json:"facts"`           // what a decision covers, the most telling first
+	Warn    []string `json:"warn,omitempty"`  // what speaks against it, in sentences
+	Lasts   bool     `json:"lasts,omitempty"` // the answer can hold for the session: it is known well enough what it is for
+	Program string   `json:"program"`         // path of what asks; "" isn't known
+	Pid     int      `json:"pid,omitempty"`   // on the host
+}
+
+// Fact is one thing that is known of something.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // All lists a command and those that start with it, which a decision covers all.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +56,43 @@ func (c command) answer(s api.Session, n int, d api.Decision) error {
 	return c.say(q, err, "%s %s: action %d  %s", q.Closed, forWords(d.For), q.Action, cut(cmp.Or(d.Pattern, q.Title), lineMost))
 }
 
+// answerNamed answers what is held of an action, or a request, whichever is named last.
+func (c command) answerNamed(args []string, d api.Decision) error {
+	id := requestNamed(args[len(args)-1])
+	if id == 0 {
+		s, n, err := c.sessionAnd(args)
+		if err != nil {
+			return err
+		}
+		return c.answer(s, n, d)
+	}
+	s, err := c.session(optional(args[:len(args)-1]))
+	if err != nil {
+		return err
+	}
+	all, err := c.client.Questions(c.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(q api.Question) bool { return q.ID == id && q.Request != nil })
+	if i < 0 {
+		return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("no request q%d waits; stepbox show %s lists those that do", id, s.ID)}
+	}
+	q := all[i]
+	d.Question, d.Hash, d.By = id, cmp.Or(d.Hash, q.Hash), "cli"
+	q, err = c.client.Decide(c.ctx, s.ID, d)
+	return c.say(q, err, "%s: %s", q.Closed, cut(q.Title, lineMost))
+}
+
+// requestNamed is a request's number, as q7; 0: the word isn't one.
+func requestNamed(word string) int64 {
+	n, err := strconv.ParseInt(strings.TrimPrefix(word, "q"), 10, 64)
+	if err != nil || n < 1 || !strings.HasPrefix(word, "q") {
+		return 0
+	}
+	return n
+}
+
 const ruleHelp = "the pattern that --session, --project or --always is for, as 'go test *'; else it is exactly what is held"
 
 const hashHelp = "only if this is still the hash of what is held (from show or --json)"
@@ -62,7 +101,7 @@ func approve(connect Connect) *cobra.Command {
 	var hash, pattern string
 	var into, over, keep bool
 	var to holding
-	cmd := onAction(connect, "approve", "Let a held action run", func(c command, s api.Session, n int) error {
+	cmd := wrap(connect, "approve [SESSION] ACTION|qREQUEST", "Let a held action run, or a request through", cobra.RangeArgs(1, 2), func(c command, args []string) error {
 		answer := api.AnswerApprove
 		switch {
 		case into && over, into && keep, over && keep:
@@ -78,7 +117,7 @@ func approve(connect Connect) *cobra.Command {
 		if err := c.sticking(&d, to, pattern); err != nil {
 			return err
 		}
-		return c.answer(s, n, d)
+		return c.answerNamed(args, d)
 	})
 	to.flags(cmd, "once")
 	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
@@ -93,21 +132,17 @@ func deny(connect Connect) *cobra.Command {
 	var hash, reason, pattern string
 	var forget, words bool
 	var to holding
-	cmd := wrap(connect, "deny [SESSION] ACTION|HOST[:PORT][/PROTOCOL]", "Refuse a held action, or to reach a host; the agent is told why", cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		if what := args[len(args)-1]; words || isHost(what) {
+	cmd := wrap(connect, "deny [SESSION] ACTION|qREQUEST|HOST[:PORT][/PROTOCOL]", "Refuse a held action, a request, or to reach a host; the agent is told why", cobra.RangeArgs(1, 2), func(c command, args []string) error {
+		if what := args[len(args)-1]; words || isHost(what) && requestNamed(what) == 0 {
 			r := ruleOn(api.Deny, what, words)
 			r.Why = reason
 			return c.ruling(optional(args[:len(args)-1]), r, to, forget)
-		}
-		s, n, err := c.sessionAnd(args)
-		if err != nil {
-			return err
 		}
 		d := api.Decision{Hash: hash, Answer: api.AnswerDeny, Reason: reason}
 		if err := c.sticking(&d, to, pattern); err != nil {
 			return err
 		}
-		return c.answer(s, n, d)
+		return c.answerNamed(args, d)
 	})
 	to.flags(cmd, "")
 	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)

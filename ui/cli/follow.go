@@ -289,6 +289,8 @@ func heldLine(id string, q api.Question) string {
 		verbs = fmt.Sprintf("stepbox keep %s %d, or rollback --to-before %d", id, q.Action, q.Action)
 	case api.SubjectNested:
 		verbs = fmt.Sprintf("stepbox approve %s %d --hash %s, or deny", id, q.Action, q.Hash)
+	case api.SubjectRequest:
+		verbs = fmt.Sprintf("stepbox approve %s q%d, or deny", id, q.ID)
 	case api.SubjectConnection:
 		switch c := q.Connection; {
 		case c == nil: // it is told with the next event

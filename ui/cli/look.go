@@ -142,8 +142,11 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	}
 	for _, q := range questions {
 		what := fmt.Sprintf("action %d", q.Action)
-		if q.Connection != nil {
+		switch {
+		case q.Connection != nil:
 			what = "connection"
+		case q.Request != nil:
+			what = fmt.Sprintf("request q%d", q.ID)
 		}
 		fmt.Fprintf(w, "held: %s\t%s\t(%s)\n", what, cut(q.Title, 100), q.Rule)
 		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said != nil }); i >= 0 {

@@ -15,6 +15,15 @@ func WhyNot(i intent.Intent, q api.Question) string {
 	if q.Subject == api.SubjectLimit && (always || !ofConnections(i)) {
 		return "it is an action at its limit: a lets it go on, d ends it"
 	}
+	if r := q.Request; r != nil {
+		switch {
+		case !ofConnections(i):
+			return "it is a request: a allows it, d denies it"
+		case always && !r.Lasts:
+			return "it isn't known well enough what this is for: a allows it once"
+		}
+		return ""
+	}
 	if q.Connection == nil {
 		if ok && approve.Keep && q.Subject == api.SubjectNested {
 			return "its changes are its action's: approve it (a)"

@@ -37,6 +37,9 @@ func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, cov
 			out = append(out, tries(dst, q.Connection, width, now)...)
 		}
 		return append(out, row{}), covered
+	case q.Request != nil:
+		out = append(out, request(dst, q, d.action, width)...)
+		return append(out, row{}), len(out)
 	case q.Command != nil:
 		return d.commands(dst, out, width)
 	}

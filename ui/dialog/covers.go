@@ -22,6 +22,8 @@ func subject(s api.Subject) string {
 		return "edit"
 	case api.SubjectConnection:
 		return "connection"
+	case api.SubjectRequest:
+		return "request"
 	case api.SubjectLimit:
 		return "action at its limit"
 	}
@@ -54,7 +56,7 @@ func (d *Decision) offers(b keys.Binding) bool {
 	}
 	switch b.Intent.(type) {
 	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
-		return !edit && (d.shown.Connection == nil || ofConnections(b.Intent))
+		return !edit && (!d.shown.Apart() || ofConnections(b.Intent))
 	case intent.Keep, intent.Rollback:
 		return edit
 	case intent.Raw:
@@ -69,8 +71,12 @@ func (d *Decision) offers(b keys.Binding) bool {
 func (d *Decision) wordsFor(b keys.Binding) string {
 	switch b.Intent.(type) {
 	case intent.Approve:
-		if d.shown.Connection != nil {
+		if d.shown.Apart() {
 			return "allow once"
+		}
+	case intent.Always:
+		if d.shown.Request != nil {
+			return "for the session"
 		}
 	case intent.Back:
 		if d.over != "" {

@@ -173,6 +173,9 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a, Equal: true}
 	}
 	if _, always := i.(intent.Always); always {
+		if d.shown.Request != nil {
+			return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: api.AnswerApprove, For: api.ExtentSession}
+		}
 		return intent.AskRule{Question: d.shown.ID, Print: d.print}
 	}
 	if _, deny := i.(intent.Deny); deny {

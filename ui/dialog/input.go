@@ -111,7 +111,7 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 // a limit, which stands in a file.
 func (r *Reason) onlyOnce() bool {
 	c := r.question.Connection
-	return r.question.Subject == api.SubjectLimit || c != nil && (c.Host == "" || c.Limit != "")
+	return r.question.Subject == api.SubjectLimit || r.question.Request != nil || c != nil && (c.Host == "" || c.Limit != "")
 }
 
 // holds is for how long it is denied; "" is once.
@@ -158,6 +158,9 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	rows := []row{{}}
 	cmd := command(dst, name, width)
+	if r.question.Request != nil {
+		cmd = wrapped(dst, r.question.Title, width, themes.Strong)
+	}
 	if c := r.question.Connection; c != nil {
 		cmd = wrapped(dst, paint.WhoTo(c), width, themes.Strong)
 	}
@@ -166,7 +169,7 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	rows = append(rows, cmd...)
 	why := "why? The agent reads this on its standard error, so it can do better."
-	if r.question.Connection != nil {
+	if r.question.Apart() {
 		why = "why? The agent is told with its next command; the program is just refused."
 	}
 	rows = append(rows, row{}, muted(why))

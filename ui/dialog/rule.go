@@ -91,8 +91,8 @@ func NewRule(about string, shown state.Target, v api.Verdict, proposals []api.Pr
 // asked is what a question is about, in one line.
 func asked(q api.Question) string {
 	switch {
-	case q.Connection != nil:
-		return paint.WhoTo(q.Connection)
+	case q.Apart():
+		return paint.Wants(q)
 	case q.Command != nil:
 		return q.Command.Line
 	}

@@ -39,6 +39,9 @@ func Warnings(q api.Question) []string {
 	if c := q.Connection; c != nil && c.Written {
 		out = append(out, "this session wrote the program that connects: "+c.Program)
 	}
+	if q.Request != nil {
+		out = append(out, q.Request.Warn...)
+	}
 	c := q.Command
 	if c == nil {
 		return out

@@ -59,3 +59,11 @@ func WhoTo(c *api.Connection) string {
 	}
 	return Who(c.Program) + " → " + Reach(c)
 }
+
+// Wants is what a row says of a question that is about something beside the actions.
+func Wants(q api.Question) string {
+	if q.Connection != nil {
+		return WhoTo(q.Connection)
+	}
+	return q.Title
+}

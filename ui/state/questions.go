@@ -19,6 +19,8 @@ import (
 func queue(list []api.Question, q api.Question) []api.Question {
 	rank := func(q api.Question) int {
 		switch q.Subject {
+		case api.SubjectRequest:
+			return 0
 		case api.SubjectConnection:
 			if q.Connection != nil && q.Connection.Waiting == 0 {
 				return 3

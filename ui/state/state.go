@@ -145,7 +145,7 @@ func (s *State) Closed(id int64) string { return s.closed[id] }
 // QuestionOf finds the first open question about an action itself. What it wants to
 // reach is asked about apart.
 func (s *State) QuestionOf(action int) (api.Question, bool) {
-	return s.first(func(q api.Question) bool { return q.Action == action && q.Subject != api.SubjectConnection })
+	return s.first(func(q api.Question) bool { return q.Action == action && !q.Apart() })
 }
 
 // Action finds an action by its number.

@@ -164,7 +164,7 @@ func (p *Pane) rows() []item {
 		p.items = append(p.items, item{index: i, n: a.N, folded: 1})
 	}
 	for _, q := range p.State.Questions {
-		if q.Connection != nil {
+		if q.Apart() {
 			p.items = append(p.items, item{n: q.Action, question: q.ID})
 		}
 	}
@@ -179,11 +179,11 @@ func (p *Pane) rows() []item {
 // WholeQuestion says whether a row of its own shows all that a decision on what is to
 // be reached covers.
 func (p *Pane) WholeQuestion(dst uv.Screen, q api.Question) bool {
-	if p.area.Empty() || q.Connection == nil {
+	if p.area.Empty() || !q.Apart() {
 		return false
 	}
 	room, _ := columnsFor(p.area.Dx(), p.digits()).title(p.area.Dx(), true)
-	return paint.Width(dst, paint.WhoTo(q.Connection)) <= room
+	return paint.Width(dst, paint.Wants(q)) <= room
 }
 
 // Whole says whether the action's title was drawn whole in its row, so that the

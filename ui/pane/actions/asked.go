@@ -13,7 +13,7 @@ import (
 // where, for how long that waits, and why it is asked.
 func (p *Pane) asked(dst uv.Screen, r uv.Rectangle, f paint.Frame, c columns, it item) {
 	q, ok := p.State.Question(it.question)
-	if !ok || q.Connection == nil {
+	if !ok || !q.Apart() {
 		return
 	}
 	x, y, right := r.Min.X+1, r.Min.Y, r.Max.X-1
@@ -23,13 +23,13 @@ func (p *Pane) asked(dst uv.Screen, r uv.Rectangle, f paint.Frame, c columns, it
 	}
 	x += c.digits + 2
 	room, alone := c.title(r.Dx(), true)
-	paint.Clip(dst, x, y, min(right, x+room), paint.WhoTo(q.Connection), f.P.S(themes.Strong))
+	paint.Clip(dst, x, y, min(right, x+room), paint.Wants(q), f.P.S(themes.Strong))
 	if alone {
 		return
 	}
 	x = paint.Text(dst, right-c.heldWidth(), y, right, heldSince(q.HeldAt, f), f.P.S(themes.Held))
 	why := paint.Reason(dst, q.Rule, right-x-2)
-	if q.Connection.Waiting == 0 {
+	if q.Connection != nil && q.Connection.Waiting == 0 {
 		why = "gave up for now"
 	}
 	paint.Clip(dst, x+2, y, right, why, f.P.S(themes.Muted))

@@ -10,8 +10,8 @@ import (
 
 // nameOf is what a question is called where it is spoken of.
 func nameOf(q api.Question) string {
-	if q.Connection != nil {
-		return paint.WhoTo(q.Connection)
+	if q.Apart() {
+		return paint.Wants(q)
 	}
 	return fmt.Sprintf("#%d", q.Action)
 }

@@ -45,7 +45,7 @@ func (k *asking) question() (api.Question, bool) {
 	if n == 0 {
 		return api.Question{}, false
 	}
-	if q, ok := k.st.Question(k.cursor); ok && q.Action == n && q.Connection == nil {
+	if q, ok := k.st.Question(k.cursor); ok && q.Action == n && !q.Apart() {
 		return q, true
 	}
 	return k.st.QuestionOf(n)
@@ -269,7 +269,7 @@ func (k *asking) whyClosed(id int64) string {
 
 // whole says whether the strip shows all that a decision on the question covers.
 func (k *asking) whole(dst uv.Screen, q api.Question) bool {
-	if q.Connection != nil {
+	if q.Apart() {
 		return dialog.Plain(q) && k.list.WholeQuestion(dst, q)
 	}
 	a, ok := k.st.Action(q.Action)

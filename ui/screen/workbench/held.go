@@ -49,7 +49,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 
 // short is what the line calls a question, where its row isn't what has the keys.
 func (s *Screen) short(dst uv.Screen, q api.Question) string {
-	if q.Connection != nil && (s.view.focus == intent.Actions || s.view.focus == intent.Network) {
+	if q.Apart() && (s.view.focus == intent.Actions || s.view.focus == intent.Network) {
 		return ""
 	}
 	return paint.Shorten(dst, nameOf(q), 34) + " "
@@ -179,7 +179,7 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		}
 		switch b.Intent.(type) {
 		case intent.Approve:
-			if q.Connection != nil {
+			if q.Apart() {
 				h.Words = "allow"
 			}
 		case intent.Always:

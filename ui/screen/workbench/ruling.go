@@ -126,7 +126,7 @@ func ruleOf(q api.Question, d intent.Decide) (api.Rule, bool) {
 	case q.Command != nil:
 		r.Command = q.Command.Line
 	}
-	return r, d.For != "" && d.For != api.ExtentOnce
+	return r, q.Request == nil && d.For != "" && d.For != api.ExtentOnce
 }
 
 // newest is the rule that was made last.
