@@ -278,6 +278,7 @@ var directions = map[string][]string{
 	"session/loop":     nil,
 	"session/redact":   nil,
 	"session/demo":     {"session/api"},
+	"session/e2e":      nil, // for tests: nobody may import it
 	"session/ledger":   {"session/replay", "store", "session/api"},
 	"session/replay":   {"store", "session/api", "session/screen"},
 	"session/terminal": {"store", "session/api", "session/screen"},
