@@ -1,5 +1,8 @@
 # Shortcuts; everything works without make too.
-.PHONY: build check test bench
+.PHONY: build check test bench agents
+
+# Where the agents are that tests run for real, as STEPBOX_AGENTS has it there.
+STEPBOX_AGENTS ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/stepbox-agents
 
 build:
 	go build -trimpath -ldflags '-s -w' -o bin/stepbox .
@@ -12,3 +15,9 @@ test:
 
 bench:
 	go test -run '^$$' -bench . ./runner/... ./store/... ./session/...
+
+# The versions are those of session/e2e/testdata/agents.txt. Two of the packages
+# fetch nothing when they are installed, but put their program in its place.
+agents:
+	npm install --global --prefix '$(STEPBOX_AGENTS)' --no-audit --no-fund \
+		--allow-scripts=@anthropic-ai/claude-code,opencode-ai $$(cat session/e2e/testdata/agents.txt)

@@ -18,7 +18,7 @@ func TestProfilesParse(t *testing.T) {
 	for _, p := range profiles() {
 		got = append(got, p.Name)
 	}
-	if !slices.Equal(got, []string{"aider", "claude", "codex", "opencode", "generic"}) {
+	if !slices.Equal(got, []string{"aider", "claude", "codex", "opencode", "pi", "generic"}) {
 		t.Errorf("profiles: %v", got)
 	}
 	if len(passing()) == 0 || len(grammar()) == 0 {
@@ -66,6 +66,11 @@ func TestProfileFor(t *testing.T) {
 		{"codex", codexFile, []string{codexFile}},
 		{"generic", codexFile, []string{"/proc/self/exe", "--codex-run-as-process-setup", "1"}},
 		{"generic", codexFile, []string{"apply_patch", "x"}},
+		{"codex", strings.TrimSuffix(codexFile, "codex") + "codex-code-mode-host", []string{"codex-code-mode-host", "--listen", "grpc+stdio://"}},
+		{"pi", "/x/bin/pi", []string{"pi"}},
+		{"pi", "/usr/bin/node", []string{"node", "/x/bin/pi"}},
+		{"pi", "/usr/bin/node", []string{"node", "/x/@earendil-works/pi-coding-agent/dist/cli.js", "-p", "x"}},
+		{"generic", "/usr/bin/node", []string{"node", "/x/dist/cli.js"}},
 		{"opencode", "/x/opencode-ai/bin/opencode.exe", []string{"opencode"}},
 		{"aider", "/usr/bin/python3", []string{"python3", "/home/me/.local/bin/aider"}},
 		{"generic", "/usr/bin/bash", []string{"bash"}},
@@ -126,7 +131,7 @@ func TestRoot(t *testing.T) {
 }
 
 func TestHousekeeping(t *testing.T) {
-	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
+	claude, codex, pi := ProfileNamed("claude"), ProfileNamed("codex"), ProfileNamed("pi")
 	git := func(s string) Command { return Command{Argv: strings.Fields("git " + s), Program: "/usr/bin/git"} }
 	for _, c := range []struct {
 		p    *Profile
@@ -139,6 +144,14 @@ func TestHousekeeping(t *testing.T) {
 		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false rev-parse HEAD"), true},
 		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false symbolic-ref --quiet refs/remotes/origin/HEAD"), true},
 		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false symbolic-ref --quiet HEAD refs/heads/x"), false}, // writes
+		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false status --porcelain=v2 --branch --no-ahead-behind --ignore-submodules=dirty"), true},
+		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false config --null --get-regexp ^(remote\\.|url\\.)"), true},
+		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false config --null x y"), false},
+		{pi, git("--no-optional-locks symbolic-ref --quiet --short HEAD"), true},
+		{pi, git("--no-optional-locks symbolic-ref HEAD refs/heads/x"), false}, // writes
+		{pi, Command{Argv: []string{"rg", "--version"}, Program: "/usr/bin/rg"}, true},
+		{pi, Command{Argv: []string{"rg", "x"}, Program: "/usr/bin/rg"}, false},
+		{pi, Command{Argv: []string{"rg", "--version"}, Program: "/home/me/.pi/agent/bin/rg"}, false},
 		{codex, Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}, true},
 		{claude, Command{Argv: []string{"which", "uv"}, Program: "/usr/bin/which.debianutils"}, true},
 		{claude, Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}, true},
@@ -257,6 +270,7 @@ func TestPeel(t *testing.T) {
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("'cat <<E\nE'"), " < /dev/null", "", 1)}, "cat <<E\nE", snapshot},
 		{claude, []string{"/bin/bash", "-c", "-l", "shopt -u extglob 2>/dev/null || true && eval ls < /dev/null && pwd -P >| /tmp/claude-1-cwd"}, "ls", nil},
 		{codex, []string{"/bin/bash", "-lc", "ls | wc"}, "ls | wc", nil},
+		{ProfileNamed("pi"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/bash", "/bin/bash", "-lc", "ls"}, "ls", nil},
 		// Not exactly that: more runs than would be shown.
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls") + "; rm -rf ."}, "", nil},

@@ -20,6 +20,7 @@ type Server struct {
 	mu     sync.Mutex
 	script []Step        // guarded by mu; what is left of it
 	seen   []Request     // guarded by mu
+	turns  []Request     // guarded by mu; those that took a step, with their tools and results
 	grew   chan struct{} // guarded by mu; closed when seen grows
 }
 
@@ -78,6 +79,7 @@ func (s *Server) turn(r Request) Turn {
 		return Turn{Text: `{"title":"A stand-in's title","isNewTopic":false}`}
 	}
 	s.mu.Lock()
+	s.turns = append(s.turns, r)
 	step := Say("The script is done.")
 	if len(s.script) > 0 {
 		step, s.script = s.script[0], s.script[1:]
@@ -111,6 +113,13 @@ func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.seen...)
+}
+
+// Turns are the requests that took a step so far, with their tools and results.
+func (s *Server) Turns() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.turns...)
 }
 
 // Grew is closed when another request than those of Requests comes.

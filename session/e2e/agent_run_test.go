@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+	"stepbox/session/e2e/standin"
+)
+
+// agentsAt names the folder that real agents are installed in, with their
+// programs in its bin; `make agents` fills it.
+const agentsAt = "STEPBOX_AGENTS"
+
+// agentsDir is that folder.
+func agentsDir() string {
+	if dir := os.Getenv(agentsAt); dir != "" {
+		return dir
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "" // nothing is there
+	}
+	return filepath.Join(cache, "stepbox-agents")
+}
+
+// agent is a kind of real agent, and how it is told to do what a test wants.
+// The address of the stand-in is put in for URL.
+type agent struct {
+	name  string            // of its profile and of its program
+	env   map[string]string // variables that lead it to the stand-in
+	files map[string]string // in its home
+	args  []string          // what it is always given
+	ask   []string          // and for one prompt, without a screen
+	again []string          // and for one more prompt in the conversation before
+
+	shell func(command string) standin.Call // its tool for commands
+	read  func(file string) standin.Call
+	edit  func(file, old, text string) standin.Call
+}
+
+// program is where the agent is, if it is installed.
+func (a *agent) program(t testing.TB) string {
+	t.Helper()
+	file := filepath.Join(agentsDir(), "bin", a.name)
+	if _, err := os.Stat(file); err != nil {
+		t.Skipf("%s isn't installed: `make agents` does that, or %s names the folder that it is in", a.name, agentsAt)
+	}
+	return file
+}
+
+// errand is one session of an agent without a screen.
+type errand struct {
+	a     *agent
+	p     *person
+	model *standin.Server
+	name  string // the session's
+
+	asked  []api.Question // what was held, in order
+	exit   int
+	output string // the agent's, and what went wrong
+}
+
+// prepare leads the agent to the stand-in: variables by the person's own
+// policy, files in the agent's home.
+func (a *agent) prepare(p *person, model *standin.Server) {
+	p.t.Helper()
+	url := "http://host.stepbox.internal:" + model.Port()
+	set := map[string]string{}
+	for name, value := range a.env {
+		set[name] = strings.ReplaceAll(value, "URL", url)
+	}
+	policy, err := json.Marshal(map[string]any{"environment": map[string]any{"set": set}}) // JSON is YAML
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.put(filepath.Join(p.home, ".config", "stepbox", "policy.yaml"), string(policy))
+	for name, text := range a.files {
+		p.put(filepath.Join(p.dir, "data", "homes", a.name, name), strings.NewReplacer("URL", url, "PROJECT", p.project).Replace(text))
+	}
+}
+
+// put writes a file in a folder that may not be there yet.
+func (p *person) put(file, text string) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// repository makes the project a small repository with a test in it.
+func (p *person) repository() {
+	p.t.Helper()
+	p.write("calc.py", "def add(a, b):\n    return a - b\n")
+	p.write("check.sh", "#!/bin/sh\ngrep -q 'a + b' calc.py && echo all tests passed || { echo 1 test failed; exit 1; }\n")
+	p.write("old.txt", "no longer needed\n")
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "Kim"}, {"config", "user.email", "kim@example.org"}, {"add", "."}, {"commit", "-qm", "begin"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = p.project
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// command is how the agent is started in a sandbox, from PATH as a person does.
+func (a *agent) command(ctx context.Context, t testing.TB, p *person, flags, args []string) *exec.Cmd {
+	bin := filepath.Dir(a.program(t))
+	line := append(append([]string{"run"}, flags...), "--", a.name)
+	cmd := p.command(ctx, append(append(line, a.args...), args...)...)
+	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+// reply is what a person says to a question; "" leaves it open.
+type reply func(q api.Question) (answer api.Answer, reason string)
+
+// approving answers all with yes, edits too.
+func approving(q api.Question) (api.Answer, string) {
+	if q.Subject == api.SubjectEdit {
+		return api.AnswerKeep, ""
+	}
+	return api.AnswerApprove, ""
+}
+
+// run runs the agent until it ends. Questions are answered by reply as they
+// come.
+func (a *agent) run(t *testing.T, p *person, model *standin.Server, mode, name string, args []string, says reply) *errand {
+	t.Helper()
+	r := &errand{a: a, p: p, model: model, name: name}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	flags := []string{"--json", "--mode", mode, "--name", name, "--allow-host", "host.stepbox.internal:" + model.Port()}
+	cmd := a.command(ctx, t, p, flags, args)
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.answer(ctx, events, says); err != nil {
+		t.Errorf("%s: %v", a.name, err)
+		cancel()
+	}
+	err = cmd.Wait()
+	r.exit, r.output = cmd.ProcessState.ExitCode(), words.String()
+	if ctx.Err() != nil {
+		t.Fatalf("%s didn't end (%v); held were %+v\n%s", a.name, err, r.asked, r.output)
+	}
+	return r
+}
+
+// answer reads what happens until the session ends, and answers what is asked.
+func (r *errand) answer(ctx context.Context, events interface{ Read([]byte) (int, error) }, says reply) error {
+	var client *api.Client
+	var id string
+	lines := bufio.NewScanner(events)
+	lines.Buffer(nil, 16<<20)
+	answered := map[int64]bool{}
+	for lines.Scan() {
+		var e struct {
+			api.Event
+			Socket string `json:"socket"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("%w: %s", err, lines.Bytes())
+		}
+		if e.Socket != "" {
+			client = api.NewClientFunc(func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", e.Socket) })
+			defer client.Close()
+			id = e.Session.ID
+		}
+		q := e.Question
+		if q == nil || !q.Open() || answered[q.ID] {
+			continue
+		}
+		answered[q.ID] = true
+		r.asked = append(r.asked, *q)
+		answer, reason := says(*q)
+		if answer == "" {
+			continue
+		}
+		if _, err := client.Decide(ctx, id, api.Decision{Question: q.ID, Hash: q.Hash, Answer: answer, Reason: reason, By: "test"}); err != nil {
+			return fmt.Errorf("cannot answer %q: %w", q.Title, err)
+		}
+	}
+	return lines.Err()
+}

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+	"stepbox/session/e2e/standin"
+)
+
+// object is a tool's input.
+type object = map[string]any
+
+// agents are the kinds of agents that are tried.
+var agents = []*agent{
+	{
+		name: "claude",
+		env:  map[string]string{"ANTHROPIC_BASE_URL": "URL", "ANTHROPIC_AUTH_TOKEN": "fake"},
+		files: map[string]string{
+			// It asks at its first start for colours, for trust in the folder and
+			// whether it may do what it wants.
+			".claude.json":          `{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"projects":{"PROJECT":{"hasTrustDialogAccepted":true}}}`,
+			".claude/settings.json": `{"skipDangerousModePermissionPrompt":true}`,
+		},
+		args:  []string{"--dangerously-skip-permissions"},
+		ask:   []string{"-p"},
+		again: []string{"--continue", "-p"},
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "Bash", Input: object{"command": command, "description": "a test"}}
+		},
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "Read", Input: object{"file_path": file}}
+		},
+		edit: func(file, old, text string) standin.Call {
+			return standin.Call{Tool: "Edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
+		},
+	},
+	{
+		name: "codex",
+		env:  map[string]string{"STANDIN_KEY": "fake"},
+		files: map[string]string{
+			".codex/config.toml": `model_provider = "standin"
+approval_policy = "never"
+[model_providers.standin]
+name = "stand-in"
+base_url = "URL/v1"
+env_key = "STANDIN_KEY"
+wire_api = "responses"
+[projects."PROJECT"]
+trust_level = "trusted"
+`,
+		},
+		ask:   []string{"exec", "--skip-git-repo-check"},
+		again: []string{"exec", "--skip-git-repo-check", "resume", "--last"},
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted(command) + ", yield_time_ms: 30000}))"}
+		},
+		// It has no tool to read with: its model uses the shell.
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted("cat "+file) + "}))"}
+		},
+		edit: func(file, old, text string) standin.Call {
+			patch := fmt.Sprintf("*** Begin Patch\n*** Update File: %s\n@@\n-%s\n+%s\n*** End Patch\n", file, old, text)
+			return standin.Call{Tool: "exec", Input: "text(await tools.apply_patch(" + quoted(patch) + "))"}
+		},
+	},
+	{
+		name: "pi",
+		files: map[string]string{
+			".pi/agent/models.json": `{"providers":{"standin":{"baseUrl":"URL","api":"anthropic-messages","apiKey":"fake","models":[{"id":"stand-in"}]}}}`,
+		},
+		args:  []string{"--provider", "standin", "--model", "stand-in"},
+		ask:   []string{"-p"},
+		again: []string{"--continue", "-p"},
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "bash", Input: object{"command": command}}
+		},
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "read", Input: object{"path": file}}
+		},
+		edit: func(file, old, text string) standin.Call {
+			return standin.Call{Tool: "edit", Input: object{"path": file, "edits": []object{{"oldText": old, "newText": text}}}}
+		},
+	},
+}
+
+// quoted is a string as JavaScript has it.
+func quoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings can be
+	}
+	return string(text)
+}
+
+// each runs a test with every agent that is installed.
+func each(t *testing.T, test func(t *testing.T, a *agent, p *person, model *standin.Server)) {
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			a.program(t)
+			p := newPerson(t)
+			p.repository()
+			model := standin.New()
+			t.Cleanup(model.Close)
+			a.prepare(p, model)
+			test(t, a, p, model)
+		})
+	}
+}
+
+// calls makes a script of one call a turn, and words at its end.
+func calls(calls ...standin.Call) (steps []standin.Step) {
+	for _, c := range calls {
+		steps = append(steps, standin.Use(c.Tool, c.Input))
+	}
+	return append(steps, standin.Say("The work is done."))
+}
+
+// results are what came of the calls, as the agent told the model last.
+func results(t *testing.T, model *standin.Server, want int) []string {
+	t.Helper()
+	turns := model.Turns()
+	if len(turns) == 0 || len(turns[len(turns)-1].Results) != want {
+		t.Fatalf("the model heard of %d turns, the last with %+v; want %d results", len(turns), turns, want)
+	}
+	return turns[len(turns)-1].Results
+}
+
+// titles looks for actions by what a person reads of them, in order. Those that a
+// profile calls housekeeping are left out, and so is what reads files by cat.
+func titles(t *testing.T, s shown, want ...string) {
+	t.Helper()
+	var got []string
+	for _, x := range s.List {
+		if !x.Housekeeping && !strings.HasPrefix(x.Title, "cat ") {
+			got = append(got, x.Title)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the actions are\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+// An agent does its work in policy mode: it lists, reads, edits with its own
+// tool, tests, commits, and leaves a process running. Nothing of it is asked.
+func TestAgentsWork(t *testing.T) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		model.Add(calls(
+			a.shell("ls -la"),
+			a.read(p.project+"/calc.py"),
+			a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
+			a.shell("./check.sh"),
+			a.shell("git commit -qam 'Add instead of subtracting' && git log --oneline"),
+			a.shell("sleep 300 >/dev/null 2>&1 & echo started"),
+		)...)
+		r := a.run(t, p, model, "policy", "work", append(a.ask, "make the test pass"), approving)
+		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
+			t.Errorf("exit %d: %s", r.exit, r.output)
+		}
+		for _, q := range r.asked {
+			t.Errorf("asked: %s: %s", q.Title, q.Rule)
+		}
+		titles(t, p.show("work"), "ls -la", "edit calc.py", "./check.sh", "git commit -qam 'Add instead of subtracting' && git log --oneline", "sleep 300 >/dev/null 2>&1 & echo started")
+		for i, want := range []string{"calc.py", "a - b", "", "all tests passed", "Add instead of subtracting", "started"} {
+			if got := results(t, model, 6)[i]; !strings.Contains(got, want) {
+				t.Errorf("call %d gave %q, want %q in it", i, got, want)
+			}
+		}
+	})
+}
+
+// A denied command fails with the reason, which the agent's next request tells
+// the model, and the agent goes on: with words, and with the next command.
+func TestAgentsDenied(t *testing.T) {
+	const reason = "old.txt is still needed by Kim"
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		model.Add(calls(a.shell("ls"), a.shell("rm old.txt"), a.shell("echo go''ing on"))...)
+		r := a.run(t, p, model, "step", "denied", append(a.ask, "tidy up"), func(q api.Question) (api.Answer, string) {
+			if strings.Contains(q.Title, "rm ") {
+				return api.AnswerDeny, reason
+			}
+			return approving(q)
+		})
+		got := results(t, model, 3)
+		if !strings.Contains(got[1], reason) || strings.Contains(got[0], reason) {
+			t.Errorf("the model was told %q of the denied command", got[1])
+		}
+		if !strings.Contains(got[2], "going on") {
+			t.Errorf("after it, a command gave %q", got[2])
+		}
+		titles(t, p.show("denied"), "ls", "rm old.txt", "echo go''ing on")
+		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
+			t.Errorf("exit %d: %s", r.exit, r.output)
+		}
+	})
+}
