@@ -89,6 +89,9 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 // arise is an exec by a process that belongs to no action.
 func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
 	switch j := x.Judgement; {
+	case x.Becomes(): // whatever the rules say of what it becomes
+		s.admit(x, &process{starter: true}, "the agent itself: what it starts is judged")
+		return
 	case j.Verdict == policy.Deny: // whatever passes unasked otherwise
 	case x.Root && (j.Verdict == policy.Allow || j.Layer == ""):
 		s.admit(x, &process{}, "a shell that is fed commands: what it starts is judged")

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -131,12 +132,12 @@ func results(t *testing.T, model *standin.Server, want int) []string {
 }
 
 // titles looks for actions by what a person reads of them, in order. Those that a
-// profile calls housekeeping are left out, and so is what reads files by cat.
+// profile calls housekeeping are left out, and so is what reads a file by its whole path.
 func titles(t *testing.T, s shown, want ...string) {
 	t.Helper()
 	var got []string
 	for _, x := range s.List {
-		if !x.Housekeeping && !strings.HasPrefix(x.Title, "cat ") {
+		if !x.Housekeeping && !strings.HasPrefix(x.Title, "cat /") {
 			got = append(got, x.Title)
 		}
 	}
@@ -195,6 +196,82 @@ func TestAgentsDenied(t *testing.T) {
 		titles(t, p.show("denied"), "ls", "rm old.txt", "echo go''ing on")
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
 			t.Errorf("exit %d: %s", r.exit, r.output)
+		}
+	})
+}
+
+// A rule's denial is like a person's: it reaches the model once, with why, wherever
+// in the command the program is, and nothing is tried another way.
+func TestAgentsDeniedByRule(t *testing.T) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		p.put(filepath.Join(p.project, ".stepbox.yaml"), "commands:\n  - deny: shred *\n    why: it can't be undone\n")
+		model.Add(calls(
+			a.shell("ls; shred old.txt"),
+			a.shell("exec shred old.txt"),
+			a.shell(`python3 -c 'import subprocess; print(subprocess.call(["shred", "old.txt"]))'`),
+			a.shell("cat <>/dev/tcp/unknown.example/443; echo go''ing on"),
+		)...)
+		r := a.run(t, p, model, "policy", "ruled", append(a.ask, "tidy up"), func(q api.Question) (api.Answer, string) {
+			if q.Subject == api.SubjectConnection {
+				return api.AnswerDeny, "nobody knows it"
+			}
+			return approving(q)
+		})
+		got := results(t, model, 4)
+		for i, want := range []string{"it can't be undone", "it can't be undone", "it can't be undone", "going on"} {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("call %d gave %q, want %q in it", i, got[i], want)
+			}
+		}
+		if len(r.asked) != 1 || r.asked[0].Title != "connect to unknown.example:443" {
+			t.Errorf("asked were %+v", r.asked)
+		}
+		titles(t, p.show("ruled"), "ls; shred old.txt", "exec shred old.txt",
+			`python3 -c 'import subprocess; print(subprocess.call(["shred", "old.txt"]))'`, "cat <>/dev/tcp/unknown.example/443; echo go''ing on")
+		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
+			t.Errorf("exit %d: %s", r.exit, r.output)
+		}
+	})
+}
+
+// An edit that is taken back while the agent waits is gone before its next command
+// runs, which tells it so.
+func TestAgentsTakenBack(t *testing.T) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		model.Add(calls(
+			a.read(p.project+"/calc.py"),
+			a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
+			a.shell("cat ./calc.py"),
+		)...)
+		r := a.run(t, p, model, "step", "back", append(a.ask, "make the test pass"), func(q api.Question) (api.Answer, string) {
+			if q.Subject == api.SubjectEdit {
+				return api.AnswerRollback, ""
+			}
+			return approving(q)
+		})
+		got := results(t, model, 3)[2]
+		if !strings.Contains(got, "return a - b") || !strings.Contains(got, "calc.py restored by the person") && !strings.Contains(got, "taken back by the person") {
+			t.Errorf("after it, the file was %q", got)
+		}
+		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
+			t.Errorf("exit %d: %s", r.exit, r.output)
+		}
+	})
+}
+
+// A conversation goes on in a following session, by the agent's own way.
+func TestAgentsContinue(t *testing.T) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		model.Add(calls(a.shell("echo the wor''d is heron"))...)
+		a.run(t, p, model, "policy", "first", append(a.ask, "remember the word"), approving)
+		model.Add(standin.Say("It was heron."))
+		r := a.run(t, p, model, "policy", "second", append(a.again, "which word was it?"), approving)
+		if r.exit != 0 || !strings.Contains(r.output, "It was heron.") {
+			t.Errorf("exit %d: %s", r.exit, r.output)
+		}
+		turns := model.Turns()
+		if last := turns[len(turns)-1]; !last.Says("remember the word") || !last.Says("the word is heron") || !last.Says("which word was it?") {
+			t.Errorf("the model was asked %s", last.Body)
 		}
 	})
 }

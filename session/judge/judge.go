@@ -86,6 +86,13 @@ type Exec struct {
 	scripts *scriptsSeen // its arguments that may be its program; nil: not looked at
 }
 
+// Becomes says whether it is the agent's own program that was started only to become
+// the command by which it was judged. It runs nothing until then, when that command is
+// judged in its place: denied there, it fails where the agent reads why.
+func (x *Exec) Becomes() bool {
+	return x.Self && x.peeled.Wrapped && x.Profile.Starter(x.Argv)
+}
+
 // First judges the agent's own start, before anything else is judged.
 func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
 	j.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return manifest.Within(f.Path, j.Places.Project) })

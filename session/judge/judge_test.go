@@ -316,3 +316,35 @@ func TestPersonsLink(t *testing.T) {
 		}
 	}
 }
+
+// A denied command's starter becomes it all the same, since nothing runs until then;
+// what only looks like one is judged as what it is.
+func TestBecomes(t *testing.T) {
+	const native = "/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+	setup := func(shell ...string) []string {
+		return append([]string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p"}, shell...)
+	}
+	rules, err := policy.ParseLayer("p", "p.yaml", []byte("commands: [{deny: shred *}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := made(t, "project/codex")
+	j.Use(policy.Builtin().With(rules))
+	codex := policy.ProfileNamed("codex")
+	for name, c := range map[string]struct {
+		file string
+		argv []string
+		want bool
+	}{
+		"denied":             {native, setup("/bin/bash", "/bin/bash", "-lc", "shred x"), true},
+		"allowed":            {native, setup("/bin/bash", "/bin/bash", "-lc", "ls"), true},
+		"no shell behind":    {native, setup("/usr/bin/shred", "/usr/bin/shred", "x"), false},
+		"another program":    {"/usr/bin/shred", setup("/bin/bash", "/bin/bash", "-lc", "shred x"), false},
+		"written meanwhile":  {"/p/codex", setup("/bin/bash", "/bin/bash", "-lc", "shred x"), false},
+		"the agent as usual": {native, []string{"codex", "exec", "x"}, false},
+	} {
+		if got := j.Exec(starts("/proc/self/exe", c.file, c.argv...), codex).Becomes(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
