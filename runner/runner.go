@@ -13,14 +13,12 @@ package runner
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 
 	"stepbox/runner/box"
-	"stepbox/runner/egress"
 	"stepbox/runner/holder"
 	"stepbox/runner/overlay/inode"
 	"stepbox/runner/pid1"
@@ -84,9 +82,10 @@ type Spec struct {
 	Hidden     []string          // paths below Workspace, relative, that don't exist inside
 	ReadOnly   []string          // paths below Workspace, relative, that are there and can't be changed, removed or replaced
 	Above      []string          // host folders whose files stand in front of Workspace's, topmost first
+	Etc        map[string][]byte // files of /etc, by their names below it, that stand in front of the host's
+	Self       string            // this program's file on the host, shown at SelfPath; one that is gone is copied; "" for not
 	Outer      string            // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
 	OuterAbove []string          // as Above, for Outer
-	Etc        map[string][]byte // files below /etc, by their names there, in the place of the host's
 
 	Argv []string // Argv[0] is looked up in Env's PATH, inside
 	Env  []string
@@ -126,13 +125,6 @@ func (s *Spec) prepare() error {
 	}
 	s.Cwd = cmp.Or(s.Cwd, s.Workspace)
 	return nil
-}
-
-// etc are the files of /etc that aren't as the host's.
-func (s *Spec) etc() map[string][]byte {
-	files := map[string][]byte{"resolv.conf": []byte("nameserver " + egress.Nameserver + "\noptions timeout:10 attempts:2\n")}
-	maps.Copy(files, s.Etc)
-	return files
 }
 
 func validID(id string) bool {

@@ -44,7 +44,8 @@ type Sandbox struct {
 	beyond  *os.File         // the same of Spec.Outer; nil without one
 	view    *os.File         // the project as the agent sees it, which keeps the overlay alive; not for looking at
 
-	namespace uint64 // of its pid namespace, which names its processes
+	self      gate.File // this program as the sandbox has it; zero when it hasn't
+	namespace uint64    // of its pid namespace, which names its processes
 
 	tasks   sync.WaitGroup // short ones, waited for by Close
 	adopted chan struct{}  // closed once PID 1 isn't among what can be frozen

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/runner/egress"
 	"stepbox/runner/holder"
 	"stepbox/runner/pid1"
 	"stepbox/runner/seqpacket"
@@ -280,12 +282,18 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		}
 		outer = &box.Outer{Folder: s.spec.Outer, Upper: s.outer("upper"), Work: s.outer("work"), Above: s.spec.OuterAbove}
 	}
+	binds, err := s.withSelf()
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{"resolv.conf": []byte("nameserver " + egress.Nameserver + "\noptions timeout:10 attempts:2\n")}
+	maps.Copy(files, s.spec.Etc)
 	var joining chan error // holds the result once the first process joined its cgroups
 	s.box, err = box.Start(ctx, box.Spec{
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
 		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
-		Binds: s.spec.Binds, Hidden: s.spec.Hidden, ReadOnly: s.spec.ReadOnly, Above: s.spec.Above, Outer: outer, Files: s.spec.etc(),
+		Binds: binds, Hidden: s.spec.Hidden, ReadOnly: s.spec.ReadOnly, Above: s.spec.Above, Outer: outer, Files: files,
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Layers: func(empty string, folders []string) ([]string, error) {
 			return s.holder.ProbeLayers(ctx, empty, folders)

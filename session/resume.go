@@ -45,7 +45,7 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 	}
 	s.past = &past{Past: rec, next: s.info}
 	s.info = rec.Session
-	s.roster.execs, s.ends.told, s.notes, s.asked, s.network.Last, s.rollbacks = rec.Execs, rec.Ends, rec.Notes, rec.Questions, rec.Attempts, rec.Rolled
+	s.roster.execs, s.ends.told, s.notes, s.claims.last, s.asked, s.network.Last, s.rollbacks = rec.Execs, rec.Ends, rec.Notes, rec.Claims, rec.Questions, rec.Attempts, rec.Rolled
 	s.judge.Places.Began = s.info.StartedAt // what it wrote in its home before is its own
 	s.line.Recall(rec.Checkpoints, rec.Rollbacks)
 	s.recallActions(rec.Actions)

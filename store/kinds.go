@@ -22,6 +22,7 @@ const (
 	KindChunk      Kind = "chunk"
 	KindNote       Kind = "note"
 	KindApply      Kind = "apply"
+	KindClaim      Kind = "claim"
 	KindSeal       Kind = "seal" // a signature of the chain's head by then
 )
 
@@ -147,6 +148,10 @@ var described = sync.OnceValue(func() []*kind {
 			same(text, 3, "hash", "at", "by", "signer", "signature"),
 		)},
 		{name: KindEnds, table: "ends", since: 3, view: 4, columns: same(text, 3, "list")},
+		{name: KindClaim, table: "claims", since: 5, view: 5, columns: slices.Concat(
+			same(integer, 5, "by"),
+			same(text, 5, "at", "event", "tool", "input", "text", "call", "session_id"),
+		)},
 	}
 })
 

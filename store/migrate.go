@@ -14,7 +14,7 @@ import (
 )
 
 // schema is the version that this code writes.
-const schema = 4
+const schema = 5
 
 // applicationID tells file(1) and us that a database is a Stepbox record: "Stbx".
 const applicationID = 0x53746278
@@ -26,6 +26,7 @@ var migrations = [schema]func() []string{
 	1: func() []string { return kindStatements(2) },
 	2: thirdSchema,
 	3: func() []string { return kindStatements(4) },
+	4: func() []string { return kindStatements(5) },
 }
 
 // Guards keep events from being changed, and from being removed one by one.

@@ -269,6 +269,12 @@ func TestReadOlderSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		// What is a view by now was a table, which is compared with the events.
+		if v >= kindOf(KindExec).view {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
 		last := es[len(es)-1]
 		e := Event{Session: last.Session, Seq: last.Seq + 1, At: last.At.Add(1), Kind: KindExec, Event: "exec.denied", Key: 1, Doc: []byte(`{"id":1,"verdict":"deny"}`), Prev: last.Hash}
 		e.Hash = e.digest()

@@ -12,6 +12,7 @@
 package socket
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -52,11 +53,12 @@ type Conn struct {
 // ErrTooLarge is returned for a message that is longer than its reader allows.
 var ErrTooLarge = errors.New("the message is larger than allowed")
 
-// ReadMessage reads until the peer has written all (shutdown(2)), and no more than
-// limit bytes.
+// ReadMessage reads one line, or all until the peer writes no more, and no more than
+// limit bytes. What follows the line may be lost.
 func (c *Conn) ReadMessage(limit int) ([]byte, error) {
-	message, err := io.ReadAll(io.LimitReader(c.Conn, int64(limit)+1))
-	if err != nil {
+	reader := bufio.NewReader(io.LimitReader(c.Conn, int64(limit)+1))
+	message, err := reader.ReadBytes('\n')
+	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("cannot read a message from the sandbox: %w", err)
 	}
 	if len(message) > limit {

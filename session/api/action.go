@@ -73,6 +73,7 @@ type Action struct {
 	Removed      int         `json:"removed,omitempty"`
 	Effects      *Effects    `json:"effects,omitempty"`     // what it did to the files; nil: nothing, or it hasn't ended
 	Said         *Said       `json:"said,omitempty"`        // what the agent announced
+	Claim        *Claimed    `json:"claim,omitempty"`       // the tool call that it came of, as the agent tells
 	Shared       bool        `json:"shared,omitempty"`      // others ran meanwhile, so some changes may be theirs
 	SharedWith   []int       `json:"shared_with,omitempty"` // of an edit: the actions that may have made some of it
 	Before       int64       `json:"before,omitempty"`      // checkpoint it can be rolled back to

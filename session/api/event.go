@@ -16,7 +16,7 @@ type Note struct {
 type Event struct {
 	Seq        uint64      `json:"seq,omitempty"`
 	At         time.Time   `json:"at"`
-	Kind       string      `json:"kind"` // session.*, action.*, question.*, decision, exec.*, execs.ended, attempt.*, checkpoint, rollback.*, apply.*, note, usage, changes
+	Kind       string      `json:"kind"` // session.*, action.*, question.*, decision, exec.*, execs.ended, attempt.*, checkpoint, rollback.*, apply.*, claim.*, note, usage, changes
 	Session    *Session    `json:"session,omitempty"`
 	Action     *Action     `json:"action,omitempty"`
 	Question   *Question   `json:"question,omitempty"`
@@ -27,6 +27,7 @@ type Event struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	Rollback   *Rollback   `json:"rollback,omitempty"`
 	Apply      *Apply      `json:"apply,omitempty"`
+	Claim      *Claim      `json:"claim,omitempty"`
 	Note       *Note       `json:"note,omitempty"`
 	Usage      *Usage      `json:"usage,omitempty"`   // passing
 	Changes    *int64      `json:"changes,omitempty"` // passing: the newest version of Changes

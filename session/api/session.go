@@ -83,6 +83,10 @@ type Session struct {
 
 	By string `json:"by,omitempty"` // who made the change that an event tells of: the mode, a pause, going on
 
+	// AgentSession is what the agent calls its own session, as it says itself: its
+	// command to go on takes that.
+	AgentSession string `json:"agent_session,omitempty"`
+
 	// Counts, for lists.
 	Actions    int    `json:"actions"`
 	Held       int    `json:"held"`       // open questions

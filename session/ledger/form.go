@@ -45,6 +45,7 @@ var forms = []form{
 	formOf(store.KindCheckpoint, func(e *api.Event) **api.Checkpoint { return &e.Checkpoint }, func(c *api.Checkpoint) int64 { return c.ID }),
 	formOf(store.KindRollback, func(e *api.Event) **api.Rollback { return &e.Rollback }, func(r *api.Rollback) int64 { return r.ID }),
 	formOf(store.KindApply, func(e *api.Event) **api.Apply { return &e.Apply }, func(a *api.Apply) int64 { return a.ID }),
+	formOf(store.KindClaim, func(e *api.Event) **api.Claim { return &e.Claim }, func(c *api.Claim) int64 { return c.N }),
 	formOf(store.KindNote, func(e *api.Event) **api.Note { return &e.Note }, func(n *api.Note) int64 { return n.ID }),
 }
 

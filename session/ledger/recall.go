@@ -22,7 +22,7 @@ type Past struct {
 	Names       map[string]netip.Addr
 
 	// The newest number of each kind.
-	Execs, Ends, Notes, Questions, Attempts, Rolled int64
+	Execs, Ends, Notes, Claims, Questions, Attempts, Rolled int64
 
 	Closing []api.Event // close what was left open, but for actions
 	Words   []string    // for the person
@@ -40,14 +40,15 @@ func Recall(ctx context.Context, st *store.Store, id string) (*Past, error) {
 	exec, _, xerr := Last[api.Exec](ctx, st, id, store.KindExec)
 	ends, _, eerr := Last[api.Ends](ctx, st, id, store.KindEnds)
 	note, _, nerr := Last[api.Note](ctx, st, id, store.KindNote)
+	claim, _, merr := Last[api.Claim](ctx, st, id, store.KindClaim)
 	ran, lerr := st.Ran(ctx, id, math.MaxUint64)
-	if err := errors.Join(err, lerr, aerr, cerr, rerr, qerr, terr, xerr, eerr, nerr); err != nil {
+	if err := errors.Join(err, lerr, aerr, cerr, rerr, qerr, terr, xerr, eerr, nerr, merr); err != nil {
 		return nil, err
 	}
 	info.Name = Called(ctx, st, id, info.Name)
 	p := &Past{
 		Session: info, Ran: ran, Actions: actions, Checkpoints: checkpoints, Rollbacks: rollbacks,
-		Names: make(map[string]netip.Addr), Execs: exec.ID, Ends: ends.ID, Notes: note.ID,
+		Names: make(map[string]netip.Addr), Execs: exec.ID, Ends: ends.ID, Notes: note.ID, Claims: claim.N,
 	}
 	for _, q := range questions {
 		if p.Questions = max(p.Questions, q.ID); q.Open() {

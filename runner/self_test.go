@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/runner/gate"
+	"stepbox/runner/pid1"
+)
+
+// TestSelf: the sandbox has this program where it is said, as the file that it is or as
+// a copy, known by its inode and not to be changed.
+func TestSelf(t *testing.T) {
+	for _, how := range []string{"its file", "a copy"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			r.spec.Self = filepath.Join(r.base, "program")
+			if how == "its file" {
+				if err := os.WriteFile(r.spec.Self, []byte("#!/bin/sh\necho ran as $0 $*\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var seen []gate.File
+			r.handler.Gate.Exec = func(e *gate.Exec) {
+				if e.Path == SelfPath {
+					seen = append(seen, e.Files[0])
+				}
+				e.Allow(gate.NoExit | gate.Unverified)
+			}
+			run := r.start("/bin/sh", "-c", SelfPath+" version; echo x 2>&1 >"+SelfPath+"; rm -f "+SelfPath+" 2>&1; ls -l "+SelfPath+"; ls "+pid1.SocketDir)
+			out, _ := run.wait()
+			if how == "its file" && !strings.Contains(out, "ran as "+SelfPath+" version") || strings.Count(out, "Read-only")+strings.Count(out, "busy") < 2 {
+				t.Errorf("%s", out)
+			}
+			self, known := run.Self()
+			if !known || len(seen) != 1 || !self.Same(seen[0]) {
+				t.Errorf("it is %+v, known %v; what ran was %+v", self, known, seen)
+			}
+		})
+	}
+}
