@@ -9,17 +9,18 @@ import (
 // layerFile is a file of rules as it is written. What is said of its keys is in the
 // schema, too.
 type layerFile struct {
-	Version     *setting      `yaml:"version" doc:"The version of this format." only:"1"`
-	Include     textList      `yaml:"include" doc:"Further files of this format, relative to this one. Their rules come after this file's own."`
-	Commands    []ruleFile    `yaml:"commands" doc:"Rules on commands. Of those that match, the first decides."`
-	Network     []netFile     `yaml:"network" doc:"Rules on connections. Of those that match, the first decides."`
-	Files       filesFile     `yaml:"files" doc:"Files of the project that are treated in ways of their own, as globs relative to it."`
-	Limits      limitsFile    `yaml:"limits" doc:"What a session may use at most. The smallest of all layers counts."`
-	Environment variablesFile `yaml:"environment" doc:"Variables that programs get."`
-	Names       *setting      `yaml:"names" doc:"An IPv4 network of 8 to 24 bits for the addresses that host names have inside, for programs that take the usual 198.18.0.0/15 for private."`
-	Mounts      []mountFile   `yaml:"mounts" doc:"Folders and files outside of the project that programs see."`
-	Ask         askFile       `yaml:"ask" doc:"What becomes of questions when nobody is there."`
-	Checks      textList      `yaml:"checks" doc:"Shell commands that say whether the project is sound, offered where changes are looked at."`
+	Version     *setting         `yaml:"version" doc:"The version of this format." only:"1"`
+	Include     textList         `yaml:"include" doc:"Further files of this format, relative to this one. Their rules come after this file's own."`
+	Commands    []ruleFile       `yaml:"commands" doc:"Rules on commands. Of those that match, the first decides."`
+	Network     []netFile        `yaml:"network" doc:"Rules on connections. Of those that match, the first decides."`
+	Files       filesFile        `yaml:"files" doc:"Files of the project that are treated in ways of their own, as globs relative to it."`
+	Limits      limitsFile       `yaml:"limits" doc:"What a session may use at most. The smallest of all layers counts."`
+	Environment variablesFile    `yaml:"environment" doc:"Variables that programs get."`
+	Credentials []credentialFile `yaml:"credentials" doc:"Keys and tokens that the agent never holds: requests to the host that each is for get it on their way out. Only in your own policy."`
+	Names       *setting         `yaml:"names" doc:"An IPv4 network of 8 to 24 bits for the addresses that host names have inside, for programs that take the usual 198.18.0.0/15 for private."`
+	Mounts      []mountFile      `yaml:"mounts" doc:"Folders and files outside of the project that programs see."`
+	Ask         askFile          `yaml:"ask" doc:"What becomes of questions when nobody is there."`
+	Checks      textList         `yaml:"checks" doc:"Shell commands that say whether the project is sound, offered where changes are looked at."`
 }
 
 type ruleFile struct {

@@ -41,8 +41,10 @@ type Layer struct {
 	Set    []Variable // set, whatever the person's environment says
 	Names  []Names
 	Mounts []Mount
-	Asking []Asking // what becomes of questions: the strictest
-	Checks []Check
+	// Credentials are only a person's own: see rules.
+	Credentials []Credential
+	Asking      []Asking // what becomes of questions: the strictest
+	Checks      []Check
 }
 
 // Tightening is what of a layer can only take away: its rules that deny or ask, the
@@ -68,7 +70,7 @@ func (l Layer) Tightening() Layer {
 func (l Layer) Loosens() bool {
 	t := l.Tightening()
 	return len(t.Rules) != len(l.Rules) || len(t.Network) != len(l.Network) ||
-		len(l.Pass)+len(l.Set)+len(l.Names)+len(l.Mounts)+len(l.Checks) > 0
+		len(l.Pass)+len(l.Set)+len(l.Names)+len(l.Mounts)+len(l.Checks)+len(l.Credentials) > 0
 }
 
 // NetRule says what to do with connections to some destinations.

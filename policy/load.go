@@ -137,6 +137,7 @@ func (l *Layer) join(more *Layer) {
 	l.Set = append(l.Set, more.Set...)
 	l.Names = append(l.Names, more.Names...)
 	l.Mounts = append(l.Mounts, more.Mounts...)
+	l.Credentials = append(l.Credentials, more.Credentials...)
 	l.Checks = append(l.Checks, more.Checks...)
 	l.Asking = append(l.Asking, more.Asking...)
 }

@@ -100,6 +100,7 @@ func (f *layerFile) sections(l *Layer) (all Problems) {
 	l.Limits, all = limits, append(all, bad...)
 	all = append(all, f.Environment.into(l)...)
 	all = append(all, f.mounts(l)...)
+	all = append(all, f.credentials(l)...)
 	names, bad := f.Names.names(l)
 	l.Names, all = names, append(all, bad...)
 	asking, bad := f.Ask.asking(l)

@@ -30,6 +30,12 @@ type Attempt struct {
 	Open           bool
 	Failure        string // why an allowed one didn't connect, or how it broke
 	Count          int    // attempts that this stands for; 1 but for "flood"
+
+	// Of one that an Interceptor answers.
+	Credential string    // that is put into its requests; "": it isn't looked into
+	Requests   int       // that were passed on
+	Refused    int       // that weren't
+	Refusals   []Refusal // the first of these
 }
 
 // Words of Attempt.Verdict.

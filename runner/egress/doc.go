@@ -33,6 +33,9 @@
 // proxy that the person's environment names, aren't guarded: no byte of the
 // sandbox chooses where they go.
 //
+// Connections to hosts that a credential is for end here, and begin anew: see package
+// intercept. All others are carried as they are.
+//
 // # Trust
 //
 // Frames, names and bytes from the sandbox are hostile, and so are the

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"stepbox/runner/egress/intercept"
 )
 
 // What one gateway holds at most at a time.
@@ -50,6 +52,9 @@ type Options struct {
 	// Processes lists the sandbox's processes, as host pids. Nil: attempts
 	// are logged without program.
 	Processes func() []int
+	// Intercept has credentials put into requests to some hosts; nil: nothing is looked
+	// into. It is kept by its owner.
+	Intercept *intercept.Interceptor
 	// Environ is the environment that names upstream proxies, as NAME=value:
 	// the person's, never the agent's.
 	Environ []string

@@ -109,6 +109,8 @@ func (g *Gateway) nowhere(r *record) (Verdict, bool) {
 	addr := r.a.Address.Addr()
 	ported := r.a.Address.Port() != 0 || r.a.Protocol == "icmp"
 	switch {
+	case r.a.Protocol == "udp" && g.pinned(r) != "":
+		return Verdict{Rule: ruleQUIC}, true
 	case r.a.Name != "" && ported:
 		return Verdict{}, false
 	case !ported, addr == g.link.Gateway4, addr == g.link.Gateway6, g.names.span.Contains(addr):

@@ -19,6 +19,9 @@ type Meter interface {
 	// Requests lets that many HTTP requests leave, which can be seen where nothing is
 	// encrypted.
 	Requests(ctx context.Context, n int) error
+	// Model lets one request of an intercepted connection leave, whose answer may say what
+	// it has used.
+	Model(ctx context.Context) error
 }
 
 // lane is one of the two that bytes go.

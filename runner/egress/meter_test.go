@@ -62,6 +62,8 @@ func (p *purse) Received(ctx context.Context, n int, whole bool) (int, error) {
 	return p.take(ctx, &p.received, n, whole)
 }
 
+func (p *purse) Model(context.Context) error { return nil }
+
 func (p *purse) Requests(ctx context.Context, n int) error {
 	_, err := p.take(ctx, &p.requests, n, true)
 	return err

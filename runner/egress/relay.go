@@ -202,6 +202,10 @@ func (g *Gateway) relay(ctx context.Context, rec *record, c *guest, upstream net
 	g.mu.Unlock()
 	c.Close()
 	_ = upstream.Close()
+	if in, ok := upstream.(*interceptedConn); ok {
+		in.cancel()
+		<-in.served // why it failed is known by then
+	}
 	rec.finish("")
 	g.journal.untrack(rec)
 }

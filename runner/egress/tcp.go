@@ -117,6 +117,14 @@ func (g *Gateway) establish(ctx context.Context, r *tcp.ForwarderRequest, p *pen
 		r.Complete(true)
 		return
 	}
+	if name := g.pinned(rec); name != "" {
+		if upstream, err = g.intercept(ctx, rec, v, upstream); err != nil {
+			g.refuse(rec, v, err.Error())
+			r.Complete(true)
+			return
+		}
+		rec.intercepted(name)
+	}
 	// From here on the handshake itself finds out whether somebody is there.
 	g.dismiss(p)
 	var wq waiter.Queue

@@ -59,10 +59,17 @@ func read(path string, own bool) (content, error) {
 // includes.
 func (c *content) layer(name string, data []byte) (policy.Layer, error) {
 	included := reader(c.path, c.own)
-	return policy.Load(name, c.path, func(file string) ([]byte, error) {
+	l, err := policy.Load(name, c.path, func(file string) ([]byte, error) {
 		if file == c.path {
 			return data, nil
 		}
 		return included(file)
 	})
+	if err == nil && !c.own && len(l.Credentials) > 0 {
+		// Who wrote the project would choose where the person's secrets go, and what is run to get them.
+		at := l.Credentials[0].Where
+		err = policy.Problems{{File: at.File, Line: at.Line, Column: 1, Err: errors.New("a project can't name credentials, trusted or not: they stand in your own policy")}}
+		l = policy.Layer{Name: l.Name, File: l.File, Sources: l.Sources, Sum: l.Sum}
+	}
+	return l, err
 }
