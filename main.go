@@ -23,6 +23,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/demo"
 	"stepbox/session/launch"
+	"stepbox/session/outfit"
 	"stepbox/session/screen"
 	"stepbox/themes"
 	"stepbox/ui"
@@ -362,7 +363,8 @@ func whatIsMissing(ctx context.Context, err error) error {
 // runFlags are what the run command can be told.
 type runFlags struct {
 	mode, name, workspace, memory, disk string
-	hosts                               []string
+	hosts, dirs                         []string
+	noCaches                            bool
 	detach, json                        bool
 	asking                              cli.AskFlags
 	cpusGiven                           bool                   // cpus was set: its zero value means no limit
@@ -408,6 +410,8 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
 	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
 	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
+	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is\nwritten stays in the session, without review; may be given more than once")
+	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
 	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
 	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
 	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
@@ -482,7 +486,18 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		workspace = real // else the supervisor says what is wrong with it
 	}
 	r.Workspace = []byte(workspace)
-	return r, surround(&r, cli.Terminal() && !f.detach && !f.json, f.detach)
+	if err := surround(&r, cli.Terminal() && !f.detach && !f.json, f.detach); err != nil {
+		return r, err
+	}
+	r.Extras.NoCaches = f.noCaches
+	for _, text := range f.dirs {
+		d, err := outfit.ParseDir(text, r.Home)
+		if err != nil {
+			return r, fmt.Errorf("%w: --add-dir: %w", cli.ErrUsage, err)
+		}
+		r.Extras.Dirs = append(r.Extras.Dirs, d)
+	}
+	return r, nil
 }
 
 // surround tells a session of whoever starts it. Screen says that it will be shown; else
@@ -761,7 +776,7 @@ func warned(cmd *cobra.Command) {
 // runSettings are a new session's without flags.
 func runSettings() runFlags {
 	c := settings()
-	f := runFlags{mode: string(c.Mode), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime}
+	f := runFlags{mode: string(c.Mode), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime, dirs: slices.Clone(c.Dirs), noCaches: c.NoCaches}
 	f.asking = cli.AskFlags{On: string(c.Asking.On), Timeout: c.Asking.Timeout, Said: c.Said("on-ask") || c.Said("ask-timeout")}
 	f.asking.By = askedBy(f, func(string) bool { return false })
 	f.chosen = func(limit string) bool { return c.Said("limits." + limit) }
@@ -802,6 +817,8 @@ func (f *runFlags) under(cmd *cobra.Command) {
 	if !given("wall-time") {
 		f.wall = s.wall
 	}
+	f.dirs = append(s.dirs, f.dirs...)
+	f.noCaches = f.noCaches || s.noCaches && !given("no-caches")
 	if !given("on-ask") {
 		f.asking.On = s.asking.On
 	}

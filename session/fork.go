@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"stepbox/runner"
@@ -70,6 +71,9 @@ func (s *Session) sayForked() {
 		s.note(true, "files that %s didn't write are others in the project by now, or new (%d): here they are as when it began, and an apply leaves the project's as they are", p.Name, p.Others)
 	}
 	named := p.Inexact[:min(len(p.Inexact), maxGaps)]
+	if slices.ContainsFunc(s.info.Dirs, func(d api.Dir) bool { return d.Write }) {
+		s.note(true, "what %s wrote in folders besides the project isn't here: they are as on the host", p.Name)
+	}
 	for _, t := range named {
 		s.note(true, "not surely as it was: %s: %s", cmp.Or(t.Path, "the project"), t.Why)
 	}

@@ -48,6 +48,7 @@ type Config struct {
 	Home       string   // the person's home folder
 	Mode       api.Mode
 	AllowHosts []policy.HostRule
+	Extras     outfit.Extras
 	Limits     runner.Limits
 	Disk       int64         // bytes that it may write; 0: no limit
 	WallTime   time.Duration // 0: none

@@ -136,6 +136,7 @@ func describe(cfg Config, agent string, of *outfit.Outfit) api.Session {
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting, Asking: cfg.Asking,
 		Parent: cfg.Parent, StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
 	}
+	out.Dirs, out.Caches = of.Dirs, api.EscapeAll(of.Caches)
 	out.Commit, out.Branch = of.Ignores.Head()
 	out.Branch = api.Escape(out.Branch)
 	for _, h := range cfg.AllowHosts {
@@ -292,7 +293,7 @@ func (s *Session) dress() (runner.Spec, error) {
 	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Rules: s.rules.With(s.read.Layers()...),
+		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras,
 	})
 	if err != nil {
 		return runner.Spec{}, err
@@ -304,10 +305,10 @@ func (s *Session) dress() (runner.Spec, error) {
 	s.network.Tries.Admit = s.network.Admit
 	s.judge = &judge.Judge{Env: of.Spec.Env, Places: judge.Places{
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
-		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]bool{},
+		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]string{},
 	}}
 	for _, b := range of.Spec.Binds {
-		s.judge.Places.Mounts[cmp.Or(b.Target, b.Source)] = b.Upper != ""
+		s.judge.Places.Mounts[cmp.Or(b.Target, b.Source)] = b.Upper
 	}
 	s.network.Wrote = s.judge.Wrote
 	spec := of.Spec

@@ -84,6 +84,7 @@ type Bind struct {
 	// is; "" for nothing. The overlay's work folder is made beside it. Where no
 	// overlay can be put over Source, it can't be written.
 	Upper string
+	Spare bool // not shown at all then
 }
 
 // Limits bound what the agent may use; zero means no bound.

@@ -105,7 +105,7 @@ func (l *layout) addBind(bind Bind) error {
 	target := cmp.Or(bind.Target, bind.Source)
 	switch {
 	case info.IsDir():
-		l.shown = append(l.shown, shown{source: source, target: target, upper: bind.Upper})
+		l.shown = append(l.shown, shown{source: source, target: target, upper: bind.Upper, spare: bind.Spare})
 		return nil
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("cannot show %q in the sandbox: it is neither a folder nor a file", bind.Source)

@@ -21,6 +21,7 @@ type shown struct {
 	source, target string
 	front          string // a folder of ours whose files stand in front; "" for none
 	upper          string // a folder that takes what is written; "" for read-only
+	spare          bool   // left out where no overlay can be put over it
 	system         bool
 }
 
@@ -64,11 +65,17 @@ func (l *layout) addShown(spec Spec, mounts []*mountinfo.Info) error {
 			}
 			continue
 		}
+		if s.spare {
+			continue
+		}
 		why := refused[i]
 		if below := submounts(mounts, s.source); len(below) > 0 {
 			why = below[0] + " is mounted there"
 		}
 		l.notes = append(l.notes, fmt.Sprintf("a socket that the host makes in %s while the session runs could be reached: no overlay can be put over it (%s)", s.source, why))
+		if s.upper != "" {
+			l.notes = append(l.notes, fmt.Sprintf("%s can't be written, for the same reason", s.source))
+		}
 		if err := l.bindShown(s); err != nil {
 			return err
 		}

@@ -56,6 +56,8 @@ type Session struct {
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
+	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
+	Caches      []string     `json:"caches,omitempty"`       // the person's build caches that it began with, escaped
 	Rules       []Rule       `json:"rules,omitempty"`        // that were made in this session, the newest first, those that files keep as well
 	Policy      []PolicyFile `json:"policy,omitempty"`       // files with rules that are in force
 	Beside      []Neighbour  `json:"beside,omitempty"`       // other live sessions over the same files
@@ -112,6 +114,12 @@ type Session struct {
 	Parent *Parent `json:"parent,omitempty"`
 
 	Screen string `json:"screen,omitempty"` // hash of the body that draws the last screen, once it has ended
+}
+
+// Dir is a folder, or a file, that a session has besides the project, at its own path.
+type Dir struct {
+	Path  string `json:"path"`            // absolute host path, exact
+	Write bool   `json:"write,omitempty"` // what is written there stays in the session, and isn't under review
 }
 
 // Ran is how long the session has run by now, without the time between an end and a

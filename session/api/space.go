@@ -11,7 +11,17 @@ import (
 type Space struct {
 	Files     int64 `json:"files"`     // what it wrote in the project, kept until it is removed
 	Temporary int64 `json:"temporary"` // its /tmp
+	Beside    int64 `json:"beside"`    // what it wrote in other folders of the person's
 	Record    int64 `json:"record"`    // its terminal's output and the like, without contents of files, which sessions share
+
+	Written []Written `json:"written,omitempty"` // to folders that it has besides the project
+}
+
+// Written is what a session wrote to a folder besides the project.
+type Written struct {
+	Dir   string   `json:"dir"`            // escaped
+	Paths []string `json:"paths"`          // the first of them, relative and escaped
+	More  bool     `json:"more,omitempty"` // there are others, or some that can't be looked at
 }
 
 // CollectRequest says what is to be removed: always contents that no session names any

@@ -176,10 +176,15 @@ func (s *Service) outside(r holding, name string) api.Explained {
 		}
 		out.Treated = policy.Shown
 		if out.Ruling = ruling("mounted to be read: "+m.Path, m.Where); m.Write {
-			out.Ruling.Rule = "mounted to be changed, at once and without review: " + api.Escape(m.Path)
+			out.Ruling.Rule = "mounted to be written, in the session alone and without review: " + api.Escape(m.Path)
 		}
 		if why := outfit.Refused(dir, s.Home); why != "" {
 			out.Treated, out.Ruling.Rule = policy.Hidden, "the mount is refused: "+api.Escape(why)
+		}
+	}
+	for _, d := range r.session.Dirs { // those that no rule mounts
+		if out.Treated == policy.Hidden && out.Line == 0 && within([]string{d.Path}, name) {
+			out.Treated, out.Ruling = policy.Shown, api.Ruling{Rule: "the session was started with " + api.Escape(d.Path), Layer: "--add-dir"}
 		}
 	}
 	if out.Treated == policy.Hidden && out.Line == 0 {

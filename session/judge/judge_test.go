@@ -271,7 +271,7 @@ func TestPosing(t *testing.T) {
 		"by descriptor":          {starts("", "/usr/bin/ssh", "tool", "push"), policy.Ask},
 	} {
 		j := made(t)
-		j.Places.Mounts = map[string]bool{"/home/me/.nvm": false, "/data": true}
+		j.Places.Mounts = map[string]string{"/home/me/.nvm": "", "/data": t.TempDir()}
 		j.Use(policy.Builtin().With(l))
 		if x := j.Exec(c.exec, claude); x.Judgement.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", name, x.Judgement.Verdict, c.want)

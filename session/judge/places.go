@@ -24,9 +24,9 @@ type Places struct {
 	Temp           string    // what /tmp is on the host
 	Began          time.Time // of the session: its home is older
 	Hidden         []string  // what isn't shown of the project, relative
-	// Mounts are the folders that are mounted besides, and whether the agent can write
-	// there.
-	Mounts map[string]bool
+	// Mounts are the folders that are mounted besides, by their paths inside, with the
+	// host's folder of what the agent writes there; "" where it can't.
+	Mounts map[string]string
 }
 
 // hides says whether a file of the project isn't shown in the sandbox.
@@ -43,6 +43,7 @@ const (
 	inProject
 	inHome
 	inTemp
+	inMount
 )
 
 // sandboxOwn are the folders that are made for each sandbox, in memory, and the
@@ -62,8 +63,8 @@ func (p *Places) fixed(file string) bool {
 		return false
 	}
 	for dir := path.Dir(path.Clean(file)); dir != "/"; dir = path.Dir(dir) {
-		if written, mounted := p.Mounts[dir]; mounted {
-			return !written
+		if upper, mounted := p.Mounts[dir]; mounted {
+			return upper == ""
 		}
 		if dir == p.Project || dir == p.Home {
 			return false
@@ -96,6 +97,13 @@ func (p *Places) posing(called, started, program string) bool {
 // on the host; root is "" when it would be nowhere that can be looked at.
 func (p *Places) onHost(file string) (r region, root, rel string) {
 	file = path.Clean(file)
+	for dir := file; path.IsAbs(dir) && dir != "/" && dir != p.Project; dir = path.Dir(dir) { // the innermost counts
+		if upper, mounted := p.Mounts[dir]; mounted && upper == "" {
+			return elsewhere, "", ""
+		} else if mounted {
+			return inMount, upper, strings.TrimPrefix(strings.TrimPrefix(file, dir), "/")
+		}
+	}
 	for _, m := range []struct {
 		inside, host string
 		region       region

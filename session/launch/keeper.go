@@ -17,6 +17,7 @@ import (
 	"stepbox/session/apply"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
+	"stepbox/session/outfit"
 	"stepbox/session/project"
 	"stepbox/store"
 )
@@ -29,16 +30,26 @@ type keeper struct {
 	sessions func(context.Context) ([]api.Session, error)
 }
 
+// maxWritten is how much is listed of what was written to one folder besides the project.
+const maxWritten = 50
+
 // Space is server.Keeper's.
 func (k keeper) Space(ctx context.Context, id string) (api.Space, error) {
-	if _, err := k.store.Doc(ctx, id, store.KindSession, 0); err != nil {
+	s, err := ledger.Doc[api.Session](ctx, k.store, id, store.KindSession, 0)
+	if err != nil {
 		return api.Space{}, noSession(id, err)
 	}
 	dir := k.store.SessionDir(id)
 	sp := api.Space{
 		Files: files.DiskUse(ctx, filepath.Join(dir, "upper")), Temporary: files.DiskUse(ctx, filepath.Join(dir, "tmp")),
+		Beside: files.DiskUse(ctx, filepath.Join(dir, "mounts")) + files.DiskUse(ctx, filepath.Join(dir, "caches")),
 	}
-	sp.Record = files.DiskUse(ctx, dir) - sp.Files - sp.Temporary
+	sp.Record = files.DiskUse(ctx, dir) - sp.Files - sp.Temporary - sp.Beside
+	for _, d := range s.Dirs {
+		if names, more := outfit.Written(dir, d.Path, maxWritten); d.Write && len(names) > 0 {
+			sp.Written = append(sp.Written, api.Written{Dir: api.Escape(d.Path), Paths: api.EscapeAll(names), More: more})
+		}
+	}
 	return sp, ctx.Err()
 }
 

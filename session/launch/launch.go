@@ -32,6 +32,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/find"
 	"stepbox/session/ledger"
+	"stepbox/session/outfit"
 	"stepbox/session/seal"
 	"stepbox/session/server"
 	"stepbox/store"
@@ -46,6 +47,7 @@ type Request struct {
 	Home       string        `json:"home"`
 	Mode       api.Mode      `json:"mode"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
+	Extras     outfit.Extras `json:"extras,omitzero"`
 	Limits     runner.Limits `json:"limits"`
 	Disk       int64         `json:"disk,omitempty"` // bytes; see session.Config
 	WallTime   time.Duration `json:"wall_time,omitempty"`

@@ -18,6 +18,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
+	"stepbox/session/outfit"
 	"stepbox/session/seal"
 	"stepbox/store"
 )
@@ -27,6 +28,7 @@ import (
 type kept struct {
 	Argv       pid1.Exact    `json:"argv"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
+	Extras     outfit.Extras `json:"extras,omitzero"`
 	Limits     runner.Limits `json:"limits"` // as they were asked for
 	Disk       int64         `json:"disk,omitempty"`
 	WallTime   time.Duration `json:"wall_time,omitempty"`
@@ -95,7 +97,7 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: cfg.Argv, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir}
+	k := kept{Argv: cfg.Argv, Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir}
 	for _, h := range cfg.AllowHosts {
 		k.AllowHosts = append(k.AllowHosts, h.String())
 	}
@@ -130,6 +132,7 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 		r.Argv = k.Argv
 	}
 	r.Workspace, r.AllowHosts, r.Limits, r.Disk, r.WallTime = []byte(was.Folder), k.AllowHosts, k.Limits, k.Disk, k.WallTime
+	r.Extras = k.Extras
 	r.asking(k.Asking)
 	return k, old, nil
 }

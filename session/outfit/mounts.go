@@ -1,11 +1,12 @@
 package outfit
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"stepbox/runner"
@@ -71,17 +72,21 @@ func Refused(path, home string, private ...string) string {
 // mounts are a policy's, ready to be shown. What is written to one is kept in a folder
 // of the session's: what is mounted stays as it is.
 func mounts(n Needs) (out []runner.Bind, err error) {
-	for i, m := range n.Rules.Mounts() {
+	for _, m := range n.Rules.With(n.Extras.layer()).Mounts() {
 		path := Expand(m.Path, n.Home)
+		where := m.File
+		if m.Line > 0 {
+			where = fmt.Sprintf("%s, line %d", m.File, m.Line)
+		}
 		if why := Refused(path, n.Home, n.Workspace, n.DataDir); why != "" {
-			return nil, &runner.StartError{Reason: fmt.Sprintf("cannot mount %q (%s, line %d): %s", m.Path, m.File, m.Line, why)}
+			return nil, &runner.StartError{Reason: fmt.Sprintf("cannot mount %q (%s): %s", m.Path, where, why)}
 		}
 		b := runner.Bind{Source: path, Target: path}
 		if m.Write {
-			if st, err := os.Stat(path); err != nil || !st.IsDir() {
-				return nil, &runner.StartError{Reason: fmt.Sprintf("cannot mount %q to be written (%s, line %d): only folders can", m.Path, m.File, m.Line)}
+			if !isDir(path) {
+				return nil, &runner.StartError{Reason: fmt.Sprintf("cannot mount %q to be written (%s): only folders can", m.Path, where)}
 			}
-			b.Upper = filepath.Join(n.StateDir, "mounts", strconv.Itoa(i))
+			b.Upper = upperOf(n.StateDir, path)
 			if err := os.MkdirAll(filepath.Dir(b.Upper), 0o700); err != nil {
 				return nil, fmt.Errorf("cannot make the session's folder: %w", err)
 			}
@@ -89,6 +94,13 @@ func mounts(n Needs) (out []runner.Bind, err error) {
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// upperOf is the folder of the session's that takes what is written to a mounted one:
+// named after it, so that it is the same one's when a policy has others by then.
+func upperOf(stateDir, path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(stateDir, "mounts", hex.EncodeToString(sum[:8]))
 }
 
 // withMounts puts what a policy mounts in the place of what is shown there anyway.

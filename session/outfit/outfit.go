@@ -19,6 +19,7 @@ import (
 	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner"
+	"stepbox/session/api"
 )
 
 // Needs says for whom a sandbox is made. Paths are absolute host paths.
@@ -32,6 +33,7 @@ type Needs struct {
 	Env       []string        // the person's
 	Profile   *policy.Profile // of the program
 	Rules     *policy.Policy  // whose files, variables and mounts count; nil: the built-in
+	Extras    Extras
 }
 
 // Outfit is what a sandbox is made of.
@@ -43,6 +45,8 @@ type Outfit struct {
 	Hidden   []string        // files and folders of the project that are there and aren't shown
 	Redacted []string        // files that are shown without their secrets
 	Whole    bool            // all of the project was looked at
+	Dirs     []api.Dir       // what is shown besides the project, by rules or Extras
+	Caches   []string        // the person's build caches that are shown
 	NoGit    string          // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
 }
 
@@ -75,16 +79,23 @@ func For(n Needs) (*Outfit, error) {
 		noGit = err.Error()
 	}
 	path := pathOf(n.Env)
+	binds := withMounts(tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir), shown)
+	var builds []runner.Bind
+	if !n.Extras.NoCaches {
+		if builds, err = caches(n, binds); err != nil {
+			return nil, err
+		}
+	}
 	env := variables(environ(n, path), n)
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}
 	return &Outfit{
-		NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
-			Binds: withMounts(tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir), shown),
+			Binds: append(binds, builds...),
 			Argv:  n.Profile.Args(n.Argv), Env: env,
 		},
 	}, nil

@@ -114,7 +114,7 @@ func TestMountsAndVariables(t *testing.T) {
 	n := Needs{Workspace: filepath.Join(home, "project"), Home: home, DataDir: filepath.Join(home, "state"), StateDir: filepath.Join(home, "state/s"),
 		Env: []string{"A=1", "B=2", "C=3", "PATH=/bin"}, Rules: rulesOf(t, "mounts: [{path: ~/data}, {path: ~/cache, write: true}]\nenvironment: {pass: [A, NONE], set: {B: other, D: 4}}\n")}
 	got, err := mounts(n)
-	want := []runner.Bind{{Source: home + "/data", Target: home + "/data"}, {Source: home + "/cache", Target: home + "/cache", Upper: home + "/state/s/mounts/1"}}
+	want := []runner.Bind{{Source: home + "/data", Target: home + "/data"}, {Source: home + "/cache", Target: home + "/cache", Upper: upperOf(home+"/state/s", home+"/cache")}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v (%v), want %+v", got, err, want)
 	}

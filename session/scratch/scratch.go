@@ -180,7 +180,7 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 	home := filepath.Join(common.RunDir, common.ID, "home")
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: common.StateDir, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(j.argv, cfg.Env),
+		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(j.argv, cfg.Env), Extras: outfit.Extras{NoCaches: !j.builds},
 	})
 	if err == nil && of.Spec.Outer != "" && cfg.Outer != "" {
 		err = copyUpper(cfg.Outer, filepath.Join(common.StateDir, "outer", "upper"))
@@ -199,13 +199,6 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 	spec := of.Spec
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = common.ID, common.RunDir, cfg.Limits, 120, 40
 	spec.Hidden = slices.Concat(spec.Hidden, cfg.Hidden)
-	if j.builds {
-		binds, err := s.caches(filepath.Join(common.StateDir, "caches"), spec.Binds)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		spec.Binds = append(spec.Binds, binds...)
-	}
 	spec.Env = slices.Concat(spec.Env, []string{"TERM=dumb", "NO_COLOR=1", "CI=true"})
 	low, err := lower.Open(cfg.Workspace, lower.Options{Hidden: spec.Hidden, Above: spec.Above})
 	if err != nil {

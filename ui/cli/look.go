@@ -123,7 +123,12 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	}
 	if sp != nil {
 		fmt.Fprintf(w, "on the disk\t%s of files, %s in /tmp, %s of record\n", paint.Bytes(sp.Files), paint.Bytes(sp.Temporary), paint.Bytes(sp.Record))
+		if sp.Beside > 0 {
+			fmt.Fprintf(w, "\t%s in caches and other folders\n", paint.Bytes(sp.Beside))
+		}
 	}
+	dirs(w, s, sp)
+	caches(w, s)
 	for _, x := range s.Warnings {
 		row(w, "warning", "%s", x)
 	}
@@ -152,6 +157,32 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said != nil }); i >= 0 {
 			fmt.Fprintf(w, "said:\t%s\t(%s)\n", cut(actions[i].Said.Text, 200), actions[i].Said.Source)
 		}
+	}
+}
+
+// dirs says what a session has besides the project, and what it wrote there.
+func dirs(w io.Writer, s api.Session, sp *api.Space) {
+	for _, d := range s.Dirs {
+		how := "read-only"
+		if d.Write {
+			how = "what it writes there stays in this session, and isn't under review"
+		}
+		row(w, "folder", "%s: %s", api.Escape(d.Path), how)
+		if sp == nil {
+			continue
+		}
+		for _, x := range sp.Written {
+			if x.Dir == api.Escape(d.Path) {
+				row(w, "", "it wrote %s%s", strings.Join(x.Paths, ", "), map[bool]string{true: " and more"}[x.More])
+			}
+		}
+	}
+}
+
+// caches says what it began with of what the person's builds have fetched and made.
+func caches(w io.Writer, s api.Session) {
+	if len(s.Caches) > 0 {
+		row(w, "caches", "%s: as on the host; what it writes there stays in this session", strings.Join(s.Caches, ", "))
 	}
 }
 

@@ -31,6 +31,8 @@ type Config struct {
 	CPUs          float64
 	Pids          int64
 	WallTime      time.Duration
+	Dirs          []string // folders besides the project, as outfit.ParseDir reads them
+	NoCaches      bool
 	Notify        Notify
 	Keys          *keys.Arrangement
 	Warnings      []Warning // what doesn't hold, in the file's order

@@ -66,6 +66,16 @@ var Settings = []Setting{
 		set: func(c *Config, v []string) error { c.Editor = v[0]; return said(v[0]) }},
 	{Name: "pager", Default: "less", Allowed: "a command", About: "what shows diffs on a terminal", over: []string{"STEPBOX_PAGER"}, below: []string{"PAGER"},
 		set: func(c *Config, v []string) error { c.Pager = v[0]; return said(v[0]) }},
+	{Name: "add-dir", Allowed: "a list of folders like [~/lib:ro]", About: "folders that new sessions have besides the project, at their own paths: :ro to be read, else what is written stays in the session", list: true,
+		set: func(c *Config, v []string) error {
+			c.Dirs = v
+			return oneOf(!slices.ContainsFunc(v, func(d string) bool { return !filepath.IsAbs(d) && !strings.HasPrefix(d, "~/") }), "folders, absolute or from ~/ on")
+		}},
+	{Name: "caches", Default: "on", Allowed: "on or off", About: "whether new sessions begin with your build caches; what they write there stays with them",
+		set: func(c *Config, v []string) error {
+			c.NoCaches = v[0] == "off" || v[0] == "false" // off is that in older YAML
+			return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v[0]), "on or off")
+		}},
 	{Name: "limits.memory", Default: "4G", Allowed: "a size like 512M, or 0 for no limit", About: "most memory that an agent may use",
 		set: func(c *Config, v []string) error {
 			n, err := ParseSize(v[0])
