@@ -35,7 +35,7 @@ func (s *Session) takeBase() {
 		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
 		Person: outfit.Person(s.cfg.Home, s.cfg.Env),
 	}
-	first := s.info.Base
+	first, unmissed := s.info.Base, s.outfit.Unmissed
 	s.loop.Aside(func() func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var patience sync.WaitGroup
@@ -52,7 +52,7 @@ func (s *Session) takeBase() {
 			}
 		})
 		stepBack()
-		found, warnings, err := findBase(ctx, options, first)
+		found, warnings, err := findBase(ctx, options, first, unmissed)
 		cancel()
 		patience.Wait()
 		return func() {
@@ -85,7 +85,7 @@ func (s *Session) takeBase() {
 // and the agent can't see, and of what of the project the agent can't change, since the
 // kernel doesn't copy a file to the upper whose owner or group the sandbox hasn't got
 // (EOVERFLOW).
-func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.Base, warnings []string, err error) {
+func findBase(ctx context.Context, o base.Options, first *api.Base, unmissed []string) (found *api.Base, warnings []string, err error) {
 	rec, err := base.Take(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +98,8 @@ func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.
 	if err != nil {
 		return nil, nil, err
 	}
-	if absent := rec.Absent(); len(absent) > 0 {
+	absent := slices.DeleteFunc(rec.Absent(), func(p string) bool { return slices.Contains(unmissed, p) })
+	if len(absent) > 0 {
 		var names []string
 		for _, p := range absent[:min(len(absent), 4)] {
 			names = append(names, api.Escape(api.Trim(p, maxReason)))

@@ -1,10 +1,6 @@
 package git
 
 import (
-	"bytes"
-	"crypto/sha1" // what an index ends with, no defence
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -74,33 +70,48 @@ func leadsBack(metadata, root string) bool {
 // that is a part of a working tree, an index in which nothing else is meant to be
 // there, since nothing else is shown. Without that, git would take all the rest of
 // the working tree for deleted.
-func ServeOuter(project, folder, to string) error {
+//
+// Hides says whether a file of the project isn't shown. Those of them that git has are
+// returned; see Unmissed.
+func ServeOuter(project, folder, to string, hides func(rel string) bool) (unmissed []string, err error) {
 	root, metadata := Above(project)
 	at, err := filepath.Rel(folder, metadata)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, hidden, err := Serve(folder, to, []string{".", at})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(hidden) > 0 {
-		return fmt.Errorf("%q can't be read", filepath.Join(folder, hidden[0]))
+		return nil, fmt.Errorf("%q can't be read", filepath.Join(folder, hidden[0]))
 	}
 	if root == project {
-		return nil
+		return Unmissed(folder, to, at, hides)
 	}
-	part := strings.TrimPrefix(project, root+"/")
+	part := strings.TrimPrefix(project, root+"/") + "/"
 	data, err := ReadFile(filepath.Join(metadata, "index"), maxIndex)
 	if err != nil {
-		return fmt.Errorf("the index of %q can't be read: %w", root, err)
+		return nil, fmt.Errorf("the index of %q can't be read: %w", root, err)
 	}
-	if data, err = narrow(data, part); err != nil {
-		return fmt.Errorf("the index of %q can't be used for a part of the working tree: %w", root, err)
+	data, err = without(data, func(path string) bool {
+		rel, in := strings.CutPrefix(path, part)
+		if in && hides(rel) {
+			unmissed = append(unmissed, rel)
+		}
+		return !in || hides(rel)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the index of %q can't be used for a part of the working tree: %w", root, err)
 	}
 	if err := writeServed(folder, to, filepath.Join(at, "index"), data); err != nil {
-		return err
+		return nil, err
 	}
+	return unmissed, sparse(folder, to, at, part)
+}
+
+// sparse writes a configuration by which only a part of a working tree is meant to be there.
+func sparse(folder, to, at, part string) error {
 	config, err := os.ReadFile(filepath.Join(to, "config")) // as it is served
 	if errors.Is(err, os.ErrNotExist) {
 		config, err = ReadFile(filepath.Join(folder, "config"), maxConfig)
@@ -116,7 +127,7 @@ func ServeOuter(project, folder, to string) error {
 	if err := os.MkdirAll(info, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(info, "sparse-checkout"), []byte("/"+literalPattern(part)+"/\n"), 0o644)
+	return os.WriteFile(filepath.Join(info, "sparse-checkout"), []byte("/"+literalPattern(part)+"\n"), 0o644)
 }
 
 // literalPattern is a pattern that matches a path and nothing else.
@@ -129,58 +140,4 @@ func literalPattern(path string) string {
 		b.WriteByte(path[i])
 	}
 	return b.String()
-}
-
-const (
-	assumeValid = 0x8000
-	intentToAdd = 0x2000 // in the further flags
-)
-
-// narrow writes an index anew in version 3, as gitformat-index(5) has it, in which
-// only what is below a path is meant to be in the working tree. Extensions are
-// left out: git makes those again that it wants.
-func narrow(data []byte, part string) ([]byte, error) {
-	entries, err := ParseIndex(data)
-	if err != nil {
-		return nil, err
-	}
-	out := bytes.NewBuffer(make([]byte, 0, len(data)+len(data)/4))
-	out.WriteString("DIRC")
-	word := func(v uint32) { out.Write(binary.BigEndian.AppendUint32(nil, v)) }
-	word(3)
-	word(uint32(len(entries)))
-	hash := 20
-	for i := range entries {
-		e := &entries[i]
-		if e.Mode == 0o40000 {
-			return nil, errors.New("it is sparse already")
-		}
-		hash = len(e.Hash)
-		fixed := indexStat + hash
-		flags, more := binary.BigEndian.Uint16(e.raw[fixed:]), uint16(0)
-		if flags&extended != 0 {
-			more = binary.BigEndian.Uint16(e.raw[fixed+2:]) & (intentToAdd | skipWorktree)
-		}
-		if !below(e.Path, part) {
-			more |= skipWorktree
-		}
-		flags = flags&assumeValid | uint16(e.Stage)<<12 | uint16(min(len(e.Path), nameMask))
-		start := out.Len()
-		out.Write(e.raw[:fixed])
-		if more != 0 {
-			flags |= extended
-		}
-		out.Write(binary.BigEndian.AppendUint16(nil, flags))
-		if more != 0 {
-			out.Write(binary.BigEndian.AppendUint16(nil, more))
-		}
-		out.WriteString(e.Path)
-		out.Write(make([]byte, 8-(out.Len()-start)%8)) // one to eight
-	}
-	if hash == 32 {
-		sum := sha256.Sum256(out.Bytes())
-		return append(out.Bytes(), sum[:]...), nil
-	}
-	sum := sha1.Sum(out.Bytes())
-	return append(out.Bytes(), sum[:]...), nil
 }

@@ -44,6 +44,7 @@ type Outfit struct {
 	Ignores  *git.Repository // what git ignores, as of now
 	Hidden   []string        // files and folders of the project that are there and aren't shown
 	Redacted []string        // files that are shown without their secrets
+	Unmissed []string        // those of the hidden that git has, and that it takes for unchanged inside
 	Whole    bool            // all of the project was looked at
 	Dirs     []api.Dir       // what is shown besides the project, by rules or Extras
 	Caches   []string        // the person's build caches that are shown
@@ -73,7 +74,7 @@ func For(n Needs) (*Outfit, error) {
 	if err != nil {
 		return nil, err
 	}
-	outer, front, err := repository(n.Workspace, filepath.Join(n.StateDir, "outer"))
+	outer, front, err := found.repository(n.Workspace, filepath.Join(n.StateDir, "outer"))
 	noGit := ""
 	if err != nil {
 		noGit = err.Error()
@@ -91,7 +92,7 @@ func For(n Needs) (*Outfit, error) {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
@@ -110,13 +111,13 @@ func Hidden(workspace string, person git.Person) []string {
 
 // repository is the folder of the project's repository, if that is outside of the
 // project, and what stands in front of it.
-func repository(workspace, dir string) (folder string, front []string, err error) {
+func (s *survey) repository(workspace, dir string) (folder string, front []string, err error) {
 	if folder, err = git.Outer(workspace); folder == "" || err != nil {
 		return "", nil, err
 	}
 	served := filepath.Join(dir, "served")
 	if err = os.RemoveAll(served); err == nil { // an earlier start's
-		err = git.ServeOuter(workspace, folder, served)
+		s.unmissed, err = git.ServeOuter(workspace, folder, served, s.hides)
 	}
 	if err != nil {
 		return "", nil, err

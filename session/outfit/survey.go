@@ -36,6 +36,8 @@ type survey struct {
 	repos   []string // folders named .git and bare repositories, relative
 	whole   bool     // all of the project was looked at
 
+	unmissed []string // those of the hidden that git takes for unchanged
+
 	files  map[fileID]bool // secrets that have further names
 	looked []string        // folders that were looked into, relative
 }
@@ -141,13 +143,39 @@ func (s *survey) serve(workspace, dir string) (above, served []string, err error
 		served, hidden, err = git.Serve(workspace, dir, s.repos)
 		s.hidden = append(s.hidden, hidden...)
 	}
+	if err == nil {
+		err = s.unmiss(workspace, dir)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
 	}
-	if len(served) > 0 {
+	if len(served)+len(s.unmissed) > 0 {
 		above = []string{dir}
 	}
 	return above, served, nil
+}
+
+// hides says whether a file of the project isn't shown.
+func (s *survey) hides(rel string) bool {
+	return slices.ContainsFunc(s.hidden, func(h string) bool { return manifest.Within(rel, h) })
+}
+
+// unmiss has git take what is hidden of the project's repositories for unchanged.
+func (s *survey) unmiss(workspace, dir string) error {
+	for _, metadata := range s.repos {
+		root := path.Dir(metadata)
+		if path.Base(metadata) != ".git" || root == "." && !slices.ContainsFunc(s.hidden, s.ignores.Tracked) {
+			continue
+		}
+		unmissed, err := git.Unmissed(workspace, dir, metadata, func(rel string) bool { return s.hides(path.Join(root, rel)) })
+		if err != nil {
+			return err
+		}
+		for _, rel := range unmissed {
+			s.unmissed = append(s.unmissed, path.Join(root, rel))
+		}
+	}
+	return nil
 }
 
 // entry judges one name; what comes back is a folder to look into.
