@@ -363,7 +363,8 @@ func whatIsMissing(ctx context.Context, err error) error {
 // runFlags are what the run command can be told.
 type runFlags struct {
 	mode, name, workspace, memory, disk string
-	hosts, dirs                         []string
+	hosts, dirs, credentials            []string
+	tokens                              string
 	noCaches                            bool
 	detach, json                        bool
 	asking                              cli.AskFlags
@@ -412,6 +413,8 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
 	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is\nwritten stays in the session, without review; may be given more than once")
 	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
+	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into\nrequests on their way out: the agent never has it; may be given more than once")
+	cmd.Flags().StringVar(&f.tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
 	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
 	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
 	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
@@ -452,7 +455,7 @@ func (f runFlags) limits() (runner.Limits, error) {
 
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, WallTime: f.wall}
+	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, Credentials: f.credentials, Tokens: f.tokens, WallTime: f.wall}
 	var err error
 	if r.Asking, err = f.asking.Asking(); err != nil {
 		return r, err
@@ -471,6 +474,9 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		if err := launch.CheckHost(h); err != nil {
 			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
 		}
+	}
+	if err := launch.CheckCredentials(f.credentials, f.tokens); err != nil {
+		return r, fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
 	if err := checkName(f.name); err != nil {
 		return r, err

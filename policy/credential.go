@@ -132,6 +132,7 @@ func (f *layerFile) credentials(l *Layer) (all Problems) {
 				continue
 			}
 			l.Credentials = append(l.Credentials, c)
+			l.Network = append(l.Network, c.Rule())
 		}
 	}
 	return all

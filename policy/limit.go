@@ -21,6 +21,7 @@ const (
 	LimitReceived    = "received"    // bytes
 	LimitConnections = "connections" // a minute
 	LimitRequests    = "requests"    // a minute
+	LimitTokens      = "tokens"      // of models
 
 	LimitActionWall    = "action.wall-time" // seconds
 	LimitActionCPU     = "action.cpu-time"  // seconds
@@ -65,6 +66,7 @@ type limitsFile struct {
 	Received    *setting   `yaml:"received" doc:"Bytes that come by the network, as 10G."`
 	Connections *setting   `yaml:"connections" doc:"New connections, as 600/min."`
 	Requests    *setting   `yaml:"requests" doc:"HTTP requests that aren't encrypted, as 600/min."`
+	Tokens      *setting   `yaml:"tokens" doc:"Tokens of models in one session, as 2M, where a credential lets them be counted."`
 	Action      actionFile `yaml:"action" doc:"What one action may use: a command with all that it starts."`
 	At          *text      `yaml:"at" doc:"ask: beyond a limit of the network or of an action a person is asked. deny: it ends there." enum:"ask,deny"`
 }
@@ -100,6 +102,7 @@ func (f *limitsFile) texts() []limitText {
 		{LimitMemory, f.Memory, memory}, {LimitCPUs, f.CPUs, cpus}, {LimitPids, f.Pids, whole}, {LimitDisk, f.Disk, size},
 		{LimitWallTime, f.WallTime, seconds},
 		{LimitSent, f.Sent, size}, {LimitReceived, f.Received, size}, {LimitConnections, f.Connections, rate}, {LimitRequests, f.Requests, rate},
+		{LimitTokens, f.Tokens, tokens},
 		{LimitActionWall, f.Action.WallTime, seconds}, {LimitActionCPU, f.Action.CPUTime, seconds}, {LimitActionMemory, f.Action.Memory, size},
 		{LimitActionFiles, f.Action.Files, whole}, {LimitActionWritten, f.Action.Written, size},
 	}
@@ -153,6 +156,27 @@ func size(s string) (float64, error) {
 		return 0, fmt.Errorf("%q is no size: use a number with K, M, G or T, like 512M", s)
 	}
 	return math.Floor(n), nil
+}
+
+// tokens reads how many, with an optional K, M or G in powers of 1000.
+func tokens(s string) (float64, error) {
+	digits, factor := strings.ToUpper(s), 1.0
+	if digits != "" {
+		if i := strings.IndexByte("KMG", digits[len(digits)-1]); i >= 0 {
+			digits, factor = digits[:len(digits)-1], math.Pow(1000, float64(i+1))
+		}
+	}
+	n, err := number(digits)
+	if n *= factor; err != nil || n < 1 || n > 1<<53 {
+		return 0, fmt.Errorf("%q says not how many: use a number with K, M or G, like 500K", s)
+	}
+	return math.Floor(n), nil
+}
+
+// ParseTokens is the limit on tokens that a person names when a session is started.
+func ParseTokens(s string) (Limit, error) {
+	n, err := tokens(s)
+	return Limit{Name: LimitTokens, Amount: n, Text: s, At: Ask, Where: Where{Layer: "--tokens"}}, err
 }
 
 // The least that an agent can be started with.

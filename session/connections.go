@@ -54,6 +54,9 @@ func (s *Session) attempted(e api.Event) {
 		}
 		s.unreached(a.Action, cmp.Or(a.Pattern(), a.Host()), why)
 	}
+	if e.Attempt.Refused > 0 {
+		s.sayRefused(e.Attempt)
+	}
 	s.record(nil, e)
 }
 

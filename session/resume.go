@@ -45,6 +45,7 @@ func (s *Session) takeUp(ctx context.Context, prepared *runner.Prepared) error {
 	}
 	s.past = &past{Past: rec, next: s.info}
 	s.info = rec.Session
+	s.spend.Begin(s.info.Spend)
 	s.roster.execs, s.ends.told, s.notes, s.claims.last, s.asked, s.network.Last, s.rollbacks = rec.Execs, rec.Ends, rec.Notes, rec.Claims, rec.Questions, rec.Attempts, rec.Rolled
 	s.judge.Places.Began = s.info.StartedAt // what it wrote in its home before is its own
 	s.line.Recall(rec.Checkpoints, rec.Rollbacks)
@@ -246,7 +247,7 @@ func (s *Session) resumed() error {
 func (p *past) again(was api.Session) api.Session {
 	out := p.next
 	out.Number, out.StartedAt, out.Commit, out.Branch, out.Base = was.Number, was.StartedAt, was.Commit, was.Branch, was.Base
-	out.Parent, out.Bases, out.Rules = was.Parent, was.Bases, was.Rules
+	out.Parent, out.Bases, out.Rules, out.Spend = was.Parent, was.Bases, was.Rules, was.Spend
 	out.Actions, out.Unreviewed, out.LastAction, out.Applies = was.Actions, was.Unreviewed, was.LastAction, was.Applies
 	out.Denials, out.Rollbacks, out.Changed = was.Denials, was.Rollbacks, was.Changed
 	out.Resumed, out.ResumedAt = was.Resumed+1, time.Now().UTC()

@@ -22,6 +22,7 @@ import (
 
 	"stepbox/policy"
 	"stepbox/runner"
+	"stepbox/runner/egress/intercept"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/watch"
@@ -34,6 +35,7 @@ import (
 	"stepbox/session/network"
 	"stepbox/session/outfit"
 	"stepbox/session/rules"
+	"stepbox/session/spend"
 	"stepbox/session/terminal"
 	"stepbox/store"
 )
@@ -62,6 +64,9 @@ type Config struct {
 	RunDir     string             // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger
 
+	Credentials []string       // well-known services whose credentials are put in, by policy.KnownCredential
+	Tokens      []policy.Limit // on what is spent, named when it was started; at most one
+
 	// Returned counts what applies wrote and the session has as it first saw it again,
 	// which is to be applied as well; nil: nobody does.
 	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) (int, error)
@@ -87,6 +92,11 @@ type Session struct {
 	teller   *deeds.Teller
 	freezer  *files.Freezer
 	restorer *files.Restorer
+
+	credentials []policy.Credential
+	intercept   *intercept.Interceptor // nil: there are no credentials
+	spend       spend.Counter
+	telling     atomic.Bool // what was spent is about to be recorded
 
 	past *past // of a session that goes on; nil: it is new
 
@@ -141,6 +151,7 @@ type Session struct {
 	starved    int64          // processes that the kernel has killed for want of memory, as far as it is told
 	moved      bool           // files have, since the last look at them
 	looked     time.Time      // when one was taken for what actions wrote
+	refused    []string       // what a person was told of refused requests; at most maxTold
 	lost       lost           // what couldn't be recorded, for another try at the end
 }
 
@@ -276,7 +287,7 @@ func (s *Session) changed(kind string) api.Event {
 			s.info.Held++
 		}
 	}
-	s.info.Attempts, s.info.Counted = int(s.network.Last), true
+	s.info.Attempts, s.info.Counted, s.info.Spend = int(s.network.Last), true, s.spend.All()
 	info := s.info
 	return api.Event{Kind: "session." + kind, Session: &info}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"stepbox/policy"
@@ -17,6 +18,7 @@ import (
 	"stepbox/runner/overlay/watch"
 	"stepbox/runner/socket"
 	"stepbox/session/api"
+	"stepbox/session/credential"
 	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
@@ -38,7 +40,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if err := s.openSources(); err != nil {
 		return err
 	}
-	spec, err := s.dress()
+	spec, err := s.dress(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func (s *Session) begin(ctx context.Context) error {
 		return err
 	}
 	s.info = describe(cfg, s.profile.Name, s.outfit)
-	s.info.Policy, s.info.Asking = policyFiles(&s.read), s.patience()
+	s.info.Policy, s.info.Asking, s.info.Credentials = policyFiles(&s.read), s.patience(), credential.Told(s.credentials)
 	s.files.Sort(s.outfit.Ignores)
 	var names map[string]netip.Addr
 	if cfg.Resume {
@@ -82,7 +84,7 @@ func (s *Session) begin(ctx context.Context) error {
 		Sockets: sockets,
 		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
-			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
+			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Intercept: s.intercept, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
 			Log: func(a egress.Attempt) {
 				s.loop.WhenStarted(func() { s.attempted(s.network.Event(a, s.roster.byPID)) })
 			},
@@ -139,8 +141,8 @@ func describe(cfg Config, agent string, of *outfit.Outfit) api.Session {
 	out.Dirs, out.Caches = of.Dirs, api.EscapeAll(of.Caches)
 	out.Commit, out.Branch = of.Ignores.Head()
 	out.Branch = api.Escape(out.Branch)
-	for _, h := range cfg.AllowHosts {
-		out.Hosts = append(out.Hosts, h.String())
+	for _, r := range asked(&cfg).Network {
+		out.Hosts = append(out.Hosts, r.Host.String())
 	}
 	return out
 }
@@ -213,7 +215,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.info.State = api.SessionRunning
 		l, source := s.box.Limits()
 		s.info.Limits = api.Limits{Rules: s.info.Limits.Rules, Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
-		s.info.Warnings = append(warnings(s.outfit), s.box.Notes()...)
+		s.info.Warnings = slices.Concat(warnings(s.outfit), credential.Warnings(s.credentials), s.box.Notes())
 		s.info.Printed = term.Before()
 		begin()
 		s.followSources()
@@ -286,7 +288,7 @@ func (s *Session) onAgent(e *judge.Exec) error {
 }
 
 // dress finds out what the agent's sandbox is made of, and by what it is judged.
-func (s *Session) dress() (runner.Spec, error) {
+func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	cfg := s.cfg
 	state := s.store.SessionDir(cfg.ID)
 	s.rules = policy.Builtin().With(s.profile.Layer())
@@ -299,6 +301,9 @@ func (s *Session) dress() (runner.Spec, error) {
 		return runner.Spec{}, err
 	}
 	s.outfit = of
+	if err := s.guardCredentials(ctx, &of.Spec); err != nil {
+		return runner.Spec{}, err
+	}
 	s.network.Ask = func(t *network.Try) { s.loop.WhenStarted(func() { s.tried(t) }) }
 	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }
 	s.network.Reached = func(why string) { s.loop.WhenStarted(func() { s.note(true, "%s", api.Escape(why)) }) }
@@ -314,15 +319,6 @@ func (s *Session) dress() (runner.Spec, error) {
 	spec := of.Spec
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = cfg.ID, cfg.RunDir, cfg.Limits, cfg.Cols, cfg.Rows
 	return spec, nil
-}
-
-// asked is the layer of what the person named when the session was started.
-func asked(hosts []policy.HostRule) policy.Layer {
-	l := policy.Layer{Name: "--allow-host", Origin: policy.Given}
-	for _, h := range hosts {
-		l.Network = append(l.Network, policy.NetRule{Verdict: policy.Allow, Host: h})
-	}
-	return l
 }
 
 // warnings are what a person has to know of what the sandbox is made of.

@@ -86,6 +86,20 @@ type Attempt struct {
 	Duration time.Duration `json:"duration"` // nanoseconds
 	Open     bool          `json:"open"`
 	Failure  string        `json:"failure,omitempty"` // why an allowed one didn't connect, or a refused one's guard
+
+	// Of a connection that is looked into, since a credential is put into its requests.
+	Credential string    `json:"credential,omitempty"`
+	Requests   int       `json:"requests,omitempty"` // that were passed on
+	Refused    int       `json:"refused,omitempty"`  // that weren't
+	Refusals   []Refusal `json:"refusals,omitempty"` // the first of these
+}
+
+// Refusal is a request that wasn't passed on.
+type Refusal struct {
+	At     time.Time `json:"at"`
+	Method string    `json:"method"` // escaped
+	Path   string    `json:"path"`   // escaped, without a query
+	Why    string    `json:"why"`
 }
 
 // DeniedByPerson says whether a person said no, and not a rule.

@@ -59,6 +59,8 @@ type Session struct {
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
 	Caches      []string     `json:"caches,omitempty"`       // the person's build caches that it began with, escaped
 	Rules       []Rule       `json:"rules,omitempty"`        // that were made in this session, the newest first, those that files keep as well
+	Credentials []Credential `json:"credentials,omitempty"`  // that are put into requests, and that the agent never has
+	Spend       []Spend      `json:"spend,omitempty"`        // what was spent where those are put in, by host
 	Policy      []PolicyFile `json:"policy,omitempty"`       // files with rules that are in force
 	Beside      []Neighbour  `json:"beside,omitempty"`       // other live sessions over the same files
 
@@ -229,6 +231,40 @@ const (
 // Live says whether a supervisor owns the session, so that it can be decided on.
 func (s Session) Live() bool {
 	return s.State == SessionStarting || s.State == SessionRunning || s.State == SessionPaused
+}
+
+// Credential is one that is put into requests to a host. Its value is nowhere here.
+type Credential struct {
+	Name      string   `json:"name"`
+	Host      string   `json:"host"`                // NAME:PORT
+	Carrier   string   `json:"carrier"`             // what carries it, in words
+	From      string   `json:"from"`                // where it comes from, in words
+	Variables []string `json:"variables,omitempty"` // in which the agent has a placeholder
+}
+
+// Words say what is put in where.
+func (c Credential) Words() string {
+	return fmt.Sprintf("%s: %s to %s, from %s", c.Name, c.Carrier, c.Host, c.From)
+}
+
+// Spend is what was spent at one host, as its answers say.
+type Spend struct {
+	Host     string `json:"host"`
+	Requests int64  `json:"requests"`
+	Input    int64  `json:"input,omitempty"`  // tokens, those from a cache too
+	Output   int64  `json:"output,omitempty"` // tokens
+	Cached   int64  `json:"cached,omitempty"` // tokens of Input that came from a cache
+}
+
+// Spent is what was spent at all hosts.
+func (s Session) Spent() (all Spend) {
+	for _, one := range s.Spend {
+		all.Requests += one.Requests
+		all.Input += one.Input
+		all.Output += one.Output
+		all.Cached += one.Cached
+	}
+	return all
 }
 
 // Limits are the bounds in force; zero means none.

@@ -84,7 +84,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Skip("the tests run as an ordinary user already")
 	}
 	t.Parallel()
-	cmd, err := again(t, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface|TestApplyLive|TestApplyKilled)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
+	cmd, err := again(t, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface|TestApplyLive|TestApplyKilled|TestCredential|TestNoCredential)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
 	if err != nil {
 		t.Fatal(err)
 	}

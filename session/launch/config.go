@@ -58,6 +58,13 @@ func (r Request) config(dir, root string) (session.Config, error) {
 		}
 		c.AllowHosts = append(c.AllowHosts, rule)
 	}
+	if err := CheckCredentials(r.Credentials, r.Tokens); err != nil {
+		return c, err
+	}
+	if c.Credentials = r.Credentials; r.Tokens != "" {
+		l, _ := policy.ParseTokens(r.Tokens) // it was checked
+		c.Tokens = []policy.Limit{l}
+	}
 	if err := runner.CheckWorkspace(c.Workspace, dir, root); err != nil {
 		return c, err
 	}
@@ -73,6 +80,23 @@ func (r Request) config(dir, root string) (session.Config, error) {
 func CheckHost(host string) error {
 	_, err := policy.ParseHost(host)
 	return err
+}
+
+// CheckCredentials says what is wrong with credentials that are to be put in, and with the
+// tokens that may be spent.
+func CheckCredentials(names []string, tokens string) error {
+	for _, name := range names {
+		if _, err := policy.KnownCredential(name); err != nil {
+			return fmt.Errorf("--credential: %w", err)
+		}
+	}
+	if tokens == "" {
+		return nil
+	}
+	if _, err := policy.ParseTokens(tokens); err != nil {
+		return fmt.Errorf("--tokens: %w", err)
+	}
+	return nil
 }
 
 // openLog is where a supervisor says what is odd: the file that STEPBOX_LOG

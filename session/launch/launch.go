@@ -62,6 +62,9 @@ type Request struct {
 	Rows   int      `json:"rows"`
 	NoEcho bool     `json:"no_echo,omitempty"`
 
+	Credentials []string `json:"credentials,omitempty"` // see session.Config
+	Tokens      string   `json:"tokens,omitempty"`      // see policy.ParseTokens; "": no limit
+
 	// Resume names a session that has ended and goes on. Of all else only Argv, Env,
 	// Home, Asking and the terminal count then, and an empty Argv is the one that it had.
 	Resume string `json:"resume,omitempty"`

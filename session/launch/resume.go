@@ -35,6 +35,9 @@ type kept struct {
 	Asking     api.Asking    `json:"asking,omitzero"`
 	Folder     identity      `json:"folder"`
 	Root       string        `json:"root"` // where its run-time folder was
+
+	Credentials []string `json:"credentials,omitempty"`
+	Tokens      string   `json:"tokens,omitempty"`
 }
 
 // identity tells a project folder from another that has its name later.
@@ -97,7 +100,10 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: cfg.Argv, Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir}
+	k := kept{Argv: cfg.Argv, Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
+	for _, l := range cfg.Tokens {
+		k.Tokens = l.Text
+	}
 	for _, h := range cfg.AllowHosts {
 		k.AllowHosts = append(k.AllowHosts, h.String())
 	}
@@ -133,6 +139,7 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 	}
 	r.Workspace, r.AllowHosts, r.Limits, r.Disk, r.WallTime = []byte(was.Folder), k.AllowHosts, k.Limits, k.Disk, k.WallTime
 	r.Extras = k.Extras
+	r.Credentials, r.Tokens = k.Credentials, k.Tokens
 	r.asking(k.Asking)
 	return k, old, nil
 }

@@ -70,10 +70,23 @@ func (a *account) give(more int) {
 	}
 }
 
-// counted says whether bytes are, or how often in a minute something happens.
+// counted says whether bytes or tokens are, or how often in a minute something happens.
 func (a *account) counted() (bytes bool) {
 	name := a.limit.Load().Name
-	return name == policy.LimitSent || name == policy.LimitReceived
+	return name == policy.LimitSent || name == policy.LimitReceived || a.spends()
+}
+
+// spends says whether tokens are counted, which only requests that are looked into wait for.
+func (a *account) spends() bool { return a.limit.Load().Name == policy.LimitTokens }
+
+// Spent counts tokens. How many an answer takes is known only when it has come, so that
+// the last one may go beyond the limit. It may be called from any goroutine.
+func (n *Network) Spent(tokens int64) {
+	for _, l := range n.rules.Load().session {
+		if l.Name == policy.LimitTokens {
+			n.accounts.of("", l).take(int(tokens))
+		}
+	}
 }
 
 func (a *account) take(n int) int {
@@ -170,7 +183,7 @@ func (n *Network) Admit(t *Try, v egress.Verdict) (egress.Verdict, bool) {
 	}
 	v.Meter = &meter{
 		n: n, at: t.At,
-		sent: named(all, policy.LimitSent), received: named(all, policy.LimitReceived), requests: named(all, policy.LimitRequests),
+		tokens: named(all, policy.LimitTokens), sent: named(all, policy.LimitSent), received: named(all, policy.LimitReceived), requests: named(all, policy.LimitRequests),
 	}
 	return v, true
 }
@@ -178,7 +191,7 @@ func (n *Network) Admit(t *Try, v egress.Verdict) (egress.Verdict, bool) {
 // connects counts one more connection. It says of what there is nothing left for it.
 func (n *Network) connects(all []*account) *account {
 	for _, a := range all {
-		if a.counted() && a.empty() {
+		if a.counted() && !a.spends() && a.empty() {
 			return a
 		}
 	}
@@ -198,6 +211,7 @@ type meter struct {
 	n                        *Network
 	at                       egress.Attempt
 	sent, received, requests []*account
+	tokens                   []*account
 }
 
 func (m *meter) Sent(ctx context.Context, n int, whole bool) (int, error) {
@@ -219,6 +233,20 @@ func (m *meter) Requests(ctx context.Context, n int) error {
 		n -= got
 	}
 	return nil
+}
+
+// Model lets a request leave if there is something left to be spent.
+func (m *meter) Model(ctx context.Context) error {
+	if err := m.Requests(ctx, 1); err != nil {
+		return err
+	}
+	got, err := m.take(ctx, m.tokens, 1, false)
+	if err == nil {
+		for _, a := range m.tokens {
+			a.back(got)
+		}
+	}
+	return err
 }
 
 // take takes what is left; of nothing it asks, and waits.

@@ -45,7 +45,7 @@ type rules struct {
 // Rules sets by what connections are judged from now on.
 func (n *Network) Rules(p *policy.Policy, mode api.Mode) {
 	r := &rules{policy: p, mode: mode, programs: p.AsksPrograms()}
-	for _, name := range []string{policy.LimitSent, policy.LimitReceived, policy.LimitConnections, policy.LimitRequests} {
+	for _, name := range []string{policy.LimitSent, policy.LimitReceived, policy.LimitConnections, policy.LimitRequests, policy.LimitTokens} {
 		if l, ok := p.Limit(name); ok {
 			r.session = append(r.session, l)
 		}
@@ -189,6 +189,10 @@ func (n *Network) Event(at egress.Attempt, owner func(pid int) int) api.Event {
 		ID: at.ID, At: at.At.UTC(), Pid: at.PID, Program: api.Escape(at.Program), Protocol: at.Protocol,
 		Name: api.Escape(at.Name), Resolved: api.Escape(at.Resolved), Verdict: api.Verdict(at.Verdict), Rule: api.Escape(at.Rule),
 		Sent: at.Sent, Received: at.Received, Duration: at.Duration, Open: at.Open, Failure: api.Escape(at.Failure),
+	}
+	a.Credential, a.Requests, a.Refused = at.Credential, at.Requests, at.Refused
+	for _, r := range at.Refusals {
+		a.Refusals = append(a.Refusals, api.Refusal{At: r.At.UTC(), Method: api.Escape(r.Method), Path: api.Escape(r.Path), Why: api.Escape(r.Why)})
 	}
 	if at.Address.IsValid() {
 		a.Address, a.Port = at.Address.Addr().String(), int(at.Address.Port())

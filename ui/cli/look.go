@@ -138,6 +138,12 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if len(s.Redacted) > 0 {
 		fmt.Fprintf(w, "without secrets\t%s\n", strings.Join(s.Redacted, ", "))
 	}
+	for i, c := range s.Credentials {
+		row(w, [2]string{"credentials", ""}[min(i, 1)], "%s", c.Words())
+	}
+	for i, p := range s.Spend {
+		row(w, [2]string{"spent", ""}[min(i, 1)], "%s", paint.Spend(p))
+	}
 	if s.Base != nil || s.Commit != "" {
 		row(w, "base", "%s", baseWords(s))
 	}

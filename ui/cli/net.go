@@ -51,7 +51,15 @@ func (c command) attempt(s api.Session, a api.Attempt) error {
 	if a.Verdict == api.Ask && a.Open {
 		rule = fmt.Sprintf("waits for an answer: stepbox allow %s %s", s.ID, a.Pattern())
 	}
+	if a.Credential != "" {
+		rule += fmt.Sprintf("; looked into for the credential %s, %d requests", a.Credential, a.Requests)
+	}
 	_, err := fmt.Fprintln(c.out, strings.TrimRight(fmt.Sprintf("%10s  %-5s  %-4s %-40s %s  %s  %s", at, a.Verdict, a.Protocol, destination(a), who, rule, a.Failure), " "))
+	for _, r := range a.Refusals {
+		if err == nil {
+			_, err = fmt.Fprintf(c.out, "%10s  refused %s %s: %s\n", "", r.Method, r.Path, r.Why)
+		}
+	}
 	return err
 }
 

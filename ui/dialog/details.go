@@ -213,6 +213,12 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 				words += ", still open"
 			}
 			add("  traffic", words, themes.Surface)
+			if a.Credential != "" {
+				add("  looked into", fmt.Sprintf("for the credential %s: %s passed on, %d refused", a.Credential, paint.Count(a.Requests, "request", "requests"), a.Refused), themes.Surface)
+			}
+			for _, r := range a.Refusals {
+				add("  refused", fmt.Sprintf("%s %s: %s", r.Method, r.Path, r.Why), themes.Warn)
+			}
 			if a.Action != 0 {
 				add("  action", strconv.Itoa(a.Action), themes.Surface)
 			}
@@ -281,6 +287,12 @@ func SessionFacts(get func() api.Session) *Details {
 		add("limits", cmp.Or(paint.Limits(s.Limits), "none"), themes.Surface)
 		add("enforced by", cmp.Or(s.Limits.Source, "—"), themes.Surface)
 		add("hosts", hosts(s), themes.Surface)
+		for _, c := range s.Credentials {
+			add("credential", c.Words(), themes.Surface)
+		}
+		for _, p := range s.Spend {
+			add("spent", paint.Spend(p), themes.Surface)
+		}
 		add("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"), themes.Surface)
 		return out
 	}

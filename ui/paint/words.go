@@ -70,14 +70,28 @@ func Ago(d time.Duration) string {
 }
 
 // Bytes writes a size in at most four characters and a unit.
-func Bytes(n int64) string {
-	const unit = 1024
+func Bytes(n int64) string { return short(n, 1024) }
+
+// Thousands writes a number in at most four characters, as 12k.
+func Thousands(n int64) string { return short(n, 1000) }
+
+// Spend writes what was spent at a host.
+func Spend(s api.Spend) string {
+	words := fmt.Sprintf("%s: %d requests", s.Host, s.Requests)
+	if s.Input+s.Output > 0 {
+		words += fmt.Sprintf(", %d tokens in (%d of them cached), %d out", s.Input, s.Cached, s.Output)
+	}
+	return words
+}
+
+// short writes a number in at most three digits and, from unit on, a letter.
+func short(n, unit int64) string {
 	if n < unit {
 		return strconv.FormatInt(max(0, n), 10)
 	}
 	f, units := float64(n), "kMGTPE"
 	for i := 0; ; i++ {
-		f /= unit
+		f /= float64(unit)
 		if f < 999.5 || i == len(units)-1 {
 			if f < 9.95 && f != float64(int64(f)) {
 				return strconv.FormatFloat(f, 'f', 1, 64) + units[i:i+1]

@@ -168,6 +168,9 @@ func (c *core) figures(f paint.Frame) []piece {
 		add(mem, k, 55)
 		add(paint.Count(u.Pids, "pid", "pids"), themes.BarMuted, 30)
 	}
+	if spent := ses.Spent(); spent.Input+spent.Output > 0 {
+		add(fmt.Sprintf("%s↑ %s↓ tok", paint.Thousands(spent.Input), paint.Thousands(spent.Output)), themes.BarMuted, 60)
+	}
 	if ses.Limits.Source != "" {
 		add(ses.Limits.Source, themes.BarMuted, 20)
 	}

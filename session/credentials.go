@@ -1,0 +1,92 @@
+package session
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"stepbox/policy"
+	"stepbox/runner"
+	"stepbox/runner/egress/intercept"
+	"stepbox/session/api"
+	"stepbox/session/credential"
+	"stepbox/session/loop"
+)
+
+const (
+	// spentEvery is how often at most it is recorded what was spent.
+	spentEvery = 2 * time.Second
+	// maxTold refused requests are told of; the attempts have all.
+	maxTold = 20
+)
+
+// guardCredentials gets the credentials that the session is to have, and has the sandbox
+// trust what puts them into requests. Without any nothing is looked into.
+func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) error {
+	all, err := credential.All(s.cfg.Credentials, s.rules.With(s.read.Layers()...).Credentials())
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	source := credential.Source{Env: s.cfg.Env, Home: s.cfg.Home, Project: s.cfg.Workspace}
+	values, err := source.Values(ctx, all)
+	if err == nil {
+		s.spend.Counted = s.spent
+		s.intercept, err = intercept.New(values, intercept.Options{Answer: s.spend.Answer})
+	}
+	if err == nil {
+		err = credential.Trust(filepath.Join(spec.StateDir, "trust"), s.intercept.CA(), all, spec)
+	}
+	if err != nil {
+		return &runner.StartError{Reason: err.Error()}
+	}
+	for _, v := range values { // by whatever name it would get in
+		spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return strings.Contains(e, v.Value) })
+	}
+	s.credentials = all
+	return nil
+}
+
+// spent counts tokens for their limit, and has the record say before long what was spent.
+func (s *Session) spent(more api.Spend) {
+	s.network.Spent(more.Input + more.Output)
+	if s.telling.CompareAndSwap(false, true) {
+		time.AfterFunc(spentEvery, func() {
+			s.telling.Store(false)
+			s.loop.Submit(func() {
+				if s.loop.Now() == loop.Running {
+					s.record(nil, s.changed("spent"))
+				}
+			})
+		})
+	}
+}
+
+// sayRefused tells a person of requests that weren't passed on, each reason once.
+func (s *Session) sayRefused(a *api.Attempt) {
+	for _, r := range a.Refusals {
+		words := "a request to " + a.Host() + " was refused: " + r.Why
+		if len(s.refused) >= maxTold || slices.Contains(s.refused, words) {
+			continue
+		}
+		s.refused = append(s.refused, words)
+		s.note(true, "%s (%s %s, %s)", words, r.Method, r.Path, a.Program)
+	}
+}
+
+// asked is the layer of what the person named when the session was started.
+func asked(cfg *Config) policy.Layer {
+	l := policy.Layer{Name: "--allow-host", Origin: policy.Given}
+	for _, h := range cfg.AllowHosts {
+		l.Network = append(l.Network, policy.NetRule{Verdict: policy.Allow, Host: h})
+	}
+	l.Limits = cfg.Tokens
+	for _, name := range cfg.Credentials {
+		known, _ := policy.KnownCredential(name) // what there isn't was refused
+		for _, c := range known {
+			l.Network = append(l.Network, c.Rule())
+		}
+	}
+	return l
+}
