@@ -80,14 +80,15 @@ func For(n Needs) (*Outfit, error) {
 		noGit = err.Error()
 	}
 	path := pathOf(n.Env)
-	binds := withMounts(tools(n.Argv[0], path, n.Home, n.Workspace, n.DataDir), shown)
+	programs, where := tools(n.Argv[0], n.Env, n.Home, n.Workspace, n.DataDir)
+	binds := withMounts(programs, shown)
 	var builds []runner.Bind
 	if !n.Extras.NoCaches {
 		if builds, err = caches(n, binds); err != nil {
 			return nil, err
 		}
 	}
-	env := variables(environ(n, path), n)
+	env := variables(append(environ(n, path), where...), n)
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}

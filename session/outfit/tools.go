@@ -15,18 +15,6 @@ import (
 // systemFolders are visible in every sandbox, so what is in them needs no mount.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/etc"}
 
-// companions are what tools under the home folder need besides their own
-// folder: the narrowest one that works.
-var companions = map[string][]string{
-	".cargo/bin":   {".rustup"},
-	".local/bin":   {".local/share/uv", ".local/pipx"},
-	".pyenv/bin":   {".pyenv"},
-	".pyenv/shims": {".pyenv"},
-	".volta/bin":   {".volta"},
-	".asdf/shims":  {".asdf"},
-	".rbenv/shims": {".rbenv"},
-}
-
 // secretFolders are never visible, whatever PATH says.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".password-store",
 	".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".config/gh", ".netrc", ".git-credentials"}
@@ -43,13 +31,16 @@ func Secret(home string) (out []string) {
 // visible: the folders of PATH outside the system, and what their links lead to.
 type toolFinder struct {
 	home, workspace string
+	moved           map[string]string
 	refused         []string // folders that hold what the sandbox must not see
 	binds           []string
 }
 
-// tools lists the folders to mount for a PATH and for the agent's own program.
-func tools(argv0, path, home, workspace string, hidden ...string) []runner.Bind {
-	f := &toolFinder{home: home, workspace: workspace, refused: append([]string{home, workspace}, hidden...)}
+// tools lists the folders to mount for an environment's PATH and for the agent's own
+// program, with the variables that say where some of these are.
+func tools(argv0 string, env []string, home, workspace string, hidden ...string) (_ []runner.Bind, vars []string) {
+	f := &toolFinder{home: home, workspace: workspace, moved: moved(home, env), refused: append([]string{home, workspace}, hidden...)}
+	path := pathOf(env)
 	f.refused = append(f.refused, Secret(home)...)
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -57,12 +48,13 @@ func tools(argv0, path, home, workspace string, hidden ...string) []runner.Bind 
 		}
 		f.folder(filepath.Clean(dir))
 	}
+	f.environments()
 	f.program(argv0, path)
 	var out []runner.Bind
 	for _, b := range f.binds {
 		out = append(out, runner.Bind{Source: b, Target: b})
 	}
-	return out
+	return out, located(env, f.covered)
 }
 
 // folder adds one folder of PATH.
@@ -70,16 +62,7 @@ func (f *toolFinder) folder(dir string) {
 	if !f.add(dir) {
 		return
 	}
-	if rel, err := filepath.Rel(f.home, dir); err == nil {
-		for _, c := range companions[rel] {
-			if p := filepath.Join(f.home, c); isDir(p) {
-				f.add(p)
-			}
-		}
-		if before, _, ok := strings.Cut(rel, "/versions/"); ok { // nvm, pyenv, fnm: versions link to each other
-			f.add(filepath.Join(f.home, before, "versions"))
-		}
-	}
+	f.neighbours(dir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -115,14 +98,33 @@ func (f *toolFinder) program(argv0, path string) {
 	}
 }
 
-// target adds the folder that a link leads to: of a package the whole package,
-// since its program reads its neighbours.
+// target adds the folders that a link leads to, those on the way as well.
 func (f *toolFinder) target(link string) {
 	real, err := filepath.EvalSymlinks(link)
-	if err != nil || f.covered(real) {
+	if err != nil {
 		return
 	}
-	dir := filepath.Dir(real)
+	for range 16 { // no tool has more
+		to, err := os.Readlink(link)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(link), to)
+		}
+		link = filepath.Clean(to)
+		f.around(link)
+	}
+	f.around(real)
+}
+
+// around adds the folder of a program: of a package the whole package, since its program
+// reads its neighbours, and of a virtual environment its interpreter.
+func (f *toolFinder) around(file string) {
+	if f.covered(file) {
+		return
+	}
+	dir := filepath.Dir(file)
 	if i := strings.Index(dir+"/", "/node_modules/"); i >= 0 {
 		dir = dir[:i] + "/node_modules"
 	} else if filepath.Base(dir) == "bin" {
@@ -131,7 +133,9 @@ func (f *toolFinder) target(link string) {
 			dir = p
 		}
 	}
-	f.add(dir)
+	if _, err := os.Lstat(filepath.Join(dir, "pyvenv.cfg")); f.add(dir) && err == nil {
+		f.target(filepath.Join(dir, "bin/python"))
+	}
 }
 
 // add takes a folder unless it is visible anyway or must not be.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"stepbox/runner"
 )
 
 func TestTools(t *testing.T) {
@@ -45,7 +47,7 @@ func TestTools(t *testing.T) {
 	path := filepath.Join(home, "npm/bin") + ":" + filepath.Join(home, ".cargo/bin") + ":/usr/bin:" + filepath.Join(home, "node/v1/bin") +
 		":" + filepath.Join(home, ".ssh/bin") + ":" + home + ":" + filepath.Join(home, ".local/bin") + ":" + filepath.Join(project, "bin") + ":/:relative"
 	var got []string
-	for _, b := range tools("agent", path, home, project) {
+	for _, b := range toolsOf("agent", path, home, project) {
 		rel, err := filepath.Rel(home, b.Source)
 		if err != nil || b.Source != b.Target {
 			t.Fatalf("unexpected bind %v", b)
@@ -92,7 +94,7 @@ func TestToolsOfNpm(t *testing.T) {
 		"/usr/bin:" + filepath.Join(home, ".nvm/versions/node/v20/bin") + ":" + bin,
 	} {
 		var got []string
-		for _, b := range tools("agent", path, home, filepath.Join(home, "project")) {
+		for _, b := range toolsOf("agent", path, home, filepath.Join(home, "project")) {
 			got = append(got, b.Source)
 		}
 		slices.Sort(got)
@@ -102,4 +104,9 @@ func TestToolsOfNpm(t *testing.T) {
 			t.Errorf("PATH %s: mounted\n %q, want\n %q", path, got, want)
 		}
 	}
+}
+
+func toolsOf(argv0, path, home, project string) []runner.Bind {
+	binds, _ := tools(argv0, []string{"PATH=" + path}, home, project)
+	return binds
 }
