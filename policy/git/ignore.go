@@ -21,12 +21,18 @@ import (
 type Person struct {
 	Home   string // the home folder; "" for none
 	Config string // $XDG_CONFIG_HOME; "" for Home/.config
+	Global string // $GIT_CONFIG_GLOBAL, which stands in the place of both; "" for none
 }
 
 // files are the configuration files that git reads before a repository's own,
 // in its order.
-func (p Person) files() []string {
-	files := []string{"/etc/gitconfig"}
+func (p Person) files() []string { return append([]string{"/etc/gitconfig"}, p.own()...) }
+
+// own are those of them that are the person's.
+func (p Person) own() (files []string) {
+	if p.Global != "" {
+		return []string{p.Global}
+	}
 	if dir := p.configDir(); dir != "" {
 		files = append(files, filepath.Join(dir, "git/config"))
 	}

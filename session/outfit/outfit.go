@@ -136,7 +136,7 @@ func ProfileFor(argv, env []string) *policy.Profile {
 
 // Person says where git's configuration of a person is.
 func Person(home string, env []string) git.Person {
-	return git.Person{Home: home, Config: Variable(env, "XDG_CONFIG_HOME")}
+	return git.Person{Home: home, Config: Variable(env, "XDG_CONFIG_HOME"), Global: Variable(env, "GIT_CONFIG_GLOBAL")}
 }
 
 // environ is what the program's environment is made of: what the rules let pass
