@@ -67,6 +67,7 @@ type profileFile struct {
 	Roots        textList     `yaml:"roots"`
 	Housekeeping []upkeepFile `yaml:"housekeeping"`
 	Wrappers     []wrapFile   `yaml:"wrappers"`
+	Brings       bringsFile   `yaml:"brings"` // what comes along of the person's home
 }
 
 // matchFile is how a program is recognised.
@@ -251,6 +252,9 @@ func (p *Profile) compile(file string) (bad Problems) {
 		if bad = l.globs(); bad != nil {
 			return bad
 		}
+	}
+	if bad = f.Brings.check(); bad != nil {
+		return bad
 	}
 	if p.hosts, bad = f.Hosts.allowing(file); bad != nil {
 		return bad
