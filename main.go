@@ -25,6 +25,7 @@ import (
 	"stepbox/session/launch"
 	"stepbox/session/outfit"
 	"stepbox/session/screen"
+	"stepbox/session/tell"
 	"stepbox/themes"
 	"stepbox/ui"
 	"stepbox/ui/cli"
@@ -44,6 +45,10 @@ func main() {
 func run(args []string) int {
 	if len(args) == 1 && args[0] == "supervise" {
 		return supervise()
+	}
+	if len(args) == 3 && args[0] == "hook" { // agents run it, in their sandbox
+		tell.RunHook(args[1], args[2], os.Stdin, os.Stdout, runner.SocketPath(tell.Socket))
+		return cli.ExitOK
 	}
 	ctx, release := cli.Interruptible(context.Background())
 	defer release()

@@ -277,6 +277,7 @@ var directions = map[string][]string{
 	"session/screen":   nil,
 	"session/loop":     nil,
 	"session/redact":   nil,
+	"session/tell":     {"session/api"},
 	"session/demo":     {"session/api"},
 	"session/e2e":      nil, // for tests: nobody may import it
 	"session/ledger":   {"session/replay", "store", "session/api"},
@@ -302,7 +303,7 @@ var directions = map[string][]string{
 	"session/merge":    {"session/api"},
 	"session/patch":    {"session/merge", "runner", "policy", "session/api"},
 	"session/apply":    {"session/effects", "session/files", "session/ledger", "session/merge", "session/project", "session/scratch", "runner", "policy", "store", "session/api"},
-	"session":          {"session/loop", "session/seal", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/rules", "session/terminal", "runner", "policy", "store", "session/api"},
+	"session":          {"session/loop", "session/tell", "session/seal", "session/network", "session/base", "session/deeds", "session/project", "session/said", "session/files", "session/judge", "session/outfit", "session/ledger", "session/rules", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/seal":     {"session/ledger", "store", "session/api"},
 	"session/server":   {"session/terminal", "session/api"},

@@ -60,14 +60,30 @@ type profileFile struct {
 	// Pass are variables that pass to it beside those that always do.
 	Pass []string `yaml:"pass"`
 	// Args are put behind the program's name.
-	Args  []string `yaml:"args"`
-	Hosts textList `yaml:"hosts"`
-	Ask   askFile  `yaml:"ask"` // as in a policy
+	Args []string `yaml:"args"`
+	// Hooks have it tell Stepbox what it does, see docs/agents-tell.md.
+	Hooks hooksFile `yaml:"hooks"`
+	Hosts textList  `yaml:"hosts"`
+	Ask   askFile   `yaml:"ask"` // as in a policy
 	// Roots are programs to whom the agent, or a person, feeds commands.
 	Roots        textList     `yaml:"roots"`
 	Housekeeping []upkeepFile `yaml:"housekeeping"`
 	Wrappers     []wrapFile   `yaml:"wrappers"`
 	Brings       bringsFile   `yaml:"brings"` // what comes along of the person's home
+}
+
+// hooksFile is where an agent reads what its hooks and MCP servers are.
+type hooksFile struct {
+	// Etc are files of the sandbox's /etc, by their names below it.
+	Etc map[string]string `yaml:"etc"`
+	// Args are put behind the program's name, before those that are anyway.
+	Args []string `yaml:"args"`
+}
+
+// Hooks are the files of the sandbox's /etc by which the agent tells Stepbox what it
+// does, and arguments that it needs for it.
+func (p *Profile) Hooks() (etc map[string]string, args []string) {
+	return p.file.Hooks.Etc, p.file.Hooks.Args
 }
 
 // matchFile is how a program is recognised.
@@ -212,14 +228,14 @@ func (p *Profile) Root(argv []string) bool {
 	return anyMatches(p.roots, &v) || anyMatches(profiles()[len(profiles())-1].roots, &v)
 }
 
-// Args is argv with what the agent needs to be told as arguments. The result is
-// a new slice.
-func (p *Profile) Args(argv []string) []string {
-	out := slices.Clone(argv)
-	if len(out) == 0 || len(p.file.Args) == 0 {
+// Args is argv with what the agent needs to be told as arguments, and more. The result
+// is a new slice.
+func (p *Profile) Args(argv []string, more ...string) []string {
+	out, add := slices.Clone(argv), slices.Concat(more, p.file.Args)
+	if len(out) == 0 || len(add) == 0 {
 		return out
 	}
-	return slices.Insert(out, p.file.Match.script(argv, argv[0])+1, p.file.Args...)
+	return slices.Insert(out, p.file.Match.script(argv, argv[0])+1, add...)
 }
 
 // Layer is the profile as rules: its hosts are allowed, and what it says of questions counts.

@@ -146,6 +146,7 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 		names = append(names, api.Escape(c.Path))
 	}
 	a.Title, a.edited = "edit "+listed(names, len(changed), 3), deeds.EditedIn(changed)
+	s.claimedEdit(a, changed)
 	s.actions.begins(a)
 	if err := a.to(api.ActionEnded); err != nil {
 		s.fail(err)

@@ -120,6 +120,8 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 	switch {
 	case j.Verdict == policy.Deny:
 		return api.Deny, api.Escape(j.Denial())
+	case x.Ours:
+		return api.Allow, "Stepbox's own program, which speaks for the agent"
 	case a.into:
 		return api.Ask, "step into: every program of this action is held"
 	case a.Housekeeping && k.children && x.Writable:

@@ -26,6 +26,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/watch"
+	"stepbox/runner/socket"
 	"stepbox/session/api"
 	"stepbox/session/deeds"
 	"stepbox/session/files"
@@ -61,6 +62,7 @@ type Config struct {
 	Parent     *api.Parent        // of a fork, whose upper has been laid out in the session's folder; nil: it is none
 	Laid       *manifest.Manifest // what that is, and what was below it when the other session began
 	DataDir    string             // the store's folder: homes are below it
+	Program    string             // this program's file, for what the agent tells by its hooks; "": it can't
 	RunDir     string             // where the run-time folders of all sessions are, 0700
 	Log        *slog.Logger
 
@@ -85,7 +87,8 @@ type Session struct {
 	box      *runner.Sandbox
 	profile  *policy.Profile
 	outfit   *outfit.Outfit
-	judge    *judge.Judge // complete when the agent has been started, and not changed then
+	served   map[string]socket.Service // at which the sandbox's programs speak to it
+	judge    *judge.Judge              // complete when the agent has been started, and not changed then
 	ledger   *ledger.Ledger
 	term     *terminal.Terminal
 	files    *files.Files
@@ -122,6 +125,7 @@ type Session struct {
 	asked      int64     // questions so far
 	latest     int       // the last action that LastAction tells of
 	notes      int64
+	claims     claims
 	ends       ends
 	rollbacks  int64
 	word       string        // what the agent is told with its next command

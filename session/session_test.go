@@ -16,10 +16,15 @@ import (
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/tell"
 	"stepbox/store"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "hook" { // an agent's, in its sandbox
+		tell.RunHook(os.Args[2], os.Args[3], os.Stdin, os.Stdout, runner.SocketPath(tell.Socket))
+		os.Exit(0)
+	}
 	runner.Reexec()                                               // the sandboxes' own processes are this binary too
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
 	goleak.VerifyTestMain(m)

@@ -16,7 +16,6 @@ import (
 	"stepbox/runner/egress"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/watch"
-	"stepbox/runner/socket"
 	"stepbox/session/api"
 	"stepbox/session/credential"
 	"stepbox/session/deeds"
@@ -77,11 +76,9 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	go s.loop.Run()
 
-	sockets := make(map[string]socket.Service)
-	s.serveKeys(&spec, sockets)
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
-		Sockets: sockets,
+		Sockets: s.served,
 		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
 			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Intercept: s.intercept, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
@@ -95,6 +92,9 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	// The loop learns of the sandbox now, so that a failure can end it.
 	_ = s.loop.Call(context.Background(), func() { // the loop lives: only giveUp and the end stop it
+		if self, known := box.Self(); known {
+			s.judge.Know(self)
+		}
 		s.box, s.freezer, s.roster.box = box, files.NewFreezer(box), box
 		s.restorer = &files.Restorer{
 			Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}, Project: s.cfg.Workspace,
@@ -295,7 +295,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras,
+		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Hooks: cfg.Program != "", Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras,
 	})
 	if err != nil {
 		return runner.Spec{}, err
@@ -304,6 +304,8 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	if err := s.guardCredentials(ctx, &of.Spec); err != nil {
 		return runner.Spec{}, err
 	}
+	s.served = s.sockets()
+	s.serveKeys(&of.Spec, s.served)
 	s.network.Ask = func(t *network.Try) { s.loop.WhenStarted(func() { s.tried(t) }) }
 	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }
 	s.network.Reached = func(why string) { s.loop.WhenStarted(func() { s.note(true, "%s", api.Escape(why)) }) }
@@ -317,6 +319,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	}
 	s.network.Wrote = s.judge.Wrote
 	spec := of.Spec
+	spec.Self = cfg.Program
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = cfg.ID, cfg.RunDir, cfg.Limits, cfg.Cols, cfg.Rows
 	return spec, nil
 }
@@ -325,6 +328,9 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 func warnings(of *outfit.Outfit) (out []string) {
 	if !of.Whole {
 		out = append(out, "the project is large: not all of it was searched for secret files to hide")
+	}
+	for _, file := range of.Unhooked {
+		out = append(out, "the agent doesn't tell Stepbox what it does: this host has a "+file+" of its own")
 	}
 	if of.NoGit != "" {
 		out = append(out, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Claim is what an agent says of itself by way of its own hooks: that it calls a
 // tool, say. Nobody has checked any of it, and anything in the sandbox can say the
@@ -21,6 +24,12 @@ type Claim struct {
 	SessionID string    `json:"session_id,omitempty"` // and of its session
 	By        int       `json:"by,omitempty"`         // the action whose process said so; 0: the agent itself
 	Actions   []int     `json:"actions,omitempty"`    // that came of it, the first of them
+}
+
+// Said is the event that says how a claim stands.
+func (c Claim) Said(kind string) Event {
+	c.Actions = slices.Clone(c.Actions)
+	return Event{Kind: "claim." + kind, Claim: &c}
 }
 
 // Words is a claim in a line, as the agent's own words.

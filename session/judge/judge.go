@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +36,7 @@ type Judge struct {
 	Local bool
 
 	policy atomic.Pointer[policy.Policy] // nil: the built-in
+	self   atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
 	once   sync.Once
 	known  map[string]bool // Env, set by once
 	alike  alike
@@ -74,6 +76,7 @@ type Exec struct {
 	Root      bool             // a shell or the like that will be fed commands
 	Self      bool             // the agent's own program, started again
 	Posing    bool             // it goes by a name that the agent may have chosen
+	Ours      bool             // Stepbox's own program, told to do what agents may have it do
 	Upkeep    *policy.Upkeep   // the agent's own housekeeping; nil for others
 	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
 	Feeds     []uint64         // inodes of what it runs commands from, to which others can write meanwhile
@@ -158,6 +161,10 @@ func named(e *gate.Exec) string {
 // what this session made never is.
 func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 	e := x.Exec
+	if j.ours(e) {
+		x.Ours, x.Writable, x.Upkeep = true, false, &policy.Upkeep{}
+		return
+	}
 	if l.made(e) || e.Linker != "" || slices.ContainsFunc(foreign, policy.LoadsCode) {
 		return
 	}
@@ -178,6 +185,31 @@ func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 	if x.Self = x.Profile.Self(c); !x.Self {
 		x.Upkeep = x.Profile.Housekeeping(c)
 	}
+}
+
+// Know has this file be known as Stepbox's own program.
+func (j *Judge) Know(self gate.File) { j.self.Store(&self) }
+
+// ours says whether an exec is of Stepbox's own program, by the file that it is, and
+// tells it no more than to speak for the agent. That is nothing that a person would be
+// asked about: it can only say what any program of the sandbox can.
+func (j *Judge) ours(e *gate.Exec) bool {
+	self := j.self.Load()
+	if self == nil || e.Truncated || e.Linker != "" || len(e.Files) != 1 || !e.Files[0].Same(*self) {
+		return false
+	}
+	switch args := e.Argv[min(1, len(e.Argv)):]; len(args) {
+	case 1:
+		return args[0] == "mcp"
+	case 3:
+		return args[0] == "hook" && aName(args[1]) && aName(args[2])
+	}
+	return false
+}
+
+// aName says whether an argument is a name and nothing else.
+func aName(arg string) bool {
+	return arg != "" && len(arg) <= 40 && strings.IndexFunc(arg, func(r rune) bool { return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') }) < 0
 }
 
 // untrusted says whether a file can't be the agent's own program: this session

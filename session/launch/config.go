@@ -35,7 +35,7 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
 		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode, Extras: r.Extras,
-		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Asking: r.Asking, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, RunDir: root, DataDir: dir,
+		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Asking: r.Asking, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, Program: string(r.Program), RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
 	if err != nil {

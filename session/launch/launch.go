@@ -44,6 +44,7 @@ type Request struct {
 	Workspace  []byte        `json:"workspace"`
 	Argv       pid1.Exact    `json:"argv"`
 	Env        pid1.Exact    `json:"env"`
+	Program    []byte        `json:"program"` // this program's file; Start says it
 	Home       string        `json:"home"`
 	Mode       api.Mode      `json:"mode"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
@@ -143,6 +144,11 @@ type Supervised struct {
 // all that there was left as it is, if it is live, if someone else resumes it, and
 // when its project folder isn't the one that it worked on.
 func Start(ctx context.Context, req Request) (Supervised, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return Supervised{}, fmt.Errorf("cannot find this program's file: %w", err)
+	}
+	req.Program = []byte(program)
 	body, err := json.Marshal(req)
 	if err != nil {
 		return Supervised{}, fmt.Errorf("cannot encode the request: %w", err)

@@ -32,6 +32,7 @@ type Needs struct {
 	Argv      []string
 	Env       []string        // the person's
 	Profile   *policy.Profile // of the program
+	Hooks     bool            // the program may tell of what it does
 	Rules     *policy.Policy  // whose files, variables and mounts count; nil: the built-in
 	Extras    Extras
 }
@@ -48,6 +49,7 @@ type Outfit struct {
 	Whole    bool            // all of the project was looked at
 	Dirs     []api.Dir       // what is shown besides the project, by rules or Extras
 	Caches   []string        // the person's build caches that are shown
+	Unhooked []string        // files of /etc that the host has, so that the program's hooks aren't in them
 	NoGit    string          // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
 }
 
@@ -92,13 +94,18 @@ func For(n Needs) (*Outfit, error) {
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}
+	var etc map[string][]byte
+	var args, unhooked []string
+	if n.Hooks {
+		etc, args, unhooked = hooks(n.Profile, "/etc")
+	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), NoGit: noGit, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
 			Binds: append(binds, builds...),
-			Argv:  n.Profile.Args(n.Argv), Env: env,
+			Argv:  n.Profile.Args(n.Argv, args...), Env: env, Etc: etc,
 		},
 	}, nil
 }
