@@ -368,7 +368,7 @@ func whatIsMissing(ctx context.Context, err error) error {
 // runFlags are what the run command can be told.
 type runFlags struct {
 	mode, name, workspace, memory, disk string
-	hosts, dirs, credentials            []string
+	hosts, dirs, credentials, vars      []string
 	tokens                              string
 	noCaches                            bool
 	detach, json                        bool
@@ -420,6 +420,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
 	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into\nrequests on their way out: the agent never has it; may be given more than once")
 	cmd.Flags().StringVar(&f.tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
+	envFlag(cmd, &f.vars)
 	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
 	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
 	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
@@ -429,6 +430,23 @@ func runCommand() *cobra.Command {
 	f.asking.Add(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what happens as JSON lines, the agent's output on standard error; questions are answered by approve, deny and allow, or the API")
 	return cmd
+}
+
+// envFlag gives a command the flag for variables of the agent.
+func envFlag(cmd *cobra.Command, to *[]string) {
+	cmd.Flags().StringArrayVarP(to, "env", "e", nil, "NAME, which passes from your environment, or NAME=VALUE; may be given more than once. What looks like a secret isn't recorded")
+}
+
+// give gives a session variables, first those of the settings, which needn't be set.
+func give(r *launch.Request, usual, vars []string) error {
+	if err := launch.Given(vars, os.Environ()); err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrUsage, err)
+	}
+	for _, v := range launch.Beware(vars) {
+		fmt.Fprintln(os.Stderr, "stepbox: beware:", v)
+	}
+	r.Vars = slices.Concat(usual, vars)
+	return nil
 }
 
 // checkName is the error for a name that no session may have; "" is that of its folder.
@@ -472,6 +490,9 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		return r, err
 	}
 	if r.Disk, err = cli.ParseSize(f.disk); err != nil {
+		return r, err
+	}
+	if err := give(&r, settings().Env, f.vars); err != nil {
 		return r, err
 	}
 	r.Usual = slices.DeleteFunc([]string{"memory", "cpus", "pids", "disk", "wall-time"}, func(name string) bool { return f.chosen != nil && f.chosen(name) })
@@ -680,6 +701,7 @@ func startOn(ctx context.Context, r launch.Request, screen, echo bool) (launch.S
 
 func resumeCommand() *cobra.Command {
 	var detach bool
+	var vars []string
 	var ask cli.AskFlags
 	cmd := &cobra.Command{
 		Use:   "resume SESSION [-- COMMAND [ARG...]]",
@@ -689,19 +711,20 @@ func resumeCommand() *cobra.Command {
 			"Exits as run does.",
 		Example: "  stepbox resume fix-tests\n  stepbox resume 12 -- claude --continue",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onAnother(cmd, args, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
+			return onAnother(cmd, args, vars, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
 				s, err := cli.Find(all, word)
 				return launch.Request{Resume: s.ID}, err
 			})
 		},
 	}
 	ask.Add(cmd)
+	envFlag(cmd, &vars)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume it and print its name; stepbox attach joins it")
 	return cmd
 }
 
 // onAnother starts what a session's name and a command after -- ask for.
-func onAnother(cmd *cobra.Command, args []string, ask cli.AskFlags, detach bool, request func(all []api.Session, word string) (launch.Request, error)) error {
+func onAnother(cmd *cobra.Command, args, vars []string, ask cli.AskFlags, detach bool, request func(all []api.Session, word string) (launch.Request, error)) error {
 	n := cmd.ArgsLenAtDash()
 	if n < 0 {
 		n = len(args)
@@ -723,6 +746,9 @@ func onAnother(cmd *cobra.Command, args []string, ask cli.AskFlags, detach bool,
 	}
 	r.KeepOn, r.KeepTimeout = !cmd.Flags().Changed("on-ask"), !cmd.Flags().Changed("ask-timeout")
 	r.Argv = args[1:]
+	if err := give(&r, nil, vars); err != nil {
+		return err
+	}
 	s, err := startOn(cmd.Context(), r, cli.Terminal() && !detach, detach)
 	if err != nil {
 		return err
@@ -733,6 +759,7 @@ func onAnother(cmd *cobra.Command, args []string, ask cli.AskFlags, detach bool,
 func forkCommand() *cobra.Command {
 	var detach bool
 	var name, mode string
+	var vars []string
 	var ask cli.AskFlags
 	cmd := &cobra.Command{
 		Use:   "fork SESSION[@MOMENT] [-- COMMAND [ARG...]]",
@@ -749,13 +776,14 @@ func forkCommand() *cobra.Command {
 			if mode != "" && !api.Mode(mode).Valid() {
 				return cli.NoMode(api.Mode(mode))
 			}
-			return onAnother(cmd, args, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
+			return onAnother(cmd, args, vars, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
 				s, at, err := cli.FindAt(all, word)
 				return launch.Request{Name: name, Mode: api.Mode(mode), Fork: &launch.Fork{Session: s.ID, At: at}}, err
 			})
 		},
 	}
 	ask.Add(cmd)
+	envFlag(cmd, &vars)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
 	cmd.Flags().StringVar(&name, "name", "", "the new session's name (the other's, with -fork)")
 	cmd.Flags().StringVar(&mode, "mode", "", "step, policy or watch (as the other's)")

@@ -59,6 +59,11 @@ type profileFile struct {
 	Env map[string]string `yaml:"env"`
 	// Pass are variables that pass to it beside those that always do.
 	Pass []string `yaml:"pass"`
+	// Wants are variables that it reads and that don't pass by themselves, as they hold a
+	// secret or say to whom one is sent: a person who has one is told how to pass it.
+	Wants []string `yaml:"wants"`
+	// Secret are variables whose values are secret although their names don't tell.
+	Secret []string `yaml:"secret"`
 	// Args are put behind the program's name.
 	Args []string `yaml:"args"`
 	// Hooks have it tell Stepbox what it does, see docs/agents-tell.md.
@@ -227,6 +232,12 @@ func (p *Profile) Root(argv []string) bool {
 	v := invocation{names: []string{name}, args: words(argv[1:])}
 	return anyMatches(p.roots, &v) || anyMatches(profiles()[len(profiles())-1].roots, &v)
 }
+
+// Wants are variables that the agent reads and that don't pass by themselves.
+func (p *Profile) Wants() []string { return p.file.Wants }
+
+// Secret are variables whose values are secret although their names don't tell.
+func (p *Profile) Secret() []string { return p.file.Secret }
 
 // Args is argv with what the agent needs to be told as arguments, and more. The result
 // is a new slice.

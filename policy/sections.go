@@ -32,10 +32,15 @@ func (v *variables) read(n ast.Node) Problems {
 	return d.problems
 }
 
+// IsVariable says whether a text can be the name of a variable in a shell.
+func IsVariable(s string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+	return s != "" && strings.Trim(s, letters+"0123456789") == "" && strings.Trim(s[:1], letters) == ""
+}
+
 // checkName says what is wrong with a variable's name.
 func checkName(s string) error {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-	if s == "" || strings.Trim(s, letters+"0123456789") != "" || strings.Trim(s[:1], letters) != "" {
+	if !IsVariable(s) {
 		return fmt.Errorf("%q is no name of a variable: those have letters, digits and underscores; patterns aren't read", s)
 	}
 	if slices.Contains([]string{"HOME", "PATH", "PWD"}, s) {
@@ -43,6 +48,28 @@ func checkName(s string) error {
 	}
 	return nil
 }
+
+// CheckGiven says what is wrong with a variable that a person gives a session, as NAME or
+// NAME=VALUE. No error has the value.
+func CheckGiven(variable string) error {
+	name, value, _ := strings.Cut(variable, "=")
+	if err := checkName(name); err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(name, "LD_"):
+		return fmt.Errorf("%s has every program load what isn't its own, so that nothing would be what it looks like", name)
+	case strings.ContainsRune(value, 0):
+		return fmt.Errorf("the value of %s holds a NUL byte, which no variable can", name)
+	case len(value) > maxVariable:
+		return fmt.Errorf("the value of %s has %d bytes: at most %d are passed", name, len(value), maxVariable)
+	}
+	return nil
+}
+
+// maxVariable bounds the value of a variable that a person gives: keys in files of JSON are
+// given so, too. Linux takes twice as much.
+const maxVariable = 64 << 10
 
 // Names are the addresses that host names have in the sandbox.
 type Names struct {

@@ -52,7 +52,9 @@ read end
 		t.Errorf("the claim is %+v", c)
 	}
 	is := func(title string) api.Action {
-		return *w.happened(title, func(e api.Event) bool { return e.Action != nil && e.Action.Title == title && e.Action.State == api.ActionEnded }).Action
+		return *w.happened(title, func(e api.Event) bool {
+			return e.Action != nil && e.Action.Title == title && e.Action.State == api.ActionEnded
+		}).Action
 	}
 	if a := is("touch b.txt"); a.Claim == nil || a.Claim.N != ended.Claim.N || a.N != ended.Claim.Actions[0] {
 		t.Errorf("the command isn't put beside its call: %+v", a)
@@ -111,7 +113,9 @@ read end
 	if made.By == 0 {
 		t.Errorf("a command's words are the agent's: %+v", made)
 	}
-	a := w.happened("the command", func(e api.Event) bool { return e.Action != nil && e.Action.Title == "env true" && e.Action.State == api.ActionEnded }).Action
+	a := w.happened("the command", func(e api.Event) bool {
+		return e.Action != nil && e.Action.Title == "env true" && e.Action.State == api.ActionEnded
+	}).Action
 	if a.Claim != nil || a.N == made.By {
 		t.Errorf("%+v came of what another command said", a)
 	}

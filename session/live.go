@@ -7,6 +7,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/redact"
 )
 
 // Live reads a session that this process owns: from the record, which is ahead
@@ -30,7 +31,7 @@ func (l *Live) Questions(ctx context.Context, id string) ([]api.Question, error)
 	err := l.s.loop.Call(ctx, func() {
 		for _, q := range l.s.questions {
 			if q.Open() {
-				out = append(out, q.Question)
+				out = append(out, redact.Of(l.s.secrets, q.Question))
 			}
 		}
 	})

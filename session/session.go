@@ -35,6 +35,7 @@ import (
 	"stepbox/session/loop"
 	"stepbox/session/network"
 	"stepbox/session/outfit"
+	"stepbox/session/redact"
 	"stepbox/session/rules"
 	"stepbox/session/spend"
 	"stepbox/session/terminal"
@@ -56,6 +57,7 @@ type Config struct {
 	Disk       int64         // bytes that it may write; 0: no limit
 	WallTime   time.Duration // 0: none
 	Asking     api.Asking    // what becomes of its questions
+	Vars       []string      // variables that the person gives it: NAME, which passes, or NAME=value
 	Cols, Rows int
 	NoEcho     bool               // the agent's terminal starts without echo: nobody types at it
 	Resume     bool               // go on with the session of that ID, which isn't live
@@ -90,6 +92,7 @@ type Session struct {
 	served   map[string]socket.Service // at which the sandbox's programs speak to it
 	judge    *judge.Judge              // complete when the agent has been started, and not changed then
 	ledger   *ledger.Ledger
+	secrets  *redact.Redactor // of what is recorded and told; set before the ledger
 	term     *terminal.Terminal
 	files    *files.Files
 	teller   *deeds.Teller

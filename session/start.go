@@ -25,6 +25,7 @@ import (
 	"stepbox/session/loop"
 	"stepbox/session/network"
 	"stepbox/session/outfit"
+	"stepbox/session/redact"
 	"stepbox/session/terminal"
 )
 
@@ -46,11 +47,12 @@ func (s *Session) begin(ctx context.Context) error {
 	if s.ledger, err = ledger.Open(s.store, cfg.ID, spec.StateDir, cfg.Foretell); err != nil {
 		return err
 	}
+	s.ledger.Hide = s.hide
 	if s.files, err = files.Open(s.store, cfg.ID, cfg.Workspace, lower.Options{Hidden: spec.Hidden, Above: spec.Above}, s.ledger.Moved); err != nil {
 		s.ledger.Close()
 		return err
 	}
-	s.info = describe(cfg, s.profile.Name, s.outfit)
+	s.info = s.describe()
 	s.info.Policy, s.info.Asking, s.info.Credentials = policyFiles(&s.read), s.patience(), credential.Told(s.credentials)
 	s.files.Sort(s.outfit.Ignores)
 	var names map[string]netip.Addr
@@ -132,9 +134,11 @@ func (s *Session) begin(ctx context.Context) error {
 }
 
 // describe is a session as it starts.
-func describe(cfg Config, agent string, of *outfit.Outfit) api.Session {
+func (s *Session) describe() api.Session {
+	cfg, of := s.cfg, s.outfit
 	out := api.Session{
-		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: agent, Command: api.Escape(policy.Line(cfg.Argv)),
+		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(s.secrets.Text(policy.Line(cfg.Argv), "")),
+		Variables: s.variables(),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting, Asking: cfg.Asking,
 		Parent: cfg.Parent, StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
 	}
@@ -218,6 +222,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.info.Warnings = slices.Concat(warnings(s.outfit), credential.Warnings(s.credentials), s.box.Notes())
 		s.info.Printed = term.Before()
 		begin()
+		s.tellVariables()
 		s.followSources()
 	})
 	if err := errors.Join(err, failed); err != nil || s.past == nil {
@@ -272,6 +277,7 @@ func (s *Session) onAgent(e *judge.Exec) error {
 	if s.past != nil {
 		err = s.resumed()
 	} else if doc, failed := json.Marshal(s.changed("created").Session); failed == nil {
+		doc, _ = s.hide(doc)
 		s.info.Number, err = s.store.CreateSession(context.Background(), s.cfg.ID, doc)
 	} else {
 		err = failed
@@ -295,7 +301,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Hooks: cfg.Program != "", Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras,
+		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Hooks: cfg.Program != "", Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras, Vars: cfg.Vars,
 	})
 	if err != nil {
 		return runner.Spec{}, err
@@ -306,11 +312,12 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	}
 	s.served = s.sockets()
 	s.serveKeys(&of.Spec, s.served)
+	s.secrets = redact.Recording(of.Spec.Env, cfg.Argv, s.profile.Secret()...)
 	s.network.Ask = func(t *network.Try) { s.loop.WhenStarted(func() { s.tried(t) }) }
 	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }
 	s.network.Reached = func(why string) { s.loop.WhenStarted(func() { s.note(true, "%s", api.Escape(why)) }) }
 	s.network.Tries.Admit = s.network.Admit
-	s.judge = &judge.Judge{Env: of.Spec.Env, Places: judge.Places{
+	s.judge = &judge.Judge{Env: of.Spec.Env, Secrets: s.secrets, Places: judge.Places{
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
 		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]string{},
 	}}

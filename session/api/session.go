@@ -58,6 +58,7 @@ type Session struct {
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
 	Caches      []string     `json:"caches,omitempty"`       // the person's build caches that it began with, escaped
+	Variables   []string     `json:"variables,omitempty"`    // that the person gave it, NAME=value, secrets as NAME=•••
 	Rules       []Rule       `json:"rules,omitempty"`        // that were made in this session, the newest first, those that files keep as well
 	Credentials []Credential `json:"credentials,omitempty"`  // that are put into requests, and that the agent never has
 	Spend       []Spend      `json:"spend,omitempty"`        // what was spent where those are put in, by host

@@ -18,6 +18,14 @@ const (
 	varKept   = "kept out" // the agent doesn't get it
 )
 
+// valueOf is what a variable is set to, as it is shown.
+func valueOf(v policy.Variable) string {
+	if api.SecretName(v.Name) {
+		return api.Hidden
+	}
+	return v.Value
+}
+
 // variable says how a variable of the environment is treated.
 func variable(r holding, name string) (api.Explained, error) {
 	if name == "" || strings.ContainsAny(name, "=\x00") {
@@ -28,7 +36,7 @@ func variable(r holding, name string) (api.Explained, error) {
 	named := func(v policy.Variable) bool { return v.Name == name }
 	if i := slices.IndexFunc(set, named); i >= 0 {
 		v := set[i]
-		out.Treated, out.Ruling = varSet, ruling("set to "+v.Value, v.Where)
+		out.Treated, out.Ruling = varSet, ruling("set to "+valueOf(v), v.Where)
 		return out, nil
 	}
 	value, how := r.profile.Gets(name)

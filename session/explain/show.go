@@ -59,7 +59,7 @@ func entries(l *policy.Layer, confirmed bool) (out []api.PolicyEntry) {
 		add("pass", v.Name, v.Where, true)
 	}
 	for _, v := range l.Set {
-		add("set", v.Name+"="+v.Value, v.Where, true)
+		add("set", v.Name+"="+valueOf(v), v.Where, true)
 	}
 	for _, n := range l.Names {
 		add("names", n.Range.String(), n.Where, true)

@@ -25,6 +25,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/redact"
 )
 
 // Judge holds what a session's program starts are judged by.
@@ -34,6 +35,9 @@ type Judge struct {
 	// Local says that the person started the agent from the project, so that
 	// what looks like the agent's program there is.
 	Local bool
+	// Secrets hides secrets in what a person is shown; nil: they are shown. What is judged
+	// is what really runs.
+	Secrets *redact.Redactor
 
 	policy atomic.Pointer[policy.Policy] // nil: the built-in
 	self   atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
@@ -82,6 +86,7 @@ type Exec struct {
 	Feeds     []uint64         // inodes of what it runs commands from, to which others can write meanwhile
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
 
+	hide    *redact.Redactor // of secrets in what is shown
 	policy  *policy.Policy   // by which it was judged
 	ruled   policy.Judgement // Judgement, whatever is known of the sources
 	peeled  policy.Peeled
@@ -115,7 +120,8 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.sources = l.sources(peeled)
 	foreign := j.foreign(e.Env)
 	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated)
-	x.Command = command(e, peeled, shown, same, l, fed)
+	x.Command = redact.Of(j.Secrets, command(e, peeled, shown, same, l, fed))
+	x.hide = j.Secrets
 	x.judged(j.By(x, x.policy))
 	if p := policy.ProfileFor(e.Argv, e.Program.Path); p.Agent() {
 		x.Agent = p
@@ -131,7 +137,7 @@ func (x *Exec) judged(by policy.Judgement) {
 	x.ruled, x.Judgement = by, by
 	x.Command.Parts, x.Command.Uncounted = nil, api.Escape(by.Uncounted)
 	for _, p := range by.Parts {
-		x.Command.Parts = append(x.Command.Parts, api.Part{Text: api.Escape(p.Text), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
+		x.Command.Parts = append(x.Command.Parts, api.Part{Text: x.hide.Text(api.Escape(p.Text), ""), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
 	}
 	x.doubted()
 }

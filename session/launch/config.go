@@ -34,7 +34,7 @@ import (
 func (r Request) config(dir, root string) (session.Config, error) {
 	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
-		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Home: r.Home, Mode: r.Mode, Extras: r.Extras,
+		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Vars: latest(r.Vars), Home: r.Home, Mode: r.Mode, Extras: r.Extras,
 		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Asking: r.Asking, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, Program: string(r.Program), RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
@@ -44,6 +44,11 @@ func (r Request) config(dir, root string) (session.Config, error) {
 	c.Log = log
 	if len(c.Argv) == 0 {
 		return c, fmt.Errorf("cannot run nothing: name a command")
+	}
+	for _, v := range c.Vars {
+		if err := policy.CheckGiven(v); err != nil {
+			return c, fmt.Errorf("cannot give the agent a variable: %w", err)
+		}
 	}
 	if fault := r.Asking.Fault(); fault != "" {
 		return c, fmt.Errorf("cannot tell what becomes of questions: %s", fault)

@@ -56,6 +56,9 @@ type Request struct {
 	// KeepOn and KeepTimeout say which of Asking is as that had it, though the other isn't.
 	KeepOn      bool `json:"keep_on,omitempty"`
 	KeepTimeout bool `json:"keep_timeout,omitempty"`
+	// Vars are variables that the person gives the agent: NAME, which passes as Env has it,
+	// or NAME=value. Those of what goes on or is forked are added to what that had.
+	Vars pid1.Exact `json:"vars,omitempty"`
 	// Usual names the limits that nobody chose, as memory, so that policies may say what
 	// they are. Where none is named, as for a session that goes on, none of this holds.
 	Usual  []string `json:"usual,omitempty"`
@@ -67,11 +70,11 @@ type Request struct {
 	Tokens      string   `json:"tokens,omitempty"`      // see policy.ParseTokens; "": no limit
 
 	// Resume names a session that has ended and goes on. Of all else only Argv, Env,
-	// Home, Asking and the terminal count then, and an empty Argv is the one that it had.
+	// Vars, Home, Asking and the terminal count then, and an empty Argv is the one that it had.
 	Resume string `json:"resume,omitempty"`
 
 	// Fork is what a new session begins as. Of all else only Name, Mode, Argv, Env,
-	// Home, Asking and the terminal count then; what isn't given is as the other has it.
+	// Vars, Home, Asking and the terminal count then; what isn't given is as the other has it.
 	Fork *Fork `json:"fork,omitempty"`
 }
 

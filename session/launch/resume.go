@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/session/outfit"
+	"stepbox/session/redact"
 	"stepbox/session/seal"
 	"stepbox/store"
 )
@@ -27,6 +29,8 @@ import (
 // has it escaped, or not at all.
 type kept struct {
 	Argv       pid1.Exact    `json:"argv"`
+	Secret     bool          `json:"secret,omitempty"` // Argv isn't kept: it held a secret
+	Vars       pid1.Exact    `json:"vars,omitempty"`   // without secrets, see keepable
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
 	Extras     outfit.Extras `json:"extras,omitzero"`
 	Limits     runner.Limits `json:"limits"` // as they were asked for
@@ -100,9 +104,12 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: cfg.Argv, Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
+	k := kept{Argv: cfg.Argv, Vars: keepable(cfg.Vars), Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
 	for _, l := range cfg.Tokens {
 		k.Tokens = l.Text
+	}
+	if redact.Recording(slices.Concat(cfg.Env, cfg.Vars), cfg.Argv).Hides(cfg.Argv) {
+		k.Argv, k.Secret = nil, true
 	}
 	for _, h := range cfg.AllowHosts {
 		k.AllowHosts = append(k.AllowHosts, h.String())
@@ -140,6 +147,7 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 	r.Workspace, r.AllowHosts, r.Limits, r.Disk, r.WallTime = []byte(was.Folder), k.AllowHosts, k.Limits, k.Disk, k.WallTime
 	r.Extras = k.Extras
 	r.Credentials, r.Tokens = k.Credentials, k.Tokens
+	r.Vars = append(slices.Clone(k.Vars), r.Vars...)
 	r.asking(k.Asking)
 	return k, old, nil
 }
@@ -184,6 +192,9 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	k, old, err := r.as(st, was)
 	if err != nil {
 		return refuse("%v", err)
+	}
+	if len(r.Argv) == 0 && k.Secret {
+		return refuse("its command has a secret, which isn't kept, and was %s: say what is to run: stepbox %s %s -- COMMAND; what is given as --env NAME is asked of your environment instead", was.Command, verb, was.ID)
 	}
 	if len(r.Argv) == 0 {
 		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox %s %s -- COMMAND", was.Command, verb, was.ID)

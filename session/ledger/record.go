@@ -28,6 +28,10 @@ type Ledger struct {
 	done    chan struct{}
 	room    *room // for the record of the end
 
+	// Hide puts something in the place of secrets in a resource, as JSON, and says whether
+	// there were none; nil: nothing is hidden. It is set before anything is recorded.
+	Hide func(doc []byte) (out []byte, same bool)
+
 	foretell func([]store.Event) error // told what is recorded first, before it is; nil: nobody is, or not any more
 	stream
 }
@@ -69,7 +73,7 @@ func (l *Ledger) RecordSoon(then func(error), events ...api.Event) { l.hand(true
 func (l *Ledger) hand(unhurried bool, then func(error), events []api.Event) {
 	e := entry{then: then, facts: make([]store.Fact, 0, len(events)), unhurried: unhurried}
 	for _, ev := range events {
-		f, err := fact(ev)
+		f, err := l.fact(ev)
 		if err != nil {
 			then(err)
 			return
@@ -77,6 +81,27 @@ func (l *Ledger) hand(unhurried bool, then func(error), events []api.Event) {
 		e.facts = append(e.facts, f)
 	}
 	l.queue <- e
+}
+
+// fact is what is stored of an event: all that a session records is made here, and loses
+// its secrets here.
+func (l *Ledger) fact(ev api.Event) (store.Fact, error) {
+	f, err := fact(ev)
+	if err != nil || l.Hide == nil {
+		return f, err
+	}
+	doc, same := l.Hide(f.Doc)
+	if !same && ev.Exec != nil && ev.Exec.Basis != nil {
+		x, b := *ev.Exec, *ev.Exec.Basis
+		b.Cut, b.Exact = true, nil // its arguments aren't kept whole: other rules can't tell later
+		x.Basis = &b
+		if f, err = fact(api.Event{Kind: ev.Kind, Exec: &x}); err != nil {
+			return f, err
+		}
+		doc, _ = l.Hide(f.Doc)
+	}
+	f.Doc = doc
+	return f, nil
 }
 
 // Output makes the room that was kept for the last of the session's output, which is

@@ -110,21 +110,3 @@ func withMounts(binds, more []runner.Bind) []runner.Bind {
 	})
 	return append(binds, more...)
 }
-
-// variables adds what a policy says of the environment.
-func variables(env []string, n Needs) []string {
-	pass, set := n.Rules.Variables()
-	has := func(name string) bool {
-		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
-	}
-	for _, v := range pass {
-		if value := Variable(n.Env, v.Name); value != "" && !has(v.Name) {
-			env = append(env, v.Name+"="+value)
-		}
-	}
-	for _, v := range set {
-		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
-		env = append(env, v.Name+"="+v.Value)
-	}
-	return env
-}

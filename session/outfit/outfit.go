@@ -35,6 +35,7 @@ type Needs struct {
 	Hooks     bool            // the program may tell of what it does
 	Rules     *policy.Policy  // whose files, variables and mounts count; nil: the built-in
 	Extras    Extras
+	Vars      []string // variables that the person gives: NAME, which passes, or NAME=value
 }
 
 // Outfit is what a sandbox is made of.
@@ -50,6 +51,8 @@ type Outfit struct {
 	Dirs     []api.Dir       // what is shown besides the project, by rules or Extras
 	Caches   []string        // the person's build caches that are shown
 	Unhooked []string        // files of /etc that the host has, so that the program's hooks aren't in them
+	Unset    []string        // variables that were to pass and that the person hasn't
+	Lacking  []string        // those that the agent knows, the person has, and nothing passes
 	NoGit    string          // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
 }
 
@@ -90,7 +93,8 @@ func For(n Needs) (*Outfit, error) {
 			return nil, err
 		}
 	}
-	env := variables(append(environ(n, path), where...), n)
+	env, unset := withGiven(variables(append(environ(n, path), where...), n), n)
+	lacking := lacking(env, n)
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}
@@ -100,7 +104,7 @@ func For(n Needs) (*Outfit, error) {
 		etc, args, unhooked = hooks(n.Profile, "/etc")
 	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,

@@ -9,7 +9,7 @@ import (
 
 // option is an argument that says that the next one is a secret.
 var option = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^--?(?:[a-z]{1,20}-)?` + names + `$`)
+	return regexp.MustCompile(`(?i)^--?(?:[a-z0-9]{1,20}-){0,3}` + names + `$`)
 })
 
 // JSON replaces the secrets in the strings of a JSON document, which is otherwise
@@ -19,6 +19,7 @@ var option = sync.OnceValue(func() *regexp.Regexp {
 func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 	same = true
 	at, last := 0, "" // what is written ends here, with this string
+	member := ""      // the name of the one that a string is in, or its list
 	var before []byte // strings of the list
 	for !r.off {
 		i := bytes.IndexByte(doc[at:], '"')
@@ -36,12 +37,12 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 		out = append(out, doc[at:i]...)
 		at = end
 		if bad || bytes.HasPrefix(bytes.TrimLeft(doc[end:], " \t\r\n"), []byte(":")) {
-			out, last, before = append(out, doc[i:end]...), text, nil
+			out, last, member, before = append(out, doc[i:end]...), text, text, nil
 			continue
 		}
-		clean := r.behind(before, text, where)
-		if clean == text && len(text) >= 6 && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName.MatchString(last)) {
-			clean = words("value of a secret setting")
+		clean := r.member(member, before, text, where)
+		if clean == text && len(text) >= 6 && (!r.recording || plain(text)) && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName.MatchString(last)) {
+			clean = r.words("value of a secret setting")
 			r.count("value of a secret setting", where)
 		}
 		if last, before = text, append(append(before, text...), ' '); len(before) > lead {

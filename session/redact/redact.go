@@ -13,6 +13,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"stepbox/session/api"
 )
 
 // Secret is what was found of one kind in one place.
@@ -31,6 +33,8 @@ type Redactor struct {
 	known []literal
 	found map[Secret]int // by kind and place, without a count
 	off   bool
+	// recording says that this is for a record: see Recording.
+	recording bool
 }
 
 // literal is a value that is known to be secret, in small letters: a host's name, for
@@ -48,13 +52,20 @@ const minLiteral = 8
 func New(environ []string) *Redactor {
 	r := &Redactor{found: make(map[Secret]int)}
 	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		if len(value) >= minLiteral && rules().secretName.MatchString(name) {
-			r.known = append(r.known, literal{lower([]byte(value)), "value of $" + name})
+		if name, value, _ := strings.Cut(kv, "="); api.SecretName(name) {
+			r.know(value, "value of $"+name)
 		}
 	}
-	slices.SortFunc(r.known, func(a, b literal) int { return cmp.Compare(len(b.value), len(a.value)) })
 	return r
+}
+
+// know has a value replaced wherever it is, if that hides anything.
+func (r *Redactor) know(value, kind string) {
+	if len(value) < minLiteral {
+		return
+	}
+	r.known = append(r.known, literal{lower([]byte(value)), kind})
+	slices.SortStableFunc(r.known, func(a, b literal) int { return cmp.Compare(len(b.value), len(a.value)) })
 }
 
 // Off makes a Redactor that leaves all as it is.
@@ -74,6 +85,9 @@ func (r *Redactor) Found() []Secret {
 }
 
 func (r *Redactor) count(kind, where string) {
+	if r.recording {
+		return // nobody asks, and many goroutines may use it
+	}
 	s := Secret{Kind: kind, Where: where}
 	if _, ok := r.found[s]; !ok && len(r.found) >= maxPlaces {
 		s.Where = "elsewhere"
@@ -89,7 +103,7 @@ type span struct {
 
 // find lists the secrets of a text, in order and apart from each other.
 func (r *Redactor) find(text []byte) []span {
-	if r.off {
+	if r == nil || r.off {
 		return nil
 	}
 	var out []span
@@ -117,6 +131,9 @@ func (r *Redactor) find(text []byte) []span {
 				}
 			}
 		}
+	}
+	if r.recording {
+		out = r.forRecord(text, small, out)
 	}
 	slices.SortStableFunc(out, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
 	apart := out[:0]
@@ -173,7 +190,13 @@ func (s *shape) at(text []byte, at int) (span, bool) {
 // Mark begins the words that stand for a secret.
 const Mark = "[redacted: "
 
-func words(kind string) string { return Mark + kind + "]" }
+// words stand for a secret of a kind.
+func (r *Redactor) words(kind string) string {
+	if r.recording {
+		return api.Hidden
+	}
+	return Mark + kind + "]"
+}
 
 // Text replaces the secrets of one text. Where says in words what the text is.
 func (r *Redactor) Text(text, where string) string { return r.behind(nil, text, where) }
@@ -187,7 +210,7 @@ func (r *Redactor) behind(before []byte, text, where string) string {
 	for _, s := range spans {
 		if s.to -= len(before); s.to > 0 {
 			r.count(s.kind, where)
-			b.WriteString(text[at:max(s.from-len(before), 0)] + words(s.kind))
+			b.WriteString(text[at:max(s.from-len(before), 0)] + r.words(s.kind))
 			at = s.to
 		}
 	}
@@ -205,5 +228,5 @@ func (r *Redactor) Lines(lines []string, where string) []string {
 	for _, s := range spans {
 		r.count(s.kind, where)
 	}
-	return strings.Split(string(replace(text, 0, spans)), "\n")
+	return strings.Split(string(r.replace(text, 0, spans)), "\n")
 }

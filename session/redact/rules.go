@@ -30,6 +30,8 @@ func setting(_, before, value, after []byte) bool {
 type table struct {
 	shapes     []shape
 	secretName *regexp.Regexp // of a variable or setting
+	assignment *regexp.Regexp // a variable's, as a word of a command
+	cut        *regexp.Regexp // what stands at the end of a text that was cut off
 	option     *regexp.Regexp // what stands before the name of one that is an option, or of a .netrc
 	inWord     *regexp.Regexp // what a word begins with before a place in it
 	escaped    *regexp.Regexp // the same, where it is a character's escape
@@ -118,7 +120,9 @@ var rules = sync.OnceValue(func() table {
 		within("password on a command line", `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
 	}
 	t.secretName = regexp.MustCompile(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
-	t.option = regexp.MustCompile(`(?i)(?:\s--?(?:[a-z]{1,20}-)?|\blogin\s+\S{1,60}\s+)$`)
+	t.assignment = regexp.MustCompile(`(?:^|[\s'"])(-?-?[A-Za-z_][A-Za-z0-9_-]*)=("?'?)([^\s'"]+)`)
+	t.cut = regexp.MustCompile(`…(?: and \d+ (?:bytes )?more)?$`)
+	t.option = regexp.MustCompile(`(?i)(?:\s--?(?:[a-z0-9]{1,20}-){0,3}|\blogin\s+\S{1,60}\s+)$`)
 	t.inWord = regexp.MustCompile(`[0-9A-Za-z_]$`)
 	t.escaped = regexp.MustCompile(`(?:\\[abefnrtv]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}|%[0-9A-Fa-f]{2})$`)
 	return t

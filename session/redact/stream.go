@@ -72,7 +72,7 @@ func (s *Stream[T]) settle(upTo int) error {
 		if p.Text {
 			begin := at
 			at += len(p.Data)
-			p.Data = replace(p.Data, begin, spans)
+			p.Data = s.R.replace(p.Data, begin, spans)
 			for len(spans) > 0 && spans[0].to <= at {
 				spans = spans[1:]
 			}
@@ -94,7 +94,7 @@ func (s *Stream[T]) settle(upTo int) error {
 
 // replace puts words in the place of the secrets in a part of the text that begins
 // at begin. The words stand where a secret begins.
-func replace(part []byte, begin int, spans []span) []byte {
+func (r *Redactor) replace(part []byte, begin int, spans []span) []byte {
 	if len(spans) == 0 || spans[0].from >= begin+len(part) {
 		return part
 	}
@@ -107,7 +107,7 @@ func replace(part []byte, begin int, spans []span) []byte {
 		}
 		out = append(out, part[at:max(from, at)]...)
 		if from >= 0 {
-			out = append(out, words(s.kind)...)
+			out = append(out, r.words(s.kind)...)
 		}
 		for _, b := range part[max(from, at):to] {
 			if b == '\n' || b == '\r' {

@@ -118,6 +118,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if s.Limits.Source != "" { // what was imported had none
 		fmt.Fprintf(w, "limits\t%s (%s)\n", paint.Limits(s.Limits), s.Limits.Source)
 	}
+	if len(s.Variables) > 0 {
+		row(w, "variables", "%s", strings.Join(s.Variables, " "))
+	}
 	for i, rule := range s.Limits.Rules {
 		row(w, [2]string{"limited by", ""}[min(i, 1)], "%s", rule)
 	}

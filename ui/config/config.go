@@ -33,6 +33,7 @@ type Config struct {
 	WallTime      time.Duration
 	Dirs          []string // folders besides the project, as outfit.ParseDir reads them
 	NoCaches      bool
+	Env           []string // variables that new sessions' agents get: NAME, which passes, or NAME=value
 	Notify        Notify
 	Keys          *keys.Arrangement
 	Warnings      []Warning // what doesn't hold, in the file's order

@@ -76,6 +76,20 @@ var Settings = []Setting{
 			c.NoCaches = v[0] == "off" || v[0] == "false" // off is that in older YAML
 			return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v[0]), "on or off")
 		}},
+	{Name: "env", Allowed: "a list of NAME and NAME=value", About: "variables that the agents of new sessions get: NAME passes from your environment; a secret stands here by its name alone", list: true,
+		set: func(c *Config, v []string) error {
+			c.Env = v
+			for _, variable := range v {
+				name, _, valued := strings.Cut(variable, "=")
+				if valued && api.SecretName(name) {
+					return fmt.Errorf("%s looks like a secret: name it alone, and its value passes from your environment", name)
+				}
+				if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") != "" || name == "" {
+					return errNot("NAME or NAME=value")
+				}
+			}
+			return nil
+		}},
 	{Name: "limits.memory", Default: "4G", Allowed: "a size like 512M, or 0 for no limit", About: "most memory that an agent may use",
 		set: func(c *Config, v []string) error {
 			n, err := ParseSize(v[0])

@@ -1,0 +1,155 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stepbox/policy"
+	"stepbox/session/api"
+)
+
+// Recording makes a Redactor for what a session records: of the agent's environment
+// (environ, each NAME=value) it hides the values of variables whose names say that they
+// are secret, or that are named, and of its command line (argv) what looks so, wherever
+// they are. Several goroutines may use it.
+//
+// What else looks like a secret is hidden only if it is made of characters that mean
+// nothing to a shell: an agent could otherwise hide a part of a command from the person
+// who is asked about it.
+func Recording(environ, argv []string, named ...string) *Redactor {
+	r := &Redactor{recording: true}
+	for _, kv := range environ {
+		if name, value, _ := strings.Cut(kv, "="); api.SecretName(name) || slices.Contains(named, name) {
+			r.knowAll(value)
+		}
+	}
+	for _, value := range r.given(argv) {
+		r.knowAll(value)
+	}
+	return r
+}
+
+// knowAll hides a value, in each way in which it may be written. A file's path is no
+// secret, although the file may hold one.
+func (r *Redactor) knowAll(value string) {
+	if filepath.IsAbs(value) {
+		if _, err := os.Lstat(value); err == nil {
+			return
+		}
+	}
+	for _, form := range []string{value, api.Escape(value), url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(value, "'", `'\''`)} {
+		if !slices.ContainsFunc(r.known, func(l literal) bool { return bytes.EqualFold(l.value, []byte(form)) }) {
+			r.know(form, "")
+		}
+	}
+}
+
+// given are the values on a command line that look secret.
+func (r *Redactor) given(argv []string) (out []string) {
+	for i, arg := range argv {
+		if i > 0 && option().MatchString(argv[i-1]) && !strings.HasPrefix(arg, "-") {
+			out = append(out, arg)
+		}
+		if name, value, ok := strings.Cut(arg, "="); ok && (option().MatchString(name) || policy.IsVariable(name) && api.SecretName(name)) {
+			out = append(out, value)
+		}
+		for _, s := range r.find([]byte(arg)) {
+			out = append(out, arg[s.from:s.to])
+		}
+	}
+	return out
+}
+
+// Args is an argument list, in which what stands before an argument counts, too.
+func (r *Redactor) Args(argv []string) []string {
+	out := slices.Clone(argv)
+	for i, arg := range argv {
+		before := []byte(strings.Join(argv[max(0, i-4):i], " ") + " ")
+		if out[i] = r.behind(before[max(0, len(before)-lead):], arg, ""); i > 0 && out[i] == arg && option().MatchString(argv[i-1]) && plain(arg) {
+			out[i] = api.Hidden
+		}
+	}
+	return out
+}
+
+// Hides says whether there is something to hide in a command line.
+func (r *Redactor) Hides(argv []string) bool { return !slices.Equal(argv, r.Args(argv)) }
+
+// Of is a resource without its secrets; what can't be made JSON is nothing.
+func Of[T any](r *Redactor, of T) (out T) {
+	if r == nil {
+		return of
+	}
+	doc, err := json.Marshal(of)
+	if err != nil {
+		return out
+	}
+	doc, same := r.JSON(doc, "")
+	if same {
+		return of
+	}
+	_ = json.Unmarshal(doc, &out) // which is what it was made from
+	return out
+}
+
+// exactly are members whose texts a session that goes on needs as they are, or that name
+// what is recorded: none of them comes from a command.
+var exactly = []string{"id", "hash", "same", "folder", "hidden_paths", "started_at", "at", "kind", "state", "number"}
+
+// variables are members that list variables, each NAME=value: what they hold isn't run.
+var variables = []string{"env", "env_usual", "variables"}
+
+// member replaces the secrets of a text that is, or is listed, in a member of a JSON object.
+func (r *Redactor) member(name string, before []byte, text, where string) string {
+	switch {
+	case !r.recording:
+	case slices.Contains(exactly, name):
+		return text
+	case slices.Contains(variables, name):
+		if variable, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(variable) {
+			return variable + "=" + api.Hidden
+		}
+	}
+	return r.behind(before, text, where)
+}
+
+// forRecord leaves out of what was found in a text what is shown in records all the same,
+// and adds assignments, and known values that were cut off.
+func (r *Redactor) forRecord(text, small []byte, found []span) []span {
+	out := slices.DeleteFunc(found, func(s span) bool {
+		program := bytes.HasSuffix(small[:s.from], []byte("askpass=")) // it names one that is run
+		return s.kind != "" && (program || !plain(string(text[s.from:s.to])))
+	})
+	if bytes.IndexByte(text, '=') >= 0 {
+		for _, m := range rules().assignment.FindAllSubmatchIndex(text, -1) {
+			name, value := string(text[m[2]:m[3]]), string(text[m[6]:m[7]])
+			secret := option().MatchString(name) || name == strings.ToUpper(name) && api.SecretName(name)
+			if secret && plain(value) {
+				out = append(out, span{m[6], m[7], "value"})
+			}
+		}
+	}
+	if end := rules().cut.FindIndex(text); end != nil {
+		for _, l := range r.known {
+			for n := min(len(l.value)-1, end[0]); n >= minLiteral; n-- {
+				if bytes.HasSuffix(small[:end[0]], l.value[:n]) {
+					out = append(out, span{end[0] - n, end[0], ""})
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// plain says whether a shell takes a text for one word that is only what it says.
+func plain(s string) bool {
+	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(c rune) bool {
+		return c != '•' && (c <= ' ' || c > '~' || strings.ContainsRune("$`\"'\\;|&<>(){}*?[]#!", c))
+	})
+}

@@ -1,0 +1,115 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"stepbox/session/redact"
+)
+
+// recording has a secret of each sort: by its name, by the profile, and a name that says
+// so with a value that is too short to be looked for.
+func recording() *redact.Redactor {
+	return redact.Recording([]string{"MY_TOKEN=t0k'en/with+odd", "ODD=profile-says-so", "SHORT_KEY=abc", "PLAIN=not-a-secret", "CONFIG_KEY=/etc/passwd"}, []string{"env", "GIVEN_KEY=given-on-line", "claude", "--api-key", "sk-given-too"}, "ODD")
+}
+
+func TestRecording(t *testing.T) {
+	r := recording()
+	for in, want := range map[string]string{
+		"echo t0k'en/with+odd":                         "echo •••",
+		`echo 't0k'\''en/with+odd'`:                    `echo '•••'`,
+		"GET /?q=t0k%27en%2Fwith%2Bodd":                "GET /?q=•••",
+		"profile-says-so not-a-secret":                 "••• not-a-secret",
+		"given-on-line sk-given-too /etc/passwd":       "••• ••• /etc/passwd",
+		"env X_KEY=abc claude":                         "env X_KEY=••• claude",
+		"X_KEY=abc X_KEY_2='q9' claude":                "X_KEY=••• X_KEY_2='•••' claude",
+		"claude --api-key sk-abcdef1":                  "claude --api-key •••",
+		"claude --api-key=sk-abcdef1 --x":              "claude --api-key=••• --x",
+		"aider --my-own-openai-api-key sk-abcdef1":     "aider --my-own-openai-api-key •••",
+		`curl -H "x-api-key: abcdef12" example.org`:    `curl -H "x-api-key: •••" example.org`,
+		"git push https://me:hunter2hunter@h/x":        "git push https://me:•••@h/x",
+		"X_KEY=••• --token •••":                        "X_KEY=••• --token •••", // what is hidden stays so
+		"note: profile-says…":                          "note: •••…",            // cut off
+		"note: profile-says… and 17 bytes more":        "note: •••… and 17 bytes more",
+		"note: pro…":                                   "note: pro…",
+		"sort --key=2 -k1 primary_key=id":              "sort --key=2 -k1 primary_key=id",
+		"SSH_ASKPASS=/tmp/evil GIT_ASKPASS=x ssh":      "SSH_ASKPASS=/tmp/evil GIT_ASKPASS=x ssh",
+		"MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d": "MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d",
+
+		// A part of a command can't hide behind a name.
+		"X_KEY=a;rm${IFS}-rf${IFS}/ ls":            "X_KEY=a;rm${IFS}-rf${IFS}/ ls",
+		"curl -H 'x-api-key: $(rm -rf ~)'":         "curl -H 'x-api-key: $(rm -rf ~)'",
+		"sh -c 'API_TOKEN=aaaaaa&&curl${IFS}evil'": "sh -c 'API_TOKEN=•••&&curl${IFS}evil'",
+		"tool --token --yolo":                      "tool --token --yolo",
+	} {
+		if got := r.Text(in, ""); got != want {
+			t.Errorf("%s\n is recorded as %s\n want           %s", in, got, want)
+		}
+	}
+}
+
+// Arguments are looked at with those before them, in a list of JSON as well; a resource's
+// texts that are needed as they are stay.
+func TestRecordingArgs(t *testing.T) {
+	r := recording()
+	for line, want := range map[string]string{
+		"claude|--api-key|sk-abcdef1|-p|hi":      "claude|--api-key|•••|-p|hi",
+		"claude|--token|abc|x":                   "claude|--token|•••|x",
+		"curl|-u|me:hunter2hunter|h":             "curl|-u|me:•••|h",
+		"env|X_KEY=abc|ls":                       "env|X_KEY=•••|ls",
+		"sh|--token|rm -rf /":                    "sh|--token|rm -rf /",
+		"echo|profile-says-so|t0k'en/with+odd|x": "echo|•••|•••|x",
+	} {
+		argv := strings.Split(line, "|")
+		if got := strings.Join(r.Args(argv), "|"); got != want {
+			t.Errorf("%s is %s, want %s", line, got, want)
+		}
+		if r.Hides(argv) != (line != want) {
+			t.Errorf("%s: hides is %v", line, r.Hides(argv))
+		}
+	}
+	type resource struct {
+		Folder string   `json:"folder"`
+		Hash   string   `json:"hash"`
+		Title  string   `json:"title"`
+		Argv   []string `json:"argv"`
+		Env    []string `json:"env"`
+	}
+	in := resource{"/p/profile-says-so", "profile-says-so", "profile-says-so", []string{"x", "--token", "abcdef1"}, []string{"A_KEY=a $(b)", "B=c", "C_KEY="}}
+	want := resource{"/p/profile-says-so", "profile-says-so", "•••", []string{"x", "--token", "•••"}, []string{"A_KEY=•••", "B=c", "C_KEY="}}
+	got := redact.Of(r, in)
+	a, _ := json.Marshal(got)
+	b, _ := json.Marshal(want)
+	if string(a) != string(b) || !slices.Equal(redact.Of(r, got).Argv, got.Argv) {
+		t.Errorf("%s\nwant %s", a, b)
+	}
+}
+
+// Whatever an agent's command is, of a known secret nothing is left, and what is hidden
+// once stays as it is.
+func FuzzRecording(f *testing.F) {
+	r := recording()
+	for _, s := range []string{"profile-says-so", "a X_KEY=b c", "x --token profile-says-so", `{"argv":["--token","profile-says-so"]}`, "profile-say\xff…"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := r.Text(s, "")
+		if strings.Contains(strings.ToLower(once), "profile-says-so") {
+			t.Errorf("%q is left in %q", s, once)
+		}
+		if again := r.Text(once, ""); again != once {
+			t.Errorf("%q becomes %q and then %q", s, once, again)
+		}
+	})
+}
+
+// BenchmarkRecording hides nothing in what most events are like.
+func BenchmarkRecording(b *testing.B) {
+	r := recording()
+	doc := []byte(`{"id":12,"action":3,"argv":["git","commit","-m","add the author and api of a thing"],"program":"/usr/bin/git","cwd":"/home/me/project","verdict":"allow","rule":"no rule asks about it","at":"2026-11-26T21:06:31Z","title":"git commit -m 'add the author and api of a thing'"}`)
+	for b.Loop() {
+		r.JSON(doc, "")
+	}
+}
