@@ -199,10 +199,10 @@ func (f *ruleFile) rules(file string) (out []Rule, all Problems) {
 	return out, all
 }
 
-// allowing makes rules of what a profile's agent needs.
-func (l textList) allowing(file string) ([]NetRule, Problems) {
-	if len(l) == 0 {
+// hosts are rules that allow and deny these destinations, of a profile's file.
+func hosts(file string, allow, deny textList) ([]NetRule, Problems) {
+	if len(allow)+len(deny) == 0 {
 		return nil, nil
 	}
-	return (&netFile{Allow: l}).rules(&Layer{File: file})
+	return (&netFile{Allow: allow, Deny: deny}).rules(&Layer{File: file})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // Peeled is a command without what an agent put around it.
@@ -20,7 +21,7 @@ type Peeled struct {
 	// Sources are files that the wrapper reads commands from, in the sandbox.
 	Sources []string
 	// Startup are the files, relative to the home folder, from which the
-	// shell reads commands first because it is a login shell.
+	// shell reads commands first because it is a login or an interactive shell.
 	Startup []string
 }
 
@@ -31,8 +32,10 @@ type wrapFile struct {
 	Shells []string `yaml:"shells"`
 	Flags  []string `yaml:"flags"`
 	// Script is the whole script, exactly, with holes: «payload» is a quoted
-	// word, whose text runs; «payload!» is all the rest as it is; «source
-	// GLOB» a file read for commands; «path GLOB» any other file.
+	// word, whose text runs; «payload!» is all the rest as it is; «commands
+	// NAME» are whole commands as they are, up to fixed text at the end, that
+	// don't say NAME, which the wrapper uses itself; «source GLOB» a file read
+	// for commands; «path GLOB» any other file.
 	Script text `yaml:"script"`
 	// Run is a wrapper without a shell: a command whose arguments from Rest
 	// on are the command that runs. The one before them names its program.
@@ -51,8 +54,8 @@ type wrap struct {
 // piece is literal text, or a hole.
 type piece struct {
 	literal string
-	hole    string // payload, payload!, source, path
-	glob    string
+	hole    string // payload, payload!, commands, source, path
+	glob    string // of a file, or the name that commands don't say
 }
 
 func (f *wrapFile) compile() (w wrap, bad Problems) {
@@ -84,10 +87,13 @@ func (f *wrapFile) compile() (w wrap, bad Problems) {
 		}
 		kind, glob, _ := strings.Cut(hole, " ")
 		switch kind {
-		case "payload", "payload!":
+		case "payload", "payload!", "commands":
 			payloads++
 			if kind == "payload!" && rest != "" {
 				return w, f.Script.bad("nothing can follow the rest")
+			}
+			if kind == "commands" && (glob == "" || rest == "" || strings.Contains(rest, "«")) {
+				return w, f.Script.bad("commands need the name that they don't say, and fixed text behind them")
 			}
 		case "source", "path":
 			if !doublestar.ValidatePattern(glob) || !path.IsAbs(glob) {
@@ -151,20 +157,21 @@ func (w *wrap) peel(argv []string) (Peeled, bool) {
 		return Peeled{}, false
 	}
 	for _, f := range flags {
-		if strings.HasPrefix(f, "-") && strings.Contains(f, "l") {
+		if letters, short := strings.CutPrefix(f, "-"); short && !strings.HasPrefix(letters, "-") && strings.ContainsAny(letters, "li") {
 			out.Startup = startup(path.Base(argv[0]))
 		}
 	}
 	return out, true
 }
 
-// startup are the files that a login shell reads in its home folder.
+// startup are the files in its home folder that a shell may read as a login or an
+// interactive one.
 func startup(shell string) []string {
 	switch shell {
 	case "bash":
-		return []string{".bash_profile", ".bash_login", ".profile"}
+		return []string{".bash_profile", ".bash_login", ".profile", ".bashrc"}
 	case "zsh":
-		return []string{".zshenv", ".zprofile", ".zlogin"}
+		return []string{".zshenv", ".zprofile", ".zlogin", ".zshrc"}
 	}
 	return []string{".profile"}
 }
@@ -185,7 +192,7 @@ func (w *wrap) command(argv []string) (Peeled, bool) {
 // match fits the template to a script.
 func (w *wrap) match(script string) (out Peeled, ok bool) {
 	s := script
-	for _, p := range w.pieces {
+	for i, p := range w.pieces {
 		switch p.hole {
 		case "":
 			if s, ok = strings.CutPrefix(s, p.literal); !ok {
@@ -194,6 +201,13 @@ func (w *wrap) match(script string) (out Peeled, ok bool) {
 			continue
 		case "payload!":
 			out.Line, s = s, ""
+			continue
+		case "commands":
+			end := w.pieces[i+1].literal
+			if out.Line, ok = strings.CutSuffix(s, end); !ok || !wholeCommands(out.Line, p.glob) {
+				return out, false
+			}
+			s = end
 			continue
 		}
 		text, rest, ok := shellWord(s)
@@ -213,6 +227,26 @@ func (w *wrap) match(script string) (out Peeled, ok bool) {
 		}
 	}
 	return out, s == "" && strings.TrimSpace(out.Line) != ""
+}
+
+// wholeCommands says whether text is commands that stand by themselves, so that
+// what is put around them stays what it is. A function could take the place of a
+// command of the wrapper's; so could another value of a name that it uses.
+func wholeCommands(text, name string) bool {
+	if strings.Contains(text, name) || strings.HasSuffix(text, `\`) {
+		return false
+	}
+	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+	if err != nil {
+		return false
+	}
+	whole := true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		_, function := n.(*syntax.FuncDecl)
+		whole = whole && !function
+		return whole
+	})
+	return whole
 }
 
 // shellWord reads one word from the beginning of s, if it is one whose text any

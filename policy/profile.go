@@ -11,7 +11,11 @@ import (
 
 // Profile is what is known about one kind of agent. It is immutable.
 type Profile struct {
-	Name string
+	Name  string
+	Title string // what a person calls it
+	// Prompts are arguments that turn off its own sandbox or its questions, with what
+	// each does. They are shown; whether to give them is the person's choice.
+	Prompts map[string]string
 
 	file  profileFile
 	hosts []NetRule
@@ -52,9 +56,11 @@ var profiles = sync.OnceValue(func() []*Profile {
 })
 
 type profileFile struct {
-	Name  string    `yaml:"name"`
-	Agent bool      `yaml:"agent"`
-	Match matchFile `yaml:"match"`
+	Name    string            `yaml:"name"`
+	Title   string            `yaml:"title"`
+	Prompts map[string]string `yaml:"prompts"`
+	Agent   bool              `yaml:"agent"`
+	Match   matchFile         `yaml:"match"`
 	// Env is set for the agent; an empty value unsets nothing, it is empty.
 	Env map[string]string `yaml:"env"`
 	// Pass are variables that pass to it beside those that always do.
@@ -69,7 +75,10 @@ type profileFile struct {
 	// Hooks have it tell Stepbox what it does, see docs/agents-tell.md.
 	Hooks hooksFile `yaml:"hooks"`
 	Hosts textList  `yaml:"hosts"`
-	Ask   askFile   `yaml:"ask"` // as in a policy
+	// Refuse are hosts to which it only reports, where no setting turns that off:
+	// refused without a question.
+	Refuse textList `yaml:"refuse"`
+	Ask    askFile  `yaml:"ask"` // as in a policy
 	// Roots are programs to whom the agent, or a person, feeds commands.
 	Roots        textList     `yaml:"roots"`
 	Housekeeping []upkeepFile `yaml:"housekeeping"`
@@ -262,7 +271,7 @@ func parseProfile(file string, data []byte) (*Profile, error) {
 	if err := Decode(file, data, &p.file); err != nil {
 		return nil, err
 	}
-	p.Name = p.file.Name
+	p.Name, p.Title, p.Prompts = p.file.Name, cmp.Or(p.file.Title, p.file.Name), p.file.Prompts
 	if err := p.compile(file).in(file); err != nil {
 		return nil, err
 	}
@@ -283,7 +292,7 @@ func (p *Profile) compile(file string) (bad Problems) {
 	if bad = f.Brings.check(); bad != nil {
 		return bad
 	}
-	if p.hosts, bad = f.Hosts.allowing(file); bad != nil {
+	if p.hosts, bad = hosts(file, f.Hosts, f.Refuse); bad != nil {
 		return bad
 	}
 	if p.roots, bad = f.Roots.rules(); bad != nil {

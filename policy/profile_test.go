@@ -18,19 +18,32 @@ func TestProfilesParse(t *testing.T) {
 	for _, p := range profiles() {
 		got = append(got, p.Name)
 	}
-	if !slices.Equal(got, []string{"aider", "claude", "codex", "opencode", "pi", "generic"}) {
+	if !slices.Equal(got, []string{"aider", "claude", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen", "generic"}) {
 		t.Errorf("profiles: %v", got)
 	}
 	if len(passing()) == 0 || len(grammar()) == 0 {
 		t.Error("the other files are empty")
 	}
+	for _, p := range profiles() {
+		if p.Title == "" || p.file.Agent && p.Title == p.Name {
+			t.Errorf("%s has no title", p.Name)
+		}
+		for flag, does := range p.Prompts {
+			if !strings.HasPrefix(flag, "--") || does == "" || strings.Contains(does, "\n") {
+				t.Errorf("%s: %q: %q", p.Name, flag, does)
+			}
+		}
+	}
 	for in, want := range map[string]string{
-		"name: x\nshel: y\n":                                       `f.yaml:2:1: there is no key "shel"`,
-		"agent: true\n":                                            "needs a name",
-		"name: x\nhosts:\n  - a.com:0\n":                           "f.yaml:3:5",
-		"name: x\nmatch:\n  paths: ['[']\n":                        "f.yaml:3:12",
-		"name: x\nhousekeeping:\n  - run: git [\n":                 "f.yaml:3:14",
-		"name: x\nhousekeeping:\n  - run: git\n    program: any\n": `can only be "self"`,
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«commands»'}\n":             "fixed text behind them",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«commands x»;«path /x»'}\n": "fixed text behind them",
+		"name: x\nrefuse:\n  - a.com:0\n":                                                      "f.yaml:3:5",
+		"name: x\nshel: y\n":                                                                   `f.yaml:2:1: there is no key "shel"`,
+		"agent: true\n":                                                                        "needs a name",
+		"name: x\nhosts:\n  - a.com:0\n":                                                       "f.yaml:3:5",
+		"name: x\nmatch:\n  paths: ['[']\n":                                                    "f.yaml:3:12",
+		"name: x\nhousekeeping:\n  - run: git [\n":                                             "f.yaml:3:14",
+		"name: x\nhousekeeping:\n  - run: git\n    program: any\n":                             `can only be "self"`,
 		"name: x\nhousekeeping:\n  - run: sh -c *\n    script: {holes: ['(a)(b)']}\n":          "a hole has one group",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'eval «payload'}\n":       "a hole isn't closed",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'ls'}\n":                  "one payload",
@@ -46,6 +59,10 @@ func TestProfilesParse(t *testing.T) {
 
 const (
 	claudeFile = "/usr/lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe"
+	geminiFile = "/usr/lib/node_modules/@google/gemini-cli/bundle/gemini.js"
+	qwenFile   = "/usr/lib/node_modules/@qwen-code/qwen-code/cli.js"
+	qwenRg     = "/usr/lib/node_modules/@qwen-code/qwen-code/vendor/ripgrep/x64-linux/rg"
+	copilot    = "/usr/lib/node_modules/@github/copilot/node_modules/@github/copilot-linux-x64/copilot"
 	codexFile  = "/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 )
 
@@ -72,6 +89,19 @@ func TestProfileFor(t *testing.T) {
 		{"pi", "/usr/bin/node", []string{"node", "/x/@earendil-works/pi-coding-agent/dist/cli.js", "-p", "x"}},
 		{"generic", "/usr/bin/node", []string{"node", "/x/dist/cli.js"}},
 		{"opencode", "/x/opencode-ai/bin/opencode.exe", []string{"opencode"}},
+		{"gemini", geminiFile, []string{"gemini"}}, // a link to the script, which names node itself
+		{"gemini", "/usr/bin/node", []string{"node", "/usr/bin/gemini", "-p", "x"}},
+		{"gemini", "/usr/bin/node", []string{"/usr/bin/node", "--max-old-space-size=12052", geminiFile}},
+		{"generic", "/usr/bin/node", []string{"node", "/p/bundle/gemini.js"}},
+		{"qwen", qwenFile, []string{"qwen"}},
+		{"qwen", "/usr/bin/node", []string{"node", "--max-old-space-size=8192", "/usr/bin/qwen"}},
+		{"generic", "/usr/bin/node", []string{"node", "/p/cli.js"}},
+		{"generic", qwenRg, []string{qwenRg, "--json", "x"}}, // its own program, to search
+		{"copilot", "/usr/lib/node_modules/@github/copilot/npm-loader.js", []string{"copilot"}},
+		{"copilot", "/usr/bin/node", []string{"node", "/usr/bin/copilot"}},
+		{"copilot", copilot, []string{copilot, "-p", "x"}},
+		{"crush", "/usr/lib/node_modules/@charmland/crush/bin/crush", []string{"crush"}},
+		{"crush", "/home/me/go/bin/crush", []string{"crush", "run", "x"}},
 		{"aider", "/usr/bin/python3", []string{"python3", "/home/me/.local/bin/aider"}},
 		{"generic", "/usr/bin/bash", []string{"bash"}},
 		{"generic", "/usr/bin/ls", []string{"claude"}}, // called so, but isn't
@@ -80,6 +110,42 @@ func TestProfileFor(t *testing.T) {
 	} {
 		if got := ProfileFor(c.argv, c.file).Name; got != c.want {
 			t.Errorf("%q %s: %s, want %s", c.argv, c.file, got, c.want)
+		}
+	}
+}
+
+// Agents for node start themselves again, and are then still the agent.
+func TestSelfAgain(t *testing.T) {
+	for _, c := range []struct {
+		profile string
+		argv    []string
+		want    bool
+	}{
+		{"gemini", []string{"/usr/bin/node", "--max-old-space-size=12052", "/usr/bin/gemini", "--yolo", "-p", "fix it"}, true},
+		{"gemini", []string{"/usr/bin/node", "--require=/p/evil.js", "/usr/bin/gemini"}, false},
+		{"gemini", []string{"/usr/bin/node", "/p/gemini.js"}, false},
+		{"qwen", []string{"/usr/bin/node", "/usr/bin/qwen", "--yolo"}, true},
+		{"qwen", []string{"/usr/bin/node", "/usr/bin/gemini"}, false},
+	} {
+		resolve := func(file string) string {
+			return map[string]string{"/usr/bin/gemini": geminiFile, "/usr/bin/qwen": qwenFile}[file]
+		}
+		if got := ProfileNamed(c.profile).Self(Command{Argv: c.argv, Program: "/usr/bin/node", Resolve: resolve}); got != c.want {
+			t.Errorf("%s %q: %v", c.profile, c.argv, got)
+		}
+	}
+	native := Command{Argv: []string{copilot, "-p", "x"}, Program: copilot}
+	if p := ProfileNamed("copilot"); !p.Self(native) || p.Self(Command{Argv: native.Argv, Program: "/p/copilot-x"}) {
+		t.Error("copilot's native program is its own, another isn't")
+	}
+}
+
+// What an agent only reports to is refused, and what it needs is allowed.
+func TestProfileRefuses(t *testing.T) {
+	p := Builtin().With(ProfileNamed("gemini").Layer())
+	for host, want := range map[string]Verdict{"play.googleapis.com": Deny, "generativelanguage.googleapis.com": Allow, "example.com": Ask} {
+		if got := p.Connect(Destination{Name: host, Port: 443, Protocol: "tcp"}, ""); got.Verdict != want {
+			t.Errorf("%s: %+v", host, got)
 		}
 	}
 }
@@ -127,6 +193,59 @@ func TestRoot(t *testing.T) {
 	}
 	if p.Root(nil) {
 		t.Error("nothing is no shell")
+	}
+}
+
+// What gemini 0.61.0, qwen 0.15.10 and copilot 1.0.102 ran unasked at their starts
+// and between tool calls, and what is like it and isn't.
+func TestHousekeepingOfOthers(t *testing.T) {
+	gemini, qwen, pilot := ProfileNamed("gemini"), ProfileNamed("qwen"), ProfileNamed("copilot")
+	sh := func(s string) Command { return Command{Argv: []string{"/bin/sh", "-c", s}, Program: "/usr/bin/dash"} }
+	run := func(s string) Command {
+		return Command{Argv: strings.Fields(s), Program: "/usr/bin/" + strings.Fields(s)[0]}
+	}
+	rg := func(args ...string) Command { return Command{Argv: append([]string{qwenRg}, args...), Program: qwenRg} }
+	const snapshot = `printf %s '__copilot_login_env_snapshot_15_18ebb4f474fb8e1b__'; if ! command env -0 2>/dev/null; then for __copilot_k in $(compgen -e); do printf '%s=%s\0' "$__copilot_k" "${!__copilot_k}"; done; fi`
+	login := func(s string, wrote ...string) Command {
+		return Command{Argv: []string{"/bin/bash", "-l", "-c", s}, Program: "/usr/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return slices.Contains(wrote, f) }}
+	}
+	for _, c := range []struct {
+		p    *Profile
+		c    Command
+		want bool
+	}{
+		{gemini, run("git rev-parse --git-common-dir"), true},
+		{gemini, sh("command -v git"), true},
+		{gemini, sh("xdpyinfo 2>/dev/null | grep 'depth of root window' | awk '{ print $5 }'"), true},
+		{gemini, sh("lspci -vvv  2>/dev/null"), true},
+		{gemini, sh("lspci -vvv  2>/dev/null; evil"), false},
+		{gemini, sh("command -v $(evil)"), false},
+		{gemini, run("git grep --untracked -n -E --ignore-case def"), false}, // its tool: the model asked for it
+		{qwen, sh("command -v zeditor"), true},
+		{qwen, sh("git rev-parse --abbrev-ref HEAD"), true},
+		{qwen, sh("ps -o ppid=,command= -p 32"), true},
+		{qwen, sh("ps -o ppid=,command= -p 32; evil"), false},
+		{qwen, sh("ps -o ppid=,command= -p $(evil)"), false},
+		{qwen, rg("--version"), true},
+		{qwen, rg("--json", "--no-messages", "--ignore-case", "--regexp", "def", "--threads", "4", "/p"), true},
+		{qwen, rg("--pre", "./evil", "x"), false},
+		{qwen, Command{Argv: []string{"rg", "x"}, Program: "/p/rg"}, false},
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-parse --verify --quiet HEAD^{commit}"), true},
+		{pilot, run("git --no-optional-locks -C /p -c core.fsmonitor=false remote -v"), true},
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=./evil remote -v"), false},
+		{pilot, run("pgrep -P 21"), true},
+		{pilot, login(snapshot), true},
+		{pilot, login(snapshot + "; evil"), false},
+		{pilot, login(strings.Replace(snapshot, "15_18ebb4f474fb8e1b", "'$(evil)'", 1)), false},
+		{pilot, login(snapshot, "/home/me/.profile"), false}, // which the agent wrote
+		{ProfileNamed("crush"), run("git status --short"), true},
+		{ProfileNamed("crush"), run("git status"), false},
+		{ProfileNamed("aider"), run("git cat-file --batch-check"), true},
+		{ProfileNamed("aider"), run("git commit -m x"), false},
+	} {
+		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
+			t.Errorf("%s %q: %v", c.p.Name, c.c.Argv, got)
+		}
 	}
 }
 
@@ -254,6 +373,65 @@ func claudeWrapped(payload string) string {
 	return "source /home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval " + payload + " < /dev/null && pwd -P >| /tmp/claude-1a2b-cwd"
 }
 
+// geminiWrapped is a command as gemini 0.61.0 runs it.
+func geminiWrapped(commands string) string {
+	return "shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=/tmp/gemini-shell-QGWJyU/bgpids.tmp\n(\n  trap 'jobs -p > \"$_bgpids_file\"' EXIT\n" + commands + "\n)\n__code=$?\nexit $__code"
+}
+
+// What stands between a wrapper's own commands is what is shown, when it can be
+// nothing but commands of its own.
+func TestPeelCommands(t *testing.T) {
+	gemini := ProfileNamed("gemini")
+	for _, line := range []string{"ls", "git add -A && git commit -q -m 'fix'", "cat <<E\n)\nE", "ls # here", "a\n\nb", "(a)", "sleep 9 &"} {
+		got := gemini.Peel([]string{"/usr/bin/bash", "-c", geminiWrapped(line)})
+		if !got.Wrapped || got.Line != line || !slices.Equal(got.Argv, []string{"/usr/bin/bash", "-c", line}) {
+			t.Errorf("%q: %+v", line, got)
+		}
+	}
+	for _, script := range []string{
+		geminiWrapped(""), geminiWrapped(" "), geminiWrapped("-x"), geminiWrapped("ls") + "; rm -rf .", "rm -rf .; " + geminiWrapped("ls"),
+		geminiWrapped("ls\n)\nrm -rf .\n("), // out of the wrapper's parentheses, and in again
+		geminiWrapped("ls\n)"), geminiWrapped("ls '"), geminiWrapped("cat <<E\nx"), geminiWrapped(`ls \`),
+		geminiWrapped("jobs() { rm -rf .; }"), // which the wrapper would call
+		geminiWrapped("_bgpids_file=/p/.bashrc"),
+		strings.Replace(geminiWrapped("ls"), "/tmp/gemini-shell-QGWJyU", "/tmp/gemini-shell-x/../../p", 1),
+		strings.Replace(geminiWrapped("ls"), "/tmp/gemini-shell-QGWJyU/bgpids.tmp", "$(rm -rf .)", 1),
+	} {
+		if got := gemini.Peel([]string{"/usr/bin/bash", "-c", script}); got.Wrapped {
+			t.Errorf("%q: peeled to %q", script, got.Line)
+		}
+	}
+}
+
+// Whatever stands in gemini's wrapper, what is shown is all commands that aren't
+// the wrapper's own.
+func FuzzPeelCommands(f *testing.F) {
+	for _, s := range []string{"ls", "ls\n)\nrm\n(", "cat <<E\n)\nE", "a() { b; }", "x='\n'", "$(", "ls \\", "case x in a) ;; esac", "ls #"} {
+		f.Add(s)
+	}
+	p := ProfileNamed("gemini")
+	f.Fuzz(func(t *testing.T, commands string) {
+		script := geminiWrapped(commands)
+		got := p.Peel([]string{"/bin/bash", "-c", script})
+		if !got.Wrapped {
+			return
+		}
+		if got.Line != commands {
+			t.Fatalf("%q is shown as %q", commands, got.Line)
+		}
+		file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+		if err != nil {
+			return // then nothing of it runs
+		}
+		if n := len(file.Stmts); n != 5 {
+			t.Fatalf("%q leaves %d statements, want the wrapper's five", script, n)
+		}
+		if _, ok := file.Stmts[2].Cmd.(*syntax.Subshell); !ok {
+			t.Fatalf("%q leaves its parentheses", script)
+		}
+	})
+}
+
 func TestPeel(t *testing.T) {
 	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
 	snapshot := []string{"/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"}
@@ -270,6 +448,11 @@ func TestPeel(t *testing.T) {
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("'cat <<E\nE'"), " < /dev/null", "", 1)}, "cat <<E\nE", snapshot},
 		{claude, []string{"/bin/bash", "-c", "-l", "shopt -u extglob 2>/dev/null || true && eval ls < /dev/null && pwd -P >| /tmp/claude-1-cwd"}, "ls", nil},
 		{codex, []string{"/bin/bash", "-lc", "ls | wc"}, "ls | wc", nil},
+		{ProfileNamed("qwen"), []string{"bash", "-c", "ls | wc"}, "ls | wc", nil},                                  // 0.15.10
+		{ProfileNamed("copilot"), []string{"/bin/bash", "--norc", "--noprofile", "-c", "ls | wc"}, "ls | wc", nil}, // 1.0.102
+		{ProfileNamed("copilot"), []string{"/bin/bash", "--rcfile", "x", "-c", "ls | wc"}, "", nil},
+		{ProfileNamed("opencode"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil}, // 1.18.33
+		{ProfileNamed("aider"), []string{"/bin/bash", "-i", "-c", "ls | wc"}, "ls | wc", nil},
 		{ProfileNamed("pi"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/bash", "/bin/bash", "-lc", "ls"}, "ls", nil},
 		// Not exactly that: more runs than would be shown.
@@ -317,6 +500,12 @@ func TestPeel(t *testing.T) {
 	}
 	if got := codex.Peel([]string{"bash", "-lc", "ls"}); !slices.Contains(got.Startup, ".bash_profile") {
 		t.Errorf("a login shell reads files: %+v", got)
+	}
+	if got := ProfileNamed("aider").Peel([]string{"bash", "-i", "-c", "ls"}); !slices.Contains(got.Startup, ".bashrc") {
+		t.Errorf("an interactive shell reads files: %+v", got)
+	}
+	if got := ProfileNamed("copilot").Peel([]string{"bash", "--norc", "--noprofile", "-c", "ls"}); !got.Wrapped || got.Startup != nil {
+		t.Errorf("this one reads none: %+v", got)
 	}
 }
 
