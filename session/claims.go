@@ -14,6 +14,7 @@ import (
 	"stepbox/runner/socket"
 	"stepbox/session/api"
 	"stepbox/session/loop"
+	"stepbox/session/said"
 	"stepbox/session/tell"
 )
 
@@ -144,9 +145,13 @@ func (s *Session) claimed(a *action) {
 		}
 	}
 	lines = append(lines, a.Title)
-	s.join(a, func(c *api.Claim) bool {
+	c := s.join(a, func(c *api.Claim) bool {
 		return c.Command != "" && c.EndedAt.IsZero() && slices.Contains(lines, strings.TrimSpace(c.Command))
 	})
+	// Its transcript says the same, later.
+	if c != nil && c.Text != "" && !strings.HasPrefix(strings.TrimSpace(c.Command), c.Text) {
+		a.Said = &api.Said{Text: c.Text, Source: said.FromCall}
+	}
 }
 
 // claimedEdit is claimed for files that the agent wrote.
@@ -159,7 +164,7 @@ func (s *Session) claimedEdit(a *action, changed []diff.Change) {
 	})
 }
 
-func (s *Session) join(a *action, fits func(*api.Claim) bool) {
+func (s *Session) join(a *action, fits func(*api.Claim) bool) *api.Claim {
 	var found *api.Claim
 	for _, c := range s.claims.recent {
 		if c.By == 0 && fits(c) && (found == nil || len(c.Actions) < len(found.Actions)) {
@@ -167,10 +172,11 @@ func (s *Session) join(a *action, fits func(*api.Claim) bool) {
 		}
 	}
 	if found == nil {
-		return
+		return nil
 	}
 	a.Claim = &api.Claimed{N: found.N, Tool: found.Tool, Text: found.Text}
 	if len(found.Actions) < maxJoined {
 		found.Actions = append(found.Actions, a.N)
 	}
+	return found
 }

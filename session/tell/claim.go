@@ -55,7 +55,11 @@ func (h *Hook) Claim() api.Claim {
 		return c
 	}
 	command := text(args.Command)
-	for _, p := range append([]string{args.Path, args.Notebook}, patched(command+"\n"+args.Patch)...) {
+	patches := patched(command + "\n" + args.Patch)
+	if len(patches) > 0 { // it is no command, whatever its argument is called
+		command = ""
+	}
+	for _, p := range append([]string{args.Path, args.Notebook}, patches...) {
 		if p == "" || len(p) > maxPath || len(c.Paths) == maxPaths {
 			continue
 		}
@@ -67,7 +71,7 @@ func (h *Hook) Claim() api.Claim {
 	if len(command) <= maxCommand {
 		c.Command = api.Escape(command)
 	}
-	for _, say := range []string{args.Description, firstLine(command), args.Path, args.URL, args.Query, args.Pattern} {
+	for _, say := range []string{args.Description, firstLine(command), strings.Join(patches, ", "), args.Path, args.URL, args.Query, args.Pattern} {
 		if c.Text = word(say); c.Text != "" {
 			break
 		}

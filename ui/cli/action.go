@@ -59,6 +59,9 @@ func (c command) showAction(s api.Session, n int) error {
 				row(w, "did", "%s", did)
 			}
 		}
+		if a.Claim != nil {
+			row(w, "the agent says", "%s (claim %d)", a.Claim.Words(), a.Claim.N)
+		}
 		if a.Said != nil {
 			row(w, "said", "%s (%s)", a.Said.Text, a.Said.Source)
 			if a.Said.Mismatch != "" {

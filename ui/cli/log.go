@@ -83,6 +83,15 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("%d: %s, %s %s", r.ID, rollbackWords(*r), files(r.Files), r.Failure)
 	case e.Apply != nil:
 		return line("apply %d, %s, %s %s", e.Apply.ID, files(e.Apply.Files), e.Apply.State, e.Apply.Failure)
+	case e.Claim != nil:
+		who := "the agent says"
+		if e.Claim.By != 0 {
+			who = fmt.Sprintf("action %d says, as if it were the agent", e.Claim.By)
+		}
+		if n := e.Claim.Actions; len(n) > 0 {
+			return line("%d, %s: %s; action %s came of it", e.Claim.N, who, e.Claim.Words(), numbers(n))
+		}
+		return line("%d, %s: %s", e.Claim.N, who, e.Claim.Words())
 	case e.Note != nil:
 		return line("%s", e.Note.Text)
 	case e.Unknown():

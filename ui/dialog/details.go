@@ -100,6 +100,9 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 				name, k = "", themes.Surface
 			}
 		}
+		if c := a.Claim; c != nil {
+			add("agent says", c.Words(), themes.Surface)
+		}
 		if s := a.Said; s != nil {
 			add("said", s.Text+" ("+s.Source+")", themes.Surface)
 			if s.Mismatch != "" {
