@@ -368,7 +368,8 @@ func whatIsMissing(ctx context.Context, err error) error {
 // runFlags are what the run command can be told.
 type runFlags struct {
 	mode, name, workspace, memory, disk string
-	hosts, dirs, credentials, vars      []string
+	hosts, dirs, ports                  []string
+	credentials, vars                   []string
 	tokens                              string
 	noCaches                            bool
 	detach, json                        bool
@@ -417,6 +418,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
 	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
 	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is\nwritten stays in the session, without review; may be given more than once")
+	cmd.Flags().StringArrayVar(&f.ports, "publish", nil, "[HOSTPORT:]PORT of a server of the agent's that this machine reaches, as http://localhost:HOSTPORT; may be given more than once")
 	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
 	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into\nrequests on their way out: the agent never has it; may be given more than once")
 	cmd.Flags().StringVar(&f.tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
@@ -522,6 +524,13 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		return r, err
 	}
 	r.Extras.NoCaches = f.noCaches
+	for _, text := range f.ports {
+		p, err := api.ParsePort(text, false)
+		if err != nil {
+			return r, fmt.Errorf("%w: --publish: %w", cli.ErrUsage, err)
+		}
+		r.Extras.Publish = append(r.Extras.Publish, p)
+	}
 	for _, text := range f.dirs {
 		d, err := outfit.ParseDir(text, r.Home)
 		if err != nil {

@@ -48,9 +48,11 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		}
 	}
 	s.actions.forming = nil
+	s.info.Ports = s.served()
 	s.loop.Aside(func() func() {
 		s.watcher.Close()
 		s.sources.Close()
+		s.ports.Close()
 		s.files.Over()
 		select {
 		case <-s.term.Ended():

@@ -35,6 +35,7 @@ import (
 	"stepbox/session/loop"
 	"stepbox/session/network"
 	"stepbox/session/outfit"
+	"stepbox/session/ports"
 	"stepbox/session/redact"
 	"stepbox/session/rules"
 	"stepbox/session/spend"
@@ -89,7 +90,7 @@ type Session struct {
 	box      *runner.Sandbox
 	profile  *policy.Profile
 	outfit   *outfit.Outfit
-	served   map[string]socket.Service // at which the sandbox's programs speak to it
+	services map[string]socket.Service // at which the sandbox's programs speak to it
 	judge    *judge.Judge              // complete when the agent has been started, and not changed then
 	ledger   *ledger.Ledger
 	secrets  *redact.Redactor // of what is recorded and told; set before the ledger
@@ -130,6 +131,8 @@ type Session struct {
 	notes      int64
 	claims     claims
 	ends       ends
+	ports      *ports.Ports // nil before the sandbox is there
+	servers    servers
 	rollbacks  int64
 	word       string        // what the agent is told with its next command
 	refusals   []string      // destinations that it was told can't be reached; at most maxRefusals
@@ -293,6 +296,9 @@ func (s *Session) changed(kind string) api.Event {
 		if q.state != questionClosed {
 			s.info.Held++
 		}
+	}
+	if s.ports != nil {
+		s.info.Ports = s.served()
 	}
 	s.info.Attempts, s.info.Counted, s.info.Spend = int(s.network.Last), true, s.spend.All()
 	info := s.info

@@ -80,7 +80,7 @@ func (s *Session) begin(ctx context.Context) error {
 
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
-		Sockets: s.served,
+		Sockets: s.services,
 		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
 			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Intercept: s.intercept, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
@@ -119,6 +119,7 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	go s.watchSpace(files.NewRoom(s.store.SessionDir(cfg.ID), cfg.Disk))
 	go s.watchActions(box)
+	go s.watchServers(box)
 	go func() {
 		select {
 		case <-box.Left():
@@ -161,6 +162,9 @@ func (s *Session) giveUp(err error) error {
 	}
 	if s.watcher != nil {
 		s.watcher.Close()
+	}
+	if s.ports != nil {
+		s.ports.Close()
 	}
 	s.sources.Close()
 	if s.term != nil {
@@ -223,6 +227,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.info.Printed = term.Before()
 		begin()
 		s.tellVariables()
+		s.openPorts(s.box)
 		s.followSources()
 	})
 	if err := errors.Join(err, failed); err != nil || s.past == nil {
@@ -310,8 +315,8 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	if err := s.guardCredentials(ctx, &of.Spec); err != nil {
 		return runner.Spec{}, err
 	}
-	s.served = s.sockets()
-	s.serveKeys(&of.Spec, s.served)
+	s.services = s.sockets()
+	s.serveKeys(&of.Spec, s.services)
 	s.secrets = redact.Recording(of.Spec.Env, cfg.Argv, s.profile.Secret()...)
 	s.network.Ask = func(t *network.Try) { s.loop.WhenStarted(func() { s.tried(t) }) }
 	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }

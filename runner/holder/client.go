@@ -37,6 +37,7 @@ const (
 	opOpen    = "open"
 	opRestore = "restore"
 	opView    = "view"
+	opSocket  = "socket"
 )
 
 type (
@@ -51,6 +52,7 @@ type (
 	}
 	layersAnswer   struct{ Refused []string } // one for each folder, "" for none
 	projectRequest struct{ Project string }   // a path inside
+	socketRequest  struct{ Family int }
 )
 
 // Holder is the supervisor's side of a running holder.
@@ -149,6 +151,11 @@ func (h *Holder) Open(ctx context.Context, root, path string) (*os.File, error) 
 // View opens the project, a path inside, as the sandbox sees it.
 func (h *Holder) View(ctx context.Context, project string) (*os.File, error) {
 	return h.file(ctx, opView, projectRequest{project})
+}
+
+// Socket makes a TCP socket of a family, AF_INET or AF_INET6, in the sandbox's network.
+func (h *Holder) Socket(ctx context.Context, family int) (*os.File, error) {
+	return h.file(ctx, opSocket, socketRequest{family})
 }
 
 // ProbeOverlay mounts an overlay with an empty lower folder and an upper folder

@@ -154,6 +154,8 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return h.ops.Link()
 	case opOpen:
 		return one(h.open(body))
+	case opSocket:
+		return one(socket(body))
 	case opView:
 		var request projectRequest
 		if err := json.Unmarshal(body, &request); err != nil {
@@ -162,6 +164,22 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return one(h.project(request.Project))
 	}
 	return nil, nil, fmt.Errorf("there is no operation %q", op)
+}
+
+// socket is not connected, nor bound.
+func socket(body json.RawMessage) (*os.File, error) {
+	var request socketRequest
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, err
+	}
+	if request.Family != unix.AF_INET && request.Family != unix.AF_INET6 {
+		return nil, fmt.Errorf("there are no sockets of family %d", request.Family)
+	}
+	fd, err := unix.Socket(request.Family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a socket in the sandbox: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "socket"), nil
 }
 
 func one(file *os.File, err error) (any, []*os.File, error) {

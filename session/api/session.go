@@ -57,6 +57,7 @@ type Session struct {
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
+	Ports       []Port       `json:"ports,omitempty"`        // of the agent's servers, that this machine reaches, or did at its end
 	Caches      []string     `json:"caches,omitempty"`       // the person's build caches that it began with, escaped
 	Variables   []string     `json:"variables,omitempty"`    // that the person gave it, NAME=value, secrets as NAME=•••
 	Rules       []Rule       `json:"rules,omitempty"`        // that were made in this session, the newest first, those that files keep as well

@@ -21,6 +21,8 @@ import (
 type Extras struct {
 	Dirs     []Dir `json:"dirs,omitempty"`
 	NoCaches bool  `json:"no_caches,omitempty"` // the person's build caches aren't shown
+
+	Publish []api.Publishing `json:"publish,omitempty"` // from the start on
 }
 
 // Dir is a folder besides the project that a sandbox has at its own path.

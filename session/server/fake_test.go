@@ -164,6 +164,14 @@ func (f *fakeSession) Rollback(_ context.Context, r api.RollbackRequest) (api.Ro
 	return api.Rollback{RollbackTarget: r.RollbackTarget}, f.note("Rollback %d %s", r.ToBefore, r.Hash)
 }
 
+func (f *fakeSession) Publish(_ context.Context, p api.Publishing) (api.Port, error) {
+	return api.Port{Port: p.Port, At: p.At}, f.note("Publish %d by %s", p.Port, p.By)
+}
+
+func (f *fakeSession) Unpublish(_ context.Context, p api.Publishing) (api.Session, error) {
+	return f.info, f.note("Unpublish %d", p.Port)
+}
+
 func (f *fakeSession) SetMode(_ context.Context, m api.Mode) (api.Session, error) {
 	return f.info, f.note("SetMode %s", m)
 }

@@ -55,6 +55,8 @@ func TestRoutes(t *testing.T) {
 		{"POST /v1/sessions/one/applies", `{"hash":"h"}`, "Apply h", `"part":1,"whole":2}` + "\n" + `{"done":{"id":5,`},
 		{"POST /v1/sessions/one/applies/5/undo-plan", "", "UndoPlan 5", `{"hash":"u",`},
 		{"POST /v1/sessions/one/applies/5/undo", `{"hash":"u"}`, "Undo 5 u", `{"done":{"id":5,`},
+		{"POST /v1/sessions/one/ports", `{"port":3000,"at":3001,"by":"cli"}`, "Publish 3000 by cli", `{"port":3000,"at":3001`},
+		{"DELETE /v1/sessions/one/ports", `{"port":3000}`, "Unpublish 3000", `{"id":"one"`},
 		{"POST /v1/sessions/one/mode", `{"mode":"step"}`, "SetMode step", `{"id":"one"`},
 		{"GET /v1/sessions/one/questions/3/proposals", "", "Proposals 3", `[{"pattern":"go *"`},
 		{"POST /v1/sessions/one/rules", `{"verdict":"allow","host":"example.org","by":"cli"}`, "AddRule allow example.org by cli", `{"id":"one"`},

@@ -60,6 +60,8 @@ type Controller interface {
 	KillAction(ctx context.Context, n int) (api.Action, error)
 	RollbackPlan(ctx context.Context, r api.RollbackRequest) (api.RollbackPlan, error)
 	Rollback(ctx context.Context, r api.RollbackRequest) (api.Rollback, error)
+	Publish(ctx context.Context, p api.Publishing) (api.Port, error)
+	Unpublish(ctx context.Context, p api.Publishing) (api.Session, error)
 	SetMode(ctx context.Context, m api.Mode) (api.Session, error)
 	AddRule(ctx context.Context, r api.Rule) (api.Ruled, error)
 	RemoveRule(ctx context.Context, r api.Rule) (api.Session, error)
@@ -153,6 +155,11 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 	post("/mode", withBody(func(c Controller, ctx context.Context, b api.ModeRequest) (api.Session, error) {
 		return c.SetMode(ctx, b.Mode)
 	}))
+	post("/ports", withBody(func(c Controller, ctx context.Context, p api.Publishing) (api.Port, error) {
+		p.By = cmp.Or(api.Person(ctx), p.By)
+		return c.Publish(ctx, p)
+	}))
+	mux.HandleFunc("DELETE /v1/sessions/{id}/ports", answer(s.live(withBody(Controller.Unpublish))))
 	mux.HandleFunc("DELETE /v1/sessions/{id}/rules", answer(s.live(withBody(Controller.RemoveRule))))
 	get("/sessions/{id}/questions/{n}/proposals", s.live(func(c Controller, q *http.Request) (any, error) {
 		n, err := number(q.PathValue("n"))

@@ -132,6 +132,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	}
 	dirs(w, s, sp)
 	caches(w, s)
+	for _, p := range s.Ports {
+		row(w, "published", "port %d at %s, by %s: %s", p.Port, p.URL(), cmp.Or(p.By, "the start"), paint.Count(p.Connections, "connection", "connections"))
+	}
 	for _, x := range s.Warnings {
 		row(w, "warning", "%s", x)
 	}

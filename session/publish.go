@@ -1,0 +1,182 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"stepbox/runner"
+	"stepbox/runner/egress"
+	"stepbox/session/api"
+	"stepbox/session/loop"
+	"stepbox/session/ports"
+	"stepbox/session/signin"
+)
+
+// Bounds of looking for servers.
+const (
+	serversEvery = 2 * time.Second
+	maxOffered   = 20 // ports that are told of; an agent may open many
+)
+
+// Publish has this machine reach a server of the sandbox, until the session ends or what
+// is asked for is over.
+func (s *Session) Publish(ctx context.Context, p api.Publishing) (api.Port, error) {
+	if p.Port < 1 || p.Port > 65535 || p.At < 0 || p.At > 65535 || p.For < 0 {
+		return api.Port{}, api.Problemf(api.CodeUsage, "there is no port %d to be published at %d", p.Port, p.At)
+	}
+	var out api.Port
+	_, err := s.change(ctx, "published", func() (err error) {
+		if out, err = s.publish(p); err != nil {
+			err = api.Problemf(api.CodeInvalid, "%s", api.Escape(err.Error()))
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *Session) publish(p api.Publishing) (api.Port, error) {
+	if s.ports == nil || s.loop.Now() >= loop.Stopping {
+		return api.Port{}, ErrEnded
+	}
+	at, err := s.ports.Publish(p.Port, cmp.Or(p.At, p.Port), p.Exactly)
+	if err != nil {
+		return api.Port{}, err
+	}
+	out := api.Port{Port: p.Port, At: at, By: api.Escape(p.By)}
+	how := ""
+	if p.For > 0 {
+		out.Until = time.Now().Add(p.For).UTC()
+		how = fmt.Sprintf(", for %s", p.For)
+		time.AfterFunc(p.For, func() {
+			s.loop.Submit(func() {
+				if slices.ContainsFunc(s.info.Ports, func(o api.Port) bool { return o.Port == out.Port && o.Until.Equal(out.Until) }) {
+					s.unpublish(out.Port)
+					s.record(nil, s.changed("unpublished"))
+				}
+			})
+		})
+	}
+	s.info.Ports = append(slices.Clip(s.served()), out)
+	if wanted := cmp.Or(p.At, p.Port); at != wanted {
+		how += fmt.Sprintf(": port %d of this machine is taken", wanted)
+	}
+	s.note(false, "port %d is published at %s%s (by %s)", out.Port, out.URL(), how, cmp.Or(out.By, "whoever started the session"))
+	return out, nil
+}
+
+// Unpublish ends that.
+func (s *Session) Unpublish(ctx context.Context, p api.Publishing) (api.Session, error) {
+	return s.change(ctx, "unpublished", func() error {
+		if !s.unpublish(p.Port) {
+			return api.Problemf(api.CodeNotFound, "port %d isn't published", p.Port)
+		}
+		return nil
+	})
+}
+
+func (s *Session) unpublish(port int) bool {
+	if s.ports == nil {
+		return false
+	}
+	now := s.served()
+	i := slices.IndexFunc(now, func(p api.Port) bool { return p.Port == port })
+	if i < 0 || !s.ports.Unpublish(port) {
+		return false
+	}
+	s.note(false, "port %d isn't published any more (connections: %d)", port, now[i].Connections)
+	s.info.Ports = slices.Delete(now, i, i+1)
+	return true
+}
+
+// served are the published ports, with how many connections each has had.
+func (s *Session) served() []api.Port {
+	out := slices.Clone(s.info.Ports)
+	for i := range out {
+		out[i].Connections = max(out[i].Connections, s.ports.Served(out[i].Port))
+	}
+	return out
+}
+
+// openPorts publishes what the session was started with.
+func (s *Session) openPorts(box *runner.Sandbox) {
+	s.ports = ports.New(box.Dial)
+	for _, p := range s.cfg.Extras.Publish {
+		if _, err := s.publish(p); err != nil {
+			s.note(true, "%s", api.Escape(err.Error()))
+		}
+	}
+	if len(s.info.Ports) > 0 {
+		s.record(nil, s.changed("published"))
+	}
+}
+
+// watchServers looks which servers there are.
+func (s *Session) watchServers(box *runner.Sandbox) {
+	tick := time.NewTicker(serversEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			found, err := box.Listeners()
+			if err != nil {
+				s.log.Warn("the agent's servers can't be listed", "error", err)
+				return
+			}
+			var to signin.Page
+			if len(found) > 0 {
+				to = signin.Find(s.term.Text())
+			}
+			s.loop.Submit(func() { s.serving(found, to) })
+		case <-s.loop.In(loop.Stopping):
+			return
+		}
+	}
+}
+
+// servers are what is known of the agent's: by their ports, what was seen at the last
+// look, and what a person was told.
+type servers struct {
+	seen, told, signIn map[int]bool
+	notes              int // at most maxOffered
+}
+
+// serving offers the servers that are there at two looks, each port once; and once more
+// when the agent's screen has a page for signing in that leads back to it.
+func (s *Session) serving(found []egress.Listener, to signin.Page) {
+	if s.loop.Now() != loop.Running {
+		return
+	}
+	k := &s.servers
+	if k.told == nil {
+		k.told, k.signIn = map[int]bool{}, map[int]bool{}
+	}
+	if !slices.Equal(s.info.Ports, s.served()) {
+		s.countSoon()
+	}
+	before := k.seen
+	k.seen = map[int]bool{}
+	for _, l := range found {
+		k.seen[l.Port] = true
+		published := slices.ContainsFunc(s.info.Ports, func(p api.Port) bool { return p.Port == l.Port })
+		switch {
+		case published || k.notes >= maxOffered:
+		case to.Port == l.Port && !k.signIn[l.Port]:
+			k.notes++
+			k.signIn[l.Port], k.told[l.Port] = true, true
+			s.note(true, "the agent's screen has a page for signing in at %s, which leads back to its port %d: stepbox publish %s %d --exactly --for 10m, then open the address that it shows. It may be any page: look at its name",
+				api.Escape(to.Host), l.Port, s.cfg.ID, l.Port)
+		case before[l.Port] && !k.told[l.Port]:
+			k.notes++
+			k.told[l.Port] = true
+			name := "a program"
+			if l.Program != "" {
+				name = api.Escape(path.Base(l.Program))
+			}
+			s.note(false, "%s listens on port %d; stepbox publish %s %d opens http://localhost:%d", name, l.Port, s.cfg.ID, l.Port, l.Port)
+		}
+	}
+}
