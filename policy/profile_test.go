@@ -204,6 +204,8 @@ func TestHousekeepingOfOthers(t *testing.T) {
 	run := func(s string) Command {
 		return Command{Argv: strings.Fields(s), Program: "/usr/bin/" + strings.Fields(s)[0]}
 	}
+	bash := func(s string) Command { return Command{Argv: []string{"bash", "-c", s}, Program: "/usr/bin/bash"} }
+	const commit = "ab3461b01833801c9501150d24320a3d64408ffe"
 	rg := func(args ...string) Command { return Command{Argv: append([]string{qwenRg}, args...), Program: qwenRg} }
 	const snapshot = `printf %s '__copilot_login_env_snapshot_15_18ebb4f474fb8e1b__'; if ! command env -0 2>/dev/null; then for __copilot_k in $(compgen -e); do printf '%s=%s\0' "$__copilot_k" "${!__copilot_k}"; done; fi`
 	login := func(s string, wrote ...string) Command {
@@ -233,6 +235,15 @@ func TestHousekeepingOfOthers(t *testing.T) {
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-parse --verify --quiet HEAD^{commit}"), true},
 		{pilot, run("git --no-optional-locks -C /p -c core.fsmonitor=false remote -v"), true},
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=./evil remote -v"), false},
+		{qwen, run("git rev-parse HEAD"), true},
+		{qwen, bash("git diff --find-renames --numstat " + commit + "~1 " + commit), true},
+		{qwen, bash("git diff --find-renames --numstat " + commit + "~1 " + commit + "; evil"), false},
+		{qwen, bash("git diff --find-renames --numstat --output=x " + commit), false},
+		{qwen, run("git show ab3461b:calc.py"), true},
+		{qwen, run("git show --output=x:y"), false},
+		{qwen, run("git notes --ref=refs/notes/ai-attribution add -f -m {} ab3461b"), false}, // writes
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-list --timestamp --max-count=1000 --min-age=1795728844 e00800b..76324f2"), true},
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=false merge-base --is-ancestor e00800b 76324f2"), true},
 		{pilot, run("pgrep -P 21"), true},
 		{pilot, login(snapshot), true},
 		{pilot, login(snapshot + "; evil"), false},
