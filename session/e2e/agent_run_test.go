@@ -43,6 +43,10 @@ type agent struct {
 	ask   []string          // and for one prompt, without a screen
 	again []string          // and for one more prompt in the conversation before
 
+	asks     []string          // titles of what it is known to ask for that nobody told it
+	also     []string          // how titles begin of what it does beside what it is told
+	rewrites *strings.Replacer // what it makes of a command, with PROJECT for the project
+
 	shell func(command string) standin.Call // its tool for commands
 	read  func(file string) standin.Call
 	edit  func(file, old, text string) standin.Call

@@ -86,6 +86,81 @@ trust_level = "trusted"
 			return standin.Call{Tool: "edit", Input: object{"path": file, "edits": []object{{"oldText": old, "newText": text}}}}
 		},
 	},
+	{
+		name: "gemini",
+		env:  map[string]string{"GOOGLE_GEMINI_BASE_URL": "URL", "GEMINI_API_KEY": "fake"},
+		files: map[string]string{
+			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`,
+		},
+		args:  []string{"--yolo"},
+		ask:   []string{"-p"},
+		again: []string{"--resume", "latest", "-p"},
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "run_shell_command", Input: object{"command": command}}
+		},
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "read_file", Input: object{"file_path": file}}
+		},
+		edit: func(file, old, text string) standin.Call {
+			return standin.Call{Tool: "replace", Input: object{"file_path": file, "instruction": "a test", "old_string": old, "new_string": text}}
+		},
+	},
+	{
+		name:     "qwen",
+		env:      map[string]string{"OPENAI_BASE_URL": "URL/v1", "OPENAI_API_KEY": "fake", "OPENAI_MODEL": "stand-in"},
+		args:     []string{"--yolo", "--auth-type", "openai"},
+		ask:      []string{"-p"},
+		again:    []string{"--continue", "-p"},
+		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting\\n\\nCo-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
+		also:     []string{"git notes --ref=refs/notes/ai-attribution add"},
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "run_shell_command", Input: object{"command": command, "is_background": false}}
+		},
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "read_file", Input: object{"file_path": file}}
+		},
+		edit: func(file, old, text string) standin.Call {
+			return standin.Call{Tool: "edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
+		},
+	},
+	{
+		name: "opencode",
+		files: map[string]string{
+			".config/opencode/opencode.json": `{"model":"standin/stand-in","small_model":"standin/stand-in","provider":{"standin":{"npm":"@ai-sdk/openai-compatible",
+			 "options":{"base\u0055RL":"URL/v1","apiKey":"fake"},"models":{"stand-in":{}}}}}`,
+		},
+		args:  []string{"run"},
+		again: []string{"--continue"},
+		// It installs types for plug-ins in the background, and keeps an id there.
+		asks: []string{"connect to registry.npmjs.org:443"},
+		also: []string{"edit .git/opencode"},
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test"}}
+		},
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "read", Input: object{"filePath": file}}
+		},
+		edit: func(file, old, text string) standin.Call {
+			return standin.Call{Tool: "edit", Input: object{"filePath": file, "oldString": old, "newString": text}}
+		},
+	},
+	{
+		name:     "copilot",
+		env:      map[string]string{"COPILOT_PROVIDER_BASE_URL": "URL/v1", "COPILOT_MODEL": "stand-in"},
+		args:     []string{"--allow-all"},
+		ask:      []string{"-p"},
+		again:    []string{"--continue", "-p"},
+		rewrites: strings.NewReplacer("./check.sh", "command 'PROJECT/check.sh'"),
+		shell: func(command string) standin.Call {
+			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test", "mode": "sync", "initial_wait": 30}}
+		},
+		read: func(file string) standin.Call {
+			return standin.Call{Tool: "view", Input: object{"path": file}}
+		},
+		edit: func(file, old, text string) standin.Call {
+			return standin.Call{Tool: "edit", Input: object{"path": file, "old_str": old, "new_str": text}}
+		},
+	},
 }
 
 // quoted is a string as JavaScript has it.
@@ -132,12 +207,21 @@ func results(t *testing.T, model *standin.Server, want int) []string {
 }
 
 // titles looks for actions by what a person reads of them, in order. Those that a
-// profile calls housekeeping are left out, and so is what reads a file by its whole path.
-func titles(t *testing.T, s shown, want ...string) {
+// profile calls housekeeping are left out, and so is what reads a file by its whole path,
+// and what this agent is known to do beside. What it rewrites is looked for as it runs.
+func titles(t *testing.T, a *agent, p *person, s shown, want ...string) {
 	t.Helper()
+	for i := range want {
+		if a.rewrites != nil {
+			want[i] = strings.ReplaceAll(a.rewrites.Replace(want[i]), "PROJECT", p.project)
+		}
+	}
+	also := func(title string) bool {
+		return slices.ContainsFunc(a.also, func(s string) bool { return strings.HasPrefix(title, s) })
+	}
 	var got []string
 	for _, x := range s.List {
-		if !x.Housekeeping && !strings.HasPrefix(x.Title, "cat /") {
+		if !x.Housekeeping && !strings.HasPrefix(x.Title, "cat /") && !also(x.Title) {
 			got = append(got, x.Title)
 		}
 	}
@@ -163,9 +247,11 @@ func TestAgentsWork(t *testing.T) {
 			t.Errorf("exit %d: %s", r.exit, r.output)
 		}
 		for _, q := range r.asked {
-			t.Errorf("asked: %s: %s", q.Title, q.Rule)
+			if !slices.Contains(a.asks, q.Title) {
+				t.Errorf("asked: %s: %s", q.Title, q.Rule)
+			}
 		}
-		titles(t, p.show("work"), "ls -la", "edit calc.py", "./check.sh", "git commit -qam 'Add instead of subtracting' && git log --oneline", "sleep 300 >/dev/null 2>&1 & echo started")
+		titles(t, a, p, p.show("work"), "ls -la", "edit calc.py", "./check.sh", "git commit -qam 'Add instead of subtracting' && git log --oneline", "sleep 300 >/dev/null 2>&1 & echo started")
 		for i, want := range []string{"calc.py", "a - b", "", "all tests passed", "Add instead of subtracting", "started"} {
 			if got := results(t, model, 6)[i]; !strings.Contains(got, want) {
 				t.Errorf("call %d gave %q, want %q in it", i, got, want)
@@ -193,7 +279,7 @@ func TestAgentsDenied(t *testing.T) {
 		if !strings.Contains(got[2], "going on") {
 			t.Errorf("after it, a command gave %q", got[2])
 		}
-		titles(t, p.show("denied"), "ls", "rm old.txt", "echo go''ing on")
+		titles(t, a, p, p.show("denied"), "ls", "rm old.txt", "echo go''ing on")
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
 			t.Errorf("exit %d: %s", r.exit, r.output)
 		}
@@ -223,10 +309,11 @@ func TestAgentsDeniedByRule(t *testing.T) {
 				t.Errorf("call %d gave %q, want %q in it", i, got[i], want)
 			}
 		}
+		r.asked = slices.DeleteFunc(r.asked, func(q api.Question) bool { return slices.Contains(a.asks, q.Title) })
 		if len(r.asked) != 1 || r.asked[0].Title != "connect to unknown.example:443" {
 			t.Errorf("asked were %+v", r.asked)
 		}
-		titles(t, p.show("ruled"), "ls; shred old.txt", "exec shred old.txt",
+		titles(t, a, p, p.show("ruled"), "ls; shred old.txt", "exec shred old.txt",
 			`python3 -c 'import subprocess; print(subprocess.call(["shred", "old.txt"]))'`, "cat <>/dev/tcp/unknown.example/443; echo go''ing on")
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
 			t.Errorf("exit %d: %s", r.exit, r.output)

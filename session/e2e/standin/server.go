@@ -29,7 +29,7 @@ type Server struct {
 type protocol map[string]func(s *Server, w http.ResponseWriter, r Request)
 
 // protocols are all that a server speaks.
-var protocols = []protocol{anthropic, responses}
+var protocols = []protocol{anthropic, responses, chat, gemini}
 
 // New starts a server on a port of its own of 127.0.0.1. Each request that
 // offers tools takes a step of the script; when none is left, the model says
