@@ -26,6 +26,7 @@ import (
 	"stepbox/session/outfit"
 	"stepbox/session/screen"
 	"stepbox/session/tell"
+	"stepbox/session/tell/mcp"
 	"stepbox/themes"
 	"stepbox/ui"
 	"stepbox/ui/cli"
@@ -48,6 +49,12 @@ func run(args []string) int {
 	}
 	if len(args) == 3 && args[0] == "hook" { // agents run it, in their sandbox
 		tell.RunHook(args[1], args[2], os.Stdin, os.Stdout, runner.SocketPath(tell.Socket))
+		return cli.ExitOK
+	}
+	if len(args) == 1 && args[0] == "mcp" { // as well
+		if err := mcp.Serve(context.Background(), api.Build(), runner.SocketPath(tell.Socket)); err != nil {
+			return cli.ExitFailure
+		}
 		return cli.ExitOK
 	}
 	ctx, release := cli.Interruptible(context.Background())

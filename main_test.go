@@ -330,6 +330,7 @@ var only = map[string]string{
 	"github.com/mattn/go-sqlite3":     "store",
 	"charm.land/":                     "ui",
 	"gvisor.dev/gvisor/pkg/tcpip":     "runner/egress",
+	"github.com/modelcontextprotocol": "session/tell/mcp",
 }
 
 func TestImports(t *testing.T) {

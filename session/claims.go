@@ -13,7 +13,6 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/socket"
 	"stepbox/session/api"
-	"stepbox/session/loop"
 	"stepbox/session/said"
 	"stepbox/session/tell"
 )
@@ -59,12 +58,16 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 	if err != nil || !s.loop.Started() {
 		return
 	}
+	var by int
+	if s.loop.Request(ctx, func() { by = s.roster.speaker(c.PID) }) != nil {
+		return
+	}
 	var reply tell.Reply
 	if m.Hook != nil {
 		claim := m.Hook.Claim()
-		reply, err = loop.Ask(ctx, s.loop, func(done func(tell.Reply, error)) {
-			done(s.hooked(claim, s.roster.speaker(c.PID)), nil)
-		})
+		err = s.loop.Request(ctx, func() { reply = s.hooked(claim, by) })
+	} else {
+		reply, err = s.called(ctx, *m.Call, by)
 	}
 	if err != nil {
 		return

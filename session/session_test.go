@@ -17,12 +17,17 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/tell"
+	"stepbox/session/tell/mcp"
 	"stepbox/store"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "hook" { // an agent's, in its sandbox
 		tell.RunHook(os.Args[2], os.Args[3], os.Stdin, os.Stdout, runner.SocketPath(tell.Socket))
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == "mcp" {
+		_ = mcp.Serve(context.Background(), "test", runner.SocketPath(tell.Socket))
 		os.Exit(0)
 	}
 	runner.Reexec()                                               // the sandboxes' own processes are this binary too

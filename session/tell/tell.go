@@ -46,6 +46,16 @@ type Hook struct {
 	Input json.RawMessage `json:"input"` // JSON as the agent has it
 }
 
+// The tools of `stepbox mcp`.
+const (
+	ToolMay        = "what_may_i_do"
+	ToolWhy        = "why_denied"
+	ToolChanges    = "my_changes"
+	ToolCheckpoint = "checkpoint"
+	ToolTakeBack   = "take_back_last"
+	ToolAsk        = "ask_person"
+)
+
 // Call is one of a tool of `stepbox mcp`.
 type Call struct {
 	Tool string `json:"tool"`

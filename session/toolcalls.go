@@ -1,0 +1,190 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stepbox/policy"
+	"stepbox/session/api"
+	"stepbox/session/files"
+	"stepbox/session/tell"
+)
+
+// Bounds of what a tool of `stepbox mcp` tells.
+const (
+	maxToldDenials = 10
+	maxToldChanges = 50
+	maxToldHosts   = 100
+	maxMark        = 100 // bytes of what a checkpoint is for
+)
+
+// byAgent is who takes something back that the agent did itself.
+const byAgent = "the agent"
+
+// called answers a tool that the agent called. Nothing of it can allow anything: it
+// tells, it looks, and it takes back what the agent could undo itself.
+func (s *Session) called(ctx context.Context, c tell.Call, speaker int) (tell.Reply, error) {
+	if speaker != 0 {
+		return tell.Reply{Failed: true, Text: "only the agent itself may ask that"}, nil
+	}
+	var text string
+	var err error
+	switch c.Tool {
+	case tell.ToolMay:
+		err = s.loop.Request(ctx, func() { text = s.mayDo() })
+	case tell.ToolWhy:
+		err = s.loop.Request(ctx, func() { text = s.whyDenied() })
+	case tell.ToolChanges:
+		err = s.loop.Request(ctx, func() { text = s.changesSoFar() })
+	case tell.ToolCheckpoint:
+		text, err = s.markState(ctx, c.Text)
+	case tell.ToolTakeBack:
+		text, err = s.takeBackLast(ctx)
+	default:
+		return tell.Reply{Failed: true, Text: "there is no such tool"}, nil
+	}
+	if err != nil {
+		return tell.Reply{Failed: true, Text: api.Escape(api.Trim(err.Error(), maxReason))}, nil
+	}
+	return tell.Reply{Text: text}, nil
+}
+
+// mayDo is what the session's mode and rules let the agent do, in words.
+func (s *Session) mayDo() string {
+	var b strings.Builder
+	b.WriteString("You work in a sandbox over " + api.Escape(s.cfg.Workspace) + ". What you change there is reviewed before it reaches the real folder, and can be taken back.\n")
+	switch s.info.Mode {
+	case api.ModeStep:
+		b.WriteString("Mode step: the person is asked about every command, connection and edit.\n")
+	case api.ModeWatch:
+		b.WriteString("Mode watch: every command runs and is recorded; rules that deny hold.\n")
+	default:
+		b.WriteString("Mode policy: commands run unless a rule asks or denies; hosts that no rule allows are asked about.\n")
+	}
+	if s.info.Asking.On == api.OnAskDeny {
+		b.WriteString("Nobody answers questions in this session: what would be asked is denied.\n")
+	}
+	said := map[policy.Verdict][]string{}
+	for _, l := range s.judge.Policy().Layers() {
+		for i := range l.Network {
+			r := &l.Network[i]
+			said[r.Verdict] = append(said[r.Verdict], r.Host.String())
+		}
+		for i := range l.Rules {
+			switch r := &l.Rules[i]; {
+			case r.Verdict == policy.Ask && r.Why != "": // there are many, for few reasons
+				said[policy.Ask] = append(said[policy.Ask], "a command where "+r.Why)
+			case r.Verdict != policy.Allow:
+				said[r.Verdict] = append(said[r.Verdict], r.String())
+			}
+		}
+	}
+	for _, v := range []struct {
+		verdict policy.Verdict
+		words   string
+	}{{policy.Allow, "Hosts that can be reached"}, {policy.Ask, "The person is asked about"}, {policy.Deny, "Refused"}} {
+		list := said[v.verdict]
+		slices.Sort(list)
+		list = slices.Compact(list)
+		if n := len(list); n > 0 {
+			b.WriteString(v.words + ": " + listed(api.EscapeAll(list[:min(n, maxToldHosts)]), n, maxToldHosts) + ".\n")
+		}
+	}
+	return b.String()
+}
+
+// whyDenied tells of what was refused last.
+func (s *Session) whyDenied() string {
+	var lines []string
+	for _, a := range slices.Backward(s.actions.all) {
+		if a.State == api.ActionDenied && len(lines) < maxToldDenials {
+			lines = append(lines, fmt.Sprintf("action %d, %s: %s", a.N, api.Trim(a.Title, 200), strings.TrimPrefix(a.Rule+": "+a.Reason, ": ")))
+		}
+	}
+	for _, r := range s.refusals {
+		lines = append(lines, "a connection: "+r)
+	}
+	if len(lines) == 0 {
+		return "Nothing was denied."
+	}
+	return strings.Join(lines, "\n")
+}
+
+// changesSoFar tells of what the agent's actions changed, and what became of it.
+func (s *Session) changesSoFar() string {
+	var lines []string
+	for _, a := range slices.Backward(s.actions.all) {
+		if a.Files > 0 && !a.apart() && len(lines) < maxToldChanges {
+			lines = append(lines, fmt.Sprintf("action %d, %s: %d files, +%d −%d lines, %s", a.N, api.Trim(a.Title, 200), a.Files, a.Added, a.Removed, a.Review.Words()))
+		}
+	}
+	if len(lines) == 0 {
+		return "Nothing has changed so far."
+	}
+	return "The newest first:\n" + strings.Join(lines, "\n")
+}
+
+// markState has the files as they are now be found again.
+func (s *Session) markState(ctx context.Context, what string) (text string, err error) {
+	err = s.loop.Do(ctx, func(done func(error)) {
+		s.checkpoint(func(cp *files.Checkpoint, err error) {
+			if err == nil {
+				what = api.Escape(api.Trim(strings.TrimSpace(what), maxMark))
+				s.note(false, "the agent marks checkpoint %d: %s", cp.ID, what)
+				text = fmt.Sprintf("The files as they are now are checkpoint %d.", cp.ID)
+			}
+			done(err)
+		})
+	})
+	return text, err
+}
+
+// takeBackLast takes back the agent's own last action, when that is all there is to it:
+// no other action's changes, nobody's word on it yet, and nothing that runs.
+func (s *Session) takeBackLast(ctx context.Context) (string, error) {
+	var last *action
+	if err := s.loop.Request(ctx, func() {
+		for _, a := range slices.Backward(s.actions.all) {
+			if a.Files > 0 && !a.apart() && a.Review != api.ReviewRolledBack {
+				last = a
+				return
+			}
+		}
+	}); err != nil {
+		return "", err
+	}
+	if last == nil {
+		return "", errors.New("there is nothing to take back")
+	}
+	var n int
+	var title string
+	var open, asked bool
+	if err := s.loop.Request(ctx, func() {
+		n, title, open = last.N, last.Title, last.Review == api.ReviewOpen && !last.Shared && !last.alive()
+		asked = slices.ContainsFunc(s.questions, func(q *question) bool { return q.action == last && q.Open() })
+	}); err != nil {
+		return "", err
+	}
+	switch {
+	case asked:
+		return "", fmt.Errorf("the person is being asked about action %d", n)
+	case !open:
+		return "", fmt.Errorf("action %d (%s) can't be taken back by you: it still runs, others share its changes, or the person has kept it", n, api.Trim(title, 200))
+	}
+	p, err := s.plan(ctx, api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &api.Selection{Actions: []int{n}}}})
+	if err != nil {
+		return "", err
+	}
+	if len(p.Shown.Conflicts)+len(p.Shown.Problems)+len(p.Shown.Ends) > 0 {
+		return "", fmt.Errorf("action %d can't be taken back alone: later changes meet it; ask the person", n)
+	}
+	done, err := s.carryOut(context.WithoutCancel(ctx), p, byAgent)
+	if err != nil {
+		return "", err
+	}
+	_ = s.loop.Call(ctx, func() { s.word = "" }) // it knows
+	return fmt.Sprintf("Action %d (%s) is taken back: %d files are as they were before it.", n, api.Trim(title, 200), done.Files), nil
+}

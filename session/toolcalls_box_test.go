@@ -1,0 +1,87 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/runner"
+	"stepbox/session"
+	"stepbox/session/api"
+)
+
+// talk is an agent that has the tools called, one after the other, over one server.
+func talk(calls ...string) string {
+	const speak = `import json, subprocess, sys
+p = subprocess.Popen(["` + runner.SelfPath + `", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+n = 0
+def rpc(method, params):
+	global n
+	n += 1
+	p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": n, "method": method, "params": params}) + "\n")
+	p.stdin.flush()
+	while True:
+		m = json.loads(p.stdout.readline())
+		if m.get("id") == n:
+			return m
+rpc("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}})
+p.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n")
+def call(tool, **args):
+	r = rpc("tools/call", {"name": tool, "arguments": args})
+	r = r.get("result", r)
+	text = " ".join(c["text"] for c in r.get("content", [{"text": json.dumps(r)}]))
+	open("/tmp/said.txt", "a").write(f"{tool}{' failed' if r.get('isError') else ''}: {text}\n")
+def edit(name, text):
+	open(name, "w").write(text)
+`
+	return speak + strings.Join(calls, "\n") + "\nsubprocess.run([\"touch\", \"/tmp/finished\"])\nsys.stdin.readline()\n"
+}
+
+// talking starts a session with such an agent.
+func talking(t *testing.T, mode api.Mode, calls ...string) *world {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startConfigured(t, func(string) {}, func(c *session.Config) { c.Mode, c.Program = mode, exe }, "python3", "-c", talk(calls...))
+}
+
+// said is what the agent wrote down of the tools' answers, once it is finished.
+func (w *world) said() string {
+	w.Helper()
+	w.happened("the agent's last call", func(e api.Event) bool {
+		return e.Action != nil && e.Action.Title == "touch /tmp/finished" && e.Action.State == api.ActionEnded
+	})
+	text, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "said.txt"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestTools: an agent finds out what it may do and why something was denied, marks a
+// state of the files, and takes back what it did last, and nothing else.
+func TestTools(t *testing.T) {
+	w := talking(t, api.ModePolicy,
+		`call("what_may_i_do")`, `call("why_denied")`, `call("my_changes")`,
+		`subprocess.run(["sh", "-c", "echo one > one.txt"])`, `subprocess.run(["sh", "-c", "echo two > two.txt"])`,
+		`call("my_changes")`, `call("checkpoint", text="before\x1b[2J all")`,
+		`call("take_back_last")`,
+		`call("allow", host="example.com")`, `call("what_may_i_do", host="example.com")`,
+	)
+	rolled := w.happened("the roll back", func(e api.Event) bool { return e.Kind == "rollback.done" }).Rollback
+	if rolled.By != "the agent" || rolled.Files == 0 {
+		t.Errorf("it is recorded as %+v", rolled)
+	}
+	text := w.said()
+	for _, want := range []string{"Mode policy", "why_denied: Nothing was denied", "my_changes: Nothing has changed", "two.txt", "checkpoint: The files as they are now are checkpoint", "take_back_last: Action", "unknown tool"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if s, err := w.read.Session(t.Context(), w.ID()); err != nil || len(s.Rules)+len(s.Hosts) > 0 {
+		t.Errorf("there are rules now: %+v %v, %v", s.Rules, s.Hosts, err)
+	}
+}
