@@ -32,15 +32,10 @@ func (v *variables) read(n ast.Node) Problems {
 	return d.problems
 }
 
-// IsVariable says whether a text can be the name of a variable in a shell.
-func IsVariable(s string) bool {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-	return s != "" && strings.Trim(s, letters+"0123456789") == "" && strings.Trim(s[:1], letters) == ""
-}
-
 // checkName says what is wrong with a variable's name.
 func checkName(s string) error {
-	if !IsVariable(s) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+	if s == "" || strings.Trim(s, letters+"0123456789") != "" || strings.Trim(s[:1], letters) != "" {
 		return fmt.Errorf("%q is no name of a variable: those have letters, digits and underscores; patterns aren't read", s)
 	}
 	if slices.Contains([]string{"HOME", "PATH", "PWD"}, s) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"stepbox/policy"
 	"stepbox/session/api"
 )
 
@@ -55,7 +54,7 @@ func (r *Redactor) given(argv []string) (out []string) {
 		if i > 0 && option().MatchString(argv[i-1]) && !strings.HasPrefix(arg, "-") {
 			out = append(out, arg)
 		}
-		if name, value, ok := strings.Cut(arg, "="); ok && (option().MatchString(name) || policy.IsVariable(name) && api.SecretName(name)) {
+		if name, value, ok := strings.Cut(arg, "="); ok && (option().MatchString(name) || plain(name) && api.SecretName(name)) {
 			out = append(out, value)
 		}
 		for _, s := range r.find([]byte(arg)) {
