@@ -377,7 +377,7 @@ type runFlags struct {
 	mode, name, workspace, memory, disk string
 	hosts, dirs, ports                  []string
 	credentials, vars                   []string
-	tokens                              string
+	tokens, home                        string
 	noCaches                            bool
 	detach, json                        bool
 	asking                              cli.AskFlags
@@ -422,6 +422,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
 	cmd.Flags().StringVar(&f.mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
 	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
+	cmd.Flags().StringVar(&f.home, "home", string(api.HomeProfile), "the agent's home: profile: shared by the agent's sessions; session: a view of that, kept apart; fresh: empty")
 	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
 	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
 	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is\nwritten stays in the session, without review; may be given more than once")
@@ -487,13 +488,16 @@ func (f runFlags) limits() (runner.Limits, error) {
 
 // request is what the supervisor is asked for.
 func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, Credentials: f.credentials, Tokens: f.tokens, WallTime: f.wall}
+	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, Credentials: f.credentials, Tokens: f.tokens, WallTime: f.wall, HomeKind: api.HomeKind(f.home)}
 	var err error
 	if r.Asking, err = f.asking.Asking(); err != nil {
 		return r, err
 	}
 	if !r.Mode.Valid() {
 		return r, cli.NoMode(r.Mode)
+	}
+	if f.home != "" && !r.HomeKind.Valid() {
+		return r, fmt.Errorf("%w: --home %s: use profile, session or fresh", cli.ErrUsage, api.Escape(f.home))
 	}
 	if r.Limits, err = f.limits(); err != nil {
 		return r, err
@@ -831,7 +835,7 @@ func warned(cmd *cobra.Command) {
 // runSettings are a new session's without flags.
 func runSettings() runFlags {
 	c := settings()
-	f := runFlags{mode: string(c.Mode), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime, dirs: slices.Clone(c.Dirs), noCaches: c.NoCaches}
+	f := runFlags{mode: string(c.Mode), home: string(c.Home), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime, dirs: slices.Clone(c.Dirs), noCaches: c.NoCaches}
 	f.asking = cli.AskFlags{On: string(c.Asking.On), Timeout: c.Asking.Timeout, Said: c.Said("on-ask") || c.Said("ask-timeout")}
 	f.asking.By = askedBy(f, func(string) bool { return false })
 	f.chosen = func(limit string) bool { return c.Said("limits." + limit) }
@@ -856,6 +860,9 @@ func (f *runFlags) under(cmd *cobra.Command) {
 	given := cmd.Flags().Changed
 	if !given("mode") {
 		f.mode = s.mode
+	}
+	if !given("home") {
+		f.home = s.home
 	}
 	if !given("memory") {
 		f.memory = s.memory
@@ -890,7 +897,7 @@ func (f *runFlags) under(cmd *cobra.Command) {
 func inForce(cmd *cobra.Command) {
 	f := runSettings()
 	for name, value := range map[string]string{
-		"mode": f.mode, "limits.memory": f.memory, "limits.cpus": fmt.Sprint(f.cpus), "limits.pids": fmt.Sprint(f.pids), "limits.disk": f.disk, "limits.wall-time": f.wall.String(),
+		"mode": f.mode, "home": f.home, "limits.memory": f.memory, "limits.cpus": fmt.Sprint(f.cpus), "limits.pids": fmt.Sprint(f.pids), "limits.disk": f.disk, "limits.wall-time": f.wall.String(),
 		"on-ask": f.asking.On, "ask-timeout": f.asking.Timeout.String(),
 	} {
 		if flag := cmd.Flags().Lookup(strings.TrimPrefix(name, "limits.")); settings().Said(name) {

@@ -78,6 +78,8 @@ type Spec struct {
 	Workspace  string            // the project; see CheckWorkspace
 	Home       string            // mounted read-write at HomeTarget; "" for no home
 	HomeTarget string            // the home directory inside, absolute
+	HomeUpper  string            // a folder of StateDir's filesystem that takes what is written to Home, which stays as it is; "" for none
+	HomeAbove  []string          // as Above, for a Home with HomeUpper
 	Binds      []Bind            // shown read-only
 	Hidden     []string          // paths below Workspace, relative, that don't exist inside
 	ReadOnly   []string          // paths below Workspace, relative, that are there and can't be changed, removed or replaced

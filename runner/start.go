@@ -207,8 +207,11 @@ func (s *Sandbox) work() string { return filepath.Join(s.state, "work") }
 // outer is a folder of the overlay beyond the project.
 func (s *Sandbox) outer(name string) string { return filepath.Join(s.state, "outer", name) }
 
+// homeWork is the work folder of the home's overlay.
+func (s *Sandbox) homeWork() string { return filepath.Join(s.state, "home", "work") }
+
 func (s *Sandbox) removeWork() error {
-	return errors.Join(holder.RemoveAll(s.work()), holder.RemoveAll(s.outer("work")))
+	return errors.Join(holder.RemoveAll(s.homeWork()), holder.RemoveAll(s.work()), holder.RemoveAll(s.outer("work")))
 }
 
 // folders are those that go with the sandbox, in that order: once its run-time
@@ -288,11 +291,17 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	}
 	files := map[string][]byte{"resolv.conf": []byte("nameserver " + egress.Nameserver + "\noptions timeout:10 attempts:2\n")}
 	maps.Copy(files, s.spec.Etc)
+	if s.spec.HomeUpper != "" {
+		if err := os.MkdirAll(s.homeWork(), 0o700); err != nil {
+			return fmt.Errorf("cannot make the session's folders: %w", err)
+		}
+	}
 	var joining chan error // holds the result once the first process joined its cgroups
 	s.box, err = box.Start(ctx, box.Spec{
 		ID: s.spec.ID, Dir: s.dir, Holder: s.holder.PID, Root: os.Geteuid() == 0,
 		Workspace: s.spec.Workspace, Upper: s.Upper(), Work: s.work(),
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
+		HomeUpper: s.spec.HomeUpper, HomeWork: s.homeWork(), HomeAbove: s.spec.HomeAbove,
 		Binds: binds, Hidden: s.spec.Hidden, ReadOnly: s.spec.ReadOnly, Above: s.spec.Above, Outer: outer, Files: files,
 		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Layers: func(empty string, folders []string) ([]string, error) {

@@ -51,6 +51,7 @@ type Config struct {
 	Argv       []string // the agent
 	Env        []string // the person's environment; most of it stays outside
 	Home       string   // the person's home folder
+	HomeKind   api.HomeKind
 	Mode       api.Mode
 	AllowHosts []policy.HostRule
 	Extras     outfit.Extras
@@ -90,6 +91,7 @@ type Session struct {
 	box      *runner.Sandbox
 	profile  *policy.Profile
 	outfit   *outfit.Outfit
+	brought  *api.Brought
 	services map[string]socket.Service // at which the sandbox's programs speak to it
 	judge    *judge.Judge              // complete when the agent has been started, and not changed then
 	ledger   *ledger.Ledger

@@ -20,6 +20,7 @@ import (
 	"stepbox/session/credential"
 	"stepbox/session/deeds"
 	"stepbox/session/files"
+	"stepbox/session/home"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/loop"
@@ -53,6 +54,7 @@ func (s *Session) begin(ctx context.Context) error {
 		return err
 	}
 	s.info = s.describe()
+	s.info.Home, s.info.Brought = cmp.Or(cfg.HomeKind, api.HomeProfile), s.brought
 	s.info.Policy, s.info.Asking, s.info.Credentials = policyFiles(&s.read), s.patience(), credential.Told(s.credentials)
 	s.files.Sort(s.outfit.Ignores)
 	var names map[string]netip.Addr
@@ -303,9 +305,9 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	cfg := s.cfg
 	state := s.store.SessionDir(cfg.ID)
 	s.rules = policy.Builtin().With(s.profile.Layer())
-	home := filepath.Join(cfg.DataDir, "homes", s.profile.Name)
+	place := home.Of(cfg.HomeKind, cfg.DataDir, state, s.profile.Name)
 	of, err := outfit.For(outfit.Needs{
-		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
+		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: place.Folder,
 		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Hooks: cfg.Program != "", Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras, Vars: cfg.Vars,
 	})
 	if err != nil {
@@ -318,12 +320,15 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	s.services = s.sockets()
 	s.serveKeys(&of.Spec, s.services)
 	s.secrets = redact.Recording(of.Spec.Env, cfg.Argv, s.profile.Secret()...)
+	if s.brought, err = s.bring(place); err != nil {
+		return runner.Spec{}, err
+	}
 	s.network.Ask = func(t *network.Try) { s.loop.WhenStarted(func() { s.tried(t) }) }
 	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }
 	s.network.Reached = func(why string) { s.loop.WhenStarted(func() { s.note(true, "%s", api.Escape(why)) }) }
 	s.network.Tries.Admit = s.network.Admit
 	s.judge = &judge.Judge{Env: of.Spec.Env, Secrets: s.secrets, Places: judge.Places{
-		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: home,
+		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: place.Written(), HomeBelow: place.Below(),
 		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]string{},
 	}}
 	for _, b := range of.Spec.Binds {
@@ -331,7 +336,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	}
 	s.network.Wrote = s.judge.Wrote
 	spec := of.Spec
-	spec.Self = cfg.Program
+	spec.Self, spec.HomeUpper, spec.HomeAbove = cfg.Program, place.Upper, place.Above()
 	spec.ID, spec.RunDir, spec.Limits, spec.Cols, spec.Rows = cfg.ID, cfg.RunDir, cfg.Limits, cfg.Cols, cfg.Rows
 	return spec, nil
 }

@@ -49,6 +49,9 @@ type Spec struct {
 	Temp      string   // what /tmp is; kept
 	Home      string   // host folder mounted read-write at HomeTarget; "" for none
 	HomeTo    string   // where Home is mounted, and what the home directory is
+	HomeUpper string   // takes what is written to Home, as an overlay's upper folder; kept; "" to write to Home itself
+	HomeWork  string   // that overlay's work folder
+	HomeAbove []string // host folders whose files stand in front of Home's there, topmost first
 	Binds     []Bind   // read-only
 	Hidden    []string // paths below Workspace, relative, that don't exist inside
 	ReadOnly  []string // paths below Workspace, relative, that can't be changed

@@ -56,12 +56,8 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	}
 	l.add(&configs.Mount{Source: spec.Temp, Destination: "/tmp", Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
 		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
-	if spec.Home != "" {
-		if info, err := os.Stat(spec.Home); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("cannot use %q as a home folder: there is no such folder", spec.Home)
-		}
-		l.add(&configs.Mount{Source: spec.Home, Destination: spec.HomeTo, Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
-			RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
+	if err := l.addHome(spec); err != nil {
+		return nil, err
 	}
 	for _, bind := range spec.Binds {
 		if err := l.addBind(bind); err != nil {
@@ -79,6 +75,22 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	})
 	l.mounts = append(l.first, l.mounts...)
 	return l, nil
+}
+
+// addHome mounts the home folder: itself, or below an overlay that takes what is written.
+func (l *layout) addHome(spec Spec) error {
+	if spec.Home == "" {
+		return nil
+	}
+	if info, err := os.Stat(spec.Home); err != nil || !info.IsDir() {
+		return fmt.Errorf("cannot use %q as a home folder: there is no such folder", spec.Home)
+	}
+	if spec.HomeUpper != "" {
+		return l.overUpper(spec.Home, spec.HomeTo, layers(spec.Home, spec.HomeAbove), spec.HomeUpper, spec.HomeWork)
+	}
+	l.add(&configs.Mount{Source: spec.Home, Destination: spec.HomeTo, Device: "bind", Flags: unix.MS_BIND | unix.MS_REC,
+		RecAttr: &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}})
+	return nil
 }
 
 func depth(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }

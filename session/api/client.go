@@ -128,6 +128,17 @@ func (c *Client) Space(ctx context.Context, id string) (Space, error) {
 	return fetch[Space](ctx, c, http.MethodGet, path(id, "space"), nil)
 }
 
+// HomeChanges lists what a session changed in a home that is its own view of its
+// profile's; KeepHome takes it, or some of it, into that one once the session has ended.
+func (c *Client) HomeChanges(ctx context.Context, id string) (HomeChanges, error) {
+	return fetch[HomeChanges](ctx, c, http.MethodGet, path(id, "home"), nil)
+}
+
+// KeepHome is what HomeChanges says.
+func (c *Client) KeepHome(ctx context.Context, id string, r KeepHome) (HomeChanges, error) {
+	return fetch[HomeChanges](ctx, c, http.MethodPost, path(id, "home", "keep"), r)
+}
+
 // Remove takes a session that has ended out of the record, with the files that it
 // left. It can't be had back.
 func (c *Client) Remove(ctx context.Context, id string) error {

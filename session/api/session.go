@@ -55,6 +55,8 @@ type Session struct {
 	Hidden      []string     `json:"hidden,omitempty"`       // project files that the agent can't see
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
+	Home        HomeKind     `json:"home,omitempty"`         // what home folder the agent has; "": one from before it was recorded
+	Brought     *Brought     `json:"brought,omitempty"`      // what came along to it of the person's
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
 	Ports       []Port       `json:"ports,omitempty"`        // of the agent's servers, that this machine reaches, or did at its end

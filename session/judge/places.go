@@ -21,6 +21,7 @@ import (
 type Places struct {
 	Project, Upper string    // in the sandbox; on the host
 	Home, HomeDir  string    // in the sandbox; on the host
+	HomeBelow      string    // what the agent sees there of what HomeDir hasn't: earlier agents' work; "" for nothing
 	Temp           string    // what /tmp is on the host
 	Began          time.Time // of the session: its home is older
 	Hidden         []string  // what isn't shown of the project, relative
@@ -146,7 +147,11 @@ func (p *Places) look(file string) look {
 	err := fs.ErrInvalid
 	if root != "" {
 		var st *unix.Stat_t
-		if st, err = beneath(root, rel); err == nil {
+		st, err = beneath(root, rel)
+		if r == inHome && p.HomeBelow != "" && errors.Is(err, fs.ErrNotExist) {
+			st, err = beneath(p.HomeBelow, rel)
+		}
+		if err == nil {
 			out.there, out.changed = true, time.Unix(st.Ctim.Unix())
 		}
 	}
@@ -191,6 +196,11 @@ var obeyed = []string{
 	".config/nvim", ".emacs", ".tmux.conf", ".screenrc", ".gdbinit", ".sqliterc", ".npmrc", ".yarnrc", ".yarnrc.yml",
 	".cargo/config.toml", ".config/pip", ".config/pip/pip.conf", ".pip", ".local/lib", ".pythonrc", ".perldb", ".irbrc", ".m2", ".gradle",
 	".curlrc", ".wgetrc", ".mailcap", ".lesskey",
+}
+
+// Obeyed says whether a path below a home is one of these, or in one.
+func Obeyed(rel string) bool {
+	return slices.ContainsFunc(obeyed, func(o string) bool { return manifest.Within(rel, o) })
 }
 
 // Traps lists those of the home that this session wrote: its changes aren't

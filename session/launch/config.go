@@ -34,7 +34,7 @@ import (
 func (r Request) config(dir, root string) (session.Config, error) {
 	id := cmp.Or(r.Resume, NewID())
 	c := session.Config{
-		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Vars: latest(r.Vars), Home: r.Home, Mode: r.Mode, Extras: r.Extras,
+		ID: id, Resume: r.Resume != "", Name: r.Name, Workspace: string(r.Workspace), Argv: r.Argv, Env: r.Env, Vars: latest(r.Vars), Home: r.Home, HomeKind: cmp.Or(r.HomeKind, api.HomeProfile), Mode: r.Mode, Extras: r.Extras,
 		Limits: r.Limits, Disk: r.Disk, WallTime: r.WallTime, Asking: r.Asking, Cols: r.Cols, Rows: r.Rows, NoEcho: r.NoEcho, Program: string(r.Program), RunDir: root, DataDir: dir,
 	}
 	log, err := openLog(id)
@@ -49,6 +49,9 @@ func (r Request) config(dir, root string) (session.Config, error) {
 		if err := policy.CheckGiven(v); err != nil {
 			return c, fmt.Errorf("cannot give the agent a variable: %w", err)
 		}
+	}
+	if !c.HomeKind.Valid() {
+		return c, fmt.Errorf("cannot make a home of the kind %q: use profile, fresh or session", r.HomeKind)
 	}
 	if fault := r.Asking.Fault(); fault != "" {
 		return c, fmt.Errorf("cannot tell what becomes of questions: %s", fault)
@@ -194,6 +197,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Reader:   history,
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals, history.Sessions},
+		Homes:    homes{st, dir, live},
 		Replayer: history,
 		Exporter: exporter,
 		Travel:   travels,

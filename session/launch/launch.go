@@ -46,6 +46,7 @@ type Request struct {
 	Env        pid1.Exact    `json:"env"`
 	Program    []byte        `json:"program"` // this program's file; Start says it
 	Home       string        `json:"home"`
+	HomeKind   api.HomeKind  `json:"home_kind,omitempty"` // "": the profile's, or as what goes on or is forked had it
 	Mode       api.Mode      `json:"mode"`
 	AllowHosts []string      `json:"allow_hosts,omitempty"`
 	Extras     outfit.Extras `json:"extras,omitzero"`

@@ -37,6 +37,7 @@ type kept struct {
 	Disk       int64         `json:"disk,omitempty"`
 	WallTime   time.Duration `json:"wall_time,omitempty"`
 	Asking     api.Asking    `json:"asking,omitzero"`
+	Home       api.HomeKind  `json:"home,omitempty"`
 	Folder     identity      `json:"folder"`
 	Root       string        `json:"root"` // where its run-time folder was
 
@@ -104,7 +105,7 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: cfg.Argv, Vars: keepable(cfg.Vars), Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
+	k := kept{Argv: cfg.Argv, Vars: keepable(cfg.Vars), Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Home: cfg.HomeKind, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
 	for _, l := range cfg.Tokens {
 		k.Tokens = l.Text
 	}
@@ -146,6 +147,7 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 	}
 	r.Workspace, r.AllowHosts, r.Limits, r.Disk, r.WallTime = []byte(was.Folder), k.AllowHosts, k.Limits, k.Disk, k.WallTime
 	r.Extras = k.Extras
+	r.HomeKind = cmp.Or(k.Home, was.Home) // a fork's begins as the profile's is now, or empty
 	r.Credentials, r.Tokens = k.Credentials, k.Tokens
 	r.Vars = append(slices.Clone(k.Vars), r.Vars...)
 	r.asking(k.Asking)

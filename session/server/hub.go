@@ -30,11 +30,18 @@ type Keeper interface {
 	Collect(ctx context.Context, r api.CollectRequest, tell func(api.Collecting)) (api.Collected, error)
 }
 
+// Homes are the home folders that sessions have of their own.
+type Homes interface {
+	Changes(ctx context.Context, id string) (api.HomeChanges, error)
+	Keep(ctx context.Context, id string, r api.KeepHome) (api.HomeChanges, error)
+}
+
 // Services are what a hub answers from.
 type Services struct {
 	Reader   Reader
 	Applier  Applier // of sessions that nobody has any more
 	Keeper   Keeper
+	Homes    Homes
 	Replayer Replayer
 	Exporter Exporter
 	Travel   Traveller
@@ -115,6 +122,10 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 		mux.Handle("GET /v1/sessions/{id}"+what, recorded)
 	}
 	mux.HandleFunc("GET /v1/sessions/{id}/space", answer(of(k.Space)))
+	mux.HandleFunc("GET /v1/sessions/{id}/home", answer(func(q *http.Request) (any, error) { return s.Homes.Changes(q.Context(), q.PathValue("id")) }))
+	mux.HandleFunc("POST /v1/sessions/{id}/home/keep", answer(asked(func(ctx context.Context, id string, r api.KeepHome) (api.HomeChanges, error) {
+		return s.Homes.Keep(ctx, id, r)
+	})))
 	mux.HandleFunc("DELETE /v1/sessions/{id}", answer(func(q *http.Request) (any, error) {
 		return struct{}{}, k.Remove(q.Context(), q.PathValue("id"))
 	}))

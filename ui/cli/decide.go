@@ -154,10 +154,23 @@ func deny(connect Connect) *cobra.Command {
 }
 
 func keep(connect Connect) *cobra.Command {
-	return onAction(connect, "keep", "Mark an action's changes as reviewed", func(c command, s api.Session, n int) error {
+	var home bool
+	cmd := wrap(connect, "keep [SESSION] ACTION | --home SESSION [PATH...]", "Mark an action's changes as reviewed, or take over what a session changed in its home", cobra.MinimumNArgs(1), func(c command, args []string) error {
+		if home {
+			return keepHome(c, args)
+		}
+		if len(args) > 2 {
+			return fmt.Errorf("%w: keep marks one action at a time", ErrUsage)
+		}
+		s, n, err := c.sessionAnd(args)
+		if err != nil {
+			return err
+		}
 		a, err := c.client.Keep(c.ctx, s.ID, n)
 		return c.say(a, err, "kept: action %d  %s", a.N, cut(a.Title, lineMost))
 	})
+	cmd.Flags().BoolVar(&home, "home", false, "take what an ended session changed in its home (run --home session), or only PATHs of it, into its profile's")
+	return cmd
 }
 
 func pause(connect Connect) *cobra.Command {

@@ -30,8 +30,12 @@ type differ struct {
 func diff(connect Connect) *cobra.Command {
 	var d differ
 	var action int
+	var home bool
 	cmd := wrap(connect, "diff [SESSION[@MOMENT]] [ACTION|A..B] [PATH...]", "Show what a session or one of its actions changed, or what differs between two moments", cobra.ArbitraryArgs, func(c command, args []string) error {
 		d.command = c
+		if home {
+			return diffHome(c, args)
+		}
 		s, in, paths, err := c.scope(args)
 		if err != nil {
 			return err
@@ -61,6 +65,7 @@ func diff(connect Connect) *cobra.Command {
 	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
 	cmd.Flags().IntVar(&action, "action", 0, "only what this action changed")
 	cmd.Flags().BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
+	cmd.Flags().BoolVar(&home, "home", false, "what it changed in its home folder, if that is its own (run --home session)")
 	cmd.Flags().BoolVar(&d.names, "name-status", false, "only the files, with git's letters")
 	cmd.MarkFlagsMutuallyExclusive("stat", "name-status", "json")
 	return cmd

@@ -120,6 +120,9 @@ func wait(ctx context.Context) error {
 func (f *follower) begin(ctx context.Context) error {
 	s, err := f.client.Session(ctx, f.id)
 	f.written, f.resumed, f.asking = s.Printed, s.Resumed, s.Asking
+	if f.events == nil {
+		sayBrought(f.diag, s)
+	}
 	return err
 }
 

@@ -150,6 +150,7 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	for i, p := range s.Spend {
 		row(w, [2]string{"spent", ""}[min(i, 1)], "%s", paint.Spend(p))
 	}
+	printHome(w, s)
 	if s.AgentSession != "" {
 		row(w, "agent's own", "session %s, as it says", s.AgentSession)
 	}

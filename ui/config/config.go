@@ -25,6 +25,7 @@ type Config struct {
 
 	Theme         string
 	Mode          api.Mode
+	Home          api.HomeKind
 	Asking        api.Asking
 	Editor, Pager string
 	Memory, Disk  string // as ParseSize reads them

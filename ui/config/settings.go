@@ -55,6 +55,11 @@ var Settings = []Setting{
 			c.Mode = api.Mode(v[0])
 			return oneOf(c.Mode.Valid(), "step, policy or watch")
 		}},
+	{Name: "home", Default: "profile", Allowed: "profile, session or fresh", About: "the home folder of new sessions' agents: session keeps apart what they change there",
+		set: func(c *Config, v []string) error {
+			c.Home = api.HomeKind(v[0])
+			return oneOf(c.Home.Valid(), "profile, session or fresh")
+		}},
 	{Name: "on-ask", Default: "wait", Allowed: "wait or deny", About: "what becomes of questions in new sessions: deny answers each at once, whoever is attached",
 		set: func(c *Config, v []string) error {
 			c.Asking.On = api.OnAsk(v[0])

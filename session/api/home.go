@@ -1,0 +1,128 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// HomeKind says what home folder the agent has in the place of the person's.
+type HomeKind string
+
+const (
+	HomeProfile HomeKind = "profile" // the one that all sessions of its profile share
+	HomeFresh   HomeKind = "fresh"   // an empty one, which goes with the session
+	HomeSession HomeKind = "session" // a view of the profile's: what it changes is the session's until a person keeps it
+)
+
+// Valid says whether there is such a kind.
+func (k HomeKind) Valid() bool { return k == HomeProfile || k == HomeFresh || k == HomeSession }
+
+// Words say what becomes of what the agent writes there.
+func (k HomeKind) Words() string {
+	switch k {
+	case HomeFresh:
+		return "fresh: it was empty, and goes with the session"
+	case HomeSession:
+		return "session: what is changed there stays in this session; stepbox diff --home lists it, stepbox keep --home takes it over"
+	}
+	return "profile: shared by all sessions of this profile, what is changed there stays"
+}
+
+// Brought is what came along of the person's own to the agent's home as the session
+// started, and what didn't. All of it is escaped.
+type Brought struct {
+	Items []BroughtItem `json:"items,omitempty"`
+	Left  []LeftOut     `json:"left_out,omitempty"`
+	More  int           `json:"more,omitempty"` // further ones that were left out
+}
+
+// BroughtItem is a file or a folder that came along.
+type BroughtItem struct {
+	Path  string `json:"path"`            // below the home folder
+	Name  string `json:"name"`            // in words
+	Count int    `json:"count,omitempty"` // of what is in a folder
+	From  string `json:"from,omitempty"`  // where it is, when that is elsewhere
+}
+
+// Kinds of what was left out.
+const (
+	LeftToken   = "token"
+	LeftHook    = "hook"
+	LeftProgram = "program"
+	LeftSetting = "setting"
+	LeftFile    = "file"
+	LeftLink    = "link"
+)
+
+// LeftOut is something that didn't come along.
+type LeftOut struct {
+	Kind string `json:"kind"`
+	What string `json:"what"` // a file below the home folder, or what of it
+	Why  string `json:"why"`
+}
+
+// Line tells all of it in one; "" when there was nothing.
+func (b *Brought) Line() string {
+	if b == nil || len(b.Items)+len(b.Left) == 0 {
+		return ""
+	}
+	var items, left []string
+	for _, i := range b.Items {
+		if i.Count > 0 {
+			items = append(items, counted(i.Count, strings.TrimSuffix(i.Name, "s")))
+		} else {
+			items = append(items, i.Name)
+		}
+	}
+	for _, kind := range []string{LeftHook, LeftToken, LeftProgram, LeftSetting, LeftLink, LeftFile} {
+		n := 0
+		for _, l := range b.Left {
+			if l.Kind == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			left = append(left, counted(n, kind))
+		}
+	}
+	if b.More > 0 {
+		left = append(left, fmt.Sprintf("%d more", b.More))
+	}
+	if len(items) == 0 {
+		items = []string{"nothing"}
+	}
+	line := "brought: " + strings.Join(slices.Compact(items), ", ")
+	if len(left) > 0 {
+		line += " · left out: " + strings.Join(left, ", ")
+	}
+	return line
+}
+
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// HomeChange is a file of a session's home that differs from the profile's.
+type HomeChange struct {
+	Path   []byte   `json:"path"` // below the home folder, exact
+	Kind   string   `json:"kind"` // added, modified, deleted
+	Size   int64    `json:"size,omitempty"`
+	Why    string   `json:"why,omitempty"`    // it can't be kept; in words
+	Beware []string `json:"beware,omitempty"` // what needs care, in words
+	Kept   bool     `json:"kept,omitempty"`   // it was just taken over
+}
+
+// HomeChanges are those of a session's home.
+type HomeChanges struct {
+	Files []HomeChange `json:"files"`
+	More  int          `json:"more,omitempty"` // further ones that aren't listed
+}
+
+// KeepHome asks for some of them, files or folders, to be taken over; none: for all.
+type KeepHome struct {
+	Paths [][]byte `json:"paths,omitempty"`
+}

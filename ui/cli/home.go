@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// printHome tells of the agent's home, and what came along to it.
+func printHome(w io.Writer, s api.Session) {
+	if s.Home != "" {
+		row(w, "home", "%s", s.Home.Words())
+	}
+	if s.Brought == nil {
+		return
+	}
+	label := "brought"
+	for _, i := range s.Brought.Items {
+		words := i.Path
+		if i.Count > 0 {
+			words += fmt.Sprintf("/ (%d)", i.Count)
+		}
+		if i.Name == "git identity" || i.Name == "git settings" {
+			words += " (" + i.Name + ")"
+		}
+		if i.From != "" {
+			words += ", from " + i.From
+		}
+		row(w, label, "%s", words)
+		label = ""
+	}
+	label = "left out"
+	for _, l := range s.Brought.Left {
+		row(w, label, "%s: %s (%s)", l.Kind, l.What, l.Why)
+		label = ""
+	}
+	if s.Brought.More > 0 {
+		row(w, cmp.Or(label, ""), "and %d more", s.Brought.More)
+	}
+}
+
+// sayBrought tells in one line what came along of the person's, where a person reads it.
+func sayBrought(diag io.Writer, s api.Session) {
+	f, ok := diag.(*os.File)
+	if line := s.Brought.Line(); ok && line != "" && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(diag, "stepbox: %s\n", line)
+	}
+}
+
+// diffHome lists what a session changed in its home.
+func diffHome(c command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%w: --home takes one session", ErrUsage)
+	}
+	s, err := c.toRead(optional(args))
+	if err != nil {
+		return err
+	}
+	changes, err := c.client.HomeChanges(c.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	return c.print(changes, func(w io.Writer) {
+		printHomeChanges(w, changes)
+		if len(changes.Files) > 0 {
+			fmt.Fprintf(w, "\nIt stays in this session. To take it into the home of %s: stepbox keep --home %s [PATH...]\n", s.Agent, s.ID)
+		}
+	})
+}
+
+// keepHome takes it over.
+func keepHome(c command, args []string) error {
+	s, err := c.session(args[0])
+	if err != nil {
+		return err
+	}
+	var r api.KeepHome
+	for _, p := range args[1:] {
+		r.Paths = append(r.Paths, []byte(strings.TrimPrefix(p, "~/")))
+	}
+	changes, err := c.client.KeepHome(c.ctx, s.ID, r)
+	if err == nil && len(changes.Files) == 0 && len(r.Paths) > 0 {
+		err = fmt.Errorf("nothing that session %s changed in its home is there: stepbox diff --home %s lists it", s.Name, s.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return c.print(changes, func(w io.Writer) { printHomeChanges(w, changes) })
+}
+
+func printHomeChanges(w io.Writer, changes api.HomeChanges) {
+	for _, f := range changes.Files {
+		words := strings.Join(f.Beware, "; ")
+		switch {
+		case f.Why != "":
+			words = "not kept: " + f.Why
+		case f.Kept:
+			words = strings.TrimSuffix("kept; "+words, "; ")
+		}
+		fmt.Fprintf(w, "%s\t~/%s\t%s\t%s\n", f.Kind, api.Escape(string(f.Path)), paint.Bytes(f.Size), words)
+	}
+	if changes.More > 0 {
+		fmt.Fprintln(w, "and more, which isn't listed")
+	}
+	if len(changes.Files) == 0 {
+		fmt.Fprintln(w, "nothing in the home differs from the profile's")
+	}
+}
