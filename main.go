@@ -787,7 +787,7 @@ func forkCommand() *cobra.Command {
 		Long: "Start a new session on exactly the files that another saw at a moment, live or ended, with its rules:\n" +
 			"hosts, limits and mode. MOMENT is 12 for after action 12, 12^ for before it, +1h2m since the start, start\n" +
 			"or end. Without a command the one that it had runs. Processes, connections and /tmp aren't brought back,\n" +
-			"and the home folder is the one that the agent's sessions share. Exits as run does.",
+			"and the home folder is the one that the agent's sessions share, or begins as that is. Exits as run does.",
 		Example: "  stepbox fork fix-tests@12^ -- claude --continue\n  stepbox fork 7 --name other --mode step",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkName(name); err != nil {

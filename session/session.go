@@ -52,6 +52,7 @@ type Config struct {
 	Env        []string // the person's environment; most of it stays outside
 	Home       string   // the person's home folder
 	HomeKind   api.HomeKind
+	HomeOf     string // the profile whose home a session's own is a view of; "": the agent's
 	Mode       api.Mode
 	AllowHosts []policy.HostRule
 	Extras     outfit.Extras

@@ -305,7 +305,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	cfg := s.cfg
 	state := s.store.SessionDir(cfg.ID)
 	s.rules = policy.Builtin().With(s.profile.Layer())
-	place := home.Of(cfg.HomeKind, cfg.DataDir, state, s.profile.Name)
+	place := home.Of(cfg.HomeKind, cfg.DataDir, state, cmp.Or(cfg.HomeOf, s.profile.Name))
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: place.Folder,
 		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Hooks: cfg.Program != "", Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras, Vars: cfg.Vars,

@@ -869,3 +869,23 @@ func TestReplayTellsWhatIsLost(t *testing.T) {
 	d.press("space")
 	d.shows("nobody can read this")
 }
+
+// What came along of the person's is told when the session was just started, not when one
+// comes back to it.
+func TestBroughtIsTold(t *testing.T) {
+	for began, told := range map[time.Duration]bool{0: true, -time.Hour: false} {
+		c := sceneRecord(true)
+		s := sceneSession()
+		s.StartedAt = sceneNow.Add(began)
+		s.Brought = &api.Brought{Items: []api.BroughtItem{{Name: "CLAUDE.md"}}, Left: []api.LeftOut{{Kind: api.LeftToken}}}
+		c.Put(api.Event{Session: &s})
+		d := bench(t, c, 120, 35, "plain")
+		if line := "brought: CLAUDE.md · left out: 1 token"; told {
+			d.shows(line)
+		} else {
+			d.shows("Actions")
+			d.idle()
+			d.lacks(line)
+		}
+	}
+}

@@ -131,10 +131,7 @@ type Dir struct {
 // Ran is how long the session has run by now, without the time between an end and a
 // resume, as far as anybody recorded when it ended.
 func (s Session) Ran(now time.Time) time.Duration {
-	began := s.StartedAt
-	if s.Resumed > 0 {
-		began = s.ResumedAt
-	}
+	began := s.Began()
 	switch {
 	case !s.EndedAt.IsZero():
 		now = s.EndedAt
@@ -142,6 +139,14 @@ func (s Session) Ran(now time.Time) time.Duration {
 		return s.RanBefore
 	}
 	return s.RanBefore + max(0, now.Sub(began))
+}
+
+// Began is when it was started, or resumed last.
+func (s Session) Began() time.Time {
+	if s.Resumed > 0 {
+		return s.ResumedAt
+	}
+	return s.StartedAt
 }
 
 // Last is when it ended or, as long as that isn't known, began.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/pid1"
 	"stepbox/session"
@@ -216,6 +217,9 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	now, err := identityOf(cfg.Workspace)
 	if err != nil || !old && !now.is(k.Folder) {
 		return refuse("%s isn't the folder that it worked on, but another of that name: put that one back there, or %s", was.Workspace, elsewhere(was))
+	}
+	if r.Fork == nil && cfg.HomeKind == api.HomeSession && policy.ProfileNamed(was.Agent) != nil {
+		cfg.HomeOf = was.Agent // with another agent, too, it is the same home
 	}
 	if r.Fork != nil {
 		cfg.Parent = &api.Parent{ID: was.ID, Name: called, At: r.Fork.At}

@@ -249,6 +249,7 @@ func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 	if m.Caught && !s.caught {
 		s.caught = true
 		s.asking.list.Loading = false
+		s.greet()
 		if s.cfg.At != "" {
 			s.course.jump(s.cfg.At, 0)
 		}
@@ -276,6 +277,15 @@ func (s *Screen) noted(e api.Event) {
 		s.tell(themes.Warn, "%s", n.Text)
 	case !n.Warn && s.caught && !e.At.Before(s.opened) && !s.fresh():
 		s.tell(themes.Info, "%s", n.Text)
+	}
+}
+
+// greet tells what came along of the person's to a session that was just started.
+func (s *Screen) greet() {
+	now := s.present().Session
+	line := now.Brought.Line()
+	if line != "" && now.Live() && !s.fresh() && !s.past() && !now.Began().Before(s.opened.Add(-starting)) {
+		s.tell(themes.Info, "%s", line)
 	}
 }
 
