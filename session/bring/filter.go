@@ -31,8 +31,10 @@ var patterns = sync.OnceValue(func() (p struct{ name, broad, query, reference, h
 	p.name = regexp.MustCompile(`(?i)(^|[_-]|[a-z])(` + sure + `)s?$`)
 	p.broad = regexp.MustCompile(`(?i)` + maybe)
 	p.query = regexp.MustCompile(`(?i)[?&;#][^=&;#]*(` + maybe + `|code|sig)[^=&;#]*=[^&;#]`)
-	// What only names where a secret is: $NAME, {env:NAME}.
-	p.reference = regexp.MustCompile(`^(?i:bearer |token )?(\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}|\{env:[A-Za-z_]\w*\})$`)
+	// What only names where a secret is: $NAME, {env:NAME}, X_API_KEY; and what people write where a
+	// local model wants something.
+	p.reference = regexp.MustCompile(`^(?i:bearer |token )?(\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}|\{env:[A-Za-z_]\w*\}|[A-Z]+(_[A-Z]+)*_(KEY|TOKEN)|` +
+		`(?i:ollama|none|dummy|local|lm-?studio|vllm|empty|unused|not-needed|no-?key))$`)
 	p.harmless = regexp.MustCompile(`^(true|false|yes|no|on|off|[0-9]{0,3})$`)
 	p.uuid = regexp.MustCompile(`(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}`)
 	return p

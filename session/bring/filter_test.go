@@ -45,11 +45,12 @@ func TestFilter(t *testing.T) {
 		`{"hooks":{"a":1},"notify":["x"],"experimental":{"hook":1,"x":2}}`:                       `{"experimental":{"x":2}} hook experimental.hook,hook hooks,hook notify`,
 		`{"apiKeyHelper":"/x","p":{"q":{"auth":{"command":"x"},"name":"n"}}}`:                    `{"p":{"q":{"name":"n"}}} program apiKeyHelper,program p.q.auth`,
 		// By name.
-		`{"apiKey":"x","api_key":"x","token":"y","a":{"client_secret":"z","password":1234}}`: `{"a":{}} token a.client_secret,token a.password,token apiKey,token api_key,token token`,
-		`{"tokens":{"a":"b"},"credentials":["x"],"Authorization":"b","cookies":"c"}`:         `{} token Authorization,token cookies,token credentials,token tokens`,
-		`{"apiKey":"$X","api_key":"${X_Y}","token":"{env:T}","secret":"","hasToken":true}`:   `{"apiKey":"$X","api_key":"${X_Y}","hasToken":true,"secret":"","token":"{env:T}"}`,
-		`{"apiKey":"!pass show x","token":"$(cat x)"}`:                                       `{} token apiKey,token token`,
-		`{"bearer_token_env_var":"X_Y","env_key":"OPENAI_API_KEY"}`:                          `{"bearer_token_env_var":"X_Y","env_key":"OPENAI_API_KEY"}`,
+		`{"apiKey":"x","api_key":"x","token":"y","a":{"client_secret":"z","password":1234}}`:   `{"a":{}} token a.client_secret,token a.password,token apiKey,token api_key,token token`,
+		`{"tokens":{"a":"b"},"credentials":["x"],"Authorization":"b","cookies":"c"}`:           `{} token Authorization,token cookies,token credentials,token tokens`,
+		`{"apiKey":"$X","api_key":"${X_Y}","token":"{env:T}","secret":"","hasToken":true}`:     `{"apiKey":"$X","api_key":"${X_Y}","hasToken":true,"secret":"","token":"{env:T}"}`,
+		`{"apiKey":"ollama","token":"MY_API_KEY","a":{"api_key":"none","apikey":"swordfish"}}`: `{"a":{"api_key":"none"},"apiKey":"ollama","token":"MY_API_KEY"} token a.apikey`,
+		`{"apiKey":"!pass show x","token":"$(cat x)"}`:                                         `{} token apiKey,token token`,
+		`{"bearer_token_env_var":"X_Y","env_key":"OPENAI_API_KEY"}`:                            `{"bearer_token_env_var":"X_Y","env_key":"OPENAI_API_KEY"}`,
 		// By shape, wherever it stands.
 		`{"a":"` + gh + `","l":["` + gh + `",{"b":"` + gh + `"}],"` + gh + `":1}`: `{"l":["[redacted: left out]",{}]} token a,token l,token l.b,token …`,
 		`{"a":"opensesame!"}`:                                                      `{} token a`,
