@@ -26,12 +26,12 @@ func TestBrings(t *testing.T) {
 		"at: {X: /x}":                                   "can't be elsewhere",
 		"texts: [a/b, a/id_ed25519]":                    "secrets",
 	} {
-		_, err := parseProfile("f.yaml", []byte("name: x\nbrings:\n  "+in+"\n"))
+		_, err := ParseProfile("f.yaml", []byte("name: x\nbrings:\n  "+in+"\n"))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
-	b := ProfileNamed("claude").Brings()
+	b := BuiltinProfiles().Named("claude").Brings()
 	if len(b.Texts) == 0 || b.Settings[1].Only[0] != "mcpServers" || b.At["CLAUDE_CONFIG_DIR"] != ".claude" {
 		t.Errorf("%+v", b)
 	}

@@ -126,7 +126,7 @@ func manyRules(b *testing.B) *Policy {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return Builtin().With(ProfileNamed("claude").Layer(), l)
+	return Builtin().With(BuiltinProfiles().Named("claude").Layer(), l)
 }
 
 // BenchmarkVerdict measures what a verdict takes by a policy of 200 rules beside the
@@ -194,7 +194,7 @@ func TestAnyArguments(t *testing.T) {
 				p.Command(c)
 				Scripts(c.Argv, c.Program)
 				ReadsInput(c.Argv, c.Program)
-				f := ProfileNamed("claude")
+				f := BuiltinProfiles().Named("claude")
 				f.Peel(argv)
 				f.Root(argv)
 				f.Housekeeping(c)

@@ -9,7 +9,7 @@ import (
 // TestHooksAreHousekeeping: the shell that Codex runs its hooks in is housekeeping, with
 // these arguments and as long as nothing that it reads was written.
 func TestHooksAreHousekeeping(t *testing.T) {
-	p := ProfileNamed("codex")
+	p := BuiltinProfiles().Named("codex")
 	none := func(string) bool { return false }
 	for script, want := range map[string]bool{
 		"/run/stepbox/bin/stepbox hook codex PreToolUse":            true,
@@ -37,7 +37,7 @@ func TestHooksAreHousekeeping(t *testing.T) {
 // TestHookFiles: what an agent reads of its hooks is what it can read, and names no
 // program but Stepbox's.
 func TestHookFiles(t *testing.T) {
-	for _, p := range profiles() {
+	for _, p := range BuiltinProfiles().All() {
 		files, _ := p.Hooks()
 		for name, text := range files {
 			if strings.HasPrefix(name, "/") || strings.Contains(name, "..") {

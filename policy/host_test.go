@@ -156,7 +156,7 @@ func at(name string, port int) Destination {
 }
 
 func TestConnect(t *testing.T) {
-	p := Builtin().With(ProfileNamed("claude").Layer(),
+	p := Builtin().With(BuiltinProfiles().Named("claude").Layer(),
 		layer(t, "user", "network:\n  - allow: ['*.b.org', 192.0.2.0/24]\n  - {allow: git.example.com:22, programs: [ssh, /opt/*/git]}\n  - {deny: evil.example.com/any, programs: curl, why: x}\n"),
 		layer(t, "session", "network:\n  - ask: a.b.org\n  - allow: a.b.org\n  - deny: claude.ai\n  - allow: claude.ai:443\n"))
 	for _, c := range []struct {

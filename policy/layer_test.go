@@ -217,7 +217,7 @@ func TestExplain(t *testing.T) {
 	} {
 		b.WriteString("$ " + oneLine(s) + "\n" + line(s).Explain() + "\n")
 	}
-	b.WriteString(Builtin().With(ProfileNamed("codex").Layer()).Connect(at("api.openai.com", 443), "").Explain())
+	b.WriteString(Builtin().With(BuiltinProfiles().Named("codex").Layer()).Connect(at("api.openai.com", 443), "").Explain())
 	b.WriteString(Builtin().Connect(at("example.com", 443), "").Explain())
 	golden.RequireEqual(t, b.String())
 }

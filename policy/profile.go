@@ -2,11 +2,9 @@ package policy
 
 import (
 	"cmp"
-	"embed"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Profile is what is known about one kind of agent. It is immutable.
@@ -16,6 +14,8 @@ type Profile struct {
 	// Prompts are arguments that turn off its own sandbox or its questions, with what
 	// each does. They are shown; whether to give them is the person's choice.
 	Prompts map[string]string
+	File    string // "": it is built in
+	Text    []byte // what the file says
 
 	file  profileFile
 	hosts []NetRule
@@ -24,36 +24,6 @@ type Profile struct {
 	wraps []wrap
 	roots []Rule
 }
-
-//go:embed profiles/*.yaml
-var profileFiles embed.FS
-
-// profiles are all of them, generic last.
-var profiles = sync.OnceValue(func() []*Profile {
-	entries, err := profileFiles.ReadDir("profiles")
-	if err != nil {
-		panic(err) // the files are part of the program, and tested
-	}
-	var out []*Profile
-	var generic *Profile
-	for _, e := range entries {
-		file := "profiles/" + e.Name()
-		data, err := profileFiles.ReadFile(file)
-		if err != nil {
-			panic(err)
-		}
-		p, err := parseProfile(file, data)
-		if err != nil {
-			panic(err)
-		}
-		if p.Name == "generic" {
-			generic = p
-			continue
-		}
-		out = append(out, p)
-	}
-	return append(out, generic)
-})
 
 type profileFile struct {
 	Name    string            `yaml:"name"`
@@ -114,40 +84,6 @@ type matchFile struct {
 	// So a denied one fails there, where its output is read, and the agent
 	// doesn't take it for a fault of its own and try another way.
 	Starters []string `yaml:"starters"`
-}
-
-// ProfileFor finds the profile of a program by its arguments and the file that
-// it really is, links resolved ("": not known). It is never nil: shells, and
-// programs that nobody knows, get "generic". So do the helpers that an agent's
-// file also is, under other names.
-func ProfileFor(argv []string, resolved string) *Profile {
-	all := profiles()
-	for _, p := range all[:len(all)-1] {
-		if p.is(argv, resolved) {
-			return p
-		}
-	}
-	return all[len(all)-1]
-}
-
-// ProfileNamed is a profile by its name; "" is the one of programs that nobody knows.
-// nil: there is none of that name.
-func ProfileNamed(name string) *Profile {
-	for _, p := range profiles() {
-		if p.Name == name || name == "" && p.Name == "generic" {
-			return p
-		}
-	}
-	return nil
-}
-
-// ProfileNames lists them.
-func ProfileNames() string {
-	var names []string
-	for _, p := range profiles() {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // is says whether a program is the agent itself.
@@ -239,7 +175,7 @@ func (p *Profile) Root(argv []string) bool {
 		return !has && (len(file) == 0 || isInput(file[0].text))
 	}
 	v := invocation{names: []string{name}, args: words(argv[1:])}
-	return anyMatches(p.roots, &v) || anyMatches(profiles()[len(profiles())-1].roots, &v)
+	return anyMatches(p.roots, &v) || anyMatches(BuiltinProfiles().Named("").roots, &v)
 }
 
 // Wants are variables that the agent reads and that don't pass by themselves.
@@ -265,24 +201,26 @@ func (p *Profile) Layer() Layer {
 
 func (p *Profile) layerName() string { return "profile " + p.Name }
 
-// parseProfile reads one file, strictly. Errors are of type Problems.
-func parseProfile(file string, data []byte) (*Profile, error) {
-	p := &Profile{}
-	if err := Decode(file, data, &p.file); err != nil {
-		return nil, err
+// ParseProfile reads one file, strictly. Errors are of type Problems; what could be read
+// is returned all the same.
+func ParseProfile(file string, data []byte) (*Profile, error) {
+	p := &Profile{Text: data}
+	err := Decode(file, data, &p.file)
+	if p.Name = p.file.Name; err != nil {
+		return p, err
 	}
-	p.Name, p.Title, p.Prompts = p.file.Name, cmp.Or(p.file.Title, p.file.Name), p.file.Prompts
-	if err := p.compile(file).in(file); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.Title, p.Prompts = cmp.Or(p.file.Title, p.file.Name), p.file.Prompts
+	return p, p.compile(file).in(file)
 }
 
 // compile checks and prepares what the file says.
 func (p *Profile) compile(file string) (bad Problems) {
 	f := &p.file
-	if f.Name == "" {
-		return wrong(0, 0, "a profile needs a name")
+	if bad = profileName(f.Name); bad != nil {
+		return bad
+	}
+	if bad = f.variables(); bad != nil {
+		return bad
 	}
 	for _, l := range []textList{f.Match.Paths, f.Match.Modes} {
 		if bad = l.globs(); bad != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestProfilesParse(t *testing.T) {
 	var got []string
-	for _, p := range profiles() {
+	for _, p := range BuiltinProfiles().All() {
 		got = append(got, p.Name)
 	}
 	if !slices.Equal(got, []string{"aider", "claude", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen", "generic"}) {
@@ -24,7 +24,7 @@ func TestProfilesParse(t *testing.T) {
 	if len(passing()) == 0 || len(grammar()) == 0 {
 		t.Error("the other files are empty")
 	}
-	for _, p := range profiles() {
+	for _, p := range BuiltinProfiles().All() {
 		if p.Title == "" || p.file.Agent && p.Title == p.Name {
 			t.Errorf("%s has no title", p.Name)
 		}
@@ -51,7 +51,7 @@ func TestProfilesParse(t *testing.T) {
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«payload!» x'}\n":        "nothing can follow",
 	} {
 		var fe *FileError
-		if _, err := parseProfile("f.yaml", []byte(in)); !errors.As(err, &fe) || fe.File != "f.yaml" || !strings.Contains(err.Error(), want) {
+		if _, err := ParseProfile("f.yaml", []byte(in)); !errors.As(err, &fe) || fe.File != "f.yaml" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestProfileFor(t *testing.T) {
 		{"generic", "/usr/bin/node", []string{"node", "claude-x.js"}},
 		{"generic", "", nil},
 	} {
-		if got := ProfileFor(c.argv, c.file).Name; got != c.want {
+		if got := BuiltinProfiles().For(c.argv, c.file).Name; got != c.want {
 			t.Errorf("%q %s: %s, want %s", c.argv, c.file, got, c.want)
 		}
 	}
@@ -130,19 +130,19 @@ func TestSelfAgain(t *testing.T) {
 		resolve := func(file string) string {
 			return map[string]string{"/usr/bin/gemini": geminiFile, "/usr/bin/qwen": qwenFile}[file]
 		}
-		if got := ProfileNamed(c.profile).Self(Command{Argv: c.argv, Program: "/usr/bin/node", Resolve: resolve}); got != c.want {
+		if got := BuiltinProfiles().Named(c.profile).Self(Command{Argv: c.argv, Program: "/usr/bin/node", Resolve: resolve}); got != c.want {
 			t.Errorf("%s %q: %v", c.profile, c.argv, got)
 		}
 	}
 	native := Command{Argv: []string{copilot, "-p", "x"}, Program: copilot}
-	if p := ProfileNamed("copilot"); !p.Self(native) || p.Self(Command{Argv: native.Argv, Program: "/p/copilot-x"}) {
+	if p := BuiltinProfiles().Named("copilot"); !p.Self(native) || p.Self(Command{Argv: native.Argv, Program: "/p/copilot-x"}) {
 		t.Error("copilot's native program is its own, another isn't")
 	}
 }
 
 // What an agent only reports to is refused, and what it needs is allowed.
 func TestProfileRefuses(t *testing.T) {
-	p := Builtin().With(ProfileNamed("gemini").Layer())
+	p := Builtin().With(BuiltinProfiles().Named("gemini").Layer())
 	for host, want := range map[string]Verdict{"play.googleapis.com": Deny, "generativelanguage.googleapis.com": Allow, "example.com": Ask} {
 		if got := p.Connect(Destination{Name: host, Port: 443, Protocol: "tcp"}, ""); got.Verdict != want {
 			t.Errorf("%s: %+v", host, got)
@@ -152,7 +152,7 @@ func TestProfileRefuses(t *testing.T) {
 
 // A launcher's native program is the agent; what only claims to be isn't.
 func TestSelf(t *testing.T) {
-	p := ProfileNamed("codex")
+	p := BuiltinProfiles().Named("codex")
 	for _, c := range []struct {
 		c    Command
 		want bool
@@ -180,7 +180,7 @@ func TestSelf(t *testing.T) {
 }
 
 func TestRoot(t *testing.T) {
-	p := ProfileNamed("claude")
+	p := BuiltinProfiles().Named("claude")
 	for s, want := range map[string]bool{
 		"bash": true, "-bash": true, "/bin/bash -l": true, "bash -i": true, "sh": true, "zsh -il": true, "fish": true, "bash --norc": true, "bash --rcfile x": true, "bash -s a": true, "bash -o vi": true, "bash +x": true, "bash -": true, "bash /dev/stdin": true,
 		"tmux": true, "tmux new -s x": true, "screen": true, "screen -S x": true,
@@ -199,7 +199,7 @@ func TestRoot(t *testing.T) {
 // What gemini 0.61.0, qwen 0.15.10 and copilot 1.0.102 ran unasked at their starts
 // and between tool calls, and what is like it and isn't.
 func TestHousekeepingOfOthers(t *testing.T) {
-	gemini, qwen, pilot := ProfileNamed("gemini"), ProfileNamed("qwen"), ProfileNamed("copilot")
+	gemini, qwen, pilot := BuiltinProfiles().Named("gemini"), BuiltinProfiles().Named("qwen"), BuiltinProfiles().Named("copilot")
 	sh := func(s string) Command { return Command{Argv: []string{"/bin/sh", "-c", s}, Program: "/usr/bin/dash"} }
 	run := func(s string) Command {
 		return Command{Argv: strings.Fields(s), Program: "/usr/bin/" + strings.Fields(s)[0]}
@@ -249,10 +249,10 @@ func TestHousekeepingOfOthers(t *testing.T) {
 		{pilot, login(snapshot + "; evil"), false},
 		{pilot, login(strings.Replace(snapshot, "15_18ebb4f474fb8e1b", "'$(evil)'", 1)), false},
 		{pilot, login(snapshot, "/home/me/.profile"), false}, // which the agent wrote
-		{ProfileNamed("crush"), run("git status --short"), true},
-		{ProfileNamed("crush"), run("git status"), false},
-		{ProfileNamed("aider"), run("git cat-file --batch-check"), true},
-		{ProfileNamed("aider"), run("git commit -m x"), false},
+		{BuiltinProfiles().Named("crush"), run("git status --short"), true},
+		{BuiltinProfiles().Named("crush"), run("git status"), false},
+		{BuiltinProfiles().Named("aider"), run("git cat-file --batch-check"), true},
+		{BuiltinProfiles().Named("aider"), run("git commit -m x"), false},
 	} {
 		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
 			t.Errorf("%s %q: %v", c.p.Name, c.c.Argv, got)
@@ -261,7 +261,7 @@ func TestHousekeepingOfOthers(t *testing.T) {
 }
 
 func TestHousekeeping(t *testing.T) {
-	claude, codex, pi := ProfileNamed("claude"), ProfileNamed("codex"), ProfileNamed("pi")
+	claude, codex, pi := BuiltinProfiles().Named("claude"), BuiltinProfiles().Named("codex"), BuiltinProfiles().Named("pi")
 	git := func(s string) Command { return Command{Argv: strings.Fields("git " + s), Program: "/usr/bin/git"} }
 	for _, c := range []struct {
 		p    *Profile
@@ -308,7 +308,7 @@ func TestHousekeeping(t *testing.T) {
 		{claude, Command{Argv: []string{"bash", "-c", "-l", "evil"}, Program: "/usr/bin/bash"}, false},
 		{claude, Command{Argv: []string{"bash", "-c", "evil", "env"}, Program: "/usr/bin/bash"}, false},
 		{claude, Command{Argv: []string{"sh", "-c", "ps aux"}, Program: "/usr/bin/dash"}, false},
-		{ProfileNamed("generic"), git("--no-optional-locks status --short"), false},
+		{BuiltinProfiles().Named("generic"), git("--no-optional-locks status --short"), false},
 		{claude, Command{}, false},
 	} {
 		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
@@ -336,7 +336,7 @@ func TestHousekeeping(t *testing.T) {
 // name brings commands with it, or it reads a file that the agent wrote.
 func TestHousekeepingScript(t *testing.T) {
 	sum := sha256.Sum256([]byte("F=\nsource ~/.rc; declare -f > $F\n"))
-	p, err := parseProfile("f.yaml", []byte("name: x\nhousekeeping:\n  - run: bash -c *\n    script:\n      holes: ['F=(/[a-z/.]+)\\n']\n      sha256: ["+hex.EncodeToString(sum[:])+"]\n    reads: [.rc]\n"))
+	p, err := ParseProfile("f.yaml", []byte("name: x\nhousekeeping:\n  - run: bash -c *\n    script:\n      holes: ['F=(/[a-z/.]+)\\n']\n      sha256: ["+hex.EncodeToString(sum[:])+"]\n    reads: [.rc]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestHousekeepingScript(t *testing.T) {
 // What a known script reads is in the agent's home: who names another folder
 // could have anything read and defined for the commands after it.
 func TestHousekeepingReadsItsHomeOnly(t *testing.T) {
-	claude := ProfileFor([]string{"claude"}, "")
+	claude := BuiltinProfiles().For([]string{"claude"}, "")
 	for i := range claude.keep {
 		u := &claude.keep[i]
 		if u.Script == nil || len(u.holes) == 0 {
@@ -392,7 +392,7 @@ func geminiWrapped(commands string) string {
 // What stands between a wrapper's own commands is what is shown, when it can be
 // nothing but commands of its own.
 func TestPeelCommands(t *testing.T) {
-	gemini := ProfileNamed("gemini")
+	gemini := BuiltinProfiles().Named("gemini")
 	for _, line := range []string{"ls", "git add -A && git commit -q -m 'fix'", "cat <<E\n)\nE", "ls # here", "a\n\nb", "(a)", "sleep 9 &"} {
 		got := gemini.Peel([]string{"/usr/bin/bash", "-c", geminiWrapped(line)})
 		if !got.Wrapped || got.Line != line || !slices.Equal(got.Argv, []string{"/usr/bin/bash", "-c", line}) {
@@ -420,7 +420,7 @@ func FuzzPeelCommands(f *testing.F) {
 	for _, s := range []string{"ls", "ls\n)\nrm\n(", "cat <<E\n)\nE", "a() { b; }", "x='\n'", "$(", "ls \\", "case x in a) ;; esac", "ls #"} {
 		f.Add(s)
 	}
-	p := ProfileNamed("gemini")
+	p := BuiltinProfiles().Named("gemini")
 	f.Fuzz(func(t *testing.T, commands string) {
 		script := geminiWrapped(commands)
 		got := p.Peel([]string{"/bin/bash", "-c", script})
@@ -444,7 +444,7 @@ func FuzzPeelCommands(f *testing.F) {
 }
 
 func TestPeel(t *testing.T) {
-	claude, codex := ProfileNamed("claude"), ProfileNamed("codex")
+	claude, codex := BuiltinProfiles().Named("claude"), BuiltinProfiles().Named("codex")
 	snapshot := []string{"/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"}
 	for _, c := range []struct {
 		p    *Profile
@@ -459,12 +459,12 @@ func TestPeel(t *testing.T) {
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("'cat <<E\nE'"), " < /dev/null", "", 1)}, "cat <<E\nE", snapshot},
 		{claude, []string{"/bin/bash", "-c", "-l", "shopt -u extglob 2>/dev/null || true && eval ls < /dev/null && pwd -P >| /tmp/claude-1-cwd"}, "ls", nil},
 		{codex, []string{"/bin/bash", "-lc", "ls | wc"}, "ls | wc", nil},
-		{ProfileNamed("qwen"), []string{"bash", "-c", "ls | wc"}, "ls | wc", nil},                                  // 0.15.10
-		{ProfileNamed("copilot"), []string{"/bin/bash", "--norc", "--noprofile", "-c", "ls | wc"}, "ls | wc", nil}, // 1.0.102
-		{ProfileNamed("copilot"), []string{"/bin/bash", "--rcfile", "x", "-c", "ls | wc"}, "", nil},
-		{ProfileNamed("opencode"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil}, // 1.18.33
-		{ProfileNamed("aider"), []string{"/bin/bash", "-i", "-c", "ls | wc"}, "ls | wc", nil},
-		{ProfileNamed("pi"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil},
+		{BuiltinProfiles().Named("qwen"), []string{"bash", "-c", "ls | wc"}, "ls | wc", nil},                                  // 0.15.10
+		{BuiltinProfiles().Named("copilot"), []string{"/bin/bash", "--norc", "--noprofile", "-c", "ls | wc"}, "ls | wc", nil}, // 1.0.102
+		{BuiltinProfiles().Named("copilot"), []string{"/bin/bash", "--rcfile", "x", "-c", "ls | wc"}, "", nil},
+		{BuiltinProfiles().Named("opencode"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil}, // 1.18.33
+		{BuiltinProfiles().Named("aider"), []string{"/bin/bash", "-i", "-c", "ls | wc"}, "ls | wc", nil},
+		{BuiltinProfiles().Named("pi"), []string{"/bin/bash", "-c", "ls | wc"}, "ls | wc", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/bash", "/bin/bash", "-lc", "ls"}, "ls", nil},
 		// Not exactly that: more runs than would be shown.
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls") + "; rm -rf ."}, "", nil},
@@ -495,7 +495,7 @@ func TestPeel(t *testing.T) {
 		{codex, []string{"/bin/bash", "-lc", " "}, "", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/sh", "/bin/bash", "-lc", "ls"}, "", nil}, // another program by that name
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/p/evil", "/p/evil", "-lc", "ls"}, "", nil},
-		{ProfileNamed("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
+		{BuiltinProfiles().Named("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
 		{claude, nil, "", nil},
 	} {
 		got := c.p.Peel(c.argv)
@@ -512,10 +512,10 @@ func TestPeel(t *testing.T) {
 	if got := codex.Peel([]string{"bash", "-lc", "ls"}); !slices.Contains(got.Startup, ".bash_profile") {
 		t.Errorf("a login shell reads files: %+v", got)
 	}
-	if got := ProfileNamed("aider").Peel([]string{"bash", "-i", "-c", "ls"}); !slices.Contains(got.Startup, ".bashrc") {
+	if got := BuiltinProfiles().Named("aider").Peel([]string{"bash", "-i", "-c", "ls"}); !slices.Contains(got.Startup, ".bashrc") {
 		t.Errorf("an interactive shell reads files: %+v", got)
 	}
-	if got := ProfileNamed("copilot").Peel([]string{"bash", "--norc", "--noprofile", "-c", "ls"}); !got.Wrapped || got.Startup != nil {
+	if got := BuiltinProfiles().Named("copilot").Peel([]string{"bash", "--norc", "--noprofile", "-c", "ls"}); !got.Wrapped || got.Startup != nil {
 		t.Errorf("this one reads none: %+v", got)
 	}
 }
@@ -527,7 +527,7 @@ func FuzzPeel(f *testing.F) {
 	for _, s := range []string{"ls", "'a b'", `'it'"'"'s'`, "'x' < /dev/null; rm", "$(x)", "a;b", "'a\nb'", "\"a\"", "=a", "{a,b}", "#"} {
 		f.Add(claudeWrapped(s))
 	}
-	p := ProfileNamed("claude")
+	p := BuiltinProfiles().Named("claude")
 	f.Fuzz(func(t *testing.T, script string) {
 		got := p.Peel([]string{"/bin/bash", "-c", script})
 		if !got.Wrapped {
@@ -569,7 +569,7 @@ func FuzzPeel(f *testing.F) {
 }
 
 func TestArgs(t *testing.T) {
-	codex := ProfileNamed("codex")
+	codex := BuiltinProfiles().Named("codex")
 	got := codex.Args([]string{"codex", "exec", "x"})
 	if got[0] != "codex" || got[1] != "-c" || !slices.Equal(got[len(got)-2:], []string{"exec", "x"}) || !slices.Contains(got, "sandbox_mode=danger-full-access") {
 		t.Errorf("%q", got)
@@ -578,7 +578,7 @@ func TestArgs(t *testing.T) {
 	if !slices.Equal(got[:3], []string{"node", "/x/codex.js", "-c"}) || got[len(got)-1] != "exec" {
 		t.Errorf("%q", got)
 	}
-	for _, p := range profiles() {
+	for _, p := range BuiltinProfiles().All() {
 		in := []string{"x", "y"}
 		p.Args(in)[0] = "z"
 		if in[0] != "x" || p.Args(nil) != nil {
@@ -594,7 +594,7 @@ func TestEnvironment(t *testing.T) {
 		"ANTHROPIC_API_KEY=secret", "OPENAI_API_KEY=secret", "GITHUB_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret", "LC_TOKEN=secret", "LC_=secret", "TERM_TOKEN=secret", "SSH_AUTH_SOCK=secret", "DBUS_SESSION_BUS_ADDRESS=secret", "XAUTHORITY=secret",
 		"HTTP_PROXY=http://u:secret@h", "LD_PRELOAD=secret", "BASH_ENV=secret", "NODE_OPTIONS=secret", "HOME=secret", "PATH=secret", "BASH_FUNC_ls%%=() { secret; }", "=secret", "secret", "IS_SANDBOX=0", "ANTHROPIC_MODEL=m",
 	}
-	got := Environment(host, ProfileNamed("claude"))
+	got := Environment(host, BuiltinProfiles().Named("claude"))
 	for _, e := range got {
 		if strings.Contains(e, "secret") {
 			t.Errorf("%s passes", e)
@@ -610,14 +610,14 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s passes, too", no)
 		}
 	}
-	if got := Environment(host, ProfileNamed("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
+	if got := Environment(host, BuiltinProfiles().Named("generic")); slices.Contains(got, "ANTHROPIC_MODEL=m") || slices.Contains(got, "IS_SANDBOX=0") {
 		t.Errorf("generic: %v", got)
 	}
 }
 
 // What an agent's profile says of questions counts as what policies do.
 func TestProfileAsks(t *testing.T) {
-	p, err := parseProfile("f.yaml", []byte("name: x\nask: {on: deny, timeout: 5m}\n"))
+	p, err := ParseProfile("f.yaml", []byte("name: x\nask: {on: deny, timeout: 5m}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -625,7 +625,7 @@ func TestProfileAsks(t *testing.T) {
 	if len(a) != 1 || a[0].On != "deny" || a[0].Timeout != 5*time.Minute || a[0].Layer != "profile x" || a[0].Line != 2 {
 		t.Errorf("got %+v", a)
 	}
-	if _, err := parseProfile("f.yaml", []byte("name: x\nask: {on: later}\n")); err == nil || !strings.Contains(err.Error(), `2:11: questions wait or are denied`) {
+	if _, err := ParseProfile("f.yaml", []byte("name: x\nask: {on: later}\n")); err == nil || !strings.Contains(err.Error(), `2:11: questions wait or are denied`) {
 		t.Errorf("got %v", err)
 	}
 }

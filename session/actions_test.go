@@ -10,7 +10,7 @@ import (
 	"stepbox/session/judge"
 )
 
-var claude = policy.ProfileFor([]string{"claude"}, "")
+var claude = policy.BuiltinProfiles().For([]string{"claude"}, "")
 
 // lived is an action that was formed of one exec, ran and has ended, or was denied.
 func lived(l *actions, n int, denied bool) *action {

@@ -90,7 +90,9 @@ type Session struct {
 	store    *store.Store
 	log      *slog.Logger
 	box      *runner.Sandbox
+	profiles *policy.Profiles
 	profile  *policy.Profile
+	unread   []rules.Broken // profiles of the person's that can't be used
 	outfit   *outfit.Outfit
 	brought  *api.Brought
 	services map[string]socket.Service // at which the sandbox's programs speak to it

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,24 @@ func (s *Session) openSources() error {
 		return &runner.StartError{Reason: err.Error()}
 	}
 	s.sources, s.read = set, set.Now()
+	return nil
+}
+
+// recognise finds the agent's profile. A session doesn't start by another if the right one
+// may be one that can't be read, or if two are.
+func (s *Session) recognise() error {
+	cfg := s.cfg
+	s.profiles, s.unread = rules.LookProfiles(rules.Profiles(cfg.Home, outfit.Variable(cfg.Env, "XDG_CONFIG_HOME")))
+	argv, file, real := outfit.Started(cfg.Argv, cfg.Env, cfg.Workspace)
+	for _, b := range s.unread {
+		if b.MayBe(argv, file) || b.MayBe(argv, real) {
+			return &runner.StartError{Reason: "the agent's profile may be one that can't be used: " + b.Err.Error()}
+		}
+	}
+	s.profile = outfit.ProfileFor(s.profiles, cfg.Argv, cfg.Env, cfg.Workspace)
+	if err := cmp.Or(s.profiles.Clash(argv, file), s.profiles.Clash(argv, real)); err != nil {
+		return &runner.StartError{Reason: err.Error()}
+	}
 	return nil
 }
 

@@ -37,7 +37,9 @@ func (s *Session) begin(ctx context.Context) error {
 	prepared := runner.Prepare(ctx, runner.Spec{ID: cfg.ID, StateDir: s.store.SessionDir(cfg.ID), RunDir: cfg.RunDir, Workspace: cfg.Workspace, Limits: cfg.Limits})
 	defer prepared.Abandon()
 	go policy.Scripts(cfg.Argv, "") // reads the grammar of programs, which the agent's own start waits for
-	s.profile = outfit.ProfileFor(cfg.Argv, cfg.Env)
+	if err := s.recognise(); err != nil {
+		return err
+	}
 	if err := s.openSources(); err != nil {
 		return err
 	}
@@ -230,6 +232,9 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		begin()
 		s.tellVariables()
 		s.openPorts(s.box)
+		for _, b := range s.unread {
+			s.note(true, "a profile of yours isn't used: %s", api.Escape(b.Err.Error()))
+		}
 		s.followSources()
 	})
 	if err := errors.Join(err, failed); err != nil || s.past == nil {
@@ -327,7 +332,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	s.network.Gone = func(t *network.Try) { s.loop.WhenStarted(func() { s.gaveUp(t) }) }
 	s.network.Reached = func(why string) { s.loop.WhenStarted(func() { s.note(true, "%s", api.Escape(why)) }) }
 	s.network.Tries.Admit = s.network.Admit
-	s.judge = &judge.Judge{Env: of.Spec.Env, Secrets: s.secrets, Places: judge.Places{
+	s.judge = &judge.Judge{Env: of.Spec.Env, Profiles: s.profiles, Secrets: s.secrets, Places: judge.Places{
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: place.Written(), HomeBelow: place.Below(),
 		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]string{},
 	}}

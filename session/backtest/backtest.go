@@ -21,6 +21,8 @@ type Backtester struct {
 	History *ledger.History
 	// Home is the folder that sandboxes have as their home.
 	Home string
+	// Profiles are those of agents; nil: the built-in.
+	Profiles *policy.Profiles
 	// Layers are the rules that hold in a project's folder now.
 	Layers func(folder string) (Layers, error)
 	// Files are where rules are put for a project's folder.
@@ -94,7 +96,7 @@ func (b *Backtester) walk(ctx context.Context, of api.PastOf, tell func(api.Past
 		}
 		var failed error
 		take := begin(s, now)
-		err := Read(ctx, b.History, s.ID, func(d *Deed) bool {
+		err := Read(ctx, b.History, b.Profiles, s.ID, func(d *Deed) bool {
 			failed = take(d)
 			return failed == nil
 		})

@@ -17,18 +17,15 @@ import (
 // Read yields what a session did, in the order in which it was recorded, until yield
 // says that it has enough. Of an imported session it yields nothing: it has what was
 // printed alone.
-func Read(ctx context.Context, h *ledger.History, id string, yield func(*Deed) bool) error {
+func Read(ctx context.Context, h *ledger.History, ps *policy.Profiles, id string, yield func(*Deed) bool) error {
 	s, err := h.Session(ctx, id)
 	if err != nil || s.Imported() {
 		return err
 	}
 	r := &reader{
-		session: &s, profile: policy.ProfileNamed(s.Agent), yield: yield,
+		session: &s, profile: cmp.Or(ps.Named(s.Agent), ps.Named("")), profiles: ps, yield: yield,
 		actions: make(map[int]*past), roots: make(map[int]*policy.Profile), questions: make(map[int64]*asked),
 		held: make(map[string]*asked), open: make(map[int64]*Deed),
-	}
-	if r.profile == nil { // a profile of another version
-		r.profile = policy.ProfileNamed("")
 	}
 	for e, err := range h.Recorded(ctx, id, 0, kinds...) {
 		if err != nil {
@@ -54,10 +51,11 @@ const (
 
 // reader goes through the events of a session.
 type reader struct {
-	session *api.Session
-	profile *policy.Profile // of the session's agent
-	yield   func(*Deed) bool
-	over    bool // it has enough
+	session  *api.Session
+	profile  *policy.Profile // of the session's agent
+	profiles *policy.Profiles
+	yield    func(*Deed) bool
+	over     bool // it has enough
 
 	actions   map[int]*past           // that haven't ended
 	roots     map[int]*policy.Profile // pids of agents' and shells' own processes
@@ -262,7 +260,7 @@ func (r *reader) exec(e api.Event) {
 // agents' and shells' own processes.
 func (r *reader) agentOf(x *api.Exec) *policy.Profile {
 	profile := cmp.Or(r.roots[x.Parent], r.roots[x.Pid], r.profile)
-	agent := policy.ProfileFor(x.Argv, x.Program)
+	agent := r.profiles.For(x.Argv, x.Program)
 	if x.Action != 0 && !agent.Agent() {
 		return profile
 	}

@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,14 +17,15 @@ import (
 // World is a session as it would have gone by some rules, as far as these say: what is
 // covered by an approval, and what was answered.
 type World struct {
-	home    string         // of the sandbox
-	layers  []policy.Layer // of files, from the general to the specific
-	agent   string
-	rules   []api.Rule // by which policy was made
-	policy  *policy.Policy
-	covers  map[int]cover
-	pushes  map[int]bool         // actions in which a rule allows a git push
-	answers map[string]time.Time // when a destination, or a nested command, was asked about
+	home     string // of the sandbox
+	profiles *policy.Profiles
+	layers   []policy.Layer // of files, from the general to the specific
+	agent    string
+	rules    []api.Rule // by which policy was made
+	policy   *policy.Policy
+	covers   map[int]cover
+	pushes   map[int]bool         // actions in which a rule allows a git push
+	answers  map[string]time.Time // when a destination, or a nested command, was asked about
 }
 
 // cover is what an action's verdict says of what it starts.
@@ -37,8 +39,8 @@ const (
 
 // NewWorld begins a session by the rules of these layers, which stand over the built-in
 // ones and those of the agent's profile.
-func NewWorld(home string, layers ...policy.Layer) *World {
-	return &World{home: home, layers: layers, covers: make(map[int]cover), pushes: make(map[int]bool), answers: make(map[string]time.Time)}
+func NewWorld(home string, ps *policy.Profiles, layers ...policy.Layer) *World {
+	return &World{home: home, profiles: ps, layers: layers, covers: make(map[int]cover), pushes: make(map[int]bool), answers: make(map[string]time.Time)}
 }
 
 // at has the rules be those that held when a deed was done.
@@ -53,11 +55,8 @@ func (w *World) at(s *api.Session) error {
 	}
 	made.Origin = policy.Given
 	w.agent, w.rules = s.Agent, s.Rules
-	profile := policy.ProfileNamed(s.Agent)
-	if profile == nil {
-		profile = policy.ProfileNamed("")
-	}
-	named, _ := rules.Named(s.Hosts) // they were read when it started
+	profile := cmp.Or(w.profiles.Named(s.Agent), w.profiles.Named("")) // of another version, it may be gone
+	named, _ := rules.Named(s.Hosts)                                   // they were read when it started
 	w.policy = policy.Builtin().With(profile.Layer()).With(w.layers...).With(named, made)
 	return nil
 }

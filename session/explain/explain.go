@@ -26,7 +26,9 @@ import (
 type Service struct {
 	// Session finds a session by its id.
 	Session func(ctx context.Context, id string) (api.Session, error)
+	Past    Past // to make profiles of; nil: nothing is known
 	Home    string
+	Data    string // the store's folder
 	Config  string // the person's XDG_CONFIG_HOME; "" is not set
 	User    string // the person's own file of rules
 	Trust   rules.Trust
@@ -62,9 +64,10 @@ func (s *Service) holding(ctx context.Context, of api.PolicyOf) (holding, error)
 	if agent == "" {
 		agent = r.session.Agent
 	}
-	profile := policy.ProfileNamed(agent)
+	profiles := s.profiles()
+	profile := profiles.Named(agent)
 	if profile == nil {
-		return r, api.Problemf(api.CodeUsage, "there is no profile %q: there are %s", api.Escape(agent), policy.ProfileNames())
+		return r, api.Problemf(api.CodeUsage, "there is no profile %q: there are %s", api.Escape(agent), profiles.Names())
 	}
 	r.profile = profile
 	r.layers = append(r.layers, alone(policy.Builtin().Layers()[0]), alone(profile.Layer()))

@@ -68,7 +68,7 @@ func TestChanges(t *testing.T) {
 			t.Skip("this filesystem has not what the test needs:", err)
 		}
 	}
-	claude := policy.ProfileNamed("claude")
+	claude := policy.BuiltinProfiles().Named("claude")
 	changes, err := p.Changes(claude)
 	if err != nil {
 		t.Fatal(err)
@@ -115,11 +115,11 @@ func TestKeepSome(t *testing.T) {
 		write(t, upper, name, "n", 0o600)
 	}
 	for _, paths := range [][]string{{"../x"}, {"/"}, {"a/b/c/d"}, {"nothing"}} {
-		if kept, err := p.Keep(policy.ProfileNamed(""), paths...); err != nil || len(kept.Files) > 0 {
+		if kept, err := p.Keep(policy.BuiltinProfiles().Named(""), paths...); err != nil || len(kept.Files) > 0 {
 			t.Errorf("%q: %v %v", paths, listed(kept), err)
 		}
 	}
-	if _, err := p.Keep(policy.ProfileNamed(""), "a/b/", "z"); err != nil {
+	if _, err := p.Keep(policy.BuiltinProfiles().Named(""), "a/b/", "z"); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"a/b/c": true, "z": true, "a/bc": false, "a/x": false} {
@@ -133,7 +133,7 @@ func TestKeepSome(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	dir := t.TempDir()
 	for _, kind := range []api.HomeKind{api.HomeProfile, api.HomeFresh, ""} {
-		if _, err := home.Of(kind, dir, dir, "claude").Changes(policy.ProfileNamed("claude")); err == nil {
+		if _, err := home.Of(kind, dir, dir, "claude").Changes(policy.BuiltinProfiles().Named("claude")); err == nil {
 			t.Errorf("%q has changes", kind)
 		}
 	}
@@ -141,13 +141,13 @@ func TestNothingToCompare(t *testing.T) {
 	if err := os.Remove(upper); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := p.Changes(policy.ProfileNamed("claude")); err != nil || len(c.Files) > 0 {
+	if c, err := p.Changes(policy.BuiltinProfiles().Named("claude")); err != nil || len(c.Files) > 0 {
 		t.Errorf("%v %v", c, err)
 	}
 	if err := os.Symlink(dir, upper); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := p.Changes(policy.ProfileNamed("claude")); err == nil {
+	if c, err := p.Changes(policy.BuiltinProfiles().Named("claude")); err == nil {
 		t.Errorf("a link is looked into: %v", c)
 	}
 }

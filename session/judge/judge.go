@@ -35,6 +35,8 @@ type Judge struct {
 	// Local says that the person started the agent from the project, so that
 	// what looks like the agent's program there is.
 	Local bool
+	// Profiles are those of agents that this one may start; nil: the built-in.
+	Profiles *policy.Profiles
 	// Secrets hides secrets in what a person is shown; nil: they are shown. What is judged
 	// is what really runs.
 	Secrets *redact.Redactor
@@ -123,7 +125,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.Command = redact.Of(j.Secrets, command(e, peeled, shown, same, l, fed))
 	x.hide = j.Secrets
 	x.judged(j.By(x, x.policy))
-	if p := policy.ProfileFor(e.Argv, e.Program.Path); p.Agent() {
+	if p := j.Profiles.For(e.Argv, e.Program.Path); p.Agent() {
 		x.Agent = p
 	}
 	x.Chain = chainOf(e, l)

@@ -48,7 +48,7 @@ func starts(path, file string, argv ...string) *gate.Exec {
 	}
 }
 
-var claude = policy.ProfileFor([]string{"claude"}, "")
+var claude = policy.BuiltinProfiles().For([]string{"claude"}, "")
 
 // What a program start is, by what it is called, where it is and who wrote it.
 func TestExec(t *testing.T) {
@@ -330,7 +330,7 @@ func TestBecomes(t *testing.T) {
 	}
 	j := made(t, "project/codex")
 	j.Use(policy.Builtin().With(rules))
-	codex := policy.ProfileNamed("codex")
+	codex := policy.BuiltinProfiles().Named("codex")
 	for name, c := range map[string]struct {
 		file string
 		argv []string

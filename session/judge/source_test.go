@@ -14,7 +14,7 @@ import (
 // its shell.
 func wrapped(t *testing.T, snapshot, command string) (*gate.Exec, *policy.Profile) {
 	t.Helper()
-	p := policy.ProfileFor([]string{"claude"}, "")
+	p := policy.BuiltinProfiles().For([]string{"claude"}, "")
 	argv := []string{"/bin/bash", "-c", "source " + snapshot + " 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval '" + command + "' < /dev/null && pwd -P >| /tmp/claude-1-cwd"}
 	if peeled := p.Peel(argv); !peeled.Wrapped || len(peeled.Sources) != 1 {
 		t.Fatalf("the profile doesn't know its own wrapper: %+v", peeled)

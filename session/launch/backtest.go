@@ -11,13 +11,21 @@ import (
 	"stepbox/session/rules"
 )
 
+// profilesOf are the built-in profiles and the person's own. What can't be read of these is
+// told where a session starts.
+func profilesOf(home string) *policy.Profiles {
+	ps, _ := rules.LookProfiles(rules.Profiles(home, os.Getenv("XDG_CONFIG_HOME")))
+	return ps
+}
+
 // backtester judges recorded sessions by the rules of the person that this process is of.
 func backtester(h *ledger.History, data, home string) *backtest.Backtester {
 	files := func(folder string) rules.Config {
 		return policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), data, folder)
 	}
 	return &backtest.Backtester{
-		History: h, Home: home,
+		Profiles: profilesOf(home),
+		History:  h, Home: home,
 		Layers: func(folder string) (backtest.Layers, error) {
 			now := rules.Look(files(folder))
 			return backtest.Layers{User: now.User.Layer, Project: now.Project.Layer}, errors.Join(now.User.Problem, now.Project.Problem)

@@ -197,7 +197,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Reader:   history,
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals, history.Sessions},
-		Homes:    homes{st, dir, live},
+		Homes:    homes{st, dir, live, profilesOf(a.Person.Home)},
 		Replayer: history,
 		Exporter: exporter,
 		Travel:   travels,
@@ -207,7 +207,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Finder:   find.New(history),
 		Verifier: verifier,
 		Ring:     ring,
-		Policies: explainer(history.Session, dir, a.Person.Home),
+		Policies: explainer(history.Session, history, dir, a.Person.Home),
 		Truster:  truster{dir},
 		Ruler:    ruler{dir, a.Person.Home},
 	}, live.find, log)

@@ -13,9 +13,10 @@ import (
 
 // homes are those of sessions, by the record.
 type homes struct {
-	store *store.Store
-	dir   string
-	live  registry
+	store    *store.Store
+	dir      string
+	live     registry
+	profiles *policy.Profiles
 }
 
 func (h homes) of(ctx context.Context, id string) (home.Place, *policy.Profile, error) {
@@ -23,7 +24,7 @@ func (h homes) of(ctx context.Context, id string) (home.Place, *policy.Profile, 
 	if err != nil {
 		return home.Place{}, nil, noSession(id, err)
 	}
-	profile := policy.ProfileNamed(s.Agent)
+	profile := h.profiles.Named(s.Agent)
 	if profile == nil {
 		return home.Place{}, nil, api.Problemf(api.CodeInvalid, "nothing is known of agents called %s any more", api.Escape(s.Agent))
 	}

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/pid1"
 	"stepbox/session"
@@ -218,7 +217,7 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	if err != nil || !old && !now.is(k.Folder) {
 		return refuse("%s isn't the folder that it worked on, but another of that name: put that one back there, or %s", was.Workspace, elsewhere(was))
 	}
-	if r.Fork == nil && cfg.HomeKind == api.HomeSession && policy.ProfileNamed(was.Agent) != nil {
+	if r.Fork == nil && cfg.HomeKind == api.HomeSession && profilesOf(r.Home).Named(was.Agent) != nil {
 		cfg.HomeOf = was.Agent // with another agent, too, it is the same home
 	}
 	if r.Fork != nil {

@@ -140,9 +140,32 @@ func (s *survey) repository(workspace, dir string) (folder string, front []strin
 	return folder, front, nil
 }
 
-// ProfileFor is the profile of a program that is started with an environment.
-func ProfileFor(argv, env []string) *policy.Profile {
-	return policy.ProfileFor(argv, lookPath(argv[0], pathOf(env)))
+// ProfileFor is the profile, of a set, of a program that is started with an environment in
+// a folder.
+func ProfileFor(of *policy.Profiles, argv, env []string, dir string) *policy.Profile {
+	argv, file, real := Started(argv, env, dir)
+	if p := of.For(argv, file); p.Agent() || real == file {
+		return p
+	}
+	return of.For(argv, real)
+}
+
+// Started is what profiles are looked up by: arguments, in which paths are absolute, and
+// the file that is started, before its links are followed and after.
+func Started(argv, env []string, dir string) (args []string, file, real string) {
+	args = slices.Clone(argv)
+	for i, a := range args {
+		if strings.Contains(a, "/") && !strings.HasPrefix(a, "-") && !filepath.IsAbs(a) {
+			if _, err := os.Lstat(filepath.Join(dir, a)); i == 0 || err == nil {
+				args[i] = filepath.Join(dir, a)
+			}
+		}
+	}
+	file = lookPath(args[0], pathOf(env))
+	if r, err := filepath.EvalSymlinks(file); err == nil && file != "" {
+		return args, file, r
+	}
+	return args, file, file
 }
 
 // Person says where git's configuration of a person is.

@@ -180,7 +180,7 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 	home := filepath.Join(common.RunDir, common.ID, "home")
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: common.StateDir, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(j.argv, cfg.Env), Extras: outfit.Extras{NoCaches: !j.builds},
+		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(nil, j.argv, cfg.Env, cfg.Workspace), Extras: outfit.Extras{NoCaches: !j.builds},
 	})
 	if err == nil && of.Spec.Outer != "" && cfg.Outer != "" {
 		err = copyUpper(cfg.Outer, filepath.Join(common.StateDir, "outer", "upper"))

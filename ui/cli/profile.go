@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// profile is the command on profiles, with all that are below it.
+func profile(connect, rules Connect) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "profile", Short: "Say what is known about the kinds of agents",
+		Long: "A profile says of one kind of agent how it is recognised, which variables and hosts it needs, how it runs commands\n" +
+			"and which of them are its own upkeep. Yours are files in the folder profiles beside your policy.yaml, and go over\n" +
+			"those that are built in. See docs/profiles.md.",
+		Args: known, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SuggestionsMinimumDistance = 2 // letters
+	cmd.AddCommand(profileList(rules), profileShow(rules), profileNew(connect))
+	return cmd
+}
+
+func profileList(connect Connect) *cobra.Command {
+	return wrap(connect, "ls", "List the profiles, and what each recognises", cobra.NoArgs, func(c command, _ []string) error {
+		all, err := c.client.Profiles(c.ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(all, func(w io.Writer) {
+			for _, p := range all {
+				from := cmp.Or(short(p.File), "built-in")
+				if p.Replaces {
+					from += ", in place of the built-in"
+				}
+				if p.Problem != "" {
+					from, p.Recognised = "can't be used", []string{p.Problem}
+				}
+				row(w, p.Name, "%s\t%s", from, strings.Join(p.Recognised, ", "))
+			}
+		})
+	})
+}
+
+func profileShow(connect Connect) *cobra.Command {
+	cmd := wrap(connect, "show NAME", "Print a profile: in words, and the file that is in force", cobra.ExactArgs(1), func(c command, args []string) error {
+		p, err := c.client.Profile(c.ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return c.print(p, func(w io.Writer) { printProfile(w, p) })
+	})
+	cmd.Long = "Print what is known about one kind of agent, in words as comments, and then the file that says so: all of it is a\n" +
+		"file to begin one of your own with."
+	return cmd
+}
+
+func printProfile(w io.Writer, p api.Profile) {
+	say := func(what string, list []string) {
+		for i, x := range list {
+			fmt.Fprintf(w, "# %-12s %s\n", [2]string{what, ""}[min(i, 1)], x)
+		}
+	}
+	say("profile", []string{p.Name + ", " + cmp.Or(short(p.File), "built-in")})
+	say("recognises", p.Recognised)
+	say("home", []string{p.Home})
+	say("sets", p.Set)
+	say("passes", p.Passed)
+	say("wants", p.Wanted)
+	if len(p.Wanted) > 0 {
+		say("", []string{"(each passes with --env NAME)"})
+	}
+	say("told", p.Args)
+	say("reaches", p.Hosts)
+	say("upkeep", []string{paint.Count(p.Upkeep, "kind of command", "kinds of commands") + " of its own that nobody is asked about"})
+	say("wrappers", []string{paint.Count(p.Wrappers, "way", "ways") + " of running commands that are known"})
+	fmt.Fprintln(w)
+	for line := range strings.Lines(p.Text) {
+		fmt.Fprintln(w, api.Escape(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+func profileNew(connect Connect) *cobra.Command {
+	var from string
+	cmd := wrap(connect, "new NAME", "Write a profile to begin with, of what an agent did in a session", cobra.ExactArgs(1), func(c command, args []string) error {
+		if from == "" {
+			return fmt.Errorf("%w: --from SESSION says of which agent: run it once without a profile; stepbox ls lists sessions", ErrUsage)
+		}
+		s, err := c.toRead(from)
+		if err != nil {
+			return err
+		}
+		made, err := c.client.NewProfile(c.ctx, api.ProfileNew{Name: args[0], Session: s.ID})
+		if err != nil {
+			return err
+		}
+		return c.print(made, func(w io.Writer) {
+			fmt.Fprint(w, made.Text)
+			fmt.Fprintf(w, "\n# %s has this now, and counts for sessions from now on: go over it.\n", short(made.File))
+		})
+	})
+	cmd.Long = "Write a profile of an agent that none is for, from one session of it: its program, the hosts that it reached and was\n" +
+		"let, and in comments the commands that it repeats from its start on and the shells that it runs commands with. It is\n" +
+		"put into your folder of profiles and printed. A file that is there stays as it is."
+	cmd.Flags().StringVar(&from, "from", "", "the session")
+	return cmd
+}
