@@ -48,7 +48,10 @@ type profileFile struct {
 	// Refuse are hosts to which it only reports, where no setting turns that off:
 	// refused without a question.
 	Refuse textList `yaml:"refuse"`
-	Ask    askFile  `yaml:"ask"` // as in a policy
+	// Network are rules as in a policy, for what isn't as simple: a host that
+	// the agent's own program asks for without being told to.
+	Network []netFile `yaml:"network"`
+	Ask     askFile   `yaml:"ask"` // as in a policy
 	// Roots are programs to whom the agent, or a person, feeds commands.
 	Roots        textList     `yaml:"roots"`
 	Housekeeping []upkeepFile `yaml:"housekeeping"`
@@ -232,6 +235,13 @@ func (p *Profile) compile(file string) (bad Problems) {
 	}
 	if p.hosts, bad = hosts(file, f.Hosts, f.Refuse); bad != nil {
 		return bad
+	}
+	for i := range f.Network {
+		rules, bad := f.Network[i].rules(&Layer{Name: p.layerName(), File: file})
+		if bad != nil {
+			return bad
+		}
+		p.hosts = append(p.hosts, rules...)
 	}
 	if p.roots, bad = f.Roots.rules(); bad != nil {
 		return bad

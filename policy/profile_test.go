@@ -629,3 +629,17 @@ func TestProfileAsks(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What an agent asks for without being told to is denied to its own program alone.
+func TestProfileNetwork(t *testing.T) {
+	rules := Builtin().With(BuiltinProfiles().Named("codex").Layer())
+	news := Destination{Name: "raw.githubusercontent.com", Port: 443, Protocol: TCP}
+	for program, want := range map[string]Verdict{codexFile: Deny, "/usr/bin/curl": Ask, "/p/codex": Ask} {
+		if got := rules.Connect(news, program); got.Verdict != want {
+			t.Errorf("%s: %s", program, got.Verdict)
+		}
+	}
+	if _, err := ParseProfile("f.yaml", []byte("name: x\nnetwork: [{deny: 'a.com:0'}]\n")); err == nil || !strings.Contains(err.Error(), "f.yaml:2:") {
+		t.Errorf("got %v", err)
+	}
+}
