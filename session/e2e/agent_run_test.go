@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/e2e/standin"
 )
@@ -36,12 +37,15 @@ func agentsDir() string {
 // agent is a kind of real agent, and how it is told to do what a test wants.
 // The address of the stand-in is put in for URL.
 type agent struct {
-	name  string            // of its profile and of its program
-	env   map[string]string // variables that lead it to the stand-in
-	files map[string]string // in its home
-	args  []string          // what it is always given
-	ask   []string          // and for one prompt, without a screen
-	again []string          // and for one more prompt in the conversation before
+	name   string            // of its profile and of its program
+	env    map[string]string // variables that lead it to the stand-in
+	files  map[string]string // in its home
+	args   []string          // what it is always given
+	ready  string            // what its screen shows when it takes a prompt
+	ask    []string          // and for one prompt, without a screen
+	again  []string          // and for one more prompt in the conversation before
+	resume []string          // goes on with the conversation before, in its screen
+	stop   string            // stops what it leaves running when it was told to stop; "" when that is nothing
 
 	asks     []string          // titles of what it is known to ask for that nobody told it
 	also     []string          // how titles begin of what it does beside what it is told
@@ -83,11 +87,11 @@ func (a *agent) prepare(p *person, model *standin.Server) {
 	for name, value := range a.env {
 		set[name] = strings.ReplaceAll(value, "URL", url)
 	}
-	policy, err := json.Marshal(map[string]any{"environment": map[string]any{"set": set}}) // JSON is YAML
+	rules, err := json.Marshal(map[string]any{"environment": map[string]any{"set": set}}) // JSON is YAML
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.put(filepath.Join(p.home, ".config", "stepbox", "policy.yaml"), string(policy))
+	p.put(filepath.Join(p.home, ".config", "stepbox", "policy.yaml"), string(rules))
 	for name, text := range a.files {
 		p.put(filepath.Join(p.dir, "data", "homes", a.name, name), strings.NewReplacer("URL", url, "PROJECT", p.project).Replace(text))
 	}
@@ -204,4 +208,25 @@ func (r *errand) answer(ctx context.Context, events interface{ Read([]byte) (int
 		}
 	}
 	return lines.Err()
+}
+
+// outside is the agent as it is started without Stepbox, with all else the same:
+// what its profile says counts too.
+func (a *agent) outside(ctx context.Context, t testing.TB, p *person, model *standin.Server, args []string) *exec.Cmd {
+	t.Helper()
+	home := filepath.Join(p.dir, "bare")
+	put := strings.NewReplacer("URL", model.URL(), "PROJECT", p.project)
+	for name, text := range a.files {
+		p.put(filepath.Join(home, name), put.Replace(text))
+	}
+	profile := policy.ProfileNamed(a.name)
+	line := profile.Args(append(append([]string{a.program(t)}, a.args...), args...))
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Dir = p.project
+	cmd.Env = append(policy.Environment(nil, profile),
+		"PATH="+filepath.Dir(line[0])+":"+os.Getenv("PATH"), "HOME="+home, "TERM=xterm-256color", "LANG=C.UTF-8", "SHELL=/bin/bash")
+	for name, value := range a.env {
+		cmd.Env = append(cmd.Env, name+"="+put.Replace(value))
+	}
+	return cmd
 }

@@ -26,9 +26,11 @@ var agents = []*agent{
 			".claude.json":          `{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"projects":{"PROJECT":{"hasTrustDialogAccepted":true}}}`,
 			".claude/settings.json": `{"skipDangerousModePermissionPrompt":true}`,
 		},
-		args:  []string{"--dangerously-skip-permissions"},
-		ask:   []string{"-p"},
-		again: []string{"--continue", "-p"},
+		args:   []string{"--dangerously-skip-permissions"},
+		ready:  "bypass permissions on",
+		ask:    []string{"-p"},
+		again:  []string{"--continue", "-p"},
+		resume: []string{"--continue"},
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "Bash", Input: object{"command": command, "description": "a test"}}
 		},
@@ -54,8 +56,11 @@ wire_api = "responses"
 trust_level = "trusted"
 `,
 		},
-		ask:   []string{"exec", "--skip-git-repo-check"},
-		again: []string{"exec", "--skip-git-repo-check", "resume", "--last"},
+		ready:  "Ask Codex to do anything",
+		ask:    []string{"exec", "--skip-git-repo-check"},
+		again:  []string{"exec", "--skip-git-repo-check", "resume", "--last"},
+		resume: []string{"resume", "--last"},
+		stop:   "/stop",
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted(command) + ", yield_time_ms: 30000}))"}
 		},
@@ -73,9 +78,11 @@ trust_level = "trusted"
 		files: map[string]string{
 			".pi/agent/models.json": `{"providers":{"standin":{"baseUrl":"URL","api":"anthropic-messages","apiKey":"fake","models":[{"id":"stand-in"}]}}}`,
 		},
-		args:  []string{"--provider", "standin", "--model", "stand-in"},
-		ask:   []string{"-p"},
-		again: []string{"--continue", "-p"},
+		args:   []string{"--provider", "standin", "--model", "stand-in"},
+		ready:  "0.0%/128k",
+		ask:    []string{"-p"},
+		again:  []string{"--continue", "-p"},
+		resume: []string{"--continue"},
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "bash", Input: object{"command": command}}
 		},

@@ -30,6 +30,9 @@ type messagesRequest struct {
 	Messages []struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
+	Config struct {
+		Format json.RawMessage `json:"format"`
+	} `json:"output_config"`
 }
 
 // results are what came of all calls.
@@ -60,7 +63,7 @@ func (s *Server) messages(w http.ResponseWriter, r Request) {
 	for _, t := range m.Tools {
 		r.Tools = append(r.Tools, t.Name)
 	}
-	r.Results = m.results()
+	r.Results, r.Formed = m.results(), len(m.Config.Format) > 0
 	turn := s.turn(r)
 	blocks, why := messageBlocks(turn, len(r.Results)), "end_turn"
 	if len(turn.Calls) > 0 {

@@ -33,6 +33,11 @@ type responsesRequest struct {
 	Tools  []responsesTool `json:"tools"`
 	Input  json.RawMessage `json:"input"`
 	Stream bool            `json:"stream"`
+	Text   struct {
+		Format struct {
+			Type string `json:"type"`
+		} `json:"format"`
+	} `json:"text"`
 }
 
 // responsesItem is one thing that was said or done so far. Tools are offered in
@@ -61,6 +66,7 @@ func (s *Server) responses(w http.ResponseWriter, r Request) {
 	for _, t := range tools {
 		r.Tools = append(r.Tools, t.names()...)
 	}
+	r.Formed = m.Text.Format.Type == "json_schema"
 	output := responseItems(s.turn(r), len(r.Results))
 	id := fmt.Sprintf("resp_%d", len(r.Results))
 	response := object{

@@ -47,16 +47,18 @@ type Request struct {
 	Header http.Header
 	Body   []byte
 
-	// Tools are the names of those that the agent offers. A request without
-	// any is an aside, for a title or the like.
+	// Tools are the names of those that the agent offers.
 	Tools []string
+	// Formed says that the answer has to be JSON of a given form.
+	Formed bool
 	// Results are what came of calls, as words, in the order in which they
 	// were made, over the whole conversation.
 	Results []string
 }
 
-// Aside tells whether the request isn't a turn of the conversation.
-func (r Request) Aside() bool { return len(r.Tools) == 0 }
+// Aside tells whether the request isn't a turn of the conversation, but for a title
+// or the like: it offers no tools, or wants a form.
+func (r Request) Aside() bool { return len(r.Tools) == 0 || r.Formed }
 
 // Offers tells whether the agent has a tool of that name.
 func (r Request) Offers(tool string) bool { return slices.Contains(r.Tools, tool) }

@@ -32,7 +32,7 @@ type protocol map[string]func(s *Server, w http.ResponseWriter, r Request)
 var protocols = []protocol{anthropic, responses, chat, gemini}
 
 // New starts a server on a port of its own of 127.0.0.1. Each request that
-// offers tools takes a step of the script; when none is left, the model says
+// isn't an aside takes a step of the script; when none is left, the model says
 // that it is done.
 func New(script ...Step) *Server {
 	s := &Server{script: script, grew: make(chan struct{})}

@@ -54,6 +54,7 @@ func kinds(events []map[string]any) (out []string) {
 // what came of a call of it, and an aside.
 var asks = map[string]struct {
 	path, streamed, aside string
+	formed                string   // as streamed, but for JSON of a form
 	kinds                 []string // of a turn with words and one call
 }{
 	"anthropic": {
@@ -61,6 +62,7 @@ var asks = map[string]struct {
 		`{"model":"m","stream":true,"tools":[{"name":"run"}],"messages":[{"role":"user","content":"go"},
 		 {"role":"user","content":[{"type":"tool_result","content":"one"},{"type":"tool_result","content":[{"type":"text","text":"two"}]}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a title, please"}]}`,
+		`{"model":"m","tools":[{"name":"run"}],"output_config":{"format":{"type":"json_schema"}},"messages":[{"role":"user","content":"a title, please"}]}`,
 		[]string{
 			"message_start", "content_block_start", "content_block_delta", "content_block_stop",
 			"content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop",
@@ -85,6 +87,7 @@ var asks = map[string]struct {
 		`{"model":"m","stream":true,"input":[{"type":"additional_tools","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"run"}]}]},
 		 {"type":"function_call_output","output":"one"},{"type":"custom_tool_call_output","output":[{"type":"input_text","text":"two"}]}]}`,
 		`{"model":"m","input":"a title, please"}`,
+		`{"model":"m","tools":[{"name":"run"}],"text":{"format":{"type":"json_schema"}},"input":"a title, please"}`,
 		[]string{
 			"response.created", "response.output_item.added", "response.content_part.added", "response.output_text.delta",
 			"response.output_text.done", "response.content_part.done", "response.output_item.done",
@@ -104,8 +107,10 @@ func TestProtocols(t *testing.T) {
 				return Turn{Text: "I run it.", Calls: []Call{{Tool: "run", Input: map[string]any{"command": "make <all>"}}}}
 			})
 			defer s.Close()
-			if got, _ := post(t, s, ask.path, ask.aside); !strings.Contains(got, "A stand-in's title") || s.Left() != 1 {
-				t.Errorf("an aside got %s and left %d steps", got, s.Left())
+			for _, aside := range []string{ask.aside, ask.formed} {
+				if got, _ := post(t, s, ask.path, aside); !strings.Contains(got, "A stand-in's title") || s.Left() != 1 {
+					t.Errorf("an aside got %s and left %d steps", got, s.Left())
+				}
 			}
 			got, events := post(t, s, ask.path, ask.streamed)
 			if !slices.Equal(kinds(events), ask.kinds) {
@@ -121,7 +126,7 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("after the script's end: %s", got)
 			}
 			seen := s.Requests()
-			if len(seen) != 3 || seen[0].Path != ask.path || seen[0].Method != "POST" || string(seen[0].Body) != ask.aside || seen[0].Header.Get("Content-Type") != "application/json" {
+			if len(seen) != 4 || seen[0].Path != ask.path || seen[0].Method != "POST" || string(seen[0].Body) != ask.aside || seen[0].Header.Get("Content-Type") != "application/json" {
 				t.Errorf("recorded are %+v", seen)
 			}
 		})

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"stepbox/session/e2e/standin"
+)
+
+// screen starts the agent in a sandbox in its own screen and waits until it takes a prompt.
+func (a *agent) screen(t *testing.T, p *person, model *standin.Server, mode, name string, args ...string) *terminal {
+	t.Helper()
+	tm := p.start(120, 35, func(ctx context.Context) *exec.Cmd {
+		flags := []string{"--mode", mode, "--name", name, "--allow-host", "host.stepbox.internal:" + model.Port()}
+		return a.command(ctx, t, p, flags, args)
+	})
+	tm.agentShows(a.ready)
+	return tm
+}
+
+// tell types a prompt and sends it. Keys that are pressed as a question goes away
+// don't reach the agent.
+func (tm *terminal) tell(prompt string) {
+	tm.t.Helper()
+	tm.tick()
+	tm.press(prompt)
+	tm.agentShows(prompt)
+	tm.press(enter)
+}
+
+// question waits until the screen says that something is held and asks about it, and
+// says how the screen calls it.
+func (tm *terminal) question(p *person, about string) string {
+	tm.t.Helper()
+	title := ""
+	tm.until("it asks about "+about, func() bool {
+		if !strings.HasPrefix(tm.last(), " ◆ ") {
+			return false
+		}
+		for _, q := range p.show("screen").Questions {
+			if q.Open() && strings.Contains(q.Title, about) {
+				title = fmt.Sprintf("◆ #%d %s held", q.Action, q.Subject)
+			}
+		}
+		return title != ""
+	})
+	return title
+}
+
+// A person works with the agent in its own screen: approves, denies with a reason, takes
+// an edit back, stops a command, pastes, resizes, and leaves.
+func TestAgentsScreen(t *testing.T) {
+	const reason = "Kim still needs it"
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		model.Add(calls(
+			a.shell("ls"),
+			a.shell("rm old.txt"),
+			a.read(p.project+"/calc.py"),
+			a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
+			a.shell("cat ./calc.py"),
+		)...)
+		tm := a.screen(t, p, model, "step", "screen")
+		tm.tell("tidy up")
+		tm.decide(tm.question(p, "ls"), "a", "$ ls")
+
+		tm.ask(tm.question(p, "rm old.txt"))
+		tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny command") })
+		tm.press(reason)
+		tm.shows(reason)
+		tm.tick() // a line that was typed before the question was in view isn't sent
+		tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny command") })
+
+		if a.name == "codex" { // which reads with a command
+			tm.decide(tm.question(p, "cat /"), "a")
+		}
+		tm.decide(tm.question(p, "edit calc.py"), "u", "M calc.py")
+		tm.decide(tm.question(p, "cat ./calc.py"), "a")
+		tm.agentShows("The work is done.")
+		got := results(t, model, 5)
+		if !strings.Contains(got[1], reason) || !strings.Contains(got[4], "a - b") || !strings.Contains(got[4], "taken back by the person") {
+			t.Errorf("the model was told %q and %q", got[1], got[4])
+		}
+
+		// A command that runs is stopped by the agent's own key.
+		model.Add(calls(a.shell("sleep 300"))[0])
+		tm.tell("wait a while")
+		tm.decide(tm.question(p, "sleep 300"), "a")
+		tm.until("it runs", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "running") })
+		tm.tick()
+		tm.press(escape)
+		if a.stop != "" {
+			tm.tick()
+			tm.press(a.stop)
+			tm.agentShows(a.stop)
+			tm.tick() // else it takes the key for a part of pasted text
+			tm.press(enter)
+		}
+		tm.until("it was stopped", func() bool { return !strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "running") })
+
+		// Pasted text isn't taken for keys, and the agent draws anew at another size.
+		tm.agentShows(a.ready)
+		tm.press("\x1b[200~pasted text of two lines\nhere\x1b[201~")
+		tm.agentShows("here")
+		tm.resize(80, 24)
+		tm.until("it is drawn anew", func() bool { return len(tm.rows()) == 24 && strings.Contains(tm.agent(), "here") })
+		tm.resize(120, 35)
+		tm.until("it is drawn anew", func() bool { return len(tm.rows()) == 35 && strings.Contains(tm.agent(), "here") })
+		tm.press(ctrlC)
+		tm.until("the line is empty", func() bool { return !strings.Contains(tm.agent(), "pasted text") })
+		tm.press(ctrlC)
+		tm.press(ctrlC)
+		tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED: exit 0") })
+		tm.press(leader + "d")
+		if code, words := tm.ended(); code != 0 {
+			t.Errorf("exit %d: %s", code, words)
+		}
+		titles(t, p.show("screen"), "ls", "rm old.txt", "edit calc.py", "cat ./calc.py", "sleep 300")
+
+		// A following session takes the conversation up.
+		model.Add(standin.Say("It went on."))
+		tm = a.screen(t, p, model, "policy", "following", a.resume...)
+		tm.agentShows("wait a while")
+		tm.tell("go on")
+		tm.agentShows("It went on.")
+		turns := model.Turns()
+		if last := turns[len(turns)-1]; !last.Says(reason) || !last.Says("go on") {
+			t.Errorf("the model was asked %s", last.Body)
+		}
+		p.do("kill", "following")
+	})
+}
