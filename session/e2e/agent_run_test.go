@@ -50,6 +50,7 @@ type agent struct {
 	asks     []string          // titles of what it is known to ask for that nobody told it
 	also     []string          // how titles begin of what it does beside what it is told
 	rewrites *strings.Replacer // what it makes of a command, with PROJECT for the project
+	signIn, limits string // for docs/agents.md
 
 	shell func(command string) standin.Call // its tool for commands
 	read  func(file string) standin.Call
