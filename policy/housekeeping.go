@@ -126,7 +126,7 @@ var (
 	harmlessNames = []string{
 		"_", "PWD", "OLDPWD", "SHLVL", "SHELL", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE",
 		"TZ", "TMPDIR", "AI_AGENT", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "COREPACK_ENABLE_AUTO_PIN",
-		"NoDefaultCurrentDirectoryInExePath",
+		"NoDefaultCurrentDirectoryInExePath", "GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "QWEN_CODE", "QWEN_CODE_NO_RELAUNCH",
 	}
 	harmlessPrefixes = []string{"LC_", "CLAUDECODE", "CLAUDE_", "ANTHROPIC_", "CODEX_", "OPENCODE_", "AIDER_", "OTEL_", "DISABLE_", "MCP_"}
 	harmlessValues   = []string{"GIT_EDITOR=true", "EDITOR=true", "PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat"}

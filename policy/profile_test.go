@@ -207,17 +207,17 @@ func TestHousekeepingOfOthers(t *testing.T) {
 	bash := func(s string) Command { return Command{Argv: []string{"bash", "-c", s}, Program: "/usr/bin/bash"} }
 	const commit = "ab3461b01833801c9501150d24320a3d64408ffe"
 	rg := func(args ...string) Command { return Command{Argv: append([]string{qwenRg}, args...), Program: qwenRg} }
-	const snapshot = `printf %s '__copilot_login_env_snapshot_15_18ebb4f474fb8e1b__'; if ! command env -0 2>/dev/null; then for __copilot_k in $(compgen -e); do printf '%s=%s\0' "$__copilot_k" "${!__copilot_k}"; done; fi`
-	login := func(s string, wrote ...string) Command {
-		return Command{Argv: []string{"/bin/bash", "-l", "-c", s}, Program: "/usr/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return slices.Contains(wrote, f) }}
-	}
 	for _, c := range []struct {
 		p    *Profile
 		c    Command
 		want bool
 	}{
 		{gemini, run("git rev-parse --git-common-dir"), true},
-		{gemini, sh("command -v git"), true},
+		{gemini, sh("command -v antigravity"), true},
+		{gemini, sh("command -v git; evil"), false},
+		{gemini, sh("command -v `evil`"), false},
+		{gemini, sh("ps -o comm= -p $PPID"), true},
+		{gemini, run("git rev-parse --absolute-git-dir"), true},
 		{gemini, sh("xdpyinfo 2>/dev/null | grep 'depth of root window' | awk '{ print $5 }'"), true},
 		{gemini, sh("lspci -vvv  2>/dev/null"), true},
 		{gemini, sh("lspci -vvv  2>/dev/null; evil"), false},
@@ -244,11 +244,9 @@ func TestHousekeepingOfOthers(t *testing.T) {
 		{qwen, run("git notes --ref=refs/notes/ai-attribution add -f -m {} ab3461b"), false}, // writes
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-list --timestamp --max-count=1000 --min-age=1795728844 e00800b..76324f2"), true},
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=false merge-base --is-ancestor e00800b 76324f2"), true},
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=false status --porcelain --ignore-submodules --untracked-files=normal"), true},
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=./evil status --porcelain --ignore-submodules --untracked-files=normal"), false},
 		{pilot, run("pgrep -P 21"), true},
-		{pilot, login(snapshot), true},
-		{pilot, login(snapshot + "; evil"), false},
-		{pilot, login(strings.Replace(snapshot, "15_18ebb4f474fb8e1b", "'$(evil)'", 1)), false},
-		{pilot, login(snapshot, "/home/me/.profile"), false}, // which the agent wrote
 		{BuiltinProfiles().Named("crush"), run("git status --short"), true},
 		{BuiltinProfiles().Named("crush"), run("git status"), false},
 		{BuiltinProfiles().Named("aider"), run("git cat-file --batch-check"), true},
@@ -256,6 +254,21 @@ func TestHousekeepingOfOthers(t *testing.T) {
 	} {
 		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
 			t.Errorf("%s %q: %v", c.p.Name, c.c.Argv, got)
+		}
+	}
+	// What they set for themselves when they start again leaves the shell's own
+	// programs part of it.
+	for _, c := range []struct {
+		p   *Profile
+		env string
+	}{{gemini, "GEMINI_CLI_NO_RELAUNCH=true"}, {qwen, "QWEN_CODE_NO_RELAUNCH=true"}} {
+		with := func(env string) bool {
+			shell := sh("ps -o comm= -p $PPID")
+			shell.Env = []string{env}
+			return c.p.Housekeeping(shell).Children
+		}
+		if !with(c.env) || with("BASH_ENV=/p/evil") {
+			t.Errorf("%s: what a shell starts isn't judged by its variables", c.p.Name)
 		}
 	}
 }

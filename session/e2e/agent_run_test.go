@@ -47,10 +47,10 @@ type agent struct {
 	resume []string          // goes on with the conversation before, in its screen
 	stop   string            // stops what it leaves running when it was told to stop; "" when that is nothing
 
-	asks     []string          // titles of what it is known to ask for that nobody told it
-	also     []string          // how titles begin of what it does beside what it is told
-	rewrites *strings.Replacer // what it makes of a command, with PROJECT for the project
-	signIn, limits string // for docs/agents.md
+	asks           []string          // titles of what it is known to ask for that nobody told it
+	also           []string          // how titles begin of what it does beside what it is told
+	rewrites       *strings.Replacer // what it makes of a command, with PROJECT for the project
+	signIn, limits string            // for docs/agents.md
 
 	shell func(command string) standin.Call // its tool for commands
 	read  func(file string) standin.Call
@@ -220,7 +220,7 @@ func (a *agent) outside(ctx context.Context, t testing.TB, p *person, model *sta
 	for name, text := range a.files {
 		p.put(filepath.Join(home, name), put.Replace(text))
 	}
-	profile := policy.ProfileNamed(a.name)
+	profile := policy.BuiltinProfiles().Named(a.name)
 	line := profile.Args(append(append([]string{a.program(t)}, a.args...), args...))
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = p.project

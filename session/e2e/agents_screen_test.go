@@ -117,7 +117,7 @@ func TestAgentsScreen(t *testing.T) {
 		if code, words := tm.ended(); code != 0 {
 			t.Errorf("exit %d: %s", code, words)
 		}
-		titles(t, p.show("screen"), "ls", "rm old.txt", "edit calc.py", "cat ./calc.py", "sleep 300")
+		titles(t, a, p, p.show("screen"), "ls", "rm old.txt", "edit calc.py", "cat ./calc.py", "sleep 300")
 
 		// A following session takes the conversation up.
 		model.Add(standin.Say("It went on."))

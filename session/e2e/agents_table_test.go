@@ -44,7 +44,7 @@ func TestAgentsTable(t *testing.T) {
 	var want []string
 	var out strings.Builder
 	for _, name := range strings.Split(policy.ProfileNames(), ", ") {
-		if !policy.ProfileNamed(name).Agent() {
+		if !policy.BuiltinProfiles().Named(name).Agent() {
 			continue
 		}
 		want = append(want, name)

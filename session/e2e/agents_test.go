@@ -142,8 +142,8 @@ trust_level = "trusted"
 			".config/opencode/opencode.json": `{"model":"standin/stand-in","small_model":"standin/stand-in","provider":{"standin":{"npm":"@ai-sdk/openai-compatible",
 			 "options":{"base\u0055RL":"URL/v1","apiKey":"fake"},"models":{"stand-in":{}}}}}`,
 		},
-		args:  []string{"run"},
-		again: []string{"--continue"},
+		ask:   []string{"run"},
+		again: []string{"run", "--continue"},
 		// It installs types for plug-ins in the background, and keeps an id there.
 		asks: []string{"connect to registry.npmjs.org:443"},
 		also: []string{"edit .git/opencode"},
@@ -293,6 +293,11 @@ func TestAgentsDenied(t *testing.T) {
 			t.Errorf("after it, a command gave %q", got[2])
 		}
 		titles(t, a, p, p.show("denied"), "ls", "rm old.txt", "echo go''ing on")
+		for _, q := range r.asked { // nothing of its own
+			if q.Subject != api.SubjectCommand && !slices.Contains(a.asks, q.Title) && !slices.Contains(a.also, q.Title) {
+				t.Errorf("asked, too: %s %s: %s", q.Subject, q.Title, q.Rule)
+			}
+		}
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
 			t.Errorf("exit %d: %s", r.exit, r.output)
 		}
