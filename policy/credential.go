@@ -94,6 +94,7 @@ var known = sync.OnceValue(func() []Credential {
 	var out []Credential
 	for i := 0; err == nil && i < len(f.Credentials); i++ {
 		c, bad := f.Credentials[i].credential(&Layer{})
+		c.Where = Where{} // nobody edits it
 		out, err = append(out, c), bad.err()
 	}
 	if err != nil {

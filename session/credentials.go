@@ -17,7 +17,7 @@ import (
 
 const (
 	// spentEvery is how often at most it is recorded what was spent.
-	spentEvery = 2 * time.Second
+	spentEvery = 5 * time.Second
 	// maxTold refused requests are told of; the attempts have all.
 	maxTold = 20
 )
@@ -75,18 +75,18 @@ func (s *Session) sayRefused(a *api.Attempt) {
 	}
 }
 
-// asked is the layer of what the person named when the session was started.
-func asked(cfg *Config) policy.Layer {
-	l := policy.Layer{Name: "--allow-host", Origin: policy.Given}
+// asked are the layers of what the person named when the session was started.
+func asked(cfg *Config) []policy.Layer {
+	hosts := policy.Layer{Name: "--allow-host", Origin: policy.Given}
 	for _, h := range cfg.AllowHosts {
-		l.Network = append(l.Network, policy.NetRule{Verdict: policy.Allow, Host: h})
+		hosts.Network = append(hosts.Network, policy.NetRule{Verdict: policy.Allow, Host: h})
 	}
-	l.Limits = cfg.Tokens
+	l := policy.Layer{Name: "--credential", Origin: policy.Given, Limits: cfg.Tokens}
 	for _, name := range cfg.Credentials {
 		known, _ := policy.KnownCredential(name) // what there isn't was refused
 		for _, c := range known {
 			l.Network = append(l.Network, c.Rule())
 		}
 	}
-	return l
+	return []policy.Layer{hosts, l}
 }

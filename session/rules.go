@@ -247,7 +247,7 @@ func (s *Session) given() []api.Rule {
 func (s *Session) holding() (*policy.Policy, error) {
 	l, err := rules.Layer("this session", s.given())
 	l.Origin = policy.Given
-	layers := append(s.read.Layers(), asked(&s.cfg), l)
+	layers := append(s.read.Layers(), append(asked(&s.cfg), l)...)
 	for _, r := range s.entering {
 		e, lerr := rules.Layer("your policy", []api.Rule{r})
 		if e.Origin = policy.Given; r.For == api.ExtentProject {

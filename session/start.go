@@ -150,8 +150,10 @@ func (s *Session) describe() api.Session {
 	out.Dirs, out.Caches = of.Dirs, api.EscapeAll(of.Caches)
 	out.Commit, out.Branch = of.Ignores.Head()
 	out.Branch = api.Escape(out.Branch)
-	for _, r := range asked(&cfg).Network {
-		out.Hosts = append(out.Hosts, r.Host.String())
+	for _, l := range asked(&cfg) {
+		for _, r := range l.Network {
+			out.Hosts = append(out.Hosts, r.Host.String())
+		}
 	}
 	return out
 }

@@ -66,8 +66,9 @@ func (g *Gateway) intercept(ctx context.Context, rec *record, v Verdict, upstrea
 			return rec.meter.Model(ctx)
 		},
 		Refused: func(method, path, why string) {
-			rec.refused(Refusal{time.Now(), cut(method, 20), cut(path, maxRefusedPath), why})
-			g.journal.changed(rec)
+			if rec.refused(Refusal{time.Now(), cut(method, 20), cut(path, maxRefusedPath), why}) {
+				g.journal.changed(rec)
+			}
 		},
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			select {
@@ -115,12 +116,17 @@ func (r *record) passed() {
 	r.a.Requests++
 }
 
-func (r *record) refused(why Refusal) {
+// refused notes a request that wasn't. The first ones are told of at once, the others as
+// bytes are.
+func (r *record) refused(why Refusal) (told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.a.Refused++; len(r.a.Refusals) < MaxRefusals {
-		r.a.Refusals = append(slices.Clip(r.a.Refusals), why) // snapshots have the others
+	r.a.Refused++
+	if len(r.a.Refusals) >= MaxRefusals {
+		return false
 	}
+	r.a.Refusals = append(slices.Clip(r.a.Refusals), why) // snapshots have the others
+	return true
 }
 
 // broke notes why an Interceptor had no requests, whatever else is said of the connection.

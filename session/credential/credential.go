@@ -64,8 +64,8 @@ func (s Source) Values(ctx context.Context, all []policy.Credential) (out []inte
 		if c.File != "" && s.within(c.File) {
 			return nil, fmt.Errorf("cannot use credential %q: %s, where it is named, is in the project", c.Name, c.File)
 		}
-		words := From(c)
-		value, ok := known[words]
+		words, source := From(c), fmt.Sprint(c.From)
+		value, ok := known[source]
 		if !ok {
 			value, err = s.value(ctx, c.From)
 			if err == nil {
@@ -74,7 +74,7 @@ func (s Source) Values(ctx context.Context, all []policy.Credential) (out []inte
 			if err != nil {
 				return nil, fmt.Errorf("cannot use credential %q, which comes from %s: %w", c.Name, words, err)
 			}
-			known[words] = value
+			known[source] = value
 		}
 		placeholder := ""
 		if len(c.Variables) > 0 {
@@ -88,7 +88,8 @@ func (s Source) Values(ctx context.Context, all []policy.Credential) (out []inte
 	return out, nil
 }
 
-// From says where a credential comes from.
+// From says where a credential comes from. Of a command it says which program: its
+// arguments may be nobody's business.
 func From(c policy.Credential) string {
 	switch f := c.From; {
 	case len(f.Env) > 0:
@@ -96,7 +97,7 @@ func From(c policy.Credential) string {
 	case f.File != "":
 		return f.File
 	default:
-		return policy.Line(f.Command)
+		return "what " + policy.Line(f.Command[:1]) + " prints"
 	}
 }
 

@@ -2,10 +2,18 @@ package credential
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"software.sslmate.com/src/go-pkcs12"
 
 	"stepbox/policy"
 	"stepbox/runner"
@@ -30,58 +38,97 @@ var (
 	added   = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
 )
 
+// javaStores are files in which systems keep those that Java trusts.
+var javaStores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts", "/etc/pki/ca-trust/extracted/java/cacerts"}
+
 // Trust writes a session's certificates into a folder, has a sandbox show them in the place
 // of the host's, and has its variables name them and the placeholders.
 func Trust(dir string, ca []byte, all []policy.Credential, spec *runner.Spec) error {
+	shown, java := real(stores), real(javaStores)
 	var host []byte
-	var shown []string
-	for _, path := range stores {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil || slices.Contains(shown, real) {
-			continue
+	if len(shown) > 0 {
+		var err error
+		if host, err = os.ReadFile(shown[0]); err != nil {
+			return fmt.Errorf("cannot read the certificates that this host trusts: %w", err)
 		}
-		if host == nil {
-			if host, err = os.ReadFile(real); err != nil {
-				return fmt.Errorf("cannot read the certificates that this host trusts: %w", err)
-			}
-		}
-		shown = append(shown, real)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the session's folder: %w", err)
 	}
-	bundle, own := filepath.Join(dir, "certificates.pem"), filepath.Join(dir, "session-ca.pem")
-	for path, content := range map[string][]byte{bundle: bytes.Join([][]byte{host, ca}, []byte("\n")), own: ca} {
+	bundle := bytes.Join([][]byte{host, ca}, []byte("\n"))
+	write := func(name string, content []byte, targets ...string) error {
+		path := filepath.Join(dir, name)
 		_ = os.Remove(path) // an earlier start's, which can't be written
 		if err := os.WriteFile(path, content, 0o444); err != nil {
 			return fmt.Errorf("cannot write the session's certificates: %w", err)
 		}
+		for _, t := range targets {
+			spec.Binds = append(spec.Binds, runner.Bind{Source: path, Target: t})
+		}
+		return nil
 	}
-	spec.Binds = append(spec.Binds, runner.Bind{Source: bundle, Target: bundlePath}, runner.Bind{Source: own, Target: ownPath})
-	for _, real := range shown {
-		spec.Binds = append(spec.Binds, runner.Bind{Source: bundle, Target: real})
+	if err := errors.Join(write("certificates.pem", bundle, append(shown, bundlePath)...), write("session-ca.pem", ca, ownPath)); err != nil {
+		return err
 	}
-	set := func(name, value string) {
-		spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return len(e) > len(name) && e[:len(name)+1] == name+"=" })
-		if value != "" {
-			spec.Env = append(spec.Env, name+"="+value)
+	if len(java) > 0 {
+		store, err := pkcs12.Passwordless.EncodeTrustStore(certificates(bundle), "")
+		if err != nil {
+			return fmt.Errorf("cannot make a store of certificates for Java: %w", err)
+		}
+		if err := write("cacerts", store, java...); err != nil {
+			return err
 		}
 	}
+	spec.Env = environment(spec.Env, all)
+	return nil
+}
+
+// real are the files that some paths lead to, each once.
+func real(paths []string) (out []string) {
+	for _, p := range paths {
+		if to, err := filepath.EvalSymlinks(p); err == nil && !slices.Contains(out, to) {
+			out = append(out, to)
+		}
+	}
+	return out
+}
+
+// certificates are those in a bundle that can be read.
+func certificates(bundle []byte) (out []*x509.Certificate) {
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// environment names the certificates, and has placeholders where credentials would be.
+func environment(env []string, all []policy.Credential) []string {
+	set := make(map[string]string)
 	for _, name := range bundled {
-		set(name, bundlePath)
+		set[name] = bundlePath
 	}
 	for _, name := range added {
-		set(name, ownPath)
+		set[name] = ownPath
 	}
 	for _, c := range all {
 		for _, name := range c.From.Env {
-			set(name, "") // a policy may let it pass
+			set[name] = cmp.Or(set[name], "") // a policy may let it pass
 		}
-	}
-	for _, c := range all {
 		for _, name := range c.Variables {
-			set(name, c.Placeholder())
+			set[name] = c.Placeholder()
 		}
 	}
-	return nil
+	env = slices.DeleteFunc(env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		_, own := set[name]
+		return own
+	})
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if set[name] != "" {
+			env = append(env, name+"="+set[name])
+		}
+	}
+	return env
 }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"golang.org/x/text/transform"
 )
 
 // explain answers in words, in the form that APIs of models and others have for errors, so
@@ -48,14 +46,14 @@ func (c *connection) answer(resp *http.Response) error {
 		resp.Body = struct {
 			io.Reader
 			io.WriteCloser
-		}{transform.NewReader(both, &c.redactor), both}
+		}{&reader{redactor: &c.redactor, from: both}, both}
 		return nil
 	}
 	body, err := decoded(resp)
 	if err != nil {
 		return err
 	}
-	body = transform.NewReader(body, &c.redactor)
+	body = &reader{redactor: &c.redactor, from: body}
 	var to io.WriteCloser
 	if c.in.o.Answer != nil {
 		to = c.in.o.Answer(c.Host, resp.Header)

@@ -95,7 +95,7 @@ func (c *Credential) upgrade(r *http.Request) *refusal {
 	case len(asked) != 1 || !strings.EqualFold(asked[0], "websocket") || r.Method != http.MethodGet:
 		return refuse(http.StatusForbidden, "it asks for another protocol")
 	case !c.WebSocket:
-		return refuse(http.StatusForbidden, "it asks for a WebSocket, which the credential %s isn't for", c.Name)
+		return refuse(http.StatusUpgradeRequired, "it asks for a WebSocket, which the credential %s isn't for", c.Name)
 	}
 	return nil
 }

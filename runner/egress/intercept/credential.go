@@ -43,7 +43,7 @@ var DefaultMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, 
 const (
 	minValue    = 8
 	maxValue    = 2000
-	maxSpelling = 4000 // of a transform.Reader's window
+	maxSpelling = 4000 // well below window
 )
 
 // CheckValue says what is wrong with a credential's value, without saying it.

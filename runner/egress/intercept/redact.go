@@ -2,35 +2,56 @@ package intercept
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"strings"
-
-	"golang.org/x/text/transform"
 )
 
 // redactor puts asterisks in the place of secrets, as many as these have letters, so that
-// lengths stay as they were said. It is a transform.Transformer: of a text that comes in
-// pieces it holds back only what may be the beginning of a secret.
+// lengths stay as they were said.
 type redactor struct {
-	transform.NopResetter
-	secrets []string // the longest first; none is empty or as long as the window
+	secrets []string // the longest first; none is empty, or as long as window
 }
 
-// Transform copies src to dst without secrets.
-func (r *redactor) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
-	ready := len(src)
-	if !atEOF {
-		ready -= r.begun(src)
+// window is how much is looked at together.
+const window = 32 << 10
+
+// reader reads without secrets, wherever they are cut. It holds back only what may be the
+// beginning of one, so that what streams does.
+type reader struct {
+	*redactor
+	from io.Reader
+	buf  []byte // what was read, at most window
+	done int    // bytes of buf that were handed out
+	good int    // bytes of buf that may be
+	err  error  // comes after them
+}
+
+// Read gives what came, at once.
+func (r *reader) Read(p []byte) (int, error) {
+	for r.done == r.good && len(p) > 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.more()
 	}
-	if ready > len(dst) {
-		// A secret isn't cut where the room ends.
-		ready, err = len(dst)-r.begun(src[:len(dst)]), transform.ErrShortDst
-	} else if ready < len(src) {
-		err = transform.ErrShortSrc
+	n := copy(p, r.buf[r.done:r.good])
+	r.done += n
+	return n, nil
+}
+
+func (r *reader) more() {
+	if r.buf == nil {
+		r.buf = make([]byte, 0, window)
 	}
-	n := copy(dst, src[:ready])
-	r.clean(dst[:n])
-	return n, n, err
+	held := copy(r.buf[:window], r.buf[r.done:])
+	var n int
+	n, r.err = r.from.Read(r.buf[held:window])
+	r.buf, r.done = r.buf[:held+n], 0
+	if r.good = len(r.buf); r.err == nil {
+		r.good -= r.begun(r.buf)
+	}
+	r.clean(r.buf[:r.good])
 }
 
 // clean replaces all that are in a text.

@@ -43,6 +43,7 @@ type Fold struct {
 	IDs            []int64       // the newest ones, at most maxIDs; none of a question
 	Question       *api.Question // it is asked about, and this is what of it; else nil
 	held           bool
+	refused        int // requests that no credential was put into
 }
 
 const maxIDs = 500
@@ -101,6 +102,7 @@ func Folds(attempts []api.Attempt) []Fold {
 		f.Count++
 		f.Sent += a.Sent
 		f.Received += a.Received
+		f.refused += a.Refused
 		if a.Open {
 			f.Open++
 		}
@@ -193,6 +195,9 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 	right := paint.Line{{Text: words, Style: f.P.S(token)}}
 	if words == "" {
 		right = traffic(f, fold, r.Dx() >= 60)
+	}
+	if fold.refused > 0 {
+		right = append(paint.Line{{Text: strconv.Itoa(fold.refused) + " refused ", Style: f.P.S(themes.Warn)}}, right...)
 	}
 	if fold.Count > 1 {
 		right = append(right, paint.Span{Text: fmt.Sprintf(" ×%d", fold.Count), Style: f.P.S(themes.Info)})

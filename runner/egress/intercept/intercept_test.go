@@ -1,0 +1,194 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const value = "sk-0123456789"
+
+func redacted(t testing.TB, secrets []string, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(&reader{redactor: &redactor{secrets: secrets}, from: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A secret is found wherever it stands and however it comes; what looks like its beginning
+// is left.
+func TestRedact(t *testing.T) {
+	stars := strings.Repeat("*", len(value))
+	long := strings.Repeat("x", window-6)
+	for in, want := range map[string]string{
+		"":                          "",
+		value:                       stars,
+		"a" + value + "b" + value:   "a" + stars + "b" + stars,
+		value + value:               stars + stars,
+		"sk-sk-" + value:            "sk-sk-" + stars,
+		"sk-012345678":              "sk-012345678",
+		"sk-01" + "sk-0123456789ab": "sk-01" + stars + "ab",
+		long + value + long:         long + stars + long,
+	} {
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(in), "by bytes": iotest.OneByteReader(strings.NewReader(in)), "by halves": iotest.HalfReader(strings.NewReader(in)), "end with it": iotest.DataErrReader(strings.NewReader(in))} {
+			if got := redacted(t, []string{value}, r); got != want {
+				t.Errorf("%.40q %s: got %.80q", in, name, got)
+			}
+		}
+	}
+}
+
+// What can't be the beginning of a secret isn't held back.
+func TestRedactAtOnce(t *testing.T) {
+	r, w := io.Pipe()
+	out := &reader{redactor: &redactor{secrets: []string{value}}, from: r}
+	buf := make([]byte, 100)
+	for _, c := range []struct{ in, want string }{{"data: x\n\n", "data: x\n\n"}, {"a sk-", "a "}, {"xyz", "sk-xyz"}} {
+		go io.WriteString(w, c.in)
+		if n, err := out.Read(buf); err != nil || string(buf[:n]) != c.want {
+			t.Errorf("of %q came %q, %v", c.in, buf[:n], err)
+		}
+	}
+	w.Close()
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add([]byte("a"+value+"b"), 3)
+	f.Add([]byte("sk-sk-0123456789sk-012"), 1)
+	f.Fuzz(func(t *testing.T, b []byte, size int) {
+		size = 1 + max(0, size)%5000
+		secrets := []string{value + "abc", value}
+		got := redacted(t, secrets, &pieces{b, size})
+		if strings.Contains(got, value) || len(got) != len(b) {
+			t.Fatalf("%q became %q", b, got)
+		}
+		if !bytes.Contains(b, []byte(value)) && got != string(b) {
+			t.Fatalf("%q became %q", b, got)
+		}
+	})
+}
+
+// pieces comes in pieces of a size.
+type pieces struct {
+	b    []byte
+	size int
+}
+
+func (p *pieces) Read(to []byte) (int, error) {
+	if len(p.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(to, p.b[:min(len(p.b), p.size)])
+	p.b = p.b[n:]
+	return n, nil
+}
+
+// Only nothing and the placeholder stand for the credential.
+func TestStands(t *testing.T) {
+	b64 := func(s string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(s)) }
+	with, without := &Credential{Placeholder: "ph", User: "me"}, &Credential{}
+	for v, want := range map[string][2]bool{
+		"": {true, true}, " ": {true, true}, "Bearer": {true, true}, "ph": {true, false}, "Bearer ph": {true, false}, "token  ph ": {true, false}, "sso-key ph": {true, false},
+		"Bearer evil": {}, "evil": {}, "ph evil": {}, "Bearer ph evil": {}, b64("me:ph"): {true, false}, b64("ph:"): {true, false}, b64("ph:x-oauth-basic"): {true, false},
+		b64("me:"): {true, false}, b64(":"): {true, true}, b64("evil:"): {}, b64("evil:x-oauth-basic"): {}, b64("me:evil"): {}, b64("evil"): {}, "Basic !": {}, "a=b": {},
+	} {
+		if got := [2]bool{with.stands(v), without.stands(v)}; got != want {
+			t.Errorf("%q: got %v, want %v", v, got, want)
+		}
+	}
+}
+
+// The authority is good for its names alone, and its leaves for servers.
+func TestAuthority(t *testing.T) {
+	a, err := newAuthority([]string{"api.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.pem())
+	for name, good := range map[string]bool{"api.example": true, "other.example": false} {
+		leaf, err := a.leaf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := x509.ParseCertificate(leaf.Certificate[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); (err == nil) != good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b, err := newAuthority([]string{"api.example"})
+	if err != nil || bytes.Equal(a.pem(), b.pem()) {
+		t.Errorf("two are the same, %v", err)
+	}
+}
+
+// A connection that says nothing, or no TLS, is over by itself and says why.
+func TestServeNoTLS(t *testing.T) {
+	in, err := New([]Credential{{Name: "api", Host: "api.example", Port: 443, Bearer: true, Value: value}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for said, want := range map[string]string{"": "left while TLS was agreed on", "GET / HTTP/1.1\r\n\r\n": "cannot agree on TLS"} {
+		near, far := pair(t)
+		go func() {
+			io.WriteString(near, said)
+			near.Close()
+		}()
+		err := in.Serve(context.Background(), far, Flow{Name: "api.example", Port: 443})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+	near, far := pair(t)
+	done := make(chan error)
+	go func() { done <- in.Serve(context.Background(), far, Flow{Name: "api.example", Port: 443}) }()
+	if err := tls.Client(near, &tls.Config{ServerName: "api.example"}).Handshake(); err == nil {
+		t.Error("the certificate passed for one of the system's")
+	}
+	near.Close()
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "doesn't take the session's certificate") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// pair is a connection of this machine with itself.
+func pair(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if near, err = net.Dial("tcp", l.Addr().String()); err == nil {
+		far, err = l.Accept()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return near, far
+}
+
+// Values that can't be put in, or looked for, are refused, and not repeated.
+func TestCheckValue(t *testing.T) {
+	for v, good := range map[string]bool{value: true, "": false, "short": false, "with a space": false, "line\nbreak": false, "ümlaut-key": false, strings.Repeat("x", 2001): false} {
+		if err := CheckValue(v); (err == nil) != good || err != nil && v != "" && strings.Contains(err.Error(), v) {
+			t.Errorf("%.20q: %v", v, err)
+		}
+	}
+}
