@@ -356,6 +356,7 @@ func warnings(of *outfit.Outfit) (out []string) {
 	for _, file := range of.Unhooked {
 		out = append(out, "the agent doesn't tell Stepbox what it does: this host has a "+file+" of its own")
 	}
+	out = append(out, api.EscapeAll(of.Unshown)...)
 	if of.NoGit != "" {
 		out = append(out, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
 	}

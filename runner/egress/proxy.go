@@ -191,6 +191,9 @@ func connect(ctx context.Context, conn net.Conn, proxy *url.URL, d destination) 
 		return nil, err
 	}
 	resp.Body.Close()
+	if resp.StatusCode == http.StatusProxyAuthRequired {
+		return nil, errors.New("it answered 407: it wants another name and password in HTTPS_PROXY (http://NAME:PASSWORD@HOST:PORT), or a way of signing in other than Basic, which isn't spoken")
+	}
 	if resp.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("it answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}

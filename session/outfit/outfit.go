@@ -44,6 +44,7 @@ type Outfit struct {
 	Spec runner.Spec
 
 	Ignores  *git.Repository // what git ignores, as of now
+	Unshown  []string        // files of the person's with certificates that aren't, and why
 	Hidden   []string        // files and folders of the project that are there and aren't shown
 	Redacted []string        // files that are shown without their secrets
 	Unmissed []string        // those of the hidden that git has, and that it takes for unchanged inside
@@ -93,7 +94,11 @@ func For(n Needs) (*Outfit, error) {
 			return nil, err
 		}
 	}
-	env, unset := withGiven(variables(append(environ(n, path), where...), n), n)
+	trusted, trust, unshown, err := certificates(n, binds)
+	if err != nil {
+		return nil, err
+	}
+	env, unset := withGiven(variables(slices.Concat(environ(n, path), where, trust), n), n)
 	lacking := lacking(env, n)
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
@@ -104,11 +109,11 @@ func For(n Needs) (*Outfit, error) {
 		etc, args, unhooked = hooks(n.Profile, "/etc")
 	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), Unshown: unshown, Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
-			Binds: append(binds, builds...),
+			Binds: slices.Concat(binds, builds, trusted),
 			Argv:  n.Profile.Args(n.Argv, args...), Env: env, Etc: etc,
 		},
 	}, nil
