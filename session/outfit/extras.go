@@ -56,6 +56,21 @@ func ParseDir(text, home string) (d Dir, err error) {
 	return d, nil
 }
 
+// dropGone leaves out the folders that aren't there any more, as when a session goes on
+// after long, and says which.
+func (e *Extras) dropGone() (words []string) {
+	there := e.Dirs[:0:0]
+	for _, d := range e.Dirs {
+		if isDir(d.Path) {
+			there = append(there, d)
+		} else {
+			words = append(words, fmt.Sprintf("the folder %q isn't shown: it isn't there any more", d.Path))
+		}
+	}
+	e.Dirs = there
+	return words
+}
+
 // layer has the folders as a policy's mounts.
 func (e Extras) layer() policy.Layer {
 	l := policy.Layer{Name: given, Origin: policy.Given}

@@ -44,7 +44,7 @@ type Outfit struct {
 	Spec runner.Spec
 
 	Ignores  *git.Repository // what git ignores, as of now
-	Unshown  []string        // files of the person's with certificates that aren't, and why
+	Unshown  []string        // what isn't shown that the person named, and why
 	Hidden   []string        // files and folders of the project that are there and aren't shown
 	Redacted []string        // files that are shown without their secrets
 	Unmissed []string        // those of the hidden that git has, and that it takes for unchanged inside
@@ -67,6 +67,7 @@ func For(n Needs) (*Outfit, error) {
 	if n.Rules == nil {
 		n.Rules = policy.Builtin()
 	}
+	gone := n.Extras.dropGone()
 	shown, err := mounts(n)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func For(n Needs) (*Outfit, error) {
 		etc, args, unhooked = hooks(n.Profile, "/etc")
 	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), Unshown: unshown, Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, unshown), Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
