@@ -65,12 +65,21 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 	var reply tell.Reply
 	if m.Hook != nil {
 		claim := m.Hook.Claim()
+		if claim.Event == permission && by == 0 {
+			reply, err = s.allowedTo(ctx, c, claim)
+			s.reply(c, reply, err)
+			return
+		}
 		err = s.loop.Request(ctx, func() { reply = s.hooked(claim, by) })
 	} else {
-		reply, err = s.called(ctx, *m.Call, by)
+		reply, err = s.called(ctx, c, *m.Call, by)
 	}
+	s.reply(c, reply, err)
+}
+
+func (s *Session) reply(c *socket.Conn, reply tell.Reply, err error) {
 	if err != nil {
-		return
+		return // whoever asked goes on without
 	}
 	if text, err := json.Marshal(reply); err == nil {
 		_ = c.SetWriteDeadline(time.Now().Add(claimHear))
@@ -161,7 +170,7 @@ func (s *Session) claimed(a *action) {
 func (s *Session) claimedEdit(a *action, changed []diff.Change) {
 	s.join(a, func(c *api.Claim) bool {
 		late := !c.EndedAt.IsZero() && c.EndedAt.Add(claimBehind).Before(a.StartedAt)
-		return !late && slices.ContainsFunc(changed, func(d diff.Change) bool {
+		return c.Writes && !late && slices.ContainsFunc(changed, func(d diff.Change) bool {
 			return slices.Contains(c.Paths, api.Escape(s.cfg.Workspace+"/"+d.Path))
 		})
 	})

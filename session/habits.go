@@ -31,7 +31,7 @@ type habits struct {
 // more may be used than a limit says is never a rule's. One that answers several questions
 // is counted with the first.
 func habitOf(q *api.Question, d *api.Decision) (h habit, ok bool) {
-	if q.Subject == api.SubjectLimit || q.Subject == api.SubjectRequest || q.Connection != nil && q.Connection.Limit != "" {
+	if q.Subject == api.SubjectLimit || q.Subject == api.SubjectRequest || q.Subject == api.SubjectCall || q.Connection != nil && q.Connection.Limit != "" {
 		return h, false
 	}
 	if d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny || d.With != 0 || d.For != "" && d.For != api.ExtentOnce {

@@ -30,6 +30,7 @@ type question struct {
 	thaw    func() error  // the agent is frozen until it is answered
 	held    *network.Held // of a connection
 	request *request      // of one
+	call    *call         // of what the agent itself asks
 	limit   string        // that an action is to go on beyond
 	telling bool          // how its tries stand is told before long
 	late    bool          // about what an ended action's processes changed since it was reviewed
@@ -330,6 +331,9 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 		if d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand {
 			return q, api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
 		}
+		if q.call != nil && (d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny || d.For != "" && d.For != api.ExtentOnce) {
+			return q, api.Problemf(api.CodeInvalid, "action %d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
+		}
 		if q.limit != "" && d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny {
 			return q, api.Problemf(api.CodeInvalid, "action %d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
 		}
@@ -387,6 +391,8 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		}
 	case q.Closed == "rollback":
 		next = func() { s.unfreeze(q) }
+	case q.call != nil:
+		next = func() { s.answerCall(q, d) }
 	case q.limit != "":
 		next = func() { s.beyond(q, d) }
 	case q.held != nil:

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"stepbox/runner"
@@ -118,7 +119,7 @@ func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Ro
 	if p == nil {
 		return api.Rollback{}, files.ErrStale
 	}
-	return s.carryOut(context.WithoutCancel(ctx), p, req.By)
+	return s.carryOut(context.WithoutCancel(ctx), p, req.By, req.Reason)
 }
 
 // takeBack answers an edit's question with a roll back to just before it.
@@ -137,7 +138,7 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 				q.Action, n, firstOf(p.Shown), q.Action)
 		}
 	}
-	if _, err := s.carryOut(context.WithoutCancel(ctx), p, d.By); err != nil {
+	if _, err := s.carryOut(context.WithoutCancel(ctx), p, d.By, d.Reason); err != nil {
 		return err
 	}
 	return s.loop.Do(ctx, func(done func(error)) {
@@ -159,8 +160,8 @@ func firstOf(p api.RollbackPlan) string {
 
 // carryOut is a job of the worker's: no checkpoint is taken meanwhile, but for
 // the roll back's own.
-func (s *Session) carryOut(ctx context.Context, p *files.Plan, by string) (api.Rollback, error) {
-	rec := api.Rollback{RollbackTarget: p.Target(), Away: p.Shown.Away, Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64))}
+func (s *Session) carryOut(ctx context.Context, p *files.Plan, by, reason string) (api.Rollback, error) {
+	rec := api.Rollback{RollbackTarget: p.Target(), Away: p.Shown.Away, Checkpoint: p.Checkpoint, Files: p.Files(), By: api.Escape(api.Trim(by, 64)), Reason: api.Escape(api.Trim(strings.TrimSpace(reason), maxReason))}
 	return loop.Ask(ctx, s.loop, func(reply func(api.Rollback, error)) {
 		var o *files.Outcome
 		s.loop.Alone(func() error {
@@ -279,8 +280,11 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			}
 		}
 		s.actions.moved(rec)
-		if o.Files() > 0 {
+		if o.Files() > 0 && rec.By != byAgent {
 			s.word = tellOf(o, &s.actions)
+			if rec.Reason != "" {
+				s.word += "; the reason: " + rec.Reason
+			}
 			s.note(false, "the agent is told with its next command: %s", s.word)
 		}
 		for _, a := range s.actions.restored(s.line.There(s.line.Last.ID)) {

@@ -184,6 +184,9 @@ func (s *Session) rulesFrom(q *question, d api.Decision) ([]api.Rule, error) {
 	if q.request != nil {
 		return nil, nil // it is remembered with the session, see answerRequest
 	}
+	if q.call != nil {
+		return nil, api.Problemf(api.CodeUsage, "what the agent asks can't be made a rule")
+	}
 	if q.limit != "" {
 		return nil, api.Problemf(api.CodeUsage, "an action goes on beyond a limit once; the limit itself stands in a policy, see stepbox policy show")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stepbox/policy"
+	"stepbox/runner/socket"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/tell"
@@ -26,7 +27,7 @@ const byAgent = "the agent"
 
 // called answers a tool that the agent called. Nothing of it can allow anything: it
 // tells, it looks, and it takes back what the agent could undo itself.
-func (s *Session) called(ctx context.Context, c tell.Call, speaker int) (tell.Reply, error) {
+func (s *Session) called(ctx context.Context, conn *socket.Conn, c tell.Call, speaker int) (tell.Reply, error) {
 	if speaker != 0 {
 		return tell.Reply{Failed: true, Text: "only the agent itself may ask that"}, nil
 	}
@@ -41,6 +42,12 @@ func (s *Session) called(ctx context.Context, c tell.Call, speaker int) (tell.Re
 		err = s.loop.Request(ctx, func() { text = s.changesSoFar() })
 	case tell.ToolCheckpoint:
 		text, err = s.markState(ctx, c.Text)
+	case tell.ToolAsk:
+		reply, err := s.asksPerson(ctx, conn, c.Text)
+		if err == nil {
+			return reply, nil
+		}
+		return tell.Reply{Failed: true, Text: api.Escape(api.Trim(err.Error(), maxReason))}, nil
 	case tell.ToolTakeBack:
 		text, err = s.takeBackLast(ctx)
 	default:
@@ -181,10 +188,9 @@ func (s *Session) takeBackLast(ctx context.Context) (string, error) {
 	if len(p.Shown.Conflicts)+len(p.Shown.Problems)+len(p.Shown.Ends) > 0 {
 		return "", fmt.Errorf("action %d can't be taken back alone: later changes meet it; ask the person", n)
 	}
-	done, err := s.carryOut(context.WithoutCancel(ctx), p, byAgent)
+	done, err := s.carryOut(context.WithoutCancel(ctx), p, byAgent, "")
 	if err != nil {
 		return "", err
 	}
-	_ = s.loop.Call(ctx, func() { s.word = "" }) // it knows
 	return fmt.Sprintf("Action %d (%s) is taken back: %d files are as they were before it.", n, api.Trim(title, 200), done.Files), nil
 }

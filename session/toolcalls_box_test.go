@@ -51,14 +51,20 @@ func talking(t *testing.T, mode api.Mode, calls ...string) *world {
 // said is what the agent wrote down of the tools' answers, once it is finished.
 func (w *world) said() string {
 	w.Helper()
-	w.happened("the agent's last call", func(e api.Event) bool {
-		return e.Action != nil && e.Action.Title == "touch /tmp/finished" && e.Action.State == api.ActionEnded
-	})
+	w.finished()
 	text, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "said.txt"))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return string(text)
+}
+
+// finished waits for the last that the agent does.
+func (w *world) finished() {
+	w.Helper()
+	w.happened("the agent's last call", func(e api.Event) bool {
+		return e.Action != nil && e.Action.Title == "touch /tmp/finished" && e.Action.State == api.ActionEnded
+	})
 }
 
 // TestTools: an agent finds out what it may do and why something was denied, marks a
@@ -84,4 +90,92 @@ func TestTools(t *testing.T) {
 	if s, err := w.read.Session(t.Context(), w.ID()); err != nil || len(s.Rules)+len(s.Hosts) > 0 {
 		t.Errorf("there are rules now: %+v %v, %v", s.Rules, s.Hosts, err)
 	}
+}
+
+// TestAsksPerson: a question of the agent's is shown, its answer comes back in words, and
+// nothing is allowed by it; there are few at once, and one whose asker is gone goes away.
+func TestAsksPerson(t *testing.T) {
+	w := talking(t, api.ModePolicy,
+		`call("ask_person", text="May I push\x1b[2J to example.com?")`,
+		`call("ask_person", text="Really?")`,
+		`call("ask_person", text="")`,
+		`call("why_denied")`,
+	)
+	q := w.held(0)
+	if q.Subject != api.SubjectCall || !strings.Contains(q.Title, `May I push\x1b[2J to example.com?`) {
+		t.Errorf("it is shown as %+v", q)
+	}
+	for _, d := range []api.Decision{{Answer: api.AnswerApprove, For: api.ExtentAlways}, {Answer: api.AnswerStepInto}, {Answer: api.AnswerKeep}, {Answer: api.AnswerApproveKeep}} {
+		d.Question, d.Hash = q.ID, q.Hash
+		if _, err := w.Decide(t.Context(), d); err == nil {
+			t.Errorf("%+v is an answer", d)
+		}
+	}
+	if _, err := w.Decide(t.Context(), api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, Reason: "on a branch", By: "kim"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.decide(w.held(q.ID), api.AnswerDeny); err != nil {
+		t.Fatal(err)
+	}
+	text := w.said()
+	for _, want := range []string{"says yes. In their words: on a branch This changes nothing", "says no.", "failed: there is no question"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	s, err := w.read.Session(t.Context(), w.ID())
+	if err != nil || len(s.Rules) > 0 || s.Held != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	a := w.happened("its action", func(e api.Event) bool { return e.Action != nil && e.Action.N == q.Action && !e.Action.EndedAt.IsZero() }).Action
+	if a.Kind != api.KindCall || a.By != "kim" || a.State != api.ActionEnded {
+		t.Errorf("the action is %+v", a)
+	}
+}
+
+// TestAgentsPrompt: the agent's own prompt is a question, whose answer its hook gives it;
+// an answer allows only what that prompt would.
+func TestAgentsPrompt(t *testing.T) {
+	input := call("t1", "Bash", `{"command":"git push","description":"publish it"}`)
+	w := telling(t, api.ModePolicy, `
+hook PermissionRequest '`+input+`' >/tmp/one
+git push
+hook PermissionRequest '`+input+`' >/tmp/two
+touch /tmp/finished
+printf '%s' '`+input+`' >/tmp/in
+`+runner.SelfPath+` hook claude PermissionRequest </tmp/in &
+asking=$!
+read end
+kill $asking
+read end
+`)
+	q := w.held(0)
+	if q.Subject != api.SubjectCall || !strings.Contains(q.Title, "publish it") {
+		t.Errorf("the prompt is %+v", q)
+	}
+	w.must(w.decide(q, api.AnswerApprove))
+	push := w.held(q.ID)
+	if push.Subject != api.SubjectCommand || push.Title != "git push" {
+		t.Fatalf("after that, held is %+v", push)
+	}
+	w.must(w.decide(push, api.AnswerDeny))
+	again := w.held(push.ID)
+	if _, err := w.Decide(t.Context(), api.Decision{Question: again.ID, Hash: again.Hash, Answer: api.AnswerDeny, Reason: "not today", By: "kim"}); err != nil {
+		t.Fatal(err)
+	}
+	w.finished()
+	for name, want := range map[string]string{
+		"one": `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`,
+		"two": `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"not today"}}}`,
+	} {
+		got, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", name))
+		if err != nil || strings.TrimSpace(string(got)) != want {
+			t.Errorf("%s: the agent gets %s, %v", name, got, err)
+		}
+	}
+	gone := w.held(again.ID)
+	w.enter()
+	w.happened("the withdrawal", func(e api.Event) bool {
+		return e.Question != nil && e.Question.ID == gone.ID && e.Question.Closed == "withdrawn"
+	})
 }

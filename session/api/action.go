@@ -8,6 +8,7 @@ type ActionKind string
 const (
 	KindCommand ActionKind = "command"
 	KindEdit    ActionKind = "edit"
+	KindCall    ActionKind = "call" // a question of the agent's own: nothing runs and nothing changes
 )
 
 // ActionState is where an action is in its life. See session's transition table.

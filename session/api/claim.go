@@ -20,6 +20,7 @@ type Claim struct {
 	Text      string    `json:"text,omitempty"`       // what it is for, in the agent's words
 	Command   string    `json:"command,omitempty"`    // that it names, exactly but for being escaped
 	Paths     []string  `json:"paths,omitempty"`      // that it names
+	Writes    bool      `json:"writes,omitempty"`     // its input has what is to be in them
 	Call      string    `json:"call,omitempty"`       // the agent's own name of the call
 	SessionID string    `json:"session_id,omitempty"` // and of its session
 	By        int       `json:"by,omitempty"`         // the action whose process said so; 0: the agent itself

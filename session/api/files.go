@@ -167,6 +167,7 @@ type RollbackRequest struct {
 	Resolve []Resolution `json:"resolve,omitempty"` // planned with, and named again
 	Hash    string       `json:"hash,omitempty"`
 	By      string       `json:"by,omitempty"`
+	Reason  string       `json:"reason,omitempty"` // one line that the agent is told
 }
 
 // Trouble is a path that isn't, or can't be, as it should, and why.
@@ -196,6 +197,7 @@ type Rollback struct {
 	Actions    []int     `json:"actions"`          // of which nothing is left; when it puts in: of which something is there again
 	Files      int       `json:"files"`
 	By         string    `json:"by,omitempty"`
+	Reason     string    `json:"reason,omitempty"` // that the agent is told
 	Failure    string    `json:"failure,omitempty"`
 	Failed     []Trouble `json:"failed,omitempty"` // exactly what isn't as it should be
 	Open       bool      `json:"open,omitempty"`   // it has begun, and its end isn't recorded

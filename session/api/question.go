@@ -27,6 +27,10 @@ const (
 	// SubjectRequest is something that a program in the sandbox wants of the person's, as
 	// the use of a key, and that is neither a program nor a connection.
 	SubjectRequest Subject = "request"
+	// SubjectCall is what the agent itself asks: whether it may call a tool, as its own
+	// prompt would, or a question in words. The answer is told to the agent, with its
+	// reason, and lets nothing run.
+	SubjectCall Subject = "call"
 )
 
 // Question is something held. It stands until it is answered once, or until

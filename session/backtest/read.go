@@ -137,6 +137,7 @@ func (r *reader) event(e api.Event) {
 	case e.Session != nil:
 		s := *e.Session
 		r.session = &s
+	case e.Action != nil && e.Action.Kind == api.KindCall, e.Question != nil && e.Question.Subject == api.SubjectCall: // no rule is about those
 	case e.Action != nil:
 		r.action(e)
 	case e.Question != nil:

@@ -3,6 +3,7 @@ package tell
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"stepbox/session/api"
@@ -37,6 +38,11 @@ type arguments struct {
 	Query       string          `json:"query"`
 	Pattern     string          `json:"pattern"`
 	Patch       string          `json:"input"`
+	// What is to be in a file, by the names that tools have for it.
+	Content json.RawMessage `json:"content"`
+	New     json.RawMessage `json:"new_string"`
+	Source  json.RawMessage `json:"new_source"`
+	Edits   json.RawMessage `json:"edits"`
 }
 
 // Claim is what a hook says, as it is recorded; it has no number and no time yet. What
@@ -59,6 +65,7 @@ func (h *Hook) Claim() api.Claim {
 	if len(patches) > 0 { // it is no command, whatever its argument is called
 		command = ""
 	}
+	c.Writes = len(patches) > 0 || slices.ContainsFunc([]json.RawMessage{args.Content, args.New, args.Source, args.Edits}, func(m json.RawMessage) bool { return m != nil })
 	for _, p := range append([]string{args.Path, args.Notebook}, patches...) {
 		if p == "" || len(p) > maxPath || len(c.Paths) == maxPaths {
 			continue

@@ -98,7 +98,7 @@ const ruleHelp = "the pattern that --session, --project or --always is for, as '
 const hashHelp = "only if this is still the hash of what is held (from show or --json)"
 
 func approve(connect Connect) *cobra.Command {
-	var hash, pattern string
+	var hash, pattern, reason string
 	var into, over, keep bool
 	var to holding
 	cmd := wrap(connect, "approve [SESSION] ACTION|qREQUEST", "Let a held action run, or a request through", cobra.RangeArgs(1, 2), func(c command, args []string) error {
@@ -113,7 +113,7 @@ func approve(connect Connect) *cobra.Command {
 		case over:
 			answer = api.AnswerStepOver
 		}
-		d := api.Decision{Hash: hash, Answer: answer}
+		d := api.Decision{Hash: hash, Answer: answer, Reason: reason}
 		if err := c.sticking(&d, to, pattern); err != nil {
 			return err
 		}
@@ -122,6 +122,7 @@ func approve(connect Connect) *cobra.Command {
 	to.flags(cmd, "once")
 	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
 	cmd.Flags().StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
+	cmd.Flags().StringVar(&reason, "reason", "", "of what the agent itself asks: one line that it is answered")
 	cmd.Flags().BoolVar(&into, "into", false, "step into: hold each program that it starts")
 	cmd.Flags().BoolVar(&over, "over", false, "step over: run it, and hold the next action")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep what it changes, too, without being asked")

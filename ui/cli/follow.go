@@ -288,6 +288,8 @@ func heldLine(id string, q api.Question) string {
 	switch q.Subject {
 	case api.SubjectLimit:
 		what += ": " + q.Rule
+	case api.SubjectCall:
+		verbs += fmt.Sprintf(" --reason TEXT; it allows nothing: %s", q.Rule)
 	case api.SubjectEdit:
 		verbs = fmt.Sprintf("stepbox keep %s %d, or rollback --to-before %d", id, q.Action, q.Action)
 	case api.SubjectNested:

@@ -24,6 +24,9 @@ func WhyNot(i intent.Intent, q api.Question) string {
 		}
 		return ""
 	}
+	if q.Subject == api.SubjectCall && (always || !ofConnections(i)) {
+		return "the agent asks: a says yes, d says no, with a reason if you like"
+	}
 	if q.Connection == nil {
 		if ok && approve.Keep && q.Subject == api.SubjectNested {
 			return "its changes are its action's: approve it (a)"

@@ -26,6 +26,8 @@ func subject(s api.Subject) string {
 		return "request"
 	case api.SubjectLimit:
 		return "action at its limit"
+	case api.SubjectCall:
+		return "question of the agent's"
 	}
 	return "command"
 }
@@ -71,8 +73,11 @@ func (d *Decision) offers(b keys.Binding) bool {
 func (d *Decision) wordsFor(b keys.Binding) string {
 	switch b.Intent.(type) {
 	case intent.Approve:
-		if d.shown.Apart() {
+		switch {
+		case d.shown.Apart():
 			return "allow once"
+		case d.shown.Subject == api.SubjectCall:
+			return "say yes"
 		}
 	case intent.Always:
 		if d.shown.Request != nil {

@@ -111,7 +111,7 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 // a limit, which stands in a file.
 func (r *Reason) onlyOnce() bool {
 	c := r.question.Connection
-	return r.question.Subject == api.SubjectLimit || r.question.Request != nil || c != nil && (c.Host == "" || c.Limit != "")
+	return r.question.Subject == api.SubjectLimit || r.question.Request != nil || r.question.Subject == api.SubjectCall || c != nil && (c.Host == "" || c.Limit != "")
 }
 
 // holds is for how long it is denied; "" is once.

@@ -61,8 +61,11 @@ func Status(a api.Action, now time.Time) string {
 		return a.Review.Words()
 	}
 	words := cmp.Or(paint.Clean(a.Exit.Words()), "ended")
-	if a.Kind == api.KindEdit {
+	switch a.Kind {
+	case api.KindEdit:
 		words = "edited"
+	case api.KindCall:
+		words = "yes"
 	}
 	switch {
 	case a.LeftRunning > 0:

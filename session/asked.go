@@ -1,0 +1,172 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"stepbox/runner/socket"
+	"stepbox/session/api"
+	"stepbox/session/loop"
+	"stepbox/session/tell"
+)
+
+// maxCalls bounds what the agent itself asks at once.
+const maxCalls = 3
+
+// maxAsked bounds what it asks, in bytes.
+const maxAsked = 600
+
+// permission is the hook in which an agent asks whether it may call a tool.
+const permission = "PermissionRequest"
+
+// call is a question of the agent's own: whether it may call a tool, as it would ask at
+// its own terminal, or one in words. The answer goes back to the agent and is nothing
+// else: what it does then is judged as ever.
+type call struct {
+	answered chan tell.Decision // has room for the one answer; closed without one when there is none
+}
+
+// allowedTo asks the person what the agent's own prompt does. Where nobody is asked
+// about anything, it is left to that prompt.
+func (s *Session) allowedTo(ctx context.Context, c *socket.Conn, claim api.Claim) (tell.Reply, error) {
+	watch := false
+	if err := s.loop.Request(ctx, func() { watch = s.info.Mode == api.ModeWatch }); err != nil || watch {
+		return tell.Reply{}, err
+	}
+	d, err := s.asks(ctx, c, "may it use "+claim.Words(), "the agent's own prompt: yes lets it go on, and what it starts then is judged as ever", &claim)
+	if err != nil {
+		return tell.Reply{}, err // its own prompt asks
+	}
+	return tell.Reply{Decision: &d}, nil
+}
+
+// asksPerson is a tool of the agent's.
+func (s *Session) asksPerson(ctx context.Context, c *socket.Conn, text string) (tell.Reply, error) {
+	text = api.Escape(api.Trim(text, maxAsked))
+	if text == "" {
+		return tell.Reply{Failed: true, Text: "there is no question"}, nil
+	}
+	d, err := s.asks(ctx, c, "the agent asks: "+text, "the answer goes back in words and allows nothing: approve says yes, deny no, either with a reason", nil)
+	if err != nil {
+		return tell.Reply{}, err
+	}
+	answer := "The person says no."
+	if d.Allow {
+		answer = "The person says yes."
+	}
+	if d.Reason != "" {
+		answer += " In their words: " + d.Reason
+	}
+	return tell.Reply{Text: answer + " This changes nothing of what you may do."}, nil
+}
+
+// asks waits for a person's answer as long as the agent does.
+func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, claim *api.Claim) (tell.Decision, error) {
+	_ = c.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // it writes no more: reading ends when it is gone
+		_, _ = c.Read(make([]byte, 1))
+		cancel()
+	}()
+	var q *question
+	err := s.loop.Do(ctx, func(done func(error)) {
+		if s.loop.Now() != loop.Running {
+			done(ErrEnded)
+			return
+		}
+		if n := s.calls(); n >= maxCalls {
+			done(errors.New("the person has enough questions of yours to answer"))
+			return
+		}
+		q = s.askCall(title, rule, claim)
+		done(nil)
+	})
+	if err != nil {
+		return tell.Decision{}, err
+	}
+	select {
+	case d, ok := <-q.call.answered:
+		if !ok {
+			return tell.Decision{}, errors.New("nobody answered")
+		}
+		return d, nil
+	case <-ctx.Done():
+		_ = s.loop.Call(context.Background(), func() { s.dropCall(q) }) // a session that is over has none
+		return tell.Decision{}, ctx.Err()
+	}
+}
+
+func (s *Session) calls() (n int) {
+	for _, q := range s.questions {
+		if q.call != nil && q.Open() {
+			n++
+		}
+	}
+	return n
+}
+
+// askCall shows the person what the agent asks, as an action that waits.
+func (s *Session) askCall(title, rule string, claim *api.Claim) *question {
+	a := &action{profile: s.profile}
+	s.actions.add(a)
+	a.Kind, a.StartedAt, a.Title, a.Rule = api.KindCall, time.Now().UTC(), title, rule
+	if claim != nil {
+		s.claim(claim)
+		a.Claim = &api.Claimed{N: claim.N, Tool: claim.Tool, Text: claim.Text}
+	}
+	q := &question{
+		Question: api.Question{Action: a.N, Subject: api.SubjectCall, Title: title, Rule: rule},
+		action:   a, call: &call{make(chan tell.Decision, 1)},
+	}
+	a.question = q
+	if err := a.to(api.ActionHeld); err != nil {
+		s.fail(err)
+	}
+	s.open(q, s.actionEvent(a, "held"))
+	return q
+}
+
+// answerCall gives the agent its answer.
+func (s *Session) answerCall(q *question, d api.Decision) {
+	a := q.action
+	allow := q.Closed == "allow"
+	steps := []api.ActionState{api.ActionDenied}
+	a.Verdict, a.By, a.Reason, a.EndedAt = api.Deny, d.By, d.Reason, time.Now().UTC()
+	if allow {
+		steps = []api.ActionState{api.ActionRunning, api.ActionEnded}
+		a.Verdict, a.ReleasedAt = api.Allow, a.EndedAt
+	}
+	for _, next := range steps {
+		if err := a.to(next); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+	said := d.Reason
+	if !allow {
+		said = reason(d)
+	}
+	s.record(func(err error) {
+		if err == nil {
+			q.call.answered <- tell.Decision{Allow: allow, Reason: said}
+		}
+		close(q.call.answered)
+	}, s.actionEvent(a, map[bool]string{true: "ended", false: "denied"}[allow]), s.changed("counted"))
+}
+
+// dropCall withdraws a question whose asker is gone.
+func (s *Session) dropCall(q *question) {
+	if !slices.Contains(s.questions, q) || q.state != questionOpen || q.action.State != api.ActionHeld {
+		return
+	}
+	if err := q.action.to(api.ActionAbandoned); err != nil {
+		s.fail(err)
+		return
+	}
+	q.action.EndedAt = time.Now().UTC()
+	s.record(nil, s.actionEvent(q.action, "abandoned"))
+	s.withdraw(q)
+}
