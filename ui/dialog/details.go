@@ -297,6 +297,12 @@ func SessionFacts(get func() api.Session) *Details {
 			add("spent", paint.Spend(p), themes.Surface)
 		}
 		add("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"), themes.Surface)
+		for _, d := range s.Dirs {
+			add("folder", api.Escape(d.Path)+map[bool]string{true: ": what is written there stays in the session, without review"}[d.Write], themes.Surface)
+		}
+		for _, p := range s.Ports {
+			add("published", fmt.Sprintf("port %d at %s", p.Port, p.URL()), themes.Surface)
+		}
 		return out
 	}
 	return d
