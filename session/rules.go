@@ -118,6 +118,9 @@ func (s *Session) mayKeep(made ...api.Rule) error {
 		if !r.Kept() {
 			continue
 		}
+		if s.secrets.Text(r.Command, "") != r.Command { // files of rules are for others to read, too
+			return api.Problemf(api.CodeInvalid, "the command has a secret, and no rule in a file may hold it: choose one with * in its place, or a rule for this session")
+		}
 		if err := s.sources.Check(r); err != nil {
 			return api.Problemf(api.CodeInvalid, "%s", api.Escape(err.Error()))
 		}

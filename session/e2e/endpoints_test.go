@@ -187,14 +187,14 @@ func secureProxy(t *testing.T, cert tls.Certificate) string {
 			if err != nil {
 				return
 			}
-			tunnel(c)
+			tunnelled(c)
 		}
 	}()
 	t.Cleanup(func() { l.Close(); <-ended })
 	return l.Addr().String()
 }
 
-func tunnel(c net.Conn) {
+func tunnelled(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReader(c)
 	req, err := http.ReadRequest(r)
