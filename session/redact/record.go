@@ -48,13 +48,16 @@ func (r *Redactor) knowAll(value string) {
 	}
 }
 
+// variable are the characters of the names of variables, as they are usually written.
+const variable = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
 // given are the values on a command line that look secret.
 func (r *Redactor) given(argv []string) (out []string) {
 	for i, arg := range argv {
 		if i > 0 && option().MatchString(argv[i-1]) && !strings.HasPrefix(arg, "-") {
 			out = append(out, arg)
 		}
-		if name, value, ok := strings.Cut(arg, "="); ok && (option().MatchString(name) || plain(name) && api.SecretName(name)) {
+		if name, value, ok := strings.Cut(arg, "="); ok && (option().MatchString(name) || strings.Trim(name, variable) == "" && api.SecretName(name)) {
 			out = append(out, value)
 		}
 		for _, s := range r.find([]byte(arg)) {
@@ -110,8 +113,8 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 	case slices.Contains(exactly, name):
 		return text
 	case slices.Contains(variables, name):
-		if variable, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(variable) {
-			return variable + "=" + api.Hidden
+		if of, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(of) {
+			return of + "=" + api.Hidden
 		}
 	}
 	return r.behind(before, text, where)

@@ -12,7 +12,7 @@ import (
 // recording has a secret of each sort: by its name, by the profile, and a name that says
 // so with a value that is too short to be looked for.
 func recording() *redact.Redactor {
-	return redact.Recording([]string{"MY_TOKEN=t0k'en/with+odd", "ODD=profile-says-so", "SHORT_KEY=abc", "PLAIN=not-a-secret", "CONFIG_KEY=/etc/passwd"}, []string{"env", "GIVEN_KEY=given-on-line", "claude", "--api-key", "sk-given-too"}, "ODD")
+	return redact.Recording([]string{"MY_TOKEN=t0k'en/with+odd", "ODD=profile-says-so", "SHORT_KEY=abc", "PLAIN=not-a-secret", "CONFIG_KEY=/etc/passwd"}, []string{"env", "GIVEN_KEY=given-on-line", "claude", "--api-key", "sk-given-too", "-c", "mine.env_key=NAME_OF_KEY"}, "ODD")
 }
 
 func TestRecording(t *testing.T) {
@@ -23,6 +23,7 @@ func TestRecording(t *testing.T) {
 		"GET /?q=t0k%27en%2Fwith%2Bodd":                "GET /?q=•••",
 		"profile-says-so not-a-secret":                 "••• not-a-secret",
 		"given-on-line sk-given-too /etc/passwd":       "••• ••• /etc/passwd",
+		"-c mine.env_key=NAME_OF_KEY NAME_OF_KEY":      "-c mine.env_key=NAME_OF_KEY NAME_OF_KEY", // what only names one
 		"env X_KEY=abc claude":                         "env X_KEY=••• claude",
 		"X_KEY=abc X_KEY_2='q9' claude":                "X_KEY=••• X_KEY_2='•••' claude",
 		"claude --api-key sk-abcdef1":                  "claude --api-key •••",
