@@ -43,7 +43,7 @@ func TestAgentsTable(t *testing.T) {
 	}
 	var want []string
 	var out strings.Builder
-	for _, name := range strings.Split(policy.ProfileNames(), ", ") {
+	for _, name := range strings.Split(policy.BuiltinProfiles().Names(), ", ") {
 		if !policy.BuiltinProfiles().Named(name).Agent() {
 			continue
 		}
