@@ -48,6 +48,15 @@ func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) error
 	return nil
 }
 
+// tokenLimits are those on tokens that hold as it starts.
+func (s *Session) tokenLimits() []policy.Limit {
+	p, err := s.holding()
+	if err != nil {
+		return nil // which ended it
+	}
+	return p.Limits()
+}
+
 // spent counts tokens for their limit, and has the record say before long what was spent.
 func (s *Session) spent(more api.Spend) {
 	s.network.Spent(more.Input + more.Output)

@@ -273,8 +273,6 @@ func TestInterceptAnswers(t *testing.T) {
 				flush("data: x\n\n")
 				<-next
 			}
-		case "/away":
-			http.Redirect(w, r, fmt.Sprintf("https://other.example:%s/there", portOf(r)), http.StatusFound)
 		case "/asked":
 			fmt.Fprint(w, r.Header.Get("Accept-Encoding"))
 		}
@@ -322,6 +320,32 @@ func TestInterceptAnswers(t *testing.T) {
 }
 
 func portOf(r *http.Request) string { _, port, _ := net.SplitHostPort(r.Host); return port }
+
+// A redirect to another host is followed by the program, which has nothing to give there.
+func TestInterceptRedirect(t *testing.T) {
+	h := newAPIHost(t, intercept.Credential{Header: "x-api-key"}, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Host, "api.") {
+			http.Redirect(w, r, "https://other.example:"+portOf(r)+"/there", http.StatusTemporaryRedirect)
+		}
+	})
+	both := h.roots.Clone()
+	both.AppendCertsFromPEM(h.in.CA())
+	client := h.client(true, both)
+	client.CheckRedirect = nil
+	r, err := http.NewRequest("GET", h.url("/"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", placeholder)
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := h.requests(); len(got) != 2 || got[1].Header.Get("X-Api-Key") != placeholder || !strings.HasPrefix(got[1].Host, "other.example:") {
+		t.Errorf("it arrived as %v", got)
+	}
+}
 
 // Another host isn't looked into: its own certificate is seen, and nothing is put on.
 func TestInterceptOnlyNamed(t *testing.T) {

@@ -233,8 +233,12 @@ func Told(all []policy.Credential) (out []api.Credential) {
 	return out
 }
 
-// Warnings say of credentials that they can't work so.
-func Warnings(all []policy.Credential) (out []string) {
+// Warnings say of credentials that they can't work so, and of a limit that nothing counts
+// for it.
+func Warnings(all []policy.Credential, limits []policy.Limit) (out []string) {
+	if i := slices.IndexFunc(limits, func(l policy.Limit) bool { return l.Name == policy.LimitTokens }); i >= 0 && len(all) == 0 {
+		out = append(out, fmt.Sprintf("%s limits nothing: tokens are counted where a credential is put in (--credential)", api.Escape(limits[i].From())))
+	}
 	for _, c := range all {
 		aws := slices.ContainsFunc(c.Variables, func(v string) bool { return strings.HasPrefix(v, "AWS_") })
 		if aws || strings.HasSuffix(c.Host, ".amazonaws.com") {
