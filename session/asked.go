@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"stepbox/runner/socket"
@@ -35,7 +37,8 @@ func (s *Session) allowedTo(ctx context.Context, c *socket.Conn, claim api.Claim
 	if err := s.loop.Request(ctx, func() { watch = s.info.Mode == api.ModeWatch }); err != nil || watch {
 		return tell.Reply{}, err
 	}
-	d, err := s.asks(ctx, c, "may it use "+claim.Words(), "the agent's own prompt: yes lets it go on, and what it starts then is judged as ever", &claim)
+	what := cmp.Or(claim.Command, strings.Join(claim.Paths, ", "), claim.Input) // not what it says that it is for
+	d, err := s.asks(ctx, c, api.Trim("may it use "+claim.Tool+": "+what, maxAsked), "the agent's own prompt: yes lets it go on, and what it starts then is judged as ever", &claim)
 	if err != nil {
 		return tell.Reply{}, err // its own prompt asks
 	}

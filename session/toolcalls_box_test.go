@@ -150,7 +150,7 @@ kill $asking
 read end
 `)
 	q := w.held(0)
-	if q.Subject != api.SubjectCall || !strings.Contains(q.Title, "publish it") {
+	if q.Subject != api.SubjectCall || q.Title != "may it use Bash: git push" {
 		t.Errorf("the prompt is %+v", q)
 	}
 	w.must(w.decide(q, api.AnswerApprove))
