@@ -179,3 +179,43 @@ read end
 		return e.Question != nil && e.Question.ID == gone.ID && e.Question.Closed == "withdrawn"
 	})
 }
+
+// TestClaimFlood: what the sandbox says too often isn't recorded, which is said once, and
+// what isn't a claim, or is another session's answer, is no more than ignored.
+func TestClaimFlood(t *testing.T) {
+	w := talking(t, api.ModePolicy, `
+import socket
+def raw(line):
+	s = socket.socket(socket.AF_UNIX)
+	s.connect("/run/stepbox/tell")
+	try:
+		s.sendall(line)
+		return s.makefile("rb").readline()
+	except OSError:
+		return b""
+for line in (b"\n", b"{}\n", b"\x00" * 100 + b"\n", b"x" * (2 << 20), b'{"decision":{"question":1,"answer":"approve"}}\n', b'{"hook":{"event":"PreToolUse","session":"other","input":{}}}\n'):
+	open("/tmp/said.txt", "ab").write(raw(line))
+for i in range(300):
+	raw(b'{"hook":{"agent":"claude","event":"PreToolUse","input":{"tool_name":"x"}}}\n')`)
+	if text := w.said(); text != "" {
+		t.Errorf("nonsense is answered: %s", text)
+	}
+	claims, notes := 0, 0
+	for e, err := range w.read.Events(t.Context(), w.ID(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Claim != nil {
+			claims++
+		}
+		if e.Note != nil && strings.Contains(e.Note.Text, "more tool calls than are recorded") {
+			notes++
+		}
+		if e.Action != nil && e.Action.Title == "touch /tmp/finished" {
+			break
+		}
+	}
+	if claims < 200 || claims > 260 || notes != 1 {
+		t.Errorf("%d claims are recorded, and %d notes", claims, notes)
+	}
+}
