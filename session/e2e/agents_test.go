@@ -106,6 +106,7 @@ trust_level = "trusted"
 			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`,
 		},
 		args:  []string{"--yolo"},
+		asks:  []string{"connect to registry.npmjs.org:443"}, // whether it is the newest
 		ask:   []string{"-p"},
 		again: []string{"--resume", "latest", "-p"},
 		shell: func(command string) standin.Call {
@@ -122,6 +123,7 @@ trust_level = "trusted"
 		name:     "qwen",
 		env:      map[string]string{"OPENAI_BASE_URL": "URL/v1", "OPENAI_API_KEY": "fake", "OPENAI_MODEL": "stand-in"},
 		args:     []string{"--yolo", "--auth-type", "openai"},
+		asks:     []string{"connect to registry.npmjs.org:443"}, // whether it is the newest
 		ask:      []string{"-p"},
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting\\n\\nCo-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
@@ -158,9 +160,14 @@ trust_level = "trusted"
 		},
 	},
 	{
-		name:     "copilot",
-		env:      map[string]string{"COPILOT_PROVIDER_BASE_URL": "URL/v1", "COPILOT_MODEL": "stand-in"},
+		name: "copilot",
+		env:  map[string]string{"COPILOT_PROVIDER_BASE_URL": "URL/v1", "COPILOT_MODEL": "stand-in"},
+		files: map[string]string{
+			".copilot/config.json": `{"trustedFolders":["PROJECT"]}`,
+		},
 		args:     []string{"--allow-all"},
+		ready:    "Interactive · Allow All",
+		brief:    true,
 		ask:      []string{"-p"},
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("./check.sh", "command 'PROJECT/check.sh'"),

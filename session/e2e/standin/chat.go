@@ -19,6 +19,9 @@ type chatRequest struct {
 			Name string `json:"name"`
 		} `json:"function"`
 	} `json:"tools"`
+	Format struct {
+		Type string `json:"type"`
+	} `json:"response_format"`
 	Messages []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -31,6 +34,7 @@ func (s *Server) completions(w http.ResponseWriter, r Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	r.Formed = m.Format.Type == "json_schema"
 	for _, t := range m.Tools {
 		r.Tools = append(r.Tools, t.Function.Name)
 	}

@@ -17,6 +17,9 @@ type geminiRequest struct {
 			Name string `json:"name"`
 		} `json:"functionDeclarations"`
 	} `json:"tools"`
+	Config struct {
+		Type string `json:"responseMimeType"`
+	} `json:"generationConfig"`
 	Contents []struct {
 		Parts []struct {
 			Response *struct {
@@ -38,6 +41,7 @@ func (s *Server) generate(w http.ResponseWriter, r Request) {
 		answerJSON(w, object{"totalTokens": 10})
 		return
 	}
+	r.Formed = m.Config.Type == "application/json"
 	for _, t := range m.Tools {
 		for _, f := range t.Functions {
 			r.Tools = append(r.Tools, f.Name)

@@ -73,7 +73,7 @@ var asks = map[string]struct {
 		`{"model":"m","stream":true,"tools":[{"type":"function","function":{"name":"run"}}],"messages":[{"role":"user","content":"go"},
 		 {"role":"assistant","content":null},{"role":"tool","content":"one"},{"role":"tool","content":[{"type":"text","text":"two"}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a title, please"}]}`,
-		"",
+		`{"model":"m","tools":[{"type":"function","function":{"name":"run"}}],"response_format":{"type":"json_schema"},"messages":[{"role":"user","content":"a title, please"}]}`,
 		[]string{"", "", ""}, // a delta, the end, the tokens: none has a type
 	},
 	"gemini": {
@@ -81,7 +81,7 @@ var asks = map[string]struct {
 		`{"tools":[{"functionDeclarations":[{"name":"run"}]}],"contents":[{"role":"user","parts":[{"text":"go"}]},
 		 {"role":"user","parts":[{"functionResponse":{"name":"run","response":{"output":"one"}}},{"functionResponse":{"name":"run","response":{"error":"two"}}}]}]}`,
 		`{"contents":[{"role":"user","parts":[{"text":"a title, please"}]}]}`,
-		"",
+		`{"tools":[{"functionDeclarations":[{"name":"run"}]}],"generationConfig":{"responseMimeType":"application/json"},"contents":[{"role":"user","parts":[{"text":"a title, please"}]}]}`,
 		[]string{""},
 	},
 	"responses": {
