@@ -246,6 +246,7 @@ func TestHousekeepingOfOthers(t *testing.T) {
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=false merge-base --is-ancestor e00800b 76324f2"), true},
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=false status --porcelain --ignore-submodules --untracked-files=normal"), true},
 		{pilot, run("git --no-optional-locks -c core.fsmonitor=./evil status --porcelain --ignore-submodules --untracked-files=normal"), false},
+		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-parse --show-toplevel"), true},
 		{pilot, run("pgrep -P 21"), true},
 		{BuiltinProfiles().Named("crush"), run("git status --short"), true},
 		{BuiltinProfiles().Named("crush"), run("git status"), false},
