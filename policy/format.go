@@ -198,11 +198,3 @@ func (f *ruleFile) rules(file string) (out []Rule, all Problems) {
 	}
 	return out, all
 }
-
-// hosts are rules that allow and deny these destinations, of a profile's file.
-func hosts(file string, allow, deny textList) ([]NetRule, Problems) {
-	if len(allow)+len(deny) == 0 {
-		return nil, nil
-	}
-	return (&netFile{Allow: allow, Deny: deny}).rules(&Layer{File: file})
-}

@@ -45,9 +45,6 @@ type profileFile struct {
 	// Hooks have it tell Stepbox what it does, see docs/agents-tell.md.
 	Hooks hooksFile `yaml:"hooks"`
 	Hosts textList  `yaml:"hosts"`
-	// Refuse are hosts to which it only reports, where no setting turns that off:
-	// refused without a question.
-	Refuse textList `yaml:"refuse"`
 	// Network are rules as in a policy, for what isn't as simple: a host that
 	// the agent's own program asks for without being told to.
 	Network []netFile `yaml:"network"`
@@ -233,7 +230,7 @@ func (p *Profile) compile(file string) (bad Problems) {
 	if bad = f.Brings.check(); bad != nil {
 		return bad
 	}
-	if p.hosts, bad = hosts(file, f.Hosts, f.Refuse); bad != nil {
+	if p.hosts, bad = f.Hosts.allowing(file); bad != nil {
 		return bad
 	}
 	for i := range f.Network {
