@@ -56,6 +56,9 @@ func (d *Decision) offers(b keys.Binding) bool {
 	if a, ok := b.Intent.(intent.Approve); ok && a.Keep && d.shown.Subject == api.SubjectNested {
 		return false // its changes are its action's
 	}
+	if d.shown.Subject == api.SubjectCall && intent.Decides(b.Intent) && WhyNot(b.Intent, d.shown) != "" {
+		return false
+	}
 	switch b.Intent.(type) {
 	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
 		return !edit && (!d.shown.Apart() || ofConnections(b.Intent))
