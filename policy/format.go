@@ -198,3 +198,11 @@ func (f *ruleFile) rules(file string) (out []Rule, all Problems) {
 	}
 	return out, all
 }
+
+// allowing makes rules of what a profile's agent needs.
+func (l textList) allowing(file string) ([]NetRule, Problems) {
+	if len(l) == 0 {
+		return nil, nil
+	}
+	return (&netFile{Allow: l}).rules(&Layer{File: file})
+}
