@@ -108,17 +108,6 @@ func onSession(connect Connect, find func(command, string) (api.Session, error),
 	})
 }
 
-// onAction makes a command on one action of a session.
-func onAction(connect Connect, name, short string, f func(c command, s api.Session, n int) error) *cobra.Command {
-	return wrap(connect, name+" [SESSION] ACTION", short, cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		s, n, err := c.sessionAnd(args)
-		if err != nil {
-			return err
-		}
-		return f(c, s, n)
-	})
-}
-
 // onMaybe makes a command on a session, or on one of its actions; 0 is all of it.
 func onMaybe(connect Connect, name, short string, f func(c command, s api.Session, n int) error) *cobra.Command {
 	return wrap(connect, name+" [SESSION [ACTION]]", short, cobra.MaximumNArgs(2), func(c command, args []string) (err error) {
