@@ -72,6 +72,34 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
+// BenchmarkCalls is a session of an agent's as its commands make it: forty calls of its
+// shell that list, read, search, edit, test and commit, one after the other, in policy
+// mode inside and outside.
+//
+//	go test -run '^$' -bench Calls -benchtime 1x ./session/e2e
+func BenchmarkCalls(b *testing.B) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		b.Skip(err)
+	}
+	const round = `bash -c 'ls -la'; bash -c 'cat calc.py'; bash -c 'grep -rn def .'; bash -c 'git status --short'; bash -c "sed -i s/round.*/round$i/ notes.txt"
+bash -c 'python3 -m unittest -q 2>/dev/null'; bash -c 'git diff --stat'; bash -c 'head -n 5 notes.txt | wc -l'; bash -c 'git add -A'; bash -c "git commit -qm round$i"; `
+	work := work{b: b, dir: folder(b), script: "{ for i in 1 2 3 4; do " + round + "done; } >/dev/null"}
+	for name, text := range map[string]string{
+		"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "round\n",
+		"test_calc.py": "import unittest, calc\n\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(calc.add(1, 2), 3)\n",
+	} {
+		if err := os.WriteFile(filepath.Join(work.project(), name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	cmd := exec.Command("sh", "-c", "git init -q && git config user.name a && git config user.email a@b.example && git add -A && git commit -qm zero")
+	cmd.Dir = work.project()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	pairs.Compare(b, pairs.Way{Name: "inside", Run: work.inside}, pairs.Way{Name: "outside", Run: work.outside})
+}
+
 // folder is one for a benchmark's files, not below a home folder.
 func folder(b *testing.B) string {
 	dir, err := os.MkdirTemp("", "b")
