@@ -18,6 +18,7 @@ type rolling struct {
 	target   api.RollbackTarget
 	chosen   api.Selection
 	hash     string
+	reason   string
 }
 
 func rollback(connect Connect) *cobra.Command {
@@ -49,6 +50,7 @@ func rollback(connect Connect) *cobra.Command {
 	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
 	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")
 	f.BoolVarP(&r.yes, "yes", "y", false, "don't ask")
+	f.StringVar(&r.reason, "reason", "", "one line that the agent is told")
 	f.StringVar(&r.hash, "hash", "", "carry out the plan that was shown with this hash")
 	return cmd
 }
@@ -143,7 +145,7 @@ func (r *rolling) roll(s api.Session) error {
 			}
 		}
 	}
-	req.Hash, req.By = cmp.Or(r.hash, plan.Hash), "cli"
+	req.Hash, req.By, req.Reason = cmp.Or(r.hash, plan.Hash), "cli", r.reason
 	done, err := r.client.Rollback(r.ctx, s.ID, req)
 	if err != nil {
 		return err
