@@ -72,6 +72,9 @@ func TestAPushIsAllowedForAlways(t *testing.T) {
 		}
 	}
 	q := w.asks(api.Question{}, "git push origin main")
+	if got := q.Command.Sends; len(got) != 1 || got[0] != "pushes main to http://host.stepbox.internal:"+port+"/a.git" {
+		t.Errorf("it is said to send %q", got)
+	}
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
 	q = w.asks(q, "host.stepbox.internal:"+port)
 	if refs := hostGit(t, repository, "for-each-ref"); refs != "" {

@@ -82,6 +82,7 @@ type Command struct {
 	Cwd       string    `json:"cwd"`                 // in the sandbox
 	Program   string    `json:"program"`             // resolved path of the file that will run
 	Written   bool      `json:"written,omitempty"`   // this session wrote that file
+	Sends     []string  `json:"sends,omitempty"`     // what it would send out, and to where, as far as the project's files tell
 	Uncounted string    `json:"uncounted,omitempty"` // why no rule that allows counts for it; "": they do
 	Sources   []string  `json:"sources,omitempty"`   // files sourced by a wrapper that the agent can write
 	Unpinned  []string  `json:"unpinned,omitempty"`  // what may be another when it runs than when it was shown, in sentences

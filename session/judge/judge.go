@@ -125,6 +125,9 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.Command = redact.Of(j.Secrets, command(e, peeled, shown, same, l, fed))
 	x.hide = j.Secrets
 	x.judged(j.By(x, x.policy))
+	if strings.Contains(peeled.Line, "push") || strings.Contains(peeled.Line, "publish") { // else it isn't looked into
+		x.Command.Sends = redact.Of(j.Secrets, j.sends(x.Judgement.Parts, e.Cwd))
+	}
 	if p := j.Profiles.For(e.Argv, e.Program.Path); p.Agent() {
 		x.Agent = p
 	}

@@ -112,6 +112,9 @@ func printQuestion(w io.Writer, q api.Question) {
 			row(w, "note", "no rule that allows counts for it: %s", c.Uncounted)
 		}
 		row(w, "in", "%s", c.Cwd)
+		for _, s := range c.Sends {
+			row(w, "sends", "%s", s)
+		}
 		for _, u := range c.Unpinned {
 			row(w, "note", "not held to what you see: %s", u)
 		}

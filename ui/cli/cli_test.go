@@ -291,12 +291,12 @@ func TestLongCommandsAreShownWhole(t *testing.T) {
 		{ID: 1, Action: 1, Name: "example.org", Port: 443, Verdict: api.Deny, Rule: "deny example.org (your policy, p:3)"}, {ID: 2, Action: 2, Name: "other.example.org", Port: 443},
 	}
 	of["GET /v1/sessions/one/questions"] = []api.Question{{ID: 1, Action: 1, Title: long, Hash: "h", Command: &api.Command{
-		Argv: []string{"sh", long}, Program: "/bin/sh", Cwd: "/p", Written: true, Truncated: true, Unpinned: []string{"u"}, Sources: []string{"s"}, Env: []string{"A=b"},
+		Argv: []string{"sh", long}, Program: "/bin/sh", Cwd: "/p", Written: true, Truncated: true, Sends: []string{"pushes main"}, Unpinned: []string{"u"}, Sources: []string{"s"}, Env: []string{"A=b"},
 		Parts: []api.Part{{Text: "p", Verdict: api.Ask, Rule: "r"}}, Pipeline: []api.Command{{Line: "tee", Argv: []string{"tee"}}},
 	}}}
 	out, code := serve(t, of).run("show", "x", "1")
 	plain := spaces.ReplaceAllString(out, " ")
-	for _, want := range []string{"argv[0] sh\n", "program /bin/sh", "this session wrote that file", "too large to be shown whole", "not held to what you see: u", "agent can write: s", "env A=b", "part p ask (r)", "piped to tee", "hash h\n", "network example.org:443 deny deny example.org (your policy, p:3)"} {
+	for _, want := range []string{"argv[0] sh\n", "program /bin/sh", "this session wrote that file", "too large to be shown whole", "not held to what you see: u", "agent can write: s", "sends pushes main\n", "env A=b", "part p ask (r)", "piped to tee", "hash h\n", "network example.org:443 deny deny example.org (your policy, p:3)"} {
 		if code != 0 || !strings.Contains(plain, want) {
 			t.Errorf("exit %d, no %q in\n%s", code, want, out)
 		}

@@ -107,6 +107,9 @@ func (d *Decision) facts(dst uv.Screen, width int) (out []row) {
 	if why := uncounted(q); why != "" {
 		add("rules", "none that allows counts: "+why, themes.Surface)
 	}
+	for i, s := range c.Sends {
+		add([2]string{"sends", ""}[min(i, 1)], s, themes.Warn)
+	}
 	add("last time", c.LastTime, themes.Surface)
 	if d.said != nil {
 		add("said", d.said.Text+" ("+d.said.Source+")", themes.Surface)
