@@ -33,6 +33,13 @@ func Recording(environ, argv []string, named ...string) *Redactor {
 	return r
 }
 
+// Know hides further values. It is called before anything is recorded.
+func (r *Redactor) Know(values ...string) {
+	for _, v := range values {
+		r.knowAll(v)
+	}
+}
+
 // knowAll hides a value, in each way in which it may be written. A file's path is no
 // secret, although the file may hold one.
 func (r *Redactor) knowAll(value string) {
@@ -100,8 +107,11 @@ func Of[T any](r *Redactor, of T) (out T) {
 }
 
 // exactly are members whose texts a session that goes on needs as they are, or that name
-// what is recorded: none of them comes from a command.
-var exactly = []string{"id", "hash", "same", "folder", "hidden_paths", "started_at", "at", "kind", "state", "number"}
+// what is recorded: none of them comes from a command. A "credential" is one's name.
+var exactly = []string{"id", "hash", "same", "folder", "hidden_paths", "started_at", "at", "kind", "state", "number", "credential"}
+
+// exact says whether the texts of a member are recorded as they are.
+func (r *Redactor) exact(member string) bool { return r.recording && slices.Contains(exactly, member) }
 
 // variables are members that list variables, each NAME=value: what they hold isn't run.
 var variables = []string{"env", "env_usual", "variables"}
@@ -110,7 +120,7 @@ var variables = []string{"env", "env_usual", "variables"}
 func (r *Redactor) member(name string, before []byte, text, where string) string {
 	switch {
 	case !r.recording:
-	case slices.Contains(exactly, name):
+	case r.exact(name):
 		return text
 	case slices.Contains(variables, name):
 		if of, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(of) {

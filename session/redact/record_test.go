@@ -114,3 +114,19 @@ func BenchmarkRecording(b *testing.B) {
 		r.JSON(doc, "")
 	}
 }
+
+// What is known later is hidden in every form as well; a credential's name, which a member
+// says that it is, isn't one.
+func TestKnow(t *testing.T) {
+	r := recording()
+	r.Know("with/held+one")
+	for in, want := range map[string]string{
+		`{"title":"echo with/held+one with%2Fheld%2Bone"}`: `{"title":"echo ••• •••"}`,
+		`{"credential":"anthropic"}`:                       `{"credential":"anthropic"}`,
+		`{"password":"anthropic"}`:                         `{"password":"•••"}`,
+	} {
+		if got, _ := r.JSON([]byte(in), ""); string(got) != want {
+			t.Errorf("%s is recorded as %s", in, got)
+		}
+	}
+}
