@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"crypto/x509"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,12 +32,16 @@ func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) error
 	}
 	source := credential.Source{Env: s.cfg.Env, Home: s.cfg.Home, Project: s.cfg.Workspace}
 	values, err := source.Values(ctx, all)
+	var roots *x509.CertPool
 	if err == nil {
-		s.spend.Counted = s.spent
-		s.intercept, err = intercept.New(values, intercept.Options{Answer: s.spend.Answer})
+		roots, err = source.Roots(s.outfit.Authorities)
 	}
 	if err == nil {
-		err = credential.Trust(filepath.Join(spec.StateDir, "trust"), s.intercept.CA(), all, spec)
+		s.spend.Counted = s.spent
+		s.intercept, err = intercept.New(values, intercept.Options{Roots: roots, Answer: s.spend.Answer})
+	}
+	if err == nil {
+		err = credential.Trust(filepath.Join(spec.StateDir, "trust"), s.intercept.CA(), s.outfit.Authorities, all, spec)
 	}
 	if err != nil {
 		return &runner.StartError{Reason: err.Error()}

@@ -26,6 +26,7 @@ import (
 	"stepbox/runner/egress/intercept"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/outfit"
 )
 
 // Bounds on what gives a value.
@@ -105,7 +106,7 @@ func (s Source) value(ctx context.Context, f policy.CredentialSource) (string, e
 	switch {
 	case len(f.Env) > 0:
 		for _, name := range f.Env {
-			if v := s.variable(name); v != "" {
+			if v := outfit.Variable(s.Env, name); v != "" {
 				return v, nil
 			}
 		}
@@ -115,15 +116,6 @@ func (s Source) value(ctx context.Context, f policy.CredentialSource) (string, e
 	default:
 		return s.run(ctx, f.Command)
 	}
-}
-
-func (s Source) variable(name string) string {
-	for _, e := range s.Env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // within says whether a path leads into the project, links followed.
@@ -182,7 +174,7 @@ func (s Source) program(name string) (string, error) {
 	candidates := []string{name}
 	if !strings.Contains(name, "/") {
 		candidates = nil
-		for _, dir := range filepath.SplitList(s.variable("PATH")) {
+		for _, dir := range filepath.SplitList(outfit.Variable(s.Env, "PATH")) {
 			candidates = append(candidates, filepath.Join(dir, name))
 		}
 	}

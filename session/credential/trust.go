@@ -1,7 +1,6 @@
 package credential
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/x509"
 	"encoding/pem"
@@ -17,6 +16,7 @@ import (
 
 	"stepbox/policy"
 	"stepbox/runner"
+	"stepbox/session/outfit"
 )
 
 // stores are files in which systems keep the certificates that programs trust: Debian and
@@ -26,24 +26,20 @@ var stores = []string{
 	"/etc/ssl/ca-bundle.pem", "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// Where the sandbox has all certificates, and the session's own.
+// Where the sandbox has all certificates, and those that the system's store lacks: the
+// person's and the session's own.
 const (
-	bundlePath = "/run/stepbox/certificates.pem"
-	ownPath    = "/run/stepbox/session-ca.pem"
-)
-
-// bundled are variables by which programs are told of all certificates, added of more.
-var (
-	bundled = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT", "CARGO_HTTP_CAINFO", "NIX_SSL_CERT_FILE"}
-	added   = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
+	bundlePath  = "/run/stepbox/certificates.pem"
+	furtherPath = "/run/stepbox/further-certificates.pem"
 )
 
 // javaStores are files in which systems keep those that Java trusts.
 var javaStores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts", "/etc/pki/ca-trust/extracted/java/cacerts"}
 
-// Trust writes a session's certificates into a folder, has a sandbox show them in the place
-// of the host's, and has its variables name them and the placeholders.
-func Trust(dir string, ca []byte, all []policy.Credential, spec *runner.Spec) error {
+// Trust writes whom a sandbox trusts into a folder: the system's authorities, the person's
+// and the session's own one (ca). It has the sandbox show that in the place of the host's
+// store, and has its variables name it and the placeholders.
+func Trust(dir string, ca []byte, person []outfit.Authority, all []policy.Credential, spec *runner.Spec) error {
 	shown, java := real(stores), real(javaStores)
 	var host []byte
 	if len(shown) > 0 {
@@ -55,7 +51,13 @@ func Trust(dir string, ca []byte, all []policy.Credential, spec *runner.Spec) er
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the session's folder: %w", err)
 	}
-	bundle := bytes.Join([][]byte{host, ca}, []byte("\n"))
+	further := ca
+	for _, a := range person {
+		if to, err := filepath.EvalSymlinks(a.File); err != nil || !slices.Contains(shown, to) {
+			further = slices.Concat(further, []byte("\n"), a.PEM)
+		}
+	}
+	bundle := slices.Concat(host, []byte("\n"), further)
 	write := func(name string, content []byte, targets ...string) error {
 		path := filepath.Join(dir, name)
 		_ = os.Remove(path) // an earlier start's, which can't be written
@@ -67,7 +69,7 @@ func Trust(dir string, ca []byte, all []policy.Credential, spec *runner.Spec) er
 		}
 		return nil
 	}
-	if err := errors.Join(write("certificates.pem", bundle, append(shown, bundlePath)...), write("session-ca.pem", ca, ownPath)); err != nil {
+	if err := errors.Join(write("certificates.pem", bundle, append(shown, bundlePath)...), write("further-certificates.pem", further, furtherPath)); err != nil {
 		return err
 	}
 	if len(java) > 0 {
@@ -93,10 +95,11 @@ func real(paths []string) (out []string) {
 	return out
 }
 
-// certificates are those in a bundle that can be read.
+// certificates are those in a bundle that can be read, each once.
 func certificates(bundle []byte) (out []*x509.Certificate) {
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && !slices.ContainsFunc(out, c.Equal) {
 			out = append(out, c)
 		}
 	}
@@ -106,11 +109,11 @@ func certificates(bundle []byte) (out []*x509.Certificate) {
 // environment names the certificates, and has placeholders where credentials would be.
 func environment(env []string, all []policy.Credential) []string {
 	set := make(map[string]string)
-	for _, name := range bundled {
+	for _, name := range outfit.BundleVariables {
 		set[name] = bundlePath
 	}
-	for _, name := range added {
-		set[name] = ownPath
+	for _, name := range outfit.FurtherVariables {
+		set[name] = furtherPath
 	}
 	for _, c := range all {
 		for _, name := range c.From.Env {
@@ -131,4 +134,19 @@ func environment(env []string, all []policy.Credential) []string {
 		}
 	}
 	return env
+}
+
+// Roots are those by which the hosts of credentials are verified: the system's, and the
+// person's but for files in the project, which an agent writes.
+func (s Source) Roots(person []outfit.Authority) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the certificates that this host trusts: %w", err)
+	}
+	for _, a := range person {
+		if !s.within(a.File) {
+			pool.AppendCertsFromPEM(a.PEM)
+		}
+	}
+	return pool, nil
 }

@@ -18,10 +18,19 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// certificateVariables name files with certificates that programs trust, in a person's
-// environment: Go's, OpenSSL's and Python's, Node's, curl's, git's, pip's, Cargo's.
-var certificateVariables = []string{
-	"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO",
+// BundleVariables name a file with all certificates that programs trust, in a person's
+// environment: Go's, OpenSSL's and Python's; requests', curl's, git's, AWS's, pip's,
+// Cargo's and Nix's.
+var BundleVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT", "CARGO_HTTP_CAINFO", "NIX_SSL_CERT_FILE"}
+
+// FurtherVariables name a file with certificates that programs trust besides their own
+// ones: Node's and Deno's.
+var FurtherVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
+
+// Authority is a file with certificates that a person's variable has programs trust.
+type Authority struct {
+	File string // on the host, absolute
+	PEM  []byte // its certificates
 }
 
 // maxBundle is how large such a file is at most; those of whole systems have 250 KiB.
@@ -60,46 +69,70 @@ func Certificates(file string) (out []byte, err error) {
 	return out, nil
 }
 
-// certificates has programs trust whom the person's do: the variables that name files,
-// and what is shown at their paths, where nothing is anyway: copies of the certificates
-// alone. Unshown says which aren't, and why.
-func certificates(n Needs, have []runner.Bind) (binds []runner.Bind, vars, unshown []string, err error) {
-	for _, name := range certificateVariables {
+// trust is what has programs trust whom the person's do.
+type trust struct {
+	binds       []runner.Bind // copies of the certificates, at their files' paths where nothing is shown anyway
+	vars        []string      // NAME=FILE
+	unshown     []string      // what isn't passed, and why
+	authorities []Authority
+}
+
+// certificates reads what the person's variables name. Have is what is shown besides.
+func certificates(n Needs, have []runner.Bind) (t trust, err error) {
+	for _, name := range slices.Concat(BundleVariables, FurtherVariables) {
 		file := filepath.Clean(Variable(n.Env, name))
 		if file == "." {
 			continue
 		}
-		refuse := func(why string) {
-			unshown = append(unshown, fmt.Sprintf("%s isn't passed: its file %q isn't shown: %s", name, file, why))
-		}
 		shown := func(dir string) bool { return manifest.Within(file, dir) }
 		there := slices.ContainsFunc(append([]string{n.Workspace}, systemFolders...), shown) ||
-			slices.ContainsFunc(slices.Concat(have, binds), func(b runner.Bind) bool { return shown(b.Target) })
+			slices.ContainsFunc(slices.Concat(have, t.binds), func(b runner.Bind) bool { return shown(b.Target) })
+		why := ""
 		if !there {
-			if !filepath.IsAbs(file) {
-				refuse("name it in full")
-				continue
-			}
-			if why := Refused(file, n.Home, n.DataDir); why != "" {
-				refuse(why)
-				continue
-			}
-			text, err := Certificates(file)
-			if err != nil {
-				refuse(err.Error())
-				continue
-			}
-			sum := sha256.Sum256([]byte(file))
-			b := runner.Bind{Source: filepath.Join(n.StateDir, "certificates", hex.EncodeToString(sum[:8])), Target: file}
-			if err = os.MkdirAll(filepath.Dir(b.Source), 0o700); err == nil {
-				err = os.WriteFile(b.Source, text, 0o644)
-			}
-			if err != nil {
-				return nil, nil, nil, fmt.Errorf("cannot show certificates: %w", err)
-			}
-			binds = append(binds, b)
+			why, err = t.show(file, n)
+		} else if filepath.IsAbs(file) {
+			_ = t.read(file) // what can't be read is trusted by nobody
 		}
-		vars = append(vars, name+"="+file)
+		switch {
+		case err != nil:
+			return trust{}, fmt.Errorf("cannot show certificates: %w", err)
+		case why != "":
+			t.unshown = append(t.unshown, fmt.Sprintf("%s isn't passed: its file %q isn't shown: %s", name, file, why))
+		default:
+			t.vars = append(t.vars, name+"="+file)
+		}
 	}
-	return binds, vars, unshown, nil
+	return t, nil
+}
+
+// show has a copy of a file's certificates shown at its path, or says why not.
+func (t *trust) show(file string, n Needs) (why string, err error) {
+	if !filepath.IsAbs(file) {
+		return "name it in full", nil
+	}
+	if why := Refused(file, n.Home, n.DataDir); why != "" {
+		return why, nil
+	}
+	if err := t.read(file); err != nil {
+		return err.Error(), nil
+	}
+	sum := sha256.Sum256([]byte(file))
+	b := runner.Bind{Source: filepath.Join(n.StateDir, "certificates", hex.EncodeToString(sum[:8])), Target: file}
+	if err := os.MkdirAll(filepath.Dir(b.Source), 0o700); err != nil {
+		return "", err
+	}
+	t.binds = append(t.binds, b)
+	return "", os.WriteFile(b.Source, t.authorities[len(t.authorities)-1].PEM, 0o644)
+}
+
+// read adds a file's certificates, once.
+func (t *trust) read(file string) error {
+	if slices.ContainsFunc(t.authorities, func(a Authority) bool { return a.File == file }) {
+		return nil
+	}
+	text, err := Certificates(file)
+	if err == nil {
+		t.authorities = append(t.authorities, Authority{file, text})
+	}
+	return err
 }

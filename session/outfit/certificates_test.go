@@ -60,7 +60,8 @@ func TestCertificates(t *testing.T) {
 		dir + "/pipe": {why: "neither a folder nor a file"}, dir: {why: "holds it"}, dir + "/gone": {why: "isn't there"}, home + "/.ssh/ca": {why: "never shown"}, "ca.pem": {why: "in full"}, dir + "/data/x": {why: "never shown"},
 	} {
 		n.Env = []string{"SSL_CERT_FILE=" + file}
-		binds, vars, unshown, err := certificates(n, nil)
+		got, err := certificates(n, nil)
+		binds, vars, unshown := got.binds, got.vars, got.unshown
 		if err != nil || len(binds) != want.binds || len(vars) == 1 != (want.why == "") || len(unshown) == 1 != (want.why != "") || want.why != "" && !strings.Contains(unshown[0], want.why) {
 			t.Errorf("%s: %+v, %q, %q, %v", file, binds, vars, unshown, err)
 		}
@@ -72,8 +73,8 @@ func TestCertificates(t *testing.T) {
 		}
 	}
 	n.Env = []string{"SSL_CERT_FILE=" + dir + "/good", "NODE_EXTRA_CA_CERTS=" + dir + "/good", "GIT_SSL_CAINFO="}
-	if binds, vars, _, err := certificates(n, nil); err != nil || len(binds) != 1 || !slices.Equal(vars, n.Env[:2]) {
-		t.Errorf("the same twice: %+v, %q, %v", binds, vars, err)
+	if got, err := certificates(n, nil); err != nil || len(got.binds) != 1 || len(got.authorities) != 1 || !slices.Equal(got.vars, n.Env[:2]) {
+		t.Errorf("the same twice: %+v, %v", got, err)
 	}
 }
 

@@ -54,7 +54,9 @@ type Outfit struct {
 	Unhooked []string        // files of /etc that the host has, so that the program's hooks aren't in them
 	Unset    []string        // variables that were to pass and that the person hasn't
 	Lacking  []string        // those that the agent knows, the person has, and nothing passes
-	NoGit    string          // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
+	// Authorities are whom the person's variables have programs trust.
+	Authorities []Authority
+	NoGit       string // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
 }
 
 // For looks at the project and makes the folders that a sandbox needs.
@@ -95,11 +97,11 @@ func For(n Needs) (*Outfit, error) {
 			return nil, err
 		}
 	}
-	trusted, trust, unshown, err := certificates(n, binds)
+	trusted, err := certificates(n, binds)
 	if err != nil {
 		return nil, err
 	}
-	env, unset := withGiven(variables(slices.Concat(environ(n, path), where, trust), n), n)
+	env, unset := withGiven(variables(slices.Concat(environ(n, path), where, trusted.vars), n), n)
 	lacking := lacking(env, n)
 	if outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
@@ -110,11 +112,11 @@ func For(n Needs) (*Outfit, error) {
 		etc, args, unhooked = hooks(n.Profile, "/etc")
 	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, unshown), Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Dirs: dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
-			Binds: slices.Concat(binds, builds, trusted),
+			Binds: slices.Concat(binds, builds, trusted.binds),
 			Argv:  n.Profile.Args(n.Argv, args...), Env: env, Etc: etc,
 		},
 	}, nil
