@@ -24,11 +24,12 @@ const (
 )
 
 // guardCredentials gets the credentials that the session is to have, and has the sandbox
-// trust what puts them into requests. Without any nothing is looked into.
-func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) error {
+// trust what puts them into requests. Without any nothing is looked into. Withheld is how
+// their values may be written, none of which is to be recorded.
+func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) (withheld []string, err error) {
 	all, err := credential.All(s.cfg.Credentials, s.rules.With(s.read.Layers()...).Credentials())
 	if err != nil || len(all) == 0 {
-		return err
+		return nil, err
 	}
 	source := credential.Source{Env: s.cfg.Env, Home: s.cfg.Home, Project: s.cfg.Workspace}
 	values, err := source.Values(ctx, all)
@@ -44,13 +45,15 @@ func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) error
 		err = credential.Trust(filepath.Join(spec.StateDir, "trust"), s.intercept.CA(), s.outfit.Authorities, all, spec)
 	}
 	if err != nil {
-		return &runner.StartError{Reason: err.Error()}
+		return nil, &runner.StartError{Reason: err.Error()}
 	}
-	for _, v := range values { // by whatever name it would get in
+	for _, v := range values {
+		withheld = append(withheld, v.Spellings()...)
+		// By whatever name it would get in.
 		spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return strings.Contains(e, v.Value) })
 	}
 	s.credentials = all
-	return nil
+	return withheld, nil
 }
 
 // tokenLimits are those on tokens that hold as it starts.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/session"
 	"stepbox/session/api"
 )
 
@@ -126,5 +127,24 @@ func TestACommitKeepsWhatIsHidden(t *testing.T) {
 	}
 	if got := hostGit(t, w.project, "status", "--porcelain"); got != "" || hostGit(t, w.project, "rev-parse", "HEAD") != head {
 		t.Errorf("the project changed: %q", got)
+	}
+}
+
+// A credential that the agent doesn't have isn't recorded either, when it comes to know it.
+func TestCredentialsAreNotRecorded(t *testing.T) {
+	const value = "of-no-known-shape-42"
+	w := startConfigured(t, func(string) {}, func(c *session.Config) {
+		c.Mode, c.Credentials, c.Env = api.ModeWatch, []string{"mistral"}, append(c.Env, "MISTRAL_API_KEY="+value)
+	}, "bash", "-c", "/bin/echo "+value+"; read x")
+	a := w.action("what it says", func(a api.Action) bool { return strings.HasPrefix(a.Title, "/bin/echo") })
+	if want := "/bin/echo " + api.Hidden; a.Title != want {
+		t.Errorf("it is recorded as %s", a.Title)
+	}
+	events, err := w.store.Events(t.Context(), w.ID(), 0, 1000)
+	w.must(err)
+	for _, e := range events {
+		if strings.Contains(string(e.Doc), value) {
+			t.Errorf("%s has it: %s", e.Event, e.Doc)
+		}
 	}
 }

@@ -321,12 +321,14 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 		return runner.Spec{}, err
 	}
 	s.outfit = of
-	if err := s.guardCredentials(ctx, &of.Spec); err != nil {
+	withheld, err := s.guardCredentials(ctx, &of.Spec)
+	if err != nil {
 		return runner.Spec{}, err
 	}
 	s.services = s.sockets()
 	s.serveKeys(&of.Spec, s.services)
 	s.secrets = redact.Recording(of.Spec.Env, cfg.Argv, s.profile.Secret()...)
+	s.secrets.Know(withheld...)
 	if s.brought, err = s.bring(place); err != nil {
 		return runner.Spec{}, err
 	}

@@ -94,8 +94,8 @@ func (c *Credential) basic() string {
 	return base64.StdEncoding.EncodeToString([]byte(c.User + ":" + c.Value))
 }
 
-// spellings are what the real one looks like in texts.
-func (c *Credential) spellings() (out []string) {
+// Spellings are what the real one looks like in texts.
+func (c *Credential) Spellings() (out []string) {
 	all := []string{c.Value, url.QueryEscape(c.Value), url.PathEscape(c.Value), base64.StdEncoding.EncodeToString([]byte(c.Value))}
 	if quoted, err := json.Marshal(c.Value); err == nil {
 		all = append(all, strings.Trim(string(quoted), `"`))

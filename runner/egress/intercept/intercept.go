@@ -73,7 +73,7 @@ func New(all []Credential, o Options) (*Interceptor, error) {
 		if in.hosts[key(c.Host, c.Port)] != nil {
 			return nil, fmt.Errorf("cannot use credential %q: %s has another already", c.Name, c.Host)
 		}
-		in.hosts[key(c.Host, c.Port)] = &host{c, leaf, redactor{secrets: c.spellings()}}
+		in.hosts[key(c.Host, c.Port)] = &host{c, leaf, redactor{secrets: c.Spellings()}}
 	}
 	return in, nil
 }
