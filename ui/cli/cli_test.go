@@ -160,6 +160,9 @@ func TestAnswers(t *testing.T) {
 		{ID: 1, Action: 1, Subject: api.SubjectCommand, Title: "make", Hash: "h1"},
 		{ID: 2, Action: 2, Subject: api.SubjectNested, Title: "cc", Hash: "h2"},
 		{ID: 3, Action: 2, Subject: api.SubjectNested, Title: "ld", Hash: "h3"},
+		{ID: 6, Action: 7, Subject: api.SubjectRequest, Title: "sign", Hash: "h6", Request: &api.Request{}},
+		{ID: 7, Action: 7, Subject: api.SubjectNested, Title: "as", Hash: "h7"},
+		{ID: 8, Action: 8, Subject: api.SubjectRequest, Title: "sign", Hash: "h8", Request: &api.Request{}},
 	}
 	decide := func(q int, hash, rest string) string {
 		return fmt.Sprintf(`POST /v1/sessions/one/decisions {"question":%d,"hash":%q,"answer":%s,"by":"cli"}`, q, hash, rest)
@@ -179,6 +182,9 @@ func TestAnswers(t *testing.T) {
 		"deny 2 --reason a\tb":  {0, "allow", decide(2, "h2", `"deny","reason":"a\tb"`)},
 		"approve 4":             {3, "action 4 isn't held: it is denied (deny by tui)", ""},
 		"approve 5":             {1, "there is no action 5", ""},
+		"deny 7":                {0, "allow", decide(7, "h7", `"deny"`)}, // not the request
+		"approve 8":             {3, "action 8 itself isn't held; of what it does waits: sign (stepbox approve one q8, or deny)", ""},
+		"approve q8":            {0, "allow: done", decide(8, "h8", `"approve"`)},
 		"deny x 1 --hash other": {0, "allow", decide(1, "other", `"deny"`)},
 	} {
 		of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionRunning})

@@ -13,15 +13,23 @@ import (
 )
 
 // question finds what is held of an action, the one with a hash if one is given.
-// What it prints and what it answers is one and the same, bound by the hash.
+// What it prints and what it answers is one and the same, bound by the hash. A connection or
+// a request of the action's isn't what its number names: that is another question.
 func (c command) question(s api.Session, n int, hash string) (api.Question, error) {
 	all, err := c.client.Questions(c.ctx, s.ID)
 	if err != nil {
 		return api.Question{}, err
 	}
 	held := slices.DeleteFunc(all, func(q api.Question) bool { return q.Action != n })
-	if i := slices.IndexFunc(held, func(q api.Question) bool { return q.Hash == hash }); len(held) > 0 {
-		return held[max(0, i)], nil
+	if i := slices.IndexFunc(held, func(q api.Question) bool { return q.Hash == hash }); i >= 0 {
+		return held[i], nil
+	}
+	if i := slices.IndexFunc(held, func(q api.Question) bool { return !q.Apart() }); i >= 0 {
+		return held[i], nil
+	}
+	if len(held) > 0 {
+		waits := strings.TrimPrefix(heldLine(s.ID, held[0]), "stepbox: held: ")
+		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("action %d itself isn't held; of what it does waits: %s", n, waits)}
 	}
 	if a, err := c.client.Action(c.ctx, s.ID, n); err == nil {
 		if !s.Live() {
