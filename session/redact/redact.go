@@ -1,11 +1,11 @@
-// Package redact finds secrets by their shape in text that leaves the record, and
-// puts words in their place: tokens of well-known services, private keys, passwords
+// Package redact finds secrets by their shape in text that enters the record (Recording)
+// or leaves it (New), and puts words in their place: tokens of well-known services, private keys, passwords
 // in addresses and headers, values of settings whose names say that they are secret.
 //
 // It is a help for people who share a recording, not a guarantee: a secret without
 // a known shape, or one that a program draws on the screen in pieces, isn't found.
 //
-// A Redactor is used by one goroutine.
+// A Redactor is used by one goroutine, one of Recording's by several.
 package redact
 
 import (
