@@ -52,6 +52,11 @@ func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) (with
 		// By whatever name it would get in.
 		spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return strings.Contains(e, v.Value) })
 	}
+	for _, c := range all { // the agent needs none of these
+		s.outfit.Lacking = slices.DeleteFunc(s.outfit.Lacking, func(name string) bool {
+			return slices.Contains(c.Variables, name) || slices.Contains(c.From.Env, name)
+		})
+	}
 	s.credentials = all
 	return withheld, nil
 }
