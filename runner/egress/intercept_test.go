@@ -273,6 +273,11 @@ func TestInterceptAnswers(t *testing.T) {
 				flush("data: x\n\n")
 				<-next
 			}
+		case "/name":
+			w.Header()["X-"+key] = []string{"x"}
+			w.Header()["Trailer"] = []string{"Y-" + key}
+			flush("named")
+			w.Header()["Y-"+key] = []string{"x"}
 		case "/asked":
 			fmt.Fprint(w, r.Header.Get("Accept-Encoding"))
 		}
@@ -280,7 +285,7 @@ func TestInterceptAnswers(t *testing.T) {
 	stars := strings.Repeat("*", len(realKey))
 	for _, c := range []struct{ path, want string }{
 		{"/echo", "you are " + stars + ", " + strings.Repeat("*", len(base64.StdEncoding.EncodeToString([]byte(realKey))))},
-		{"/split", stars + "!"}, {"/gzip", "you are " + stars}, {"/trailer", "hello"}, {"/asked", "identity"},
+		{"/split", stars + "!"}, {"/gzip", "you are " + stars}, {"/trailer", "hello"}, {"/name", "named"}, {"/asked", "identity"},
 	} {
 		for _, h2 := range []bool{false, true} {
 			resp, err := a.client(h2, nil).Get(a.url(c.path))
@@ -292,7 +297,7 @@ func TestInterceptAnswers(t *testing.T) {
 			if err != nil || string(body) != c.want {
 				t.Errorf("%s: got %q, %v, want %q", c.path, body, err, c.want)
 			}
-			if all := fmt.Sprint(resp.Header, resp.Trailer); strings.Contains(all, realKey) || strings.Contains(all, "Cookie") || strings.Contains(all, "Alt-Svc") {
+			if all := fmt.Sprint(resp.Header, resp.Trailer); strings.Contains(strings.ToLower(all), realKey) || strings.Contains(all, "Cookie") || strings.Contains(all, "Alt-Svc") {
 				t.Errorf("%s: got %s", c.path, all)
 			}
 			if c.path == "/trailer" && resp.Trailer.Get("X-End") != stars {
@@ -316,6 +321,30 @@ func TestInterceptAnswers(t *testing.T) {
 			t.Fatalf("got %q, %v", buf[:n], err)
 		}
 		next <- true
+	}
+}
+
+// What a host says that isn't HTTP isn't repeated with the credential.
+func TestInterceptBrokenAnswers(t *testing.T) {
+	a := newAPIHost(t, intercept.Credential{Header: "x-api-key"}, func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("X-Api-Key")
+		w.Header().Set("Content-Encoding", key)
+		w.Header().Set("Connection", "close")
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			fmt.Fprintf(c, map[string]string{"/status": "HTTP/1.1 %s bad\r\n\r\n", "/line": "HTTP/1.1 200 OK\r\n%s\r\n\r\n", "/coding": "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n"}[r.URL.Path], key)
+			c.Close()
+		}
+	})
+	for _, path := range []string{"/status", "/line", "/coding"} {
+		resp, err := a.client(false, nil).Get(a.url(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 502 || strings.Contains(string(body), realKey[:10]) {
+			t.Errorf("%s: got %d %q, %v", path, resp.StatusCode, body, err)
+		}
 	}
 }
 

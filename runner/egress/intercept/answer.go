@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -70,7 +69,7 @@ func decoded(resp *http.Response) (io.Reader, error) {
 		return resp.Body, nil
 	}
 	if coding != "gzip" && coding != "x-gzip" {
-		return nil, fmt.Errorf("its answer has a coding that can't be looked through, and that nobody asked for: %.20q", coding)
+		return nil, errors.New("its answer has a coding that can't be looked through, and that nobody asked for")
 	}
 	resp.Header.Del("Content-Encoding")
 	resp.Header.Del("Content-Length")

@@ -240,12 +240,12 @@ func (l *oneConn) state(_ net.Conn, s http.ConnState) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
-// failed answers for a host that doesn't.
+// failed answers for a host that doesn't. The error may quote what the host said.
 func (c *connection) failed(w http.ResponseWriter, _ *http.Request, err error) {
 	var unknown *tls.CertificateVerificationError
 	why := "cannot reach " + c.Host + ": " + err.Error()
 	if errors.As(err, &unknown) {
 		why = "the certificate of " + c.Host + " can't be verified on this machine: " + unknown.Err.Error()
 	}
-	explain(w, http.StatusBadGateway, why)
+	explain(w, http.StatusBadGateway, c.text(why))
 }

@@ -51,6 +51,21 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// A secret that ends as it begins is whole where a read ends with it.
+func TestRedactBorder(t *testing.T) {
+	for _, secret := range []string{"sk-0123456789s", "abcabcabc", "aaaaaaaaaa"} {
+		for name, r := range map[string]io.Reader{
+			"by bytes":      iotest.OneByteReader(strings.NewReader("a " + secret + " b")),
+			"ends with it":  &pieces{[]byte("xx" + secret), len(secret) + 2},
+			"goes on after": &pieces{[]byte("xx" + secret + "yyyyyyyyyyyyyyyyyyyyyyyyy"), len(secret) + 2},
+		} {
+			if got := redacted(t, []string{secret}, r); strings.Contains(got, secret) || !strings.Contains(got, strings.Repeat("*", len(secret))) {
+				t.Errorf("%s %s: got %q", secret, name, got)
+			}
+		}
+	}
+}
+
 // What can't be the beginning of a secret isn't held back.
 func TestRedactAtOnce(t *testing.T) {
 	r, w := io.Pipe()

@@ -48,10 +48,10 @@ func (r *reader) more() {
 	var n int
 	n, r.err = r.from.Read(r.buf[held:window])
 	r.buf, r.done = r.buf[:held+n], 0
+	r.clean(r.buf) // whole ones first: one may end with what another begins with
 	if r.good = len(r.buf); r.err == nil {
 		r.good -= r.begun(r.buf)
 	}
-	r.clean(r.buf[:r.good])
 }
 
 // clean replaces all that are in a text.
@@ -80,13 +80,43 @@ func (r *redactor) begun(b []byte) (most int) {
 	return most
 }
 
-// header cleans a header's values.
+// text is a text without secrets, whatever case their letters are in.
+func (r *redactor) text(t string) string {
+	b, small := []byte(t), lower(t)
+	for _, s := range r.secrets {
+		s = lower(s)
+		for at := 0; ; at += len(s) {
+			i := strings.Index(small[at:], s)
+			if i < 0 {
+				break
+			}
+			at += i
+			copy(b[at:at+len(s)], strings.Repeat("*", len(s)))
+		}
+	}
+	return string(b)
+}
+
+// lower is a text with its ASCII letters small, byte for byte.
+func lower(t string) string {
+	b := []byte(t)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// header cleans a header's values. What has a secret for a name, of which other cases are
+// the same, is taken out.
 func (r *redactor) header(h http.Header) {
-	for _, values := range h {
+	for name, values := range h {
+		if r.text(name) != name {
+			delete(h, name)
+		}
 		for i := range values {
-			b := []byte(values[i])
-			r.clean(b)
-			values[i] = string(b)
+			values[i] = r.text(values[i])
 		}
 	}
 }
