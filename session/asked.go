@@ -84,6 +84,10 @@ func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, 
 			done(errors.New("the person has enough questions of yours to answer"))
 			return
 		}
+		if !s.claims.calls.Allow() { // one that comes and goes keeps a person from answering others
+			done(errTooOften)
+			return
+		}
 		q = s.askCall(title, rule, claim)
 		done(nil)
 	})

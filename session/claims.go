@@ -23,6 +23,8 @@ const (
 	claimPace   = 50              // connections in a second
 	claimRate   = 5               // recorded claims in a second, on average
 	claimBurst  = 200             // and at once
+	callRate    = 0.5             // questions and checkpoints that it asks for in a second, on average
+	callBurst   = 20              // and at once
 	maxClaims   = 256             // that what comes may be put beside
 	maxJoined   = 32              // actions of a claim
 	claimHear   = 5 * time.Second // for a peer to say all, and to take the answer
@@ -35,12 +37,13 @@ type claims struct {
 	last    int64
 	recent  []*api.Claim // at most maxClaims
 	pace    *rate.Limiter
-	flooded bool // that was said
+	calls   *rate.Limiter // what a person sees of its calls: questions, marks of the files
+	flooded bool          // that was said
 }
 
 // sockets are what the sandbox's programs can speak to.
 func (s *Session) sockets() map[string]socket.Service {
-	s.claims.pace = rate.NewLimiter(claimRate, claimBurst)
+	s.claims.pace, s.claims.calls = rate.NewLimiter(claimRate, claimBurst), rate.NewLimiter(callRate, callBurst)
 	return map[string]socket.Service{tell.Socket: {
 		Limits: socket.Limits{Conns: claimConns, PerSecond: claimPace, Lasts: tell.AskWait},
 		Serve:  s.hear,
@@ -59,7 +62,8 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 		return
 	}
 	var by int
-	if s.loop.Request(ctx, func() { by = s.roster.speaker(c.PID) }) != nil {
+	known := false
+	if s.loop.Request(ctx, func() { by, known = s.roster.speaker(c.PID) }) != nil || !known {
 		return
 	}
 	var reply tell.Reply
@@ -88,12 +92,14 @@ func (s *Session) reply(c *socket.Conn, reply tell.Reply, err error) {
 }
 
 // speaker is the action whose process speaks, 0: the agent itself does, or its own
-// upkeep for it.
-func (r *roster) speaker(pid int) int {
-	if k := r.kins[gate.MarkOf(pid)]; k != nil && !k.action.apart() {
-		return k.action.N
+// upkeep for it. It isn't known of a process that is gone: it may have been a command's,
+// which left its connection to another.
+func (r *roster) speaker(pid int) (action int, known bool) {
+	mark := gate.MarkOf(pid)
+	if k := r.kins[mark]; k != nil && !k.action.apart() {
+		return k.action.N, true
 	}
-	return 0
+	return 0, mark != 0
 }
 
 // hooked takes note of what a hook said. Only the agent itself is told what there is to

@@ -22,6 +22,9 @@ const (
 	maxMark        = 100 // bytes of what a checkpoint is for
 )
 
+// errTooOften is said to an agent that would fill the record or the person's screen.
+var errTooOften = errors.New("you call this too often: wait some seconds")
+
 // byAgent is who takes something back that the agent did itself.
 const byAgent = "the agent"
 
@@ -41,6 +44,9 @@ func (s *Session) called(ctx context.Context, conn *socket.Conn, c tell.Call, sp
 	case tell.ToolChanges:
 		err = s.loop.Request(ctx, func() { text = s.changesSoFar() })
 	case tell.ToolCheckpoint:
+		if !s.claims.calls.Allow() {
+			return tell.Reply{Failed: true, Text: errTooOften.Error()}, nil
+		}
 		text, err = s.markState(ctx, c.Text)
 	case tell.ToolAsk:
 		reply, err := s.asksPerson(ctx, conn, c.Text)
