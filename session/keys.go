@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stepbox/runner"
@@ -70,7 +71,7 @@ func (s *Session) warn(format string, args ...any) {
 
 // useOfKey is what a person is asked about a use of a key.
 func useOfKey(u sshagent.Use, pid int) request {
-	key := cmp.Or(u.Key, u.Fingerprint)
+	key, user := cmp.Or(u.Key, u.Fingerprint), plainName(u.User)
 	r := request{Request: api.Request{Pid: pid, Program: programOf(pid)}}
 	fact := func(name, value string) {
 		if value != "" {
@@ -83,14 +84,14 @@ func useOfKey(u sshagent.Use, pid int) request {
 		fact("signs", "a commit or tag; what is in it isn't known, only its digest")
 		r.Lasts = true
 	case u.Namespace != "":
-		r.title = fmt.Sprintf("sign something for %q with your key %s", u.Namespace, key)
+		r.title = fmt.Sprintf("sign something for %q with your key %s", api.Trim(u.Namespace, maxUser), key)
 		fact("signs", fmt.Sprintf("something for the namespace %q; what it is isn't known, only its digest", u.Namespace))
 	case u.Host != "":
-		r.title = fmt.Sprintf("sign in to %s@%s with your key %s", u.User, u.Host, key)
+		r.title = fmt.Sprintf("sign in to %s@%s with your key %s", user, u.Host, key)
 		fact("host", u.Host+", as your known_hosts and the server's own key prove")
 		r.Lasts = !u.Forwarded
 	default:
-		r.title = fmt.Sprintf("sign in as %s, to a host that isn't known, with your key %s", u.User, key)
+		r.title = fmt.Sprintf("sign in as %s, to a host that isn't known, with your key %s", user, key)
 		why := "the program proves none"
 		if u.HostKey != "" {
 			why = "your known_hosts hasn't its key"
@@ -108,6 +109,21 @@ func useOfKey(u sshagent.Use, pid int) request {
 	r.title = api.Escape(api.Trim(r.title, maxReason))
 	r.same = strings.Join([]string{"key", u.Fingerprint, u.User, u.Host, u.HostKey, u.Namespace}, "\x00")
 	return r
+}
+
+// maxUser is how much of a name that the sandbox says stands in a title, in bytes.
+const maxUser = 64
+
+// plainName is a user's name for a title. One that is more than a name could say there what
+// the title doesn't, as another host, or push that out: it is cut, and in quotes.
+func plainName(user string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+$", r)
+	}
+	if user != "" && len(user) <= maxUser && !strings.ContainsFunc(user, func(r rune) bool { return !plain(r) }) {
+		return user
+	}
+	return strconv.Quote(api.Trim(user, maxUser))
 }
 
 // programOf is the program that a process runs; "" isn't known.

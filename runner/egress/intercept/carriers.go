@@ -24,7 +24,7 @@ var parameters = []string{"key", "api_key", "api-key", "apikey", "x-api-key", "a
 // overrides are headers that have some servers take a request for one of another method,
 // and others those for another path.
 var (
-	overrides = []string{"x-http-method-override", "x-method-override", "x-http-method"}
+	overrides = []string{"x-http-method-override", "x-method-override", "x-http-method", "$httpmethod", "-method"} // the last two are Google's and Rails' parameters
 	rewrites  = []string{"x-original-url", "x-rewrite-url", "x-forwarded-host", "x-host", "x-original-host", "forwarded"}
 )
 
@@ -47,10 +47,7 @@ func refuse(status int, format string, a ...any) *refusal {
 // check says why a request isn't passed on; nil when it is. What it says has nothing that
 // the request had, but for names.
 func (c *Credential) check(r *http.Request) *refusal {
-	methods := c.Methods
-	if len(methods) == 0 {
-		methods = DefaultMethods
-	}
+	methods := c.methods()
 	switch {
 	case !c.is(r.Host) || len(r.Header.Values("Host")) > 0:
 		return refuse(http.StatusMisdirectedRequest, "it is for another host than %s", c.authority())
@@ -70,6 +67,14 @@ func (c *Credential) check(r *http.Request) *refusal {
 		return why
 	}
 	return c.foreign(r)
+}
+
+// methods are those that requests may have.
+func (c *Credential) methods() []string {
+	if len(c.Methods) == 0 {
+		return DefaultMethods
+	}
+	return c.Methods
 }
 
 // passes says whether a path may be asked for. Where some may and some not, one that servers
@@ -118,6 +123,8 @@ func (c *Credential) foreign(r *http.Request) *refusal {
 		switch {
 		case err != nil:
 			return refuse(http.StatusBadRequest, "its query can't be read")
+		case slices.Contains(overrides, plain(name)) && !slices.Contains(c.methods(), value):
+			return refuse(http.StatusMethodNotAllowed, "its parameter %s asks for another method", name)
 		case c.asks(name) && !c.stands(value):
 			return refuse(http.StatusForbidden, "it carries a credential of its own in its parameter %s: only %s passes to %s", name, c.Name, c.Host)
 		}
@@ -130,7 +137,9 @@ func (c *Credential) carries(header string) bool {
 }
 
 func (c *Credential) asks(parameter string) bool {
-	return slices.Contains(parameters, strings.ToLower(parameter)) || c.Query != "" && strings.EqualFold(parameter, c.Query)
+	bare := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(parameter)), "$") // Google's may have one
+	bare, _, _ = strings.Cut(bare, "[")                                            // PHP's and Rails' lists
+	return slices.Contains(parameters, bare) || c.Query != "" && strings.EqualFold(parameter, c.Query)
 }
 
 func parameter(pair string) (name, value string, err error) {
