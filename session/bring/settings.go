@@ -132,8 +132,13 @@ func decode(kind string, data []byte) (v any, err error) {
 		err = yaml.Unmarshal(data, &v)
 		return v, err
 	}
-	if data, err = hujson.Standardize(data); err != nil {
-		return nil, err
+	if !json.Valid(data) { // it has comments
+		if len(data) > maxSettings { // hujson goes as deep as it is nested, until the stack is full
+			return nil, errors.New("it is too long for JSON with comments")
+		}
+		if data, err = hujson.Standardize(data); err != nil {
+			return nil, err
+		}
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
