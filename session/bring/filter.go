@@ -44,7 +44,7 @@ var patterns = sync.OnceValue(func() (p struct{ name, broad, query, reference, h
 // request's, by their names without case and marks.
 var (
 	variables = []string{"env", "environment", "envvars", "setenv", "set", "queryparams", "query"}
-	headers   = []string{"headers", "httpheaders", "customheaders", "extraheaders", "defaultheaders", "requestheaders"}
+	headers   = []string{"header", "headers", "httpheader", "httpheaders", "customheaders", "extraheaders", "defaultheaders", "requestheaders"}
 	servers   = []string{"mcpservers", "mcp", "servers", "lsp"}
 )
 
@@ -188,7 +188,7 @@ func (f *filter) hides(at []string, text string) string {
 		return ""
 	case strings.Contains(text, "://") && p.query.MatchString(text):
 		return "its address has a secret in it"
-	case slices.Contains(headers, above):
+	case under(at, headers): // however they are listed
 		return "headers may hold secrets"
 	case slices.Contains(variables, above) && p.broad.MatchString(key) && !p.harmless.MatchString(text) && !counts(key, text):
 		return "the variable's name says that it may be secret"

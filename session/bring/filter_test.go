@@ -139,3 +139,15 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+// All headers are left out, in whatever form they are listed.
+func TestFilterHeaders(t *testing.T) {
+	for _, text := range []string{
+		`{"headers":{"X-Foo":"hunter2"}}`, `{"header":{"X-Foo":"hunter2"}}`, `{"headers":["X-Foo: hunter2"]}`, `{"headers":[["X-Foo","hunter2"]]}`,
+		`{"headers":[{"name":"X-Foo","value":"hunter2"}]}`, `{"http_headers":{"X-Foo":["hunter2"]}}`, `{"http_header":"X-Foo: hunter2"}`, `{"a":{"headers":{"x":{"y":"hunter2"}}}}`,
+	} {
+		if got, left := cleaned(t, ".json", text, policy.BroughtSettings{}); strings.Contains(got, "hunter2") || len(left) == 0 {
+			t.Errorf("of %s stays %s, left out %v", text, got, left)
+		}
+	}
+}
