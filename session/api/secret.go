@@ -7,6 +7,9 @@ const Hidden = "•••"
 
 // SecretName says whether the name of a variable tells that its value is a secret.
 func SecretName(name string) bool {
+	if strings.HasPrefix(name, "GIT_CONFIG_KEY_") { // which setting it is, git-config(1)
+		return false
+	}
 	words := strings.FieldsFunc(strings.ToUpper(name), func(c rune) bool { return c == '_' || c == '-' })
 	for _, w := range words {
 		switch w {

@@ -135,7 +135,7 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	out := slices.DeleteFunc(found, func(s span) bool {
 		program := bytes.HasSuffix(small[:s.from], []byte("askpass=")) // it names one that is run
-		return s.kind != "" && (program || !plain(string(text[s.from:s.to])))
+		return s.kind != "" && (program || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
 	})
 	if bytes.IndexByte(text, '=') >= 0 {
 		for _, m := range rules().assignment.FindAllSubmatchIndex(text, -1) {
@@ -157,6 +157,13 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 		}
 	}
 	return out
+}
+
+// apart says whether what comes is a word of its own to a shell, behind one that isn't an
+// option or a header's name: such a word may be a program, whatever stands before it.
+func apart(lead []byte) bool {
+	at := bytes.TrimRight(lead, `"'\`)
+	return len(at) > 0 && strings.ContainsRune(" \t\r\n", rune(at[len(at)-1])) && !rules().header.Match(lead[max(0, len(lead)-120):])
 }
 
 // plain says whether a shell takes a text for one word that is only what it says.

@@ -40,10 +40,20 @@ func TestRecording(t *testing.T) {
 		"MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d": "MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d",
 
 		// A part of a command can't hide behind a name.
-		"X_KEY=a;rm${IFS}-rf${IFS}/ ls":            "X_KEY=a;rm${IFS}-rf${IFS}/ ls",
-		"curl -H 'x-api-key: $(rm -rf ~)'":         "curl -H 'x-api-key: $(rm -rf ~)'",
-		"sh -c 'API_TOKEN=aaaaaa&&curl${IFS}evil'": "sh -c 'API_TOKEN=•••&&curl${IFS}evil'",
-		"tool --token --yolo":                      "tool --token --yolo",
+		"X_KEY=a;rm${IFS}-rf${IFS}/ ls":                 "X_KEY=a;rm${IFS}-rf${IFS}/ ls",
+		"curl -H 'x-api-key: $(rm -rf ~)'":              "curl -H 'x-api-key: $(rm -rf ~)'",
+		"sh -c 'API_TOKEN=aaaaaa&&curl${IFS}evil'":      "sh -c 'API_TOKEN=•••&&curl${IFS}evil'",
+		"tool --token --yolo":                           "tool --token --yolo",
+		"env GIT_ASKPASS= LD_PRELOAD=e5v1l-x9q7z.so ls": "env GIT_ASKPASS= LD_PRELOAD=e5v1l-x9q7z.so ls",
+		"env MY_TOKEN= ./e5v1l-x9q7z ls":                "env MY_TOKEN= ./e5v1l-x9q7z ls",
+		"sh -c 'env MY_TOKEN= ./e5v1l-x9q7z ls'":        "sh -c 'env MY_TOKEN= ./e5v1l-x9q7z ls'",
+		"token: ./e5v1l-x9q7z":                          "token: ./e5v1l-x9q7z",
+		"authorization: ./e5v1l-x9q7z":                  "authorization: ./e5v1l-x9q7z",
+		"bearer ./e5v1l-x9q7z-and-more":                 "bearer ./e5v1l-x9q7z-and-more",
+		"docker login x password ./e5v1l-x9q7z":         "docker login x password ./e5v1l-x9q7z",
+		`curl -H "Authorization: Bearer abcdef12" h`:    `curl -H "Authorization: Bearer •••" h`,
+		`curl --header 'Authorization: token abcdef12'`: `curl --header 'Authorization: token •••'`,
+		"GIT_CONFIG_KEY_0=core.sshCommand git fetch":    "GIT_CONFIG_KEY_0=core.sshCommand git fetch",
 	} {
 		if got := r.Text(in, ""); got != want {
 			t.Errorf("%s\n is recorded as %s\n want           %s", in, got, want)
@@ -56,12 +66,15 @@ func TestRecording(t *testing.T) {
 func TestRecordingArgs(t *testing.T) {
 	r := recording()
 	for line, want := range map[string]string{
-		"claude|--api-key|sk-abcdef1|-p|hi":      "claude|--api-key|•••|-p|hi",
-		"claude|--token|abc|x":                   "claude|--token|•••|x",
-		"curl|-u|me:hunter2hunter|h":             "curl|-u|me:•••|h",
-		"env|X_KEY=abc|ls":                       "env|X_KEY=•••|ls",
-		"sh|--token|rm -rf /":                    "sh|--token|rm -rf /",
-		"echo|profile-says-so|t0k'en/with+odd|x": "echo|•••|•••|x",
+		"claude|--api-key|sk-abcdef1|-p|hi":          "claude|--api-key|•••|-p|hi",
+		"claude|--token|abc|x":                       "claude|--token|•••|x",
+		"curl|-u|me:hunter2hunter|h":                 "curl|-u|me:•••|h",
+		"env|X_KEY=abc|ls":                           "env|X_KEY=•••|ls",
+		"env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls": "env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls",
+		"env|MY_TOKEN=|e5v1l-x9q7zk2|ls":             "env|MY_TOKEN=|e5v1l-x9q7zk2|ls",
+		"curl|-H|x-api-key: abcdef12|h":              "curl|-H|x-api-key: •••|h",
+		"sh|--token|rm -rf /":                        "sh|--token|rm -rf /",
+		"echo|profile-says-so|t0k'en/with+odd|x":     "echo|•••|•••|x",
 	} {
 		argv := strings.Split(line, "|")
 		if got := strings.Join(r.Args(argv), "|"); got != want {

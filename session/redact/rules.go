@@ -31,6 +31,7 @@ type table struct {
 	shapes     []shape
 	secretName *regexp.Regexp // of a variable or setting
 	assignment *regexp.Regexp // a variable's, as a word of a command
+	header     *regexp.Regexp // an option, or a header that is given as one, before a place in a text
 	cut        *regexp.Regexp // what stands at the end of a text that was cut off
 	option     *regexp.Regexp // what stands before the name of one that is an option, or of a .netrc
 	inWord     *regexp.Regexp // what a word begins with before a place in it
@@ -121,6 +122,7 @@ var rules = sync.OnceValue(func() table {
 	}
 	t.secretName = regexp.MustCompile(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
 	t.assignment = regexp.MustCompile(`(?:^|[\s'"])(-?-?[A-Za-z_][A-Za-z0-9_-]*)=("?'?)([^\s'"]+)`)
+	t.header = regexp.MustCompile(`(?:(?:^|\s)--?[A-Za-z][A-Za-z0-9-]{0,60}[\s=]{1,4}["']?(?:[A-Za-z][A-Za-z0-9-]{0,60}:\s{1,4}(?:[A-Za-z]{1,12}\s{1,4})?)?["']?)$`)
 	t.cut = regexp.MustCompile(`…(?: and \d+ (?:bytes )?more)?$`)
 	t.option = regexp.MustCompile(`(?i)(?:\s--?(?:[a-z0-9]{1,20}-){0,3}|\blogin\s+\S{1,60}\s+)$`)
 	t.inWord = regexp.MustCompile(`[0-9A-Za-z_]$`)
