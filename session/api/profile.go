@@ -15,10 +15,12 @@ type Profile struct {
 	Home       string   `json:"home,omitempty"` // the folder on the host that is its sessions' home
 	Set        []string `json:"set,omitempty"`  // variables, NAME=value
 	Passed     []string `json:"passed,omitempty"`
-	Wanted     []string `json:"wanted,omitempty"` // variables that it reads, and that pass if they are named
-	Args       []string `json:"args,omitempty"`   // put behind its program's name
-	Hosts      []string `json:"hosts,omitempty"`  // that it may reach
-	Upkeep     int      `json:"upkeep,omitempty"` // kinds of commands that it runs for itself
+	Wanted     []string `json:"wanted,omitempty"`  // variables that it reads, and that pass if they are named
+	Args       []string `json:"args,omitempty"`    // put behind its program's name
+	Hosts      []string `json:"hosts,omitempty"`   // that it may reach
+	Refused    []string `json:"refused,omitempty"` // hosts that are denied to it
+	Prompts    []string `json:"prompts,omitempty"` // its arguments that turn off its own questions or sandbox, and what each does
+	Upkeep     int      `json:"upkeep,omitempty"`  // kinds of commands that it runs for itself
 	Wrappers   int      `json:"wrappers,omitempty"`
 	Text       string   `json:"text,omitempty"` // the file, byte for byte; only of one that is asked for
 	// Problem is why the file can't be used; of such a one little else is known.

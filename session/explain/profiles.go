@@ -3,7 +3,9 @@ package explain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"stepbox/policy"
@@ -75,7 +77,16 @@ func (s *Service) profile(p *policy.Profile) api.Profile {
 		out.Set = append(out.Set, api.Escape(fmt.Sprintf("%s=%s", v.Name, valueOf(v))))
 	}
 	for _, r := range p.Layer().Network {
-		out.Hosts = append(out.Hosts, api.Escape(r.Host.String()))
+		host := api.Escape(r.Host.String())
+		switch r.Verdict {
+		case policy.Allow:
+			out.Hosts = append(out.Hosts, host)
+		case policy.Deny:
+			out.Refused = append(out.Refused, host)
+		}
+	}
+	for _, flag := range slices.Sorted(maps.Keys(p.Prompts)) {
+		out.Prompts = append(out.Prompts, api.Escape(flag+": "+p.Prompts[flag]))
 	}
 	return out
 }

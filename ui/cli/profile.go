@@ -77,6 +77,11 @@ func printProfile(w io.Writer, p api.Profile) {
 	}
 	say("told", p.Args)
 	say("reaches", p.Hosts)
+	say("is denied", p.Refused)
+	say("flags", p.Prompts)
+	if len(p.Prompts) > 0 {
+		say("", []string{"(these turn off its own questions or sandbox: give them if you like, Stepbox's stay)"})
+	}
 	say("upkeep", []string{paint.Count(p.Upkeep, "kind of command", "kinds of commands") + " of its own that nobody is asked about"})
 	say("wrappers", []string{paint.Count(p.Wrappers, "way", "ways") + " of running commands that are known"})
 	fmt.Fprintln(w)
