@@ -195,6 +195,10 @@ func (p Place) Keep(profile *policy.Profile, paths ...string) (api.HomeChanges, 
 			}
 			var err error
 			rel := string(c.Path)
+			if into.linked(rel) {
+				c.Why = "it can't be kept: in the profile's home something else than a folder is above it, such as a link"
+				continue
+			}
 			if c.Kind == "deleted" {
 				if err = into.Remove(rel); errors.Is(err, fs.ErrNotExist) {
 					err = nil // it was only brought

@@ -151,3 +151,28 @@ func TestNothingToCompare(t *testing.T) {
 		t.Errorf("a link is looked into: %v", c)
 	}
 }
+
+// A link that an earlier session left in the profile's home leads nothing to another file
+// of it than the one that a person looked at.
+func TestKeepNotThroughLinks(t *testing.T) {
+	p, upper, profile := rig(t)
+	write(t, profile, "real/.bashrc", "was", 0o600)
+	if err := os.Symlink("real", filepath.Join(profile, "notes")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, upper, "notes/.bashrc", "trap", 0o600)
+	write(t, upper, "notes/deep/new", "trap", 0o600)
+	write(t, upper, "plain/new", "fine", 0o600)
+	got, err := p.Keep(&policy.Profile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range got.Files {
+		if linked := strings.HasPrefix(string(c.Path), "notes/"); c.Kept == linked || linked && !strings.Contains(c.Why, "such as a link") {
+			t.Errorf("%s: kept %v, %s", c.Path, c.Kept, c.Why)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(profile, "real/.bashrc")); err != nil || string(text) != "was" {
+		t.Errorf("it became %q, %v", text, err)
+	}
+}

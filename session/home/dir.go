@@ -91,3 +91,14 @@ func (d Dir) Write(rel string, data []byte, executable bool) error {
 	}
 	return err
 }
+
+// linked says whether something above a file is no folder, such as a link, which would have
+// a write or a removal reach another file of the home.
+func (d Dir) linked(rel string) bool {
+	for above := path.Dir(rel); above != "."; above = path.Dir(above) {
+		if info, err := d.Lstat(above); err == nil && !info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
