@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/time/rate"
+
 	"stepbox/runner"
 	"stepbox/runner/socket"
 	"stepbox/session/api"
@@ -38,12 +40,17 @@ func (s *Session) serveKeys(spec *runner.Spec, sockets map[string]socket.Service
 	}
 	hosts := sshagent.ReadKnownHosts(filepath.Join(s.cfg.Home, ".ssh/known_hosts"), filepath.Join(s.cfg.Home, ".ssh/known_hosts2"),
 		filepath.Join("/etc", globalKnownHosts), "/etc/ssh/ssh_known_hosts2")
+	refusals := rate.NewLimiter(callRate, callBurst) // a program can have one refused thousands of times a second
 	sockets[keySocket] = socket.Service{Limits: keyLimits, Serve: func(ctx context.Context, c *socket.Conn) {
 		a := &sshagent.Agent{
-			Dial:    func() (io.ReadWriteCloser, error) { return net.Dial("unix", theirs) },
-			Ask:     func(ctx context.Context, u sshagent.Use) error { return s.request(ctx, useOfKey(u, c.PID)) },
-			Refused: func(why error) { s.warn("%v", why) },
-			Hosts:   hosts,
+			Dial: func() (io.ReadWriteCloser, error) { return net.Dial("unix", theirs) },
+			Ask:  func(ctx context.Context, u sshagent.Use) error { return s.request(ctx, useOfKey(u, c.PID)) },
+			Refused: func(why error) {
+				if refusals.Allow() {
+					s.warn("%v", why)
+				}
+			},
+			Hosts: hosts,
 		}
 		if err := a.Serve(ctx, c); err != nil {
 			s.log.Info("a client of the ssh-agent is gone", "error", err)

@@ -69,7 +69,7 @@ func (s *Session) requested(r *request) *question {
 	case r.Lasts && ok:
 		r.verdict <- said
 		return nil
-	case waiting >= maxRequests:
+	case waiting >= maxRequests, !s.claims.calls.Allow(): // one that comes and goes is many, too
 		r.verdict <- errTooMany
 		return nil
 	}
