@@ -20,9 +20,6 @@ const maxCalls = 3
 // maxAsked bounds what it asks, in bytes.
 const maxAsked = 600
 
-// permission is the hook in which an agent asks whether it may call a tool.
-const permission = "PermissionRequest"
-
 // call is a question of the agent's own: whether it may call a tool, as it would ask at
 // its own terminal, or one in words. The answer goes back to the agent and is nothing
 // else: what it does then is judged as ever.

@@ -69,7 +69,7 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 	var reply tell.Reply
 	if m.Hook != nil {
 		claim := m.Hook.Claim()
-		if claim.Event == permission && by == 0 {
+		if claim.Event == tell.Permission && by == 0 {
 			reply, err = s.allowedTo(ctx, c, claim)
 			s.reply(c, reply, err)
 			return

@@ -18,7 +18,7 @@ import (
 // time, or it isn't started where there is a supervisor, it says nothing.
 func RunHook(agent, event string, in io.Reader, out io.Writer, socket string) {
 	wait := Wait
-	if event == permission {
+	if event == Permission {
 		wait = AskWait
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
@@ -126,8 +126,8 @@ func ours(c net.Conn) error {
 	return nil
 }
 
-// permission is the hook in which an agent asks whether it may.
-const permission = "PermissionRequest"
+// Permission is the hook in which an agent asks whether it may call a tool.
+const Permission = "PermissionRequest"
 
 // Told says whether an answer to a hook may tell the agent's model something.
 func Told(event string) bool {
@@ -147,9 +147,9 @@ func output(event string, r Reply) []byte {
 		Decision *decision `json:"decision,omitempty"`
 	}{Event: event}
 	switch {
-	case event == permission && r.Decision != nil && r.Decision.Allow:
+	case event == Permission && r.Decision != nil && r.Decision.Allow:
 		specific.Decision = &decision{Behavior: "allow"}
-	case event == permission && r.Decision != nil:
+	case event == Permission && r.Decision != nil:
 		specific.Decision = &decision{"deny", r.Decision.Reason}
 	case Told(event) && r.Context != "":
 		specific.Context = r.Context

@@ -134,7 +134,7 @@ func TestHookIsSilent(t *testing.T) {
 	}()
 	for socket, in := range map[string]string{forged: `{"tool_name":"Bash"}`, filepath.Join(dir, "none"): `{}`, dir: `{}`} {
 		var out bytes.Buffer
-		RunHook("claude", permission, strings.NewReader(in), &out, socket)
+		RunHook("claude", Permission, strings.NewReader(in), &out, socket)
 		if out.Len() != 0 {
 			t.Errorf("%s: it says %s", socket, &out)
 		}
@@ -166,8 +166,8 @@ func TestOutput(t *testing.T) {
 		{"PostToolUse", Reply{Context: "x"}, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"x"}}`},
 		{"PostToolUse", Reply{Decision: &Decision{Allow: true}}, ""},
 		{"PreToolUse", Reply{Context: "x", Decision: &Decision{Allow: true}}, ""},
-		{permission, Reply{}, ""},
-		{permission, Reply{Decision: &Decision{Reason: "no"}}, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"no"}}}`},
+		{Permission, Reply{}, ""},
+		{Permission, Reply{Decision: &Decision{Reason: "no"}}, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"no"}}}`},
 	} {
 		if got := string(output(c.event, c.reply)); got != c.want {
 			t.Errorf("%s, %+v: %s", c.event, c.reply, got)
