@@ -318,33 +318,15 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	case d.Hash != q.Hash:
 		return q, api.Problemf(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
 	}
-	switch review := q.Subject == api.SubjectEdit; d.Answer {
+	switch d.Answer {
 	case api.AnswerKeep, api.AnswerRollback:
-		if !review {
+		if q.Subject != api.SubjectEdit {
 			return q, api.Problemf(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
 		}
 		return q, nil
 	case api.AnswerApprove, api.AnswerApproveKeep, api.AnswerStepInto, api.AnswerStepOver, api.AnswerDeny:
-		if q.request != nil {
-			return q, requestFault(q, d)
-		}
-		if d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand {
-			return q, api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
-		}
-		if q.call != nil && (d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny || d.For != "" && d.For != api.ExtentOnce) {
-			return q, api.Problemf(api.CodeInvalid, "action %d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
-		}
-		if q.limit != "" && d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny {
-			return q, api.Problemf(api.CodeInvalid, "action %d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
-		}
-		if q.held != nil && d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny {
-			return q, api.Problemf(api.CodeInvalid, "it is a connection: approve or deny it")
-		}
-		if q.held != nil && q.held.Flood() && d.Answer != api.AnswerDeny {
-			return q, api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(q.held.Others))
-		}
-		if review {
-			return q, api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+		if err := q.fault(d); err != nil {
+			return q, err
 		}
 	default:
 		return q, api.Problemf(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(api.Trim(string(d.Answer), 40)))
@@ -359,6 +341,28 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	return q, nil
 }
 
+// fault is why a question can't be answered so by approve, deny and the like, or nil.
+func (q *question) fault(d api.Decision) error {
+	plain := d.Answer == api.AnswerApprove || d.Answer == api.AnswerDeny
+	switch {
+	case q.request != nil:
+		return requestFault(q, d)
+	case d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand:
+		return api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
+	case q.call != nil && (!plain || d.For != "" && d.For != api.ExtentOnce):
+		return api.Problemf(api.CodeInvalid, "action %d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
+	case q.limit != "" && !plain:
+		return api.Problemf(api.CodeInvalid, "action %d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
+	case q.held != nil && !plain:
+		return api.Problemf(api.CodeInvalid, "it is a connection: approve or deny it")
+	case q.held != nil && q.held.Flood() && d.Answer != api.AnswerDeny:
+		return api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(q.held.Others))
+	case q.Subject == api.SubjectEdit:
+		return api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+	}
+	return nil
+}
+
 // close records the answer to a question and then carries it out.
 func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	closed := map[api.Answer]string{
@@ -369,19 +373,30 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		then(err)
 		return
 	}
+	next, also := s.following(q, d)
+	events := append([]api.Event{{Kind: "decision", Decision: &d}, q.event("closed")}, also...)
+	s.record(func(err error) {
+		s.questions.forget(q)
+		if err == nil {
+			s.habits.answered(&q.Question, &d)
+			next()
+			if d.For != "" && d.For != api.ExtentOnce {
+				s.ruled() // others are judged by what this was made
+			}
+		}
+		then(err)
+	}, append(events, s.changed("counted"))...)
+}
+
+// following is what an answer does once it is recorded, and what is recorded with it.
+func (s *Session) following(q *question, d api.Decision) (next func(), also []api.Event) {
 	a := q.action
-	events := []api.Event{{Kind: "decision", Decision: &d}, q.event("closed")}
-	ruled := func() {} // others are judged by what this was made
-	if d.For != "" && d.For != api.ExtentOnce {
-		ruled = s.ruled
-	}
-	var next func()
 	switch {
 	case q.Closed == "keep":
 		if err := a.review(api.ReviewKept); err != nil {
 			s.log.Warn("kept twice", "error", err)
 		}
-		events = append(events, s.actionEvent(a, "kept"))
+		also = append(also, s.actionEvent(a, "kept"))
 		next = func() {
 			s.unfreeze(q)
 			if a.unseen { // what its processes changed since is asked about next
@@ -396,26 +411,11 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	case q.limit != "":
 		next = func() { s.beyond(q, d) }
 	case q.held != nil:
-		next = func() {
-			s.answerHeld(q, d)
-		}
+		next = func() { s.answerHeld(q, d) }
 	case q.request != nil:
 		next = func() { s.answerRequest(q, d) }
 	case q.Subject == api.SubjectNested:
-		x := q.execs[0]
-		if q.Closed == "allow" {
-			a.shown = append(a.shown, shownOf(x))
-			a.into = a.into && d.Answer != api.AnswerStepOver
-			q.kin.person = q.kin.person || q.joins
-			next = func() { s.letNested(q, x, "approved by "+d.By) }
-		} else {
-			next = func() {
-				s.refuse(a, "denied by "+d.By, reason(d), nil, x)
-				if q.joins {
-					s.leaderGone(a, nil)
-				}
-			}
-		}
+		next = s.nestedAnswer(q, d)
 	case q.Closed == "deny":
 		a.By = d.By
 		next = func() { s.deny(a, "denied by "+d.By, reason(d)) }
@@ -426,16 +426,24 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		over := d.Answer == api.AnswerStepOver
 		next = func() { s.letRun(a, "approved by "+d.By, func() { s.holdNext = over }) }
 	}
-	events = append(events, s.changed("counted"))
-	s.record(func(err error) {
-		s.questions.forget(q)
-		if err == nil {
-			s.habits.answered(&q.Question, &d)
-			next()
-			ruled()
+	return next, also
+}
+
+// nestedAnswer is what an answer about a program that an action starts does.
+func (s *Session) nestedAnswer(q *question, d api.Decision) (next func()) {
+	a, x := q.action, q.execs[0]
+	if q.Closed == "allow" {
+		a.shown = append(a.shown, shownOf(x))
+		a.into = a.into && d.Answer != api.AnswerStepOver
+		q.kin.person = q.kin.person || q.joins
+		return func() { s.letNested(q, x, "approved by "+d.By) }
+	}
+	return func() {
+		s.refuse(a, "denied by "+d.By, reason(d), nil, x)
+		if q.joins {
+			s.leaderGone(a, nil)
 		}
-		then(err)
-	}, events...)
+	}
 }
 
 func reason(d api.Decision) string {
