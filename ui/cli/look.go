@@ -124,6 +124,19 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	for i, rule := range s.Limits.Rules {
 		row(w, [2]string{"limited by", ""}[min(i, 1)], "%s", rule)
 	}
+	printHas(w, s, sp)
+	if s.Base != nil || s.Commit != "" {
+		row(w, "base", "%s", baseWords(s))
+	}
+	fmt.Fprintln(w)
+	for _, a := range actions {
+		fmt.Fprintln(w, actionLine(a))
+	}
+	printHeld(w, actions, questions)
+}
+
+// printHas prints what a session has of the host, and what it uses.
+func printHas(w io.Writer, s api.Session, sp *api.Space) {
 	if sp != nil {
 		fmt.Fprintf(w, "on the disk\t%s of files, %s in /tmp, %s of record\n", paint.Bytes(sp.Files), paint.Bytes(sp.Temporary), paint.Bytes(sp.Record))
 		if sp.Beside > 0 {
@@ -154,13 +167,10 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if s.AgentSession != "" {
 		row(w, "agent's own", "session %s, as it says", s.AgentSession)
 	}
-	if s.Base != nil || s.Commit != "" {
-		row(w, "base", "%s", baseWords(s))
-	}
-	fmt.Fprintln(w)
-	for _, a := range actions {
-		fmt.Fprintln(w, actionLine(a))
-	}
+}
+
+// printHeld prints what waits for an answer.
+func printHeld(w io.Writer, actions []api.Action, questions []api.Question) {
 	for _, q := range questions {
 		what := fmt.Sprintf("action %d", q.Action)
 		switch {
