@@ -120,7 +120,7 @@ func (s *Session) hooked(c api.Claim, by int) (r tell.Reply) {
 		s.countSoon()
 	}
 	if tell.Told(c.Event) {
-		r.Context, s.word = s.word, ""
+		r.Context, s.word = s.secrets.Text(s.word, ""), ""
 	}
 	return r
 }

@@ -67,7 +67,7 @@ func (s *Session) release(a *action, rule string) {
 		a.commands = append(a.commands, x.Command)
 	}
 	// What a command writes into the project is its own: then the next one tells.
-	if s.word != "" && a.agent == nil && len(members) > 0 && members[0].Tell(s.word, s.cfg.Workspace) {
+	if s.word != "" && a.agent == nil && len(members) > 0 && members[0].Tell(s.secrets.Text(s.word, ""), s.cfg.Workspace) {
 		s.word = ""
 	}
 	for _, x := range members {

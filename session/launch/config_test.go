@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,5 +228,13 @@ func TestHubSaysWhyThereIsNoRecord(t *testing.T) {
 	_, _, err := Hub(t.Context())
 	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "none can be made") || !strings.Contains(err.Error(), "STEPBOX_DATA") {
 		t.Errorf("it says %v", err)
+	}
+}
+
+// The value of a secret isn't kept, whatever the variable is called that it is given in.
+func TestKeepable(t *testing.T) {
+	got := keepable([]string{"FOO=top-secret-value", "BAR=plain", "X_KEY=abc", "Y"}, []string{"MY_TOKEN=top-secret-value"})
+	if want := []string{"FOO", "BAR=plain", "X_KEY", "Y"}; !slices.Equal(got, want) {
+		t.Errorf("kept are %q, want %q", got, want)
 	}
 }

@@ -105,7 +105,7 @@ func keep(dir string, cfg session.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how the session was started: %w", err)
 	}
-	k := kept{Argv: cfg.Argv, Vars: keepable(cfg.Vars), Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Home: cfg.HomeKind, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
+	k := kept{Argv: cfg.Argv, Vars: keepable(cfg.Vars, cfg.Env), Extras: cfg.Extras, Limits: cfg.Limits, Disk: cfg.Disk, WallTime: cfg.WallTime, Asking: cfg.Asking, Home: cfg.HomeKind, Folder: folder, Root: cfg.RunDir, Credentials: cfg.Credentials}
 	for _, l := range cfg.Tokens {
 		k.Tokens = l.Text
 	}

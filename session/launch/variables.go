@@ -49,10 +49,11 @@ func latest(vars []string) (out []string) {
 
 // keepable are variables as they may be kept on the disk: a secret one is its name alone,
 // and passes from the environment of whoever goes on with the session.
-func keepable(vars []string) (out []string) {
+func keepable(vars, environ []string) (out []string) {
+	secrets := redact.Recording(environ, nil)
 	for _, v := range vars {
 		name, _, _ := strings.Cut(v, "=")
-		if api.SecretName(name) || redact.Recording(nil, nil).Hides([]string{v}) {
+		if api.SecretName(name) || secrets.Hides([]string{v}) {
 			v = name
 		}
 		out = append(out, v)
