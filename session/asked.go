@@ -25,6 +25,7 @@ const maxAsked = 600
 // else: what it does then is judged as ever.
 type call struct {
 	answered chan tell.Decision // has room for the one answer; closed without one when there is none
+	claim    *api.Claim         // the tool's call that it is about; nil for a question in words
 }
 
 // allowedTo asks the person what the agent's own prompt does. Where nobody is asked
@@ -118,12 +119,13 @@ func (s *Session) askCall(title, rule string, claim *api.Claim) *question {
 	s.actions.add(a)
 	a.Kind, a.StartedAt, a.Title, a.Rule = api.KindCall, time.Now().UTC(), title, rule
 	if claim != nil {
+		s.ofCall(claim)
 		s.claim(claim)
 		a.Claim = &api.Claimed{N: claim.N, Tool: claim.Tool, Text: claim.Text}
 	}
 	q := &question{
 		Question: api.Question{Action: a.N, Subject: api.SubjectCall, Title: title, Rule: rule},
-		action:   a, call: &call{make(chan tell.Decision, 1)},
+		action:   a, call: &call{make(chan tell.Decision, 1), claim},
 	}
 	a.question = q
 	if err := a.to(api.ActionHeld); err != nil {
@@ -161,7 +163,47 @@ func (s *Session) answerCall(q *question, d api.Decision) {
 	}, s.actionEvent(a, map[bool]string{true: "ended", false: "denied"}[allow]), s.changed("counted"))
 }
 
-// dropCall withdraws a question whose asker is gone.
+// ofCall gives a permission that is asked for the name of the call that it is about:
+// Claude Code's hook doesn't say it. That is the oldest call of the same that hasn't
+// ended and isn't asked about yet.
+func (s *Session) ofCall(asked *api.Claim) {
+	if asked.Call != "" {
+		return
+	}
+	for _, c := range s.claims.recent {
+		taken := slices.ContainsFunc(s.questions, func(q *question) bool {
+			return q.call != nil && q.call.claim != nil && q.Open() && q.call.claim.Call == c.Call
+		})
+		if c.Event != permission && c.EndedAt.IsZero() && !taken && sameCall(c, asked) {
+			asked.Call = c.Call
+			return
+		}
+	}
+}
+
+// sameCall says whether two claims are of one call, as far as they tell.
+func sameCall(a, b *api.Claim) bool {
+	if a.By != b.By || a.SessionID != b.SessionID {
+		return false
+	}
+	if a.Call != "" && b.Call != "" {
+		return a.Call == b.Call
+	}
+	return a.Tool == b.Tool && a.Command == b.Command && (a.Command != "" || a.Input == b.Input)
+}
+
+// wentOn withdraws the questions about a call that is seen to go on, or to be over: the
+// agent's own prompt was answered in the Terminal. An answer would change nothing any
+// more, and the record would have it wrong.
+func (s *Session) wentOn(c *api.Claim) {
+	for _, q := range slices.Clone(s.questions) {
+		if q.call != nil && q.call.claim != nil && sameCall(q.call.claim, c) {
+			s.dropCall(q)
+		}
+	}
+}
+
+// dropCall withdraws a question whose asker is gone, or goes on without its answer.
 func (s *Session) dropCall(q *question) {
 	if !slices.Contains(s.questions, q) || q.state != questionOpen || q.action.State != api.ActionHeld {
 		return
@@ -173,4 +215,5 @@ func (s *Session) dropCall(q *question) {
 	q.action.EndedAt = time.Now().UTC()
 	s.record(nil, s.actionEvent(q.action, "abandoned"))
 	s.withdraw(q)
+	close(q.call.answered) // its hook says nothing then
 }

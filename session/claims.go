@@ -143,6 +143,7 @@ func (s *Session) claim(c *api.Claim) {
 
 // unclaim records that a call is over.
 func (s *Session) unclaim(over *api.Claim) {
+	s.wentOn(over)
 	for _, c := range slices.Backward(s.claims.recent) {
 		if c.EndedAt.IsZero() && c.Call != "" && c.Call == over.Call && c.By == over.By && c.SessionID == over.SessionID {
 			c.EndedAt = time.Now().UTC()
@@ -196,5 +197,6 @@ func (s *Session) join(a *action, fits func(*api.Claim) bool) *api.Claim {
 	if len(found.Actions) < maxJoined {
 		found.Actions = append(found.Actions, a.N)
 	}
+	s.wentOn(found)
 	return found
 }

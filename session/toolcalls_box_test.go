@@ -180,6 +180,54 @@ read end
 	})
 }
 
+// TestPromptAnsweredThere: when the person answers in the agent's own prompt, the question
+// about it goes away as soon as the call is seen to go on, and takes no answer any more.
+// Claude Code doesn't say in it which call it is about.
+func TestPromptAnsweredThere(t *testing.T) {
+	asked := func(input string) string { return strings.Replace(call("", "Bash", input), `"tool_use_id":"",`, "", 1) }
+	const ask = "printf '%s' '%ASKED' >/tmp/in$n\n" + `%SELF hook claude PermissionRequest </tmp/in$n >/tmp/out$n &
+read go
+`
+	prompt := func(n, input string) string {
+		return "n=" + n + "\n" + strings.NewReplacer("%ASKED", asked(input), "%SELF", runner.SelfPath).Replace(ask)
+	}
+	first, second, other := `{"command":"touch b.txt","description":"x"}`, `{"command":"cat none"}`, `{"command":"cat other"}`
+	w := telling(t, api.ModePolicy, `
+hook PreToolUse '`+call("t1", "Bash", first)+`'
+`+prompt("1", first)+`
+touch b.txt
+read go
+hook PreToolUse '`+call("t2", "Bash", second)+`'
+hook PreToolUse '`+call("t3", "Bash", other)+`'
+`+prompt("2", second)+prompt("3", other)+`
+hook PostToolUse '`+call("t2", "Bash", second)+`'
+read end
+`)
+	withdrawn := func(q api.Question) {
+		w.Helper()
+		w.happened("the withdrawal", func(e api.Event) bool {
+			return e.Question != nil && e.Question.ID == q.ID && e.Question.Closed == "withdrawn"
+		})
+		if err := w.decide(q, api.AnswerDeny); err == nil {
+			t.Errorf("question %d still takes an answer", q.ID)
+		}
+		a := w.happened("its action", func(e api.Event) bool { return e.Action != nil && e.Action.N == q.Action && !e.Action.EndedAt.IsZero() }).Action
+		if a.State != api.ActionAbandoned {
+			t.Errorf("the action is %+v", a)
+		}
+	}
+	command := w.held(0)
+	w.enter()
+	withdrawn(command)
+	w.enter()
+	over := w.held(command.ID)
+	w.enter()
+	stays := w.held(over.ID)
+	w.enter()
+	withdrawn(over)
+	w.must(w.decide(stays, api.AnswerDeny)) // the call that it is about didn't go on
+}
+
 // TestClaimFlood: what the sandbox says too often isn't recorded, which is said once, and
 // what isn't a claim, or is another session's answer, is no more than ignored.
 func TestClaimFlood(t *testing.T) {
