@@ -414,6 +414,32 @@ func TestWarningsOfTheStart(t *testing.T) {
 	bench(t, c, 120, 35, "plain").shows("nobody confirmed it")
 }
 
+// What a new session warns of is told before what came along of the person's, and neither
+// in the place of the other, in whichever order they come.
+func TestWarningsAreToldFirst(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		c := sceneRecord(true)
+		s := sceneSession()
+		s.StartedAt = sceneNow
+		s.Brought = &api.Brought{Items: []api.BroughtItem{{Name: "CLAUDE.md"}}}
+		warn := func(text string) { c.Put(api.Event{At: sceneNow, Note: &api.Note{Text: text, Warn: true}}) }
+		if !late {
+			warn("A_KEY isn't passed")
+		}
+		c.Put(api.Event{Session: &s})
+		d := bench(t, c, 120, 35, "plain")
+		if late {
+			d.shows("brought: CLAUDE.md")
+			warn("A_KEY isn't passed")
+		}
+		warn("a profile isn't used")
+		for _, want := range []string{"A_KEY isn't passed", "a profile isn't used", "brought: CLAUDE.md"} {
+			d.shows(want)
+			d.advance(7 * time.Second) // it stands for six
+		}
+	}
+}
+
 // A replay that a live session is opened with asks for no size either.
 func TestReplayAsksForNoSize(t *testing.T) {
 	s := newScene()

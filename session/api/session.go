@@ -56,6 +56,7 @@ type Session struct {
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Home        HomeKind     `json:"home,omitempty"`         // what home folder the agent has; "": one from before it was recorded
+	Lacks       []string     `json:"lacks,omitempty"`        // variables of the person's that an agent like it would read, and doesn't get
 	Brought     *Brought     `json:"brought,omitempty"`      // what came along to it of the person's
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools

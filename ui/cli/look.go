@@ -121,6 +121,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if len(s.Variables) > 0 {
 		row(w, "variables", "%s", strings.Join(s.Variables, " "))
 	}
+	for i, name := range s.Lacks {
+		row(w, [2]string{"not passed", ""}[min(i, 1)], "%s: --env %s passes it", name, name)
+	}
 	for i, rule := range s.Limits.Rules {
 		row(w, [2]string{"limited by", ""}[min(i, 1)], "%s", rule)
 	}

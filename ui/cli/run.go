@@ -32,6 +32,9 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 		return err
 	}
 	fmt.Fprintf(w, "%s (%d) runs on; stepbox attach %s joins it, stepbox kill %s ends it\n", s.Name, s.Number, s.ID, s.ID)
+	for _, name := range s.Lacks {
+		fmt.Fprintf(w, "beware: %s isn't passed to the agent; --env %s does\n", name, name)
+	}
 	held, err := c.Questions(ctx, id)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type core struct {
 	lostEv string       // why the events can't be read, or ""
 	lostTm string       // why the terminal can't
 	notice notice
+	next   []notice // what is told after it, what warns first; at most maxNext
 	doing  []string // what takes long, in words
 }
 
@@ -71,6 +72,42 @@ func (c *core) types() bool { return c.live() && !c.wanted && !c.cfg.Watching }
 
 func (c *core) tell(token themes.Token, format string, args ...any) {
 	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(noticeTime)}
+}
+
+// maxNext bounds what waits to be told.
+const maxNext = 8
+
+// tellToo tells something beside what stands already: one is shown after the other, what
+// warns before what doesn't.
+func (c *core) tellToo(token themes.Token, words string) {
+	was := c.notice
+	if was.text != "" && (token != themes.Warn || was.token == themes.Warn) {
+		i := len(c.next)
+		if token == themes.Warn {
+			if i = slices.IndexFunc(c.next, func(n notice) bool { return n.token != themes.Warn }); i < 0 {
+				i = len(c.next)
+			}
+		}
+		c.next = slices.Insert(c.next, i, notice{text: words, token: token})
+	} else {
+		c.tell(token, "%s", words)
+		if was.text != "" {
+			c.next = append(c.next, was)
+		}
+	}
+	c.next = c.next[:min(len(c.next), maxNext)]
+}
+
+// pass goes on to what is to be told next when a notice has stood for its time.
+func (c *core) pass() {
+	if c.notice.text == "" || !c.cfg.Now().After(c.notice.until) {
+		return
+	}
+	c.notice = notice{}
+	if len(c.next) > 0 {
+		c.tell(c.next[0].token, "%s", c.next[0].text)
+		c.next = c.next[1:]
+	}
 }
 
 // fresh says whether the person has hardly had the time to read the notice.

@@ -235,9 +235,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 // Tick keeps clocks and notices going.
 func (s *Screen) Tick() tea.Cmd {
-	if s.notice.text != "" && s.cfg.Now().After(s.notice.until) {
-		s.notice = notice{}
-	}
+	s.pass()
 	return s.follow()
 }
 
@@ -273,7 +271,9 @@ const starting = 5 * time.Second
 func (s *Screen) noted(e api.Event) {
 	switch n := e.Note; {
 	case n == nil:
-	case n.Warn && !e.At.Before(s.opened.Add(-starting)):
+	case n.Warn && !e.At.Before(s.opened.Add(-starting)) && e.At.Before(s.opened.Add(starting)):
+		s.tellToo(themes.Warn, n.Text)
+	case n.Warn && !e.At.Before(s.opened):
 		s.tell(themes.Warn, "%s", n.Text)
 	case !n.Warn && s.caught && !e.At.Before(s.opened) && !s.fresh():
 		s.tell(themes.Info, "%s", n.Text)
@@ -284,8 +284,8 @@ func (s *Screen) noted(e api.Event) {
 func (s *Screen) greet() {
 	now := s.present().Session
 	line := now.Brought.Line()
-	if line != "" && now.Live() && !s.fresh() && !s.past() && !now.Began().Before(s.opened.Add(-starting)) {
-		s.tell(themes.Info, "%s", line)
+	if line != "" && now.Live() && !s.past() && !now.Began().Before(s.opened.Add(-starting)) {
+		s.tellToo(themes.Info, line)
 	}
 }
 
