@@ -906,7 +906,7 @@ func TestBroughtIsTold(t *testing.T) {
 		s.Brought = &api.Brought{Items: []api.BroughtItem{{Name: "CLAUDE.md"}}, Left: []api.LeftOut{{Kind: api.LeftToken}}}
 		c.Put(api.Event{Session: &s})
 		d := bench(t, c, 120, 35, "plain")
-		if line := "brought: CLAUDE.md · left out: 1 token"; told {
+		if line := "left out: 1 token · brought: CLAUDE.md"; told {
 			d.shows(line)
 		} else {
 			d.shows("Actions")

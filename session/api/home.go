@@ -62,7 +62,8 @@ type LeftOut struct {
 	Why  string `json:"why"`
 }
 
-// Line tells all of it in one; "" when there was nothing.
+// Line tells all of it in one, what is missing first, which a narrow screen mustn't cut;
+// "" when there was nothing.
 func (b *Brought) Line() string {
 	if b == nil || len(b.Items)+len(b.Left) == 0 {
 		return ""
@@ -76,14 +77,20 @@ func (b *Brought) Line() string {
 		}
 	}
 	for _, kind := range []string{LeftHook, LeftToken, LeftProgram, LeftSetting, LeftLink, LeftFile} {
-		n := 0
+		n, git := 0, 0 // git's are said to be that: they aren't the agent's own
 		for _, l := range b.Left {
-			if l.Kind == kind {
+			switch {
+			case l.Kind == kind && strings.HasPrefix(l.What, "git "):
+				git++
+			case l.Kind == kind:
 				n++
 			}
 		}
 		if n > 0 {
 			left = append(left, counted(n, kind))
+		}
+		if git > 0 {
+			left = append(left, counted(git, kind)+" of git")
 		}
 	}
 	if b.More > 0 {
@@ -94,7 +101,7 @@ func (b *Brought) Line() string {
 	}
 	line := "brought: " + strings.Join(slices.Compact(items), ", ")
 	if len(left) > 0 {
-		line += " · left out: " + strings.Join(left, ", ")
+		line = "left out: " + strings.Join(left, ", ") + " · " + line
 	}
 	return line
 }

@@ -105,30 +105,30 @@ func TestAll(t *testing.T) {
 			had:  map[string]string{".a/A.md": "evil", ".a/s.json": `{"hooks":1,"m":2,"trust":"own"}`, ".a.json": `{"servers":{"evil":1},"n":12345678901234567890}`, ".gitconfig": "[user]\nname=Evil\n[safe]\ndirectory=/x\n", ".a/own": "x"},
 			want: map[string]string{".a/A.md": "mine", ".a/s.json": "{\n  \"m\": 1,\n  \"trust\": \"own\"\n}\n", ".a.json": "{\n  \"n\": 12345678901234567890,\n  \"servers\": {\n    \"a\": 1\n  }\n}\n", ".gitconfig": "[safe]\n\tdirectory = \"/x\"\n[user]\n\tname = \"Ada\"\n", ".a/own": "x"},
 			line: "brought: git identity, A.md, s.json, .a.json (servers)"},
-		"the agent's own can't be read": {mine: map[string]string{".a.json": `{"servers":{"a":1}}`}, had: map[string]string{".a.json": `{`}, want: map[string]string{".a.json": `{`}, line: "brought: nothing · left out: 1 file"},
+		"the agent's own can't be read": {mine: map[string]string{".a.json": `{"servers":{"a":1}}`}, had: map[string]string{".a.json": `{`}, want: map[string]string{".a.json": `{`}, line: "left out: 1 file · brought: nothing"},
 		"links and pipes in its way": {mine: map[string]string{".a/A.md": "mine", ".a/cmd/x": "x", ".gitconfig": "[user]\nname=Ada\n"},
 			had:  map[string]string{".a/A.md": "->/etc/passwd", ".a/cmd": "->/tmp", ".gitconfig": "|"},
-			want: map[string]string{".a/A.md": "mine", ".a/cmd": "L---------", ".gitconfig": "[user]\n\tname = \"Ada\"\n"}, line: "brought: git identity, A.md · left out: 1 file"},
-		"a folder in its way": {mine: map[string]string{".a/A.md": "mine"}, had: map[string]string{".a/A.md/x": "y"}, want: map[string]string{".a/A.md/x": "y"}, line: "brought: nothing · left out: 1 file"},
+			want: map[string]string{".a/A.md": "mine", ".a/cmd": "L---------", ".gitconfig": "[user]\n\tname = \"Ada\"\n"}, line: "left out: 1 file · brought: git identity, A.md"},
+		"a folder in its way": {mine: map[string]string{".a/A.md": "mine"}, had: map[string]string{".a/A.md/x": "y"}, want: map[string]string{".a/A.md/x": "y"}, line: "left out: 1 file · brought: nothing"},
 
 		// The person's links.
 		"dotfiles":                     {mine: map[string]string{"dots/c.md": "mine", "dots/cmd/x": "x", ".a/A.md": "->../dots/c.md", ".a/cmd": "->HOME/dots/cmd"}, want: map[string]string{".a/A.md": "mine", ".a/cmd/x": "x"}, line: "brought: A.md, 1 cmd"},
-		"a link to a key":              {mine: map[string]string{".ssh/id_ed25519": key, ".a/s.json": "->HOME/.ssh/id_ed25519", ".a/A.md": "->HOME/.ssh/id_ed25519"}, line: "brought: nothing · left out: 2 files"},
-		"a link to a key over another": {mine: map[string]string{".ssh/id_ed25519": key, "k": "->.ssh", ".a/A.md": "->../k/id_ed25519"}, line: "brought: nothing · left out: 1 file"},
-		"secrets that are links":       {mine: map[string]string{"dots/ssh/config": "x", ".ssh": "->dots/ssh", ".a/A.md": "->../dots/ssh/config"}, line: "brought: nothing · left out: 1 file"},
-		"a link to the record":         {mine: map[string]string{"data/x": "x", ".a/A.md": "->../data/x"}, line: "brought: nothing · left out: 1 file"},
-		"a link to nothing":            {mine: map[string]string{".a/A.md": "->nothing"}, line: "brought: nothing · left out: 1 file"},
-		"a link to itself":             {mine: map[string]string{".a/A.md": "->A.md"}, line: "brought: nothing · left out: 1 file"},
-		"a link to what isn't for all": {mine: map[string]string{".a/A.md": "->/etc/shadow"}, line: "brought: nothing · left out: 1 file"},
-		"a link to a device":           {mine: map[string]string{".a/A.md": "->/dev/zero", ".a/s.json": "->/dev/zero"}, line: "brought: nothing · left out: 2 files"},
-		"links out of a folder":        {mine: map[string]string{".a/cmd/x": "->../../secretive", ".a/cmd/y": "->/etc/passwd", ".a/cmd/z": "->w", ".a/cmd/w": "w", ".a/cmd/d": "->.", "secretive": "s"}, want: map[string]string{".a/cmd/z": "w", ".a/cmd/w": "w"}, line: "brought: 2 cmds · left out: 3 links"},
-		"pipes":                        {mine: map[string]string{".a/A.md": "|", ".a/s.json": "|", ".a/cmd/x": "|", ".gitconfig": "|"}, line: "brought: nothing · left out: 1 setting, 3 files"},
-		"not folders and not files":    {mine: map[string]string{".a/A.md": "/", ".a/cmd": "x", ".a/s.json": "/"}, line: "brought: nothing · left out: 3 files"},
-		"not valid":                    {mine: map[string]string{".a/s.json": "{", ".a/c.toml": "a", ".a/d.yml": "a: [", ".a.json": "\x00"}, line: "brought: nothing · left out: 4 files"},
-		"too large":                    {mine: map[string]string{".a/A.md": strings.Repeat("x", 1<<20+1), ".a/s.json": `{"a":"` + strings.Repeat("x", 1<<18) + `"}`, ".a/d.yml": "a: " + strings.Repeat("x", 1<<16)}, line: "brought: nothing · left out: 3 files"},
-		"names that tell":              {mine: map[string]string{".a/cmd/.env": "x", ".a/cmd/d/id_rsa": "x", ".a/cmd/.git/config": "x", ".a/cmd/.ssh/x": "x", ".a/cmd/node_modules/x": "x", ".a/cmd/x": "x"}, want: map[string]string{".a/cmd/x": "x"}, line: "brought: 1 cmd · left out: 3 tokens, 2 files"},
-		"secrets in texts":             {mine: map[string]string{".a/A.md": "a " + key + "b", ".a/cmd/x": "password: " + `"hunter22"`, ".a/cmd/y": "\xff" + key}, want: map[string]string{".a/A.md": "a [redacted: private key]\nb", ".a/cmd/x": `password: "[redacted: value of a secret setting]"`}, line: "brought: A.md, 1 cmd · left out: 3 tokens"},
-		"settings with all kinds":      {mine: map[string]string{".a/s.json": `{"hooks":{},"token":"x","m":1}`}, want: map[string]string{".a/s.json": "{\n  \"m\": 1\n}\n"}, line: "brought: s.json · left out: 1 hook, 1 token"},
+		"a link to a key":              {mine: map[string]string{".ssh/id_ed25519": key, ".a/s.json": "->HOME/.ssh/id_ed25519", ".a/A.md": "->HOME/.ssh/id_ed25519"}, line: "left out: 2 files · brought: nothing"},
+		"a link to a key over another": {mine: map[string]string{".ssh/id_ed25519": key, "k": "->.ssh", ".a/A.md": "->../k/id_ed25519"}, line: "left out: 1 file · brought: nothing"},
+		"secrets that are links":       {mine: map[string]string{"dots/ssh/config": "x", ".ssh": "->dots/ssh", ".a/A.md": "->../dots/ssh/config"}, line: "left out: 1 file · brought: nothing"},
+		"a link to the record":         {mine: map[string]string{"data/x": "x", ".a/A.md": "->../data/x"}, line: "left out: 1 file · brought: nothing"},
+		"a link to nothing":            {mine: map[string]string{".a/A.md": "->nothing"}, line: "left out: 1 file · brought: nothing"},
+		"a link to itself":             {mine: map[string]string{".a/A.md": "->A.md"}, line: "left out: 1 file · brought: nothing"},
+		"a link to what isn't for all": {mine: map[string]string{".a/A.md": "->/etc/shadow"}, line: "left out: 1 file · brought: nothing"},
+		"a link to a device":           {mine: map[string]string{".a/A.md": "->/dev/zero", ".a/s.json": "->/dev/zero"}, line: "left out: 2 files · brought: nothing"},
+		"links out of a folder":        {mine: map[string]string{".a/cmd/x": "->../../secretive", ".a/cmd/y": "->/etc/passwd", ".a/cmd/z": "->w", ".a/cmd/w": "w", ".a/cmd/d": "->.", "secretive": "s"}, want: map[string]string{".a/cmd/z": "w", ".a/cmd/w": "w"}, line: "left out: 3 links · brought: 2 cmds"},
+		"pipes":                        {mine: map[string]string{".a/A.md": "|", ".a/s.json": "|", ".a/cmd/x": "|", ".gitconfig": "|"}, line: "left out: 1 setting of git, 3 files · brought: nothing"},
+		"not folders and not files":    {mine: map[string]string{".a/A.md": "/", ".a/cmd": "x", ".a/s.json": "/"}, line: "left out: 3 files · brought: nothing"},
+		"not valid":                    {mine: map[string]string{".a/s.json": "{", ".a/c.toml": "a", ".a/d.yml": "a: [", ".a.json": "\x00"}, line: "left out: 4 files · brought: nothing"},
+		"too large":                    {mine: map[string]string{".a/A.md": strings.Repeat("x", 1<<20+1), ".a/s.json": `{"a":"` + strings.Repeat("x", 1<<18) + `"}`, ".a/d.yml": "a: " + strings.Repeat("x", 1<<16)}, line: "left out: 3 files · brought: nothing"},
+		"names that tell":              {mine: map[string]string{".a/cmd/.env": "x", ".a/cmd/d/id_rsa": "x", ".a/cmd/.git/config": "x", ".a/cmd/.ssh/x": "x", ".a/cmd/node_modules/x": "x", ".a/cmd/x": "x"}, want: map[string]string{".a/cmd/x": "x"}, line: "left out: 3 tokens, 2 files · brought: 1 cmd"},
+		"secrets in texts":             {mine: map[string]string{".a/A.md": "a " + key + "b", ".a/cmd/x": "password: " + `"hunter22"`, ".a/cmd/y": "\xff" + key}, want: map[string]string{".a/A.md": "a [redacted: private key]\nb", ".a/cmd/x": `password: "[redacted: value of a secret setting]"`}, line: "left out: 3 tokens · brought: A.md, 1 cmd"},
+		"settings with all kinds":      {mine: map[string]string{".a/s.json": `{"hooks":{},"token":"x","m":1}`}, want: map[string]string{".a/s.json": "{\n  \"m\": 1\n}\n"}, line: "left out: 1 hook, 1 token · brought: s.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mine, theirs := t.TempDir(), t.TempDir()
@@ -172,7 +172,7 @@ func TestBounds(t *testing.T) {
 	}
 	put(t, mine, many)
 	got := all(t, mine, theirs)
-	if n := len(files(t, theirs)); n != 500 || got.Line() != "brought: 500 cmds · left out: 1 file" {
+	if n := len(files(t, theirs)); n != 500 || got.Line() != "left out: 1 file · brought: 500 cmds" {
 		t.Errorf("%d files, %q %+v", n, got.Line(), got.Left)
 	}
 	info, _ := os.Stat(filepath.Join(theirs, ".a/cmd/000"))
