@@ -1,10 +1,15 @@
 package dialog
 
 import (
+	"strings"
 	"testing"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"stepbox/session/api"
+	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/paint"
 )
 
 // TestAnswersToTheAgent: what the agent asks is answered with yes or no, and with nothing
@@ -17,6 +22,21 @@ func TestAnswersToTheAgent(t *testing.T) {
 	} {
 		if why := WhyNot(i, q); (why == "") != may {
 			t.Errorf("%T%+v: %q", i, i, why)
+		}
+	}
+}
+
+// TestDenialSaysWhoReadsIt: a reason goes where the question came from.
+func TestDenialSaysWhoReadsIt(t *testing.T) {
+	for subject, want := range map[api.Subject]string{api.SubjectCall: "as the answer to what it asks", api.SubjectCommand: "on its standard error"} {
+		th, err := themes.Load("plain", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := uv.NewScreenBuffer(100, 20)
+		NewReason(api.Question{Subject: subject, Title: "x"}, "", false).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
+		if s := b.String(); !strings.Contains(s, want) {
+			t.Errorf("%s: no %q in\n%s", subject, want, s)
 		}
 	}
 }

@@ -169,7 +169,10 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	rows = append(rows, cmd...)
 	why := "why? The agent reads this on its standard error, so it can do better."
-	if r.question.Apart() {
+	switch {
+	case r.question.Subject == api.SubjectCall:
+		why = "why? The agent gets this as the answer to what it asks, so it can do better."
+	case r.question.Apart():
 		why = "why? The agent is told with its next command; the program is just refused."
 	}
 	rows = append(rows, row{}, muted(why))
