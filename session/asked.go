@@ -174,7 +174,7 @@ func (s *Session) ofCall(asked *api.Claim) {
 		taken := slices.ContainsFunc(s.questions, func(q *question) bool {
 			return q.call != nil && q.call.claim != nil && q.Open() && q.call.claim.Call == c.Call
 		})
-		if c.Event != permission && c.EndedAt.IsZero() && !taken && sameCall(c, asked) {
+		if c.Event != tell.Permission && c.EndedAt.IsZero() && !taken && sameCall(c, asked) {
 			asked.Call = c.Call
 			return
 		}

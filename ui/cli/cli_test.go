@@ -237,10 +237,13 @@ func TestStates(t *testing.T) {
 		}
 		out, code = a.run("show", "x")
 		plain := spaces.ReplaceAllString(out, " ")
-		for _, want := range append(c.show, " 1 HELD t1", " 2 running t2 3 left running", " 3 SIGTERM 1 file +2 -0, unreviewed", " 4 denied", " 5 abandoned", " 6 ended housekeeping", " 7 later") {
+		for _, want := range append(c.show, " 1 HELD t1", " 2 running t2 3 left running", " 3 SIGTERM 1 file +2 -0, unreviewed", " 4 denied", " 5 abandoned", " … 1 of housekeeping (--all)", " 7 later") {
 			if code != 0 || !strings.Contains(plain, want) {
 				t.Errorf("%s: exit %d, no %q in\n%s", name, code, want, out)
 			}
+		}
+		if out, code = a.run("show", "x", "--all"); code != 0 || !strings.Contains(spaces.ReplaceAllString(out, " "), " 6 ended housekeeping") {
+			t.Errorf("%s: exit %d, not all is in\n%s", name, code, out)
 		}
 	}
 	if out, code := serve(t, sessions()).run("ls"); code != 0 || !strings.Contains(out, "no sessions yet; stepbox run starts one") {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,9 +14,10 @@ import (
 
 func show(connect Connect) *cobra.Command {
 	var at string
+	var all bool
 	cmd := onMaybe(connect, "show", "Show a session with its actions, or one action whole; as they are, or were at a moment", func(c command, s api.Session, n int) error {
 		if at != "" {
-			return c.showAt(s, n, api.Moment(at))
+			return c.showAt(s, n, api.Moment(at), all)
 		}
 		if n > 0 {
 			return c.showAction(s, n)
@@ -42,7 +42,8 @@ func show(connect Connect) *cobra.Command {
 			Space     *api.Space     `json:"space,omitempty"`
 		}
 		err = c.print(whole{s, actions, questions, rollbacks, applies, space}, func(w io.Writer) {
-			printSession(w, s, space, actions, questions)
+			printSession(w, s, space)
+			printActions(w, c.actionList(all), actions, questions)
 			if len(rollbacks)+len(applies) > 0 {
 				fmt.Fprintln(w)
 			}
@@ -64,6 +65,7 @@ func show(connect Connect) *cobra.Command {
 		})
 		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "the agent's housekeeping too")
 	cmd.Flags().StringVar(&at, "at", "", "how it stood at a moment: after action 12 or before 12^, +1h2m since the start, start, end")
 	return cmd
 }
@@ -77,7 +79,7 @@ func besideNames(s api.Session) string {
 	return strings.Join(list, ", ")
 }
 
-func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Action, questions []api.Question) {
+func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	fmt.Fprintf(w, "session %d\t%s\n", s.Number, s.Name)
 	fmt.Fprintf(w, "id\t%s\n", s.ID)
 	row(w, "agent", "%s: %s", s.Agent, s.Command)
@@ -131,11 +133,6 @@ func printSession(w io.Writer, s api.Session, sp *api.Space, actions []api.Actio
 	if s.Base != nil || s.Commit != "" {
 		row(w, "base", "%s", baseWords(s))
 	}
-	fmt.Fprintln(w)
-	for _, a := range actions {
-		fmt.Fprintln(w, actionLine(a))
-	}
-	printHeld(w, actions, questions)
 }
 
 // printHas prints what a session has of the host, and what it uses.
@@ -169,23 +166,6 @@ func printHas(w io.Writer, s api.Session, sp *api.Space) {
 	printHome(w, s)
 	if s.AgentSession != "" {
 		row(w, "agent's own", "session %s, as it says", s.AgentSession)
-	}
-}
-
-// printHeld prints what waits for an answer.
-func printHeld(w io.Writer, actions []api.Action, questions []api.Question) {
-	for _, q := range questions {
-		what := fmt.Sprintf("action %d", q.Action)
-		switch {
-		case q.Connection != nil:
-			what = "connection"
-		case q.Request != nil:
-			what = fmt.Sprintf("request q%d", q.ID)
-		}
-		fmt.Fprintf(w, "held: %s\t%s\t(%s)\n", what, cut(q.Title, 100), q.Rule)
-		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said != nil }); i >= 0 {
-			fmt.Fprintf(w, "said:\t%s\t(%s)\n", cut(actions[i].Said.Text, 200), actions[i].Said.Source)
-		}
 	}
 }
 
@@ -237,33 +217,6 @@ func baseWords(s api.Session) string {
 		parts = append(parts, "incomplete: "+b.Reason)
 	}
 	return strings.Join(parts, ", ")
-}
-
-func actionLine(a api.Action) string {
-	state := string(a.State)
-	switch {
-	case a.State == api.ActionHeld:
-		state = "HELD"
-	case a.Exit != nil:
-		state = a.Exit.Words()
-	}
-	var more []string
-	if a.Files > 0 {
-		more = append(more, fmt.Sprintf("%s +%d -%d", files(a.Files), a.Added, a.Removed))
-	}
-	if did := effectWords(a); did != "" {
-		more = append(more, did)
-	}
-	if a.Review != api.ReviewNone {
-		more = append(more, a.Review.Words())
-	}
-	if a.LeftRunning > 0 {
-		more = append(more, fmt.Sprintf("%d left running", a.LeftRunning))
-	}
-	if a.Housekeeping {
-		more = append(more, "housekeeping")
-	}
-	return fmt.Sprintf("%4d\t%s\t%s\t%s", a.N, state, cut(a.Title, 100), strings.Join(more, ", "))
 }
 
 // effectWords say what an action did, behind the agent's own words when

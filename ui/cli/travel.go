@@ -123,7 +123,7 @@ func (c command) standing(s api.Session, m api.Moment) (out stood, err error) {
 }
 
 // showAt prints how a session stood at a moment, or one of its actions.
-func (c command) showAt(s api.Session, n int, m api.Moment) error {
+func (c command) showAt(s api.Session, n int, m api.Moment, all bool) error {
 	then, err := c.standing(s, m)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c command) showAt(s api.Session, n int, m api.Moment) error {
 	if n > 0 {
 		for _, a := range then.Actions {
 			if a.N == n {
-				return c.print(a, func(w io.Writer) { fmt.Fprintln(w, actionLine(a)) })
+				return c.print(a, func(w io.Writer) { fmt.Fprintln(w, actionLine(a, mostTitle)) })
 			}
 		}
 		return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there was no action %d yet; stepbox show %s lists those there are", n, s.ID)}
@@ -139,7 +139,8 @@ func (c command) showAt(s api.Session, n int, m api.Moment) error {
 	return c.print(then, func(w io.Writer) {
 		at := then.At
 		row(w, "at", "%s, %s into the session (event %d)", at.Time.Local().Format("2006-01-02 15:04:05"), at.Offset.Round(1e6), at.Seq)
-		printSession(w, then.Session, nil, then.Actions, then.Questions)
+		printSession(w, then.Session, nil)
+		printActions(w, c.actionList(all), then.Actions, then.Questions)
 		fmt.Fprintf(w, "\nchanged by then\t%s, %s added, %d removed\n", files(then.Changes.Total), paint.Count(then.Changes.Added, "line", "lines"), then.Changes.Removed)
 		for _, f := range then.Changes.Files {
 			if f.Group != "git" {
