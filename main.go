@@ -588,7 +588,7 @@ func join(cmd *cobra.Command, started launch.Supervised, detach, asJSON bool) er
 	}
 	defer done()
 	if detach {
-		return cli.Detached(ctx, cmd.OutOrStdout(), client, id)
+		return cli.Started(ctx, cmd.OutOrStdout(), client, id)
 	}
 	defer closed(context.WithoutCancel(ctx), client, started)
 	// A reader of the output that is gone is an error here, and not this program's end.
@@ -598,7 +598,7 @@ func join(cmd *cobra.Command, started launch.Supervised, detach, asJSON bool) er
 	screen := cli.Terminal() && !asJSON
 	switch {
 	case screen:
-		err = attach(ctx, id)
+		err = screenOf(ctx, id, ui.Options{NoFarewell: true}) // leave says it, wherever the person leaves from
 	case asJSON:
 		if err = begun(ctx, cmd, client, id); err == nil {
 			err = cli.Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
@@ -686,16 +686,15 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 		return err
 	}
 	if s.Live() {
-		if cli.Terminal() {
-			return nil // the screen has said so
-		}
 		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
 	}
 	if s.State == api.SessionInterrupted {
 		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
 			"see whether the disk is full, and stepbox log " + s.ID + "; stepbox resume " + s.ID + " goes on with it"}
 	}
-	if !cli.Terminal() { // a screen has said so
+	if cli.Terminal() {
+		cli.Ended(cmd.ErrOrStderr(), s)
+	} else {
 		cli.Unapplied(cmd.ErrOrStderr(), s)
 	}
 	switch s.EndedBy {

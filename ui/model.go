@@ -277,10 +277,15 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 func (m *Model) goTo(to intent.Intent) tea.Cmd {
 	switch to := to.(type) {
 	case intent.Detach, intent.Quit:
-		m.farewell = m.bench.Farewell()
+		if !m.opt.NoFarewell || m.bench.Link().ID != m.opt.Session {
+			m.farewell = m.bench.Farewell()
+		}
 		m.close()
 		return tea.Quit
 	case intent.Home:
+		if m.bench.Over() {
+			m.home.Notice = m.bench.Farewell() // what is to be done with its work
+		}
 		m.close()
 		return m.goHome()
 	case intent.Resume:

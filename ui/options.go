@@ -43,7 +43,7 @@ type Options struct {
 	Here        string   // the folder that the program runs in, exact; empty where that isn't known
 	Version     string   // shown on the list
 	Watching    bool     // nothing is decided, typed or changed from here
-	NoFarewell  bool     // the caller has the last word on where the session went
+	NoFarewell  bool     // the caller has the last word on where Session went
 
 	// Config is what the person has set; nil: nothing. Its keys are in force by the caller's
 	// word. Reload reads it anew once its file has changed; nil: nobody does. It runs off

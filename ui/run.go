@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options) error {
 	if emptied != nil {
 		return emptied
 	}
-	if m.farewell != "" && !o.NoFarewell {
+	if m.farewell != "" {
 		fmt.Fprintln(o.Out, m.farewell)
 	}
 	return nil

@@ -60,7 +60,9 @@ func TestKeysArriveInOrder(t *testing.T) {
 
 	tm.press("exit 3" + enter)
 	tm.until("the title says that it ended", func() bool { return strings.Contains(tm.first(), "ENDED: exit 3") })
-	tm.press(leader + "d")
+	tm.press(leader + "h") // by way of the list of sessions, which says it too
+	tm.shows("ended: exit 3")
+	tm.press("q")
 	if code, words := tm.ended(); code != 3 || !strings.Contains(words, "ended: exit 3") {
 		t.Errorf("exit %d, last words %q; want the agent's exit code", code, words)
 	}

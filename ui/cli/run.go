@@ -25,6 +25,18 @@ func ParseSize(s string) (int64, error) {
 	return n, err
 }
 
+// Started says what there is to know of a session that was started and isn't shown.
+func Started(ctx context.Context, w io.Writer, c *api.Client, id string) error {
+	if err := Detached(ctx, w, c, id); err != nil {
+		return err
+	}
+	s, err := c.Session(ctx, id)
+	for _, name := range s.Lacks {
+		fmt.Fprintf(w, "beware: %s isn't passed to the agent; --env %s does\n", name, name)
+	}
+	return err
+}
+
 // Detached says where a session went on.
 func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error {
 	s, err := c.Session(ctx, id)
@@ -32,9 +44,6 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 		return err
 	}
 	fmt.Fprintf(w, "%s (%d) runs on; stepbox attach %s joins it, stepbox kill %s ends it\n", s.Name, s.Number, s.ID, s.ID)
-	for _, name := range s.Lacks {
-		fmt.Fprintf(w, "beware: %s isn't passed to the agent; --env %s does\n", name, name)
-	}
 	held, err := c.Questions(ctx, id)
 	if err != nil {
 		return err
@@ -51,9 +60,29 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 // Unapplied says on one line what becomes of an ended session's changes; nothing
 // when there are none.
 func Unapplied(w io.Writer, s api.Session) {
-	if !s.Live() && s.Unapplied > 0 {
-		fmt.Fprintf(w, "stepbox: %s changed and not applied: stepbox diff %s · stepbox apply %s · stepbox resume %s\n", files(s.Unapplied), s.ID, s.ID, s.ID)
+	if words := toApply(s); words != "" {
+		fmt.Fprintf(w, "stepbox: %s\n", words)
 	}
+}
+
+func toApply(s api.Session) string {
+	if s.Live() || s.Unapplied == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s changed and not applied: stepbox diff %s · stepbox apply %s · stepbox resume %s", files(s.Unapplied), s.ID, s.ID, s.ID)
+}
+
+// Ended says on one line, where a session's screen was, how it ended and what becomes of
+// its changes.
+func Ended(w io.Writer, s api.Session) {
+	words := fmt.Sprintf("session %s (%d) ended", s.Name, s.Number)
+	if how := s.Exit.Words(); how != "" {
+		words += ": " + how
+	}
+	if what := toApply(s); what != "" {
+		words += "; " + what
+	}
+	fmt.Fprintf(w, "stepbox: %s\n", words)
 }
 
 // Check is one of doctor's findings.
