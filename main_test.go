@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	_ "github.com/mattn/go-sqlite3"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -472,6 +473,26 @@ func TestUsageIsWhatIsTaken(t *testing.T) {
 				t.Errorf("the help doesn't have %q as it is:\n%s", cmd.Use, out.String())
 			}
 		})
+	}
+}
+
+// TestHelpFits: what the flags of a command are for fits a terminal of 80 columns.
+func TestHelpFits(t *testing.T) {
+	commands := command().Commands()
+	for len(commands) > 0 {
+		cmd := commands[0]
+		commands = append(commands[1:], cmd.Commands()...)
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
+		}
+		_, flags, _ := strings.Cut(out.String(), "\nFlags:\n")
+		for line := range strings.Lines(flags) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 && strings.HasPrefix(line, "  ") {
+				t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), n, line)
+			}
+		}
 	}
 }
 

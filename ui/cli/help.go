@@ -9,7 +9,8 @@ import (
 
 // helpText is how the help of every command reads. It is plain, so that a pipe,
 // a screen reader and a terminal get the same, and the usage line stands as it
-// was written: what it says is what the command takes.
+// was written: what it says is what the command takes. The flags' texts are broken at
+// the width that every terminal has.
 const helpText = `{{with or .Long .Short}}{{.}}
 {{end}}
 Usage:
@@ -28,7 +29,7 @@ Commands:{{range .Commands}}{{if .IsAvailableCommand}}
 {{- if .HasAvailableLocalFlags}}
 
 Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
 {{- end}}
 {{- if .HasAvailableSubCommands}}
 
