@@ -9,6 +9,7 @@ import (
 // Profile is what is known about one kind of agent. Texts are escaped but for Text.
 type Profile struct {
 	Name       string   `json:"name"`
+	Title      string   `json:"title,omitempty"`    // what a person calls the agent
 	File       string   `json:"file,omitempty"`     // the person's own; "": it is built in
 	Replaces   bool     `json:"replaces,omitempty"` // it takes the place of a built-in one
 	Recognised []string `json:"recognised,omitempty"`

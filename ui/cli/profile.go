@@ -27,7 +27,7 @@ func profile(connect, rules Connect) *cobra.Command {
 }
 
 func profileList(connect Connect) *cobra.Command {
-	return wrap(connect, "ls", "List the profiles, and what each recognises", cobra.NoArgs, func(c command, _ []string) error {
+	return wrap(connect, "ls", "List the profiles, and where each is from", cobra.NoArgs, func(c command, _ []string) error {
 		all, err := c.client.Profiles(c.ctx)
 		if err != nil {
 			return err
@@ -39,9 +39,9 @@ func profileList(connect Connect) *cobra.Command {
 					from += ", in place of the built-in"
 				}
 				if p.Problem != "" {
-					from, p.Recognised = "can't be used", []string{p.Problem}
+					from, p.Title = p.Problem, "can't be used"
 				}
-				row(w, p.Name, "%s\t%s", from, strings.Join(p.Recognised, ", "))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.Title, from)
 			}
 		})
 	})
