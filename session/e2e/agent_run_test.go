@@ -56,6 +56,12 @@ type agent struct {
 	shell func(command string) standin.Call // its tool for commands
 	read  func(file string) standin.Call
 	edit  func(file, old, text string) standin.Call
+	tool  func(name string, input object) standin.Call // one of stepbox mcp; nil where no profile sets those up
+
+	own   map[string]string // settings of the person's own, which are brought; they name a server of the project
+	paid  *paid             // nil: not tried with a key
+	flags []string          // for Stepbox
+	vars  []string          // of the person's, beside what each has
 }
 
 // program is where the agent is, if it is installed.
@@ -128,9 +134,9 @@ func (p *person) repository() {
 // command is how the agent is started in a sandbox, from PATH as a person does.
 func (a *agent) command(ctx context.Context, t testing.TB, p *person, flags, args []string) *exec.Cmd {
 	bin := filepath.Dir(a.program(t))
-	line := append(append([]string{"run"}, flags...), "--", a.name)
+	line := append(append(append([]string{"run"}, flags...), a.flags...), "--", a.name)
 	cmd := p.command(ctx, append(append(line, a.args...), args...)...)
-	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH")), a.vars...)
 	return cmd
 }
 

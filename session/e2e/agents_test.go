@@ -15,6 +15,18 @@ import (
 // object is a tool's input.
 type object = map[string]any
 
+// codexConfig leads Codex to the stand-in.
+const codexConfig = `model_provider = "standin"
+approval_policy = "never"
+[model_providers.standin]
+name = "stand-in"
+base_url = "URL/v1"
+env_key = "STANDIN_KEY"
+wire_api = "responses"
+[projects."PROJECT"]
+trust_level = "trusted"
+`
+
 // agents are the kinds of agents that are tried.
 var agents = []*agent{
 	{
@@ -42,22 +54,23 @@ var agents = []*agent{
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "Edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
 		},
+		tool: func(name string, input object) standin.Call {
+			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
+		},
+		own: map[string]string{
+			".claude.json":          `{"mcpServers":{"mine":{"command":"PROJECT/server"}}}`,
+			".claude/settings.json": `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`,
+		},
+		paid: &paid{
+			credential: "anthropic", variable: "ANTHROPIC_API_KEY", host: "api.anthropic.com",
+			files: map[string]string{".claude.json": `{"hasCompletedOnboarding":true}`},
+			args:  []string{"--dangerously-skip-permissions"},
+		},
 	},
 	{
-		name: "codex",
-		env:  map[string]string{"STANDIN_KEY": "fake"},
-		files: map[string]string{
-			".codex/config.toml": `model_provider = "standin"
-approval_policy = "never"
-[model_providers.standin]
-name = "stand-in"
-base_url = "URL/v1"
-env_key = "STANDIN_KEY"
-wire_api = "responses"
-[projects."PROJECT"]
-trust_level = "trusted"
-`,
-		},
+		name:   "codex",
+		env:    map[string]string{"STANDIN_KEY": "fake"},
+		files:  map[string]string{".codex/config.toml": codexConfig},
 		ready:  "Ask Codex to do anything",
 		signIn: "the variable that its `env_key` names",
 		limits: "tells its model after 30 s that a held command runs; esc leaves a command running, `/stop` ends it",
@@ -75,6 +88,24 @@ trust_level = "trusted"
 		edit: func(file, old, text string) standin.Call {
 			patch := fmt.Sprintf("*** Begin Patch\n*** Update File: %s\n@@\n-%s\n+%s\n*** End Patch\n", file, old, text)
 			return standin.Call{Tool: "exec", Input: "text(await tools.apply_patch(" + quoted(patch) + "))"}
+		},
+		tool: func(name string, input object) standin.Call {
+			return standin.Call{Tool: "exec", Input: "text(JSON.stringify(await tools.mcp__stepbox__" + name + "(" + quoted(input) + ")))"}
+		},
+		own: map[string]string{".codex/config.toml": codexConfig + `
+[mcp_servers.mine]
+command = "PROJECT/server"
+startup_timeout_sec = 1
+[[hooks.PreToolUse]]
+[[hooks.PreToolUse.hooks]]
+type = "command"
+command = "touch hooked"
+`},
+		paid: &paid{
+			credential: "openai", variable: "OPENAI_API_KEY", host: "api.openai.com",
+			files: map[string]string{
+				".codex/config.toml": strings.NewReplacer("URL", "https://api.openai.com", "STANDIN_KEY", "OPENAI_API_KEY").Replace(codexConfig),
+			},
 		},
 	},
 	{
@@ -98,6 +129,10 @@ trust_level = "trusted"
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "edit", Input: object{"path": file, "edits": []object{{"oldText": old, "newText": text}}}}
 		},
+		paid: &paid{
+			credential: "anthropic", variable: "ANTHROPIC_API_KEY", host: "api.anthropic.com",
+			args: []string{"--provider", "anthropic", "--model", "claude-sonnet-4-5"},
+		},
 	},
 	{
 		name: "gemini",
@@ -117,6 +152,11 @@ trust_level = "trusted"
 		},
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "replace", Input: object{"file_path": file, "instruction": "a test", "old_string": old, "new_string": text}}
+		},
+		paid: &paid{
+			credential: "gemini", variable: "GEMINI_API_KEY", host: "generativelanguage.googleapis.com",
+			files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`},
+			args:  []string{"--yolo"},
 		},
 	},
 	{
@@ -183,11 +223,11 @@ trust_level = "trusted"
 	},
 }
 
-// quoted is a string as JavaScript has it.
-func quoted(s string) string {
-	text, err := json.Marshal(s)
+// quoted is a string or an object as JavaScript has it.
+func quoted(what any) string {
+	text, err := json.Marshal(what)
 	if err != nil {
-		panic(err) // strings can be
+		panic(err) // these can be
 	}
 	return string(text)
 }
