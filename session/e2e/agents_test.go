@@ -141,7 +141,6 @@ command = "touch hooked"
 			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`,
 		},
 		args:  []string{"--yolo"},
-		asks:  []string{"connect to registry.npmjs.org:443"}, // whether it is the newest
 		ask:   []string{"-p"},
 		again: []string{"--resume", "latest", "-p"},
 		shell: func(command string) standin.Call {
@@ -163,7 +162,6 @@ command = "touch hooked"
 		name:     "qwen",
 		env:      map[string]string{"OPENAI_BASE_URL": "URL/v1", "OPENAI_API_KEY": "fake", "OPENAI_MODEL": "stand-in"},
 		args:     []string{"--yolo", "--auth-type", "openai"},
-		asks:     []string{"connect to registry.npmjs.org:443"}, // whether it is the newest
 		ask:      []string{"-p"},
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting\\n\\nCo-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
@@ -187,7 +185,6 @@ command = "touch hooked"
 		ask:   []string{"run"},
 		again: []string{"run", "--continue"},
 		// It installs types for plug-ins in the background, and keeps an id there.
-		asks: []string{"connect to registry.npmjs.org:443"},
 		also: []string{"edit .git/opencode"},
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test"}}
