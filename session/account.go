@@ -235,6 +235,19 @@ func (s *Session) touched() {
 	s.quiet.Reset(quietTime)
 }
 
+// keptUp remembers what the agent's housekeeping wrote. A command that reads it may
+// be here before the news that the housekeeping ended, which comes another way: one
+// that is still about to be asked about is looked at once more.
+func (s *Session) keptUp(w judge.Written) {
+	s.upkeep = append(s.upkeep[max(len(s.upkeep)-maxUpkeep, 0):], w)
+	for _, a := range slices.Clone(s.actions.forming) {
+		if a.forming != nil && a.State == api.ActionHeld && slices.ContainsFunc(a.members, (*judge.Exec).Reads) {
+			a.forming.Stop()
+			s.regard(a, func() { s.weighed(a) })
+		}
+	}
+}
+
 // finish ends an action whose leaders have exited: what it changed is known
 // before it is shown as done.
 func (s *Session) finish(a *action, exit *api.Exit) {
@@ -242,7 +255,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	if a.Housekeeping {
 		a.EndedAt, a.Exit = time.Now().UTC(), exit
 		if a.script != "" {
-			s.upkeep = append(s.upkeep[max(len(s.upkeep)-maxUpkeep, 0):], judge.Written{From: a.StartedAt, To: a.EndedAt, Script: a.script})
+			s.keptUp(judge.Written{From: a.StartedAt, To: a.EndedAt, Script: a.script})
 		}
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)

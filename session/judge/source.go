@@ -93,6 +93,9 @@ func (x *Exec) doubted() {
 // first: it reads commands from files that the gate doesn't compare.
 func (x *Exec) Moves() bool { return len(x.peeled.Sources)+len(x.peeled.Startup) > 0 }
 
+// Reads says whether an exec reads commands from where others may have put them.
+func (x *Exec) Reads() bool { return len(x.Command.Sources) > 0 }
+
 // Again looks a second time at the files that an exec reads commands from. Like
 // Exec it runs outside the session's loop.
 func (j *Judge) Again(x *Exec) *Exec {
