@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -96,7 +97,7 @@ func (a *agent) row(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := strings.Fields(strings.NewReplacer("codex-cli ", "", "(Claude Code)", "").Replace(string(version)))[0]
+	number := regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(version))
 	p := newPerson(t)
 	p.repository()
 	model := standin.New()
@@ -129,9 +130,13 @@ func (a *agent) row(t *testing.T) string {
 	if edits != 1 {
 		edit = fmt.Sprintf("%d", edits)
 	}
+	starts, reached := "not measured", "policy" // nothing here drives its screen
+	if a.ready != "" {
+		starts, reached = a.starts(t, p, model), "begin"
+	}
 	cells := []string{
-		number, a.starts(t, p, model), asked["policy"], asked["step"],
-		fmt.Sprintf("%d, and %d of housekeeping", own, folded), edit, a.network(t, p), a.signIn, a.limits,
+		number, starts, asked["policy"], asked["step"],
+		fmt.Sprintf("%d, and %d of housekeeping", own, folded), edit, a.network(t, p, reached), a.signIn, a.limits,
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
@@ -172,10 +177,10 @@ func (a *agent) starts(t *testing.T, p *person, model *standin.Server) string {
 	return fmt.Sprintf("%.1f s, %.1f s: %.1f×", i, o, i/o)
 }
 
-// network is what the agent's own program tried to reach without being told to.
-func (a *agent) network(t *testing.T, p *person) string {
+// network is what the agent's own program tried to reach in a session without being told to.
+func (a *agent) network(t *testing.T, p *person, session string) string {
 	var out []string
-	for lines := json.NewDecoder(strings.NewReader(p.do("net", "--json", "begin"))); lines.More(); {
+	for lines := json.NewDecoder(strings.NewReader(p.do("net", "--json", session))); lines.More(); {
 		var n api.Attempt
 		if err := lines.Decode(&n); err != nil {
 			t.Fatal(err)

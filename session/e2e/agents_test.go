@@ -140,9 +140,11 @@ command = "touch hooked"
 		files: map[string]string{
 			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`,
 		},
-		args:  []string{"--yolo"},
-		ask:   []string{"-p"},
-		again: []string{"--resume", "latest", "-p"},
+		args:   []string{"--yolo"},
+		ask:    []string{"-p"},
+		signIn: "`GEMINI_API_KEY`",
+		limits: "its own screen wasn't driven",
+		again:  []string{"--resume", "latest", "-p"},
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "run_shell_command", Input: object{"command": command}}
 		},
@@ -163,6 +165,8 @@ command = "touch hooked"
 		env:      map[string]string{"OPENAI_BASE_URL": "URL/v1", "OPENAI_API_KEY": "fake", "OPENAI_MODEL": "stand-in"},
 		args:     []string{"--yolo", "--auth-type", "openai"},
 		ask:      []string{"-p"},
+		signIn:   "`OPENAI_API_KEY`",
+		limits:   "adds itself to commits, with a git note that is asked about in step mode; its own screen wasn't driven",
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting\\n\\nCo-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
 		also:     []string{"git notes --ref=refs/notes/ai-attribution add"},
@@ -182,8 +186,10 @@ command = "touch hooked"
 			".config/opencode/opencode.json": `{"model":"standin/stand-in","small_model":"standin/stand-in","provider":{"standin":{"npm":"@ai-sdk/openai-compatible",
 			 "options":{"base\u0055RL":"URL/v1","apiKey":"fake"},"models":{"stand-in":{}}}}}`,
 		},
-		ask:   []string{"run"},
-		again: []string{"run", "--continue"},
+		ask:    []string{"run"},
+		signIn: "the variable of its provider, or `apiKey` in `opencode.json`",
+		limits: "fetches types for plug-ins, which is asked about, and writes `.git/opencode`; its own screen wasn't driven",
+		again:  []string{"run", "--continue"},
 		// It installs types for plug-ins in the background, and keeps an id there.
 		also: []string{"edit .git/opencode"},
 		shell: func(command string) standin.Call {
@@ -204,6 +210,8 @@ command = "touch hooked"
 		},
 		args:     []string{"--allow-all"},
 		ready:    "Interactive · Allow All",
+		signIn:   "none for a provider of your own (`COPILOT_PROVIDER_BASE_URL`), else `COPILOT_GITHUB_TOKEN`",
+		limits:   "runs programs of the folder by their whole path; its keys to stop, paste and leave weren't tried",
 		brief:    true,
 		ask:      []string{"-p"},
 		again:    []string{"--continue", "-p"},
