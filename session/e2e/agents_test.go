@@ -188,9 +188,9 @@ command = "touch hooked"
 		},
 		ask:    []string{"run"},
 		signIn: "the variable of its provider, or `apiKey` in `opencode.json`",
-		limits: "fetches types for plug-ins, which is asked about, and writes `.git/opencode`; its own screen wasn't driven",
+		limits: "writes `.git/opencode`, an edit; its own screen wasn't driven",
 		again:  []string{"run", "--continue"},
-		// It installs types for plug-ins in the background, and keeps an id there.
+		// It keeps an id there.
 		also: []string{"edit .git/opencode"},
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test"}}
