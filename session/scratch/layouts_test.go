@@ -160,14 +160,14 @@ func TestToolLayoutsAreNarrow(t *testing.T) {
 	r := newRig(t, nil)
 	r.laid(map[string]string{
 		".local/share/mise/shims/node": "-> ~/.local/bin/mise", ".local/bin/mise": "#!/bin/sh\n", ".config/mise/config.toml": "[env]\nTOKEN = \"secret\"\n",
-		".tool-versions": "nodejs 20\ndirenv 2.32\n", "work/bin/tool": "#!/bin/sh\n", "work/lib/x": "", "work/.env": "secret", "private/bin/python": "", "private/lib/x": "",
+		".tool-versions": "nodejs 20\ndirenv 2.32\n", "own/bin/tool": "#!/bin/sh\n", "own/lib/x": "", "own/.env": "secret", "private/bin/python": "", "private/lib/x": "",
 		".npm-global/bin/x": "", ".npm-global/lib/node_modules/npm/x": "", ".npm-global/etc/npmrc": "secret",
 	})
 	r.must(os.MkdirAll(filepath.Join(r.project, ".venv/bin"), 0o755))
 	r.must(os.Symlink(filepath.Join(r.cfg.Home, "private/bin/python"), filepath.Join(r.project, ".venv/bin/python")))
-	r.cfg.Env = []string{strings.ReplaceAll("PATH=~/.local/share/mise/shims:~/work/bin:~/.npm-global/bin:/usr/bin:/bin", "~", r.cfg.Home)}
-	r.agent("cd ~; cat .tool-versions; ls -d work/bin; ls -d .config/mise/config.toml work/.env work/lib private .npm-global/etc 2>/dev/null || true")
-	if r.said != "nodejs 20\ndirenv 2.32\nwork/bin\n" {
+	r.cfg.Env = []string{strings.ReplaceAll("PATH=~/.local/share/mise/shims:~/own/bin:~/.npm-global/bin:/usr/bin:/bin", "~", r.cfg.Home)}
+	r.agent("cd ~; cat .tool-versions; ls -d own/bin; ls -d .config/mise/config.toml own/.env own/lib private .npm-global/etc 2>/dev/null || true")
+	if r.said != "nodejs 20\ndirenv 2.32\nown/bin\n" {
 		t.Errorf("it has\n%s", r.said)
 	}
 }
