@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"stepbox/runner/gate"
@@ -22,10 +23,13 @@ func TestSelf(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var seen []gate.File
+			var mu sync.Mutex
+			var seen []gate.File // guarded by mu: the gate calls on goroutines of its own
 			r.handler.Gate.Exec = func(e *gate.Exec) {
 				if e.Path == SelfPath {
+					mu.Lock()
 					seen = append(seen, e.Files[0])
+					mu.Unlock()
 				}
 				e.Allow(gate.NoExit | gate.Unverified)
 			}
@@ -35,6 +39,8 @@ func TestSelf(t *testing.T) {
 				t.Errorf("%s", out)
 			}
 			self, known := run.Self()
+			mu.Lock()
+			defer mu.Unlock()
 			if !known || len(seen) != 1 || !self.Same(seen[0]) {
 				t.Errorf("it is %+v, known %v; what ran was %+v", self, known, seen)
 			}
