@@ -206,15 +206,16 @@ func TestAnActionsLimitsDeny(t *testing.T) {
 // What the kernel kills for want of memory says so, and so does a session whose agent
 // that was.
 func TestWantOfMemoryIsTold(t *testing.T) {
-	const much = `bash -c 'x=$(head -c 200000000 /dev/zero | tr "\0" x)'`
-	for name, script := range map[string]string{"an action": much + "; git status; read x", "the agent": "x=$(head -c 200000000 /dev/zero | tr '\\0' x)"} {
+	// Of less, PID 1 of a program that looks for races is the most.
+	const much = `bash -c 'x=$(head -c 500000000 /dev/zero | tr "\0" x)'`
+	for name, script := range map[string]string{"an action": much + "; git status; read x", "the agent": "x=$(head -c 500000000 /dev/zero | tr '\\0' x)"} {
 		t.Run(name, func(t *testing.T) {
-			w := startConfigured(t, func(string) {}, func(c *session.Config) { c.Limits.Memory = 64 << 20 }, "bash", "-c", script)
+			w := startConfigured(t, func(string) {}, func(c *session.Config) { c.Limits.Memory = 160 << 20 }, "bash", "-c", script)
 			s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
 			if !strings.HasPrefix(s.Limits.Source, "cgroup") {
 				t.Skipf("the limit is kept by %s", s.Limits.Source)
 			}
-			const want = "the kernel killed it for want of memory: the session may have 64 MiB"
+			const want = "the kernel killed it for want of memory: the session may have 160 MiB"
 			if name == "the agent" {
 				<-w.Done()
 				if s := w.over(); s.EndedBy != api.ByLimit || s.Reason != want {
