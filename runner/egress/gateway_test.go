@@ -166,7 +166,8 @@ func again(call func(fd int, b []byte) (int, error), fd int, b []byte) (n int, e
 	}
 }
 
-// ask sends one DNS question from inside to a server and returns the answer.
+// ask sends one DNS question from inside to a server and returns the answer. A datagram
+// may be lost on a busy link, so that it asks again as resolvers do (resolv.conf(5), timeout).
 func (s *sandbox) ask(network, server, name string, kind dnsmessage.Type) dnsmessage.Message {
 	s.t.Helper()
 	m, err := s.query(network, server, question(name, kind))
@@ -209,12 +210,26 @@ func (s *sandbox) query(network, server string, q []byte) (m dnsmessage.Message,
 		}
 		n, err = io.ReadFull(c, buf[:int(buf[0])<<8|int(buf[1])])
 	} else {
-		n, err = c.Read(buf)
+		n, err = reread(c, q, buf)
 	}
 	if err != nil {
 		return m, err
 	}
 	return m, m.Unpack(buf[:n])
+}
+
+// reread reads a datagram's answer, and sends the datagram again for as long as none comes.
+func reread(c net.Conn, q, buf []byte) (n int, err error) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if n, err = c.Read(buf); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if _, err := c.Write(q); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
 }
 
 // resolve asks for a name's address from inside.
