@@ -379,6 +379,7 @@ type runFlags struct {
 	credentials, vars                   []string
 	tokens, home                        string
 	noCaches                            bool
+	unasked                             *bool // the agent's own questions are off; nil: nothing was said
 	detach, json                        bool
 	asking                              cli.AskFlags
 	cpusGiven                           bool                   // cpus was set: its zero value means no limit
@@ -428,6 +429,13 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is written stays in the session, without review; may be given more than once")
 	cmd.Flags().StringArrayVar(&f.ports, "publish", nil, "[HOSTPORT:]PORT of a server of the agent's that this machine reaches, as http://localhost:HOSTPORT; may be given more than once")
 	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
+	cmd.Flags().Func("own-questions", "`on` or off; off starts an agent with the argument that turns off its own questions and sandbox: Stepbox's stay", func(v string) error {
+		off := v == "off"
+		if f.unasked = &off; !off && v != "on" {
+			return errors.New("use on or off")
+		}
+		return nil
+	})
 	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into requests on their way out: the agent never has it; may be given more than once")
 	cmd.Flags().StringVar(&f.tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
 	envFlag(cmd, &f.vars)
@@ -534,7 +542,7 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 	if err := surround(&r, cli.Terminal() && !f.detach && !f.json, f.detach); err != nil {
 		return r, err
 	}
-	r.Extras.NoCaches = f.noCaches
+	r.Extras.NoCaches, r.Extras.Unasked = f.noCaches, f.unasked
 	for _, text := range f.ports {
 		p, err := api.ParsePort(text, false)
 		if err != nil {
@@ -835,6 +843,9 @@ func warned(cmd *cobra.Command) {
 func runSettings() runFlags {
 	c := settings()
 	f := runFlags{mode: string(c.Mode), home: string(c.Home), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime, dirs: slices.Clone(c.Dirs), noCaches: c.NoCaches}
+	if c.Said("own-questions") {
+		f.unasked = &c.Unasked
+	}
 	f.asking = cli.AskFlags{On: string(c.Asking.On), Timeout: c.Asking.Timeout, Said: c.Said("on-ask") || c.Said("ask-timeout")}
 	f.asking.By = askedBy(f, func(string) bool { return false })
 	f.chosen = func(limit string) bool { return c.Said("limits." + limit) }
@@ -880,6 +891,9 @@ func (f *runFlags) under(cmd *cobra.Command) {
 	}
 	f.dirs = append(s.dirs, f.dirs...)
 	f.noCaches = f.noCaches || s.noCaches && !given("no-caches")
+	if !given("own-questions") {
+		f.unasked = s.unasked
+	}
 	if !given("on-ask") {
 		f.asking.On = s.asking.On
 	}

@@ -29,8 +29,10 @@ type profileFile struct {
 	Name    string            `yaml:"name"`
 	Title   string            `yaml:"title"`
 	Prompts map[string]string `yaml:"prompts"`
-	Agent   bool              `yaml:"agent"`
-	Match   matchFile         `yaml:"match"`
+	// Unasked are those of the prompts that a person who wants none of its questions gives.
+	Unasked []string  `yaml:"unasked"`
+	Agent   bool      `yaml:"agent"`
+	Match   matchFile `yaml:"match"`
 	// Env is set for the agent; an empty value unsets nothing, it is empty.
 	Env map[string]string `yaml:"env"`
 	// Pass are variables that pass to it beside those that always do.
@@ -194,6 +196,18 @@ func (p *Profile) Args(argv []string, more ...string) []string {
 	return slices.Insert(out, p.file.Match.script(argv, argv[0])+1, add...)
 }
 
+// Unasked are the arguments that turn off the agent's own questions and sandbox; none
+// where argv says already what becomes of them.
+func (p *Profile) Unasked(argv []string) []string {
+	for given := range p.Prompts {
+		option, _, _ := strings.Cut(given, "=")
+		if slices.ContainsFunc(argv, func(a string) bool { return a == option || strings.HasPrefix(a, option+"=") }) {
+			return nil
+		}
+	}
+	return slices.Clone(p.file.Unasked)
+}
+
 // Layer is the profile as rules: its hosts are allowed, and what it says of questions counts.
 func (p *Profile) Layer() Layer {
 	return Layer{Name: p.layerName(), Origin: Needs, Network: p.hosts, Asking: p.ask}
@@ -221,6 +235,11 @@ func (p *Profile) compile(file string) (bad Problems) {
 	}
 	if bad = f.variables(); bad != nil {
 		return bad
+	}
+	for _, flag := range f.Unasked {
+		if f.Prompts[flag] == "" {
+			return wrong(0, 0, "unasked: %q isn't in prompts, which says what it does", flag)
+		}
 	}
 	for _, l := range []textList{f.Match.Paths, f.Match.Modes} {
 		if bad = l.globs(); bad != nil {

@@ -143,7 +143,7 @@ func (s *Session) describe() api.Session {
 	cfg, of := s.cfg, s.outfit
 	out := api.Session{
 		ID: cfg.ID, Name: cfg.Name, Stepbox: api.Build(), Agent: s.profile.Name, Command: api.Escape(s.secrets.Text(policy.Line(cfg.Argv), "")),
-		Variables: s.variables(), Lacks: api.EscapeAll(s.outfit.Lacking),
+		Variables: s.variables(), Lacks: api.EscapeAll(s.outfit.Lacking), Asks: api.EscapeAll(s.outfit.Undecided),
 		Workspace: api.Escape(cfg.Workspace), Folder: cfg.Workspace, Mode: cfg.Mode, State: api.SessionStarting, Asking: cfg.Asking,
 		Parent: cfg.Parent, StartedAt: time.Now().UTC(), Cols: cfg.Cols, Rows: cfg.Rows, Hidden: api.EscapeAll(of.Hidden), HiddenPaths: of.Hidden, Redacted: api.EscapeAll(of.Redacted),
 	}

@@ -57,6 +57,7 @@ type Session struct {
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
 	Home        HomeKind     `json:"home,omitempty"`         // what home folder the agent has; "": one from before it was recorded
 	Lacks       []string     `json:"lacks,omitempty"`        // variables of the person's that an agent like it would read, and doesn't get
+	Asks        []string     `json:"asks,omitempty"`         // arguments that would turn off the agent's own questions, while the person hasn't decided about them
 	Brought     *Brought     `json:"brought,omitempty"`      // what came along to it of the person's
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
@@ -156,6 +157,15 @@ func (s Session) Last() time.Time {
 		return s.StartedAt
 	}
 	return s.EndedAt
+}
+
+// Undecided says on one line what the person may decide about the agent's own questions;
+// "" where there is nothing, or was decided.
+func (s *Session) Undecided() string {
+	if len(s.Asks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s asks questions, too: own-questions: on or off in the settings (off: %s)", s.Agent, strings.Join(s.Asks, " "))
 }
 
 // Ending says how it ended and what brought that about.

@@ -22,6 +22,10 @@ type Extras struct {
 	Dirs     []Dir `json:"dirs,omitempty"`
 	NoCaches bool  `json:"no_caches,omitempty"` // the person's build caches aren't shown
 
+	// Unasked says whether the agent is started with the arguments that turn off its own
+	// questions; nil: the person hasn't said.
+	Unasked *bool `json:"unasked,omitempty"`
+
 	Publish []api.Publishing `json:"publish,omitempty"` // from the start on
 }
 

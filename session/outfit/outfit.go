@@ -43,17 +43,18 @@ type Outfit struct {
 	// Spec lacks what isn't of the host: ID, RunDir, Limits and the terminal's size.
 	Spec runner.Spec
 
-	Ignores  *git.Repository // what git ignores, as of now
-	Unshown  []string        // what isn't shown that the person named, and why
-	Hidden   []string        // files and folders of the project that are there and aren't shown
-	Redacted []string        // files that are shown without their secrets
-	Unmissed []string        // those of the hidden that git has, and that it takes for unchanged inside
-	Whole    bool            // all of the project was looked at
-	Dirs     []api.Dir       // what is shown besides the project, by rules or Extras
-	Caches   []string        // the person's build caches that are shown
-	Unhooked []string        // files of /etc that the host has, so that the program's hooks aren't in them
-	Unset    []string        // variables that were to pass and that the person hasn't
-	Lacking  []string        // those that the agent knows, the person has, and nothing passes
+	Ignores   *git.Repository // what git ignores, as of now
+	Unshown   []string        // what isn't shown that the person named, and why
+	Hidden    []string        // files and folders of the project that are there and aren't shown
+	Redacted  []string        // files that are shown without their secrets
+	Unmissed  []string        // those of the hidden that git has, and that it takes for unchanged inside
+	Whole     bool            // all of the project was looked at
+	Dirs      []api.Dir       // what is shown besides the project, by rules or Extras
+	Caches    []string        // the person's build caches that are shown
+	Unhooked  []string        // files of /etc that the host has, so that the program's hooks aren't in them
+	Unset     []string        // variables that were to pass and that the person hasn't
+	Undecided []string        // arguments that would turn off the agent's own questions, about which nothing was said
+	Lacking   []string        // those that the agent knows, the person has, and nothing passes
 	// Authorities are whom the person's variables have programs trust.
 	Authorities []Authority
 	NoGit       string // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
@@ -111,8 +112,16 @@ func For(n Needs) (*Outfit, error) {
 	if n.Hooks {
 		etc, args, unhooked = hooks(n.Profile, "/etc")
 	}
+	undecided := n.Profile.Unasked(n.Argv)
+	if said := n.Extras.Unasked; said != nil {
+		if *said {
+			args = append(args, undecided...)
+		}
+		undecided = nil
+	}
 	return &Outfit{
-		Dirs: dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Undecided: undecided,
+		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,

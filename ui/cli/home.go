@@ -46,11 +46,17 @@ func printHome(w io.Writer, s api.Session) {
 	}
 }
 
-// sayBrought tells in one line what came along of the person's, where a person reads it.
+// sayBrought tells in a line what came along of the person's, and in another what is for
+// the person to decide once, where a person reads it.
 func sayBrought(diag io.Writer, s api.Session) {
 	f, ok := diag.(*os.File)
-	if line := s.Brought.Line(); ok && line != "" && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(diag, "stepbox: %s\n", line)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return
+	}
+	for _, line := range []string{s.Brought.Line(), s.Undecided()} {
+		if line != "" {
+			fmt.Fprintf(diag, "stepbox: %s\n", line)
+		}
 	}
 }
 

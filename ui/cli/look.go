@@ -126,6 +126,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	for i, name := range s.Lacks {
 		row(w, [2]string{"not passed", ""}[min(i, 1)], "%s: --env %s passes it", name, name)
 	}
+	if len(s.Asks) > 0 {
+		row(w, "asks", "%s", s.Undecided())
+	}
 	for i, rule := range s.Limits.Rules {
 		row(w, [2]string{"limited by", ""}[min(i, 1)], "%s", rule)
 	}

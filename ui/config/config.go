@@ -34,6 +34,7 @@ type Config struct {
 	WallTime      time.Duration
 	Dirs          []string // folders besides the project, as outfit.ParseDir reads them
 	NoCaches      bool
+	Unasked       bool     // agents are started with what turns off their own questions
 	Env           []string // variables that new sessions' agents get: NAME, which passes, or NAME=value
 	Notify        Notify
 	Keys          *keys.Arrangement

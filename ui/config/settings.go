@@ -81,6 +81,11 @@ var Settings = []Setting{
 			c.NoCaches = v[0] == "off" || v[0] == "false" // off is that in older YAML
 			return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v[0]), "on or off")
 		}},
+	{Name: "own-questions", Default: "on", Allowed: "on or off", About: "whether agents ask questions of their own, beside Stepbox's: off starts them with the argument that turns these off",
+		set: func(c *Config, v []string) error {
+			c.Unasked = v[0] == "off" || v[0] == "false"
+			return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v[0]), "on or off")
+		}},
 	{Name: "env", Allowed: "a list of NAME and NAME=value", About: "variables that the agents of new sessions get: NAME passes from your environment; a secret stands here by its name alone", list: true,
 		set: func(c *Config, v []string) error {
 			c.Env = v

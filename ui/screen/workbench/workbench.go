@@ -280,12 +280,17 @@ func (s *Screen) noted(e api.Event) {
 	}
 }
 
-// greet tells what came along of the person's to a session that was just started.
+// greet tells what came along of the person's to a session that was just started, and what
+// is theirs to decide.
 func (s *Screen) greet() {
 	now := s.present().Session
-	line := now.Brought.Line()
-	if line != "" && now.Live() && !s.past() && !now.Began().Before(s.opened.Add(-starting)) {
-		s.tellToo(themes.Info, line)
+	if !now.Live() || s.past() || now.Began().Before(s.opened.Add(-starting)) {
+		return
+	}
+	for _, line := range []string{now.Brought.Line(), now.Undecided()} {
+		if line != "" {
+			s.tellToo(themes.Info, line)
+		}
 	}
 }
 
