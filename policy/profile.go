@@ -29,6 +29,8 @@ type profileFile struct {
 	Name    string            `yaml:"name"`
 	Title   string            `yaml:"title"`
 	Prompts map[string]string `yaml:"prompts"`
+	// SignIn says in words how a person signs in.
+	SignIn string `yaml:"sign-in"`
 	// Unasked are those of the prompts that a person who wants none of its questions gives.
 	Unasked []string  `yaml:"unasked"`
 	Agent   bool      `yaml:"agent"`

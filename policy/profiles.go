@@ -210,7 +210,8 @@ type Saying struct {
 	Programs, Paths, Interpreters []string
 	Pass, Args                    []string
 	Set                           []Variable
-	Upkeep, Wrappers              int // how many kinds
+	SignIn                        string // how a person signs in, in words
+	Upkeep, Wrappers              int    // how many kinds
 }
 
 // Says is what the profile says.
@@ -218,7 +219,7 @@ func (p *Profile) Says() Saying {
 	f := &p.file
 	out := Saying{
 		Programs: slices.Clone(f.Match.Programs), Interpreters: slices.Clone(f.Match.Interpreters),
-		Pass: slices.Clone(f.Pass), Args: slices.Clone(f.Args), Upkeep: len(f.Housekeeping), Wrappers: len(f.Wrappers),
+		Pass: slices.Clone(f.Pass), Args: slices.Clone(f.Args), SignIn: f.SignIn, Upkeep: len(f.Housekeeping), Wrappers: len(f.Wrappers),
 	}
 	for _, t := range f.Match.Paths {
 		out.Paths = append(out.Paths, t.s)

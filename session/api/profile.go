@@ -17,6 +17,7 @@ type Profile struct {
 	Set        []string `json:"set,omitempty"`  // variables, NAME=value
 	Passed     []string `json:"passed,omitempty"`
 	Wanted     []string `json:"wanted,omitempty"`  // variables that it reads, and that pass if they are named
+	SignIn     string   `json:"sign_in,omitempty"` // how a person signs in, in words
 	Args       []string `json:"args,omitempty"`    // put behind its program's name
 	Hosts      []string `json:"hosts,omitempty"`   // that it may reach
 	Refused    []string `json:"refused,omitempty"` // hosts that are denied to it

@@ -75,6 +75,9 @@ func printProfile(w io.Writer, p api.Profile) {
 	if len(p.Wanted) > 0 {
 		say("", []string{"(each passes with --env NAME)"})
 	}
+	if p.SignIn != "" {
+		say("signs in", []string{p.SignIn})
+	}
 	say("told", p.Args)
 	say("reaches", p.Hosts)
 	say("is denied", p.Refused)
