@@ -559,6 +559,8 @@ func TestInterceptFraming(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: HOST\r\nHost: other.example\r\n\r\n",
 		"CONNECT other.example:443 HTTP/1.1\r\nHost: other.example:443\r\nConnection: close\r\n\r\n",
 		"GET https://other.example/ HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n",
+		"GET x:http://other.example/ HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n",
+		"GET x:other HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n",
 		"GET https://u:p@HOST/ HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n",
 	} {
 		if got := send(raw); !strings.HasPrefix(got, "HTTP/1.1 4") && !strings.HasPrefix(got, "HTTP/1.1 501") {

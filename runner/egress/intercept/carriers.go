@@ -19,7 +19,8 @@ var headers = []string{
 }
 
 // parameters are the same of queries.
-var parameters = []string{"key", "api_key", "api-key", "apikey", "x-api-key", "access_token", "access-token", "auth_token", "oauth_token", "private_token", "job_token", "client_secret"}
+var parameters = []string{"key", "api_key", "api-key", "apikey", "x-api-key", "access_token", "access-token", "auth_token", "oauth_token", "bearer_token", "private_token", "job_token", "client_secret",
+	"httpheaders"} // the last is Google's, which has a request's headers in it
 
 // overrides are headers that have some servers take a request for one of another method,
 // and others those for another path.
@@ -53,6 +54,9 @@ func (c *Credential) check(r *http.Request) *refusal {
 		return refuse(http.StatusMisdirectedRequest, "it is for another host than %s", c.authority())
 	case !slices.Contains(methods, r.Method):
 		return refuse(http.StatusMethodNotAllowed, "its method isn't one of %s", strings.Join(methods, ", "))
+	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/") && r.URL.Path != "*":
+		// It would be written as it stands, and a server may take it for another authority.
+		return refuse(http.StatusBadRequest, "its address is no path")
 	case r.URL.User != nil:
 		return refuse(http.StatusForbidden, "its address has a user in it")
 	case !c.passes(r.URL):

@@ -96,7 +96,7 @@ func (c *Credential) basic() string {
 
 // Spellings are what the real one looks like in texts.
 func (c *Credential) Spellings() (out []string) {
-	all := []string{c.Value, url.QueryEscape(c.Value), url.PathEscape(c.Value), base64.StdEncoding.EncodeToString([]byte(c.Value))}
+	all := append(encoded(c.Value), c.Value, url.QueryEscape(c.Value), url.PathEscape(c.Value), strings.ReplaceAll(c.Value, "/", `\/`), base64.StdEncoding.EncodeToString([]byte(c.Value)))
 	if quoted, err := json.Marshal(c.Value); err == nil {
 		all = append(all, strings.Trim(string(quoted), `"`))
 	}
@@ -109,6 +109,19 @@ func (c *Credential) Spellings() (out []string) {
 		}
 	}
 	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return out
+}
+
+// encoded are what a value looks like in the base64 of any text that has it: how that
+// begins and ends depends on what stands around it, and is left out.
+func encoded(value string) (out []string) {
+	for before := range 3 {
+		text := append(make([]byte, before), value...)
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			begins, ends := (before*8+5)/6, len(text)*8/6
+			out = append(out, e.EncodeToString(text)[begins:ends])
+		}
+	}
 	return out
 }
 

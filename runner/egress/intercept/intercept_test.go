@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -8,6 +9,7 @@ import (
 	"encoding/base64"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -109,6 +111,47 @@ func (p *pieces) Read(to []byte) (int, error) {
 	n := copy(to, p.b[:min(len(p.b), p.size)])
 	p.b = p.b[n:]
 	return n, nil
+}
+
+// A secret within a text is found in whatever base64 that text comes, as in a token or a
+// mail, and where it is escaped.
+func TestRedactEncoded(t *testing.T) {
+	c := Credential{Value: "sk-01234/56789?x>>", User: "me"}
+	core := c.Value[2 : len(c.Value)-2]
+	for before := range 7 {
+		for after := range 4 {
+			text := strings.Repeat("<", before) + c.Value + strings.Repeat(">", after)
+			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+				got := redacted(t, c.Spellings(), strings.NewReader(e.EncodeToString([]byte(text))))
+				if b, _ := e.DecodeString(strings.ReplaceAll(got, "*", "A")); strings.Contains(string(b), core) || !strings.Contains(got, "***") {
+					t.Errorf("%q before, %d after: got %s", text, after, got)
+				}
+			}
+		}
+	}
+	if got := redacted(t, c.Spellings(), strings.NewReader(`{"key":"sk-01234\/56789?x>>"}`)); strings.Contains(got, "56789") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What a request asks for is a path. net/http takes other addresses too (RFC 3986,
+// section 3), and writes them as they came: with one, a server that serves several hosts
+// can be told another one than the credential's.
+func TestCheckPath(t *testing.T) {
+	c := Credential{Name: "api", Host: "api.example", Port: 443, Bearer: true}
+	for line, want := range map[string]bool{
+		"GET /v1": true, "GET //other.example/v1": true, "OPTIONS *": true, "GET https://api.example/v1": true,
+		"GET x:http://other.example/v1": false, "GET x:other": false, "GET *": true,
+		"GET /?$httpHeaders=x-goog-api-key:evil%0d%0a": false, "GET /?bearer_token=evil": false,
+	} {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + " HTTP/1.1\r\nHost: api.example\r\n\r\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if no := c.check(r); (no == nil) != want {
+			t.Errorf("%s: %+v", line, no)
+		}
+	}
 }
 
 // Only nothing and the placeholder stand for the credential.
