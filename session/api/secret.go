@@ -1,9 +1,16 @@
 package api
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Hidden stands for a secret in what is recorded and shown: NAME=•••.
 const Hidden = "•••"
+
+// programs end the names of variables that name a program, or a file that some run as one,
+// from which a secret comes: what is run has to be seen.
+var programs = []string{"COMMAND", "CMD", "PROGRAM", "HELPER", "FILE"}
 
 // SecretName says whether the name of a variable tells that its value is a secret.
 func SecretName(name string) bool {
@@ -11,6 +18,9 @@ func SecretName(name string) bool {
 		return false
 	}
 	words := strings.FieldsFunc(strings.ToUpper(name), func(c rune) bool { return c == '_' || c == '-' })
+	if n := len(words); n > 0 && slices.Contains(programs, words[n-1]) {
+		return false
+	}
 	for _, w := range words {
 		switch w {
 		case "KEY", "PASS", "PAT", "COOKIE", "CREDENTIALS":

@@ -21,6 +21,7 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 	at, last := 0, "" // what is written ends here, with this string
 	member := ""      // the name of the one that a string is in, or its list
 	var before []byte // strings of the list
+	files := false    // one of them is a program that takes files
 	for !r.off {
 		i := bytes.IndexByte(doc[at:], '"')
 		if i < 0 {
@@ -32,6 +33,9 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 		bad := json.Unmarshal(doc[i:end], &text) != nil // not JSON: whoever reads it says so
 		listed := string(between) == ","
 		if !listed {
+			before, files = nil, false
+		}
+		if files = files || r.recording && listed && takesFiles([]byte(last)); files {
 			before = nil
 		}
 		out = append(out, doc[at:i]...)
@@ -41,9 +45,9 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 			continue
 		}
 		clean := r.member(member, before, text, where)
-		if clean == text && len(text) >= 6 && !r.exact(member) && (!r.recording || plain(text)) && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName.MatchString(last)) {
-			clean = r.words("value of a secret setting")
-			r.count("value of a secret setting", where)
+		if clean == text && len(text) >= 6 && !files && !r.exact(member) && (!r.recording || plain(text)) && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName.MatchString(last)) {
+			clean = r.words(settingKind)
+			r.count(settingKind, where)
 		}
 		if last, before = text, append(append(before, text...), ' '); len(before) > lead {
 			before = bytes.Clone(before[len(before)-lead:])

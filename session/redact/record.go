@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,12 +79,31 @@ func (r *Redactor) given(argv []string) (out []string) {
 func (r *Redactor) Args(argv []string) []string {
 	out := slices.Clone(argv)
 	for i, arg := range argv {
+		if i > 0 && takesFiles([]byte(argv[i-1])) {
+			for j := i; j < len(argv); j++ {
+				out[j] = r.Text(argv[j], "")
+			}
+			break
+		}
 		before := []byte(strings.Join(argv[max(0, i-4):i], " ") + " ")
 		if out[i] = r.behind(before[max(0, len(before)-lead):], arg, ""); i > 0 && out[i] == arg && option().MatchString(argv[i-1]) && plain(arg) {
 			out[i] = api.Hidden
 		}
 	}
 	return out
+}
+
+// fileTools are programs to which words that look like options are files, behind --. None
+// has a secret among its options: what it does to which file has to be seen.
+var fileTools = []string{"rm", "rmdir", "unlink", "shred", "truncate", "mv", "cp", "ln", "install", "chmod", "chown", "chgrp", "dd", "tee", "touch"}
+
+func takesFiles(word []byte) bool { return slices.Contains(fileTools, path.Base(string(word))) }
+
+// isFile says whether what was found behind the name of a setting, in a text, is a file to
+// the program of this simple command.
+func isFile(kind string, before []byte) bool {
+	simple := before[bytes.LastIndexAny(before, ";|&\n")+1:]
+	return kind == settingKind && slices.ContainsFunc(bytes.Fields(simple), takesFiles)
 }
 
 // Hides says whether there is something to hide in a command line.
@@ -135,7 +155,7 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	out := slices.DeleteFunc(found, func(s span) bool {
 		program := bytes.HasSuffix(small[:s.from], []byte("askpass=")) // it names one that is run
-		return s.kind != "" && (program || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
+		return s.kind != "" && (program || isFile(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
 	})
 	if bytes.IndexByte(text, '=') >= 0 {
 		for _, m := range rules().assignment.FindAllSubmatchIndex(text, -1) {

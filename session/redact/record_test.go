@@ -66,15 +66,20 @@ func TestRecording(t *testing.T) {
 func TestRecordingArgs(t *testing.T) {
 	r := recording()
 	for line, want := range map[string]string{
-		"claude|--api-key|sk-abcdef1|-p|hi":          "claude|--api-key|•••|-p|hi",
-		"claude|--token|abc|x":                       "claude|--token|•••|x",
-		"curl|-u|me:hunter2hunter|h":                 "curl|-u|me:•••|h",
-		"env|X_KEY=abc|ls":                           "env|X_KEY=•••|ls",
-		"env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls": "env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls",
-		"env|MY_TOKEN=|e5v1l-x9q7zk2|ls":             "env|MY_TOKEN=|e5v1l-x9q7zk2|ls",
-		"curl|-H|x-api-key: abcdef12|h":              "curl|-H|x-api-key: •••|h",
-		"sh|--token|rm -rf /":                        "sh|--token|rm -rf /",
-		"echo|profile-says-so|t0k'en/with+odd|x":     "echo|•••|•••|x",
+		"claude|--api-key|sk-abcdef1|-p|hi":               "claude|--api-key|•••|-p|hi",
+		"claude|--token|abc|x":                            "claude|--token|•••|x",
+		"curl|-u|me:hunter2hunter|h":                      "curl|-u|me:•••|h",
+		"env|X_KEY=abc|ls":                                "env|X_KEY=•••|ls",
+		"env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls":      "env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls",
+		"env|MY_TOKEN=|e5v1l-x9q7zk2|ls":                  "env|MY_TOKEN=|e5v1l-x9q7zk2|ls",
+		"curl|-H|x-api-key: abcdef12|h":                   "curl|-H|x-api-key: •••|h",
+		"rm|-rf|--|--token|sources":                       "rm|-rf|--|--token|sources",
+		"sudo|/bin/rm|--|--token|sources|profile-says-so": "sudo|/bin/rm|--|--token|sources|•••",
+		"sh|-c|rm -- --token sources":                     "sh|-c|rm -- --token sources",
+		"sh|-c|rm x; claude --token sources":              "sh|-c|rm x; claude --token •••",
+		"env|RESTIC_PASSWORD_COMMAND=/tmp/x|restic":       "env|RESTIC_PASSWORD_COMMAND=/tmp/x|restic",
+		"sh|--token|rm -rf /":                             "sh|--token|rm -rf /",
+		"echo|profile-says-so|t0k'en/with+odd|x":          "echo|•••|•••|x",
 	} {
 		argv := strings.Split(line, "|")
 		if got := strings.Join(r.Args(argv), "|"); got != want {
@@ -90,6 +95,10 @@ func TestRecordingArgs(t *testing.T) {
 		Title  string   `json:"title"`
 		Argv   []string `json:"argv"`
 		Env    []string `json:"env"`
+	}
+	deletes := resource{Title: "rm -- --token sources", Argv: []string{"rm", "--", strings.Repeat("x", 500), "--token", "sources"}}
+	if got := redact.Of(r, deletes); got.Title != deletes.Title || !slices.Equal(got.Argv, deletes.Argv) {
+		t.Errorf("what is deleted is hidden: %q", got)
 	}
 	in := resource{"/p/profile-says-so", "profile-says-so", "profile-says-so", []string{"x", "--token", "abcdef1"}, []string{"A_KEY=a $(b)", "B=c", "C_KEY="}}
 	want := resource{"/p/profile-says-so", "profile-says-so", "•••", []string{"x", "--token", "•••"}, []string{"A_KEY=•••", "B=c", "C_KEY="}}

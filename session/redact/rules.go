@@ -60,6 +60,9 @@ func (p password) is(lead, _, _, _ []byte) bool {
 	return slices.ContainsFunc(p.of, func(name string) bool { return bytes.Contains(line, []byte(name)) })
 }
 
+// settingKind is the kind of what stands behind the name of a setting.
+const settingKind = "value of a secret setting"
+
 // names are words that a secret setting's name ends with, after - _ . or none.
 const names = `(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|auth[-_]?key|credentials?)`
 
@@ -114,9 +117,9 @@ var rules = sync.OnceValue(func() table {
 	// NAME=value, "name": "value", --name value
 	about := []string{"pass", "secret", "token", "api", "access", "private", "auth", "credential"}
 	const quoted = `"((?:[^"\\\r\n]|\\[^"\r\n]){6,})\\?"|'([^'\r\n]{6,})'|`
-	within("value of a secret setting", names+`\\?["']?\s{0,4}[:=]>?\s{0,4}\\?(?:`+quoted+`["']?([^\s"'\\$(){}<>\[\];,&|]{6,}))`, setting, about...)
-	within("value of a secret setting", `(?-i:`+strings.ToUpper(names)+`|_KEY|_PWD)=([^\s"'$][^\s"']{5,})`, setting, append(about, "_key", "_pwd")...)
-	within("value of a secret setting", names+`\s{1,4}(?:`+quoted+`["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,}))`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-90):]) }, about...)
+	within(settingKind, names+`\\?["']?\s{0,4}[:=]>?\s{0,4}\\?(?:`+quoted+`["']?([^\s"'\\$(){}<>\[\];,&|]{6,}))`, setting, about...)
+	within(settingKind, `(?-i:`+strings.ToUpper(names)+`|_KEY|_PWD)=([^\s"'$][^\s"']{5,})`, setting, append(about, "_key", "_pwd")...)
+	within(settingKind, names+`\s{1,4}(?:`+quoted+`["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,}))`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-90):]) }, about...)
 	for _, p := range passwords {
 		within("password on a command line", `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
 	}
