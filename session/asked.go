@@ -66,7 +66,7 @@ func (s *Session) asksPerson(ctx context.Context, c *socket.Conn, text string) (
 // asks waits for a person's answer as long as the agent does.
 func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, claim *api.Claim) (tell.Decision, error) {
 	_ = c.SetReadDeadline(time.Time{})
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, tell.AskWait) // whoever asks may never hang up
 	defer cancel()
 	go func() { // it writes no more: reading ends when it is gone
 		_, _ = c.Read(make([]byte, 1))

@@ -340,6 +340,9 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 		Project: cfg.Workspace, Upper: filepath.Join(state, "upper"), Home: cfg.Home, HomeDir: place.Written(), HomeBelow: place.Below(),
 		Temp: filepath.Join(state, "tmp"), Began: time.Now(), Hidden: of.Spec.Hidden, Mounts: map[string]string{},
 	}}
+	for _, d := range of.Dirs {
+		s.judge.Places.Beside = append(s.judge.Places.Beside, d.Path)
+	}
 	for _, b := range of.Spec.Binds {
 		s.judge.Places.Mounts[cmp.Or(b.Target, b.Source)] = b.Upper
 	}

@@ -23,7 +23,6 @@ import (
 
 	"stepbox/policy"
 	"stepbox/runner/gate"
-	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/redact"
 )
@@ -32,9 +31,9 @@ import (
 type Judge struct {
 	Places Places
 	Env    []string // the agent's
-	// Local says that the person started the agent from the project, so that
-	// what looks like the agent's program there is.
-	Local bool
+	// Local is where the person started the agent from: what looks like the agent's
+	// program there is, also where it wouldn't be trusted.
+	Local map[origin]bool
 	// Profiles are those of agents that this one may start; nil: the built-in.
 	Profiles *policy.Profiles
 	// Secrets hides secrets in what a person is shown; nil: they are shown. What is judged
@@ -105,7 +104,10 @@ func (x *Exec) Becomes() bool {
 
 // First judges the agent's own start, before anything else is judged.
 func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
-	j.Local = slices.ContainsFunc(e.Files, func(f gate.File) bool { return manifest.Within(f.Path, j.Places.Project) })
+	j.Local = make(map[origin]bool)
+	for _, f := range e.Files {
+		j.Local[j.Places.origin(f.Path, j.looks())] = true
+	}
 	return j.Exec(e, profile).Closer()
 }
 
@@ -193,7 +195,8 @@ func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 		}
 		return f.Path
 	}
-	if x.Self = x.Profile.Self(c); !x.Self {
+	if x.Self = x.Profile.Self(c); !x.Self && !j.untrusted(e.Program.Path, l) {
+		c.Wrote = l.wrote // what it reads of the home may be an earlier session's
 		x.Upkeep = x.Profile.Housekeeping(c)
 	}
 }
@@ -223,10 +226,11 @@ func aName(arg string) bool {
 	return arg != "" && len(arg) <= 40 && strings.IndexFunc(arg, func(r rune) bool { return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') }) < 0
 }
 
-// untrusted says whether a file can't be the agent's own program: this session
-// wrote it, or the project brought it, which may look like one.
+// untrusted says whether a file can't be the agent's own program: this session wrote it,
+// or it is where others may have put one that looks like it.
 func (j *Judge) untrusted(file string, l *looks) bool {
-	return !j.Local && manifest.Within(file, j.Places.Project) || l.wrote(file)
+	o := j.Places.origin(file, l)
+	return l.wrote(file) || o != ofTheSystem && !j.Local[o]
 }
 
 // asItsFile is what a program is told, called as its file is: the agent chooses

@@ -136,15 +136,30 @@ func TestNotReadWholeAndDenied(t *testing.T) {
 // The agent's program in the project is the agent's only if the person started
 // it from there.
 func TestLocal(t *testing.T) {
+	local := map[origin]bool{ofTheProject: true}
 	j := made(t)
-	j.Local = true
+	j.Local = local
 	if !j.Exec(starts("/p/claude", "/p/claude", "claude"), claude).Self {
 		t.Error("the person's own program isn't the agent")
 	}
 	j = made(t, "project/claude")
-	j.Local = true
+	j.Local = local
 	if j.Exec(starts("/p/claude", "/p/claude", "claude"), claude).Self {
 		t.Error("what this session wrote is the agent")
+	}
+	// What an earlier session left in the shared home, and what others' folders have, may
+	// only look like it.
+	for _, file := range []string{"/home/me/x/claude", "/lib/x/claude", "/cache/x/claude"} {
+		j = made(t, "home/x/claude")
+		j.Places.Began = time.Now().Add(time.Minute)
+		j.Places.Beside, j.Places.Mounts = []string{"/lib"}, map[string]string{"/cache": t.TempDir(), "/lib": ""}
+		e := starts(file, file, "claude", "-c", "x")
+		if j.Exec(e, claude).Self {
+			t.Errorf("%s is the agent", file)
+		}
+		if !j.First(e, claude).Self {
+			t.Errorf("%s isn't the agent that the person started from there", file)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Places struct {
 	Temp           string    // what /tmp is on the host
 	Began          time.Time // of the session: its home is older
 	Hidden         []string  // what isn't shown of the project, relative
+	Beside         []string  // folders that are shown besides the project, by rules or because a person said so
 	// Mounts are the folders that are mounted besides, by their paths inside, with the
 	// host's folder of what the agent writes there; "" where it can't.
 	Mounts map[string]string
@@ -92,6 +93,28 @@ func (p *Places) persons(file string) bool {
 func (p *Places) posing(called, started, program string) bool {
 	name := path.Base(called)
 	return name != path.Base(program) && (name != path.Base(started) || !p.fixed(started) && !p.persons(started))
+}
+
+// origin is who may have put a file where it is, before the session.
+type origin int
+
+const (
+	ofTheSystem origin = iota // whoever installed the person's tools
+	ofTheProject
+	ofABeside
+	ofAnAgent // an earlier session, in the home that they share
+)
+
+func (p *Places) origin(file string, l *looks) origin {
+	switch found := l.at(file); {
+	case manifest.Within(file, p.Project):
+		return ofTheProject
+	case found.region == inMount, slices.ContainsFunc(p.Beside, func(dir string) bool { return manifest.Within(file, dir) }):
+		return ofABeside
+	case found.region == inHome && found.there:
+		return ofAnAgent
+	}
+	return ofTheSystem
 }
 
 // onHost is where a file is, and where this session's own version of it would be
