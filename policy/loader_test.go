@@ -104,6 +104,7 @@ func TestLoadsCode(t *testing.T) {
 	for v, want := range map[string]bool{
 		"LD_PRELOAD=x": true, "LD_LIBRARY_PATH=x": true, "BASH_ENV=x": true, "ENV=x": true, "NODE_OPTIONS=-r x": true, "PYTHONPATH=x": true, "PERL5OPT=-Mx": true, "RUBYOPT=-rx": true, "RUBYLIB=x": true,
 		"LUA_INIT=x": true, "LUA_PATH_5_4=x": true, "PHPRC=x": true, "PHP_INI_SCAN_DIR=x": true, "DOTNET_STARTUP_HOOKS=x": true,
+		"GCONV_PATH=x": true, "BASH_FUNC_env%%=() { x; }": true, "SHELLOPTS=xtrace": true, "PS4=$(x)": true, "ZDOTDIR=x": true,
 		"PYTHONUNBUFFERED=1": false, "ENVIRONMENT=x": false, "PAGER=x": false, "GIT_SSH_COMMAND=x": false, "HOME=/x": false, "PATH=/x": false, "": false,
 	} {
 		if LoadsCode(v) != want || want && !Loads(v) {

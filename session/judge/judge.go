@@ -195,11 +195,15 @@ func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 		}
 		return f.Path
 	}
-	if x.Self = x.Profile.Self(c); !x.Self && !j.untrusted(e.Program.Path, l) {
+	if x.Self = x.Profile.Self(c); !x.Self && !j.untrusted(e.Program.Path, l) && !slices.ContainsFunc(foreign, elsewhereAtHome) {
 		c.Wrote = l.wrote // what it reads of the home may be an earlier session's
 		x.Upkeep = x.Profile.Housekeeping(c)
 	}
 }
+
+// elsewhereAtHome says whether a variable has programs read their settings, and shells what
+// they run first, where others may have written it.
+func elsewhereAtHome(variable string) bool { return strings.HasPrefix(variable, "HOME=") }
 
 // Know has this file be known as Stepbox's own program.
 func (j *Judge) Know(self gate.File) { j.self.Store(&self) }

@@ -86,17 +86,20 @@ func TestExec(t *testing.T) {
 		"fed": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Input, e.Pipes = 5, []uint64{4} }, line: "bash", want: policy.Allow, check: func(x *Exec) bool {
 			return slices.Equal(x.Feeds, []uint64{4, 5}) && len(x.Command.Unpinned) == 1
 		}},
-		"a shell at a prompt":     {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},
-		"one of the project":      {exec: starts("/p/bash", "/p/bash", "bash"), line: "bash [runs /p/bash]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
-		"one that loads more":     {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Env = append(e.Env, "LD_PRELOAD=/p/x") }, line: "bash", want: policy.Allow, check: func(x *Exec) bool { return !x.Root && slices.Equal(x.Command.Env, []string{"LD_PRELOAD=/p/x"}) }},
-		"one with a script":       {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "x"), line: "bash x", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
-		"called like a shell":     {exec: starts("/usr/bin/rm", "/usr/bin/rm", "bash"), line: "bash [runs /usr/bin/rm]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
-		"the agent":               {exec: starts("/opt/claude", "/opt/claude", "claude"), line: "claude", want: policy.Allow, check: func(x *Exec) bool { return x.Self && x.Agent == claude }},
-		"the agent's file made":   {exec: starts("/p/made", "/p/made", "claude"), line: "claude [runs /p/made]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self }},
-		"an agent of the project": {exec: starts("/p/claude", "/p/claude", "claude"), line: "claude [runs /p/claude]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self && x.Agent == claude }},
-		"housekeeping":            {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep != nil }},
-		"housekeeping's name":     {exec: starts("/p/git", "/p/git", "git", "rev-parse", "HEAD"), line: "git rev-parse HEAD [runs /p/git]", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
-		"housekeeping that loads": {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), change: func(e *gate.Exec) { e.Env = []string{"LD_AUDIT=x"} }, line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+		"a shell at a prompt":               {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},
+		"one of the project":                {exec: starts("/p/bash", "/p/bash", "bash"), line: "bash [runs /p/bash]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"one that loads more":               {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Env = append(e.Env, "LD_PRELOAD=/p/x") }, line: "bash", want: policy.Allow, check: func(x *Exec) bool { return !x.Root && slices.Equal(x.Command.Env, []string{"LD_PRELOAD=/p/x"}) }},
+		"one with a script":                 {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "x"), line: "bash x", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"called like a shell":               {exec: starts("/usr/bin/rm", "/usr/bin/rm", "bash"), line: "bash [runs /usr/bin/rm]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"the agent":                         {exec: starts("/opt/claude", "/opt/claude", "claude"), line: "claude", want: policy.Allow, check: func(x *Exec) bool { return x.Self && x.Agent == claude }},
+		"the agent's file made":             {exec: starts("/p/made", "/p/made", "claude"), line: "claude [runs /p/made]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self }},
+		"an agent of the project":           {exec: starts("/p/claude", "/p/claude", "claude"), line: "claude [runs /p/claude]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self && x.Agent == claude }},
+		"housekeeping":                      {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep != nil }},
+		"housekeeping's name":               {exec: starts("/p/git", "/p/git", "git", "rev-parse", "HEAD"), line: "git rev-parse HEAD [runs /p/git]", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+		"housekeeping of another home":      {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), change: func(e *gate.Exec) { e.Env = append(e.Env, "HOME=/p") }, line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+		"housekeeping that loads a codeset": {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), change: func(e *gate.Exec) { e.Env = append(e.Env, "GCONV_PATH=/p") }, line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+		"housekeeping with a function":      {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), change: func(e *gate.Exec) { e.Env = append(e.Env, "BASH_FUNC_git%%=() { x; }") }, line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
+		"housekeeping that loads":           {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "rev-parse", "HEAD"), change: func(e *gate.Exec) { e.Env = []string{"LD_AUDIT=x"} }, line: "git rev-parse HEAD", want: policy.Allow, check: func(x *Exec) bool { return x.Upkeep == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.change != nil {
