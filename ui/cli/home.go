@@ -110,7 +110,8 @@ func printHomeChanges(w io.Writer, changes api.HomeChanges) {
 		case f.Kept:
 			words = strings.TrimSuffix("kept; "+words, "; ")
 		}
-		fmt.Fprintf(w, "%s\t~/%s\t%s\t%s\n", f.Kind, api.Escape(string(f.Path)), paint.Bytes(f.Size), words)
+		// The path comes last: an agent could otherwise push what is said of all out of sight.
+		fmt.Fprintf(w, "%s\t%s\t%s\t~/%s\n", f.Kind, paint.Bytes(f.Size), words, api.Escape(string(f.Path)))
 	}
 	if changes.More > 0 {
 		fmt.Fprintln(w, "and more, which isn't listed")
