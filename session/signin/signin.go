@@ -19,7 +19,8 @@ type Page struct {
 
 const (
 	maxURL  = 4096
-	maxSeen = 8 // addresses that are looked at
+	maxHost = 80 // a longer name begins as any site's, and where it ends isn't seen
+	maxSeen = 8  // addresses that are looked at
 )
 
 // Find looks for the last one on a screen, given by its rows; the zero Page is none. An
@@ -51,7 +52,7 @@ func Find(rows []string) (found Page) {
 // page is what an address leads to; the zero Page is nothing of that kind.
 func page(text string) Page {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURL || u.User != nil || u.Hostname() == "" {
+	if err != nil || len(text) > maxURL || u.User != nil || u.Hostname() == "" || len(u.Hostname()) > maxHost {
 		return Page{}
 	}
 	back, err := url.Parse(u.Query().Get("redirect_uri"))

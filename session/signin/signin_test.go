@@ -25,6 +25,7 @@ func TestFind(t *testing.T) {
 		"no port":           {[]string{strings.Replace(real, "%3A1455", "", 1)}, "", 0},
 		"a port too large":  {[]string{strings.Replace(real, "1455", "145500", 1)}, "", 0},
 		"as someone else":   {[]string{strings.Replace(real, "auth.", "you@auth.", 1)}, "", 0},
+		"a name too long":   {[]string{strings.Replace(real, "auth.example", "auth.example."+strings.Repeat("x.", 40)+"evil.example", 1)}, "", 0},
 		"quoted":            {[]string{`"` + real + `"`}, "auth.example", 1455},
 		"too long":          {[]string{real + strings.Repeat("x", maxURL)}, "", 0},
 	} {
