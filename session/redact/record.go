@@ -49,11 +49,26 @@ func (r *Redactor) knowAll(value string) {
 			return
 		}
 	}
-	for _, form := range []string{value, api.Escape(value), url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(value, "'", `'\''`)} {
+	forms := []string{value, api.Escape(value), url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(value, "'", `'\''`)}
+	for _, form := range append(forms, inJSON(value)...) {
 		if !slices.ContainsFunc(r.known, func(l literal) bool { return bytes.EqualFold(l.value, []byte(form)) }) {
 			r.know(form, "")
 		}
 	}
+}
+
+// inJSON is how a value stands in JSON, as in what an agent hands to a tool: encoders have
+// their own ways with what HTML knows. A shell's double quotes are alike.
+func inJSON(value string) (out []string) {
+	for _, html := range []bool{false, true} {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(html)
+		if e.Encode(value) == nil {
+			out = append(out, strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n"))
+		}
+	}
+	return out
 }
 
 // variable are the characters of the names of variables, as they are usually written.

@@ -152,3 +152,22 @@ func TestKnow(t *testing.T) {
 		}
 	}
 }
+
+// What an agent hands to a tool is recorded as the JSON that it is.
+func TestRecordingInJSON(t *testing.T) {
+	for _, secret := range []string{"p&ssw0rd<1>xyz", `ab"cdefghij`, `ab\cdefghij`, "two\nlines-of-it"} {
+		r := redact.Recording([]string{"A_PASSWORD=" + secret}, nil)
+		for _, html := range []bool{false, true} {
+			var input strings.Builder
+			e := json.NewEncoder(&input)
+			e.SetEscapeHTML(html)
+			if err := e.Encode(map[string]string{"command": "echo " + secret + "!"}); err != nil {
+				t.Fatal(err)
+			}
+			doc, _ := json.Marshal(map[string]string{"input": input.String()})
+			if got, _ := r.JSON(doc, ""); !strings.Contains(string(got), "echo •••!") {
+				t.Errorf("%q is recorded as %s", secret, got)
+			}
+		}
+	}
+}
