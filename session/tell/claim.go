@@ -53,7 +53,7 @@ func (h *Hook) Claim() api.Claim {
 	if json.Unmarshal(h.Input, &in) != nil {
 		return c
 	}
-	c.Tool, c.Call, c.SessionID = word(in.Tool), word(in.Call), word(in.SessionID)
+	c.Tool, c.Call, c.SessionID = word(in.Tool), word(in.Call), name(in.SessionID)
 	c.Cut = len(in.Input) > maxInput
 	c.Input = api.Escape(api.Trim(string(in.Input), maxInput))
 	var args arguments
@@ -88,6 +88,16 @@ func (h *Hook) Claim() api.Claim {
 
 // word is a short text of the agent's.
 func word(s string) string { return api.Escape(api.Trim(strings.TrimSpace(s), maxWord)) }
+
+// name is what an agent calls its session, which a person puts behind a command: "" where
+// it would be more than a name to a shell, or an option.
+func name(s string) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	if len(s) > maxWord || strings.Trim(s, letters+"-_.:") != "" || s != "" && strings.Trim(s[:1], letters) != "" {
+		return ""
+	}
+	return s
+}
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")

