@@ -73,21 +73,20 @@ func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, 
 		cancel()
 	}()
 	var q *question
-	err := s.loop.Do(ctx, func(done func(error)) {
-		if s.loop.Now() != loop.Running {
+	err := s.loop.Do(context.WithoutCancel(ctx), func(done func(error)) { // what is asked is waited for, or withdrawn
+		switch {
+		case ctx.Err() != nil:
+			done(ctx.Err())
+		case s.loop.Now() != loop.Running:
 			done(ErrEnded)
-			return
-		}
-		if n := s.calls(); n >= maxCalls {
+		case s.calls() >= maxCalls:
 			done(errors.New("the person has enough questions of yours to answer"))
-			return
-		}
-		if !s.claims.calls.Allow() { // one that comes and goes keeps a person from answering others
+		case !s.claims.calls.Allow(): // one that comes and goes keeps a person from answering others
 			done(errTooOften)
-			return
+		default:
+			q = s.askCall(title, rule, claim)
+			done(nil)
 		}
-		q = s.askCall(title, rule, claim)
-		done(nil)
 	})
 	if err != nil {
 		return tell.Decision{}, err
@@ -99,8 +98,10 @@ func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, 
 		}
 		return d, nil
 	case <-ctx.Done():
-		_ = s.loop.Call(context.Background(), func() { s.dropCall(q) }) // a session that is over has none
+		s.loop.Submit(func() { s.withdraw(q) })
 		return tell.Decision{}, ctx.Err()
+	case <-s.loop.In(loop.Stopping):
+		return tell.Decision{}, ErrEnded
 	}
 }
 
@@ -198,22 +199,7 @@ func sameCall(a, b *api.Claim) bool {
 func (s *Session) wentOn(c *api.Claim) {
 	for _, q := range slices.Clone(s.questions) {
 		if q.call != nil && q.call.claim != nil && sameCall(q.call.claim, c) {
-			s.dropCall(q)
+			s.withdraw(q)
 		}
 	}
-}
-
-// dropCall withdraws a question whose asker is gone, or goes on without its answer.
-func (s *Session) dropCall(q *question) {
-	if !slices.Contains(s.questions, q) || q.state != questionOpen || q.action.State != api.ActionHeld {
-		return
-	}
-	if err := q.action.to(api.ActionAbandoned); err != nil {
-		s.fail(err)
-		return
-	}
-	q.action.EndedAt = time.Now().UTC()
-	s.record(nil, s.actionEvent(q.action, "abandoned"))
-	s.withdraw(q)
-	close(q.call.answered) // its hook says nothing then
 }

@@ -458,10 +458,20 @@ func (s *Session) withdraw(q *question) {
 	if q.state != questionOpen || q.to(questionClosed, "", "withdrawn") != nil {
 		return
 	}
+	var also []api.Event
+	if q.call != nil { // it is all that its action was; whoever asked goes on without an answer
+		if err := q.action.to(api.ActionAbandoned); err != nil {
+			s.fail(err)
+			return
+		}
+		q.action.EndedAt = time.Now().UTC()
+		also = append(also, s.actionEvent(q.action, "abandoned"))
+		close(q.call.answered)
+	}
 	s.record(func(error) {
 		s.questions.forget(q)
 		s.unfreeze(q)
-	}, q.event("closed"), s.changed("counted"))
+	}, append(also, q.event("closed"), s.changed("counted"))...)
 }
 
 // unfreeze lets the agent go on after a review, unless another still waits.

@@ -34,7 +34,11 @@ var (
 func (s *Session) request(ctx context.Context, r request) error {
 	r.verdict = make(chan error, 1)
 	var q *question
-	err := s.loop.Call(ctx, func() { q = s.requested(&r) })
+	err := s.loop.Call(context.WithoutCancel(ctx), func() { // what is asked is waited for, or withdrawn
+		if ctx.Err() == nil {
+			q = s.requested(&r)
+		}
+	})
 	if err != nil {
 		return errEnding
 	}
