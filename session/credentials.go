@@ -31,11 +31,10 @@ func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) (with
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	source := credential.Source{Env: s.cfg.Env, Home: s.cfg.Home, Project: s.cfg.Workspace}
-	values, err := source.Values(ctx, all)
+	values, err := s.source().Values(ctx, all)
 	var roots *x509.CertPool
 	if err == nil {
-		roots, err = source.Roots(s.outfit.Authorities)
+		roots, err = s.roots()
 	}
 	if err == nil {
 		s.spend.Counted = s.spent
@@ -60,6 +59,14 @@ func (s *Session) guardCredentials(ctx context.Context, spec *runner.Spec) (with
 	s.credentials = all
 	return withheld, nil
 }
+
+// source is where the session's credentials come from.
+func (s *Session) source() credential.Source {
+	return credential.Source{Env: s.cfg.Env, Home: s.cfg.Home, Project: s.cfg.Workspace}
+}
+
+// roots are those whom Stepbox itself trusts for this session.
+func (s *Session) roots() (*x509.CertPool, error) { return s.source().Roots(s.outfit.Authorities) }
 
 // tokenLimits are those on tokens that hold as it starts.
 func (s *Session) tokenLimits() []policy.Limit {

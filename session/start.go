@@ -87,7 +87,7 @@ func (s *Session) begin(ctx context.Context) error {
 		Sockets: s.services,
 		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
 		Egress: &egress.Options{
-			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Intercept: s.intercept, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
+			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Roots: s.roots, Intercept: s.intercept, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
 			Log: func(a egress.Attempt) {
 				s.loop.WhenStarted(func() { s.attempted(s.network.Event(a, s.roster.byPID)) })
 			},

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -58,6 +59,9 @@ type Options struct {
 	// Environ is the environment that names upstream proxies, as NAME=value:
 	// the person's, never the agent's.
 	Environ []string
+	// Roots are those by which such a proxy is verified that is reached by TLS; nil:
+	// the system's.
+	Roots func() (*x509.CertPool, error)
 	// Range is where synthetic addresses come from; the zero Prefix is DefaultRange.
 	// It is for programs that take that for a private network, and hides the real
 	// addresses in it.
@@ -137,7 +141,7 @@ func (g *Gateway) start() (err error) {
 	if g.guard, err = newGuard(); err != nil {
 		return err
 	}
-	upstream, err := newProxies(g.o.Environ)
+	upstream, err := newProxies(g.o.Environ, g.o.Roots)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -25,13 +26,14 @@ import (
 // opens, as addresses of private networks. The host of a proxy is chosen by the person, so the guard doesn't
 // look at it; what is asked of a proxy is resolved by the proxy.
 type proxies struct {
-	find func(*url.URL) (*url.URL, error)
+	find  func(*url.URL) (*url.URL, error)
+	roots func() (*x509.CertPool, error) // see Options
 }
 
 var defaultPort = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
 // newProxies is nil when the environment names no proxy.
-func newProxies(environ []string) (*proxies, error) {
+func newProxies(environ []string, roots func() (*x509.CertPool, error)) (*proxies, error) {
 	vars := make(map[string]string)
 	for _, pair := range environ {
 		if name, value, ok := strings.Cut(pair, "="); ok {
@@ -56,7 +58,7 @@ func newProxies(environ []string) (*proxies, error) {
 	if c.HTTPProxy == "" && c.HTTPSProxy == "" {
 		return nil, nil
 	}
-	return &proxies{find: c.ProxyFunc()}, nil
+	return &proxies{c.ProxyFunc(), roots}, nil
 }
 
 // checkProxy refuses what httpproxy would pass over in silence. The value isn't
@@ -109,7 +111,7 @@ func (p *proxies) dial(ctx context.Context, proxy *url.URL, d destination) (net.
 		return nil, "", &proxyError{address, err}
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	tunnel, err := connect(ctx, conn, proxy, d)
+	tunnel, err := p.connect(ctx, conn, proxy, d)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
@@ -162,9 +164,16 @@ func (r *rawDialer) DialContext(ctx context.Context, network, address string) (c
 }
 
 // connect speaks CONNECT (RFC 9110 section 9.3.6).
-func connect(ctx context.Context, conn net.Conn, proxy *url.URL, d destination) (net.Conn, error) {
+func (p *proxies) connect(ctx context.Context, conn net.Conn, proxy *url.URL, d destination) (net.Conn, error) {
 	if proxy.Scheme == "https" {
-		secure := tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), NextProtos: []string{"http/1.1"}})
+		config := &tls.Config{ServerName: proxy.Hostname(), NextProtos: []string{"http/1.1"}}
+		if p.roots != nil {
+			var err error
+			if config.RootCAs, err = p.roots(); err != nil {
+				return nil, err
+			}
+		}
+		secure := tls.Client(conn, config)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, err
 		}

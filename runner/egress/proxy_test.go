@@ -140,7 +140,7 @@ func TestUpstreamProxyIsOff(t *testing.T) {
 				c.Read(make([]byte, 4096))
 				io.WriteString(c, answer)
 			})
-			p, err := newProxies([]string{"all_proxy=http://" + at.String()})
+			p, err := newProxies([]string{"all_proxy=http://" + at.String()}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestProxyThatIsGone(t *testing.T) {
 	gone := l.Addr().String()
 	l.Close()
 	for _, scheme := range []string{"http", "https", "socks5h"} {
-		p, err := newProxies([]string{"all_proxy=" + scheme + "://" + gone})
+		p, err := newProxies([]string{"all_proxy=" + scheme + "://" + gone}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,16 +217,16 @@ func TestSOCKSProxy(t *testing.T) {
 
 func TestProxyVariables(t *testing.T) {
 	for _, env := range [][]string{nil, {"HTTP_PROXY=", "PATH=/bin"}} {
-		if p, err := newProxies(env); p != nil || err != nil {
+		if p, err := newProxies(env, nil); p != nil || err != nil {
 			t.Errorf("%v: %v, %v", env, p, err)
 		}
 	}
 	for _, bad := range []string{"HTTPS_PROXY=ftp://x", "http_proxy=http://me:secret@[::1", "ALL_PROXY=proxy.corp:port"} {
-		if _, err := newProxies([]string{bad}); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := newProxies([]string{bad}, nil); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	p, err := newProxies([]string{"http_proxy=plain.corp", "HTTPS_PROXY=https://safe.corp:8443", "NO_PROXY=.inside.corp,203.0.113.0/24"})
+	p, err := newProxies([]string{"http_proxy=plain.corp", "HTTPS_PROXY=https://safe.corp:8443", "NO_PROXY=.inside.corp,203.0.113.0/24"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,8 +136,8 @@ func environment(env []string, all []policy.Credential) []string {
 	return env
 }
 
-// Roots are those by which the hosts of credentials are verified: the system's, and the
-// person's but for files in the project, which an agent writes.
+// Roots are those by which the hosts of credentials, and a proxy, are verified: the system's,
+// and the person's but for files in the project, which an agent writes.
 func (s Source) Roots(person []outfit.Authority) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {

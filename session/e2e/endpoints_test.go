@@ -161,7 +161,7 @@ func TestCorporate(t *testing.T) {
 	}
 	proxy := secureProxy(t, server.TLS.Certificates[0])
 	for password, want := range map[string]string{"secret": "far side: hello", "wrong": ""} {
-		out := run([]string{"SSL_CERT_FILE=" + bundle, "HTTPS_PROXY=https://me:" + password + "@" + proxy}, "--name", password, "--",
+		out := run([]string{"NODE_EXTRA_CA_CERTS=" + bundle, "HTTPS_PROXY=https://me:" + password + "@" + proxy}, "--name", password, "--",
 			"bash", "-c", `exec 3<>/dev/tcp/api.example.com/443 && echo hello >&3 && cat <&3; env | grep -i proxy`)
 		if !strings.Contains(out, want) || strings.Contains(out, "secret") || (want == "") == strings.Contains(out, "far side") {
 			t.Errorf("by a proxy, with the password %s: %s", password, out)

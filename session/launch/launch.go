@@ -230,6 +230,9 @@ func whyNot(err error) *Error {
 // session, says how that went and serves the session until its end.
 func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	collect := debug.SetGCPercent(-1) // most of what a start allocates is kept
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		_ = os.Unsetenv(name) // it counts beside the system's, unless an agent may write it: see credential.Source.Roots
+	}
 	tell := func(s Started) error { return errors.Join(json.NewEncoder(out).Encode(s), out.Close()) }
 	s, finish, err := start(ctx, in)
 	if err != nil {

@@ -90,8 +90,8 @@ func certificates(n Needs, have []runner.Bind) (t trust, err error) {
 		why := ""
 		if !there {
 			why, err = t.show(file, n)
-		} else if filepath.IsAbs(file) {
-			_ = t.read(file) // what can't be read is trusted by nobody
+		} else if bad := t.read(file); bad != nil {
+			t.unshown = append(t.unshown, fmt.Sprintf("%s passes, and Stepbox itself doesn't trust what its file %q has: %v", name, file, bad))
 		}
 		switch {
 		case err != nil:
@@ -101,6 +101,9 @@ func certificates(n Needs, have []runner.Bind) (t trust, err error) {
 		default:
 			t.vars = append(t.vars, name+"="+file)
 		}
+	}
+	if dir := Variable(n.Env, "SSL_CERT_DIR"); dir != "" {
+		t.unshown = append(t.unshown, fmt.Sprintf("SSL_CERT_DIR isn't passed: folders of certificates aren't shown; name one file that has those of %q in SSL_CERT_FILE", dir))
 	}
 	return t, nil
 }

@@ -42,7 +42,7 @@ func TestCertificates(t *testing.T) {
 	home := filepath.Join(dir, "home")
 	filled(t, map[string]string{
 		dir + "/good": "# token: hunter2\n" + cert + "\nhunter2\n" + cert, dir + "/key": cert + key, dir + "/text": "hunter2", dir + "/torn": strings.Replace(cert, "\nMI", "\nAA", 1),
-		dir + "/huge": cert + strings.Repeat("x", maxBundle), home + "/.ssh/ca": cert, dir + "/project/ca": cert, dir + "/data/x": "",
+		dir + "/huge": cert + strings.Repeat("x", maxBundle), home + "/.ssh/ca": cert, dir + "/project/ca": cert, dir + "/project/torn": strings.Replace(cert, "\nMI", "\nAA", 1), dir + "/data/x": "",
 	})
 	if err := unix.Mkfifo(dir+"/pipe", 0o600); err != nil {
 		t.Fatal(err)
@@ -52,17 +52,18 @@ func TestCertificates(t *testing.T) {
 	}
 	n := Needs{Home: home, Workspace: dir + "/project", DataDir: dir + "/data", StateDir: dir + "/data/s"}
 	for file, want := range map[string]struct {
-		binds int
-		why   string
+		binds  int
+		why    string
+		passes bool
 	}{
-		dir + "/good": {binds: 1}, dir + "/link": {binds: 1}, dir + "/project/ca": {}, "/etc/ssl/certs/ca-certificates.crt": {},
+		dir + "/good": {binds: 1}, dir + "/link": {binds: 1}, dir + "/project/ca": {}, dir + "/project/torn": {why: "SSL_CERT_FILE passes, and Stepbox itself doesn't trust", passes: true}, "/etc/ssl/certs/ca-certificates.crt": {},
 		dir + "/key": {why: "more than certificates (PRIVATE KEY)"}, dir + "/text": {why: "no certificates"}, dir + "/torn": {why: "isn't valid"}, dir + "/huge": {why: "at most 2 MiB"},
 		dir + "/pipe": {why: "neither a folder nor a file"}, dir: {why: "holds it"}, dir + "/gone": {why: "isn't there"}, home + "/.ssh/ca": {why: "never shown"}, "ca.pem": {why: "in full"}, dir + "/data/x": {why: "never shown"},
 	} {
 		n.Env = []string{"SSL_CERT_FILE=" + file}
 		got, err := certificates(n, nil)
 		binds, vars, unshown := got.binds, got.vars, got.unshown
-		if err != nil || len(binds) != want.binds || len(vars) == 1 != (want.why == "") || len(unshown) == 1 != (want.why != "") || want.why != "" && !strings.Contains(unshown[0], want.why) {
+		if err != nil || len(binds) != want.binds || len(vars) == 1 != (want.why == "" || want.passes) || len(unshown) == 1 != (want.why != "") || want.why != "" && !strings.Contains(unshown[0], want.why) {
 			t.Errorf("%s: %+v, %q, %q, %v", file, binds, vars, unshown, err)
 		}
 		for _, b := range binds {
@@ -75,6 +76,10 @@ func TestCertificates(t *testing.T) {
 	n.Env = []string{"SSL_CERT_FILE=" + dir + "/good", "NODE_EXTRA_CA_CERTS=" + dir + "/good", "GIT_SSL_CAINFO="}
 	if got, err := certificates(n, nil); err != nil || len(got.binds) != 1 || len(got.authorities) != 1 || !slices.Equal(got.vars, n.Env[:2]) {
 		t.Errorf("the same twice: %+v, %v", got, err)
+	}
+	n.Env = []string{"SSL_CERT_DIR=/etc/company"}
+	if got, err := certificates(n, nil); err != nil || len(got.unshown) != 1 || !strings.Contains(got.unshown[0], "SSL_CERT_FILE") {
+		t.Errorf("a folder: %+v, %v", got, err)
 	}
 }
 
