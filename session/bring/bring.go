@@ -37,6 +37,7 @@ const (
 	maxFile     = 1 << 20
 	maxSettings = 256 << 10
 	maxYAML     = 64 << 10 // its parser compares each key with all others
+	maxDeep     = 40       // levels of settings
 	maxHomes    = 8 << 20  // of the agent's own settings that some are put into
 	maxFiles    = 500      // of a folder
 	maxBytes    = 4 << 20  // of all

@@ -27,7 +27,7 @@ var brings = policy.Brings{
 	},
 }
 
-// put writes files below a folder: links as "->TARGET", pipes as "|", executables as "#!".
+// put writes files below a folder: links as "->TARGET", hard links as "=>TARGET", pipes as "|", executables as "#!".
 func put(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -40,6 +40,8 @@ func put(t *testing.T, dir string, files map[string]string) {
 		switch {
 		case link:
 			err = os.Symlink(strings.ReplaceAll(to, "HOME", dir), p)
+		case strings.HasPrefix(text, "=>"):
+			err = os.Link(filepath.Join(dir, text[2:]), p)
 		case text == "|":
 			err = unix.Mkfifo(p, 0o644)
 		case text == "/":
@@ -120,6 +122,7 @@ func TestAll(t *testing.T) {
 		"a link to nothing":            {mine: map[string]string{".a/A.md": "->nothing"}, line: "left out: 1 file · brought: nothing"},
 		"a link to itself":             {mine: map[string]string{".a/A.md": "->A.md"}, line: "left out: 1 file · brought: nothing"},
 		"a link to what isn't for all": {mine: map[string]string{".a/A.md": "->/etc/shadow"}, line: "left out: 1 file · brought: nothing"},
+		"hard links to a key":          {mine: map[string]string{".K/k": key, ".a/A.md": "=>.K/k", ".a/s.json": "=>.K/k", ".a/cmd/x": "=>.K/k"}, line: "left out: 3 files · brought: nothing"},
 		"a link to a device":           {mine: map[string]string{".a/A.md": "->/dev/zero", ".a/s.json": "->/dev/zero"}, line: "left out: 2 files · brought: nothing"},
 		"links out of a folder":        {mine: map[string]string{".a/cmd/x": "->../../secretive", ".a/cmd/y": "->/etc/passwd", ".a/cmd/z": "->w", ".a/cmd/w": "w", ".a/cmd/d": "->.", "secretive": "s"}, want: map[string]string{".a/cmd/z": "w", ".a/cmd/w": "w"}, line: "left out: 3 links · brought: 2 cmds"},
 		"pipes":                        {mine: map[string]string{".a/A.md": "|", ".a/s.json": "|", ".a/cmd/x": "|", ".gitconfig": "|"}, line: "left out: 1 setting of git, 3 files · brought: nothing"},

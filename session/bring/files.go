@@ -81,7 +81,7 @@ func (b *bringer) text(rel, from string, item api.BroughtItem) {
 
 // copy brings a regular file. In a text, words stand for the secrets that are found.
 func (b *bringer) copy(rel, real string, item api.BroughtItem) bool {
-	data, err := git.ReadFile(real, maxFile)
+	data, info, err := b.read(real, maxFile)
 	if err != nil {
 		b.left(api.LeftFile, rel, "it isn't read: "+cause(err))
 		return false
@@ -94,8 +94,22 @@ func (b *bringer) copy(rel, real string, item api.BroughtItem) bool {
 		b.left(api.LeftToken, rel, "words stand in its place")
 		data = []byte(clean)
 	}
+	return b.write(rel, data, info.Mode()&0o111 != 0, item)
+}
+
+// read reads a file of the person's. One that has another name may be a secret by that:
+// only what is nobody's secret, as in a package store, may have some.
+func (b *bringer) read(real string, most int64) ([]byte, fs.FileInfo, error) {
 	info, err := os.Lstat(real)
-	return b.write(rel, data, err == nil && info.Mode()&0o111 != 0, item)
+	if err != nil {
+		return nil, nil, err
+	}
+	home, _ := filepath.EvalSymlinks(b.Home)
+	if st := info.Sys().(*syscall.Stat_t); st.Nlink > 1 && (manifest.Within(real, home) || info.Mode().Perm()&0o004 == 0) {
+		return nil, nil, errors.New("it has another name (a hard link), which may be a secret's; a copy of it has none")
+	}
+	data, err := git.ReadFile(real, most)
+	return data, info, err
 }
 
 // cause is an error without the path, which is told already.

@@ -3,6 +3,7 @@ package bring
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -23,12 +24,14 @@ type filter struct {
 }
 
 // patterns are made on first use: every re-execution of the binary would pay for them.
-var patterns = sync.OnceValue(func() (p struct{ name, broad, query, reference, harmless, uuid *regexp.Regexp }) {
+var patterns = sync.OnceValue(func() (p struct{ name, short, broad, query, reference, harmless, way, uuid *regexp.Regexp }) {
 	// Names of settings that hold a secret, wherever they stand; and those that may, of
 	// variables, headers and arguments, where more is left out than must be.
 	const sure = `pass(word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|auth[-_]?key|credentials?|authorization|cookie`
-	const maybe = `key|token|secret|passw|passphrase|pass$|pwd|oauth|auth([^o]|$)|cred|cookie|session|private|signature|dsn|bearer|jwt|(^|[_-])pat$|connection_?string|webhook`
+	const maybe = `key|token|secret|passw|passphrase|pass$|pwd|oauth|auth([^o]|$)|cred|cookie|session|private|signature|dsn|bearer|jwt|(^|[_-])(pat|pw|pin)$|connection_?string|webhook`
 	p.name = regexp.MustCompile(`(?i)(^|[_-]|[a-z])(` + sure + `)s?$`)
+	p.short = regexp.MustCompile(`(?i)^([a-z]+[_-])?(auth|pw|pwd|pin|bearer)$`)
+	p.way = regexp.MustCompile(`(?i)^(oauth2?|basic|bearer|digest|token|api[-_ ]?key|iam|adc|[a-z]+[-_](login|auth))$`) // of signing in
 	p.broad = regexp.MustCompile(`(?i)` + maybe)
 	p.query = regexp.MustCompile(`(?i)[?&;#][^=&;#]*(` + maybe + `|code|sig)[^=&;#]*=[^&;#]`)
 	// What only names where a secret is: $NAME, {env:NAME}, X_API_KEY; and what people write where a
@@ -65,9 +68,6 @@ func matches(at, keys []string) bool {
 	})
 }
 
-// maxDeep bounds how deep settings are nested.
-const maxDeep = 40
-
 // value is what stays of a value; ok is false when nothing does.
 func (f *filter) value(at []string, v any) (_ any, ok bool) {
 	switch v := v.(type) {
@@ -80,15 +80,15 @@ func (f *filter) value(at []string, v any) (_ any, ok bool) {
 			f.left(api.LeftToken, strings.Join(at, "."), why)
 			return nil, false
 		}
+	default: // a password may be a number
+		if text := fmt.Sprint(v); v != nil && f.hides(at, text) != "" {
+			return f.value(at, text)
+		}
 	}
 	return v, true
 }
 
 func (f *filter) members(at []string, m map[string]any) (any, bool) {
-	if len(at) > maxDeep {
-		f.left(api.LeftSetting, strings.Join(at[:3], "."), "it is nested too deep")
-		return nil, false
-	}
 	out := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		v := m[key]
@@ -140,6 +140,9 @@ func (f *filter) list(at []string, l []any) []any {
 	out, before := []any{}, ""
 	for _, v := range l {
 		text, isText := v.(string)
+		if n, ok := v.(json.Number); ok { // TOML's and YAML's are no arguments: those are texts there
+			text, isText = n.String(), true
+		}
 		if isText {
 			if why := cmp.Or(f.hides(at, text), f.argument(before, text)); why != "" {
 				f.left(api.LeftToken, strings.Join(at, "."), why)
@@ -188,6 +191,8 @@ func (f *filter) hides(at []string, text string) string {
 		return ""
 	case strings.Contains(text, "://") && p.query.MatchString(text):
 		return "its address has a secret in it"
+	case p.short.MatchString(key) && !p.harmless.MatchString(text) && !p.way.MatchString(text):
+		return "its name says that it may be secret"
 	case under(at, headers): // however they are listed
 		return "headers may hold secrets"
 	case slices.Contains(variables, above) && p.broad.MatchString(key) && !p.harmless.MatchString(text) && !counts(key, text):

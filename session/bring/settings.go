@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	"github.com/tailscale/hujson"
 
 	"stepbox/policy"
-	"stepbox/policy/git"
 	"stepbox/session/api"
 )
 
@@ -29,7 +29,7 @@ func (b *bringer) settings(s policy.BroughtSettings) {
 		return
 	}
 	item := named(s.File, from, real)
-	data, err := git.ReadFile(real, b.most(s))
+	data, _, err := b.read(real, b.most(s))
 	if err != nil {
 		b.left(api.LeftFile, s.File, "it isn't read: "+cause(err))
 		return
@@ -37,7 +37,7 @@ func (b *bringer) settings(s policy.BroughtSettings) {
 	kind := path.Ext(s.File)
 	all, err := decode(kind, data)
 	if err != nil {
-		b.left(api.LeftFile, s.File, "it isn't valid "+strings.ToUpper(kind[1:])+", and can't be searched for secrets") // the error may quote it
+		b.left(api.LeftFile, s.File, "it isn't valid "+strings.ToUpper(kind[1:])+", or is too deep or too long, and can't be searched for secrets") // the error may quote it
 		return
 	}
 	if m, ok := all.(map[string]any); ok && len(s.Only) > 0 {
@@ -114,9 +114,15 @@ func decode(kind string, data []byte) (v any, err error) {
 		if r := recover(); r != nil {
 			v, err = nil, fmt.Errorf("%v", r)
 		}
+		if err == nil && !shallow(v, maxDeep) {
+			v, err = nil, errDeep
+		}
 	}()
 	switch kind {
 	case ".toml":
+		if len(data) > maxSettings { // a dotted key may have as many levels as it has dots
+			return nil, errors.New("it is too long for TOML")
+		}
 		var m map[string]any
 		err = toml.Unmarshal(data, &m)
 		return m, err
@@ -124,10 +130,8 @@ func decode(kind string, data []byte) (v any, err error) {
 		if len(data) > maxYAML {
 			return nil, errors.New("it is too long")
 		}
-		for _, t := range lexer.Tokenize(string(data)) {
-			if t.Type == token.AliasType || t.Type == token.AnchorType {
-				return nil, errors.New("it has anchors or aliases")
-			}
+		if err := plainYAML(string(data)); err != nil {
+			return nil, err
 		}
 		err = yaml.Unmarshal(data, &v)
 		return v, err
@@ -144,6 +148,45 @@ func decode(kind string, data []byte) (v any, err error) {
 	d.UseNumber()
 	err = d.Decode(&v)
 	return v, err
+}
+
+var errDeep = errors.New("it is nested too deep")
+
+// shallow says whether a value has so many levels at most.
+func shallow(v any, levels int) bool {
+	deep := func(v any) bool { return levels == 0 || !shallow(v, levels-1) }
+	switch v := v.(type) {
+	case map[string]any:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), deep)
+	case []any:
+		return !slices.ContainsFunc(v, deep)
+	}
+	return true
+}
+
+// plainYAML refuses what the parser takes long for: aliases, and lists in lists, of which
+// a line can have thousands. Block mappings need more bytes for each level.
+func plainYAML(text string) error {
+	brackets, dashes, line := 0, 0, 0
+	for _, t := range lexer.Tokenize(text) {
+		switch t.Type {
+		case token.AliasType, token.AnchorType:
+			return errors.New("it has anchors or aliases")
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets = max(brackets-1, 0)
+		case token.SequenceEntryType:
+			if t.Position.Line != line {
+				line, dashes = t.Position.Line, 0
+			}
+			dashes++
+		}
+		if brackets+dashes > maxDeep {
+			return errDeep
+		}
+	}
+	return nil
 }
 
 func encode(kind string, v any) ([]byte, error) {
