@@ -49,9 +49,7 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 			clean = r.words(settingKind)
 			r.count(settingKind, where)
 		}
-		if last, before = text, append(append(before, text...), ' '); len(before) > lead {
-			before = bytes.Clone(before[len(before)-lead:])
-		}
+		last, before = text, further(before, text)
 		if clean == text {
 			out = append(out, doc[i:end]...)
 			continue

@@ -93,6 +93,7 @@ func (r *Redactor) given(argv []string) (out []string) {
 // Args is an argument list, in which what stands before an argument counts, too.
 func (r *Redactor) Args(argv []string) []string {
 	out := slices.Clone(argv)
+	var before []byte
 	for i, arg := range argv {
 		if i > 0 && takesFiles([]byte(argv[i-1])) {
 			for j := i; j < len(argv); j++ {
@@ -100,8 +101,8 @@ func (r *Redactor) Args(argv []string) []string {
 			}
 			break
 		}
-		before := []byte(strings.Join(argv[max(0, i-4):i], " ") + " ")
-		if out[i] = r.behind(before[max(0, len(before)-lead):], arg, ""); i > 0 && out[i] == arg && option().MatchString(argv[i-1]) && plain(arg) {
+		out[i] = r.behind(before, arg, "")
+		if before = further(before, arg); i > 0 && out[i] == arg && option().MatchString(argv[i-1]) && plain(arg) {
 			out[i] = api.Hidden
 		}
 	}

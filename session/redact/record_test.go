@@ -18,26 +18,27 @@ func recording() *redact.Redactor {
 func TestRecording(t *testing.T) {
 	r := recording()
 	for in, want := range map[string]string{
-		"echo t0k'en/with+odd":                         "echo •••",
-		`echo 't0k'\''en/with+odd'`:                    `echo '•••'`,
-		"GET /?q=t0k%27en%2Fwith%2Bodd":                "GET /?q=•••",
-		"profile-says-so not-a-secret":                 "••• not-a-secret",
-		"given-on-line sk-given-too /etc/passwd":       "••• ••• /etc/passwd",
-		"-c mine.env_key=NAME_OF_KEY NAME_OF_KEY":      "-c mine.env_key=NAME_OF_KEY NAME_OF_KEY", // what only names one
-		"env X_KEY=abc claude":                         "env X_KEY=••• claude",
-		"X_KEY=abc X_KEY_2='q9' claude":                "X_KEY=••• X_KEY_2='•••' claude",
-		"claude --api-key sk-abcdef1":                  "claude --api-key •••",
-		"claude --api-key=sk-abcdef1 --x":              "claude --api-key=••• --x",
-		"aider --my-own-openai-api-key sk-abcdef1":     "aider --my-own-openai-api-key •••",
-		`curl -H "x-api-key: abcdef12" example.org`:    `curl -H "x-api-key: •••" example.org`,
-		"git push https://me:hunter2hunter@h/x":        "git push https://me:•••@h/x",
-		"X_KEY=••• --token •••":                        "X_KEY=••• --token •••", // what is hidden stays so
-		"note: profile-says…":                          "note: •••…",            // cut off
-		"note: profile-says… and 17 bytes more":        "note: •••… and 17 bytes more",
-		"note: pro…":                                   "note: pro…",
-		"sort --key=2 -k1 primary_key=id":              "sort --key=2 -k1 primary_key=id",
-		"SSH_ASKPASS=/tmp/evil GIT_ASKPASS=x ssh":      "SSH_ASKPASS=/tmp/evil GIT_ASKPASS=x ssh",
-		"MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d": "MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d",
+		"echo t0k'en/with+odd":                            "echo •••",
+		`echo 't0k'\''en/with+odd'`:                       `echo '•••'`,
+		"GET /?q=t0k%27en%2Fwith%2Bodd":                   "GET /?q=•••",
+		"profile-says-so not-a-secret":                    "••• not-a-secret",
+		"given-on-line sk-given-too /etc/passwd":          "••• ••• /etc/passwd",
+		"-c mine.env_key=NAME_OF_KEY NAME_OF_KEY":         "-c mine.env_key=NAME_OF_KEY NAME_OF_KEY", // what only names one
+		"env X_KEY=abc claude":                            "env X_KEY=••• claude",
+		"X_KEY=abc X_KEY_2='q9' claude":                   "X_KEY=••• X_KEY_2='•••' claude",
+		"mysql -e " + strings.Repeat("x", 500) + " -pabc": "mysql -e " + strings.Repeat("x", 500) + " -p•••",
+		"claude --api-key sk-abcdef1":                     "claude --api-key •••",
+		"claude --api-key=sk-abcdef1 --x":                 "claude --api-key=••• --x",
+		"aider --my-own-openai-api-key sk-abcdef1":        "aider --my-own-openai-api-key •••",
+		`curl -H "x-api-key: abcdef12" example.org`:       `curl -H "x-api-key: •••" example.org`,
+		"git push https://me:hunter2hunter@h/x":           "git push https://me:•••@h/x",
+		"X_KEY=••• --token •••":                           "X_KEY=••• --token •••", // what is hidden stays so
+		"note: profile-says…":                             "note: •••…",            // cut off
+		"note: profile-says… and 17 bytes more":           "note: •••… and 17 bytes more",
+		"note: pro…":                                      "note: pro…",
+		"sort --key=2 -k1 primary_key=id":                 "sort --key=2 -k1 primary_key=id",
+		"SSH_ASKPASS=/tmp/evil GIT_ASKPASS=x ssh":         "SSH_ASKPASS=/tmp/evil GIT_ASKPASS=x ssh",
+		"MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d":    "MAX_TOKENS=4096 OLDPWD=/x PWD=/y XKEYBOARD=d",
 
 		// A part of a command can't hide behind a name.
 		"X_KEY=a;rm${IFS}-rf${IFS}/ ls":                 "X_KEY=a;rm${IFS}-rf${IFS}/ ls",
@@ -69,6 +70,9 @@ func TestRecordingArgs(t *testing.T) {
 		"claude|--api-key|sk-abcdef1|-p|hi":               "claude|--api-key|•••|-p|hi",
 		"claude|--token|abc|x":                            "claude|--token|•••|x",
 		"curl|-u|me:hunter2hunter|h":                      "curl|-u|me:•••|h",
+		"mysql|-h|h|-P|3306|-u|root|-pabc|x":              "mysql|-h|h|-P|3306|-u|root|-p•••|x",
+		"mysql|-e|" + strings.Repeat("x", 500) + "|-pabc": "mysql|-e|" + strings.Repeat("x", 500) + "|-p•••",
+		"ldapsearch|-D|cn=me|-w|abc":                      "ldapsearch|-D|cn=me|-w|•••",
 		"env|X_KEY=abc|ls":                                "env|X_KEY=•••|ls",
 		"env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls":      "env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls",
 		"env|MY_TOKEN=|e5v1l-x9q7zk2|ls":                  "env|MY_TOKEN=|e5v1l-x9q7zk2|ls",

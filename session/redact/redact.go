@@ -161,6 +161,16 @@ func lower(text []byte) []byte {
 // lead is how much of the text before a name is looked at, in bytes.
 const lead = 400
 
+// further is what stands before the argument that comes after another: of many the first,
+// which is the program, and the last.
+func further(before []byte, arg string) []byte {
+	const program = 100
+	if before = append(append(before, arg...), ' '); len(before) > lead {
+		before = slices.Concat(before[:program], before[len(before)-lead+program:])
+	}
+	return before
+}
+
 // at finds a secret of a shape that begins at a place.
 func (s *shape) at(text []byte, at int) (span, bool) {
 	if near := text[max(0, at-6):at]; s.word && rules().inWord.Match(near) && !rules().escaped.Match(near) {
@@ -181,7 +191,7 @@ func (s *shape) at(text []byte, at int) (span, bool) {
 		begin := max(0, at-reach/4)
 		from = begin + s.back.FindIndex(text[begin:at])[0] // it matches nothing, too
 	}
-	if from == to || bytes.HasPrefix(text[from:], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-lead):at], text[at:from], text[from:to], text[to:]) {
+	if from == to || bytes.HasPrefix(text[from:], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-10*lead):at], text[at:from], text[from:to], text[to:]) {
 		return span{}, false
 	}
 	return span{from, to, s.kind}, true

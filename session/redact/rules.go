@@ -43,8 +43,9 @@ type table struct {
 var passwords = []password{
 	{[]string{"curl", "wget"}, `(?:-u|--user|--proxy-user)[\s=]{0,4}["']?[^\s:"'$-][^\s:"']{0,200}:`, `[^\s"'$][^\s"']*`, []string{" -u", " --user", " --proxy-user"}},
 	{[]string{"curl"}, `(?:-b|--cookie)[\s=]{0,4}["']?[^\s"'$=]+=`, `[^\s"'$][^"'\r\n]*`, []string{" -b", " --cookie"}},
-	{[]string{"mysql", "mariadb"}, `-p["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
-	{[]string{"sshpass", "docker login", "podman login"}, `-p\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
+	{[]string{"mysql", "mariadb", "7z"}, `-p["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
+	{[]string{"sshpass", "docker login", "podman login", "mongo"}, `-p\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -p"}},
+	{[]string{"ldap"}, `-w\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -w"}},
 	{[]string{"redis-cli"}, `-a\s{0,4}["']?`, `[^\s"'$-][^\s"']*`, []string{" -a"}},
 }
 
