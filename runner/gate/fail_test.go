@@ -62,6 +62,8 @@ func TestFailingExec(t *testing.T) {
 		{"busy", "execve", []string{busy}, "execve ETXTBSY", true},
 		{"too big for its stack", "big", []string{"1000000", "/bin/true", "1000000"}, "limit ok\nexecve E2BIG", true},
 		{"too big for all", "big", []string{strconv.Itoa(7 << 20), "/bin/true"}, "execve E2BIG", false},
+		{"missing, and too big", "big", []string{strconv.Itoa(7 << 20), dir + "/missing"}, "execve ENOENT", false},
+		{"missing behind a link", "execve", []string{"/proc/self/cwd/missing"}, "execve ENOENT", false},
 		{"no program", "execve", []string{write("text", 0o755, []byte("echo hello\n"))}, "execve ENOEXEC", false},
 		{"foreign", "execve", []string{write("foreign", 0o755, foreign)}, "execve ENOEXEC", false},
 		{"empty", "execve", []string{write("empty", 0o755, nil)}, "execve ENOEXEC", false},

@@ -120,10 +120,16 @@ func (e *Exec) read(n notification) (err error) {
 		return err
 	}
 	e.view.programs = &e.gate.programs
-	if err := e.readArguments(n); err != nil {
+	args, err := e.readPlace(n)
+	if err != nil {
 		return err
 	}
+	// As in the kernel the file comes first: who looks along PATH fails here, many
+	// times for each program that it finds.
 	if e.image, err = e.view.resolve(e.place); err != nil {
+		return err
+	}
+	if err := e.readArguments(args); err != nil {
 		return err
 	}
 	e.readFiles()
@@ -159,24 +165,33 @@ func (e *Exec) readIDs() (err error) {
 	return nil
 }
 
-// readArguments reads what the call was given.
-func (e *Exec) readArguments(n notification) error {
-	text, pointers := openMemory(e.TID), openMemory(e.TID)
+// readPlace reads which file a call names, and returns its arguments from that on.
+func (e *Exec) readPlace(n notification) (args []uint64, err error) {
+	text := openMemory(e.TID)
 	defer text.close()
-	defer pointers.close()
-	args := n.Args[:]
+	args = n.Args[:]
 	flags, dirfd := uint32(0), int32(unix.AT_FDCWD)
 	if n.Nr == unix.SYS_EXECVEAT {
 		dirfd, flags = int32(n.Args[0]), uint32(n.Args[4])
 		args = args[1:]
 	}
-	var err error
 	if e.Path, err = text.path(untag(args[0])); err != nil {
-		return err
+		return nil, err
 	}
 	if err := e.locate(dirfd, flags); err != nil {
-		return err
+		return nil, err
 	}
+	if flags&atExecveCheck != 0 {
+		return nil, errCheckOnly
+	}
+	return args, nil
+}
+
+// readArguments reads what the program would be given.
+func (e *Exec) readArguments(args []uint64) (err error) {
+	text, pointers := openMemory(e.TID), openMemory(e.TID)
+	defer text.close()
+	defer pointers.close()
 	if e.argv, err = text.words(untag(args[1]), maxStrings, keepArgv, pointers, true); err != nil {
 		return err
 	}
@@ -186,9 +201,6 @@ func (e *Exec) readArguments(n notification) error {
 	e.Argv, e.Env = e.argv.list, e.env.list
 	e.Truncated = e.argv.truncated || e.env.truncated
 	e.Digest = e.digest()
-	if flags&atExecveCheck != 0 {
-		return errCheckOnly
-	}
 	return nil
 }
 

@@ -73,6 +73,12 @@ func (v *view) lookup(from int, path string, noFollow bool) (int, error) {
 	if err == nil || errors.Is(err, unix.ENAMETOOLONG) {
 		return fd, err
 	}
+	if errors.Is(err, unix.ENOENT) { // mostly there is no link on the way either, and that is it
+		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+		if fd, err := unix.Openat2(from, path, &how); err == nil || errors.Is(err, unix.ENOENT) {
+			return fd, err
+		}
+	}
 	// A link may lead out of the folder, or to /proc/self, which isn't the
 	// thread when it is us who look.
 	return v.walk(from, path, false)
