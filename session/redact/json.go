@@ -29,8 +29,8 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 		}
 		i += at
 		end := quoted(doc, i)
-		between, text := bytes.TrimSpace(doc[at:i]), ""
-		bad := json.Unmarshal(doc[i:end], &text) != nil // not JSON: whoever reads it says so
+		between := bytes.TrimSpace(doc[at:i])
+		text, bad := unquoted(doc[i:end])
 		listed := string(between) == ","
 		if !listed {
 			before, files = nil, false
@@ -69,4 +69,13 @@ func quoted(doc []byte, at int) int {
 		}
 	}
 	return min(at+1, len(doc))
+}
+
+// unquoted is the text of a JSON string; bad: it isn't one, and whoever reads it says so.
+func unquoted(s []byte) (text string, bad bool) {
+	if n := len(s) - 1; n > 0 && s[n] == '"' && !bytes.ContainsFunc(s[1:n], func(c rune) bool { return c < ' ' || c > '~' || c == '\\' }) {
+		return string(s[1:n]), false
+	}
+	bad = json.Unmarshal(s, &text) != nil
+	return text, bad
 }

@@ -108,6 +108,7 @@ func (r *Redactor) find(text []byte) []span {
 	}
 	var out []span
 	small := lower(text)
+	may := pairsIn(small)
 	for _, l := range r.known {
 		for at := 0; ; {
 			i := bytes.Index(small[at:], l.value)
@@ -118,15 +119,19 @@ func (r *Redactor) find(text []byte) []span {
 			at += i + len(l.value)
 		}
 	}
-	for i := range rules().shapes {
-		for _, begin := range rules().shapes[i].begins {
+	shapes := rules().shapes
+	for i := range shapes {
+		for b, begin := range shapes[i].begins {
+			if !may.has(shapes[i].pairs[b]) {
+				continue
+			}
 			for at := 0; ; at++ {
 				next := bytes.Index(small[at:], []byte(begin))
 				if next < 0 {
 					break
 				}
 				at += next
-				if s, ok := rules().shapes[i].at(text, at); ok {
+				if s, ok := shapes[i].at(text, at); ok {
 					out, at = append(out, s), s.to-1
 				}
 			}
@@ -145,6 +150,21 @@ func (r *Redactor) find(text []byte) []span {
 		}
 	}
 	return apart
+}
+
+// pairs says which of the first two letters of shapes are somewhere in a text, by their
+// numbers in the table: most texts have few of them, and a search is begun for few shapes.
+type pairs [2]uint64
+
+func (p *pairs) add(n uint8)     { p[n/64] |= 1 << (n % 64) }
+func (p pairs) has(n uint8) bool { return p[n/64]&(1<<(n%64)) != 0 }
+
+func pairsIn(small []byte) (found pairs) {
+	numbers := rules().pairs
+	for i := 1; i < len(small); i++ {
+		found.add(numbers[small[i-1]][small[i]])
+	}
+	return found
 }
 
 // lower is a text with its ASCII letters small, byte for byte.

@@ -13,7 +13,8 @@ import (
 type shape struct {
 	kind   string
 	begins []string
-	word   bool // not in the middle of a word
+	pairs  []uint8 // numbers of the first two letters of each
+	word   bool    // not in the middle of a word
 	re     *regexp.Regexp
 	back   *regexp.Regexp                               // what belongs to it before its beginning; may be nil
 	is     func(lead, before, value, after []byte) bool // looks closer; may be nil
@@ -29,13 +30,14 @@ func setting(_, before, value, after []byte) bool {
 
 type table struct {
 	shapes     []shape
-	secretName *regexp.Regexp // of a variable or setting
-	assignment *regexp.Regexp // a variable's, as a word of a command
-	header     *regexp.Regexp // an option, or a header that is given as one, before a place in a text
-	cut        *regexp.Regexp // what stands at the end of a text that was cut off
-	option     *regexp.Regexp // what stands before the name of one that is an option, or of a .netrc
-	inWord     *regexp.Regexp // what a word begins with before a place in it
-	escaped    *regexp.Regexp // the same, where it is a character's escape
+	pairs      *[256][256]uint8 // numbers of the first two letters of all shapes, from 1 on
+	secretName *regexp.Regexp   // of a variable or setting
+	assignment *regexp.Regexp   // a variable's, as a word of a command
+	header     *regexp.Regexp   // an option, or a header that is given as one, before a place in a text
+	cut        *regexp.Regexp   // what stands at the end of a text that was cut off
+	option     *regexp.Regexp   // what stands before the name of one that is an option, or of a .netrc
+	inWord     *regexp.Regexp   // what a word begins with before a place in it
+	escaped    *regexp.Regexp   // the same, where it is a character's escape
 }
 
 // passwords are options that are passwords for some programs alone, whose names have
@@ -124,6 +126,7 @@ var rules = sync.OnceValue(func() table {
 	for _, p := range passwords {
 		within("password on a command line", `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
 	}
+	t.number()
 	t.secretName = regexp.MustCompile(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
 	t.assignment = regexp.MustCompile(`(?:^|[\s'"])(-?-?[A-Za-z_][A-Za-z0-9_-]*)=("?'?)([^\s'"]+)`)
 	t.header = regexp.MustCompile(`(?:(?:^|\s)--?[A-Za-z][A-Za-z0-9-]{0,60}[\s=]{1,4}["']?(?:[A-Za-z][A-Za-z0-9-]{0,60}:\s{1,4}(?:[A-Za-z]{1,12}\s{1,4})?)?["']?)$`)
@@ -133,3 +136,19 @@ var rules = sync.OnceValue(func() table {
 	t.escaped = regexp.MustCompile(`(?:\\[abefnrtv]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}|%[0-9A-Fa-f]{2})$`)
 	return t
 })
+
+// number gives the first two letters of each beginning their number.
+func (t *table) number() {
+	t.pairs = new([256][256]uint8)
+	var last uint8
+	for i := range t.shapes {
+		for _, begin := range t.shapes[i].begins {
+			n := &t.pairs[begin[0]][begin[1]]
+			if *n == 0 {
+				last++
+				*n = last
+			}
+			t.shapes[i].pairs = append(t.shapes[i].pairs, *n)
+		}
+	}
+}
