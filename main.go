@@ -201,6 +201,11 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		return err
 	}
 	defer done()
+	return screenBy(ctx, client, id, o)
+}
+
+// screenBy shows a session by a client that is there already.
+func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) (err error) {
 	o.Client, o.Session, o.Version, o.ThemeDir = link.FromAPI(client), id, api.Build(), themes.Dir()
 	o.Config, o.Reload = settings(), func() *config.Config { return config.Load(os.Getenv) }
 	if o.Folders, err = launch.Folders(); err != nil {
@@ -606,7 +611,7 @@ func join(cmd *cobra.Command, started launch.Supervised, detach, asJSON bool) er
 	screen := cli.Terminal() && !asJSON
 	switch {
 	case screen:
-		err = screenOf(ctx, id, ui.Options{NoFarewell: true}) // leave says it, wherever the person leaves from
+		err = screenBy(ctx, client, id, ui.Options{NoFarewell: true}) // leave says it, wherever the person leaves from
 	case asJSON:
 		if err = begun(ctx, cmd, client, id); err == nil {
 			err = cli.Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())

@@ -21,8 +21,8 @@ type Backtester struct {
 	History *ledger.History
 	// Home is the folder that sandboxes have as their home.
 	Home string
-	// Profiles are those of agents; nil: the built-in.
-	Profiles *policy.Profiles
+	// Profiles are those of agents; nil: the built-in. They are read when they are asked for.
+	Profiles func() *policy.Profiles
 	// Layers are the rules that hold in a project's folder now.
 	Layers func(folder string) (Layers, error)
 	// Files are where rules are put for a project's folder.
@@ -34,6 +34,14 @@ type Backtester struct {
 // Layers are those that come from files. A layer without rules is none.
 type Layers struct {
 	User, Project policy.Layer
+}
+
+// profiles are those of agents.
+func (b *Backtester) profiles() *policy.Profiles {
+	if b.Profiles == nil {
+		return nil
+	}
+	return b.Profiles()
 }
 
 func (l Layers) all() []policy.Layer { return []policy.Layer{l.User, l.Project} }
@@ -96,7 +104,7 @@ func (b *Backtester) walk(ctx context.Context, of api.PastOf, tell func(api.Past
 		}
 		var failed error
 		take := begin(s, now)
-		err := Read(ctx, b.History, b.Profiles, s.ID, func(d *Deed) bool {
+		err := Read(ctx, b.History, b.profiles(), s.ID, func(d *Deed) bool {
 			failed = take(d)
 			return failed == nil
 		})

@@ -21,7 +21,7 @@ const usualTimes = 2
 func (b *Backtester) Learn(ctx context.Context, r api.PolicyLearn, tell func(api.PastSeen)) (api.PolicyLearned, error) {
 	l := lessons{home: b.Home, times: cmp.Or(max(r.Times, 0), usualTimes), commands: make(map[string]*lesson), hosts: make(map[string]*lesson)}
 	err := b.walk(ctx, r.PastOf, tell, func(s *api.Session, now Layers) func(*Deed) error {
-		l.world, l.seen = NewWorld(b.Home, b.Profiles, now.all()...), make(map[int64]bool)
+		l.world, l.seen = NewWorld(b.Home, b.profiles(), now.all()...), make(map[int64]bool)
 		l.out.Sessions++
 		return l.deed
 	})

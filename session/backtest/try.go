@@ -18,7 +18,7 @@ func (b *Backtester) Try(ctx context.Context, r api.PolicyTry, tell func(api.Pas
 		return t.out, err
 	}
 	err = b.walk(ctx, r.PastOf, tell, func(s *api.Session, now Layers) func(*Deed) error {
-		t.now, t.with = NewWorld(b.Home, b.Profiles, now.all()...), NewWorld(b.Home, b.Profiles, place(now).all()...)
+		t.now, t.with = NewWorld(b.Home, b.profiles(), now.all()...), NewWorld(b.Home, b.profiles(), place(now).all()...)
 		t.session = s
 		t.out.Sessions++
 		return t.deed

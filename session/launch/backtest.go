@@ -19,12 +19,12 @@ func profilesOf(home string) *policy.Profiles {
 }
 
 // backtester judges recorded sessions by the rules of the person that this process is of.
-func backtester(h *ledger.History, data, home string) *backtest.Backtester {
+func backtester(h *ledger.History, data, home string, profiles func() *policy.Profiles) *backtest.Backtester {
 	files := func(folder string) rules.Config {
 		return policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), data, folder)
 	}
 	return &backtest.Backtester{
-		Profiles: profilesOf(home),
+		Profiles: profiles,
 		History:  h, Home: home,
 		Layers: func(folder string) (backtest.Layers, error) {
 			now := rules.Look(files(folder))

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"stepbox/policy"
@@ -193,17 +194,18 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		_, err := seal.Seal(ctx, st, ring, id, by)
 		return err
 	}, Foretell: func(events []store.Event) error { return seal.Ending(st, events) }}
+	profiles := sync.OnceValue(func() *policy.Profiles { return profilesOf(a.Person.Home) }) // most commands need none
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
 		Keeper:   keeper{st, live, a.Journals, history.Sessions},
-		Homes:    homes{st, dir, live, profilesOf(a.Person.Home)},
+		Homes:    homes{st, dir, live, profiles},
 		Replayer: history,
 		Exporter: exporter,
 		Travel:   travels,
 		Blamer:   &blame.Blamer{History: history, Open: travels.File, Applied: a.WroteAt},
 		Bisector: bisector(a, history, travels.trees),
-		Backtest: backtester(&history.History, dir, a.Person.Home),
+		Backtest: backtester(&history.History, dir, a.Person.Home, profiles),
 		Finder:   find.New(history),
 		Verifier: verifier,
 		Ring:     ring,

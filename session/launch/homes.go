@@ -16,7 +16,7 @@ type homes struct {
 	store    *store.Store
 	dir      string
 	live     registry
-	profiles *policy.Profiles
+	profiles func() *policy.Profiles
 }
 
 func (h homes) of(ctx context.Context, id string) (home.Place, *policy.Profile, error) {
@@ -24,7 +24,7 @@ func (h homes) of(ctx context.Context, id string) (home.Place, *policy.Profile, 
 	if err != nil {
 		return home.Place{}, nil, noSession(id, err)
 	}
-	profile := h.profiles.Named(s.Agent)
+	profile := h.profiles().Named(s.Agent)
 	if profile == nil {
 		return home.Place{}, nil, api.Problemf(api.CodeInvalid, "nothing is known of agents called %s any more", api.Escape(s.Agent))
 	}
