@@ -24,19 +24,21 @@ const maxAlike = 200
 // split parts a program's variables into those that a person is to be shown and those
 // that all commands have alike. Of a command that the agent wrapped it learns.
 func (a *alike) split(foreign []string, wrapped bool) (shown, same []string) {
+	curbs := policy.Curbs(foreign)
+	harmless := func(v string) bool { return policy.Harmless(v) || curbs[v] }
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if wrapped {
 		has := make(map[string]bool)
 		for _, v := range foreign {
-			if policy.Harmless(v) && len(v) <= maxAlike && !api.Unclear(v) && (a.all == nil || a.all[v]) {
+			if harmless(v) && len(v) <= maxAlike && !api.Unclear(v) && (a.all == nil || a.all[v]) {
 				has[v] = true
 			}
 		}
 		a.all = has
 	}
 	for _, v := range foreign {
-		if a.all[v] {
+		if a.all[v] && harmless(v) {
 			same = append(same, v)
 		} else {
 			shown = append(shown, v)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/policy"
 )
 
 // What the agent sets for all of its commands isn't shown with each, unless it can have
@@ -27,7 +29,44 @@ func TestAlike(t *testing.T) {
 	step("none", true, "", "", "")
 	step("and none alike any more", true, "NO_COLOR=1", "NO_COLOR=1", "")
 	a = alike{}
+	const git = "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0="
+	step("git's settings that take from it", true, git, "", git)
+	step("a value that runs something is shown with its name", false, git+"/x", git+"/x", "")
+	a = alike{}
 	if shown, same := a.split([]string{"LC_ALL=a\x1bb"}, true); len(shown) != 1 || len(same) != 0 {
 		t.Error("what can't be read isn't shown")
+	}
+}
+
+// What Codex runs for itself, in the same wrapper, has none of the variables of its
+// model's commands.
+func TestUpkeepIsNoneAlike(t *testing.T) {
+	j, codex := made(t), policy.BuiltinProfiles().Named("codex")
+	in := func(script string, env ...string) *Exec {
+		e := starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-lc", script)
+		e.Env = append(e.Env, env...)
+		return j.Exec(e, codex)
+	}
+	in("ls", "NO_COLOR=1")
+	if x := in("/run/stepbox/bin/stepbox hook codex PreToolUse"); x.Upkeep == nil || !x.peeled.Wrapped {
+		t.Fatal("it isn't known")
+	}
+	if x := in("pwd", "NO_COLOR=1"); len(x.Command.Env) != 0 || !slices.Equal(x.Command.EnvUsual, []string{"NO_COLOR=1"}) {
+		t.Errorf("shown %q, alike %q", x.Command.Env, x.Command.EnvUsual)
+	}
+}
+
+// A wrapper's line breaks aren't in the command that is shown.
+func TestWrappersLineBreaks(t *testing.T) {
+	const (
+		before = "shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=/tmp/gemini-shell-a1/bgpids.tmp\n(\n  trap 'jobs -p > \"$_bgpids_file\"' EXIT\n"
+		after  = "\n)\n__code=$?\nexit $__code"
+	)
+	j, gemini := made(t), policy.BuiltinProfiles().Named("gemini")
+	for script, unclear := range map[string]bool{"ls": false, "echo a\necho b": true} {
+		x := j.Exec(starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", before+script+after), gemini)
+		if !x.peeled.Wrapped || x.Command.Unclear != unclear {
+			t.Errorf("%q: %+v", script, x.Command)
+		}
 	}
 }

@@ -26,7 +26,11 @@ func command(e *gate.Exec, peeled policy.Peeled, foreign, same []string, l *look
 		Unpinned:  api.EscapeAll(e.Unpinned),
 		Pid:       e.PID,
 	}
-	c.Unclear = api.Unclear(e.Cwd) || api.Unclear(e.Program.Path) || slices.ContainsFunc(e.Argv, api.Unclear) || slices.ContainsFunc(env, api.Unclear)
+	says := e.Argv
+	if peeled.Wrapped { // the wrapper's own line breaks aren't shown
+		says = []string{peeled.Line}
+	}
+	c.Unclear = api.Unclear(e.Cwd) || api.Unclear(e.Program.Path) || slices.ContainsFunc(says, api.Unclear) || slices.ContainsFunc(env, api.Unclear)
 	switch {
 	case len(e.Pipes) > 0:
 		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")

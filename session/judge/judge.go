@@ -123,7 +123,10 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
 	x.sources = l.sources(peeled)
 	foreign := j.foreign(e.Env)
-	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated)
+	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
+	j.own(x, foreign, l)
+	// What the agent runs for itself has other variables than its model's commands.
+	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated && x.Upkeep == nil)
 	x.Command = redact.Of(j.Secrets, command(e, peeled, shown, same, l, fed))
 	x.hide = j.Secrets
 	x.judged(j.By(x, x.policy))
@@ -134,8 +137,6 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 		x.Agent = p
 	}
 	x.Chain = chainOf(e, l)
-	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
-	j.own(x, foreign, l)
 	return x
 }
 
