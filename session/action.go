@@ -163,7 +163,7 @@ func (a *action) weigh(mode api.Mode, hold bool) (api.Verdict, string) {
 			worst, why = v, rule
 		}
 		a.children = a.children && x.Judgement.NestedAllowed
-		lines = append(lines, x.Command.Line)
+		lines = append(lines, x.Command.Title())
 		if x.Agent != nil {
 			a.agent = x.Agent
 		} else if !a.becomes && a.parent != nil && a.parent.is.Is(x) {

@@ -260,7 +260,7 @@ func (s *Session) nested(k *kin, x *judge.Exec) {
 func (s *Session) askNested(k *kin, x *judge.Exec, rule string, joins bool, also ...api.Event) {
 	c := x.Command
 	s.open(&question{
-		Question: api.Question{Action: k.action.N, Subject: api.SubjectNested, Title: c.Line, Rule: rule, Command: &c},
+		Question: api.Question{Action: k.action.N, Subject: api.SubjectNested, Title: c.Title(), Rule: rule, Command: &c},
 		execs:    []*judge.Exec{x}, action: k.action, kin: k, joins: joins,
 	}, also...)
 }

@@ -27,7 +27,7 @@ func (s *Session) admit(x *judge.Exec, p *process, rule string) {
 func (s *Session) housekeep(x *judge.Exec) {
 	a := &action{profile: x.Profile, upkeep: x.Upkeep}
 	a.Kind, a.Housekeeping = api.KindCommand, true
-	a.Title, a.Verdict, a.By, a.Rule = x.Command.Line, api.Allow, "rule", "housekeeping of "+x.Profile.Name
+	a.Title, a.Verdict, a.By, a.Rule = x.Command.Title(), api.Allow, "rule", "housekeeping of "+x.Profile.Name
 	a.StartedAt = time.Now().UTC()
 	a.ReleasedAt, a.children = a.StartedAt, x.Upkeep.Children
 	if a.children {

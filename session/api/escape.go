@@ -43,6 +43,19 @@ func Escape(s string) string {
 	return b.String()
 }
 
+// Break is how a line break of a command is shown: unlike \n, which may be what was typed.
+const Break = "↵"
+
+// EscapeScript is Escape for a command, with a Break for each line break. What looks like
+// a Break isn't one.
+func EscapeScript(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(Escape(l), Break, `\u21b5`)
+	}
+	return strings.Join(lines, Break)
+}
+
 // EscapeAll is a list with each text escaped.
 func EscapeAll(list []string) []string {
 	out := make([]string, len(list))

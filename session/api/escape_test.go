@@ -34,6 +34,19 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// A command's line breaks can be told from what was typed.
+func TestEscapeScript(t *testing.T) {
+	for in, want := range map[string]string{
+		"ls":                    "ls",
+		"printf 'a\\n'\nls\x1b": `printf 'a\n'↵ls\x1b`,
+		"a ↵ b":                 `a \u21b5 b`,
+	} {
+		if got := EscapeScript(in); got != want {
+			t.Errorf("EscapeScript(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzEscape(f *testing.F) {
 	f.Add("ls\x1b[0m\u202e")
 	f.Fuzz(func(t *testing.T, s string) {

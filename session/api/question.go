@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Verdict is what was said of a command or a connection.
 type Verdict string
@@ -78,6 +81,8 @@ type Command struct {
 	Argv      []string  `json:"argv"`                // what is really executed, each escaped
 	Truncated bool      `json:"truncated,omitempty"` // Argv or Env are too large to be shown whole
 	Unclear   bool      `json:"unclear,omitempty"`   // Argv, Cwd, Program or Env have what is shown as escapes; else a backslash is one
+	Clear     bool      `json:"clear,omitempty"`     // although Unclear: what a person is shown at first has no escapes, for a wrapper's aren't shown and line breaks are marked
+	Script    string    `json:"script,omitempty"`    // Line with each line break as Break; "": there is none, nor what looks like one
 	Parts     []Part    `json:"parts,omitempty"`     // simple commands in Line, each with its own verdict
 	Cwd       string    `json:"cwd"`                 // in the sandbox
 	Program   string    `json:"program"`             // resolved path of the file that will run
@@ -130,6 +135,10 @@ type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
+
+// Title is the command as a person is shown it: its line, with line breaks that can be
+// told from what was typed.
+func (c *Command) Title() string { return cmp.Or(c.Script, c.Line) }
 
 // All lists a command and those that start with it, which a decision covers all.
 func (c *Command) All() []*Command {

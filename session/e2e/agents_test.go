@@ -168,7 +168,7 @@ command = "touch hooked"
 		signIn:   "`OPENAI_API_KEY`",
 		limits:   "adds itself to commits, with a git note that is asked about in step mode; its own screen wasn't driven",
 		again:    []string{"--continue", "-p"},
-		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting\\n\\nCo-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
+		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting↵↵Co-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
 		also:     []string{"git notes --ref=refs/notes/ai-attribution add"},
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "run_shell_command", Input: object{"command": command, "is_background": false}}

@@ -56,16 +56,16 @@ func TestUpkeepIsNoneAlike(t *testing.T) {
 	}
 }
 
-// A wrapper's line breaks aren't in the command that is shown.
+// A wrapper's line breaks aren't in the command that is shown, and its own are marked.
 func TestWrappersLineBreaks(t *testing.T) {
 	const (
 		before = "shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=/tmp/gemini-shell-a1/bgpids.tmp\n(\n  trap 'jobs -p > \"$_bgpids_file\"' EXIT\n"
 		after  = "\n)\n__code=$?\nexit $__code"
 	)
 	j, gemini := made(t), policy.BuiltinProfiles().Named("gemini")
-	for script, unclear := range map[string]bool{"ls": false, "echo a\necho b": true} {
+	for script, want := range map[string]string{"ls": "", "printf 'a\\n'": `printf 'a\n'`, "echo a\necho b": "echo a↵echo b", "echo a\techo b": "unclear"} {
 		x := j.Exec(starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", before+script+after), gemini)
-		if !x.peeled.Wrapped || x.Command.Unclear != unclear {
+		if c := x.Command; !x.peeled.Wrapped || !c.Unclear || c.Clear != (want != "unclear") || c.Clear && c.Script != want {
 			t.Errorf("%q: %+v", script, x.Command)
 		}
 	}

@@ -26,11 +26,12 @@ func command(e *gate.Exec, peeled policy.Peeled, foreign, same []string, l *look
 		Unpinned:  api.EscapeAll(e.Unpinned),
 		Pid:       e.PID,
 	}
-	says := e.Argv
-	if peeled.Wrapped { // the wrapper's own line breaks aren't shown
-		says = []string{peeled.Line}
+	beside := api.Unclear(e.Cwd) || api.Unclear(e.Program.Path) || slices.ContainsFunc(env, api.Unclear)
+	c.Unclear = beside || slices.ContainsFunc(e.Argv, api.Unclear)
+	c.Clear = c.Unclear && !beside && !api.Unclear(strings.ReplaceAll(peeled.Line, "\n", ""))
+	if strings.Contains(c.Line, `\n`) || strings.Contains(c.Line, api.Break) {
+		c.Script = api.EscapeScript(peeled.Line) + unlike(e, peeled, l)
 	}
-	c.Unclear = api.Unclear(e.Cwd) || api.Unclear(e.Program.Path) || slices.ContainsFunc(says, api.Unclear) || slices.ContainsFunc(env, api.Unclear)
 	switch {
 	case len(e.Pipes) > 0:
 		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")

@@ -145,7 +145,7 @@ func (x *Exec) judged(by policy.Judgement) {
 	x.ruled, x.Judgement = by, by
 	x.Command.Parts, x.Command.Uncounted = nil, api.Escape(by.Uncounted)
 	for _, p := range by.Parts {
-		x.Command.Parts = append(x.Command.Parts, api.Part{Text: x.hide.Text(api.Escape(p.Text), ""), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
+		x.Command.Parts = append(x.Command.Parts, api.Part{Text: x.hide.Text(api.EscapeScript(p.Text), ""), Verdict: api.Verdict(p.Verdict), Rule: p.Rule})
 	}
 	x.doubted()
 }

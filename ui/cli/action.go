@@ -96,7 +96,7 @@ func printQuestion(w io.Writer, q api.Question) {
 	}
 	for i, c := range job {
 		if i > 0 {
-			row(w, "piped to", "%s", c.Line)
+			row(w, "piped to", "%s", c.Title())
 		}
 		for i, a := range c.Argv {
 			row(w, fmt.Sprintf("argv[%d]", i), "%s", a)

@@ -62,7 +62,7 @@ func (d *Decision) commands(dst uv.Screen, out []row, width int) (rows []row, co
 		if i > 0 {
 			out = append(out, muted("together with, as one job:"))
 		}
-		out = append(out, command(dst, c.Line, width)...)
+		out = append(out, command(dst, c.Title(), width)...)
 		out = append(out, row{})
 		out = append(out, d.parts(dst, c, width)...)
 		if c.Written {
@@ -158,7 +158,7 @@ func (d *Decision) arguments(dst uv.Screen, width int) []row {
 func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covered int) {
 	q := d.shown
 	if len(q.Changes) == 0 {
-		out = append(out, command(dst, q.Title, width)...)
+		out = append(out, wrapped(dst, q.Title, width, themes.Strong)...)
 	}
 	for i := range q.Changes {
 		out = append(out, change(dst, q.Changes[i], width))

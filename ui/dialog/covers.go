@@ -133,7 +133,7 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 			glyph, k, word = "✗", themes.Denied, "deny"
 		}
 		words := padCells(dst, word, 6)
-		rows := paint.Wrap(dst, p.Text, width-10)
+		rows := paint.Script(dst, p.Text, width-10)
 		out = append(out, row{spans: []text{{glyph + " " + words + " ", k}, {rows[0], themes.Surface}}})
 		for _, r := range rows[1:] {
 			out = append(out, row{indent: 9, spans: []text{{r, themes.Surface}}})
@@ -149,7 +149,7 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 func command(dst uv.Screen, line string, width int) []row {
 	var out []row
 	prompt := "$ "
-	for _, r := range paint.Wrap(dst, line, width-4) {
+	for _, r := range paint.Script(dst, line, width-4) {
 		spans := []text{{" ", themes.Inset}, {prompt, themes.Held}}
 		for _, part := range paint.Marked(r) {
 			k := themes.Inset

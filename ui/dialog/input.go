@@ -154,11 +154,11 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	width := r.measure(area, 92)
 	name := r.question.Title
 	if c := r.question.Command; c != nil {
-		name = c.Line
+		name = c.Title()
 	}
 	rows := []row{{}}
 	cmd := command(dst, name, width)
-	if r.question.Request != nil {
+	if r.question.Request != nil || r.question.Subject == api.SubjectCall {
 		cmd = wrapped(dst, r.question.Title, width, themes.Strong)
 	}
 	if c := r.question.Connection; c != nil {

@@ -94,7 +94,7 @@ func asked(q api.Question) string {
 	case q.Apart():
 		return paint.Wants(q)
 	case q.Command != nil:
-		return q.Command.Line
+		return q.Command.Title()
 	}
 	return q.Title
 }

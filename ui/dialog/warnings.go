@@ -28,7 +28,7 @@ func Warnings(q api.Question) []string {
 		escapes, foreign = escapes || e, foreign || f
 	}
 	if c := q.Command; c != nil { // an escape may be what was typed
-		escapes = slices.ContainsFunc(c.All(), func(c *api.Command) bool { return c.Unclear })
+		escapes = slices.ContainsFunc(c.All(), func(c *api.Command) bool { return c.Unclear && !c.Clear })
 	}
 	if escapes {
 		out = append(out, "tabs, line breaks or invisible characters are in it; they are shown as marked escapes")
@@ -71,5 +71,5 @@ func Plain(q api.Question) bool {
 	}
 	c := q.Command
 	return q.Subject != api.SubjectEdit && c != nil && len(Warnings(q)) == 0 &&
-		len(c.Env) == 0 && len(c.Pipeline) == 0 && len(c.Parts) < 2 && c.Line == q.Title
+		len(c.Env) == 0 && len(c.Pipeline) == 0 && len(c.Parts) < 2 && c.Title() == q.Title
 }

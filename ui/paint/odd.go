@@ -1,6 +1,7 @@
 package paint
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -57,6 +58,9 @@ func Unusual(s string) (escapes, letters bool) {
 
 // escape is the length of the visible escape that s starts with, or 0.
 func escape(s string) int {
+	if strings.HasPrefix(s, api.Break) {
+		return len(api.Break)
+	}
 	if len(s) < 2 || s[0] != '\\' {
 		return 0
 	}

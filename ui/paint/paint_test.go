@@ -2,6 +2,7 @@ package paint
 
 import (
 	"image/color"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,18 @@ func TestWrap(t *testing.T) {
 		if strings.Join(got, "|") != strings.Join(tt.want, "|") {
 			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
 		}
+	}
+}
+
+// A command starts a new row after a line break, and not after what was typed.
+func TestScript(t *testing.T) {
+	s := screen(1, 1)
+	in, want := `printf 'a\n'↵ls`, []string{`printf 'a\n'↵`, "ls"}
+	if got := Script(s, in, 20); !slices.Equal(got, want) {
+		t.Errorf("Script(%q) = %q, want %q", in, got, want)
+	}
+	if got := Marked("a↵b"); len(got) != 3 || !got[1].Odd {
+		t.Errorf("marked are %v", got)
 	}
 }
 

@@ -42,19 +42,24 @@ func ShortenLeft(dst uv.Screen, s string, width int) string {
 // Wrap breaks clean text into rows of at most width columns. It breaks at
 // blanks where it can, never drops a character, and starts a new row after a
 // visible \n, so that a script reads as one.
-func Wrap(dst uv.Screen, s string, width int) []string {
+func Wrap(dst uv.Screen, s string, width int) []string { return wrap(dst, s, width, `\n`) }
+
+// Script is Wrap for a command: its line breaks are marked otherwise.
+func Script(dst uv.Screen, s string, width int) []string { return wrap(dst, s, width, api.Break) }
+
+func wrap(dst uv.Screen, s string, width int, after string) []string {
 	s = Clean(s)
 	if width < 1 {
 		width = 1
 	}
 	var rows []string
 	for {
-		i := strings.Index(s, `\n`)
+		i := strings.Index(s, after)
 		if i < 0 {
 			break
 		}
-		rows = append(rows, wrapRow(dst, s[:i+2], width)...)
-		s = s[i+2:]
+		rows = append(rows, wrapRow(dst, s[:i+len(after)], width)...)
+		s = s[i+len(after):]
 	}
 	if s != "" || len(rows) == 0 {
 		rows = append(rows, wrapRow(dst, s, width)...)
