@@ -214,6 +214,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	}
 	s.watcher = watcher
 	s.files.Hint(watcher.Dirty)
+	before := s.before(ctx)
 	var failed error
 	err = s.loop.Call(ctx, func() {
 		if s.loop.Now() != loop.Starting { // its first row couldn't be committed
@@ -233,6 +234,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.info.Printed = term.Before()
 		begin()
 		s.tellVariables()
+		s.tellPrevious(before)
 		s.openPorts(s.box)
 		for _, b := range s.unread {
 			s.note(true, "a profile of yours isn't used: %s", api.Escape(b.Err.Error()))
