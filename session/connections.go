@@ -49,7 +49,7 @@ const maxRefusals = 100
 func (s *Session) attempted(e api.Event) {
 	if a := e.Attempt; a.Verdict == api.Deny && !a.Open {
 		why := network.Refused(api.Trim(a.Rule, maxReason))
-		if a.Failure == egress.GaveUp {
+		if a.GaveUp() {
 			why = notYet
 		}
 		s.unreached(a.Action, cmp.Or(a.Pattern(), a.Host()), why)

@@ -94,6 +94,12 @@ type Attempt struct {
 	Refusals   []Refusal `json:"refusals,omitempty"` // the first of these
 }
 
+// AttemptGaveUp is the Failure of an attempt whose program didn't wait for an answer.
+const AttemptGaveUp = "the program gave up while it waited"
+
+// GaveUp says whether nobody denied a refused attempt: its program didn't wait for the answer.
+func (a Attempt) GaveUp() bool { return a.Verdict == Deny && a.Failure == AttemptGaveUp }
+
 // Refusal is a request that wasn't passed on.
 type Refusal struct {
 	At     time.Time `json:"at"`

@@ -9,7 +9,15 @@ import (
 
 	"stepbox/policy"
 	"stepbox/runner/egress"
+	"stepbox/session/api"
 )
+
+// The record has a program that gave up as the screens know it.
+func TestGaveUp(t *testing.T) {
+	if egress.GaveUp != api.AttemptGaveUp {
+		t.Errorf("%q isn't %q", egress.GaveUp, api.AttemptGaveUp)
+	}
+}
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 

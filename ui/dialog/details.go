@@ -194,10 +194,12 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 			a := attempts[i]
 			add := adder(dst, &out, width)
 			k, word := themes.OK, "✓ allowed"
-			switch a.Verdict {
-			case api.Deny:
+			switch {
+			case a.GaveUp():
+				k, word = themes.Muted, "∅ gave up before an answer"
+			case a.Verdict == api.Deny:
 				k, word = themes.Denied, "✗ denied"
-			case api.Ask:
+			case a.Verdict == api.Ask:
 				k, word = themes.Held, "◆ held"
 			}
 			out = append(out, row{spans: []text{

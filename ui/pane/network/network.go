@@ -66,7 +66,7 @@ func (p *Pane) rows() []Fold {
 	if !p.built || p.tried != p.State.Tried {
 		p.folds, p.denied = Folds(p.State.Attempts), 0
 		for i := range p.folds {
-			if p.folds[i].Last.Verdict == api.Deny { // as all of its attempts have
+			if a := p.folds[i].Last; a.Verdict == api.Deny && !a.GaveUp() { // as all of its attempts have
 				p.denied += p.folds[i].Count
 			}
 		}
@@ -210,7 +210,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 	}
 	host := Destination(a)
 	title := f.P.S(themes.Text)
-	if a.Verdict == api.Deny {
+	if a.Verdict == api.Deny && !a.GaveUp() {
 		title = f.P.S(themes.Strong)
 	}
 	program := paint.Clean(a.Program)
@@ -243,6 +243,8 @@ func traffic(f paint.Frame, fold Fold, roomy bool) paint.Line {
 // bytes say more.
 func Verdict(fold Fold) (glyph string, token themes.Token, words string) {
 	switch {
+	case fold.Last.GaveUp():
+		return "∅", themes.Muted, "gave up"
 	case fold.Last.Verdict == api.Deny:
 		return "✗", themes.Denied, "denied"
 	case fold.held:

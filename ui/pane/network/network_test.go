@@ -72,14 +72,15 @@ func TestRows(t *testing.T) {
 	for _, a := range tried(t) {
 		s.Apply(api.Event{Attempt: &a})
 	}
+	s.Apply(api.Event{Attempt: &api.Attempt{ID: 19, Protocol: "tcp", Name: "slow.example", Port: 443, Verdict: api.Deny, Failure: api.AttemptGaveUp}})
 	s.Apply(api.Event{Attempt: &api.Attempt{ID: 20, Protocol: "udp", Address: "2001:db8::1", Port: 53, Verdict: api.Ask}})
 	p := &Pane{State: &s}
 	b := uv.NewScreenBuffer(80, 10)
 	p.Draw(b, uv.Rect(0, 0, 80, 10), frame(t))
 	got := b.String()
 	for _, want := range []string{
-		"7 attempts · 3 denied", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
-		"! 03:20 registry.example:443", "failed", "◆", "[2001:db8::1]:53 udp", "HELD",
+		"8 attempts · 3 denied", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
+		"! 03:20 registry.example:443", "failed", "slow.example:443", "gave up", "◆", "[2001:db8::1]:53 udp", "HELD",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q isn't shown:\n%s", want, got)
