@@ -4,11 +4,20 @@ import (
 	"slices"
 	"strings"
 
+	"stepbox/policy"
 	"stepbox/session/api"
 )
 
 // hide puts something in the place of secrets in what is recorded.
 func (s *Session) hide(doc []byte) (out []byte, same bool) { return s.secrets.JSON(doc, "") }
+
+// held are variables without those that have a placeholder, which is no secret.
+func (s *Session) held(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(e string) bool {
+		_, value, _ := strings.Cut(e, "=")
+		return slices.ContainsFunc(s.credentials, func(c policy.Credential) bool { return c.Placeholder() == value })
+	})
+}
 
 // variables are those that the person gave the session, without secrets.
 func (s *Session) variables() (out []string) {

@@ -201,7 +201,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		return err
 	}
 	term, err := terminal.Open(terminal.Config{
-		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho, GoesOn: s.past != nil,
+		Store: s.store, Session: s.cfg.ID, PTY: s.box.Terminal(), Cols: s.cfg.Cols, Rows: s.cfg.Rows, NoEcho: s.cfg.NoEcho, GoesOn: s.past != nil, Mask: s.secrets.Mask(),
 		Failed: func(err error) { s.loop.Post(func() { s.fail(fmt.Errorf("cannot record the terminal: %w", err)) }) },
 	})
 	if err != nil {
@@ -329,7 +329,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	}
 	s.services = s.sockets()
 	s.serveKeys(&of.Spec, s.services)
-	s.secrets = redact.Recording(of.Spec.Env, cfg.Argv, s.profile.Secret()...)
+	s.secrets = redact.Recording(s.held(of.Spec.Env), cfg.Argv, s.profile.Secret()...)
 	s.secrets.Know(withheld...)
 	if s.brought, err = s.bring(place); err != nil {
 		return runner.Spec{}, err

@@ -42,6 +42,7 @@ type Redactor struct {
 type literal struct {
 	value []byte
 	kind  string
+	exact []byte // as it is written
 }
 
 // minLiteral is how long a known value must be, in bytes: replacing every "yes" hides nothing.
@@ -64,7 +65,7 @@ func (r *Redactor) know(value, kind string) {
 	if len(value) < minLiteral {
 		return
 	}
-	r.known = append(r.known, literal{lower([]byte(value)), kind})
+	r.known = append(r.known, literal{lower([]byte(value)), kind, []byte(value)})
 	slices.SortStableFunc(r.known, func(a, b literal) int { return cmp.Compare(len(b.value), len(a.value)) })
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/session/redact"
 	"stepbox/session/screen"
 	"stepbox/store"
 
@@ -54,12 +55,13 @@ type Terminal struct {
 // Config is what a Terminal is opened with.
 type Config struct {
 	Store      *store.Store
-	Session    string      // whose journal is written
-	PTY        *os.File    // the master; Close closes it
-	Cols, Rows int         // its size
-	NoEcho     bool        // it starts without echo: nobody types at it
-	GoesOn     bool        // what is recorded of an earlier agent stays, and this one's comes after it
-	Failed     func(error) // told when bytes can't be recorded: nothing more is shown then
+	Session    string       // whose journal is written
+	PTY        *os.File     // the master; Close closes it
+	Cols, Rows int          // its size
+	NoEcho     bool         // it starts without echo: nobody types at it
+	GoesOn     bool         // what is recorded of an earlier agent stays, and this one's comes after it
+	Mask       *redact.Mask // of what is neither recorded nor shown; nil: all is
+	Failed     func(error)  // told when bytes can't be recorded: nothing more is shown then
 }
 
 const (
@@ -71,6 +73,9 @@ const (
 	// backlog is how far a follower may lag before the agent waits for it.
 	backlog = 1 << 20
 )
+
+// secretLike is how many bytes of a secret's beginning are hardly anything else.
+const secretLike = 8
 
 // inputs bounds the keystrokes on their way to an agent that doesn't read.
 const inputs = 256
@@ -194,6 +199,8 @@ func (t *Terminal) own() {
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	waits := false // for a viewer
+	flush := time.NewTimer(0)
+	defer flush.Stop()
 	for {
 		in := output
 		switch crowded := t.crowded(); {
@@ -216,17 +223,37 @@ func (t *Terminal) own() {
 			switch {
 			case !ok:
 				output = nil
-				t.end()
+				t.finish()
 			case !t.over:
-				t.show(p)
+				t.show(t.Mask.Write(p))
+				if n := t.Mask.Held(); n > 0 {
+					flush.Reset(holdBack(n))
+				}
 			}
+		case <-flush.C:
+			t.show(t.Mask.Flush())
 		case f := <-t.calls:
 			f()
 		case <-t.stop:
-			t.end()
+			t.finish()
 			return
 		}
 	}
+}
+
+// holdBack is for how long bytes wait that may be the beginning of a secret: a few of
+// them are anybody's who types, and nobody is to feel that.
+func holdBack(held int) time.Duration {
+	if held < secretLike {
+		return 10 * time.Millisecond
+	}
+	return 500 * time.Millisecond
+}
+
+// finish shows what is held back, and ends.
+func (t *Terminal) finish() {
+	t.show(t.Mask.Flush())
+	t.end()
 }
 
 // A file of the record begins with the screen as it is by then, so that who seeks in
@@ -249,6 +276,9 @@ func (t *Terminal) keep() error {
 
 // show records what the agent printed and hands it to those who watch.
 func (t *Terminal) show(p []byte) {
+	if len(p) == 0 || t.over {
+		return
+	}
 	if err := errors.Join(t.keep(), t.journal.Output(p)); err != nil {
 		t.broken(err)
 		return

@@ -25,7 +25,7 @@ const patience = 2 * time.Minute
 
 // pipeTerminal is a terminal whose agent is the test.
 type pipeTerminal struct {
-	*testing.T
+	testing.TB
 	*Terminal
 	agent  *os.File
 	failed chan error
@@ -40,7 +40,7 @@ func (p *pipeTerminal) close() {
 	})
 }
 
-func newPipeTerminal(t *testing.T) *pipeTerminal {
+func newPipeTerminal(t testing.TB, how ...func(*Config)) *pipeTerminal {
 	t.Helper()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
 	if err != nil {
@@ -55,11 +55,15 @@ func newPipeTerminal(t *testing.T) *pipeTerminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pipeTerminal{T: t, agent: os.NewFile(uintptr(fds[1]), "agent"), failed: make(chan error, 4)}
-	p.Terminal, err = Open(Config{
+	p := &pipeTerminal{TB: t, agent: os.NewFile(uintptr(fds[1]), "agent"), failed: make(chan error, 4)}
+	c := Config{
 		Store: st, Session: id, PTY: os.NewFile(uintptr(fds[0]), "pty"), Cols: 80, Rows: 24,
 		Failed: func(err error) { p.failed <- err },
-	})
+	}
+	for _, set := range how {
+		set(&c)
+	}
+	p.Terminal, err = Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +83,11 @@ func (p *pipeTerminal) say(s string) {
 func (p *pipeTerminal) over() {
 	p.Helper()
 	p.agent.Close()
-	arrives(p.T, "the end of the output", p.eof)
+	arrives(p.TB, "the end of the output", p.eof)
 	p.close()
 }
 
-func arrives(t *testing.T, what string, done <-chan struct{}) {
+func arrives(t testing.TB, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
