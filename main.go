@@ -37,7 +37,10 @@ import (
 )
 
 func main() {
-	runner.Reexec() // the sandbox's own processes are this program too
+	runner.Reexec()                               // the sandbox's own processes are this program too
+	if filepath.Base(os.Args[0]) == tell.Opener { // agents run it, in their sandbox
+		os.Exit(tell.RunOpen(os.Args[1:], os.Stderr, runner.SocketPath(tell.Socket)))
+	}
 	go func() { os.Exit(run(os.Args[1:])) }()
 	select {}
 }

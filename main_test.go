@@ -35,6 +35,7 @@ import (
 	"stepbox/runner"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
+	"stepbox/session/tell"
 	"stepbox/store"
 )
 
@@ -51,7 +52,7 @@ const ordinary = 12345
 func TestMain(m *testing.M) {
 	runner.Reexec()                                               // the sandboxes' own processes are this binary too
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
-	testscript.Main(m, map[string]func(){"stepbox": main})
+	testscript.Main(m, map[string]func(){"stepbox": main, tell.Opener: main})
 }
 
 // leftovers lists what the sessions of one script left behind: processes,
@@ -293,7 +294,7 @@ var directions = map[string][]string{
 	"session/said":     {"session/effects", "session/api"},
 	"session/budget":   {},
 	"session/ports":    nil,
-	"session/signin":   nil,
+	"session/signin":   {"session/api"},
 	"session/network":  {"session/budget", "runner", "policy", "session/api"},
 	"session/deeds":    {"session/files", "session/base", "session/effects", "session/said", "runner", "policy", "session/api"},
 	"session/outfit":   {"session/files", "runner", "policy", "session/api"},

@@ -86,6 +86,7 @@ type Spec struct {
 	Above      []string          // host folders whose files stand in front of Workspace's, topmost first
 	Etc        map[string][]byte // files of /etc, by their names below it, that stand in front of the host's
 	Self       string            // this program's file on the host, shown at SelfPath; one that is gone is copied; "" for not
+	SelfAs     []string          // further names that it has there
 	Outer      string            // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
 	OuterAbove []string          // as Above, for Outer
 

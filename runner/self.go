@@ -45,7 +45,11 @@ func (s *Sandbox) withSelf() ([]box.Bind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot show this program in the sandbox: %w", err)
 	}
-	return append(slices.Clone(s.spec.Binds), Bind{Source: path, Target: SelfPath}), nil
+	binds := append(slices.Clone(s.spec.Binds), Bind{Source: path, Target: SelfPath})
+	for _, name := range s.spec.SelfAs {
+		binds = append(binds, Bind{Source: path, Target: filepath.Join(filepath.Dir(SelfPath), name)})
+	}
+	return binds, nil
 }
 
 // program looks at a file that everybody may run, as whom it likes.

@@ -44,6 +44,7 @@ type claims struct {
 // sockets are what the sandbox's programs can speak to.
 func (s *Session) sockets() map[string]socket.Service {
 	s.claims.pace, s.claims.calls = rate.NewLimiter(claimRate, claimBurst), rate.NewLimiter(callRate, callBurst)
+	s.servers.opens = rate.NewLimiter(openRate, openBurst)
 	return map[string]socket.Service{tell.Socket: {
 		Limits: socket.Limits{Conns: claimConns, PerSecond: claimPace, Lasts: tell.AskWait},
 		Serve:  s.hear,
@@ -67,7 +68,10 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 		return
 	}
 	var reply tell.Reply
-	if m.Hook != nil {
+	switch {
+	case m.Open != nil:
+		err = s.loop.Request(ctx, func() { reply = s.wantsOpen(m.Open.URL, by) })
+	case m.Hook != nil:
 		claim := m.Hook.Claim()
 		if claim.Event == tell.Permission && by == 0 {
 			reply, err = s.allowedTo(ctx, c, claim)
@@ -75,7 +79,7 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 			return
 		}
 		err = s.loop.Request(ctx, func() { reply = s.hooked(claim, by) })
-	} else {
+	default:
 		reply, err = s.called(ctx, c, *m.Call, by)
 	}
 	s.reply(c, reply, err)

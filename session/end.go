@@ -48,7 +48,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		}
 	}
 	s.actions.forming = nil
-	s.info.Ports = s.served()
+	s.info.Ports, s.info.Servers, s.info.Pages = s.served(), nil, nil
 	s.loop.Aside(func() func() {
 		s.watcher.Close()
 		s.sources.Close()

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"stepbox/runner"
 	"stepbox/runner/egress"
@@ -14,12 +17,16 @@ import (
 	"stepbox/session/loop"
 	"stepbox/session/ports"
 	"stepbox/session/signin"
+	"stepbox/session/tell"
 )
 
-// Bounds of looking for servers.
+// Bounds of looking for servers, and of pages that are to be opened.
 const (
 	serversEvery = 2 * time.Second
-	maxOffered   = 20 // ports that are told of; an agent may open many
+	maxOffered   = 20  // ports and pages that are told of; an agent may open many
+	maxPages     = 3   // that are offered at a time
+	openRate     = 0.1 // wishes to open one in a second, on average
+	openBurst    = 5   // and at once
 )
 
 // Publish has this machine reach a server of the sandbox, until the session ends or what
@@ -126,7 +133,7 @@ func (s *Session) watchServers(box *runner.Sandbox) {
 				s.log.Warn("the agent's servers can't be listed", "error", err)
 				return
 			}
-			var to signin.Page
+			var to api.WebPage
 			if len(found) > 0 {
 				to = signin.Find(s.term.Text())
 			}
@@ -142,11 +149,12 @@ func (s *Session) watchServers(box *runner.Sandbox) {
 type servers struct {
 	seen, told, signIn map[int]bool
 	notes              int // at most maxOffered
+	opens              *rate.Limiter
 }
 
 // serving offers the servers that are there at two looks, each port once; and once more
 // when the agent's screen has a page for signing in that leads back to it.
-func (s *Session) serving(found []egress.Listener, to signin.Page) {
+func (s *Session) serving(found []egress.Listener, to api.WebPage) {
 	if s.loop.Now() != loop.Running {
 		return
 	}
@@ -157,26 +165,85 @@ func (s *Session) serving(found []egress.Listener, to signin.Page) {
 	if !slices.Equal(s.info.Ports, s.served()) {
 		s.countSoon()
 	}
-	before := k.seen
+	before, there := k.seen, []api.Server(nil)
 	k.seen = map[int]bool{}
 	for _, l := range found {
 		k.seen[l.Port] = true
 		published := slices.ContainsFunc(s.info.Ports, func(p api.Port) bool { return p.Port == l.Port })
+		name := ""
+		if l.Program != "" {
+			name = api.Escape(path.Base(l.Program))
+		}
+		if before[l.Port] && !published && len(there) < maxOffered {
+			there = append(there, api.Server{Port: l.Port, Program: name})
+		}
+		if to.Port == l.Port && s.offer(to) {
+			s.countSoon()
+		}
 		switch {
 		case published || k.notes >= maxOffered:
 		case to.Port == l.Port && !k.signIn[l.Port]:
 			k.notes++
 			k.signIn[l.Port], k.told[l.Port] = true, true
-			s.note(true, "the agent's screen has a page for signing in at %s, which leads back to its port %d: stepbox publish %s %d --exactly --for 10m, then open the address that it shows. It may be any page: look at its name",
+			s.note(true, "the agent's screen has a page for signing in at %s, which leads back to its port %d: the palette opens or copies it, or stepbox publish %s %d --exactly --for 10m, then open the address that it shows. It may be any page: look at its name",
 				api.Escape(to.Host), l.Port, s.cfg.ID, l.Port)
 		case before[l.Port] && !k.told[l.Port]:
 			k.notes++
 			k.told[l.Port] = true
-			name := "a program"
-			if l.Program != "" {
-				name = api.Escape(path.Base(l.Program))
-			}
-			s.note(false, "%s listens on port %d; stepbox publish %s %d opens http://localhost:%d", name, l.Port, s.cfg.ID, l.Port, l.Port)
+			s.note(false, "%s listens on port %d; stepbox publish %s %d, or the palette, opens http://localhost:%d", cmp.Or(name, "a program"), l.Port, s.cfg.ID, l.Port, l.Port)
 		}
 	}
+	if !slices.Equal(there, s.info.Servers) {
+		s.info.Servers = there
+		s.countSoon()
+	}
+}
+
+// offer has a page be one of those that a person is offered; false when it is already.
+func (s *Session) offer(p api.WebPage) bool {
+	if slices.Contains(s.info.Pages, p) {
+		return false
+	}
+	s.info.Pages = append(slices.Clone(s.info.Pages[max(0, len(s.info.Pages)+1-maxPages):]), p)
+	return true
+}
+
+// wantsOpen offers what a program of the sandbox wants opened, by the agent itself or in
+// an action. Nothing opens it by itself.
+func (s *Session) wantsOpen(text string, by int) tell.Reply {
+	if s.loop.Now() != loop.Running || !s.servers.opens.Allow() {
+		return tell.Reply{Failed: true, Text: errTooOften.Error()}
+	}
+	p, err := api.ParseWebPage(text)
+	if err != nil {
+		return tell.Reply{Failed: true, Text: err.Error()}
+	}
+	if s.offer(p) {
+		s.record(nil, s.changed("offered"))
+		if s.servers.notes < maxOffered {
+			s.servers.notes++
+			who := "the agent"
+			if by != 0 {
+				who = fmt.Sprintf("action %d", by)
+			}
+			s.note(true, "%s wants a page of %s opened in your browser: the palette shows, opens or copies it. It may be any page: look at its name", who, api.Escape(p.Host))
+		}
+	}
+	return tell.Reply{}
+}
+
+// withOpener is an environment whose programs have the opener open pages, unless the
+// person said by what.
+func withOpener(environ []string) []string {
+	out := slices.Clone(environ)
+	folder := path.Dir(runner.SelfPath)
+	for i, e := range out {
+		if strings.HasPrefix(e, "PATH=") {
+			out[i] = e + ":" + folder
+		}
+	}
+	if !slices.ContainsFunc(out, func(e string) bool { return strings.HasPrefix(e, "BROWSER=") }) {
+		out = append(out, "BROWSER="+path.Join(folder, tell.Opener))
+	}
+	return out
 }

@@ -27,6 +27,7 @@ import (
 	"stepbox/session/network"
 	"stepbox/session/outfit"
 	"stepbox/session/redact"
+	"stepbox/session/tell"
 	"stepbox/session/terminal"
 )
 
@@ -329,6 +330,9 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	}
 	s.services = s.sockets()
 	s.serveKeys(&of.Spec, s.services)
+	if cfg.Program != "" { // what opens pages comes last in PATH: one of the system's asks BROWSER
+		of.Spec.SelfAs, of.Spec.Env = []string{tell.Opener}, withOpener(of.Spec.Env)
+	}
 	s.secrets = redact.Recording(s.held(of.Spec.Env), cfg.Argv, s.profile.Secret()...)
 	s.secrets.Know(withheld...)
 	if s.brought, err = s.bring(place); err != nil {

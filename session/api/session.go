@@ -62,6 +62,8 @@ type Session struct {
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
 	Ports       []Port       `json:"ports,omitempty"`        // of the agent's servers, that this machine reaches, or did at its end
+	Servers     []Server     `json:"servers,omitempty"`      // of the agent's, that this machine could reach: while it runs
+	Pages       []WebPage    `json:"pages,omitempty"`        // that it wants opened, the newest last: while it runs
 	Caches      []string     `json:"caches,omitempty"`       // the person's build caches that it began with, escaped
 	Variables   []string     `json:"variables,omitempty"`    // that the person gave it, NAME=value, secrets as NAME=•••
 	Rules       []Rule       `json:"rules,omitempty"`        // that were made in this session, the newest first, those that files keep as well

@@ -4,67 +4,78 @@
 package signin
 
 import (
-	"net/netip"
-	"net/url"
-	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"stepbox/session/api"
 )
 
-// Page is where a person signs in.
-type Page struct {
-	URL  string // https, of at most maxURL bytes, printable ASCII
-	Host string
-	Port int // that it leads back to
-}
-
 const (
-	maxURL  = 4096
-	maxHost = 80 // a longer name begins as any site's, and where it ends isn't seen
-	maxSeen = 8  // addresses that are looked at
+	maxText = 5000 // bytes of a text that may be an address
+	maxSeen = 8    // addresses that are looked at
 )
 
 // Find looks for the last one on a screen, given by its rows; the zero Page is none. An
-// address goes on in the next row where it fills the one that it is in.
-func Find(rows []string) (found Page) {
-	wide := 0
-	for _, r := range rows {
-		wide = max(wide, len(r))
-	}
-	for i, seen := 0, 0; i < len(rows) && seen < maxSeen; i++ {
-		_, rest, ok := strings.Cut(rows[i], "https://")
+// address goes on in the next row where it fills the one that it is in; within a frame,
+// the room in it.
+func Find(rows []string) (found api.WebPage) {
+	lines := unframed(rows)
+	for i, seen := 0, 0; i < len(lines) && seen < maxSeen; i++ {
+		_, rest, ok := strings.Cut(lines[i].text, "https://")
 		if !ok {
 			continue
 		}
 		seen++
-		for n := i; n+1 < len(rows) && len(rows[n]) == wide && len(rest) < maxURL; n++ {
-			rest += rows[n+1]
+		for n := i; n+1 < len(lines) && lines[n].full && len(rest) < maxText; n++ {
+			more, same := strings.CutPrefix(lines[n+1].text, lines[i].indent())
+			if !same {
+				break
+			}
+			rest += more
 		}
 		if end := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) }); end >= 0 {
 			rest = rest[:end]
 		}
-		if p := page("https://" + rest); p.Port != 0 {
+		if p, err := api.ParseWebPage("https://" + rest); err == nil && p.Port != 0 {
 			found = p
 		}
 	}
 	return found
 }
 
-// page is what an address leads to; the zero Page is nothing of that kind.
-func page(text string) Page {
-	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURL || u.User != nil || u.Hostname() == "" || len(u.Hostname()) > maxHost {
-		return Page{}
+// line is a row without the frame around it.
+type line struct {
+	text   string
+	framed bool
+	full   bool // a text that was broken goes on in the next one
+}
+
+func (l line) indent() string { return l.text[:len(l.text)-len(strings.TrimLeft(l.text, " "))] }
+
+// sides are what a frame's left and right is drawn with.
+const sides = "│┃║|"
+
+func unframed(rows []string) []line {
+	out := make([]line, len(rows))
+	for i, r := range rows {
+		r = strings.TrimRight(r, " ")
+		out[i].text = r
+		if inner := strings.TrimLeft(r, " "); utf8.RuneCountInString(inner) > 1 {
+			_, left := utf8.DecodeRuneInString(inner)
+			last, right := utf8.DecodeLastRuneInString(inner)
+			if strings.ContainsRune(sides, last) && strings.Contains(sides, inner[:left]) {
+				out[i] = line{text: strings.TrimRight(inner[left:len(inner)-right], " "), framed: true}
+			}
+		}
 	}
-	back, err := url.Parse(u.Query().Get("redirect_uri"))
-	if err != nil || back.Scheme != "http" {
-		return Page{}
+	for from := 0; from < len(out); { // rows that are framed alike have the same room
+		to, wide := from, 0
+		for ; to < len(out) && out[to].framed == out[from].framed; to++ {
+			wide = max(wide, utf8.RuneCountInString(out[to].text))
+		}
+		for ; from < to; from++ {
+			out[from].full = from+1 < to && utf8.RuneCountInString(out[from].text) == wide
+		}
 	}
-	if addr, err := netip.ParseAddr(back.Hostname()); back.Hostname() != "localhost" && (err != nil || !addr.IsLoopback()) {
-		return Page{}
-	}
-	port, err := strconv.ParseUint(back.Port(), 10, 16)
-	if err != nil || port == 0 {
-		return Page{}
-	}
-	return Page{URL: text, Host: u.Hostname(), Port: int(port)}
+	return out
 }

@@ -26,8 +26,18 @@ func TestFind(t *testing.T) {
 		"a port too large":  {[]string{strings.Replace(real, "1455", "145500", 1)}, "", 0},
 		"as someone else":   {[]string{strings.Replace(real, "auth.", "you@auth.", 1)}, "", 0},
 		"a name too long":   {[]string{strings.Replace(real, "auth.example", "auth.example."+strings.Repeat("x.", 40)+"evil.example", 1)}, "", 0},
-		"quoted":            {[]string{`"` + real + `"`}, "auth.example", 1455},
-		"too long":          {[]string{real + strings.Repeat("x", maxURL)}, "", 0},
+		"in a frame": {[]string{
+			"╭──────────────────────────────────────────────╮",
+			"│ Browser didn't open? Use the address below   │",
+			"│                                              │",
+			"│ " + real[:44] + " │", "│ " + real[44:88] + " │", "│ " + real[88:] + strings.Repeat(" ", 133-len(real)) + "│",
+			"│                                              │",
+			"╰──────────────────────────────────────────────╯ and more than that beside it",
+		}, "auth.example", 1455},
+		"indented":    {[]string{"Open:", "  " + real[:50], "  " + real[50:100], "  " + real[100:]}, "auth.example", 1455},
+		"beside text": {[]string{"  " + real[:60], "Press Enter"}, "", 0},
+		"quoted":      {[]string{`"` + real + `"`}, "auth.example", 1455},
+		"too long":    {[]string{real + strings.Repeat("x", 4096)}, "", 0},
 	} {
 		if p := Find(c.rows); p.Host != c.host || p.Port != c.port {
 			t.Errorf("%s: %+v", name, p)
@@ -40,7 +50,7 @@ func FuzzFind(f *testing.F) {
 	f.Add(real[:40], real[40:])
 	f.Fuzz(func(t *testing.T, a, b string) {
 		p := Find([]string{a, b})
-		if p.Port != 0 && (len(p.URL) > maxURL || !strings.HasPrefix(p.URL, "https://") || strings.ContainsFunc(p.URL, func(r rune) bool { return r <= ' ' || r > '~' })) {
+		if p.Port != 0 && (len(p.URL) > 3*4096 || !strings.HasPrefix(p.URL, "https://") || strings.ContainsFunc(p.URL, func(r rune) bool { return r <= ' ' || r > '~' })) {
 			t.Errorf("%+v", p)
 		}
 	})

@@ -1,6 +1,6 @@
 // Package tell is what an agent's own hooks and an MCP server say to the supervisor of
 // their session from inside the sandbox, and what they are answered: the messages, the
-// programs that send them (`stepbox hook`, `stepbox mcp`), and what can be read out of
+// programs that send them (`stepbox hook`, `stepbox mcp`, `xdg-open`), and what can be read out of
 // the tool calls of each kind of agent.
 //
 // A message is one line of JSON over the socket that PID 1 listens at, see
@@ -37,6 +37,12 @@ const (
 type Message struct {
 	Hook *Hook `json:"hook,omitempty"`
 	Call *Call `json:"call,omitempty"`
+	Open *Open `json:"open,omitempty"`
+}
+
+// Open is what a program wants opened in the person's browser.
+type Open struct {
+	URL string `json:"url"`
 }
 
 // Hook is what an agent handed to one of its hooks.
@@ -84,8 +90,14 @@ func Parse(line []byte) (Message, error) {
 	if err := d.Decode(&m); err != nil {
 		return Message{}, fmt.Errorf("cannot read what the sandbox says: %w", err)
 	}
-	if (m.Hook == nil) == (m.Call == nil) {
-		return Message{}, errors.New("cannot read what the sandbox says: it is neither a hook's nor a tool's")
+	members := 0
+	for _, there := range []bool{m.Hook != nil, m.Call != nil, m.Open != nil} {
+		if there {
+			members++
+		}
+	}
+	if members != 1 {
+		return Message{}, errors.New("cannot read what the sandbox says: it isn't one of a hook, a tool and a page to open")
 	}
 	return m, nil
 }

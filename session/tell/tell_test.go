@@ -30,10 +30,13 @@ func TestParse(t *testing.T) {
 		`{"hook":{"event":"PreToolUse","session":"other"}}`:                              false,
 		`{"call":{"tool":"ask_person","answer":"approve"}}`:                              false,
 		`{"call":{"tool":7}}`:                                                            false,
-		`{}`:                                                                             false,
-		``:                                                                               false,
-		`null`:                                                                           false,
-		`[1]`:                                                                            false,
+		`{"open":{"url":"https://a.example"}}`:                                           true,
+		`{"open":{"url":"https://a.example"},"call":{"tool":"my_changes"}}`:              false,
+		`{"open":{"url":"https://a.example","publish":1}}`:                               false,
+		`{}`:   false,
+		``:     false,
+		`null`: false,
+		`[1]`:  false,
 	} {
 		if _, err := Parse([]byte(line)); (err == nil) != ok {
 			t.Errorf("%s: %v", line, err)
