@@ -58,7 +58,10 @@ type OpenFiles struct {
 func (o OpenFiles) Runs(path string) bool { return o.unread || o.runs[path] }
 
 // OpenFiles looks for them. Freeze the sandbox first: the list is a snapshot.
-func (s *Sandbox) OpenFiles() OpenFiles {
+func (s *Sandbox) OpenFiles() OpenFiles { return s.mapped(s.spec.Workspace) }
+
+// mapped is OpenFiles for any folder inside.
+func (s *Sandbox) mapped(folder string) OpenFiles {
 	shared, o := map[string]bool{}, OpenFiles{runs: map[string]bool{}}
 	for _, pid := range s.pids() {
 		mapped, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
@@ -70,7 +73,7 @@ func (s *Sandbox) OpenFiles() OpenFiles {
 			if len(fields) < 6 || len(fields[1]) != 4 {
 				continue
 			}
-			path, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n"), s.spec.Workspace+"/")
+			path, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n"), folder+"/")
 			switch {
 			case !ok:
 			case fields[1][3] != 's':

@@ -12,6 +12,11 @@ import (
 // merged mount. Freeze the sandbox first: a running agent would race with it.
 // The contents are read from source, in this process.
 func (s *Sandbox) Restore(ctx context.Context, plan *restore.Plan, source restore.Source) (restore.Report, error) {
+	return s.restore(ctx, s.spec.Workspace, plan, source)
+}
+
+// restore is Restore on a folder inside, the root of an overlay.
+func (s *Sandbox) restore(ctx context.Context, folder string, plan *restore.Plan, source restore.Source) (restore.Report, error) {
 	var report restore.Report
 	encoded, err := plan.MarshalBinary()
 	if err != nil {
@@ -19,7 +24,7 @@ func (s *Sandbox) Restore(ctx context.Context, plan *restore.Plan, source restor
 	}
 	contents, w, err := os.Pipe()
 	if err != nil {
-		return report, fmt.Errorf("cannot restore the project: %w", err)
+		return report, fmt.Errorf("cannot restore %q: %w", folder, err)
 	}
 	sent := make(chan struct{})
 	go func() {
@@ -28,12 +33,12 @@ func (s *Sandbox) Restore(ctx context.Context, plan *restore.Plan, source restor
 		// An error is the holder's to tell: it lacks what couldn't be sent.
 		_ = restore.SendContents(ctx, w, plan, source)
 	}()
-	err = s.holder.Restore(ctx, s.spec.Workspace, encoded, contents, &report)
+	err = s.holder.Restore(ctx, folder, encoded, contents, &report)
 	contents.Close()
 	w.Close() // ends a write to a holder that doesn't read any more
 	<-sent
 	if err != nil {
-		return report, fmt.Errorf("cannot restore the project: %w", err)
+		return report, fmt.Errorf("cannot restore %q: %w", folder, err)
 	}
 	return report, nil
 }

@@ -26,6 +26,9 @@ const maxLeft = 100
 
 // RollbackPlan says what a roll back would do.
 func (s *Session) RollbackPlan(ctx context.Context, req api.RollbackRequest) (api.RollbackPlan, error) {
+	if req.Home != nil {
+		return s.homePlan(ctx, req)
+	}
 	p, err := s.plan(ctx, req)
 	if err != nil {
 		return api.RollbackPlan{}, err
@@ -106,6 +109,9 @@ func (s *Session) catchTurn(ctx context.Context) error {
 // Rollback carries out the plan that was shown. Once it has begun it isn't
 // stopped halfway by a client that goes away.
 func (s *Session) Rollback(ctx context.Context, req api.RollbackRequest) (api.Rollback, error) {
+	if req.Home != nil {
+		return s.homeRollback(ctx, req)
+	}
 	var p *files.Plan
 	if err := s.loop.Request(ctx, func() {
 		for _, o := range s.shown {

@@ -30,6 +30,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/deeds"
 	"stepbox/session/files"
+	"stepbox/session/home"
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/loop"
@@ -95,6 +96,7 @@ type Session struct {
 	unread   []rules.Broken // profiles of the person's that can't be used
 	outfit   *outfit.Outfit
 	brought  *api.Brought
+	home     home.Place                // set by dress, and not changed
 	services map[string]socket.Service // at which the sandbox's programs speak to it
 	judge    *judge.Judge              // complete when the agent has been started, and not changed then
 	ledger   *ledger.Ledger
@@ -142,6 +144,7 @@ type Session struct {
 	word       string        // what the agent is told with its next command
 	refusals   []string      // destinations that it was told can't be reached; at most maxRefusals
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
+	shownHome  []*home.Plan  // the same of its home
 	holdNext   bool          // step over: hold the next action whatever the mode
 	tornSaid   bool
 	reachSaid  bool         // a process that reached for another was told of

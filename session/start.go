@@ -323,7 +323,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	if err != nil {
 		return runner.Spec{}, err
 	}
-	s.outfit = of
+	s.outfit, s.home = of, place
 	withheld, err := s.guardCredentials(ctx, &of.Spec)
 	if err != nil {
 		return runner.Spec{}, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -45,6 +46,24 @@ func submounts(mounts []*mountinfo.Info, folder string) []string {
 		}
 	}
 	return below
+}
+
+// MountsBelow lists what a process has mounted below a folder that is a mount itself, by
+// its own paths.
+func MountsBelow(pid int, folder string) ([]string, error) {
+	table, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the mounts of process %d: %w", pid, err)
+	}
+	defer table.Close()
+	mounts, err := mountinfo.GetMountsFromReader(table, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the mounts of process %d: %w", pid, err)
+	}
+	if !slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return m.Mountpoint == folder }) {
+		return nil, fmt.Errorf("process %d has nothing mounted at %q", pid, folder)
+	}
+	return submounts(mounts, folder), nil
 }
 
 // addWorkspace mounts the project's overlay at the project's own path, and that of

@@ -122,12 +122,17 @@ type RollbackTarget struct {
 	ToBefore  int        `json:"to_before,omitempty"` // all that changed since just before this action
 	Selection *Selection `json:"selection,omitempty"` // these changes alone: later ones of other files, and of other lines, stay
 	Redo      int64      `json:"redo,omitempty"`      // a Rollback's ID: what it took back comes again, or what it had come again goes
+	Home      *HomePaths `json:"home,omitempty"`      // what was changed in a home of the session's own, for good
 }
 
 // Words says what it is to do, and again the arguments of stepbox rollback that do so,
 // after the session's; "" where paths, files or hunks were chosen.
 func (t RollbackTarget) Words() (words, again string) {
 	switch {
+	case t.Home != nil && len(t.Home.Paths) > 0:
+		return "a rollback of some of the home", ""
+	case t.Home != nil:
+		return "a rollback of the home", "--home"
 	case t.ToBefore != 0:
 		return fmt.Sprintf("a rollback to before action %d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
 	case t.Redo != 0:
@@ -205,6 +210,8 @@ type Rollback struct {
 	// What changed after the plan was shown and isn't part of it stays as it is.
 	Left     []string `json:"left,omitempty"`      // escaped; the first of them
 	LeftMore int      `json:"left_more,omitempty"` // further ones
+
+	Took []string `json:"took,omitempty"` // of a Home: what went back, escaped; the first of them
 }
 
 // PutsIn says whether a roll back has something come again, rather than taking it out.

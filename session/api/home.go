@@ -129,6 +129,12 @@ type HomeChanges struct {
 	More  int          `json:"more,omitempty"` // further ones that aren't listed
 }
 
+// HomePaths are files and folders of a home, exact, below it; none: all of it, but for
+// what the agent lives on, see HomeChanges.
+type HomePaths struct {
+	Paths [][]byte `json:"paths,omitempty"`
+}
+
 // KeepHome asks for some of them, files or folders, to be taken over; none: for all.
 type KeepHome struct {
 	Paths [][]byte `json:"paths,omitempty"`

@@ -108,7 +108,7 @@ func (l *Line) Recall(checkpoints []api.Checkpoint, rollbacks []api.Rollback) {
 			l.from[cp.ID] = last
 		}
 		for len(rollbacks) > 0 && !cp.At.Before(rollbacks[0].At) {
-			if r := rollbacks[0]; cp.From == 0 && r.Failure == "" && !r.Open {
+			if r := rollbacks[0]; cp.From == 0 && r.Home == nil && r.Failure == "" && !r.Open {
 				l.from[cp.ID] = r.Checkpoint
 			}
 			rollbacks = rollbacks[1:]

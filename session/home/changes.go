@@ -1,17 +1,15 @@
 package home
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/policy"
 	"stepbox/runner/overlay/manifest"
@@ -19,145 +17,86 @@ import (
 	"stepbox/session/judge"
 )
 
-// Bounds on what is looked at of a session's home, and on a file that is taken over.
+// Bounds on what is listed of a session's home, and on a file that is taken over.
 const (
-	maxSeen   = 50_000
 	maxListed = 2_000
 	maxKept   = 64 << 20
 )
 
-// view is a session's home that is looked at: what was written, and what is below that.
-type view struct {
-	upper Dir
-	below []Dir // topmost first; the last is the profile's
-}
-
-// look opens a session's home and does something with it.
-func (p Place) look(f func(view) error) error {
-	if p.Upper == "" {
-		return api.Problemf(api.CodeInvalid, "its home isn't a session's own view of the profile's (stepbox run --home session): there is nothing to compare")
-	}
-	var open []Dir
-	defer func() {
-		for _, d := range open {
-			d.Close()
-		}
-	}()
-	for _, folder := range []string{p.Upper, p.Front, p.Folder} {
-		d, err := Open(folder)
-		if errors.Is(err, fs.ErrNotExist) && folder != p.Folder {
-			continue // nothing was written, or brought
-		}
-		if err != nil {
-			return err
-		}
-		open = append(open, d)
-	}
-	if open[0].Name() != p.Upper {
-		return nil
-	}
-	return f(view{open[0], open[1:]})
-}
+// errNotOwn is said of homes that have nothing below them.
+var errNotOwn = api.Problemf(api.CodeInvalid, "its home isn't a session's own view of the profile's (stepbox run --home session): there is nothing to compare")
 
 // Changes lists what a session changed in its home against the profile's, and what it
 // was brought. Some paths may be named, files or folders: then only these.
-func (p Place) Changes(profile *policy.Profile, paths ...string) (out api.HomeChanges, err error) {
+func (p Place) Changes(ctx context.Context, profile *policy.Profile, paths ...string) (out api.HomeChanges, err error) {
+	if p.Upper == "" {
+		return out, errNotOwn
+	}
+	upper, err := Open(p.Upper)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil // nothing was written
+	}
+	if err != nil {
+		return out, err
+	}
+	upper.Close()
+	c, err := p.compare(ctx, nil)
+	if err != nil {
+		return out, err
+	}
+	defer c.close()
 	brought := profile.Brings()
-	seen := 0
-	err = p.look(func(v view) error {
-		return fs.WalkDir(v.upper.FS(), ".", func(rel string, e fs.DirEntry, err error) error {
-			if seen++; seen > maxSeen || len(out.Files) >= maxListed {
-				out.More++
-				return fs.SkipAll
-			}
-			if rel == "." && err == nil || !chosen(rel, paths) {
-				return nil
-			}
-			c, changed := v.change(rel, e, err)
-			if c.Path = []byte(rel); changed {
-				c.Beware = append(c.Beware, beware(rel, brought)...)
-				out.Files = append(out.Files, c)
-			}
-			return nil
-		})
-	})
-	return out, err
+	for _, at := range slices.Sorted(maps.Keys(c.differs)) {
+		d := c.differs[at]
+		switch change, is := d.told(); {
+		case !is || !chosen(at, paths):
+		case len(out.Files) >= maxListed:
+			out.More++
+		default:
+			change.Path, change.Beware = []byte(at), d.traps(at, brought)
+			out.Files = append(out.Files, change)
+		}
+	}
+	return out, nil
 }
 
-// chosen says whether a path is one of some, below one of them or above; of none all are.
+// chosen says whether a path is one of some, or below one of them; of none all are.
 func chosen(rel string, of []string) bool {
 	return len(of) == 0 || slices.ContainsFunc(of, func(o string) bool { return manifest.Within(rel, filepath.Clean(o)) })
 }
 
-// change is what became of one file; changed is false where it is as it was.
-func (v view) change(rel string, e fs.DirEntry, err error) (c api.HomeChange, changed bool) {
-	if err != nil {
-		return api.HomeChange{Kind: "added", Why: "it can't be read"}, true
-	}
-	info, err := v.upper.Lstat(rel)
+// told is a difference as it is told of what may be kept; is is false for what is none
+// then: folders, and modes, but for being executable.
+func (d difference) told() (c api.HomeChange, is bool) {
+	c.Kind = "added"
 	switch {
-	case err != nil: // it is gone by now
-		return c, false
-	case info.IsDir(): // alone it is nothing
-		return api.HomeChange{Kind: "modified", Why: "the folder is another: what is in the profile's stays there"}, v.opaque(rel)
-	}
-	was, found := fs.FileInfo(nil), false
-	for _, d := range slices.Backward(v.below) {
-		if i, err := d.Lstat(rel); err == nil {
-			was, found = i, true
-		}
-	}
-	c.Kind, c.Size = "added", info.Size()
-	if found {
-		c.Kind = "modified"
-	}
-	st, _ := info.Sys().(*syscall.Stat_t)
-	switch {
-	case st != nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0: // overlayfs.rst, "whiteouts"
-		c.Kind, c.Size = "deleted", 0
-		if found && !was.Mode().IsRegular() && was.Mode()&fs.ModeSymlink == 0 {
+	case d.now == nil:
+		if c.Kind = "deleted"; d.old.Kind != manifest.KindFile && d.old.Kind != manifest.KindSymlink {
 			c.Why = "what was there isn't a file: delete it in the profile's home yourself"
 		}
-		return c, found
-	case !info.Mode().IsRegular():
-		c.Why = "it is neither a file nor a folder"
-		if info.Mode()&fs.ModeSymlink != 0 {
-			c.Why = "it is a link, and links aren't kept"
-		}
 		return c, true
-	case info.Size() > maxKept:
+	case d.now.Kind == manifest.KindDir && (d.old == nil || d.old.Kind == manifest.KindDir):
+		return c, false
+	case d.old != nil:
+		c.Kind = "modified"
+	}
+	switch c.Size = d.now.Size; {
+	case d.now.Kind == manifest.KindSymlink:
+		c.Why = "it is a link, and links aren't kept"
+	case d.now.Kind == manifest.KindDir:
+		c.Why = "it is a folder in the place of a file or a link"
+	case d.now.Kind != manifest.KindFile:
+		c.Why = "it is neither a file nor a folder"
+	case d.old != nil && d.old.Kind == manifest.KindDir:
+		c.Why = "it is in the place of a folder"
+	case d.now.Unsaved != "":
+		c.Why = "it can't be read"
+	case d.now.Size > maxKept:
 		c.Why = fmt.Sprintf("it has more than %d MiB", maxKept>>20)
-	case v.same(rel, info):
+	case !d.content && d.old != nil && (d.old.Mode^d.now.Mode)&0o100 == 0:
 		return c, false
 	}
-	if info.Mode()&0o111 != 0 {
-		c.Beware = append(c.Beware, "it can be run")
-	}
 	return c, true
-}
-
-// opaque says whether a folder stands in the place of another, overlayfs.rst.
-func (v view) opaque(rel string) bool {
-	f, err := v.upper.Open(rel)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	n, err := unix.Fgetxattr(int(f.Fd()), "user.overlay.opaque", make([]byte, 8))
-	return err == nil && n > 0 && slices.ContainsFunc(v.below, func(d Dir) bool { _, err := d.Lstat(rel); return err == nil })
-}
-
-// same says whether a file is as one of those below it.
-func (v view) same(rel string, info fs.FileInfo) bool {
-	return slices.ContainsFunc(v.below, func(d Dir) bool {
-		was, err := d.Lstat(rel)
-		if err != nil || was.Size() != info.Size() || (was.Mode()^info.Mode())&0o100 != 0 {
-			return false
-		}
-		a, _, err := d.Read(rel, maxKept)
-		b, _, failed := v.upper.Read(rel, maxKept)
-		return err == nil && failed == nil && bytes.Equal(a, b)
-	})
 }
 
 // beware says what a file does to the next session that has it.
@@ -181,42 +120,50 @@ func beware(rel string, brought policy.Brings) (out []string) {
 
 // Keep takes a session's changes, or some of them, into the profile's home, and says
 // which: files and deletions, never links. What fails says why.
-func (p Place) Keep(profile *policy.Profile, paths ...string) (api.HomeChanges, error) {
-	out, err := p.Changes(profile, paths...)
+func (p Place) Keep(ctx context.Context, profile *policy.Profile, paths ...string) (api.HomeChanges, error) {
+	out, err := p.Changes(ctx, profile, paths...)
+	if err != nil || len(out.Files) == 0 {
+		return out, err
+	}
+	upper, err := Open(p.Upper)
 	if err != nil {
 		return out, err
 	}
-	err = p.look(func(v view) error {
-		into := v.below[len(v.below)-1]
-		for i := range out.Files {
-			c := &out.Files[i]
-			if c.Why != "" {
-				continue
-			}
-			var err error
-			rel := string(c.Path)
-			if into.linked(rel) {
-				c.Why = "it can't be kept: in the profile's home something else than a folder is above it, such as a link"
-				continue
-			}
-			if c.Kind == "deleted" {
-				if err = into.Remove(rel); errors.Is(err, fs.ErrNotExist) {
-					err = nil // it was only brought
-				}
-			} else {
-				var data []byte
-				var mode fs.FileMode
-				if data, mode, err = v.upper.Read(rel, maxKept); err == nil {
-					err = into.Write(rel, data, mode&0o111 != 0)
-				}
-			}
-			if c.Kept = err == nil; err != nil {
-				c.Why = "it can't be kept: " + cause(err)
-			}
+	defer upper.Close()
+	into, err := Open(p.Folder)
+	if err != nil {
+		return out, err
+	}
+	defer into.Close()
+	for i := range out.Files {
+		if c := &out.Files[i]; c.Why == "" {
+			c.Why = keep(upper, into, c)
+			c.Kept = c.Why == ""
 		}
-		return nil
-	})
-	return out, err
+	}
+	return out, nil
+}
+
+// keep takes one change over, or says why it can't.
+func keep(upper, into Dir, c *api.HomeChange) string {
+	rel := string(c.Path)
+	if into.linked(rel) {
+		return "it can't be kept: in the profile's home something else than a folder is above it, such as a link"
+	}
+	if c.Kind == "deleted" {
+		if err := into.Remove(rel); err != nil && !errors.Is(err, fs.ErrNotExist) { // else it was only brought
+			return "it can't be kept: " + cause(err)
+		}
+		return ""
+	}
+	data, mode, err := upper.Read(rel, maxKept)
+	if err == nil {
+		err = into.Write(rel, data, mode&0o111 != 0)
+	}
+	if err != nil {
+		return "it can't be kept: " + cause(err)
+	}
+	return ""
 }
 
 // cause is an error without its path, which is told already.

@@ -69,19 +69,19 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	claude := policy.BuiltinProfiles().Named("claude")
-	changes, err := p.Changes(claude)
+	changes, err := p.Changes(t.Context(), claude)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"added .bashrc 1", "modified .claude/CLAUDE.md 1", "added .config/x/hooks/y 1", "modified d 0 the folder is another: what is in the profile's stays there",
-		"added d/new 0", `added d/\xff 0`, "added dir 0 it is a link, and links aren't kept", "deleted gone 0", "added link 0 it is a link, and links aren't kept",
-		"modified mode 1", "added new 0", "added pipe 0 it is neither a file nor a folder", "added up/secret 0",
+		"added .bashrc 1", "modified .claude/CLAUDE.md 1", "added .config/x/hooks/y 1", "added d/new 0", "deleted d/old 0", `added d/\xff 0`, "added dir 0 it is a link, and links aren't kept", "deleted gone 0", "added link 0 it is a link, and links aren't kept",
+		"modified mode 1", "added new 0", "added pipe 0 it is neither a file nor a folder",
+		"modified up 0 it is a folder in the place of a file or a link", "added up/secret 0",
 	}
 	if got := listed(changes); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("changed are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	kept, err := p.Keep(claude)
+	kept, err := p.Keep(t.Context(), claude)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +90,12 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s: kept %v, why %q", f.Path, f.Kept, f.Why)
 		}
 	}
-	for name, want := range map[string]string{".bashrc": "b", "new": "n", "d/new": "n", "d/old": "x", "same": "x", ".claude/CLAUDE.md": "evil"} {
+	for name, want := range map[string]string{".bashrc": "b", "new": "n", "d/new": "n", "same": "x", ".claude/CLAUDE.md": "evil"} {
 		if data, err := os.ReadFile(filepath.Join(profile, name)); string(data) != want {
 			t.Errorf("%s is %q, want %q (%v)", name, data, want, err)
 		}
 	}
-	for _, name := range []string{"gone", "link", "dir", "pipe"} {
+	for _, name := range []string{"gone", "link", "dir", "pipe", "d/old"} {
 		if _, err := os.Lstat(filepath.Join(profile, name)); err == nil {
 			t.Errorf("%s is in the profile's home", name)
 		}
@@ -115,11 +115,11 @@ func TestKeepSome(t *testing.T) {
 		write(t, upper, name, "n", 0o600)
 	}
 	for _, paths := range [][]string{{"../x"}, {"/"}, {"a/b/c/d"}, {"nothing"}} {
-		if kept, err := p.Keep(policy.BuiltinProfiles().Named(""), paths...); err != nil || len(kept.Files) > 0 {
+		if kept, err := p.Keep(t.Context(), policy.BuiltinProfiles().Named(""), paths...); err != nil || len(kept.Files) > 0 {
 			t.Errorf("%q: %v %v", paths, listed(kept), err)
 		}
 	}
-	if _, err := p.Keep(policy.BuiltinProfiles().Named(""), "a/b/", "z"); err != nil {
+	if _, err := p.Keep(t.Context(), policy.BuiltinProfiles().Named(""), "a/b/", "z"); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"a/b/c": true, "z": true, "a/bc": false, "a/x": false} {
@@ -133,7 +133,7 @@ func TestKeepSome(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	dir := t.TempDir()
 	for _, kind := range []api.HomeKind{api.HomeProfile, api.HomeFresh, ""} {
-		if _, err := home.Of(kind, dir, dir, "claude").Changes(policy.BuiltinProfiles().Named("claude")); err == nil {
+		if _, err := home.Of(kind, dir, dir, "claude").Changes(t.Context(), policy.BuiltinProfiles().Named("claude")); err == nil {
 			t.Errorf("%q has changes", kind)
 		}
 	}
@@ -141,13 +141,13 @@ func TestNothingToCompare(t *testing.T) {
 	if err := os.Remove(upper); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := p.Changes(policy.BuiltinProfiles().Named("claude")); err != nil || len(c.Files) > 0 {
+	if c, err := p.Changes(t.Context(), policy.BuiltinProfiles().Named("claude")); err != nil || len(c.Files) > 0 {
 		t.Errorf("%v %v", c, err)
 	}
 	if err := os.Symlink(dir, upper); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := p.Changes(policy.BuiltinProfiles().Named("claude")); err == nil {
+	if c, err := p.Changes(t.Context(), policy.BuiltinProfiles().Named("claude")); err == nil {
 		t.Errorf("a link is looked into: %v", c)
 	}
 }
@@ -163,11 +163,14 @@ func TestKeepNotThroughLinks(t *testing.T) {
 	write(t, upper, "notes/.bashrc", "trap", 0o600)
 	write(t, upper, "notes/deep/new", "trap", 0o600)
 	write(t, upper, "plain/new", "fine", 0o600)
-	got, err := p.Keep(&policy.Profile{})
+	got, err := p.Keep(t.Context(), &policy.Profile{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range got.Files {
+		if string(c.Path) == "notes" && !c.Kept {
+			continue
+		}
 		if linked := strings.HasPrefix(string(c.Path), "notes/"); c.Kept == linked || linked && !strings.Contains(c.Why, "such as a link") {
 			t.Errorf("%s: kept %v, %s", c.Path, c.Kept, c.Why)
 		}

@@ -37,7 +37,7 @@ func (h homes) Changes(ctx context.Context, id string) (api.HomeChanges, error) 
 	if err != nil {
 		return api.HomeChanges{}, err
 	}
-	return place.Changes(profile)
+	return place.Changes(ctx, profile)
 }
 
 // Keep is server.Homes's. Only what nobody writes any more can be looked at before it is
@@ -59,5 +59,5 @@ func (h homes) Keep(ctx context.Context, id string, r api.KeepHome) (api.HomeCha
 	for _, p := range r.Paths {
 		paths = append(paths, string(p))
 	}
-	return place.Keep(profile, paths...)
+	return place.Keep(ctx, profile, paths...)
 }

@@ -88,9 +88,7 @@ func keepHome(c command, args []string) error {
 		return err
 	}
 	var r api.KeepHome
-	for _, p := range args[1:] {
-		r.Paths = append(r.Paths, []byte(strings.TrimPrefix(p, "~/")))
-	}
+	r.Paths = homePaths(args[1:])
 	changes, err := c.client.KeepHome(c.ctx, s.ID, r)
 	if err == nil && len(changes.Files) == 0 && len(r.Paths) > 0 {
 		err = fmt.Errorf("nothing that session %s changed in its home is there: stepbox diff --home %s lists it", s.Name, s.ID)
@@ -99,6 +97,19 @@ func keepHome(c command, args []string) error {
 		return err
 	}
 	return c.print(changes, func(w io.Writer) { printHomeChanges(w, changes) })
+}
+
+// homePaths are paths below the home as a person names them: from there on, or as a shell
+// makes them of ~.
+func homePaths(args []string) (out [][]byte) {
+	home, _ := os.UserHomeDir()
+	for _, p := range args {
+		if rel, ok := strings.CutPrefix(p, home+"/"); ok && home != "" {
+			p = rel
+		}
+		out = append(out, []byte(strings.TrimPrefix(p, "~/")))
+	}
+	return out
 }
 
 func printHomeChanges(w io.Writer, changes api.HomeChanges) {

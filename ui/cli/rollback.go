@@ -23,9 +23,19 @@ type rolling struct {
 
 func rollback(connect Connect) *cobra.Command {
 	var r rolling
-	cmd := onSession(connect, command.session, "rollback [SESSION]", "Take back what an action changed, or roll back to before it", func(c command, s api.Session) error {
+	var home bool
+	cmd := wrap(connect, "rollback [SESSION] | --home SESSION [PATH...]", "Take back what an action changed, or roll back to before it", cobra.ArbitraryArgs, func(c command, args []string) error {
 		b := r
 		b.command = c
+		if home {
+			b.target.Home = &api.HomePaths{Paths: homePaths(args[min(1, len(args)):])}
+		} else if len(args) > 1 {
+			return fmt.Errorf("%w: rollback takes one session; paths go with --path or --home", ErrUsage)
+		}
+		s, err := c.session(optional(args))
+		if err != nil {
+			return err
+		}
 		return b.run(s)
 	})
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) { r.stderr, r.stdin = cmd.ErrOrStderr(), cmd.InOrStdin() }
@@ -35,18 +45,21 @@ func rollback(connect Connect) *cobra.Command {
 		"  --to-before N  roll back: all that changed since just before action N. Of it, what\n" +
 		"                 still runs is ended first.\n" +
 		"  --redo ID      what that rollback took away comes again, or what it had come again\n" +
-		"                 goes; stepbox show lists them\n\n" +
+		"                 goes; stepbox show lists them\n" +
+		"  --home         what was changed in a home of the session's own (run --home session),\n" +
+		"                 or only PATHs of it, for good: it becomes what it was at the start\n\n" +
 		"What is in conflict stays as it is unless --resolve says what becomes of it:\n" +
 		"  PATH=wanted    as it was before; later changes to the file are lost\n" +
 		"  PATH=there     as it is\n" +
 		"  PATH=merge:there,wanted,…  a side for each place where they meet\n\n" +
 		"With --dry-run only the plan is shown; --hash carries out that very plan."
-	cmd.Example = "  stepbox rollback --action 4 --dry-run\n  stepbox rollback fix-tests --action 4 --path 'src/**' --yes\n  stepbox rollback --redo 1"
+	cmd.Example = "  stepbox rollback --action 4 --dry-run\n  stepbox rollback fix-tests --action 4 --path 'src/**' --yes\n  stepbox rollback --redo 1\n  stepbox rollback --home fix-tests .claude/skills .bashrc"
 	f := cmd.Flags()
 	f.IntSliceVar(&r.chosen.Actions, "action", nil, "take back what this action changed; may be given more than once")
 	f.StringArrayVar(&r.chosen.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
 	f.IntVar(&r.target.ToBefore, "to-before", 0, "the action to go back to just before of")
 	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback that is undone")
+	f.BoolVar(&home, "home", false, "take back what was changed in the session's home")
 	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
 	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")
 	f.BoolVarP(&r.yes, "yes", "y", false, "don't ask")
@@ -57,13 +70,13 @@ func rollback(connect Connect) *cobra.Command {
 
 func (r *rolling) run(s api.Session) error {
 	chosen := len(r.chosen.Actions) > 0
-	switch n := count(chosen, r.target.ToBefore != 0, r.target.Redo != 0); {
+	switch n := count(chosen, r.target.ToBefore != 0, r.target.Redo != 0, r.target.Home != nil); {
 	case n != 1 || r.target.ToBefore < 0:
-		return fmt.Errorf("%w: --action N, --to-before ACTION or --redo ID says what goes back; stepbox show lists the actions and rollbacks", ErrUsage)
+		return fmt.Errorf("%w: --action N, --to-before ACTION, --redo ID or --home says what goes back; stepbox show lists the actions and rollbacks", ErrUsage)
 	case !chosen && len(r.chosen.Globs) > 0:
 		return fmt.Errorf("%w: --path goes with --action", ErrUsage)
-	case r.target.ToBefore != 0 && len(r.resolve) > 0:
-		return fmt.Errorf("%w: going back to before an action meets no conflicts: --resolve goes with --action and --redo", ErrUsage)
+	case (r.target.ToBefore != 0 || r.target.Home != nil) && len(r.resolve) > 0:
+		return fmt.Errorf("%w: going back to before an action, or of the home, meets no conflicts: --resolve goes with --action and --redo", ErrUsage)
 	case s.Live() && r.target.ToBefore == 0 && !r.dry && !r.yes && r.hash == "" && !Terminal():
 		return fmt.Errorf("%w: it asks before it writes, and there is no terminal: look with --dry-run, then use --yes or --hash", ErrUsage)
 	}
@@ -155,7 +168,7 @@ func (r *rolling) roll(s api.Session) error {
 		if left := leftWords(done); left != "" {
 			fmt.Fprintln(w, left)
 		}
-		if done.ToBefore == 0 {
+		if done.ToBefore == 0 && done.Home == nil {
 			undone := "has it come again"
 			if done.PutsIn() {
 				undone = "takes it away again"
@@ -168,6 +181,8 @@ func (r *rolling) roll(s api.Session) error {
 // rollbackWords says what a roll back did.
 func rollbackWords(r api.Rollback) string {
 	switch {
+	case r.Home != nil:
+		return "rolled back the home"
 	case r.ToBefore != 0:
 		return fmt.Sprintf("rolled back to before action %d", r.ToBefore)
 	case r.Away:
@@ -239,8 +254,15 @@ func (r *rolling) printRollback(w io.Writer, p api.RollbackPlan) {
 			r.printConflict(w, c)
 		}
 	}
+	trouble := "can't be put back"
+	if p.Home != nil {
+		trouble = "beware"
+		if p.Restores+p.Removes > 0 {
+			fmt.Fprint(w, "for good\tnothing of a home is in the record: what goes can't be had again\n")
+		}
+	}
 	for _, t := range p.Problems {
-		fmt.Fprintf(w, "can't be put back\t%s: %s\n", t.Path, t.Why)
+		fmt.Fprintf(w, "%s\t%s\n", trouble, t)
 	}
 	fmt.Fprintf(w, "hash\t%s\n", p.Hash)
 }

@@ -162,7 +162,7 @@ func (s *State) Action(n int) (api.Action, bool) {
 func (s *State) Redoable(action int) (found api.Rollback, ok bool) {
 	for i := len(s.Rollbacks) - 1; i >= 0; i-- {
 		r := s.Rollbacks[i]
-		if r.Open || r.Redone || r.PutsIn() || r.Failure != "" {
+		if r.Open || r.Redone || r.PutsIn() || r.Home != nil || r.Failure != "" {
 			continue
 		}
 		if slices.Contains(r.Actions, action) {
