@@ -99,6 +99,7 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 		info := s.info
 		s.loop.Aside(func() func() {
 			changed, unapplied := 0, 0
+			left := s.leftInHome()
 			if cp != nil {
 				has := s.files.InProject
 				if info.Applies == 0 && info.Parent == nil {
@@ -118,7 +119,10 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 				}
 			}
 			return func() {
-				s.info.Changed, s.info.Unapplied = changed, unapplied
+				s.info.Changed, s.info.Unapplied, s.info.HomeLeft = changed, unapplied, left
+				if traps := left.Traps(); traps != "" {
+					s.note(true, "%s", traps)
+				}
 				for _, u := range s.unheard {
 					s.look(u)
 				}

@@ -112,3 +112,15 @@ func (s *Session) homeEnds(p *home.Plan, rec *api.Rollback, failed []manifest.Pr
 	}
 	s.record(then, done, s.changed("counted"))
 }
+
+// leftInHome sums up what was changed in a home of the session's own; nil: nothing was.
+func (s *Session) leftInHome() *api.HomeLeft {
+	if s.home.Upper == "" {
+		return nil
+	}
+	changes, err := s.home.Changes(context.Background(), s.profile)
+	if err != nil {
+		s.log.Error("what the session changed in its home isn't known", "error", err)
+	}
+	return changes.Left()
+}

@@ -129,6 +129,43 @@ type HomeChanges struct {
 	More  int          `json:"more,omitempty"` // further ones that aren't listed
 }
 
+// HomeLeft is what a session left in a home of its own.
+type HomeLeft struct {
+	Changed int      `json:"changed"`         // files that differ from the profile's
+	Beware  int      `json:"beware"`          // those of them that can be run, or that programs or the agent obey
+	First   []string `json:"first,omitempty"` // the first of these, escaped
+}
+
+// Left sums the changes up; nil when there are none.
+func (c HomeChanges) Left() *HomeLeft {
+	const most, long = 4, 100
+	out := &HomeLeft{Changed: len(c.Files) + c.More}
+	for _, f := range c.Files {
+		if len(f.Beware) == 0 || f.Kept {
+			continue
+		}
+		if out.Beware++; out.Beware <= most {
+			out.First = append(out.First, "~/"+Escape(Trim(string(f.Path), long)))
+		}
+	}
+	if out.Changed == 0 {
+		return nil
+	}
+	return out
+}
+
+// Traps says what of it needs a look; "" when nothing does.
+func (l *HomeLeft) Traps() string {
+	if l == nil || l.Beware == 0 {
+		return ""
+	}
+	words := strings.Join(l.First, ", ")
+	if more := l.Beware - len(l.First); more > 0 {
+		words += fmt.Sprintf(" and %d more", more)
+	}
+	return counted(l.Beware, "file") + " changed in its home can be run, or programs or the agent obey them: " + words
+}
+
 // HomePaths are files and folders of a home, exact, below it; none: all of it, but for
 // what the agent lives on, see HomeChanges.
 type HomePaths struct {

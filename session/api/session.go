@@ -59,6 +59,7 @@ type Session struct {
 	Lacks       []string     `json:"lacks,omitempty"`        // variables of the person's that an agent like it would read, and doesn't get
 	Asks        []string     `json:"asks,omitempty"`         // arguments that would turn off the agent's own questions, while the person hasn't decided about them
 	Brought     *Brought     `json:"brought,omitempty"`      // what came along to it of the person's
+	HomeLeft    *HomeLeft    `json:"home_left,omitempty"`    // what it had changed in a home of its own at its end
 	Hosts       []string     `json:"hosts,omitempty"`        // hosts that may be dialled, as NAME or NAME:PORT
 	Dirs        []Dir        `json:"dirs,omitempty"`         // what it has of the host besides the project and tools
 	Ports       []Port       `json:"ports,omitempty"`        // of the agent's servers, that this machine reaches, or did at its end

@@ -18,6 +18,12 @@ func printHome(w io.Writer, s api.Session) {
 	if s.Home != "" {
 		row(w, "home", "%s", s.Home.Words())
 	}
+	if l := s.HomeLeft; l != nil {
+		row(w, "changed there", "%s: stepbox diff --home %s", files(l.Changed), s.ID)
+	}
+	if traps := s.HomeLeft.Traps(); traps != "" {
+		row(w, "beware", "%s", traps)
+	}
 	if s.Brought == nil {
 		return
 	}

@@ -41,6 +41,11 @@ func show(connect Connect) *cobra.Command {
 			Applied   []api.Apply    `json:"apply_list,omitempty"`
 			Space     *api.Space     `json:"space,omitempty"`
 		}
+		if s.Home == api.HomeSession { // as it is by now: some may have been kept or taken back since
+			if changes, err := c.client.HomeChanges(c.ctx, s.ID); err == nil {
+				s.HomeLeft = changes.Left()
+			}
+		}
 		err = c.print(whole{s, actions, questions, rollbacks, applies, space}, func(w io.Writer) {
 			printSession(w, s, space)
 			printActions(w, c.actionList(all), actions, questions)

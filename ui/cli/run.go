@@ -63,6 +63,14 @@ func Unapplied(w io.Writer, s api.Session) {
 	if words := toApply(s); words != "" {
 		fmt.Fprintf(w, "stepbox: %s\n", words)
 	}
+	sayTraps(w, s)
+}
+
+// sayTraps says what an ended session left in its home for the next one to keep.
+func sayTraps(w io.Writer, s api.Session) {
+	if words := s.HomeLeft.Traps(); words != "" && !s.Live() {
+		fmt.Fprintf(w, "stepbox: %s: stepbox diff --home %s\n", words, s.ID)
+	}
 }
 
 func toApply(s api.Session) string {
@@ -83,6 +91,7 @@ func Ended(w io.Writer, s api.Session) {
 		words += "; " + what
 	}
 	fmt.Fprintf(w, "stepbox: %s\n", words)
+	sayTraps(w, s)
 }
 
 // Check is one of doctor's findings.

@@ -53,7 +53,14 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := e.measure(area, 84)
 	s := e.session
-	rows := wrapped(dst, paint.Count(s.Unapplied, "changed file isn't", "changed files aren't")+" in your project yet; the record has it all.", width, themes.Strong)
+	words := "Nothing that it changed is missing in your project."
+	if s.Unapplied > 0 {
+		words = paint.Count(s.Unapplied, "changed file isn't", "changed files aren't") + " in your project yet; the record has it all."
+	}
+	rows := wrapped(dst, words, width, themes.Strong)
+	if traps := s.HomeLeft.Traps(); traps != "" {
+		rows = append(rows, wrapped(dst, paint.Clean(traps)+"; stepbox diff --home "+paint.Clean(s.ID)+" lists all.", width, themes.Warn)...)
+	}
 	if s.Unreviewed > 0 {
 		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.", width, themes.Warn)...)
 	}

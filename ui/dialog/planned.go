@@ -60,7 +60,9 @@ func OfRollback(r api.RollbackPlan) Planned {
 	if len(r.Actions) > 1 {
 		p.Counts = append(p.Counts, Count{Words: "actions " + Numbers(r.Actions)})
 	}
-	if len(r.Ends) > 0 {
+	if r.Home != nil {
+		p.Warnings = []string{"for good: nothing of a home is in the record, to be had again"}
+	} else if len(r.Ends) > 0 {
 		p.Warnings = []string{"still running and killed first: " + Numbers(r.Ends)}
 	} else {
 		p.Counts = append(p.Counts, Count{Words: "ends nothing: what runs lives on"})
@@ -131,6 +133,9 @@ func (p *Plan) list() (out []item) {
 	words := "⚠ left out: "
 	if p.work.Back != nil {
 		words = "⚠ can't be put back: "
+		if p.work.Back.Home != nil {
+			words = "⚠ "
+		}
 	}
 	for _, t := range p.shown.Left {
 		out = append(out, item{id: "left " + t.Path, rows: says(words+t.String(), themes.Warn)})

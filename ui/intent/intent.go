@@ -102,8 +102,10 @@ type (
 	Apply   struct{ Without bool } // plan to write the selection to the project folder, or all but it
 	Applies struct{ sealed }       // list the applies, to undo one
 	Redo    struct{ sealed }       // bring again what was rolled back last
-	Export  struct{ sealed }       // write a patch of the session
-	Resume  struct{ sealed }       // go on over the files of a session that has ended
+	// RollbackHome takes back what was changed in a home of the session's own.
+	RollbackHome struct{ sealed }
+	Export       struct{ sealed } // write a patch of the session
+	Resume       struct{ sealed } // go on over the files of a session that has ended
 )
 
 // Looking at what was.
@@ -229,7 +231,7 @@ func Decides(i Intent) bool {
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {
-	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, Resume, Forget:
+	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Resume, Forget:
 		return true
 	}
 	return Decides(i)

@@ -48,6 +48,7 @@ func work() []Binding {
 		bind("w", "apply", "apply…", "write the selection, or all, to the project folder, after showing a plan", intent.Apply{}),
 		bind("Z", "undo apply", "undo apply…", "list the applies, and undo one", intent.Applies{}),
 		bind("ctrl+r", "redo", "redo…", "bring again what was taken back last, after showing its files", intent.Redo{}),
+		bind("H", "roll back home", "", "take back what was changed in a home of the session's own, after showing its files", intent.RollbackHome{}),
 		bind("x", "export", "", "write a patch of this session that git apply takes", intent.Export{}),
 		bind("r", "resume", "resume", "have an ended session go on, over its files as it left them", intent.Resume{}),
 	}

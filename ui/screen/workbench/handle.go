@@ -47,7 +47,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		}
 		s.asking.walk(i.By, false, s.view.focus)
 		s.view.setFocus(intent.Actions)
-	case intent.Apply, intent.Applies, intent.Redo, intent.Export, intent.Resume, intent.Fork:
+	case intent.Apply, intent.Applies, intent.Redo, intent.RollbackHome, intent.Export, intent.Resume, intent.Fork:
 		return s.bring(i)
 	case intent.Replay, intent.Jump, intent.Play, intent.Seek, intent.ActionStep, intent.FrameStep, intent.Speed,
 		intent.Beginning, intent.Present, intent.Search, intent.SearchFor, intent.Hit:

@@ -66,6 +66,13 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 		case !s.live():
 			return "the session has ended: r resumes it, to bring it again", true
 		}
+	case intent.RollbackHome:
+		switch {
+		case s.st.Session.Home != api.HomeSession:
+			return "its home isn't its own: stepbox run --home session", true
+		case !s.live():
+			return "the session has ended: r resumes it to take back", true
+		}
 	case intent.Applies:
 		if len(s.st.Applies) == 0 {
 			return "nothing was applied from this session: w applies", true

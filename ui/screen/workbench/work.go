@@ -144,7 +144,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 			o.dialogs.close(d)
 			done()
 			after := ""
-			if !made.PutsIn() && made.ID != 0 {
+			if !made.PutsIn() && made.ID != 0 && made.Home == nil {
 				o.present().Apply(api.Event{Rollback: &made})
 				after = "; ctrl+r brings it again"
 			}
@@ -244,6 +244,11 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 	case intent.Redo:
 		r, _ := s.st.Redoable(s.asking.list.Selected())
 		return s.ops.redo(r)
+	case intent.RollbackHome:
+		return s.ops.open(dialog.Work{
+			Title: "Take back what was changed in the session's home?", Yes: "take back", Done: "↶ home rolled back",
+			Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Home: &api.HomePaths{}}},
+		}, func() {})
 	case intent.Export:
 		return s.ops.export()
 	case intent.Resume:

@@ -169,8 +169,8 @@ func (s *Screen) sumUp() {
 		s.lived = s.lived || s.caught
 		return
 	}
-	if s.lived && s.st.Session.Unapplied > 0 {
-		s.asking.dialogs.below(dialog.NewEnded(s.st.Session, s.Why))
+	if ses := s.st.Session; s.lived && (ses.Unapplied > 0 || ses.HomeLeft.Traps() != "") {
+		s.asking.dialogs.below(dialog.NewEnded(ses, s.Why))
 	}
 	s.lived = false
 }
