@@ -33,6 +33,21 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestMemoryLimitBelowPID1: where the agent may have less than PID 1 takes, and
+// each of its programs takes less too, it is still not PID 1 that is killed.
+func TestMemoryLimitBelowPID1(t *testing.T) {
+	run := newRig(t).limited(Limits{Memory: 20 << 20, Pids: 100}, "/bin/sh", "-c",
+		`for i in $(seq 24); do bash -c 'while :; do x=$x$(printf %1000000s); done' & all="$all $!"; done
+		for p in $all; do wait $p; echo status $?; done; echo the agent goes on`)
+	out, exit := run.wait()
+	if !strings.Contains(out, "status 137") || !strings.Contains(out, "the agent goes on") || exit.Code != 0 {
+		t.Errorf("exit is %+v: %q", exit, out)
+	}
+	if run.Starved() == 0 {
+		t.Error("nothing was killed for want of memory")
+	}
+}
+
 // TestForkBomb tells how an agent takes all process numbers of the host.
 func TestForkBomb(t *testing.T) {
 	run := newRig(t).limited(Limits{Pids: 40, Memory: 256 << 20, CPUs: 1}, "/bin/bash", "-c",

@@ -24,8 +24,13 @@ const (
 )
 
 // agentFolder is the cgroup below a box's own that holds the agent's tree, so
-// that freezing it leaves PID 1 running.
+// that freezing it leaves PID 1 running, and want of memory there leaves it alive.
 const agentFolder = "agent"
+
+// restFolder is where PID 1 is beside it in the unified hierarchy, whose cgroups
+// that hand controllers down hold no processes themselves. In others it is in
+// the box's own.
+const restFolder = "pid1"
 
 // Cgroups are the cgroups of one box. Every field stays as it was made; methods
 // may be used from several goroutines. The zero value has none.
@@ -38,6 +43,9 @@ type Cgroups struct {
 	// freezer is the folder of the agent's tree in the hierarchy that can freeze;
 	// "" when none can.
 	freezer string
+	// memory is the folder of the agent's tree in the hierarchy that bounds and
+	// counts memory; "" when none does.
+	memory  string
 	unified bool
 	extra   []string // folders that libcontainer makes beside ours
 	note    func(holder.Guard) error
@@ -135,35 +143,50 @@ func (c *Cgroups) plan(bases []string, name string, freeze func(folder string) h
 	var thaw []holder.Write
 	for _, base := range bases {
 		agent := filepath.Join(base, name, agentFolder)
-		planned.extra = append(planned.extra, filepath.Join(base, name), agent)
+		planned.extra = append(planned.extra, filepath.Join(base, name), agent, filepath.Join(base, name, restFolder))
 		thaw = append(thaw, freeze(agent))
 	}
 	return c.note(holder.Guard{Thaw: thaw, Cgroups: planned.Folders()})
 }
 
 // Join puts the box's first process, with its threads, into the cgroups, there
-// among what can be frozen: what it starts is born there. Leave takes itself out
+// into the agent's: what it starts is born there. Leave takes itself out
 // again. Moving a process may wait for a grace period of the kernel's, many
 // milliseconds, so that callers do it beside other work.
 func (c *Cgroups) Join(pid int) error {
 	for _, folder := range c.folders {
-		if folder == filepath.Dir(c.freezer) {
-			folder = c.freezer
+		if agent := filepath.Join(folder, agentFolder); agent == c.freezer || agent == c.memory {
+			folder = agent
 		}
 		if err := enter(folder, pid); err != nil {
+			return err
+		}
+	}
+	if c.unified {
+		return c.splitMemory()
+	}
+	return nil
+}
+
+// Leave moves PID 1 out of the agent's cgroups, once the agent's first process
+// was born there: neither a freeze nor want of memory is to take it along.
+func (c *Cgroups) Leave(pid int) error {
+	for _, agent := range c.agents() {
+		rest := filepath.Dir(agent)
+		if c.unified {
+			rest = filepath.Join(rest, restFolder)
+		}
+		if err := enter(rest, pid); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Leave moves PID 1 out of what can be frozen, once the agent's first process
-// was born there.
-func (c *Cgroups) Leave(pid int) error {
-	if c.freezer == "" {
-		return nil
-	}
-	return enter(filepath.Dir(c.freezer), pid)
+// agents lists the folders of the agent's tree.
+func (c *Cgroups) agents() []string {
+	list := slices.Compact([]string{c.freezer, c.memory})
+	return slices.DeleteFunc(list, func(folder string) bool { return folder == "" })
 }
 
 func enter(folder string, pid int) error {
@@ -194,11 +217,10 @@ func getNumber(folder, file string) int64 {
 
 // Folders lists all folders, children before parents.
 func (c *Cgroups) Folders() []string {
-	var list []string
-	if c.freezer != "" {
-		list = append(list, c.freezer)
+	list := append(slices.AppendSeq(c.agents(), maps.Values(c.folders)), c.extra...)
+	if c.unified {
+		list = append(list, filepath.Join(c.folders[""], restFolder))
 	}
-	list = append(slices.AppendSeq(list, maps.Values(c.folders)), c.extra...)
 	slices.SortFunc(list, func(a, b string) int { return depth(b) - depth(a) })
 	return slices.Compact(list)
 }
@@ -211,10 +233,13 @@ func (c *Cgroups) Guard() holder.Guard {
 // ownPids is added to the bound on processes for PID 1's threads.
 const ownPids = 16
 
+// ownMemory is added to the agent's bound on memory to bound the box with PID 1.
+const ownMemory = 64 << 20
+
 // Usage is what a box has used and uses.
 type Usage struct {
 	CPU    time.Duration // processor time so far
-	Memory int64         // bytes now, caches of files included
+	Memory int64         // bytes that the agent's tree has now, caches of files included
 	Pids   int           // the agent's processes and threads now
 }
 
@@ -232,26 +257,26 @@ func (c *Cgroups) Usage() (u Usage, ok bool) {
 				u.CPU = time.Duration(n) * time.Microsecond
 			}
 		}
-		u.Memory, u.Pids = getNumber(folder, "memory.current"), len(c.threads())
+		u.Memory, u.Pids = getNumber(c.memory, "memory.current"), len(c.threads())
 		return u, u.Memory > 0
 	}
-	cpu, memory := c.folders["cpuacct"], c.folders["memory"]
-	if cpu == "" || memory == "" || c.freezer == "" {
+	cpu := c.folders["cpuacct"]
+	if cpu == "" || c.memory == "" || c.freezer == "" {
 		return u, false
 	}
 	u.CPU = time.Duration(getNumber(cpu, "cpuacct.usage"))
-	u.Memory = getNumber(memory, "memory.usage_in_bytes")
+	u.Memory = getNumber(c.memory, "memory.usage_in_bytes")
 	u.Pids = len(c.threads())
 	return u, true
 }
 
-// Starved is how many of the box's processes the kernel has killed for want of memory.
+// Starved is how many of the agent's processes the kernel has killed for want of memory.
 func (c *Cgroups) Starved() int64 {
-	folder, file := c.folders["memory"], "memory.oom_control"
+	file := "memory.oom_control"
 	if c.unified {
-		folder, file = c.folders[""], "memory.events"
+		file = "memory.events"
 	}
-	text, _ := get(folder, file) // without a cgroup there is no such limit, and no such end
+	text, _ := get(c.memory, file) // without a cgroup there is no such limit, and no such end
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
 			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)

@@ -65,19 +65,21 @@ func (c *Cgroups) makeV1(all []hierarchy, name string, limits Limits) error {
 		return nil
 	}
 	c.Source = SourceV1
-	if folder := c.folders["freezer"]; folder != "" {
-		agent := filepath.Join(folder, agentFolder)
-		if err := os.Mkdir(agent, 0o755); err != nil {
-			return err
-		}
-		c.freezer = agent
+	var err error
+	if c.freezer, err = agentIn(c.folders["freezer"]); err != nil {
+		return err
 	}
-	if folder := c.folders["memory"]; folder != "" && limits.Memory > 0 {
-		if err := set(folder, "memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)); err != nil {
-			return err
+	if c.memory, err = agentIn(c.folders["memory"]); err != nil {
+		return err
+	}
+	if c.memory != "" && limits.Memory > 0 {
+		for folder, bound := range map[string]int64{c.memory: limits.Memory, c.folders["memory"]: limits.Memory + ownMemory} {
+			if err := set(folder, "memory.limit_in_bytes", strconv.FormatInt(bound, 10)); err != nil {
+				return err
+			}
+			// Absent unless the kernel accounts swap; then memory means memory.
+			_ = set(folder, "memory.memsw.limit_in_bytes", strconv.FormatInt(bound, 10))
 		}
-		// Absent unless the kernel accounts swap; then memory means memory.
-		_ = set(folder, "memory.memsw.limit_in_bytes", strconv.FormatInt(limits.Memory, 10))
 		c.InForce.Memory = limits.Memory
 	}
 	if folder := c.folders["cpu"]; folder != "" && limits.CPUs > 0 {
@@ -93,4 +95,16 @@ func (c *Cgroups) makeV1(all []hierarchy, name string, limits Limits) error {
 		c.InForce.Pids = limits.Pids
 	}
 	return nil
+}
+
+// agentIn makes the agent's folder in one of the box's, where that could be made.
+func agentIn(folder string) (string, error) {
+	if folder == "" {
+		return "", nil
+	}
+	agent := filepath.Join(folder, agentFolder)
+	if err := os.Mkdir(agent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return agent, nil
 }

@@ -51,13 +51,14 @@ func (c *Cgroups) makeV2(ctx context.Context, all []hierarchy, name string, limi
 	}
 	c.Source, c.unified = source, true
 	c.folders[""] = folder
-	agent := filepath.Join(folder, agentFolder)
-	if err := os.Mkdir(agent, 0o755); err != nil {
-		return fmt.Errorf("cannot make a cgroup: %w", err)
+	c.freezer, c.memory = filepath.Join(folder, agentFolder), filepath.Join(folder, agentFolder)
+	for _, leaf := range []string{c.freezer, filepath.Join(folder, restFolder)} {
+		if err := os.Mkdir(leaf, 0o755); err != nil {
+			return fmt.Errorf("cannot make a cgroup: %w", err)
+		}
 	}
-	c.freezer = agent
 	// A file is missing where its controller wasn't delegated.
-	if limits.Memory > 0 && set(folder, "memory.max", strconv.FormatInt(limits.Memory, 10)) == nil {
+	if limits.Memory > 0 && set(folder, "memory.max", strconv.FormatInt(limits.Memory+ownMemory, 10)) == nil {
 		_ = set(folder, "memory.swap.max", "0")
 		c.InForce.Memory = limits.Memory
 	}
@@ -68,6 +69,21 @@ func (c *Cgroups) makeV2(ctx context.Context, all []hierarchy, name string, limi
 		c.InForce.Pids = limits.Pids
 	}
 	return nil
+}
+
+// splitMemory has the unified hierarchy count and bound the agent's memory apart
+// from PID 1's. The first process must have left the box's own cgroup, into which
+// libcontainer puts it, and into which it couldn't come afterwards.
+func (c *Cgroups) splitMemory() error {
+	err := set(c.folders[""], "cgroup.subtree_control", "+memory")
+	if c.InForce.Memory == 0 {
+		return nil // perhaps it wasn't delegated; then nothing is counted
+	}
+	if err == nil {
+		err = set(c.memory, "memory.max", strconv.FormatInt(c.InForce.Memory, 10))
+	}
+	_ = set(c.memory, "memory.swap.max", "0") // absent unless the kernel accounts swap
+	return err
 }
 
 // findDelegated finds the folder that boxes are made in, with controllers
