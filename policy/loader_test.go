@@ -46,10 +46,11 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 	for v, want := range map[string]Verdict{
 		"LD_PRELOAD=./x": Ask, "GIT_SSH_COMMAND=./x": Ask, "GIT_EXEC_PATH=./x": Ask, "GIT_EXEC_PATH=/usr/lib/git-core": Allow, "GIT_DIR=.git": Allow, "GIT_DIR=x": Ask, "GIT_PROTOCOL=version=2": Allow, "GIT_CONFIG_COUNT=1": Ask, "BASH_FUNC_git%%=() { ./x; }": Ask, "npm_config_script_shell=./x": Ask,
 		"CURL_HOME=./x": Ask, "WGETRC=./x": Ask, "MAKEFILES=./x": Ask, "TAR_OPTIONS=-x": Ask, "TF_CLI_ARGS_apply=-destroy": Ask, "TF_IN_AUTOMATION=1": Allow, "ANSIBLE_CONFIG=./x": Ask, "SVN_SSH=./x": Ask, "RIPGREP_CONFIG_PATH=./x": Ask, "PSQL_PAGER=./x": Ask, "AWKPATH=.": Ask, "GNUPGHOME=.": Ask,
+		"GIT_CONFIG_COUNT=1\nGIT_CONFIG_KEY_0=core.pager\nGIT_CONFIG_VALUE_0=cat": Allow, "GIT_CONFIG_COUNT=1\nGIT_CONFIG_KEY_0=core.pager\nGIT_CONFIG_VALUE_0=./x": Ask, "GIT_ASKPASS=": Allow, "GIT_ASKPASS=./x": Ask,
 		"PATH=/usr/bin": Allow, "GIT_EDITOR=true": Allow, "CI=1": Allow, "npm_config_user_agent=npm": Allow, "npm_config_userconfig=/home/me/.npmrc": Allow,
 	} {
 		k := c("git", "push", "origin", "main")
-		if k.Env = []string{v}; p.Command(k).Verdict != want {
+		if k.Env = strings.Split(v, "\n"); p.Command(k).Verdict != want {
 			t.Errorf("with %s: want %s", v, want)
 		}
 	}

@@ -83,8 +83,9 @@ func (c *Command) more() string {
 		return "it goes by a name that the agent may have chosen"
 	}
 	var given []string
+	curbs := Curbs(c.Env)
 	for _, v := range c.Env {
-		if name, _, _ := strings.Cut(v, "="); Loads(v) && !slices.Contains(given, name) {
+		if name, _, _ := strings.Cut(v, "="); Loads(v) && !curbs[v] && !slices.Contains(given, name) {
 			given = append(given, name)
 		}
 	}
