@@ -47,7 +47,7 @@ func Curbs(env []string) map[string]bool {
 			pairs++
 		}
 	}
-	if pairs != len(values) || len(git) != 2*pairs+1 {
+	if pairs == 0 || pairs != len(values) || len(git) != 2*pairs+1 {
 		return out // some are twice, or one lacks the other
 	}
 	for _, v := range git {

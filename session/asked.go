@@ -184,7 +184,7 @@ func (s *Session) ofCall(asked *api.Claim) {
 
 // sameCall says whether two claims are of one call, as far as they tell.
 func sameCall(a, b *api.Claim) bool {
-	if a.By != b.By || a.SessionID != b.SessionID {
+	if a.By != b.By || a.SessionID != b.SessionID || a.Helper != b.Helper {
 		return false
 	}
 	if a.Call != "" && b.Call != "" {
@@ -199,6 +199,22 @@ func sameCall(a, b *api.Claim) bool {
 func (s *Session) wentOn(c *api.Claim) {
 	for _, q := range slices.Clone(s.questions) {
 		if q.call != nil && q.call.claim != nil && sameCall(q.call.claim, c) {
+			s.withdraw(q)
+		}
+	}
+}
+
+// leftBehind withdraws the questions about calls before what the agent is at now: its own
+// prompt was answered with no in the Terminal, of which no hook tells. Calls that it
+// makes at once it announces before the first of them asks. If one is late, its own
+// prompt is still there.
+func (s *Session) leftBehind(now *api.Claim) {
+	for _, q := range slices.Clone(s.questions) {
+		if q.call == nil || q.call.claim == nil {
+			continue
+		}
+		asked := q.call.claim
+		if asked.SessionID == now.SessionID && asked.Helper == now.Helper && !sameCall(asked, now) {
 			s.withdraw(q)
 		}
 	}

@@ -123,6 +123,9 @@ func (s *Session) hooked(c api.Claim, by int) (r tell.Reply) {
 		s.info.AgentSession = c.SessionID
 		s.countSoon()
 	}
+	if tell.Next(c.Event) {
+		s.leftBehind(&c)
+	}
 	if tell.Told(c.Event) {
 		r.Context, s.word = s.secrets.Text(s.word, ""), ""
 	}
@@ -149,7 +152,7 @@ func (s *Session) claim(c *api.Claim) {
 func (s *Session) unclaim(over *api.Claim) {
 	s.wentOn(over)
 	for _, c := range slices.Backward(s.claims.recent) {
-		if c.EndedAt.IsZero() && c.Call != "" && c.Call == over.Call && c.By == over.By && c.SessionID == over.SessionID {
+		if c.EndedAt.IsZero() && sameCall(c, over) {
 			c.EndedAt = time.Now().UTC()
 			s.record(nil, c.Said("ended"))
 			return

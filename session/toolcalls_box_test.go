@@ -203,29 +203,65 @@ hook PreToolUse '`+call("t3", "Bash", other)+`'
 hook PostToolUse '`+call("t2", "Bash", second)+`'
 read end
 `)
-	withdrawn := func(q api.Question) {
-		w.Helper()
-		w.happened("the withdrawal", func(e api.Event) bool {
-			return e.Question != nil && e.Question.ID == q.ID && e.Question.Closed == "withdrawn"
-		})
-		if err := w.decide(q, api.AnswerDeny); err == nil {
-			t.Errorf("question %d still takes an answer", q.ID)
-		}
-		a := w.happened("its action", func(e api.Event) bool { return e.Action != nil && e.Action.N == q.Action && !e.Action.EndedAt.IsZero() }).Action
-		if a.State != api.ActionAbandoned {
-			t.Errorf("the action is %+v", a)
-		}
-	}
 	command := w.held(0)
 	w.enter()
-	withdrawn(command)
+	withdrawn(t, w, command)
 	w.enter()
 	over := w.held(command.ID)
 	w.enter()
 	stays := w.held(over.ID)
 	w.enter()
-	withdrawn(over)
+	withdrawn(t, w, over)
 	w.must(w.decide(stays, api.AnswerDeny)) // the call that it is about didn't go on
+}
+
+// withdrawn waits until a question of the agent's own prompt is withdrawn, and fails the
+// test when it still takes an answer.
+func withdrawn(t *testing.T, w *world, q api.Question) {
+	t.Helper()
+	w.happened("the withdrawal", func(e api.Event) bool {
+		return e.Question != nil && e.Question.ID == q.ID && e.Question.Closed == "withdrawn"
+	})
+	if err := w.decide(q, api.AnswerDeny); err == nil {
+		t.Errorf("question %d still takes an answer", q.ID)
+	}
+	a := w.happened("its action", func(e api.Event) bool { return e.Action != nil && e.Action.N == q.Action && !e.Action.EndedAt.IsZero() }).Action
+	if a.State != api.ActionAbandoned {
+		t.Errorf("the action is %+v", a)
+	}
+}
+
+// TestPromptRefusedThere: a no in the agent's own prompt is told by no hook. The question
+// goes away when the agent is seen to be at something else, by itself or by its person;
+// what a helper of its does says nothing of that.
+func TestPromptRefusedThere(t *testing.T) {
+	prompt := func(n, input string) string {
+		return "printf '%s' '" + call("t"+n, "Bash", input) + "' >/tmp/in" + n + "\n" + runner.SelfPath + " hook claude PermissionRequest </tmp/in" + n + " >/dev/null &\nread go\n"
+	}
+	input := `{"command":"git push"}`
+	helper := strings.Replace(call("t3", "Bash", input), "{", `{"agent_id":"h1",`, 1)
+	w := telling(t, api.ModePolicy, `
+hook PreToolUse '`+call("t1", "Bash", input)+`'
+`+prompt("1", input)+`
+hook UserPromptSubmit '{"session_id":"abc-1","prompt":"no"}'
+hook PreToolUse '`+call("t2", "Bash", input)+`'
+`+prompt("2", input)+`
+hook PreToolUse '`+helper+`'
+read go
+hook PreToolUse '`+call("t4", "Read", `{"file_path":"/x"}`)+`'
+read end
+`)
+	first := w.held(0)
+	w.enter()
+	withdrawn(t, w, first)
+	second := w.held(first.ID)
+	w.enter()
+	w.happened("a helper's call", func(e api.Event) bool { return e.Claim != nil && e.Claim.Helper == "h1" })
+	if s, err := w.read.Session(t.Context(), w.ID()); err != nil || s.Held != 1 {
+		t.Errorf("after a helper's call, %d are held: %v", s.Held, err)
+	}
+	w.enter()
+	withdrawn(t, w, second)
 }
 
 // TestClaimFlood: what the sandbox says too often isn't recorded, which is said once, and

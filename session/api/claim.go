@@ -23,6 +23,7 @@ type Claim struct {
 	Writes    bool      `json:"writes,omitempty"`     // its input has what is to be in them
 	Call      string    `json:"call,omitempty"`       // the agent's own name of the call
 	SessionID string    `json:"session_id,omitempty"` // and of its session
+	Helper    string    `json:"helper,omitempty"`     // of the agent's own, which it started for a part of the work; "": the agent
 	By        int       `json:"by,omitempty"`         // the action whose process said so; 0: the agent itself
 	Actions   []int     `json:"actions,omitempty"`    // that came of it, the first of them
 }

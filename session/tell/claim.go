@@ -19,9 +19,11 @@ const (
 )
 
 // input is what agents hand to hooks, as far as it is used. Claude Code and Codex
-// have it alike; see docs/agents-tell.md.
+// have it alike, and so has Qwen Code; Gemini CLI doesn't say which call it is. See
+// docs/agents-tell.md.
 type input struct {
 	SessionID string          `json:"session_id,omitempty"`
+	Helper    string          `json:"agent_id,omitempty"`
 	Tool      string          `json:"tool_name,omitempty"`
 	Call      string          `json:"tool_use_id,omitempty"`
 	Input     json.RawMessage `json:"tool_input,omitempty"`
@@ -53,7 +55,7 @@ func (h *Hook) Claim() api.Claim {
 	if json.Unmarshal(h.Input, &in) != nil {
 		return c
 	}
-	c.Tool, c.Call, c.SessionID = word(in.Tool), word(in.Call), name(in.SessionID)
+	c.Tool, c.Call, c.SessionID, c.Helper = word(in.Tool), word(in.Call), name(in.SessionID), word(in.Helper)
 	c.Cut = len(in.Input) > maxInput
 	c.Input = api.Escape(api.Trim(string(in.Input), maxInput))
 	var args arguments

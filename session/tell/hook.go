@@ -134,6 +134,12 @@ func Told(event string) bool {
 	return event == "PostToolUse" || event == "UserPromptSubmit" || event == "SessionStart"
 }
 
+// Next says whether an agent comes to a hook only when no prompt of its own is open any
+// more, but for those of calls that it makes at once.
+func Next(event string) bool {
+	return event == "PreToolUse" || event == "UserPromptSubmit" || event == "SessionStart" || event == "Stop"
+}
+
 // output is what an agent expects of a hook, nil for nothing. Claude Code and Codex
 // have it alike.
 func output(event string, r Reply) []byte {
