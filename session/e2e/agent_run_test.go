@@ -37,15 +37,17 @@ func agentsDir() string {
 // agent is a kind of real agent, and how it is told to do what a test wants.
 // The address of the stand-in is put in for URL.
 type agent struct {
-	name   string            // of its profile and of its program
-	env    map[string]string // variables that lead it to the stand-in
-	files  map[string]string // in its home
-	args   []string          // what it is always given
-	ready  string            // what its screen shows when it takes a prompt
-	ask    []string          // and for one prompt, without a screen
-	again  []string          // and for one more prompt in the conversation before
-	resume []string          // goes on with the conversation before, in its screen
-	stop   string            // stops what it leaves running when it was told to stop; "" when that is nothing
+	name    string            // of its profile and of its program
+	env     map[string]string // variables that lead it to the stand-in
+	files   map[string]string // in its home
+	args    []string          // what it is always given
+	ready   string            // what its screen shows when it takes a prompt
+	ask     []string          // and for one prompt, without a screen
+	again   []string          // and for one more prompt in the conversation before
+	resume  []string          // goes on with the conversation before, in its screen
+	resumed string            // what that shows; "": the last prompt
+	twice   bool              // it takes a second escape to stop it
+	stop    string            // stops what it leaves running when it was told to stop; "" when that is nothing
 
 	asks           []string          // titles of what it is known to ask for that nobody told it
 	also           []string          // how titles begin of what it does beside what it is told
@@ -56,8 +58,9 @@ type agent struct {
 	shell func(command string) standin.Call // its tool for commands
 	read  func(file string) standin.Call
 	edit  func(file, old, text string) standin.Call
-	tool  func(name string, input object) standin.Call // one of stepbox mcp; nil where no profile sets those up
+	tool  func(name string, input object) standin.Call // one of stepbox mcp; nil where its profile doesn't set those up
 
+	tells bool              // its profile has it tell of its calls
 	own   map[string]string // settings of the person's own, which are brought; they name a server of the project
 	paid  *paid             // nil: not tried with a key
 	flags []string          // for Stepbox

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -17,6 +18,11 @@ func (a *agent) screen(t *testing.T, p *person, model *standin.Server, mode, nam
 		flags := []string{"--mode", mode, "--name", name, "--allow-host", "host.stepbox.internal:" + model.Port()}
 		return a.command(ctx, t, p, flags, args)
 	})
+	for _, title := range a.also { // what it does at its start holds it up
+		if mode == "step" && strings.HasPrefix(title, "edit ") {
+			tm.decide(tm.question(p, name, strings.TrimPrefix(title, "edit ")), "y")
+		}
+	}
 	tm.agentShows(a.ready)
 	return tm
 }
@@ -33,14 +39,14 @@ func (tm *terminal) tell(prompt string) {
 
 // question waits until the screen says that something is held and asks about it, and
 // says how the screen calls it.
-func (tm *terminal) question(p *person, about string) string {
+func (tm *terminal) question(p *person, session, about string) string {
 	tm.t.Helper()
 	title := ""
 	tm.until("it asks about "+about, func() bool {
 		if !strings.HasPrefix(tm.last(), " ◆ ") {
 			return false
 		}
-		for _, q := range p.show("screen").Questions {
+		for _, q := range p.show(session).Questions {
 			if q.Open() && strings.Contains(q.Title, about) {
 				title = fmt.Sprintf("◆ #%d %s held", q.Action, q.Subject)
 			}
@@ -67,9 +73,9 @@ func TestAgentsScreen(t *testing.T) {
 		)...)
 		tm := a.screen(t, p, model, "step", "screen")
 		tm.tell("tidy up")
-		tm.decide(tm.question(p, "ls"), "a", "$ ls")
+		tm.decide(tm.question(p, "screen", "ls"), "a", "$ ls")
 
-		tm.ask(tm.question(p, "rm old.txt"))
+		tm.ask(tm.question(p, "screen", "rm old.txt"))
 		tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny command") })
 		tm.press(reason)
 		tm.shows(reason)
@@ -77,14 +83,15 @@ func TestAgentsScreen(t *testing.T) {
 		tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny command") })
 
 		if a.name == "codex" { // which reads with a command
-			tm.decide(tm.question(p, "cat /"), "a")
+			tm.decide(tm.question(p, "screen", "cat /"), "a")
 		}
-		tm.decide(tm.question(p, "edit calc.py"), "u", "M calc.py")
-		tm.decide(tm.question(p, "cat ./calc.py"), "a")
+		tm.decide(tm.question(p, "screen", "edit calc.py"), "u", "M calc.py")
+		tm.decide(tm.question(p, "screen", "cat ./calc.py"), "a")
 		tm.agentShows("The work is done.")
 		got := results(t, model, 5)
-		if !strings.Contains(got[1], reason) || !strings.Contains(got[4], "a - b") || !strings.Contains(got[4], "taken back by the person") {
-			t.Errorf("the model was told %q and %q", got[1], got[4])
+		// A hook tells of what was taken back with the edit, else the next command does.
+		if !strings.Contains(got[1], reason) || !strings.Contains(got[4], "a - b") || !strings.Contains(got[3]+got[4], "taken back by the person") {
+			t.Errorf("the model was told %q", got)
 		}
 
 		if a.brief {
@@ -94,12 +101,16 @@ func TestAgentsScreen(t *testing.T) {
 		}
 
 		// A command that runs is stopped by the agent's own key.
-		model.Add(calls(a.shell("sleep 300"))[0])
+		model.Add(calls(a.shell("timeout 300 tail -f old.txt"))[0])
 		tm.tell("wait a while")
-		tm.decide(tm.question(p, "sleep 300"), "a")
+		tm.decide(tm.question(p, "screen", "timeout 300 tail -f old.txt"), "a")
 		tm.until("it runs", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "running") })
 		tm.tick()
 		tm.press(escape)
+		if a.twice {
+			tm.agentShows("again to interrupt")
+			tm.press(escape)
+		}
 		if a.stop != "" {
 			tm.tick()
 			tm.press(a.stop)
@@ -127,12 +138,12 @@ func TestAgentsScreen(t *testing.T) {
 		if code, words := tm.ended(); code != 0 {
 			t.Errorf("exit %d: %s", code, words)
 		}
-		titles(t, a, p, p.show("screen"), "ls", "rm old.txt", "edit calc.py", "cat ./calc.py", "sleep 300")
+		titles(t, a, p, p.show("screen"), "ls", "rm old.txt", "edit calc.py", "cat ./calc.py", "timeout 300 tail -f old.txt")
 
 		// A following session takes the conversation up.
 		model.Add(standin.Say("It went on."))
 		tm = a.screen(t, p, model, "policy", "following", a.resume...)
-		tm.agentShows("wait a while")
+		tm.agentShows(cmp.Or(a.resumed, "wait a while"))
 		tm.tell("go on")
 		tm.agentShows("It went on.")
 		turns := model.Turns()

@@ -8,16 +8,18 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/session/e2e/standin"
+	"stepbox/session/tell"
 )
 
-// An agent whose profile sets up hooks and the tools of stepbox mcp has both beside
-// what is brought of the person's own settings: its calls are claims beside the actions
-// that came of them, its tools answer, and nothing of either is asked about.
+// An agent whose profile sets up the tools of stepbox mcp, and hooks, has them beside
+// what is brought of the person's own settings: its model is offered the tools and they
+// answer, its calls are claims beside the actions that came of them, and nothing of
+// either is asked about.
 func TestAgentsTell(t *testing.T) {
 	const reason = "Kim still needs it"
 	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
 		if a.tool == nil {
-			t.Skipf("no profile sets up hooks and tools for %s", a.name)
+			t.Skipf("%s has no setting for servers of tools", a.name)
 		}
 		put := strings.NewReplacer("URL", "http://host.stepbox.internal:"+model.Port(), "PROJECT", p.project)
 		for name, text := range a.own {
@@ -34,6 +36,9 @@ func TestAgentsTell(t *testing.T) {
 			if strings.Contains(q.Title, "rm ") {
 				return api.AnswerDeny, reason
 			}
+			if q.Subject == api.SubjectEdit {
+				return approving(q)
+			}
 			return api.AnswerApprove, "as you like"
 		})
 		for i, want := range []string{"calc.py", reason, "rm old.txt: denied by test: " + reason, "as you like"} {
@@ -41,9 +46,18 @@ func TestAgentsTell(t *testing.T) {
 				t.Errorf("call %d gave %q, want %q in it", i, got, want)
 			}
 		}
+		for _, tool := range []string{tell.ToolMay, tell.ToolWhy, tell.ToolChanges, tell.ToolCheckpoint, tell.ToolTakeBack, tell.ToolAsk} {
+			if first := model.Turns()[0]; !strings.Contains(strings.Join(first.Tools, " ")+string(first.Body), tool) {
+				t.Errorf("the model isn't offered %s, but %q", tool, first.Tools)
+			}
+		}
 		var asked []string
+		server := false // the person's own is asked about
 		for _, q := range r.asked {
-			if q.Title != p.project+"/server" { // which is the person's own
+			switch {
+			case q.Title == p.project+"/server":
+				server = true
+			case !slices.Contains(a.also, q.Title):
 				asked = append(asked, q.Title)
 			}
 		}
@@ -56,10 +70,10 @@ func TestAgentsTell(t *testing.T) {
 				claims++
 			}
 		}
-		if claims != 2 {
-			t.Errorf("%d of 2 commands have a claim", claims)
+		if want := map[bool]int{true: 2}[a.tells]; claims != want {
+			t.Errorf("%d commands have a claim, want %d", claims, want)
 		}
-		if s.Brought == nil || len(s.Brought.Left) == 0 || len(r.asked) != len(asked)+1 {
+		if s.Brought == nil || len(s.Brought.Left) == 0 || !server {
 			t.Errorf("brought is %+v, and asked were %+v", s.Brought, r.asked)
 		}
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {

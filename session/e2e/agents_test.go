@@ -27,6 +27,10 @@ wire_api = "responses"
 trust_level = "trusted"
 `
 
+// opencodeConfig leads opencode to the stand-in.
+const opencodeConfig = `{"model":"standin/stand-in","small_model":"standin/stand-in","provider":{"standin":{"npm":"@ai-sdk/openai-compatible",
+			 "options":{"base\u0055RL":"URL/v1","apiKey":"fake"},"models":{"stand-in":{}}}}}`
+
 // agents are the kinds of agents that are tried.
 var agents = []*agent{
 	{
@@ -57,6 +61,7 @@ var agents = []*agent{
 		tool: func(name string, input object) standin.Call {
 			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
 		},
+		tells: true,
 		own: map[string]string{
 			".claude.json":          `{"mcpServers":{"mine":{"command":"PROJECT/server"}}}`,
 			".claude/settings.json": `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`,
@@ -92,6 +97,7 @@ var agents = []*agent{
 		tool: func(name string, input object) standin.Call {
 			return standin.Call{Tool: "exec", Input: "text(JSON.stringify(await tools.mcp__stepbox__" + name + "(" + quoted(input) + ")))"}
 		},
+		tells: true,
 		own: map[string]string{".codex/config.toml": codexConfig + `
 [mcp_servers.mine]
 command = "PROJECT/server"
@@ -140,11 +146,14 @@ command = "touch hooked"
 		files: map[string]string{
 			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`,
 		},
-		args:   []string{"--yolo"},
-		ask:    []string{"-p"},
-		signIn: "`GEMINI_API_KEY`",
-		limits: "its own screen wasn't driven",
-		again:  []string{"--resume", "latest", "-p"},
+		args:    []string{"--yolo"},
+		ready:   "Type your message",
+		ask:     []string{"-p"},
+		signIn:  "`GEMINI_API_KEY`",
+		limits:  "its commands' git reads no configuration of yours: a name for commits has to be in the repository's",
+		again:   []string{"--resume", "latest", "-p"},
+		resume:  []string{"--resume", "latest"},
+		resumed: "Request cancelled",
 		shell: func(command string) standin.Call {
 			return standin.Call{Tool: "run_shell_command", Input: object{"command": command}}
 		},
@@ -154,6 +163,11 @@ command = "touch hooked"
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "replace", Input: object{"file_path": file, "instruction": "a test", "old_string": old, "new_string": text}}
 		},
+		tool: func(name string, input object) standin.Call {
+			return standin.Call{Tool: "mcp_stepbox_" + name, Input: input}
+		},
+		tells: true,
+		own:   map[string]string{".gemini/settings.json": `{"mcpServers":{"mine":{"command":"PROJECT/server","timeout":1000}},"hooks":{"BeforeTool":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`},
 		paid: &paid{
 			credential: "gemini", variable: "GEMINI_API_KEY", host: "generativelanguage.googleapis.com",
 			files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`},
@@ -164,10 +178,12 @@ command = "touch hooked"
 		name:     "qwen",
 		env:      map[string]string{"OPENAI_BASE_URL": "URL/v1", "OPENAI_API_KEY": "fake", "OPENAI_MODEL": "stand-in"},
 		args:     []string{"--yolo", "--auth-type", "openai"},
+		ready:    "Type your message",
 		ask:      []string{"-p"},
 		signIn:   "`OPENAI_API_KEY`",
-		limits:   "adds itself to commits, with a git note that is asked about in step mode; its own screen wasn't driven",
+		limits:   "adds itself to commits, with a git note that is asked about in step mode",
 		again:    []string{"--continue", "-p"},
+		resume:   []string{"--continue"},
 		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting↵↵Co-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
 		also:     []string{"git notes --ref=refs/notes/ai-attribution add"},
 		shell: func(command string) standin.Call {
@@ -179,17 +195,24 @@ command = "touch hooked"
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
 		},
+		tool: func(name string, input object) standin.Call {
+			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
+		},
+		tells: true,
+		own:   map[string]string{".qwen/settings.json": `{"mcpServers":{"mine":{"command":"PROJECT/server","timeout":1000}},"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`},
 	},
 	{
 		name: "opencode",
 		files: map[string]string{
-			".config/opencode/opencode.json": `{"model":"standin/stand-in","small_model":"standin/stand-in","provider":{"standin":{"npm":"@ai-sdk/openai-compatible",
-			 "options":{"base\u0055RL":"URL/v1","apiKey":"fake"},"models":{"stand-in":{}}}}}`,
+			".config/opencode/opencode.json": opencodeConfig,
 		},
+		ready:  "ctrl+p commands",
 		ask:    []string{"run"},
 		signIn: "the variable of its provider, or `apiKey` in `opencode.json`",
-		limits: "writes `.git/opencode`, an edit; its own screen wasn't driven",
+		limits: "writes `.git/opencode`, an edit",
 		again:  []string{"run", "--continue"},
+		resume: []string{"--continue"},
+		twice:  true,
 		// It keeps an id there.
 		also: []string{"edit .git/opencode"},
 		shell: func(command string) standin.Call {
@@ -201,6 +224,10 @@ command = "touch hooked"
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "edit", Input: object{"filePath": file, "oldString": old, "newString": text}}
 		},
+		tool: func(name string, input object) standin.Call {
+			return standin.Call{Tool: "stepbox_" + name, Input: input}
+		},
+		own: map[string]string{".config/opencode/opencode.json": strings.TrimSuffix(opencodeConfig, "}") + `,"plugin":["./mine.js"],"mcp":{"mine":{"type":"local","command":["PROJECT/server"],"timeout":1000}}}`},
 	},
 	{
 		name: "copilot",
@@ -211,8 +238,8 @@ command = "touch hooked"
 		args:     []string{"--allow-all"},
 		ready:    "Interactive · Allow All",
 		signIn:   "none for a provider of your own (`COPILOT_PROVIDER_BASE_URL`), else `COPILOT_GITHUB_TOKEN`",
-		limits:   "runs programs of the folder by their whole path; its keys to stop, paste and leave weren't tried",
-		brief:    true,
+		limits:   "runs programs of the folder by their whole path",
+		resume:   []string{"--continue"},
 		ask:      []string{"-p"},
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("./check.sh", "command 'PROJECT/check.sh'"),
@@ -224,6 +251,13 @@ command = "touch hooked"
 		},
 		edit: func(file, old, text string) standin.Call {
 			return standin.Call{Tool: "edit", Input: object{"path": file, "old_str": old, "new_str": text}}
+		},
+		tool: func(name string, input object) standin.Call {
+			return standin.Call{Tool: "stepbox-" + name, Input: input}
+		},
+		own: map[string]string{
+			".copilot/mcp-config.json": `{"mcpServers":{"mine":{"type":"local","command":"PROJECT/server","args":[],"tools":["*"]}}}`,
+			".copilot/settings.json":   `{"hooks":{"preToolUse":[{"type":"command","bash":"touch hooked"}]}}`,
 		},
 	},
 }
