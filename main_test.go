@@ -279,7 +279,7 @@ var directions = map[string][]string{
 	"session/screen":   nil,
 	"session/loop":     nil,
 	"session/redact":   {"session/api"},
-	"session/tell":     {"session/api"},
+	"session/tell":     {"runner", "session/api"},
 	"session/demo":     {"session/api"},
 	"session/e2e":      nil, // for tests: nobody may import it
 	"session/ledger":   {"session/replay", "store", "session/api"},
@@ -310,7 +310,7 @@ var directions = map[string][]string{
 	"session":          {"session/loop", "session/tell", "session/seal", "session/network", "session/base", "session/bring", "session/credential", "session/deeds", "session/home", "session/ports", "session/project", "session/said", "session/signin", "session/spend", "session/sshagent", "session/files", "session/judge", "session/outfit", "session/redact", "session/ledger", "session/rules", "session/terminal", "runner", "policy", "store", "session/api"},
 	"session/project":  {"runner"},
 	"session/seal":     {"session/ledger", "store", "session/api"},
-	"session/server":   {"session/terminal", "session/api"},
+	"session/server":   {"session/terminal", "runner", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/explain", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/outfit", "session/project", "session/redact", "session/rules", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
 }

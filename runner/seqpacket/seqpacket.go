@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/runner/socket"
 )
 
 // ErrTooLarge is returned for a message larger than its reader allows.
@@ -69,14 +71,8 @@ func New(fd int) (*Conn, error) {
 	return &Conn{file: file, raw: raw}, nil
 }
 
-// Peer says which process made the other end, as this process's pid namespace
-// numbers it.
-func (c *Conn) Peer() (cred *unix.Ucred, err error) {
-	control := c.raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	return cred, errors.Join(control, err)
-}
+// Peer says which process made the other end, see socket.Peer.
+func (c *Conn) Peer() (*unix.Ucred, error) { return socket.Peer(c.file) }
 
 // Send sends one message with copies of the files; they stay the caller's. It
 // blocks while the peer's queue is full. EPIPE means that the peer is gone.

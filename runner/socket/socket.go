@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -135,31 +136,29 @@ func (s *Server) accept(ctx context.Context) {
 func (s *Server) serve(ctx context.Context, c *net.UnixConn) {
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
-	pid, err := peer(c)
-	if err != nil {
+	cred, err := Peer(c)
+	if err != nil || cred.Pid <= 0 { // one who isn't seen from here isn't of the sandbox
 		return
 	}
 	if s.service.Lasts > 0 {
 		_ = c.SetDeadline(time.Now().Add(s.service.Lasts))
 	}
-	s.service.Serve(ctx, &Conn{Conn: c, PID: pid})
+	s.service.Serve(ctx, &Conn{Conn: c, PID: int(cred.Pid)})
 }
 
-// peer says who connected. Nobody outside of the sandbox can reach its sockets, and
-// one who isn't seen from here isn't of it.
-func peer(c *net.UnixConn) (int, error) {
-	raw, err := c.SyscallConn()
+// Peer is who made the other end of a unix socket, by the kernel's word (unix(7),
+// SO_PEERCRED) and as this process's pid namespace numbers it.
+func Peer(c any) (cred *unix.Ucred, err error) {
+	u, ok := c.(syscall.Conn)
+	if !ok {
+		return nil, errors.New("it isn't a unix socket")
+	}
+	raw, err := u.SyscallConn()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var cred *unix.Ucred
-	if controlled := raw.Control(func(fd uintptr) {
+	controlled := raw.Control(func(fd uintptr) {
 		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); controlled != nil || err != nil {
-		return 0, errors.Join(controlled, err)
-	}
-	if cred.Pid <= 0 {
-		return 0, errors.New("the peer isn't of this sandbox")
-	}
-	return int(cred.Pid), nil
+	})
+	return cred, errors.Join(controlled, err)
 }

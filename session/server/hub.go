@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 
+	"stepbox/runner/socket"
 	"stepbox/session/api"
 )
 
@@ -198,13 +199,13 @@ func known(resp *http.Response, id, stepbox string) error {
 func ErrorLog(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelWarn) }
 
 // owner names the process that listens on a socket.
-func owner(socket string) string {
-	c, err := net.Dial("unix", socket)
+func owner(at string) string {
+	c, err := net.Dial("unix", at)
 	if err != nil {
 		return "it has ended meanwhile"
 	}
 	defer c.Close()
-	cred, err := peer(c)
+	cred, err := socket.Peer(c)
 	if err != nil {
 		return "its process isn't known"
 	}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"stepbox/runner/socket"
 )
 
 // CheckPath says what is wrong with a path that is to be listened on.
@@ -64,26 +64,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// peer is who connected, by the kernel's word (unix(7), SO_PEERCRED).
-func peer(c net.Conn) (*unix.Ucred, error) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return nil, errors.New("not a unix socket")
-	}
-	raw, err := u.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var cerr error
-	if err := raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return nil, err
-	}
-	return cred, cerr
-}
-
 func (l *listener) check(c net.Conn) error {
-	cred, err := peer(c)
+	cred, err := socket.Peer(c)
 	if err != nil {
 		return err
 	}

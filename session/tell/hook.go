@@ -10,13 +10,13 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"stepbox/runner/socket"
 )
 
 // RunHook is `stepbox hook AGENT EVENT`: it says to the supervisor what the agent
 // handed over, and prints what the agent is to be answered. When nothing answers in
 // time, or it isn't started where there is a supervisor, it says nothing.
-func RunHook(agent, event string, in io.Reader, out io.Writer, socket string) {
+func RunHook(agent, event string, in io.Reader, out io.Writer, at string) {
 	wait := Wait
 	if event == Permission {
 		wait = AskWait
@@ -33,7 +33,7 @@ func RunHook(agent, event string, in io.Reader, out io.Writer, socket string) {
 	if input == nil {
 		return
 	}
-	reply, err := Say(ctx, socket, Message{Hook: &Hook{Agent: agent, Event: event, Input: input}})
+	reply, err := Say(ctx, at, Message{Hook: &Hook{Agent: agent, Event: event, Input: input}})
 	if err != nil {
 		return
 	}
@@ -74,7 +74,7 @@ func short(in io.Reader) json.RawMessage {
 }
 
 // Say sends a message and waits for its answer.
-func Say(ctx context.Context, socket string, m Message) (Reply, error) {
+func Say(ctx context.Context, at string, m Message) (Reply, error) {
 	line, err := json.Marshal(m)
 	if err != nil {
 		return Reply{}, fmt.Errorf("cannot encode a message: %w", err)
@@ -83,7 +83,7 @@ func Say(ctx context.Context, socket string, m Message) (Reply, error) {
 		return Reply{}, errors.New("cannot say that much at once")
 	}
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", socket)
+	c, err := d.DialContext(ctx, "unix", at)
 	if err != nil {
 		return Reply{}, fmt.Errorf("cannot reach Stepbox: %w", err)
 	}
@@ -106,19 +106,9 @@ func Say(ctx context.Context, socket string, m Message) (Reply, error) {
 // ours says whether process 1 listens at the other end: an agent's program can put a
 // socket of its own there, but not be that.
 func ours(c net.Conn) error {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return errors.New("it isn't a unix socket")
-	}
-	raw, err := u.SyscallConn()
+	cred, err := socket.Peer(c)
 	if err != nil {
 		return err
-	}
-	var cred *unix.Ucred
-	if controlled := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); controlled != nil || err != nil {
-		return errors.Join(controlled, err)
 	}
 	if cred.Pid != 1 {
 		return errors.New("something else than Stepbox listens there")
