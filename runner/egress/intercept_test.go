@@ -576,3 +576,34 @@ func TestInterceptFraming(t *testing.T) {
 		}
 	}
 }
+
+// A host that agrees to a WebSocket says nothing of the credential either: not in its status,
+// its header, nor in what follows.
+func TestInterceptSwitches(t *testing.T) {
+	a := newAPIHost(t, intercept.Credential{Bearer: true, WebSocket: true}, func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		fmt.Fprintf(conn, "HTTP/1.1 101 %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Was: %s\r\nSet-Cookie: a=b\r\n\r\nkey %s\n", key, key, key)
+	})
+	req, err := http.NewRequest("GET", a.url("/"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "websocket")
+	resp, err := a.client(false, nil).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body) // it ends as the connection does
+	said := fmt.Sprintln(resp.Status, resp.Header, string(body))
+	if resp.StatusCode != http.StatusSwitchingProtocols || strings.Contains(said, realKey) || !strings.Contains(said, "X-Was:[***") || !strings.Contains(said, "key ***") || resp.Header.Get("Set-Cookie") != "" {
+		t.Errorf("the sandbox is told %s", said)
+	}
+}

@@ -42,6 +42,8 @@ func (c *connection) answer(resp *http.Response) error {
 		if !ok {
 			return errors.New("it switched protocols in a way that can't be followed")
 		}
+		resp.Status = ""       // what the host says there would pass
+		c.cleanUp(resp.Header) // by none of cleanWriter's
 		resp.Body = struct {
 			io.Reader
 			io.WriteCloser
@@ -130,14 +132,19 @@ type cleanWriter struct {
 // Unwrap is for http.ResponseController.
 func (w *cleanWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// cleanUp makes the header of an answer one for the sandbox.
+func (c *connection) cleanUp(h http.Header) {
+	for _, name := range dropped {
+		h.Del(name)
+	}
+	c.header(h)
+}
+
 // WriteHeader sends the header.
 func (w *cleanWriter) WriteHeader(status int) {
-	if status < 200 && status != http.StatusSwitchingProtocols {
+	if status < 200 {
 		return
 	}
-	for _, name := range dropped {
-		w.Header().Del(name)
-	}
-	w.c.header(w.Header())
+	w.c.cleanUp(w.Header())
 	w.ResponseWriter.WriteHeader(status)
 }
