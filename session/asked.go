@@ -44,14 +44,14 @@ func (s *Session) allowedTo(ctx context.Context, c *socket.Conn, claim api.Claim
 }
 
 // asksPerson is a tool of the agent's.
-func (s *Session) asksPerson(ctx context.Context, c *socket.Conn, text string) (tell.Reply, error) {
+func (s *Session) asksPerson(ctx context.Context, c *socket.Conn, text string) (string, error) {
 	text = api.Escape(api.Trim(text, maxAsked))
 	if text == "" {
-		return tell.Reply{Failed: true, Text: "there is no question"}, nil
+		return "", errors.New("there is no question")
 	}
 	d, err := s.asks(ctx, c, "the agent asks: "+text, "the answer goes back in words and allows nothing: approve says yes, deny no, either with a reason", nil)
 	if err != nil {
-		return tell.Reply{}, err
+		return "", err
 	}
 	answer := "The person says no."
 	if d.Allow {
@@ -60,7 +60,7 @@ func (s *Session) asksPerson(ctx context.Context, c *socket.Conn, text string) (
 	if d.Reason != "" {
 		answer += " In their words: " + d.Reason
 	}
-	return tell.Reply{Text: answer + " This changes nothing of what you may do."}, nil
+	return answer + " This changes nothing of what you may do.", nil
 }
 
 // asks waits for a person's answer as long as the agent does.

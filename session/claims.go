@@ -80,7 +80,7 @@ func (s *Session) hear(ctx context.Context, c *socket.Conn) {
 		}
 		err = s.loop.Request(ctx, func() { reply = s.hooked(claim, by) })
 	default:
-		reply, err = s.called(ctx, c, *m.Call, by)
+		reply = s.called(ctx, c, *m.Call, by)
 	}
 	s.reply(c, reply, err)
 }

@@ -43,8 +43,10 @@ func (s *Session) serveKeys(spec *runner.Spec, sockets map[string]socket.Service
 	refusals := rate.NewLimiter(callRate, callBurst) // a program can have one refused thousands of times a second
 	sockets[keySocket] = socket.Service{Limits: keyLimits, Serve: func(ctx context.Context, c *socket.Conn) {
 		a := &sshagent.Agent{
-			Dial: func() (io.ReadWriteCloser, error) { return net.Dial("unix", theirs) },
-			Ask:  func(ctx context.Context, u sshagent.Use) error { return s.request(ctx, useOfKey(u, c.PID)) },
+			Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", theirs)
+			},
+			Ask: func(ctx context.Context, u sshagent.Use) error { return s.request(ctx, useOfKey(u, c.PID)) },
 			Refused: func(why error) {
 				if refusals.Allow() {
 					s.warn("%v", why)

@@ -44,10 +44,10 @@ func (s *Session) reweighed(q *question) {
 	switch verdict {
 	case api.Allow:
 		a.By = "rule"
-		s.closeByRule(q, rule, "allow", nil, func() { s.letRun(a, rule, nil) })
+		s.closeByRule(q, rule, "allow", func() { s.letRun(a, rule, nil) })
 	case api.Deny:
 		a.By = "rule"
-		s.closeByRule(q, rule, "deny", nil, func() { s.deny(a, rule, rule) })
+		s.closeByRule(q, rule, "deny", func() { s.deny(a, rule, rule) })
 	}
 }
 
@@ -71,9 +71,9 @@ func (s *Session) reweighedNested(q *question) {
 	}
 	switch verdict, rule := s.within(q.kin, x, q.joins); verdict {
 	case api.Allow:
-		s.closeByRule(q, rule, "allow", nil, func() { s.letNested(q, x, rule) })
+		s.closeByRule(q, rule, "allow", func() { s.letNested(q, x, rule) })
 	case api.Deny:
-		s.closeByRule(q, rule, "deny", nil, func() {
+		s.closeByRule(q, rule, "deny", func() {
 			s.refuse(q.action, rule, rule, nil, x)
 			if q.joins {
 				s.leaderGone(q.action, nil)

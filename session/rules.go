@@ -317,11 +317,11 @@ func (s *Session) rejudge(q *question) {
 	if v.Allow {
 		closed = "allow"
 	}
-	s.closeByRule(q, v.Rule, closed, nil, func() { s.answerTries(h, v, false) })
+	s.closeByRule(q, v.Rule, closed, func() { s.answerTries(h, v, false) })
 }
 
 // closeByRule closes a question that the rules answer by now.
-func (s *Session) closeByRule(q *question, rule, closed string, also []api.Event, then func()) {
+func (s *Session) closeByRule(q *question, rule, closed string, then func()) {
 	if err := q.to(questionClosed, rule, closed); err != nil {
 		s.fail(err)
 		return
@@ -331,7 +331,7 @@ func (s *Session) closeByRule(q *question, rule, closed string, also []api.Event
 		if err == nil {
 			then()
 		}
-	}, append(also, q.event("closed"), s.changed("counted"))...)
+	}, q.event("closed"), s.changed("counted"))
 }
 
 // unkept tells of rules that were recorded, and aren't in their files: it was

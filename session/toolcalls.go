@@ -30,9 +30,10 @@ const byAgent = "the agent"
 
 // called answers a tool that the agent called. Nothing of it can allow anything: it
 // tells, it looks, and it takes back what the agent could undo itself.
-func (s *Session) called(ctx context.Context, conn *socket.Conn, c tell.Call, speaker int) (tell.Reply, error) {
+func (s *Session) called(ctx context.Context, conn *socket.Conn, c tell.Call, speaker int) tell.Reply {
+	refused := func(why string) tell.Reply { return tell.Reply{Failed: true, Text: why} }
 	if speaker != 0 {
-		return tell.Reply{Failed: true, Text: "only the agent itself may ask that"}, nil
+		return refused("only the agent itself may ask that")
 	}
 	var text string
 	var err error
@@ -45,24 +46,20 @@ func (s *Session) called(ctx context.Context, conn *socket.Conn, c tell.Call, sp
 		err = s.loop.Request(ctx, func() { text = s.changesSoFar() })
 	case tell.ToolCheckpoint:
 		if !s.claims.calls.Allow() {
-			return tell.Reply{Failed: true, Text: errTooOften.Error()}, nil
+			return refused(errTooOften.Error())
 		}
 		text, err = s.markState(ctx, c.Text)
 	case tell.ToolAsk:
-		reply, err := s.asksPerson(ctx, conn, c.Text)
-		if err == nil {
-			return reply, nil
-		}
-		return tell.Reply{Failed: true, Text: api.Escape(api.Trim(err.Error(), maxReason))}, nil
+		text, err = s.asksPerson(ctx, conn, c.Text)
 	case tell.ToolTakeBack:
 		text, err = s.takeBackLast(ctx)
 	default:
-		return tell.Reply{Failed: true, Text: "there is no such tool"}, nil
+		return refused("there is no such tool")
 	}
 	if err != nil {
-		return tell.Reply{Failed: true, Text: api.Escape(api.Trim(err.Error(), maxReason))}, nil
+		return refused(api.Escape(api.Trim(err.Error(), maxReason)))
 	}
-	return tell.Reply{Text: text}, nil
+	return tell.Reply{Text: text}
 }
 
 // mayDo is what the session's mode and rules let the agent do, in words.
@@ -141,47 +138,43 @@ func (s *Session) changesSoFar() string {
 }
 
 // markState has the files as they are now be found again.
-func (s *Session) markState(ctx context.Context, what string) (text string, err error) {
-	err = s.loop.Do(ctx, func(done func(error)) {
+func (s *Session) markState(ctx context.Context, what string) (string, error) {
+	var id int64
+	if err := s.loop.Do(ctx, func(done func(error)) {
 		s.checkpoint(func(cp *files.Checkpoint, err error) {
 			if err == nil {
 				what = api.Escape(api.Trim(strings.TrimSpace(what), maxMark))
-				s.note(false, "the agent marks checkpoint %d: %s", cp.ID, what)
-				text = fmt.Sprintf("The files as they are now are checkpoint %d.", cp.ID)
+				id = cp.ID
+				s.note(false, "the agent marks checkpoint %d: %s", id, what)
 			}
 			done(err)
 		})
-	})
-	return text, err
+	}); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("The files as they are now are checkpoint %d.", id), nil
 }
 
 // takeBackLast takes back the agent's own last action, when that is all there is to it:
 // no other action's changes, nobody's word on it yet, and nothing that runs.
 func (s *Session) takeBackLast(ctx context.Context) (string, error) {
-	var last *action
+	var n int
+	var title string
+	var open, asked bool
 	if err := s.loop.Request(ctx, func() {
 		for _, a := range slices.Backward(s.actions.all) {
 			if a.Files > 0 && !a.apart() && a.Review != api.ReviewRolledBack {
-				last = a
+				n, title, open = a.N, a.Title, a.Review == api.ReviewOpen && !a.Shared && !a.alive()
+				asked = slices.ContainsFunc(s.questions, func(q *question) bool { return q.action == a && q.Open() })
 				return
 			}
 		}
 	}); err != nil {
 		return "", err
 	}
-	if last == nil {
-		return "", errors.New("there is nothing to take back")
-	}
-	var n int
-	var title string
-	var open, asked bool
-	if err := s.loop.Request(ctx, func() {
-		n, title, open = last.N, last.Title, last.Review == api.ReviewOpen && !last.Shared && !last.alive()
-		asked = slices.ContainsFunc(s.questions, func(q *question) bool { return q.action == last && q.Open() })
-	}); err != nil {
-		return "", err
-	}
 	switch {
+	case n == 0:
+		return "", errors.New("there is nothing to take back")
 	case asked:
 		return "", fmt.Errorf("the person is being asked about action %d", n)
 	case !open:

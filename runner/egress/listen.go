@@ -16,7 +16,6 @@ const maxListeners = 64
 // Listener is a TCP server of the sandbox.
 type Listener struct {
 	Port    int
-	PID     int    // on the host, 0 when not known
 	Program string // its executable, any bytes but NUL
 }
 
@@ -36,7 +35,7 @@ func (g *Gateway) Listeners() ([]Listener, error) {
 	for port, inode := range inodes {
 		l := Listener{Port: port}
 		if o, ok := g.owners.find(inode, scanNow); ok {
-			l.PID, l.Program = o.pid, o.program
+			l.Program = o.program
 		}
 		out = append(out, l)
 	}

@@ -145,7 +145,7 @@ func (p *Places) npmPackage(what, registry, cwd string) string {
 	var m struct {
 		Name, Version string
 		Private       bool
-		PublishConfig struct{ Registry, Access string }
+		PublishConfig struct{ Registry string }
 	}
 	if json.Unmarshal(p.read(path.Join(under(cwd, what), "package.json")), &m) != nil || m.Name == "" {
 		return ""

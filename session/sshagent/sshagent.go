@@ -53,7 +53,7 @@ type Use struct {
 // Agent serves clients. Its fields are set before the first one and not changed.
 type Agent struct {
 	// Dial connects to the person's own agent, once for each client.
-	Dial func() (io.ReadWriteCloser, error)
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 	// Ask returns nil when the use is allowed. It may take as long as a person does;
 	// ctx ends when the client is gone.
 	Ask func(ctx context.Context, u Use) error
@@ -66,7 +66,7 @@ type Agent struct {
 // Serve answers one client until it is gone, and closes the connection.
 func (a *Agent) Serve(ctx context.Context, client io.ReadWriteCloser) error {
 	defer client.Close()
-	upstream, err := a.Dial()
+	upstream, err := a.Dial(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot reach your ssh-agent: %w", err)
 	}

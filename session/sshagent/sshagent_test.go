@@ -66,7 +66,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.agent = &Agent{
-		Dial: func() (io.ReadWriteCloser, error) {
+		Dial: func(context.Context) (io.ReadWriteCloser, error) {
 			ours, theirs := net.Pipe()
 			go func() { _ = agent.ServeAgent(r.ring, theirs); theirs.Close() }()
 			return ours, nil

@@ -119,7 +119,7 @@ func (r *replay) play() error {
 			err = r.event(*p.Event)
 		default:
 			if err = r.wait(p.At); err == nil {
-				err = r.frame(p.Frame)
+				r.frame(p.Frame)
 			}
 		}
 		if err != nil {
@@ -130,7 +130,7 @@ func (r *replay) play() error {
 }
 
 // frame plays a piece of the terminal.
-func (r *replay) frame(f api.Frame) error {
+func (r *replay) frame(f api.Frame) {
 	switch f.Kind {
 	case api.FrameKeyframe:
 		r.screen = r.emulator(f.Cols, f.Rows, f.Data, r.write)
@@ -141,7 +141,6 @@ func (r *replay) frame(f api.Frame) error {
 	case api.FrameOutput:
 		_, _ = r.screen.Write(f.Data) // an emulator takes everything
 	}
-	return nil
 }
 
 // write writes a line of the agent's.

@@ -27,13 +27,12 @@ func played(t *testing.T, frames ...api.Frame) []string {
 	var out bytes.Buffer
 	r := &replay{emulator: lines, lines: bufio.NewWriter(&out)}
 	for i, f := range append([]api.Frame{{Kind: api.FrameKeyframe, Cols: 40, Rows: 5}}, frames...) {
-		err := r.frame(f)
+		r.frame(f)
 		if f.Kind == api.FrameTime {
 			at, _ := f.Offset() // of one that is made here
-			err = r.wait(at)
-		}
-		if err != nil {
-			t.Fatalf("frame %d: %v", i, err)
+			if err := r.wait(at); err != nil {
+				t.Fatalf("frame %d: %v", i, err)
+			}
 		}
 	}
 	if err := r.end(); err != nil {

@@ -89,7 +89,7 @@ func (l *Lower) openerOf(layer int) inode.Opener {
 
 // walkTo opens the directories on the way to path and calls f with the last
 // one and the last name.
-func (l *Lower) walkTo(ctx context.Context, path string, f func(d *Folder, name string) error) error {
+func (l *Lower) walkTo(path string, f func(d *Folder, name string) error) error {
 	if path == "" || !manifest.ValidPath(path) {
 		return unix.EINVAL
 	}
@@ -121,7 +121,7 @@ func (l *Lower) Stat(ctx context.Context, path string) (*manifest.Entry, error) 
 // Changed is when what the lower has at path was changed last, in any way; zero when
 // there is nothing.
 func (l *Lower) Changed(ctx context.Context, path string) (at manifest.Time, err error) {
-	err = l.walkTo(ctx, path, func(d *Folder, name string) error {
+	err = l.walkTo(path, func(d *Folder, name string) error {
 		e, err := d.Find(ctx, name)
 		if e != nil {
 			at = manifest.TimeOf(e.key.Ctime)
@@ -133,7 +133,7 @@ func (l *Lower) Changed(ctx context.Context, path string) (at manifest.Time, err
 
 func (l *Lower) find(ctx context.Context, path string, hash bool) (*manifest.Entry, error) {
 	var found *manifest.Entry
-	err := l.walkTo(ctx, path, func(d *Folder, name string) error {
+	err := l.walkTo(path, func(d *Folder, name string) error {
 		e, err := d.Find(ctx, name)
 		if e == nil || err != nil {
 			return err
@@ -159,7 +159,7 @@ func (l *Lower) find(ctx context.Context, path string, hash bool) (*manifest.Ent
 func (l *Lower) Open(ctx context.Context, path string) (io.ReadCloser, int64, error) {
 	var f *os.File
 	var size int64
-	err := l.walkTo(ctx, path, func(d *Folder, name string) error {
+	err := l.walkTo(path, func(d *Folder, name string) error {
 		e, err := d.Find(ctx, name)
 		if err != nil {
 			return err
