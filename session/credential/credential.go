@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/policy/git"
 	"stepbox/runner/egress/intercept"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -133,15 +133,11 @@ func (s Source) read(path string) (string, error) {
 	if s.within(path) {
 		return "", errors.New("it is in the project, which an agent writes")
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.New("it isn't a file")
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxOutput))
+	b, err := git.ReadFile(real, maxOutput)
 	return strings.TrimSpace(string(b)), err
 }
 

@@ -7,13 +7,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
+	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/overlay/manifest"
 )
@@ -39,17 +37,13 @@ const maxBundle = 2 << 20
 // Certificates reads the certificates, and nothing else, of a file that is to have
 // nothing else: as PEM again.
 func Certificates(file string) (out []byte, err error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
-		return nil, errors.New("it can't be read")
+		return nil, errors.New("it isn't there")
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxBundle {
-		return nil, errors.New("it isn't a file of at most 2 MiB")
-	}
-	rest, err := io.ReadAll(io.LimitReader(f, maxBundle))
+	rest, err := git.ReadFile(real, maxBundle)
 	if err != nil {
-		return nil, errors.New("it can't be read")
+		return nil, errors.New("it can't be read as a file of at most 2 MiB")
 	}
 	for block := (*pem.Block)(nil); ; {
 		if block, rest = pem.Decode(rest); block == nil {

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
-	"golang.org/x/sys/unix"
+
+	"stepbox/policy/git"
 )
 
 // Bounds on what is read of known_hosts files.
@@ -38,7 +38,11 @@ type hostLine struct {
 func ReadKnownHosts(files ...string) *KnownHosts {
 	k := &KnownHosts{}
 	for _, file := range files {
-		data := read(file)
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			continue
+		}
+		data, _ := git.ReadFile(real, maxHostsFile) // what can't be read is known by nobody
 		for len(data) > 0 && len(k.lines) < maxHosts {
 			var line []byte
 			line, data, _ = bytes.Cut(data, []byte("\n"))
@@ -49,20 +53,6 @@ func ReadKnownHosts(files ...string) *KnownHosts {
 		}
 	}
 	return k
-}
-
-// read is an ordinary file's contents, as far as they are read.
-func read(name string) []byte {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	data, _ := io.ReadAll(io.LimitReader(f, maxHostsFile)) // what could be read counts
-	return data
 }
 
 // ErrRevoked is of a host key that the person has marked so.
