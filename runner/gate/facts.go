@@ -13,6 +13,7 @@ type File struct {
 	Dev, Ino uint64
 	Size     int64
 	Changed  time.Time // of its status (ctime), which can't be set by hand
+	Nameless bool      // it was deleted: who holds on to it is all that has it
 }
 
 // Same says whether two looks met the same file, unchanged.
@@ -21,7 +22,7 @@ func (f File) Same(o File) bool {
 }
 
 func fileOf(path string, st *unix.Stat_t) File {
-	return File{Path: path, Dev: st.Dev, Ino: st.Ino, Size: st.Size, Changed: time.Unix(st.Ctim.Unix())}
+	return File{Path: path, Dev: st.Dev, Ino: st.Ino, Size: st.Size, Changed: time.Unix(st.Ctim.Unix()), Nameless: st.Nlink == 0}
 }
 
 // readFiles tells which files the exec loads, and how the kernel changes its

@@ -214,7 +214,7 @@ func (j *Judge) Know(self gate.File) { j.self.Store(&self) }
 // asked about: it can only say what any program of the sandbox can.
 func (j *Judge) ours(e *gate.Exec) bool {
 	self := j.self.Load()
-	if self == nil || e.Truncated || e.Linker != "" || len(e.Files) != 1 || !e.Files[0].Same(*self) {
+	if self == nil || e.Truncated || e.Linker != "" || len(e.Files) != 1 || !isSelf(e.Files[0], *self) {
 		return false
 	}
 	switch args := e.Argv[min(1, len(e.Argv)):]; len(args) {
@@ -224,6 +224,14 @@ func (j *Judge) ours(e *gate.Exec) bool {
 		return args[0] == "hook" && aName(args[1]) && aName(args[2])
 	}
 	return false
+}
+
+// isSelf says whether a file is Stepbox's own program, unchanged. One whose name is gone
+// was replaced on the host while the session ran, by a newer version: that alone changes
+// its time. The sandbox holds on to it, so its inode is nobody else's, and without a name
+// nothing can open it to change it.
+func isSelf(f, self gate.File) bool {
+	return f.Same(self) || f.Nameless && f.Dev == self.Dev && f.Ino == self.Ino && f.Size == self.Size
 }
 
 // aName says whether an argument is a name and nothing else.

@@ -366,3 +366,30 @@ func TestBecomes(t *testing.T) {
 		}
 	}
 }
+
+// Stepbox's own program is known by its file, also when a newer version took its name on
+// the host meanwhile, which changes that file's time and nothing else of it.
+func TestOurs(t *testing.T) {
+	at := time.Now().Add(-time.Hour)
+	self := gate.File{Path: "/run/stepbox/bin/stepbox", Dev: 1, Ino: 2, Size: 3, Changed: at}
+	for name, c := range map[string]struct {
+		change func(*gate.File)
+		want   bool
+	}{
+		"it":                   {func(*gate.File) {}, true},
+		"replaced on the host": {func(f *gate.File) { f.Nameless, f.Changed = true, time.Now() }, true},
+		"changed":              {func(f *gate.File) { f.Changed = time.Now() }, false},
+		"another inode":        {func(f *gate.File) { f.Nameless, f.Ino = true, 4 }, false},
+		"another device":       {func(f *gate.File) { f.Nameless, f.Dev = true, 4 }, false},
+		"another size":         {func(f *gate.File) { f.Nameless, f.Size = true, 4 }, false},
+	} {
+		j := made(t)
+		j.Know(self)
+		e := starts(self.Path, self.Path, "stepbox", "hook", "claude", "PreToolUse")
+		e.Files[0] = self
+		c.change(&e.Files[0])
+		if x := j.Exec(e, claude); x.Ours != c.want {
+			t.Errorf("%s: ours is %v", name, x.Ours)
+		}
+	}
+}
