@@ -334,7 +334,7 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	if step && d.Answer != api.AnswerDeny && q.Subject == api.SubjectCommand {
 		for _, o := range l {
 			if o.Open() && o.Subject == api.SubjectEdit && !o.late {
-				return q, api.Problemf(api.CodeBusy, "the changes of action %d come first: keep them or roll them back", o.Action)
+				return q, api.Problemf(api.CodeBusy, "the changes of action %d come first: keep them or take them back", o.Action)
 			}
 		}
 	}
@@ -358,7 +358,7 @@ func (q *question) fault(d api.Decision) error {
 	case q.held != nil && q.held.Flood() && d.Answer != api.AnswerDeny:
 		return api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(q.held.Others))
 	case q.Subject == api.SubjectEdit:
-		return api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or roll them back", q.Action)
+		return api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or take them back", q.Action)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -109,4 +110,59 @@ func TestRowsAreAnsweredAlone(t *testing.T) {
 	d.press(leader, "4")
 	d.calmly("a")
 	d.decided(api.AnswerApprove)
+}
+
+// Changes are taken back with a reason, which the agent is told.
+func TestTakenBackWithAReason(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneEdit()), 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("take back, why…")
+	d.advance(3 * time.Second)
+	d.press("d")
+	d.shows("The agent is told with its next command")
+	d.advance(3 * time.Second)
+	d.press("n", "o", "enter")
+	d.decided(api.AnswerRollback)
+	if x := d.c.Decisions()[0]; x.Reason != "no" || x.Question != 9 {
+		t.Errorf("decided %+v", x)
+	}
+}
+
+// The changes of one file are named once, with the command that made them.
+func TestChangesOfACommand(t *testing.T) {
+	t.Parallel()
+	q := sceneEdit()
+	q.Changes = q.Changes[:1]
+	c := sceneWorkbench(q)
+	_, diff := sceneChanges()
+	c.Put(api.Event{Action: &api.Action{N: 10, Kind: api.KindCommand, State: api.ActionEnded, Title: "sed -i s/a/b/ src/parse.go"}})
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("made by     $ sed -i s/a/b/ src/parse.go")
+	d.shows(diff.Hunks[0].Lines[0].Text)
+	dialog := d.text()[strings.Index(d.text(), "edit held"):]
+	if n := strings.Count(dialog, "M src/parse.go"); n != 1 {
+		t.Errorf("it is named %d times\n%s", n, dialog)
+	}
+}
+
+// A command that can't be let run before changes are kept or taken back leads to these.
+func TestChangesComeFirst(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench(sceneQuestion())
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("command held")
+	d.advance(3 * time.Second)
+	c.Refuse(func(api.Decision) *api.Problem {
+		return &api.Problem{Code: api.CodeBusy, Message: "the changes of action 10 come first: keep them or take them back"}
+	})
+	q := sceneEdit()
+	c.Put(api.Event{Question: &q})
+	d.idle()
+	d.press("a")
+	d.decided(api.AnswerApprove)
+	d.shows("edit held")
+	d.shows("come first")
 }

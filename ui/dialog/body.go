@@ -160,17 +160,28 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 	if len(q.Changes) == 0 {
 		out = append(out, wrapped(dst, q.Title, width, themes.Strong)...)
 	}
-	for i := range q.Changes {
-		out = append(out, change(dst, q.Changes[i], width))
+	alone := len(q.Changes) == 1 && len(d.diffs) == 1 // its difference needs no name
+	for _, c := range q.Changes {
+		if alone {
+			f := d.diffs[0].Change
+			c.Counted, c.Added, c.Removed = f.Counted, f.Added, f.Removed
+		}
+		out = append(out, change(dst, c, width))
 	}
 	out = append(out, row{})
 	covered = len(out)
+	if d.kind == api.KindCommand {
+		out = append(out, pair(dst, "made by", "$ "+d.action, width, themes.Surface)...)
+	}
 	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "—"), width, themes.Surface)...)
 	if d.said != nil {
 		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
 	}
 	for _, f := range d.diffs {
-		out = append(out, row{}, change(dst, f.Change, width))
+		out = append(out, row{})
+		if !alone {
+			out = append(out, change(dst, f.Change, width))
+		}
 		if f.Note != "" {
 			out = append(out, muted("  "+f.Note))
 		}

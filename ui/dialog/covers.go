@@ -60,8 +60,10 @@ func (d *Decision) offers(b keys.Binding) bool {
 		return false
 	}
 	switch b.Intent.(type) {
-	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
+	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
 		return !edit && (!d.shown.Apart() || ofConnections(b.Intent))
+	case intent.Deny:
+		return true
 	case intent.Keep, intent.Rollback:
 		return edit
 	case intent.Raw:
@@ -81,6 +83,10 @@ func (d *Decision) wordsFor(b keys.Binding) string {
 			return "allow once"
 		case d.shown.Subject == api.SubjectCall:
 			return "say yes"
+		}
+	case intent.Deny:
+		if d.shown.Subject == api.SubjectEdit {
+			return "take back, why…"
 		}
 	case intent.Always:
 		if d.shown.Request != nil {

@@ -25,7 +25,8 @@ type Decision struct {
 	notice    string // what became of the last try
 	shown     api.Question
 	said      *api.Said      // what the agent announced of it; that may come late
-	action    string         // what a connection's action is called
+	action    string         // what its action is called
+	kind      api.ActionKind // and what that is
 	equal     []api.Question // others that read the same, which the answer is for, too
 	diffs     []api.FileDiff // of an edit
 	unread    string         // why there are none, or not all
@@ -75,7 +76,7 @@ func (d *Decision) Sync(n News) {
 		d.equal = n.State.Equal(id)
 	}
 	if a, ok := n.State.Action(d.shown.Action); ok && (a.Said != d.said || a.Title != d.action) {
-		d.said, d.action, d.made = a.Said, a.Title, made{}
+		d.said, d.action, d.kind, d.made = a.Said, a.Title, a.Kind, made{}
 	}
 	q, ok := n.State.Question(id)
 	switch print := n.State.Print(id); {
@@ -136,10 +137,6 @@ func (d *Decision) Why(i intent.Intent) string {
 		}
 		if d.over == "" && !d.whole {
 			return unread
-		}
-	case intent.Deny:
-		if edit {
-			return ownKeys
 		}
 	case intent.Rollback:
 		if !edit {

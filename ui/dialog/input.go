@@ -67,10 +67,10 @@ func (l *Line) Draw(dst uv.Screen, x, y, end int, p *paint.Palette, empty string
 	return c
 }
 
-// maxReason is what the API takes of a denial's reason, in bytes.
+// maxReason is what the API takes of a reason, in bytes.
 const maxReason = 500
 
-// Reason takes the reason of a denial, bound to the question that was shown.
+// Reason takes the reason of a denial, or why an edit is taken back, bound to the question that was shown.
 type Reason struct {
 	Entry
 	question api.Question
@@ -80,15 +80,19 @@ type Reason struct {
 	extent   int    // 0 is once, others are those of extents
 }
 
-// NewReason opens the input for the denial of a question, and with equal of all that
+// NewReason opens the input for the denial of a question, or to take back what it is about, and with equal of all that
 // read the same.
 func NewReason(q api.Question, print string, equal bool) *Reason {
+	answer := api.AnswerDeny
+	if q.Subject == api.SubjectEdit {
+		answer = api.AnswerRollback
+	}
 	r := &Reason{equal: equal, Entry: Entry{Empty: "a reason, or nothing"}, question: q, print: print}
 	r.Do = func(why string) intent.Intent {
 		if r.off != "" {
 			return nil
 		}
-		return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, Reason: strings.TrimSpace(why), For: r.holds(), Equal: r.equal}
+		return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: answer, Reason: strings.TrimSpace(why), For: r.holds(), Equal: r.equal}
 	}
 	r.Begin("", maxReason)
 	return r
@@ -111,7 +115,7 @@ func (r *Reason) Handle(i intent.Intent) intent.Intent {
 // a limit, which stands in a file.
 func (r *Reason) onlyOnce() bool {
 	c := r.question.Connection
-	return r.question.Subject == api.SubjectLimit || r.question.Request != nil || r.question.Subject == api.SubjectCall || c != nil && (c.Host == "" || c.Limit != "")
+	return r.question.Subject == api.SubjectLimit || r.question.Subject == api.SubjectEdit || r.question.Request != nil || r.question.Subject == api.SubjectCall || c != nil && (c.Host == "" || c.Limit != "")
 }
 
 // holds is for how long it is denied; "" is once.
@@ -158,7 +162,7 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	rows := []row{{}}
 	cmd := command(dst, name, width)
-	if r.question.Request != nil || r.question.Subject == api.SubjectCall {
+	if r.question.Request != nil || r.question.Subject == api.SubjectCall || r.question.Subject == api.SubjectEdit {
 		cmd = wrapped(dst, r.question.Title, width, themes.Strong)
 	}
 	if c := r.question.Connection; c != nil {
@@ -172,6 +176,8 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	switch {
 	case r.question.Subject == api.SubjectCall:
 		why = "why? The agent gets this as the answer to what it asks, so it can do better."
+	case r.question.Subject == api.SubjectEdit:
+		why = "why? The agent is told with its next command, so it can do better."
 	case r.question.Apart():
 		why = "why? The agent is told with its next command; the program is just refused."
 	}
@@ -190,5 +196,9 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	hints = append(hints, paint.Hint{Key: "esc", Words: "back, nothing decided"})
 	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
+	if r.question.Subject == api.SubjectEdit {
+		hints[0].Words = "take back"
+		title = []text{{"↶ ", themes.Undone}, {"Take back", themes.Strong}}
+	}
 	return r.ask(dst, area, f, title, rows, hints, note)
 }

@@ -150,7 +150,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("a", "approve", "approve", "approve once", intent.Approve{}),
 			bind("A", "allow always", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
 			bind("b", "approve and keep", "", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
-			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
+			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like; an edit: take it back, with one", intent.Deny{}),
 			bind("i", "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),
 			bind("y", "keep", "keep", "mark this action's changes as reviewed, or the selected ones', and go to the next that aren't", intent.Keep{}),

@@ -3,6 +3,7 @@ package workbench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -164,6 +165,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			delete(k.pending, q.ID)
 			if err != nil {
 				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", nameOf(q), problemWords(err)))
+				k.first(q, err)
 				return nil
 			}
 			decided := k.dialogs.shows(q.ID)
@@ -186,6 +188,18 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			return nil
 		}
 	})
+}
+
+// first goes from a command that wasn't let run to the changes that come first, if that
+// is why.
+func (k *asking) first(q api.Question, err error) {
+	var p *api.Problem
+	i := slices.IndexFunc(k.st.Questions, func(o api.Question) bool { return o.Subject == api.SubjectEdit && !k.pending[o.ID] })
+	if i < 0 || !errors.As(err, &p) || p.Code != api.CodeBusy || q.Subject != api.SubjectCommand || !k.dialogs.shows(q.ID) {
+		return
+	}
+	k.dialogs.closeFor(q.ID)
+	k.open(k.st.Questions[i])
 }
 
 // justDecided says whether keys may still be for a question that was just answered from
