@@ -52,22 +52,34 @@ type member struct {
 	value json.RawMessage
 }
 
-// members takes a compact JSON object apart.
+// members takes a JSON object apart whose names are written without escapes.
 func members(doc []byte) (out []member, err error) {
-	d := json.NewDecoder(bytes.NewReader(doc))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil, errors.Join(errors.New("it is no object"), err)
+	doc = bytes.TrimSpace(doc)
+	if !json.Valid(doc) || doc[0] != '{' {
+		return nil, errors.New("it is no object")
 	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
+	name, from, depth := "", 1, 0
+	for i := 1; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case c == '"':
+			for i++; doc[i] != '"'; i++ {
+				if doc[i] == '\\' {
+					i++
+				}
+			}
+		case c == '{' || c == '[':
+			depth++
+		case depth > 0 && (c == '}' || c == ']'):
+			depth--
+		case depth > 0:
+		case c == ':':
+			if name, from = string(bytes.TrimSpace(doc[from:i])), i+1; strings.Contains(name, `\`) {
+				return nil, errors.New("it has a name with escapes")
+			}
+		case name != "" && (c == ',' || c == '}'):
+			out = append(out, member{name[1 : len(name)-1], bytes.TrimSpace(doc[from:i])})
+			from = i + 1
 		}
-		m := member{name: name.(string)} // in an object nothing else comes
-		if err := d.Decode(&m.value); err != nil {
-			return nil, err
-		}
-		out = append(out, m)
 	}
 	return out, nil
 }
@@ -90,8 +102,8 @@ func (t *tx) fold(k *kind, e *Event) ([]byte, error) {
 		return e.Doc, nil
 	}
 	ms, err := members(e.Doc)
-	if err != nil {
-		return nil, err
+	if err != nil { // what can't be taken apart stays whole
+		return e.Doc, nil
 	}
 	exact, loose := blake3.New(), blake3.New()
 	for _, m := range ms {
@@ -117,8 +129,11 @@ func (t *tx) fold(k *kind, e *Event) ([]byte, error) {
 		}
 		// It may be of a transaction that was undone.
 		like, _ := members(was) // what can't be taken apart isn't like it
-		if short := differing(ms, like, fmt.Append(nil, seq)); len(short) < len(e.Doc) && bytes.Equal(unfold(short, was), e.Doc) {
-			return short, nil
+		if short := differing(ms, like, fmt.Append(nil, seq)); short != nil {
+			doc := join(short)
+			if out, ok := completed(short, like); ok && len(doc) < len(e.Doc) && bytes.Equal(join(out), e.Doc) {
+				return doc, nil
+			}
 		}
 	}
 	if len(t.alike) >= mostAlike {
@@ -128,8 +143,9 @@ func (t *tx) fold(k *kind, e *Event) ([]byte, error) {
 	return e.Doc, nil
 }
 
-// differing is what a document of these members has otherwise than one that it is like.
-func differing(ms, was []member, seq []byte) []byte {
+// differing are the members of a document, behind the mark, that it has otherwise than one
+// that it is like; nil where they can't be told.
+func differing(ms, was []member, seq []byte) []member {
 	out := []member{{"like", seq}}
 	for i, m := range ms {
 		switch same := i < len(was) && was[i].name == m.name && bytes.Equal(was[i].value, m.value); {
@@ -140,7 +156,21 @@ func differing(ms, was []member, seq []byte) []byte {
 			out = append(out, m)
 		}
 	}
-	return join(out)
+	return out
+}
+
+// completed are the members of a document that is like another and has some otherwise;
+// not ok where it has one that the other hasn't.
+func completed(short, was []member) (out []member, ok bool) {
+	out = slices.Clone(was)
+	for _, m := range short[1:] {
+		i := slices.IndexFunc(out, func(o member) bool { return o.name == m.name })
+		if i < 0 {
+			return nil, false
+		}
+		out[i].value = m.value
+	}
+	return out, true
 }
 
 // unfold is a document as it was before fold; like is the one that it is like, nil if
@@ -151,19 +181,12 @@ func unfold(doc, like []byte) []byte {
 		return doc
 	}
 	was, err := members(like)
-	out := slices.Clone(was)
 	own, oerr := members(doc)
 	if err != nil || oerr != nil || len(own) == 0 {
 		return doc
 	}
-	for _, m := range own[1:] {
-		i := slices.IndexFunc(out, func(o member) bool { return o.name == m.name })
-		if i < 0 {
-			return doc
-		}
-		out[i].value = m.value
-	}
-	if !bytes.Equal(differing(out, was, own[0].value), doc) {
+	out, ok := completed(own, was)
+	if !ok || !bytes.Equal(join(differing(out, was, own[0].value)), doc) {
 		return doc
 	}
 	return join(out)

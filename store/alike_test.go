@@ -42,6 +42,8 @@ func TestAlike(t *testing.T) {
 		{`{"id":10,"pid":18,` + strings.Replace(long, "status", "log", 1) + `,"at":"y"}`, true},
 		{`{"id":11,"pid":18,` + strings.Replace(long, "status", "log", 1) + `,"at":"y"}`, false},
 		{`{"id":12,"pid":18,` + strings.Replace(long, "status", "log", 1) + `,"at":"y"}`, true},
+		{`{"id":13,"pid":18,` + strings.Replace(long, "status", "log", 1) + `,"\u0061t":"y"}`, false},
+		{`{"id":14,"pid":18,` + strings.Replace(long, "status", "log", 1) + `,"at":"},\"{[:\\"}`, true},
 	} {
 		e := appendFacts(t, s, id, Fact{Kind: KindExec, Key: int64(i), Event: "exec.allowed", Doc: json.RawMessage(x.doc)})[0]
 		if was := stored(t, s, e.Seq); (was != x.doc) != x.alike {
