@@ -86,12 +86,16 @@ func (d procDir) link(name string) (string, error) { return readLink(int(d), nam
 // readLink reads a symbolic link below an open folder, or that is open itself
 // when the name is empty.
 func readLink(dir int, name string) (string, error) {
-	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(dir, name, b[:])
-	if err != nil {
-		return "", err
+	for size := 256; ; size = unix.PathMax { // as a rule it is short, and stacks of goroutines begin small
+		b := make([]byte, size)
+		n, err := unix.Readlinkat(dir, name, b)
+		if err != nil {
+			return "", err
+		}
+		if n < size || size == unix.PathMax {
+			return string(b[:n]), nil
+		}
 	}
-	return string(b[:n]), nil
 }
 
 // state is what /proc/PID/stat says of a process, proc_pid_stat(5).
