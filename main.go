@@ -225,6 +225,7 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 	if o.Watching {
 		return ui.Run(ctx, o)
 	}
+	o.Browse = cli.Browser(os.Getenv)
 	o.Export = func(ctx context.Context, id string) (string, error) {
 		s, err := client.Session(ctx, id)
 		if err != nil {

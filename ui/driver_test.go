@@ -35,6 +35,7 @@ type driver struct {
 	msgs    chan tea.Msg
 	quit    bool
 	raw     string
+	copied  string // to the clipboard, last
 	cells   uv.ScreenBuffer
 	frame   display.Frame
 	content string          // the frame as text
@@ -98,6 +99,9 @@ func (d *driver) send(msg tea.Msg) {
 	if _, ok := msg.(tea.QuitMsg); ok {
 		d.quit = true
 		return
+	}
+	if v := reflect.ValueOf(msg); v.Kind() == reflect.String && strings.Contains(v.Type().Name(), "Clipboard") {
+		d.copied = v.String()
 	}
 	cmd := d.m.Update(msg)
 	if m, ok := msg.(tea.WindowSizeMsg); ok {

@@ -426,6 +426,16 @@ func (c *fakeClient) Continue(_ context.Context, id string) (api.Session, error)
 	return s, err
 }
 
+func (c *fakeClient) Publish(_ context.Context, _ string, p api.Publishing) (api.Port, error) {
+	c.called(fmt.Sprintf("publish %d %v %s", p.Port, p.Exactly, p.For))
+	return api.Port{Port: p.Port, At: p.Port}, nil
+}
+
+func (c *fakeClient) Unpublish(_ context.Context, id string, port int) (api.Session, error) {
+	c.called(fmt.Sprintf("unpublish %d", port))
+	return c.find(id)
+}
+
 func (c *fakeClient) Kill(_ context.Context, id string) (api.Session, error) {
 	c.called("kill")
 	s, err := c.find(id)

@@ -72,6 +72,10 @@ type Options struct {
 	// nil where that can't be done. It runs off the drawing goroutine.
 	Save func(ctx context.Context, session, key string, at api.Moment, name string) error
 
+	// Browse opens a page in the person's browser; nil where there is none. It runs off the
+	// drawing goroutine.
+	Browse func(ctx context.Context, url string) error
+
 	In      io.Reader                // nil for standard input
 	Out     io.Writer                // nil for standard output
 	Environ []string                 // nil for the process's own

@@ -156,6 +156,12 @@ func printHas(w io.Writer, s api.Session, sp *api.Space) {
 	for _, p := range s.Ports {
 		row(w, "published", "port %d at %s, by %s: %s", p.Port, p.URL(), cmp.Or(p.By, "the start"), paint.Count(p.Connections, "connection", "connections"))
 	}
+	for _, p := range s.Servers {
+		row(w, "listens", "port %d (%s): stepbox publish %s %d", p.Port, cmp.Or(p.Program, "unknown"), s.ID, p.Port)
+	}
+	for _, p := range s.Pages {
+		row(w, "to open", "%s", p.URL)
+	}
 	for _, x := range s.Warnings {
 		row(w, "warning", "%s", x)
 	}

@@ -97,6 +97,19 @@ type (
 	Unavailable struct{ Why string } // a key that is known and does nothing yet
 )
 
+// The agent's servers, and pages that it wants opened.
+type (
+	Publish   struct{ Port int }    // of the sandbox
+	Unpublish struct{ Port int }    // no longer
+	Copy      struct{ Text string } // to the clipboard
+	Browse    struct{ URL string }  // open a page in the person's browser
+	WebPage   struct {              // show a page's address, to open or copy it
+		Page api.WebPage
+		Open bool
+	}
+	DoPage struct{ WebPage } // do that
+)
+
 // Bringing work home, and back.
 type (
 	Apply   struct{ Without bool } // plan to write the selection to the project folder, or all but it
@@ -231,7 +244,7 @@ func Decides(i Intent) bool {
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {
-	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Resume, Forget:
+	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, Resume, Forget:
 		return true
 	}
 	return Decides(i)
@@ -257,6 +270,11 @@ func AnswerTo(i Intent) api.Answer {
 	return ""
 }
 
+func (Publish) intent()     {}
+func (Unpublish) intent()   {}
+func (Copy) intent()        {}
+func (Browse) intent()      {}
+func (WebPage) intent()     {}
 func (Fork) intent()        {}
 func (Focus) intent()       {}
 func (FocusStep) intent()   {}

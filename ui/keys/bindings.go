@@ -309,6 +309,9 @@ func bindings(leader string) map[Scope][]Binding {
 	}
 }
 
+// Command is one of the palette's that there is only at times, and that has no key.
+func Command(name, help string, i intent.Intent) Binding { return bind("", name, "", help, i) }
+
 // Modes are the palette's commands that have no key.
 func Modes() []Binding {
 	return []Binding{

@@ -50,6 +50,8 @@ type Client interface {
 	UndoPlan(ctx context.Context, id string, apply int64) (api.ApplyPlan, error)
 	Undo(ctx context.Context, id string, apply int64, r api.UndoRequest) iter.Seq2[api.Progress, error]
 	SetMode(ctx context.Context, id string, m api.Mode) (api.Session, error)
+	Publish(ctx context.Context, id string, p api.Publishing) (api.Port, error)
+	Unpublish(ctx context.Context, id string, port int) (api.Session, error)
 	Pause(ctx context.Context, id string) (api.Session, error)
 	Continue(ctx context.Context, id string) (api.Session, error)
 	Kill(ctx context.Context, id string) (api.Session, error)

@@ -179,6 +179,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.leave = intent.Resume{}
 	case intent.DoFork:
 		s.leave = intent.Fork{At: s.moment()}
+	case intent.DoPage:
+		s.asking.dialogs.close(d)
+		return s.ops.page(r.Page, r.Open)
 	case intent.DoKill:
 		s.asking.dialogs.close(d)
 		return s.ops.kill(r.Action)

@@ -134,7 +134,7 @@ func (s *Screen) help() {
 }
 
 func (s *Screen) palette() {
-	var all []keys.Binding
+	all := s.offers()
 	seen := map[string]bool{}
 	for _, scope := range append(s.scopes(), keys.Actions, keys.Changes, keys.Leader, keys.Panes) {
 		for _, b := range keys.In(scope) {

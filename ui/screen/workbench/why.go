@@ -30,10 +30,14 @@ func (s *Screen) Why(i intent.Intent) string {
 	}
 	switch i.(type) {
 	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
-		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode:
+		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode, intent.Publish, intent.Unpublish, intent.WebPage:
 		if !s.live() {
 			return "the session has ended"
 		}
+	}
+	page, _ := i.(intent.WebPage)
+	if _, browses := i.(intent.Browse); (browses || page.Open) && s.cfg.Browse == nil {
+		return "there is no browser here: copy it, and open it where there is one"
 	}
 	if why, mine := s.whyWork(i); mine {
 		return why

@@ -41,7 +41,9 @@ type Config struct {
 	// Export writes a patch of a session and returns the file's name; nil when that can't be done.
 	Export func(ctx context.Context, id string) (file string, err error)
 	// Save writes a session's file as it was to a new one on the host; nil when that can't be done.
-	Save      func(ctx context.Context, id, key string, at api.Moment, name string) error
+	Save func(ctx context.Context, id, key string, at api.Moment, name string) error
+	// Browse opens a page in the person's browser; nil where there is none.
+	Browse    func(ctx context.Context, url string) error
 	CanFork   bool // the same of intent.Fork
 	CanResume bool // whoever shows the screen can carry out intent.Resume
 }
