@@ -68,6 +68,7 @@ func (s *Session) publish(p api.Publishing) (api.Port, error) {
 		})
 	}
 	s.info.Ports = append(slices.Clip(s.served()), out)
+	s.info.Servers = slices.DeleteFunc(slices.Clone(s.info.Servers), func(l api.Server) bool { return l.Port == p.Port })
 	if wanted := cmp.Or(p.At, p.Port); at != wanted {
 		how += fmt.Sprintf(": port %d of this machine is taken", wanted)
 	}
