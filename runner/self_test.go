@@ -7,9 +7,24 @@ import (
 	"sync"
 	"testing"
 
+	"stepbox/runner/box"
 	"stepbox/runner/gate"
 	"stepbox/runner/pid1"
+	"stepbox/runner/seqpacket"
 )
+
+// TestSelfsNumber: a child's descriptors don't take the place of the program that it
+// is to run. This process runs from a sealed copy already, as a supervisor does, and
+// the kernel gives what is opened first a number that children have files at.
+func TestSelfsNumber(t *testing.T) {
+	self, err := box.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if number, err := seqpacket.Number(self); err != nil || number < 256 {
+		t.Errorf("the number is %d: %v", number, err)
+	}
+}
 
 // TestSelf: the sandbox has this program where it is said, as the file that it is or as
 // a copy, known by its inode and not to be changed.

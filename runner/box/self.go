@@ -37,10 +37,10 @@ func seal() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open this program: %w", err)
 	}
-	if sealed(exe) { // as a supervisor's is
-		return exe, nil
-	}
 	defer exe.Close()
+	if sealed(exe) { // as a supervisor's is
+		return highNumber(exe)
+	}
 	fd, err := unix.MemfdCreate("stepbox", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|mfdExec)
 	if err == unix.EINVAL {
 		fd, err = unix.MemfdCreate("stepbox", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
@@ -59,16 +59,21 @@ func seal() (*os.File, error) {
 	if err := addSeals(fd); err != nil {
 		return nil, fmt.Errorf("cannot seal the copy of this program: %w", err)
 	}
-	// A descriptor that may write keeps execve from working (ETXTBSY), and a low
-	// number may become another file's in a child: exec.Cmd numbers those from 0.
-	again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	// A descriptor that may write keeps execve from working (ETXTBSY).
+	again, err := os.Open("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {
 		return nil, fmt.Errorf("cannot reopen the copy of this program: %w", err)
 	}
-	defer unix.Close(again)
-	number, err := unix.FcntlInt(uintptr(again), unix.F_DUPFD_CLOEXEC, leastNumber)
+	defer again.Close()
+	return highNumber(again)
+}
+
+// highNumber is a file under a number that is no other file's in a child: exec.Cmd
+// numbers a child's from 0, and moves them and its own beyond the highest of them.
+func highNumber(f *os.File) (*os.File, error) {
+	number, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, leastNumber)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reopen the copy of this program: %w", err)
+		return nil, fmt.Errorf("cannot keep the copy of this program open: %w", err)
 	}
 	return os.NewFile(uintptr(number), "stepbox"), nil
 }
@@ -84,8 +89,9 @@ func addSeals(fd int) (err error) {
 	return err
 }
 
-// leastNumber is above the descriptors that children are given.
-const leastNumber = 32
+// leastNumber is above the descriptors that children are given, and those that
+// this process has when it starts them.
+const leastNumber = 256
 
 // copyLoaded copies what the kernel loads of a program, which comes first in the
 // file: the third that follows is for debuggers. All processors take part, since
