@@ -31,6 +31,15 @@ type Room struct {
 	again   time.Time // not to be measured before, unless it may have to stop
 }
 
+// below are the folders of a session in which a sandbox writes: to its project and that of
+// an outer repository, to /tmp, to further folders, caches, and a home of its own.
+func below(folder string) (out []string) {
+	for _, name := range []string{"upper", "outer", "tmp", "mounts", "caches", "home"} {
+		out = append(out, filepath.Join(folder, name))
+	}
+	return out
+}
+
 // NewRoom looks at a sandbox's folder, which has what it writes below. Limit is how
 // many bytes that may be; 0: as many as there is room for.
 func NewRoom(folder string, limit int64) *Room {
@@ -65,7 +74,7 @@ func (r *Room) Look(ctx context.Context, stored int64) (why string, next time.Du
 	spare := func() int64 { return left - max(written()-stored, 0) - r.room }
 	// Others make room and take it, too, so that now and then it is measured anyway.
 	if begun := time.Now(); written() > r.limit || spare() < 0 || left != r.wasFree && begun.After(r.again) {
-		r.used, r.wasFree = DiskUse(ctx, filepath.Join(r.folder, "upper"), filepath.Join(r.folder, "outer"), filepath.Join(r.folder, "tmp")), left
+		r.used, r.wasFree = DiskUse(ctx, below(r.folder)...), left
 		r.again = time.Now().Add(max(roomAgain, 200*time.Since(begun)))
 	}
 	switch {

@@ -2,10 +2,20 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+)
+
+// Bounds of folders in one another, which an agent makes: how long a path is used, as the
+// kernel takes no longer one than 4096 bytes, and how deep it is looked. What is deeper is
+// taken for more than any limit.
+const (
+	longest = 3500
+	deepest = 20_000
+	noLimit = 1 << 50
 )
 
 // DiskUse is how much room folders take on the disk, in bytes, with what they hold: a
@@ -14,8 +24,20 @@ import (
 func DiskUse(ctx context.Context, folders ...string) int64 {
 	var sum int64
 	seen := make(map[[2]uint64]bool)
-	var walk func(dir string)
-	walk = func(dir string) {
+	var walk func(dir string, deep int)
+	walk = func(dir string, deep int) {
+		if deep > deepest {
+			sum += noLimit
+			return
+		}
+		if len(dir) > longest { // its path begins anew
+			fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return
+			}
+			defer unix.Close(fd)
+			dir = fmt.Sprintf("/proc/self/fd/%d", fd)
+		}
 		entries, _ := os.ReadDir(dir) // what was read until it failed
 		for _, e := range entries {
 			if ctx.Err() != nil {
@@ -34,12 +56,12 @@ func DiskUse(ctx context.Context, folders ...string) int64 {
 			}
 			sum += st.Blocks * 512
 			if e.IsDir() {
-				walk(path)
+				walk(path, deep+1)
 			}
 		}
 	}
 	for _, f := range folders {
-		walk(f)
+		walk(f, 0)
 	}
 	return sum
 }
