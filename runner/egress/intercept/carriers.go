@@ -18,8 +18,16 @@ var headers = []string{
 	"x-auth-token", "x-access-token", "x-github-token", "x-goog-iam-authorization-token", "x-amz-security-token", "private-token", "job-token", "deploy-token", "npm-otp",
 }
 
+// endings are those of the names of further ones, which are many; what keeps forms from
+// being forged isn't one.
+var (
+	endings = []string{"-token", "-api-key", "-apikey", "-authorization", "-secret", "-password"}
+	forms   = []string{"csrf", "xsrf"}
+)
+
 // parameters are the same of queries.
 var parameters = []string{"key", "api_key", "api-key", "apikey", "x-api-key", "access_token", "access-token", "auth_token", "oauth_token", "bearer_token", "private_token", "job_token", "client_secret",
+	"token", "api_token", "auth", "password", "subscription-key", "sig", "x-amz-signature", "x-amz-security-token", "x-goog-signature",
 	"httpheaders"} // the last is Google's, which has a request's headers in it
 
 // overrides are headers that have some servers take a request for one of another method,
@@ -137,7 +145,10 @@ func (c *Credential) foreign(r *http.Request) *refusal {
 }
 
 func (c *Credential) carries(header string) bool {
-	return slices.Contains(headers, plain(header)) || c.Header != "" && plain(header) == plain(c.Header)
+	name := plain(header)
+	in := func(s string) bool { return strings.Contains(name, s) }
+	ends := func(s string) bool { return strings.HasSuffix("-"+name, s) }
+	return slices.Contains(headers, name) || c.Header != "" && name == plain(c.Header) || slices.ContainsFunc(endings, ends) && !slices.ContainsFunc(forms, in)
 }
 
 func (c *Credential) asks(parameter string) bool {

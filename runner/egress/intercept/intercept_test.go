@@ -143,6 +143,7 @@ func TestCheckPath(t *testing.T) {
 		"GET /v1": true, "GET //other.example/v1": true, "OPTIONS *": true, "GET https://api.example/v1": true,
 		"GET x:http://other.example/v1": false, "GET x:other": false, "GET *": true,
 		"GET /?$httpHeaders=x-goog-api-key:evil%0d%0a": false, "GET /?bearer_token=evil": false,
+		"GET /?token=evil": false, "GET /?X-Goog-Signature=evil": false, "GET /?pageToken=next": true, "GET /?tokens=3": true,
 	} {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + " HTTP/1.1\r\nHost: api.example\r\n\r\n")))
 		if err != nil {
@@ -150,6 +151,19 @@ func TestCheckPath(t *testing.T) {
 		}
 		if no := c.check(r); (no == nil) != want {
 			t.Errorf("%s: %+v", line, no)
+		}
+	}
+}
+
+// A header is known to carry a credential by how its name ends as well.
+func TestCarries(t *testing.T) {
+	c := Credential{Header: "X-Mine"}
+	for name, want := range map[string]bool{
+		"X-Mine": true, "x_mine": true, "Authorization": true, "X-Vault-Token": true, "Token": true, "DD-API-KEY": true, "X_Api_Secret": true,
+		"X-CSRF-Token": false, "Idempotency-Key": false, "Sec-WebSocket-Key": false, "Tokens": false, "X-GitHub-Api-Version": false, "Anthropic-Version": false,
+	} {
+		if c.carries(name) != want {
+			t.Errorf("%s: %v", name, !want)
 		}
 	}
 }
