@@ -33,6 +33,13 @@ func TestAHomeOfTwoLayers(t *testing.T) {
 	if p.HomeDir = t.TempDir(); p.look("/home/me/old").made() != true {
 		t.Error("what is below counts only beside what is above")
 	}
+	// Of the home that others share, what is older than the session is theirs; in its own it
+	// is this session's, also when that goes on later.
+	p.HomeDir = upper
+	if p.Began = time.Now().Add(time.Hour); len(p.Traps()) != 1 {
+		t.Errorf("traps are %q", p.Traps())
+	}
+	p.HomeDir, p.HomeBelow = below, ""
 	for began, want := range map[time.Duration]int{-time.Hour: 1, time.Hour: 0} {
 		p.Began = time.Now().Add(began)
 		if got := p.Traps(); len(got) != want {

@@ -146,6 +146,7 @@ func (p *Places) onHost(file string) (r region, root, rel string) {
 type look struct {
 	region  region
 	there   bool      // there is one; where the agent can't write there is none
+	own     bool      // it is in a home of the session's own, above that of others
 	unclear bool      // it can't be looked at, as through a link that the agent made
 	changed time.Time // its status (ctime), which can't be set by hand
 }
@@ -153,7 +154,7 @@ type look struct {
 // wrote says whether this session wrote the file. What can't be looked at counts
 // as written.
 func (l look) wrote(began time.Time) bool {
-	return l.unclear || l.there && (l.region != inHome || !l.changed.Before(began))
+	return l.unclear || l.there && (l.region != inHome || l.own || !l.changed.Before(began))
 }
 
 // made says whether the agent, or whoever wrote the project, can have made the
@@ -171,6 +172,7 @@ func (p *Places) look(file string) look {
 	if root != "" {
 		var st *unix.Stat_t
 		st, err = beneath(root, rel)
+		out.own = r == inHome && p.HomeBelow != "" && err == nil
 		if r == inHome && p.HomeBelow != "" && errors.Is(err, fs.ErrNotExist) {
 			st, err = beneath(p.HomeBelow, rel)
 		}
@@ -218,7 +220,8 @@ var obeyed = []string{
 	".zlogout", ".config/fish", ".gitconfig", ".config/git", ".config/git/config", ".ssh", ".ssh/config", ".vimrc", ".vim", ".exrc",
 	".config/nvim", ".emacs", ".tmux.conf", ".screenrc", ".gdbinit", ".sqliterc", ".npmrc", ".yarnrc", ".yarnrc.yml",
 	".cargo/config.toml", ".config/pip", ".config/pip/pip.conf", ".pip", ".local/lib", ".pythonrc", ".perldb", ".irbrc", ".m2", ".gradle",
-	".curlrc", ".wgetrc", ".mailcap", ".lesskey",
+	".curlrc", ".wgetrc", ".mailcap", ".lesskey", ".bash_aliases", ".cargo/config", ".hgrc", ".bazelrc", ".lldbinit", ".Rprofile", ".R/Makevars",
+	".julia/config", ".ghci", ".iex.exs", ".erlang", ".node_modules", ".node_libraries", ".bunfig.toml", ".pdbrc", ".sbt", ".lein", ".latexmkrc",
 }
 
 // Obeyed says whether a path below a home is one of these, or in one.
