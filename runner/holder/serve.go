@@ -60,6 +60,7 @@ func Main(ops Ops) {
 	}
 	h := &server{ops: ops, pidfd: -1}
 	h.ready = loopback()
+	share()
 	_ = newPeer(conn, h.handle).serve(context.Background())
 	h.clean()
 	os.Exit(0)
@@ -111,6 +112,20 @@ func loopback() error {
 		return fmt.Errorf("cannot bring lo up: %w", err)
 	}
 	return nil
+}
+
+// share leaves half of the inotify instances and watches that the kernel lets this user have
+// to whatever else is theirs: without watches of its own no session starts. It is the user
+// namespace's limit (namespaces(7), /proc/sys/user). Where it can't be set the sandbox may
+// have all, and what fails for it says so.
+func share() {
+	for _, kind := range []string{"instances", "watches"} {
+		text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + kind)
+		most, bad := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err == nil && bad == nil {
+			_ = os.WriteFile("/proc/sys/user/max_inotify_"+kind, strconv.AppendInt(nil, int64(max(1, most/2)), 10), 0)
+		}
+	}
 }
 
 // server is the holder's side.
