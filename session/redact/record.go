@@ -109,9 +109,13 @@ func (r *Redactor) Args(argv []string) []string {
 	return out
 }
 
-// fileTools are programs to which words that look like options are files, behind --. None
-// has a secret among its options: what it does to which file has to be seen.
-var fileTools = []string{"rm", "rmdir", "unlink", "shred", "truncate", "mv", "cp", "ln", "install", "chmod", "chown", "chgrp", "dd", "tee", "touch"}
+// fileTools are programs to which words that look like options are files, behind --, or whose
+// --password has no value, and databases follow. None has a secret of its own behind an
+// option: what it does to which has to be seen.
+var fileTools = []string{
+	"rm", "rmdir", "unlink", "shred", "truncate", "mv", "cp", "ln", "install", "chmod", "chown", "chgrp", "dd", "tee", "touch",
+	"psql", "pg_dump", "pg_dumpall", "pg_restore", "createdb", "dropdb", "createuser", "dropuser", "reindexdb", "vacuumdb",
+}
 
 func takesFiles(word []byte) bool { return slices.Contains(fileTools, path.Base(string(word))) }
 
