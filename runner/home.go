@@ -32,8 +32,8 @@ type HomeUse struct {
 	// Written are files that processes of the agent's tree can store to just now.
 	Written []string
 	// Mounts are where something of the host's, such as the project, is mounted in the
-	// home. The holder is in another mount namespace, where taking away what something
-	// is mounted on takes the mount away with it (namespaces: detach_mounts in the kernel).
+	// home. The holder is in another mount namespace, from where taking away what something
+	// is mounted on takes the mount away with it, mount_namespaces(7).
 	Mounts []string
 }
 
