@@ -216,7 +216,7 @@ func (s *Sandbox) removeWork() error {
 
 // folders are those that go with the sandbox, in that order: once its run-time
 // folder is gone, the next sandbox of the session may make all of them anew.
-func (s *Sandbox) folders() []string { return []string{s.work(), s.outer("work"), s.dir} }
+func (s *Sandbox) folders() []string { return []string{s.work(), s.outer("work"), s.homeWork(), s.dir} }
 
 // temp is /tmp inside.
 func (s *Sandbox) temp() string { return filepath.Join(s.state, "tmp") }
