@@ -51,6 +51,11 @@ func TestUpkeepIsNoneAlike(t *testing.T) {
 	if x := in("/run/stepbox/bin/stepbox hook codex PreToolUse"); x.Upkeep == nil || !x.peeled.Wrapped {
 		t.Fatal("it isn't known")
 	}
+	const native = "/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+	starter := starts("/proc/self/exe", native, "/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/bash", "/bin/bash", "-lc", "pwd")
+	if x := j.Exec(starter, codex); !x.Becomes() {
+		t.Fatal("what sets a command up isn't known")
+	}
 	if x := in("pwd", "NO_COLOR=1"); len(x.Command.Env) != 0 || !slices.Equal(x.Command.EnvUsual, []string{"NO_COLOR=1"}) {
 		t.Errorf("shown %q, alike %q", x.Command.Env, x.Command.EnvUsual)
 	}

@@ -126,7 +126,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
 	j.own(x, foreign, l)
 	// What the agent runs for itself has other variables than its model's commands.
-	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated && x.Upkeep == nil)
+	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated && x.Upkeep == nil && !x.Self)
 	x.Command = redact.Of(j.Secrets, command(e, peeled, shown, same, l, fed))
 	x.hide = j.Secrets
 	x.judged(j.By(x, x.policy))

@@ -3,6 +3,7 @@ package actions
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -32,6 +33,9 @@ func did(a api.Action) (out []word) {
 		out = append(out, word{" ≠", themes.Denied})
 	}
 	for i, w := range e.Words {
+		if a.Kind == api.KindEdit && w == "changes "+strings.TrimPrefix(a.Title, "edit ") {
+			continue // its title says that
+		}
 		if i > 0 {
 			w = "· " + w
 		}
