@@ -113,6 +113,9 @@ func moreWords(a api.Action) string {
 	if a.Review != api.ReviewNone {
 		more = append(more, a.Review.Words())
 	}
+	if a.State == api.ActionDenied && a.Reason != "" {
+		more = append(more, a.Reason)
+	}
 	if a.LeftRunning > 0 {
 		more = append(more, fmt.Sprintf("%d left running", a.LeftRunning))
 	}

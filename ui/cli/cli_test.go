@@ -227,7 +227,7 @@ func TestStates(t *testing.T) {
 		of := sessions(c.s)
 		of["GET /v1/sessions/one/actions"] = []api.Action{
 			{N: 1, State: api.ActionHeld, Title: "t1"}, {N: 2, State: api.ActionRunning, Title: "t2", LeftRunning: 3}, {N: 3, State: api.ActionEnded, Exit: &api.Exit{Signal: "SIGTERM"}, Files: 1, Added: 2, Review: api.ReviewOpen},
-			{N: 4, State: api.ActionDenied}, {N: 5, State: api.ActionAbandoned}, {N: 6, State: api.ActionEnded, Housekeeping: true}, {N: 7, State: "later"},
+			{N: 4, State: api.ActionDenied, Reason: "ask Kim"}, {N: 5, State: api.ActionAbandoned}, {N: 6, State: api.ActionEnded, Housekeeping: true}, {N: 7, State: "later"},
 		}
 		of["GET /v1/sessions/one/questions"] = []api.Question{}
 		a := serve(t, of)
@@ -237,7 +237,7 @@ func TestStates(t *testing.T) {
 		}
 		out, code = a.run("show", "x")
 		plain := spaces.ReplaceAllString(out, " ")
-		for _, want := range append(c.show, " 1 HELD t1", " 2 running t2 3 left running", " 3 SIGTERM 1 file +2 -0, unreviewed", " 4 denied", " 5 abandoned", " … 1 of housekeeping (--all)", " 7 later") {
+		for _, want := range append(c.show, " 1 HELD t1", " 2 running t2 3 left running", " 3 SIGTERM 1 file +2 -0, unreviewed", " 4 denied ask Kim", " 5 abandoned", " … 1 of housekeeping (--all)", " 7 later") {
 			if code != 0 || !strings.Contains(plain, want) {
 				t.Errorf("%s: exit %d, no %q in\n%s", name, code, want, out)
 			}

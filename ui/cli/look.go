@@ -117,7 +117,8 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 		}
 	}
 	if len(s.Beside) > 0 {
-		row(w, "beside", "%s works on the same files: neither sees what the other changes before that is applied", besideNames(s))
+		work := map[bool]string{true: "works", false: "work"}[len(s.Beside) == 1]
+		row(w, "beside", "%s %s on the same files: none sees what another changes before that is applied", besideNames(s), work)
 	}
 	if words := s.Asking.Words(); words != "" {
 		row(w, "questions", "%s", words)

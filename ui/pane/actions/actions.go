@@ -323,6 +323,10 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	}
 	paint.Clip(dst, at, y, at+c.status-1, status, f.P.S(token))
 	at += c.status
+	if a.State == api.ActionDenied && a.Reason != "" {
+		paint.Clip(dst, at, y, right, a.Reason, f.P.S(themes.Muted))
+		return
+	}
 	if c.took > 0 {
 		if t := took(a, f.Now); t != "" {
 			paint.Right(dst, at, y, at+c.took-2, paint.Line{{Text: t, Style: f.P.S(themes.Muted)}})

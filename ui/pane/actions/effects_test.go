@@ -4,7 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // What an edit did isn't said again when its title says it.
@@ -20,5 +25,20 @@ func TestEditSaysOnce(t *testing.T) {
 	}
 	if len(did(api.Action{Kind: api.KindCommand, Title: "edit a.go", Effects: &api.Effects{Words: []string{"changes a.go"}}})) == 0 {
 		t.Error("a command's isn't said")
+	}
+}
+
+// A denied action's row says why it was denied.
+func TestDeniedRowHasTheReason(t *testing.T) {
+	var s state.State
+	s.Apply(api.Event{Action: &api.Action{N: 1, Kind: api.KindCommand, State: api.ActionDenied, Title: "rm old.txt", Reason: "Kim needs it"}})
+	th, err := themes.Load("plain", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := uv.NewScreenBuffer(80, 4)
+	(&Pane{State: &s}).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
+	if got := b.String(); !strings.Contains(got, "denied") || !strings.Contains(got, "Kim needs it") {
+		t.Errorf("the row is\n%s", got)
 	}
 }
