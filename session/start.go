@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"time"
@@ -60,20 +59,10 @@ func (s *Session) begin(ctx context.Context) error {
 	s.info.Home, s.info.Brought = cmp.Or(cfg.HomeKind, api.HomeProfile), s.brought
 	s.info.Policy, s.info.Asking, s.info.Credentials = policyFiles(&s.read), s.patience(), credential.Told(s.credentials)
 	s.files.Sort(s.outfit.Ignores)
-	var names map[string]netip.Addr
-	if cfg.Resume {
-		if err := s.takeUp(ctx, prepared); err != nil {
-			s.ledger.Close()
-			s.files.Close()
-			return fmt.Errorf("cannot resume session %s: %w", cfg.ID, err)
-		}
-		names = s.past.Names
-	} else if cfg.Parent != nil {
-		if err := s.inherit(ctx, prepared); err != nil {
-			s.ledger.Close()
-			s.files.Close()
-			return fmt.Errorf("cannot fork session %s: %w", cfg.Parent.ID, err)
-		}
+	if err := s.follow(ctx, prepared); err != nil {
+		s.ledger.Close()
+		s.files.Close()
+		return err
 	}
 	s.unkept()
 	s.enforce() // what was said before it was resumed, too
@@ -81,18 +70,14 @@ func (s *Session) begin(ctx context.Context) error {
 		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.outfit.Ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
 		From: s.info.StartedAt, Log: s.log,
 	}
+	gateway := s.gateway()
 	go s.loop.Run()
 
 	row := make(chan error, 1) // how the session's row was made, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
 		Sockets: s.services,
 		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
-		Egress: &egress.Options{
-			Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: cfg.Env, Roots: s.roots, Intercept: s.intercept, Names: names, Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
-			Log: func(a egress.Attempt) {
-				s.loop.WhenStarted(func() { s.attempted(s.network.Event(a, s.roster.byPID)) })
-			},
-		},
+		Egress:  gateway,
 	})
 	if err != nil {
 		return s.giveUp(err)
@@ -137,6 +122,34 @@ func (s *Session) begin(ctx context.Context) error {
 		s.loop.Submit(func() { s.end(exit, err) })
 	}()
 	return nil
+}
+
+// follow has it begin as what goes before it ended, if anything does: itself, that is
+// resumed, or another, that is forked.
+func (s *Session) follow(ctx context.Context, prepared *runner.Prepared) error {
+	if s.cfg.Resume {
+		if err := s.takeUp(ctx, prepared); err != nil {
+			return fmt.Errorf("cannot resume session %s: %w", s.cfg.ID, err)
+		}
+	} else if s.cfg.Parent != nil {
+		if err := s.inherit(ctx, prepared); err != nil {
+			return fmt.Errorf("cannot fork session %s: %w", s.cfg.Parent.ID, err)
+		}
+	}
+	return nil
+}
+
+// gateway is what the sandbox's connections are asked of.
+func (s *Session) gateway() *egress.Options {
+	o := &egress.Options{
+		Judge: s.network.Judge, Known: s.network.Known, Denied: s.network.Denied, Environ: s.cfg.Env, Roots: s.roots, Intercept: s.intercept,
+		Range: s.rules.With(s.read.Layers()...).Names().Range, Last: s.network.Last,
+		Log: func(a egress.Attempt) { s.loop.WhenStarted(func() { s.attempted(s.network.Event(a, s.roster.byPID)) }) },
+	}
+	if s.cfg.Resume {
+		o.Names = s.past.Names
+	}
+	return o
 }
 
 // describe is a session as it starts.
