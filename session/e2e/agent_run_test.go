@@ -40,13 +40,14 @@ type agent struct {
 	name    string            // of its profile and of its program
 	env     map[string]string // variables that lead it to the stand-in
 	files   map[string]string // in its home
+	denied  []string          // hosts that it would ask for at any time, by a rule of the person\'s
 	args    []string          // what it is always given
 	ready   string            // what its screen shows when it takes a prompt
 	ask     []string          // and for one prompt, without a screen
 	again   []string          // and for one more prompt in the conversation before
 	resume  []string          // goes on with the conversation before, in its screen
 	resumed string            // what that shows; "": the last prompt
-	twice   bool              // it takes a second escape to stop it
+	twice   string            // what it shows when it takes a second escape to stop it, for a moment; "": the first does
 	stop    string            // stops what it leaves running when it was told to stop; "" when that is nothing
 
 	asks           []string          // titles of what it is known to ask for that nobody told it
@@ -60,11 +61,12 @@ type agent struct {
 	edit  func(file, old, text string) standin.Call
 	tool  func(name string, input object) standin.Call // one of stepbox mcp; nil where its profile doesn't set those up
 
-	tells bool              // its profile has it tell of its calls
-	own   map[string]string // settings of the person's own, which are brought; they name a server of the project
-	paid  *paid             // nil: not tried with a key
-	flags []string          // for Stepbox
-	vars  []string          // of the person's, beside what each has
+	tells  bool              // its profile has it tell of its calls
+	own    map[string]string // settings of the person's own, which are brought; they name a server of the project
+	asking *asking           // nil: no hook tells of its own prompts
+	paid   *paid             // nil: not tried with a key
+	flags  []string          // for Stepbox
+	vars   []string          // of the person's, beside what each has
 }
 
 // program is where the agent is, if it is installed.
@@ -98,7 +100,11 @@ func (a *agent) prepare(p *person, model *standin.Server) {
 	for name, value := range a.env {
 		set[name] = strings.ReplaceAll(value, "URL", url)
 	}
-	rules, err := json.Marshal(map[string]any{"environment": map[string]any{"set": set}}) // JSON is YAML
+	network := []map[string]string{}
+	for _, host := range a.denied {
+		network = append(network, map[string]string{"deny": host, "why": "a test"})
+	}
+	rules, err := json.Marshal(map[string]any{"environment": map[string]any{"set": set}, "network": network}) // JSON is YAML
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/session/api"
 	"stepbox/session/e2e/standin"
 )
 
@@ -48,12 +49,31 @@ func (tm *terminal) question(p *person, session, about string) string {
 		}
 		for _, q := range p.show(session).Questions {
 			if q.Open() && strings.Contains(q.Title, about) {
-				title = fmt.Sprintf("◆ #%d %s held", q.Action, q.Subject)
+				switch q.Subject {
+				case api.SubjectConnection:
+					title = "◆ connection held"
+				case api.SubjectCall:
+					title = fmt.Sprintf("◆ #%d question of the agent's held", q.Action)
+				default:
+					title = fmt.Sprintf("◆ #%d %s held", q.Action, q.Subject)
+				}
 			}
 		}
 		return title != ""
 	})
 	return title
+}
+
+// deny denies the first question with a reason.
+func (tm *terminal) deny(title, reason string) {
+	tm.t.Helper()
+	tm.ask(title)
+	asks := func() bool { return strings.Contains(tm.text(), "Deny ") }
+	tm.answer("d", "asks for a reason", asks)
+	tm.press(reason)
+	tm.shows(reason)
+	tm.tick() // a line that was typed before the question was in view isn't sent
+	tm.answer(enter, "denied", func() bool { return !asks() })
 }
 
 // A person works with the agent in its own screen: approves, denies with a reason, takes
@@ -75,12 +95,7 @@ func TestAgentsScreen(t *testing.T) {
 		tm.tell("tidy up")
 		tm.decide(tm.question(p, "screen", "ls"), "a", "$ ls")
 
-		tm.ask(tm.question(p, "screen", "rm old.txt"))
-		tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny command") })
-		tm.press(reason)
-		tm.shows(reason)
-		tm.tick() // a line that was typed before the question was in view isn't sent
-		tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny command") })
+		tm.deny(tm.question(p, "screen", "rm old.txt"), reason)
 
 		if a.name == "codex" { // which reads with a command
 			tm.decide(tm.question(p, "screen", "cat /"), "a")
@@ -107,8 +122,8 @@ func TestAgentsScreen(t *testing.T) {
 		tm.until("it runs", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "running") })
 		tm.tick()
 		tm.press(escape)
-		if a.twice {
-			tm.agentShows("again to interrupt")
+		if a.twice != "" {
+			tm.agentShows(a.twice)
 			tm.press(escape)
 		}
 		if a.stop != "" {
@@ -140,16 +155,38 @@ func TestAgentsScreen(t *testing.T) {
 		}
 		titles(t, a, p, p.show("screen"), "ls", "rm old.txt", "edit calc.py", "cat ./calc.py", "timeout 300 tail -f old.txt")
 
-		// A following session takes the conversation up.
-		model.Add(standin.Say("It went on."))
+		// A following session takes the conversation up, and the work goes on in policy mode.
+		rest := calls(
+			a.read(p.project+"/calc.py"),
+			a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
+			a.shell("./check.sh"),
+			a.shell("git commit -qam 'Add instead of subtracting' && git log --oneline"),
+			a.shell("rm old.txt"),
+			a.shell("cat <>/dev/tcp/unknown.example/443; echo go''ing on"),
+			a.shell("sleep 300 >/dev/null 2>&1 & echo started"),
+		)
+		model.Add(append(rest[:len(rest)-1], standin.Say("It went on."))...)
 		tm = a.screen(t, p, model, "policy", "following", a.resume...)
 		tm.agentShows(cmp.Or(a.resumed, "wait a while"))
 		tm.tell("go on")
+		tm.deny(tm.question(p, "following", "unknown.example:443"), "nobody knows it")
 		tm.agentShows("It went on.")
 		turns := model.Turns()
-		if last := turns[len(turns)-1]; !last.Says(reason) || !last.Says("go on") {
+		last := turns[len(turns)-1]
+		if !last.Says(reason) || !last.Says("go on") {
 			t.Errorf("the model was asked %s", last.Body)
 		}
+		if len(last.Results) < 7 {
+			t.Fatalf("the model was told %q", last.Results)
+		}
+		got = last.Results[len(last.Results)-7:]
+		for i, want := range []string{"a - b", "", "all tests passed", "Add instead of subtracting", "", "going on", "started"} {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("call %d gave %q, want %q in it", i, got[i], want)
+			}
+		}
+		titles(t, a, p, p.show("following"), "edit calc.py", "./check.sh", "git commit -qam 'Add instead of subtracting' && git log --oneline",
+			"rm old.txt", "cat <>/dev/tcp/unknown.example/443; echo go''ing on", "sleep 300 >/dev/null 2>&1 & echo started")
 		p.do("kill", "following")
 	})
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,5 +80,57 @@ func TestAgentsTell(t *testing.T) {
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {
 			t.Errorf("exit %d: %s", r.exit, r.output)
 		}
+	})
+}
+
+// asking is an agent that asks at its own prompt before it runs a command.
+type asking struct {
+	args  []string
+	files map[string]string // in its home, instead of those that keep it from asking
+	ready string
+	after bool // its own prompt comes only when nobody answered Stepbox's question
+}
+
+// An agent's own prompt is a question, too: a yes lets it go on, a no reaches its model
+// with the reason, and an answer at the agent's own prompt withdraws the question.
+func TestAgentsPrompt(t *testing.T) {
+	const reason = "Kim does that herself"
+	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+		if a.asking == nil {
+			t.Skipf("%s has no hook for its own prompts", a.name)
+		}
+		with := *a
+		with.args, with.ready, with.files = a.asking.args, a.asking.ready, maps.Clone(a.files)
+		maps.Copy(with.files, a.asking.files)
+		with.prepare(p, model)
+		model.Add(calls(a.shell("touch first"), a.shell("touch second"))...)
+		tm := with.screen(t, p, model, "policy", "prompt")
+		tm.tell("do it")
+		tm.decide(tm.question(p, "prompt", "touch first"), "a", "may it use")
+		tm.deny(tm.question(p, "prompt", "touch second"), reason)
+		tm.agentShows("The work is done.")
+		if got := results(t, model, 2); !strings.Contains(got[1], reason) {
+			t.Errorf("the model was told %q", got)
+		}
+
+		if !a.asking.after {
+			model.Add(calls(a.shell("touch third"))[0])
+			tm.agentShows(with.ready)
+			tm.tell("and more")
+			tm.question(p, "prompt", "touch third")
+			tm.tick()
+			tm.press(escape)
+			tm.agentShows(with.ready)
+			model.Add(standin.Say("It goes on."))
+			tm.tell("never mind")
+			tm.agentShows("It goes on.")
+			tm.until("nothing is held", func() bool { return !strings.HasPrefix(tm.last(), " ◆ ") })
+		}
+		for _, x := range p.show("prompt").List {
+			if x.Kind == api.KindCommand && (strings.Contains(x.Title, "second") || strings.Contains(x.Title, "third")) {
+				t.Errorf("it ran %s", x.Title)
+			}
+		}
+		p.do("kill", "prompt")
 	})
 }

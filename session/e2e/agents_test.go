@@ -61,7 +61,8 @@ var agents = []*agent{
 		tool: func(name string, input object) standin.Call {
 			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
 		},
-		tells: true,
+		tells:  true,
+		asking: &asking{ready: "for shortcuts"},
 		own: map[string]string{
 			".claude.json":          `{"mcpServers":{"mine":{"command":"PROJECT/server"}}}`,
 			".claude/settings.json": `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`,
@@ -98,6 +99,13 @@ var agents = []*agent{
 			return standin.Call{Tool: "exec", Input: "text(JSON.stringify(await tools.mcp__stepbox__" + name + "(" + quoted(input) + ")))"}
 		},
 		tells: true,
+		asking: &asking{
+			files: map[string]string{
+				".codex/config.toml":         strings.Replace(codexConfig, `"never"`, `"on-request"`, 1),
+				".codex/rules/default.rules": `prefix_rule(pattern=["touch"], decision="prompt")` + "\n",
+			},
+			ready: "Ask Codex to do anything",
+		},
 		own: map[string]string{".codex/config.toml": codexConfig + `
 [mcp_servers.mine]
 command = "PROJECT/server"
@@ -198,21 +206,23 @@ command = "touch hooked"
 		tool: func(name string, input object) standin.Call {
 			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
 		},
-		tells: true,
-		own:   map[string]string{".qwen/settings.json": `{"mcpServers":{"mine":{"command":"PROJECT/server","timeout":1000}},"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`},
+		tells:  true,
+		asking: &asking{args: []string{"--auth-type", "openai"}, ready: "Type your message", after: true},
+		own:    map[string]string{".qwen/settings.json": `{"mcpServers":{"mine":{"command":"PROJECT/server","timeout":1000}},"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`},
 	},
 	{
 		name: "opencode",
 		files: map[string]string{
 			".config/opencode/opencode.json": opencodeConfig,
 		},
+		denied: []string{"github.com:443"},
 		ready:  "ctrl+p commands",
 		ask:    []string{"run"},
 		signIn: "the variable of its provider, or `apiKey` in `opencode.json`",
-		limits: "writes `.git/opencode`, an edit",
+		limits: "writes `.git/opencode`, an edit; fetches `rg` from github.com where there is none, which is asked about; escape twice stops it",
 		again:  []string{"run", "--continue"},
 		resume: []string{"--continue"},
-		twice:  true,
+		twice:  "again to interrupt",
 		// It keeps an id there.
 		also: []string{"edit .git/opencode"},
 		shell: func(command string) standin.Call {
@@ -237,6 +247,7 @@ command = "touch hooked"
 		},
 		args:     []string{"--allow-all"},
 		ready:    "Interactive · Allow All",
+		twice:    "again to interrupt",
 		signIn:   "none for a provider of your own (`COPILOT_PROVIDER_BASE_URL`), else `COPILOT_GITHUB_TOKEN`",
 		limits:   "runs programs of the folder by their whole path",
 		resume:   []string{"--continue"},
@@ -244,7 +255,7 @@ command = "touch hooked"
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("./check.sh", "command 'PROJECT/check.sh'"),
 		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test", "mode": "sync", "initial_wait": 30}}
+			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test", "mode": "sync", "initial_wait": 120}}
 		},
 		read: func(file string) standin.Call {
 			return standin.Call{Tool: "view", Input: object{"path": file}}
