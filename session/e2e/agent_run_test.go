@@ -54,7 +54,6 @@ type agent struct {
 	also           []string          // how titles begin of what it does beside what it is told
 	rewrites       *strings.Replacer // what it makes of a command, with PROJECT for the project
 	signIn, limits string            // for docs/agents.md
-	brief          bool              // its keys to stop, paste and leave aren't tried
 
 	shell func(command string) standin.Call // its tool for commands
 	read  func(file string) standin.Call
