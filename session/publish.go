@@ -178,14 +178,18 @@ func (s *Session) serving(found []egress.Listener, to api.WebPage) {
 		if before[l.Port] && !published && len(there) < maxOffered {
 			there = append(there, api.Server{Port: l.Port, Program: name})
 		}
-		if to.Port == l.Port && s.offer(to) {
+		fresh := to.Port == l.Port && s.offer(to)
+		if fresh {
 			s.countSoon()
 		}
 		switch {
 		case published || k.notes >= maxOffered:
 		case to.Port == l.Port && !k.signIn[l.Port]:
-			k.notes++
 			k.signIn[l.Port], k.told[l.Port] = true, true
+			if !fresh { // who wanted it opened was told of
+				continue
+			}
+			k.notes++
 			s.note(true, "the agent's screen has a page for signing in at %s, which leads back to its port %d: the palette opens or copies it, or stepbox publish %s %d --exactly --for 10m, then open the address that it shows. It may be any page: look at its name",
 				api.Escape(to.Host), l.Port, s.cfg.ID, l.Port)
 		case before[l.Port] && !k.told[l.Port]:
