@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"stepbox/ui/command"
 	"stepbox/runner"
 	"stepbox/session/tell"
+	"stepbox/ui/command"
 )
 
 func main() {

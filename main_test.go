@@ -32,12 +32,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"stepbox/ui/command"
 	"stepbox/runner"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 	"stepbox/session/tell"
 	"stepbox/store"
+	"stepbox/ui/command"
 )
 
 // asUser says that these tests were re-run by themselves as an ordinary user.
