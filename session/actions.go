@@ -144,7 +144,7 @@ func (l *actions) lastTime(title string) string {
 	case a.State == api.ActionDenied:
 		return fmt.Sprintf("action %d: denied", a.N)
 	}
-	return fmt.Sprintf("action %d: %s, %d files changed", a.N, cmp.Or(a.Exit.Words(), "ended"), a.Files)
+	return fmt.Sprintf("action %d: %s, %s changed", a.N, cmp.Or(a.Exit.Words(), "ended"), api.Counted(a.Files, "file"))
 }
 
 // commands are those alive as the accountant of changes sees them.

@@ -171,7 +171,7 @@ func (u *used) of(name string) (float64, string) {
 	case policy.LimitActionMemory:
 		return float64(u.memory), fmt.Sprintf("its programs have %d MiB of memory", u.memory>>20)
 	case policy.LimitActionFiles:
-		return float64(len(u.files)), fmt.Sprintf("it changed %d files", len(u.files))
+		return float64(len(u.files)), "it changed " + api.Counted(len(u.files), "file")
 	case policy.LimitActionWritten:
 		return float64(u.written), fmt.Sprintf("it wrote %d KiB into files of the project", u.written>>10)
 	}

@@ -71,7 +71,7 @@ func (b *Brought) Line() string {
 	var items, left []string
 	for _, i := range b.Items {
 		if i.Count > 0 {
-			items = append(items, counted(i.Count, strings.TrimSuffix(i.Name, "s")))
+			items = append(items, Counted(i.Count, strings.TrimSuffix(i.Name, "s")))
 		} else {
 			items = append(items, i.Name)
 		}
@@ -87,10 +87,10 @@ func (b *Brought) Line() string {
 			}
 		}
 		if n > 0 {
-			left = append(left, counted(n, kind))
+			left = append(left, Counted(n, kind))
 		}
 		if git > 0 {
-			left = append(left, counted(git, kind)+" of git")
+			left = append(left, Counted(git, kind)+" of git")
 		}
 	}
 	if b.More > 0 {
@@ -106,7 +106,8 @@ func (b *Brought) Line() string {
 	return line
 }
 
-func counted(n int, one string) string {
+// Counted is a number of things in words, of which one ends in s when they are many.
+func Counted(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -163,7 +164,7 @@ func (l *HomeLeft) Traps() string {
 	if more := l.Beware - len(l.First); more > 0 {
 		words += fmt.Sprintf(" and %d more", more)
 	}
-	return counted(l.Beware, "file") + " changed in its home can be run, or programs or the agent obey them: " + words
+	return Counted(l.Beware, "file") + " changed in its home can be run, or programs or the agent obey them: " + words
 }
 
 // HomePaths are files and folders of a home, exact, below it; none: all of it, but for

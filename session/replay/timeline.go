@@ -225,7 +225,7 @@ func (m *marker) course(c store.Course) error {
 		text, _ := r.Words()
 		mark(api.MarkRollback, text)
 	case store.KindApply:
-		mark(api.MarkApply, fmt.Sprintf("%d files", r.Files))
+		mark(api.MarkApply, api.Counted(r.Files, "file"))
 	}
 	return nil
 }
