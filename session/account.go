@@ -22,7 +22,7 @@ import (
 // or an edit.
 const quietTime = 200 * time.Millisecond
 
-// maxHalfway bounds how often, at a rest, a file is waited for that has only a
+// maxHalfway bounds how often, at a rest, a file is waited for that has nothing in it, or only a
 // temporary name yet.
 const maxHalfway = 10
 

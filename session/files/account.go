@@ -183,11 +183,17 @@ func Whose(alive []Command, ran map[int]bool, now time.Time) (theirs, shared []i
 	return nil, may
 }
 
-// Halfway says whether all that changed is new files that are called as temporary ones are.
-// Many programs write a file beside the one that it shall be, and then rename it: what
-// they do is one change, though the disk may take its time in between.
+// Halfway says whether all that changed is files that have nothing in them now, or new ones
+// that are called as temporary ones are. Many programs write a file beside the one that it
+// shall be, and then rename it, and others empty it first: what they do is one change,
+// though the machine may take its time in between.
 func Halfway(changed []diff.Change) bool {
 	return len(changed) > 0 && !slices.ContainsFunc(changed, func(c diff.Change) bool {
-		return c.Status != diff.Added || c.New.Kind != manifest.KindFile || !strings.Contains(strings.ToLower(path.Base(c.Path)), "tmp")
+		if c.New == nil || c.New.Kind != manifest.KindFile {
+			return true
+		}
+		temporary := c.Status == diff.Added && strings.Contains(strings.ToLower(path.Base(c.Path)), "tmp")
+		emptied := c.New.Size == 0 && (c.Status == diff.Added || c.Content)
+		return !temporary && !emptied
 	})
 }
