@@ -119,11 +119,18 @@ var fileTools = []string{
 
 func takesFiles(word []byte) bool { return slices.Contains(fileTools, path.Base(string(word))) }
 
-// isFile says whether what was found behind the name of a setting, in a text, is a file to
-// the program of this simple command.
-func isFile(kind string, before []byte) bool {
+// otherTools are further programs to which -p, -w and the like are no password, while a
+// word that names one to which they are, such as a host or a variable, may stand anywhere.
+var otherTools = []string{"scp", "sftp", "rsync", "tar", "zip", "git", "hg", "svn", "gh", "npm", "pnpm", "yarn", "cargo", "mkdir", "patch", "kill", "pkill"}
+
+// isShown says whether what was found in a text, behind an option or the name of a setting,
+// is something else to a program of this simple command, which has to be seen.
+func isShown(kind string, before []byte) bool {
 	simple := before[bytes.LastIndexAny(before, ";|&\n")+1:]
-	return kind == settingKind && slices.ContainsFunc(bytes.Fields(simple), takesFiles)
+	return kind == settingKind && slices.ContainsFunc(bytes.Fields(simple), takesFiles) ||
+		kind == passwordKind && slices.ContainsFunc(bytes.Fields(simple), func(word []byte) bool {
+			return takesFiles(word) || slices.Contains(otherTools, path.Base(string(word)))
+		})
 }
 
 // Hides says whether there is something to hide in a command line.
@@ -175,7 +182,7 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	out := slices.DeleteFunc(found, func(s span) bool {
 		program := bytes.HasSuffix(small[:s.from], []byte("askpass=")) // it names one that is run
-		return s.kind != "" && (program || isFile(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
+		return s.kind != "" && (program || isShown(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
 	})
 	if bytes.IndexByte(text, '=') >= 0 {
 		for _, m := range rules().assignment.FindAllSubmatchIndex(text, -1) {

@@ -55,6 +55,9 @@ func TestRecording(t *testing.T) {
 		`curl -H "Authorization: Bearer abcdef12" h`:    `curl -H "Authorization: Bearer •••" h`,
 		`curl --header 'Authorization: token abcdef12'`: `curl --header 'Authorization: token •••'`,
 		"GIT_CONFIG_KEY_0=core.sshCommand git fetch":    "GIT_CONFIG_KEY_0=core.sshCommand git fetch",
+		"env A=mongo scp -p id_rsa host:":               "env A=mongo scp -p id_rsa host:", // what is sent, not a password
+		"cp mongo -p id_rsa shared; mongo -p hunter2":   "cp mongo -p id_rsa shared; mongo -p •••",
+		"ssh db mysql -phunter2":                        "ssh db mysql -p•••",
 	} {
 		if got := r.Text(in, ""); got != want {
 			t.Errorf("%s\n is recorded as %s\n want           %s", in, got, want)
@@ -77,6 +80,8 @@ func TestRecordingArgs(t *testing.T) {
 		"env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls":       "env|MY_TOKEN=|LD_PRELOAD=e5v1l-x9q7z.so|ls",
 		"env|MY_TOKEN=|e5v1l-x9q7zk2|ls":                   "env|MY_TOKEN=|e5v1l-x9q7zk2|ls",
 		"curl|-H|x-api-key: abcdef12|h":                    "curl|-H|x-api-key: •••|h",
+		"/usr/bin/tar|cf|-|ldap|-w|id_rsa":                 "/usr/bin/tar|cf|-|ldap|-w|id_rsa",
+		"npm|publish|./ldap|-w|private":                    "npm|publish|./ldap|-w|private",
 		"rm|-rf|--|--token|sources":                        "rm|-rf|--|--token|sources",
 		"sudo|/bin/rm|--|--token|sources|profile-says-so":  "sudo|/bin/rm|--|--token|sources|•••",
 		"sh|-c|rm -- --token sources":                      "sh|-c|rm -- --token sources",

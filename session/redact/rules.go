@@ -63,8 +63,11 @@ func (p password) is(lead, _, _, _ []byte) bool {
 	return slices.ContainsFunc(p.of, func(name string) bool { return bytes.Contains(line, []byte(name)) })
 }
 
-// settingKind is the kind of what stands behind the name of a setting.
-const settingKind = "value of a secret setting"
+// Kinds of what stands behind the name of a setting, and behind an option of some programs.
+const (
+	settingKind  = "value of a secret setting"
+	passwordKind = "password on a command line"
+)
 
 // names are words that a secret setting's name ends with, after - _ . or none.
 const names = `(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|auth[-_]?key|credentials?)`
@@ -124,7 +127,7 @@ var rules = sync.OnceValue(func() table {
 	within(settingKind, `(?-i:`+strings.ToUpper(names)+`|_KEY|_PWD)=([^\s"'$][^\s"']{5,})`, setting, append(about, "_key", "_pwd")...)
 	within(settingKind, names+`\s{1,4}(?:`+quoted+`["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,}))`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-90):]) }, about...)
 	for _, p := range passwords {
-		within("password on a command line", `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
+		within(passwordKind, `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
 	}
 	t.number()
 	t.secretName = regexp.MustCompile(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
