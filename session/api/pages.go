@@ -61,6 +61,11 @@ func ParseWebPage(text string) (WebPage, error) {
 			return WebPage{}, errors.New("its host's name can't be looked up")
 		}
 		host, local = strings.TrimSuffix(name+":"+u.Port(), ":"), name == "localhost"
+		if twofold(name) {
+			return WebPage{}, errors.New("its host's name is read as this machine's, or a number, by some programs alone")
+		}
+	} else if addr.Zone() != "" { // it can be any words, and browsers have none
+		return WebPage{}, errors.New("its host's address has a zone")
 	}
 	if len(host) > maxHost {
 		return WebPage{}, errors.New("its host's name is too long to be read")
@@ -78,6 +83,15 @@ func ParseWebPage(text string) (WebPage, error) {
 	}
 	u.Host = host
 	return WebPage{URL: plainURL(u.String()), Host: host, Port: port}, nil
+}
+
+// twofold says whether a name isn't one to every program: browsers take one that ends in a
+// number for an address, such as 127.1, and all below localhost for that (RFC 6761, 6.3).
+func twofold(name string) bool {
+	trimmed := strings.TrimSuffix(name, ".")
+	last := trimmed[strings.LastIndexByte(trimmed, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return name != "localhost" && last == "localhost" || err == nil || errors.Is(err, strconv.ErrRange) || last == "0x" || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
 // portOf is a port by its number; 0: there is none such.

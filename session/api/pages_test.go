@@ -27,7 +27,8 @@ func TestParseWebPage(t *testing.T) {
 		"", "a.example", "http://a.example", "http://localhost.evil.example", "javascript:alert(1)", "JavaScript://a.example/%0aalert(1)", "file:///etc/passwd", "file://a.example/x",
 		"data:text/html,x", "https:a.example", "https:///a.example", "https://", "https://a.example@evil.example/", "https://me:pw@a.example", "https://a.example\\@evil.example/",
 		"https://a.example/\x1b]52;c;x\a", "https://a.example/\n", "https://a.example/a b", "https://a.example/\u202egpj.exe", "https://a.example/\xff", "https://a%2eexample/",
-		"-https://a.example", "--help", "https://a_b\u3002example", "vscode://x", "http://localhost:0/", "https://" + strings.Repeat("a", 100<<10),
+		"https://[2001:db8::1%25%20(accounts.example)%20]/", "https://[fe80::1%25eth0]/", "https://127.1:8443/", "https://2130706433/", "https://a.0x7f/", "https://a.09./", "https://a.0x/", "https://1.2.3.99999999999999999999/",
+		"https://localhost./", "https://a.localhost:8443/", "http://a.localhost:3000", "-https://a.example", "--help", "https://a_b\u3002example", "vscode://x", "http://localhost:0/", "https://" + strings.Repeat("a", 100<<10),
 	} {
 		if p, err := ParseWebPage(text); err == nil {
 			t.Errorf("%.80q is %+v", text, p)
