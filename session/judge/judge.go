@@ -219,7 +219,7 @@ func (j *Judge) ours(e *gate.Exec) bool {
 	}
 	switch args := e.Argv[min(1, len(e.Argv)):]; len(args) {
 	case 1:
-		return args[0] == "mcp" || path.Base(e.Argv[0]) == "xdg-open"
+		return args[0] == "mcp" || path.Base(e.Argv[0]) == "xdg-open" && strings.Contains(args[0], ":") // a page, and none of its own parts
 	case 3:
 		return args[0] == "hook" && aName(args[1]) && aName(args[2])
 	}

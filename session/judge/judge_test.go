@@ -392,4 +392,16 @@ func TestOurs(t *testing.T) {
 			t.Errorf("%s: ours is %v", name, x.Ours)
 		}
 	}
+	for argv, want := range map[string]bool{
+		"stepbox mcp": true, "/run/stepbox/bin/xdg-open https://a.example": true, "xdg-open javascript:x": true,
+		"xdg-open init": false, "xdg-open pid1": false, "xdg-open holder": false, "stepbox https://a.example": false, "xdg-open": false, "xdg-open https://a.example x": false,
+	} {
+		j := made(t)
+		j.Know(self)
+		e := starts(self.Path, self.Path, strings.Fields(argv)...)
+		e.Files[0] = self
+		if x := j.Exec(e, claude); x.Ours != want {
+			t.Errorf("%s: ours is %v", argv, x.Ours)
+		}
+	}
 }
