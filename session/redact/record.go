@@ -49,7 +49,7 @@ func (r *Redactor) knowAll(value string) {
 			return
 		}
 	}
-	forms := []string{value, api.Escape(value), url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(value, "'", `'\''`)}
+	forms := []string{value, api.Escape(value), api.EscapeScript(value), url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(value, "'", `'\''`)}
 	for _, form := range append(forms, inJSON(value)...) {
 		if !slices.ContainsFunc(r.known, func(l literal) bool { return bytes.EqualFold(l.value, []byte(form)) }) {
 			r.know(form, "")
@@ -177,6 +177,18 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 	return r.behind(before, text, where)
 }
 
+// broken is a text, byte for byte, in which the marks of line breaks are some: a value
+// ends there, and what comes is another command. Nil: it has none.
+func broken(text []byte) (lines []byte) {
+	for _, mark := range []string{api.Break, `\n`} {
+		if bytes.Contains(text, []byte(mark)) {
+			lines = bytes.ReplaceAll(text, []byte(mark), bytes.Repeat([]byte("\n"), len(mark)))
+			text = lines
+		}
+	}
+	return lines
+}
+
 // forRecord leaves out of what was found in a text what is shown in records all the same,
 // and adds assignments, and known values that were cut off.
 func (r *Redactor) forRecord(text, small []byte, found []span) []span {
@@ -207,9 +219,13 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 }
 
 // apart says whether what comes is a word of its own to a shell, behind one that isn't an
-// option or a header's name: such a word may be a program, whatever stands before it.
+// option or a header's name: such a word may be a program, whatever stands before it. So
+// may the first of a line be, in any case.
 func apart(lead []byte) bool {
 	at := bytes.TrimRight(lead, `"'\`)
+	if bytes.HasSuffix(bytes.TrimRight(at, "\"'\\ \t\r"), []byte("\n")) {
+		return true
+	}
 	return len(at) > 0 && strings.ContainsRune(" \t\r\n", rune(at[len(at)-1])) && !rules().header.Match(lead[max(0, len(lead)-120):])
 }
 

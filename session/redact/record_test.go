@@ -12,7 +12,7 @@ import (
 // recording has a secret of each sort: by its name, by the profile, and a name that says
 // so with a value that is too short to be looked for.
 func recording() *redact.Redactor {
-	return redact.Recording([]string{"MY_TOKEN=t0k'en/with+odd", "ODD=profile-says-so", "SHORT_KEY=abc", "PLAIN=not-a-secret", "CONFIG_KEY=/etc/passwd"}, []string{"env", "GIVEN_KEY=given-on-line", "claude", "--api-key", "sk-given-too", "-c", "mine.env_key=NAME_OF_KEY"}, "ODD")
+	return redact.Recording([]string{"MY_TOKEN=t0k'en/with+odd", "ODD=profile-says-so", "SHORT_KEY=abc", "LINES_KEY=line one\nline two", "PLAIN=not-a-secret", "CONFIG_KEY=/etc/passwd"}, []string{"env", "GIVEN_KEY=given-on-line", "claude", "--api-key", "sk-given-too", "-c", "mine.env_key=NAME_OF_KEY"}, "ODD")
 }
 
 func TestRecording(t *testing.T) {
@@ -55,9 +55,17 @@ func TestRecording(t *testing.T) {
 		`curl -H "Authorization: Bearer abcdef12" h`:    `curl -H "Authorization: Bearer •••" h`,
 		`curl --header 'Authorization: token abcdef12'`: `curl --header 'Authorization: token •••'`,
 		"GIT_CONFIG_KEY_0=core.sshCommand git fetch":    "GIT_CONFIG_KEY_0=core.sshCommand git fetch",
-		"env A=mongo scp -p id_rsa host:":               "env A=mongo scp -p id_rsa host:", // what is sent, not a password
-		"cp mongo -p id_rsa shared; mongo -p hunter2":   "cp mongo -p id_rsa shared; mongo -p •••",
-		"ssh db mysql -phunter2":                        "ssh db mysql -p•••",
+		// A line of a script is a command, however its end is written.
+		"echo 'line one↵line two'; echo 'line one\\nline two'": "echo '•••'; echo '•••'",
+		"export X_TOKEN=abc↵cd a↵claude --token sk-ab1↵x":      "export X_TOKEN=•••↵cd a↵claude --token •••↵x",
+		`export X_TOKEN=abc\ncd a\nclaude --token sk-abc1\nx`:  `export X_TOKEN=•••\ncd a\nclaude --token •••\nx`,
+		`ls\nmysql -phunter2\nrm -p mysql↵sshpass -p h2↵ls`:    `ls\nmysql -p•••\nrm -p mysql↵sshpass -p •••↵ls`,
+		"X_KEY=a↵rm${IFS}-rf${IFS}/ ls":                        "X_KEY=•••↵rm${IFS}-rf${IFS}/ ls",
+		`claude --token↵./e5v1l-x9q7z a; sshpass -p\n"scp" a`:  `claude --token↵./e5v1l-x9q7z a; sshpass -p\n"scp" a`,
+		"curl -H 'x-api-key: ↵./e5v1l-x9q7z; token=↵ e5v1l-x9": "curl -H 'x-api-key: ↵./e5v1l-x9q7z; token=↵ e5v1l-x9",
+		"env A=mongo scp -p id_rsa host:":                      "env A=mongo scp -p id_rsa host:", // what is sent, not a password
+		"cp mongo -p id_rsa shared; mongo -p hunter2":          "cp mongo -p id_rsa shared; mongo -p •••",
+		"ssh db mysql -phunter2":                               "ssh db mysql -p•••",
 	} {
 		if got := r.Text(in, ""); got != want {
 			t.Errorf("%s\n is recorded as %s\n want           %s", in, got, want)

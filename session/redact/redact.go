@@ -109,7 +109,6 @@ func (r *Redactor) find(text []byte) []span {
 	}
 	var out []span
 	small := lower(text)
-	may := pairsIn(small)
 	for _, l := range r.known {
 		for at := 0; ; {
 			i := bytes.Index(small[at:], l.value)
@@ -120,6 +119,13 @@ func (r *Redactor) find(text []byte) []span {
 			at += i + len(l.value)
 		}
 	}
+	whole := small // as known values are written
+	if r.recording {
+		if lines := broken(text); lines != nil {
+			text, small = lines, lower(lines)
+		}
+	}
+	may := pairsIn(small)
 	shapes := rules().shapes
 	for i := range shapes {
 		for b, begin := range shapes[i].begins {
@@ -139,7 +145,7 @@ func (r *Redactor) find(text []byte) []span {
 		}
 	}
 	if r.recording {
-		out = r.forRecord(text, small, out)
+		out = r.forRecord(text, whole, out)
 	}
 	slices.SortStableFunc(out, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
 	apart := out[:0]
