@@ -75,6 +75,9 @@ func (d difference) told() (c api.HomeChange, is bool) {
 			c.Why = "what was there isn't a file: delete it in the profile's home yourself"
 		}
 		return c, true
+	case d.unseen():
+		c.Why = "it is a folder that can't be looked into, so that nothing in it is listed"
+		return c, true
 	case d.now.Kind == manifest.KindDir && (d.old == nil || d.old.Kind == manifest.KindDir):
 		return c, false
 	case d.old != nil:

@@ -179,3 +179,32 @@ func TestKeepNotThroughLinks(t *testing.T) {
 		t.Errorf("it became %q, %v", text, err)
 	}
 }
+
+// A folder that can't be looked into is told, as nothing in it is.
+func TestUnseen(t *testing.T) {
+	p, upper, _ := rig(t)
+	write(t, upper, strings.Repeat("a/", 300)+"run", "x", 0o700)
+	write(t, upper, "shut/.bashrc", "x", 0o600)
+	if err := os.Chmod(filepath.Join(upper, "shut"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(upper, "shut"), 0o700) })
+	got, err := p.Changes(t.Context(), policy.BuiltinProfiles().Named("claude"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 2
+	if os.Geteuid() == 0 { // no mode keeps root out: the file is listed
+		want = 1
+	}
+	const why = "it is a folder that can't be looked into, so that nothing in it is listed"
+	found := 0
+	for _, f := range got.Files {
+		if at := string(f.Path); f.Why == why && len(f.Beware) > 0 && (strings.HasPrefix(at, "a/a/") || at == "shut") {
+			found++
+		}
+	}
+	if found != want || len(got.Files) != 2 {
+		t.Errorf("of what nobody looked into is told: %q", listed(got))
+	}
+}

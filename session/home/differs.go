@@ -100,7 +100,7 @@ func (p Place) compare(ctx context.Context, open inode.Opener) (*compared, error
 func (l *live) leave(mounts []string) {
 	maps.DeleteFunc(l.differs, func(at string, d difference) bool {
 		mounted := slices.ContainsFunc(mounts, func(m string) bool { return manifest.Within(at, m) })
-		l.fixed[at] = l.fixed[at] || mounted || d.old == nil && d.now.Kind == manifest.KindDir
+		l.fixed[at] = l.fixed[at] || mounted || d.old == nil && d.now.Kind == manifest.KindDir && !d.unseen()
 		return l.fixed[at]
 	})
 }
@@ -144,10 +144,19 @@ func (l *live) blocked(takes map[string]then) map[string]string {
 	return out
 }
 
+// unseen says whether it is a folder that nobody could look into, as one too deep, or one
+// that its mode keeps even its owner out of: what is in it isn't among the differences.
+func (d difference) unseen() bool {
+	return d.now != nil && d.now.Kind == manifest.KindDir && d.now.Unsaved != ""
+}
+
 // traps says what a changed file does to who comes after.
 func (d difference) traps(at string, b policy.Brings) (out []string) {
 	if f := d.now; f != nil && f.Kind == manifest.KindFile && f.Mode&0o111 != 0 {
 		out = append(out, "it can be run")
+	}
+	if d.unseen() {
+		out = append(out, "what is in it isn't known")
 	}
 	return append(out, beware(at, b)...)
 }
