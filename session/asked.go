@@ -17,8 +17,12 @@ import (
 // maxCalls bounds what the agent itself asks at once.
 const maxCalls = 3
 
-// maxAsked bounds what it asks, in bytes.
-const maxAsked = 600
+// Bounds of what it asks, in bytes: of its words, and of what a tool is to be given, which
+// a person has to see.
+const (
+	maxAsked = 600
+	maxGiven = 4 << 10
+)
 
 // call is a question of the agent's own: whether it may call a tool, as it would ask at
 // its own terminal, or one in words. The answer goes back to the agent and is nothing
@@ -35,17 +39,27 @@ func (s *Session) allowedTo(ctx context.Context, c *socket.Conn, claim api.Claim
 	if err := s.loop.Request(ctx, func() { watch = s.info.Mode == api.ModeWatch }); err != nil || watch {
 		return tell.Reply{}, err
 	}
-	what := cmp.Or(claim.Command, strings.Join(claim.Paths, ", "), claim.Input) // not what it says that it is for
-	d, err := s.asks(ctx, c, api.Trim("may it use "+claim.Tool+": "+what, maxAsked), "the agent's own prompt: yes lets it go on, and what it starts then is judged as ever", &claim)
+	d, err := s.asks(ctx, c, mayUse(&claim), "the agent's own prompt: yes lets it go on, and what it starts then is judged as ever", &claim)
 	if err != nil {
 		return tell.Reply{}, err // its own prompt asks
 	}
 	return tell.Reply{Decision: &d}, nil
 }
 
+// mayUse is what is asked about a call: what it does, not what it says that it is for.
+func mayUse(c *api.Claim) string {
+	what := marked(cmp.Or(c.Command, strings.Join(c.Paths, ", ")), maxGiven)
+	if what == "" {
+		if what = c.Input; c.Cut {
+			what += "… and more"
+		}
+	}
+	return "may it use " + c.Tool + ": " + what
+}
+
 // asksPerson is a tool of the agent's.
 func (s *Session) asksPerson(ctx context.Context, c *socket.Conn, text string) (string, error) {
-	text = api.Escape(api.Trim(text, maxAsked))
+	text = api.Escape(marked(text, maxAsked))
 	if text == "" {
 		return "", errors.New("there is no question")
 	}

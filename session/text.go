@@ -21,11 +21,19 @@ func bounded(argv []string) []string {
 	}
 	out := make([]string, len(argv))
 	for i, a := range argv {
-		if out[i] = api.Trim(a, maxArg); len(a) > maxArg {
-			out[i] += fmt.Sprintf("… and %d bytes more", len(a)-len(out[i]))
-		}
+		out[i] = marked(a, maxArg)
 	}
 	return out
+}
+
+// marked cuts a text to so many bytes, and says so: what isn't shown of it may be what
+// matters.
+func marked(text string, most int) string {
+	short := api.Trim(text, most)
+	if short == text {
+		return text
+	}
+	return short + fmt.Sprintf("… and %d bytes more", len(text)-len(short))
 }
 
 // listed joins the first few of a number of names.
