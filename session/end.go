@@ -26,7 +26,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	if why := s.starvation(exit.Code, exit.Signal); why != "" {
 		s.stop(api.ByLimit, why)
 	}
-	s.stop(api.ByAgent, "")
+	s.stop(api.ByAgent, cramped(s.info.Limits, exit.Signal))
 	if failure != nil {
 		why := "the agent didn't run: " + failure.Error()
 		if errors.Is(failure, runner.ErrHolder) || errors.Is(failure, runner.ErrFirst) {

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -286,6 +287,22 @@ func (s *Session) starvation(code int, signal string) string {
 		return fmt.Sprintf("the kernel killed it for want of memory: the session may have %d MiB", limit>>20)
 	}
 	return "the kernel killed it for want of memory: this machine had no more"
+}
+
+// cramped is what may have crashed an agent that rlimits bound, in words; "" where that
+// can't be. Runtimes abort when the kernel refuses memory, which rlimits count as soon
+// as it is reserved: Bun reserves more than a session may have, and uses a tenth of it.
+func cramped(limits api.Limits, signal string) string {
+	switch signal {
+	case "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGSEGV":
+	default:
+		return ""
+	}
+	if limits.Memory == 0 || !strings.Contains(limits.Source, "rlimits") {
+		return ""
+	}
+	return fmt.Sprintf("it may have been want of memory: without cgroups each program may have %d MiB, and what it reserves without using it counts; run --memory 16G gives it more",
+		limits.Memory>>20)
 }
 
 // notBeyond closes the question about an action's limit when the action is over.

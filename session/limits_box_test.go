@@ -237,6 +237,19 @@ func TestWantOfMemoryIsTold(t *testing.T) {
 	}
 }
 
+// An agent that crashes says that rlimits may have been too narrow for it, where they
+// are what bounds its memory.
+func TestACrashUnderRlimitsSaysSo(t *testing.T) {
+	w := startConfigured(t, func(string) {}, func(c *session.Config) { c.Limits.Memory = 512 << 20 }, "bash", "-c", "kill -ILL $$")
+	s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
+	<-w.Done()
+	o := w.over()
+	said := strings.Contains(o.Reason, "without cgroups each program may have 512 MiB")
+	if o.EndedBy != api.ByAgent || o.Exit.Signal != "SIGILL" || said != strings.Contains(s.Limits.Source, "rlimits") {
+		t.Errorf("kept by %s; ended by %s, %+v: %q", s.Limits.Source, o.EndedBy, o.Exit, o.Reason)
+	}
+}
+
 // A session says which limits policies set, and where they stand.
 func TestASessionSaysItsLimits(t *testing.T) {
 	w, _ := limited(t, "limits: {pids: 77, disk: 1G, wall-time: 1h, sent: 5M}\n", "read x")

@@ -3,6 +3,7 @@ package actions
 import (
 	"strings"
 	"testing"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -40,5 +41,17 @@ func TestDeniedRowHasTheReason(t *testing.T) {
 	(&Pane{State: &s}).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
 	if got := b.String(); !strings.Contains(got, "denied") || !strings.Contains(got, "Kim needs it") {
 		t.Errorf("the row is\n%s", got)
+	}
+}
+
+// A question of the agent's own ran nothing, so that no time is shown.
+func TestACallTakesNoTime(t *testing.T) {
+	a := api.Action{N: 1, Kind: api.KindCall, Title: "may it use edit: calc.py", State: api.ActionEnded, StartedAt: now.Add(-time.Second), ReleasedAt: now, EndedAt: now}
+	if got := took(a, now); got != "" {
+		t.Errorf("took %q", got)
+	}
+	a.Kind = api.KindCommand
+	if got := took(a, now); got == "" {
+		t.Error("a command's time isn't shown")
 	}
 }

@@ -108,7 +108,7 @@ func took(a api.Action, now time.Time) string {
 		return ""
 	case a.State == api.ActionRunning:
 		return paint.Took(now.Sub(start).Truncate(time.Second))
-	case a.EndedAt.IsZero() || a.Kind == api.KindEdit:
+	case a.EndedAt.IsZero() || a.Kind == api.KindEdit || a.Kind == api.KindCall:
 		return ""
 	}
 	return paint.Took(a.EndedAt.Sub(start))
