@@ -52,3 +52,25 @@ func TestHookFiles(t *testing.T) {
 		}
 	}
 }
+
+// Qwen Code gives up waiting for a hook after 60 seconds, whatever its timeout is, and
+// shows its own prompt: a question that was open for longer would take an answer that
+// reaches nobody.
+func TestQwenWaitsAMinuteAtMost(t *testing.T) {
+	files, _ := BuiltinProfiles().Named("qwen").Hooks()
+	var settings struct {
+		Hooks map[string][]struct {
+			Hooks []struct {
+				Timeout int `json:"timeout"`
+			} `json:"hooks"`
+		} `json:"hooks"`
+	}
+	if err := json.Unmarshal([]byte(files["qwen-code/settings.json"]), &settings); err != nil {
+		t.Fatal(err)
+	}
+	for name, groups := range settings.Hooks {
+		if ms := groups[0].Hooks[0].Timeout; ms <= 0 || ms >= 60_000 {
+			t.Errorf("%s may take %d ms", name, ms)
+		}
+	}
+}
