@@ -291,7 +291,7 @@ func (s *Session) starvation(code int, signal string) string {
 
 // cramped is what may have crashed an agent that rlimits bound, in words; "" where that
 // can't be. Runtimes abort when the kernel refuses memory, which rlimits count as soon
-// as it is reserved: Bun reserves more than a session may have, and uses a tenth of it.
+// as it is reserved: opencode reserves 7.6 GiB where it can, and uses 1.
 func cramped(limits api.Limits, signal string) string {
 	switch signal {
 	case "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGSEGV":
