@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -347,7 +348,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 func (s *Sandbox) rlimits() []pid1.Rlimit {
 	var list []pid1.Rlimit
 	if want := s.spec.Limits.Memory; want > 0 && s.cgroups.InForce.Memory == 0 {
-		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(want)})
+		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(cmp.Or(s.spec.Limits.Reserve, want))})
 	}
 	if want := s.spec.Limits.Pids; want > 0 && s.cgroups.InForce.Pids == 0 {
 		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_NPROC, Value: uint64(want)})

@@ -301,7 +301,7 @@ func cramped(limits api.Limits, signal string) string {
 	if limits.Memory == 0 || !strings.Contains(limits.Source, "rlimits") {
 		return ""
 	}
-	return fmt.Sprintf("it may have been want of memory: without cgroups each program may have %d MiB, and what it reserves without using it counts; run --memory 16G gives it more",
+	return fmt.Sprintf("it may have been want of memory: without cgroups each program may have %d MiB, and what it reserves without using it counts; a larger --memory gives it more",
 		limits.Memory>>20)
 }
 

@@ -95,6 +95,9 @@ type Limits struct {
 	Memory int64   // bytes
 	CPUs   float64 // processors' worth of time
 	Pids   int64   // processes and threads
+
+	// Reserve is what each process may reserve where no cgroup bounds Memory, in bytes; 0: Memory.
+	Reserve int64
 }
 
 // Box is a running sandbox's first process and its terminal.

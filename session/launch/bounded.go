@@ -16,6 +16,10 @@ func policiesOf(home, config, data, project string) rules.Config {
 	return rules.Config{User: rules.User(home, config), Project: filepath.Join(project, rules.Name), Trust: rules.TrustIn(data)}
 }
 
+// roomy is how many times the usual memory a program may reserve where only that can be
+// bounded: runtimes reserve far more than they use, and end where they can't.
+const roomy = 4
+
 // bounded has policies say what a request left as usual of what the session may use. A file
 // that can't be read says nothing here; the session is refused for it.
 func (r Request) bounded(c *session.Config) {
@@ -26,7 +30,11 @@ func (r Request) bounded(c *session.Config) {
 		}
 		return limitOf(now, name, usual)
 	}
-	c.Limits.Memory = int64(limit("memory", float64(c.Limits.Memory)))
+	usual := c.Limits.Memory
+	c.Limits.Memory = int64(limit("memory", float64(usual)))
+	if slices.Contains(r.Usual, "memory") && c.Limits.Memory == usual {
+		c.Limits.Reserve = roomy * usual
+	}
 	c.Limits.CPUs = limit("cpus", c.Limits.CPUs)
 	c.Limits.Pids = int64(limit("pids", float64(c.Limits.Pids)))
 	c.Disk = int64(limit("disk", float64(c.Disk)))
