@@ -586,6 +586,10 @@ func signalled(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 3 {
 		ts.Fatalf("usage: signalled SIGNAL CODE COMMAND…")
 	}
+	// Whoever runs the tests by nohup has hang-ups ignored, and a child would have, too.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	var said bytes.Buffer
 	cmd := background(ts, &said, args[2:])
 	until(ts, false, []string{"running", "stepbox", "ls"})
