@@ -231,6 +231,9 @@ func (r *errand) answer(ctx context.Context, events interface{ Read([]byte) (int
 func (a *agent) outside(ctx context.Context, t testing.TB, p *person, model *standin.Server, args []string) *exec.Cmd {
 	t.Helper()
 	home := filepath.Join(p.dir, "bare")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	put := strings.NewReplacer("URL", model.URL(), "PROJECT", p.project)
 	for name, text := range a.files {
 		p.put(filepath.Join(home, name), put.Replace(text))
