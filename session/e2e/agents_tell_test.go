@@ -48,7 +48,8 @@ func TestAgentsTell(t *testing.T) {
 			}
 		}
 		for _, tool := range []string{tell.ToolMay, tell.ToolWhy, tell.ToolChanges, tell.ToolCheckpoint, tell.ToolTakeBack, tell.ToolAsk} {
-			if first := model.Turns()[0]; !strings.Contains(strings.Join(first.Tools, " ")+string(first.Body), tool) {
+			// Codex has its model look for tools by code, and lists none of them.
+			if first := model.Turns()[0]; a.name != "codex" && !strings.Contains(strings.Join(first.Tools, " ")+string(first.Body), tool) {
 				t.Errorf("the model isn't offered %s, but %q", tool, first.Tools)
 			}
 		}
