@@ -3,12 +3,37 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"stepbox/runner"
+	"stepbox/session/api"
+	"stepbox/session/demo"
+	"stepbox/session/launch"
+	"stepbox/session/outfit"
+	"stepbox/session/screen"
 	"stepbox/session/tell"
-	"stepbox/ui/command"
+	"stepbox/session/tell/mcp"
+	"stepbox/themes"
+	"stepbox/ui"
+	"stepbox/ui/cli"
+	"stepbox/ui/config"
+	"stepbox/ui/keys"
+	"stepbox/ui/link"
+	"stepbox/ui/looked"
 )
 
 func main() {
@@ -16,6 +41,890 @@ func main() {
 	if filepath.Base(os.Args[0]) == tell.Opener { // agents run it, in their sandbox
 		os.Exit(tell.RunOpen(os.Args[1:], os.Stderr, runner.SocketPath(tell.Socket)))
 	}
-	go func() { os.Exit(command.Run(os.Args[1:])) }()
+	go func() { os.Exit(run(os.Args[1:])) }()
 	select {}
+}
+
+// run is the whole program but for its exit.
+func run(args []string) int {
+	if len(args) == 1 && args[0] == "supervise" {
+		return supervise()
+	}
+	if len(args) == 3 && args[0] == "hook" { // agents run it, in their sandbox
+		tell.RunHook(args[1], args[2], os.Stdin, os.Stdout, runner.SocketPath(tell.Socket))
+		return cli.ExitOK
+	}
+	if len(args) == 1 && args[0] == "mcp" { // as well
+		if err := mcp.Serve(context.Background(), api.Build(), runner.SocketPath(tell.Socket)); err != nil {
+			return cli.ExitFailure
+		}
+		return cli.ExitOK
+	}
+	ctx, release := cli.Interruptible(context.Background())
+	defer release()
+	root := command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	s, ok := cli.StoppedBy(ctx)
+	if !ok && errors.Is(err, ui.ErrGone) { // whether or not a hang-up was told
+		s, ok = cli.Stopped{Signal: syscall.SIGHUP}, true
+	}
+	if ok || errors.As(err, &s) {
+		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, s) {
+			cli.PrintError(os.Stderr, err)
+		}
+		return s.Code()
+	}
+	if err != nil {
+		cli.PrintError(os.Stderr, err)
+	}
+	var agent *exitError
+	if errors.As(err, &agent) {
+		return agent.code
+	}
+	var failed *launch.Error
+	if errors.As(err, &failed) {
+		return failed.Code
+	}
+	return cli.Code(err)
+}
+
+// supervise is the supervisor's main: it is started by run, never by a person,
+// and descriptor 3 takes its answer. A hang-up of the terminal that it was
+// started from isn't its end.
+func supervise() int {
+	signal.Ignore(syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := launch.Supervise(ctx, os.Stdin, os.NewFile(3, "answer")); err != nil {
+		return cli.ExitFailure
+	}
+	return cli.ExitOK
+}
+
+// command is the root with all its commands.
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stepbox",
+		Short: "Supervise terminal agents: step, approve, deny, roll back, replay",
+		Long: "Stepbox runs a terminal agent in a rootless sandbox and puts you in charge of each thing it does.\n" +
+			"Without a command it shows the home screen: live sessions and history.",
+		Version: api.Build(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
+	}
+	cli.Plain(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %w; %s --help lists its flags", cli.ErrUsage, err, cmd.CommandPath())
+	})
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { // before the library asks, whose error says nothing of usage
+		if err := cmd.ValidateFlagGroups(); err != nil {
+			return fmt.Errorf("%w: %w", cli.ErrUsage, err)
+		}
+		warned(cmd)
+		return nil
+	}
+	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand(), cli.Config())
+	root.AddCommand(cli.Commands(launch.Hub, launch.Rules)...)
+	cli.Known(root)
+	return root
+}
+
+// exitError carries the agent's exit code out of the run command.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("the agent ended with %d", e.code) }
+
+// Is says that there is nothing to add: the agent has said what was wrong.
+func (e *exitError) Is(target error) bool { return target == cli.ErrSaid }
+
+func doctorCommand() *cobra.Command {
+	var asJSON, install, show bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check what this host offers, and say how to mend what is missing", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if install || show {
+				done, warning, err := launch.Profile(cmd.Context(), show)
+				if warning != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), "stepbox: beware:", warning)
+				}
+				if err == nil {
+					_, err = fmt.Fprint(cmd.OutOrStdout(), done)
+				}
+				return err
+			}
+			findings, err := launch.Preflight(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var rows []cli.Check
+			fatal := false
+			for _, f := range findings {
+				rows = append(rows, cli.Check(f))
+				fatal = fatal || !f.OK && f.Fatal
+			}
+			if err := cli.PrintChecks(cmd.OutOrStdout(), rows, asJSON); err != nil {
+				return err
+			}
+			if fatal {
+				return fmt.Errorf("this host can't run a sandbox yet (%w)", cli.ErrSaid)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&install, "install-profile", false, "as root: let AppArmor allow user namespaces to stepbox, at the path where it is")
+	cmd.Flags().BoolVar(&show, "print", false, "only print the profile that --install-profile installs")
+	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "stepbox", api.Build())
+			return err
+		},
+	}
+}
+
+// attach shows a session, or without one the home screen, until the person leaves.
+func attach(ctx context.Context, id string) error { return screenOf(ctx, id, ui.Options{}) }
+
+// screenOf shows a session, with options of the caller's.
+func screenOf(ctx context.Context, id string, o ui.Options) error {
+	hub := launch.Hub
+	if o.Watching {
+		hub = launch.Watch
+	}
+	if !cli.Terminal() {
+		return fmt.Errorf("%w: this needs a terminal; stepbox ls, show and log work without one", cli.ErrUsage)
+	}
+	client, done, err := hub(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return screenBy(ctx, client, id, o)
+}
+
+// screenBy shows a session by a client that is there already.
+func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) (err error) {
+	o.Client, o.Session, o.Version, o.ThemeDir = link.FromAPI(client), id, api.Build(), themes.Dir()
+	o.Config, o.Reload = settings(), func() *config.Config { return config.Load(os.Getenv) }
+	if o.Folders, err = launch.Folders(); err != nil {
+		return err
+	}
+	if here, err := os.Getwd(); err == nil {
+		o.Here, _ = filepath.EvalSymlinks(here) // as sessions name theirs; "" where it is gone
+	}
+	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
+	o.Save = func(ctx context.Context, id, key string, at api.Moment, name string) error {
+		return cli.Save(ctx, client, id, key, at, name)
+	}
+	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
+	if o.Watching {
+		return ui.Run(ctx, o)
+	}
+	o.Browse = cli.Browser(os.Getenv)
+	o.Export = func(ctx context.Context, id string) (string, error) {
+		s, err := client.Session(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return cli.ToPatch(ctx, client, s)
+	}
+	o.Start = func(ctx context.Context) (string, error) {
+		req, err := runSettings().request(nil)
+		if err != nil {
+			return "", err
+		}
+		s, err := start(ctx, req)
+		return s.ID, err
+	}
+	o.Resume = func(ctx context.Context, id string) (string, error) {
+		s, err := startOn(ctx, launch.Request{Resume: id}, true, true)
+		return s.ID, err
+	}
+	o.Fork = func(ctx context.Context, id string, at api.Moment) (string, error) {
+		s, err := startOn(ctx, launch.Request{Fork: &launch.Fork{Session: id, At: at}}, true, true)
+		return s.ID, err
+	}
+	return ui.Run(ctx, o)
+}
+
+func attachCommand() *cobra.Command {
+	var watching bool
+	cmd := &cobra.Command{
+		Use: "attach [SESSION]", Short: "Show a session: live to decide on, past to look at", Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := sessions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			word := ""
+			if len(args) == 1 {
+				word = args[0]
+			}
+			s, err := cli.Find(all, word)
+			if err != nil {
+				return err
+			}
+			return screenOf(cmd.Context(), s.ID, ui.Options{Watching: watching})
+		},
+	}
+	cmd.Flags().BoolVar(&watching, "read-only", false, "only watch: nothing is decided, typed or changed from here")
+	return cmd
+}
+
+// sessions are all that are recorded.
+func sessions(ctx context.Context) ([]api.Session, error) {
+	client, done, err := launch.Hub(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return client.Sessions(ctx)
+}
+
+func replayCommand() *cobra.Command {
+	return cli.Replay(cli.Player{
+		Connect: launch.Hub,
+		Emulator: func(cols, rows int, keyframe []byte, line func(string)) cli.Emulator {
+			return screen.NewLines(cols, rows, keyframe, line)
+		},
+		Screen: func(ctx context.Context, id string, at api.Moment, speed float64) error {
+			return screenOf(ctx, id, ui.Options{Replay: &ui.Replay{At: at, Speed: speed}})
+		},
+	})
+}
+
+func demoCommand() *cobra.Command {
+	var auto bool
+	cmd := &cobra.Command{
+		Use: "demo", Short: "A scripted agent that shows everything in two minutes: no account, no network", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if !auto && !cli.Terminal() {
+				return fmt.Errorf("%w: the demo needs a terminal; demo --auto decides by itself and prints what happens", cli.ErrUsage)
+			}
+			dir, remove, err := demo.Project()
+			if err != nil {
+				return err
+			}
+			defer remove()
+			f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256, disk: defaultDisk}
+			req, err := f.request(demo.Argv())
+			if err != nil {
+				return err
+			}
+			client, done, err := launch.Hub(context.WithoutCancel(ctx))
+			if err != nil {
+				return err
+			}
+			defer done()
+			demoed, err := start(ctx, req)
+			if err != nil {
+				return err
+			}
+			id := demoed.ID
+			if auto {
+				return demo.Auto(ctx, client, id, dir, cmd.OutOrStdout())
+			}
+			err = screenOf(ctx, id, ui.Options{NoFarewell: true})
+			if s, ok := cli.StoppedBy(ctx); ok {
+				err = s
+			}
+			// Its project goes with the demo, after a signal too.
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+			defer cancel()
+			if s, failed := client.Session(end, id); failed == nil && s.Live() {
+				_, failed = client.Kill(end, id)
+				err = cmp.Or(err, failed)
+			}
+			err = cmp.Or(err, remove())
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "The demo is over, and its folder gone; stepbox attach %s looks back at it.\n", id)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&auto, "auto", false, "decide without a person, print what happens, fail if a promise isn't kept")
+	return cmd
+}
+
+// start starts a session. When it is the host that can't do it, the error says
+// what is missing and how to mend it.
+func start(ctx context.Context, req launch.Request) (launch.Supervised, error) {
+	s, err := launch.Start(ctx, req)
+	return s, whatIsMissing(ctx, err)
+}
+
+// whatIsMissing adds to the error of a start what this host lacks, if it is that.
+func whatIsMissing(ctx context.Context, err error) error {
+	var failed *launch.Error
+	if !errors.As(err, &failed) || !failed.Host {
+		return err
+	}
+	findings, ferr := launch.Preflight(ctx)
+	if ferr != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range findings {
+		if !f.OK && f.Fatal && !strings.Contains(failed.Message, f.Detail) { // else it is what was said
+			fmt.Fprintf(&b, "\n\n  %s: %s\n  why: %s\n  do:  %s", f.Name, f.Detail, f.Why, f.Fix)
+		}
+	}
+	if b.Len() > 0 {
+		failed.Message += "\nthis host can't run a sandbox yet:" + b.String()
+	}
+	return failed
+}
+
+// runFlags are what the run command can be told.
+type runFlags struct {
+	mode, name, workspace, memory, disk string
+	hosts, dirs, ports                  []string
+	credentials, vars                   []string
+	tokens, home                        string
+	noCaches                            bool
+	unasked                             *bool // the agent's own questions are off; nil: nothing was said
+	detach, json                        bool
+	asking                              cli.AskFlags
+	cpusGiven                           bool                   // cpus was set: its zero value means no limit
+	chosen                              func(flag string) bool // whether a limit was, by its flag or the settings; nil: none was
+	cpus                                float64
+	pids                                int64
+	wall                                time.Duration
+}
+
+// What an agent may use unless it is said otherwise: enough for a build, not
+// enough to take a laptop down.
+const (
+	defaultMemory = "4G"
+	defaultDisk   = "20G"
+	defaultPids   = 2048
+)
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] [--] [COMMAND [ARG...]]",
+		Short: "Run an agent, or your shell, in a sandbox over this folder",
+		Long: "Run an agent in a sandbox over this folder. Without a command it is your shell.\n" +
+			"A connection to a host that no rule knows waits for your word. Of this machine the agent\n" +
+			"reaches a port that you allow as host.stepbox.internal:PORT, never as localhost.\n" +
+			"Exits as the agent does; 125 when the sandbox can't be started, 126 and 127 when\n" +
+			"the command can't be run or doesn't exist in the sandbox.",
+		Example: "  stepbox run -- claude\n  stepbox run --mode step -- codex\n  stepbox run --allow-host api.example.com:443 --detach -- ./agent.sh",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.json && f.detach {
+				return fmt.Errorf("%w: --json tells what happens and --detach doesn't stay: use stepbox log --follow --json on what is detached", cli.ErrUsage)
+			}
+			f.under(cmd)
+			return runAgent(cmd, f, args)
+		},
+	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		inForce(cmd)
+		cmd.Parent().HelpFunc()(cmd, args)
+	})
+	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
+	cmd.Flags().StringVar(&f.mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
+	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
+	cmd.Flags().StringVar(&f.home, "home", string(api.HomeProfile), "the agent's home: profile: shared by the agent's sessions; session: a view of that, kept apart; fresh: empty")
+	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
+	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
+	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is written stays in the session, without review; may be given more than once")
+	cmd.Flags().StringArrayVar(&f.ports, "publish", nil, "[HOSTPORT:]PORT of a server of the agent's that this machine reaches, as http://localhost:HOSTPORT; may be given more than once")
+	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
+	cmd.Flags().Func("own-questions", "`on` or off; off starts an agent with the argument that turns off its own questions and sandbox: Stepbox's stay", func(v string) error {
+		off := v == "off"
+		if f.unasked = &off; !off && v != "on" {
+			return errors.New("use on or off")
+		}
+		return nil
+	})
+	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into requests on their way out: the agent never has it; may be given more than once")
+	cmd.Flags().StringVar(&f.tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
+	envFlag(cmd, &f.vars)
+	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
+	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
+	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
+	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
+	cmd.Flags().StringVar(&f.disk, "disk", defaultDisk, "most that it may write before it is paused; 0: no limit but the disk's")
+	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
+	f.asking.Add(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print what happens as JSON lines, the agent's output on standard error; questions are answered by approve, deny and allow, or the API")
+	return cmd
+}
+
+// envFlag gives a command the flag for variables of the agent.
+func envFlag(cmd *cobra.Command, to *[]string) {
+	cmd.Flags().StringArrayVarP(to, "env", "e", nil, "NAME, which passes from your environment, or NAME=VALUE; may be given more than once. What looks like a secret isn't recorded")
+}
+
+// give gives a session variables, first those of the settings, which needn't be set.
+func give(r *launch.Request, usual, vars []string) error {
+	if err := launch.Given(vars, os.Environ()); err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrUsage, err)
+	}
+	for _, v := range launch.Beware(vars) {
+		fmt.Fprintln(os.Stderr, "stepbox: beware:", v)
+	}
+	r.Vars = slices.Concat(usual, vars)
+	return nil
+}
+
+// checkName is the error for a name that no session may have; "" is that of its folder.
+func checkName(name string) error {
+	if fault := api.NameFault(name); name != "" && fault != "" {
+		return fmt.Errorf("%w: %s", cli.ErrUsage, fault)
+	}
+	return nil
+}
+
+// limits checks what the agent may use. Comparisons are written so that a
+// value that isn't a number fails them.
+func (f runFlags) limits() (runner.Limits, error) {
+	memory, err := cli.ParseSize(f.memory)
+	switch {
+	case err != nil:
+		return runner.Limits{}, err
+	case memory != 0 && memory < config.LeastMemory:
+		return runner.Limits{}, fmt.Errorf("%w: --memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", cli.ErrUsage, api.Escape(f.memory), config.LeastMemory>>20)
+	case f.cpusGiven && !(f.cpus >= config.LeastCPUs && f.cpus <= config.MostCPUs):
+		return runner.Limits{}, fmt.Errorf("%w: --cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", cli.ErrUsage, f.cpus, config.LeastCPUs)
+	case f.pids < 0:
+		return runner.Limits{}, fmt.Errorf("%w: --pids %d: use at least 1, or 0 for no limit", cli.ErrUsage, f.pids)
+	case f.wall < 0:
+		return runner.Limits{}, fmt.Errorf("%w: --wall-time %s: use a time like 30m, or 0 for no limit", cli.ErrUsage, f.wall)
+	}
+	return runner.Limits{Memory: memory, CPUs: f.cpus, Pids: f.pids}, nil
+}
+
+// request is what the supervisor is asked for.
+func (f runFlags) request(args []string) (launch.Request, error) {
+	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, Credentials: f.credentials, Tokens: f.tokens, WallTime: f.wall, HomeKind: api.HomeKind(f.home)}
+	var err error
+	if r.Asking, err = f.asking.Asking(); err != nil {
+		return r, err
+	}
+	if !r.Mode.Valid() {
+		return r, cli.NoMode(r.Mode)
+	}
+	if f.home != "" && !r.HomeKind.Valid() {
+		return r, fmt.Errorf("%w: --home %s: use profile, session or fresh", cli.ErrUsage, api.Escape(f.home))
+	}
+	if r.Limits, err = f.limits(); err != nil {
+		return r, err
+	}
+	if r.Disk, err = cli.ParseSize(f.disk); err != nil {
+		return r, err
+	}
+	if err := give(&r, settings().Env, f.vars); err != nil {
+		return r, err
+	}
+	r.Usual = slices.DeleteFunc([]string{"memory", "cpus", "pids", "disk", "wall-time"}, func(name string) bool { return f.chosen != nil && f.chosen(name) })
+	for _, h := range f.hosts {
+		if err := launch.CheckHost(h); err != nil {
+			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
+		}
+	}
+	if err := launch.CheckCredentials(f.credentials, f.tokens); err != nil {
+		return r, fmt.Errorf("%w: %w", cli.ErrUsage, err)
+	}
+	if err := checkName(f.name); err != nil {
+		return r, err
+	}
+	if len(r.Argv) == 0 {
+		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
+	}
+	workspace, err := filepath.Abs(f.workspace)
+	if err != nil {
+		return r, fmt.Errorf("cannot tell the project folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = real // else the supervisor says what is wrong with it
+	}
+	r.Workspace = []byte(workspace)
+	if err := surround(&r, cli.Terminal() && !f.detach && !f.json, f.detach); err != nil {
+		return r, err
+	}
+	r.Extras.NoCaches, r.Extras.Unasked = f.noCaches, f.unasked
+	for _, text := range f.ports {
+		p, err := api.ParsePort(text, false)
+		if err != nil {
+			return r, fmt.Errorf("%w: --publish: %w", cli.ErrUsage, err)
+		}
+		r.Extras.Publish = append(r.Extras.Publish, p)
+	}
+	for _, text := range f.dirs {
+		d, err := outfit.ParseDir(text, r.Home)
+		if err != nil {
+			return r, fmt.Errorf("%w: --add-dir: %w", cli.ErrUsage, err)
+		}
+		r.Extras.Dirs = append(r.Extras.Dirs, d)
+	}
+	return r, nil
+}
+
+// surround tells a session of whoever starts it. Screen says that it will be shown; else
+// echo whether its terminal echoes what comes in: cli.Follow's input isn't typed there.
+func surround(r *launch.Request, screen, echo bool) (err error) {
+	if r.Home, err = os.UserHomeDir(); err != nil {
+		return fmt.Errorf("cannot tell your home folder: set HOME: %w", err)
+	}
+	r.Env, r.NoEcho = os.Environ(), !screen && !echo
+	if r.Cols, r.Rows = cli.Size(); screen {
+		r.Cols, r.Rows = cli.PaneSize()
+	}
+	return nil
+}
+
+func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
+	ctx := cmd.Context()
+	req, err := f.request(args)
+	if err != nil {
+		return err
+	}
+	s, err := start(ctx, req)
+	if err != nil {
+		return err
+	}
+	return join(cmd, s, f.detach, f.json)
+}
+
+// join shows a session that was just started, or says that it runs, and ends as
+// its agent does.
+func join(cmd *cobra.Command, started launch.Supervised, detach, asJSON bool) error {
+	ctx, id := cmd.Context(), started.ID
+	client, done, err := launch.Hub(context.WithoutCancel(ctx))
+	if err != nil {
+		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", id, err)}
+	}
+	defer done()
+	if detach {
+		return cli.Started(ctx, cmd.OutOrStdout(), client, id)
+	}
+	defer closed(context.WithoutCancel(ctx), client, started)
+	// A reader of the output that is gone is an error here, and not this program's end.
+	broken := make(chan os.Signal, 1) // full is fine: it is only kept from doing harm
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+	screen := cli.Terminal() && !asJSON
+	switch {
+	case screen:
+		err = screenBy(ctx, client, id, ui.Options{NoFarewell: true}) // leave says it, wherever the person leaves from
+	case asJSON:
+		if err = begun(ctx, cmd, client, id); err == nil {
+			err = cli.Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
+		}
+	default:
+		err = cli.Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr(), nil)
+	}
+	if s, ok := cli.StoppedBy(ctx); ok {
+		return interrupted(context.WithoutCancel(ctx), cmd, client, id, s, screen)
+	}
+	if errors.Is(err, syscall.EPIPE) { // as it would end the program itself, signal(7)
+		return interrupted(context.WithoutCancel(ctx), cmd, client, id, cli.Stopped{Signal: syscall.SIGPIPE}, screen)
+	}
+	if err != nil {
+		if !screen { // what it prints has nowhere to go, as when a pipe breaks
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+			defer cancel()
+			_, _ = client.Kill(end, id) // it may have ended; the error says what matters
+		}
+		return err
+	}
+	return leave(ctx, cmd, client, id)
+}
+
+// begun is the first line of run --json: which session it is, and where its API is.
+func begun(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
+	s, err := client.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	at, err := launch.Socket(id)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+		Kind    string      `json:"kind"`
+		Session api.Session `json:"session"`
+		Socket  string      `json:"socket"`
+	}{"run", s, at})
+}
+
+// endWait bounds how long a signal waits for the sandbox to be ended and its
+// record completed: the agent itself is killed at its beginning.
+const endWait = 10 * time.Second
+
+// closed waits until a session that is over has closed its record, for whoever copies
+// or removes that next; for a second, as what it printed may still be being indexed.
+func closed(ctx context.Context, client *api.Client, started launch.Supervised) {
+	if s, err := client.Session(ctx, started.ID); err == nil && s.Live() {
+		return
+	}
+	select {
+	case <-started.Gone:
+	case <-time.After(time.Second):
+	}
+}
+
+// interrupted ends the run command after a signal. A hang-up, or a screen that
+// is closed, leaves the session running; a program without a screen ends with
+// what it ran, as timeout(1) and Ctrl-C expect it.
+func interrupted(ctx context.Context, cmd *cobra.Command, client *api.Client, id string, by cli.Stopped, screen bool) error {
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	if by.Signal == syscall.SIGHUP || screen {
+		if s, err := client.Session(ctx, id); err == nil && s.Live() {
+			_ = cli.Detached(ctx, cmd.ErrOrStderr(), client, id) // the terminal may be gone: nobody to tell
+		}
+		return by
+	}
+	s, err := client.Kill(ctx, id)
+	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotLive {
+		s, err = client.Session(ctx, id) // it has ended by itself
+	}
+	cli.Unapplied(cmd.ErrOrStderr(), s)
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: cannot end session %s: %v; stepbox kill %s tries again\n", id, err, id)
+	}
+	return by
+}
+
+// leave ends the run command: as the agent did, or with a word on where it went on.
+func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
+	s, err := client.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.Live() {
+		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
+	}
+	if s.State == api.SessionInterrupted {
+		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
+			"see whether the disk is full, and stepbox log " + s.ID + "; stepbox resume " + s.ID + " goes on with it"}
+	}
+	if cli.Terminal() {
+		cli.Ended(cmd.ErrOrStderr(), s)
+	} else {
+		cli.Unapplied(cmd.ErrOrStderr(), s)
+	}
+	switch s.EndedBy {
+	case api.ByFailure:
+		return &launch.Error{Code: cli.ExitNoRun, Message: "Stepbox ended the session, as it couldn't go on: " + s.Reason}
+	case api.ByLimit, api.ByPerson:
+		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: the session was ended: %s\n", s.Reason)
+	}
+	if s.Exit != nil && s.Exit.Code != 0 {
+		return &exitError{code: s.Exit.Code}
+	}
+	return nil
+}
+
+// startOn starts what is asked for on another session's files, with a command of its
+// own or, for none, the one that it had.
+func startOn(ctx context.Context, r launch.Request, screen, echo bool) (launch.Supervised, error) {
+	if err := surround(&r, screen, echo); err != nil {
+		return launch.Supervised{}, err
+	}
+	return start(ctx, r)
+}
+
+func resumeCommand() *cobra.Command {
+	var detach bool
+	var vars []string
+	var ask cli.AskFlags
+	cmd := &cobra.Command{
+		Use:   "resume SESSION [-- COMMAND [ARG...]]",
+		Short: "Go on with a session that has ended, over its files as it left them",
+		Long: "Go on with a session that has ended or was interrupted: the same session, with its\n" +
+			"files, actions and checkpoints. Without a command the one that it had runs again.\n" +
+			"Exits as run does.",
+		Example: "  stepbox resume fix-tests\n  stepbox resume 12 -- claude --continue",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onAnother(cmd, args, vars, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
+				s, err := cli.Find(all, word)
+				return launch.Request{Resume: s.ID}, err
+			})
+		},
+	}
+	ask.Add(cmd)
+	envFlag(cmd, &vars)
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume it and print its name; stepbox attach joins it")
+	return cmd
+}
+
+// onAnother starts what a session's name and a command after -- ask for.
+func onAnother(cmd *cobra.Command, args, vars []string, ask cli.AskFlags, detach bool, request func(all []api.Session, word string) (launch.Request, error)) error {
+	n := cmd.ArgsLenAtDash()
+	if n < 0 {
+		n = len(args)
+	}
+	if n != 1 {
+		return fmt.Errorf("%w: name one session, and a command after -- (%s); stepbox ls lists them", cli.ErrUsage, cmd.UseLine())
+	}
+	all, err := sessions(cmd.Context())
+	if err != nil {
+		return err
+	}
+	r, err := request(all, args[0])
+	if err != nil {
+		return err
+	}
+	ask.Given(cmd)
+	if r.Asking, err = ask.Asking(); err != nil {
+		return err
+	}
+	r.KeepOn, r.KeepTimeout = !cmd.Flags().Changed("on-ask"), !cmd.Flags().Changed("ask-timeout")
+	r.Argv = args[1:]
+	if err := give(&r, nil, vars); err != nil {
+		return err
+	}
+	s, err := startOn(cmd.Context(), r, cli.Terminal() && !detach, detach)
+	if err != nil {
+		return err
+	}
+	return join(cmd, s, detach, false)
+}
+
+func forkCommand() *cobra.Command {
+	var detach bool
+	var name, mode string
+	var vars []string
+	var ask cli.AskFlags
+	cmd := &cobra.Command{
+		Use:   "fork SESSION[@MOMENT] [-- COMMAND [ARG...]]",
+		Short: "Start a session on the files that another had at a moment",
+		Long: "Start a new session on exactly the files that another saw at a moment, live or ended, with its rules:\n" +
+			"hosts, limits and mode. MOMENT is 12 for after action 12, 12^ for before it, +1h2m since the start, start\n" +
+			"or end. Without a command the one that it had runs. Processes, connections and /tmp aren't brought back,\n" +
+			"and the home folder is the one that the agent's sessions share, or begins as that is. Exits as run does.",
+		Example: "  stepbox fork fix-tests@12^ -- claude --continue\n  stepbox fork 7 --name other --mode step",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkName(name); err != nil {
+				return err
+			}
+			if mode != "" && !api.Mode(mode).Valid() {
+				return cli.NoMode(api.Mode(mode))
+			}
+			return onAnother(cmd, args, vars, ask, detach, func(all []api.Session, word string) (launch.Request, error) {
+				s, at, err := cli.FindAt(all, word)
+				return launch.Request{Name: name, Mode: api.Mode(mode), Fork: &launch.Fork{Session: s.ID, At: at}}, err
+			})
+		},
+	}
+	ask.Add(cmd)
+	envFlag(cmd, &vars)
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
+	cmd.Flags().StringVar(&name, "name", "", "the new session's name (the other's, with -fork)")
+	cmd.Flags().StringVar(&mode, "mode", "", "step, policy or watch (as the other's)")
+	return cmd
+}
+
+// settings are the person's, as they were when the program first asked.
+var settings = sync.OnceValue(func() *config.Config {
+	c := config.Load(os.Getenv)
+	keys.Use(c.Keys)
+	return c
+})
+
+// screens are the commands that show one on a terminal, and there what is wrong in the settings.
+var screens = []string{"stepbox", "run", "resume", "fork", "attach", "replay", "demo"}
+
+// warned says on standard error what is wrong in the settings, unless a screen or the
+// command itself does.
+func warned(cmd *cobra.Command) {
+	switch {
+	case slices.Contains(screens, cmd.Name()) && cli.Terminal():
+	case cmd.Name() == "config" || cmd.HasParent() && cmd.Parent().Name() == "config":
+	case slices.Contains([]string{"help", "completion", "version"}, cmd.Name()) || cmd.Hidden:
+	default:
+		cli.Warnings(cmd.ErrOrStderr(), settings())
+	}
+}
+
+// runSettings are a new session's without flags.
+func runSettings() runFlags {
+	c := settings()
+	f := runFlags{mode: string(c.Mode), home: string(c.Home), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime, dirs: slices.Clone(c.Dirs), noCaches: c.NoCaches}
+	if c.Said("own-questions") {
+		f.unasked = &c.Unasked
+	}
+	f.asking = cli.AskFlags{On: string(c.Asking.On), Timeout: c.Asking.Timeout, Said: c.Said("on-ask") || c.Said("ask-timeout")}
+	f.asking.By = askedBy(f, func(string) bool { return false })
+	f.chosen = func(limit string) bool { return c.Said("limits." + limit) }
+	return f
+}
+
+// askedBy is where the settings say what counts of what becomes of questions, if no flag does.
+func askedBy(f runFlags, given func(flag string) bool) string {
+	what := "ask-timeout"
+	if f.asking.On == string(api.OnAskDeny) {
+		what = "on-ask"
+	}
+	if given(what) {
+		return ""
+	}
+	return settings().By(what)
+}
+
+// under puts the person's settings where no flag says otherwise.
+func (f *runFlags) under(cmd *cobra.Command) {
+	s := runSettings()
+	given := cmd.Flags().Changed
+	if !given("mode") {
+		f.mode = s.mode
+	}
+	if !given("home") {
+		f.home = s.home
+	}
+	if !given("memory") {
+		f.memory = s.memory
+	}
+	if f.cpusGiven = given("cpus"); !f.cpusGiven {
+		f.cpus, f.cpusGiven = s.cpus, s.cpusGiven
+	}
+	if !given("pids") {
+		f.pids = s.pids
+	}
+	if !given("disk") {
+		f.disk = s.disk
+	}
+	if !given("wall-time") {
+		f.wall = s.wall
+	}
+	f.dirs = append(s.dirs, f.dirs...)
+	f.noCaches = f.noCaches || s.noCaches && !given("no-caches")
+	if !given("own-questions") {
+		f.unasked = s.unasked
+	}
+	if !given("on-ask") {
+		f.asking.On = s.asking.On
+	}
+	if !given("ask-timeout") {
+		f.asking.Timeout = s.asking.Timeout
+	}
+	f.asking.By = askedBy(*f, given)
+	f.chosen = func(limit string) bool { return given(limit) || s.chosen(limit) }
+	f.asking.Said = s.asking.Said || given("on-ask") || given("ask-timeout")
+}
+
+// inForce has a command's help show the person's settings where they say something else
+// than what is usual.
+func inForce(cmd *cobra.Command) {
+	f := runSettings()
+	for name, value := range map[string]string{
+		"mode": f.mode, "home": f.home, "limits.memory": f.memory, "limits.cpus": fmt.Sprint(f.cpus), "limits.pids": fmt.Sprint(f.pids), "limits.disk": f.disk, "limits.wall-time": f.wall.String(),
+		"on-ask": f.asking.On, "ask-timeout": f.asking.Timeout.String(),
+	} {
+		if flag := cmd.Flags().Lookup(strings.TrimPrefix(name, "limits.")); settings().Said(name) {
+			flag.Usage = strings.TrimSuffix(flag.Usage, " (no limit)") + "; from your settings"
+			flag.DefValue = value
+		}
+	}
 }

@@ -37,7 +37,6 @@ import (
 	"stepbox/session/ledger"
 	"stepbox/session/tell"
 	"stepbox/store"
-	"stepbox/ui/command"
 )
 
 // asUser says that these tests were re-run by themselves as an ordinary user.
@@ -314,7 +313,6 @@ var directions = map[string][]string{
 	"session/server":   {"session/terminal", "runner", "session/api"},
 	"session/launch":   {"runner", "policy", "store", "session", "session/explain", "session/export", "session/files", "session/find", "session/ledger", "session/apply", "session/bisect", "session/blame", "session/outfit", "session/project", "session/redact", "session/rules", "session/scratch", "session/tree", "session/api", "session/server", "session/seal"},
 	"ui":               {"session/api", "themes"},
-	"ui/command":       {"runner", "session/api", "session/demo", "session/launch", "session/outfit", "session/screen", "session/tell", "themes", "ui"},
 }
 
 // layers says what each package of runner/overlay may import of the tree: these of its neighbours.
@@ -452,7 +450,7 @@ func inRoom(pkg, room string) bool { return pkg == room || strings.HasPrefix(pkg
 // TestUsageIsWhatIsTaken: each command takes as many arguments as its usage line
 // says, and the help prints that line as it stands.
 func TestUsageIsWhatIsTaken(t *testing.T) {
-	for _, cmd := range command.Root().Commands() {
+	for _, cmd := range command().Commands() {
 		t.Run(cmd.Name(), func(t *testing.T) {
 			least, most, ok := arity(cmd)
 			if !ok {
@@ -481,7 +479,7 @@ func TestUsageIsWhatIsTaken(t *testing.T) {
 
 // TestHelpFits: what the flags of a command are for fits a terminal of 80 columns.
 func TestHelpFits(t *testing.T) {
-	commands := command.Root().Commands()
+	commands := command().Commands()
 	for len(commands) > 0 {
 		cmd := commands[0]
 		commands = append(commands[1:], cmd.Commands()...)
