@@ -583,39 +583,59 @@ func surround(r *launch.Request, screen, echo bool) (err error) {
 }
 
 func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
-	ctx := cmd.Context()
 	req, err := f.request(args)
 	if err != nil {
 		return err
 	}
-	s, err := start(ctx, req)
-	if err != nil {
-		return err
-	}
-	return join(cmd, s, f.detach, f.json)
+	return join(cmd, func(ctx context.Context) (launch.Supervised, error) { return start(ctx, req) }, f.detach, f.json)
 }
 
-// join shows a session that was just started, or says that it runs, and ends as
-// its agent does.
-func join(cmd *cobra.Command, started launch.Supervised, detach, asJSON bool) error {
-	ctx, id := cmd.Context(), started.ID
+// join starts a session and shows it, or says that it runs, and ends as its agent does.
+func join(cmd *cobra.Command, begin func(context.Context) (launch.Supervised, error), detach, asJSON bool) (err error) {
+	ctx, screen := cmd.Context(), cli.Terminal() && !asJSON && !detach
+	var started launch.Supervised
+	if !screen {
+		if started, err = begin(ctx); err != nil {
+			return err
+		}
+	}
 	client, done, err := launch.Hub(context.WithoutCancel(ctx))
-	if err != nil {
-		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", id, err)}
+	switch {
+	case err != nil && screen:
+		return err
+	case err != nil:
+		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", started.ID, err)}
 	}
 	defer done()
 	if detach {
-		return cli.Started(ctx, cmd.OutOrStdout(), client, id)
+		return cli.Started(ctx, cmd.OutOrStdout(), client, started.ID)
 	}
-	defer closed(context.WithoutCancel(ctx), client, started)
+	defer func() {
+		if started.ID != "" {
+			closed(context.WithoutCancel(ctx), client, started)
+		}
+	}()
 	// A reader of the output that is gone is an error here, and not this program's end.
 	broken := make(chan os.Signal, 1) // full is fine: it is only kept from doing harm
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	screen := cli.Terminal() && !asJSON
+	if screen { // which is there while the sandbox is still being made
+		var failed error
+		err = screenBy(ctx, client, "", ui.Options{NoFarewell: true, Begin: func(ctx context.Context) (string, error) {
+			started, failed = begin(ctx)
+			return started.ID, failed
+		}}) // leave says it, wherever the person leaves from
+		if by, stopped := cli.StoppedBy(ctx); stopped && failed != nil {
+			return by
+		} else if err == nil && failed != nil {
+			return &launch.Error{Code: cli.ExitNoRun, Message: "you left before the session had begun: nothing runs"}
+		} else if started.ID == "" {
+			return err
+		}
+	}
+	id := started.ID
 	switch {
 	case screen:
-		err = screenBy(ctx, client, id, ui.Options{NoFarewell: true}) // leave says it, wherever the person leaves from
 	case asJSON:
 		if err = begun(ctx, cmd, client, id); err == nil {
 			err = cli.Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
@@ -785,11 +805,8 @@ func onAnother(cmd *cobra.Command, args, vars []string, ask cli.AskFlags, detach
 	if err := give(&r, nil, vars); err != nil {
 		return err
 	}
-	s, err := startOn(cmd.Context(), r, cli.Terminal() && !detach, detach)
-	if err != nil {
-		return err
-	}
-	return join(cmd, s, detach, false)
+	screen := cli.Terminal() && !detach
+	return join(cmd, func(ctx context.Context) (launch.Supervised, error) { return startOn(ctx, r, screen, detach) }, detach, false)
 }
 
 func forkCommand() *cobra.Command {

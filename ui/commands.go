@@ -56,7 +56,7 @@ func (m *Model) resume(id string) tea.Cmd {
 
 // join opens the workbench of a session.
 func (m *Model) join(o opened) tea.Cmd {
-	m.home.Opening = false
+	m.home.Opening, m.beginning = false, false
 	if o.err != nil {
 		if o.id == m.opt.Session {
 			// Asked for on the command line: there is nothing else to show.

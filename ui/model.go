@@ -45,11 +45,12 @@ type Model struct {
 	theme  string // why the theme's file isn't what is shown, or ""
 	bench  *workbench.Screen
 
-	notify   notifier
-	updated  time.Time // when the last update ended
-	signal   string    // rings or notifies with the next frame
-	farewell string
-	err      error
+	beginning bool // the session to join is being made
+	notify    notifier
+	updated   time.Time // when the last update ended
+	signal    string    // rings or notifies with the next frame
+	farewell  string
+	err       error
 }
 
 // Messages of the root.
@@ -101,7 +102,7 @@ func New(o Options) *Model {
 		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here,
 		CanStart: o.Start != nil, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
-	if m.unsaid = faults(o.Config); m.unsaid != "" && o.Session == "" {
+	if m.unsaid = faults(o.Config); m.unsaid != "" && o.Session == "" && o.Begin == nil {
 		m.home.Notice, m.unsaid = m.unsaid, ""
 	}
 	m.updated = m.opt.Now()
@@ -123,7 +124,10 @@ func (m *Model) retheme() error {
 // Init starts the clock, watches the themes' folder, and joins the session or
 // reads the list.
 func (m *Model) Init() tea.Cmd {
-	if m.opt.Session != "" {
+	switch {
+	case m.opt.Begin != nil:
+		return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.begin())
+	case m.opt.Session != "":
 		return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.find(opened{id: m.opt.Session}))
 	}
 	return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.goHome())
@@ -140,7 +144,7 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		cmd = tea.Batch(cmd, m.goTo(m.bench.Leave()))
 	}
 	m.updated = m.opt.Now()
-	return tea.Batch(cmd, m.spin.While(m.home.Starting || m.bench != nil && m.bench.Busy()))
+	return tea.Batch(cmd, m.spin.While(m.beginning || m.home.Starting || m.bench != nil && m.bench.Busy()))
 }
 
 // Restart is called when nothing was drawn for a while: keys pressed meanwhile
@@ -174,6 +178,9 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		if m.bench != nil {
 			return tea.Batch(m.tick(), m.bench.Tick())
 		}
+		if m.beginning {
+			return m.tick()
+		}
 		return tea.Batch(m.tick(), m.lookAgain())
 	case stirred:
 		return m.stirred(msg)
@@ -186,6 +193,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return m.join(msg)
 	case spinner.TickMsg:
 		return m.spin.Update(msg)
+	case begun:
+		return m.begun(msg)
 	case started:
 		m.home.Starting = false
 		if msg.err != nil {
@@ -207,8 +216,11 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	}
-	if m.bench != nil {
+	switch {
+	case m.bench != nil:
 		return m.toBench(msg)
+	case m.beginning:
+		return m.whileBeginning(msg)
 	}
 	return m.toHome(msg)
 }

@@ -54,6 +54,11 @@ type Options struct {
 	// Looked remembers what the person has looked at; nil forgets it with the screen.
 	Looked workbench.Looked
 
+	// Begin makes the session to join, while the interface says so already, and returns its
+	// ID; nil where that is Session. It runs off the drawing goroutine and has returned when
+	// Run does: its context is done when the person leaves. Its error is Run's, as it is.
+	Begin func(ctx context.Context) (id string, err error)
+
 	// Start starts a session and returns its ID; nil when none can be started.
 	// It runs off the drawing goroutine.
 	Start func(ctx context.Context) (id string, err error)

@@ -29,6 +29,10 @@ func (m *Model) frame(dst uv.ScreenBuffer) display.Frame {
 		out.Title = m.bench.WindowTitle()
 		return out
 	}
+	if m.beginning {
+		m.drawBeginning(dst, area)
+		return out
+	}
 	f := paint.Frame{P: m.palette, Now: m.opt.Now(), Spin: m.spin.String()}
 	out.Cursor = m.home.Draw(dst, area, f)
 	if n := m.home.Held(); n > 0 {

@@ -47,7 +47,7 @@ func (m *Model) stirred(s stirred) tea.Cmd {
 		read = m.restyle()
 	case s.of == ofConfig:
 		read = m.reload()
-	case m.bench == nil:
+	case m.bench == nil && !m.beginning:
 		m.list.watched = s.again != nil
 		m.list.read = m.opt.Now()
 		read = m.home.Refresh()

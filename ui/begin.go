@@ -1,0 +1,61 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
+// begun says that the session to join has been made, or why not.
+type begun started
+
+// begin makes the session to join. Whoever leaves meanwhile waits for its end, at Close.
+func (m *Model) begin() tea.Cmd {
+	m.beginning = true
+	made := make(chan begun, 1)
+	m.links.Go(func() {
+		id, err := m.opt.Begin(m.ctx)
+		made <- begun{id, err}
+	})
+	return func() tea.Msg {
+		select {
+		case b := <-made:
+			return b
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// begun joins the session that was made.
+func (m *Model) begun(b begun) tea.Cmd {
+	if b.err != nil {
+		m.err = b.err
+		return tea.Quit
+	}
+	m.opt.Session = b.id
+	return m.find(opened{id: b.id})
+}
+
+// whileBeginning takes what comes before there is a session: of keys those that leave.
+// Others would be for an agent that isn't there, and are nobody's.
+func (m *Model) whileBeginning(msg tea.Msg) tea.Cmd {
+	if k, ok := msg.(tea.KeyPressMsg); ok && (k.String() == "ctrl+c" || k.String() == "q") {
+		return tea.Quit
+	}
+	return nil
+}
+
+// drawBeginning draws the screen until there is a session.
+func (m *Model) drawBeginning(dst uv.Screen, area uv.Rectangle) {
+	p := m.palette
+	top := uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1)
+	paint.Fill(dst, top, p.S(themes.Bar))
+	paint.Text(dst, top.Min.X, top.Min.Y, top.Max.X, " stepbox ", p.S(themes.Brand))
+	x, y := area.Min.X+2, area.Min.Y+2
+	x = paint.Text(dst, x, y, area.Max.X, "making the sandbox… ", p.S(themes.Text))
+	paint.Text(dst, x, y, area.Max.X, m.spin.String(), p.S(themes.Muted))
+	paint.Text(dst, area.Min.X+2, area.Max.Y-1, area.Max.X, "ctrl+c leaves it", p.S(themes.Muted))
+}

@@ -1,0 +1,52 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// The screen is there while the session is still being made, and what is typed meanwhile
+// is for nobody.
+func TestBegin(t *testing.T) {
+	made := make(chan error)
+	begin := func(ctx context.Context) (string, error) {
+		select {
+		case err := <-made:
+			return sceneSession().ID, err
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	open := func(t *testing.T, c *fakeClient) *driver {
+		d := drive(t, c, 80, 24, Options{Begin: begin, Theme: "plain"})
+		d.shows("making the sandbox")
+		return d
+	}
+	t.Run("is joined", func(t *testing.T) {
+		c := sceneWorkbench()
+		d := open(t, c)
+		d.press("n", "D", "enter", "x")
+		made <- nil
+		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
+		d.shows("fix-tests")
+		if typed := c.LastTerminal().Got(); typed != "" {
+			t.Errorf("the agent was sent %q", typed)
+		}
+	})
+	t.Run("fails", func(t *testing.T) {
+		d := open(t, newFake())
+		why := errors.New("no such program")
+		made <- why
+		d.until("it is left", func() bool { return d.quit })
+		if d.m.err != why {
+			t.Errorf("the error is %v", d.m.err)
+		}
+	})
+	t.Run("is left", func(t *testing.T) {
+		d := open(t, newFake())
+		d.press("ctrl+c")
+		d.until("it is left", func() bool { return d.quit })
+		d.m.Close() // waits for what makes it, which ends with its context
+	})
+}
