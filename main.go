@@ -34,6 +34,7 @@ import (
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/looked"
+	"stepbox/ui/outside"
 )
 
 func main() {
@@ -221,6 +222,7 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 	o.Save = func(ctx context.Context, id, key string, at api.Moment, name string) error {
 		return cli.Save(ctx, client, id, key, at, name)
 	}
+	o.Copy = outside.Copier(os.Getenv)
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	if o.Watching {
 		return ui.Run(ctx, o)

@@ -79,6 +79,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
 		Method: func() ansi.Method { return m.method },
+		Copy:   m.copy,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
 	})
 	if r := m.opt.Replay; r != nil && o.id == m.opt.Session {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"encoding/base64"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -100,9 +101,6 @@ func (d *driver) send(msg tea.Msg) {
 		d.quit = true
 		return
 	}
-	if v := reflect.ValueOf(msg); v.Kind() == reflect.String && strings.Contains(v.Type().Name(), "Clipboard") {
-		d.copied = v.String()
-	}
 	cmd := d.m.Update(msg)
 	if m, ok := msg.(tea.WindowSizeMsg); ok {
 		d.cells = uv.NewScreenBuffer(m.Width, m.Height)
@@ -120,6 +118,14 @@ func (d *driver) draw() {
 	d.frame = d.m.Draw(d.cells)
 	d.content = d.cells.Render()
 	d.raw += d.frame.Signal
+	if _, words, ok := strings.Cut(d.frame.Signal, "\x1b]52;c;"); ok {
+		words, _, _ = strings.Cut(words, "\a")
+		text, err := base64.StdEncoding.DecodeString(words)
+		if err != nil {
+			d.t.Errorf("copied is no base64: %q", words)
+		}
+		d.copied = string(text)
+	}
 	d.seen.WriteString(d.content)
 }
 

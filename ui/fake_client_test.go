@@ -2,11 +2,13 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"stepbox/session/api"
@@ -26,6 +28,7 @@ type fakeClient struct {
 	calls     []string                                   // guarded by mu
 	terms     []*fakeStream                              // guarded by mu
 	changes   map[api.Scope]api.Changes                  // guarded by mu
+	patch     string                                     // what patches have besides; set before it is used
 	diffIn    []api.Scope                                // guarded by mu; of which scopes differences were asked for
 	diffs     map[string]api.FileDiff                    // guarded by mu
 	execs     map[int][]api.Exec                         // guarded by mu
@@ -236,6 +239,12 @@ func (c *fakeClient) Diff(_ context.Context, _, key string, in api.Scope) (api.F
 		return d, &api.Problem{Code: api.CodeNotFound, Message: "that file isn't changed any more"}
 	}
 	return d, nil
+}
+
+// Patch names what it was asked for.
+func (c *fakeClient) Patch(_ context.Context, _ string, r api.PatchRequest) (io.ReadCloser, error) {
+	b, err := json.Marshal(r)
+	return io.NopCloser(strings.NewReader("patch of " + string(b) + "\n" + c.patch)), err
 }
 
 func (c *fakeClient) Diffs(_ context.Context, _ string, in api.Scope) iter.Seq2[api.FileDiff, error] {

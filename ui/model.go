@@ -203,6 +203,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		}
 		m.home.Notice = ""
 		return m.find(opened{id: msg.id})
+	case copied:
+		return m.afterCopy(msg)
 	case notified:
 		return m.afterCommand(msg.err)
 	case tea.FocusMsg, tea.BlurMsg:

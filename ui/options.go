@@ -77,6 +77,11 @@ type Options struct {
 	// nil where that can't be done. It runs off the drawing goroutine.
 	Save func(ctx context.Context, session, key string, at api.Moment, name string) error
 
+	// Copy fills the person's clipboard with a program of theirs, in the way that the
+	// setting of Config says, and names the program; "" where there is none. Nil: never.
+	// It runs off the drawing goroutine.
+	Copy func(ctx context.Context, setting, text string) (by string, err error)
+
 	// Browse opens a page in the person's browser; nil where there is none. It runs off the
 	// drawing goroutine.
 	Browse func(ctx context.Context, url string) error

@@ -28,6 +28,7 @@ type Config struct {
 	Home          api.HomeKind
 	Asking        api.Asking
 	Editor, Pager string
+	Clipboard     string // auto, osc52, none, or a command that takes a text
 	Memory, Disk  string // as ParseSize reads them
 	CPUs          float64
 	Pids          int64

@@ -71,6 +71,8 @@ var Settings = []Setting{
 		set: func(c *Config, v []string) error { c.Editor = v[0]; return said(v[0]) }},
 	{Name: "pager", Default: "less", Allowed: "a command", About: "what shows diffs on a terminal", over: []string{"STEPBOX_PAGER"}, below: []string{"PAGER"},
 		set: func(c *Config, v []string) error { c.Pager = v[0]; return said(v[0]) }},
+	{Name: "clipboard", Default: "auto", Allowed: "auto, osc52, none, or a command that takes the text as its input", About: "what fills your clipboard: auto is the terminal by OSC 52, and wl-copy, xclip, xsel or clip.exe where there is one",
+		set: func(c *Config, v []string) error { c.Clipboard = v[0]; return said(v[0]) }},
 	{Name: "add-dir", Allowed: "a list of folders like [~/lib:ro]", About: "folders that new sessions have besides the project, at their own paths: :ro to be read, else what is written stays in the session", list: true,
 		set: func(c *Config, v []string) error {
 			c.Dirs = v

@@ -105,9 +105,10 @@ func (s *sheet) scroll(i intent.Intent) bool {
 	return true
 }
 
-// Handle scrolls and closes.
+// Handle scrolls and closes, and passes on that something is to be copied.
 func (s *sheet) Handle(i intent.Intent) intent.Intent {
-	if _, back := i.(intent.Back); back {
+	switch i.(type) {
+	case intent.Back, intent.TakeOut:
 		return i
 	}
 	s.scroll(i)

@@ -87,7 +87,7 @@ func (d *File) Why(i intent.Intent) string {
 
 func (d *File) Handle(i intent.Intent) intent.Intent {
 	switch i := i.(type) {
-	case intent.Back, intent.Save, intent.Help:
+	case intent.Back, intent.Save, intent.Help, intent.TakeOut:
 		return i
 	case intent.Open:
 		return intent.GoTo{Action: d.author().Action}

@@ -71,6 +71,7 @@ type Palette struct {
 	why   func(intent.Intent) string
 	below func() state.Target
 	line  Line
+	title string
 	at    int
 	first int // first command in view
 }
@@ -78,7 +79,14 @@ type Palette struct {
 // NewPalette offers commands; why says why one does nothing now, and below what
 // they would decide.
 func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
-	return &Palette{all: all, why: why, below: below, line: NewLine(100)}
+	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands"}
+}
+
+// NewMenu offers a few of them.
+func NewMenu(title string, all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
+	p := NewPalette(all, why, below)
+	p.title = title
+	return p
 }
 
 // Target is what lies below, so that a command isn't for what came there since.
@@ -192,7 +200,7 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		rows = append(rows, row{})
 	}
 	p.top = 0
-	body := p.draw(dst, area, f, []text{{"Commands", themes.Strong}}, rows,
+	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows,
 		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
 	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

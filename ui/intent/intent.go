@@ -99,11 +99,16 @@ type (
 
 // The agent's servers, and pages that it wants opened.
 type (
-	Publish   struct{ Port int }    // of the sandbox
-	Unpublish struct{ Port int }    // no longer
-	Copy      struct{ Text string } // to the clipboard
-	Browse    struct{ URL string }  // open a page in the person's browser
-	WebPage   struct {              // show a page's address, to open or copy it
+	Publish   struct{ Port int } // of the sandbox
+	Unpublish struct{ Port int } // no longer
+	Copy      struct {           // to the clipboard
+		Text string
+		What string // in words, where that isn't the text itself
+	}
+	TakeOut  struct{ sealed }     // copy what is selected: a menu where that may be several things
+	CopyDiff struct{ sealed }     // of what is selected, as git apply takes it
+	Browse   struct{ URL string } // open a page in the person's browser
+	WebPage  struct {             // show a page's address, to open or copy it
 		Page api.WebPage
 		Open bool
 	}

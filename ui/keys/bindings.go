@@ -137,6 +137,7 @@ func bindings(leader string) map[Scope][]Binding {
 		}, panes(), []Binding{
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
+			bind("C", "copy", "", "copy what is selected: its command, path, host or diff", intent.TakeOut{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox, after asking", intent.KillSandbox{}),
 			bind("I", "", "", "show what holds for this session", intent.Facts{}),
 			bind("P", "rules", "", "list the rules that were made in this session, to take one back", intent.Rules{}),
@@ -223,6 +224,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("tab", "", "next", "the next question", intent.HeldStep{By: 1}),
 			bind("shift+tab", "", "", "the previous question", intent.HeldStep{By: -1}),
 		}, text(), []Binding{
+			bind("C", "", "", "copy its command or host", intent.TakeOut{}),
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "later", "leave it held", intent.Back{}),
 		}),
@@ -288,10 +290,14 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("enter", "", "its action", "go to the action that wrote the line", intent.Open{}),
 			bind("b", "", "who wrote it", "show who wrote each line, or don't", intent.Blame{}),
 			bind("s", "", "save as…", "save the file on your own machine, over nothing", intent.Save{}),
+			bind("C", "", "", "copy its path or diff", intent.TakeOut{}),
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "back", "close", intent.Back{}),
 		),
-		Reading: append(text(), bind("esc q ? enter", "", "close", "close", intent.Back{})),
+		Reading: append(text(),
+			bind("C", "", "", "copy the command, path, host or diff of what is selected", intent.TakeOut{}),
+			bind("esc q ? enter", "", "close", "close", intent.Back{}),
+		),
 		Input: {
 			bind("enter", "", "send", "send the line", intent.Yes{}),
 			bind("esc", "", "back", "back, nothing sent", intent.Back{}),

@@ -35,6 +35,7 @@ type Client interface {
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
 	Changes(ctx context.Context, id string, in api.Scope, most int) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
+	Patch(ctx context.Context, id string, r api.PatchRequest) (io.ReadCloser, error)
 	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
 	Decide(ctx context.Context, id string, d api.Decision) (api.Question, error)
 	Proposals(ctx context.Context, id string, question int64) ([]api.Proposal, error)

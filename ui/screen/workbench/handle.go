@@ -58,6 +58,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.ops.pause()
 	case intent.Publish, intent.Unpublish, intent.Copy, intent.Browse, intent.WebPage:
 		return s.serve(i)
+	case intent.TakeOut, intent.CopyDiff:
+		return s.takeOut(i, target)
 	case intent.Rules:
 		s.asking.dialogs.open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:

@@ -172,6 +172,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return s.replay(r)
 	case intent.GoTo, intent.Save, intent.SaveAs, intent.BisectFor:
 		return s.travelled(d, r)
+	case intent.TakeOut:
+		return s.takeOut(r, d.Target())
 	case intent.UndoApply:
 		s.asking.dialogs.close(d)
 		return s.ops.undo(r.ID)

@@ -134,7 +134,7 @@ func (s *Screen) help() {
 }
 
 func (s *Screen) palette() {
-	all := s.offers()
+	all := append(s.takes(s.below()), s.offers()...)
 	seen := map[string]bool{}
 	for _, scope := range append(s.scopes(), keys.Actions, keys.Changes, keys.Leader, keys.Panes) {
 		for _, b := range keys.In(scope) {

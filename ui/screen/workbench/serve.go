@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,8 +63,7 @@ func (s *Screen) serve(i intent.Intent) tea.Cmd {
 			return c.Unpublish(ctx, id, i.Port)
 		})
 	case intent.Copy:
-		s.tell(themes.OK, "✓ copied %s, if your terminal lets programs copy", i.Text)
-		return tea.SetClipboard(i.Text)
+		return s.cfg.Copy(i.Text, cmp.Or(i.What, i.Text))
 	case intent.Browse:
 		return s.ops.browse(i.URL, nil)
 	case intent.WebPage:
@@ -112,7 +112,6 @@ func (o *operations) page(p api.WebPage, open bool) tea.Cmd {
 			o.tell(themes.Warn, "%s", problemWords(err))
 			return nil
 		}
-		o.tell(themes.OK, "✓ copied the address, if your terminal lets programs copy")
-		return tea.SetClipboard(p.URL)
+		return o.cfg.Copy(p.URL, "the address")
 	})
 }

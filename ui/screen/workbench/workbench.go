@@ -42,6 +42,8 @@ type Config struct {
 	Export func(ctx context.Context, id string) (file string, err error)
 	// Save writes a session's file as it was to a new one on the host; nil when that can't be done.
 	Save func(ctx context.Context, id, key string, at api.Moment, name string) error
+	// Copy fills the person's clipboard, and says that it did.
+	Copy func(text, what string) tea.Cmd
 	// Browse opens a page in the person's browser; nil where there is none.
 	Browse    func(ctx context.Context, url string) error
 	CanFork   bool // the same of intent.Fork
