@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,11 +42,13 @@ type Terminal struct {
 	room   chan struct{}  // holds one: a viewer or follower has read on
 	wg     sync.WaitGroup // the three goroutines
 
+	active atomic.Pointer[View] // who typed or asked for a size last; set by the owner
+
 	// Below: owned by the owner, and everyone's to read once it has stopped.
 	screen    *screen.Screen
 	views     map[*viewer]bool
 	followers map[*follower]bool
-	sizes     []asked // by viewers that are there, the newest last
+	sizes     []asked // by viewers that are there, the one who was active last at the end
 	total     int64   // bytes recorded
 	before    int64   // those of them that are an earlier agent's; never changed
 	hurried   bool    // nobody slows the agent any more

@@ -228,7 +228,7 @@ func TestViewerThatDoesNotReadIsSkipped(t *testing.T) {
 	}
 }
 
-// The newest size that was asked for holds, of those by viewers that are there.
+// The size is that of the viewer who was active last, of those who are there.
 func TestSizeOfThoseWhoAreThere(t *testing.T) {
 	p := newPipeTerminal(t)
 	is := func(cols, rows int) {
@@ -246,6 +246,17 @@ func TestSizeOfThoseWhoAreThere(t *testing.T) {
 	silent.Close()
 	is(80, 24)
 	large.Resize(110, 30)
+	is(110, 30)
+	small.Input([]byte("x"))
+	is(80, 24)
+	watching := p.Join()
+	watching.Input([]byte("x"))
+	is(80, 24) // who never asked for a size sets none
+	watching.Close()
+	large.Input([]byte("x")) // small's connection hangs, say
+	is(110, 30)
+	small.Resize(90, 20)
+	is(90, 20)
 	small.Close()
 	is(110, 30)
 	small = p.Join()

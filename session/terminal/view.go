@@ -41,16 +41,41 @@ func (v *View) Input(p []byte) {
 	case byLines(v.t.PTY):
 		p = v.piped.typed(p)
 	}
+	if v.piped == nil && v.t.active.Load() != v {
+		v.t.do(v.acts)
+	}
 	v.t.send(p)
 }
 
-// Resize sets the size of the agent's terminal; the last viewer to ask wins.
+// Resize asks for a size of the agent's terminal. The size is that of the viewer who
+// was active last, by typing or by asking, of those who are there: one that is only left
+// open somewhere, or whose connection hangs, holds up nobody.
 func (v *View) Resize(cols, rows int) {
 	v.t.do(func() {
 		v.forget()
 		v.t.sizes = append(v.t.sizes, asked{v, cols, rows})
-		v.t.setSize(cols, rows)
+		v.t.fit()
 	})
+}
+
+// acts notes that the viewer is the active one; in the owner.
+func (v *View) acts() {
+	v.t.active.Store(v)
+	i := slices.IndexFunc(v.t.sizes, func(a asked) bool { return a.by == v })
+	if i < 0 {
+		return // it types, and sees what there is
+	}
+	mine := v.t.sizes[i]
+	v.t.sizes = append(slices.Delete(v.t.sizes, i, i+1), mine)
+	v.t.fit()
+}
+
+// fit gives the terminal the size that the newest in sizes asked for; in the owner.
+func (t *Terminal) fit() {
+	if n := len(t.sizes); n > 0 {
+		t.active.Store(t.sizes[n-1].by)
+		t.setSize(t.sizes[n-1].cols, t.sizes[n-1].rows)
+	}
 }
 
 // asked is the size that a viewer asked for.
@@ -64,14 +89,12 @@ func (v *View) forget() {
 	v.t.sizes = slices.DeleteFunc(v.t.sizes, func(a asked) bool { return a.by == v })
 }
 
-// Close leaves the terminal, whose size is then what the last of those who are left
-// asked for. Next must not be running, nor be called again.
+// Close leaves the terminal, whose size is then that of who was active last of those who
+// are left. Next must not be running, nor be called again.
 func (v *View) Close() {
 	v.reader.leave()
 	v.t.do(func() {
 		v.forget()
-		if n := len(v.t.sizes); n > 0 {
-			v.t.setSize(v.t.sizes[n-1].cols, v.t.sizes[n-1].rows)
-		}
+		v.t.fit()
 	})
 }

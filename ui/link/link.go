@@ -123,6 +123,9 @@ func (l *Link) Type(p []byte) bool { return l.input.put(p) }
 // asked for is what counts, also after joining again.
 func (l *Link) Resize(cols, rows int) { l.input.resize(cols, rows) }
 
+// Claim asks for that size again: who was active last has it.
+func (l *Link) Claim() { l.input.claim() }
+
 func (l *Link) send(m tea.Msg) bool {
 	select {
 	case l.out <- m:

@@ -53,6 +53,14 @@ func (q *queue) resize(cols, rows int) {
 	q.kick()
 }
 
+// claim asks for the wanted size anew.
+func (q *queue) claim() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sized = false
+	q.kick()
+}
+
 func (q *queue) attach(conn Stream) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -139,6 +139,7 @@ func (s *Screen) Window(focused bool) {
 	if focused {
 		s.refocus = s.cfg.Now()
 		s.asking.guard.Restart(s.refocus)
+		s.link.Claim()
 	}
 }
 
