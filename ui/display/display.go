@@ -55,6 +55,9 @@ type Display struct {
 	shown  Frame
 	synced bool // the terminal shows what is between two marks at once
 
+	places map[placed]string // characters in doubt, as they are written
+	doubts map[rune]bool     // whether one is
+
 	changed bool      // since the last frame
 	waits   bool      // a message says when the next one is due
 	next    time.Time // when it is
@@ -76,7 +79,8 @@ type (
 // Open sets the terminal up and shows what draw draws. send delivers messages to
 // Update from other goroutines. Close is the caller's to call.
 func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuffer) Frame, send func(tea.Msg)) (*Display, error) {
-	d := &Display{draw: draw, send: send, text: &bytes.Buffer{}, frames: make(chan []byte, 1)}
+	d := &Display{draw: draw, send: send, text: &bytes.Buffer{}, frames: make(chan []byte, 1),
+		places: make(map[placed]string), doubts: make(map[rune]bool)}
 	if err := d.enter(in, out, uv.Environ(environ)); err != nil {
 		return nil, err
 	}
@@ -182,6 +186,7 @@ func (d *Display) frame() []byte {
 	d.cells.Buffer.Clear()
 	f := d.draw(d.cells)
 	for y, line := range d.cells.Lines {
+		d.place(line)
 		d.cells.Touched[y] = nil
 		if !slices.Equal(line, d.before.Line(y)) {
 			d.cells.TouchLine(0, y, len(line)) // the others need no closer look

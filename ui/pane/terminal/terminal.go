@@ -5,11 +5,13 @@ package terminal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/themes"
 	"stepbox/ui/link"
@@ -128,47 +130,56 @@ func (s *sieve) SetCell(x, y int, c *uv.Cell) {
 	if c == nil || c.Width == 0 || !uv.Pos(x, y).In(s.area) {
 		return
 	}
-	s.cell = Safe(*c, s.WidthMethod())
+	s.cell = Safe(*c)
 	if x+s.cell.Width > s.area.Max.X {
 		s.cell = uv.Cell{Content: " ", Width: 1, Style: s.cell.Style}
 	}
 	s.Screen.SetCell(x, y, &s.cell)
 }
 
-// Safe returns a cell that can be sent to the person's terminal: printable, as
-// wide as it claims by the measure m, with no link but an ordinary web address.
-func Safe(c uv.Cell, m uv.WidthMethod) uv.Cell {
+// Safe returns a cell that can be sent to the person's terminal: one character, printable
+// and of the width that the emulator gave it, with no link but an ordinary address. However
+// wide the terminal would draw it, the display keeps it in its columns.
+func Safe(c uv.Cell) uv.Cell {
 	if !webLink(c.Link) {
 		c.Link = uv.Link{}
 	}
 	if len(c.Content) == 1 && c.Content[0] >= 0x20 && c.Content[0] < 0x7f && c.Width == 1 {
 		return c
 	}
-	c.Width = max(1, min(c.Width, 2))
-	if ok(c.Content, c.Width, m) {
+	c.Width = max(1, min(c.Width, maxWidth))
+	if printable(c.Content) {
 		return c
 	}
-	// A cluster whose parts this terminal would draw side by side: the first
-	// character stands for it when it has the room.
-	if r, n := utf8.DecodeRuneInString(c.Content); n > 0 && ok(string(r), c.Width, m) {
-		c.Content = string(r)
+	if r, n := utf8.DecodeRuneInString(c.Content); n > 0 && printable(string(r)) {
+		c.Content = string(r) // it stands for what isn't one character
 		return c
 	}
 	c.Content, c.Width = " ", 1
 	return c
 }
 
-func ok(s string, width int, m uv.WidthMethod) bool {
-	if s == "" || len(s) > 64 {
+// Bounds of a character: no script needs more columns, nor bytes.
+const (
+	maxWidth = 16
+	maxBytes = 64
+)
+
+func printable(s string) bool {
+	if s == "" || len(s) > maxBytes {
 		return false
 	}
 	for _, r := range s {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffd && len(s) == 1 || bidi(r) {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffd && len(s) == 1 || r == placeholder || bidi(r) {
 			return false
 		}
 	}
-	return m.StringWidth(s) == width
+	cluster, _ := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	return len(cluster) == len(s)
 }
+
+// placeholder stands for a part of an image in kitty's way, for terminals that have the image.
+const placeholder = 0x10eeee
 
 // bidi says whether a rune changes the direction in which what follows is read.
 func bidi(r rune) bool {
@@ -179,8 +190,9 @@ func webLink(l uv.Link) bool {
 	if l.URL == "" || len(l.URL) > 2048 || len(l.Params) > 256 {
 		return false
 	}
-	if !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "http://") {
-		return false
+	scheme, _, _ := strings.Cut(l.URL, ":")
+	if !slices.Contains([]string{"https", "http", "mailto"}, strings.ToLower(scheme)) {
+		return false // others name files or start programs on the person's machine
 	}
 	for _, s := range []string{l.URL, l.Params} {
 		for i := 0; i < len(s); i++ {

@@ -28,27 +28,30 @@ func TestSafe(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   uv.Cell
-		m    ansi.Method
 		want uv.Cell
 	}{
-		{"plain", uv.Cell{Content: "a", Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"wide", uv.Cell{Content: "漢", Width: 2}, ansi.WcWidth, uv.Cell{Content: "漢", Width: 2}},
-		{"accent", uv.Cell{Content: "e\u0301", Width: 1}, ansi.WcWidth, uv.Cell{Content: "e\u0301", Width: 1}},
-		{"control", uv.Cell{Content: "\x1b", Width: 1}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
-		{"sequence", uv.Cell{Content: "\x1b[2J", Width: 1}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
-		{"C1", uv.Cell{Content: "\u009b", Width: 1}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
-		{"bidi", uv.Cell{Content: "a\u202e", Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"lies about its width", uv.Cell{Content: "abc", Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"family, for a terminal without clusters", uv.Cell{Content: "👨‍👩‍👧", Width: 2}, ansi.WcWidth, uv.Cell{Content: "👨", Width: 2}},
-		{"family, for one with them", uv.Cell{Content: "👨‍👩‍👧", Width: 2}, ansi.GraphemeWidth, uv.Cell{Content: "👨‍👩‍👧", Width: 2}},
-		{"endless cluster", uv.Cell{Content: "a" + strings.Repeat("\u0301", 500), Width: 1}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"web link", uv.Cell{Content: "a", Width: 1, Link: web}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1, Link: web}},
-		{"link that escapes", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "https://x\x1b\\\x1b]52;c;AAAA\a"}}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"link to a file", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "file:///etc/passwd"}}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"link whose parameters escape", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: web.URL, Params: "id=1\x07"}}, ansi.WcWidth, uv.Cell{Content: "a", Width: 1}},
-		{"empty", uv.Cell{}, ansi.WcWidth, uv.Cell{Content: " ", Width: 1}},
+		{"plain", uv.Cell{Content: "a", Width: 1}, uv.Cell{Content: "a", Width: 1}},
+		{"wide", uv.Cell{Content: "漢", Width: 2}, uv.Cell{Content: "漢", Width: 2}},
+		{"accent", uv.Cell{Content: "e\u0301", Width: 1}, uv.Cell{Content: "e\u0301", Width: 1}},
+		{"control", uv.Cell{Content: "\x1b", Width: 1}, uv.Cell{Content: " ", Width: 1}},
+		{"sequence", uv.Cell{Content: "\x1b[2J", Width: 1}, uv.Cell{Content: " ", Width: 1}},
+		{"C1", uv.Cell{Content: "\u009b", Width: 1}, uv.Cell{Content: " ", Width: 1}},
+		{"bidi", uv.Cell{Content: "a\u202e", Width: 1}, uv.Cell{Content: "a", Width: 1}},
+		{"lies about its width", uv.Cell{Content: "abc", Width: 1}, uv.Cell{Content: "a", Width: 1}},
+		{"family", uv.Cell{Content: "👨‍👩‍👧", Width: 2}, uv.Cell{Content: "👨‍👩‍👧", Width: 2}},
+		{"red heart", uv.Cell{Content: "❤\ufe0f", Width: 2}, uv.Cell{Content: "❤\ufe0f", Width: 2}},
+		{"signs of a script", uv.Cell{Content: "का", Width: 2}, uv.Cell{Content: "का", Width: 2}},
+		{"part of an image", uv.Cell{Content: "\U0010eeee\u0305\u030d", Width: 1}, uv.Cell{Content: " ", Width: 1}},
+		{"endless cluster", uv.Cell{Content: "a" + strings.Repeat("\u0301", 500), Width: 1}, uv.Cell{Content: "a", Width: 1}},
+		{"web link", uv.Cell{Content: "a", Width: 1, Link: web}, uv.Cell{Content: "a", Width: 1, Link: web}},
+		{"link that escapes", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "https://x\x1b\\\x1b]52;c;AAAA\a"}}, uv.Cell{Content: "a", Width: 1}},
+		{"link to a person", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "mailto:a@example.com"}}, uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "mailto:a@example.com"}}},
+		{"link to a program", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "ssh://-oProxyCommand=x"}}, uv.Cell{Content: "a", Width: 1}},
+		{"link to a file", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: "file:///etc/passwd"}}, uv.Cell{Content: "a", Width: 1}},
+		{"link whose parameters escape", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: web.URL, Params: "id=1\x07"}}, uv.Cell{Content: "a", Width: 1}},
+		{"empty", uv.Cell{}, uv.Cell{Content: " ", Width: 1}},
 	} {
-		if got := Safe(tt.in, tt.m); !got.Equal(&tt.want) {
+		if got := Safe(tt.in); !got.Equal(&tt.want) {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
@@ -58,15 +61,13 @@ func FuzzSafe(f *testing.F) {
 	f.Add("\x1b]52;c;x\a", "https://a", 1)
 	f.Add("👨‍👩‍👧‍👦", "", 2)
 	f.Fuzz(func(t *testing.T, content, url string, width int) {
-		for _, m := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
-			c := Safe(uv.Cell{Content: content, Width: width, Link: uv.Link{URL: url}}, m)
-			if c.Width < 1 || c.Width > 2 || m.StringWidth(c.Content) != c.Width {
-				t.Fatalf("%q became %q, which claims %d", content, c.Content, c.Width)
-			}
-			for _, r := range c.Content + c.Link.URL {
-				if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 {
-					t.Fatalf("%q, %q became %q, %q", content, url, c.Content, c.Link.URL)
-				}
+		c := Safe(uv.Cell{Content: content, Width: width, Link: uv.Link{URL: url}})
+		if cluster, _ := ansi.FirstGraphemeCluster(c.Content, ansi.GraphemeWidth); c.Width < 1 || c.Width > maxWidth || cluster != c.Content || len(cluster) > maxBytes {
+			t.Fatalf("%q became %q, which claims %d", content, c.Content, c.Width)
+		}
+		for _, r := range c.Content + c.Link.URL {
+			if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 {
+				t.Fatalf("%q, %q became %q, %q", content, url, c.Content, c.Link.URL)
 			}
 		}
 	})

@@ -1,0 +1,91 @@
+package display
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/screen"
+)
+
+// hard are characters that terminals draw in different numbers of columns, with the number
+// that is theirs.
+var hard = []struct {
+	name, text string
+	width      int
+}{
+	{"heart", "❤\ufe0f", 2}, {"family", "👨‍👩‍👧", 2}, {"skin", "👍🏽", 2}, {"flag", "🇩🇪", 2}, {"half a flag", "🇩", 1},
+	{"keycap", "1\ufe0f\u20e3", 2}, {"devanagari", "का", 2}, {"conjunct", "क्षि", 4}, {"tamil", "மி", 2}, {"khmer", "ខ្មែ", 3}, {"accent", "e\u0301", 1},
+	{"soft hyphen", "\u00ad", 1}, {"face", "☺", 1}, {"new emoji", "🫩", 2}, {"han", "漢", 2}, {"hangul", "한", 2}, {"box", "─", 1},
+}
+
+// hardFrame draws each in a row of its own, in the middle and at the end, with something
+// behind it.
+func hardFrame(dst uv.ScreenBuffer) Frame {
+	for y, h := range hard {
+		put := func(x int, text string, width int) { dst.SetCell(x, y, &uv.Cell{Content: text, Width: width}) }
+		put(0, "<", 1)
+		put(1, h.text, h.width)
+		put(1+h.width, ">", 1)
+		put(19-h.width, h.text, h.width)
+		put(19, "]", 1)
+	}
+	return Frame{Cursor: tea.NewCursor(3, 0)}
+}
+
+// bytesOf is what a terminal gets of a frame.
+func bytesOf(t *testing.T, cols, rows int, draw func(uv.ScreenBuffer) Frame) string {
+	t.Helper()
+	d, err := Open(strings.NewReader(""), &bytes.Buffer{}, []string{"TERM=xterm-256color"}, draw, func(tea.Msg) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.Update(tea.WindowSizeMsg{Width: cols, Height: rows})
+	return string(d.frame())
+}
+
+// Every character is written whole and what is behind it stands where it belongs, whatever
+// the terminal makes of it.
+func TestHardCharacters(t *testing.T) {
+	text := bytesOf(t, 20, len(hard), hardFrame)
+	s := screen.New(20, len(hard))
+	_, _ = s.Write([]byte(text))
+	buf := uv.NewScreenBuffer(20, len(hard))
+	s.Draw(buf, buf.Bounds(), 0)
+	for y, h := range hard {
+		for _, at := range []struct {
+			x    int
+			want string
+		}{{0, "<"}, {1 + h.width, ">"}, {19, "]"}} {
+			if c := buf.CellAt(at.x, y); c.Content != at.want {
+				t.Errorf("%s: at column %d is %q, not %q: %q", h.name, at.x, c.Content, at.want, s.Text()[y])
+			}
+		}
+		if n := strings.Count(text, h.text); n < 2 {
+			t.Errorf("%s was written %d times", h.name, n)
+		}
+	}
+}
+
+// What is drawn again is written again only where it changed.
+func TestPlacedCharactersStay(t *testing.T) {
+	v := view(t)
+	v.shown()
+	v.words = "a☺b"
+	v.change(v.words)
+	for !v.writing {
+		v.turn()
+	}
+	v.shown()
+	v.change(v.words)
+	for range 3 {
+		v.Refresh()
+	}
+	if v.writing {
+		t.Error("a frame that differs in nothing was written")
+	}
+}
