@@ -11,6 +11,10 @@ type saved struct {
 func (s *Screen) control(b byte) {
 	s.joint = joint{}
 	switch b {
+	case '\a':
+		if s.signals != nil {
+			s.signals.bell()
+		}
 	case '\b':
 		s.move(-1, 0)
 	case '\t':

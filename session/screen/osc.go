@@ -33,8 +33,13 @@ func (s *Screen) str(kind byte, data []byte, bell bool) {
 			s.requestStatus(what)
 		} else if strings.HasPrefix(string(data), "+q") {
 			s.reply("\x1bP0+r\x1b\\") // XTGETTCAP: ask terminfo
+		} else {
+			s.sixels(data)
 		}
 	case '_':
+		if control, ok := strings.CutPrefix(string(data), "G"); ok {
+			s.kitty(control)
+		}
 		if state, ok := strings.CutPrefix(string(data), privateState); ok {
 			s.restore(state)
 		}
@@ -42,7 +47,7 @@ func (s *Screen) str(kind byte, data []byte, bell bool) {
 }
 
 // osc carries an operating system command out. What would act on the person's
-// own terminal, as notifications and the clipboard do, leads to nothing.
+// own terminal, as notifications and the clipboard do, is told: see OnSignal.
 func (s *Screen) osc(cmd, rest string, bell bool) {
 	switch cmd {
 	case "0", "2":
@@ -57,6 +62,19 @@ func (s *Screen) osc(cmd, rest string, bell bool) {
 		}
 	case "8":
 		s.link(rest)
+	case "9":
+		if !progress(rest) {
+			s.notify("", rest)
+		}
+	case "777":
+		if args, ok := strings.CutPrefix(rest, "notify;"); ok {
+			title, text, _ := strings.Cut(args, ";")
+			s.notify(title, text)
+		}
+	case "52":
+		s.clipboard(rest)
+	case "1337":
+		s.inline(rest)
 	case "10", "11", "12":
 		i := int(cmd[1] - '0')
 		if rest == "?" {

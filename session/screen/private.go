@@ -3,12 +3,13 @@ package screen
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
 // privateState begins an APC that carries what no standard sequence says: a
 // pending wrap, where a mark would still join, what REP repeats, which lines
-// were wrapped. It is only of use after the rest of a keyframe. A guest that
+// were wrapped, how much of a picture came. It is only of use after the rest of a keyframe. A guest that
 // sends it gets nothing it couldn't have by printing.
 const privateState = "stepbox;"
 
@@ -25,6 +26,9 @@ func (k *keyframe) private() {
 	fmt.Fprintf(k, "repeat=%x;", s.repeat)
 	if j := s.joint; j.valid {
 		fmt.Fprintf(k, "joint=%d,%d;", j.x, j.y)
+	}
+	if n := s.scan.counted(); n > 0 {
+		fmt.Fprintf(k, "more=%d;", n)
 	}
 	k.WriteString("\x1b\\")
 }
@@ -45,6 +49,9 @@ func (s *Screen) restore(state string) {
 			s.page.grid.lines[s.cursor.y].soft = true
 		case key == "joint" && at && s.page.grid.cell(x, y).width > 0:
 			s.joint = joint{valid: true, x: x, y: y}
+		case key == "more":
+			n, _ := strconv.Atoi(value) // not a number: none
+			s.scan.carried = clamp(n, 0, maxPicture)
 		case key == "repeat" && len(value) <= 2*maxCluster:
 			if b, err := hex.DecodeString(value); err == nil && (len(b) == 0 || wholeCluster(string(b))) {
 				s.repeat = string(b)

@@ -4,12 +4,13 @@ import "unicode/utf8"
 
 // Bounds of what the scanner collects. A longer sequence is read to its end and dropped.
 const (
-	maxCSI    = 256       // bytes between CSI and its final byte
-	maxString = 1 << 20   // OSC 52: the longest thing with a use
-	maxShort  = 4 << 10   // any other OSC, DCS or APC
-	keepSpace = 16 << 10  // buffers grown beyond are let go after use
-	maxParams = 32        // of one CSI; more are ignored
-	maxParam  = 1<<16 - 1 // a number's largest value; more is the same
+	maxCSI     = 256       // bytes between CSI and its final byte
+	maxString  = 1 << 20   // OSC 52: the longest thing with a use
+	maxShort   = 4 << 10   // any other OSC, DCS or APC
+	maxPicture = 1 << 30   // bytes that are counted of one
+	keepSpace  = 16 << 10  // buffers grown beyond are let go after use
+	maxParams  = 32        // of one CSI; more are ignored
+	maxParam   = 1<<16 - 1 // a number's largest value; more is the same
 )
 
 type scanState uint8
@@ -31,6 +32,8 @@ type scanner struct {
 	kind    byte // of a string: the byte after ESC
 	buf     []byte
 	dropped bool // buf was full: the sequence will be ignored
+	more    int  // bytes of a picture beyond what buf has
+	carried int  // the same of one that a keyframe began, until it begins again
 	left    int  // bytes of the running write not yet read, for the guard
 }
 
@@ -134,7 +137,10 @@ func (s *Screen) begin(st scanState) {
 	if cap(sc.buf) > keepSpace {
 		sc.buf = nil
 	}
-	sc.state, sc.buf, sc.dropped = st, sc.buf[:0], false
+	sc.state, sc.buf, sc.dropped, sc.more = st, sc.buf[:0], false, 0
+	if st == stString {
+		sc.more, sc.carried = sc.carried, 0
+	}
 }
 
 // escape reads what follows an ESC.
@@ -242,7 +248,7 @@ func (s *Screen) stringBytes(p []byte) []byte {
 	return p[n+1:]
 }
 
-// collect appends to the string; only OSC 52 may be long.
+// collect appends to the string; only OSC 52 may be long. Of a picture what is beyond is counted.
 func (s *Screen) collect(p []byte) {
 	sc := &s.scan
 	if sc.dropped || len(p) == 0 {
@@ -261,11 +267,23 @@ func (s *Screen) collect(p []byte) {
 	if sc.kind == ']' && len(sc.buf) > 3 && string(sc.buf[:3]) == "52;" {
 		limit = maxString
 	}
+	if limit == maxShort && pictured(sc.kind, sc.buf) {
+		sc.more = min(sc.more+len(p), maxPicture)
+		return
+	}
 	if len(sc.buf)+len(p) > limit {
 		sc.dropped, sc.buf = true, sc.buf[:0]
 		return
 	}
 	sc.buf = append(sc.buf, p...)
+}
+
+// counted is how much came of a picture beyond what is kept.
+func (sc *scanner) counted() int {
+	if sc.state == stString {
+		return sc.more
+	}
+	return sc.carried
 }
 
 // step runs before each instruction, after which so many bytes of the write are

@@ -57,11 +57,12 @@ type Screen struct {
 	repeat   string // what REP prints: the last printed cluster
 	recent   [1024]runeClass
 
-	scan   scanner
-	replyb []byte       // answers of the running Write
-	answer func([]byte) // OnReply's, or nil
-	title  title
-	faults int
+	scan    scanner
+	replyb  []byte       // answers of the running Write
+	answer  func([]byte) // OnReply's, or nil
+	signals *signals     // OnSignal's, or nil
+	title   title
+	faults  int
 
 	frame frame // synchronized output
 	now   func() time.Time

@@ -49,12 +49,15 @@ func (s *Screen) Title() string {
 	return t.told
 }
 
-// sanitize makes one bounded line of plain characters of v.
-func sanitize(v string) string {
+// sanitize makes one line of plain characters of v, as long as a title may be.
+func sanitize(v string) string { return sanitizeTo(v, maxTitle) }
+
+// sanitizeTo makes one line of at most so many plain characters of v.
+func sanitizeTo(v string, most int) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range v {
-		if n == maxTitle {
+		if n == most {
 			break
 		}
 		// Not graphic are controls, directions, invisible marks, tags and what
