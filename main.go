@@ -31,6 +31,7 @@ import (
 	"stepbox/ui"
 	"stepbox/ui/cli"
 	"stepbox/ui/config"
+	"stepbox/ui/kept"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/looked"
@@ -219,6 +220,7 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 		o.Here, _ = filepath.EvalSymlinks(here) // as sessions name theirs; "" where it is gone
 	}
 	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
+	o.Layout = kept.Layout(filepath.Join(o.Folders[0], "layout"))
 	o.Save = func(ctx context.Context, id, key string, at api.Moment, name string) error {
 		return cli.Save(ctx, client, id, key, at, name)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/workbench"
@@ -36,6 +37,9 @@ func (m *Model) find(o opened) tea.Cmd {
 		ctx, cancel := context.WithTimeout(m.ctx, request)
 		defer cancel()
 		o.session, o.err = m.opt.Client.Session(ctx, o.id)
+		if m.opt.Layout != nil {
+			o.shapes = m.opt.Layout.Shapes()
+		}
 		return o
 	}
 }
@@ -74,10 +78,15 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.close()
 	m.list.leave()
 	m.home.Notice = ""
+	var keep func(layout.Kind, layout.Shape) error
+	if m.opt.Layout != nil {
+		keep = m.opt.Layout.Keep
+	}
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
+		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep,
 		Method: func() ansi.Method { return m.method },
 		Copy:   m.copy,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,

@@ -18,6 +18,7 @@ import (
 	"stepbox/ui/display"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
+	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/home"
@@ -65,6 +66,7 @@ type (
 		at      api.Moment // to be shown; "": its end, or now
 		words   string     // that were searched
 		session api.Session
+		shapes  layout.Shapes // that are kept
 		err     error
 	}
 )

@@ -21,6 +21,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/config"
+	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/screen/workbench"
 )
@@ -53,6 +54,8 @@ type Options struct {
 
 	// Looked remembers what the person has looked at; nil forgets it with the screen.
 	Looked workbench.Looked
+	// Layout remembers how the person divides the workbench; nil forgets it with the screen.
+	Layout Layout
 
 	// Begin makes the session to join, while the interface says so already, and returns its
 	// ID; nil where that is Session. It runs off the drawing goroutine and has returned when
@@ -91,4 +94,10 @@ type Options struct {
 	Environ []string                 // nil for the process's own
 	Now     func() time.Time         // nil for time.Now
 	Getenv  func(name string) string // nil for os.Getenv
+}
+
+// Layout remembers shapes of the workbench. It may take long, and is safe for concurrent use.
+type Layout interface {
+	Shapes() layout.Shapes
+	Keep(layout.Kind, layout.Shape) error
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 )
 
@@ -24,6 +25,7 @@ type Config struct {
 	File string // which it is read from; it needn't be there. "": it can't be told
 
 	Theme         string
+	Layout        intent.Preset
 	Mode          api.Mode
 	Home          api.HomeKind
 	Asking        api.Asking

@@ -12,6 +12,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/near"
 )
@@ -47,6 +48,11 @@ var Settings = []Setting{
 			}
 			c.Theme = v[0]
 			return there(v[0])
+		}},
+	{Name: "layout", Default: string(intent.Usual), Allowed: "usual, watching, reviewing or deciding", About: "how the workbench is divided, until you divide it otherwise",
+		set: func(c *Config, v []string) error {
+			c.Layout = intent.Preset(v[0])
+			return oneOf(c.Layout.Valid(), "usual, watching, reviewing or deciding")
 		}},
 	{Name: "leader", Default: keys.UsualLeader, Allowed: "a key with ctrl or alt, or f1 to f20", About: "the one key that isn't the agent's while the Terminal has the focus",
 		set: func(c *Config, v []string) (err error) { c.leader, err = keys.Clean(v[0]); return err }},

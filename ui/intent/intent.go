@@ -6,6 +6,7 @@
 package intent
 
 import (
+	"slices"
 	"time"
 
 	"stepbox/session/api"
@@ -39,41 +40,70 @@ func (p Pane) String() string {
 	return [...]string{"", "Terminal", "Changes", "Network", "Actions"}[max(NoPane, min(p, Actions))]
 }
 
+// Preset names a way to divide the workbench.
+type Preset string
+
+// The presets, in the order in which a key goes through them.
+const (
+	Usual     Preset = "usual"
+	Watching  Preset = "watching"  // the Terminal is large
+	Reviewing Preset = "reviewing" // Changes is
+	Deciding  Preset = "deciding"  // Actions is
+)
+
+// Presets are all of them.
+var Presets = []Preset{Usual, Watching, Reviewing, Deciding}
+
+// Valid says whether there is such a preset.
+func (p Preset) Valid() bool { return slices.Contains(Presets, p) }
+
+// Border is a border between panes that can be moved.
+type Border int
+
+// The borders.
+const (
+	NoBorder Border = iota
+	Columns         // left and right of it are the Terminal and the side column
+	Strip           // above Actions
+	Between         // between Changes and Network
+)
+
 // Moving about.
 type (
-	Focus     struct{ Pane Pane }  // give a pane the focus
-	FocusStep struct{ By int }     // the next or previous pane
-	FocusTo   struct{ DX, DY int } // the pane in that direction
-	Zoom      struct{ sealed }     // the focused pane alone, or all again
-	SideCycle struct{ sealed }     // another side pane, where only one fits
-	Split     struct{ By int }     // move the border between columns
-	Move      struct{ By int }     // rows up or down
-	Page      struct{ By int }     // pages up or down
-	Top       struct{ sealed }     // the first row
-	Bottom    struct{ sealed }     // the last row; lists follow again
-	Slide     struct{ By int }     // columns left or right
-	Scroll    struct{ Back int }   // terminal: pages up, or down when negative
-	Open      struct{ sealed }     // what is selected
-	Back      struct{ sealed }     // leave: dialog, zoom, pane, screen
-	Help      struct{ sealed }     // every key of this place
-	Palette   struct{ sealed }     // every command by name
-	Facts     struct{ sealed }     // what holds for this session
-	Detach    struct{ sealed }     // leave the session running
-	Home      struct{ sealed }     // to the list of sessions
-	Quit      struct{ sealed }     // leave stepbox
-	New       struct{ sealed }     // start a session
-	Leader    struct{ sealed }     // send the leader key itself to the agent
-	Scope     struct{ sealed }     // changes: session, since looked at last, or selected action
-	Looked    struct{ sealed }     // changes: what is shown has been looked at
-	Toggle    struct{ sealed }     // select what the cursor is on, or no longer; in plans: the next choice
-	ToggleAll struct{ sealed }     // changes: select all, or nothing
-	Hunk      struct{ By int }     // changes: the next or previous hunk
-	Beside    struct{ By int }     // changes: scroll the diff from the list, or move in the list from the diff
-	Sides     struct{ sealed }     // changes: side by side, or unified
-	Fold      struct{ sealed }     // actions: show or hide housekeeping
-	Raw       struct{ sealed }     // decision: the arguments as they are
-	HeldStep  struct{ By int }     // the next or previous held thing
-	FirstHeld struct{ sealed }     // open the first question, without answering it
+	Focus     struct{ Pane Pane }     // give a pane the focus
+	FocusStep struct{ By int }        // the next or previous pane
+	FocusTo   struct{ DX, DY int }    // the pane in that direction
+	Zoom      struct{ sealed }        // the focused pane alone, or all again
+	SideCycle struct{ sealed }        // another side pane, where only one fits
+	Resize    struct{ DX, DY int }    // move the border beside, or above or below, the focused pane
+	Arrange   struct{ Preset Preset } // divide the workbench so; "" is the next way
+	Move      struct{ By int }        // rows up or down
+	Page      struct{ By int }        // pages up or down
+	Top       struct{ sealed }        // the first row
+	Bottom    struct{ sealed }        // the last row; lists follow again
+	Slide     struct{ By int }        // columns left or right
+	Scroll    struct{ Back int }      // terminal: pages up, or down when negative
+	Open      struct{ sealed }        // what is selected
+	Back      struct{ sealed }        // leave: dialog, zoom, pane, screen
+	Help      struct{ sealed }        // every key of this place
+	Palette   struct{ sealed }        // every command by name
+	Facts     struct{ sealed }        // what holds for this session
+	Detach    struct{ sealed }        // leave the session running
+	Home      struct{ sealed }        // to the list of sessions
+	Quit      struct{ sealed }        // leave stepbox
+	New       struct{ sealed }        // start a session
+	Leader    struct{ sealed }        // send the leader key itself to the agent
+	Scope     struct{ sealed }        // changes: session, since looked at last, or selected action
+	Looked    struct{ sealed }        // changes: what is shown has been looked at
+	Toggle    struct{ sealed }        // select what the cursor is on, or no longer; in plans: the next choice
+	ToggleAll struct{ sealed }        // changes: select all, or nothing
+	Hunk      struct{ By int }        // changes: the next or previous hunk
+	Beside    struct{ By int }        // changes: scroll the diff from the list, or move in the list from the diff
+	Sides     struct{ sealed }        // changes: side by side, or unified
+	Fold      struct{ sealed }        // actions: show or hide housekeeping
+	Raw       struct{ sealed }        // decision: the arguments as they are
+	HeldStep  struct{ By int }        // the next or previous held thing
+	FirstHeld struct{ sealed }        // open the first question, without answering it
 )
 
 // Deciding.
@@ -284,7 +314,8 @@ func (Fork) intent()        {}
 func (Focus) intent()       {}
 func (FocusStep) intent()   {}
 func (FocusTo) intent()     {}
-func (Split) intent()       {}
+func (Resize) intent()      {}
+func (Arrange) intent()     {}
 func (Move) intent()        {}
 func (Page) intent()        {}
 func (Slide) intent()       {}

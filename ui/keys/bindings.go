@@ -62,8 +62,10 @@ func panes() []Binding {
 		bind("3", "network", "", "focus Network", intent.Focus{Pane: intent.Network}),
 		bind("4", "actions", "", "focus Actions", intent.Focus{Pane: intent.Actions}),
 		bind("z", "zoom", "zoom", "show the focused pane alone, or all again", intent.Zoom{}),
-		bind("<", "", "", "make the left column narrower", intent.Split{By: -4}),
-		bind(">", "", "", "make the left column wider", intent.Split{By: 4}),
+		bind("< alt+left", "", "", "move the border between the columns to the left", intent.Resize{DX: -1}),
+		bind("> alt+right", "", "", "move the border between the columns to the right", intent.Resize{DX: 1}),
+		bind("( alt+up", "", "", "move the border above Actions up; in Changes and Network the one between them", intent.Resize{DY: -1}),
+		bind(") alt+down", "", "", "move it down", intent.Resize{DY: 1}),
 	}
 }
 
@@ -108,6 +110,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("a", "inspect", "first question", "open the first question; this never answers it", intent.FirstHeld{}),
 			bind("d", "detach", "detach", "leave; the session goes on", intent.Detach{}),
 		}, panes(), []Binding{
+			bind("space", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
 			bind("tab", "", "", "focus the next pane", intent.FocusStep{By: 1}),
 			bind("shift+tab", "", "", "focus the previous pane", intent.FocusStep{By: -1}),
 			bind("left", "", "", "focus the pane to the left", intent.FocusTo{DX: -1}),
@@ -136,6 +139,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("R", "replay", "", "look at what was, while a live session goes on", intent.Replay{}),
 		}, panes(), []Binding{
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
+			bind("O", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
 			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
 			bind("C", "copy", "", "copy what is selected: its command, path, host or diff", intent.TakeOut{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox, after asking", intent.KillSandbox{}),
@@ -324,5 +328,9 @@ func Modes() []Binding {
 		bind("", "mode step", "", "hold every action that isn't housekeeping", intent.SetMode{Mode: api.ModeStep}),
 		bind("", "mode policy", "", "rules decide: allow, ask or deny", intent.SetMode{Mode: api.ModePolicy}),
 		bind("", "mode watch", "", "let all pass, record all", intent.SetMode{Mode: api.ModeWatch}),
+		bind("", "layout usual", "", "all panes, as they are at first", intent.Arrange{Preset: intent.Usual}),
+		bind("", "layout watching", "", "the Terminal is large", intent.Arrange{Preset: intent.Watching}),
+		bind("", "layout reviewing", "", "Changes is large", intent.Arrange{Preset: intent.Reviewing}),
+		bind("", "layout deciding", "", "Actions is large", intent.Arrange{Preset: intent.Deciding}),
 	}
 }

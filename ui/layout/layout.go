@@ -19,6 +19,11 @@ const (
 	Wide          // all panes
 )
 
+// String is the kind in a word.
+func (k Kind) String() string {
+	return [...]string{"too small", "narrow", "medium", "wide"}[max(TooSmall, min(k, Wide))]
+}
+
 // The least size in which anything can be shown, and where the kinds begin.
 const (
 	MinCols    = 40
@@ -34,7 +39,7 @@ type Wish struct {
 	Zoom       bool        // the focused pane alone
 	Side       intent.Pane // medium: the side pane that is shown, Changes or Network
 	Transport  bool        // a line for moving along the session's course
-	Split      int         // the left column's share in percent; 0 is the default
+	Shape      Shape       // how the person has divided it
 }
 
 // Panes are the rectangles. A pane that isn't shown has an empty one. The
@@ -44,6 +49,7 @@ type Panes struct {
 	Title, Tabs, Held image.Rectangle
 	Transport         image.Rectangle // above the held line, if wished for
 	of                [intent.Actions + 1]image.Rectangle
+	zoom              bool
 }
 
 // Of is a pane's rectangle.
@@ -59,27 +65,26 @@ func (p Panes) At(x, y int) intent.Pane {
 	return intent.NoPane
 }
 
-// SplitLimits are the least and the largest share of the left column, in percent.
-const (
-	SplitLeast   = 30
-	SplitMost    = 75
-	SplitDefault = 60
-)
+// KindOf is how much room a screen has.
+func KindOf(cols, rows int) Kind {
+	switch {
+	case cols < MinCols || rows < MinRows:
+		return TooSmall
+	case cols >= WideCols:
+		return Wide
+	case cols >= MediumCols:
+		return Medium
+	}
+	return Narrow
+}
 
 // Workbench divides the workbench.
 func Workbench(w Wish) Panes {
-	var p Panes
-	if w.Cols < MinCols || w.Rows < MinRows {
-		return p
+	p := Panes{Kind: KindOf(w.Cols, w.Rows), zoom: w.Zoom}
+	if p.Kind == TooSmall {
+		return Panes{}
 	}
-	switch {
-	case w.Cols >= WideCols:
-		p.Kind = Wide
-	case w.Cols >= MediumCols:
-		p.Kind = Medium
-	default:
-		p.Kind = Narrow
-	}
+	w.Shape = w.Shape.Clean().on(p.Kind)
 	p.Title = image.Rect(0, 0, w.Cols, 1)
 	p.Held = image.Rect(0, w.Rows-1, w.Cols, w.Rows)
 	top := 1
@@ -93,18 +98,12 @@ func Workbench(w Wish) Panes {
 		p.Transport = image.Rect(0, body.Max.Y, w.Cols, body.Max.Y+1)
 	}
 
-	strip := stripRows(w.Rows)
-	if w.Transport && strip > 3 {
-		strip-- // the other panes keep their size, and the agent's screen is seen whole
-	}
 	alone := w.Zoom || p.Kind == Narrow
 	if alone && w.Focus == intent.Actions {
 		p.of[intent.Actions] = body
 		return p
 	}
-	if w.Zoom {
-		strip = 3
-	}
+	strip := stripRows(w, body.Dy())
 	p.of[intent.Actions] = image.Rect(body.Min.X, body.Max.Y-strip, body.Max.X, body.Max.Y)
 	body.Max.Y -= strip
 
@@ -113,15 +112,20 @@ func Workbench(w Wish) Panes {
 		return p
 	}
 	left := leftCols(w, p.Kind)
-	p.of[intent.Terminal] = image.Rect(body.Min.X, body.Min.Y, body.Min.X+left, body.Max.Y)
-	side := image.Rect(body.Min.X+left, body.Min.Y, body.Max.X, body.Max.Y)
-	if p.Kind == Medium || side.Dy() < 10 {
-		p.of[sidePane(w)] = side
-		return p
+	side := body
+	if left > 0 {
+		p.of[intent.Terminal] = image.Rect(body.Min.X, body.Min.Y, body.Min.X+left, body.Max.Y)
+		side.Min.X += left
 	}
-	net := max(5, side.Dy()*36/100)
-	p.of[intent.Changes] = image.Rect(side.Min.X, side.Min.Y, side.Max.X, side.Max.Y-net)
-	p.of[intent.Network] = image.Rect(side.Min.X, side.Max.Y-net, side.Max.X, side.Max.Y)
+	switch {
+	case side.Empty():
+	case p.Kind == Medium || side.Dy() < 10:
+		p.of[sidePane(w)] = side
+	default:
+		p.of[intent.Changes], p.of[intent.Network] = side, side
+		net := side.Max.Y - netRows(w.Shape.Net, side.Dy())
+		p.of[intent.Changes].Max.Y, p.of[intent.Network].Min.Y = net, net
+	}
 	return p
 }
 
@@ -135,26 +139,51 @@ func sidePane(w Wish) intent.Pane {
 	return intent.Changes
 }
 
-// stripRows is the Actions strip's height, its border included.
-func stripRows(rows int) int {
+// paneRows is the least that a pane has, its border included.
+const paneRows = 5
+
+// netRows is Network's height in a side column.
+func netRows(share, rows int) int {
+	return max(paneRows, min(rows*cmp.Or(share, 360)/1000, rows-paneRows))
+}
+
+// stripRows is the Actions strip's height in a body of so many rows, its border included.
+func stripRows(w Wish, body int) (strip int) {
+	const least = 3
 	switch {
-	case rows < 16:
-		return 3
-	case rows < 22:
-		return 5
-	case rows < 30:
-		return 6
+	case w.Zoom:
+		return least
+	case w.Shape.Strip > 0:
+		return max(least, min(w.Rows*w.Shape.Strip/1000, body-paneRows))
+	case w.Rows < 16:
+		return least
+	case w.Rows < 22:
+		strip = 5
+	case w.Rows < 30:
+		strip = 6
+	default:
+		strip = min(max(w.Rows/4, 8), 16)
 	}
-	return min(max(rows/4, 8), 16)
+	if w.Transport {
+		strip-- // the other panes keep their size, and the agent's screen is seen whole
+	}
+	return strip
 }
 
 // leftCols is the Terminal's width. Agents draw for eighty columns, so the
 // Terminal gets that many inside its border before the side column grows.
 func leftCols(w Wish, k Kind) int {
-	share := cmp.Or(w.Split, SplitDefault)
-	share = min(max(share, SplitLeast), SplitMost)
-	left := w.Cols * share / 100
-	if w.Split == 0 && k == Wide && left < 82 && w.Cols-82 >= 44 {
+	share, inSide := w.Shape.Left, w.Focus == intent.Changes || w.Focus == intent.Network
+	switch {
+	case share == noSide && !inSide:
+		return w.Cols
+	case share == noLeft && w.Focus != intent.Terminal:
+		return 0
+	case share == noLeft:
+		share = 0
+	}
+	left := w.Cols * clamp(intent.Columns, cmp.Or(share, leftDefault)) / 1000
+	if share == 0 && k == Wide && left < 82 && w.Cols-82 >= 44 {
 		left = 82
 	}
 	least := 24

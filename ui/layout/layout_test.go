@@ -35,7 +35,7 @@ func TestWorkbench(t *testing.T) {
 			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 48, 16), intent.Network: r(48, 1, 32, 16), intent.Actions: r(0, 17, 80, 6)}, Held: r(0, 23, 80, 1),
 		}},
 		{"80×24, zoomed", Wish{Cols: 80, Rows: 24, Focus: intent.Terminal, Zoom: true}, Panes{
-			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 80, 19), intent.Actions: r(0, 20, 80, 3)}, Held: r(0, 23, 80, 1),
+			zoom: true, Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 80, 19), intent.Actions: r(0, 20, 80, 3)}, Held: r(0, 23, 80, 1),
 		}},
 		{"80×24 with a course, which costs the actions a row", Wish{Cols: 80, Rows: 24, Focus: intent.Terminal, Transport: true}, Panes{
 			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 48, 16), intent.Changes: r(48, 1, 32, 16), intent.Actions: r(0, 17, 80, 5)},
@@ -51,10 +51,31 @@ func TestWorkbench(t *testing.T) {
 			Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Terminal: r(0, 1, 120, 43), intent.Changes: r(120, 1, 80, 28), intent.Network: r(120, 29, 80, 15), intent.Actions: r(0, 44, 200, 15)}, Held: r(0, 59, 200, 1),
 		}},
 		{"200×60, actions zoomed", Wish{Cols: 200, Rows: 60, Focus: intent.Actions, Zoom: true}, Panes{
-			Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Actions: r(0, 1, 200, 58)}, Held: r(0, 59, 200, 1),
+			zoom: true, Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Actions: r(0, 1, 200, 58)}, Held: r(0, 59, 200, 1),
 		}},
-		{"split", Wish{Cols: 200, Rows: 60, Focus: intent.Terminal, Split: 50}, Panes{
+		{"split", Wish{Cols: 200, Rows: 60, Focus: intent.Terminal, Shape: Shape{Left: 500}}, Panes{
 			Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Terminal: r(0, 1, 100, 43), intent.Changes: r(100, 1, 100, 28), intent.Network: r(100, 29, 100, 15), intent.Actions: r(0, 44, 200, 15)}, Held: r(0, 59, 200, 1),
+		}},
+		{"all borders", Wish{Cols: 200, Rows: 60, Focus: intent.Terminal, Shape: Shape{Left: 400, Strip: 300, Net: 500}}, Panes{
+			Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Terminal: r(0, 1, 80, 40), intent.Changes: r(80, 1, 120, 20), intent.Network: r(80, 21, 120, 20), intent.Actions: r(0, 41, 200, 18)}, Held: r(0, 59, 200, 1),
+		}},
+		{"watching", Wish{Cols: 120, Rows: 35, Focus: intent.Terminal, Shape: Shape{Preset: intent.Watching}}, Panes{
+			Kind: Wide, Title: r(0, 0, 120, 1), of: rooms{intent.Terminal: r(0, 1, 90, 30), intent.Changes: r(90, 1, 30, 20), intent.Network: r(90, 21, 30, 10), intent.Actions: r(0, 31, 120, 3)}, Held: r(0, 34, 120, 1),
+		}},
+		{"watching where it is narrower", Wish{Cols: 80, Rows: 24, Focus: intent.Actions, Shape: Shape{Preset: intent.Watching}}, Panes{
+			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 80, 19), intent.Actions: r(0, 20, 80, 3)}, Held: r(0, 23, 80, 1),
+		}},
+		{"watching, from the side pane", Wish{Cols: 80, Rows: 24, Focus: intent.Network, Shape: Shape{Preset: intent.Watching}}, Panes{
+			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 56, 19), intent.Network: r(56, 1, 24, 19), intent.Actions: r(0, 20, 80, 3)}, Held: r(0, 23, 80, 1),
+		}},
+		{"reviewing", Wish{Cols: 200, Rows: 60, Focus: intent.Changes, Shape: Shape{Preset: intent.Reviewing}}, Panes{
+			Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Changes: r(0, 1, 200, 44), intent.Network: r(0, 45, 200, 11), intent.Actions: r(0, 56, 200, 3)}, Held: r(0, 59, 200, 1),
+		}},
+		{"reviewing, from the Terminal", Wish{Cols: 120, Rows: 35, Focus: intent.Terminal, Shape: Shape{Preset: intent.Reviewing}}, Panes{
+			Kind: Wide, Title: r(0, 0, 120, 1), of: rooms{intent.Terminal: r(0, 1, 72, 30), intent.Changes: r(72, 1, 48, 24), intent.Network: r(72, 25, 48, 6), intent.Actions: r(0, 31, 120, 3)}, Held: r(0, 34, 120, 1),
+		}},
+		{"deciding", Wish{Cols: 120, Rows: 35, Focus: intent.Actions, Shape: Shape{Preset: intent.Deciding}}, Panes{
+			Kind: Wide, Title: r(0, 0, 120, 1), of: rooms{intent.Terminal: r(0, 1, 72, 16), intent.Changes: r(72, 1, 48, 11), intent.Network: r(72, 12, 48, 5), intent.Actions: r(0, 17, 120, 17)}, Held: r(0, 34, 120, 1),
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,15 +86,25 @@ func TestWorkbench(t *testing.T) {
 	}
 }
 
+// anyWish is some wish for a screen of some size, also ones that make no sense.
+func anyWish(t *rapid.T) Wish {
+	share := rapid.IntRange(-100, 1200)
+	return Wish{
+		Cols: rapid.IntRange(-1, 500).Draw(t, "cols"), Rows: rapid.IntRange(-1, 200).Draw(t, "rows"),
+		Focus: intent.Pane(rapid.IntRange(1, 4).Draw(t, "focus")), Zoom: rapid.Bool().Draw(t, "zoom"),
+		Side: intent.Pane(rapid.IntRange(0, 4).Draw(t, "side")), Transport: rapid.Bool().Draw(t, "transport"),
+		Shape: Shape{
+			Preset: rapid.SampledFrom([]intent.Preset{"", "none", intent.Usual, intent.Watching, intent.Reviewing, intent.Deciding}).Draw(t, "preset"),
+			Left:   share.Draw(t, "left"), Strip: share.Draw(t, "strip"), Net: share.Draw(t, "net"),
+		},
+	}
+}
+
 // Panes never overlap and never leave the screen, the strip and the held line
 // are always there, and the focused pane is always in view.
 func TestWorkbenchProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := Wish{
-			Cols: rapid.IntRange(-1, 400).Draw(t, "cols"), Rows: rapid.IntRange(-1, 150).Draw(t, "rows"),
-			Focus: intent.Pane(rapid.IntRange(1, 4).Draw(t, "focus")), Zoom: rapid.Bool().Draw(t, "zoom"),
-			Side: intent.Pane(rapid.IntRange(0, 4).Draw(t, "side")), Split: rapid.IntRange(-10, 150).Draw(t, "split"),
-		}
+		w := anyWish(t)
 		p := Workbench(w)
 		if w.Cols < MinCols || w.Rows < MinRows {
 			if p != (Panes{}) {
@@ -81,7 +112,7 @@ func TestWorkbenchProperties(t *testing.T) {
 			}
 			return
 		}
-		all := []image.Rectangle{p.Title, p.Tabs, p.Of(intent.Terminal), p.Of(intent.Changes), p.Of(intent.Network), p.Of(intent.Actions), p.Held}
+		all := []image.Rectangle{p.Title, p.Tabs, p.Of(intent.Terminal), p.Of(intent.Changes), p.Of(intent.Network), p.Of(intent.Actions), p.Transport, p.Held}
 		area := 0
 		for i, a := range all {
 			area += a.Dx() * a.Dy()
@@ -97,16 +128,79 @@ func TestWorkbenchProperties(t *testing.T) {
 		if area != w.Cols*w.Rows {
 			t.Fatalf("%d of %d cells belong to something", area, w.Cols*w.Rows)
 		}
-		if p.Of(intent.Actions).Dy() < 3 || p.Held.Empty() || p.Title.Empty() {
-			t.Fatal("the strip, the held line or the title is hidden")
+		if p.Of(intent.Actions).Dy() < 3 || p.Held.Empty() || p.Title.Empty() || p.Transport.Empty() == w.Transport {
+			t.Fatal("the strip, the held line, the title or the course is hidden")
 		}
-		if p.Of(w.Focus).Empty() && w.Focus != intent.Network && w.Focus != intent.Changes {
-			t.Fatal("the focused pane isn't shown")
+		f := p.Of(w.Focus)
+		if f.Dx() < 24 || f.Dy() < 3 {
+			t.Fatalf("the focused pane has %v", f)
 		}
-		if f := p.Of(w.Focus); !f.Empty() {
-			if got := p.At(f.Min.X, f.Min.Y); got != w.Focus {
-				t.Fatalf("%v is at the focused pane's corner", got)
+		if got := p.At(f.Min.X, f.Min.Y); got != w.Focus {
+			t.Fatalf("%v is at the focused pane's corner", got)
+		}
+	})
+}
+
+// A border goes where the mouse pulls it as far as panes have what they need, and
+// a step of a key moves it in its direction and back.
+func TestBordersFollow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := anyWish(t)
+		w.Zoom, w.Transport, w.Shape.Preset = false, false, "" // what hides columns has no border between them
+		p := Workbench(w)
+		for _, b := range []intent.Border{intent.Columns, intent.Strip, intent.Between} {
+			at, ok := p.at(b)
+			if !ok {
+				continue
+			}
+			on := at.Add(image.Pt(2, 0))
+			if b == intent.Columns {
+				on = at.Sub(image.Pt(0, 2))
+			}
+			if got := p.Border(on.X, on.Y); got != b {
+				t.Fatalf("%v is at %v, where there is %v", b, on, got)
+			}
+			to := at.Add(image.Pt(rapid.IntRange(-30, 30).Draw(t, "x"), rapid.IntRange(-10, 10).Draw(t, "y")))
+			share := p.Share(b, to.X, to.Y)
+			next := w
+			next.Shape = w.Shape.Clean().With(b, share)
+			now, ok := Workbench(next).at(b)
+			if !ok {
+				t.Fatalf("%v is gone once it was moved", b)
+			}
+			was, want, got := at.Y, to.Y, now.Y
+			if b == intent.Columns {
+				was, want, got = at.X, to.X, now.X
+			}
+			if (got-was)*(want-was) < 0 || abs(got-was) > abs(want-was) {
+				t.Fatalf("%v went from %d to %d, pulled to %d", b, was, got, want)
+			}
+			if free := clamp(b, share) == share; free && abs(got-want) > 0 && !tight(Workbench(next), b) {
+				t.Fatalf("%v is at %d, pulled to %d", b, got, want)
 			}
 		}
 	})
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// tight says whether a pane beside a border has the least that it needs.
+func tight(p Panes, b intent.Border) bool {
+	for _, pane := range intent.Panes {
+		r := p.Of(pane)
+		if !r.Empty() && (r.Dy() <= paneRows || b == intent.Columns && r.Dx() <= 30) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCleanShape(t *testing.T) {
+	got := Shape{Preset: "sideways", Left: -3, Strip: 5000, Net: 1}.Clean()
+	if want := (Shape{Left: 300, Strip: 700, Net: 100}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if s := (Shape{Preset: intent.Watching, Left: 444, Flat: true}); s.Clean() != s {
+		t.Errorf("%+v became %+v", s, s.Clean())
+	}
 }

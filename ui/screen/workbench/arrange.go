@@ -1,7 +1,10 @@
 package workbench
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -9,6 +12,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/layout"
+	"stepbox/ui/link"
 	"stepbox/ui/paint"
 )
 
@@ -20,18 +24,26 @@ type arrangement struct {
 	focus      intent.Pane
 	zoom       bool
 	side       intent.Pane // that is shown where there is room for one
-	split      int         // percent of the left column; 0 is the usual
-	drag       bool        // the border between the columns is being moved
-	pressed    bool        // a button went down inside of the agent's screen
+	shapes     layout.Shapes
+	usual      intent.Preset // where the person has chosen none
+	drag       intent.Border // that is being moved with the mouse
+	changed    bool          // a shape isn't kept yet
+	keeping    bool          // one is being kept
+	pressed    bool          // a button went down inside of the agent's screen
 	tabAt      []uv.Rectangle
 }
 
 // arrange divides the screen anew, with the transport line or without.
 func (a *arrangement) arrange(transport bool) {
+	shape := *a.shape()
+	shape.Preset = cmp.Or(shape.Preset, a.usual)
 	a.panes = layout.Workbench(layout.Wish{
-		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Split: a.split, Transport: transport,
+		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Shape: shape, Transport: transport,
 	})
 }
+
+// shape is how the person divides as much room as there is.
+func (a *arrangement) shape() *layout.Shape { return &a.shapes[layout.KindOf(a.cols, a.rows)] }
 
 // handle takes the intents that move the focus or the borders, and says whether
 // i was one.
@@ -47,8 +59,10 @@ func (a *arrangement) handle(i intent.Intent) bool {
 		a.zoom = !a.zoom
 	case intent.SideCycle:
 		a.cycleSide()
-	case intent.Split:
-		a.setSplit(a.splitNow() + i.By)
+	case intent.Resize:
+		a.resize(i.DX, i.DY)
+	case intent.Arrange:
+		a.preset(i.Preset)
 	default:
 		return false
 	}
@@ -63,7 +77,7 @@ func (a *arrangement) setFocus(p intent.Pane) {
 	if p == intent.Changes || p == intent.Network {
 		a.side = p
 	}
-	a.drag, a.pressed = false, false
+	a.drag, a.pressed = intent.NoBorder, false
 }
 
 func (a *arrangement) stepFocus(by int) {
@@ -96,25 +110,66 @@ func (a *arrangement) cycleSide() {
 	}
 }
 
-func (a *arrangement) splitNow() int {
-	if a.split != 0 {
-		return a.split
+// resize moves the border beside the focused pane, or the one above or below it.
+func (a *arrangement) resize(dx, dy int) {
+	b := intent.Columns
+	if dx == 0 {
+		if b = intent.Strip; a.focus == intent.Changes || a.focus == intent.Network {
+			b = intent.Between
+		}
 	}
-	if t := a.panes.Of(intent.Terminal); a.cols > 0 && !t.Empty() {
-		return t.Dx() * 100 / a.cols
+	share, ok := a.panes.Step(b, dx+dy)
+	if !ok && b == intent.Between {
+		b = intent.Strip
+		share, ok = a.panes.Step(b, dy)
 	}
-	return layout.SplitDefault
+	if ok {
+		a.divide(b, share)
+	}
 }
 
-func (a *arrangement) setSplit(percent int) {
-	a.split = max(layout.SplitLeast, min(percent, layout.SplitMost))
+// divide moves a border.
+func (a *arrangement) divide(b intent.Border, share int) {
+	*a.shape() = a.shape().With(b, share)
+	a.changed = true
 }
 
-// onSplit says whether a point is on the border between the columns.
-func (a *arrangement) onSplit(e tea.Mouse) bool {
-	t := a.panes.Of(intent.Terminal)
-	return e.Button == tea.MouseLeft && !a.zoom && a.panes.Kind >= layout.Medium && !t.Empty() &&
-		(e.X == t.Max.X-1 || e.X == t.Max.X) && e.Y > t.Min.Y && e.Y < t.Max.Y-1
+// preset divides the screen in a way that has a name; "": the next one. It never
+// gives the focus to the Terminal: the next key would be the agent's.
+func (a *arrangement) preset(p intent.Preset) {
+	s := a.shape()
+	if p == "" {
+		now := slices.Index(intent.Presets, cmp.Or(s.Preset, a.usual, intent.Usual))
+		p = intent.Presets[(now+1)%len(intent.Presets)]
+	}
+	*s = layout.Shape{Preset: p, Flat: s.Flat}
+	a.changed, a.zoom = true, false
+	switch p {
+	case intent.Reviewing:
+		a.setFocus(intent.Changes)
+	case intent.Deciding:
+		a.setFocus(intent.Actions)
+	}
+}
+
+// keep has the shape kept that was changed, one at a time, so that the last is what stays.
+func (s *Screen) keep() tea.Cmd {
+	v, keep := &s.view, s.cfg.Keep
+	if !v.changed || v.keeping || v.drag != intent.NoBorder || keep == nil {
+		return nil
+	}
+	v.changed, v.keeping = false, true
+	kind, shape := layout.KindOf(v.cols, v.rows), *v.shape()
+	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
+		err := keep(kind, shape)
+		return func() tea.Cmd {
+			v.keeping = false
+			if err != nil {
+				s.tell(themes.Warn, "%s", paint.Clean(err.Error()))
+			}
+			return nil
+		}
+	})
 }
 
 // tabs are the panes' names where only one is shown at a time.

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
@@ -71,14 +70,13 @@ func TestArrangement(t *testing.T) {
 	a := arrangement{cols: 120, rows: 35, focus: intent.Terminal}
 	a.arrange(false)
 	before := a.panes.Of(intent.Terminal).Dx()
-	border := tea.Mouse{X: a.panes.Of(intent.Terminal).Max.X, Y: 5, Button: tea.MouseLeft}
-	if !a.onSplit(border) || a.onSplit(tea.Mouse{X: 5, Y: 5, Button: tea.MouseLeft}) {
+	if a.panes.Border(a.panes.Of(intent.Terminal).Max.X, 5) != intent.Columns || a.panes.Border(5, 5) != intent.NoBorder {
 		t.Error("the border between the columns isn't where it is drawn")
 	}
 	for range 50 {
-		a.handle(intent.Split{By: -5})
+		a.handle(intent.Resize{DX: -1})
+		a.arrange(false)
 	}
-	a.arrange(false)
 	if w := a.panes.Of(intent.Terminal).Dx(); w >= before || w < 30 {
 		t.Errorf("the Terminal was %d wide and is %d", before, w)
 	}

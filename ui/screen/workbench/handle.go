@@ -18,6 +18,9 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return nil
 	}
 	if s.view.handle(i) {
+		if _, ok := i.(intent.Arrange); ok {
+			s.tell(themes.Info, "layout: %s", s.view.shape().Preset)
+		}
 		return nil
 	}
 	switch i := i.(type) {

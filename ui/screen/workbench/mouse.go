@@ -31,13 +31,22 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		if s.course.press(e) {
 			break
 		}
-		if s.view.onSplit(e) {
-			s.view.drag = true
+		border := intent.NoBorder
+		if e.Button == tea.MouseLeft {
+			border = s.view.panes.Border(e.X, e.Y)
+		}
+		if border == intent.Columns {
+			s.view.drag = border
 			break
 		}
 		p := s.view.panes.At(e.X, e.Y)
 		if p == intent.NoPane {
 			s.view.clickTab(e)
+			break
+		}
+		if border != intent.NoBorder { // it has the pane's title, which focuses it
+			s.view.setFocus(p)
+			s.view.drag = border
 			break
 		}
 		if p == intent.Terminal && s.view.focus == intent.Terminal {
@@ -52,13 +61,13 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		if s.view.pressed {
 			s.agent.mouse(uv.MouseReleaseEvent(m), e)
 		}
-		s.view.drag, s.view.pressed, s.course.drag = false, false, false
+		s.view.drag, s.view.pressed, s.course.drag = intent.NoBorder, false, false
 	case tea.MouseMotionMsg:
 		switch {
 		case s.course.drag:
 			s.course.pull(e.X)
-		case s.view.drag && s.view.cols > 0:
-			s.view.setSplit((e.X*100 + s.view.cols/2) / s.view.cols)
+		case s.view.drag != intent.NoBorder:
+			s.view.divide(s.view.drag, s.view.panes.Share(s.view.drag, e.X, e.Y))
 		case s.view.pressed:
 			s.agent.mouse(uv.MouseMotionEvent(m), e)
 		}

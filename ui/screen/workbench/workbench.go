@@ -17,6 +17,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
@@ -32,8 +33,12 @@ type Config struct {
 	Now    func() time.Time
 	Method func() ansi.Method // how the person's terminal measures text
 	Looked Looked             // nil forgets
-	At     api.Moment         // to begin with; "": now
-	Words  string             // that were searched, At a place that has them
+	Layout intent.Preset      // where the person has chosen none
+	Shapes layout.Shapes      // how the person divides the screen
+	// Keep remembers one of them; nil forgets. It may take long.
+	Keep  func(layout.Kind, layout.Shape) error
+	At    api.Moment // to begin with; "": now
+	Words string     // that were searched, At a place that has them
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
@@ -78,7 +83,7 @@ func New(c Config) *Screen {
 	k.st.Session = c.Known
 	s := &Screen{
 		core: k, window: true, opened: c.Now(),
-		view:    arrangement{focus: intent.Terminal, side: intent.Changes},
+		view:    arrangement{focus: intent.Terminal, side: intent.Changes, shapes: c.Shapes, usual: c.Layout},
 		agent:   agent{core: k, pane: terminal.Pane{Screen: &c.Link.Screen, Waiting: "joining the terminal…"}},
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
 		reach:   reaching{core: k, pane: network.Pane{State: &k.st}},
@@ -161,7 +166,7 @@ func (s *Screen) follow() tea.Cmd {
 			late = tea.Batch(late, s.replay(i))
 		}
 	}
-	return tea.Batch(late, s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
+	return tea.Batch(late, s.keep(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It

@@ -1,0 +1,168 @@
+package ui
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/ui/config"
+	"stepbox/ui/intent"
+	"stepbox/ui/layout"
+)
+
+// memory remembers layouts as long as the test goes.
+type memory struct {
+	mu   sync.Mutex
+	all  layout.Shapes // guarded by mu
+	fail error
+}
+
+func (m *memory) Shapes() layout.Shapes {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all
+}
+
+func (m *memory) Keep(k layout.Kind, s layout.Shape) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[k] = s
+	return m.fail
+}
+
+func laidOut(t *testing.T, m *memory, cols, rows int) *driver {
+	d := drive(t, sceneWorkbench(), cols, rows, Options{Session: sceneSession().ID, Theme: "plain", Layout: m})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
+	d.idle()
+	return d
+}
+
+// where is the column and the row at which words stand first.
+func (d *driver) where(words string) (x, y int) {
+	d.t.Helper()
+	for y := range d.cells.Height() {
+		for x := range d.cells.Width() {
+			at := 0
+			for at < len(words) {
+				c := d.cells.CellAt(x+at, y)
+				if c == nil || c.Content != words[at:at+1] {
+					break
+				}
+				at++
+			}
+			if at == len(words) {
+				return x, y
+			}
+		}
+	}
+	d.t.Fatalf("%q isn't shown\n%s", words, d.text())
+	return 0, 0
+}
+
+// Every border moves by keys, after the leader too, and by the mouse; how it is left
+// is there again in the next run, for this kind of room alone.
+func TestPanesAreSized(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	d := laidOut(t, m, 120, 35)
+	changes, _ := d.where("2 Changes")
+	_, network := d.where("3 Network")
+	_, actions := d.where("4 Actions")
+	d.press(leader, "<")
+	if x, _ := d.where("2 Changes"); x >= changes {
+		t.Errorf("Changes began in column %d, and after < in %d", changes, x)
+	}
+	d.press(leader, ">", leader, "4", "(")
+	if _, y := d.where("4 Actions"); y >= actions {
+		t.Errorf("Actions began in row %d, and after ( in %d", actions, y)
+	}
+	d.press(")", "3")
+	_, network = d.where("3 Network")
+	d.press(")", ")")
+	if _, y := d.where("3 Network"); y <= network {
+		t.Errorf("Network began in row %d, and after ) in %d", network, y)
+	}
+	pull := func(x, y, toX, toY int) {
+		d.send(click(x, y))
+		d.send(tea.MouseMotionMsg{X: toX, Y: toY, Button: tea.MouseLeft})
+		d.send(tea.MouseReleaseMsg{X: toX, Y: toY, Button: tea.MouseLeft})
+	}
+	x, y := d.where("4 Actions")
+	pull(x, y, x, y-6)
+	if _, now := d.where("4 Actions"); now != y-6 {
+		t.Errorf("Actions begins in row %d, pulled to %d", now, y-6)
+	}
+	x, y = d.where("3 Network")
+	pull(x, y, x, y-2)
+	if _, now := d.where("3 Network"); now != y-2 {
+		t.Errorf("Network begins in row %d, pulled to %d", now, y-2)
+	}
+	x, _ = d.where("2 Changes")
+	pull(x-2, 5, 60, 5)
+	x, y = d.where("2 Changes")
+	if x != 62 {
+		t.Errorf("Changes begins in column %d, pulled to 60", x-2)
+	}
+	d.idle()
+
+	again := laidOut(t, m, 130, 36)
+	if again.m.bench.Resize(120, 35); m.Shapes()[layout.Medium] != (layout.Shape{}) {
+		t.Error("it holds for another kind of room, too")
+	}
+	again.send(tea.WindowSizeMsg{Width: 120, Height: 35})
+	if nx, ny := again.where("2 Changes"); nx != x || ny != y {
+		t.Errorf("in the next run Changes is at %d,%d, it was at %d,%d", nx, ny, x, y)
+	}
+	if d.c.LastTerminal().Got() != "" {
+		t.Error("the agent got keys that were ours")
+	}
+}
+
+// A key goes through the layouts, and none gives the Terminal the focus: the key
+// pressed again would be the agent's.
+func TestLayouts(t *testing.T) {
+	t.Parallel()
+	m := &memory{fail: errors.New("the disk is full")}
+	d := laidOut(t, m, 120, 35)
+	d.press(leader, "space")
+	d.shows("layout: watching")
+	d.idle()
+	d.shows("the disk is full")
+	d.press(leader, "space")
+	d.shows("layout: reviewing")
+	d.lacks("1 Terminal")
+	d.press("O")
+	d.shows("layout: deciding")
+	if _, y := d.where("4 Actions"); y != 17 {
+		t.Errorf("Actions begins in row %d", y)
+	}
+	d.press("O", "O", "O", ":")
+	d.lacks("1 Terminal")
+	for _, k := range "layout usual" {
+		d.press(string(k))
+	}
+	d.press("enter")
+	d.shows("layout: usual")
+	d.shows("1 Terminal")
+	d.idle()
+	if got := m.Shapes()[layout.Wide].Preset; got != intent.Usual {
+		t.Errorf("%q is kept", got)
+	}
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent got %q", got)
+	}
+}
+
+// A person's settings say how it is at first.
+func TestLayoutOfSettings(t *testing.T) {
+	t.Parallel()
+	c := *config.Load(func(string) string { return "" })
+	c.Layout = intent.Deciding
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: &c})
+	d.shows("4 Actions")
+	if _, y := d.where("4 Actions"); y != 17 {
+		t.Errorf("Actions begins in row %d\n%s", y, d.text())
+	}
+}
