@@ -49,14 +49,20 @@ type watched struct {
 	pty    *os.File
 	screen *screen.Screen
 	keys   int
+	read   int // bytes
 	replyb []byte
 }
 
 func watch(b *testing.B, name string, cmd *exec.Cmd) *watched {
 	b.Helper()
-	w := &watched{b: b, name: name, cmd: cmd, screen: screen.New(120, 35)}
+	return watchAt(b, name, cmd, 120, 35)
+}
+
+func watchAt(b *testing.B, name string, cmd *exec.Cmd, cols, rows int) *watched {
+	b.Helper()
+	w := &watched{b: b, name: name, cmd: cmd, screen: screen.New(cols, rows)}
 	var err error
-	if w.pty, err = pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 35}); err != nil {
+	if w.pty, err = pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
@@ -91,6 +97,7 @@ func (w *watched) until(limit time.Duration, cond func() bool) (at time.Time, ok
 		if err != nil {
 			w.b.Fatalf("%s ended: %v\n%s", w.name, err, strings.Join(w.screen.Text(), "\n"))
 		}
+		w.read += n
 		w.screen.Write(buf[:n])
 		w.press(string(w.replyb))
 		w.replyb = w.replyb[:0]
