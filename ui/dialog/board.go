@@ -143,9 +143,14 @@ func (b *board) toSee() string {
 
 // show draws the board. beside gives what there is to see of the selected thing.
 func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, head []row, hints []paint.Hint, note text) {
-	foot := 4 + len(paint.WrapHints(dst, hints, b.width)) // borders, the rule, the note and the hints
+	foot := b.chrome(len(paint.WrapHints(dst, hints, b.width)), true)
 	room := max(3, area.Dy()-foot)
-	head = append(slices.Clone(head[:min(len(head), room-2)]), row{})
+	if b.dock > 0 && len(head) > 0 && len(head[0].spans) == 0 {
+		head = head[1:]
+	}
+	if head = slices.Clone(head[:min(len(head), room-2)]); b.dock == 0 || len(head) > 0 {
+		head = append(head, row{})
+	}
 	room -= len(head)
 
 	left, right := b.width, 0

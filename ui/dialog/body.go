@@ -19,7 +19,6 @@ import (
 // what it did the last time. Long lists come last.
 func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, covered int) {
 	q := d.shown
-	out = append(out, row{})
 	for _, w := range Warnings(q) {
 		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
 	}
@@ -27,19 +26,16 @@ func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, cov
 		out = append(out, wrapped(dst, "≡ and "+paint.Count(n, "equal one", "equal ones")+", answered with it: "+actions(d.equal), width, themes.Info)...)
 	}
 	out = append(out, offer(dst, q, width)...)
-	if len(out) > 1 {
-		out = append(out, row{})
-	}
 	switch {
 	case q.Connection != nil:
 		out = append(out, connection(dst, q, d.action, width, now)...)
 		if covered = len(out); q.Connection.Host != "" {
 			out = append(out, tries(dst, q.Connection, width, now)...)
 		}
-		return append(out, row{}), covered
+		return out, covered
 	case q.Request != nil:
 		out = append(out, request(dst, q, d.action, width)...)
-		return append(out, row{}), len(out)
+		return out, len(out)
 	case q.Command != nil:
 		return d.commands(dst, out, width)
 	}
@@ -63,7 +59,6 @@ func (d *Decision) commands(dst uv.Screen, out []row, width int) (rows []row, co
 			out = append(out, muted("together with, as one job:"))
 		}
 		out = append(out, command(dst, c.Title(), width)...)
-		out = append(out, row{})
 		out = append(out, d.parts(dst, c, width)...)
 		if c.Written {
 			out = append(out, pair(dst, "program", c.Program+", which this session wrote", width, themes.Warn)...)
@@ -71,9 +66,6 @@ func (d *Decision) commands(dst uv.Screen, out []row, width int) (rows []row, co
 			out = append(out, pair(dst, "program", cmp.Or(c.Program, "—"), width, themes.Surface)...)
 		}
 		out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
-		if len(all) > 1 {
-			out = append(out, row{})
-		}
 	}
 	out = append(out, d.facts(dst, width)...)
 	usual, label := 0, "variables"
@@ -96,7 +88,7 @@ func (d *Decision) commands(dst uv.Screen, out []row, width int) (rows []row, co
 	if d.raw {
 		out = append(out, d.arguments(dst, width)...)
 	}
-	return append(out, row{}), covered
+	return out, covered
 }
 
 // facts are why a command is asked about, and what is known of it.
@@ -168,7 +160,6 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 		}
 		out = append(out, change(dst, c, width))
 	}
-	out = append(out, row{})
 	covered = len(out)
 	if d.kind == api.KindCommand {
 		out = append(out, pair(dst, "made by", "$ "+d.action, width, themes.Surface)...)
@@ -178,9 +169,8 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
 	}
 	for _, f := range d.diffs {
-		out = append(out, row{})
 		if !alone {
-			out = append(out, change(dst, f.Change, width))
+			out = append(out, row{}, change(dst, f.Change, width))
 		}
 		if f.Note != "" {
 			out = append(out, muted("  "+f.Note))
@@ -188,10 +178,9 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 		out = append(out, hunks(dst, f.Hunks, width)...)
 	}
 	if d.unread != "" {
-		out = append(out, row{})
 		out = append(out, wrapped(dst, d.unread, width, themes.SurfaceMuted)...)
 	}
-	return append(out, row{}), covered
+	return out, covered
 }
 
 // Lacks is the action whose differences the question about its changes lacks, or 0.

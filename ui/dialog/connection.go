@@ -32,7 +32,6 @@ func connection(dst uv.Screen, q api.Question, action string, width int, now tim
 		}
 		out[0].spans = append(out[0].spans, text{part.Text, k})
 	}
-	out = append(out, row{})
 	add := adder(dst, &out, width)
 	where := c.Host + ", " + strings.ToUpper(c.Protocol)
 	if c.Port != 0 {
@@ -51,7 +50,7 @@ func connection(dst uv.Screen, q api.Question, action string, width int, now tim
 	}
 	add("limit", c.Limit, themes.Warn)
 	add("asked by", cmp.Or(q.Rule, "no rule decides it"), themes.Surface)
-	return append(out, row{})
+	return out
 }
 
 // flood is the body of a question about more destinations than are asked about one
@@ -59,7 +58,6 @@ func connection(dst uv.Screen, q api.Question, action string, width int, now tim
 func flood(dst uv.Screen, q api.Question, width int, now time.Time) []row {
 	c := q.Connection
 	out := wrapped(dst, "More destinations are tried than are asked about one by one. They can be denied together; what is to be reached needs a rule.", width, themes.Surface)
-	out = append(out, row{})
 	out = append(out, tries(dst, c, width, now)...)
 	for i, d := range c.Many {
 		name := ""
@@ -69,7 +67,7 @@ func flood(dst uv.Screen, q api.Question, width int, now time.Time) []row {
 		out = append(out, pair(dst, name, d, width, themes.Surface)...)
 	}
 	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "no rule decides it"), width, themes.Surface)...)
-	return append(out, row{})
+	return out
 }
 
 // tries says how a connection's tries stand now.

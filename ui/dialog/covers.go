@@ -148,7 +148,7 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 			out = append(out, row{indent: 9, spans: []text{{paint.Shorten(dst, paint.Reason(dst, p.Rule, width-10), width-10), themes.SurfaceMuted}}})
 		}
 	}
-	return append(out, row{})
+	return out
 }
 
 // command is the block that shows a command whole, with what could deceive marked.

@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"fmt"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -53,7 +54,7 @@ type made struct {
 
 // NewDecision opens a question.
 func NewDecision(q api.Question, print string) *Decision {
-	return &Decision{shown: q, print: print}
+	return &Decision{sheet: sheet{dock: dockRows}, shown: q, print: print}
 }
 
 func (d *Decision) Scope() keys.Scope { return keys.Decision }
@@ -181,13 +182,26 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	return d.sheet.Handle(i)
 }
 
-func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := d.measure(area, 116)
+// make has the rows made, if they aren't as they would be now.
+func (d *Decision) make(dst uv.Screen, width int, now time.Time) (rows []row, covered int) {
 	if m := &d.made; m.rows == nil || d.shown.Connection != nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() {
 		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod()}
-		m.rows, m.covered = d.rows(dst, width, f.Now)
+		m.rows, m.covered = d.rows(dst, width, now)
 	}
-	rows, covered := d.made.rows, d.made.covered
+	return d.made.rows, d.made.covered
+}
+
+// Dock is what all of it needs, and no less than what most do.
+func (d *Decision) Dock(dst uv.Screen, cols int) int {
+	width := max(10, cols-margin)
+	rows, _ := d.make(dst, width, time.Time{})
+	hints, _ := d.foot(paint.Frame{})
+	return max(dockRows, len(rows)+d.chrome(len(paint.WrapHints(dst, hints, width)), true))
+}
+
+func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := d.measure(area, 0)
+	rows, covered := d.make(dst, width, f.Now)
 	if d.seenAt != width {
 		d.seen, d.seenAt = 0, width
 	}
@@ -205,7 +219,7 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 	}
 	hints, note := d.foot(f)
 	d.draw(dst, area, f, title, rows, hints, note)
-	if !d.raw && d.over == "" && d.top <= d.seen {
+	if f.Focused && !d.raw && d.over == "" && d.top <= d.seen {
 		d.seen = max(d.seen, d.top+d.height)
 		d.whole = d.whole || d.seen >= covered
 	}

@@ -42,7 +42,11 @@ type Dialog interface {
 	Leave() string
 	// Wheel scrolls by rows.
 	Wheel(by int)
-	// Draw draws it in the middle of an area.
+	// Dock is how many rows it would like to have in the dock, the place beside what it
+	// is about, where that is as wide; 0: it lies over the screen.
+	Dock(dst uv.Screen, cols int) int
+	// Draw draws it in the middle of an area, or all over it where that is the dock. With
+	// the focus it has the keys, and what it shows is in view.
 	Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 }
 
@@ -85,6 +89,7 @@ type sheet struct {
 	total  int
 	width  int  // columns for rows
 	low    bool // it lies at the bottom, so that what is above can be read
+	dock   int  // rows that it would like to have in the dock; 0: it lies over the screen
 }
 
 // scroll handles the intents that move the view, and says whether i was one.
@@ -122,6 +127,10 @@ func (s *sheet) Care(intent.Intent) state.Care { return state.AtOnce }
 func (s *sheet) Why(intent.Intent) string      { return "" }
 func (s *sheet) Fail(string)                   {}
 func (s *sheet) Leave() string                 { return "back" }
+func (s *sheet) Dock(uv.Screen, int) int       { return s.dock }
+
+// dockRows is what most questions need, so that one after the other is in the same place.
+const dockRows = 13
 
 func (s *sheet) Wheel(by int) {
 	s.top += by
@@ -130,10 +139,29 @@ func (s *sheet) Wheel(by int) {
 
 func (s *sheet) clamp() { s.top = max(0, min(s.top, s.total-s.height)) }
 
+// margin is what the frame takes of an area's columns.
+const margin = 6
+
 // measure is the room for rows in an area, before the rows are made.
 func (s *sheet) measure(area uv.Rectangle, most int) int {
-	s.width = max(10, min(area.Dx()-2, most)-6)
+	s.width = max(10, min(area.Dx()-2, most)-margin)
+	if s.dock > 0 {
+		s.width = max(10, area.Dx()-margin)
+	}
 	return s.width
+}
+
+// chrome is how many rows the frame takes, with so many lines of keys: its borders, a rule
+// above the keys, and what stands above them, which in the dock is in the rule.
+func (s *sheet) chrome(foot int, note bool) int {
+	rows := 2 + foot
+	if foot > 0 || note {
+		rows++
+	}
+	if note && s.dock == 0 {
+		rows++
+	}
+	return rows
 }
 
 // draw draws the frame, the rows in view and the foot. It returns the area of
@@ -141,27 +169,28 @@ func (s *sheet) measure(area uv.Rectangle, most int) int {
 func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) uv.Rectangle {
 	p := f.P
 	foot := paint.WrapHints(dst, hints, s.width)
-	chrome := 2 + len(foot)
-	if note.s != "" {
-		chrome++
+	if f.Spin != "" {
+		note.s = strings.Replace(note.s, "⋯", f.Spin, 1)
 	}
-	if len(foot) > 0 || note.s != "" {
-		chrome++ // a rule above
+	if s.dock > 0 && len(rows) > 0 && len(rows[0].spans) == 0 {
+		rows = rows[1:]
 	}
+	chrome := s.chrome(len(foot), note.s != "")
 	s.total = len(rows)
 	s.height = max(1, min(len(rows), area.Dy()-chrome))
 	s.clamp()
-	w, h := s.width+6, s.height+chrome
-	x := area.Min.X + max(0, (area.Dx()-w)/2)
-	y := area.Min.Y + max(0, (area.Dy()-h)/2)
+	w, h := s.width+margin, s.height+chrome
+	frame := uv.Rect(area.Min.X+max(0, (area.Dx()-w)/2), area.Min.Y+max(0, (area.Dy()-h)/2), min(w, area.Dx()), min(h, area.Dy()))
 	if s.low {
-		y = max(area.Min.Y, area.Max.Y-h)
+		frame = frame.Add(uv.Pos(0, max(area.Min.Y, area.Max.Y-frame.Dy())-frame.Min.Y))
 	}
-	frame := uv.Rect(x, y, min(w, area.Dx()), min(h, area.Dy()))
+	if s.dock > 0 {
+		frame = area
+	}
 	paint.Fill(dst, frame, p.S(themes.Surface))
-	paint.Heavy(dst, frame, p.S(themes.SurfaceBorder))
-	end := frame.Max.X - 2
 	border := p.S(themes.SurfaceBorder)
+	paint.Heavy(dst, frame, border)
+	x, y, end := frame.Min.X, frame.Min.Y, frame.Max.X-2
 	n := paint.Text(dst, x+2, y, end, " ", border)
 	for _, sp := range title {
 		st := p.S(sp.k)
@@ -170,42 +199,49 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	}
 	paint.Text(dst, n, y, end, " ", border)
 
-	body := uv.Rect(x+3, y+1, s.width, s.height)
+	body := uv.Rect(x+3, y+1, min(s.width, frame.Dx()-margin), s.height)
 	for i, r := range rows[s.top:min(s.top+s.height, len(rows))] {
 		drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, r, p)
 	}
 	paint.Scrollbar(dst, frame.Max.X-1, body, s.top, len(rows), border)
-
-	at := body.Max.Y
 	if len(foot) > 0 || note.s != "" {
-		paint.Rule(dst, x+1, at, frame.Max.X-1, p.On(themes.Border, themes.Surface))
-		if s.total > s.height {
-			words := "more below"
-			switch {
-			case s.top+s.height >= s.total:
-				words = "end"
-			case s.top > 0:
-				words = "more above and below"
-			}
-			paint.Right(dst, x+3, at, frame.Max.X-3, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
-		}
-		at++
-	}
-	if f.Spin != "" {
-		note.s = strings.Replace(note.s, "⋯", f.Spin, 1)
-	}
-	if note.s != "" && at < frame.Max.Y-1 {
-		paint.Clip(dst, body.Min.X, at, body.Max.X, note.s, p.On(note.k, themes.Surface))
-		at++
-	}
-	for _, line := range foot {
-		if at >= frame.Max.Y-1 {
-			break
-		}
-		p.Hints(dst, body.Min.X, at, body.Max.X, themes.Surface, line)
-		at++
+		s.drawFoot(dst, uv.Rect(x, frame.Max.Y-chrome+1, frame.Dx(), chrome-1), p, foot, note)
 	}
 	return body
+}
+
+// drawFoot draws the rule, what stands above the keys, and these.
+func (s *sheet) drawFoot(dst uv.Screen, r uv.Rectangle, p *paint.Palette, foot [][]paint.Hint, note text) {
+	x, at, end := r.Min.X+3, r.Min.Y, r.Max.X-3
+	paint.Rule(dst, r.Min.X+1, at, r.Max.X-1, p.On(themes.Border, themes.Surface))
+	if s.total > s.height && (s.dock == 0 || paint.Width(dst, note.s)+24 < end-x) {
+		words := "more below"
+		switch {
+		case s.top+s.height >= s.total:
+			words = "end"
+		case s.top > 0:
+			words = "more above and below"
+		}
+		paint.Right(dst, x, at, end, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
+		end -= paint.Width(dst, words) + 3
+	}
+	switch {
+	case note.s == "":
+		at++
+	case s.dock > 0:
+		paint.Clip(dst, x-1, at, end, " "+note.s+" ", p.On(note.k, themes.Surface))
+		at++
+	default:
+		paint.Clip(dst, x, at+1, r.Max.X-3, note.s, p.On(note.k, themes.Surface))
+		at += 2
+	}
+	for _, line := range foot {
+		if at >= r.Max.Y-1 {
+			break
+		}
+		p.Hints(dst, x, at, r.Max.X-3, themes.Surface, line)
+		at++
+	}
 }
 
 func drawRow(dst uv.Screen, x, y, end int, r row, p *paint.Palette) {

@@ -87,7 +87,7 @@ func NewReason(q api.Question, print string, equal bool) *Reason {
 	if q.Subject == api.SubjectEdit {
 		answer = api.AnswerRollback
 	}
-	r := &Reason{equal: equal, Entry: Entry{Empty: "a reason, or nothing"}, question: q, print: print}
+	r := &Reason{equal: equal, Entry: Entry{sheet: sheet{dock: dockRows}, Empty: "a reason, or nothing"}, question: q, print: print}
 	r.Do = func(why string) intent.Intent {
 		if r.off != "" {
 			return nil

@@ -22,7 +22,6 @@ func request(dst uv.Screen, q api.Question, action string, width int) []row {
 		}
 		out[0].spans = append(out[0].spans, text{part.Text, k})
 	}
-	out = append(out, row{})
 	add := adder(dst, &out, width)
 	for _, f := range r.Facts {
 		add(f.Name, f.Value, themes.Surface)

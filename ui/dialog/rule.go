@@ -70,7 +70,7 @@ func NewAlways(q api.Question, print string) *Rule {
 		offered = o.Pattern
 	}
 	return &Rule{
-		offered: offered, uncounted: uncounted(q),
+		sheet: sheet{dock: dockRows}, offered: offered, uncounted: uncounted(q),
 		counted: true, About: asked(q), verdict: api.Allow, commands: q.Connection == nil, Shown: state.Target{Question: q.ID, Hash: print, Place: "rule"},
 		do: func(p api.Proposal, e api.Extent) intent.Intent {
 			return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, For: e, Pattern: p.Pattern}
@@ -217,9 +217,18 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			{Key: keys.First(intent.Yes{}, keys.Rule), Words: string(r.verdict) + " so", Off: r.Why(intent.Yes{}) != ""},
 		}, hints...)
 	}
-	// The list has the room that the rest leaves: two borders, the rule, the note and the hints.
-	room := max(1, area.Dy()-4-len(paint.WrapHints(dst, hints, width))-len(rows)-len(tail))
+	// The list has the room that the rest leaves.
+	room := max(1, area.Dy()-r.chrome(len(paint.WrapHints(dst, hints, width)), true)-len(rows)-len(tail))
+	if room < len(r.proposals) { // better than blanks are those that can be chosen
+		blank := func(x row) bool { return len(x.spans) == 0 }
+		before := len(rows) + len(tail)
+		rows, tail = slices.DeleteFunc(rows, blank), slices.DeleteFunc(tail, blank)
+		room += before - len(rows) - len(tail)
+	}
 	rows = append(append(rows, r.list(dst, width, room)...), tail...)
+	if r.top = 0; r.failed != "" {
+		r.top = len(rows)
+	}
 	r.draw(dst, area, f, []text{{"◆ ", themes.Held}, {"Make it a rule", themes.Strong}}, rows, hints, r.note())
 	return nil
 }

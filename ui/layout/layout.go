@@ -40,6 +40,7 @@ type Wish struct {
 	Side       intent.Pane // medium: the side pane that is shown, Changes or Network
 	Transport  bool        // a line for moving along the session's course
 	Shape      Shape       // how the person has divided it
+	Dock       int         // rows that an opened question would like to have; 0: none is open
 }
 
 // Panes are the rectangles. A pane that isn't shown has an empty one. The
@@ -48,6 +49,7 @@ type Panes struct {
 	Kind              Kind
 	Title, Tabs, Held image.Rectangle
 	Transport         image.Rectangle // above the held line, if wished for
+	Dock              image.Rectangle // of an opened question, if there is one
 	of                [intent.Actions + 1]image.Rectangle
 	zoom              bool
 }
@@ -99,23 +101,39 @@ func Workbench(w Wish) Panes {
 	}
 
 	alone := w.Zoom || p.Kind == Narrow
-	if alone && w.Focus == intent.Actions {
+	if alone && w.Focus == intent.Actions && w.Dock == 0 {
 		p.of[intent.Actions] = body
 		return p
 	}
-	strip := stripRows(w, body.Dy())
+	left, strip := leftCols(w, p.Kind), stripRows(w, body.Dy())
+	beside := !alone && body.Dx()-left >= besideCols && body.Dy()-strip >= bepaneRows
+	if w.Dock > 0 && !beside {
+		strip = min(strip, dockedStrip(w.Rows))
+	}
 	p.of[intent.Actions] = image.Rect(body.Min.X, body.Max.Y-strip, body.Max.X, body.Max.Y)
 	body.Max.Y -= strip
+	if w.Dock > 0 && !beside {
+		body.Max.Y -= dockRows(w.Dock, body.Dy())
+		p.Dock = image.Rect(body.Min.X, body.Max.Y, body.Max.X, p.of[intent.Actions].Min.Y)
+		if body.Empty() {
+			return p
+		}
+	}
 
 	if alone {
-		p.of[max(w.Focus, intent.Terminal)] = body
+		p.of[evidence(w.Focus)] = body
 		return p
 	}
-	left := leftCols(w, p.Kind)
 	side := body
 	if left > 0 {
 		p.of[intent.Terminal] = image.Rect(body.Min.X, body.Min.Y, body.Min.X+left, body.Max.Y)
 		side.Min.X += left
+	}
+	if w.Dock > 0 && beside {
+		side.Max.Y -= dockRows(w.Dock, side.Dy())
+		p.Dock = image.Rect(side.Min.X, side.Max.Y, side.Max.X, body.Max.Y)
+		p.of[sidePane(w)] = side
+		return p
 	}
 	switch {
 	case side.Empty():
@@ -138,9 +156,6 @@ func sidePane(w Wish) intent.Pane {
 	}
 	return intent.Changes
 }
-
-// paneRows is the least that a pane has, its border included.
-const paneRows = 5
 
 // netRows is Network's height in a side column.
 func netRows(share, rows int) int {

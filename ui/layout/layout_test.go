@@ -77,6 +77,33 @@ func TestWorkbench(t *testing.T) {
 		{"deciding", Wish{Cols: 120, Rows: 35, Focus: intent.Actions, Shape: Shape{Preset: intent.Deciding}}, Panes{
 			Kind: Wide, Title: r(0, 0, 120, 1), of: rooms{intent.Terminal: r(0, 1, 72, 16), intent.Changes: r(72, 1, 48, 11), intent.Network: r(72, 12, 48, 5), intent.Actions: r(0, 17, 120, 17)}, Held: r(0, 34, 120, 1),
 		}},
+		{"80×24 with a question: the panes are less high", Wish{Cols: 80, Rows: 24, Focus: intent.Terminal, Dock: 13}, Panes{
+			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 48, 6), intent.Changes: r(48, 1, 32, 6), intent.Actions: r(0, 20, 80, 3)},
+			Dock: r(0, 7, 80, 13), Held: r(0, 23, 80, 1),
+		}},
+		{"80×24 with a long question, which leaves some of the panes", Wish{Cols: 80, Rows: 24, Focus: intent.Terminal, Dock: 99}, Panes{
+			Kind: Medium, Title: r(0, 0, 80, 1), of: rooms{intent.Terminal: r(0, 1, 48, 5), intent.Changes: r(48, 1, 32, 5), intent.Actions: r(0, 20, 80, 3)},
+			Dock: r(0, 6, 80, 14), Held: r(0, 23, 80, 1),
+		}},
+		{"40×12 with a question, which is alone above the strip", Wish{Cols: 40, Rows: 12, Focus: intent.Terminal, Dock: 13}, Panes{
+			Kind: Narrow, Title: r(0, 0, 40, 1), Tabs: r(0, 1, 40, 1), of: rooms{intent.Actions: r(0, 8, 40, 3)}, Dock: r(0, 2, 40, 6), Held: r(0, 11, 40, 1),
+		}},
+		{"narrow, actions, with a question: it is beside the Terminal", Wish{Cols: 60, Rows: 20, Focus: intent.Actions, Dock: 9}, Panes{
+			Kind: Narrow, Title: r(0, 0, 60, 1), Tabs: r(0, 1, 60, 1), of: rooms{intent.Terminal: r(0, 2, 60, 5), intent.Actions: r(0, 16, 60, 3)},
+			Dock: r(0, 7, 60, 9), Held: r(0, 19, 60, 1),
+		}},
+		{"120×35 with a question", Wish{Cols: 120, Rows: 35, Focus: intent.Terminal, Dock: 13}, Panes{
+			Kind: Wide, Title: r(0, 0, 120, 1), of: rooms{intent.Terminal: r(0, 1, 72, 15), intent.Changes: r(72, 1, 48, 10), intent.Network: r(72, 11, 48, 5), intent.Actions: r(0, 29, 120, 5)},
+			Dock: r(0, 16, 120, 13), Held: r(0, 34, 120, 1),
+		}},
+		{"200×50 with a question: it is in the side column, the Terminal stays whole", Wish{Cols: 200, Rows: 50, Focus: intent.Terminal, Dock: 13}, Panes{
+			Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Terminal: r(0, 1, 120, 36), intent.Changes: r(120, 1, 80, 23), intent.Actions: r(0, 37, 200, 12)},
+			Dock: r(120, 24, 80, 13), Held: r(0, 49, 200, 1),
+		}},
+		{"200×50, zoomed, with a question", Wish{Cols: 200, Rows: 50, Focus: intent.Actions, Zoom: true, Dock: 13}, Panes{
+			zoom: true, Kind: Wide, Title: r(0, 0, 200, 1), of: rooms{intent.Terminal: r(0, 1, 200, 32), intent.Actions: r(0, 46, 200, 3)},
+			Dock: r(0, 33, 200, 13), Held: r(0, 49, 200, 1),
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Workbench(tt.wish); got != tt.want {
@@ -105,6 +132,7 @@ func anyWish(t *rapid.T) Wish {
 func TestWorkbenchProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := anyWish(t)
+		w.Dock = rapid.SampledFrom([]int{0, 0, 1, 9, 13, 30, 500}).Draw(t, "dock")
 		p := Workbench(w)
 		if w.Cols < MinCols || w.Rows < MinRows {
 			if p != (Panes{}) {
@@ -112,7 +140,7 @@ func TestWorkbenchProperties(t *testing.T) {
 			}
 			return
 		}
-		all := []image.Rectangle{p.Title, p.Tabs, p.Of(intent.Terminal), p.Of(intent.Changes), p.Of(intent.Network), p.Of(intent.Actions), p.Transport, p.Held}
+		all := []image.Rectangle{p.Title, p.Tabs, p.Of(intent.Terminal), p.Of(intent.Changes), p.Of(intent.Network), p.Of(intent.Actions), p.Transport, p.Dock, p.Held}
 		area := 0
 		for i, a := range all {
 			area += a.Dx() * a.Dy()
@@ -131,7 +159,13 @@ func TestWorkbenchProperties(t *testing.T) {
 		if p.Of(intent.Actions).Dy() < 3 || p.Held.Empty() || p.Title.Empty() || p.Transport.Empty() == w.Transport {
 			t.Fatal("the strip, the held line, the title or the course is hidden")
 		}
+		if (w.Dock > 0) != (p.Dock.Dy() >= 4) {
+			t.Fatalf("a question that wants %d rows has %v", w.Dock, p.Dock)
+		}
 		f := p.Of(w.Focus)
+		if w.Dock > 0 {
+			return
+		}
 		if f.Dx() < 24 || f.Dy() < 3 {
 			t.Fatalf("the focused pane has %v", f)
 		}

@@ -21,6 +21,7 @@ import (
 type arrangement struct {
 	cols, rows int
 	panes      layout.Panes
+	agent      uv.Rectangle // where the Terminal is, or would be without an opened question
 	focus      intent.Pane
 	zoom       bool
 	side       intent.Pane // that is shown where there is room for one
@@ -33,13 +34,20 @@ type arrangement struct {
 	tabAt      []uv.Rectangle
 }
 
-// arrange divides the screen anew, with the transport line or without.
-func (a *arrangement) arrange(transport bool) {
+// arrange divides the screen anew, with the transport line or without. want says how many
+// rows an opened question would like to have, in so many columns; 0: there is none.
+func (a *arrangement) arrange(transport bool, want func(cols int) int) {
 	shape := *a.shape()
 	shape.Preset = cmp.Or(shape.Preset, a.usual)
-	a.panes = layout.Workbench(layout.Wish{
+	wish := layout.Wish{
 		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Shape: shape, Transport: transport,
-	})
+	}
+	a.panes = layout.Workbench(wish)
+	a.agent = a.panes.Of(intent.Terminal)
+	wish.Dock = 1
+	if wish.Dock = want(layout.Workbench(wish).Dock.Dx()); wish.Dock > 0 {
+		a.panes = layout.Workbench(wish)
+	}
 }
 
 // shape is how the person divides as much room as there is.

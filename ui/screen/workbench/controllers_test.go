@@ -50,12 +50,12 @@ func TestArrangement(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := arrangement{cols: c.cols, rows: c.rows, focus: intent.Terminal, side: intent.Changes}
-			a.arrange(false)
+			a.arrange(false, func(int) int { return 0 })
 			for _, i := range c.do {
 				if !a.handle(i) {
 					t.Fatalf("%T isn't handled", i)
 				}
-				a.arrange(false)
+				a.arrange(false, func(int) int { return 0 })
 			}
 			if a.focus != c.focus {
 				t.Errorf("%v has the focus", a.focus)
@@ -68,14 +68,14 @@ func TestArrangement(t *testing.T) {
 		})
 	}
 	a := arrangement{cols: 120, rows: 35, focus: intent.Terminal}
-	a.arrange(false)
+	a.arrange(false, func(int) int { return 0 })
 	before := a.panes.Of(intent.Terminal).Dx()
 	if a.panes.Border(a.panes.Of(intent.Terminal).Max.X, 5) != intent.Columns || a.panes.Border(5, 5) != intent.NoBorder {
 		t.Error("the border between the columns isn't where it is drawn")
 	}
 	for range 50 {
 		a.handle(intent.Resize{DX: -1})
-		a.arrange(false)
+		a.arrange(false, func(int) int { return 0 })
 	}
 	if w := a.panes.Of(intent.Terminal).Dx(); w >= before || w < 30 {
 		t.Errorf("the Terminal was %d wide and is %d", before, w)

@@ -3,6 +3,8 @@ package workbench
 import (
 	"slices"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"stepbox/ui/dialog"
 )
 
@@ -15,6 +17,23 @@ func (s *stack) top() dialog.Dialog {
 		return s.all[n-1]
 	}
 	return nil
+}
+
+// docked is the uppermost dialog that is in the dock, or nil, and how many rows those
+// would like to have that are: the place doesn't change while one leads to another.
+func (s *stack) docked(dst uv.Screen, cols int) (top dialog.Dialog, rows int) {
+	for _, d := range s.all {
+		if want := d.Dock(dst, cols); want > 0 {
+			top, rows = d, max(rows, want)
+		}
+	}
+	return top, rows
+}
+
+// over says whether what has the keys lies over the screen.
+func (s *stack) over(dst uv.Screen) bool {
+	d := s.top()
+	return d != nil && d.Dock(dst, 80) == 0
 }
 
 // busy says whether something is open that isn't only about keys.

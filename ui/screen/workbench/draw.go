@@ -31,6 +31,8 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 			Style: p.S(n.token),
 		}}
 	}
+	top := s.asking.dialogs.top()
+	docked, _ := s.asking.dialogs.docked(dst, s.view.panes.Dock.Dx())
 	var cursor *tea.Cursor
 	for _, pane := range []struct {
 		id   intent.Pane
@@ -47,19 +49,24 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		}
 		pf := f
 		pf.Number = strconv.Itoa(int(pane.id))
-		pf.Focused = pane.id == s.view.focus
+		pf.Focused = pane.id == s.view.focus && (docked == nil || docked != top)
 		if c := pane.draw(dst, r, pf); c != nil {
 			cursor = c
 		}
 	}
 	s.course.draw(dst, s.view.panes.Transport, f)
 	s.heldLine(dst, s.view.panes.Held, f)
-	if len(s.asking.dialogs.all) == 0 {
+	if docked != nil {
+		df := f
+		df.Focused = docked == top
+		cursor = docked.Draw(dst, s.view.panes.Dock, df)
+	}
+	if top == nil || docked == top {
 		return cursor
 	}
 	body := uv.Rect(0, s.view.panes.Title.Max.Y, area.Dx(), s.view.panes.Held.Min.Y-s.view.panes.Title.Max.Y)
 	paint.Dim(dst, body, p.S(themes.Faint))
-	return s.asking.dialogs.top().Draw(dst, body, f)
+	return top.Draw(dst, body, f)
 }
 
 func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {

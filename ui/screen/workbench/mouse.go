@@ -87,13 +87,14 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 	default:
 		return
 	}
-	if d := s.asking.dialogs.top(); d != nil {
+	d := s.asking.dialogs.top()
+	if d != nil && (s.asking.dialogs.over(s.asking.ruler()) || uv.Pos(e.X, e.Y).In(s.view.panes.Dock)) {
 		d.Wheel(by)
 		return
 	}
 	switch s.view.panes.At(e.X, e.Y) {
 	case intent.Terminal:
-		s.agent.wheel(e, m, by, s.view.focus == intent.Terminal)
+		s.agent.wheel(e, m, by, d == nil && s.view.focus == intent.Terminal)
 	case intent.Changes:
 		s.changes.pane.Wheel(e.X, e.Y, by)
 	case intent.Network:

@@ -155,10 +155,13 @@ func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
 // size, dialogs and the quiet time in line with what will be drawn next, and
 // fetches what that lacks.
 func (s *Screen) follow() tea.Cmd {
-	s.view.arrange(s.course.shown())
-	s.agent.fit(s.view.panes.Of(intent.Terminal).Inset(1))
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	s.sumUp()
+	s.view.arrange(s.course.shown(), func(cols int) int {
+		_, rows := s.asking.dialogs.docked(s.asking.ruler(), cols)
+		return rows
+	})
+	s.agent.fit(s.view.agent.Inset(1))
 	var late tea.Cmd
 	if later := s.course.later; s.course.read && len(later) > 0 {
 		s.course.later = nil

@@ -1,0 +1,51 @@
+package ui
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+)
+
+// A question is beside what it is about: the panes above it are less high, the agent's
+// screen isn't, and where its cursor is stays in view.
+func TestQuestionIsDocked(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 35}, {200, 50}} {
+		for _, q := range []api.Question{sceneQuestion(), sceneLongQuestion(), sceneEdit(), sceneConnection(), sceneFlood()} {
+			d := bench(t, sceneWorkbench(q), size[0], size[1], "plain")
+			before := d.c.LastTerminal().Sizes()
+			d.press(leader, "a")
+			d.shows(" held ")
+			d.advance(time.Second)
+			inOrder(t, d.text(), "Terminal", "> ", "4 Actions", "◆")
+			if now := d.c.LastTerminal().Sizes(); !slices.Equal(before, now) {
+				t.Errorf("%v: the agent's screen was resized: %v", size, now[len(before):])
+			}
+			d.press("esc")
+			d.idle()
+			if now := d.c.LastTerminal().Sizes(); !slices.Equal(before, now) {
+				t.Errorf("%v: the agent's screen was resized: %v", size, now[len(before):])
+			}
+			d.send(tea.WindowSizeMsg{Width: size[0] + 5, Height: size[1] + 2})
+			d.until("a window's size is told", func() bool { return len(d.c.LastTerminal().Sizes()) > len(before) })
+		}
+	}
+}
+
+// What lies over a question hides it: none of it counts as read meanwhile.
+func TestCoveredQuestionIsNotRead(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneQuestion()), 60, 12, "plain")
+	d.press(leader, "a", "?")
+	d.shows("Keys")
+	d.send(tea.WindowSizeMsg{Width: 60, Height: 35})
+	d.send(tea.WindowSizeMsg{Width: 60, Height: 12})
+	d.press("esc")
+	d.shows("scroll through all of it first")
+	d.calmly("a")
+	d.decided()
+}
