@@ -1,7 +1,5 @@
 package screen
 
-import "github.com/charmbracelet/x/ansi"
-
 func (s *Screen) eraseLine(how int) {
 	c := &s.cursor
 	bg := s.background()
@@ -60,13 +58,9 @@ func (s *Screen) repeatLast(n int) {
 	if s.repeat == "" {
 		return
 	}
-	w := 1
-	if len(s.repeat) > 1 {
-		_, w = ansi.FirstGraphemeCluster(s.repeat, ansi.GraphemeWidth)
-	}
 	n = min(n, s.cols-s.cursor.x)
 	for range n {
-		s.place(s.repeat, clamp(w, 1, 2), false)
+		s.place(s.repeat, clusterWidth(s.repeat), false)
 	}
 	s.joint = joint{}
 }

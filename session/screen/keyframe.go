@@ -158,6 +158,11 @@ func (k *keyframe) cell(c *cell) {
 		}
 	}
 	k.plain = plain
+	if !plain && c.width == 1 && k.level < 3 && clusterWidth(content) > 1 {
+		_, n := utf8.DecodeRuneInString(content) // the rest would make it wide
+		fmt.Fprintf(k, "%s\x1b_%sjoin=%x\x1b\\", content[:n], privateState, content[n:])
+		return
+	}
 	if k.level >= 3 && len(content) > 4 {
 		content = " "
 		if c.width > 1 {

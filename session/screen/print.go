@@ -1,8 +1,6 @@
 package screen
 
 import (
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -129,7 +127,7 @@ func (s *Screen) printRune(r rune) {
 		return // C1 controls, as characters: nobody sends them for good
 	}
 	e := s.class(r)
-	if s.joint.valid && !(e.plain && s.joint.plain) && s.join(r) {
+	if s.joint.valid && !(e.plain && s.joint.plain) && s.join(r, int(e.width)) {
 		return
 	}
 	if e.width == 0 {
@@ -164,53 +162,55 @@ func (s *Screen) place(content string, w int, plain bool) {
 	s.advance(w, w, right, plain)
 }
 
-// join adds r to the character before it, if the two are one (UAX 29).
-func (s *Screen) join(r rune) bool {
-	g := s.page.grid
+// join adds r to the character before it, if the two are shown as one: a mark
+// that takes no room, or what belongs to an emoji. The rest of what UAX 29 counts
+// as one character, such as a syllable of Bengali, takes as many columns as its
+// parts: so count the C library and with it the programs that lay out their lines.
+func (s *Screen) join(r rune, w int) bool {
 	j := &s.joint
-	head := g.cell(j.x, j.y)
+	head := s.page.grid.cell(j.x, j.y)
 	var buf [maxCluster + utf8.UTFMax]byte
 	n := copy(buf[:], head.text)
-	n += utf8.EncodeRune(buf[n:], r)
-	if r >= 0x300 && r < 0x370 {
-		// Combining diacritical marks join anything and change no width: those
-		// that a hostile guest stacks shouldn't cost more than they must.
-		j.plain = false
-		if n <= maxCluster {
-			s.setCluster(head, string(buf[:n]))
-		}
-		return true
+	if w > 0 && !ofEmoji(buf[:n], r) {
+		return false
 	}
-	cluster, w := ansi.FirstGraphemeCluster(buf[:n], ansi.GraphemeWidth)
-	if len(cluster) < n {
+	n += utf8.EncodeRune(buf[n:], r)
+	// Combining diacritical marks join anything: those that a hostile guest
+	// stacks shouldn't cost more than they must.
+	plain := r >= 0x300 && r < 0x370
+	if !plain {
+		if cluster, _ := ansi.FirstGraphemeCluster(buf[:n], ansi.GraphemeWidth); len(cluster) < n {
+			return false
+		}
+	}
+	if (w > 0 || r == emojiSelector) && head.width == 1 && clusterWidth(string(buf[:n])) == 2 && !s.widen() && w > 0 {
 		return false
 	}
 	j.plain = false
-	if n > maxCluster {
-		return true // too many marks: dropped
+	if n <= maxCluster {
+		s.setCluster(s.page.grid.cell(j.x, j.y), string(buf[:n]))
 	}
-	switch {
-	case w == int(head.width):
-		s.setCluster(head, string(cluster))
-	case w == 2:
-		// The mark makes it wide. Where there is no room it is left out: what
-		// a cell holds must never be wider than the cell.
-		c := &s.cursor
-		right := s.rightEdge()
-		if c.wrap || c.y != j.y || c.x != j.x+1 || j.x+2 > right {
-			return true
-		}
-		if s.modes.insert {
-			g.shift(c.x, c.y, 1, right, s.background())
-		}
-		s.repeat = string(cluster)
-		g.put(j.x, j.y, cell{text: s.repeat, pen: g.cell(j.x, j.y).pen, width: 2})
-		c.x++
-		if c.wrap = c.x >= right; c.wrap {
-			c.x = right - 1
-		}
+	return true
+}
+
+// widen gives the character before the cursor a second column, if there is room.
+func (s *Screen) widen() bool {
+	g, c, j := s.page.grid, &s.cursor, &s.joint
+	right := s.rightEdge()
+	if c.wrap || c.y != j.y || c.x != j.x+1 || j.x+2 > right {
+		return false
 	}
-	return true // where it would become narrow it stays as it is
+	if s.modes.insert {
+		g.shift(c.x, c.y, 1, right, s.background())
+	}
+	head := *g.cell(j.x, j.y)
+	head.width = 2
+	g.put(j.x, j.y, head)
+	c.x++
+	if c.wrap = c.x >= right; c.wrap {
+		c.x = right - 1
+	}
+	return true
 }
 
 // setCluster changes what the last character's cell holds.
@@ -229,35 +229,13 @@ type runeClass struct {
 	plain bool
 }
 
-// class looks a character up in a small cache: asking the segmenter costs more
+// class looks a character up in a small cache: finding its width costs more
 // than all the rest of printing.
 func (s *Screen) class(r rune) *runeClass {
 	e := &s.recent[uint32(r)%uint32(len(s.recent))]
 	if e.r != r {
-		*e = classify(r)
+		w := runeWidth(r)
+		*e = runeClass{r: r, text: string(r), width: int8(w), plain: w > 0 && !indicator(r) && !tone(r)}
 	}
 	return e
-}
-
-func classify(r rune) runeClass {
-	v := string(r)
-	_, w := ansi.FirstGraphemeCluster(v, ansi.GraphemeWidth)
-	joins := func(v string) bool {
-		cluster, _ := ansi.FirstGraphemeCluster(v, ansi.GraphemeWidth)
-		return len(cluster) == len(v)
-	}
-	// Marks join anything, regional indicators and conjoining jamo their like,
-	// a leading jamo a syllable, a prepended sign anything.
-	plain := !joins("a"+v) && !joins(v+v) && !joins(v+"\uac01") && !joins(v+"a")
-	return runeClass{r: r, text: v, width: int8(min(w, 2)), plain: plain}
-}
-
-// wholeCluster says that v is what one cell may hold: a single visible character
-// with its marks, valid, bounded, without controls.
-func wholeCluster(v string) bool {
-	if len(v) == 0 || len(v) > maxCluster || !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
-		return false
-	}
-	cluster, w := ansi.FirstGraphemeCluster(v, ansi.GraphemeWidth)
-	return len(cluster) == len(v) && w >= 1
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // privateState begins an APC that carries what no standard sequence says: a
-// pending wrap, where a mark would still join, what REP repeats, which lines
-// were wrapped, how much of a picture came. It is only of use after the rest of a keyframe. A guest that
+// pending wrap, where a mark would still join or has joined though there was no
+// room, what REP repeats, which lines were wrapped, how much of a picture came. It is only of use after the rest of a keyframe. A guest that
 // sends it gets nothing it couldn't have by printing.
 const privateState = "stepbox;"
 
@@ -52,6 +52,12 @@ func (s *Screen) restore(state string) {
 		case key == "more":
 			n, _ := strconv.Atoi(value) // not a number: none
 			s.scan.carried = clamp(n, 0, maxPicture)
+		case key == "join" && s.joint.valid && len(value) <= 2*maxCluster:
+			head := s.page.grid.cell(s.joint.x, s.joint.y)
+			if b, err := hex.DecodeString(value); err == nil && wholeCluster(head.text+string(b)) {
+				s.setCluster(head, head.text+string(b))
+				s.joint.plain = false
+			}
 		case key == "repeat" && len(value) <= 2*maxCluster:
 			if b, err := hex.DecodeString(value); err == nil && (len(b) == 0 || wholeCluster(string(b))) {
 				s.repeat = string(b)

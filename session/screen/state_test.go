@@ -160,7 +160,7 @@ var pieces = []string{
 	"\x1b[?1000;1006h", "\x1b[?1003h", "\x1b[?1002l", "\x1b[?9h", "\x1b[?1004h", "\x1b[?2004h", "\x1b[?2026h", "\x1b[?2026l", "\x1b[?1007l", "\x1b[4 q", "\x1b[0 q", "\x1b[?12l",
 	"\x1b[c", "\x1b[>c", "\x1b[6n", "\x1b[?6n", "\x1b[?2026$p", "\x1b[?u", "\x1b[18t", "\x1b[22;0t", "\x1b[23;0t", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\x1b]11;?\a", "\x1b]4;1;?\x1b\\",
 	"\x1b]0;title ✳ “x”\a", "\x1b]2;\x1b\\", "\x1b]8;id=1;https://example.org/a\x1b\\", "\x1b]8;;\x1b\\", "\x1b]8;;file:///etc/passwd\a", "\x1b]11;#102030\a", "\x1b]10;rgb:1/2/3\x1b\\", "\x1b]111\a", "\x1b]52;c;aGk=\a", "\x1b]9;hi\a", "\x1bkname\x1b\\",
-	"\x1b_stepbox;wrap\x1b\\", "\x1b_stepbox;at=3,2;repeat=c3a9;joint=1,1;soft\x1b\\", "\x1b_stepbox;repeat=1b5b;joint=9999,-1\x1b\\",
+	"\x1b_stepbox;wrap\x1b\\", "\x1b_stepbox;join=efb88f\x1b\\", "\x1b[1;99H☺\ufe0f\x1b[H\x1b[@", "का", "🇩🇪🇫", "☝🏽", "\u00ad", "\x1b_stepbox;at=3,2;repeat=c3a9;joint=1,1;soft\x1b\\", "\x1b_stepbox;repeat=1b5b;joint=9999,-1\x1b\\",
 	"\x1b", "\x1b[", "\x1b[12", "\x1b]0;abc", "\x1bP", "\x18", "\x1a", "\x1b[<1;2m", "\x1b[1;2;3", "\x1b[?", "\x1b[ ", "\x1b( ", "\x7f",
 	"\x1b[1;24r\x1b[3S", "a\x1b[88888888b", "\x1b[99999999999999999999C", "\x1b[65535;65535H", "\x1b[9999L", "\x1b[9999@",
 }

@@ -106,7 +106,7 @@ func Workbench(w Wish) Panes {
 		return p
 	}
 	left, strip := leftCols(w, p.Kind), stripRows(w, body.Dy())
-	beside := !alone && body.Dx()-left >= besideCols && body.Dy()-strip >= bepaneRows
+	beside := !alone && body.Dx()-left >= besideCols && body.Dy()-strip >= besideRows
 	if w.Dock > 0 && !beside {
 		strip = min(strip, dockedStrip(w.Rows))
 	}
