@@ -11,6 +11,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/config"
 	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
@@ -82,11 +83,15 @@ func (m *Model) join(o opened) tea.Cmd {
 	if m.opt.Layout != nil {
 		keep = m.opt.Layout.Keep
 	}
+	may := m.opt.Config.Copies
+	if _, known := m.copies[o.id]; !known && (may == config.Allow || may == config.Deny) {
+		m.copies[o.id] = may == config.Allow
+	}
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
-		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep,
+		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies,
 		Method: func() ansi.Method { return m.method },
 		Copy:   m.copy,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,

@@ -47,7 +47,10 @@ func drive(t *testing.T, c *fakeClient, cols, rows int, o Options) *driver {
 	t.Helper()
 	d := &driver{t: t, c: c, msgs: make(chan tea.Msg, 4096)}
 	d.now.Store(sceneNow.UnixNano())
-	o.Client, o.NewTerminal = c, newFakeEmulator
+	o.Client = c
+	if o.NewTerminal == nil {
+		o.NewTerminal = newFakeEmulator
+	}
 	o.Now = func() time.Time { return time.Unix(0, d.now.Load()).UTC() }
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }

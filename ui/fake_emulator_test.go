@@ -29,16 +29,18 @@ func (e *fakeEmulator) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (e *fakeEmulator) Resize(cols, rows int)       { e.cols, e.rows = cols, rows }
-func (e *fakeEmulator) Size() (cols, rows int)      { return e.cols, e.rows }
-func (e *fakeEmulator) Title() string               { return "" }
-func (e *fakeEmulator) ScrollbackLen() int          { return max(0, len(e.Text())-e.rows) }
-func (e *fakeEmulator) AltScreen() bool             { return e.Alt }
-func (e *fakeEmulator) AlternateScroll() bool       { return e.Alt }
-func (e *fakeEmulator) EncodePaste(s string) []byte { return []byte(s) }
-func (e *fakeEmulator) Text() []string              { return strings.Split(e.text, "\n") }
-func (e *fakeEmulator) At(time.Duration)            {}
-func (e *fakeEmulator) Seen() (uint64, bool)        { return uint64(len(e.text)), true }
+func (e *fakeEmulator) FocusEvents() bool                                            { return false }
+func (e *fakeEmulator) OnSignal(func(), func(title, text string), func(text string)) {}
+func (e *fakeEmulator) Resize(cols, rows int)                                        { e.cols, e.rows = cols, rows }
+func (e *fakeEmulator) Size() (cols, rows int)                                       { return e.cols, e.rows }
+func (e *fakeEmulator) Title() string                                                { return "" }
+func (e *fakeEmulator) ScrollbackLen() int                                           { return max(0, len(e.Text())-e.rows) }
+func (e *fakeEmulator) AltScreen() bool                                              { return e.Alt }
+func (e *fakeEmulator) AlternateScroll() bool                                        { return e.Alt }
+func (e *fakeEmulator) EncodePaste(s string) []byte                                  { return []byte(s) }
+func (e *fakeEmulator) Text() []string                                               { return strings.Split(e.text, "\n") }
+func (e *fakeEmulator) At(time.Duration)                                             {}
+func (e *fakeEmulator) Seen() (uint64, bool)                                         { return uint64(len(e.text)), true }
 
 func (e *fakeEmulator) EncodeKey(k uv.KeyPressEvent) []byte {
 	switch k.Code {

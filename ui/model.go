@@ -48,8 +48,9 @@ type Model struct {
 
 	beginning bool // the session to join is being made
 	notify    notifier
-	updated   time.Time // when the last update ended
-	signal    string    // rings or notifies with the next frame
+	copies    map[string]bool // by session: whether its agent may copy to the person's clipboard
+	updated   time.Time       // when the last update ended
+	signal    string          // rings or notifies with the next frame
 	farewell  string
 	err       error
 }
@@ -89,7 +90,7 @@ func New(o Options) *Model {
 	if o.Config == nil {
 		o.Config = config.Load(func(string) string { return "" })
 	}
-	m := &Model{opt: o, dark: true, method: ansi.WcWidth}
+	m := &Model{opt: o, dark: true, method: ansi.WcWidth, copies: make(map[string]bool)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if m.retheme() != nil { // restyle will say why
 		t, err := themes.Load("dark", "")
@@ -141,7 +142,7 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		m.Restart()
 	}
 	cmd := m.update(msg)
-	cmd = tea.Batch(cmd, m.announce())
+	cmd = tea.Batch(cmd, m.announce(), m.pass())
 	if m.bench != nil {
 		cmd = tea.Batch(cmd, m.goTo(m.bench.Leave()))
 	}

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/time/rate"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -20,13 +21,56 @@ import (
 
 // notifier tells the person beyond the screen that something waits for them.
 type notifier struct {
-	newest int64     // the newest question that was announced
-	held   int       // so many were, on the list
-	ended  bool      // the session's end was
-	since  time.Time // when what isn't told yet came up; zero: nothing
-	rang   time.Time // when it was told last
-	focus  focus     // the terminal's
-	runs   bool      // the person's command
+	newest int64         // the newest question that was announced
+	held   int           // so many were, on the list
+	ended  bool          // the session's end was
+	since  time.Time     // when what isn't told yet came up; zero: nothing
+	rang   time.Time     // when it was told last
+	focus  focus         // the terminal's
+	runs   bool          // the person's command
+	bells  *rate.Limiter // of the agent's
+	notes  *rate.Limiter
+}
+
+// How often an agent's bells and notifications are passed on; more of them aren't.
+const (
+	noteEvery = 10 * time.Second
+	noteBurst = 3
+)
+
+// pass passes on what the agent signalled: its bell as it is, a notification as one of ours,
+// with the session's name, which is also said on the screen.
+func (m *Model) pass() tea.Cmd {
+	if m.bench == nil {
+		return nil
+	}
+	heard, n, c := m.bench.Heard(), &m.notify, m.opt.Config.Notify
+	if n.bells == nil {
+		n.bells, n.notes = rate.NewLimiter(rate.Every(bellEvery), 1), rate.NewLimiter(rate.Every(noteEvery), noteBurst)
+	}
+	if c.Agent && heard.Bell && n.bells.AllowN(m.opt.Now(), 1) {
+		m.signal += "\a"
+	}
+	var cmd tea.Cmd
+	for _, note := range heard.Notes {
+		if !n.notes.AllowN(m.opt.Now(), 1) {
+			break
+		}
+		words := harmless(strings.TrimLeft(note.Title+": "+note.Text, ": "))
+		cmd = tea.Batch(cmd, m.bench.Tell(themes.Info, "the agent says: "+words))
+		if c.Agent && !m.unwanted() {
+			name := "stepbox: " + harmless(m.bench.Name())
+			m.signal += osc(c.OSC, name, "› "+words, m.opt.Getenv)
+			cmd = tea.Batch(cmd, m.notifyBy(c.Command, name, "› "+words))
+		}
+	}
+	return cmd
+}
+
+// unwanted says whether the person doesn't want to be told beyond the screen now.
+func (m *Model) unwanted() bool {
+	c := m.opt.Config.Notify
+	return c.When == config.Never || c.When == config.Unfocused && m.notify.focus == focused
 }
 
 type focus int
@@ -60,7 +104,7 @@ func (m *Model) announce() tea.Cmd {
 		return nil
 	}
 	n.since = time.Time{}
-	if title == "" || c.When == config.Never || c.When == config.Unfocused && n.focus == focused {
+	if title == "" || m.unwanted() {
 		return nil
 	}
 	n.rang = now

@@ -31,6 +31,7 @@ type Config struct {
 	Asking        api.Asking
 	Editor, Pager string
 	Clipboard     string // auto, osc52, none, or a command that takes a text
+	Copies        Copies // by agents
 	Memory, Disk  string // as ParseSize reads them
 	CPUs          float64
 	Pids          int64
@@ -57,6 +58,15 @@ const (
 	Never     When = "never"
 )
 
+// Copies says whether agents may copy to the person's clipboard.
+type Copies string
+
+const (
+	Ask   Copies = "ask" // once in a session
+	Allow Copies = "allow"
+	Deny  Copies = "deny"
+)
+
 // Notify is how a person is told that something waits.
 type Notify struct {
 	When    When
@@ -64,6 +74,7 @@ type Notify struct {
 	Bell    bool
 	OSC     string // off, auto, 9, 777 or 99
 	Title   bool
+	Agent   bool     // its bell and notifications, too
 	Command []string // none: none is run
 }
 

@@ -79,6 +79,11 @@ var Settings = []Setting{
 		set: func(c *Config, v []string) error { c.Pager = v[0]; return said(v[0]) }},
 	{Name: "clipboard", Default: "auto", Allowed: "auto, osc52, none, or a command that takes the text as its input", About: "what fills your clipboard: auto is the terminal by OSC 52, and wl-copy, xclip, xsel or clip.exe where there is one",
 		set: func(c *Config, v []string) error { c.Clipboard = v[0]; return said(v[0]) }},
+	{Name: "agent-copies", Default: string(Ask), Allowed: "ask, allow or deny", About: "whether agents may copy to your clipboard, by OSC 52: ask is once in a session; none ever reads it",
+		set: func(c *Config, v []string) error {
+			c.Copies = Copies(v[0])
+			return oneOf(slices.Contains([]Copies{Ask, Allow, Deny}, c.Copies), "ask, allow or deny")
+		}},
 	{Name: "add-dir", Allowed: "a list of folders like [~/lib:ro]", About: "folders that new sessions have besides the project, at their own paths: :ro to be read, else what is written stays in the session", list: true,
 		set: func(c *Config, v []string) error {
 			c.Dirs = v
@@ -150,6 +155,8 @@ var Settings = []Setting{
 		}},
 	{Name: "notify.title", Default: "true", Allowed: "true or false", About: "say in the terminal's title what is held",
 		set: func(c *Config, v []string) error { return truth(&c.Notify.Title, v[0]) }},
+	{Name: "notify.agent", Default: "true", Allowed: "true or false", About: "pass on the agent's own bell, and its notifications in these ways",
+		set: func(c *Config, v []string) error { return truth(&c.Notify.Agent, v[0]) }},
 	{Name: "notify.command", Allowed: "a list: a program and its arguments", About: "a program to run, with a title and a text as two more arguments, like [notify-send]", list: true,
 		set: func(c *Config, v []string) error {
 			c.Notify.Command = v

@@ -135,10 +135,11 @@ type (
 		Text string
 		What string // in words, where that isn't the text itself
 	}
-	TakeOut  struct{ sealed }     // copy what is selected: a menu where that may be several things
-	CopyDiff struct{ sealed }     // of what is selected, as git apply takes it
-	Browse   struct{ URL string } // open a page in the person's browser
-	WebPage  struct {             // show a page's address, to open or copy it
+	TakeOut     struct{ sealed }     // copy what is selected: a menu where that may be several things
+	CopyDiff    struct{ sealed }     // of what is selected, as git apply takes it
+	AgentCopies struct{ sealed }     // ask whether the agent may copy to the clipboard
+	Browse      struct{ URL string } // open a page in the person's browser
+	WebPage     struct {             // show a page's address, to open or copy it
 		Page api.WebPage
 		Open bool
 	}
@@ -263,6 +264,9 @@ type (
 	DoFork struct{ sealed }
 	// DoKill kills an action's processes, or for Action 0 the whole sandbox.
 	DoKill struct{ Action int }
+	// DoCopies lets the session's agent copy to the person's clipboard from now on, first
+	// the text that was shown; "" is none.
+	DoCopies struct{ Text string }
 	// Run is a command picked from the palette.
 	Run struct{ Intent Intent }
 )
@@ -279,7 +283,7 @@ func Decides(i Intent) bool {
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {
-	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, Resume, Forget:
+	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, AgentCopies, Resume, Forget:
 		return true
 	}
 	return Decides(i)
@@ -341,6 +345,7 @@ func (UndoApply) intent()   {}
 func (Place) intent()       {}
 func (Label) intent()       {}
 func (DoKill) intent()      {}
+func (DoCopies) intent()    {}
 func (Run) intent()         {}
 func (Seek) intent()        {}
 func (ActionStep) intent()  {}

@@ -144,6 +144,9 @@ type Emulator interface {
 	EncodeKey(k uv.KeyPressEvent) []byte
 	EncodeMouse(m uv.MouseEvent, x, y int) []byte
 	EncodePaste(s string) []byte
+	// OnSignal sets who is told, during Write, of bells, notifications and copied texts.
+	OnSignal(bell func(), notify func(title, text string), copied func(text string))
+	FocusEvents() bool     // whether the program is to be told when it has the keys
 	AlternateScroll() bool // whether the wheel is to become arrow keys on the alternate screen
 }
 

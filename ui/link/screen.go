@@ -15,16 +15,18 @@ type Screen struct {
 	emu     Emulator // guarded by mu; nil before the first keyframe
 	version uint64   // guarded by mu; grows with every slice
 	told    bool     // guarded by mu; somebody was told, and hasn't looked yet
+	signals Signals  // guarded by mu; that weren't taken
+	rung    bool     // guarded by mu; somebody is to be told of them
 }
 
-// news says whether somebody is to be told that the screen moved on: once until
-// it is drawn, so that a flood costs nothing while nobody looks.
+// news says whether somebody is to be told that the screen moved on, or of signals: once
+// until it is drawn, so that a flood costs nothing while nobody looks.
 func (s *Screen) news() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.told
-	s.told = true
-	return !told
+	news := !s.told || s.rung
+	s.told, s.rung = true, false
+	return news
 }
 
 // Seen is With for who draws the screen.

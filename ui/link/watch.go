@@ -57,7 +57,7 @@ func (l *Link) view() error {
 			return err
 		}
 		if f.Kind == api.FrameKeyframe && f.Cols > 0 && f.Rows > 0 {
-			l.Screen.put(l.newEmu(f.Cols, f.Rows))
+			l.Screen.put(l.Screen.listen(l.newEmu(f.Cols, f.Rows)))
 		}
 		l.Screen.feed(f, func() bool {
 			l.dirty()

@@ -3,6 +3,7 @@ package workbench
 import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -15,6 +16,34 @@ type agent struct {
 	*core
 	pane terminal.Pane
 	size [2]int // what its terminal was asked to be
+	told keyed  // what it knows of the focus
+}
+
+// keyed is what the agent was told of whether it has the keys.
+type keyed int
+
+const (
+	untold keyed = iota // it doesn't want to know
+	keysHere
+	keysElsewhere
+)
+
+// attend tells an agent that wants to know whether it has the keys: its pane the focus, and
+// the person's terminal theirs.
+func (a *agent) attend(has bool) {
+	wants := false
+	a.link.Screen.With(func(e link.Emulator) { wants = e.FocusEvents() && a.types() })
+	now, words := keysElsewhere, ansi.Blur
+	switch {
+	case !wants:
+		now = untold
+	case has:
+		now, words = keysHere, ansi.Focus
+	}
+	if now != a.told && now != untold {
+		a.link.Type([]byte(words)) // refused: it doesn't read, and is told again
+	}
+	a.told = now
 }
 
 // key sends a key, through the one queue.

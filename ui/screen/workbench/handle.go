@@ -42,7 +42,13 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Detach, intent.Home, intent.Quit:
 		s.leave = i
 	case intent.FirstHeld:
+		if len(s.st.Questions) == 0 {
+			s.signals.ask()
+			return nil
+		}
 		s.asking.open(s.st.Questions[0])
+	case intent.AgentCopies:
+		s.signals.ask()
 	case intent.HeldStep:
 		if len(s.st.Questions) == 0 {
 			s.view.stepFocus(i.By)

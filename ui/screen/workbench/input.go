@@ -140,6 +140,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		if _, ok := d.(*dialog.Bisect); ok && s.stopBisect != nil {
 			s.stopBisect()
 		}
+		s.signals.left(d)
 		s.asking.dialogs.close(d)
 	case intent.Decide:
 		return s.answer(r)
@@ -184,6 +185,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.DoPage:
 		s.asking.dialogs.close(d)
 		return s.ops.page(r.Page, r.Open)
+	case intent.DoCopies:
+		s.asking.dialogs.close(d)
+		return s.signals.allow(r.Text)
 	case intent.DoKill:
 		s.asking.dialogs.close(d)
 		return s.ops.kill(r.Action)

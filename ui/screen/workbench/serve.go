@@ -27,6 +27,7 @@ func (s *Screen) offers() (out []keys.Binding) {
 		return nil
 	}
 	ses := &s.present().Session
+	out = append(out, s.signals.offers()...)
 	for _, p := range slices.Backward(ses.Pages) {
 		out = append(out,
 			keys.Command("open page", p.Host+": show its address, to open it in your browser", intent.WebPage{Page: p, Open: true}),

@@ -22,7 +22,7 @@ func (s *Screen) Why(i intent.Intent) string {
 	if s.cfg.Watching && intent.Acts(i) {
 		return watchingOnly
 	}
-	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 {
+	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 && s.signals.waits == "" {
 		return "nothing is held"
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
@@ -30,7 +30,7 @@ func (s *Screen) Why(i intent.Intent) string {
 	}
 	switch i.(type) {
 	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
-		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode, intent.Publish, intent.Unpublish, intent.WebPage:
+		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode, intent.Publish, intent.Unpublish, intent.WebPage, intent.AgentCopies:
 		if !s.live() {
 			return "the session has ended"
 		}

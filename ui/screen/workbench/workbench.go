@@ -49,6 +49,9 @@ type Config struct {
 	Save func(ctx context.Context, id, key string, at api.Moment, name string) error
 	// Copy fills the person's clipboard, and says that it did.
 	Copy func(text, what string) tea.Cmd
+	// Copies remembers, by session, whether its agent may copy to the person's clipboard;
+	// those that aren't in it are asked about.
+	Copies map[string]bool
 	// Browse opens a page in the person's browser; nil where there is none.
 	Browse    func(ctx context.Context, url string) error
 	CanFork   bool // the same of intent.Fork
@@ -66,6 +69,7 @@ type Screen struct {
 	rules   ruling
 	asking  asking
 	ops     operations
+	signals signalling
 	course  transport
 
 	leader     bool          // the leader key was pressed
@@ -93,6 +97,7 @@ func New(c Config) *Screen {
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, typing: s.typing}
 	s.reach.rules, s.asking.rules = &s.rules, &s.rules
 	s.ops = operations{core: k, dialogs: &s.asking.dialogs, cancel: func() {}}
+	s.signals = signalling{core: k, dialogs: &s.asking.dialogs}
 	return s
 }
 
@@ -162,6 +167,7 @@ func (s *Screen) follow() tea.Cmd {
 		return rows
 	})
 	s.agent.fit(s.view.agent.Inset(1))
+	s.agent.attend(s.window && s.view.focus == intent.Terminal)
 	var late tea.Cmd
 	if later := s.course.later; s.course.read && len(later) > 0 {
 		s.course.later = nil
@@ -227,7 +233,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case link.Events:
 		cmd = tea.Batch(s.events(m), s.link.Next())
 	case link.Drawn:
-		cmd = s.link.Next()
+		cmd = tea.Batch(s.signals.hear(), s.link.Next())
 	case link.Moved:
 		s.moved(m)
 		cmd = s.link.Next()

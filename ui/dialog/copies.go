@@ -1,0 +1,52 @@
+package dialog
+
+import (
+	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/paint"
+)
+
+// How much is shown of what an agent wants to copy.
+const (
+	copyShown = 2000 // bytes
+	copyRows  = 12
+)
+
+// ConfirmCopies asks whether the agent may copy to the person's clipboard, from now on and
+// first the text that it wants to; "" is none yet.
+func ConfirmCopies(copied string) *Confirm {
+	return &Confirm{
+		Title:  "May the agent copy to your clipboard?",
+		Do:     intent.DoCopies{Text: copied},
+		YesFor: "yes, in this session",
+		Shown:  confirms("copies " + copied),
+		build: func(dst uv.Screen, width int) []row {
+			var out []row
+			if copied != "" {
+				out = pair(dst, "it copies", paint.Bytes(int64(len(copied)))+", which "+begins(copied), width, themes.Strong)
+				var lines []row
+				for line := range strings.SplitSeq(strings.ReplaceAll(api.Trim(copied, copyShown), "\t", "    "), "\n") {
+					for _, r := range paint.Wrap(dst, line, width-2) {
+						lines = append(lines, row{spans: []text{{r, themes.Inset}}, inset: true, indent: 1})
+					}
+				}
+				out = append(append(out, row{}), lines[:min(len(lines), copyRows)]...)
+				out = append(out, row{})
+			}
+			words := "It can replace what you copied at any time: look at what you paste, above all into a shell. It never reads your clipboard."
+			return append(out, wrapped(dst, words, width, themes.Warn)...)
+		},
+	}
+}
+
+func begins(text string) string {
+	if len(text) > copyShown || strings.Count(text, "\n") >= copyRows {
+		return "begins so:"
+	}
+	return "is:"
+}

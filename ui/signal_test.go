@@ -1,0 +1,193 @@
+package ui
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/screen"
+	"stepbox/ui/config"
+	"stepbox/ui/link"
+)
+
+// joined shows a session whose terminal is a real one.
+func joined(t *testing.T, o Options) *driver {
+	t.Helper()
+	c := sceneWorkbench()
+	o.Session, o.Theme = sceneSession().ID, "plain"
+	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
+	if o.Config == nil {
+		o.Config = config.Load(func(string) string { return "" })
+	}
+	d := drive(t, c, 120, 35, o)
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
+	d.idle()
+	d.advance(time.Second)
+	return d
+}
+
+// prints has the agent print something, and waits until it is drawn.
+func (d *driver) prints(text string) {
+	d.t.Helper()
+	d.c.LastTerminal().Output(text + "\r\n.")
+	d.idle()
+}
+
+func copying(text string) string {
+	return "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"
+}
+
+// An agent's bell rings, at most every two seconds, and its notifications are told as ours,
+// few of them and without anything that acts.
+func TestAgentSignals(t *testing.T) {
+	t.Parallel()
+	set := config.Load(func(string) string { return "" })
+	set.Notify.OSC = "9"
+	d := joined(t, Options{Config: set})
+	d.send(tea.BlurMsg{})
+	d.prints("\a\a\a")
+	d.prints("\a")
+	if d.raw != "\a" {
+		t.Errorf("four bells in a moment send %q", d.raw)
+	}
+	d.advance(3 * time.Second)
+	d.prints("\a")
+	if d.raw != "\a\a" {
+		t.Errorf("another sends %q", d.raw)
+	}
+	d.raw = ""
+	d.prints("\x1b]777;notify;the agent;needs ;you\x1b\\")
+	d.shows("the agent says: the agent: needs ,you")
+	if want := "\x1b]9;stepbox: fix-tests › the agent: needs ,you\a"; d.raw != want {
+		t.Errorf("the terminal got %q, not %q", d.raw, want)
+	}
+	d.raw = ""
+	for range 20 {
+		d.prints("\x1b]9;again\a")
+	}
+	if n := strings.Count(d.raw, "again"); n != noteBurst-1 {
+		t.Errorf("%d notifications in a moment were passed on", n)
+	}
+	d.advance(time.Minute)
+	d.raw = ""
+	d.send(tea.FocusMsg{})
+	d.prints("\x1b]9;while looking\a")
+	d.shows("the agent says: while looking")
+	if d.raw != "" {
+		t.Errorf("who looks was sent %q", d.raw)
+	}
+	set.Notify.Agent = false
+	d.send(tea.BlurMsg{})
+	d.advance(time.Minute)
+	d.prints("\a\x1b]9;not wanted\a")
+	if d.raw != "" {
+		t.Errorf("who doesn't want it was sent %q", d.raw)
+	}
+}
+
+// What an agent copies is asked about once. The question comes when it is opened, its yes has
+// to wait as any, and a no holds.
+func TestAgentCopies(t *testing.T) {
+	t.Parallel()
+	d := joined(t, Options{})
+	d.prints(copying("some text\n\x1b[31mof the agent"))
+	d.shows("the agent wants to copy 2 lines to your clipboard: ctrl+] a shows it")
+	d.press("y")
+	d.until("the key is the agent's: no question takes it", func() bool { return d.c.LastTerminal().Got() == "y" })
+	d.press(leader, "a")
+	d.shows("May the agent copy to your clipboard?")
+	d.shows("some text")
+	d.shows(`\x1b[31mof the agent`)
+	d.press("y")
+	d.shows("too soon")
+	if d.copied != "" {
+		t.Fatalf("a key in flight had %q copied", d.copied)
+	}
+	d.calmly("y")
+	d.shows("control characters") // on which a paste could act: not even with a yes
+	d.prints(copying("more"))
+	d.until("it is copied without a question", func() bool { return d.copied == "more" })
+	d.shows("✓ copied 4 characters of the agent's: more")
+	for range 20 {
+		d.prints(copying("flood"))
+	}
+	if n := strings.Count(d.raw, "\x1b]52;"); n > copyFlood {
+		t.Errorf("%d texts were copied in a moment", n)
+	}
+	d.prints("\x1b]52;c;?\a")
+	if got := d.c.LastTerminal().Got(); got != "y" {
+		t.Errorf("the agent was sent %q", got)
+	}
+
+	d = joined(t, Options{})
+	d.prints(copying("a"))
+	d.press(leader, "a")
+	d.shows("May the agent copy")
+	d.press("esc")
+	d.shows("doesn't copy to your clipboard in this session")
+	d.advance(time.Minute)
+	d.prints(copying("b"))
+	d.lacks("wants to copy")
+	d.press(leader, "a")
+	d.shows("nothing is held")
+	d.press(leader, ":")
+	for _, k := range "let the agent copy" {
+		d.press(string(k))
+	}
+	d.press("enter")
+	d.shows("May the agent copy")
+	d.calmly("y")
+	d.shows("✓ the agent may copy")
+	d.prints(copying("c"))
+	d.until("it is copied", func() bool { return d.copied == "c" })
+}
+
+// copyFlood is how many of a flood of copies may come through.
+const copyFlood = 4
+
+// Who only watches is told nothing of it.
+func TestSignalsToWhoWatches(t *testing.T) {
+	t.Parallel()
+	d := joined(t, Options{Watching: true})
+	d.send(tea.BlurMsg{})
+	d.prints("\a\x1b]9;words\a" + copying("text"))
+	d.lacks("words")
+	d.lacks("wants to copy")
+	if d.raw != "" {
+		t.Errorf("the terminal got %q", d.raw)
+	}
+}
+
+// An agent that wants to know is told when its pane and the window have the keys, once, and
+// nothing when it doesn't.
+func TestAgentFocus(t *testing.T) {
+	t.Parallel()
+	d := joined(t, Options{})
+	got := func(want string) {
+		t.Helper()
+		d.until("the agent got it", func() bool { return len(d.c.LastTerminal().Got()) >= len(want) })
+		d.idle()
+		if got := d.c.LastTerminal().Got(); got != want {
+			t.Fatalf("the agent got %q, not %q", got, want)
+		}
+	}
+	d.send(tea.BlurMsg{})
+	d.send(tea.FocusMsg{})
+	got("")
+	d.prints("\x1b[?1004h")
+	got("\x1b[I")
+	d.send(tea.BlurMsg{})
+	d.send(tea.BlurMsg{})
+	got("\x1b[I\x1b[O")
+	d.send(tea.FocusMsg{})
+	d.press(leader, "4")
+	got("\x1b[I\x1b[O\x1b[I\x1b[O")
+	d.press("1")
+	got("\x1b[I\x1b[O\x1b[I\x1b[O\x1b[I")
+	d.prints("\x1b[?1004l")
+	d.press(leader, "4")
+	got("\x1b[I\x1b[O\x1b[I\x1b[O\x1b[I")
+}
