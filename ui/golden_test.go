@@ -61,7 +61,17 @@ func TestGolden(t *testing.T) {
 		{"kill", keysOn(nil, leader, "4", "w", "ctrl+k", "w"), "Kill"},
 		{"help", keysOn(nil, leader, "4", "?"), "Keys"},
 		{"details", keysOn(nil, leader, "4", "k", "k", "enter"), "Action 11"},
-		{"facts", keysOn(nil, leader, "i"), "enforced by"},
+		{"facts", func(t *testing.T, w, h int, theme string) *driver {
+			d := bench(t, sceneWorkbench(), w, h, theme)
+			for i := range int64(40) {
+				d.c.Put(api.Event{Usage: &api.Usage{CPU: float64(i*i%17) / 8, Memory: (300 + 12*i) << 20, Pids: 12}})
+				d.c.Put(api.Event{Attempt: &api.Attempt{ID: 99, At: sceneNow, Protocol: "tcp", Name: "example.org", Port: 443, Verdict: api.Allow, Open: true, Received: max(0, i-25) * 300 << 10}})
+				d.idle()
+				d.advance(time.Second)
+			}
+			d.press(leader, "i")
+			return d
+		}, "processor"},
 		{"palette", keysOn(nil, leader, ":", "k"), "Commands"},
 		{"changes", keysOn(nil, leader, "2", "enter"), "1/5"},
 		{"network", keysOn(nil, leader, "3"), "Network"},

@@ -68,7 +68,6 @@ func TestPanesAreSized(t *testing.T) {
 	m := &memory{}
 	d := laidOut(t, m, 120, 35)
 	changes, _ := d.where("2 Changes")
-	_, network := d.where("3 Network")
 	_, actions := d.where("4 Actions")
 	d.press(leader, "<")
 	if x, _ := d.where("2 Changes"); x >= changes {
@@ -79,7 +78,7 @@ func TestPanesAreSized(t *testing.T) {
 		t.Errorf("Actions began in row %d, and after ( in %d", actions, y)
 	}
 	d.press(")", "3")
-	_, network = d.where("3 Network")
+	_, network := d.where("3 Network")
 	d.press(")", ")")
 	if _, y := d.where("3 Network"); y <= network {
 		t.Errorf("Network began in row %d, and after ) in %d", network, y)

@@ -14,6 +14,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // Details tells all that is known of one thing.
@@ -23,6 +24,7 @@ type Details struct {
 	Glyph string
 	Token themes.Token
 	build func(dst uv.Screen, width int, now time.Time) []row
+	plain bool // no graphs of dots
 
 	// Of an action:
 	execs   []api.Exec
@@ -32,6 +34,7 @@ type Details struct {
 
 func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := d.measure(area, 116)
+	d.plain = f.P.Plain()
 	rows := append([]row{{}}, d.build(dst, width, f.Now)...)
 	rows = append(rows, row{})
 	title := []text{{d.Title, themes.Strong}}
@@ -264,7 +267,7 @@ func program(a api.Attempt) string {
 }
 
 // SessionFacts tells what holds for a session.
-func SessionFacts(get func() api.Session) *Details {
+func SessionFacts(get func() api.Session, used *state.History) *Details {
 	d := &Details{}
 	d.build = func(dst uv.Screen, width int, _ time.Time) []row {
 		s := get()
@@ -284,6 +287,9 @@ func SessionFacts(get func() api.Session) *Details {
 		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
 		if s.Imported() {
 			return out
+		}
+		if s.Live() {
+			out = append(out, usage(dst, s, used, width, d.plain)...)
 		}
 		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
 		if words := s.Asking.Words(); words != "" {

@@ -50,6 +50,10 @@ func NewPalette(t *themes.Theme, colours colorprofile.Profile) *Palette {
 	return p
 }
 
+// Plain says whether nothing beyond ordinary characters is to be drawn where words or
+// they can do.
+func (p *Palette) Plain() bool { return p.Theme.Name == "plain" }
+
 // S is a token's style.
 func (p *Palette) S(k themes.Token) uv.Style {
 	if k < 0 || k >= themes.Count {

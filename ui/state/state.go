@@ -29,10 +29,12 @@ type State struct {
 	Applies   []api.Apply    // by ID
 	Rollbacks []api.Rollback // by ID
 	Usage     *api.Usage     // nil until the first arrives
-	Changes   int64          // newest version of the session's changes that was told
-	Seq       uint64         // last recorded event that was applied
-	Version   uint64         // grows with every change, for caches
-	Tried     uint64         // grows with every change of the attempts
+	Received  int64          // bytes from the network, by all attempts, and Sent to it
+	Sent      int64
+	Changes   int64  // newest version of the session's changes that was told
+	Seq       uint64 // last recorded event that was applied
+	Version   uint64 // grows with every change, for caches
+	Tried     uint64 // grows with every change of the attempts
 
 	prints map[int64]string // fingerprints of open questions
 	alike  map[int64]string // the same of what equal ones have in common
@@ -58,6 +60,7 @@ func (s *State) Apply(e api.Event) {
 	case e.Question != nil:
 		s.question(*e.Question)
 	case e.Attempt != nil:
+		s.count(*e.Attempt)
 		s.Attempts = put(s.Attempts, *e.Attempt, maxAttempts, func(x api.Attempt) int64 { return x.ID })
 		s.Tried++
 	case e.Apply != nil:
@@ -80,6 +83,14 @@ func (s *State) Apply(e api.Event) {
 func (s *State) Become(o State) {
 	o.Version, o.Tried = max(s.Version, o.Version)+1, max(s.Tried, o.Tried)+1
 	*s = o
+}
+
+// count adds what an attempt moved since it was told of last.
+func (s *State) count(a api.Attempt) {
+	if i, found := slices.BinarySearchFunc(s.Attempts, a.ID, func(x api.Attempt, id int64) int { return cmp.Compare(x.ID, id) }); found {
+		a.Received, a.Sent = a.Received-s.Attempts[i].Received, a.Sent-s.Attempts[i].Sent
+	}
+	s.Received, s.Sent = s.Received+a.Received, s.Sent+a.Sent
 }
 
 // put puts v where its number says, in the place of the one that has the number,

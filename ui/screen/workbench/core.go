@@ -32,6 +32,7 @@ type core struct {
 	gone   bool         // it was removed
 	lostEv string       // why the events can't be read, or ""
 	lostTm string       // why the terminal can't
+	used   state.History
 	notice notice
 	next   []notice // what is told after it, what warns first; at most maxNext
 	doing  []string // what takes long, in words

@@ -38,7 +38,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Palette:
 		s.palette()
 	case intent.Facts:
-		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.present().Session }))
+		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.present().Session }, &s.used))
 	case intent.Detach, intent.Home, intent.Quit:
 		s.leave = i
 	case intent.FirstHeld:

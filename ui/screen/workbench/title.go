@@ -10,6 +10,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // piece is a part of the title line; those with the least weight go first when
@@ -151,22 +152,8 @@ func (c *core) figures(f paint.Frame) []piece {
 	if n := len(ses.Warnings); n > 0 {
 		add(fmt.Sprintf("⚠ %s", paint.Count(n, "warning", "warnings")), themes.Warn, 80)
 	}
-	if u := c.st.Usage; u != nil {
-		share := u.CPU
-		if ses.Limits.CPUs > 0 {
-			share /= ses.Limits.CPUs
-		}
-		add(fmt.Sprintf("%s %d%% cpu", gauge(share), int(u.CPU*100+0.5)), themes.BarMuted, 50)
-		mem := paint.Bytes(u.Memory)
-		if ses.Limits.Memory > 0 {
-			mem += "/" + paint.Bytes(ses.Limits.Memory)
-		}
-		k := themes.BarMuted
-		if ses.Limits.Memory > 0 && u.Memory*10 > ses.Limits.Memory*9 {
-			k = themes.Warn
-		}
-		add(mem, k, 55)
-		add(paint.Count(u.Pids, "pid", "pids"), themes.BarMuted, 30)
+	if c.st.Usage != nil {
+		out = append(out, c.usage(f)...)
 	}
 	if spent := ses.Spent(); spent.Input+spent.Output > 0 {
 		add(fmt.Sprintf("%s↑ %s↓ tok", paint.Thousands(spent.Input), paint.Thousands(spent.Output)), themes.BarMuted, 60)
@@ -183,8 +170,29 @@ func (c *core) figures(f paint.Frame) []piece {
 	return out
 }
 
-// gauge draws a share of one as three bars.
-func gauge(share float64) string {
-	full := max(0, min(3, int(share*3+0.5)))
-	return strings.Repeat("▮", full) + strings.Repeat("▯", 3-full)
+// graphCells is how wide the graphs of the title line are: two seconds a cell.
+const graphCells = 6
+
+// usage is what the session uses now, each with what it used in the last seconds.
+func (c *core) usage(f paint.Frame) (out []piece) {
+	u, limits, h := *c.st.Usage, c.st.Session.Limits, &c.used
+	cpu, memory, network := h.Scales(limits)
+	add := func(words string, k themes.Token, weight, graphWeight int, scale float64, figure func(state.Sample) float64) {
+		graph := paint.Graph(h.Shares(scale, figure), graphCells, 1, f.P.Plain())[0]
+		out = append(out, piece{graph + " ", k, graphWeight}, piece{words + "  ", k, weight})
+	}
+	add(fmt.Sprintf("%d%% cpu", int(u.CPU*100+0.5)), themes.BarMuted, 50, 38, cpu, state.CPU)
+	words, k := paint.Bytes(u.Memory), themes.BarMuted
+	if limits.Memory > 0 {
+		words += "/" + paint.Bytes(limits.Memory)
+		if u.Memory*10 > limits.Memory*9 {
+			k = themes.Warn
+		}
+	}
+	add(words, k, 55, 32, memory, state.Memory)
+	if h.Peak(state.Network) > 0 { // of a network at rest there is nothing to say
+		in, outOf := h.Rate()
+		add(fmt.Sprintf("↓%s ↑%s", paint.Bytes(in), paint.Bytes(outOf)), themes.BarMuted, 39, 34, network, state.Network)
+	}
+	return append(out, piece{paint.Count(u.Pids, "pid", "pids") + "  ", themes.BarMuted, 30})
 }

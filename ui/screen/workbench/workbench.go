@@ -162,6 +162,9 @@ func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
 func (s *Screen) follow() tea.Cmd {
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	s.sumUp()
+	if s.caught {
+		s.used.Add(s.present(), s.cfg.Now())
+	}
 	s.view.arrange(s.course.shown(), func(cols int) int {
 		_, rows := s.asking.dialogs.docked(s.asking.ruler(), cols)
 		return rows
